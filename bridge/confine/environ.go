@@ -1,0 +1,136 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+const onWindows = runtime.GOOS == "windows"
+
+// inherited returns the names of the variables without which ordinary programs
+// do not find their files, their language or their terminal.
+func inherited() []string {
+	if onWindows {
+		return []string{
+			"APPDATA", "ComSpec", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS", "PATH",
+			"PATHEXT", "PROCESSOR_ARCHITECTURE", "ProgramData", "ProgramFiles", "ProgramFiles(x86)", "SystemDrive",
+			"SystemRoot", "TEMP", "TMP", "USERNAME", "USERPROFILE", "windir",
+		}
+	}
+	return []string{"HOME", "LANG", "PATH", "TERM", "TMPDIR", "USER"}
+}
+
+// Environ returns the minimal environment of a child, for [Command.Env]: PATH,
+// HOME, USER, LANG, TMPDIR and TERM (on Windows SystemRoot, APPDATA and their
+// like) as far as lookup knows them, and extra, which wins. Everything else
+// that the gateway's environment holds, its secrets first, stays with it.
+//
+// lookup is os.LookupEnv in a program; nil finds nothing. The result is sorted.
+func Environ(extra map[string]string, lookup func(string) (string, bool)) []string {
+	var env []string
+	for name, value := range extra {
+		env = append(env, name+"="+value)
+	}
+	for _, name := range inherited() {
+		if lookup == nil || slices.ContainsFunc(env, func(e string) bool { return names(e, name) }) {
+			continue
+		}
+		if value, ok := lookup(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	slices.Sort(env)
+	return env
+}
+
+// names reports whether the environment entry sets the variable; on Windows
+// names of variables have no case.
+func names(entry, name string) bool {
+	got, _, _ := strings.Cut(entry, "=")
+	return got == name || onWindows && strings.EqualFold(got, name)
+}
+
+func getenv(env []string, name string) string {
+	for _, e := range env {
+		if names(e, name) {
+			_, value, _ := strings.Cut(e, "=")
+			return value
+		}
+	}
+	return ""
+}
+
+func noNUL(what string, list []string) error {
+	for i, s := range list {
+		if strings.ContainsRune(s, 0) {
+			return fmt.Errorf("%s %d contains a NUL byte", what, i)
+		}
+	}
+	return nil
+}
+
+// lookPath returns the absolute path of the program that name means to a child
+// with the working directory dir and the environment env. (exec.LookPath asks
+// the environment of this process.)
+func lookPath(name, dir string, env []string) (string, error) {
+	if name == "" {
+		return "", errors.New("no command given")
+	}
+	suffixes := []string{""}
+	if onWindows {
+		suffixes = append(suffixes, filepath.SplitList(getenv(env, "PATHEXT"))...)
+	}
+	if filepath.Base(name) != name {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return program(name, suffixes)
+	}
+	path := getenv(env, "PATH")
+	if path == "" {
+		return "", errors.New("not found: the environment of the child has no PATH")
+	}
+	var denied error
+	for _, d := range filepath.SplitList(path) {
+		if !filepath.IsAbs(d) {
+			continue // a file in the working directory must not stand in for a program
+		}
+		file, err := program(filepath.Join(d, name), suffixes)
+		if err == nil {
+			return file, nil
+		}
+		if denied == nil && errors.Is(err, fs.ErrPermission) {
+			denied = err
+		}
+	}
+	if denied != nil {
+		return "", denied
+	}
+	return "", fmt.Errorf("not found in PATH=%s", path)
+}
+
+// program returns path with the first of suffixes that makes it the name of an
+// executable file.
+func program(path string, suffixes []string) (string, error) {
+	for _, s := range suffixes {
+		info, err := os.Stat(path + s)
+		if err != nil || info.IsDir() {
+			continue
+		}
+		if onWindows && filepath.Ext(path+s) != "" || !onWindows && info.Mode()&0o111 != 0 {
+			return path + s, nil
+		}
+	}
+	if info, err := os.Stat(path); err != nil {
+		return "", err
+	} else if info.IsDir() {
+		return "", fmt.Errorf("%s is a directory", path)
+	}
+	return "", fmt.Errorf("%s is not executable: %w", path, fs.ErrPermission)
+}

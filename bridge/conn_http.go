@@ -1,0 +1,359 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// The headers of streamable HTTP (MCP 2025-11-25, basic/transports).
+const (
+	headerSession  = "Mcp-Session-Id"
+	headerProtocol = "Mcp-Protocol-Version"
+)
+
+const (
+	// listenAgain is the pause before the stream of a server's own messages is
+	// opened again, doubled up to maxListenAgain.
+	listenAgain    = time.Second
+	maxListenAgain = time.Minute
+	// idleConns is how many connections to one server are kept for later calls.
+	idleConns = 64
+	// streamEnd is how long the end of a stream is waited for after its answer.
+	streamEnd = 10 * time.Millisecond
+	// maxRedirects bounds redirects, which stay within the server's origin.
+	maxRedirects = 3
+	// maxStatusBody bounds what is kept of a refusal's body, in bytes.
+	maxStatusBody = 200
+)
+
+// statusError is an answer of a server that is no success.
+type statusError struct {
+	status int
+	body   string // its start
+}
+
+func (e *statusError) Error() string {
+	s := fmt.Sprintf("HTTP %d %s", e.status, http.StatusText(e.status))
+	if e.body != "" {
+		s += ": " + quoted([]byte(e.body))
+	}
+	return s
+}
+
+// httpConn speaks streamable HTTP: a POST for each message, whose answer is one
+// message or a stream of events, and a GET for what the server says of itself.
+type httpConn struct {
+	url    string
+	client *http.Client
+	max    int64 // bytes of a message
+	to     func(gate.Doc)
+
+	ctx     context.Context // of the connection
+	stop    context.CancelFunc
+	broken  chan error // why the connection ended; room for one
+	closing sync.Once
+
+	mu       sync.Mutex
+	session  string
+	protocol string
+}
+
+// newHTTPClient returns a client for one server. It uses no proxy from the
+// environment.
+func newHTTPClient(cfg EndpointConfig) (*http.Client, error) {
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{
+		Transport: &origin{scheme: u.Scheme, host: u.Host, headers: cfg.Headers, Transport: http.Transport{
+			MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second,
+			TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+			MaxResponseHeaderBytes: 64 << 10,
+		}},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return errors.New("too many redirects")
+			}
+			if r.Method != via[0].Method {
+				return fmt.Errorf("redirect to %s that drops the message; configure that URL if it is meant", r.URL.Redacted())
+			}
+			return nil
+		},
+	}, nil
+}
+
+// origin is a transport to one origin, whose requests carry the configured
+// headers. Wherever else a server points, with a redirect or with the endpoint
+// of HTTP+SSE, nothing is sent.
+type origin struct {
+	scheme, host string
+	headers      http.Header
+	http.Transport
+}
+
+func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != o.scheme || r.URL.Host != o.host {
+		return nil, fmt.Errorf("the server points to another origin, %s://%s; configure that URL if it is meant", r.URL.Scheme, r.URL.Host)
+	}
+	r = r.Clone(r.Context())
+	for k, v := range o.headers {
+		r.Header[k] = v
+	}
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+		r.Header.Del("Host")
+	}
+	return o.Transport.RoundTrip(r)
+}
+
+func newHTTPConn(ctx context.Context, cfg EndpointConfig) (*httpConn, error) {
+	client, err := newHTTPClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	return &httpConn{
+		url: cfg.URL, client: client, max: cfg.MaxMessage,
+		ctx: life, stop: stop, broken: make(chan error, 1),
+	}, nil
+}
+
+// send posts a message and delivers the answer.
+func (c *httpConn) send(ctx context.Context, msg []byte) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	resp, err := c.do(ctx, http.MethodPost, msg)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	c.mu.Lock()
+	if s := resp.Header.Get(headerSession); s != "" && c.session == "" {
+		c.session = s
+	}
+	c.mu.Unlock()
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	id := messageID(msg)
+	success := resp.StatusCode/100 == 2
+	switch {
+	case resp.StatusCode == http.StatusNotFound && c.sessionID() != "":
+		return c.noSession(resp)
+	case success && id == "":
+		return nil // a message without an answer has arrived, whatever is said to it
+	case success && kind == "text/event-stream":
+		return c.events(resp.Body, id, cancel)
+	case id != "" && kind == "application/json":
+		return c.single(resp, id)
+	case success:
+		return &nonsense{fmt.Errorf("no answer to the request: %w", statusOf(resp))}
+	default:
+		return statusOf(resp)
+	}
+}
+
+// noSession ends the connection, because the server has ended the session.
+func (c *httpConn) noSession(resp *http.Response) error {
+	err := fmt.Errorf("the server has ended the session: %w", statusOf(resp))
+	c.fail(err)
+	return err
+}
+
+// single delivers the answer to request id that is one message. Servers send
+// JSON-RPC errors with any status.
+func (c *httpConn) single(resp *http.Response, id string) error {
+	b, err := io.ReadAll(io.LimitReader(resp.Body, c.max+1))
+	if err != nil {
+		return err
+	}
+	if int64(len(b)) > c.max {
+		return &nonsense{fmt.Errorf("a message of more than %d bytes", c.max)}
+	}
+	doc, err := parseMessage(b)
+	if err == nil && !answers(doc, id) {
+		err = &nonsense{errors.New("the answer is to another request")}
+	}
+	if err != nil && resp.StatusCode != http.StatusOK {
+		return &statusError{resp.StatusCode, string(b[:min(len(b), maxStatusBody)])}
+	}
+	if err != nil {
+		return err
+	}
+	c.to(doc)
+	return nil
+}
+
+// answers reports whether doc is the answer to request id.
+func answers(doc gate.Doc, id string) bool {
+	return doc.Get("id").String() == id && doc.Get("method").IsZero()
+}
+
+// events delivers the messages of a stream until it ends, or has answered the
+// request whose id is given; then stop ends it.
+func (c *httpConn) events(body io.Reader, id string, stop func()) error {
+	answered := id == ""
+	err := readEvents(body, c.max, func(data []byte) (more bool, err error) {
+		doc, err := parseMessage(data)
+		if err != nil {
+			return false, err
+		}
+		c.to(doc)
+		answered = answered || answers(doc, id)
+		return id == "" || !answered, nil
+	})
+	if err == nil && !answered {
+		err = errors.New("the stream ended before the answer")
+	}
+	if err == nil && id != "" {
+		// A body that is read to its end gives its connection back. It ends here,
+		// but for servers that keep it open.
+		defer time.AfterFunc(streamEnd, stop).Stop()
+		_, _ = io.CopyN(io.Discard, body, 1)
+	}
+	return err
+}
+
+func (c *httpConn) do(ctx context.Context, method string, msg []byte) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.url, bytes.NewReader(msg))
+	if err != nil {
+		return nil, err
+	}
+	if msg != nil {
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+	} else {
+		r.Header.Set("Accept", "text/event-stream")
+	}
+	c.mu.Lock()
+	if c.session != "" {
+		r.Header.Set(headerSession, c.session)
+	}
+	if c.protocol != "" {
+		r.Header.Set(headerProtocol, c.protocol)
+	}
+	c.mu.Unlock()
+	resp, err := c.client.Do(r)
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" && ctx.Err() == nil {
+		c.fail(err) // nobody is there
+	}
+	return resp, err
+}
+
+// agreed sets the revision of the protocol that later requests name.
+func (c *httpConn) agreed(protocol string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.protocol = protocol
+}
+
+func (c *httpConn) sessionID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+func (c *httpConn) fail(err error) {
+	select {
+	case c.broken <- err:
+	default:
+	}
+}
+
+func (c *httpConn) bind(deliver func(gate.Doc)) { c.to = deliver }
+
+// receive waits for the end of the connection. Answers come with their
+// requests; listen brings the rest.
+func (c *httpConn) receive() error {
+	select {
+	case err := <-c.broken:
+		return err
+	case <-c.ctx.Done():
+		return errors.New("the connection was closed")
+	}
+}
+
+// listen keeps the stream of the server's own messages open. Servers without
+// one answer 405, and are left alone.
+func (c *httpConn) listen() {
+	for pause := listenAgain; ; pause = min(2*pause, maxListenAgain) {
+		resp, err := c.do(c.ctx, http.MethodGet, nil)
+		if err == nil {
+			heard, offered := c.hear(resp)
+			resp.Body.Close()
+			if !offered {
+				return
+			}
+			if heard {
+				pause = listenAgain
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// hear delivers what comes in the answer to a GET. offered tells whether the
+// server has such a stream, perhaps at another time.
+func (c *httpConn) hear(resp *http.Response) (heard, offered bool) {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode == http.StatusOK && kind == "text/event-stream":
+		_ = c.events(resp.Body, "", nil) // a broken stream is opened again
+		return true, true
+	case resp.StatusCode == http.StatusNotFound && c.sessionID() != "":
+		_ = c.noSession(resp) // receive says so
+		return false, false
+	default:
+		return false, resp.StatusCode >= 500
+	}
+}
+
+// close ends the session at the server, as far as it takes part, and all
+// streams.
+func (c *httpConn) close() error {
+	c.closing.Do(func() {
+		if c.sessionID() != "" {
+			ctx, cancel := context.WithTimeout(c.ctx, childGrace)
+			if resp, err := c.do(ctx, http.MethodDelete, nil); err == nil {
+				resp.Body.Close()
+			}
+			cancel()
+		}
+		c.stop()
+		c.client.CloseIdleConnections()
+	})
+	return nil
+}
+
+func statusOf(resp *http.Response) error {
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBody))
+	return &statusError{resp.StatusCode, strings.TrimSpace(string(b))}
+}
+
+// messageID returns the id of a message that this package wrote, as text; "" of
+// one that expects no answer.
+func messageID(msg []byte) string {
+	rest, ok := bytes.CutPrefix(msg, []byte(`{"jsonrpc":"2.0","id":`))
+	id, _, isRequest := bytes.Cut(rest, []byte(`,"method":`))
+	if !ok || !isRequest {
+		return ""
+	}
+	return string(id)
+}

@@ -1,0 +1,441 @@
+package bridge_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A web is a streamable HTTP server whose answers to calls are call's.
+type web struct {
+	call func(w http.ResponseWriter, r *http.Request, id string)
+
+	mu      sync.Mutex
+	headers []http.Header
+	methods []string
+}
+
+// jsonServer answers calls with one JSON document.
+func jsonServer(answer func(id string) string) *web {
+	return &web{call: func(w http.ResponseWriter, _ *http.Request, id string) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, answer(id))
+	}}
+}
+
+// eventServer answers calls with a stream of events.
+func eventServer(stream func(w io.Writer, id string)) *web {
+	return &web{call: func(w http.ResponseWriter, _ *http.Request, id string) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		stream(w, id)
+	}}
+}
+
+func (s *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	msg, _ := gate.ParseDoc(body)
+	s.mu.Lock()
+	s.headers = append(s.headers, r.Header)
+	s.methods = append(s.methods, strings.TrimSpace(r.Method+" "+msg.Get("method").Text()))
+	s.mu.Unlock()
+	id := msg.Get("id").String()
+	w.Header().Set("Content-Type", "application/json")
+	switch msg.Get("method").Text() {
+	case "initialize":
+		w.Header().Set("Mcp-Session-Id", "secret")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, initialized)
+	case "tools/list":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, id, echoTool)
+	case "tools/call":
+		s.call(w, r, id)
+	case "":
+		w.WriteHeader(http.StatusMethodNotAllowed) // GET and DELETE
+	default:
+		w.WriteHeader(http.StatusAccepted)
+	}
+}
+
+// dialled returns an endpoint connected to h.
+func dialled(t testing.TB, h http.Handler, change ...func(*bridge.EndpointConfig)) (*bridge.Endpoint, *httptest.Server) {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	cfg := bridge.EndpointConfig{Server: "s", URL: srv.URL, Tools: options()}
+	for _, c := range change {
+		c(&cfg)
+	}
+	e := newEndpoint(t, cfg)
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e, srv
+}
+
+const odd = `{"content":[{"type":"video","z":1,"a":2}],"big":12345678901234567890,"one":1.0,"isError":false,"html":"<&>"}`
+
+// TestHTTPAnswers: the ways in which servers answer a call, right and wrong.
+func TestHTTPAnswers(t *testing.T) {
+	result := func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":` + odd + `}` }
+	event := func(format string) *web {
+		return eventServer(func(w io.Writer, id string) { io.WriteString(w, strings.ReplaceAll(format, "$", result(id))) })
+	}
+	status := func(code int, kind, body string) *web {
+		return &web{call: func(w http.ResponseWriter, _ *http.Request, id string) {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(code)
+			io.WriteString(w, strings.ReplaceAll(body, "$", id))
+		}}
+	}
+	big := func(n int) string { return strings.Repeat("x", n) }
+	tests := map[string]struct {
+		server *web
+		kind   string
+		phase  bridge.Phase
+	}{
+		"JSON":                        {jsonServer(result), "ok", bridge.Ready},
+		"JSON on several lines":       {jsonServer(func(id string) string { return strings.ReplaceAll(result(id), ",", " ,\n") }), "ok", bridge.Ready},
+		"one event":                   {event("data: $\n\n"), "ok", bridge.Ready},
+		"CRLF":                        {event("event: message\r\nid: 1\r\ndata: $\r\n\r\n"), "ok", bridge.Ready},
+		"comments and other fields":   {event(": hello\n\n: x\nretry: 5\nfoo\ndata:$\n\n"), "ok", bridge.Ready},
+		"notifications before":        {event("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\ndata: $\n\n"), "ok", bridge.Ready},
+		"an unknown id before":        {event("data: {\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{}}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"3\",\"result\":{}}\n\ndata: $\n\n"), "ok", bridge.Ready},
+		"the answer twice":            {event("data: $\n\ndata: $\n\n"), "ok", bridge.Ready},
+		"a request on the stream":     {event("data: {\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"ping\"}\n\ndata: $\n\n"), "ok", bridge.Ready},
+		"the last event is cut":       {event("data: $\n"), "transport", bridge.Ready},
+		"no event":                    {event(""), "transport", bridge.Ready},
+		"an event of nonsense":        {event("data: nonsense\n\n"), "protocol", bridge.Ready},
+		"duplicate keys":              {jsonServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"a":1,"a":2}}` }), "protocol", bridge.Ready},
+		"no result":                   {jsonServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `}` }), "transport", bridge.Ready},
+		"an answer to another":        {jsonServer(func(string) string { return result("999") }), "protocol", bridge.Ready},
+		"the stream of another":       {event("data: {\"jsonrpc\":\"2.0\",\"id\":999,\"result\":{}}\n\n"), "transport", bridge.Ready},
+		"a body that is too large":    {jsonServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":"` + big(2<<20) + `"}` }), "protocol", bridge.Ready},
+		"an event that is too large":  {event("data: {\"x\":\"" + big(2<<20) + "\"}\n\n"), "protocol", bridge.Ready},
+		"an event of many lines":      {event(strings.Repeat("data: "+big(1000)+"\n", 2000) + "\n"), "protocol", bridge.Ready},
+		"202 to a request":            {status(202, "", ""), "protocol", bridge.Ready},
+		"a web page":                  {status(200, "text/html", "<p>"), "protocol", bridge.Ready},
+		"500":                         {status(500, "text/plain", "oops"), "transport", bridge.Ready},
+		"401":                         {status(401, "application/json", `{"error":"token"}`), "transport", bridge.Ready},
+		"404 ends the session":        {status(404, "text/plain", "who are you"), "transport", bridge.Faulted},
+		"a JSON-RPC error with a 400": {status(400, "application/json", `{"jsonrpc":"2.0","id":$,"error":{"code":-32602,"message":"no"}}`), "ok", bridge.Ready},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			noLeaks(t)
+			e, srv := dialled(t, tt.server, func(c *bridge.EndpointConfig) { c.MaxMessage = 1 << 20 })
+			res, err := do(t.Context(), t, e, "s__echo", "{}")
+			if kind(err) != tt.kind {
+				t.Fatalf("%s, want %s: %v", kind(err), tt.kind, err)
+			}
+			if err == nil && !res.IsError && strings.NewReplacer(" ", "", "\n", "").Replace(res.Doc.String()) != odd {
+				t.Errorf("the result is another: %s", res.Doc)
+			}
+			for i := 0; e.Phase() != tt.phase && i < 1000; i++ {
+				time.Sleep(time.Millisecond)
+			}
+			if e.Phase() != tt.phase {
+				t.Errorf("phase %s, want %s", e.Phase(), tt.phase)
+			}
+			e.Close()
+			srv.Close()
+		})
+	}
+}
+
+// TestEventsInPieces splits a stream at every byte.
+func TestEventsInPieces(t *testing.T) {
+	stream := "\n\ndata: one\r\n\r\n: comment\n\ndata:two\ndata: lines\nid: 7\n\nevent: x\ndata: three\n\ndata: cut"
+	want := []string{"one", "two\nlines", "three"}
+	for at := range len(stream) {
+		var got []string
+		err := bridge.ReadEvents(io.MultiReader(strings.NewReader(stream[:at]), strings.NewReader(stream[at:])), 100, func(b []byte) (bool, error) {
+			got = append(got, string(b))
+			return true, nil
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("split at %d: %q, %v", at, got, err)
+		}
+	}
+	exact := "data: " + strings.Repeat("x", 100) + "\n\n"
+	for max, ok := range map[int64]bool{100: true, 99: false} {
+		err := bridge.ReadEvents(strings.NewReader(exact), max, func([]byte) (bool, error) { return true, nil })
+		if (err == nil) != ok {
+			t.Errorf("an event of 100 bytes, at most %d: %v", max, err)
+		}
+	}
+}
+
+// TestHTTPReusesConnections: 100 calls need no 100 connections.
+func TestHTTPReusesConnections(t *testing.T) {
+	answer := func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}` }
+	for name, h := range map[string]*web{
+		"JSON":   jsonServer(answer),
+		"events": eventServer(func(w io.Writer, id string) { fmt.Fprintf(w, "data: %s\n\n", answer(id)) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var conns atomic.Int32
+			srv := httptest.NewUnstartedServer(h)
+			srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+				if s == http.StateNew {
+					conns.Add(1)
+				}
+			}
+			srv.Start()
+			defer srv.Close()
+			e := newEndpoint(t, bridge.EndpointConfig{Server: "s", URL: srv.URL, Tools: options()})
+			if err := e.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for range 100 {
+				if _, err := do(t.Context(), t, e, "s__echo", "{}"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e.Close()
+			if n := conns.Load(); n > 3 {
+				t.Errorf("%d connections for 100 calls", n)
+			}
+		})
+	}
+}
+
+// TestHTTPHeaders: the configured headers are on each request, those of the
+// protocol from when they are known, and nothing comes from the environment.
+func TestHTTPHeaders(t *testing.T) {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY"} {
+		t.Setenv(name, "http://127.0.0.1:1")
+	}
+	h := jsonServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}` })
+	e, _ := dialled(t, h, func(c *bridge.EndpointConfig) { c.Headers = http.Header{"X-Key": {"k"}} })
+	if _, err := do(t.Context(), t, e, "s__echo", "{}"); err != nil {
+		t.Fatal(err)
+	}
+	e.Close()
+	slices.Sort(h.methods)
+	want := []string{"DELETE", "GET", "POST initialize", "POST notifications/initialized", "POST tools/call", "POST tools/list"}
+	if diff := cmp.Diff(want, h.methods); diff != "" {
+		t.Error(diff)
+	}
+	for i, header := range h.headers {
+		if header.Get("X-Key") != "k" {
+			t.Errorf("request %d has no configured header", i)
+		}
+		first := header.Get("Mcp-Session-Id") == ""
+		if first != (i == 0) || first != (header.Get("Mcp-Protocol-Version") == "") {
+			t.Errorf("request %d: %v", i, header)
+		}
+	}
+}
+
+// TestRedirects: within the origin they are followed, as long as the message
+// comes along; elsewhere nothing is sent.
+func TestRedirects(t *testing.T) {
+	var leaked, stray atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { leaked.Add(1) }))
+	defer other.Close()
+	h := jsonServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}` })
+	mux := http.NewServeMux()
+	mux.Handle("/mcp/", h)
+	mux.Handle("/same", http.RedirectHandler("/mcp/", http.StatusTemporaryRedirect))
+	mux.Handle("/moved", http.RedirectHandler("/stray", http.StatusFound))
+	mux.HandleFunc("/stray", func(http.ResponseWriter, *http.Request) { stray.Add(1) })
+	mux.Handle("/loop", http.RedirectHandler("/loop", http.StatusPermanentRedirect))
+	mux.Handle("/other", http.RedirectHandler(other.URL, http.StatusPermanentRedirect))
+	mux.HandleFunc("/sse", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "event: endpoint\ndata: %s/steal\n\n", other.URL)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	tests := map[string]struct{ path, transport, kind string }{
+		"within the origin":            {"/same", bridge.TransportHTTP, "ok"},
+		"that drops the message":       {"/moved", bridge.TransportHTTP, "transport"},
+		"in a circle":                  {"/loop", bridge.TransportHTTP, "transport"},
+		"to another origin":            {"/other", bridge.TransportHTTP, "transport"},
+		"by an endpoint event of SSE":  {"/sse", bridge.TransportSSE, "transport"},
+		"to another origin, with auto": {"/other", "", "transport"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := newEndpoint(t, bridge.EndpointConfig{
+				Server: "s", URL: srv.URL + tt.path, Transport: tt.transport, Tools: options(),
+				Headers: http.Header{"Authorization": {"Bearer x"}},
+			})
+			if err := e.Connect(t.Context()); kind(err) != tt.kind {
+				t.Errorf("%s, want %s: %v", kind(err), tt.kind, err)
+			}
+			e.Close()
+		})
+	}
+	if leaked.Load() != 0 || stray.Load() != 0 {
+		t.Errorf("another origin got %d requests, %d came without their message", leaked.Load(), stray.Load())
+	}
+}
+
+// TestSSEFallback: auto finds a server of the older transport, and takes the
+// configured headers there.
+func TestSSEFallback(t *testing.T) {
+	noLeaks(t)
+	var bare atomic.Int32
+	up := mcp.NewServer(&mcp.Implementation{Name: "old", Version: "1"}, nil)
+	up.AddTool(&mcp.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{}, nil
+	})
+	old := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return up }, nil)
+	e, srv := dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Key") != "k" {
+			bare.Add(1)
+		}
+		old.ServeHTTP(w, r)
+	}), func(c *bridge.EndpointConfig) { c.Headers = http.Header{"X-Key": {"k"}} })
+	for range 10 {
+		if _, err := do(t.Context(), t, e, "s__echo", "{}"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if bare.Load() != 0 {
+		t.Errorf("%d requests without the configured header", bare.Load())
+	}
+	srv.CloseClientConnections()
+	for i := 0; e.Phase() != bridge.Faulted && i < 1000; i++ {
+		time.Sleep(time.Millisecond)
+	}
+	if s := e.Status(); s.Fault != bridge.Transport {
+		t.Errorf("status after the stream broke: %+v", s)
+	}
+	e.Close()
+	srv.Close()
+}
+
+// TestHTTPServerGone: a server that nobody listens for any more is faulted.
+func TestHTTPServerGone(t *testing.T) {
+	e, srv := dialled(t, jsonServer(nil))
+	srv.Close()
+	for i := 0; e.Phase() != bridge.Faulted; i++ {
+		if _, err := do(t.Context(), t, e, "s__echo", "{}"); kind(err) != "transport" && kind(err) != "not_connected" {
+			t.Errorf("the call: %v", err)
+		}
+		if i == 1000 {
+			t.Fatalf("phase %s", e.Phase())
+		}
+	}
+}
+
+// TestHTTPNotRepeated: a call whose connection breaks is sent once.
+func TestHTTPNotRepeated(t *testing.T) {
+	var calls atomic.Int32
+	e, _ := dialled(t, &web{call: func(w http.ResponseWriter, _ *http.Request, _ string) {
+		calls.Add(1)
+		panic(http.ErrAbortHandler)
+	}})
+	for i := range 20 {
+		if _, err := do(t.Context(), t, e, "s__echo", "{}"); kind(err) != "transport" {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	if calls.Load() != 20 {
+		t.Errorf("20 calls came %d times", calls.Load())
+	}
+}
+
+// TestHTTPCancel: a caller that leaves does not wait for a server that hangs,
+// which is told.
+func TestHTTPCancel(t *testing.T) {
+	noLeaks(t)
+	begun := make(chan struct{})
+	h := &web{call: func(w http.ResponseWriter, r *http.Request, _ string) { close(begun); <-r.Context().Done() }}
+	e, srv := dialled(t, h)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-begun; cancel() }()
+	if _, err := do(ctx, t, e, "s__echo", "{}"); kind(err) != "cancelled" {
+		t.Error(err)
+	}
+	told := func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return slices.Contains(h.methods, "POST notifications/cancelled")
+	}
+	for i := 0; !told(); i++ {
+		if i == 1000 {
+			t.Fatal("the server was not told")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	e.Close()
+	srv.Close()
+}
+
+// TestHTTPListens: what a server says on its own stream is heard, and the stream
+// is opened again.
+func TestHTTPListens(t *testing.T) {
+	noLeaks(t)
+	var listings, streams atomic.Int32
+	h := jsonServer(nil)
+	e, srv := dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			streams.Add(1)
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		if bytes.Contains(body, []byte("tools/list")) {
+			listings.Add(1)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(w, r)
+	}))
+	for i := 0; listings.Load() < 3 || streams.Load() < 2; i++ {
+		if i == 500 {
+			t.Fatalf("%d listings, %d streams", listings.Load(), streams.Load())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	e.Close()
+	srv.Close()
+}
+
+// FuzzReadEvents: whatever a server streams, no event is larger than allowed,
+// and how the stream is split does not matter.
+func FuzzReadEvents(f *testing.F) {
+	f.Add([]byte("data: {\"a\":1}\n\n"), 3)
+	f.Add([]byte(": c\r\nevent: message\r\ndata:x\r\ndata: y\r\n\r\n"), 9)
+	f.Add([]byte("data\ndata:\ndata: \n\n\n\r\n"), 1)
+	f.Fuzz(func(t *testing.T, stream []byte, at int) {
+		const most = 50
+		read := func(r io.Reader) (events []string, failed bool) {
+			err := bridge.ReadEvents(r, most, func(b []byte) (bool, error) {
+				if len(b) == 0 || len(b) > most+1 {
+					t.Fatalf("an event of %d bytes", len(b))
+				}
+				events = append(events, string(b))
+				return true, nil
+			})
+			return events, err != nil
+		}
+		at = max(0, min(at, len(stream)))
+		whole, bad := read(bytes.NewReader(stream))
+		split, badSplit := read(io.MultiReader(bytes.NewReader(stream[:at]), bytes.NewReader(stream[at:])))
+		if bad != badSplit || !slices.Equal(whole, split) {
+			t.Errorf("whole %q %v, split %q %v", whole, bad, split, badSplit)
+		}
+	})
+}

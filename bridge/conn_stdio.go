@@ -1,0 +1,221 @@
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// childGrace is how long a child gets at each step of its end: after its
+	// input is closed, and after it was asked to terminate.
+	childGrace = 2 * time.Second
+	// maxNoise bounds the lines in a row on a server's standard output that are
+	// no message. MCP allows none; banners are common.
+	maxNoise = 20
+	// maxUnwritten bounds the messages that wait for a server to read.
+	maxUnwritten = 16
+)
+
+// ChildMain runs the supervisor of a stdio server if this process was started
+// as one, and does not return then. Programs that use this package call it
+// first in main; without it a killed gateway can leave servers behind.
+func ChildMain() { confine.Main() }
+
+// stdioConn speaks with a child process in lines (MCP 2025-11-25,
+// basic/transports, stdio).
+type stdioConn struct {
+	child  *confine.Child
+	stderr *stderrLog
+	max    int64 // bytes of a message
+	log    *slog.Logger
+	to     func(gate.Doc)
+
+	lines  chan []byte    // to be written
+	deaf   chan struct{}  // closed when the server no longer reads
+	ended  chan struct{}  // closed by close
+	writer sync.WaitGroup // of the one goroutine that writes
+
+	closing  sync.Once
+	closeErr error
+}
+
+func startStdio(ctx context.Context, cfg EndpointConfig) (*stdioConn, error) {
+	stderr := &stderrLog{log: cfg.Log}
+	child, err := confine.Start(ctx, confine.Command{Path: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir, Stderr: stderr})
+	if err != nil {
+		return nil, err
+	}
+	return &stdioConn{
+		child: child, stderr: stderr, max: cfg.MaxMessage, log: cfg.Log,
+		lines: make(chan []byte, maxUnwritten), deaf: make(chan struct{}), ended: make(chan struct{}),
+	}, nil
+}
+
+// send hands msg to the writer, for a write to a server that does not read
+// would block, whatever becomes of ctx.
+
+func (c *stdioConn) send(ctx context.Context, msg []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if bytes.ContainsAny(msg, "\r\n") { // white space between values: no string can hold them
+		msg = bytes.Map(func(r rune) rune {
+			if r == '\n' || r == '\r' {
+				return ' '
+			}
+			return r
+		}, msg)
+	}
+	select {
+	case c.lines <- append(msg, '\n'):
+		return nil
+	case <-c.deaf:
+		return errors.New("the server does not read its input any more")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// write writes until the connection is closed. A server that has closed its
+// input is ended, after the time to say its last.
+func (c *stdioConn) write() {
+	for {
+		select {
+		case line := <-c.lines:
+			if _, err := c.child.Stdin().Write(line); err != nil {
+				close(c.deaf)
+				_ = c.child.Close(childGrace) // close says what it says again
+				return
+			}
+		case <-c.ended:
+			return
+		}
+	}
+}
+
+func (c *stdioConn) bind(deliver func(gate.Doc)) { c.to = deliver }
+
+func (c *stdioConn) receive() error {
+	c.writer.Go(c.write)
+	r := bufio.NewReaderSize(c.child.Stdout(), 64<<10)
+	noise := 0
+	for {
+		line, err := readLine(r, c.max)
+		if err != nil {
+			return c.endOf(err, noise)
+		}
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		if line[0] != '{' {
+			if noise++; noise > maxNoise {
+				return &nonsense{fmt.Errorf("more than %d lines that are no messages", maxNoise)}
+			}
+			c.log.Warn("no message", "line", quoted(line))
+			continue
+		}
+		doc, err := parseMessage(line)
+		if err != nil {
+			return &nonsense{err}
+		}
+		noise = 0
+		c.to(doc)
+	}
+}
+
+// endOf says why a server's output ended: most often because the server did.
+func (c *stdioConn) endOf(err error, noise int) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if c.close() == nil {
+		if err = c.child.Wait(); err == nil {
+			err = errors.New("exit status 0")
+		}
+		if c.stderr.last != "" {
+			err = fmt.Errorf("%w; its last words: %s", err, quoted([]byte(c.stderr.last)))
+		}
+	}
+	if noise > 0 {
+		return &nonsense{fmt.Errorf("the server wrote what is no message, and ended: %w", err)}
+	}
+	return fmt.Errorf("the server ended: %w", err)
+}
+
+func (c *stdioConn) close() error {
+	c.closing.Do(func() {
+		close(c.ended)
+		c.closeErr = c.child.Close(childGrace)
+		c.writer.Wait()
+		if c.closeErr == nil {
+			c.stderr.end() // nobody writes to it any more
+		}
+	})
+	return c.closeErr
+}
+
+// nonsense is the error of a server that broke the protocol, not the
+// connection.
+type nonsense struct{ err error }
+
+func (e *nonsense) Error() string { return e.err.Error() }
+func (e *nonsense) Unwrap() error { return e.err }
+
+// readLine reads a line of at most max bytes, without its end. Of a longer one it
+// returns some, and the error is a [*nonsense].
+func readLine(r *bufio.Reader, max int64) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if int64(len(line)+len(part)) > max+1 {
+			return append(line, part...), &nonsense{fmt.Errorf("a message of more than %d bytes", max)}
+		}
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line[:len(line)-1], nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return nil, fmt.Errorf("the last line has no end: %w", io.ErrUnexpectedEOF)
+		default:
+			return nil, err
+		}
+	}
+}
+
+// parseMessage reads a message, which it keeps. Halves of surrogate pairs, which servers
+// make by cutting strings, are replaced.
+func parseMessage(b []byte) (gate.Doc, error) {
+	doc, err := gate.ParseDoc(b)
+	if errors.Is(err, gate.ErrSurrogate) {
+		gate.ReplaceSurrogates(b)
+		doc, err = gate.ParseDoc(b)
+	}
+	if err != nil {
+		return gate.Doc{}, &nonsense{err}
+	}
+	if doc.Get("jsonrpc").Text() != "2.0" {
+		return gate.Doc{}, &nonsense{errMessage}
+	}
+	return doc, nil
+}
+
+// quoted shortens foreign text for a log.
+func quoted(b []byte) string {
+	const most = 200
+	if len(b) > most {
+		return fmt.Sprintf("%q...", b[:most])
+	}
+	return fmt.Sprintf("%q", b)
+}

@@ -1,0 +1,196 @@
+package bridge_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+func started(t testing.TB, how string) *bridge.Endpoint {
+	t.Helper()
+	e := newEndpoint(t, child(how))
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestStdio: what children do with lines, right and wrong.
+func TestStdio(t *testing.T) {
+	big := strings.Repeat("y", 1<<20)
+	tests := map[string]struct {
+		how, args string
+		kind      string
+		want      string // in the result
+	}{
+		"an honest server":                   {"honest", `{"a":1}`, "ok", `"echo":{"a":1}`},
+		"a banner and empty lines":           {"banner", `{"a":1}`, "ok", `"echo":{"a":1}`},
+		"arguments on several lines":         {"honest", "{\n\t\"a\":\r\n 1}", "ok", "\"echo\":{ \t\"a\":   1}"},
+		"numbers and escapes as they are":    {"honest", `{"n":12345678901234567890.10,"s":"\u003c\/"}`, "ok", `"echo":{"n":12345678901234567890.10,"s":"\u003c\/"}`},
+		"large arguments":                    {"honest", `{"a":"` + big + `"}`, "ok", big},
+		"a large result":                     {"honest", `{"size":5000000}`, "ok", strings.Repeat("x", 5_000_000)},
+		"a result that is too large":         {"honest", `{"size":11000000}`, "protocol", ""},
+		"invalid UTF-8":                      {"latin1", `{}`, "protocol", ""},
+		"halves of surrogates":               {"halves", `{}`, "ok", `\ufffd and \ufffd and \ud83d\ude00`},
+		"it dies":                            {"dies", `{}`, "transport", ""},
+		"it ends without ending its message": {"unfinished", `{}`, "transport", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			noLeaks(t)
+			e := started(t, tt.how)
+			res, err := do(t.Context(), t, e, "liar__echo", tt.args)
+			if kind(err) != tt.kind {
+				t.Fatalf("%s, want %s: %v", kind(err), tt.kind, err)
+			}
+			if !strings.Contains(res.Doc.String(), tt.want) {
+				t.Errorf("result %.300s", res.Doc)
+			}
+			for i := 0; tt.kind != "ok" && e.Status().Fault != bridge.FaultKind(tt.kind); i++ {
+				if i == 1000 {
+					t.Fatalf("status %+v", e.Status())
+				}
+				time.Sleep(time.Millisecond)
+			}
+			e.Close()
+		})
+	}
+}
+
+// TestStdioLastWords: the fault of a server that died has its exit status and
+// what it wrote last.
+func TestStdioLastWords(t *testing.T) {
+	_, err := do(t.Context(), t, started(t, "dies"), "liar__echo", "{}")
+	var exit *confine.ExitError
+	if !errors.As(err, &exit) || exit.Code != 7 || !strings.Contains(err.Error(), `"out of memory"`) {
+		t.Error(err)
+	}
+}
+
+// TestStdioDeaf: a server that does not read holds up nobody.
+func TestStdioDeaf(t *testing.T) {
+	noLeaks(t)
+	cfg := child("deaf")
+	cfg.CallTimeout = 200 * time.Millisecond
+	e := newEndpoint(t, cfg)
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	args := `{"a":"` + strings.Repeat("y", 1<<20) + `"}`
+	start := time.Now()
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			if _, err := do(t.Context(), t, e, "liar__echo", args); kind(err) != "timeout" {
+				t.Error(err)
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := do(ctx, t, e, "liar__echo", args); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	wg.Wait()
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+	e.Close()
+}
+
+// TestStdioFlood: 100 MB in one line cost no more than a message may.
+func TestStdioFlood(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	e := newEndpoint(t, child("floods"))
+	if err := e.Connect(t.Context()); kind(err) != "protocol" {
+		t.Error(err)
+	}
+	e.Close()
+	runtime.ReadMemStats(&after)
+	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 80 {
+		t.Errorf("%d MiB allocated", mb)
+	}
+}
+
+// TestStdioOrphans: nothing of a server is left once it is faulted or closed.
+func TestStdioOrphans(t *testing.T) {
+	for _, how := range []string{"nonsense", "noise", "honest"} {
+		e := newEndpoint(t, child(how))
+		_ = e.Connect(t.Context()) // what fails is not the point
+		e.Close()
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("looks for processes in /proc")
+	}
+	children, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
+	if err != nil {
+		t.Skip(err)
+	}
+	if len(bytes.TrimSpace(children)) > 0 {
+		t.Errorf("children are left: %s", children)
+	}
+}
+
+// FuzzReadLines: lines are no longer than allowed, and all that came.
+func FuzzReadLines(f *testing.F) {
+	f.Add([]byte("{}\n{\"a\":1}\r\n\nend"))
+	f.Add(bytes.Repeat([]byte("x"), 100))
+	f.Add([]byte(strings.Repeat("y", 20) + "\n" + strings.Repeat("z", 21) + "\n" + strings.Repeat("z", 22) + "\nok\n"))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		const most = 20
+		var want [][]byte // of lines that end
+		all := bytes.SplitAfter(stream, []byte("\n"))
+		for _, l := range all[:len(all)-1] {
+			want = append(want, bytes.TrimSuffix(l, []byte("\n")))
+		}
+		lines, err := bridge.ReadLines(bytes.NewReader(stream), most)
+		if err == nil {
+			t.Fatal("no error at the end")
+		}
+		for i, l := range lines {
+			if len(l) > most || !bytes.Equal(l, want[i]) {
+				t.Fatalf("line %d: %q", i, l)
+			}
+		}
+		got, bad, err := bridge.ReadMessages(bytes.NewReader(stream), most)
+		if errors.Is(err, io.EOF) && len(got) != len(want) {
+			t.Fatalf("%d lines, want %d", len(got), len(want))
+		}
+		for i := range got {
+			if bad[i] != (len(want[i]) > most) || !bad[i] && !bytes.Equal(got[i], want[i]) {
+				t.Fatalf("line %d of %d bytes: bad %v", i, len(want[i]), bad[i])
+			}
+		}
+	})
+}
+
+// FuzzParseMessage: what is accepted is JSON-RPC that another strict parser
+// reads alike.
+func FuzzParseMessage(f *testing.F) {
+	for _, s := range []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","x":"\ud800"}`, `[]`, `{`, "\xff", `{"jsonrpc":"2.0","a":1,"a":2}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		doc, err := bridge.ParseMessage(bytes.Clone(b))
+		if err != nil {
+			return
+		}
+		again, err := gate.ParseDoc(doc.Raw())
+		if err != nil || again.Get("jsonrpc").Text() != "2.0" || again.Digest() != doc.Digest() {
+			t.Errorf("%q: %v", b, err)
+		}
+	})
+}

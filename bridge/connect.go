@@ -1,0 +1,190 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// ClientName is how the gateway calls itself towards servers.
+const ClientName = "wasmgate"
+
+const (
+	// maxTools, maxPages and maxListing (bytes) bound the listing of one server.
+	maxTools   = 10_000
+	maxPages   = 1_000
+	maxListing = 64 << 20
+)
+
+// connect makes a connection: transport, handshake, first listing. ctx bounds
+// it. The error is a [*Fault].
+func (e *Endpoint) connect(ctx context.Context) (*link, *serverTools, error) {
+	if e.cfg.Broken != "" {
+		return nil, nil, &Fault{SpawnFailed, e.cfg.Server, "configuration", errors.New(e.cfg.Broken)}
+	}
+	if e.cfg.Command != "" {
+		c, err := startStdio(ctx, e.cfg)
+		if err != nil {
+			return nil, nil, &Fault{SpawnFailed, e.cfg.Server, "start", err}
+		}
+		return e.open(ctx, c, SpawnFailed)
+	}
+	if e.cfg.Dial != nil {
+		t, err := e.cfg.Dial()
+		if err != nil {
+			return nil, nil, &Fault{Transport, e.cfg.Server, "connect", err}
+		}
+		return e.openSDK(ctx, t, nil)
+	}
+	if e.cfg.Transport == TransportSSE {
+		return e.openSSE(ctx)
+	}
+	c, err := newHTTPConn(ctx, e.cfg)
+	if err != nil {
+		return nil, nil, &Fault{Transport, e.cfg.Server, "connect", err}
+	}
+	l, tools, err := e.open(ctx, c, Transport)
+	if e.cfg.Transport == TransportHTTP || !older(err) {
+		return l, tools, err
+	}
+	l, tools, second := e.openSSE(ctx)
+	if second != nil {
+		return nil, nil, &Fault{asFault(e.cfg.Server, "", second).Kind, e.cfg.Server, "connect", fmt.Errorf("%w; and over the older HTTP+SSE: %w", err, second)}
+	}
+	return l, tools, nil
+}
+
+// older tells from the answer to the first POST that a server may be of the
+// time before streamable HTTP (MCP 2025-11-25, basic/transports, "Backwards
+// Compatibility").
+func older(err error) bool {
+	var s *statusError
+	return errors.As(err, &s) && slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}, s.status)
+}
+
+func (e *Endpoint) openSSE(ctx context.Context) (*link, *serverTools, error) {
+	client, err := newHTTPClient(e.cfg)
+	if err != nil {
+		return nil, nil, &Fault{Transport, e.cfg.Server, "connect", err}
+	}
+	return e.openSDK(ctx, &mcp.SSEClientTransport{Endpoint: e.cfg.URL, HTTPClient: client, MaxEventSize: int(e.cfg.MaxMessage)}, client.CloseIdleConnections)
+}
+
+func (e *Endpoint) openSDK(ctx context.Context, t mcp.Transport, free func()) (*link, *serverTools, error) {
+	c, err := dialSDK(ctx, t, e.cfg.MaxMessage)
+	if err != nil {
+		return nil, nil, &Fault{kindOf(err, Transport), e.cfg.Server, "connect", err}
+	}
+	c.free = free
+	return e.open(ctx, c, Transport)
+}
+
+// open makes a link of a connection, or closes it. otherwise is the kind of a
+// fault that says nothing better of itself.
+func (e *Endpoint) open(ctx context.Context, c conn, otherwise FaultKind) (*link, *serverTools, error) {
+	l := e.start(ctx, c)
+	doing := "handshake"
+	err := e.handshake(ctx, l.peer)
+	var tools *serverTools
+	if err == nil {
+		doing, otherwise = "list tools", Transport
+		tools, err = e.list(ctx, l.peer)
+	}
+	if err != nil {
+		l.close()
+		return nil, nil, &Fault{kindOf(err, otherwise), e.cfg.Server, doing, err}
+	}
+	return l, tools, nil
+}
+
+// start begins to receive.
+func (e *Endpoint) start(ctx context.Context, c conn) *link {
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l := &link{ended: make(chan struct{}), again: make(chan struct{}, 1)}
+	l.peer = newPeer(c, func(method string, _ gate.Doc) {
+		if method != "notifications/tools/list_changed" {
+			return
+		}
+		select {
+		case l.again <- struct{}{}:
+		default:
+		}
+	})
+	e.wg.Go(func() {
+		defer stop()
+		err := l.peer.run(life)
+		close(l.ended)
+		e.lost(l, err)
+		if err := c.close(); err != nil { // who cannot be spoken with is ended
+			e.cfg.Log.Warn("server not ended", "error", err)
+		}
+	})
+	return l
+}
+
+// handshake initializes the connection (MCP 2025-11-25, basic/lifecycle).
+func (e *Endpoint) handshake(ctx context.Context, p *peer) error {
+	res, err := p.call(ctx, "initialize", mustJSON(map[string]any{
+		"protocolVersion": Revision,
+		"capabilities":    struct{}{},
+		"clientInfo":      map[string]string{"name": ClientName, "version": Version()},
+	}))
+	if err != nil {
+		return err
+	}
+	revision := res.Get("protocolVersion").Text()
+	if !slices.Contains(revisions, revision) {
+		return &nonsense{fmt.Errorf("the server speaks MCP revision %q, which is none of %q", revision, revisions)}
+	}
+	h, isHTTP := p.conn.(*httpConn)
+	if isHTTP {
+		h.agreed(revision)
+	}
+	if err := p.tell(ctx, "notifications/initialized", "{}"); err != nil {
+		return err
+	}
+	if isHTTP {
+		e.wg.Go(h.listen)
+	}
+	return nil
+}
+
+// list reads the whole listing of tools.
+func (e *Endpoint) list(ctx context.Context, p *peer) (*serverTools, error) {
+	var raw []gate.Doc
+	size := 0
+	params := []byte("{}")
+	for range maxPages {
+		page, err := p.call(ctx, "tools/list", params)
+		var rpc *RPCError
+		if errors.As(err, &rpc) && rpc.Code == codeMethodNotFound && raw == nil {
+			return newServerTools(e.cfg.Server, e.cfg.Tools, nil), nil // a server without tools
+		}
+		if err != nil {
+			return nil, err
+		}
+		if size += len(page.Raw()); size > maxListing {
+			return nil, &nonsense{fmt.Errorf("the listing has more than %d bytes", maxListing)}
+		}
+		if page.Get("tools").Kind() != gate.Array {
+			return nil, &nonsense{errors.New("the listing has no array of tools")}
+		}
+		for t := range page.Get("tools").Elements() {
+			if raw = append(raw, t); len(raw) > maxTools {
+				return nil, &nonsense{fmt.Errorf("the server lists more than %d tools", maxTools)}
+			}
+		}
+		cursor := page.Get("nextCursor")
+		if cursor.Kind() != gate.String || cursor.Text() == "" {
+			return newServerTools(e.cfg.Server, e.cfg.Tools, raw), nil
+		}
+		params = append(append([]byte(`{"cursor":`), cursor.Raw()...), '}')
+	}
+	return nil, &nonsense{fmt.Errorf("the listing has more than %d pages", maxPages)}
+}

@@ -1,0 +1,390 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Revision is the newest revision of MCP that endpoints speak to servers.
+const Revision = "2025-11-25"
+
+// revisions are those that a server may answer with.
+var revisions = []string{Revision, "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// The transports of a server with a URL.
+const (
+	// TransportAuto is streamable HTTP, or else the older HTTP+SSE.
+	TransportAuto = "auto"
+	TransportHTTP = "streamable-http"
+	TransportSSE  = "sse"
+)
+
+// EndpointConfig configures an [Endpoint]. Exactly one of Command, URL, Dial and
+// Broken says how the server is reached.
+type EndpointConfig struct {
+	Server string // id that prefixes its tools; required
+
+	// Command is started as a child that speaks on its standard input and
+	// output, with exactly the environment Env and in the folder Dir.
+	Command string
+	Args    []string
+	Env     []string
+	Dir     string
+
+	URL       string // http or https
+	Transport string // TransportAuto if empty
+	Headers   http.Header
+
+	// Dial returns the transport of a connection, for servers in this process.
+	Dial func() (mcp.Transport, error)
+
+	// Broken says why the server cannot even be tried. It is listed as faulted.
+	Broken string
+
+	// ConnectTimeout bounds spawn, handshake and first listing together.
+	// CallTimeout bounds a call. Zero means 30 s each.
+	ConnectTimeout, CallTimeout time.Duration
+	// MaxMessage bounds a message of the server, in bytes. Zero means 10 MiB.
+	MaxMessage int64
+
+	Tools ToolOptions
+	Log   *slog.Logger // nil discards
+}
+
+const (
+	defaultTimeout    = 30 * time.Second
+	defaultMaxMessage = 10 << 20
+	// reconnectAfter is how long a fault is answered with, before a call is
+	// worth another attempt to connect.
+	reconnectAfter = time.Second
+	// relistAfter gathers the announcements of a server that adds its tools one
+	// by one; relistEvery bounds what one that never stops can make us do.
+	relistAfter = 50 * time.Millisecond
+	relistEvery = time.Second
+)
+
+func (c *EndpointConfig) check() error {
+	if _, err := gate.NewToolName(c.Server, "x"); err != nil {
+		return err
+	}
+	ways := 0
+	for _, set := range []bool{c.Command != "", c.URL != "", c.Dial != nil, c.Broken != ""} {
+		if set {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return fmt.Errorf("server %s: exactly one of command and URL says how it is reached", c.Server)
+	}
+	if u, err := url.Parse(c.URL); err != nil || c.URL != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("server %s: %q is no URL of the form http(s)://host/path", c.Server, c.URL)
+	}
+	if !slices.Contains([]string{"", TransportAuto, TransportHTTP, TransportSSE}, c.Transport) {
+		return fmt.Errorf("server %s: unknown transport %q", c.Server, c.Transport)
+	}
+	if c.ConnectTimeout < 0 || c.CallTimeout < 0 || c.MaxMessage < 0 {
+		return fmt.Errorf("server %s: a negative limit", c.Server)
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = defaultTimeout
+	}
+	if c.CallTimeout == 0 {
+		c.CallTimeout = defaultTimeout
+	}
+	if c.MaxMessage == 0 {
+		c.MaxMessage = defaultMaxMessage
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Log = c.Log.With("server", c.Server)
+	return c.Tools.check()
+}
+
+// An Endpoint is the connection to one server. It connects when it is told to,
+// or when a call finds it faulted; it never repeats a call. It is a
+// [gate.Upstream] of that server's tools alone. Use it from several goroutines.
+type Endpoint struct {
+	cfg     EndpointConfig
+	changed func() // the tools or the phase are others now
+	wg      sync.WaitGroup
+
+	mu      sync.Mutex
+	phase   Phase
+	attempt *attempt // of connecting, under way
+	link    *link    // of phase Ready
+	fault   *Fault   // of phase Faulted
+	since   time.Time
+	tools   *serverTools
+	closed  chan struct{} // closed with phase Closed
+}
+
+// An attempt to connect that any number of callers wait for.
+type attempt struct {
+	first  bool          // of this endpoint
+	done   chan struct{} // closed when the outcome is known, to those too who watch the tools
+	cancel context.CancelFunc
+	err    error
+}
+
+// link is a connection that has been made.
+type link struct {
+	peer  *peer
+	ended chan struct{}
+	again chan struct{} // the server's tools have changed; room for one
+}
+
+// NewEndpoint returns an endpoint in phase Idle. It starts nothing.
+func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	return &Endpoint{cfg: cfg, phase: Idle, tools: new(serverTools), changed: func() {}, closed: make(chan struct{})}, nil
+}
+
+// Connect connects unless the endpoint is ready. Concurrent callers share one
+// attempt, and one that leaves does not end it. The error is a [*Fault] or wraps
+// ctx.Err().
+func (e *Endpoint) Connect(ctx context.Context) error {
+	e.mu.Lock()
+	switch e.phase {
+	case Ready:
+		e.mu.Unlock()
+		return nil
+	case Closing, Closed:
+		e.mu.Unlock()
+		return e.isClosed()
+	case Idle, Faulted:
+		e.begin(ctx)
+	}
+	a := e.attempt
+	e.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return fmt.Errorf("server %s: connect: %w", e.cfg.Server, ctx.Err())
+	}
+}
+
+func (e *Endpoint) isClosed() *Fault {
+	return &Fault{NotConnected, e.cfg.Server, "connect", errors.New("the endpoint is closed")}
+}
+
+// Start begins to connect an idle endpoint, and does not wait.
+func (e *Endpoint) Start(ctx context.Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase == Idle {
+		e.begin(ctx)
+	}
+}
+
+// first returns the end of the first attempt to connect while it is under way,
+// and nil at other times.
+func (e *Endpoint) first() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.attempt == nil || !e.attempt.first {
+		return nil
+	}
+	select {
+	case <-e.attempt.done:
+		return nil
+	default:
+		return e.attempt.done
+	}
+}
+
+// begin starts an attempt. The caller holds mu.
+func (e *Endpoint) begin(ctx context.Context) {
+	e.phase = e.phase.to(Connecting)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.ConnectTimeout)
+	a := &attempt{first: e.attempt == nil, done: make(chan struct{}), cancel: cancel}
+	e.attempt = a
+	e.wg.Go(func() {
+		defer cancel()
+		l, tools, err := e.connect(ctx)
+		e.connected(ctx, a, l, tools, err)
+	})
+}
+
+// connected ends an attempt with its outcome.
+func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, tools *serverTools, err error) {
+	e.mu.Lock()
+	if err == nil && l.peer.why() != nil { // lost came too early to be heard
+		err = e.broke(l.peer.why())
+	}
+	switch {
+	case e.phase == Closing: // Close waits for us and goes on
+		e.link, a.err = l, e.isClosed()
+	case err != nil:
+		e.phase, e.since = e.phase.to(Faulted), time.Now()
+		e.fault = asFault(e.cfg.Server, "connect", err)
+		a.err = e.fault
+		e.cfg.Log.Warn("endpoint faulted", "code", e.fault.Code(), "error", e.fault.Err)
+	default:
+		e.phase, e.since = e.phase.to(Ready), time.Now()
+		e.fault, e.link, e.tools = nil, l, tools
+		e.wg.Go(func() { e.watch(context.WithoutCancel(ctx), l) })
+		e.cfg.Log.Info("endpoint ready", "tools", len(tools.tools))
+	}
+	e.mu.Unlock()
+	e.changed() // before those who wait go on: they look for the tools
+	close(a.done)
+}
+
+func asFault(server, doing string, err error) *Fault {
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return &Fault{Transport, server, doing, err}
+}
+
+// watch keeps the listing up to date until the connection ends.
+func (e *Endpoint) watch(ctx context.Context, l *link) {
+	var last time.Time
+	for {
+		select {
+		case <-l.again:
+			select {
+			case <-time.After(max(relistAfter, relistEvery-time.Since(last))):
+			case <-l.ended:
+				return
+			}
+			select {
+			case <-l.again:
+			default:
+			}
+			e.relist(ctx, l)
+			last = time.Now()
+		case <-l.ended:
+			return
+		}
+	}
+}
+
+func (e *Endpoint) relist(ctx context.Context, l *link) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.ConnectTimeout)
+	defer cancel()
+	tools, err := e.list(ctx, l.peer)
+	if err != nil {
+		e.cfg.Log.Warn("listing failed", "error", err)
+		return // the old listing stays
+	}
+	e.mu.Lock()
+	other := e.link == l && !tools.same(e.tools)
+	if other {
+		e.tools = tools
+	}
+	e.mu.Unlock()
+	if other {
+		e.changed()
+	}
+}
+
+func (e *Endpoint) broke(err error) *Fault {
+	return &Fault{kindOf(err, Transport), e.cfg.Server, "connection", err}
+}
+
+// lost is called when the connection of l has ended.
+func (e *Endpoint) lost(l *link, err error) {
+	e.mu.Lock()
+	if e.phase != Ready || e.link != l {
+		e.mu.Unlock()
+		return
+	}
+	e.phase, e.since, e.link = e.phase.to(Faulted), time.Now(), nil
+	e.fault = e.broke(err)
+	e.cfg.Log.Warn("endpoint faulted", "code", e.fault.Code(), "error", err)
+	e.mu.Unlock()
+	e.changed()
+}
+
+// kindOf tells a server that broke the protocol from one at which something
+// else went wrong.
+func kindOf(err error, otherwise FaultKind) FaultKind {
+	var n *nonsense
+	var rpc *RPCError
+	switch {
+	case errors.As(err, &n), errors.As(err, &rpc):
+		return Protocol
+	case errors.Is(err, context.DeadlineExceeded):
+		return TimedOut
+	default:
+		return otherwise
+	}
+}
+
+// Close ends the connection and the server's process, and waits for both. It
+// may be called more than once.
+func (e *Endpoint) Close() error {
+	e.mu.Lock()
+	switch e.phase {
+	case Idle:
+		e.phase = e.phase.to(Closed)
+		close(e.closed)
+		e.mu.Unlock()
+		return nil
+	case Closing, Closed:
+		e.mu.Unlock()
+		<-e.closed
+		return nil
+	}
+	e.phase = e.phase.to(Closing)
+	a := e.attempt
+	e.mu.Unlock()
+
+	a.cancel()
+	<-a.done
+	e.mu.Lock()
+	l := e.link
+	e.link = nil
+	e.mu.Unlock()
+	var err error
+	if l != nil {
+		err = l.close()
+	}
+	e.wg.Wait()
+	e.mu.Lock()
+	e.phase = e.phase.to(Closed)
+	close(e.closed)
+	e.mu.Unlock()
+	return err
+}
+
+func (l *link) close() error {
+	err := l.peer.conn.close()
+	<-l.ended
+	return err
+}
+
+// Status tells how the endpoint is.
+func (e *Endpoint) Status() ServerStatus {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := ServerStatus{Server: e.cfg.Server, Phase: e.phase, Since: e.since, Tools: len(e.tools.tools), Notes: e.tools.notes}
+	if e.phase == Faulted {
+		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()
+	}
+	return s
+}
+
+// Phase returns where the endpoint is in its life.
+func (e *Endpoint) Phase() Phase {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.phase
+}

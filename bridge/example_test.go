@@ -1,0 +1,50 @@
+package bridge_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A Go function as a tool, behind a gate.
+func ExampleFleet() {
+	local, err := bridge.NewLocal("local", options(), bridge.LocalTool{
+		Definition: gate.MustDoc(`{
+			"name": "double",
+			"description": "Doubles a number.",
+			"inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+		}`),
+		Call: func(_ context.Context, c *gate.Call) (gate.Result, error) {
+			var n int
+			fmt.Sscan(c.Args.Get("n").String(), &n)
+			return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[],"structuredContent":{"n":%d}}`, 2*n))}, nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fleet, err := bridge.NewFleet(bridge.FleetConfig{Locals: []*bridge.Local{local}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer fleet.Close()
+	g, err := gate.New(gate.Parts{ // of which a program brings its own
+		Upstream: fleet, Authorizer: authorizerFunc(allow), Sessions: sessions{},
+		Sanitizer: sanitizerFunc(unchanged), Recorder: new(records),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, args := range []string{`{"n": 21}`, `{"n": "21"}`} {
+		res, err := g.Do(context.Background(), gate.Call{Action: gate.CallTool, Name: "local__double", Args: gate.MustDoc(args), Who: gate.Local()})
+		fmt.Println(res.Doc, gate.Code(err))
+	}
+	// Output:
+	// {"content":[],"structuredContent":{"n":42}} ok
+	//  refused_validate_input
+}

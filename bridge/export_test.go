@@ -1,0 +1,55 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"io"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// What tests and fuzz targets reach of the parsers of foreign bytes.
+
+// ReadEvents is readEvents.
+var ReadEvents = readEvents
+
+// ParseMessage is parseMessage.
+var ParseMessage = parseMessage
+
+// Glimpse is glimpse.
+var Glimpse = glimpse
+
+// ReadLines reads lines of at most max bytes until an error, as a stdio server's
+// output is read.
+func ReadLines(r io.Reader, max int64) (lines [][]byte, err error) {
+	br := bufio.NewReaderSize(r, 16)
+	for {
+		line, err := readLine(br, max)
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, line)
+	}
+}
+
+// ReadMessages reads lines as a stdio client's input is read, and tells which
+// are too long.
+func ReadMessages(r io.Reader, max int64) (lines [][]byte, bad []bool, err error) {
+	br := bufio.NewReaderSize(r, 16)
+	for {
+		l, err := readMessage(br, max)
+		if err != nil {
+			return lines, bad, err
+		}
+		lines, bad = append(lines, l.text), append(bad, l.bad != nil)
+	}
+}
+
+// Screen answers what a client's message is refused with, and "" if it may pass.
+func (h *Host) Screen(body []byte) string {
+	_, no := h.screen(context.Background(), peerInfo{who: gate.Local()}, body)
+	if no == nil {
+		return ""
+	}
+	return string(no.body)
+}

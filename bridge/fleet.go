@@ -1,0 +1,369 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// FleetConfig configures a [Fleet].
+type FleetConfig struct {
+	// Locals come first in listings, then Servers, each in its order.
+	Locals  []*Local
+	Servers []EndpointConfig
+	// SettleTimeout bounds how long a listing or a call of a tool that nobody
+	// knows waits for servers that are connecting. Zero means 10 s.
+	SettleTimeout time.Duration
+	Log           *slog.Logger // nil discards
+}
+
+const defaultSettleTimeout = 10 * time.Second
+
+// A Fleet is many servers as one [gate.Upstream]. Each keeps its own faults; the
+// others work on. Use it from several goroutines.
+type Fleet struct {
+	cfg     FleetConfig
+	catalog atomic.Pointer[catalog]
+
+	mu       sync.Mutex
+	members  []member // in order of configuration
+	watchers map[int]func()
+	nextID   int
+	closed   bool
+}
+
+// A member is one server of the fleet.
+type member struct {
+	id         string
+	upstream   gate.Upstream
+	status     func() ServerStatus
+	endpoint   *Endpoint // nil for a local server
+	superseded int       // how many earlier servers of this id were given up
+}
+
+// ServerStatus tells how one server is.
+type ServerStatus struct {
+	Server string    `json:"server"`
+	Phase  Phase     `json:"phase"`
+	Since  time.Time `json:"since,omitzero"`
+	Local  bool      `json:"local,omitempty"`
+	Tools  int       `json:"tools"`
+	Fault  FaultKind `json:"fault,omitempty"`
+	Error  string    `json:"error,omitempty"`
+	Notes  []Note    `json:"notes,omitempty"`
+}
+
+// catalog is all tools at one time, immutable.
+type catalog struct {
+	tools  []*gate.Tool
+	byName map[string]*gate.Tool    // by offered and by qualified name
+	server map[string]gate.Upstream // by id
+	notes  map[string][]Note        // by id
+}
+
+// NewFleet returns a fleet in which nothing is connected yet. Of two servers
+// with one id the later wins, and the status says so.
+func NewFleet(cfg FleetConfig) (*Fleet, error) {
+	if cfg.SettleTimeout == 0 {
+		cfg.SettleTimeout = defaultSettleTimeout
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	f := &Fleet{cfg: cfg, watchers: make(map[int]func())}
+	for _, l := range cfg.Locals {
+		l.changed = f.rebuild
+		f.supersede(member{id: l.server, upstream: l, status: l.Status})
+	}
+	for _, c := range cfg.Servers {
+		m, err := f.newMember(c)
+		if err != nil {
+			return nil, err
+		}
+		f.supersede(m)
+	}
+	f.rebuild()
+	return f, nil
+}
+
+func (f *Fleet) newMember(c EndpointConfig) (member, error) {
+	if c.Log == nil {
+		c.Log = f.cfg.Log
+	}
+	e, err := NewEndpoint(c)
+	if err != nil {
+		return member{}, err
+	}
+	e.changed = f.rebuild
+	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e}, nil
+}
+
+// put adds m, or puts it in the place of the one with its id, which it returns.
+// The caller holds mu, or is alone.
+func (f *Fleet) put(m member) (old *Endpoint) {
+	i := slices.IndexFunc(f.members, func(o member) bool { return o.id == m.id })
+	if i < 0 {
+		f.members = append(f.members, m)
+		return nil
+	}
+	old = f.members[i].endpoint
+	f.members[i] = m
+	return old
+}
+
+// supersede puts m, and keeps count of the servers of one id, which was hardly
+// meant.
+func (f *Fleet) supersede(m member) {
+	for _, o := range f.members {
+		if o.id == m.id {
+			m.superseded = o.superseded + 1
+		}
+	}
+	f.put(m)
+}
+
+// Connect connects all servers, in parallel, and returns when each is ready or
+// faulted, or when ctx ends. A server's failure is no error: see [Fleet.Status].
+func (f *Fleet) Connect(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, m := range f.snapshot() {
+		if m.endpoint != nil {
+			wg.Go(func() { _ = m.endpoint.Connect(ctx) }) // its status keeps the fault
+		}
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// Start begins to connect all servers and returns at once.
+func (f *Fleet) Start(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.members {
+		if m.endpoint != nil && !f.closed {
+			m.endpoint.Start(ctx)
+		}
+	}
+}
+
+// Add connects one more server, or another in the place of the one that has its
+// id, and returns when it is ready or faulted.
+func (f *Fleet) Add(ctx context.Context, c EndpointConfig) error {
+	m, err := f.newMember(c)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return errors.New("the fleet is closed")
+	}
+	old := f.put(m)
+	f.mu.Unlock()
+	f.rebuild()
+	if old != nil {
+		err = old.Close()
+	}
+	return errors.Join(m.endpoint.Connect(ctx), err)
+}
+
+// Remove ends the connection to a server and forgets it. An id that nobody has
+// is an error.
+func (f *Fleet) Remove(id string) error {
+	f.mu.Lock()
+	i := slices.IndexFunc(f.members, func(m member) bool { return m.id == id })
+	if i < 0 {
+		f.mu.Unlock()
+		return fmt.Errorf("no server %q", id)
+	}
+	old := f.members[i].endpoint
+	f.members = slices.Delete(slices.Clone(f.members), i, i+1)
+	f.mu.Unlock()
+	f.rebuild()
+	if old == nil {
+		return nil
+	}
+	return old.Close()
+}
+
+// Reload connects a server anew, with the configuration it has.
+func (f *Fleet) Reload(ctx context.Context, id string) error {
+	for _, m := range f.snapshot() {
+		if m.id == id && m.endpoint != nil {
+			return f.Add(ctx, m.endpoint.cfg)
+		}
+	}
+	return fmt.Errorf("no server %q that could be connected anew", id)
+}
+
+// Close ends all connections, in parallel, and waits.
+func (f *Fleet) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	members := f.snapshot()
+	errs := make([]error, len(members))
+	var wg sync.WaitGroup
+	for i, m := range members {
+		if m.endpoint != nil {
+			wg.Go(func() { errs[i] = m.endpoint.Close() })
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Status tells how each server is, in the order of configuration.
+func (f *Fleet) Status() []ServerStatus {
+	notes := f.catalog.Load().notes
+	var all []ServerStatus
+	for _, m := range f.snapshot() {
+		s := m.status()
+		s.Notes = append(slices.Clone(s.Notes), notes[m.id]...)
+		if m.superseded > 0 {
+			s.Notes = append(s.Notes, Note{Text: fmt.Sprintf("takes the place of %d earlier server(s) of this id", m.superseded)})
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Watch calls f whenever the tools may have changed, until stop is called. f
+// must not block.
+func (f *Fleet) Watch(changed func()) (stop func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nextID++
+	id := f.nextID
+	f.watchers[id] = changed
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.watchers, id)
+	}
+}
+
+func (f *Fleet) snapshot() []member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.members)
+}
+
+// rebuild makes the catalog anew and tells who watches.
+func (f *Fleet) rebuild() {
+	f.mu.Lock()
+	f.catalog.Store(newCatalog(f.members))
+	watchers := make([]func(), 0, len(f.watchers))
+	for _, w := range f.watchers {
+		watchers = append(watchers, w)
+	}
+	f.mu.Unlock()
+	for _, w := range watchers {
+		w()
+	}
+}
+
+// newCatalog joins the tools of all servers. Of two tools with one offered name
+// the earlier keeps it; the later gets six hex digits of its digest, or else its
+// server's name.
+func newCatalog(members []member) *catalog {
+	c := &catalog{byName: make(map[string]*gate.Tool), server: make(map[string]gate.Upstream), notes: make(map[string][]Note)}
+	for _, m := range members {
+		c.server[m.id] = m.upstream
+		for _, t := range m.upstream.Tools(context.Background()) {
+			c.add(m, t)
+		}
+	}
+	return c
+}
+
+func (c *catalog) add(m member, t *gate.Tool) {
+	if _, clash := c.byName[t.Offered]; clash {
+		other := *t
+		other.Offered = ""
+		for _, name := range []string{shortened(t.Offered+"_"+t.Digest[:6], t.Digest), shortened(t.Name.String(), t.Digest)} {
+			if c.byName[name] == nil {
+				other.Offered = name
+				break
+			}
+		}
+		if other.Offered == "" {
+			c.notes[m.id] = append(c.notes[m.id], Note{Tool: quotedName(t.Local), Quarantined: true, Text: fmt.Sprintf("%s is another server's tool", t.Offered)})
+			return
+		}
+		other.Definition = t.Definition.With("name", mustJSON(other.Offered))
+		c.notes[m.id] = append(c.notes[m.id], Note{Tool: quotedName(t.Local), Text: fmt.Sprintf("offered as %s, for %s is another server's", other.Offered, t.Offered)})
+		t = &other
+	}
+	c.tools = append(c.tools, t)
+	c.byName[t.Offered] = t
+	if _, clash := c.byName[t.Name.String()]; !clash {
+		c.byName[t.Name.String()] = t
+	}
+}
+
+var _ gate.Upstream = (*Fleet)(nil)
+
+// Lookup implements [gate.Upstream]. While servers are connecting, a name that
+// nobody has yet may still become known, so that it waits for them.
+func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	t, ok := f.catalog.Load().byName[name]
+	if !ok {
+		f.settle(ctx)
+		t, ok = f.catalog.Load().byName[name]
+	}
+	if !ok || action != gate.CallTool {
+		return nil, fmt.Errorf("tool %q: %w", name, gate.ErrUnknown)
+	}
+	return t, nil
+}
+
+// Tools implements [gate.Upstream]. It waits for servers that are connecting for
+// the first time, and has those tried again that are faulted.
+func (f *Fleet) Tools(ctx context.Context) []*gate.Tool {
+	f.settle(ctx)
+	return f.catalog.Load().tools
+}
+
+// settle waits until no server is connecting for the first time, for at most
+// SettleTimeout. Servers that are faulted are tried again, and not waited for:
+// who watches learns of their tools.
+func (f *Fleet) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.SettleTimeout)
+	defer cancel()
+	for _, m := range f.snapshot() {
+		if m.endpoint == nil {
+			continue
+		}
+		connected := m.endpoint.first()
+		if connected == nil {
+			m.endpoint.retry(ctx)
+			continue
+		}
+		select {
+		case <-connected:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Invoke implements [gate.Upstream].
+func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
+	_, tool, ok := p.Open()
+	if !ok {
+		return gate.Result{}, errNoPermit
+	}
+	up, ok := f.catalog.Load().server[tool.Name.Server]
+	if !ok {
+		return gate.Result{}, &Fault{NotConnected, tool.Name.Server, "call", errors.New("the server was removed")}
+	}
+	return up.Invoke(ctx, p)
+}

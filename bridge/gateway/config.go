@@ -1,0 +1,171 @@
+package gateway
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/sanitize"
+)
+
+// Config configures a [Gateway]. The zero Config lacks only Audit or Recorder.
+type Config struct {
+	// Servers are the MCP servers, in the order in which their tools are
+	// listed. New sets the sanitizer and the schema compiler of their Tools.
+	Servers []bridge.EndpointConfig
+	// Modules are WASM modules whose tools are offered; Embedded adds the ones
+	// that the gateway brings along, on the server local.
+	Modules  []Module
+	Embedded bool
+	// Functions are Go functions offered as tools, by server.
+	Functions map[string][]bridge.LocalTool
+
+	Policy Policy
+
+	// Audit is the path of the audit log, AuditOptions what else there is to say
+	// of it. Recorder gets each record too. One of Audit and Recorder is required.
+	Audit        string
+	AuditOptions audit.Options
+	Recorder     gate.Recorder
+
+	Sanitize Sanitize
+	Limits   Limits
+	// Origins and Hosts are what HTTP requests may name beside loopback.
+	Origins, Hosts []string
+	// CacheDir keeps compiled WASM code between processes, for their owner alone.
+	// Empty keeps none.
+	CacheDir string
+	// Snapshot identifies the configuration in the audit log.
+	Snapshot string
+	Log      *slog.Logger // nil discards
+}
+
+// Policy is what decides. The zero Policy is the pack grants without grants:
+// it allows what holds no capability.
+type Policy struct {
+	Files   fs.FS // the user's .rego files; nil for none
+	Options policy.Options
+}
+
+// A Module is a WASM module.
+type Module struct {
+	Server string // "" means local
+	WASM   []byte
+	Config sandbox.ModuleConfig
+}
+
+// Sanitize chooses the profile for a text: of the first rule in Tools that
+// matches the tool, else its server's, else of the first rule in MIME that
+// matches, else Profile. Empty means text.
+type Sanitize struct {
+	Profile string
+	Tools   []Rule // patterns of qualified names
+	Servers map[string]string
+	MIME    []Rule // patterns of MIME types
+}
+
+// A Rule gives a profile to what matches Pattern: a literal, or a literal with
+// * at its end.
+type Rule struct{ Pattern, Profile string }
+
+func (r Rule) matches(s string) bool {
+	prefix, open := strings.CutSuffix(r.Pattern, "*")
+	return s == r.Pattern || open && strings.HasPrefix(s, prefix)
+}
+
+// Limits bound calls. Zero fields mean the defaults.
+type Limits struct {
+	Body       int64 // bytes of a client's message; 4 MiB
+	Result     int64 // bytes of a server's message; 10 MiB
+	Concurrent int   // calls at once; 64
+	// Wait is how long a call waits for a place among them; 1 s.
+	Wait time.Duration
+}
+
+func (c *Config) check() error {
+	if c.Audit == "" && c.Recorder == nil {
+		return errors.New("gateway: without an audit log or a recorder no call can be recorded, and none would pass")
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// sanitizers chooses among sanitizers by [Sanitize]; it is the gate's.
+type sanitizers struct {
+	choice    Sanitize
+	byProfile map[string]*sanitize.Sanitizer
+}
+
+func newSanitizers(choice Sanitize) (*sanitizers, error) {
+	s := &sanitizers{choice: choice, byProfile: make(map[string]*sanitize.Sanitizer)}
+	for _, p := range sanitize.Profiles() {
+		one, err := sanitize.New(sanitize.Options{Profile: p})
+		if err != nil {
+			return nil, err
+		}
+		s.byProfile[string(p)] = one
+	}
+	if choice.Profile == "" {
+		s.choice.Profile = string(sanitize.Text)
+	}
+	names := []string{s.choice.Profile}
+	for _, r := range append(append([]Rule{}, choice.Tools...), choice.MIME...) {
+		names = append(names, r.Profile)
+	}
+	for _, p := range choice.Servers {
+		names = append(names, p)
+	}
+	for _, name := range names {
+		if s.byProfile[name] == nil {
+			return nil, errors.New("sanitize: unknown profile " + name)
+		}
+	}
+	return s, nil
+}
+
+func (s *sanitizers) profile(t gate.Text) string {
+	if t.Profile != "" {
+		return t.Profile
+	}
+	for _, r := range s.choice.Tools {
+		if r.matches(t.Tool) {
+			return r.Profile
+		}
+	}
+	if p, ok := s.choice.Servers[t.Server]; ok {
+		return p
+	}
+	for _, r := range s.choice.MIME {
+		if t.MIME != "" && r.matches(t.MIME) {
+			return r.Profile
+		}
+	}
+	return s.choice.Profile
+}
+
+// Sanitize implements [gate.Sanitizer]. A profile that nobody knows, which a
+// policy may ask for, is taken for the strictest.
+func (s *sanitizers) Sanitize(t gate.Text) (string, []gate.Finding) {
+	one := s.byProfile[s.profile(t)]
+	if one == nil {
+		one = s.byProfile[string(sanitize.Strict)]
+	}
+	clean, found := one.Sanitize(t.Text)
+	if len(found) == 0 {
+		return clean, nil
+	}
+	findings := make([]gate.Finding, len(found))
+	for i, f := range found {
+		findings[i] = gate.Finding{Rule: f.Rule, Count: f.Count, Removed: f.Removed}
+	}
+	return clean, findings
+}

@@ -1,0 +1,12 @@
+// Package gateway puts a whole gateway together: servers, WASM tools, policy,
+// sanitizer, audit log and gate, from one [Config] and without a configuration
+// file. It is what a program embeds.
+//
+//	gw, err := gateway.New(ctx, gateway.Config{
+//		Servers: []bridge.EndpointConfig{{Server: "files", Command: "mcp-server-filesystem", Args: []string{"/srv/docs"}}},
+//		Policy:  gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{To: []string{"local"}, Tools: []string{"files__read_*"}}}}},
+//		Audit:   "audit.jsonl", AuditOptions: audit.Options{Node: "my-agent"},
+//	})
+//
+// A gateway is a [net/http.Handler]: MCP at /mcp, liveness at /healthz.
+package gateway

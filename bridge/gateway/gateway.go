@@ -1,0 +1,246 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/schema"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/sandbox"
+)
+
+// A Gateway is a running gateway. Use it from several goroutines.
+type Gateway struct {
+	cfg     Config
+	gate    *gate.Gate
+	fleet   *bridge.Fleet
+	host    *bridge.Host
+	runtime *sandbox.Runtime
+	audit   *audit.Log // nil without Config.Audit
+	mux     *http.ServeMux
+	calls   calls // those of Do
+	engine  atomic.Pointer[policy.Engine]
+	setting sync.Mutex // held over SetPolicy: one at a time
+}
+
+// New builds a gateway. No server is connected yet: see [Gateway.Start]. It
+// must be closed.
+func New(ctx context.Context, cfg Config) (*Gateway, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	g := &Gateway{cfg: cfg}
+	if err := g.build(ctx); err != nil {
+		return nil, errors.Join(err, g.Close(ctx))
+	}
+	return g, nil
+}
+
+func (g *Gateway) build(ctx context.Context) error {
+	engine, err := policy.Load(ctx, g.cfg.Policy.Files, g.cfg.Policy.Options)
+	if err != nil {
+		return err
+	}
+	g.engine.Store(engine)
+	clean, err := newSanitizers(g.cfg.Sanitize)
+	if err != nil {
+		return err
+	}
+	recorder, err := g.openAudit()
+	if err != nil {
+		return err
+	}
+	if err := g.newFleet(ctx, bridge.ToolOptions{Sanitizer: clean, Schemas: schema.NewCompiler()}); err != nil {
+		return err
+	}
+	g.gate, err = gate.New(gate.Parts{
+		Upstream: g.fleet, Authorizer: engine, Sanitizer: clean, Recorder: recorder,
+		Sessions: session.New(session.Options{}),
+		Limiter:  session.NewLimits(session.LimitOptions{Concurrent: g.cfg.Limits.Concurrent, Wait: g.cfg.Limits.Wait}),
+		Snapshot: g.cfg.Snapshot,
+	})
+	if err != nil {
+		return err
+	}
+	return g.newHost()
+}
+
+func (g *Gateway) openAudit() (gate.Recorder, error) {
+	if g.cfg.Audit == "" {
+		return g.cfg.Recorder, nil
+	}
+	o := g.cfg.AuditOptions
+	if o.Version == "" {
+		o.Version = bridge.Version()
+	}
+	if o.Snapshot == "" {
+		o.Snapshot = g.cfg.Snapshot
+	}
+	if o.Log == nil {
+		o.Log = g.cfg.Log
+	}
+	var err error
+	if g.audit, err = audit.Open(g.cfg.Audit, o); err != nil {
+		return nil, err
+	}
+	if g.cfg.Recorder == nil {
+		return g.audit, nil
+	}
+	return gate.Recorders(g.audit, g.cfg.Recorder), nil
+}
+
+func (g *Gateway) newFleet(ctx context.Context, o bridge.ToolOptions) error {
+	locals, err := g.locals(ctx, o)
+	if err != nil {
+		return err
+	}
+	servers := make([]bridge.EndpointConfig, len(g.cfg.Servers))
+	for i, s := range g.cfg.Servers {
+		s.Tools.Sanitizer, s.Tools.Schemas = o.Sanitizer, o.Schemas
+		if s.MaxMessage == 0 {
+			s.MaxMessage = g.cfg.Limits.Result
+		}
+		servers[i] = s
+	}
+	g.fleet, err = bridge.NewFleet(bridge.FleetConfig{Locals: locals, Servers: servers, Log: g.cfg.Log})
+	return err
+}
+
+func (g *Gateway) newHost() error {
+	var err error
+	g.host, err = bridge.NewHost(bridge.HostConfig{
+		Do: g.gate.Do, Tools: g.gate.Tools, MaxBody: g.cfg.Limits.Body,
+		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
+	})
+	if err != nil {
+		return err
+	}
+	g.fleet.Watch(g.host.Changed)
+	g.mux = http.NewServeMux()
+	g.mux.Handle("/mcp", g.host)
+	g.mux.HandleFunc("GET /healthz", g.healthz)
+	return nil
+}
+
+// Start begins to connect the servers, and does not wait for them: a listing
+// does, for a while.
+func (g *Gateway) Start(ctx context.Context) { g.fleet.Start(ctx) }
+
+// Connect connects the servers and waits until each is ready or faulted.
+func (g *Gateway) Connect(ctx context.Context) error { return g.fleet.Connect(ctx) }
+
+// Do carries out one call through the gate. After [Gateway.Drain] it does not,
+// and the error is [ErrDraining].
+func (g *Gateway) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
+	if !g.calls.begin() {
+		return gate.Result{}, ErrDraining
+	}
+	defer g.calls.end()
+	return g.gate.Do(ctx, c)
+}
+
+// Tools returns what a principal is offered.
+func (g *Gateway) Tools(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) {
+	return g.gate.Tools(ctx, who)
+}
+
+// Fleet returns the servers, to be added, removed and asked for their status.
+func (g *Gateway) Fleet() *bridge.Fleet { return g.fleet }
+
+// Policy returns the policy in use.
+func (g *Gateway) Policy() *policy.Engine { return g.engine.Load() }
+
+// ServeHTTP serves MCP at /mcp and liveness at /healthz.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
+
+// Serve serves one client that speaks MCP in lines, until in or ctx ends.
+func (g *Gateway) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out io.Writer) error {
+	return g.host.Serve(ctx, who, in, out)
+}
+
+// SetPolicy puts another policy in the place of the one in use, whole, and tells
+// the clients. If it does not load the old one stays, and the error says why;
+// the audit log keeps either.
+func (g *Gateway) SetPolicy(ctx context.Context, p Policy) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	old := g.engine.Load()
+	engine, err := policy.Load(ctx, p.Files, p.Options)
+	entry := audit.Entry{Event: audit.Policy, Code: gate.CodeOK}
+	if err != nil {
+		entry.Code, entry.Error, entry.PolicyRevision = "failed", err.Error(), old.Revision()
+		return errors.Join(err, g.note(entry))
+	}
+	if engine.Revision() == old.Revision() {
+		return nil
+	}
+	entry.PolicyRevision = engine.Revision()
+	if err := g.note(entry); err != nil {
+		return fmt.Errorf("the policy stays as it was: %w", err)
+	}
+	parts := g.gate.Parts()
+	parts.Authorizer = engine
+	if err := g.gate.Swap(parts); err != nil {
+		return err
+	}
+	g.engine.Store(engine)
+	g.host.Changed()
+	return nil
+}
+
+func (g *Gateway) note(e audit.Entry) error {
+	if g.audit == nil {
+		return nil
+	}
+	return g.audit.Append(e)
+}
+
+// Healthy returns why no call would pass now, or nil.
+func (g *Gateway) Healthy() error {
+	if g.audit == nil {
+		return nil
+	}
+	return g.audit.Healthy()
+}
+
+func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
+	answer := map[string]string{"status": "ok", "version": bridge.Version()}
+	w.Header().Set("Content-Type", "application/json")
+	if err := g.Healthy(); err != nil {
+		answer["status"], answer["error"] = "failing", err.Error()
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// Drain refuses new requests and waits for those under way, or for ctx.
+func (g *Gateway) Drain(ctx context.Context) error {
+	g.calls.refuse()
+	return errors.Join(g.host.Drain(ctx), g.calls.wait(ctx))
+}
+
+// Close ends all servers and closes the log, in this order, so that calls which
+// it cuts off can still be recorded. [Gateway.Drain] first lets them end.
+func (g *Gateway) Close(ctx context.Context) error {
+	var errs []error
+	if g.fleet != nil {
+		errs = append(errs, g.fleet.Close())
+	}
+	if g.runtime != nil {
+		errs = append(errs, g.runtime.Close(ctx))
+	}
+	if g.audit != nil {
+		errs = append(errs, g.audit.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,363 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/sandbox"
+)
+
+// records keeps the codes of what was recorded.
+type records struct {
+	mu    sync.Mutex
+	codes []string
+}
+
+func (r *records) Record(_ context.Context, rec *gate.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.codes = append(r.codes, string(rec.Event)+" "+rec.Code)
+	return nil
+}
+
+// tool returns a function that answers with its arguments.
+func tool(name string, call func(ctx context.Context, c *gate.Call) (gate.Result, error)) bridge.LocalTool {
+	if call == nil {
+		call = func(_ context.Context, c *gate.Call) (gate.Result, error) {
+			return text(c.Args.Get("text").Text()), nil
+		}
+	}
+	return bridge.LocalTool{Definition: gate.MustDoc(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name)), Call: call}
+}
+
+func text(s string) gate.Result {
+	b, err := json.Marshal(map[string]any{"content": []any{map[string]string{"type": "text", "text": s}}})
+	if err != nil {
+		panic(err)
+	}
+	return gate.Result{Doc: gate.MustDoc(string(b))}
+}
+
+func granting(patterns ...string) gateway.Policy {
+	return gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Tools: patterns}}}}
+}
+
+func start(t *testing.T, cfg gateway.Config) *gateway.Gateway {
+	t.Helper()
+	g, err := gateway.New(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+func call(g *gateway.Gateway, name, args string) (gate.Result, error) {
+	who := gate.Local()
+	return g.Do(context.Background(), gate.Call{
+		ID: gate.NewID(), Action: gate.CallTool, Name: name, Args: gate.MustDoc(args), Who: who, Session: gate.SessionKey{Owner: who.Owner},
+	})
+}
+
+func TestNewRefuses(t *testing.T) {
+	dir := t.TempDir()
+	ok := func() gateway.Config { return gateway.Config{Recorder: new(records)} }
+	tests := map[string]struct {
+		change func(c *gateway.Config)
+		err    string
+	}{
+		"a gateway that records nothing":      {func(c *gateway.Config) { c.Recorder = nil }, "no call can be recorded"},
+		"an audit log that cannot be written": {func(c *gateway.Config) { c.Audit = filepath.Join(dir, "file", "audit.jsonl") }, "file"},
+		"a policy that does not compile": {func(c *gateway.Config) {
+			c.Policy.Files = fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\nallow if if\n")}}
+		}, "a.rego:2"},
+		"a grant that is none":        {func(c *gateway.Config) { c.Policy = granting("a*b") }, "a*b"},
+		"a profile that nobody knows": {func(c *gateway.Config) { c.Sanitize.MIME = []gateway.Rule{{Pattern: "text/*", Profile: "loose"}} }, "loose"},
+		"a module that is none": {func(c *gateway.Config) {
+			c.Modules = []gateway.Module{{WASM: []byte("no"), Config: sandbox.ModuleConfig{Name: "m"}}}
+		}, "module m"},
+		"a function without code": {func(c *gateway.Config) {
+			c.Functions = map[string][]bridge.LocalTool{"a": {{Definition: gate.MustDoc(`{"name":"t","inputSchema":{"type":"object"}}`)}}}
+		}, "no function"},
+		"a server with a name that is none": {func(c *gateway.Config) { c.Functions = map[string][]bridge.LocalTool{"A_b": {tool("t", nil)}} }, "A_b"},
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := ok()
+			tt.change(&c)
+			g, err := gateway.New(t.Context(), c)
+			if g != nil || err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("gateway %v, error %v; want %q", g, err, tt.err)
+			}
+		})
+	}
+}
+
+// A failed New leaves its log to the next.
+func TestNewThatFailsClosesItsLog(t *testing.T) {
+	c := gateway.Config{Audit: filepath.Join(t.TempDir(), "audit.jsonl"), AuditOptions: audit.Options{Node: "n"}}
+	c.Modules = []gateway.Module{{WASM: []byte("no")}}
+	if _, err := gateway.New(t.Context(), c); err == nil {
+		t.Fatal("no error")
+	}
+	c.Modules = nil
+	start(t, c)
+}
+
+func TestRecorderOnly(t *testing.T) {
+	var r records
+	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__*")})
+	if res, err := call(g, "a__t", `{"text":"x"}`); err != nil || res.Doc.At("/content/0/text").Text() != "x" {
+		t.Errorf("%v, error %v", res, err)
+	}
+	if _, err := call(g, "a__none", `{}`); gate.Code(err) != "refused_lookup" {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff([]string{"granted ", "done ok", "done refused_lookup"}, r.codes); diff != "" {
+		t.Error(diff)
+	}
+	if err := g.Healthy(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A log and a recorder both get each record, the log first.
+func TestAuditAndRecorder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	var r records
+	g := start(t, gateway.Config{
+		Audit: file, AuditOptions: audit.Options{Node: "n"}, Recorder: &r, Snapshot: "s1",
+		Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__*"),
+	})
+	if _, err := call(g, "a__t", `{}`); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"granted ", "done ok"}, r.codes); diff != "" {
+		t.Error(diff)
+	}
+	if got := logged(t, file); !slices.Equal(got, []string{"opened ", "granted ", "done ok"}) {
+		t.Errorf("logged %q", got)
+	}
+}
+
+func logged(t *testing.T, file string) []string {
+	t.Helper()
+	var all []string
+	for e, err := range audit.Read(t.Context(), file, audit.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(e.Event)+" "+e.Code)
+	}
+	return all
+}
+
+func TestSetPolicy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	g := start(t, gateway.Config{
+		Audit: file, AuditOptions: audit.Options{Node: "n"},
+		Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil), tool("u", nil)}}, Policy: granting("a__t"),
+	})
+	offered := func() string {
+		tools, err := g.Tools(t.Context(), gate.Local())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, tool := range tools {
+			names = append(names, tool.Offered)
+		}
+		return strings.Join(names, " ")
+	}
+	first := g.Policy().Revision()
+	if got := offered(); got != "a__t" {
+		t.Errorf("offered %q", got)
+	}
+	bad := granting("a__u")
+	bad.Files = fs.FS(fstest.MapFS{"a.rego": {Data: []byte("nonsense")}})
+	var compile *policy.CompileError
+	if err := g.SetPolicy(t.Context(), bad); !errors.As(err, &compile) || g.Policy().Revision() != first || offered() != "a__t" {
+		t.Errorf("error %v, offered %q", err, offered())
+	}
+	if err := g.SetPolicy(t.Context(), granting("a__u")); err != nil || g.Policy().Revision() == first || offered() != "a__u" {
+		t.Errorf("error %v, offered %q", err, offered())
+	}
+	if _, err := call(g, "a__t", `{}`); gate.Code(err) != "refused_authorize" {
+		t.Errorf("error %v", err)
+	}
+	if err := g.SetPolicy(t.Context(), granting("a__u")); err != nil { // nothing new, so nothing to record
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"opened ", "policy failed", "policy ok", "done refused_authorize"}, logged(t, file)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A policy that cannot be recorded does not take effect.
+func TestSetPolicyWithoutLog(t *testing.T) {
+	g := start(t, gateway.Config{
+		Audit: filepath.Join(t.TempDir(), "audit.jsonl"), AuditOptions: audit.Options{Node: "n"},
+		Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil)}},
+	})
+	before := g.Policy().Revision()
+	if err := g.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.SetPolicy(t.Context(), granting("a__t")); err == nil || g.Policy().Revision() != before {
+		t.Errorf("error %v, revision %s", err, g.Policy().Revision())
+	}
+}
+
+// Policies change while calls pass: each call sees one of them.
+func TestSetPolicyHammer(t *testing.T) {
+	var r records
+	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__t")})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				if _, err := call(g, "a__t", `{}`); err != nil && gate.Code(err) != "refused_authorize" {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 2 {
+		wg.Go(func() {
+			for range 10 {
+				if err := g.SetPolicy(t.Context(), granting([]string{"a__t", "b__t"}[i])); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Drain lets a call end that is under way, refuses the next, and Close after it
+// finds nothing to cut off. Closing again is no error.
+func TestDrainAndClose(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	began, end := make(chan struct{}), make(chan struct{})
+	slow := func(context.Context, *gate.Call) (gate.Result, error) {
+		close(began)
+		<-end
+		return text("done"), nil
+	}
+	g, err := gateway.New(t.Context(), gateway.Config{
+		Audit: file, AuditOptions: audit.Options{Node: "n"},
+		Functions: map[string][]bridge.LocalTool{"a": {tool("slow", slow)}}, Policy: granting("a__*"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := call(g, "a__slow", `{}`); err != nil {
+			t.Error(err)
+		}
+	})
+	<-began
+	hurry, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := g.Drain(hurry); !errors.Is(err, context.Canceled) {
+		t.Errorf("drained while a call is under way: error %v", err)
+	}
+	if _, err := call(g, "a__slow", `{}`); !errors.Is(err, gateway.ErrDraining) {
+		t.Errorf("error %v, want ErrDraining", err)
+	}
+	close(end)
+	if err := g.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	for range 2 {
+		if err := g.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := logged(t, file); !slices.Equal(got, []string{"opened ", "granted ", "done ok"}) {
+		t.Errorf("logged %q", got)
+	}
+}
+
+func TestHTTP(t *testing.T) {
+	g := start(t, gateway.Config{Audit: filepath.Join(t.TempDir(), "audit.jsonl"), AuditOptions: audit.Options{Node: "n"}})
+	get := func(path string) (int, string) {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:7420"+path, nil)
+		g.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	if code, body := get("/healthz"); code != 200 || !strings.Contains(body, `"status":"ok"`) {
+		t.Errorf("%d %s", code, body)
+	}
+	for _, path := range []string{"/", "/metrics", "/ui/", "/mcp/x"} {
+		if code, _ := get(path); code != 404 {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+	if err := g.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := get("/healthz"); code != 503 || !strings.Contains(body, "failing") {
+		t.Errorf("with a log that is closed: %d %s", code, body)
+	}
+}
+
+// The profile for a text is chosen by tool, then server, then type, and what a
+// policy asks for goes before all.
+func TestSanitizeIsChosen(t *testing.T) {
+	const dirty = `a <script>x()</script> b`
+	const strict, cleaned = `a &lt;script&gt;x()&lt;/script&gt; b`, `a [removed: script] b`
+	functions := map[string][]bridge.LocalTool{}
+	for _, server := range []string{"one", "two", "three"} {
+		functions[server] = []bridge.LocalTool{tool("raw", nil), tool("t", nil)}
+	}
+	g := start(t, gateway.Config{
+		Recorder: new(records), Functions: functions,
+		Policy: gateway.Policy{
+			Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"one", "two", "three"}}}},
+			Files:   fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\n\nobligations contains {\"type\": \"sanitize\", \"profile\": \"strict\"} if input.tool.name == \"one__raw\"\n")}},
+		},
+		Sanitize: gateway.Sanitize{
+			Tools: []gateway.Rule{{Pattern: "one__*", Profile: "off"}, {Pattern: "two__t", Profile: "strict"}}, Servers: map[string]string{"two": "off"},
+		},
+	})
+	for name, want := range map[string]string{"one__t": dirty, "two__t": strict, "two__raw": dirty, "three__t": cleaned, "one__raw": strict} {
+		res, err := call(g, name, `{"text":`+fmt.Sprintf("%q", dirty)+`}`)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := res.Doc.At("/content/0/text").Text(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

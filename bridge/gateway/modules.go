@@ -1,0 +1,144 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/sandbox"
+)
+
+// LocalServer is the server of tools that run in the gateway itself, unless
+// another is named.
+const LocalServer = "local"
+
+// locals builds the servers that are made of modules and functions.
+func (g *Gateway) locals(ctx context.Context, o bridge.ToolOptions) ([]*bridge.Local, error) {
+	tools := make(map[string][]bridge.LocalTool)
+	order := []string{}
+	add := func(server string, ts ...bridge.LocalTool) {
+		if !slices.Contains(order, server) {
+			order = append(order, server)
+		}
+		tools[server] = append(tools[server], ts...)
+	}
+	if g.cfg.Embedded || len(g.cfg.Modules) > 0 {
+		var err error
+		if g.runtime, err = sandbox.New(ctx, sandbox.Config{CacheDir: g.cfg.CacheDir, Log: g.cfg.Log}); err != nil {
+			return nil, err
+		}
+	}
+	if g.cfg.Embedded {
+		tools, err := g.embedded(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("embedded tools: %w", err)
+		}
+		add(LocalServer, tools...)
+	}
+	for _, m := range g.cfg.Modules {
+		compiled, err := g.runtime.Compile(ctx, m.WASM, m.Config)
+		if err != nil {
+			return nil, fmt.Errorf("module %s: %w", m.Config.Name, err)
+		}
+		tools, err := sandboxed(compiled.Tools(), func() (*sandbox.Module, error) { return compiled, nil })
+		if err != nil {
+			return nil, fmt.Errorf("module %s: %w", m.Config.Name, err)
+		}
+		add(cmp.Or(m.Server, LocalServer), tools...)
+	}
+	for _, server := range slices.Sorted(maps.Keys(g.cfg.Functions)) {
+		add(server, g.cfg.Functions[server]...)
+	}
+	var locals []*bridge.Local
+	for _, server := range order {
+		l, err := bridge.NewLocal(server, o, tools[server]...)
+		if err != nil {
+			return nil, err
+		}
+		locals = append(locals, l)
+	}
+	return locals, nil
+}
+
+// embedded returns the tools that wasmgate brings along. Their code takes 40 MB,
+// and seconds to compile when it is not in the cache: both wait until one of
+// them is called.
+func (g *Gateway) embedded(ctx context.Context) ([]bridge.LocalTool, error) {
+	wasm, err := sandbox.EmbeddedTools()
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := sandbox.ReadManifest(wasm)
+	if err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	return sandboxed(manifest.Tools, sync.OnceValues(func() (*sandbox.Module, error) {
+		wasm, err := sandbox.EmbeddedTools()
+		if err != nil {
+			return nil, err
+		}
+		return g.runtime.Compile(ctx, wasm, sandbox.ModuleConfig{Name: "embedded tools"})
+	}))
+}
+
+// sandboxed makes tools of a module's, which is asked for when one is called.
+func sandboxed(offered []sandbox.Tool, module func() (*sandbox.Module, error)) ([]bridge.LocalTool, error) {
+	var tools []bridge.LocalTool
+	for _, t := range offered {
+		b, err := json.Marshal(t)
+		if err != nil {
+			return nil, err
+		}
+		definition, err := gate.ParseDoc(b)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
+		}
+		tools = append(tools, bridge.LocalTool{
+			Definition: definition, Sandboxed: true, Capabilities: gate.MustDoc("{}"),
+			Call: func(ctx context.Context, c *gate.Call) (gate.Result, error) {
+				m, err := module()
+				if err != nil {
+					return gate.Result{}, err
+				}
+				r, err := m.Call(ctx, t.Name, c.Args.Raw(), sandbox.Grants{})
+				used := gate.Usage{Fuel: r.Fuel, MemoryPeak: r.MemoryPeak}
+				if err != nil {
+					return gate.Result{Usage: used}, err
+				}
+				res, err := toolResult(r)
+				res.Usage = used
+				return res, err
+			},
+		})
+	}
+	return tools, nil
+}
+
+// toolResult makes an MCP result of what a module answered: the value as text,
+// and as structured content if it is an object (MCP 2025-11-25, server/tools,
+// "Structured Content").
+func toolResult(r sandbox.Result) (gate.Result, error) {
+	text, err := json.Marshal(string(r.Output))
+	if err != nil {
+		return gate.Result{}, err
+	}
+	body := `{"content":[{"type":"text","text":` + string(text) + `}]`
+	switch {
+	case r.IsError:
+		body += `,"isError":true`
+	case len(r.Output) > 0 && r.Output[0] == '{':
+		body += `,"structuredContent":` + string(r.Output)
+	}
+	doc, err := gate.ParseDoc([]byte(body + "}"))
+	if err != nil {
+		return gate.Result{}, fmt.Errorf("the tool's output is no acceptable JSON: %w", err)
+	}
+	return gate.Result{Doc: doc, IsError: r.IsError}, nil
+}

@@ -1,0 +1,190 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// sessionIdle is how long a session of the older revisions lives without a
+// request.
+const sessionIdle = 24 * time.Hour
+
+// newHTTP returns the MCP endpoint: one server behind two handlers of the SDK,
+// for one of them cannot serve both the protocol with sessions and the one
+// without.
+func (h *Host) newHTTP() http.Handler {
+	who := gate.Local()
+	server := h.newServer(func(req mcp.Request) peerInfo {
+		p := peerInfo{who: who}
+		p.name, p.version = claimed(req)
+		if ss, ok := req.GetSession().(*mcp.ServerSession); ok {
+			p.session = sessionName(ss.ID())
+		}
+		return p
+	})
+	h.live(server)
+	get := func(*http.Request) *mcp.Server { return server }
+	options := mcp.StreamableHTTPOptions{
+		Logger: sdkLog(h.cfg.Log), MaxRequestBodyBytes: h.cfg.MaxBody, SessionTimeout: sessionIdle,
+		DisableLocalhostProtection: true, // allowed checks Host for every address
+	}
+	sessions := mcp.NewStreamableHTTPHandler(get, &options)
+	options.Stateless, options.PropagateRequestCancellation, options.SessionTimeout = true, true, 0
+	noSessions := mcp.NewStreamableHTTPHandler(get, &options)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isStatelessHTTP(r) {
+			noSessions.ServeHTTP(w, r)
+			return
+		}
+		sessions.ServeHTTP(w, r)
+	})
+}
+
+// ServeHTTP is the MCP endpoint. It refuses requests whose Host or Origin is
+// neither loopback nor configured, which is what keeps web pages from reaching
+// it (MCP 2025-11-25, basic/transports, "Security Warning").
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := h.allowed(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	if r.Method == http.MethodPost {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
+		var large *http.MaxBytesError
+		switch {
+		case errors.As(err, &large):
+			http.Error(w, "the message is larger than limits.body", http.StatusRequestEntityTooLarge)
+			return
+		case err != nil:
+			return // the client has gone
+		}
+		p := peerInfo{who: gate.Local(), session: sessionName(r.Header.Get(headerSession)), stateless: isStatelessHTTP(r)}
+		growStack(0)
+		msg, no := h.screen(r.Context(), p, body)
+		if no != nil {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(no.status)
+			_, _ = w.Write(no.body)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var done func()
+		r, done = h.begins(r, msg)
+		defer done()
+		if h.quick(w, r, msg) {
+			return
+		}
+	}
+	if session := r.Header.Get(headerSession); r.Method == http.MethodDelete && session != "" {
+		h.endSession(session)
+	}
+	h.http.ServeHTTP(w, r)
+}
+
+func isStatelessHTTP(r *http.Request) bool {
+	return r.Header.Get(headerProtocol) >= stateless && r.Header.Get(headerSession) == ""
+}
+
+// A post is an HTTP request under way. The SDK lets calls of the older revisions
+// outlive theirs and their session, so that clients can come back for the
+// answer; it keeps none for them, so nobody would get it.
+type post struct {
+	session string
+	request string // the JSON of its id; "" of one that has none
+	ctx     context.Context
+	cancel  context.CancelFunc
+}
+
+// headerPost carries the number of a post to receive. It is set on every
+// request, whatever the client has sent.
+const headerPost = "Wasmgate-Post"
+
+func (h *Host) begins(r *http.Request, msg gate.Doc) (numbered *http.Request, done func()) {
+	h.cancelled(r.Header.Get(headerSession), msg)
+	ctx, cancel := context.WithCancel(r.Context())
+	h.mu.Lock()
+	h.last++
+	number := strconv.FormatUint(h.last, 10)
+	h.posts[number] = post{r.Header.Get(headerSession), msg.Get("id").String(), ctx, cancel}
+	h.mu.Unlock()
+	r = r.WithContext(ctx)
+	r.Header.Set(headerPost, number)
+	return r, func() {
+		cancel()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.posts, number)
+	}
+}
+
+// during returns a context that ends with ctx, or with the post that brought a
+// request, if one did.
+func (h *Host) during(ctx context.Context, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if extra == nil || extra.Header.Get(headerPost) == "" {
+		return ctx, cancel
+	}
+	h.mu.Lock()
+	p, ok := h.posts[extra.Header.Get(headerPost)]
+	h.mu.Unlock()
+	if !ok {
+		cancel() // the client has gone already
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(p.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// endSession cancels what a session has under way.
+func (h *Host) endSession(session string) {
+	h.sessions.forget(session)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.posts {
+		if p.session == session {
+			p.cancel()
+		}
+	}
+}
+
+func (h *Host) allowed(r *http.Request) error {
+	if !loopbackHost(r.Host) && !slices.Contains(h.cfg.Hosts, r.Host) {
+		return errors.New("this Host is not allowed; add it to http.hosts in the configuration if it is meant")
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(h.cfg.Origins, origin) {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || !loopbackHost(u.Host) {
+		return errors.New("this Origin is not allowed; add it to http.origins in the configuration if it is meant")
+	}
+	return nil
+}
+
+// loopbackHost reports whether host[:port] is this machine by its own name.
+func loopbackHost(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,182 @@
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Serve serves one client that speaks in lines, such as one on standard input
+// and output, until in ends or ctx does. It closes neither.
+func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out io.Writer) error {
+	session := gate.NewID()
+	server := h.newServer(func(req mcp.Request) peerInfo {
+		p := peerInfo{who: who, session: session}
+		p.name, p.version = claimed(req)
+		return p
+	})
+	defer h.live(server)()
+	t := &lineTransport{out: out, lines: make(chan line), closed: make(chan struct{})}
+	t.screen = func(l line) *refusal {
+		p := peerInfo{who: who, session: session}
+		if l.bad != nil {
+			return h.unreadable(ctx, p, l.text, l.bad)
+		}
+		_, no := h.screen(ctx, p, l.text)
+		return no
+	}
+	go t.read(in, h.cfg.MaxBody) // ends with in, which is the caller's
+	ss, err := server.Connect(ctx, t, nil)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { t.Close() })() // as if in had ended: what is under way is cancelled
+	err = ss.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// A line is what a client sent, or its beginning and why it is bad.
+type line struct {
+	text []byte
+	bad  error
+}
+
+// lineTransport is an SDK transport and its one connection: a message a line,
+// each screened before the SDK sees it.
+type lineTransport struct {
+	screen func(line) *refusal
+	lines  chan line
+	failed error // why lines was closed
+
+	mu  sync.Mutex // for whole lines
+	out io.Writer
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+func (t *lineTransport) read(in io.Reader, max int64) {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		l, err := readMessage(r, max)
+		if err != nil {
+			t.failed = err
+			close(t.lines)
+			return
+		}
+		select {
+		case t.lines <- l:
+		case <-t.closed:
+			return
+		}
+	}
+}
+
+// readMessage reads a line. One of more than max bytes is read to its end, and
+// only its beginning is kept.
+func readMessage(r *bufio.Reader, max int64) (line, error) {
+	text, err := readLine(r, max)
+	var long *nonsense
+	if !errors.As(err, &long) {
+		return line{text: text}, err
+	}
+	l := line{bytes.Clone(text[:min(len(text), maxBeginning)]), long}
+	if bytes.HasSuffix(text, []byte("\n")) {
+		return l, nil
+	}
+	for {
+		_, err := r.ReadSlice('\n')
+		if err == nil {
+			return l, nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line{}, err
+		}
+	}
+}
+
+// maxBeginning bounds what is kept of a line that is too long, in bytes.
+const maxBeginning = 4 << 10
+
+// Connect implements [mcp.Transport].
+func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) { return t, nil }
+
+// Read implements [mcp.Connection].
+func (t *lineTransport) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case l, ok := <-t.lines:
+			if !ok {
+				if errors.Is(t.failed, io.EOF) {
+					return nil, io.EOF
+				}
+				return nil, t.failed
+			}
+			m, no := t.decode(l)
+			if no != nil && no.body != nil {
+				if err := t.write(no.body); err != nil {
+					return nil, err
+				}
+			}
+			if m != nil {
+				return m, nil
+			}
+		case <-t.closed:
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// decode reads a line: a message, a refusal of it, or neither if it is empty.
+func (t *lineTransport) decode(l line) (jsonrpc.Message, *refusal) {
+	l.text = bytes.TrimSpace(l.text)
+	if len(l.text) == 0 {
+		return nil, nil
+	}
+	if no := t.screen(l); no != nil {
+		return nil, no
+	}
+	m, err := jsonrpc.DecodeMessage(l.text)
+	if err != nil {
+		return nil, refuse(0, nil, codeInvalidRequest, "invalid request")
+	}
+	return m, nil
+}
+
+// Write implements [mcp.Connection].
+func (t *lineTransport) Write(ctx context.Context, m jsonrpc.Message) error {
+	b, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	return t.write(b)
+}
+
+func (t *lineTransport) write(b []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, err := t.out.Write(append(b, '\n'))
+	return err
+}
+
+// Close implements [mcp.Connection].
+func (t *lineTransport) Close() error {
+	t.closing.Do(func() { close(t.closed) })
+	return nil
+}
+
+// SessionID implements [mcp.Connection].
+func (t *lineTransport) SessionID() string { return "" }

@@ -1,0 +1,121 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A LocalTool is a tool that runs in this process: a Go function, or a WASM
+// module behind one.
+type LocalTool struct {
+	// Definition is the MCP tool: name, description, inputSchema and so on.
+	Definition gate.Doc
+	// Sandboxed says that the tool runs as a WASM module, whose capabilities are
+	// Capabilities, an object.
+	Sandboxed    bool
+	Capabilities gate.Doc
+	// Call carries out a permitted call. Its error needs a Code of those that
+	// [gate.Code] names. It is called concurrently.
+	Call func(ctx context.Context, c *gate.Call) (gate.Result, error)
+}
+
+// A Local is a server made of functions. It is a [gate.Upstream] of its tools
+// alone. Use it from several goroutines.
+type Local struct {
+	server  string
+	options ToolOptions
+	changed func()
+
+	mu    sync.Mutex
+	tools *serverTools
+	calls map[string]LocalTool // by qualified name
+}
+
+// NewLocal returns a server of the given tools. A tool that cannot be offered is
+// an error: it is the program's own.
+func NewLocal(server string, o ToolOptions, tools ...LocalTool) (*Local, error) {
+	if _, err := gate.NewToolName(server, "x"); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	l := &Local{server: server, options: o, changed: func() {}}
+	return l, l.Set(tools...)
+}
+
+// Set replaces the tools. Clients that are connected are told.
+func (l *Local) Set(tools ...LocalTool) error {
+	var raw []gate.Doc
+	for _, t := range tools {
+		if t.Call == nil {
+			return fmt.Errorf("server %s: tool %s has no function", l.server, t.Definition.Get("name"))
+		}
+		raw = append(raw, t.Definition)
+	}
+	made := newServerTools(l.server, l.options, raw)
+	var problems []error
+	for _, n := range made.notes {
+		if n.Quarantined {
+			problems = append(problems, fmt.Errorf("server %s: tool %s: %s", l.server, n.Tool, n.Text))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	calls := make(map[string]LocalTool, len(tools))
+	for i, t := range made.tools { // none was quarantined, so both have one order
+		calls[t.Name.String()] = tools[i]
+		t.Sandboxed, t.Capabilities = tools[i].Sandboxed, tools[i].Capabilities
+		if t.Sandboxed {
+			t.Teaches = nil // a module without capabilities says nothing but what it was told
+		}
+	}
+	l.mu.Lock()
+	l.tools, l.calls = made, calls
+	l.mu.Unlock()
+	l.changed()
+	return nil
+}
+
+var _ gate.Upstream = (*Local)(nil)
+
+// Lookup implements [gate.Upstream].
+func (l *Local) Lookup(_ context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tools.lookup(action, name)
+}
+
+// Tools implements [gate.Upstream].
+func (l *Local) Tools(context.Context) []*gate.Tool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tools.tools
+}
+
+// Invoke implements [gate.Upstream].
+func (l *Local) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
+	c, tool, ok := p.Open()
+	if !ok {
+		return gate.Result{}, errNoPermit
+	}
+	l.mu.Lock()
+	t, ok := l.calls[tool.Name.String()]
+	l.mu.Unlock()
+	if !ok {
+		return gate.Result{}, &Fault{NotConnected, l.server, "call", errors.New("the tool was removed")}
+	}
+	return t.Call(ctx, c)
+}
+
+// Status tells how the server is.
+func (l *Local) Status() ServerStatus {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return ServerStatus{Server: l.server, Phase: Ready, Local: true, Tools: len(l.tools.tools), Notes: l.tools.notes}
+}

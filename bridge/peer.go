@@ -1,0 +1,259 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// conn carries JSON-RPC messages between the gateway and one server.
+type conn interface {
+	// send gives msg to the server. It is called concurrently. On a transport
+	// where a request has its own answer stream it returns when that ends.
+	send(ctx context.Context, msg []byte) error
+	// bind says who gets what the server sends, in its order. It is called once,
+	// before anything else.
+	bind(deliver func(gate.Doc))
+	// receive receives until the connection ends, and says why it did. It is
+	// called once.
+	receive() error
+	// close ends the connection and frees what it holds. It makes receive return.
+	close() error
+}
+
+// JSON-RPC error codes (JSON-RPC 2.0, section 5.1).
+const (
+	codeParse          = -32700
+	codeInvalidRequest = -32600
+	codeMethodNotFound = -32601
+	codeInvalidParams  = -32602
+	codeInternal       = -32603
+)
+
+const (
+	// maxAsides bounds the asides that wait to be sent; a server that asks more
+	// without reading gets no more answers.
+	maxAsides = 16
+	// asideTime bounds how long it may take to send one.
+	asideTime = 2 * time.Second
+	// maxID bounds the id of a server's request, in bytes: it is sent back.
+	maxID = 256
+)
+
+// errMessage is the fault of a server that breaks JSON-RPC.
+var errMessage = errors.New("the server sent a message that is no JSON-RPC 2.0")
+
+// peer is a JSON-RPC peer over a conn: it numbers requests and finds the
+// answers. Its fields are set before run.
+type peer struct {
+	conn   conn
+	notify func(method string, params gate.Doc) // what the server tells; must not block
+	asides chan []byte                          // answers and cancellations: messages that nobody waits for
+	over   chan struct{}                        // closed with ended
+
+	mu      sync.Mutex
+	last    int64
+	pending map[int64]chan answer
+	ended   error // why the connection has ended; nil while it has not
+}
+
+type answer struct {
+	result gate.Doc
+	err    error
+}
+
+func newPeer(c conn, notify func(string, gate.Doc)) *peer {
+	p := &peer{conn: c, notify: notify, asides: make(chan []byte, maxAsides), over: make(chan struct{}), pending: make(map[int64]chan answer)}
+	c.bind(p.deliver)
+	return p
+}
+
+// run receives until the connection ends, and fails what still waits then. The
+// error is never nil.
+func (p *peer) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { p.sendAsides(ctx) })
+	err := p.conn.receive()
+	if err == nil {
+		err = errors.New("the server ended the connection")
+	}
+	p.end(err)
+	cancel()
+	wg.Wait()
+	return err
+}
+
+func (p *peer) end(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended != nil {
+		return
+	}
+	p.ended = err
+	close(p.over)
+	for id, ch := range p.pending {
+		ch <- answer{err: err}
+		delete(p.pending, id)
+	}
+}
+
+// why returns why the connection has ended, or nil.
+func (p *peer) why() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended
+}
+
+// call sends a request and waits for its answer: the result, an [*RPCError], or
+// why there is none.
+func (p *peer) call(ctx context.Context, method string, params []byte) (gate.Doc, error) {
+	id, ch, err := p.expect()
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	defer p.forget(id)
+	msg := append(make([]byte, 0, len(params)+96), `{"jsonrpc":"2.0","id":`...)
+	msg = strconv.AppendInt(msg, id, 10)
+	msg = append(append(append(msg, `,"method":"`...), method...), `","params":`...)
+	msg = append(append(msg, params...), '}')
+	if err := p.conn.send(ctx, msg); err != nil {
+		select {
+		case a := <-ch: // the connection's end says more than the failed write
+			if a.err == nil || ctx.Err() == nil {
+				return a.result, a.err
+			}
+		default:
+		}
+		if ctx.Err() != nil {
+			p.cancelled(method, id)
+		}
+		return gate.Doc{}, err
+	}
+	select {
+	case a := <-ch:
+		return a.result, a.err
+	case <-ctx.Done():
+		p.cancelled(method, id)
+		return gate.Doc{}, ctx.Err()
+	}
+}
+
+func (p *peer) expect() (int64, chan answer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended != nil {
+		return 0, nil, p.ended
+	}
+	p.last++
+	ch := make(chan answer, 1)
+	p.pending[p.last] = ch
+	return p.last, ch, nil
+}
+
+func (p *peer) forget(id int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.pending, id)
+}
+
+// cancelled tells the server that nobody waits for request id any more
+// (MCP 2025-11-25, basic/utilities/cancellation). It waits for room alone: the
+// caller has gone, and a server that hangs does not hold it up.
+func (p *peer) cancelled(method string, id int64) {
+	if method == "initialize" {
+		return // the one request that must not be cancelled
+	}
+	select {
+	case p.asides <- notification("notifications/cancelled", `{"requestId":`+strconv.FormatInt(id, 10)+`}`):
+	case <-time.After(asideTime):
+	case <-p.over:
+	}
+}
+
+// tell sends a notification.
+func (p *peer) tell(ctx context.Context, method, params string) error {
+	return p.conn.send(ctx, notification(method, params))
+}
+
+func notification(method, params string) []byte {
+	return []byte(`{"jsonrpc":"2.0","method":"` + method + `","params":` + params + `}`)
+}
+
+// deliver sorts an incoming message: an answer, a notification or a request.
+func (p *peer) deliver(msg gate.Doc) {
+	method, id := msg.Get("method"), msg.Get("id")
+	switch {
+	case method.Kind() == gate.String && id.IsZero():
+		p.notify(method.Text(), msg.Get("params"))
+	case method.Kind() == gate.String:
+		p.answer(method.Text(), id)
+	case id.Kind() == gate.Number:
+		p.answered(id, msg)
+	case id.Kind() == gate.Null || id.IsZero():
+		// an error without an id answers nothing that we could find
+	}
+}
+
+func (p *peer) answered(id, msg gate.Doc) {
+	n, err := strconv.ParseInt(string(id.Raw()), 10, 64)
+	if err != nil {
+		return // nothing of ours has such a number
+	}
+	a := answer{result: msg.Get("result")}
+	if e := msg.Get("error"); !e.IsZero() {
+		code, _ := strconv.ParseInt(string(e.Get("code").Raw()), 10, 64)
+		a.err = &RPCError{Code: code, Message: e.Get("message").Text(), Data: e.Get("data").Raw()}
+	} else if a.result.IsZero() {
+		a.err = errMessage
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ch := p.pending[n]; ch != nil { // else late, twice, or made up: dropped
+		ch <- a
+		delete(p.pending, n)
+	}
+}
+
+// answer answers a server's own request. This gateway offers servers nothing,
+// so that all but ping is unknown.
+func (p *peer) answer(method string, id gate.Doc) {
+	if len(id.Raw()) > maxID {
+		return
+	}
+	body := `,"error":{"code":-32601,"message":"method not found"}}`
+	if method == "ping" {
+		body = `,"result":{}}`
+	}
+	select {
+	case p.asides <- []byte(`{"jsonrpc":"2.0","id":` + id.String() + body):
+	default:
+	}
+}
+
+func (p *peer) sendAsides(ctx context.Context) {
+	for {
+		select {
+		case msg := <-p.asides:
+			timed, cancel := context.WithTimeout(ctx, asideTime)
+			_ = p.conn.send(timed, msg) // if the connection is broken, receive says so
+			cancel()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// mustJSON encodes what this package itself has made.
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

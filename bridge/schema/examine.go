@@ -1,0 +1,167 @@
+package schema
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Limits of a schema's text, which bound the work of the compiler. Of a thousand
+// tools of public servers none has an input schema of 2 KB.
+const (
+	maxBytes   = 256 << 10
+	maxDepth   = 128 // arrays and objects within each other
+	maxObjects = 5000
+	maxValues  = 20000
+	// The compiler looks at every object for each name that can be referred to
+	// and, in bad cases, for each reference.
+	maxLookups = 2 << 20
+)
+
+// finding is what compiling needs to know of a schema's text.
+type finding struct {
+	values, objects int
+	names           map[string]struct{} // references and identifiers
+	anchors         []string            // pointers of what a dynamic reference may lead to
+	path            []string
+}
+
+// dialects are the values of $schema.
+var dialects = map[string]bool{
+	"json-schema.org/draft-04/schema":      true,
+	"json-schema.org/draft-06/schema":      true,
+	"json-schema.org/draft-07/schema":      true,
+	"json-schema.org/draft/2019-09/schema": true,
+	"json-schema.org/draft/2020-12/schema": true,
+}
+
+// references are the keywords whose value is an address.
+var references = map[string]bool{"$ref": true, "$dynamicRef": true, "$recursiveRef": true, "$schema": true}
+
+// counts are the keywords that the validator reads as an int, of whatever
+// number stands there.
+var counts = map[string]bool{
+	"minLength": true, "maxLength": true, "minItems": true, "maxItems": true, "minProperties": true,
+	"maxProperties": true, "minContains": true, "maxContains": true,
+}
+
+// examine checks what has to be known before the compiler sees a schema.
+func examine(raw gate.Doc) (*finding, error) {
+	if size := len(raw.Raw()); size > maxBytes {
+		return nil, at("", "schema of %d bytes, of at most %d", size, maxBytes)
+	}
+	if dialect := raw.Get("$schema"); !dialect.IsZero() && !knownDialect(dialect.Text()) {
+		return nil, at("/$schema", "%s is not one of the drafts 4, 6, 7, 2019-09 and 2020-12", quote(dialect.Text()))
+	}
+	f := &finding{names: make(map[string]struct{})}
+	if err := f.walk(raw); err != nil {
+		return nil, err
+	}
+	if len(f.names)*f.objects > maxLookups {
+		return nil, at("", "schema of %d objects with %d references and identifiers is too large", f.objects, len(f.names))
+	}
+	return f, nil
+}
+
+func knownDialect(uri string) bool {
+	uri = strings.TrimSuffix(uri, "#")
+	rest, ok := strings.CutPrefix(uri, "https://")
+	if !ok {
+		rest, ok = strings.CutPrefix(uri, "http://")
+	}
+	return ok && dialects[rest]
+}
+
+// walk looks at every value, schema or not: what is data costs the same.
+func (f *finding) walk(d gate.Doc) error {
+	if len(f.path) > maxDepth {
+		return at("", "schema of more than %d levels", maxDepth)
+	}
+	if f.values++; f.values > maxValues {
+		return at("", "schema of more than %d values", maxValues)
+	}
+	switch d.Kind() {
+	case gate.Object, gate.Bool:
+		if f.objects++; f.objects > maxObjects {
+			return at("", "schema of more than %d objects", maxObjects)
+		}
+	}
+	for name, v := range d.Members() {
+		if err := f.descend(name, v); err != nil {
+			return err
+		}
+	}
+	i := 0
+	for v := range d.Elements() {
+		if err := f.descend(strconv.Itoa(i), v); err != nil {
+			return err
+		}
+		i++
+	}
+	return nil
+}
+
+func (f *finding) descend(name string, v gate.Doc) error {
+	switch {
+	case v.Kind() == gate.String && (references[name] || name == "$id" || name == "id"):
+		f.names[v.Text()] = struct{}{}
+	case name == "$dynamicAnchor" || name == "$recursiveAnchor":
+		anchor := pointer(f.path)
+		f.anchors = append(f.anchors, anchor)
+		f.names["#"+anchor] = struct{}{}
+	case v.Kind() == gate.Number && counts[name] && !isInt64(v.String()):
+		return at(pointer(append(f.path, name)), "a number that is no count")
+	}
+	f.path = append(f.path, name)
+	err := f.walk(v)
+	f.path = f.path[:len(f.path)-1]
+	return err
+}
+
+func isInt64(number string) bool {
+	r, ok := new(big.Rat).SetString(number)
+	return ok && r.IsInt() && r.Num().IsInt64()
+}
+
+// findReference returns the pointer of the reference that led to url, or "" if
+// it cannot tell.
+func findReference(d gate.Doc, url string) string {
+	var path []string
+	var find func(gate.Doc) bool
+	find = func(d gate.Doc) bool {
+		for name, v := range d.Members() {
+			path = append(path, name)
+			document, _, _ := strings.Cut(v.Text(), "#")
+			if references[name] && document != "" && strings.HasSuffix(url, document) || find(v) {
+				return true
+			}
+			path = path[:len(path)-1]
+		}
+		i := 0
+		for v := range d.Elements() {
+			path = append(path, strconv.Itoa(i))
+			if find(v) {
+				return true
+			}
+			path = path[:len(path)-1]
+			i++
+		}
+		return false
+	}
+	find(d)
+	return pointer(path)
+}
+
+var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+// pointer returns the JSON Pointer (RFC 6901) of a path.
+func pointer(path []string) string {
+	var b strings.Builder
+	for _, token := range path {
+		b.WriteByte('/')
+		escapePointer.WriteString(&b, token)
+	}
+	return b.String()
+}

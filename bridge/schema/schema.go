@@ -1,0 +1,122 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A Schema is a compiled JSON Schema. Use it from several goroutines.
+type Schema struct {
+	compiled *jsonschema.Schema
+	root     *part
+}
+
+var _ gate.Schema = (*Schema)(nil)
+
+// location is what the validator takes for the address of every schema. It has
+// a hierarchy, so that a relative reference leads to another document rather
+// than back into this one.
+const (
+	base     = "wasmgate:///"
+	location = base + "schema"
+)
+
+// Compile compiles a schema. The error says what is wrong, after the JSON
+// Pointer of the place if there is one: it stands on one line, is at most about
+// 600 bytes long, and quotes the schema.
+func Compile(raw gate.Doc) (s *Schema, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s, err = nil, fmt.Errorf("the compiler of schemas panicked: %v", v)
+		}
+	}()
+	if k := raw.Kind(); k != gate.Object && k != gate.Bool {
+		return nil, errors.New("a schema is an object or a boolean")
+	}
+	found, err := examine(raw)
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(make(patterns).compile)
+	if err := c.AddResource(location, raw.Value()); err != nil {
+		return nil, err
+	}
+	compiled, err := c.Compile(location)
+	if err != nil {
+		return nil, explain(raw, err)
+	}
+	root, err := newGraph(c, compiled, found.anchors)
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{compiled, root}, nil
+}
+
+// noLoader loads nothing.
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) { return nil, errors.New("nothing is loaded") }
+
+// Validate returns nil if d is as the schema says, and [gate.Violations] if it
+// is not: the leftmost 50 in the order of the document. Their messages name
+// keywords, limits, allowed values and members, never a value of d; each is at
+// most 300 bytes long. Within anyOf and oneOf a message says which alternative
+// it speaks of, counted from 0.
+//
+// Any other error means that d could not be checked.
+func (s *Schema) Validate(d gate.Doc) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the validator of schemas panicked: %v", v)
+		}
+	}()
+	if d.IsZero() {
+		return errors.New("there is no document to check")
+	}
+	v := d.Value()
+	if m := (meter{left: maxUnits}); !m.visit(s.root, v) {
+		return errors.New("the document is too large to be checked against this schema")
+	}
+	if err = s.compiled.Validate(v); err == nil {
+		return nil
+	}
+	var broken *jsonschema.ValidationError
+	if !errors.As(err, &broken) {
+		return err
+	}
+	return violations(d, broken)
+}
+
+// explain puts the compiler's errors into words that suit a reader who sees
+// only the schema.
+func explain(raw gate.Doc, err error) error {
+	var invalid *jsonschema.SchemaValidationError
+	var load *jsonschema.LoadURLError
+	switch {
+	case errors.As(err, &invalid):
+		var broken *jsonschema.ValidationError
+		if errors.As(invalid.Err, &broken) {
+			return brokenSchema(fragment(invalid.URL), broken)
+		}
+	case errors.As(err, &load):
+		return at(findReference(raw, load.URL), "reference to another document %q", cut(strings.TrimPrefix(load.URL, base), maxName))
+	}
+	return errors.New(printable(strings.ReplaceAll(err.Error(), location, ""), 2*maxMessage))
+}
+
+// at returns an error that names a place in the schema.
+func at(pointer, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if pointer == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", printable(pointer, maxMessage), err)
+}

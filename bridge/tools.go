@@ -1,0 +1,285 @@
+package bridge
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/wasmgate/wasmgate/bridge/schema"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// ToolOptions say how the tools of a server are offered.
+type ToolOptions struct {
+	// Bare offers tools by their own names, without the server's. One with "__"
+	// in its name keeps the server's.
+	Bare bool
+	// Normalize offers clients the reduced form of input schemas that every
+	// model provider accepts (see [schema.Normalize]). Arguments are held
+	// against the schema as declared in any case.
+	Normalize bool
+	// OutputWarn lets results pass that break the declared output schema.
+	OutputWarn bool
+	// Sanitizer cleans the texts of definitions; required.
+	Sanitizer gate.Sanitizer
+	// Schemas compiles the schemas; required. It may be shared.
+	Schemas *schema.Compiler
+}
+
+func (o *ToolOptions) check() error {
+	if o.Sanitizer == nil || o.Schemas == nil {
+		return fmt.Errorf("tool options have no sanitizer or no schema compiler")
+	}
+	return nil
+}
+
+// maxOffered is how long a name may be that is offered to clients: model
+// providers accept [A-Za-z0-9_-]{1,64}.
+const maxOffered = 64
+
+// maxLocal bounds a tool's name at its server (MCP 2025-11-25, server/tools:
+// 1 to 128 characters).
+const maxLocal = 128
+
+// serverTools are the tools of one server, immutable.
+type serverTools struct {
+	tools  []*gate.Tool
+	byName map[string]*gate.Tool // by offered and by qualified name
+	notes  []Note
+}
+
+// A Note is something about a server's tools that an operator should know.
+type Note struct {
+	Tool string `json:"tool"` // its name at the server, quoted where it must be
+	// Quarantined tools are neither offered nor callable.
+	Quarantined bool   `json:"quarantined"`
+	Text        string `json:"text"`
+}
+
+func (s *serverTools) lookup(action gate.Action, name string) (*gate.Tool, error) {
+	t, ok := s.byName[name]
+	if !ok || action != gate.CallTool {
+		return nil, fmt.Errorf("tool %q: %w", name, gate.ErrUnknown)
+	}
+	return t, nil
+}
+
+// same reports whether the server lists what it listed before.
+func (s *serverTools) same(old *serverTools) bool {
+	return slices.EqualFunc(s.tools, old.tools, func(a, b *gate.Tool) bool { return a.Digest == b.Digest }) && slices.Equal(s.notes, old.notes)
+}
+
+// newServerTools makes tools of the definitions that a server listed. One that
+// cannot be made safe is quarantined alone.
+func newServerTools(server string, o ToolOptions, raw []gate.Doc) *serverTools {
+	s := &serverTools{byName: make(map[string]*gate.Tool, len(raw))}
+	taken := map[string]bool{} // by tools whose names need no change
+	for _, def := range raw {
+		if local := def.Get("name").Text(); legal.MatchString(local) {
+			taken[local] = true
+		}
+	}
+	seen := map[string]bool{}
+	for _, def := range raw {
+		local := def.Get("name").Text()
+		err := checkLocal(local)
+		if err == nil && seen[local] {
+			err = fmt.Errorf("listed twice")
+		}
+		seen[local] = true
+		var t *gate.Tool
+		if err == nil {
+			t, err = newTool(gate.ToolName{Server: server, Tool: mangled(local, def.Digest(), taken)}, def, o)
+		}
+		if err == nil && (s.byName[t.Offered] != nil || s.byName[t.Name.String()] != nil) {
+			err = fmt.Errorf("the name that it would be offered by, %s, is another tool's", t.Offered)
+		}
+		if err != nil {
+			s.notes = append(s.notes, Note{Tool: quotedName(local), Quarantined: true, Text: err.Error()})
+			continue
+		}
+		s.add(t)
+	}
+	return s
+}
+
+func (s *serverTools) add(t *gate.Tool) {
+	s.tools = append(s.tools, t)
+	s.byName[t.Name.String()] = t
+	s.byName[t.Offered] = t
+	if t.Offered != t.Name.String() && t.Offered != t.Name.Tool || t.Name.Tool != t.Local {
+		s.notes = append(s.notes, Note{Tool: quotedName(t.Local), Text: "offered as " + t.Offered})
+	}
+	for _, f := range t.Findings {
+		s.notes = append(s.notes, Note{Tool: quotedName(t.Local), Text: f})
+	}
+}
+
+var (
+	legal   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	illegal = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+)
+
+// brailleBlank is a symbol to Unicode, and looks like a space.
+const brailleBlank = '\u2800'
+
+// checkLocal refuses names that cannot be shown for what they are.
+func checkLocal(name string) error {
+	if name == "" {
+		return fmt.Errorf("a tool without a name")
+	}
+	if utf8.RuneCountInString(name) > maxLocal {
+		return fmt.Errorf("a name of more than %d characters", maxLocal)
+	}
+	for _, r := range name {
+		if !unicode.IsGraphic(r) || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) ||
+			unicode.IsSpace(r) && r != ' ' || r == brailleBlank {
+			return fmt.Errorf("its name has a hidden character, %U", r)
+		}
+	}
+	return nil
+}
+
+// mangled makes the name one of the letters that clients accept. If that name is
+// another tool's, six hex digits of the tool's digest tell them apart.
+func mangled(local, digest string, taken map[string]bool) string {
+	if legal.MatchString(local) {
+		return local
+	}
+	name := illegal.ReplaceAllString(local, "_")
+	if taken[name] {
+		name += "_" + digest[:6]
+	}
+	taken[name] = true
+	return name
+}
+
+// shortened keeps an offered name within maxOffered.
+func shortened(name, digest string) string {
+	if len(name) <= maxOffered {
+		return name
+	}
+	return name[:maxOffered-7] + "_" + digest[:6]
+}
+
+func newTool(name gate.ToolName, def gate.Doc, o ToolOptions) (t *gate.Tool, err error) {
+	defer func() { // a definition that a sanitizer or a compiler stumbles over hurts its tool alone
+		if v := recover(); v != nil {
+			t, err = nil, fmt.Errorf("its definition cannot be read: %v", v)
+		}
+	}()
+	t = &gate.Tool{
+		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
+		Digest: def.Digest(), OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted),
+	}
+	t.Offered = name.String()
+	if o.Bare && !strings.Contains(name.Tool, "__") { // else it could pass for another server's
+		t.Offered = name.Tool
+	}
+	t.Offered = shortened(t.Offered, t.Digest)
+
+	input, repaired := schema.Repair(def.Get("inputSchema"))
+	if repaired != "" {
+		t.Findings = append(t.Findings, "input schema: "+repaired)
+	}
+	in, err := o.Schemas.Compile(input)
+	if err != nil {
+		return nil, fmt.Errorf("input schema: %w", err)
+	}
+	t.Input = in
+	if output := def.Get("outputSchema"); !output.IsZero() {
+		out, err := o.Schemas.Compile(output)
+		if err != nil {
+			return nil, fmt.Errorf("output schema: %w", err)
+		}
+		t.Output = out
+	}
+	t.Definition, err = offer(t, def.With("inputSchema", input.Raw()), o)
+	return t, err
+}
+
+// offer makes the definition that clients see.
+func offer(t *gate.Tool, def gate.Doc, o ToolOptions) (gate.Doc, error) {
+	def = def.With("name", mustJSON(t.Offered))
+	if o.Normalize {
+		def = def.With("inputSchema", schema.Normalize(def.Get("inputSchema")).Raw())
+	}
+	var bad error
+	clean, err := def.MapStrings(func(at gate.Leaf, s string) string {
+		text, found := o.Sanitizer.Sanitize(gate.Text{Server: t.Name.Server, Tool: t.Name.String(), Profile: "text", Text: s})
+		if len(found) == 0 {
+			return s
+		}
+		if read := machineRead(at); read != "" {
+			if hidden(found) && bad == nil {
+				bad = fmt.Errorf("%s: hidden text in %s", quotedName(at.Pointer()), read)
+			}
+			return s
+		}
+		for _, f := range found {
+			t.Findings = append(t.Findings, fmt.Sprintf("%s: %s", at.Pointer(), f.Rule))
+		}
+		return text
+	})
+	if bad != nil {
+		return gate.Doc{}, bad
+	}
+	return clean, err
+}
+
+// machineWords are the members whose strings clients send back or act on;
+// nameMaps are those whose members have names that the author chose.
+var (
+	machineWords = strings.Fields("enum const pattern default $ref $id $anchor $dynamicRef $dynamicAnchor $schema required dependentRequired type format")
+	nameMaps     = strings.Fields("properties patternProperties $defs definitions dependentSchemas")
+)
+
+// machineRead names the kind of a string that clients send back or act on, and
+// that therefore cannot be changed; "" for one that is only read.
+func machineRead(at gate.Leaf) string {
+	if at.Key {
+		return "the name of a member"
+	}
+	pointer := at.Pointer()
+	if pointer == "/name" {
+		return "its name"
+	}
+	chosen := false
+	for word := range strings.SplitSeq(pointer, "/") {
+		switch {
+		case chosen:
+			chosen = false
+		case slices.Contains(machineWords, word):
+			return word
+		default:
+			chosen = slices.Contains(nameMaps, word)
+		}
+	}
+	return ""
+}
+
+// hidden reports whether anything but markup was found: a person would not see
+// it.
+func hidden(found []gate.Finding) bool {
+	for _, f := range found {
+		if f.Removed && !strings.HasPrefix(f.Rule, "html/") {
+			return true
+		}
+	}
+	return false
+}
+
+// quotedName shows a name, with what is hidden in it made visible.
+func quotedName(name string) string {
+	if len(name) > 2*maxLocal {
+		name = name[:2*maxLocal]
+	}
+	q := fmt.Sprintf("%+q", name)
+	if q == `"`+name+`"` {
+		return name
+	}
+	return q
+}

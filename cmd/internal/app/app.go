@@ -1,0 +1,238 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/cmd/internal/control"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/sandbox"
+)
+
+// An App is the one gateway that runs on a configuration. It holds the lock of
+// the state folder from [New] to [App.Close].
+type App struct {
+	cfg     *config.Config
+	log     *slog.Logger
+	lock    *control.Lock
+	gateway *gateway.Gateway
+	policy  *policyFiles
+	clients clients
+	url     string // where it listens for HTTP; "" if it does not
+
+	policyError atomic.Pointer[policyState]
+	reloading   sync.Mutex // held over reading and setting a policy, so that the newest is set last
+}
+
+// New builds the gateway of a configuration. The error wraps [control.ErrHeld]
+// if another process has it already. Only, if it is not empty, names the only
+// server that is needed.
+func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string) (_ *App, err error) {
+	a := &App{cfg: cfg, log: log, policy: newPolicyFiles(cfg)}
+	if a.lock, err = control.Acquire(cfg.State); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			a.lock.Release()
+		}
+	}()
+	gc, err := a.translate(only)
+	if err != nil {
+		return nil, err
+	}
+	if gc.Policy, err = a.policy.load(); err != nil {
+		return nil, err
+	}
+	if a.gateway, err = gateway.New(ctx, gc); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Close ends the servers and gives the state folder back. The end of ctx does
+// not keep it from that. It may be called again.
+func (a *App) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer cancel()
+	return errors.Join(a.gateway.Close(ctx), a.lock.Release())
+}
+
+// translate makes a gateway's configuration of a file's.
+func (a *App) translate(only string) (gateway.Config, error) {
+	c := a.cfg
+	node, err := nodeName(c.State)
+	if err != nil {
+		return gateway.Config{}, err
+	}
+	gc := gateway.Config{
+		Embedded: true,
+		Audit:    c.Audit.Path,
+		AuditOptions: audit.Options{
+			Node: node, MaxSize: c.Audit.MaxSize, Keep: c.Audit.Keep, Record: c.Audit.Record, Sync: c.Audit.Sync,
+		},
+		Sanitize: gateway.Sanitize{Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Servers: make(map[string]string)},
+		Limits:   gateway.Limits{Body: c.Limits.Body, Result: c.Limits.Result, Concurrent: c.Limits.Concurrent},
+		Origins:  c.HTTP.Origins,
+		Hosts:    c.HTTP.Hosts,
+		CacheDir: filepath.Join(c.State, "wasm"),
+		Snapshot: snapshot(c),
+		Log:      a.log,
+	}
+	for _, s := range c.Servers {
+		if !s.Enabled || only != "" && only != s.ID {
+			continue
+		}
+		gc.Servers = append(gc.Servers, endpoint(s))
+		if s.Sanitize != "" {
+			gc.Sanitize.Servers[s.ID] = s.Sanitize
+		}
+	}
+	for _, m := range c.Tools {
+		module, err := readModule(m)
+		if err != nil {
+			return gateway.Config{}, err
+		}
+		gc.Modules = append(gc.Modules, module)
+	}
+	return gc, nil
+}
+
+func endpoint(s config.Server) bridge.EndpointConfig {
+	e := bridge.EndpointConfig{
+		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, CallTimeout: s.Timeout,
+		Tools: bridge.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn"},
+	}
+	switch {
+	case s.Fault != "":
+		e.Broken = s.Fault
+	case s.Command != "":
+		env := make(map[string]string, len(s.Env))
+		for k, v := range s.Env {
+			env[k] = string(v)
+		}
+		e.Command, e.Args, e.Env = s.Command, s.Args, confine.Environ(env, os.LookupEnv)
+	default:
+		e.URL, e.Headers = s.URL, make(http.Header)
+		for k, v := range s.Headers {
+			e.Headers.Set(k, string(v))
+		}
+	}
+	return e
+}
+
+// readModule reads a WASM module, and the manifest beside it if there is one.
+func readModule(m config.Module) (gateway.Module, error) {
+	wasm, err := os.ReadFile(m.Path)
+	if err != nil {
+		return gateway.Module{}, fmt.Errorf("module %s: %w", m.ID, err)
+	}
+	if sum := sha256.Sum256(wasm); m.SHA256 != "" && m.SHA256 != hex.EncodeToString(sum[:]) {
+		return gateway.Module{}, fmt.Errorf("module %s: %s has SHA-256 %x, not the configured one", m.ID, m.Path, sum)
+	}
+	mc := sandbox.ModuleConfig{Name: m.ID, Limits: sandbox.Limits{Timeout: m.Timeout, Memory: m.Memory, Fuel: uint64(m.Fuel)}}
+	manifest, err := config.ReadManifest(m.Path)
+	if err != nil {
+		return gateway.Module{}, fmt.Errorf("module %s: %w", m.ID, err)
+	}
+	if manifest != nil {
+		parsed, err := sandbox.ParseManifest(manifest)
+		if err != nil {
+			return gateway.Module{}, fmt.Errorf("module %s: manifest: %w", m.ID, err)
+		}
+		mc.Manifest = &parsed
+	}
+	return gateway.Module{Server: m.Server, WASM: wasm, Config: mc}, nil
+}
+
+func rules(from []config.Rule) []gateway.Rule {
+	var to []gateway.Rule
+	for _, r := range from {
+		to = append(to, gateway.Rule(r))
+	}
+	return to
+}
+
+// A PrincipalError says that a command or a client named a principal that the
+// configuration does not.
+type PrincipalError struct {
+	ID    string   `json:"id"`
+	Known []string `json:"known"`
+}
+
+func (e *PrincipalError) Error() string {
+	return fmt.Sprintf("no principal %q; list it under principals in the configuration (there: %s)", e.ID, strings.Join(e.Known, ", "))
+}
+
+// principal returns the principal that a command or a stdio client names; ""
+// is the local one, which need not be listed.
+func principal(c *config.Config, id string) (*gate.Principal, error) {
+	p := gate.Local()
+	if id == "" {
+		id = p.ID
+	}
+	known := []string{p.ID}
+	for _, listed := range c.Principals {
+		if listed.ID == id {
+			p.ID, p.Roles = id, listed.Roles
+			return p, nil
+		}
+		if listed.ID != p.ID {
+			known = append(known, listed.ID)
+		}
+	}
+	if id == p.ID {
+		return p, nil
+	}
+	return nil, &PrincipalError{id, known}
+}
+
+// Knows reports whether a configuration lists a principal; local needs no
+// listing.
+func Knows(c *config.Config, id string) bool {
+	_, err := principal(c, id)
+	return err == nil
+}
+
+// nodeName returns the name of this gateway in the audit log, made once and
+// kept in the state folder.
+func nodeName(state string) (string, error) {
+	path := filepath.Join(state, "node")
+	b, err := os.ReadFile(path)
+	if err == nil && len(strings.TrimSpace(string(b))) > 0 {
+		return strings.TrimSpace(string(b)), nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	name := strings.ToLower(rand.Text()[:8])
+	return name, os.WriteFile(path, []byte(name+"\n"), 0o600)
+}
+
+// snapshot is a hash of what the configuration says. Secrets are in it as far as
+// they are part of the file, and cannot be told from it.
+func snapshot(c *config.Config) string {
+	h := sha256.New()
+	for _, path := range []string{c.File, c.Project} {
+		if b, err := os.ReadFile(path); path != "" && err == nil {
+			fmt.Fprintf(h, "%d\n%s", len(b), b)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}

@@ -1,0 +1,191 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/cmd/internal/control"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// The methods on the control socket.
+const (
+	methodStatus = "status"
+	methodTools  = "tools"
+	methodCall   = "call"
+	methodReload = "reload"
+)
+
+type toolsRequest struct {
+	As  string `json:"as"`
+	All bool   `json:"all"`
+}
+
+type callAnswer struct {
+	Result  json.RawMessage `json:"result"`
+	IsError bool            `json:"is_error"`
+}
+
+// callFailure is a [CallError] with what its JSON for users leaves out.
+type callFailure struct {
+	CallError
+	Tool   string `json:"tool"`
+	Remedy string `json:"remedy"`
+	Cause  string `json:"cause"`
+}
+
+// The codes of errors that are of the same type on both sides of the socket.
+const (
+	codeCall      = "call"
+	codePrincipal = "principal"
+)
+
+// backend answers the control socket.
+type backend struct{ app *App }
+
+// Handle implements [control.Backend].
+func (b backend) Handle(ctx context.Context, method string, params json.RawMessage) (any, error) {
+	defer b.app.clients.enter()()
+	answer, err := b.handle(ctx, method, params)
+	return answer, wire(err)
+}
+
+func (b backend) handle(ctx context.Context, method string, params json.RawMessage) (any, error) {
+	a := b.app
+	switch method {
+	case methodStatus:
+		s := a.Status()
+		s.Running = true
+		return s, nil
+	case methodTools:
+		var r toolsRequest
+		if err := json.Unmarshal(params, &r); err != nil {
+			return nil, err
+		}
+		return a.Tools(ctx, r.As, r.All)
+	case methodCall:
+		var r CallRequest
+		if err := json.Unmarshal(params, &r); err != nil {
+			return nil, err
+		}
+		res, err := a.Call(ctx, r)
+		return callAnswer{res.Doc.Raw(), res.IsError}, err
+	case methodReload:
+		return struct{}{}, a.reloadPolicy(ctx)
+	default:
+		return nil, fmt.Errorf("the running gateway does not know %q; it may be of another version", method)
+	}
+}
+
+// wire makes an error that crosses the socket, and unwire the same of it again.
+func wire(err error) error {
+	var call *CallError
+	var who *PrincipalError
+	e := &control.Error{}
+	switch {
+	case errors.As(err, &call):
+		e.Code = codeCall
+		e.Detail, _ = json.Marshal(callFailure{*call, call.tool, call.Remedy, call.Cause}) // strings only
+	case errors.As(err, &who):
+		e.Code = codePrincipal
+		e.Detail, _ = json.Marshal(who) // strings only
+	default:
+		return err
+	}
+	e.Message = err.Error()
+	return e
+}
+
+func unwire(err error) error {
+	var e *control.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code {
+	case codeCall:
+		var f callFailure
+		if err := json.Unmarshal(e.Detail, &f); err != nil {
+			return err
+		}
+		f.CallError.tool, f.CallError.Remedy, f.CallError.Cause = f.Tool, f.Remedy, f.Cause
+		return &f.CallError
+	case codePrincipal:
+		who := new(PrincipalError)
+		if err := json.Unmarshal(e.Detail, who); err != nil {
+			return err
+		}
+		return who
+	}
+	return err
+}
+
+// Client implements [control.Backend].
+func (b backend) Client(as string) (func(context.Context, io.Reader, io.Writer) error, error) {
+	who, err := principal(b.app.cfg, as)
+	if err != nil {
+		return nil, wire(err)
+	}
+	return func(ctx context.Context, in io.Reader, out io.Writer) error {
+		defer b.app.clients.enter()()
+		return b.app.gateway.Serve(ctx, who, in, out)
+	}, nil
+}
+
+// A Remote is the gateway that runs on a configuration, in another process.
+type Remote struct{ client *control.Client }
+
+// Dial returns the gateway that runs on a configuration. The error is
+// [control.ErrNotRunning] if there is none.
+func Dial(ctx context.Context, cfg *config.Config) (*Remote, error) {
+	c, err := control.Dial(ctx, cfg.State)
+	if err != nil {
+		return nil, err
+	}
+	return &Remote{c}, nil
+}
+
+// Close frees the connection.
+func (r *Remote) Close() { r.client.Close() }
+
+// Status tells how the gateway is.
+func (r *Remote) Status(ctx context.Context) (*Status, error) {
+	s := new(Status)
+	err := r.call(ctx, methodStatus, nil, s)
+	return s, err
+}
+
+// Tools returns what [App.Tools] does.
+func (r *Remote) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
+	var tools []Tool
+	err := r.call(ctx, methodTools, toolsRequest{as, all}, &tools)
+	return tools, err
+}
+
+// Call does what [App.Call] does.
+func (r *Remote) Call(ctx context.Context, c CallRequest) (gate.Result, error) {
+	var answer callAnswer
+	if err := r.call(ctx, methodCall, c, &answer); err != nil {
+		return gate.Result{}, err
+	}
+	doc, err := gate.ParseDoc(answer.Result)
+	return gate.Result{Doc: doc, IsError: answer.IsError}, err
+}
+
+// Reload makes the gateway read its policy now rather than within a second.
+func (r *Remote) Reload(ctx context.Context) error {
+	return r.call(ctx, methodReload, nil, new(struct{}))
+}
+
+// Relay connects an MCP client that speaks on in and out, for the principal as,
+// until the gateway ends the connection, as it does after the end of in.
+func (r *Remote) Relay(ctx context.Context, as string, in io.Reader, out io.Writer) error {
+	return unwire(r.client.Relay(ctx, as, in, out))
+}
+
+func (r *Remote) call(ctx context.Context, method string, params, result any) error {
+	return unwire(r.client.Call(ctx, method, params, result))
+}

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A CallRequest is one call by a command.
+type CallRequest struct {
+	Tool string `json:"tool"`
+	Args string `json:"args"` // JSON; what is none is refused and recorded
+	As   string `json:"as"`   // principal; "" is local
+}
+
+// A CallError says why a call was not carried out, in words for the operator.
+type CallError struct {
+	Code     string `json:"code"`
+	Reason   string `json:"reason"`
+	RecordID string `json:"record_id"`
+	Remedy   string `json:"-"` // the command that would allow it
+	Cause    string `json:"-"` // what lies behind; "" if that is all
+	tool     string
+}
+
+func (e *CallError) Error() string { return e.tool + ": " + e.Code + ": " + e.Reason }
+
+// Refused reports whether the gate refused the call, rather than that something
+// went wrong.
+func (e *CallError) Refused() bool { return strings.HasPrefix(e.Code, "refused_") }
+
+// Call carries out one call. The error is a [*CallError] if the gate or the
+// server did not.
+func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
+	who, err := principal(a.cfg, r.As)
+	if err != nil {
+		return gate.Result{}, err
+	}
+	c := gate.Call{
+		ID: gate.NewID(), Action: gate.CallTool, Name: r.Tool, Who: who,
+		Session: gate.SessionKey{Owner: who.Owner}, ClientName: bridge.ClientName + " call", ClientVersion: bridge.Version(),
+	}
+	if c.Args, err = gate.ParseDoc([]byte(r.Args)); err != nil {
+		c.Malformed = err
+	}
+	res, err := a.gateway.Do(ctx, c)
+	if err == nil {
+		return res, nil
+	}
+	ce := &CallError{Code: gate.Code(err), Reason: bridge.Public(err), RecordID: c.ID, tool: r.Tool}
+	var refusal *gate.Refusal
+	if errors.As(err, &refusal) {
+		ce.Reason, ce.Remedy = refusal.Reason, refusal.Remedy
+		switch {
+		case refusal.Hidden && refusal.Step == gate.StepAuthorize && refusal.Err != nil: // an operator may know what a client may not
+			ce.Reason = refusal.Err.Error()
+		case refusal.Err != nil:
+			ce.Cause = refusal.Err.Error()
+		}
+	} else {
+		ce.Cause = err.Error()
+	}
+	return gate.Result{}, ce
+}

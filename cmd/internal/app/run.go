@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/control"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// drainTime is how long calls under way may take to end at a shutdown.
+	drainTime = 20 * time.Second
+	// headerTime bounds the headers of an HTTP request, idleTime a connection
+	// between two.
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	// closeTime bounds the end of all servers; each ends within its own grace.
+	closeTime = 15 * time.Second
+)
+
+// Front says how clients reach a gateway that runs.
+type Front struct {
+	// Listen is the address for HTTP; "" for none.
+	Listen string
+	// Stdio serves one client on In and Out, as the principal As.
+	Stdio bool
+	As    string
+	In    io.Reader
+	Out   io.Writer
+	// Ready is called once clients can come; Run waits for it. Its ctx ends with
+	// the gateway.
+	Ready func(ctx context.Context, a *App, url string)
+}
+
+// Run serves until ctx ends. Without HTTP it also ends when the client on In has
+// gone and nobody else is left: relayed clients and commands are served to their
+// end. Then it drains: calls under way may end. An error for which it serves
+// nobody is a [*PrincipalError], or says why it cannot listen.
+func (a *App) Run(ctx context.Context, f Front) error {
+	who, err := principal(a.cfg, f.As)
+	if err != nil {
+		return err
+	}
+	var web net.Listener
+	if f.Listen != "" {
+		if web, err = listen(ctx, f.Listen); err != nil {
+			return err
+		}
+		a.url = "http://" + web.Addr().String() + "/mcp"
+	}
+	socket, err := control.Listen(ctx, a.cfg.State)
+	if err != nil {
+		return err
+	}
+	defer control.Remove(a.cfg.State)
+
+	// What serves lives until the drain is over, not until ctx ends.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	leave, gone := context.WithCancel(ctx) // also when the last client has gone
+	defer gone()
+	a.clients.last = func() {}
+	if f.Stdio && web == nil {
+		a.clients.last = gone
+	}
+	g, life := errgroup.WithContext(life)
+	a.gateway.Start(life)
+	if f.Stdio {
+		leave := a.clients.enter()
+		g.Go(func() error {
+			defer leave()
+			a.serveStdio(life, who, f)
+			return nil
+		})
+	}
+	g.Go(func() error { return control.Serve(life, socket, backend{a}) })
+	g.Go(func() error { a.watchPolicy(life); return nil })
+	if web != nil {
+		g.Go(func() error { return a.serveHTTP(life, web) })
+	}
+	g.Go(func() error {
+		select {
+		case <-leave.Done():
+			a.drain(life)
+		case <-life.Done():
+		}
+		end()
+		return nil
+	})
+	g.Go(func() error { f.Ready(life, a, a.url); return nil })
+	return g.Wait()
+}
+
+func (a *App) serveStdio(ctx context.Context, who *gate.Principal, f Front) {
+	err := a.gateway.Serve(ctx, who, f.In, f.Out)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		a.log.Info("client ended", "error", err)
+	}
+}
+
+func (a *App) serveHTTP(ctx context.Context, ln net.Listener) error {
+	s := &http.Server{
+		Handler: a.gateway, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	defer context.AfterFunc(ctx, func() { s.Close() })()
+	if err := s.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// drain lets calls under way end, for as long as that may take.
+func (a *App) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	if err := a.gateway.Drain(ctx); err != nil {
+		a.log.Warn("calls cut off at shutdown")
+	}
+}
+
+// listen listens, and says who does if somebody else has the port.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", addr)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return ln, err
+	}
+	holder := portHolder(addr)
+	if holder == "" {
+		holder = "another process"
+	}
+	return nil, fmt.Errorf("%s has %s already; end it, or choose another address with --listen", holder, addr)
+}

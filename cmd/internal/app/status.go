@@ -1,0 +1,122 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Status tells how a gateway is.
+type Status struct {
+	PID      int                   `json:"pid"`
+	Version  string                `json:"version"`
+	URL      string                `json:"url,omitempty"`
+	Config   string                `json:"config,omitempty"`
+	Grants   string                `json:"grants"`
+	Audit    string                `json:"audit"`
+	Policy   string                `json:"policy_revision"`
+	Running  bool                  `json:"running"` // false if it was started for this answer alone
+	Servers  []bridge.ServerStatus `json:"servers"`
+	Problems []string              `json:"problems,omitempty"`
+}
+
+// Faulted reports whether any server is.
+func (s *Status) Faulted() bool {
+	for _, one := range s.Servers {
+		if one.Phase == bridge.Faulted {
+			return true
+		}
+	}
+	return false
+}
+
+// Status tells how the gateway is.
+func (a *App) Status() *Status {
+	s := &Status{
+		PID: os.Getpid(), Version: bridge.Version(), URL: a.url, Config: a.cfg.File,
+		Grants: a.cfg.Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
+		Servers: a.gateway.Fleet().Status(),
+	}
+	if err := a.gateway.Healthy(); err != nil {
+		s.Problems = append(s.Problems, "audit log: "+err.Error()+"; all calls are refused")
+	}
+	if p := a.policyError.Load(); p != nil && p.err != nil {
+		s.Problems = append(s.Problems, "policy: "+p.err.Error()+"; the last good one is in use")
+	}
+	if ok, why := confine.Supervised(); !ok {
+		s.Problems = append(s.Problems, "children: "+why)
+	}
+	for _, w := range a.cfg.Warnings {
+		s.Problems = append(s.Problems, w.String())
+	}
+	return s
+}
+
+// A Tool is a tool as the commands show it.
+type Tool struct {
+	Name        string          `json:"name"` // as offered
+	Server      string          `json:"server"`
+	Description string          `json:"description"`
+	Offered     bool            `json:"offered"`
+	Why         string          `json:"why,omitempty"` // it is not offered
+	Sandboxed   bool            `json:"sandboxed"`
+	Digest      string          `json:"digest"`
+	Definition  json.RawMessage `json:"definition,omitempty"`
+}
+
+// Tools returns what the principal as is offered, and if all is true the rest
+// too.
+func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
+	who, err := principal(a.cfg, as)
+	if err != nil {
+		return nil, err
+	}
+	offered, err := a.gateway.Tools(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	visible := make(map[*gate.Tool]bool, len(offered))
+	for _, t := range offered {
+		visible[t] = true
+	}
+	tools := []Tool{}
+	for _, t := range a.gateway.Fleet().Tools(ctx) {
+		if !visible[t] && !all {
+			continue
+		}
+		tool := Tool{
+			Name: t.Offered, Server: t.Name.Server, Description: t.Definition.Get("description").Text(),
+			Offered: visible[t], Sandboxed: t.Sandboxed, Digest: t.Digest, Definition: t.Definition.Raw(),
+		}
+		if !tool.Offered {
+			tool.Why = "no policy allows it for " + who.ID
+		}
+		tools = append(tools, tool)
+	}
+	if !all {
+		return tools, nil
+	}
+	for _, s := range a.gateway.Fleet().Status() {
+		for _, n := range s.Notes {
+			if n.Quarantined {
+				tools = append(tools, Tool{Name: s.Server + "__" + n.Tool, Server: s.Server, Why: "quarantined: " + n.Text})
+			}
+		}
+	}
+	return tools, nil
+}
+
+// Matches reports whether the tool's name or description holds the text, in any
+// case.
+func (t Tool) Matches(text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(strings.ToLower(t.Name), text) || strings.Contains(strings.ToLower(t.Description), text)
+}
+
+// Connect connects the servers and waits until each is ready or faulted.
+func (a *App) Connect(ctx context.Context) error { return a.gateway.Connect(ctx) }

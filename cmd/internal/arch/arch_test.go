@@ -1,0 +1,129 @@
+package arch_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/wasmgate/wasmgate/"
+
+// rule says what a package may import of this module, and must not import at
+// all. Bans are on direct imports; a name ending in "/..." covers all below.
+type rule struct {
+	imports []string
+	bans    []string
+}
+
+// everything is the right of the two packages that put the others together.
+var everything = []string{"..."}
+
+// rules has an entry for each package. A package that is none fails the test: a
+// new one is a decision.
+var rules = map[string]rule{
+	"gate":                 {bans: []string{"github.com/...", "golang.org/..."}},
+	"gate/audit":           {imports: []string{"gate"}, bans: []string{"net/http", "database/sql"}},
+	"gate/session":         {imports: []string{"gate"}},
+	"policies":             {},
+	"policy":               {imports: []string{"gate", "policies"}, bans: []string{"net/http", "net"}},
+	"sanitize":             {bans: []string{"context", "os", "net", "net/http"}},
+	"sandbox":              {imports: []string{"sandbox/rewrite"}, bans: []string{"net", "net/http", "github.com/modelcontextprotocol/..."}},
+	"sandbox/rewrite":      {bans: []string{"context", "os", "net", "github.com/..."}},
+	"bridge":               {imports: []string{"gate", "bridge/confine", "bridge/schema"}},
+	"bridge/confine":       {bans: []string{"net", "net/http"}},
+	"bridge/schema":        {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
+	"bridge/gateway":       {imports: everything},
+	"cmd/internal/arch":    {},
+	"cmd/internal/config":  {},
+	"cmd/internal/control": {},
+	"cmd/internal/app":     {imports: everything},
+	"cmd/wasmgate":         {imports: everything},
+}
+
+// wrapped are the dependencies that one package of ours hides from the others.
+var wrapped = map[string][]string{
+	"github.com/modelcontextprotocol/go-sdk": {"bridge"},
+	"github.com/santhosh-tekuri/jsonschema":  {"bridge/schema"},
+	"github.com/open-policy-agent/opa":       {"policy"},
+	"github.com/tetratelabs/wazero":          {"sandbox"},
+	"github.com/microcosm-cc/bluemonday":     {"sanitize"},
+	"golang.org/x/net/html":                  {"sanitize"},
+	"github.com/spf13/cobra":                 {"cmd/wasmgate"},
+	"github.com/goccy/go-yaml":               {"cmd/internal/config"},
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []pkg {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []pkg
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func covers(pattern, path string) bool {
+	prefix, ok := strings.CutSuffix(pattern, "...")
+	return pattern == path || ok && strings.HasPrefix(path, prefix)
+}
+
+func TestImports(t *testing.T) {
+	all := packages(t)
+	if len(all) < len(rules) {
+		t.Errorf("%d packages for %d rules: a rule has no package any more", len(all), len(rules))
+	}
+	for _, p := range all {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		r, ok := rules[name]
+		if !ok {
+			t.Errorf("package %s has no rule: decide what it may import, and add it to the rules", name)
+			continue
+		}
+		for _, path := range p.Imports {
+			if own, ok := strings.CutPrefix(path, module); ok && !slices.ContainsFunc(r.imports, func(s string) bool { return covers(s, own) }) {
+				t.Errorf("package %s must not import %s", name, own)
+			}
+			if slices.ContainsFunc(r.bans, func(s string) bool { return covers(s, path) }) {
+				t.Errorf("package %s must not import %s", name, path)
+			}
+			for dep, owners := range wrapped {
+				if (path == dep || strings.HasPrefix(path, dep+"/")) && !slices.Contains(owners, name) {
+					t.Errorf("package %s must not import %s: only %v may", name, path, owners)
+				}
+			}
+		}
+	}
+}
+
+// A rule that allows everything would hide every mistake: the test itself is
+// tested.
+func TestCovers(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"gate", "gate", true}, {"gate", "gate/audit", false}, {"...", "gate", true},
+		{"github.com/...", "github.com/x/y", true}, {"github.com/...", "net/http", false},
+	} {
+		if got := covers(tt.pattern, tt.path); got != tt.want {
+			t.Errorf("covers(%q, %q) = %v", tt.pattern, tt.path, got)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"time"
+)
+
+// Defaults of what a file leaves out.
+const (
+	DefaultListen     = "127.0.0.1:7420"
+	DefaultTimeout    = 30 * time.Second      // of a call to a server
+	DefaultDecision   = 50 * time.Millisecond // of a policy decision
+	DefaultBody       = 4 << 20               // bytes of a request
+	DefaultResult     = 10 << 20              // bytes of an upstream's answer
+	DefaultConcurrent = 64                    // calls in progress
+	DefaultAuditSize  = 100 << 20             // bytes of a file of the audit log
+	DefaultAuditKeep  = 10                    // files of the audit log
+)
+
+// A Config is a whole, checked configuration. Every path in it is absolute, and
+// every default is filled in unless a field says otherwise. It is not changed
+// after [Load], [Open] or [Default] has returned it.
+type Config struct {
+	File       string // where it was read from; empty for the defaults
+	Project    string // the trusted project's file that was added; empty without one
+	Listen     string // host:port, always loopback (see [CheckListen])
+	Principals []Principal
+	Servers    []Server // in the order of the file; the project's after the user's
+	Tools      []Module // in the order of the file; the project's after the user's
+	Policy     Policy
+	Sanitize   Sanitize
+	Audit      Audit
+	Limits     Limits
+	HTTP       HTTP
+	Log        Log
+	State      string // folder of keys, caches, control socket
+	Warnings   []Problem
+}
+
+// A Principal is somebody who may be named as the caller.
+type Principal struct {
+	ID    string
+	Roles []string
+}
+
+// A Server is an upstream MCP server. Exactly one of Command and URL is set.
+type Server struct {
+	ID        string
+	Command   string // absolute, or a bare name to be found in PATH
+	Args      []string
+	Env       map[string]Secret
+	Cwd       string // empty: the gateway's own
+	URL       string // may hold a secret in its query: show the Server, not this
+	Transport string // auto | streamable-http | sse; auto for a command
+	Headers   map[string]Secret
+	Timeout   time.Duration // of one call
+	Enabled   bool
+	Prefix    bool   // offer its tools as server__tool
+	Schema    string // declared | normalized
+	Output    string // enforce | warn
+	Sanitize  string // profile of its results; empty: see [Sanitize]
+	Fault     string // why it cannot be started as written; empty if it can
+}
+
+// String names the server and its command or the host it is reached at, and
+// leaves out arguments, environment, headers and query, which may hold secrets.
+func (s Server) String() string {
+	if s.Command != "" {
+		return fmt.Sprintf("%s (%s)", s.ID, filepath.Base(s.Command))
+	}
+	if u, err := url.Parse(s.URL); err == nil && u.Host != "" {
+		return fmt.Sprintf("%s (%s://%s)", s.ID, u.Scheme, u.Host)
+	}
+	return s.ID
+}
+
+// Format writes what String returns, whatever the verb (see [Secret.Format]).
+func (s Server) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// LogValue logs the server as String shows it.
+func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// A Module is a WASM module whose tools are offered under Server.
+type Module struct {
+	ID      string
+	Path    string
+	SHA256  string        // 64 lower-case hex digits; empty: not checked
+	Server  string        // local unless the file says otherwise
+	Timeout time.Duration // zero: the sandbox's default
+	Memory  int64         // bytes; zero: the sandbox's default
+	Fuel    int           // instructions; zero: the sandbox's default
+}
+
+// Policy says what decides about calls.
+type Policy struct {
+	Packs   []string // built-in packs; may be empty
+	Paths   []string // files and folders of the user's own policies
+	Grants  string   // path of the grants file, which need not exist
+	Timeout time.Duration
+}
+
+// Sanitize chooses the profile for a result: of the first rule in Tools that
+// matches the offered name of the tool, else the profile of its server, else of
+// the first rule in MIME that matches the content's type, else Profile. A
+// profile is strict, text, html or off.
+type Sanitize struct {
+	Profile string
+	Tools   []Rule
+	MIME    []Rule
+}
+
+// A Rule gives a profile to what matches Pattern: a literal, or a literal
+// with * at its end.
+type Rule struct{ Pattern, Profile string }
+
+// Audit says where and how calls are recorded.
+type Audit struct {
+	Path    string
+	Record  string // digest | full
+	Sync    string // group | always
+	MaxSize int64  // bytes, after which the log is continued in a new file
+	Keep    int    // files that are kept
+}
+
+// Limits bound one call and all of them.
+type Limits struct {
+	Body       int64 // bytes of a request
+	Result     int64 // bytes of an upstream's answer
+	Concurrent int   // calls in progress
+}
+
+// HTTP lists what the endpoint accepts beside loopback.
+type HTTP struct {
+	Origins []string // scheme://host[:port]
+	Hosts   []string // host[:port]
+}
+
+// Log says what the operator's log holds.
+type Log struct {
+	Level  slog.Level
+	Format string // text | json
+}
+
+// A Secret is text that must not be shown. Its value is string(s); however it
+// is formatted, logged or marshalled, it reads "[redacted]".
+type Secret string
+
+const redacted = "[redacted]"
+
+// Format writes "[redacted]" whatever the verb. A String method alone would not
+// do: fmt prints the raw value for a verb that does not fit a string.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// LogValue returns "[redacted]".
+func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText returns "[redacted]".
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Default returns what holds without any file: no servers, the embedded
+// packs, the log in the state folder of d and the grants, which a person edits,
+// in its configuration folder.
+func Default(d Dirs) *Config {
+	c := beside(d.State)
+	c.State = d.State
+	c.Policy.Grants = filepath.Join(d.Config, grantsFile)
+	return c
+}
+
+const (
+	grantsFile = "grants.yaml"
+	auditFile  = "audit.jsonl"
+)
+
+// beside returns the defaults of a file in dir.
+func beside(dir string) *Config {
+	return &Config{
+		Listen:   DefaultListen,
+		Policy:   Policy{Packs: []string{"grants"}, Grants: filepath.Join(dir, grantsFile), Timeout: DefaultDecision},
+		Sanitize: Sanitize{Profile: "text"},
+		Audit: Audit{
+			Path: filepath.Join(dir, auditFile), Record: "digest", Sync: "group",
+			MaxSize: DefaultAuditSize, Keep: DefaultAuditKeep,
+		},
+		Limits: Limits{Body: DefaultBody, Result: DefaultResult, Concurrent: DefaultConcurrent},
+		Log:    Log{Level: slog.LevelInfo, Format: "text"},
+		State:  filepath.Join(dir, "state"),
+	}
+}

@@ -1,0 +1,347 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A decoder walks the tree of one file and collects what is wrong with it.
+// Each of its readers reports a wrong value and leaves the target as it was.
+type decoder struct {
+	file     string                      // as it was named
+	dir      string                      // where relative paths start
+	lookup   func(string) (string, bool) // the environment
+	keep     bool                        // leave variables as they are (for an import)
+	lenient  bool                        // an unset variable is empty (for a disabled server)
+	problems Problems
+	warnings []Problem
+}
+
+// A reader decodes the value at path.
+type reader = func(n *node, path string)
+
+func (d *decoder) fail(n *node, path, format string, args ...any) {
+	d.problems = append(d.problems, Problem{d.file, n.line, path, fmt.Sprintf(format, args...)})
+}
+
+func (d *decoder) warn(line int, path, format string, args ...any) {
+	d.warnings = append(d.warnings, Problem{d.file, line, path, fmt.Sprintf(format, args...)})
+}
+
+// later is the reader of a key whose part is not built.
+func (d *decoder) later(n *node, path string) { d.fail(n, path, "not in this version") }
+
+// is reports whether n is of kind k, and fails it otherwise. An empty value is
+// an empty list or mapping, as when all its lines are commented out.
+func (d *decoder) is(n *node, path string, k kind) bool {
+	if n.kind == k || n.kind == null && (k == list || k == table) {
+		return true
+	}
+	hint := ""
+	if k == text && (n.kind == number || n.kind == boolean) {
+		hint = ": put it in quotes"
+	}
+	d.fail(n, path, "must be %s, not %s%s", kindNames[k], kindNames[n.kind], hint)
+	return false
+}
+
+// table gives each field of n to its reader. A key without one is a problem.
+func (d *decoder) table(n *node, path string, readers map[string]reader) {
+	if !d.is(n, path, table) {
+		return
+	}
+	for _, f := range n.fields {
+		if read := readers[f.key]; read != nil {
+			read(f.value, join(path, f.written()))
+			continue
+		}
+		d.fail(&node{line: f.line}, join(path, f.key), "unknown key%s", hint(f.key, slices.Sorted(maps.Keys(readers))))
+	}
+}
+
+// hint says which words are known: the nearest, or all if they are few.
+func hint(s string, known []string) string {
+	if h := suggest(s, known); h != "" {
+		return h
+	}
+	if len(known) <= 8 {
+		return "; known are " + strings.Join(known, ", ")
+	}
+	return ""
+}
+
+// each gives each field of n to read, with its key.
+func (d *decoder) each(n *node, path string, read func(f field, path string)) {
+	if !d.is(n, path, table) {
+		return
+	}
+	for _, f := range n.fields {
+		read(f, join(path, f.written()))
+	}
+}
+
+// expanded returns the text of n with its variables replaced.
+func (d *decoder) expanded(n *node, path string) (string, bool) {
+	if d.keep {
+		return n.text, true
+	}
+	lookup := d.lookup
+	if d.lenient {
+		lookup = func(name string) (string, bool) { v, _ := d.lookup(name); return v, true }
+	}
+	s, err := expand(n.text, lookup)
+	if err != nil {
+		d.fail(n, path, "%v", err)
+	}
+	return s, err == nil
+}
+
+// unchecked reports whether a value cannot be judged yet: it holds a variable
+// that is left as it is, or one that a disabled server may do without.
+func (d *decoder) unchecked(n *node) bool {
+	return (d.keep || d.lenient) && strings.Contains(n.text, "$")
+}
+
+// A check says what is wrong with a value, without quoting it: the value may
+// have come out of the environment.
+type check = func(string) error
+
+// text reads a text without control characters that passes the checks.
+func (d *decoder) text(to *string, checks ...check) reader {
+	return func(n *node, path string) {
+		if s, ok := d.checked(n, path, append([]check{plain}, checks...)); ok {
+			*to = s
+		}
+	}
+}
+
+func (d *decoder) checked(n *node, path string, checks []check) (string, bool) {
+	if !d.is(n, path, text) {
+		return "", false
+	}
+	s, ok := d.expanded(n, path)
+	if !ok || d.unchecked(n) {
+		return s, ok
+	}
+	for _, c := range checks {
+		if err := c(s); err != nil {
+			d.fail(n, path, "%q %v", n.text, err)
+			return "", false
+		}
+	}
+	return s, true
+}
+
+func plain(s string) error {
+	if s == "" {
+		return errors.New("is empty")
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return errors.New("holds a control character")
+	}
+	return nil
+}
+
+// matches returns a check against re, which what describes.
+func matches(re *regexp.Regexp, what string) check {
+	return func(s string) error {
+		if !re.MatchString(s) {
+			return errors.New("is not " + what)
+		}
+		return nil
+	}
+}
+
+// texts reads a list of texts.
+func (d *decoder) texts(to *[]string, checks ...check) reader {
+	return func(n *node, path string) {
+		if !d.is(n, path, list) {
+			return
+		}
+		out := make([]string, 0, len(n.items))
+		for i, item := range n.items {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			s, ok := d.checked(item, at, append([]check{plain}, checks...))
+			if ok && slices.Contains(out, s) {
+				d.fail(item, at, "%q is listed twice", item.text)
+			} else if ok {
+				out = append(out, s)
+			}
+		}
+		*to = out
+	}
+}
+
+// written returns a value for another program as a person wrote it: 1 and true
+// are the texts "1" and "true". It may be secret and is never quoted.
+func (d *decoder) written(n *node, path string) (string, bool) {
+	if n.kind != number && n.kind != boolean && !d.is(n, path, text) {
+		return "", false
+	}
+	s, ok := d.expanded(n, path)
+	if ok && strings.ContainsRune(s, 0) {
+		d.fail(n, path, "holds a NUL character")
+		return "", false
+	}
+	return s, ok
+}
+
+// one reads one of the words.
+func (d *decoder) one(to *string, words ...string) reader {
+	return func(n *node, path string) {
+		s, ok := d.checked(n, path, nil)
+		switch {
+		case !ok:
+		case slices.Contains(words, s) || d.unchecked(n):
+			*to = s
+		default:
+			d.fail(n, path, "%q is none of %s%s", n.text, strings.Join(words, ", "), suggest(s, words))
+		}
+	}
+}
+
+// scalar returns the text of a value of kind k, which a variable may give too.
+func (d *decoder) scalar(n *node, path string, k kind) (string, bool) {
+	if n.kind == text && strings.Contains(n.text, "${") {
+		s, ok := d.expanded(n, path)
+		return s, ok && !d.unchecked(n)
+	}
+	return n.text, d.is(n, path, k)
+}
+
+func (d *decoder) flag(to *bool) reader {
+	return func(n *node, path string) {
+		s, ok := d.scalar(n, path, boolean)
+		switch {
+		case !ok:
+		case s == "true" || s == "false":
+			*to = s == "true"
+		default:
+			d.fail(n, path, "%q is neither true nor false", n.text)
+		}
+	}
+}
+
+func (d *decoder) count(to *int, low, high int) reader {
+	return func(n *node, path string) {
+		s, ok := d.scalar(n, path, number)
+		if !ok {
+			return
+		}
+		v, err := strconv.Atoi(s)
+		if err != nil || v < low || v > high {
+			d.fail(n, path, "%q is not a whole number from %d to %d", n.text, low, high)
+			return
+		}
+		*to = v
+	}
+}
+
+// measure reads a number with a unit; parse makes it a value.
+func measure[T int64 | time.Duration](d *decoder, to *T, unit string, parse func(string) (T, error)) reader {
+	return func(n *node, path string) {
+		if n.kind == number {
+			d.fail(n, path, "%s has no unit: write %s%s", n.text, n.text, unit)
+			return
+		}
+		if !d.is(n, path, text) {
+			return
+		}
+		s, ok := d.expanded(n, path)
+		if !ok || d.unchecked(n) {
+			return
+		}
+		v, err := parse(s)
+		if err != nil {
+			d.fail(n, path, "%q %v", n.text, err)
+			return
+		}
+		*to = v
+	}
+}
+
+func (d *decoder) duration(to *time.Duration, low, high time.Duration) reader {
+	return measure(d, to, "s", func(s string) (time.Duration, error) {
+		v, err := time.ParseDuration(s)
+		if err != nil {
+			return 0, errors.New("is no duration: write a number and ms, s, m or h, such as 30s")
+		}
+		if v < low || v > high {
+			return 0, fmt.Errorf("is not from %s to %s", short(low), short(high))
+		}
+		return v, nil
+	})
+}
+
+// short returns v without the zeros that String ends in (24h0m0s).
+func short(v time.Duration) string {
+	s := v.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-len("0s")]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-len("0m")]
+	}
+	return s
+}
+
+var sizePattern = regexp.MustCompile(`^([0-9]{1,18}) ?(B|KiB|MiB|GiB)$`)
+
+func (d *decoder) size(to *int64, low, high int64) reader {
+	return measure(d, to, "MiB", func(s string) (int64, error) {
+		m := sizePattern.FindStringSubmatch(s)
+		if m == nil {
+			return 0, errors.New("is no size: write a whole number and B, KiB, MiB or GiB, such as 64MiB")
+		}
+		v, _ := strconv.ParseInt(m[1], 10, 64)
+		unit := map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[m[2]]
+		if v > math.MaxInt64/unit || v*unit < low || v*unit > high {
+			return 0, fmt.Errorf("is not from %s to %s", bytesText(low), bytesText(high))
+		}
+		return v * unit, nil
+	})
+}
+
+// bytesText returns n with the largest unit that divides it.
+func bytesText(n int64) string {
+	for _, u := range []struct {
+		size int64
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n > 0 && n%u.size == 0 {
+			return fmt.Sprintf("%d%s", n/u.size, u.name)
+		}
+	}
+	return fmt.Sprintf("%dB", n)
+}
+
+// path reads a path, which starts at the folder of the file.
+func (d *decoder) path(to *string, checks ...check) reader {
+	resolved := func(c check) check {
+		return func(s string) error { return c(d.resolve(s)) }
+	}
+	return func(n *node, path string) {
+		all := []check{plain}
+		for _, c := range checks {
+			all = append(all, resolved(c))
+		}
+		if s, ok := d.checked(n, path, all); ok {
+			*to = d.resolve(s)
+		}
+	}
+}
+
+func (d *decoder) resolve(s string) string {
+	if filepath.IsAbs(s) || d.keep && strings.HasPrefix(s, "$") {
+		return s
+	}
+	return filepath.Join(d.dir, s)
+}

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// variable matches what may stand between ${ and }: a name with an optional
+// env: before it and an optional default after it.
+var variable = regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-(.*))?$`)
+
+// expand returns s with its variables replaced and $$ made a dollar. Any other
+// dollar stands for itself. The errors name variables, never values.
+func expand(s string, lookup func(string) (string, bool)) (string, error) {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i+1 == len(s) {
+			b.WriteString(s)
+			return b.String(), nil
+		}
+		b.WriteString(s[:i])
+		switch s = s[i+1:]; s[0] {
+		case '$':
+			b.WriteByte('$')
+			s = s[1:]
+		case '{':
+			inner, rest, ok := strings.Cut(s[1:], "}")
+			if !ok {
+				return "", fmt.Errorf("a ${ without its }: write $${ for the characters themselves")
+			}
+			v, err := value(inner, lookup)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(v)
+			s = rest
+		default:
+			b.WriteByte('$')
+		}
+	}
+}
+
+func value(inner string, lookup func(string) (string, bool)) (string, error) {
+	m := variable.FindStringSubmatch(inner)
+	if m == nil {
+		return "", fmt.Errorf("%q is no variable: write ${NAME}, ${env:NAME} or ${NAME:-default}, and $${ for the characters themselves", "${"+inner+"}")
+	}
+	v, ok := lookup(m[1])
+	if m[2] != "" && v == "" { // unset or empty, as in a shell
+		return m[3], nil
+	}
+	if !ok {
+		return "", fmt.Errorf("the environment variable %s is not set: set it, or write ${%s:-default}", m[1], m[1])
+	}
+	return v, nil
+}

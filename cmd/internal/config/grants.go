@@ -1,0 +1,217 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Grant is one entry of a grants file: who gets what. A pattern is a literal,
+// or a literal with * at its end.
+type Grant struct {
+	To        []string // ids of principals, role:NAME, or *
+	Tools     []string // patterns of tools' names
+	Servers   []string // whose tools are all granted
+	Except    []string // patterns of names that this entry does not grant
+	Resources []string // patterns of URIs
+	Prompts   []string // patterns of prompts' names
+}
+
+// ReadGrants reads a grants file. One that does not exist holds no grants. The
+// error is a [Problems] with everything that is wrong with it.
+func ReadGrants(path string) ([]Grant, error) {
+	data, err := read(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read grants: %w", err)
+	}
+	grants, _, err := parseGrants(path, data)
+	return grants, err
+}
+
+// parseGrants also returns the line at which each grant begins.
+func parseGrants(path string, data []byte) (grants []Grant, lines []int, err error) {
+	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
+	root := d.parse(data, false)
+	if root == nil {
+		return nil, nil, d.problems.err()
+	}
+	if !d.is(root, "", list) {
+		return nil, nil, d.problems.err()
+	}
+	for i, n := range root.items {
+		var g Grant
+		at := fmt.Sprintf("[%d]", i)
+		d.table(n, at, map[string]reader{
+			"to": d.texts(&g.To), "tools": d.texts(&g.Tools), "servers": d.texts(&g.Servers),
+			"except": d.texts(&g.Except), "resources": d.texts(&g.Resources), "prompts": d.texts(&g.Prompts),
+		})
+		if n.kind == table && len(g.To) == 0 {
+			d.fail(n, at+".to", "is missing: say who gets it, such as [local], [\"role:dev\"] or [\"*\"]")
+		}
+		grants, lines = append(grants, g), append(lines, n.line)
+	}
+	return grants, lines, d.problems.err()
+}
+
+// AddGrant adds the grant of a tool pattern to the file at path, which it
+// creates if need be. It returns false, and changes nothing, if the file has it
+// already.
+func AddGrant(path, pattern, to string) (added bool, err error) {
+	err = editGrants(path, func(e *editor) {
+		for _, g := range e.grants {
+			if slices.Contains(g.To, to) && slices.Contains(g.Tools, pattern) && !g.excepts(pattern) {
+				return
+			}
+		}
+		added = true
+		e.add(Grant{To: []string{to}, Tools: []string{pattern}})
+	})
+	return added && err == nil, err
+}
+
+// Revoked says what [RevokeGrant] has done, in numbers of entries.
+type Revoked struct {
+	Removed  int // that named the pattern, and have lost it
+	Excepted int // that cover it, and have it as an exception now
+	Left     int // that cover it still
+}
+
+// RevokeGrant takes a tool pattern out of the file at path. Entries that name
+// exactly the pattern lose it. If there are none, those whose patterns or
+// servers cover it get it as an exception.
+func RevokeGrant(path, pattern string) (r Revoked, err error) {
+	err = editGrants(path, func(e *editor) {
+		for i, g := range slices.Backward(e.grants) {
+			if at := slices.Index(g.Tools, pattern); at >= 0 {
+				r.Removed++
+				g.Tools = slices.Delete(slices.Clone(g.Tools), at, at+1)
+				e.replace(i, g)
+			}
+		}
+		for i, g := range slices.Backward(e.grants) {
+			switch {
+			case !g.covers(pattern) || slices.Contains(g.Except, pattern):
+			case r.Removed > 0:
+				r.Left++
+			default:
+				r.Excepted++
+				g.Except = append(slices.Clone(g.Except), pattern)
+				e.replace(i, g)
+			}
+		}
+	})
+	if err != nil {
+		return Revoked{}, err
+	}
+	return r, nil
+}
+
+// covers reports whether the grant names anything that the pattern matches.
+func (g Grant) covers(pattern string) bool {
+	server, _, _ := strings.Cut(pattern, "__")
+	return slices.Contains(g.Servers, server) || overlaps(g.Tools, pattern)
+}
+
+// excepts reports whether the grant withholds anything that the pattern matches.
+func (g Grant) excepts(pattern string) bool { return overlaps(g.Except, pattern) }
+
+// overlaps reports whether some name matches both the pattern and one of the
+// others.
+func overlaps(others []string, pattern string) bool {
+	a, openA := strings.CutSuffix(pattern, "*")
+	return slices.ContainsFunc(others, func(other string) bool {
+		b, openB := strings.CutSuffix(other, "*")
+		return a == b || openA && strings.HasPrefix(b, a) || openB && strings.HasPrefix(a, b)
+	})
+}
+
+func (g Grant) empty() bool {
+	return len(g.Tools)+len(g.Servers)+len(g.Resources)+len(g.Prompts) == 0
+}
+
+// editGrants edits a grants file and puts it in place of the old one in one
+// step. Of two processes that do so at once, one waits for the other. An edit
+// whose result does not read back as it was meant is an error, and changes
+// nothing.
+func editGrants(path string, edit func(*editor)) error {
+	path = canonical(path) // not the link to it, if it is one
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	unlock, err := lockBeside(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	data, err := read(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read grants: %w", err)
+	}
+	grants, lines, err := parseGrants(path, data)
+	if err != nil {
+		return err
+	}
+	e := newEditor(data, grants, lines)
+	if edit(e); !e.edited {
+		return nil
+	}
+	out := bytes.Join(e.lines, nil)
+	if got, _, err := parseGrants(path, out); err != nil || !slices.EqualFunc(got, e.grants, equal) {
+		return fmt.Errorf("the grants file %s is written in a way that only a person can edit: do it by hand", path)
+	}
+	return replaceFile(path, out)
+}
+
+const (
+	lockTime  = 5 * time.Second // an edit takes milliseconds
+	lockEvery = 10 * time.Millisecond
+)
+
+// waitLock tries until it has a lock. Try returns false if another has it.
+func waitLock(path string, try func() (bool, error)) error {
+	giveUp := time.After(lockTime)
+	again := time.NewTicker(lockEvery)
+	defer again.Stop()
+	for {
+		if ok, err := try(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-again.C:
+		case <-giveUp:
+			return fmt.Errorf("another process has been editing %s for %s; try again", path, lockTime)
+		}
+	}
+}
+
+func equal(a, b Grant) bool {
+	return slices.Equal(a.To, b.To) && slices.Equal(a.Tools, b.Tools) && slices.Equal(a.Servers, b.Servers) &&
+		slices.Equal(a.Except, b.Except) && slices.Equal(a.Resources, b.Resources) && slices.Equal(a.Prompts, b.Prompts)
+}
+
+// replaceFile writes a file in one step. Its mode stays; a new file is its
+// owner's alone.
+func replaceFile(path string, data []byte) error {
+	mode := os.FileMode(0o600)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".grants-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

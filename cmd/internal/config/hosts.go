@@ -1,0 +1,335 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// ImportMCP reads the servers of an mcp.json as Claude, Cursor and VS Code
+// write it. Name is the path it has, for reports and because a host's
+// ${workspaceFolder} and relative paths mean the folder around it.
+//
+// Values keep their variables, in the form that wasmgate.yaml expands, so that
+// [Render] puts no secret into a file; a value that holds one is checked when it
+// is loaded. A server that needs what only its host can give carries the reason
+// in Fault, and ${NAME} for it. The problems say what was ignored or renamed;
+// the error is a [Problems] if the file cannot be used.
+func ImportMCP(r io.Reader, name string) ([]Server, []Problem, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxJSON+1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	file, err := filepath.Abs(name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("import %s: %w", name, err)
+	}
+	home, _ := os.UserHomeDir() // unknown: ${userHome} faults the servers that use it
+	d := &decoder{file: name, keep: true}
+	servers := d.hostServers(file, data, home)
+	if err := d.problems.err(); err != nil {
+		return nil, d.warnings, err
+	}
+	return servers, d.warnings, nil
+}
+
+// hostFile returns the configuration that an mcp.json stands for.
+func (d *decoder) hostFile(file string, data []byte, dirs Dirs) *Config {
+	c := beside(filepath.Join(dirs.State, "files", fileID(file)))
+	if near := filepath.Join(filepath.Dir(file), grantsFile); exists(near) == nil {
+		d.warn(0, "", "%s beside it is not read, since it may belong to a stranger's project: the grants are in %s", grantsFile, c.Policy.Grants)
+	}
+	c.Servers = d.hostServers(file, data, dirs.Home)
+	return c
+}
+
+func (d *decoder) hostServers(file string, data []byte, home string) []Server {
+	d.dir = filepath.Dir(file)
+	if slices.Contains([]string{".vscode", ".cursor", ".claude"}, filepath.Base(d.dir)) {
+		d.dir = filepath.Dir(d.dir)
+	}
+	workspace := d.dir
+	for _, name := range []string{"claude", "cursor", "vscode"} {
+		if slices.Contains(HostPaths(name, home, runtime.GOOS), file) {
+			workspace = "" // the file is the user's, which every workspace shares
+		}
+	}
+	root := d.parse(data, true)
+	if root == nil {
+		return nil
+	}
+	entries, path := d.hostEntries(root)
+	if entries == nil {
+		return nil
+	}
+	var out []Server
+	used := map[string]bool{}
+	d.each(entries, path, func(f field, path string) {
+		f.was, f.key = f.key, unused(used, serverID(f.key))
+		if f.key != f.was {
+			d.warn(f.line, path, "is called %s here", f.key)
+		}
+		h := &host{decoder: d, home: home, workspace: workspace}
+		if d.is(f.value, path, table) {
+			f.value = h.server(f.value, path)
+			out = append(out, h.decode(f, path))
+		}
+	})
+	return out
+}
+
+// unused returns id, or id with a number if it is taken, and takes it.
+func unused(used map[string]bool, id string) string {
+	name := id
+	for i := 2; used[name]; i++ {
+		name = fmt.Sprintf("%s-%d", id, i)
+	}
+	used[name] = true
+	return name
+}
+
+// hostEntries finds the mapping of servers, and its path.
+func (d *decoder) hostEntries(root *node) (entries *node, path string) {
+	if !d.is(root, "", table) {
+		return nil, ""
+	}
+	var others []string
+	for _, f := range root.fields {
+		at, key := f.value, f.key
+		if key == "mcp" && at.get("servers") != nil { // settings.json of VS Code
+			at, key = at.get("servers"), "mcp.servers"
+		}
+		switch key {
+		case "mcpServers", "servers", "mcp.servers":
+			if entries != nil {
+				d.fail(&node{line: f.line}, key, "the servers stand under %s already", path)
+				continue
+			}
+			entries, path = at, key
+		case "inputs":
+			d.warn(f.line, key, "ignored: only a host can ask for them")
+		case "projects":
+			if slices.ContainsFunc(at.fields, func(p field) bool {
+				s := p.value.get("mcpServers")
+				return s != nil && len(s.fields) > 0
+			}) {
+				d.warn(f.line, key, "ignored: the servers of single projects are not read")
+			}
+		default:
+			others = append(others, key)
+		}
+	}
+	if entries == nil {
+		d.fail(&node{}, "", "holds neither mcpServers nor servers")
+	}
+	if n := len(others); n > 5 {
+		others = append(others[:5:5], fmt.Sprintf("%d more", n-5))
+	}
+	if len(others) > 0 {
+		d.warn(0, "", "ignored, as they concern the host alone: %s", strings.Join(others, ", "))
+	}
+	return entries, path
+}
+
+// A host turns one server of an mcp.json into one of a wasmgate.yaml.
+type host struct {
+	*decoder
+	home      string
+	workspace string // empty: not known
+	fault     string
+}
+
+// hostKeys are the keys that are honoured, and what they are called here.
+var hostKeys = map[string]string{
+	"command": "command", "args": "args", "env": "env", "cwd": "cwd", "headers": "headers",
+	"url": "url", "serverUrl": "url", "httpUrl": "url", "type": "transport", "transport": "transport",
+	"enabled": "enabled", "disabled": "enabled",
+}
+
+const (
+	byGrant = "what may be called is granted with `wasmgate grant`"
+	noSense = "it concerns the host alone"
+)
+
+// ignoredKeys are the keys that are known and not honoured, and why.
+var ignoredKeys = map[string]string{
+	"autoApprove": "never honoured: " + byGrant, "alwaysAllow": "never honoured: " + byGrant, "trust": "never honoured: " + byGrant,
+	"allowedTools": "ignored: " + byGrant, "disabledTools": "ignored: " + byGrant, "enabledTools": "ignored: " + byGrant,
+	"includeTools": "ignored: " + byGrant, "excludeTools": "ignored: " + byGrant, "tools": "ignored: " + byGrant,
+	"envFile":       "ignored: name the variables that it sets in env, as ${NAME}",
+	"timeout":       "ignored: hosts disagree on its unit; in wasmgate.yaml write timeout: 30s",
+	"oauth":         "ignored: signing in to servers is not in this version; use headers",
+	"auth":          "ignored: signing in to servers is not in this version; use headers",
+	"headersHelper": "ignored: write the headers, with ${NAME} for what is secret",
+	"sandbox":       "ignored: confining servers is not in this version", "sandboxEnabled": "ignored: confining servers is not in this version",
+	"name": "ignored: " + noSense, "description": "ignored: " + noSense, "icon": "ignored: " + noSense, "version": "ignored: " + noSense,
+	"gallery": "ignored: " + noSense, "dev": "ignored: " + noSense, "id": "ignored: " + noSense,
+}
+
+// server returns n with the keys and variables of a wasmgate.yaml.
+func (h *host) server(n *node, path string) *node {
+	out := &node{kind: table, line: n.line}
+	for _, f := range n.fields {
+		key, known := hostKeys[f.key]
+		at := join(path, f.key)
+		if !known {
+			reason := ignoredKeys[f.key]
+			if reason == "" {
+				reason = "ignored: unknown key" + suggest(f.key, []string{"command", "args", "env", "cwd", "headers", "url", "type", "disabled"})
+			}
+			h.warn(f.line, at, "%s", reason)
+			continue
+		}
+		if out.get(key) != nil {
+			h.fail(&node{line: f.line}, at, "says the same as another key: keep one")
+			continue
+		}
+		value := h.translated(f.value)
+		switch f.key {
+		case "disabled":
+			value.text = map[string]string{"true": "false", "false": "true"}[value.text]
+		case "type", "transport":
+			if value.kind == text && !h.transport(value) {
+				continue
+			}
+		}
+		out.put(field{key: key, line: f.line, value: value, was: f.key})
+	}
+	if n.get("httpUrl") != nil && out.get("transport") == nil { // Gemini's way to say so
+		out.put(field{key: "transport", line: n.line, value: &node{kind: text, line: n.line, text: "streamable-http"}})
+	}
+	return out
+}
+
+// transport renames the transport in n. It returns false for stdio, which the
+// command says already.
+func (h *host) transport(n *node) bool {
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(n.text)) {
+	case "stdio", "local":
+		return false
+	case "http", "streamablehttp", "remote":
+		n.text = "streamable-http"
+	case "sse":
+		n.text = "sse"
+	default:
+		h.faulty("its transport %q is not known here", n.text)
+		return false
+	}
+	return true
+}
+
+func (h *host) faulty(format string, args ...any) {
+	if h.fault == "" {
+		h.fault = fmt.Sprintf(format, args...)
+	}
+}
+
+// decode returns the server. One that is faulted is decoded only for an import,
+// since values that nobody has are no mistakes in the file.
+func (h *host) decode(f field, path string) Server {
+	if h.fault == "" || h.keep {
+		s := h.decoder.server(f, path)
+		s.Fault = h.fault
+		return s
+	}
+	at := field{key: f.key, line: f.line, value: &node{kind: table, line: f.line}}
+	at.value.put(field{key: "command", line: f.line, value: &node{kind: text, text: f.key, line: f.line}})
+	if n := f.value.get("enabled"); n != nil {
+		at.value.put(field{key: "enabled", line: f.line, value: n})
+	}
+	s := h.decoder.server(at, path)
+	s.Command, s.Fault = "", h.fault
+	return s
+}
+
+// translated returns n with the variables in its texts translated.
+func (h *host) translated(n *node) *node {
+	out := *n
+	out.fields, out.index, out.items = nil, nil, nil
+	if n.kind == text {
+		out.text = h.text(n.text)
+	}
+	for _, f := range n.fields {
+		f.value = h.translated(f.value)
+		out.put(f)
+	}
+	for _, item := range n.items {
+		out.items = append(out.items, h.translated(item))
+	}
+	return &out
+}
+
+var hostVariable = regexp.MustCompile(`\$\{[^}]*\}|\$`)
+
+// text returns s in the language of wasmgate.yaml, in which a dollar that
+// stands for itself is doubled.
+func (h *host) text(s string) string {
+	return hostVariable.ReplaceAllStringFunc(s, func(v string) string {
+		if v == "$" {
+			return "$$"
+		}
+		name := v[2 : len(v)-1]
+		known, ok := h.known(name)
+		switch {
+		case ok && known != "":
+			return strings.ReplaceAll(known, "$", "$$")
+		case !ok && variable.MatchString(name):
+			return v
+		}
+		_, id, found := strings.Cut(name, ":")
+		if !found {
+			id = name
+		}
+		own := "${" + variableName(id) + "}"
+		h.faulty("only its host can fill in %s: in wasmgate.yaml write %s", v, own)
+		return own
+	})
+}
+
+// known returns the value of a host's own variable, which is empty if the host
+// alone has it, and false if name is none.
+func (h *host) known(name string) (string, bool) {
+	switch name {
+	case "workspaceFolder", "workspaceRoot", "cwd":
+		return h.workspace, true
+	case "workspaceFolderBasename":
+		if h.workspace == "" {
+			return "", true
+		}
+		return filepath.Base(h.workspace), true
+	case "userHome":
+		return h.home, true
+	case "pathSeparator", "/":
+		return string(filepath.Separator), true
+	case "file", "fileBasename", "fileDirname", "lineNumber", "selectedText", "execPath", "defaultBuildTask":
+		return "", true
+	}
+	return "", false
+}
+
+// HostPaths returns where a host (claude, cursor or vscode) keeps its servers on
+// goos, the project's files (relative) before the user's, in the order in which
+// they are to be tried. An unknown host has none.
+func HostPaths(host, home, goos string) []string {
+	config := filepath.Join(home, ".config")
+	switch goos {
+	case "darwin":
+		config = filepath.Join(home, "Library", "Application Support")
+	case "windows":
+		config = filepath.Join(home, "AppData", "Roaming")
+	}
+	switch host {
+	case "claude":
+		return []string{".mcp.json", filepath.Join(home, ".claude.json"), filepath.Join(config, "Claude", "claude_desktop_config.json")}
+	case "cursor":
+		return []string{filepath.Join(".cursor", "mcp.json"), filepath.Join(home, ".cursor", "mcp.json")}
+	case "vscode":
+		return []string{filepath.Join(".vscode", "mcp.json"), filepath.Join(config, "Code", "User", "mcp.json")}
+	}
+	return nil
+}

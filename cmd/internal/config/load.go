@@ -1,0 +1,293 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options say what a configuration may see of its surroundings. The zero value
+// is the process's own.
+type Options struct {
+	Getenv func(name string) (string, bool) // nil: os.LookupEnv
+	Dirs   Dirs                             // zero: UserDirs()
+}
+
+func (o Options) filled() (Options, error) {
+	if o.Getenv == nil {
+		o.Getenv = os.LookupEnv
+	}
+	var err error
+	if o.Dirs == (Dirs{}) {
+		o.Dirs, err = UserDirs()
+	}
+	return o, err
+}
+
+// Load reads the one file at path, whether it is a wasmgate.yaml or an mcp.json.
+// The error is a [Problems] with everything that is wrong with the file, or
+// says why it could not be read.
+//
+// Unless a wasmgate.yaml says otherwise, its state, audit log and grants are
+// beside it. Those of an mcp.json, which belongs to another program and often
+// lies where an agent may write, are in a folder of its own below Dirs.State.
+func Load(path string, o Options) (*Config, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return Parse(path, data, o)
+}
+
+// Parse is [Load] of bytes that the caller has read from path.
+func Parse(path string, data []byte, o Options) (*Config, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	d := &decoder{file: path, dir: filepath.Dir(file), lookup: o.Getenv}
+	var c *Config
+	if isJSON(path, data) {
+		c = d.hostFile(file, data, o.Dirs)
+	} else {
+		c = beside(d.dir)
+		if root := d.parse(data, false); root != nil {
+			d.config(root, c)
+		}
+	}
+	c.File, c.Warnings = file, d.warnings
+	if err := d.problems.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// read returns the content of a file, up to one byte beyond what is allowed.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxJSON+1))
+}
+
+// isJSON tells by the name, and where that says nothing by how data begins.
+func isJSON(path string, data []byte) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json", ".jsonc":
+		return true
+	case ".yaml", ".yml":
+		return false
+	}
+	s := strings.TrimLeft(strings.TrimPrefix(string(data[:min(len(data), 512)]), "\ufeff"), " \t\r\n")
+	return strings.HasPrefix(s, "{") || strings.HasPrefix(s, "//") || strings.HasPrefix(s, "/*")
+}
+
+// parse returns the tree of data, or nil after reporting that there is none.
+func (d *decoder) parse(data []byte, json bool) *node {
+	root, ps := parse(data, json)
+	for _, p := range ps {
+		p.File = d.file
+		d.problems = append(d.problems, p)
+	}
+	return root
+}
+
+// config decodes the top level of a wasmgate.yaml into c, which holds the
+// defaults.
+func (d *decoder) config(root *node, c *Config) {
+	readers := map[string]reader{
+		"version":    d.version,
+		"listen":     d.text(&c.Listen, checkListen),
+		"principals": func(n *node, path string) { d.principals(&c.Principals, n, path) },
+		"servers":    func(n *node, path string) { d.servers(&c.Servers, n, path) },
+		"tools":      func(n *node, path string) { d.modules(&c.Tools, n, path) },
+		"policy":     func(n *node, path string) { d.policy(&c.Policy, n, path) },
+		"sanitize":   func(n *node, path string) { d.sanitize(&c.Sanitize, n, path) },
+		"pins":       d.pins,
+		"sessions":   d.sessions,
+		"audit":      func(n *node, path string) { d.audit(&c.Audit, n, path) },
+		"limits":     func(n *node, path string) { d.limits(&c.Limits, n, path) },
+		"http":       func(n *node, path string) { d.http(&c.HTTP, n, path) },
+		"log":        func(n *node, path string) { d.log(&c.Log, n, path) },
+		"state":      d.path(&c.State),
+		"mcpServers": func(n *node, path string) {
+			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate import FILE`")
+		},
+	}
+	for _, k := range []string{
+		"secrets", "approvals", "store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster",
+	} {
+		readers[k] = d.later
+	}
+	d.table(root, "", readers)
+	d.clashes(root.get("tools"), c)
+}
+
+// clashes reports modules that claim the name of a server.
+func (d *decoder) clashes(tools *node, c *Config) {
+	for i, m := range c.Tools { // one for each field of tools
+		if slices.ContainsFunc(c.Servers, func(s Server) bool { return s.ID == m.Server }) {
+			f := tools.fields[i]
+			d.fail(&node{line: f.line}, join(join("tools", f.key), "server"), "%q is one of the servers: choose another name", m.Server)
+		}
+	}
+}
+
+func (d *decoder) version(n *node, path string) {
+	if n.kind != number || n.text != "1" {
+		d.fail(n, path, "must be 1, the only version there is")
+	}
+}
+
+var (
+	principalPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$`)
+	rolePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+)
+
+func (d *decoder) principals(to *[]Principal, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		p := Principal{ID: f.key}
+		if !principalPattern.MatchString(f.key) {
+			d.fail(&node{line: f.line}, path, "a principal is named by letters, digits and . _ @ + -")
+		}
+		d.table(f.value, path, map[string]reader{
+			"roles": d.texts(&p.Roles, matches(rolePattern, "a role: letters, digits and . _ -")),
+		})
+		*to = append(*to, p)
+	})
+}
+
+func (d *decoder) policy(to *Policy, n *node, path string) {
+	d.table(n, path, map[string]reader{
+		"packs": d.texts(&to.Packs, func(s string) error {
+			if s != "grants" {
+				return errors.New("is a pack that is not in this version: grants is")
+			}
+			return nil
+		}),
+		"paths": func(n *node, path string) {
+			if !d.is(n, path, list) {
+				return
+			}
+			for i, item := range n.items {
+				var s string
+				if d.path(&s, exists)(item, fmt.Sprintf("%s[%d]", path, i)); s != "" {
+					to.Paths = append(to.Paths, s)
+				}
+			}
+		},
+		"data": func(n *node, path string) {
+			d.table(n, path, map[string]reader{"grants": d.path(&to.Grants), "labels": d.later})
+		},
+		"timeout": d.duration(&to.Timeout, time.Millisecond, time.Minute),
+	})
+}
+
+// exists is a check, since a policy that is not found would not deny.
+func exists(path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return errors.New("does not exist")
+	}
+	return nil
+}
+
+var (
+	profiles    = []string{"strict", "text", "html", "off"}
+	toolPattern = regexp.MustCompile(`^[A-Za-z0-9_-]*\*?$`)
+	mimePattern = regexp.MustCompile(`^[a-z0-9!#$&^_.+-]+/([a-z0-9!#$&^_.+-]+|\*)$`)
+)
+
+func (d *decoder) sanitize(to *Sanitize, n *node, path string) {
+	d.table(n, path, map[string]reader{
+		"profile": d.one(&to.Profile, profiles...),
+		"tools":   d.rules(&to.Tools, matches(toolPattern, "the name of a tool, or its beginning and *")),
+		"mime":    d.rules(&to.MIME, matches(mimePattern, "a media type in lower case, such as text/html or text/*")),
+	})
+}
+
+func (d *decoder) rules(to *[]Rule, pattern check) reader {
+	return func(n *node, path string) {
+		d.each(n, path, func(f field, path string) {
+			r := Rule{Pattern: f.key}
+			if err := pattern(f.key); err != nil {
+				d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
+			}
+			d.one(&r.Profile, profiles...)(f.value, path)
+			*to = append(*to, r)
+		})
+	}
+}
+
+// pins accepts what happens anyway, so that a file can say it.
+func (d *decoder) pins(n *node, path string) {
+	d.table(n, path, map[string]reader{"mode": d.only("off")})
+}
+
+func (d *decoder) sessions(n *node, path string) {
+	d.table(n, path, map[string]reader{"scope": d.only("connection"), "ttl": d.later, "trust_prompt": d.only("false")})
+}
+
+// only reads the one value that a key may have in this version.
+func (d *decoder) only(word string) reader {
+	return func(n *node, path string) {
+		if n.text != word {
+			d.fail(n, path, "not in this version, which knows only %s", word)
+		}
+	}
+}
+
+const maxSize = 1 << 30 // of what is held in memory, in bytes
+
+func (d *decoder) audit(to *Audit, n *node, path string) {
+	d.table(n, path, map[string]reader{
+		"path":     d.path(&to.Path),
+		"record":   d.one(&to.Record, "digest", "full"),
+		"sync":     d.one(&to.Sync, "group", "always"),
+		"max_size": d.size(&to.MaxSize, 1<<10, 1<<40),
+		"keep":     d.count(&to.Keep, 1, 100_000),
+	})
+}
+
+func (d *decoder) limits(to *Limits, n *node, path string) {
+	d.table(n, path, map[string]reader{
+		"body":       d.size(&to.Body, 1<<10, maxSize),
+		"result":     d.size(&to.Result, 1<<10, maxSize),
+		"concurrent": d.count(&to.Concurrent, 1, 65_536),
+	})
+}
+
+var (
+	originPattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?$`)
+	hostPattern   = regexp.MustCompile(`^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?$`)
+)
+
+func (d *decoder) http(to *HTTP, n *node, path string) {
+	d.table(n, path, map[string]reader{
+		"origins": d.texts(&to.Origins, matches(originPattern, "an origin in lower case without a path, such as https://app.example.com")),
+		"hosts":   d.texts(&to.Hosts, matches(hostPattern, "a host, such as tools.example.com or tools.example.com:8443")),
+	})
+}
+
+func (d *decoder) log(to *Log, n *node, path string) {
+	level := "info"
+	d.table(n, path, map[string]reader{
+		"level":  d.one(&level, "debug", "info", "warn", "error"),
+		"format": d.one(&to.Format, "text", "json"),
+	})
+	to.Level = map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+	}[level]
+}

@@ -1,0 +1,189 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+const fileName = "wasmgate.yaml"
+
+// Files are the files that a configuration is made of. Empty: there is none.
+type Files struct {
+	Base    string // the file named, or the user's
+	Project string // the project's; only if none was named
+}
+
+// Lookup finds the files for somebody who works in cwd. An explicit path, which
+// need not exist, stands alone. Else the base is wasmgate.yaml in d.Config, and
+// the project's file is .wasmgate/wasmgate.yaml in cwd or, inside a repository,
+// in the nearest folder above up to the repository's root. Outside of one only
+// cwd is looked at, since what lies further up may be anybody's.
+func Lookup(explicit, cwd string, d Dirs) Files {
+	if explicit != "" {
+		return Files{Base: explicit}
+	}
+	var f Files
+	if user := filepath.Join(d.Config, fileName); exists(user) == nil {
+		f.Base = user
+	}
+	for _, dir := range projectDirs(cwd) {
+		if file := filepath.Join(dir, ".wasmgate", fileName); exists(file) == nil {
+			f.Project = file
+			break
+		}
+	}
+	return f
+}
+
+// projectDirs returns cwd and what is above it in its repository.
+func projectDirs(cwd string) []string {
+	var dirs []string
+	for dir := filepath.Clean(cwd); ; dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir)
+		if exists(filepath.Join(dir, ".git")) == nil {
+			return dirs
+		}
+		if dir == filepath.Dir(dir) {
+			return dirs[:1]
+		}
+	}
+}
+
+// Open returns the configuration for somebody who works in cwd, made of the
+// files that [Lookup] finds: the base, or [Default], and the servers and tools
+// of the project's file if it is trusted as it is now. If it is not, a warning
+// says so and the file has no effect.
+func Open(explicit, cwd string, o Options) (*Config, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	f := Lookup(explicit, cwd, o.Dirs)
+	c := Default(o.Dirs)
+	if f.Base != "" {
+		if c, err = Load(f.Base, o); err != nil {
+			return nil, err
+		}
+	}
+	if f.Project == "" {
+		return c, nil
+	}
+	data, err := read(f.Project)
+	if err != nil {
+		return nil, fmt.Errorf("read the project's configuration: %w", err)
+	}
+	trust, err := trustOf(o.Dirs.State, f.Project, data)
+	if err != nil {
+		return nil, err
+	}
+	if trust != trusted {
+		c.Warnings = append(c.Warnings, Problem{File: f.Project, Message: string(trust)})
+		return c, nil
+	}
+	if err := c.addProject(f.Project, data, o); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// addProject adds the servers and tools of a trusted project's file to c. The
+// gateway is then another one than without it: its lock, control socket and
+// audit log must not be those of the base, which another process may hold.
+func (c *Config) addProject(path string, data []byte, o Options) error {
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("configuration %s: %w", path, err)
+	}
+	d := &decoder{file: path, dir: filepath.Dir(file), lookup: o.Getenv}
+	p := &Config{}
+	if root := d.parse(data, false); root != nil {
+		d.project(root, c, p)
+	}
+	if err := d.problems.err(); err != nil {
+		return err
+	}
+	c.Project = file
+	c.Servers = append(c.Servers, p.Servers...)
+	c.Tools = append(c.Tools, p.Tools...)
+	c.Warnings = append(c.Warnings, d.warnings...)
+	id := fileID(file)
+	c.State = filepath.Join(c.State, "projects", id)
+	c.Audit.Path = filepath.Join(filepath.Dir(c.Audit.Path), "projects", id, filepath.Base(c.Audit.Path))
+	return nil
+}
+
+// project decodes a project's file into p. It may only add: nothing in it
+// changes what the base allows, records or limits, and no server of it takes a
+// name for which the base has one, and with it grants.
+func (d *decoder) project(root *node, base, p *Config) {
+	if !d.is(root, "", table) {
+		return
+	}
+	known := map[string]reader{
+		"version": d.version,
+		"servers": func(n *node, path string) { d.servers(&p.Servers, n, path) },
+		"tools":   func(n *node, path string) { d.modules(&p.Tools, n, path) },
+	}
+	for _, k := range []string{"listen", "principals", "policy", "sanitize", "pins", "sessions", "audit", "limits", "http", "log", "state"} {
+		known[k] = func(n *node, path string) {
+			d.fail(n, path, "may not stand in a project's file, which holds servers and tools: put it into your own")
+		}
+	}
+	d.table(root, "", known)
+	d.clashes(root.get("tools"), p)
+	for i, s := range p.Servers {
+		taken := slices.ContainsFunc(base.Servers, func(b Server) bool { return b.ID == s.ID }) ||
+			slices.ContainsFunc(base.Tools, func(m Module) bool { return m.Server == s.ID })
+		if taken {
+			f := root.get("servers").fields[i]
+			d.fail(&node{line: f.line}, join("servers", f.key), "your own configuration has a server of this name: choose another")
+		}
+	}
+	for i, m := range p.Tools {
+		f := root.get("tools").fields[i]
+		if slices.ContainsFunc(base.Tools, func(b Module) bool { return b.ID == m.ID }) {
+			d.fail(&node{line: f.line}, join("tools", f.key), "your own configuration has a module of this name: choose another")
+		}
+		if m.Server != "local" && slices.ContainsFunc(base.Servers, func(b Server) bool { return b.ID == m.Server }) {
+			d.fail(&node{line: f.line}, join(join("tools", f.key), "server"), "your own configuration has a server of this name: choose another")
+		}
+	}
+}
+
+// fileID names a file in the state folder: stable, and short enough for the
+// path of a socket, which is limited to about 100 bytes.
+func fileID(file string) string {
+	sum := sha256.Sum256([]byte(canonical(file)))
+	return hex.EncodeToString(sum[:6])
+}
+
+// canonical returns the absolute path of a file with its links resolved.
+func canonical(file string) string {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return file
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// readWhole returns the content of a file that is no larger than a
+// configuration may be.
+func readWhole(path string) ([]byte, error) {
+	data, err := read(path)
+	if err == nil && len(data) > maxYAML {
+		return nil, &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d MiB", maxYAML>>20)}
+	}
+	return data, err
+}

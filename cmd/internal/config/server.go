@@ -1,0 +1,291 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+var (
+	serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+	digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// reserved are the servers that the gateway itself offers.
+var reserved = []string{"local", "jobs", "catalog"}
+
+func (d *decoder) servers(to *[]Server, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		at := &node{line: f.line}
+		switch {
+		case !serverPattern.MatchString(f.key):
+			d.fail(at, path, "a server is named by lower-case letters, digits and -, such as %q", serverID(f.key))
+		case slices.Contains(reserved, f.key):
+			d.fail(at, path, "the name is reserved: choose another")
+		}
+		*to = append(*to, d.server(f, path))
+	})
+}
+
+func (d *decoder) server(f field, path string) Server {
+	s := Server{
+		ID: f.key, Transport: "auto", Timeout: DefaultTimeout, Enabled: true, Prefix: true,
+		Schema: "declared", Output: "enforce",
+	}
+	for _, g := range f.value.fields { // first, since it decides how variables are read
+		if g.key == "enabled" {
+			d.flag(&s.Enabled)(g.value, join(path, g.written()))
+		}
+	}
+	outer := d.lenient
+	d.lenient = !s.Enabled
+	defer func() { d.lenient = outer }()
+
+	readers := map[string]reader{
+		"command":   d.command(&s.Command),
+		"args":      d.args(&s.Args),
+		"env":       d.secrets(&s.Env, checkVariable, nil),
+		"cwd":       d.path(&s.Cwd),
+		"url":       d.text(&s.URL, checkURL),
+		"transport": d.one(&s.Transport, "auto", "streamable-http", "sse"),
+		"headers":   d.secrets(&s.Headers, checkHeader, checkHeaderValue),
+		"timeout":   d.duration(&s.Timeout, time.Millisecond, 24*time.Hour),
+		"enabled":   func(*node, string) {},
+		"prefix":    d.flag(&s.Prefix),
+		"schema":    d.one(&s.Schema, "declared", "normalized"),
+		"output":    d.one(&s.Output, "enforce", "warn"),
+		"sanitize":  d.profile(&s.Sanitize),
+	}
+	for _, k := range []string{"groups", "replay", "retry", "confine"} {
+		readers[k] = d.later
+	}
+	d.table(f.value, path, readers)
+	if f.value.kind == table || f.value.kind == null {
+		d.oneWay(f.value, path)
+	}
+	if at := f.value.get("url"); at != nil && insecure(s.URL) {
+		d.warn(at.line, join(path, "url"), "plain http to another machine: calls and headers can be read on the way")
+	}
+	return s
+}
+
+// oneWay reports a server that is reached in no way or in two, and keys that
+// belong to the other way.
+func (d *decoder) oneWay(n *node, path string) {
+	command, url := n.get("command") != nil, n.get("url") != nil
+	switch {
+	case command && url:
+		d.fail(n, path, "has both a command and a url: keep one")
+	case !command && !url:
+		d.fail(n, path, "needs a command or a url")
+	}
+	if command == url {
+		return
+	}
+	needs, keys := "a url", []string{"transport", "headers"}
+	if url {
+		needs, keys = "a command", []string{"args", "env", "cwd"}
+	}
+	for _, f := range n.fields {
+		if slices.Contains(keys, f.key) {
+			d.fail(&node{line: f.line}, join(path, f.key), "has no effect without %s", needs)
+		}
+	}
+}
+
+// command reads a program: a bare name is looked for in PATH, anything with a
+// separator is a path.
+func (d *decoder) command(to *string) reader {
+	return func(n *node, path string) {
+		if s, ok := d.checked(n, path, []check{plain}); ok {
+			if strings.ContainsRune(filepath.ToSlash(s), '/') {
+				s = d.resolve(s)
+			}
+			*to = s
+		}
+	}
+}
+
+func (d *decoder) args(to *[]string) reader {
+	return func(n *node, path string) {
+		if !d.is(n, path, list) {
+			return
+		}
+		for i, item := range n.items {
+			if s, ok := d.written(item, fmt.Sprintf("%s[%d]", path, i)); ok {
+				*to = append(*to, s)
+			}
+		}
+	}
+}
+
+// secrets reads names with values that are never quoted. Value may be nil.
+func (d *decoder) secrets(to *map[string]Secret, name, value check) reader {
+	return func(n *node, path string) {
+		*to = map[string]Secret{}
+		seen := map[string]bool{}
+		d.each(n, path, func(f field, path string) {
+			at := &node{line: f.line}
+			if err := name(f.key); err != nil {
+				d.fail(at, path, "%q %v", f.key, err)
+			}
+			if value != nil { // a header, whose case means nothing
+				folded := strings.ToLower(f.key)
+				if seen[folded] {
+					d.fail(at, path, "given twice, in another case")
+				}
+				seen[folded] = true
+			}
+			s, ok := d.written(f.value, path)
+			if ok && value != nil && !d.unchecked(f.value) {
+				if err := value(s); err != nil {
+					d.fail(f.value, path, "%v", err)
+				}
+			}
+			if ok {
+				(*to)[f.key] = Secret(s)
+			}
+		})
+	}
+}
+
+// profile reads the name of a profile, alone or as {profile: NAME}.
+func (d *decoder) profile(to *string) reader {
+	return func(n *node, path string) {
+		if n.kind == table {
+			d.table(n, path, map[string]reader{"profile": d.one(to, profiles...)})
+			return
+		}
+		d.one(to, profiles...)(n, path)
+	}
+}
+
+func checkVariable(s string) error {
+	if s == "" || strings.ContainsAny(s, "=\x00") {
+		return errors.New("is no name of an environment variable")
+	}
+	return nil
+}
+
+var headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$") // token of RFC 9110, 5.6.2
+
+// transportHeaders are set by HTTP and by MCP's transport themselves.
+var transportHeaders = []string{
+	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id", "Mcp-Method", "Mcp-Name",
+	"Mcp-Protocol-Version", "Mcp-Session-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+func checkHeader(s string) error {
+	if !headerPattern.MatchString(s) {
+		return errors.New("is no name of a header")
+	}
+	if slices.Contains(transportHeaders, textproto.CanonicalMIMEHeaderKey(s)) {
+		return errors.New("is set by the transport")
+	}
+	return nil
+}
+
+func checkHeaderValue(s string) error {
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		return errors.New("the value holds a line break or another control character")
+	}
+	return nil
+}
+
+func checkURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return errors.New("is not a URL")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("does not begin with https:// or http://")
+	case u.Hostname() == "":
+		return errors.New("names no host")
+	case u.User != nil:
+		return errors.New("holds a user or password: put it into headers")
+	case u.Fragment != "":
+		return errors.New("holds a fragment, which is not sent")
+	}
+	return nil
+}
+
+// insecure reports whether what goes to the URL can be read on the way.
+func insecure(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme == "http" && u.Hostname() != "" && !loopback(u.Hostname())
+}
+
+func (d *decoder) modules(to *[]Module, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		m := Module{ID: f.key, Server: "local"}
+		if !serverPattern.MatchString(f.key) {
+			d.fail(&node{line: f.line}, path, "a module is named by lower-case letters, digits and -, such as %q", serverID(f.key))
+		}
+		d.table(f.value, path, map[string]reader{
+			"module": d.module(&m.Path),
+			"sha256": d.text(&m.SHA256, matches(digestPattern, "64 hex digits in lower case")),
+			"server": d.text(&m.Server, checkModuleServer),
+			"grant":  d.later,
+			"limits": func(n *node, path string) {
+				d.table(n, path, map[string]reader{
+					"timeout": d.duration(&m.Timeout, time.Millisecond, time.Hour),
+					"memory":  d.size(&m.Memory, 64<<10, 4<<30), // a page, and all pages, of WebAssembly
+					"fuel":    d.count(&m.Fuel, 1, maxFuel),
+				})
+			},
+		})
+		if f.value.kind != text && f.value.get("module") == nil {
+			d.fail(&node{line: f.line}, path, "needs a module, the path of a WASM file")
+		}
+		*to = append(*to, m)
+	})
+}
+
+// maxFuel is what a module can be granted for a call: days of it.
+const maxFuel = 1e15
+
+func (d *decoder) module(to *string) reader {
+	return func(n *node, path string) {
+		if strings.HasPrefix(n.text, "oci://") {
+			d.later(n, path)
+			return
+		}
+		d.path(to, exists)(n, path)
+	}
+}
+
+func checkModuleServer(s string) error {
+	if s == "local" {
+		return nil
+	}
+	if !serverPattern.MatchString(s) {
+		return errors.New("is no name of a server: use lower-case letters, digits and -")
+	}
+	if slices.Contains(reserved, s) {
+		return errors.New("is reserved")
+	}
+	return nil
+}
+
+// serverID makes a server id of any name.
+func serverID(name string) string {
+	id := strings.Trim(strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name)), "-")
+	switch {
+	case id == "":
+		return "server"
+	case slices.Contains(reserved, id):
+		return id + "-server"
+	}
+	return id
+}

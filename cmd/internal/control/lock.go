@@ -1,0 +1,40 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// ErrHeld says that another process runs on the state folder.
+var ErrHeld = errors.New("another wasmgate runs on this state folder")
+
+// A Lock is held by the one process that owns a state folder. The system gives
+// it back when the process ends, however it ends.
+type Lock struct{ f *os.File }
+
+// Acquire takes the lock of a state folder, which it creates for its owner
+// alone. The error is [ErrHeld] if another process has it.
+func Acquire(state string) (*Lock, error) {
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return nil, fmt.Errorf("create state folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(state, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	if err := lockFile(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &Lock{f}, nil
+}
+
+// Release gives the lock back. It may be called again.
+func (l *Lock) Release() error {
+	if err := l.f.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Backend is the gateway behind the socket. It is called concurrently.
+type Backend interface {
+	// Handle answers a request. Its answer is encoded as JSON; an error that is
+	// an [*Error] reaches the other side as it is.
+	Handle(ctx context.Context, method string, params json.RawMessage) (any, error)
+	// Client returns what serves an MCP client for the principal as, in lines,
+	// until in or ctx ends. Its error is as of Handle.
+	Client(as string) (func(ctx context.Context, in io.Reader, out io.Writer) error, error)
+}
+
+// Error is an error that crosses the socket: Code tells kinds apart, and Detail
+// is what else the other side needs to make the same error of it.
+type Error struct {
+	Code    string          `json:"code,omitempty"`
+	Message string          `json:"message"`
+	Detail  json.RawMessage `json:"detail,omitempty"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// The paths on the socket.
+const (
+	pathMethod = "/v1/"
+	pathRelay  = "/relay"
+)
+
+const (
+	maxRequest    = 16 << 20 // bytes; arguments of a call are within limits.body
+	headerTimeout = 5 * time.Second
+)
+
+// Serve serves the socket until ctx ends, and ends what it has begun.
+func Serve(ctx context.Context, ln net.Listener, b Backend) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &server{ctx: ctx, backend: b}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+pathMethod+"{method}", s.method)
+	mux.HandleFunc("POST "+pathRelay, s.relay)
+	hs := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
+	defer context.AfterFunc(ctx, func() { hs.Close() })()
+	err := hs.Serve(ln)
+	cancel()
+	s.relays.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+type server struct {
+	ctx     context.Context
+	backend Backend
+	relays  sync.WaitGroup
+}
+
+func (s *server) method(w http.ResponseWriter, r *http.Request) {
+	params, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil {
+		fail(w, fmt.Errorf("read the request: %w", err))
+		return
+	}
+	res, err := s.backend.Handle(r.Context(), r.PathValue("method"), params)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answer(w, http.StatusOK, res)
+}
+
+func fail(w http.ResponseWriter, err error) {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = &Error{Message: err.Error()}
+	}
+	answer(w, http.StatusUnprocessableEntity, e)
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // an error means that the other side has gone
+}
+
+// relay turns the connection into the lines of an MCP client.
+func (s *server) relay(w http.ResponseWriter, r *http.Request) {
+	s.relays.Add(1)
+	defer s.relays.Done()
+	serve, err := s.backend.Client(r.URL.Query().Get("as"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	conn, buf, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(s.ctx, func() { conn.Close() })()
+	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: mcp\r\n\r\n"); err != nil {
+		return
+	}
+	_ = serve(s.ctx, buf, conn) // the client reads the end of the stream
+}

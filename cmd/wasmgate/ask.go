@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/cmd/internal/control"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// asked is a gateway that a command asks: the one that runs on the
+// configuration, or one that is started for the command.
+type asked interface {
+	Status(ctx context.Context) (*app.Status, error)
+	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
+	Call(ctx context.Context, r app.CallRequest) (gate.Result, error)
+	close(ctx context.Context) error
+}
+
+type remote struct{ *app.Remote }
+
+func (r remote) close(context.Context) error {
+	r.Close()
+	return nil
+}
+
+type own struct{ *app.App }
+
+func (o own) Status(context.Context) (*app.Status, error) { return o.App.Status(), nil }
+func (o own) close(ctx context.Context) error             { return o.Close(ctx) }
+
+// slowStart is after how long a person is told what a command waits for.
+const slowStart = time.Second
+
+// ask returns the gateway of a configuration. If none runs it starts one, with
+// the server only if that is not empty, and waits until all have connected or
+// failed.
+func (c *cli) ask(ctx context.Context, cfg *config.Config, only string) (asked, error) {
+	if r, err := app.Dial(ctx, cfg); err == nil {
+		return remote{r}, nil
+	}
+	log, err := c.logger(cfg, true)
+	if err != nil {
+		return nil, err
+	}
+	a, err := app.New(ctx, cfg, log, only)
+	if errors.Is(err, control.ErrHeld) {
+		return nil, fmt.Errorf("a wasmgate is starting or ending on this configuration; try again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if isTerminal(c.err) {
+		var names []string
+		for _, s := range cfg.Servers {
+			names = append(names, s.ID)
+		}
+		note := time.AfterFunc(slowStart, func() { fmt.Fprintf(c.err, "connecting %s ...\n", strings.Join(names, ", ")) })
+		defer note.Stop()
+	}
+	if err := a.Connect(ctx); err != nil {
+		return nil, errors.Join(err, a.Close(ctx))
+	}
+	return own{a}, nil
+}

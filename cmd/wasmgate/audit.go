@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+)
+
+// lastRecords is how many records are shown if nobody asks for more or since
+// when.
+const lastRecords = 50
+
+func (c *cli) newAudit() *cobra.Command {
+	var f audit.Filter
+	var since time.Duration
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Read the audit log",
+		Long: `Shows the records of calls, the newest last: one line for a call that has ended or was refused.
+With --json each line is the record as it was written, those of granted calls and of other
+events included.`,
+		Example: "  wasmgate audit --denied --since 24h\n  wasmgate audit --tool 'files__*' --follow\n  wasmgate audit verify audit.jsonl",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			_, bad := path.Match(f.Tool, "")
+			switch {
+			case bad != nil:
+				return misuse("--tool %q is no pattern: %v", f.Tool, bad)
+			case f.Last < 0 || since < 0:
+				return misuse("--last and --since are positive")
+			case since > 0:
+				f.Since = time.Now().Add(-since)
+			case !cmd.Flags().Changed("last"):
+				f.Last = lastRecords
+			}
+			return c.readAudit(cmd, cfg.Audit.Path, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.Denied, "denied", false, "only calls that were refused")
+	flags.StringVar(&f.Tool, "tool", "", "only calls of a tool, or of those that a pattern matches")
+	flags.StringVar(&f.Principal, "principal", "", "only calls of a principal")
+	flags.StringVar(&f.Session, "session", "", "only calls of a session")
+	flags.DurationVar(&since, "since", 0, "only the time since so long ago, such as 1h")
+	flags.IntVar(&f.Last, "last", 0, fmt.Sprintf("only so many records (default %d, or all of --since)", lastRecords))
+	flags.BoolVar(&f.Follow, "follow", false, "wait for further records")
+	cmd.AddCommand(c.newAuditVerify())
+	return cmd
+}
+
+func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter) error {
+	ctx := cmd.Context()
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) && !f.Follow {
+		return fmt.Errorf("there is no audit log at %s yet", file)
+	}
+	t := c.auditTable(f.Follow)
+	broken := 0
+	for e, err := range audit.Read(ctx, file, f) {
+		var chain *audit.ChainError
+		switch {
+		case errors.As(err, &chain):
+			broken++
+			fmt.Fprintln(c.err, "wasmgate: "+chain.Error())
+		case err != nil && ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		case c.json:
+			fmt.Fprintf(c.out, "%s\n", e.Raw)
+		case e.Event != gate.Granted && e.Event != audit.Opened:
+			t(e)
+		}
+	}
+	t(audit.Entry{})
+	if broken > 0 {
+		return fmt.Errorf("%d lines of %s are no records; see wasmgate audit verify", broken, file)
+	}
+	return nil
+}
+
+// auditTable returns a printer of rows; the zero entry ends the table. Rows that
+// are waited for come one by one.
+func (c *cli) auditTable(follow bool) func(audit.Entry) {
+	if c.json {
+		return func(audit.Entry) {}
+	}
+	t := newTable(c.out, "TIME", "PRINCIPAL", "TOOL", "OUTCOME", "TOOK", "WHY", "RECORD")
+	if follow {
+		_ = t.flush()
+	}
+	return func(e audit.Entry) {
+		if e.Seq != 0 {
+			t.row(auditRow(e)...)
+		}
+		if follow || e.Seq == 0 {
+			_ = t.flush()
+		}
+	}
+}
+
+// refusedAt is how a refusal begins: with what other columns show.
+var refusedAt = regexp.MustCompile(`^\S* refused at [a-z_]+: `)
+
+func auditRow(e audit.Entry) []string {
+	tool, why := e.Tool, strings.Join(e.Reasons, "; ")
+	if e.Error != "" { // the reasons are those of the decision, which may not be what refused it
+		why = refusedAt.ReplaceAllString(e.Error, "")
+	}
+	if tool == "" {
+		tool = string(e.Event) + " " + e.Server
+	}
+	took := ""
+	if e.TookUS > 0 {
+		took = (time.Duration(e.TookUS) * time.Microsecond).String()
+	}
+	return []string{
+		e.Time.Local().Format("2006-01-02 15:04:05"), e.Principal, short(tool, 60), e.Code, took, short(why, 80), e.ID,
+	}
+}
+
+func (c *cli) newAuditVerify() *cobra.Command {
+	var head string
+	cmd := &cobra.Command{
+		Use:   "verify FILE...",
+		Short: "Check the hash chain of an audit log",
+		Long: `Checks that no record of the files was changed, removed, inserted or moved. Give the files in the
+order in which they were written. Whether the end was cut off shows only against a --head that
+was kept elsewhere: each verification prints its last record's.
+
+Exits with 0 if the chain holds, and with 3 if it does not.`,
+		Example: "  wasmgate audit verify audit-000001.jsonl audit.jsonl\n  wasmgate audit verify audit.jsonl --head 1042:9f2c...",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var want audit.Head
+			if head != "" {
+				var err error
+				if want, err = audit.ParseHead(head); err != nil {
+					return misuse("--head: %v", err)
+				}
+			}
+			report, err := audit.VerifyFiles(args, want)
+			var chain *audit.ChainError
+			if errors.As(err, &chain) {
+				return &exitError{exitFalse, err}
+			}
+			if err != nil {
+				return err
+			}
+			return c.printReport(report)
+		},
+	}
+	cmd.Flags().StringVar(&head, "head", "", "SEQ:HASH of a record that must be there")
+	return cmd
+}
+
+func (c *cli) printReport(r audit.Report) error {
+	if c.json {
+		return c.printJSON(map[string]any{"records": r.Records, "head": r.Last.String(), "torn_bytes": r.Torn})
+	}
+	fmt.Fprintf(c.out, "%d records, chain holds\n", r.Records)
+	if r.Torn > 0 {
+		fmt.Fprintf(c.out, "a line of %d bytes at the end was not written to its end: its writer was killed; no call passed on it\n", r.Torn)
+	}
+	_, err := fmt.Fprintf(c.out, "head %s\n", r.Last)
+	return err
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return strconv.Itoa(n) + " " + word + "s"
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+func (c *cli) newCall() *cobra.Command {
+	var as string
+	cmd := &cobra.Command{
+		Use:   "call TOOL [JSON|-]",
+		Short: "Call a tool, through the whole gate",
+		Long: `Calls a tool with the arguments given as JSON, or read from standard input with "-".
+Prints the texts of the result, or the whole result with --json.
+
+Exits with 1 if the tool reports an error or its server fails, and with 3 if the gate refuses.`,
+		Example: "  wasmgate call local__hash '{\"text\":\"hello\",\"algorithm\":\"sha256\"}'\n  wasmgate call files__read_text_file - --as alice < arguments.json",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			r := app.CallRequest{Tool: args[0], As: as, Args: "{}"}
+			if len(args) == 2 {
+				r.Args = args[1]
+			}
+			if r.Args == "-" {
+				b, err := c.input("-")
+				if err != nil {
+					return err
+				}
+				r.Args = string(b)
+			}
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			server, _, _ := strings.Cut(r.Tool, "__")
+			for _, s := range cfg.Servers {
+				if !s.Prefix {
+					server = "" // its tools have any name
+				}
+			}
+			g, err := c.ask(cmd.Context(), cfg, server)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
+			res, err := g.Call(cmd.Context(), r)
+			if err != nil {
+				return c.callFailed(err)
+			}
+			return c.printResult(res)
+		},
+	}
+	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
+	return cmd
+}
+
+// callFailed says on standard error why a call was not carried out.
+func (c *cli) callFailed(err error) error {
+	var e *app.CallError
+	if !errors.As(err, &e) {
+		return err
+	}
+	code := exitFailed
+	if e.Refused() {
+		code = exitFalse
+	}
+	if c.json {
+		if err := json.NewEncoder(c.err).Encode(e); err != nil {
+			return err
+		}
+		return &exitError{code: code}
+	}
+	if e.Cause != "" {
+		fmt.Fprintln(c.err, visible(e.Cause))
+	}
+	if e.Remedy != "" {
+		fmt.Fprintf(c.err, "to allow it: %s%s\n", e.Remedy, c.configFlag())
+	}
+	return &exitError{code, err}
+}
+
+// printResult prints what a tool answered, and fails if that is an error.
+func (c *cli) printResult(res gate.Result) error {
+	if c.json {
+		fmt.Fprintln(c.out, res.Doc.String())
+	} else {
+		for block := range res.Doc.Get("content").Elements() {
+			if block.Get("type").Text() == "text" {
+				fmt.Fprintln(c.out, block.Get("text").Text())
+			} else {
+				fmt.Fprintln(c.out, short(block.String(), 200))
+			}
+		}
+	}
+	if res.IsError {
+		return &exitError{exitFailed, errors.New("the tool reports an error")}
+	}
+	return nil
+}

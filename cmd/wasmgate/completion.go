@@ -1,0 +1,42 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// newCompletion stands in the place of cobra's own, which takes an unknown shell
+// for a wish for help.
+func newCompletion(root *cobra.Command) *cobra.Command {
+	shells := map[string]func(io.Writer) error{
+		"bash":       func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"zsh":        root.GenZshCompletion,
+		"fish":       func(w io.Writer) error { return root.GenFishCompletion(w, true) },
+		"powershell": root.GenPowerShellCompletionWithDesc,
+	}
+	return &cobra.Command{
+		Use:     "completion bash|zsh|fish|powershell",
+		Short:   "Print a script that completes commands in a shell",
+		Example: "  source <(wasmgate completion bash)\n  wasmgate completion fish > ~/.config/fish/completions/wasmgate.fish",
+		Args:    cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs), ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+		RunE: func(cmd *cobra.Command, args []string) error { return shells[args[0]](cmd.OutOrStdout()) },
+	}
+}
+
+// newHelp stands in the place of cobra's own, which takes an unknown command for
+// none.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Help about a command",
+		Example: "  wasmgate help audit verify",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 && cmd.HasSubCommands() {
+				return misuse("there is no command %q; see wasmgate --help", args)
+			}
+			return cmd.Help()
+		},
+	}
+}

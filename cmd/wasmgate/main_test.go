@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/wasmgate/wasmgate/bridge"
+)
+
+func TestMain(m *testing.M) {
+	bridge.ChildMain()
+	testscript.Main(m, map[string]func(){"wasmgate": main, "mcp-stub": stub})
+}
+
+// TestScripts runs the program as people do. Beside what testscript offers, a
+// script has
+//
+//	exits CODE COMMAND...    the exit code of a command
+//	awaits REGEXP COMMAND... runs a command until its output matches
+//	fill FILE                puts $TOKEN, a random text, for @TOKEN@ in a file
+//	without FILE             fails if $TOKEN is in a file
+//	cut FROM TO N TEXT       writes the first N lines, and TEXT without an end
+//	change FROM TO N OLD NEW writes all, with NEW for OLD in line N
+//	head FILE                sets $HEAD to the head of an audit log
+//
+// the server mcp-stub, and echo.wasm, a command that answers with its input.
+func TestScripts(t *testing.T) {
+	shared := compiled(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			e.Setenv("HOME", home)
+			e.Setenv("USERPROFILE", home)
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+			e.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+			e.Setenv("TOKEN", rand.Text())
+			for _, state := range []string{filepath.Join(home, "state", "wasmgate"), filepath.Join(e.WorkDir, "state")} {
+				if err := shareCompiled(state, shared); err != nil {
+					return err
+				}
+			}
+			return os.WriteFile(filepath.Join(e.WorkDir, "echo.wasm"), echoModule(), 0o600)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits, "awaits": awaits, "fill": fill, "without": without, "cut": cut, "change": change, "head": head,
+		},
+	})
+}
+
+// compiled returns a folder for compiled code that outlives the tests, as the
+// build cache does: compiling the embedded tools takes seconds, and under the
+// race detector a minute.
+func compiled(t *testing.T) string {
+	t.Helper()
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return filepath.Join(t.TempDir(), "wasm")
+	}
+	dir = filepath.Join(dir, "wasmgate-test", "wasm")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// shareCompiled makes compiled code that of a state folder.
+func shareCompiled(state, compiled string) error {
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return err
+	}
+	return os.Symlink(compiled, filepath.Join(state, "wasm"))
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+func awaits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: awaits REGEXP COMMAND...")
+	}
+	want, err := regexp.Compile(args[0])
+	ts.Check(err)
+	giveUp := time.After(20 * time.Second)
+	for {
+		_ = ts.Exec(args[1], args[2:]...) // it may fail until it does not
+		if want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-giveUp:
+			ts.Fatalf("waited in vain for %s", want)
+		}
+	}
+}
+
+func fill(ts *testscript.TestScript, _ bool, args []string) {
+	for _, file := range args {
+		text := strings.ReplaceAll(ts.ReadFile(file), "@TOKEN@", ts.Getenv("TOKEN"))
+		ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
+	}
+}
+
+func without(ts *testscript.TestScript, _ bool, args []string) {
+	for _, file := range args {
+		if strings.Contains(ts.ReadFile(file), ts.Getenv("TOKEN")) {
+			ts.Fatalf("%s holds the token", file)
+		}
+	}
+}
+
+func lines(ts *testscript.TestScript, file string) []string {
+	return strings.SplitAfter(strings.TrimSuffix(ts.ReadFile(file), "\n"), "\n")
+}
+
+func number(ts *testscript.TestScript, s string) int {
+	n, err := strconv.Atoi(s)
+	ts.Check(err)
+	return n
+}
+
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	kept := lines(ts, args[0])[:number(ts, args[2])]
+	text := strings.TrimSuffix(strings.Join(kept, ""), "\n") + "\n" + args[3]
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+func change(ts *testscript.TestScript, _ bool, args []string) {
+	all, n := lines(ts, args[0]), number(ts, args[2])-1
+	all[n] = strings.Replace(all[n], args[3], args[4], 1)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Join(all, "")+"\n"), 0o600))
+}
+
+func head(ts *testscript.TestScript, _ bool, args []string) {
+	all := lines(ts, args[0])
+	ts.Setenv("HEAD", fmt.Sprintf("%d:%x", len(all), sha256.Sum256([]byte(all[len(all)-1]))))
+}
+
+// echoModule is a WASI command, written out: it reads its input to 1024, up to
+// 512 bytes, and writes as many as it has read.
+func echoModule() []byte {
+	section := func(id byte, content string) string { return string([]byte{id, byte(len(content))}) + content }
+	text := func(s string) string { return string([]byte{byte(len(s))}) + s }
+	const wasi = "wasi_snapshot_preview1"
+	body := "\x00" + // no locals
+		"\x41\x00\x41\x80\x08\x36\x02\x00" + "\x41\x04\x41\x80\x04\x36\x02\x00" + // where to, and how much
+		"\x41\x00\x41\x00\x41\x01\x41\x08\x10\x00\x1a" + // fd_read(0, ...)
+		"\x41\x10\x41\x80\x08\x36\x02\x00" + "\x41\x14\x41\x08\x28\x02\x00\x36\x02\x00" + // from where, and how much
+		"\x41\x01\x41\x10\x41\x01\x41\x08\x10\x01\x1a" + // fd_write(1, ...)
+		"\x0b"
+	return []byte("\x00asm\x01\x00\x00\x00" +
+		section(1, "\x02"+"\x60\x04\x7f\x7f\x7f\x7f\x01\x7f"+"\x60\x00\x00") + // types: four i32 to i32; nothing
+		section(2, "\x02"+text(wasi)+text("fd_read")+"\x00\x00"+text(wasi)+text("fd_write")+"\x00\x00") +
+		section(3, "\x01\x01") + // one function
+		section(5, "\x01\x00\x01") + // one page of memory
+		section(7, "\x02"+text("memory")+"\x02\x00"+text("_start")+"\x00\x02") +
+		section(10, "\x01"+text(body)))
+}
+
+// stub is an MCP server of the older revisions with the tools echo, fail,
+// hang, and one that no gateway should offer.
+func stub() {
+	const tools = `{"tools":[{"name":"echo","description":"Says it again. And again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},` +
+		`{"name":"fail","inputSchema":{"type":"object"}},{"name":"hang","inputSchema":{"type":"object"}},{"name":"loop","inputSchema":{"type":"object","$ref":"https://example.com/schema"}}]}`
+	for s := bufio.NewScanner(os.Stdin); s.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Name      string
+				Arguments struct{ Text string }
+			}
+		}
+		if json.Unmarshal(s.Bytes(), &m) != nil || m.ID == nil {
+			continue
+		}
+		result := `{}`
+		switch {
+		case m.Params.Name == "hang":
+			continue
+		case m.Method == "initialize":
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"stub","version":"1"}}`
+		case m.Method == "tools/list":
+			result = tools
+		case m.Params.Name == "echo":
+			result = fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, m.Params.Arguments.Text)
+		case m.Params.Name == "fail":
+			result = `{"content":[{"type":"text","text":"it cannot"}],"isError":true}`
+		}
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+	}
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+func (c *cli) newPolicy() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "policy",
+		Short:   "Check, test and evaluate the policy",
+		Example: "  wasmgate policy check\n  wasmgate policy test\n  wasmgate policy eval input.json",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.newPolicyCheck(), c.newPolicyTest(), c.newPolicyEval(), notYet("explain"), notYet("replay"), notYet("label"))
+	return cmd
+}
+
+func (c *cli) newPolicyCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:     "check",
+		Short:   "Compile the policy and say what is wrong with it",
+		Long:    "Compiles packs, policies and grants, strictly. Exits with 3 if they would not load.",
+		Example: "  wasmgate policy check --config wasmgate.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			p, err := app.Policy(cfg)
+			var grants config.Problems
+			if errors.As(err, &grants) {
+				return c.printProblems(ofGrants(grants))
+			}
+			if err != nil {
+				return &exitError{exitFalse, err}
+			}
+			problems, err := policy.Check(p.Files, p.Options)
+			if err != nil {
+				return &exitError{exitFalse, err}
+			}
+			return c.printProblems(problems)
+		},
+	}
+}
+
+// ofGrants puts what is wrong with the grants file into the words of a policy.
+func ofGrants(from config.Problems) []policy.Problem {
+	var to []policy.Problem
+	for _, p := range from {
+		to = append(to, policy.Problem{File: p.File, Line: p.Line, Message: strings.TrimPrefix(p.Path+": "+p.Message, ": ")})
+	}
+	return to
+}
+
+func (c *cli) printProblems(problems []policy.Problem) error {
+	wrong := 0
+	for _, p := range problems {
+		if !p.Warning {
+			wrong++
+		}
+		if !c.json {
+			fmt.Fprintln(c.out, visible(p.String()))
+		}
+	}
+	if c.json {
+		if problems == nil {
+			problems = []policy.Problem{}
+		}
+		if err := c.printJSON(problems); err != nil {
+			return err
+		}
+	} else if len(problems) == 0 {
+		fmt.Fprintln(c.out, "the policy is good")
+	}
+	if wrong > 0 {
+		return &exitError{exitFalse, fmt.Errorf("the policy does not load: %s", plural(wrong, "problem"))}
+	}
+	return nil
+}
+
+func (c *cli) newPolicyTest() *cobra.Command {
+	var uncovered bool
+	cmd := &cobra.Command{
+		Use:     "test",
+		Short:   "Run the tests of the policy, with coverage",
+		Long:    "Runs the rules whose names begin with test_, of the packs and of your *_test.rego files.\nExits with 3 if one fails.",
+		Example: "  wasmgate policy test --uncovered",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			p, err := app.Policy(cfg)
+			if err != nil {
+				return &exitError{exitFalse, err}
+			}
+			results, coverage, err := policy.Test(cmd.Context(), p.Files, p.Options)
+			var compile *policy.CompileError
+			if errors.As(err, &compile) {
+				return &exitError{exitFalse, err}
+			}
+			if err != nil {
+				return err
+			}
+			return c.printTests(results, coverage, uncovered)
+		},
+	}
+	cmd.Flags().BoolVar(&uncovered, "uncovered", false, "also list the lines that no test evaluates")
+	return cmd
+}
+
+func (c *cli) printTests(results []policy.TestResult, coverage policy.Coverage, uncovered bool) error {
+	counts := make(map[policy.TestOutcome]int)
+	for _, r := range results {
+		counts[r.Outcome]++
+		if !c.json && r.Outcome != policy.Passed {
+			fmt.Fprintf(c.out, "%s  %s  %s:%d  %s\n", paint(c.out, bad, string(r.Outcome)), r.Name, r.File, r.Line, r.Took.Round(time.Microsecond))
+			for _, text := range []string{r.Error, r.Output} {
+				if text != "" {
+					fmt.Fprintln(c.out, "  "+visible(text))
+				}
+			}
+		}
+	}
+	failed := counts[policy.Failed] + counts[policy.Errored]
+	if c.json {
+		if err := c.printJSON(map[string]any{"tests": results, "coverage": coverage, "covered_percent": coverage.Percent()}); err != nil {
+			return err
+		}
+	} else {
+		t := newTable(c.out, "FILE", "LINES", "COVERED")
+		for _, f := range coverage.Files {
+			t.row(f.File, fmt.Sprint(f.Lines), fmt.Sprint(f.Covered))
+			if uncovered {
+				for _, l := range f.Uncovered {
+					t.row(fmt.Sprintf("  not covered: %s:%d-%d", f.File, l.From, l.To))
+				}
+			}
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.out, "%d passed, %d failed, %d skipped; %.0f %% of lines covered\n",
+			counts[policy.Passed], failed, counts[policy.Skipped], coverage.Percent())
+	}
+	if failed > 0 {
+		return &exitError{exitFalse, fmt.Errorf("%s failed", plural(failed, "test"))}
+	}
+	return nil
+}
+
+func (c *cli) newPolicyEval() *cobra.Command {
+	return &cobra.Command{
+		Use:   "eval [FILE|-]",
+		Short: "Decide on one input, without calling anything",
+		Long: `Reads an input as policies see it, from a file or from standard input, and prints the decision.
+Exits with 3 if it is not "allow".`,
+		Example: "  echo '{\"action\":\"tools/call\",\"principal\":{\"id\":\"local\"},\"tool\":{\"name\":\"files__read\"}}' | wasmgate policy eval",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			p, err := app.Policy(cfg)
+			if err != nil {
+				return err
+			}
+			input, err := c.input(append(args, "-")[0])
+			if err != nil {
+				return err
+			}
+			if !json.Valid(input) {
+				return misuse("the input is no JSON")
+			}
+			engine, err := policy.Load(cmd.Context(), p.Files, p.Options)
+			if err != nil {
+				return &exitError{exitFalse, err}
+			}
+			b, err := engine.Eval(cmd.Context(), input)
+			if err != nil {
+				return &exitError{exitFalse, err}
+			}
+			if err := c.printJSON(json.RawMessage(b)); err != nil {
+				return err
+			}
+			var decision struct{ Effect gate.Effect }
+			if err := json.Unmarshal(b, &decision); err != nil {
+				return err
+			}
+			if decision.Effect != gate.Allow {
+				return &exitError{code: exitFalse}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// The exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitMisuse = 2 // of the command line, or a bad configuration
+	exitFalse  = 3 // refused, unanswered, or found false
+)
+
+// An exitError ends the program with a code of its own.
+type exitError struct {
+	code int
+	err  error // nil if all has been said
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func misuse(format string, args ...any) error {
+	return &exitError{exitMisuse, fmt.Errorf(format, args...)}
+}
+
+// cli is what all commands share.
+type cli struct {
+	in       io.Reader
+	out, err io.Writer
+	config   string // --config
+	json     bool   // --json
+	logLevel string // --log-level
+}
+
+// run is the program.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	tuneMemory()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)() // the second signal ends at once; the supervisors end the servers
+	c := &cli{in: stdin, out: stdout, err: stderr}
+	root := c.newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(stderr, "wasmgate: "+text)
+	}
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	var e *exitError
+	var problems config.Problems
+	var who *app.PrincipalError
+	var compile *policy.CompileError
+	var call *app.CallError
+	switch {
+	case errors.As(err, &e):
+		return e.code
+	case errors.As(err, &problems), errors.As(err, &compile), errors.As(err, &who):
+		return exitMisuse
+	case errors.As(err, &call) && call.Refused():
+		return exitFalse
+	default:
+		return exitFailed
+	}
+}
+
+const (
+	// gcPercent lets the heap grow to a multiple of what lives in it: calls leave
+	// nothing behind, and collecting less often makes them cheaper.
+	gcPercent = 800
+	// memoryLimit is where the collector works harder instead. What lives is a
+	// third of it (BenchmarkGatewayMemory).
+	memoryLimit = 64 << 20
+)
+
+// tuneMemory sets the collector, unless the environment does.
+func tuneMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+}
+
+func (c *cli) newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "wasmgate",
+		Short:         "A gateway that stands between agents and tools",
+		Long:          "wasmgate is one MCP endpoint in front of many servers and sandboxed tools. Every call is\nauthorized by policy, validated both ways, sanitized and recorded.",
+		Example:       "  wasmgate serve\n  wasmgate call local__hash '{\"text\":\"hello\",\"algorithm\":\"sha256\"}'",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if c.config == "" && cmd.Flags().Changed("config") {
+				return misuse("--config is empty; leave it out for the user's own configuration")
+			}
+			return nil
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&c.config, "config", "", "configuration file: wasmgate.yaml, or an mcp.json")
+	flags.BoolVar(&c.json, "json", false, "print results as JSON")
+	flags.StringVar(&c.logLevel, "log-level", "", "debug, info, warn or error (default: the configuration's)")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return misuse("%v; see %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		c.newServe(), c.newStatus(), c.newTools(), c.newCall(), c.newAudit(), c.newPolicy(),
+		c.newGrant(), c.newRevoke(), c.newSandbox(), c.newImport(), c.newTrust(), c.newVersion(),
+	)
+	root.AddCommand(later()...)
+	root.AddCommand(newCompletion(root))
+	root.SetHelpCommand(newHelp(root))
+	misuseArgs(root)
+	return root
+}
+
+// misuseArgs makes a wrong number of arguments a misuse, for all commands.
+func misuseArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return misuse("%v; see %s --help", err, cmd.CommandPath())
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		misuseArgs(sub)
+	}
+}
+
+// open reads the configuration that the command line names, or that is found.
+func (c *cli) open() (*config.Config, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Open(c.config, cwd, config.Options{})
+	if err != nil {
+		return nil, &exitError{exitMisuse, err}
+	}
+	return cfg, nil
+}
+
+// logger returns the operator's log, at the level of the configuration unless
+// another is asked for; quiet is that of commands that end soon.
+func (c *cli) logger(cfg *config.Config, quiet bool) (*slog.Logger, error) {
+	level := cfg.Log.Level
+	if quiet && level < slog.LevelError {
+		level = slog.LevelError
+	}
+	if c.logLevel != "" {
+		if err := level.UnmarshalText([]byte(c.logLevel)); err != nil {
+			return nil, misuse("--log-level %q is none of debug, info, warn, error", c.logLevel)
+		}
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if cfg.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(c.err, o)), nil
+	}
+	return slog.New(slog.NewTextHandler(c.err, o)), nil
+}
+
+// printJSON prints a result for machines.
+func (c *cli) printJSON(v any) error {
+	e := json.NewEncoder(c.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func (c *cli) newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  wasmgate version --json",
+		RunE: func(*cobra.Command, []string) error {
+			if c.json {
+				return c.printJSON(map[string]string{"version": bridge.Version()})
+			}
+			_, err := fmt.Fprintln(c.out, "wasmgate "+bridge.Version())
+			return err
+		},
+	}
+}
+
+// maxInput bounds what is read from standard input or a file that a command
+// names, in bytes.
+const maxInput = 4 << 20
+
+// input reads what a command is given: a file, or "-" for standard input.
+func (c *cli) input(file string) ([]byte, error) {
+	r := c.in
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		r = f
+	}
+	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err == nil && len(b) > maxInput {
+		err = fmt.Errorf("the input holds more than %d bytes", maxInput)
+	}
+	return b, err
+}

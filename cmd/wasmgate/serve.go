@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+)
+
+type serveFlags struct {
+	listen, as string
+	stdio      bool
+}
+
+func (c *cli) newServe() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the gateway",
+		Long: `Runs the gateway: over HTTP, or with --stdio for one client on standard input and output.
+Without a configuration it serves the embedded tools.
+
+The first process on a configuration owns the servers and the audit log. A further
+"serve --stdio" on it connects its client to that process, and takes its place when it ends.
+
+The first SIGTERM or interrupt lets calls under way end and then ends the servers; the
+second ends at once.`,
+		Example: "  wasmgate serve\n  wasmgate serve --config wasmgate.yaml --stdio --as alice",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.serve(cmd, f) },
+	}
+	cmd.Flags().StringVar(&f.listen, "listen", "", "address for HTTP (default: the configuration's, "+config.DefaultListen+" if it has none)")
+	cmd.Flags().BoolVar(&f.stdio, "stdio", false, "serve one client on standard input and output; HTTP only with --listen")
+	cmd.Flags().StringVar(&f.as, "as", "", "principal of the client on standard input")
+	cmd.Flags().String("group", "", "offer the tools of one group: not in this version")
+	cmd.Flags().String("replay", "", "answer from a recorded session: not in this version")
+	return cmd
+}
+
+func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
+	switch {
+	case cmd.Flags().Changed("group"):
+		return misuse("--group: not in this version")
+	case cmd.Flags().Changed("replay"):
+		return misuse("--replay: not in this version")
+	case f.as != "" && !f.stdio:
+		return misuse("--as names who is on standard input; it needs --stdio")
+	}
+	cfg, err := c.open()
+	if err != nil {
+		return err
+	}
+	if f.listen != "" {
+		if err := config.CheckListen(f.listen); err != nil {
+			return misuse("--listen: %v", err)
+		}
+	} else if !f.stdio {
+		f.listen = cfg.Listen
+	}
+	log, err := c.logger(cfg, false)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	banner := c.out
+	if f.stdio {
+		banner = c.err // standard output is the client's
+	}
+	front := app.Front{
+		Listen: f.listen, Stdio: f.stdio, As: f.as, In: c.in, Out: c.out,
+		Ready: func(ctx context.Context, a *app.App, url string) { c.welcome(ctx, a, url, banner) },
+	}
+	a, r, err := app.Find(ctx, cfg, log)
+	switch {
+	case err != nil:
+		return err
+	case a != nil:
+		return errors.Join(a.Run(ctx, front), a.Close(ctx))
+	case f.stdio && f.listen == "":
+		return app.Follow(ctx, cfg, log, r, front)
+	}
+	defer r.Close()
+	return runsAlready(ctx, r)
+}
+
+// runsAlready says which process has the configuration.
+func runsAlready(ctx context.Context, r *app.Remote) error {
+	s, err := r.Status(ctx)
+	if err != nil {
+		return err
+	}
+	at := "without HTTP"
+	if s.URL != "" {
+		at = "at " + s.URL
+	}
+	return fmt.Errorf("a wasmgate runs on this configuration already, pid %d, %s; connect to it, or end it first", s.PID, at)
+}
+
+// welcome tells the operator where clients connect, and once the servers have
+// settled what is served.
+func (c *cli) welcome(ctx context.Context, a *app.App, url string, out io.Writer) {
+	s := a.Status()
+	if c.json {
+		_ = json.NewEncoder(out).Encode(map[string]any{"url": url, "grants": s.Grants, "audit": s.Audit, "pid": s.PID})
+	} else {
+		if url != "" {
+			fmt.Fprintf(out, "MCP at     %s\n", url)
+		}
+		fmt.Fprintf(out, "grants in  %s\naudit in   %s\n", s.Grants, s.Audit)
+	}
+	tools, err := a.Tools(ctx, "", false)
+	if err != nil || ctx.Err() != nil {
+		return // the gateway is ending
+	}
+	names := make([]string, 0, len(tools))
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	s = a.Status()
+	if c.json {
+		_ = json.NewEncoder(out).Encode(map[string]any{"tools": names, "servers": s.Servers, "problems": s.Problems})
+		return
+	}
+	fmt.Fprintf(out, "tools      %d offered to local: %s\n", len(names), short(strings.Join(names, " "), 200))
+	for _, p := range s.Problems {
+		fmt.Fprintln(out, "problem    "+visible(p))
+	}
+	c.printShut(out, s, tools)
+	if url != "" {
+		fmt.Fprintf(out, "\nAdd it to a client, for example with:\n  claude mcp add --transport http wasmgate %s\n  {\"mcpServers\": {\"wasmgate\": {\"type\": \"http\", \"url\": %q}}}\n", url, url)
+	}
+}
+
+// printShut names the servers that cannot be used, and what would change that.
+func (c *cli) printShut(out io.Writer, s *app.Status, offered []app.Tool) {
+	open := make(map[string]bool)
+	for _, t := range offered {
+		open[t.Server] = true
+	}
+	var commands []string
+	for _, one := range s.Servers {
+		switch {
+		case one.Fault != "":
+			fmt.Fprintf(out, "faulted    %s: %s: %s\n", one.Server, one.Fault, short(visible(one.Error), 160))
+		case one.Tools > 0 && !open[one.Server]:
+			commands = append(commands, fmt.Sprintf("  wasmgate grant '%s__*'%s", one.Server, c.configFlag()))
+		}
+	}
+	if len(commands) > 0 {
+		fmt.Fprintf(out, "\nNothing grants tools of these servers yet. To open one, all of it:\n%s\n", strings.Join(commands, "\n"))
+	}
+}
+
+// configFlag is what a command needs to mean the same configuration.
+func (c *cli) configFlag() string {
+	if c.config == "" {
+		return ""
+	}
+	if strings.ContainsFunc(c.config, func(r rune) bool {
+		return !strings.ContainsRune("/._-:~", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return " --config '" + strings.ReplaceAll(c.config, "'", `'\''`) + "'"
+	}
+	return " --config " + c.config
+}

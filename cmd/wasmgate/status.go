@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+)
+
+func (c *cli) newStatus() *cobra.Command {
+	var check bool
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Show the servers: phase, tools, faults, what is quarantined",
+		Long:    "Asks the gateway that runs on the configuration. If none does, connects the servers once and reports.",
+		Example: "  wasmgate status\n  wasmgate status --check --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			g, err := c.ask(cmd.Context(), cfg, "")
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
+			s, err := g.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.printStatus(s); err != nil {
+				return err
+			}
+			if check && s.Faulted() {
+				return &exitError{exitFalse, errors.New("a server is faulted")}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 when any server is faulted")
+	return cmd
+}
+
+func (c *cli) printStatus(s *app.Status) error {
+	if c.json {
+		return c.printJSON(s)
+	}
+	how := "not running; asked once"
+	if s.Running {
+		how = "running, pid " + strconv.Itoa(s.PID)
+	}
+	fmt.Fprintf(c.out, "wasmgate %s, %s\n", s.Version, how)
+	if s.URL != "" {
+		fmt.Fprintf(c.out, "MCP at %s\n", s.URL)
+	}
+	t := newTable(c.out, "SERVER", "PHASE", "TOOLS", "FAULT")
+	for _, one := range s.Servers {
+		fault := ""
+		if one.Fault != "" {
+			fault = fmt.Sprintf("%s: %s", one.Fault, short(one.Error, 200))
+		}
+		t.row(one.Server, string(one.Phase), strconv.Itoa(one.Tools), fault)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	c.printNotes(s.Servers)
+	for _, p := range s.Problems {
+		fmt.Fprintln(c.out, paint(c.out, bad, "problem: "+visible(p)))
+	}
+	return nil
+}
+
+func (c *cli) printNotes(servers []bridge.ServerStatus) {
+	for _, one := range servers {
+		for _, n := range one.Notes {
+			word, colour := "note", faint
+			if n.Quarantined {
+				word, colour = "quarantined", bad
+			}
+			name := one.Server
+			if n.Tool != "" {
+				name += " " + n.Tool
+			}
+			fmt.Fprintln(c.out, paint(c.out, colour, fmt.Sprintf("%s: %s: %s", word, visible(name), visible(n.Text))))
+		}
+	}
+}

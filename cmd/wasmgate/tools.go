@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+)
+
+func (c *cli) newTools() *cobra.Command {
+	var as, search string
+	var all bool
+	cmd := &cobra.Command{
+		Use:     "tools",
+		Short:   "List the tools that a principal is offered",
+		Long:    "Lists the tools that a principal is offered; with --all also those that are hidden, and why.",
+		Example: "  wasmgate tools --as alice\n  wasmgate tools --all --search file",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if cmd.Flags().Changed("group") {
+				return misuse("--group: not in this version")
+			}
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			g, err := c.ask(cmd.Context(), cfg, "")
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
+			tools, err := g.Tools(cmd.Context(), as, all)
+			if err != nil {
+				return err
+			}
+			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(search) })
+			return c.printTools(tools, all)
+		},
+	}
+	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
+	cmd.Flags().BoolVar(&all, "all", false, "also tools that are hidden, and why")
+	cmd.Flags().StringVar(&search, "search", "", "only tools whose name or description holds this text")
+	cmd.Flags().String("group", "", "only tools of a group: not in this version")
+	return cmd
+}
+
+func (c *cli) printTools(tools []app.Tool, all bool) error {
+	if c.json {
+		return c.printJSON(tools)
+	}
+	heads := []string{"TOOL", "DESCRIPTION"}
+	if all {
+		heads = []string{"TOOL", "OFFERED", "DESCRIPTION"}
+	}
+	t := newTable(c.out, heads...)
+	for _, tool := range tools {
+		description := short(firstSentence(tool.Description), 90)
+		if !all {
+			t.row(tool.Name, description)
+			continue
+		}
+		offered := "yes"
+		if !tool.Offered {
+			offered = "no: " + tool.Why
+		}
+		t.row(tool.Name, offered, description)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if len(tools) == 0 && !all {
+		fmt.Fprintln(c.err, "no tools; `wasmgate tools --all` shows what is hidden and why")
+	}
+	return nil
+}
+
+func firstSentence(s string) string {
+	if i := strings.Index(s, ". "); i >= 0 {
+		return s[:i+1]
+	}
+	return s
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+)
+
+func (c *cli) newTrust() *cobra.Command {
+	var undo bool
+	cmd := &cobra.Command{
+		Use:   "trust [FILE]",
+		Short: "Let a project's configuration take effect",
+		Long: `A project's .wasmgate/wasmgate.yaml has no effect until it is trusted: it names programs to run.
+Trust holds for the file as it is now; a change asks for it anew.`,
+		Example: "  wasmgate trust\n  wasmgate trust --undo .wasmgate/wasmgate.yaml",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dirs, err := config.UserDirs()
+			if err != nil {
+				return err
+			}
+			cwd, err := os.Getwd()
+			if err != nil {
+				return err
+			}
+			file := config.Lookup("", cwd, dirs).Project
+			if len(args) == 1 {
+				file = args[0]
+			}
+			if file == "" {
+				return misuse("there is no .wasmgate/wasmgate.yaml here or above")
+			}
+			if undo {
+				if err := config.Untrust(dirs.State, file); err != nil {
+					return err
+				}
+				return c.said(map[string]any{"file": file, "trusted": false}, "no longer trusted: "+file)
+			}
+			sum, err := config.Trust(dirs.State, file)
+			if err != nil {
+				return err
+			}
+			return c.said(map[string]any{"file": file, "trusted": true, "sha256": sum}, fmt.Sprintf("trusted: %s (sha256 %.12s)", file, sum))
+		},
+	}
+	cmd.Flags().BoolVar(&undo, "undo", false, "take the trust back")
+	return cmd
+}
+
+// said prints what a command has done.
+func (c *cli) said(result any, text string) error {
+	if c.json {
+		return c.printJSON(result)
+	}
+	_, err := fmt.Fprintln(c.out, text)
+	return err
+}

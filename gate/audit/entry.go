@@ -1,0 +1,142 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// The events that are no calls; those of calls are [gate.Granted] and
+// [gate.Done].
+const (
+	Opened gate.Event = "opened" // a file was opened; written by [Log] alone
+	Server gate.Event = "server" // the phase of a server changed
+	Policy gate.Event = "policy" // a policy was loaded or refused
+)
+
+// format is that of the lines, as an opened line states it.
+const format = 1
+
+// An Entry is one line of a log. Empty fields are absent in the line.
+type Entry struct {
+	Log   string     `json:"log"` // node/boot of the writer; with Seq unique
+	Seq   uint64     `json:"seq"`
+	Time  time.Time  `json:"time"` // when the line was written, in UTC and microseconds
+	Event gate.Event `json:"event"`
+
+	ID         string      `json:"id"`     // of the call
+	Parent     string      `json:"parent"` // the call on whose behalf it was made
+	Action     gate.Action `json:"action"`
+	Tenant     string      `json:"tenant"`
+	Principal  string      `json:"principal"`
+	Roles      []string    `json:"roles"`
+	Client     Client      `json:"client"`
+	Session    string      `json:"session"`
+	Server     string      `json:"server"`
+	Tool       string      `json:"tool"` // server__tool, or what was asked for if there is no such tool
+	ToolDigest string      `json:"tool_digest"`
+
+	Effect  gate.Effect `json:"effect"`
+	Code    string      `json:"code"` // as of [gate.Code]
+	Reasons []string    `json:"reasons"`
+	Error   string      `json:"error"`  // for the operator
+	Remedy  string      `json:"remedy"` // the command that would allow the call
+
+	LabelsBefore   gate.Labels `json:"labels_before"`
+	LabelsAfter    gate.Labels `json:"labels_after"`
+	SessionVersion uint64      `json:"session_version"`
+	SessionTop     bool        `json:"session_top"` // the session counted as having read everything
+	PolicyRevision string      `json:"policy_revision"`
+	Snapshot       string      `json:"snapshot"`
+
+	ArgsSHA256   string         `json:"args_sha256"` // as of [gate.Doc.Digest]
+	ResultSHA256 string         `json:"result_sha256"`
+	Findings     []gate.Finding `json:"findings"`
+	Fuel         uint64         `json:"fuel"`
+	MemoryPeak   int64          `json:"memory_peak"` // bytes
+	TookUS       int64          `json:"took_us"`     // microseconds
+	Steps        Steps          `json:"steps_us"`
+
+	// Arguments and Result are the documents themselves, if they are recorded.
+	Arguments json.RawMessage `json:"arguments"`
+	Result    json.RawMessage `json:"result"`
+
+	// Of an opened line. CutBytes is the length of the half line that was cut
+	// off the file before.
+	Format   int    `json:"format"`
+	Node     string `json:"node"`
+	Boot     string `json:"boot"`
+	Version  string `json:"version"`
+	CutBytes int64  `json:"cut_bytes"`
+
+	Prev string `json:"prev"` // hex SHA-256 of the line before
+
+	// Raw is the line as it was written, without its newline. [Read] sets it.
+	Raw []byte `json:"-"`
+}
+
+// Client tells which client made a call.
+type Client struct {
+	ID      string `json:"id"` // verified
+	Name    string `json:"name"`
+	Version string `json:"version"` // Name and Version are what the client said of itself
+}
+
+// Steps is the time that each step of a call took: in a line, an object of
+// microseconds by name.
+type Steps []gate.StepTime
+
+// UnmarshalJSON reads the object and keeps its order.
+func (s *Steps) UnmarshalJSON(b []byte) error {
+	*s = nil
+	d := json.NewDecoder(bytes.NewReader(b))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return fmt.Errorf("steps_us is no object: %.20q", b)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var us int64
+		if err := d.Decode(&us); err != nil {
+			return err
+		}
+		*s = append(*s, gate.StepTime{Step: gate.Step(name.(string)), Took: time.Duration(us) * time.Microsecond})
+	}
+	return nil
+}
+
+// entry makes the line of a record. The digests are kept by the documents, so
+// that those of the arguments are computed once for both records of a call.
+func entry(r *gate.Record, full bool) Entry {
+	c := r.Call
+	e := Entry{
+		Event: r.Event, ID: c.ID, Parent: c.Parent, Action: c.Action,
+		Client:  Client{Name: c.ClientName, Version: c.ClientVersion},
+		Session: c.Session.ID, Tool: c.Name,
+		Effect: r.Decision.Effect, Code: r.Code, Reasons: r.Decision.Reasons, Remedy: r.Decision.Remedy,
+		LabelsBefore: r.Session.Labels, LabelsAfter: r.After,
+		SessionVersion: r.Session.Version, SessionTop: r.Session.Top,
+		PolicyRevision: r.Decision.Revision, Snapshot: r.Snapshot,
+		ArgsSHA256: c.Args.Digest(), ResultSHA256: r.Result.Digest(), Findings: r.Findings,
+		Fuel: r.Usage.Fuel, MemoryPeak: r.Usage.MemoryPeak,
+		TookUS: r.Took.Microseconds(), Steps: r.Steps,
+	}
+	if who := c.Who; who != nil {
+		e.Tenant, e.Principal, e.Roles, e.Client.ID = who.Tenant, who.ID, who.Roles, who.Client
+	}
+	if t := r.Tool; t != nil {
+		e.Server, e.Tool, e.ToolDigest = t.Name.Server, t.Name.String(), t.Digest
+	}
+	if r.Err != nil {
+		e.Error = r.Err.Error()
+	}
+	if full {
+		e.Arguments, e.Result = c.Args.Raw(), r.Result.Raw()
+	}
+	return e
+}

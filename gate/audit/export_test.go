@@ -1,0 +1,12 @@
+package audit
+
+// File is what a log needs of its file.
+type File = file
+
+// OpenOn opens a log whose files are opened by a test.
+func OpenOn(path string, o Options, opener func(string) (File, error)) (*Log, error) {
+	return open(path, o, opener)
+}
+
+// OpenFile opens a file as [Open] does.
+func OpenFile(path string) (File, error) { return openFile(path) }

@@ -1,0 +1,206 @@
+package audit
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// syncAfter is the age at which a record is synced in the background: what the
+// death of the machine can cost.
+const syncAfter = 100 * time.Millisecond
+
+// Options configure a [Log].
+type Options struct {
+	Node     string // name of this gateway; required
+	Boot     string // of this start of it; "" makes a random one
+	Version  string // of the program, for the opened line
+	Snapshot string // of the configuration, for the opened line
+	// MaxSize is the size in bytes at which a file is closed and renamed. Zero
+	// means 100 MiB; negative is an error.
+	MaxSize int64
+	// Keep is how many renamed files are kept. Zero means 10, negative all.
+	Keep int
+	// Record is "digest", which "" means too, or "full": arguments and results
+	// themselves are recorded.
+	Record string
+	// Sync is "group", which "" means too: a file is synced in the background,
+	// 100 ms after a record at the latest; or "always": a record is on disk when
+	// Record returns, and records that are written at once share a sync.
+	Sync string
+	Log  *slog.Logger // nil discards
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.Node == "":
+		return errors.New("no node is named")
+	case o.MaxSize < 0:
+		return fmt.Errorf("max size is %d bytes; it must not be negative", o.MaxSize)
+	case o.Record != "" && o.Record != "digest" && o.Record != "full":
+		return fmt.Errorf("record is %q; expected digest or full", o.Record)
+	case o.Sync != "" && o.Sync != "group" && o.Sync != "always":
+		return fmt.Errorf("sync is %q; expected group or always", o.Sync)
+	}
+	if o.Boot == "" {
+		o.Boot = rand.Text()[:8]
+	}
+	if o.MaxSize == 0 {
+		o.MaxSize = 100 << 20
+	}
+	if o.Keep == 0 {
+		o.Keep = 10
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// A Log is a log open for writing. Use it from several goroutines.
+type Log struct {
+	o       Options
+	w       *writer
+	lock    io.Closer
+	unsaved chan struct{} // has a token while a record waits for the background sync
+	stop    chan struct{}
+	ended   sync.WaitGroup
+	closing sync.Once
+	synced  synced
+}
+
+// synced is the number up to which records are on disk. Its mutex is held while
+// a file is synced: who waits for it finds its own record synced, too.
+type synced struct {
+	mu  sync.Mutex
+	seq uint64
+}
+
+var _ gate.Recorder = (*Log)(nil)
+
+// Open opens the log at path, a name such as audit.jsonl, and continues its
+// chain; if there is no file it begins one, with the folder. Only one process at
+// a time can have a log open: a file path.lock sees to that. The caller must
+// Close the Log.
+func Open(path string, o Options) (*Log, error) { return open(path, o, openFile) }
+
+func open(path string, o Options, opener func(string) (file, error)) (*Log, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("audit log %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("audit log %s: %w", path, err)
+	}
+	lock, err := lockFile(path + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("audit log %s: %w", path, err)
+	}
+	l := &Log{
+		o: o, lock: lock, w: newWriter(path, o, opener),
+		unsaved: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+	if err := l.w.healthy(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	l.ended.Go(l.saveAll)
+	return l, nil
+}
+
+// Record writes the line of a record. It returns once the record survives the
+// death of the process, and with Options.Sync "always" that of the machine. It
+// does not look at ctx.
+func (l *Log) Record(_ context.Context, r *gate.Record) error {
+	e := entry(r, l.o.Record == "full")
+	return l.append(&e)
+}
+
+// Append writes the line of an event that is no call. Log, Seq, Time and Prev
+// are filled in; lines of event [Opened] are the log's own.
+func (l *Log) Append(e Entry) error {
+	if e.Event == "" || e.Event == Opened {
+		return fmt.Errorf("audit log %s: an entry with event %q cannot be appended", l.w.path, e.Event)
+	}
+	return l.append(&e)
+}
+
+// bodies holds the buffers in which lines are made, outside of any lock.
+var bodies = sync.Pool{New: func() any { return new(line) }}
+
+func (l *Log) append(e *Entry) error {
+	buf := bodies.Get().(*line)
+	*buf = (*buf)[:0].body(e)
+	seq, err := l.w.append(*buf)
+	if cap(*buf) <= keepLine {
+		bodies.Put(buf)
+	}
+	if err != nil {
+		return err
+	}
+	if l.o.Sync == "always" {
+		return l.save(seq)
+	}
+	select {
+	case l.unsaved <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// save returns when the records up to seq are on disk.
+func (l *Log) save(seq uint64) error {
+	l.synced.mu.Lock()
+	defer l.synced.mu.Unlock()
+	if l.synced.seq >= seq {
+		return nil
+	}
+	upto, err := l.w.save()
+	if err != nil {
+		return err
+	}
+	l.synced.seq = upto
+	return nil
+}
+
+// saveAll syncs in the background what is written, until the log is closed.
+func (l *Log) saveAll() {
+	for {
+		select {
+		case <-l.unsaved:
+		case <-l.stop:
+			return
+		}
+		select {
+		case <-time.After(syncAfter):
+		case <-l.stop: // Close syncs what is left
+			return
+		}
+		if _, err := l.w.save(); err != nil {
+			l.o.Log.Error("audit sync failed", "error", err)
+		}
+	}
+}
+
+// Healthy returns nil if records can be written, and otherwise why not. A log
+// that has failed is tried again, so that one with no calls to record is found
+// well when the disk is.
+func (l *Log) Healthy() error { return l.w.healthy() }
+
+// Close syncs and closes the log. Records after it are an error. It may be
+// called again, and then does nothing.
+func (l *Log) Close() (err error) {
+	l.closing.Do(func() {
+		close(l.stop)
+		l.ended.Wait()
+		err = errors.Join(l.w.close(), l.lock.Close())
+	})
+	return err
+}

@@ -1,0 +1,302 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	maxLine   = 64 << 20                      // bytes of a line; both documents at the gateway's default limits take 14 MiB
+	keepLine  = 1 << 20                       // bytes of a buffer that is kept for the next record
+	timestamp = "2006-01-02T15:04:05.000000Z" // RFC 3339, of a time in UTC
+)
+
+// file is what a writer needs of an *os.File.
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Stat() (os.FileInfo, error)
+	Sync() error
+	Truncate(size int64) error
+}
+
+// A writer is the growing end of a log.
+//
+// There is one way back from every failure: the file is closed, and the next
+// line opens it as a new process would, cuts what is torn, and says so.
+type writer struct {
+	o    Options
+	path string
+	open func(path string) (file, error)
+	head []byte // what every line begins with
+
+	// mu is held while a line is written: the next line holds the hash of this
+	// one, so that writing is serial by nature.
+	mu sync.Mutex
+	at end
+}
+
+// end is where the next line goes.
+type end struct {
+	file   file // nil: the next line opens it, and the lines before are synced
+	tip    tip
+	limit  int64 // size at which the file is renamed
+	line   line  // the last line written, for its memory
+	cut    int64 // bytes that were cut and that no opened line has told of
+	failed error // why the last line was not written; the next opened line tells of it
+	broken error // why no line can be written any more
+}
+
+// A tip is the end of what is written in a file.
+type tip struct {
+	size int64
+	seq  uint64
+	hash string // of the last line, in hex; "" if there is none
+	torn int64  // bytes after size that belong to no whole line
+}
+
+func newWriter(path string, o Options, opener func(string) (file, error)) *writer {
+	head := line(`{"log":`).quoted(o.Node+"/"+o.Boot, maxText)
+	return &writer{o: o, path: path, open: opener, head: append(head, `,"seq":`...), at: end{limit: o.MaxSize}}
+}
+
+// append writes a line and returns its number.
+func (w *writer) append(body line) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.ready(); err != nil {
+		return 0, err
+	}
+	if err := w.write(body); err != nil {
+		return 0, err
+	}
+	return w.at.tip.seq, nil
+}
+
+func (w *writer) healthy() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ready()
+}
+
+// ready sees to it that there is a file with room. Callers hold mu, here and
+// below.
+func (w *writer) ready() error {
+	if w.at.file != nil && w.at.tip.size >= w.at.limit {
+		w.rotate()
+	}
+	if w.at.broken != nil {
+		return fmt.Errorf("audit log %s: %w", w.path, w.at.broken)
+	}
+	if w.at.file == nil {
+		return w.reopen()
+	}
+	return nil
+}
+
+// reopen opens the file, goes on at its end, and says so.
+func (w *writer) reopen() error {
+	f, err := w.open(w.path)
+	if err != nil {
+		return w.fail(fmt.Errorf("open: %w", err))
+	}
+	w.at.file = f
+	t, err := readTip(f)
+	if err == nil && t.torn > 0 {
+		w.o.Log.Warn("audit log cut", "path", w.path, "bytes", t.torn)
+		err = f.Truncate(t.size)
+		w.at.cut += t.torn
+	}
+	if err == nil && t.seq == 0 && w.at.tip.seq == 0 {
+		err = w.follow(&t)
+	}
+	if err != nil {
+		return w.fail(err)
+	}
+	// After a failure the file knows what was written. But a file that somebody
+	// else has put here does not make numbers come twice.
+	if t.hash == "" {
+		t.hash = w.at.tip.hash
+	}
+	t.seq = max(t.seq, w.at.tip.seq)
+	w.at.tip = t
+	e := Entry{
+		Event: Opened, Format: format, Node: w.o.Node, Boot: w.o.Boot, Version: w.o.Version, Snapshot: w.o.Snapshot,
+		CutBytes: w.at.cut,
+	}
+	if w.at.failed != nil {
+		e.Error = w.at.failed.Error()
+	}
+	if err := w.write(line{}.body(&e)); err != nil {
+		return err
+	}
+	w.at.failed, w.at.cut = nil, 0
+	if err := syncFolder(w.path); err != nil {
+		w.o.Log.Warn("folder of audit log not synced", "path", w.path, "error", err)
+	}
+	return nil
+}
+
+// follow makes the chain of an empty file go on from the newest renamed one.
+func (w *writer) follow(t *tip) error {
+	names, err := rotated(w.path)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	f, err := os.Open(names[len(names)-1])
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	last, err := readTip(f)
+	if err != nil {
+		return fmt.Errorf("continue %s: %w", f.Name(), err)
+	}
+	t.seq, t.hash = last.seq, last.hash
+	return nil
+}
+
+// write writes one line.
+func (w *writer) write(body line) error {
+	b := append(w.at.line[:0], w.head...)
+	b = strconv.AppendUint(b, w.at.tip.seq+1, 10)
+	b = append(time.Now().UTC().AppendFormat(b.key("time"), `"`+timestamp+`"`), body...)
+	if w.at.tip.hash != "" {
+		b = append(append(append(b.key("prev"), '"'), w.at.tip.hash...), '"')
+	}
+	b = append(b, '}', '\n')
+	if cap(b) <= keepLine {
+		w.at.line = b
+	}
+	if len(b) > maxLine {
+		return fmt.Errorf("audit log %s: a record of %d bytes is longer than a line may be (%d)", w.path, len(b), maxLine)
+	}
+	if _, err := w.at.file.WriteAt(b, w.at.tip.size); err != nil {
+		w.at.file.Truncate(w.at.tip.size) // if it fails, the file is cut when it is opened again
+		return w.fail(err)
+	}
+	hash := sha256.Sum256(b[:len(b)-1])
+	w.at.tip = tip{size: w.at.tip.size + int64(len(b)), seq: w.at.tip.seq + 1, hash: hex.EncodeToString(hash[:])}
+	return nil
+}
+
+// fail gives up the file because of err, which it returns.
+func (w *writer) fail(err error) error {
+	w.at.failed = err
+	if w.at.file != nil {
+		w.release()
+	}
+	return fmt.Errorf("audit log %s: %w", w.path, err)
+}
+
+// release syncs and closes the file.
+func (w *writer) release() {
+	if err := w.at.file.Sync(); err != nil {
+		w.breakOff(err)
+		return
+	}
+	w.at.file.Close()
+	w.at.file = nil
+}
+
+// breakOff ends writing after a failed sync. The system may have dropped what
+// was written and count it as clean, so that no later sync tells anything.
+func (w *writer) breakOff(err error) {
+	w.at.broken = fmt.Errorf("sync: %w; records may be lost: check the disk, then restart the gateway", err)
+	w.at.file.Close()
+	w.at.file = nil
+}
+
+// rotate renames the file. If that cannot be done the file goes on growing: a
+// log too large is better than none.
+func (w *writer) rotate() {
+	w.release()
+	if w.at.broken != nil {
+		return
+	}
+	names, err := rotated(w.path)
+	if err == nil {
+		last := 0
+		if len(names) > 0 {
+			last = number(w.path, names[len(names)-1])
+		}
+		names = append(names, numbered(w.path, last+1))
+		err = os.Rename(w.path, names[len(names)-1])
+	}
+	if err != nil {
+		w.at.limit = w.at.tip.size + w.o.MaxSize/8
+		w.o.Log.Warn("audit log not rotated", "path", w.path, "error", err)
+		return
+	}
+	w.at.limit = w.o.MaxSize
+	for w.o.Keep > 0 && len(names) > w.o.Keep {
+		if err := os.Remove(names[0]); err != nil {
+			w.o.Log.Warn("old audit log not removed", "path", names[0], "error", err)
+		}
+		names = names[1:]
+	}
+}
+
+// save syncs the file and returns the number of the last record that is on disk
+// then.
+func (w *writer) save() (uint64, error) {
+	for {
+		w.mu.Lock()
+		f, t, broken := w.at.file, w.at.tip, w.at.broken
+		w.mu.Unlock()
+		if broken != nil {
+			return 0, fmt.Errorf("audit log %s: %w", w.path, broken)
+		}
+		if f == nil {
+			return t.seq, nil
+		}
+		err := f.Sync()
+		if err == nil {
+			w.check(f)
+			return t.seq, nil
+		}
+		w.mu.Lock()
+		if w.at.file == f { // else it was closed meanwhile, after a sync of its own
+			w.breakOff(err)
+		}
+		w.mu.Unlock()
+	}
+}
+
+// check gives up a file that is not where it should be: records in a file that
+// somebody removed are no evidence. The chain goes on in a new file.
+func (w *writer) check(f file) {
+	is, err := f.Stat()
+	there, lost := os.Stat(w.path)
+	if err == nil && lost == nil && os.SameFile(is, there) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.at.file != f {
+		return
+	}
+	w.at.failed = errors.New("another program moved or removed the file")
+	w.o.Log.Error("audit log lost", "path", w.path, "error", w.at.failed)
+	w.release()
+}
+
+// close ends writing.
+func (w *writer) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.at.file != nil {
+		w.release()
+	}
+	err := w.at.broken
+	w.at.broken = errors.New("it is closed")
+	return err
+}

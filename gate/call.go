@@ -1,0 +1,208 @@
+package gate
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Owner is the key under which everything that belongs to somebody is kept.
+type Owner struct {
+	Tenant string // "" is the only tenant of a gateway without tenants
+	ID     string
+}
+
+// A Principal is who asks, as verified. It is immutable, shared by all calls of
+// one credential, and holds no secret.
+type Principal struct {
+	Owner
+	Auth   string // how it was verified: "local"
+	Client string // verified client instance; "" if none
+	Roles  []string
+	Claims Doc
+}
+
+// Local is the principal of every caller that has not been told apart: the
+// person at the machine, on a gateway without authentication.
+func Local() *Principal { return &Principal{Owner: Owner{ID: "local"}, Auth: "local"} }
+
+// A SessionKey names a session. The gateway mints it; a client never chooses it.
+type SessionKey struct {
+	Owner
+	ID string
+}
+
+// An Action is what a call does, in the words of MCP's methods. Policies see it
+// as input.action.
+type Action string
+
+// CallTool is the action of calling a tool.
+const CallTool Action = "tools/call"
+
+// A Call is one use of a capability that a client asks for.
+type Call struct {
+	// ID is unique over all gateways: a UUIDv7 (RFC 9562). Do mints one if it
+	// is empty.
+	ID string
+	// Parent is the ID of the call on whose behalf this one is made, or "".
+	Parent string
+	Action Action
+	// Name is what is used, in the client's words: a tool's offered name.
+	Name string
+	// Args are the arguments, an object; absent counts as {}.
+	Args Doc
+	// Malformed says why the client's arguments are no acceptable document. Do
+	// refuses and records such a call.
+	Malformed error
+	Who       *Principal
+	Session   SessionKey
+	// ClientName and ClientVersion are what the client says of itself. They are
+	// shown, and nothing is decided by them.
+	ClientName, ClientVersion string
+}
+
+// NewID returns a new UUIDv7 (RFC 9562, section 5.7).
+func NewID() string {
+	var u [16]byte
+	rand.Read(u[:]) // never fails
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(time.Now().UnixMilli()))
+	copy(u[:6], ms[2:])
+	u[6] = u[6]&0x0f | 0x70
+	u[8] = u[8]&0x3f | 0x80
+	s := hex.EncodeToString(u[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+// A ToolName names a tool among all servers: the server, and the tool's name
+// there in the letters that MCP clients accept. Its text is server__tool.
+type ToolName struct{ Server, Tool string }
+
+var (
+	serverID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+	toolID   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+)
+
+// NewToolName returns the name of a tool of a server. A server matches
+// [a-z0-9][a-z0-9-]*, which has no underscore, so that server__tool has exactly
+// one reading; a tool matches [A-Za-z0-9_-]+.
+func NewToolName(server, tool string) (ToolName, error) {
+	if !serverID.MatchString(server) {
+		return ToolName{}, fmt.Errorf("server %q: its name must match %s", server, serverID)
+	}
+	if !toolID.MatchString(tool) {
+		return ToolName{}, fmt.Errorf("tool %q of server %s: its name must match %s", tool, server, toolID)
+	}
+	return ToolName{server, tool}, nil
+}
+
+// ParseToolName reads server__tool, split at the first "__".
+func ParseToolName(s string) (ToolName, error) {
+	server, tool, ok := strings.Cut(s, "__")
+	if !ok {
+		return ToolName{}, fmt.Errorf("tool %q: expected server__tool", s)
+	}
+	return NewToolName(server, tool)
+}
+
+// String returns server__tool, or "" for the zero name.
+func (n ToolName) String() string {
+	if n == (ToolName{}) {
+		return ""
+	}
+	return n.Server + "__" + n.Tool
+}
+
+// A Tool is a tool as the gateway knows it. It is immutable and shared.
+type Tool struct {
+	Name    ToolName
+	Local   string // its name at the server, sent upstream
+	Offered string // the name that clients use: Name, or without the server
+	// Definition is the MCP tool as it is offered to clients.
+	Definition  Doc
+	Annotations Doc
+	// Digest is the SHA-256 of the definition as the server declared it, over
+	// its canonical form.
+	Digest string
+	// Input checks arguments, Output structured results. Without Input no call
+	// passes; without Output any result does. Both are the server's schemas as
+	// declared, whatever form of them clients are offered.
+	Input, Output Schema
+	// OutputWarn lets results pass that break Output, with a finding.
+	OutputWarn bool
+	// Teaches are the labels that a session gets from a result of the tool.
+	Teaches Labels
+	// Sandboxed tools run as WASM modules. Capabilities is what they may use, an
+	// object; absent for other tools.
+	Sandboxed    bool
+	Capabilities Doc
+	Findings     []string
+}
+
+// A Schema checks a document.
+type Schema interface {
+	// Validate returns nil, [Violations], or another error if the check itself
+	// could not be done. It is called concurrently.
+	Validate(Doc) error
+}
+
+// A Violation is one place at which a document breaks its schema.
+type Violation struct {
+	Pointer string // JSON Pointer into the document
+	Message string // what is wrong there; names no value of the document
+}
+
+// Violations are all places at which a document breaks its schema.
+type Violations []Violation
+
+func (v Violations) Error() string {
+	var b strings.Builder
+	for i, x := range v {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		pointer := x.Pointer
+		if pointer == "" {
+			pointer = "(root)"
+		}
+		fmt.Fprintf(&b, "%s: %s", pointer, x.Message)
+	}
+	return b.String()
+}
+
+// A Query is what an [Authorizer] decides on.
+type Query struct {
+	Call    *Call
+	Tool    *Tool
+	Session Session
+}
+
+// A Permit is the proof that a call was authorized. Only [Gate.Do] makes one,
+// so an upstream cannot be reached around the gate. The zero Permit permits
+// nothing.
+type Permit struct {
+	call *Call
+	tool *Tool
+}
+
+// Open returns what is permitted, and false for the zero Permit.
+func (p Permit) Open() (*Call, *Tool, bool) { return p.call, p.tool, p.call != nil && p.tool != nil }
+
+// A Result is the answer of a tool.
+type Result struct {
+	// Doc is the MCP result object.
+	Doc Doc
+	// IsError says that the tool ran and reports its own failure.
+	IsError bool
+	Usage   Usage
+}
+
+// Usage is what a sandboxed call has used. Zero fields are unknown.
+type Usage struct {
+	Fuel       uint64 // instructions
+	MemoryPeak int64  // bytes
+}

@@ -1,0 +1,20 @@
+// Package gate decides whether a capability may be used, and carries the use
+// through to its audited end.
+//
+// What a client asks of a server is a [Call]. There is one way through:
+//
+//	authorize, validate input, invoke, validate output, sanitize, record
+//
+// [Gate.Do] is that way, written top to bottom. No step can be skipped or
+// reordered by configuration, and an upstream can only be reached with a
+// [Permit], which only Do can make.
+//
+// An error in any step refuses the call: a policy that does not evaluate, an
+// obligation that is not understood, an audit log that cannot be written, a
+// collaborator that panics. A refusal is a [*Refusal]; [Code] gives the stable
+// word for any outcome.
+//
+// The package imports nothing but the standard library. It declares what it
+// needs from others as small interfaces ([Upstream], [Authorizer], [Sessions],
+// [Limiter], [Sanitizer], [Recorder]); [Parts] holds one of each.
+package gate

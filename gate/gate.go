@@ -1,0 +1,458 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+)
+
+// A Gate passes calls on to an upstream, or refuses them. Use it from several
+// goroutines.
+type Gate struct {
+	parts atomic.Pointer[Parts]
+}
+
+// New returns a gate made of the given parts. It is an error if a required one
+// is missing.
+func New(p Parts) (*Gate, error) {
+	g := new(Gate)
+	if err := g.Swap(p); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Swap replaces all parts at once. Calls under way end with the parts they
+// began with.
+func (g *Gate) Swap(p Parts) error {
+	for _, part := range []struct {
+		name    string
+		missing bool
+	}{
+		{"Upstream", p.Upstream == nil}, {"Authorizer", p.Authorizer == nil}, {"Sessions", p.Sessions == nil},
+		{"Sanitizer", p.Sanitizer == nil}, {"Recorder", p.Recorder == nil},
+	} {
+		if part.missing {
+			return fmt.Errorf("gate: parts have no %s", part.name)
+		}
+	}
+	g.parts.Store(&p)
+	return nil
+}
+
+// Parts returns the parts in use.
+func (g *Gate) Parts() Parts { return *g.parts.Load() }
+
+// Tools returns the tools that who may call, or might with the right arguments.
+func (g *Gate) Tools(ctx context.Context, who *Principal) (tools []*Tool, err error) {
+	p := g.parts.Load()
+	defer func() {
+		if v := recover(); v != nil {
+			tools, err = nil, fmt.Errorf("list tools: panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	all := p.Upstream.Tools(ctx)
+	visible, err := p.Authorizer.Visible(ctx, who, all)
+	if err != nil {
+		return nil, fmt.Errorf("list tools: %w", err)
+	}
+	if len(visible) != len(all) {
+		return nil, fmt.Errorf("list tools: %d verdicts for %d tools", len(visible), len(all))
+	}
+	for i, t := range all {
+		if visible[i] {
+			tools = append(tools, t)
+		}
+	}
+	return tools, nil
+}
+
+// Do carries out a call, or refuses it. The error is a [*Refusal], an error of
+// the upstream, or wraps ctx.Err() if ctx ended first; [Code] names it. A tool
+// that reports its own failure is no error: see [Result.IsError].
+func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
+	if c.ID == "" {
+		c.ID = NewID()
+	}
+	if c.Args.IsZero() {
+		c.Args = emptyObject
+	}
+	p := g.parts.Load()
+	if p == nil {
+		return Result{}, &Refusal{Step: StepRecord, Call: c.ID, Name: c.Name, Reason: "the gate has no parts"}
+	}
+	w := way{Parts: p, step: StepParse, mark: time.Now()}
+	w.rec = Record{Event: Done, Time: w.mark, Call: &c, Snapshot: w.Snapshot}
+	res, err := w.pass(ctx, &c)
+	w.next("")
+	w.rec.Result, w.rec.Code, w.rec.Took = res.Doc, outcome(res, err), w.mark.Sub(w.rec.Time)
+	if err != nil {
+		w.rec.Err = err
+	}
+	var refused *Refusal
+	if errors.As(err, &refused) {
+		w.rec.Reason = refused.Reason
+	}
+	if rerr := w.record(ctx, &w.rec); rerr != nil {
+		return Result{}, errors.Join(w.refuse(StepRecord, "the audit log cannot be written", rerr), err)
+	}
+	return res, err
+}
+
+var emptyObject = MustDoc("{}")
+
+func outcome(res Result, err error) string {
+	if err == nil && res.IsError {
+		return CodeToolError
+	}
+	return Code(err)
+}
+
+// way is one call on its way.
+type way struct {
+	*Parts
+	rec  Record
+	step Step // under way
+	mark time.Time
+	duty
+}
+
+// pass takes the call from step to step. Whatever goes wrong, a panic included,
+// is an error.
+func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			res, err = Result{}, w.fail(ctx, "internal error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		}
+	}()
+
+	if c.Who == nil {
+		return Result{}, w.fail(ctx, "nobody is known to ask", nil)
+	}
+	if c.Malformed != nil || c.Args.Kind() != Object {
+		return Result{}, w.fail(ctx, "the arguments are no acceptable JSON object", c.Malformed)
+	}
+
+	w.next(StepLookup)
+	tool, err := w.Upstream.Lookup(ctx, c.Action, c.Name)
+	if err != nil || tool == nil {
+		err = w.fail(ctx, unknown, err)
+		if r, ok := err.(*Refusal); ok {
+			r.Hidden = true
+		}
+		return Result{}, err
+	}
+	w.rec.Tool = tool
+
+	w.next(StepAuthorize)
+	q := Query{Call: c, Tool: tool}
+	if err := w.authorize(ctx, &q); err != nil {
+		return Result{}, err
+	}
+
+	w.next(StepValidateInput)
+	if tool.Input == nil {
+		return Result{}, w.fail(ctx, "the tool has no usable input schema", nil)
+	}
+	if err := tool.Input.Validate(c.Args); err != nil {
+		return Result{}, w.fail(ctx, publicViolations("the arguments", err), err)
+	}
+
+	permit, release, err := w.permit(ctx, q)
+	if err != nil {
+		return Result{}, err
+	}
+	defer release()
+
+	w.next(StepInvoke)
+	res, err = w.invoke(ctx, permit)
+	if err != nil {
+		return Result{}, err
+	}
+
+	w.next(StepValidateOutput)
+	if err := w.validateOutput(ctx, res); err != nil {
+		return Result{}, err
+	}
+
+	w.next(StepSanitize)
+	if res.Doc, err = w.clean(ctx, res); err != nil {
+		return Result{}, err
+	}
+	if err := w.Sessions.Learn(ctx, c.Session, c.ID, tool.Teaches, res.Doc); err != nil {
+		return Result{}, w.fail(ctx, "the session's state cannot be kept", err)
+	}
+	w.rec.After = w.rec.After.Join(tool.Teaches)
+	return res, nil
+}
+
+// unknown is what a client reads of a tool that does not exist, and of one that
+// is hidden from it.
+const unknown = "no such tool"
+
+// maxDecisions bounds how often a call is decided again because its session has
+// changed meanwhile.
+const maxDecisions = 8
+
+// authorize decides on the call, in the state that its session has now.
+func (w *way) authorize(ctx context.Context, q *Query) error {
+	var err error
+	if q.Session, err = w.Sessions.View(ctx, q.Call.Session); err != nil {
+		return w.fail(ctx, "the session's state is unavailable", err)
+	}
+	return w.decide(ctx, q)
+}
+
+func (w *way) decide(ctx context.Context, q *Query) error {
+	w.rec.Session = q.Session
+	w.rec.Decision = Decision{}
+	d, err := w.Authorizer.Authorize(ctx, *q)
+	if err != nil {
+		return w.fail(ctx, "the policy cannot be evaluated", err)
+	}
+	w.rec.Decision = d
+	if d.Effect != Allow && d.Effect != Ask {
+		reason := strings.Join(d.Reasons, "; ")
+		if reason == "" {
+			reason = "not allowed by policy"
+		}
+		r := w.refuse(StepAuthorize, reason, nil)
+		if d.Hidden {
+			r.Reason, r.Err = unknown, errors.New(reason)
+		}
+		r.Hidden, r.Remedy = d.Hidden, d.Remedy
+		return r
+	}
+	if w.duty, err = newDuty(d.Obligations); err != nil {
+		return w.fail(ctx, "the policy demands what this gateway cannot do", err)
+	}
+	return nil
+}
+
+// duty is what the obligations of a decision come to.
+type duty struct {
+	timeout   time.Duration // math.MaxInt64: none
+	maxResult int64
+	profile   string
+}
+
+func newDuty(obligations []Obligation) (duty, error) {
+	d := duty{timeout: math.MaxInt64, maxResult: math.MaxInt64}
+	for _, o := range obligations {
+		switch o := o.(type) {
+		case Timeout:
+			d.timeout = min(d.timeout, o.After)
+		case MaxResult:
+			d.maxResult = min(d.maxResult, o.Bytes)
+		case Profile:
+			if d.profile != "" && d.profile != o.Name {
+				return duty{}, fmt.Errorf("profiles %q and %q at once", d.profile, o.Name)
+			}
+			d.profile = o.Name
+		default:
+			return duty{}, fmt.Errorf("unknown obligation %T", o)
+		}
+	}
+	return d, nil
+}
+
+// permit makes the proof that the call may reach the upstream, and its record.
+// Nothing is refused after it but what the upstream's answer gives reason for.
+func (w *way) permit(ctx context.Context, q Query) (Permit, Release, error) {
+	if w.rec.Decision.Effect == Ask {
+		return Permit{}, nil, w.ask(ctx)
+	}
+
+	w.next(StepLimit)
+	release := Release(func() {})
+	if w.Limiter != nil {
+		var err error
+		release, err = w.Limiter.Take(ctx, []Charge{{Concurrent, q.Call.Who.Owner, 1}})
+		if errors.Is(err, ErrBusy) {
+			w.step = StepBusy
+			return Permit{}, nil, w.fail(ctx, "the gateway is busy; try again later", err)
+		}
+		if err != nil || release == nil {
+			return Permit{}, nil, w.fail(ctx, "over a limit", err)
+		}
+	}
+	granted := false
+	defer func() {
+		if !granted {
+			release()
+		}
+	}()
+
+	if err := w.admit(ctx, &q); err != nil {
+		return Permit{}, nil, err
+	}
+	w.next(StepRecord)
+	if ctx.Err() != nil {
+		return Permit{}, nil, w.fail(ctx, "", nil)
+	}
+	rec := w.rec
+	rec.Event, rec.Steps = Granted, slices.Clone(w.rec.Steps)
+	if err := w.record(ctx, &rec); err != nil {
+		return Permit{}, nil, w.fail(ctx, "the audit log cannot be written", err)
+	}
+	granted = true
+	return Permit{q.Call, q.Tool}, release, nil
+}
+
+// admit brings the call into the order of its session. If what the session has
+// read has grown since the decision, the call is decided again.
+func (w *way) admit(ctx context.Context, q *Query) error {
+	w.next(StepAuthorize)
+	for again := 0; ; again++ {
+		now, err := w.Sessions.Admit(ctx, q.Session, q.Call, w.rec.Decision.Labels)
+		if err == nil {
+			w.rec.After = now.Labels
+			return nil
+		}
+		if !errors.Is(err, ErrStale) {
+			return w.fail(ctx, "the session's state cannot be kept", err)
+		}
+		if again == maxDecisions {
+			return w.fail(ctx, "the session changes too fast", err)
+		}
+		if !now.Top && !now.Labels.Cover(q.Session.Labels) {
+			return w.fail(ctx, "the session's state cannot be kept", errors.New("the session has lost labels"))
+		}
+		q.Session = now
+		if err := w.decide(ctx, q); err != nil {
+			return err
+		}
+		if w.rec.Decision.Effect == Ask {
+			return w.ask(ctx)
+		}
+	}
+}
+
+// ask refuses the call, for want of a way to ask a person.
+func (w *way) ask(ctx context.Context) error {
+	w.next(StepApprove)
+	return w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)
+}
+
+func (w *way) invoke(ctx context.Context, p Permit) (Result, error) {
+	if w.timeout < math.MaxInt64 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.timeout)
+		defer cancel()
+	}
+	res, err := w.Upstream.Invoke(ctx, p)
+	w.rec.Usage = res.Usage
+	if err != nil {
+		_, _ = Code(err), err.Error() // a nil pointer in err panics here, where that is caught
+		return Result{}, err
+	}
+	res.IsError = res.Doc.Get("isError").True() // what the client will read
+	if res.Doc.Kind() != Object {
+		return Result{}, fmt.Errorf("%s: the result is no JSON object", p.tool.Name)
+	}
+	return res, nil
+}
+
+func (w *way) validateOutput(ctx context.Context, res Result) error {
+	if int64(len(res.Doc.Raw())) > w.maxResult {
+		return w.fail(ctx, fmt.Sprintf("the result is larger than %d bytes", w.maxResult), nil)
+	}
+	err := checkOutput(w.rec.Tool, res)
+	if err != nil && w.rec.Tool.OutputWarn {
+		w.rec.Err = err
+		w.rec.Findings = append(w.rec.Findings, Finding{Rule: "schema/output", At: "/structuredContent", Count: 1})
+		return nil
+	}
+	if err != nil {
+		return w.fail(ctx, "the result breaks the output schema that the tool declares", err)
+	}
+	return nil
+}
+
+// checkOutput holds a result against the tool's declaration. A failure that the
+// tool reports has no structured content to check (MCP 2025-11-25, server/tools,
+// "Output Schema").
+func checkOutput(t *Tool, res Result) error {
+	if t.Output == nil || res.IsError {
+		return nil
+	}
+	content := res.Doc.Get("structuredContent")
+	if content.IsZero() {
+		return Violations{{Pointer: "", Message: "the tool declares an output schema and returned no structured content"}}
+	}
+	return t.Output.Validate(content)
+}
+
+// next ends the time of the step under way and begins that of another.
+func (w *way) next(s Step) {
+	now := time.Now()
+	w.rec.Steps = append(w.rec.Steps, StepTime{w.step, now.Sub(w.mark)})
+	w.step, w.mark = s, now
+}
+
+// record gives the record to the recorder. The end of the call's context does
+// not end the record.
+func (w *way) record(ctx context.Context, r *Record) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return w.Recorder.Record(context.WithoutCancel(ctx), r)
+}
+
+// fail refuses the call at the step under way. If the caller has gone, that is
+// the outcome, whatever the step says; and a panic at the upstream is the
+// upstream's failure, not a refusal.
+func (w *way) fail(ctx context.Context, reason string, cause error) error {
+	if cerr := ctx.Err(); cerr != nil {
+		return fmt.Errorf("%q: %w at %s (%v)", w.rec.Call.Name, cerr, w.step, cause)
+	}
+	if w.step == StepInvoke {
+		return fmt.Errorf("%q: %w", w.rec.Call.Name, cause)
+	}
+	return w.refuse(w.step, reason, cause)
+}
+
+func (w *way) refuse(s Step, reason string, cause error) *Refusal {
+	return &Refusal{Step: s, Call: w.rec.Call.ID, Name: w.rec.Call.Name, Reason: reason, Err: cause}
+}
+
+// Bounds of what a caller is told of its violations: a schema can find one in
+// each element of an array, and a pointer holds names of any length.
+const (
+	maxViolations = 20
+	maxReason     = 4 << 10 // bytes
+)
+
+// cut returns the beginning of s, of at most n bytes.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}
+
+// publicViolations tells a caller what is wrong with what it sent.
+func publicViolations(what string, err error) string {
+	var v Violations
+	if errors.As(err, &v) {
+		more := ""
+		if len(v) > maxViolations {
+			more = fmt.Sprintf("; and %d more", len(v)-maxViolations)
+			v = v[:maxViolations]
+		}
+		return what + " break the tool's input schema: " + cut(v.Error(), maxReason) + more
+	}
+	return what + " cannot be checked against the tool's input schema"
+}

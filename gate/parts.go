@@ -1,0 +1,119 @@
+package gate
+
+import (
+	"context"
+	"errors"
+)
+
+// Parts are the collaborators of a gate, one immutable snapshot. All are
+// required but Limiter. All are called concurrently. None may keep or change
+// its arguments, and a panic in any of them refuses the call.
+type Parts struct {
+	Upstream   Upstream
+	Authorizer Authorizer
+	Sessions   Sessions
+	Sanitizer  Sanitizer
+	Recorder   Recorder
+	// Limiter is asked before the upstream is; nil sets no limits.
+	Limiter Limiter
+	// Snapshot identifies the configuration that the parts were built from, in
+	// the audit log: a hash of its content.
+	Snapshot string
+}
+
+// ErrUnknown says that there is no such capability.
+var ErrUnknown = errors.New("unknown")
+
+// An Upstream is where calls go.
+type Upstream interface {
+	// Lookup finds what an action names. The error wraps [ErrUnknown] if there
+	// is no such thing.
+	Lookup(ctx context.Context, action Action, name string) (*Tool, error)
+	// Invoke carries out a permitted call, once. Its error has a Code from the
+	// set that [Code] documents. It refuses the zero Permit.
+	Invoke(ctx context.Context, p Permit) (Result, error)
+	// Tools returns all tools, in the order in which clients see them.
+	Tools(ctx context.Context) []*Tool
+}
+
+// An Authorizer decides.
+type Authorizer interface {
+	// Authorize decides on one call. An error denies it.
+	Authorize(ctx context.Context, q Query) (Decision, error)
+	// Visible returns, for each tool, whether any call of it by who could pass.
+	// An error hides them all.
+	Visible(ctx context.Context, who *Principal, tools []*Tool) ([]bool, error)
+}
+
+// Sessions keeps what sessions have read. Labels only rise.
+type Sessions interface {
+	// View returns a state of the session; it may be old, Admit finds out.
+	View(ctx context.Context, k SessionKey) (Session, error)
+	// Admit is the one point at which c enters the order of its session. If a
+	// label has risen since s it returns the state of now and [ErrStale]:
+	// decide again. Otherwise labels are part of the session when it returns.
+	// Admitting the same Call.ID twice is one admission.
+	Admit(ctx context.Context, s Session, c *Call, labels Labels) (Session, error)
+	// Learn adds what a result taught, before the result leaves.
+	Learn(ctx context.Context, k SessionKey, call string, labels Labels, from Doc) error
+}
+
+// ErrStale says that a session has changed since it was viewed.
+var ErrStale = errors.New("the session has changed")
+
+// A Session is one version of a session's state, immutable.
+type Session struct {
+	Key     SessionKey
+	Version uint64
+	Labels  Labels
+	// Top says that not all of the session's state could be kept: policies see
+	// the session as having read everything.
+	Top bool
+}
+
+// A Limiter bounds what is used at once.
+type Limiter interface {
+	// Take takes all of the charges or none. The error says which limit was
+	// met; if it wraps [ErrBusy], trying again later can help.
+	Take(ctx context.Context, charges []Charge) (Release, error)
+}
+
+// A Charge is what a call takes from a limit.
+type Charge struct {
+	Limit string // such as "concurrent"
+	Owner Owner
+	N     int64
+}
+
+// Concurrent is the limit on calls at upstreams at one time.
+const Concurrent = "concurrent"
+
+// A Release gives back what was taken. It is called exactly once.
+type Release func()
+
+// ErrBusy says that a limit is reached for the moment.
+var ErrBusy = errors.New("too many calls at once")
+
+// A Sanitizer makes text safe to show to a model.
+type Sanitizer interface {
+	// Sanitize returns the text without what could hurt, and what it found. It
+	// must be idempotent, and must return text itself if it changed nothing.
+	Sanitize(t Text) (clean string, found []Finding)
+}
+
+// Text is one decoded string that a server wrote.
+type Text struct {
+	Server  string
+	Tool    string // qualified; "" for texts that are no tool's
+	Profile string // asked for by a decision; "" leaves the choice to the sanitizer
+	MIME    string // "" if unknown
+	Text    string
+}
+
+// A Finding is something that was found in a result.
+type Finding struct {
+	Rule    string `json:"rule"`
+	At      string `json:"at,omitempty"` // JSON Pointer into the result
+	Count   int    `json:"count"`
+	Removed bool   `json:"removed"` // false: reported, and left in place
+}

@@ -1,0 +1,70 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// An Event is what a [Record] tells of.
+type Event string
+
+// The events of a call. Granted is recorded before the upstream sees the call,
+// Done before the client sees the answer; a call that is refused before it
+// reaches the upstream has only Done.
+const (
+	Granted Event = "granted"
+	Done    Event = "done"
+)
+
+// A Record is the evidence of a call.
+type Record struct {
+	Event    Event
+	Time     time.Time
+	Call     *Call
+	Tool     *Tool // nil if there is no such tool
+	Session  Session
+	After    Labels // of the session, once the call was admitted
+	Decision Decision
+	Code     string // outcome; "" in Granted
+	Reason   string // what the client was told of a refusal
+	Err      error  // cause, for the operator
+	Result   Doc    // as the client got it
+	Findings []Finding
+	Usage    Usage
+	Took     time.Duration
+	// Steps is the time that each step took, in the order in which they ran.
+	Steps    []StepTime
+	Snapshot string
+}
+
+// StepTime is the time that one step of a call took.
+type StepTime struct {
+	Step Step
+	Took time.Duration
+}
+
+// A Recorder keeps records.
+type Recorder interface {
+	// Record returns once the record survives the death of this process. If it
+	// returns an error the call is refused. ctx is never cancelled.
+	Record(ctx context.Context, r *Record) error
+}
+
+// Recorders returns a Recorder that gives each record to all of rs in order. The
+// first error stops.
+func Recorders(rs ...Recorder) Recorder { return recorders(rs) }
+
+type recorders []Recorder
+
+func (rs recorders) Record(ctx context.Context, r *Record) error {
+	if len(rs) == 0 {
+		return errors.New("no recorder keeps records")
+	}
+	for _, one := range rs {
+		if err := one.Record(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+func TestDoRecordsEachStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := strings.Fields("parse lookup authorize validate_input limit authorize record invoke validate_output sanitize")
+		tests := map[string]struct {
+			at    string // the method that fails, after one second
+			steps int
+		}{
+			"all of them":                  {"", len(all)},
+			"up to the lookup":             {"lookup", 2},
+			"up to the decision":           {"authorize", 3},
+			"up to the upstream":           {"invoke", 8},
+			"up to what the session knows": {"learn", 10},
+		}
+		for name, tt := range tests {
+			r := newRig()
+			r.at = func(m string) error {
+				if m == tt.at {
+					time.Sleep(time.Second)
+					return errInternal
+				}
+				return nil
+			}
+			r.do(t, newCall())
+			var steps []string
+			var took time.Duration
+			for _, s := range r.done(t).Steps {
+				steps, took = append(steps, string(s.Step)), took+s.Took
+			}
+			if diff := cmp.Diff(all[:tt.steps], steps); diff != "" {
+				t.Errorf("%s: steps (-want +got):\n%s", name, diff)
+			}
+			if took != r.done(t).Took {
+				t.Errorf("%s: the steps took %v, the call %v", name, took, r.done(t).Took)
+			}
+		}
+	})
+}
+
+func TestDoRecordsTheEvidence(t *testing.T) {
+	r, c := newRig(), newCall()
+	c.ID = ""
+	r.session = gate.Session{Version: 7, Labels: gate.NewLabels("seen")}
+	decides(gate.Decision{Effect: gate.Allow, Labels: gate.NewLabels("given"), Revision: "rev"})(r)
+	r.invoke = func(context.Context, *gate.Call) (gate.Result, error) {
+		res := answer(`{"structuredContent":1}`)
+		res.Usage = gate.Usage{Fuel: 5, MemoryPeak: 6}
+		return res, nil
+	}
+	if _, err := r.do(t, c); err != nil {
+		t.Fatal(err)
+	}
+	granted, done := r.records[0], r.records[1]
+	for _, rec := range r.records {
+		if len(rec.Call.ID) != 36 || rec.Call.ID != granted.Call.ID || rec.Tool != r.tool || rec.Snapshot != "s1" ||
+			rec.Session.Version != 7 || rec.Decision.Revision != "rev" || !rec.After.Cover(gate.NewLabels("given", "seen")) {
+			t.Errorf("record = %+v", rec)
+		}
+	}
+	if granted.Code != "" || !granted.Result.IsZero() || len(granted.Steps) != 6 {
+		t.Errorf("granted = %+v, want no outcome and the steps so far", granted)
+	}
+	if done.Usage != (gate.Usage{Fuel: 5, MemoryPeak: 6}) {
+		t.Errorf("usage = %+v", done.Usage)
+	}
+	if !done.After.Cover(r.tool.Teaches) {
+		t.Errorf("labels after = %v, want what the result taught, %v", done.After, r.tool.Teaches)
+	}
+	if diff := cmp.Diff([]string{`{"structuredContent":1}`}, []string{r.learned[0].String()}); diff != "" || !r.taught.Cover(r.tool.Teaches) {
+		t.Errorf("learned %v, %v", r.learned, r.taught)
+	}
+}
+
+// What a sandboxed call used is evidence above all when its result is refused.
+func TestDoRecordsUsageOfRefusedResults(t *testing.T) {
+	usage := gate.Usage{Fuel: 5, MemoryPeak: 6}
+	for name, tt := range map[string]struct {
+		res string
+		err error
+	}{
+		"the result is refused": {`{}`, nil},
+		"the sandbox trapped":   {``, codedError("trap_fuel")},
+	} {
+		r := newRig()
+		r.invoke = func(context.Context, *gate.Call) (gate.Result, error) {
+			if tt.err != nil {
+				return gate.Result{Usage: usage}, tt.err
+			}
+			return gate.Result{Doc: gate.MustDoc(tt.res), Usage: usage}, nil
+		}
+		if _, err := r.do(t, newCall()); err == nil || r.done(t).Usage != usage {
+			t.Errorf("%s: err = %v, usage = %+v, want %+v", name, err, r.done(t).Usage, usage)
+		}
+	}
+}
+
+func TestDoRecordsTheMistakeThatAWarningLetsPass(t *testing.T) {
+	r := newRig()
+	r.tool.OutputWarn = true
+	r.at = on("output", gate.Violations{{Pointer: "/a", Message: internal}})
+	res, err := r.do(t, newCall())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(res.Doc.String(), internal) || !strings.Contains(res.Doc.String(), "schema/output") {
+		t.Errorf("result = %s, want a finding without the operator's words", res.Doc)
+	}
+	if rec := r.done(t); rec.Code != "ok" || rec.Err == nil || !strings.Contains(rec.Err.Error(), internal) {
+		t.Errorf("recorded %q, %v; want ok, and the violations for the operator", rec.Code, rec.Err)
+	}
+}
+
+func TestRecorders(t *testing.T) {
+	a, b := newRig(), newRig()
+	rec := gate.Recorders(a, b)
+	if err := rec.Record(t.Context(), &gate.Record{Event: gate.Granted}); err != nil || len(a.records) != 1 || len(b.records) != 1 {
+		t.Errorf("err = %v, %d and %d records; want one each", err, len(a.records), len(b.records))
+	}
+	a.at = on("record done", errInternal)
+	if err := rec.Record(t.Context(), &gate.Record{Event: gate.Done}); !errors.Is(err, errInternal) || len(b.records) != 1 {
+		t.Errorf("err = %v, %d records behind it; want the first error to stop", err, len(b.records)-1)
+	}
+	if err := gate.Recorders().Record(t.Context(), &gate.Record{}); err == nil {
+		t.Error("no recorder kept a record")
+	}
+}
+
+func TestDoRecordsAfterTheClientHasGone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	alive := false
+	p := newRig().parts()
+	p.Recorder = recorderFunc(func(ctx context.Context, _ *gate.Record) error { alive = ctx.Err() == nil; return nil })
+	g, err := gate.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Do(ctx, newCall()); !alive {
+		t.Error("the record's context ended with the call's")
+	}
+}
+
+type recorderFunc func(context.Context, *gate.Record) error
+
+func (f recorderFunc) Record(ctx context.Context, r *gate.Record) error { return f(ctx, r) }

@@ -1,0 +1,106 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A Step is one step of the way through the gate.
+type Step string
+
+// The steps, in the order in which a call takes them. Limit and Busy are one
+// step with two outcomes: over a limit, and over it for the moment.
+const (
+	StepParse          Step = "parse"
+	StepLookup         Step = "lookup"
+	StepAuthorize      Step = "authorize"
+	StepValidateInput  Step = "validate_input"
+	StepApprove        Step = "approve"
+	StepLimit          Step = "limit"
+	StepBusy           Step = "busy"
+	StepRecord         Step = "record"
+	StepInvoke         Step = "invoke"
+	StepValidateOutput Step = "validate_output"
+	StepSanitize       Step = "sanitize"
+)
+
+// Refusal reports that the gate refused a call, and at which step.
+type Refusal struct {
+	Step   Step
+	Call   string // ID of the call
+	Name   string // what was asked for
+	Reason string // safe to show to the client
+	Hidden bool   // the client must not learn whether the tool exists
+	Remedy string // command that would allow the call, for the operator
+	Err    error  // cause, for the operator; may be nil
+}
+
+func (e *Refusal) Error() string {
+	name := e.Name
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		name = strconv.Quote(name) // a client chose it
+	}
+	s := fmt.Sprintf("%s refused at %s: %s", name, e.Step, e.Reason)
+	if e.Err != nil {
+		s += fmt.Sprintf(": %v", e.Err)
+	}
+	return s
+}
+
+func (e *Refusal) Unwrap() error { return e.Err }
+
+// Code returns the stable, machine-readable code of the refusal.
+func (e *Refusal) Code() string { return "refused_" + string(e.Step) }
+
+// The codes of outcomes that are no refusals and come from no other package.
+const (
+	CodeOK        = "ok"
+	CodeToolError = "tool_error"
+	CodeCancelled = "cancelled"
+	CodeTimeout   = "timeout"
+	CodeProtocol  = "protocol"
+)
+
+// failures are the codes that an error can have.
+var failures = func() map[string]bool {
+	m := make(map[string]bool)
+	for _, code := range strings.Fields(`tool_error cancelled timeout
+		refused_parse refused_lookup refused_authorize refused_validate_input refused_limit refused_busy refused_approve
+		refused_pin refused_record refused_validate_output refused_sanitize
+		spawn_failed transport protocol not_connected
+		trap_fuel trap_memory trap_deadline trap_guest trap_denied`) {
+		m[code] = true
+	}
+	return m
+}()
+
+// Code returns the stable word for the outcome of a call: "ok" for nil, what
+// the error's own Code method says, "cancelled" or "timeout" for the end of a
+// context, and "protocol" for anything else. The set is closed:
+//
+//	ok tool_error cancelled timeout
+//	refused_{parse,lookup,authorize,validate_input,limit,busy,approve,pin,record,validate_output,sanitize}
+//	spawn_failed transport protocol not_connected
+//	trap_{fuel,memory,deadline,guest,denied}
+func Code(err error) string {
+	var coded interface{ Code() string }
+	switch {
+	case err == nil:
+		return CodeOK
+	case errors.As(err, &coded):
+		if code := coded.Code(); failures[code] {
+			return code
+		}
+		return CodeProtocol
+	case errors.Is(err, context.Canceled):
+		return CodeCancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return CodeTimeout
+	default:
+		return CodeProtocol
+	}
+}

@@ -1,0 +1,16 @@
+// Package session keeps what sessions have read, and how many calls run at
+// once, in the memory of one gateway.
+//
+// [*Sessions] is a [gate.Sessions]. The labels of a session never fall: they end
+// with the session, when nobody has used it for Options.TTL. A session that has
+// read nothing is in the state in which every session begins, so that only the
+// others are kept, and clients that open sessions without end cost nothing.
+//
+// The number of sessions kept has a bound. What is dropped to keep to it is not
+// forgotten: its key goes into a filter of fixed size, and a session whose key
+// is in there comes back as Top, as if it had read everything. The filter can
+// take a session for a dropped one that is none, and never the other way
+// round: under a flood of sessions policies become stricter, not laxer.
+//
+// [*Limits] is a [gate.Limiter].
+package session

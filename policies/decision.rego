@@ -1,0 +1,39 @@
+# The gate's own module. Packs and users' files add to the sets; what comes of
+# them is decided here and nowhere else: deny beats ask beats allow, and what
+# nothing allows is denied.
+package wasmgate
+
+# Each set exists, even if no other file adds to it. The condition on the action
+# lets the rule index pass these rules over.
+allow contains "" if {
+	input.action == ""
+	false
+}
+
+ask contains "" if {
+	input.action == ""
+	false
+}
+
+deny contains "" if {
+	input.action == ""
+	false
+}
+
+obligations contains {} if {
+	input.action == ""
+	false
+}
+
+labels contains "" if {
+	input.action == ""
+	false
+}
+
+decision := {"effect": "deny", "reasons": deny, "obligations": set(), "labels": set()} if {
+	deny != set()
+} else := {"effect": "ask", "reasons": ask, "obligations": obligations, "labels": labels} if {
+	ask != set()
+} else := {"effect": "allow", "reasons": allow, "obligations": obligations, "labels": labels} if {
+	allow != set()
+} else := {"effect": "deny", "reasons": set(), "obligations": set(), "labels": set()}

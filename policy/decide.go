@@ -1,0 +1,174 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// An Engine is one compiled policy. It is immutable: policies that change are
+// another engine. It is used from several goroutines.
+type Engine struct {
+	timeout  time.Duration
+	revision string
+	grants   bool // whether the pack grants is on
+
+	// every is a label for each text in the policy: what a session counts as
+	// having that could not be kept. Nil if the policy computes labels.
+	every gate.Labels
+
+	decision rego.PreparedEvalQuery
+	listing  *listing
+	terms    *terms
+}
+
+var _ gate.Authorizer = (*Engine)(nil)
+
+// Revision identifies the policy: a hash of the packs', files' and grants'
+// content, the same wherever that content is the same.
+func (e *Engine) Revision() string { return e.revision }
+
+// prepare makes the queries.
+func (e *Engine) prepare(ctx context.Context, c *ast.Compiler, grants []Grant) error {
+	store, granted, err := newStore(ctx, grants)
+	if err != nil {
+		return err
+	}
+	options := []func(*rego.Rego){
+		rego.Compiler(c), rego.Store(store), granted,
+		rego.StrictBuiltinErrors(true), rego.SetRegoVersion(ast.RegoV1),
+		// Results stay values of Rego; decode reads them.
+		rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
+	}
+	e.decision, err = rego.New(append(options, rego.Query("data.wasmgate.decision"))...).PrepareForEval(ctx)
+	if err != nil {
+		return fmt.Errorf("prepare policy: %w", err)
+	}
+	e.listing, err = newListing(ctx, c, options)
+	return err
+}
+
+// Authorize decides on one call of a tool. Whatever is not a decision that it
+// understands is an error, which denies.
+func (e *Engine) Authorize(ctx context.Context, q gate.Query) (d gate.Decision, err error) {
+	defer recoverTo(&err, func() { d = gate.Decision{} })
+	switch {
+	case q.Call == nil || q.Call.Who == nil || q.Tool == nil:
+		return gate.Decision{}, errors.New("policy: the query names no call, no principal or no tool")
+	case q.Call.Action != gate.CallTool:
+		return gate.Decision{}, fmt.Errorf("policy: action %q is not decided in this version", q.Call.Action)
+	case q.Session.Top && e.every == nil:
+		return gate.Decision{}, errors.New("policy: the session has read more than could be kept, and the policy computes the names of labels, so that nothing can be decided")
+	case q.Session.Top:
+		q.Session.Labels = q.Session.Labels.Join(e.every)
+	}
+	_, d, err = e.decide(ctx, e.terms.input(q))
+	if err != nil {
+		return gate.Decision{}, err
+	}
+	d.Revision = e.revision
+	if d.Effect == gate.Deny {
+		e.explain(ctx, q, &d)
+	}
+	return d, nil
+}
+
+// explain completes a denial.
+func (e *Engine) explain(ctx context.Context, q gate.Query, d *gate.Decision) {
+	if len(d.Reasons) == 0 {
+		d.Reasons = []string{nothingAllows(q.Tool.Name.String(), q.Call.Who.ID)}
+		if e.grants {
+			d.Remedy = remedy(q.Tool.Name.String(), q.Call.Who.ID)
+		}
+	}
+	visible, err := e.Visible(ctx, q.Call.Who, []*gate.Tool{q.Tool})
+	d.Hidden = err != nil || !visible[0]
+}
+
+// remedy returns the command that grants the tool, or "" if who cannot be named.
+func remedy(tool, who string) string {
+	command := "wasmgate grant " + tool
+	switch {
+	case who == gate.Local().ID: // the default of the command
+		return command
+	case parseSubject(who).kind != "id":
+		return ""
+	}
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@:/+="
+	if who == "" || strings.Trim(who, plain) != "" || who[0] == '-' {
+		return command + " --to='" + strings.ReplaceAll(who, "'", `'\''`) + "'"
+	}
+	return command + " --to " + who
+}
+
+func nothingAllows(what, who string) string { return "no policy allows " + what + " for " + who }
+
+// decide evaluates the policy on one input. It returns the decision as Rego
+// made it, too.
+func (e *Engine) decide(ctx context.Context, input ast.Value) (ast.Object, gate.Decision, error) {
+	end := &deadline{ctx: ctx, at: time.Now().Add(e.timeout)}
+	rs, err := e.decision.Eval(ctx, rego.EvalParsedInput(input), rego.EvalExternalCancel(end), rego.EvalMetrics(metrics.NoOp()))
+	if end.over != nil {
+		return nil, gate.Decision{}, fmt.Errorf("policy: no decision within %v: %w", e.timeout, end.over)
+	}
+	if err != nil {
+		return nil, gate.Decision{}, fmt.Errorf("policy: %w", err)
+	}
+	if len(rs) != 1 || len(rs[0].Expressions) != 1 {
+		return nil, gate.Decision{}, errors.New("policy: data.wasmgate.decision is undefined")
+	}
+	v, ok := rs[0].Expressions[0].Value.(ast.Object)
+	if !ok {
+		return nil, gate.Decision{}, errors.New("policy: data.wasmgate.decision is no object")
+	}
+	d, err := decode(v)
+	if err != nil {
+		return nil, gate.Decision{}, fmt.Errorf("policy: data.wasmgate.decision: %w", err)
+	}
+	return v, d, nil
+}
+
+// deadline ends an evaluation. OPA asks it at every step, from one goroutine; it
+// looks at the clock itself, which costs less than a timer and a goroutine for
+// each decision.
+type deadline struct {
+	ctx   context.Context
+	at    time.Time
+	asked uint
+	over  error // why the evaluation was ended
+}
+
+// askedBetween is how many steps pass between two looks at the clock. A step
+// takes a microsecond, a look a tenth of that.
+const askedBetween = 8
+
+// Cancel is not used: the deadline alone ends an evaluation.
+func (d *deadline) Cancel() {}
+
+// Cancelled reports whether the evaluation has to end.
+func (d *deadline) Cancelled() bool {
+	if d.over == nil && d.asked%askedBetween == 0 {
+		if d.over = d.ctx.Err(); d.over == nil && time.Now().After(d.at) {
+			d.over = context.DeadlineExceeded
+		}
+	}
+	d.asked++
+	return d.over != nil
+}
+
+// recoverTo turns a panic into an error. It is deferred.
+func recoverTo(err *error, undo func()) {
+	if v := recover(); v != nil {
+		undo()
+		*err = fmt.Errorf("policy: panic: %v\n%s", v, debug.Stack())
+	}
+}

@@ -1,0 +1,155 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// decode reads a decision. What it does not know is an error.
+func decode(o ast.Object) (gate.Decision, error) {
+	var d gate.Decision
+	if o.Len() != 4 {
+		return d, errors.New("expected an object of effect, reasons, obligations and labels")
+	}
+	effect, _ := member(o, "effect").(ast.String)
+	switch d.Effect = gate.Effect(effect); d.Effect {
+	case gate.Allow, gate.Ask, gate.Deny:
+	default:
+		return gate.Decision{}, fmt.Errorf("effect %v: expected allow, ask or deny", effect)
+	}
+	var err error
+	if d.Reasons, err = texts(member(o, "reasons")); err != nil {
+		return gate.Decision{}, fmt.Errorf("reasons: %w", err)
+	}
+	labels, err := texts(member(o, "labels"))
+	if err != nil {
+		return gate.Decision{}, fmt.Errorf("labels: %w", err)
+	}
+	if d.Labels = gate.NewLabels(labels...); d.Labels.TooMany() {
+		return gate.Decision{}, fmt.Errorf("labels: %d are too many for a session", len(d.Labels))
+	}
+	if d.Obligations, err = obligations(member(o, "obligations")); err != nil {
+		return gate.Decision{}, fmt.Errorf("obligations: %w", err)
+	}
+	return d, nil
+}
+
+// member1 returns a member of an object, or nil.
+func member(o ast.Object, name string) ast.Value {
+	if t := o.Get(ast.InternedTerm(name)); t != nil {
+		return t.Value
+	}
+	return nil
+}
+
+// texts returns the elements of a set of strings that are not empty, sorted.
+func texts(v ast.Value) ([]string, error) {
+	set, ok := v.(ast.Set)
+	if !ok {
+		return nil, errors.New("expected a set")
+	}
+	var list []string
+	for _, t := range set.Slice() {
+		s, ok := t.Value.(ast.String)
+		if !ok || s == "" {
+			return nil, fmt.Errorf("expected strings that are not empty, found %v", t)
+		}
+		list = append(list, string(s))
+	}
+	return list, nil
+}
+
+// profiles are the sanitizer's, from the strictest.
+var profiles = []string{"strict", "text", "html", "off"}
+
+// obligations reads a set of obligations. Of several of one type the strictest
+// holds, which fulfils the others.
+func obligations(v ast.Value) ([]gate.Obligation, error) {
+	set, ok := v.(ast.Set)
+	if !ok {
+		return nil, errors.New("expected a set")
+	}
+	if set.Len() == 0 {
+		return nil, nil
+	}
+	var timeout *gate.Timeout
+	var size *gate.MaxResult
+	var profile *gate.Profile
+	for _, t := range set.Slice() {
+		one, err := obligation(t.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", t, err)
+		}
+		switch o := one.(type) {
+		case gate.Timeout:
+			if timeout == nil || o.After < timeout.After {
+				timeout = &o
+			}
+		case gate.MaxResult:
+			if size == nil || o.Bytes < size.Bytes {
+				size = &o
+			}
+		case gate.Profile:
+			if profile == nil || slices.Index(profiles, o.Name) < slices.Index(profiles, profile.Name) {
+				profile = &o
+			}
+		}
+	}
+	var list []gate.Obligation
+	if timeout != nil {
+		list = append(list, *timeout)
+	}
+	if size != nil {
+		list = append(list, *size)
+	}
+	if profile != nil {
+		list = append(list, *profile)
+	}
+	return list, nil
+}
+
+// obligation reads one obligation: its type, and the one member that the type
+// has beside it.
+func obligation(v ast.Value) (gate.Obligation, error) {
+	o, ok := v.(ast.Object)
+	if !ok {
+		return nil, errors.New("expected an object")
+	}
+	var one gate.Obligation
+	kind, _ := member(o, "type").(ast.String)
+	switch kind {
+	case "timeout":
+		text, _ := member(o, "after").(ast.String)
+		after, err := time.ParseDuration(string(text))
+		if err != nil || after <= 0 {
+			return nil, errors.New(`expected after, a positive duration such as "5s"`)
+		}
+		one = gate.Timeout{After: after}
+	case "max_result":
+		number, _ := member(o, "bytes").(ast.Number)
+		n, err := json.Number(number).Int64()
+		if err != nil || n < 0 {
+			return nil, errors.New("expected bytes, a whole number")
+		}
+		one = gate.MaxResult{Bytes: n}
+	case "sanitize":
+		name, _ := member(o, "profile").(ast.String)
+		if !slices.Contains(profiles, string(name)) {
+			return nil, fmt.Errorf("expected profile, one of %q", profiles)
+		}
+		one = gate.Profile{Name: string(name)}
+	default:
+		return nil, errors.New("this gateway does not know the type")
+	}
+	if o.Len() != 2 {
+		return nil, errors.New("this gateway does not know all of its members")
+	}
+	return one, nil
+}

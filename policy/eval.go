@@ -1,0 +1,57 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Eval decides on an input document as policies see it, and returns the
+// decision as a JSON object of effect, reasons, obligations and labels. It
+// decides as [Engine.Authorize] does, but on any action, and takes the input as
+// it is: what is missing there is undefined.
+func (e *Engine) Eval(ctx context.Context, input []byte) (decision []byte, err error) {
+	defer recoverTo(&err, func() { decision = nil })
+	doc, err := gate.ParseDoc(input)
+	if err != nil {
+		return nil, fmt.Errorf("input: %w", err)
+	}
+	if doc.Kind() != gate.Object {
+		return nil, errors.New("input: expected a JSON object")
+	}
+	v, d, err := e.decide(ctx, docTerm(doc).Value)
+	if err != nil {
+		return nil, err
+	}
+	if d.Effect == gate.Deny && len(d.Reasons) == 0 {
+		d.Reasons = []string{nothingAllows(used(doc), cmp.Or(doc.At("/principal/id").Text(), "nobody"))}
+	}
+	// The obligations as the policy wrote them: decode keeps the strictest.
+	obligations, err := ast.JSON(v.Get(ast.InternedTerm("obligations")).Value)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Effect      gate.Effect `json:"effect"`
+		Reasons     []string    `json:"reasons"`
+		Obligations any         `json:"obligations"`
+		Labels      gate.Labels `json:"labels"`
+	}{d.Effect, d.Reasons, obligations, append(gate.Labels{}, d.Labels...)}
+	return json.Marshal(out)
+}
+
+// used names what an input is about.
+func used(input gate.Doc) string {
+	for _, pointer := range []string{"/tool/name", "/resource/uri", "/prompt/name", "/action"} {
+		if s := input.At(pointer).Text(); s != "" {
+			return s
+		}
+	}
+	return "this"
+}

@@ -1,0 +1,164 @@
+package policy
+
+import (
+	"encoding/json"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// The names of the input. Interned: a term is made once for the process.
+var (
+	keyAction     = ast.InternedTerm("action")
+	keyPrincipal  = ast.InternedTerm("principal")
+	keySession    = ast.InternedTerm("session")
+	keyTool       = ast.InternedTerm("tool")
+	keyArguments  = ast.InternedTerm("arguments")
+	keyProvenance = ast.InternedTerm("provenance")
+	keyID         = ast.InternedTerm("id")
+	keyName       = ast.InternedTerm("name")
+	keyLabels     = ast.InternedTerm("labels")
+	emptyObject   = ast.ObjectTerm()
+	emptyArray    = ast.ArrayTerm()
+)
+
+// terms turns what policies see into their values, and keeps those that many
+// calls share. Principals and tools are immutable, so they are known by their
+// address.
+type terms struct {
+	principals *cache[claimant, *ast.Term]
+	tools      *cache[*gate.Tool, *ast.Term]
+}
+
+// A claimant is a principal and what its client says of itself.
+type claimant struct {
+	who                       *gate.Principal
+	clientName, clientVersion string
+}
+
+const (
+	keptPrincipals = 512  // half of what is kept; about 2 KiB each
+	keptTools      = 2048 // half of what is kept; about 2 KiB each
+)
+
+func newTerms() *terms {
+	return &terms{newCache[claimant, *ast.Term](keptPrincipals), newCache[*gate.Tool, *ast.Term](keptTools)}
+}
+
+// input returns the document that the policy decides on.
+func (t *terms) input(q gate.Query) ast.Value {
+	c := q.Call
+	session := ast.ObjectTerm(
+		[2]*ast.Term{keyID, ast.StringTerm(c.Session.ID)},
+		[2]*ast.Term{keyLabels, stringArray(q.Session.Labels)},
+	)
+	args := emptyObject
+	if !c.Args.IsZero() {
+		args = docTerm(c.Args)
+	}
+	return ast.NewObject(
+		[2]*ast.Term{keyAction, ast.InternedTerm(string(c.Action))},
+		[2]*ast.Term{keyPrincipal, t.principal(claimant{c.Who, c.ClientName, c.ClientVersion})},
+		[2]*ast.Term{keySession, session},
+		[2]*ast.Term{keyTool, t.tool(q.Tool)},
+		[2]*ast.Term{keyArguments, args},
+		[2]*ast.Term{keyProvenance, emptyObject},
+	)
+}
+
+// listing returns what is known of a call of the tool before it is made.
+func (t *terms) listing(who *ast.Term, tool *gate.Tool) ast.Value {
+	return ast.NewObject(
+		[2]*ast.Term{keyAction, ast.InternedTerm(string(gate.CallTool))},
+		[2]*ast.Term{keyPrincipal, who},
+		[2]*ast.Term{keyTool, t.tool(tool)},
+	)
+}
+
+func (t *terms) principal(c claimant) *ast.Term {
+	if term, ok := t.principals.get(c); ok {
+		return term
+	}
+	term := ast.ObjectTerm(
+		[2]*ast.Term{keyID, ast.StringTerm(c.who.ID)},
+		pair("tenant", ast.StringTerm(c.who.Tenant)),
+		pair("auth", ast.StringTerm(c.who.Auth)),
+		pair("roles", stringArray(c.who.Roles)),
+		pair("claims", docOrObject(c.who.Claims)),
+		pair("client", ast.ObjectTerm(
+			[2]*ast.Term{keyID, ast.StringTerm(c.who.Client)},
+			[2]*ast.Term{keyName, ast.StringTerm(c.clientName)},
+			pair("version", ast.StringTerm(c.clientVersion)),
+		)),
+	)
+	t.principals.put(c, term)
+	return term
+}
+
+func (t *terms) tool(tool *gate.Tool) *ast.Term {
+	if term, ok := t.tools.get(tool); ok {
+		return term
+	}
+	term := ast.ObjectTerm(
+		[2]*ast.Term{keyName, ast.StringTerm(tool.Name.String())},
+		pair("server", ast.StringTerm(tool.Name.Server)),
+		pair("local_name", ast.StringTerm(tool.Local)),
+		pair("annotations", docOrObject(tool.Annotations)),
+		[2]*ast.Term{keyLabels, emptyObject},
+		pair("groups", emptyArray),
+		pair("sandboxed", ast.BooleanTerm(tool.Sandboxed)),
+		pair("capabilities", docOrObject(tool.Capabilities)),
+		pair("pinned", ast.BooleanTerm(false)),
+		pair("findings", stringArray(tool.Findings)),
+	)
+	t.tools.put(tool, term)
+	return term
+}
+
+func pair(name string, v *ast.Term) [2]*ast.Term { return [2]*ast.Term{ast.InternedTerm(name), v} }
+
+func stringArray(list []string) *ast.Term {
+	if len(list) == 0 {
+		return emptyArray
+	}
+	a := make([]*ast.Term, len(list))
+	for i, s := range list {
+		a[i] = ast.StringTerm(s)
+	}
+	return ast.ArrayTerm(a...)
+}
+
+func docOrObject(d gate.Doc) *ast.Term {
+	if d.IsZero() {
+		return emptyObject
+	}
+	return docTerm(d)
+}
+
+// docTerm returns the value of a document that is not absent. Numbers keep all
+// of their digits.
+func docTerm(d gate.Doc) *ast.Term {
+	switch d.Kind() {
+	case gate.Bool:
+		return ast.InternedTerm(d.True())
+	case gate.Number:
+		return ast.NumberTerm(json.Number(d.Raw()))
+	case gate.String:
+		return ast.StringTerm(d.Text())
+	case gate.Array:
+		var a []*ast.Term
+		for e := range d.Elements() {
+			a = append(a, docTerm(e))
+		}
+		return ast.ArrayTerm(a...)
+	case gate.Object:
+		var m [][2]*ast.Term
+		for k, v := range d.Members() {
+			m = append(m, [2]*ast.Term{ast.StringTerm(k), docTerm(v)})
+		}
+		return ast.ObjectTerm(m...)
+	default:
+		return ast.NullTerm()
+	}
+}

@@ -1,0 +1,305 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+
+	"github.com/wasmgate/wasmgate/policies"
+)
+
+// Options configures an [Engine].
+type Options struct {
+	// Packs names the built-in packs. Nil means the pack grants; an empty list
+	// means none.
+	Packs []string
+	// Grants are what the pack grants allows, and data.grants to all rules.
+	Grants []Grant
+	// Timeout bounds one decision. Zero means 50 ms; negative is an error.
+	Timeout time.Duration
+}
+
+const (
+	defaultTimeout = 50 * time.Millisecond
+
+	maxFile  = 4 << 20 // bytes of a .rego file; people write thousands, generators a megabyte
+	maxFiles = 10_000  // in the tree of the user's files
+)
+
+// packGrants is the pack that is on by default, and the one that makes the
+// command grant a remedy.
+const packGrants = "grants"
+
+// Load compiles the packs and the user's .rego files, which are all in the tree
+// of fsys; a nil fsys holds none. Files named *_test.rego are for [Test] alone,
+// and other files are not read. The error is a [*CompileError] if there is
+// something wrong with what the files say.
+func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
+	src, problems, err := read(fsys, &o)
+	if err != nil {
+		return nil, err
+	}
+	if problems != nil {
+		return nil, &CompileError{problems}
+	}
+	compiler, problems := src.compile()
+	if problems != nil {
+		return nil, &CompileError{problems}
+	}
+	e := &Engine{
+		timeout:  cmp.Or(o.Timeout, defaultTimeout),
+		grants:   slices.Contains(o.Packs, packGrants),
+		revision: src.revision(o.Grants),
+		terms:    newTerms(),
+		every:    src.labels(),
+	}
+	return e, e.prepare(ctx, compiler, o.Grants)
+}
+
+// source is all that the user has written, and the packs.
+type source struct {
+	rules, tests         map[string]*ast.Module // the user's, and the packs' rules
+	packRules, packTests map[string]*ast.Module
+	texts                map[string][]byte // of rules
+	capabilities         *ast.Capabilities
+}
+
+// read finds and parses all modules. It completes o.
+func read(fsys fs.FS, o *Options) (*source, []Problem, error) {
+	if o.Timeout < 0 {
+		return nil, nil, fmt.Errorf("policy timeout %v is negative", o.Timeout)
+	}
+	if o.Packs == nil {
+		o.Packs = []string{packGrants}
+	}
+	src := &source{
+		rules: map[string]*ast.Module{}, tests: map[string]*ast.Module{},
+		packRules: map[string]*ast.Module{}, packTests: map[string]*ast.Module{},
+		texts: map[string][]byte{}, capabilities: capabilities(),
+	}
+	var problems []Problem
+	for _, e := range CheckGrants(o.Grants) {
+		problems = append(problems, Problem{Message: e.Error()})
+	}
+	for _, name := range append([]string{"decision"}, o.Packs...) {
+		found, err := src.readPack(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		problems = append(problems, found...)
+	}
+	if fsys != nil {
+		found, err := src.readTree(fsys)
+		if err != nil {
+			return nil, nil, err
+		}
+		problems = append(problems, found...)
+	}
+	return src, problems, nil
+}
+
+// packFolder is where packs stand in messages and reports. No path in an fs.FS
+// has two slashes in a row, so no user's file can stand there.
+const packFolder = "pack://"
+
+func (s *source) readPack(name string) ([]Problem, error) {
+	text, err := policies.Files.ReadFile(name + ".rego")
+	if err != nil || strings.HasSuffix(name, "_test") {
+		return nil, fmt.Errorf("there is no policy pack %q; the packs are %s", name, strings.Join(Packs(), ", "))
+	}
+	tests, err := policies.Files.ReadFile(name + "_test.rego")
+	if err != nil {
+		return nil, err
+	}
+	problems := s.parse(packFolder+name+".rego", text, s.packRules)
+	return append(problems, s.parse(packFolder+name+"_test.rego", tests, s.packTests)...), nil
+}
+
+// Packs returns the names of the built-in packs, sorted.
+func Packs() []string {
+	files, err := fs.Glob(policies.Files, "*.rego")
+	if err != nil {
+		return nil // the pattern is a good one
+	}
+	var names []string
+	for _, f := range files {
+		if name := strings.TrimSuffix(f, ".rego"); name != "decision" && !strings.HasSuffix(name, "_test") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (s *source) readTree(fsys fs.FS) ([]Problem, error) {
+	var problems []Problem
+	files := 0
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".rego" {
+			return err
+		}
+		if files++; files > maxFiles {
+			return fmt.Errorf("more than %d .rego files", maxFiles)
+		}
+		text, err := readFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(name, "_test.rego") {
+			problems = append(problems, s.parse(name, text, s.tests)...)
+		} else {
+			problems = append(problems, s.parse(name, text, s.rules)...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read policies: %w", err)
+	}
+	return problems, nil
+}
+
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	}
+	return text, nil
+}
+
+// parse adds a module to those it belongs to.
+func (s *source) parse(name string, text []byte, to map[string]*ast.Module) []Problem {
+	m, err := ast.ParseModuleWithOpts(name, string(text), ast.ParserOptions{
+		RegoVersion: ast.RegoV1, Capabilities: s.capabilities,
+		// As if every file imported future.keywords.not: then "deny if not
+		// startswith(input.arguments.path, "/srv/")" denies a call without a
+		// path too. Without it the rule says nothing about such a call (OPA
+		// issue 8387), and the call passes.
+		FutureKeywords: []string{"not"},
+	})
+	if err != nil {
+		return problemsOf(name, err)
+	}
+	own := strings.HasPrefix(name, packFolder)
+	if !own {
+		if problems := checkOwnership(m); problems != nil {
+			return problems
+		}
+	}
+	to[name] = m
+	if !strings.HasSuffix(name, "_test.rego") {
+		s.texts[name] = text
+		s.rules[name] = m
+	}
+	return nil
+}
+
+// revision is a hash of content alone: where the files lie and what they are
+// called does not matter to it.
+func (s *source) revision(grants []Grant) string {
+	hashes := make([]string, 0, len(s.texts)+1)
+	for _, text := range s.texts {
+		hashes = append(hashes, hash(text))
+	}
+	slices.Sort(hashes)
+	data, err := json.Marshal(grants)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	hashes = append(hashes, hash(data))
+	return hash([]byte(strings.Join(hashes, "\n")))[:16]
+}
+
+func hash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// compile compiles rules as they are used for decisions.
+func (s *source) compile() (*ast.Compiler, []Problem) {
+	c := s.compiler().WithStrict(true)
+	if c.Compile(s.rules); c.Failed() {
+		return nil, problemsOf("", c.Errors)
+	}
+	return c, nil
+}
+
+func (s *source) compiler() *ast.Compiler {
+	return ast.NewCompiler().
+		WithCapabilities(s.capabilities).
+		WithDefaultRegoVersion(ast.RegoV1).
+		SetErrorLimit(0)
+}
+
+// capabilities are what policies may use: what is a function of its arguments.
+// Of what OPA itself calls non-deterministic (the network, the runtime,
+// randomness, keys) only the clock remains. The others that are taken away
+// parse a language by recursion without a bound (graphql), run templates, or
+// compile more Rego.
+func capabilities() *ast.Capabilities {
+	caps := ast.CapabilitiesForThisVersion()
+	caps.AllowNet = []string{}
+	caps.Builtins = slices.DeleteFunc(caps.Builtins, func(b *ast.Builtin) bool {
+		switch {
+		case b.Name == "time.now_ns":
+			return false
+		case b.Nondeterministic, b.Name == "strings.render_template", b.Name == "rego.parse_module":
+			return true
+		}
+		return strings.HasPrefix(b.Name, "graphql.") || strings.HasPrefix(b.Name, "providers.")
+	})
+	caps.Builtins = append(caps.Builtins, &ast.Builtin{Name: grantedDecl.Name, Decl: grantedDecl.Decl})
+	return caps
+}
+
+// newStore returns a store that holds data.grants, and the option by which
+// their index is found.
+func newStore(ctx context.Context, grants []Grant) (storage.Store, func(*rego.Rego), error) {
+	if grants == nil {
+		grants = []Grant{}
+	}
+	list, err := ast.InterfaceToValue(grants)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := ast.JSON(list)
+	if err != nil {
+		return nil, nil, err
+	}
+	store := inmem.NewFromObjectWithOpts(map[string]any{"grants": x}, inmem.OptReturnASTValuesOnRead(true))
+	txn, err := store.NewTransaction(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer store.Abort(ctx, txn)
+	stored, err := store.Read(ctx, txn, storage.Path{"grants"})
+	if err != nil {
+		return nil, nil, err
+	}
+	v, ok := stored.(ast.Value)
+	if !ok {
+		return nil, nil, errors.New("the store does not keep values of Rego")
+	}
+	return store, grantedBuiltin(v, newIndex(grants)), nil
+}

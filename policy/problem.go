@@ -1,0 +1,171 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// A Problem is one thing that is wrong with the policies.
+type Problem struct {
+	File    string `json:"file"` // in the user's tree, or pack://NAME.rego; "" if it is in no .rego file
+	Line    int    `json:"line"` // from 1; 0 if unknown
+	Message string `json:"message"`
+	// Warning says that the policies load all the same.
+	Warning bool `json:"warning"`
+}
+
+// String returns file:line: message.
+func (p Problem) String() string {
+	s := p.Message
+	if p.Warning {
+		s = "warning: " + s
+	}
+	if p.File != "" {
+		s = fmt.Sprintf("%s:%d: %s", p.File, p.Line, s)
+	}
+	return s
+}
+
+// A CompileError says all that is wrong with policies that do not load.
+type CompileError struct{ Problems []Problem }
+
+// Error returns one line for each problem.
+func (e *CompileError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Check returns what is wrong with the policies: all for which [Load] would
+// refuse them, what is wrong with their tests, and, as warnings, rules that
+// nothing comes of. The error says that they could not be read at all.
+func Check(fsys fs.FS, o Options) ([]Problem, error) {
+	src, problems, err := read(fsys, &o)
+	if err != nil || problems != nil {
+		return problems, err
+	}
+	compiler, problems := src.compile()
+	if problems != nil {
+		return problems, nil
+	}
+	if _, problems := src.compileTests(src.rules, src.tests); problems != nil {
+		return problems, nil
+	}
+	return idle(compiler), nil
+}
+
+// problemsOf takes an error of OPA apart.
+func problemsOf(file string, err error) []Problem {
+	var list ast.Errors
+	if !errors.As(err, &list) {
+		var one *ast.Error
+		if !errors.As(err, &one) {
+			return []Problem{{File: file, Message: err.Error()}}
+		}
+		list = ast.Errors{one}
+	}
+	problems := make([]Problem, len(list))
+	for i, e := range list {
+		problems[i] = Problem{File: file, Message: strings.Join(strings.Fields(e.Message), " ")}
+		if e.Location != nil {
+			problems[i].File, problems[i].Line = e.Location.File, e.Location.Row
+		}
+	}
+	sortProblems(problems)
+	return problems
+}
+
+func sortProblems(problems []Problem) {
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		if c := strings.Compare(a.File, b.File); c != 0 {
+			return c
+		}
+		return a.Line - b.Line
+	})
+}
+
+// checkOwnership finds what only the gateway may define: the decision, and the
+// data that it provides.
+func checkOwnership(m *ast.Module) []Problem {
+	var problems []Problem
+	add := func(loc *ast.Location, message string) {
+		problems = append(problems, Problem{File: loc.File, Line: loc.Row, Message: message})
+	}
+	pkg := stringsOf(m.Package.Path[1:])
+	switch pkg[0] {
+	case "grants", "labels", "system":
+		add(m.Package.Location, fmt.Sprintf("package %s: data.%s belongs to the gateway; choose another name", strings.Join(pkg, "."), pkg[0]))
+	}
+	for _, r := range m.Rules {
+		full := append(slices.Clone(pkg), stringsOf(r.Head.Ref())...)
+		if len(full) >= 2 && full[0] == "wasmgate" && full[1] == "decision" {
+			add(r.Location, "decision belongs to the gateway; add to allow, ask or deny instead")
+		}
+	}
+	return problems
+}
+
+// stringsOf returns the names in the ground part of a reference.
+func stringsOf(ref ast.Ref) []string {
+	var names []string
+	for i, t := range ref {
+		switch v := t.Value.(type) {
+		case ast.String:
+			names = append(names, string(v))
+		case ast.Var:
+			if i > 0 {
+				return names
+			}
+			names = append(names, string(v))
+		default:
+			return names
+		}
+	}
+	return names
+}
+
+// idle warns of the user's rules from which the decision does not follow, such
+// as those of another package that no rule refers to, or misspelt ones.
+func idle(c *ast.Compiler) []Problem {
+	used := map[*ast.Rule]bool{}
+	var follow func(r *ast.Rule)
+	follow = func(r *ast.Rule) {
+		if r == nil || used[r] {
+			return
+		}
+		used[r] = true
+		follow(r.Else)
+		for dep := range c.Graph.Dependencies(r) {
+			if dep, ok := dep.(*ast.Rule); ok {
+				follow(dep)
+			}
+		}
+	}
+	for _, r := range c.GetRules(ast.MustParseRef("data.wasmgate.decision")) {
+		follow(r)
+	}
+	var problems []Problem
+	said := map[string]bool{}
+	for file, m := range c.Modules {
+		for _, r := range m.Rules {
+			name := m.Package.Path.String() + "." + r.Head.Ref().GroundPrefix().String()
+			if used[r] || strings.HasPrefix(file, packFolder) || said[file+name] {
+				continue
+			}
+			said[file+name] = true
+			problems = append(problems, Problem{
+				File: file, Line: r.Location.Row, Warning: true,
+				Message: name + " has no effect: no decision follows from it; add to allow, ask, deny, obligations or labels of package wasmgate",
+			})
+		}
+	}
+	sortProblems(problems)
+	return problems
+}

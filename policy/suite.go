@@ -1,0 +1,203 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/cover"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/tester"
+)
+
+// testTimeout bounds one test. It is far above what a decision may take, so
+// that a slow machine does not fail it.
+const testTimeout = 5 * time.Second
+
+// A TestOutcome is what came of a test.
+type TestOutcome string
+
+// The outcomes. A test whose name begins with todo_ is skipped.
+const (
+	Passed  TestOutcome = "pass"
+	Failed  TestOutcome = "fail"
+	Errored TestOutcome = "error"
+	Skipped TestOutcome = "skip"
+)
+
+// A TestResult is the result of one test.
+type TestResult struct {
+	Name    string        `json:"name"` // data.wasmgate_test.test_something
+	File    string        `json:"file"`
+	Line    int           `json:"line"`
+	Outcome TestOutcome   `json:"outcome"`
+	Error   string        `json:"error,omitempty"`
+	Output  string        `json:"output,omitempty"` // of print
+	Took    time.Duration `json:"took_ns"`
+}
+
+// Coverage says which lines of rules the tests have evaluated, file by file.
+type Coverage struct {
+	Files []FileCoverage `json:"files"`
+}
+
+// FileCoverage is the coverage of one file.
+type FileCoverage struct {
+	File      string  `json:"file"`
+	Lines     int     `json:"lines"`   // that can be evaluated
+	Covered   int     `json:"covered"` // of these
+	Uncovered []Lines `json:"uncovered,omitempty"`
+}
+
+// Percent returns how much of all lines is covered; 100 if there are none.
+func (c Coverage) Percent() float64 {
+	covered, lines := 0, 0
+	for _, f := range c.Files {
+		covered, lines = covered+f.Covered, lines+f.Lines
+	}
+	if lines == 0 {
+		return 100
+	}
+	return 100 * float64(covered) / float64(lines)
+}
+
+// Lines are the lines from From to To, both included, from 1.
+type Lines struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// Test runs the tests of the packs by themselves, and then the user's, which
+// see packs, user's rules and grants together and may put others in their place
+// with the keyword with. Results are in the order of files and lines. That a
+// test fails is no error; policies that do not compile are a [*CompileError].
+func Test(ctx context.Context, fsys fs.FS, o Options) ([]TestResult, Coverage, error) {
+	src, problems, err := read(fsys, &o)
+	if err != nil {
+		return nil, Coverage{}, err
+	}
+	if problems != nil {
+		return nil, Coverage{}, &CompileError{problems}
+	}
+	packs := suite{rules: src.packRules, tests: src.packTests}
+	user := suite{rules: src.rules, tests: src.tests, grants: o.Grants}
+	for _, s := range []*suite{&packs, &user} {
+		if err := s.run(ctx, src); err != nil {
+			return nil, Coverage{}, err
+		}
+	}
+	written := maps.Clone(user.rules)
+	maps.DeleteFunc(written, func(file string, _ *ast.Module) bool { return strings.HasPrefix(file, packFolder) })
+	var coverage Coverage
+	coverage.add(packs.cover, packs.rules)
+	coverage.add(user.cover, written)
+	return append(packs.results, user.results...), coverage, nil
+}
+
+// suite is a set of tests and what they are run against.
+type suite struct {
+	rules, tests map[string]*ast.Module
+	grants       []Grant
+
+	results []TestResult
+	cover   *cover.Cover
+}
+
+func (s *suite) run(ctx context.Context, src *source) error {
+	modules, problems := src.compileTests(s.rules, s.tests)
+	if problems != nil {
+		return &CompileError{problems}
+	}
+	store, granted, err := newStore(ctx, s.grants)
+	if err != nil {
+		return err
+	}
+	txn, err := store.NewTransaction(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Abort(ctx, txn)
+	s.cover = cover.New()
+	results, err := tester.NewRunner().
+		SetCompiler(src.compiler().WithEnablePrintStatements(true)).
+		SetStore(store).
+		SetModules(modules).
+		SetTimeout(testTimeout).
+		SetCoverageQueryTracer(s.cover).
+		RaiseBuiltinErrors(true).
+		CapturePrintOutput(true).
+		AddCustomBuiltins([]*tester.Builtin{{Func: func(r *rego.Rego) { granted(r) }}}).
+		RunTests(ctx, txn)
+	if err != nil {
+		return &CompileError{problemsOf("", err)}
+	}
+	for r := range results {
+		s.results = append(s.results, testResult(r))
+	}
+	slices.SortFunc(s.results, func(a, b TestResult) int {
+		if c := strings.Compare(a.File, b.File); c != 0 {
+			return c
+		}
+		return a.Line - b.Line
+	})
+	return ctx.Err()
+}
+
+// compileTests returns copies of the rules and tests, which the test runner
+// compiles itself, and what is wrong with them. Tests need not be strict.
+func (s *source) compileTests(rules, tests map[string]*ast.Module) (map[string]*ast.Module, []Problem) {
+	all := maps.Clone(rules)
+	maps.Copy(all, tests)
+	c := s.compiler().WithEnablePrintStatements(true)
+	if c.Compile(all); c.Failed() {
+		return nil, problemsOf("", c.Errors)
+	}
+	return all, nil
+}
+
+func testResult(r *tester.Result) TestResult {
+	t := TestResult{
+		Name: r.Package + "." + r.Name, Outcome: Passed,
+		Output: string(r.Output), Took: r.Duration,
+	}
+	if r.Location != nil {
+		t.File, t.Line = r.Location.File, r.Location.Row
+	}
+	switch {
+	case r.Skip:
+		t.Outcome = Skipped
+	case r.Error != nil:
+		t.Outcome, t.Error = Errored, r.Error.Error()
+	case r.Fail:
+		t.Outcome = Failed
+		if r.FailedAt != nil && r.FailedAt.Location != nil {
+			t.Error = fmt.Sprintf("%s:%d: false or undefined: %s", r.FailedAt.Location.File, r.FailedAt.Location.Row, r.FailedAt.Location.Text)
+		}
+	}
+	return t
+}
+
+// add reports on the given rules.
+func (c *Coverage) add(cov *cover.Cover, rules map[string]*ast.Module) {
+	report := cov.Report(rules)
+	for _, file := range slices.Sorted(maps.Keys(rules)) {
+		f := report.Files[file]
+		if f == nil {
+			continue // no line that could be covered
+		}
+		one := FileCoverage{File: file, Covered: f.CoveredLines, Lines: f.CoveredLines + f.NotCoveredLines}
+		for _, r := range f.NotCovered {
+			if n := len(one.Uncovered) - 1; n >= 0 && r.Start.Row <= one.Uncovered[n].To+1 {
+				one.Uncovered[n].To = max(one.Uncovered[n].To, r.End.Row)
+				continue
+			}
+			one.Uncovered = append(one.Uncovered, Lines{r.Start.Row, r.End.Row})
+		}
+		c.Files = append(c.Files, one)
+	}
+}

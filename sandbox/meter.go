@@ -1,0 +1,125 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/wasmgate/wasmgate/sandbox/rewrite"
+)
+
+// slice is how many instructions a guest executes between two looks at the
+// time: some tens of microseconds. A look costs a tenth of one. It is also how
+// long the garbage collector waits for a guest, which cannot be preempted.
+const slice = 1 << 17
+
+// A meter counts the instructions of one call, and looks at the time.
+type meter struct {
+	budget   int64
+	granted  int64     // what the guest was given of the budget
+	deadline time.Time // of the call's context
+	left     api.MutableGlobal
+	empty    bool // the guest needed more than the budget
+}
+
+// meterKey is the key of the call's meter in the context, through which alone
+// the engine hands the state of a call to a function that the guest imports.
+type meterKey struct{}
+
+var errFuel = errors.New("the fuel is used up")
+
+// provideMeter makes the function that metered modules import.
+func provideMeter(ctx context.Context, engine wazero.Runtime) error {
+	i64 := []api.ValueType{api.ValueTypeI64}
+	_, err := engine.NewHostModuleBuilder(rewrite.MeterModule).NewFunctionBuilder().
+		WithGoModuleFunction(api.GoModuleFunc(refill), i64, i64).Export(rewrite.MeterFunction).Instantiate(ctx)
+	return err
+}
+
+// refill is called by a guest that has used up a slice, or calls the host. A
+// panic is how a host function ends a guest.
+func refill(ctx context.Context, guest api.Module, stack []uint64) {
+	m := ctx.Value(meterKey{}).(*meter)
+	if m.left == nil {
+		m.left = guest.ExportedGlobal(rewrite.MeterGlobal).(api.MutableGlobal)
+	}
+	m.left.Set(stack[0])
+	if err := m.check(ctx); err != nil {
+		panic(err)
+	}
+	left := int64(stack[0])
+	more := min(slice-min(left, slice), m.budget-m.granted)
+	m.granted += more
+	stack[0] = uint64(left + more)
+}
+
+// check returns why the guest must end, if it must. The clock is asked as well
+// as the context: a context ends by a timer, which may be late when guests keep
+// all processors busy.
+func (m *meter) check(ctx context.Context) error {
+	if m.granted-int64(m.left.Get()) > m.budget {
+		m.empty = true
+		return errFuel
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(m.deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// used is how many instructions were executed, at most the budget.
+func (m *meter) used() uint64 {
+	if m.left == nil {
+		return 0
+	}
+	return uint64(min(m.granted-int64(m.left.Get()), m.budget))
+}
+
+// charge takes bytes that the host moves for a guest out of its fuel, at the
+// price of a bulk instruction. What an instance has from the start is free.
+func (m *meter) charge(bytes uint64) {
+	if m.left != nil {
+		m.left.Set(m.left.Get() - bytes/8)
+	}
+}
+
+// A toll is a stream between host and guest. It charges for what passes, and
+// fails when the call has to end: one host call may read or write a million
+// times.
+type toll struct {
+	ctx   context.Context
+	meter *meter
+	from  io.Reader
+	to    io.Writer
+}
+
+const (
+	tollPiece = 1 << 9  // bytes that each read and write costs in addition
+	tollChunk = 1 << 16 // bytes of a read, at most
+)
+
+func (t toll) Read(p []byte) (int, error) {
+	p = p[:min(len(p), tollChunk)]
+	if err := t.charge(len(p)); err != nil {
+		return 0, err
+	}
+	return t.from.Read(p)
+}
+
+func (t toll) Write(p []byte) (int, error) {
+	if err := t.charge(len(p)); err != nil {
+		return 0, err
+	}
+	return t.to.Write(p)
+}
+
+func (t toll) charge(bytes int) error {
+	t.meter.charge(uint64(bytes) + tollPiece)
+	return t.meter.check(t.ctx)
+}

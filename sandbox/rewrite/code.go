@@ -1,0 +1,335 @@
+package rewrite
+
+import "encoding/binary"
+
+// Opcodes, 5.4, of which more than the length of their immediates matters.
+const (
+	opBlock        = 0x02
+	opLoop         = 0x03
+	opIf           = 0x04
+	opElse         = 0x05
+	opEnd          = 0x0b
+	opCall         = 0x10
+	opCallIndirect = 0x11
+	opTailCall     = 0x12
+	opTailIndirect = 0x13
+	opLocalGet     = 0x20
+	opLocalSet     = 0x21
+	opLocalTee     = 0x22
+	opGlobalGet    = 0x23
+	opGlobalSet    = 0x24
+	opMemoryGrow   = 0x40
+	opI32Const     = 0x41
+	opI64Const     = 0x42
+	opI64Less      = 0x53 // signed
+	opI64Sub       = 0x7d
+	opI64Shift     = 0x88 // right, unsigned
+	opI64Extend    = 0xad // from an unsigned i32
+	opRefFunc      = 0xd2
+	prefixMisc     = 0xfc
+	prefixSIMD     = 0xfd
+)
+
+// An instruction is what the rewriting has to know of one.
+type instruction struct {
+	op    byte
+	index uint32 // of a function: call, return_call, ref.func
+	bulk  int    // what a bulk instruction moves: bulkNone, bulkBytes, bulkEntries
+}
+
+const (
+	bulkNone = iota
+	bulkBytes
+	bulkEntries
+)
+
+// instruction reads one instruction. Of indices it checks those that would
+// reach what Meter adds: of types, functions, globals and locals.
+func (w *writer) instruction(c *cursor) instruction {
+	in := instruction{op: c.byte()}
+	switch op := in.op; {
+	case op == opBlock || op == opLoop || op == opIf:
+		w.block(c)
+	case op == opCall || op == opTailCall || op == opRefFunc:
+		in.index = c.below(uint32(len(w.m.functions)))
+	case op == opCallIndirect || op == opTailIndirect:
+		c.below(uint32(len(w.m.params)))
+		c.uint()
+	case op >= opLocalGet && op <= opLocalTee:
+		c.below(w.locals)
+	case op == 0x0c || op == 0x0d || op == 0x25 || op == 0x26: // br, br_if, table.get, table.set
+		c.uint()
+	case op == opGlobalGet || op == opGlobalSet:
+		c.below(w.m.globals)
+	case op == 0x0e: // br_table
+		c.each(func() { c.uint() })
+		c.uint()
+	case op == 0x1c: // select with its type
+		if c.byte() != 1 {
+			c.fail()
+		}
+		c.value()
+	case op >= 0x28 && op <= 0x3e: // loads and stores
+		w.address(c)
+	case op == 0x3f || op == opMemoryGrow: // memory.size
+		w.zero(c)
+	case op == opI32Const:
+		c.leb(5)
+	case op == opI64Const:
+		c.leb(10)
+	case op == 0x43: // f32.const
+		c.skip(4)
+	case op == 0x44: // f64.const
+		c.skip(8)
+	case op == 0xd0: // ref.null
+		c.reference()
+	case op == prefixMisc:
+		in.bulk = w.misc(c)
+	case op == prefixSIMD:
+		w.vector(c)
+	case op <= 0x01 || op == opElse || op == opEnd || op == 0x0f || // unreachable, nop, return
+		op == 0x1a || op == 0x1b || // drop, select
+		op >= 0x45 && op <= 0xc4 || op == 0xd1: // arithmetic, ref.is_null
+	default:
+		c.refuse(featureOf(op))
+	}
+	return in
+}
+
+// featureOf names what an opcode that is not known belongs to.
+func featureOf(op byte) string {
+	switch {
+	case op >= 0x06 && op <= 0x0a, op == 0x18, op == 0x19, op == 0x1f:
+		return "exceptions"
+	case op == 0x14, op == 0x15, op >= 0xd3 && op <= 0xd6:
+		return "typed function references"
+	case op == 0xfb:
+		return "garbage collection"
+	case op == 0xfe:
+		return "threads"
+	}
+	return "an unknown instruction"
+}
+
+// block reads the type of a block: one byte, or the index of a type as a
+// signed number.
+func (w *writer) block(c *cursor) {
+	if len(c.b) > 0 && c.b[0] == typeNone {
+		c.byte()
+		return
+	}
+	if len(c.b) > 0 && c.b[0] > typeNone && c.b[0] < 0x80 {
+		c.value()
+		return
+	}
+	start := c.b
+	c.below(uint32(len(w.m.params)))
+	// As an unsigned number it is the same if its last byte has no sign.
+	if n := len(start) - len(c.b); c.err == nil && start[n-1]&0x40 != 0 {
+		c.fail()
+	}
+}
+
+// address reads the immediate of a load or store.
+func (w *writer) address(c *cursor) {
+	if c.uint() >= 0x40 { // an alignment, or the flag of the index of a memory
+		c.refuse("several memories")
+	}
+	c.uint()
+}
+
+// zero reads the index of the only memory.
+func (w *writer) zero(c *cursor) {
+	if c.byte() != 0 {
+		c.refuse("several memories")
+	}
+}
+
+// misc reads an instruction of the prefix 0xfc.
+func (w *writer) misc(c *cursor) (bulk int) {
+	switch op := c.uint(); op {
+	case 0, 1, 2, 3, 4, 5, 6, 7: // saturating conversions
+	case 8: // memory.init
+		c.uint()
+		w.zero(c)
+		return bulkBytes
+	case 9, 13: // data.drop, elem.drop
+		c.uint()
+	case 10: // memory.copy
+		w.zero(c)
+		w.zero(c)
+		return bulkBytes
+	case 11: // memory.fill
+		w.zero(c)
+		return bulkBytes
+	case 12, 14: // table.init, table.copy
+		c.uint()
+		c.uint()
+		return bulkEntries
+	case 15, 16: // table.grow, table.size
+		c.uint()
+	case 17: // table.fill
+		c.uint()
+		return bulkEntries
+	default:
+		c.refuse("an unknown instruction")
+	}
+	return bulkNone
+}
+
+// vector reads an instruction of the prefix 0xfd. The engine reads the first
+// byte of its number alone, and takes a second byte 0x01 for a nop: nothing
+// else may stand there.
+func (w *writer) vector(c *cursor) {
+	op := c.byte()
+	if op >= 0x80 && c.byte() != 1 && c.err == nil {
+		c.refuse("relaxed vector instructions")
+	}
+	switch {
+	case op <= 11 || op == 92 || op == 93: // loads and stores
+		w.address(c)
+	case op == 12 || op == 13: // v128.const, i8x16.shuffle
+		c.skip(16)
+	case op >= 21 && op <= 34: // lanes
+		c.byte()
+	case op >= 84 && op <= 91: // loads and stores of a lane
+		w.address(c)
+		c.byte()
+	}
+}
+
+// code writes the section of code: every function metered, and one more for
+// each imported function.
+func (w *writer) code(c *cursor) {
+	n := c.count()
+	if uint64(n) != uint64(len(w.m.functions))-uint64(w.m.imported) {
+		c.fail()
+		return
+	}
+	out := binary.AppendUvarint(make([]byte, 0, len(c.b)+len(c.b)/8), uint64(n+w.m.imported))
+	for i := range n {
+		w.body = w.body[:0]
+		body := &cursor{b: c.bytes()}
+		w.function(body, w.m.params[w.m.functions[w.m.imported+i]])
+		if err := body.end(); err != nil {
+			c.stop(err)
+			return
+		}
+		out = append(binary.AppendUvarint(out, uint64(len(w.body))), w.body...)
+	}
+	for i := range w.m.imported {
+		w.body = w.body[:0]
+		w.gate(i)
+		out = append(binary.AppendUvarint(out, uint64(len(w.body))), w.body...)
+	}
+	w.sections[sectionCode] = out
+}
+
+// A region is the part of a function that is paid for at once: the function
+// without its loops, or a loop without those within it.
+type region struct {
+	cost   int64 // instructions
+	parent int   // the region around it
+	calls  bool  // whether it, or a loop within it, calls what may change the fuel
+}
+
+// An edit is a place in a body at which something is written.
+type edit struct {
+	at     int // offset of the instruction
+	to     int // offset behind it
+	in     instruction
+	region int // that a loop begins
+}
+
+// function writes the body of a function that has so many parameters.
+func (w *writer) function(c *cursor, params uint32) {
+	w.declare(c, params)
+	code := c.b
+	w.read(c)
+	if c.err != nil {
+		return
+	}
+	w.index(opGlobalGet, w.fuel)
+	w.spend(w.regions[0].cost)
+	from := 0
+	for _, e := range w.edits {
+		w.body = append(w.body, code[from:e.at]...)
+		from = e.at
+		switch {
+		case e.in.op == opLoop:
+			w.loop(w.regions[e.region], code[e.at:e.to])
+			from = e.to
+		case e.in.bulk != bulkNone:
+			w.bulk(e.in.bulk)
+		default:
+			w.index(e.in.op, w.shift(e.in.index))
+			from = e.to
+		}
+	}
+	w.body = append(w.body, code[from:]...)
+}
+
+// loop writes the beginning of a loop. While a loop calls nothing, only its
+// own charges change the fuel: a local holds the same, so that no round has to
+// wait for what the round before stored.
+func (w *writer) loop(r region, begin []byte) {
+	if r.calls {
+		w.body = append(w.body, begin...)
+		w.index(opGlobalGet, w.fuel)
+	} else {
+		if parent := w.regions[r.parent]; parent.calls || r.parent == 0 {
+			w.index(opGlobalGet, w.fuel)
+			w.index(opLocalSet, w.locals)
+		}
+		w.body = append(w.body, begin...)
+		w.index(opLocalGet, w.locals)
+	}
+	w.spend(r.cost)
+}
+
+// declare writes the local variables with two more: an i64 for what is left of
+// the fuel, an i32 for the length of a bulk instruction.
+func (w *writer) declare(c *cursor, params uint32) {
+	n := c.count()
+	groups := c.b
+	w.locals = params
+	for range n {
+		w.locals += c.uint() // bounded by Decode
+		c.value()
+	}
+	w.body = binary.AppendUvarint(w.body, uint64(n)+2)
+	w.body = append(w.body, groups[:len(groups)-len(c.b)]...)
+	w.body = append(w.body, 1, typeI64, 1, typeI32)
+}
+
+// read reads the instructions of a function to its end, and notes where it
+// changes and what its regions cost. Region 0 is that of the function.
+func (w *writer) read(c *cursor) {
+	w.edits, w.regions, w.blocks = w.edits[:0], append(w.regions[:0], region{}), append(w.blocks[:0], 0)
+	size := len(c.b)
+	for len(w.blocks) > 0 && c.err == nil {
+		at := size - len(c.b)
+		e := edit{at: at, in: w.instruction(c), to: size - len(c.b)}
+		inside := w.blocks[len(w.blocks)-1]
+		w.regions[inside].cost++
+		switch op := e.in.op; op {
+		case opBlock, opIf:
+			w.blocks = append(w.blocks, inside)
+		case opLoop:
+			e.region = len(w.regions)
+			w.regions = append(w.regions, region{parent: inside})
+			w.blocks = append(w.blocks, e.region)
+		case opEnd:
+			w.blocks = w.blocks[:len(w.blocks)-1]
+			if r := w.regions[inside]; r.calls {
+				w.regions[r.parent].calls = true
+			}
+		case opCall, opCallIndirect, opMemoryGrow: // the host may charge for memory
+			w.regions[inside].calls = true
+		}
+		switch op := e.in.op; {
+		case op == opLoop, op == opCall, op == opTailCall, op == opRefFunc, e.in.bulk != bulkNone:
+			w.edits = append(w.edits, e)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+// Package rewrite checks the binary form of a WebAssembly module and writes it
+// again so that its execution is metered.
+//
+// [Decode] reads what every section declares against the bytes that are there,
+// and bounds it, because a compiler allocates by such counts before it looks.
+// [Module.Meter] then writes the module to compile. That module
+//
+//   - imports one function more, [MeterFunction] of [MeterModule], and has one
+//     mutable global more, which it exports as [MeterGlobal];
+//   - subtracts from that global, at the entry of every function and each time
+//     a loop begins, as many instructions as stand in the function outside its
+//     loops, or in the loop outside those within it; in branches that are not
+//     taken as well, so that the count is an upper bound, the same each time;
+//   - subtracts for bulk instructions by their length: one for every 8 bytes of
+//     memory, one for every entry of a table;
+//   - calls MeterFunction when the global has become negative, with its value,
+//     and stores what comes back;
+//   - calls imported functions through functions of its own, which subtract
+//     [HostCall] and call MeterFunction every time;
+//   - has tables with a maximum, and no custom sections.
+//
+// In everything else it does what the module does. table.grow costs what other
+// instructions cost: how far it gets is bounded. So does memory.grow, for which
+// the host may subtract from the global itself.
+//
+// Whether a module is valid is left to the compiler, which sees what is written
+// here. What could not be decoded with certainty is refused: exceptions,
+// threads, garbage collection, typed function references, several memories,
+// 64-bit memories, relaxed vector instructions, and ways of writing a number
+// that the compiler could read otherwise.
+package rewrite

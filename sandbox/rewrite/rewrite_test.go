@@ -1,0 +1,127 @@
+package rewrite_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/wasmgate/wasmgate/sandbox/rewrite"
+)
+
+// TestMeterRefuses checks that what could be decoded otherwise by the compiler,
+// or would reach what the rewriting adds, is refused by name.
+func TestMeterRefuses(t *testing.T) {
+	sections := func(parts ...[]byte) []byte {
+		return slices.Concat([]byte("\x00asm\x01\x00\x00\x00"), slices.Concat(parts...))
+	}
+	void := section(1, 0x60, 0, 0)
+	tests := map[string]struct {
+		wasm []byte
+		want string // "" for none
+	}{
+		"nothing of it":                      {module(), ""},
+		"the meter itself, imported":         {sections(void, section(2, slices.Concat([]byte{14}, []byte("wasmgate:meter"), []byte{4}, []byte("fuel"), []byte{0, 0})...)), "the sandbox's own"},
+		"the meter's global":                 {module(0x23, 0, 0x1a), "malformed"},
+		"the meter's global, written":        {module(0x42, 0, 0x24, 0), "malformed"},
+		"the meter's global, exported":       {sections(section(7, 1, 'g', 3, 0)), "malformed"},
+		"the meter's local":                  {module(0x20, 3, 0x1a), "malformed"},
+		"the meter's type":                   {module(0x42, 0, 0x02, 1, 0x0b, 0x1a), "malformed"},
+		"a function that is only added":      {module(0x10, 1), "malformed"},
+		"a start that is only added":         {sections([]byte{8, 1, 0}), "malformed"},
+		"exceptions":                         {module(0x08, 0), "exceptions"},
+		"exceptions caught":                  {module(0x1f, 0x40, 0, 0x0b), "exceptions"},
+		"tags of exceptions":                 {sections([]byte{13, 1, 0}), "exceptions"},
+		"an imported tag":                    {sections(void, section(2, 1, 'm', 1, 'n', 4, 0, 0)), "exceptions"},
+		"atomic instructions":                {module(0xfe, 0x03, 0), "threads"},
+		"shared memory":                      {sections(section(5, 3, 1, 2)), "threads"},
+		"64-bit memory":                      {sections(section(5, 4, 1)), "64-bit memory"},
+		"two memories":                       {sections([]byte{5, 5, 2, 0, 1, 0, 1}), "several memories"},
+		"another memory in a load":           {module(0x41, 0, 0x28, 0x42, 1, 0, 0x1a), "several memories"},
+		"another memory's size":              {module(0x3f, 1, 0x1a), "several memories"},
+		"garbage collection":                 {module(0xfb, 0), "garbage collection"},
+		"a type of a struct":                 {sections(section(1, 0x5f, 0)), "garbage collection"},
+		"calls of references":                {module(0x14, 0), "typed function references"},
+		"a type of references":               {sections(section(1, 0x60, 1, 0x64, 0)), "a type of values"},
+		"relaxed vector instructions":        {module(0xfd, 0x80, 2), "relaxed vector instructions"},
+		"a number that could be a nop":       {module(0xfd, 0x8c, 0), "relaxed vector instructions"},
+		"an opcode that nobody knows":        {module(0xff), "unknown instruction"},
+		"a negative type of a block":         {module(0x02, 0xff, 0x7f, 0x0b), "malformed"},
+		"a table with an initial value":      {sections(section(4, 0x40, 0, 0x70, 0, 1, 0xd0, 0x70, 0x0b)), "not supported"},
+		"two sections of one kind":           {sections(void, void), "malformed"},
+		"sections in another order":          {sections(section(7, 1, 'f', 0, 0), void), "malformed"},
+		"bytes behind the end of a function": {module(0x0b, 0x01), "malformed"},
+		"a function without an end":          {module(0x02, 0x40), "malformed"},
+		"bytes behind the end of a section":  {sections([]byte{1, 5, 1, 0x60, 0, 0, 0}), "malformed"},
+		"functions without code":             {sections(void, section(3, 0)), "malformed"},
+		"code without functions":             {sections(section(10, 2, 0, 0x0b)), "malformed"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			out, err := meter(tt.wasm)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("%x: err = %v, want one with %q", out, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestMeterAgain checks that a module can be written twice, and that one that
+// is metered cannot be metered again.
+func TestMeterAgain(t *testing.T) {
+	m, err := rewrite.Decode(module(0x01))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := m.Meter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := m.Meter(); err != nil || !slices.Equal(first, second) {
+		t.Errorf("the second time: %x, %v, want %x", second, err, first)
+	}
+	if _, err := meter(first); err == nil {
+		t.Error("a metered module was metered again")
+	}
+}
+
+// FuzzMeter checks that what is accepted, and is valid, stays valid; and that
+// what is invalid does not become valid.
+func FuzzMeter(f *testing.F) {
+	f.Add(module(0x20, 0, 0x03, 0x40, 0x0c, 0, 0x0b))
+	f.Add(module(0x41, 0, 0x41, 0, 0x41, 9, 0xfc, 11, 0, 0x10, 0))
+	f.Add(module(0xfd, 0x0c, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0xfd, 0xff, 1, 0x1a))
+	if root, err := suite(f); err == nil {
+		for _, name := range []string{"elem", "bulk", "br_table", "loop", "ref_func", "table_init", "simd_load", "imports", "global", "select"} {
+			files, _ := filepath.Glob(filepath.Join(root, "v2", "testdata", name+".*.wasm"))
+			for _, file := range files {
+				if wasm, err := os.ReadFile(file); err == nil && len(wasm) < 1<<10 {
+					f.Add(wasm)
+				}
+			}
+		}
+	}
+	engine := wazero.NewRuntimeWithConfig(f.Context(), wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features))
+	f.Fuzz(func(t *testing.T, wasm []byte) {
+		out, err := meter(wasm)
+		if err != nil {
+			return
+		}
+		plain, errPlain := engine.CompileModule(t.Context(), wasm)
+		metered, errMetered := engine.CompileModule(t.Context(), out)
+		if errPlain != nil && strings.Contains(errPlain.Error(), "custom") {
+			return // those sections are not in the metered module
+		}
+		if (errPlain == nil) != (errMetered == nil) {
+			t.Errorf("plain %v, metered %v", errPlain, errMetered)
+		}
+		if errPlain == nil {
+			plain.Close(t.Context())
+		}
+		if errMetered == nil {
+			metered.Close(t.Context())
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package sanitize_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/wasmgate/wasmgate/sanitize"
+)
+
+// corpus reads a JSON file of the corpora that WASMGATE_CORPUS names.
+func corpus(t *testing.T, name string, v any) {
+	t.Helper()
+	dir := os.Getenv("WASMGATE_CORPUS")
+	if dir == "" {
+		t.Skip("WASMGATE_CORPUS is not set: it names the folder of the test corpora")
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "corpora", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Hidden text is what these payloads carry; the rest of them attack with what
+// anybody can see, which is not this package's to judge.
+func TestHiddenTextOfTheCorpusIsRemoved(t *testing.T) {
+	var payloads []struct{ Category, Text, Hidden, Note string }
+	corpus(t, "unicode/payloads.json", &payloads)
+	visible := map[string]bool{}
+	for i, p := range payloads {
+		clean, found := new(t, sanitize.Text).Sanitize(p.Text)
+		if len(found) == 0 {
+			visible[p.Category] = true
+			continue
+		}
+		for _, r := range clean {
+			if r < 0x20 && r != '\n' && r != '\t' && r != '\r' || unicode.In(r, unicode.Cf) && r != 0x200d {
+				t.Errorf("payload %d (%s): %U is left", i, p.Category, r)
+			}
+		}
+	}
+	t.Logf("%d payloads; nothing hidden is in these categories: %v", len(payloads), visible)
+	for _, c := range []string{"tags", "variation-selectors", "bidi", "zero-width", "ansi"} {
+		if visible[c] {
+			t.Errorf("a payload of category %s passed", c)
+		}
+	}
+}
+
+func TestBenignTextOfTheCorpusLives(t *testing.T) {
+	var benign []string
+	corpus(t, "unicode/benign.json", &benign)
+	for i, s := range benign {
+		if clean, found := new(t, sanitize.Text).Sanitize(s); clean != s || len(found) > 0 {
+			t.Errorf("benign %d: %+q became %+q, %v", i, s, clean, found)
+		}
+	}
+}
+
+func TestMarkupOfTheCorpusIsMadeInert(t *testing.T) {
+	var cases []struct{ Title, Payload string }
+	corpus(t, "xss/dompurify-expect.json", &cases)
+	for _, profile := range []sanitize.Profile{sanitize.Text, sanitize.HTML, sanitize.Strict} {
+		changed := 0
+		for i, c := range cases {
+			clean, _ := new(t, profile).Sanitize(c.Payload)
+			if clean != c.Payload {
+				changed++
+			}
+			if left := activeContent(t, clean); left != "" {
+				t.Errorf("%s: case %d (%s): %s is left\n in: %.300q\nout: %.300q", profile, i, c.Title, left, c.Payload, clean)
+			}
+		}
+		t.Logf("profile %s: %d cases, %d changed, none active", profile, len(cases), changed)
+	}
+}
+
+// activeContent names what is active in a text that is put into a page.
+func activeContent(t *testing.T, s string) string {
+	t.Helper()
+	body := &html.Node{Type: html.ElementNode, Data: "body", DataAtom: atom.Body}
+	nodes, err := html.ParseFragment(strings.NewReader(s), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := html.Parse(strings.NewReader(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range append(nodes, doc) {
+		if left := activeNode(n); left != "" {
+			return left
+		}
+	}
+	return ""
+}
+
+func activeNode(n *html.Node) string {
+	if n.Type == html.ElementNode {
+		switch n.Data {
+		case "script", "iframe", "object", "embed", "applet", "base", "svg", "math", "style", "link", "meta", "frameset", "frame":
+			if n.Data == "script" || n.Data == "style" || n.Data == "svg" || n.Data == "math" || len(n.Attr) > 0 {
+				return "element " + n.Data
+			}
+		}
+		for _, a := range n.Attr {
+			v := strings.ToLower(strings.Map(func(r rune) rune {
+				if r <= ' ' {
+					return -1
+				}
+				return r
+			}, a.Val))
+			if strings.HasPrefix(strings.ToLower(a.Key), "on") && a.Val != "" {
+				return "handler " + a.Key
+			}
+			if strings.HasPrefix(v, "javascript:") || strings.HasPrefix(v, "vbscript:") || strings.HasPrefix(v, "data:text/html") {
+				return "URL in " + a.Key
+			}
+		}
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if left := activeNode(c); left != "" {
+			return left
+		}
+	}
+	return ""
+}

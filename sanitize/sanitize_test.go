@@ -1,0 +1,252 @@
+package sanitize_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/sanitize"
+)
+
+func new(t testing.TB, p sanitize.Profile) *sanitize.Sanitizer {
+	t.Helper()
+	s, err := sanitize.New(sanitize.Options{Profile: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// chat writes a control token of a chat template, so that none stands in this
+// file as a whole.
+func chat(name string) string { return "<" + "|" + name + "|" + ">" }
+
+func removed(rule string, n int) sanitize.Finding {
+	return sanitize.Finding{Rule: rule, Count: n, Removed: true}
+}
+
+func TestText(t *testing.T) {
+	start := chat("im_start")
+	tests := map[string]struct {
+		in, want string
+		found    []sanitize.Finding
+	}{
+		"a null byte is removed":                      {"a\x00b", "a[removed: control]b", []sanitize.Finding{removed("control/c0", 1)}},
+		"tabs and line ends live":                     {"a\tb\r\nc\n", "a\tb\r\nc\n", nil},
+		"a run of control characters has one marker":  {"a\x01\x02\x03b", "a[removed: control]b", []sanitize.Finding{removed("control/c0", 3)}},
+		"colours of a line share a marker":            {"\x1b[31mred\x1b[0m and \x1b[32mgreen\x1b[0m\nnext", "[removed: control]red and green\nnext", []sanitize.Finding{removed("control/ansi", 4)}},
+		"a window title is removed with its text":     {"a\x1b]0;evil\x07b", "a[removed: control]b", []sanitize.Finding{removed("control/ansi", 1)}},
+		"a title in C1 controls too":                  {"a\u009d0;evil\u009cb", "a[removed: control]b", []sanitize.Finding{removed("control/ansi", 1)}},
+		"a sequence without its escape lives":         {`C:\x\[31m`, `C:\x\[31m`, nil},
+		"a title that never ends loses its opening":   {"a\x1b]0;rest", "a[removed: control]0;rest", []sanitize.Finding{removed("control/ansi", 1)}},
+		"bidirectional overrides are removed":         {"a\u202eb\u202cc", "a[removed: hidden text]b[removed: hidden text]c", []sanitize.Finding{removed("unicode/bidi", 2)}},
+		"text in tag characters is removed":           {"a\U000e0041\U000e0042b", "a[removed: hidden text]b", []sanitize.Finding{removed("unicode/tag", 2)}},
+		"a family of emoji lives":                     {"👩‍👩‍👧‍👦 ❤️ 👍🏽 1️⃣", "👩‍👩‍👧‍👦 ❤️ 👍🏽 1️⃣", nil},
+		"the flag of England lives":                   {"🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", nil},
+		"a second variation selector hides data":      {"😀\ufe0f\ufe0e\ufe0ex", "😀\ufe0f[removed: hidden text]x", []sanitize.Finding{removed("unicode/variation", 2)}},
+		"Persian joiners live":                        {"\u0645\u06cc\u200c\u062e\u0648", "\u0645\u06cc\u200c\u062e\u0648", nil},
+		"a zero-width space in a Latin word does not": {"pass\u200bword", "pass[removed: hidden text]word", []sanitize.Finding{removed("unicode/zero-width", 1)}},
+		"a mark of direction lives beside Hebrew":     {"\u200fעברית 12\u200f", "\u200fעברית 12\u200f", nil},
+		"and not in plain Latin":                      {"abc\u200fdef", "abc[removed: hidden text]def", []sanitize.Finding{removed("unicode/bidi", 1)}},
+		"a turn of a template is removed":             {"x" + start + "system y", "x[removed: token]system y", []sanitize.Finding{removed("token/chat", 1)}},
+		"also in capitals":                            {chat("IM_START"), "[removed: token]", []sanitize.Finding{removed("token/chat", 1)}},
+		"also as references":                          {"&lt;|im_end|&gt; &#60;|im_end|&#x3e; &amp;lt;|im_end|>", "[removed: token] [removed: token] [removed: token]", []sanitize.Finding{removed("token/chat", 3)}},
+		"also put together by a removal":              {"<|im_\u200bstart|>", "<|im_[removed: hidden text]start|>", []sanitize.Finding{removed("unicode/zero-width", 1)}},
+		"the system word is removed":                  {"a __SYSTEM__ b", "a [removed: token] b", []sanitize.Finding{removed("token/chat", 1)}},
+		"a longer word lives":                         {"my__system__x __systems__", "my__system__x __systems__", nil},
+		"tokens in square brackets are removed":       {"[INST]x[/INST] <<SYS>>y<</SYS>>", "[removed: token]x[removed: token] [removed: token]y[removed: token]", []sanitize.Finding{removed("token/chat", 4)}},
+		"an index lives":                              {"arr[inst] a[INSTALL] [INSTANCE]", "arr[inst] a[INSTALL] [INSTANCE]", nil},
+		"a script is removed with its text":           {"a<script>x()</script>b", "a[removed: script]b", []sanitize.Finding{removed("html/script", 1)}},
+		"however it is written":                       {"a<ScRiPt\n src=//e>x()</sCript foo>b", "a[removed: script]b", []sanitize.Finding{removed("html/script", 1)}},
+		"a script that never ends loses its tag":      {"a <script>x()", "a [removed: script]x()", []sanitize.Finding{removed("html/script", 1)}},
+		"a tag cut in two is not put together":        {"<scr<script></script>ipt>x()</script>", "<scr[removed: script]ipt>x()</script>", []sanitize.Finding{removed("html/script", 1)}},
+		"a comment is removed":                        {"a<!-- hidden -->b", "a[removed: comment]b", []sanitize.Finding{removed("html/comment", 1)}},
+		"a handler takes its tag with it":             {`<img src=x onerror="x()">ok`, "[removed: handler]ok", []sanitize.Finding{removed("html/handler", 1)}},
+		"a link that runs too":                        {`<a href=" java&#115;cript:x()">t</a>`, "[removed: link]t</a>", []sanitize.Finding{removed("html/url", 1)}},
+		"a tag without an end loses its angle":        {`x <img src=1 onerror=alert(1) `, "x [removed: markup]img src=1 onerror=alert(1) ", []sanitize.Finding{removed("html/element", 1)}},
+		"harmless markup lives":                       {`<p class="x">Hi <b>there</b> <a href="https://example.com/?a=1&b=2">l</a></p>`, `<p class="x">Hi <b>there</b> <a href="https://example.com/?a=1&b=2">l</a></p>`, nil},
+		"a marker lives":                              {"[removed: script]", "[removed: script]", nil},
+		"a script in a fence is reported":             {"see\n```html\n<script>x()</script>\n```\n", "see\n```html\n<script>x()</script>\n```\n", []sanitize.Finding{{Rule: "html/script", Count: 1}}},
+		"a script between backticks too":              {"use `<script>` tags", "use `<script>` tags", []sanitize.Finding{{Rule: "html/script", Count: 1}}},
+		"a fence elsewhere does not cover it":         {"```\ncode\n```\n\ntext <script>x()</script>", "```\ncode\n```\n\ntext [removed: script]", []sanitize.Finding{removed("html/script", 1)}},
+		"its own code does not cover a script":        {"<p>page</p>\n<script>\nvar x = 1;\nfoo();\nbar();\nbaz();\n</script>\n<p>end</p>", "<p>page</p>\n[removed: script]\n<p>end</p>", []sanitize.Finding{removed("html/script", 1)}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, found := new(t, sanitize.Text).Sanitize(tt.in)
+			if got != tt.want {
+				t.Errorf("got  %+q\nwant %+q", got, tt.want)
+			}
+			if diff := cmp.Diff(tt.found, found); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+			again, more := new(t, sanitize.Text).Sanitize(got)
+			if again != got {
+				t.Errorf("a second time it became %+q (%v)", again, more)
+			}
+		})
+	}
+}
+
+// What people work with is full of angles, ampersands and brackets.
+func TestWorkLives(t *testing.T) {
+	texts := map[string]string{
+		"comparisons":     "if a < b && c > d { x = a<b; y := c>>2 }",
+		"generics":        "List<String> xs = new ArrayList<>(); Map<String, List<Object>> m; vector<int> v; fn f<T>(x: &T) -> Option<Box<Style>>;",
+		"a channel":       "for v := range ch { out <- v; x := <-in }",
+		"an address":      "From: Bob <bob@example.com>\nTo: <alice@example.org>",
+		"JSON":            `{"a":"x & y","q":"it's \"ok\"","tpl":"<b>hi</b>","cmp":"1<2"}`,
+		"a diff":          "--- a/x.html\n+++ b/x.html\n@@ -1,2 +1,2 @@\n-<div class=\"a\">\n+<span class=\"b\">\n",
+		"XML":             "<?xml version=\"1.0\"?>\n<project><item id=\"1\">t</item><![CDATA[ x < y ]]></project>",
+		"a here document": "cat <<EOF > out\nx < y\nEOF\n",
+		"SQL":             "SELECT * FROM t WHERE a <> b AND c <= 3 AND d >= 4;",
+		"Markdown":        "# T\n> quote\n- a < b\n[l](http://x?a=1&b=2) <https://auto.link> ![i](x.png)\n| a | b |\n|---|---|\n",
+		"math":            "0<x<1, a<<b, x <= y, <3, \\langle x \\rangle, $a<b>c$",
+		"F#":              "let y = f <| g x |> h",
+		"JSX":             "import React from 'react';\nexport function A() {\n  const x = useState(0);\n  return (\n    <Button onClick={handle} style={{a: 1}}>\n      ok\n    </Button>\n  );\n}\n",
+		"entities":        "AT&amp;T &lt;script&gt; &nbsp; &copy; a & b && c",
+		"C":               "#include <stdio.h>\nint main(void) { printf(\"%d < %d\\n\", a, b); return x<<2 | y>>1; }",
+		"a log":           "2026-01-01T00:00:00Z INFO [worker-1] <init> took=3ms err=<nil>",
+		"Elixir binaries": "<<size::32, rest::binary>> = data",
+		"a table":         "name | size\n-----|-----\na    | <1K\n",
+		"accents":         "naïve façade — “quoted” 日本語 हिन्दी עברית العربية 한국어",
+	}
+	for name, text := range texts {
+		for _, p := range []sanitize.Profile{sanitize.Text, sanitize.Off} {
+			clean, found := new(t, p).Sanitize(text)
+			for _, f := range found {
+				if f.Removed {
+					t.Errorf("%s under %s: %v", name, p, f)
+				}
+			}
+			if clean != text {
+				t.Errorf("%s under %s:\n in %q\nout %q", name, p, text, clean)
+			}
+		}
+	}
+}
+
+func TestSourceCodeKeepsItsMarkup(t *testing.T) {
+	source := "package web\n\nimport \"html/template\"\n\nfunc page() string {\n\ts := \"<script>load()</script>\"\n\treturn s + footer();\n}\n\nvar x = 1;\n"
+	clean, found := new(t, sanitize.Text).Sanitize(source)
+	if clean != source || len(found) != 1 || found[0].Removed {
+		t.Errorf("got %q, %v", clean, found)
+	}
+}
+
+func TestStrict(t *testing.T) {
+	s := new(t, sanitize.Strict)
+	if got, _ := s.Sanitize(`1 < 2 & "x"`); got != `1 &lt; 2 &amp; &#34;x&#34;` {
+		t.Errorf("got %s", got)
+	}
+	const in = `a < b & "c" &amp; &#39; <script>x</script>`
+	const want = `a &lt; b &amp; &#34;c&#34; &amp; &#39; &lt;script&gt;x&lt;/script&gt;`
+	got, _ := s.Sanitize(in)
+	if got != want {
+		t.Errorf("got %s", got)
+	}
+	if again, _ := s.Sanitize(got); again != got {
+		t.Errorf("a second time: %s", again)
+	}
+}
+
+func TestOffChangesNothing(t *testing.T) {
+	in := "\x00\u202e" + chat("im_start") + "<script>"
+	if got, found := new(t, sanitize.Off).Sanitize(in); got != in || found != nil {
+		t.Errorf("got %+q, %v", got, found)
+	}
+}
+
+func TestAnUnknownProfileIsAnError(t *testing.T) {
+	if _, err := sanitize.New(sanitize.Options{Profile: "lax"}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func FuzzSanitize(f *testing.F) {
+	for _, s := range []string{
+		"plain", "<scr<script></script>ipt>", "\x1b[31m\x1b]0;x", "a\u202e\U000e0041\ufe0f", chat("im_start"), "&amp;lt;|im_end|&gt;",
+		"<!--><img src=x onerror=x>-->", "```\n<script>\n```", "<a href='j\navascript:x'>", "[removed: script]", "<svg><svg></svg>", "<A\xff>", "\u0130<Script>x</script>", "<<SYS>>", "\u009d\u009c",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		for _, p := range sanitize.Profiles() {
+			s := new(t, p)
+			clean, found := s.Sanitize(in)
+			if len(found) == 0 && clean != in {
+				t.Errorf("%s: %+q became %+q without a finding", p, in, clean)
+			}
+			if utf8.ValidString(in) && !utf8.ValidString(clean) {
+				t.Errorf("%s: %+q became invalid UTF-8", p, in)
+			}
+			if len(clean) > 64+25*len(in) {
+				t.Errorf("%s: %d bytes grew to %d", p, len(in), len(clean))
+			}
+			again, more := s.Sanitize(clean)
+			if again != clean {
+				t.Errorf("%s is not idempotent: %+q, %+q, %+q (%v)", p, in, clean, again, more)
+			}
+			if p == sanitize.Text && utf8.ValidString(in) {
+				for _, m := range more {
+					if m.Removed {
+						t.Errorf("a second time %v was removed from %+q", m, clean)
+					}
+				}
+			}
+		}
+	})
+}
+
+func ExampleSanitizer_Sanitize() {
+	s, err := sanitize.New(sanitize.Options{})
+	if err != nil {
+		panic(err)
+	}
+	clean, found := s.Sanitize("a page <script>steal()</script> with a script")
+	fmt.Println(clean)
+	fmt.Println(found[0].Rule, found[0].Count)
+	// Output:
+	// a page [removed: script] with a script
+	// html/script 1
+}
+
+func BenchmarkSanitize(b *testing.B) {
+	texts := []struct{ name, unit string }{
+		{"prose", "Plain prose with numbers 12345 and punctuation; nothing else is here, and nothing is found. "},
+		{"code", "if a < b && c > d { x[i] = y<z; return &q } // see https://example.com/a_b?c=d\n"},
+		{"html", `<p class="x">Hello <b>world</b> <a href="https://example.com/?a=1&b=2">link</a></p>` + "\n"},
+		{"japanese", "これは日本語の文章です。何も見つかりません。"},
+	}
+	for _, tt := range texts {
+		for _, size := range []int{1 << 10, 64 << 10} {
+			text := strings.Repeat(tt.unit, size/len(tt.unit)+1)[:size]
+			text = strings.ToValidUTF8(text, "")
+			b.Run(fmt.Sprintf("%s/%dKiB", tt.name, size>>10), func(b *testing.B) {
+				s := new(b, sanitize.Text)
+				b.SetBytes(int64(len(text)))
+				b.ReportAllocs()
+				for b.Loop() {
+					s.Sanitize(text)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkHostile takes texts that are made to be slow, of 1 MiB each.
+func BenchmarkHostile(b *testing.B) {
+	for _, unit := range []string{"<", "<!--", "<a x=\"", "&amp;", "\x1b]", "<script>", "<svg>", "[removed: ", "\u200f", "```\n", "<|", "<b onx ", "</script"} {
+		text := strings.Repeat(unit, 1<<20/len(unit))
+		b.Run(fmt.Sprintf("%+q", unit), func(b *testing.B) {
+			s := new(b, sanitize.Text)
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				s.Sanitize(text)
+			}
+		})
+	}
+}

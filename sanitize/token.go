@@ -1,0 +1,187 @@
+package sanitize
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// fullBar stands for the bar in the tokens of some models.
+	fullBar = '\uff5c'
+	// systemWord marks the system's turn in some home-made templates.
+	systemWord = "__system__"
+	// maxTokenName bounds the name of a token between bars.
+	maxTokenName = 48
+	// maxEntity bounds a character reference that is looked at, in bytes; maxNested
+	// how often the ampersand of one is itself one.
+	maxEntity = 40
+	maxNested = 4
+)
+
+// Chat templates mark turns with words that a model takes for the template's own
+// when a text holds them. Most have bars: ChatML, Llama 3, Phi, Zephyr, Qwen,
+// Command R, gpt-oss. These are the others, by their brackets.
+var (
+	angleNames  = []string{"start_of_turn", "end_of_turn", "bos", "eos", "sop", "eop", "BOS_TOKEN", "EOS_TOKEN", "tool_call_begin", "tool_call_end"} // Gemma, GLM, Command R
+	doubleNames = []string{"SYS", "/SYS"}                                                                                                            // Llama 2
+	squareNames = []string{                                                                                                                          // Llama 2, Mistral, GLM
+		"INST", "/INST", "SYSTEM_PROMPT", "/SYSTEM_PROMPT", "AVAILABLE_TOOLS", "/AVAILABLE_TOOLS",
+		"TOOL_CALLS", "TOOL_RESULTS", "/TOOL_RESULTS", "gMASK",
+	}
+)
+
+// bracketStart marks the letters that square tokens begin with.
+var bracketStart = func() (t [256]bool) {
+	for _, name := range squareNames {
+		t[name[0]] = true
+	}
+	return t
+}()
+
+// tokens removes control tokens, also those whose brackets and bars are
+// character references.
+func (f *findings) tokens(s string) string {
+	if !strings.ContainsAny(s, "<[&_") {
+		return s
+	}
+	o := output{from: s}
+	for i := 0; i < len(s); {
+		n := token(s[i:])
+		if n == 0 || s[i] == '_' && i > 0 && isWord(rune(s[i-1])) {
+			i++
+			continue
+		}
+		f.remove(RuleToken)
+		o.replace(i, i+n, "token")
+		i += n
+	}
+	return o.String()
+}
+
+// token returns the length of the control token that s begins with, or 0.
+func token(s string) int {
+	switch s[0] {
+	case '_':
+		return wordToken(s)
+	case '<', '[', '&':
+	default:
+		return 0
+	}
+	first, n := char(s)
+	switch first {
+	case '<':
+		second, m := char(s[n:])
+		switch second {
+		case '|', fullBar:
+			return barToken(s, n+m)
+		case '<':
+			return namedToken(s, n+m, doubleNames, ">>")
+		}
+		return namedToken(s, n, angleNames, ">")
+	case '[':
+		return namedToken(s, n, squareNames, "]")
+	}
+	return 0
+}
+
+func wordToken(s string) int {
+	n := len(systemWord)
+	if len(s) < n || !strings.EqualFold(s[:n], systemWord) || len(s) > n && isWord(rune(s[n])) {
+		return 0
+	}
+	return n
+}
+
+// barToken reads a name from s[i:] up to a bar and an angle.
+func barToken(s string, i int) int {
+	for range maxTokenName {
+		r, n := char(s[i:])
+		i += n
+		switch {
+		case r == '|' || r == fullBar:
+			if r, n = char(s[i:]); r == '>' {
+				return i + n
+			}
+			return 0
+		case !isWord(r) && r != '-' && r != '/' && r != '\u2581': // what some tokenizers put for a space
+			return 0
+		}
+	}
+	return 0
+}
+
+// namedToken reads one of the names from s[i:], and what closes it.
+func namedToken(s string, i int, names []string, end string) int {
+	for _, name := range names {
+		if !strings.HasPrefix(s[i:], name) {
+			continue
+		}
+		at, closed := i+len(name), true
+		for _, want := range end {
+			r, n := char(s[at:])
+			closed = closed && r == want
+			at += n
+		}
+		if closed {
+			return at
+		}
+	}
+	return 0
+}
+
+// char returns the first character of s, read as a character reference if it is
+// one of those that tokens can be disguised with, and its length.
+func char(s string) (rune, int) {
+	if s == "" || s[0] != '&' {
+		return utf8.DecodeRuneInString(s)
+	}
+	s = s[:min(len(s), maxEntity)]
+	i := 1
+	for range maxNested {
+		if !strings.HasPrefix(s[i:], "amp;") {
+			break
+		}
+		i += len("amp;")
+	}
+	name, _, ok := strings.Cut(s[i:], ";")
+	if !ok {
+		return '&', 1
+	}
+	if r := referred(name); r != 0 {
+		return r, i + len(name) + 1
+	}
+	return '&', 1
+}
+
+var disguises = map[string]rune{
+	"lt": '<', "gt": '>', "LT": '<', "GT": '>', "vert": '|', "verbar": '|', "VerticalLine": '|',
+	"lsqb": '[', "lbrack": '[', "rsqb": ']', "rbrack": ']',
+}
+
+// referred returns the character of a reference's name, if it is one of
+// disguises.
+func referred(name string) rune {
+	if !strings.HasPrefix(name, "#") {
+		return disguises[name]
+	}
+	digits, base := strings.TrimLeft(name[1:], "0"), 10
+	if len(name) > 1 && (name[1] == 'x' || name[1] == 'X') {
+		digits, base = strings.TrimLeft(name[2:], "0"), 16
+	}
+	var r rune
+	for _, c := range strings.ToLower(digits) {
+		d := strings.IndexRune("0123456789abcdef"[:base], c)
+		if r = r*rune(base) + rune(d); d < 0 || r > 0xffff {
+			return 0
+		}
+	}
+	for _, known := range disguises {
+		if r == known {
+			return r
+		}
+	}
+	if r == fullBar {
+		return r
+	}
+	return 0
+}

@@ -1,0 +1,170 @@
+package sanitize
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	zwnj      = '\u200c'
+	zwj       = '\u200d'
+	bom       = '\ufeff'
+	blackFlag = '\U0001f3f4'
+	tagEnd    = '\U000e007f'
+)
+
+// flags are the subdivision flags in use, as the tags after the black flag
+// (Unicode emoji-sequences, RGI_Emoji_Tag_Sequence).
+var flags = []string{"gbeng", "gbsct", "gbwls"}
+
+// unshaped reports whether a character has no shape of its own, so that it may
+// hide something; hidden looks at what is around it.
+func unshaped(r rune) bool {
+	switch {
+	case r < 0xad:
+		return false
+	case r == 0xad, r == 0x034f, r == 0x061c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164, r == bom, r == 0xffa0:
+		return true
+	case r >= 0x180b && r <= 0x180f, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f:
+		return true
+	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xfff9 && r <= 0xfffb, r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
+		return true
+	case r >= 0x1bca0 && r <= 0x1bca3, r >= 0x1d173 && r <= 0x1d17a, r >= 0xe0000 && r <= 0xe0fff:
+		return true
+	}
+	return false
+}
+
+// hidden removes characters that cannot be seen, where they have no business.
+func (f *findings) hidden(s string) string {
+	if strings.IndexFunc(s, unshaped) < 0 {
+		return s
+	}
+	o := output{from: s}
+	prev := rune(0)        // the character before, as it stays in the text
+	line, rtl := -1, false // up to where it is known whether the line has right-to-left letters
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if !unshaped(r) {
+			prev = r
+			i += n
+			continue
+		}
+		if size := flag(s[i:], prev); size > 0 {
+			prev = tagEnd
+			i += size
+			continue
+		}
+		if isMark(r) && i >= line {
+			line, rtl = lineEnd(s, i), hasRTL(s, i)
+		}
+		next, _ := utf8.DecodeRuneInString(s[i+n:])
+		if belongs(r, prev, next, i == 0, rtl) {
+			prev = r
+			i += n
+			continue
+		}
+		f.remove(ruleOf(r))
+		o.replace(i, i+n, "hidden text")
+		i += n
+	}
+	return o.String()
+}
+
+// flag returns the length of the tags that make a black flag that of a country
+// within a country.
+func flag(s string, prev rune) int {
+	if prev != blackFlag {
+		return 0
+	}
+	for _, name := range flags {
+		tags := ""
+		for _, c := range name {
+			tags += string(0xe0000 + c)
+		}
+		if tags += string(tagEnd); strings.HasPrefix(s, tags) {
+			return len(tags)
+		}
+	}
+	return 0
+}
+
+// isMark reports whether r is a mark of direction.
+func isMark(r rune) bool { return r == 0x200e || r == 0x200f || r == 0x061c }
+
+// hasRTL reports whether the line at i has a letter that is written from right
+// to left.
+func hasRTL(s string, i int) bool {
+	start := strings.LastIndexByte(s[:i], '\n') + 1
+	return strings.IndexFunc(s[start:lineEnd(s, i)], func(r rune) bool { return unicode.In(r, rightToLeft...) }) >= 0
+}
+
+var (
+	rightToLeft = []*unicode.RangeTable{unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam}
+	// joining are the scripts in which joiners choose the shape of a letter
+	// (The Unicode Standard, 23.2).
+	joining = []*unicode.RangeTable{
+		unicode.Arabic, unicode.Syriac, unicode.Mongolian, unicode.Nko, unicode.Phags_Pa, unicode.Devanagari, unicode.Bengali,
+		unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam,
+		unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Tibetan, unicode.Thaana, unicode.Inherited,
+	}
+	// unspaced are the scripts written without spaces, in which a zero-width one
+	// tells where a line may end.
+	unspaced = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tai_Tham, unicode.Tibetan}
+)
+
+// belongs reports whether a character without a shape has a function between its
+// neighbours. At the start of a text a byte order mark has one.
+func belongs(r, prev, next rune, start, rtl bool) bool {
+	if unshaped(prev) && !(r == zwj && (prev == 0xfe0f || prev == tagEnd)) {
+		return false // one of them can mean something, several cannot
+	}
+	switch {
+	case r == bom:
+		return start
+	case r == zwj:
+		return pictorial(prev) && pictorial(next) || unicode.In(prev, joining...) && prev != 0
+	case r == zwnj:
+		return unicode.In(prev, joining...) && unicode.In(next, joining...)
+	case r == 0x200b:
+		return unicode.In(prev, unspaced...) && unicode.In(next, unspaced...)
+	case isMark(r):
+		return rtl
+	case r == 0xfe0e || r == 0xfe0f:
+		return pictorial(prev) || strings.ContainsRune("#*0123456789", prev)
+	case r >= 0xfe00 && r <= 0xfe0d:
+		return unicode.In(prev, unicode.Han, unicode.Sm, unicode.Myanmar, unicode.Phags_Pa, unicode.Manichaean)
+	case r >= 0xe0100 && r <= 0xe01ef:
+		return unicode.Is(unicode.Han, prev)
+	case r >= 0x180b && r <= 0x180f:
+		return unicode.Is(unicode.Mongolian, prev)
+	case r == 0xad:
+		return unicode.IsLetter(prev) && unicode.IsLetter(next)
+	case r == 0x034f:
+		return unicode.Is(unicode.Mn, next)
+	case r == 0x115f || r == 0x1160:
+		return unicode.Is(unicode.Hangul, prev) || unicode.Is(unicode.Hangul, next)
+	}
+	return false
+}
+
+// pictorial reports whether a character can be part of an emoji.
+func pictorial(r rune) bool {
+	return unicode.In(r, unicode.So, unicode.Sm, unicode.Sk) && r > 0x7f || r == 0xfe0f || r == tagEnd ||
+		strings.ContainsRune("©®‼⁉〰〽", r)
+}
+
+func ruleOf(r rune) string {
+	switch {
+	case r >= 0xe0000 && r <= 0xe007f:
+		return RuleTag
+	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef:
+		return RuleVariation
+	case r >= 0x200b && r <= 0x200d, r == 0x2060, r == bom:
+		return RuleZeroWidth
+	case isMark(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return RuleBidi
+	}
+	return RuleInvisible
+}
