@@ -46,6 +46,11 @@ type Host struct {
 
 	calls sync.WaitGroup // under way
 
+	// streams ends when the host has drained, and with it what only waits for
+	// notifications.
+	streams    context.Context
+	endStreams context.CancelFunc
+
 	mu      sync.Mutex
 	servers map[*mcp.Server]struct{} // of live connections, to be told of changes
 	posts   map[string]post          // HTTP requests under way, by number
@@ -75,6 +80,7 @@ func NewHost(cfg HostConfig) (*Host, error) {
 		info:     mustJSON(mcp.Implementation{Name: cfg.Name, Version: cfg.Version}),
 		sessions: quickSessions{by: make(map[string]*quickSession)},
 	}
+	h.streams, h.endStreams = context.WithCancel(context.Background())
 	h.http = h.newHTTP()
 	return h, nil
 }
@@ -135,11 +141,13 @@ func (h *Host) begin() bool {
 	return true
 }
 
-// Drain refuses new requests and waits for those under way, or for ctx.
+// Drain refuses new requests and waits for those under way, or for ctx. Then it
+// ends the streams of notifications, so that no connection stays busy.
 func (h *Host) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	h.closing = true
 	h.mu.Unlock()
+	defer h.endStreams()
 	done := make(chan struct{})
 	go func() { // ends with the last call, each of which has a deadline
 		h.calls.Wait()

@@ -84,14 +84,29 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var done func()
 		r, done = h.begins(r, msg)
 		defer done()
+		if msg.Get("method").Text() == "subscriptions/listen" {
+			defer h.endWithStreams(&r)()
+		}
 		if h.quick(w, r, msg) {
 			return
 		}
+	}
+	if r.Method == http.MethodGet {
+		defer h.endWithStreams(&r)()
 	}
 	if session := r.Header.Get(headerSession); r.Method == http.MethodDelete && session != "" {
 		h.endSession(session)
 	}
 	h.http.ServeHTTP(w, r)
+}
+
+// endWithStreams makes r, which waits for notifications, end when the host has
+// drained.
+func (h *Host) endWithStreams(r **http.Request) (done func()) {
+	ctx, cancel := context.WithCancel((*r).Context())
+	stop := context.AfterFunc(h.streams, cancel)
+	*r = (*r).WithContext(ctx)
+	return func() { stop(); cancel() }
 }
 
 func isStatelessHTTP(r *http.Request) bool {

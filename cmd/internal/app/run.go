@@ -25,6 +25,8 @@ const (
 	idleTime   = 2 * time.Minute
 	// closeTime bounds the end of all servers; each ends within its own grace.
 	closeTime = 15 * time.Second
+	// flushTime is how long the answers of drained calls may take to be written.
+	flushTime = 2 * time.Second
 )
 
 // Front says how clients reach a gateway that runs.
@@ -84,13 +86,14 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	}
 	g.Go(func() error { return control.Serve(life, socket, backend{a}) })
 	g.Go(func() error { a.watchPolicy(life); return nil })
+	server := a.newServer(life)
 	if web != nil {
-		g.Go(func() error { return a.serveHTTP(life, web) })
+		g.Go(func() error { return serveHTTP(life, server, web) })
 	}
 	g.Go(func() error {
 		select {
 		case <-leave.Done():
-			a.drain(life)
+			a.drain(life, server)
 		case <-life.Done():
 		}
 		end()
@@ -107,25 +110,35 @@ func (a *App) serveStdio(ctx context.Context, who *gate.Principal, f Front) {
 	}
 }
 
-func (a *App) serveHTTP(ctx context.Context, ln net.Listener) error {
-	s := &http.Server{
+// newServer returns what serves MCP over HTTP, to requests that end with life.
+func (a *App) newServer(life context.Context) *http.Server {
+	return &http.Server{
 		Handler: a.gateway, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
-		BaseContext: func(net.Listener) context.Context { return ctx },
+		BaseContext: func(net.Listener) context.Context { return life },
 	}
+}
+
+func serveHTTP(ctx context.Context, s *http.Server, ln net.Listener) error {
 	defer context.AfterFunc(ctx, func() { s.Close() })()
-	if err := s.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+	err := s.Serve(ln)
+	if !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
+	<-ctx.Done() // shut down, and its connections may be busy yet
 	return nil
 }
 
-// drain lets calls under way end, for as long as that may take.
-func (a *App) drain(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, drainTime)
+// drain lets calls under way end and their answers be written, for as long as
+// that may take.
+func (a *App) drain(ctx context.Context, s *http.Server) {
+	calls, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
-	if err := a.gateway.Drain(ctx); err != nil {
+	if err := a.gateway.Drain(calls); err != nil {
 		a.log.Warn("calls cut off at shutdown")
 	}
+	answers, cancel := context.WithTimeout(ctx, flushTime)
+	defer cancel()
+	_ = s.Shutdown(answers) // what is busy after this is cut off
 }
 
 // listen listens, and says who does if somebody else has the port.
