@@ -114,7 +114,7 @@ func BenchmarkCall(b *testing.B) {
 			var peak int64
 			var fuel uint64
 			for b.Loop() {
-				res, err := bb.module.Call(b.Context(), bb.tool, []byte(bb.args), sandbox.Grants{})
+				res, err := bb.module.Call(b.Context(), bb.tool, []byte(bb.args), sandbox.CallConfig{})
 				if err != nil || res.IsError {
 					b.Fatal(string(res.Output), err)
 				}

@@ -3,26 +3,31 @@ package sandbox
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-	"unicode/utf8"
 
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/wasmgate/wasmgate/sandbox/wasi"
 )
 
-// Grants are the capabilities that a call has beyond computing. This version
-// knows none, so that all Grants are the zero Grants, which grant nothing.
-type Grants struct{}
+// A CallConfig is what one call has beyond its arguments. The zero CallConfig
+// has the module's limits and no host.
+type CallConfig struct {
+	// Limits are stricter than the module's, or without effect.
+	Limits Limits
+	// Host carries out what the guest asks for. Nil denies it all.
+	Host Host
+	// Session names whose instance a module with [IsolationSession] uses: calls
+	// that must not see each other's state have different ones.
+	Session string
+}
 
 // A Result is what a tool answered. Its figures are also set when Call
 // returns an error.
@@ -31,21 +36,27 @@ type Result struct {
 	// error. It is the caller's.
 	Output  []byte
 	IsError bool // the tool reported an error of its own
+	// Whole says that Output is a whole result of an MCP tools/call, as Extism
+	// guests answer, with IsError as it stands there.
+	Whole bool
 
 	Fuel       uint64        // instructions; the same for the same call, unless the guest looks at clocks or random numbers
 	MemoryPeak int64         // bytes of linear memory
-	Took       time.Duration // from instantiation to result, without waiting for a slot
+	HostCalls  int           // what the guest asked its host for
+	Took       time.Duration // without waiting for a slot
 }
 
 // Call runs a tool on args, a JSON value; empty args mean {}.
 //
-// Each call gets a fresh instance: nothing survives from one call to the next.
-// The guest may use what the module's [Limits] allow, and sees only what g
-// grants.
+// The guest may use what the limits allow, and sees only what the module's
+// [Grants] and the call's [Host] let it see. What it can change of its own state
+// is seen by no other call, unless the module has [IsolationSession].
+//
+// The first call of a module also takes its snapshot.
 //
 // The error is a [*Trap] if the guest failed or exceeded a limit, and wraps
 // ctx.Err() if ctx ended first. Call may be used from several goroutines.
-func (m *Module) Call(ctx context.Context, tool string, args []byte, g Grants) (res Result, err error) {
+func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallConfig) (Result, error) {
 	if !slices.ContainsFunc(m.tools, func(t Tool) bool { return t.Name == tool }) {
 		return Result{}, fmt.Errorf("sandbox: module %q has no tool %q", m.name, tool)
 	}
@@ -55,71 +66,185 @@ func (m *Module) Call(ctx context.Context, tool string, args []byte, g Grants) (
 	if !json.Valid(args) {
 		return Result{}, fmt.Errorf("sandbox: tool %s: the arguments are not JSON", tool)
 	}
-	if err := m.runtime.enter(ctx); err != nil {
+	limits, err := cfg.Limits.narrowed(m.limits)
+	if err != nil {
 		return Result{}, err
 	}
-	defer m.runtime.leave()
-
-	start := time.Now()
-	c := newCall(m, tool)
-	m.buffers.take(&c.memory)
-	defer func() {
-		res.Fuel, res.MemoryPeak, res.Took = c.meter.used(), c.memory.peak(), time.Since(start)
-		if p := recover(); p != nil { // the buffer is not kept: nobody knows who refers to it
-			err = fmt.Errorf("sandbox: tool %s: panic in the engine: %v", tool, p)
-			return
-		}
-		c.log(ctx)
-		m.buffers.keep(&c.memory)
-	}()
-	return c.run(ctx, args)
-}
-
-// A call is the state of one call. Nothing of it outlives the call.
-type call struct {
-	module *Module
-	tool   string
-	memory memory
-	meter  meter
-	stdout output
-	stderr output // and, of a reactor, stdout
-	quoted bool   // stderr became the text of a tool error
-}
-
-func newCall(m *Module, tool string) *call {
-	c := &call{
-		module: m,
-		tool:   tool,
-		meter:  meter{budget: int64(m.limits.Fuel)},
-		stdout: output{max: m.limits.Output},
-		stderr: output{max: m.limits.Log},
+	c := newCall(ctx, m, tool, args, cfg, limits)
+	if m.isolation == IsolationSession {
+		return m.sessions.call(c, cfg.Session)
 	}
-	c.memory = memory{limit: uint64(m.limits.Memory), meter: &c.meter}
+	leave, err := m.enter(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer leave()
+	return c.once()
+}
+
+// A call is the state of one call, and the context in which its guest runs:
+// nothing that the host keeps for a guest is anywhere else. Its deadline needs
+// no timer as long as nobody waits for it.
+type call struct {
+	parent  context.Context
+	started time.Time
+	module  *Module
+	tool    string
+	args    []byte
+	limits  Limits
+	host    Host
+
+	meter   meter
+	process wasi.Process
+	stdin   bytes.Reader
+	stdout  output
+	stderr  output // and, of a reactor, stdout
+
+	instance     *instance
+	hostCalls    int
+	denied       int
+	deniedMemory bool
+	allocating   bool // the guest runs its cabi_realloc
+	quoted       bool // stderr became the text of a tool error
+	intact       bool // the instance can be used again
+	fuel         uint64
+	logBytes     int64 // that the guest wrote by its function log
+	peak         int64
+
+	timer struct {
+		once   sync.Once
+		ctx    context.Context
+		cancel context.CancelFunc
+	}
+}
+
+func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallConfig, limits Limits) *call {
+	c := &call{
+		parent: ctx, module: m, tool: tool, args: args, limits: limits, host: cfg.Host,
+		stdout: output{max: limits.Output},
+		stderr: output{max: limits.Log},
+	}
+	if c.host == nil {
+		c.host = noHost{}
+	}
+	c.meter = meter{call: c, budget: int64(limits.Fuel)}
+	c.process = wasi.Process{
+		Args: []string{tool}, Env: m.env, Dirs: m.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
+		Ask: c.file, Charge: c.toll, MaxWritten: limits.Files,
+	}
+	if m.kind == command {
+		c.process.Stdin, c.process.Stdout = &c.stdin, &c.stdout
+	}
 	return c
 }
 
-func (c *call) run(ctx context.Context, args []byte) (Result, error) {
-	limited, cancel := context.WithTimeout(ctx, c.module.limits.Timeout)
-	defer cancel()
-	c.stdout.overflow = cancel
-	c.meter.deadline, _ = limited.Deadline()
-	metered := context.WithValue(experimental.WithMemoryAllocator(limited, &c.memory), meterKey{}, &c.meter)
-	res, err := c.instance(metered, args)
+// callKey finds the call in the context that the engine hands to host functions.
+type callKey struct{}
+
+// Value implements [context.Context].
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.parent.Value(key)
+}
+
+// Deadline implements [context.Context].
+func (c *call) Deadline() (time.Time, bool) { return c.meter.deadline, true }
+
+// Err implements [context.Context]. It says the truth also before a timer rings.
+func (c *call) Err() error {
+	if err := c.parent.Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(c.meter.deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Done implements [context.Context]. Only who waits for it starts the timer.
+func (c *call) Done() <-chan struct{} {
+	c.timer.once.Do(func() {
+		c.timer.ctx, c.timer.cancel = context.WithDeadline(c.parent, c.meter.deadline)
+	})
+	return c.timer.ctx.Done()
+}
+
+// begin starts the time of the call.
+func (c *call) begin() {
+	c.started = time.Now()
+	c.meter.deadline = c.started.Add(c.limits.Timeout)
+	if at, ok := c.parent.Deadline(); ok && at.Before(c.meter.deadline) {
+		c.meter.deadline = at
+	}
+}
+
+// once carries out the call on an instance that no other call uses meanwhile,
+// and that is as the snapshot left it.
+func (c *call) once() (res Result, err error) {
+	s, res, err := c.module.prepare(c.parent, c.tool)
+	if err != nil {
+		return res, err
+	}
+	c.begin()
+	defer c.finish(&res, &err)
+	in, err := c.module.acquire(c, s)
+	if err != nil {
+		return Result{}, c.outcome(err)
+	}
+	defer func() {
+		c.measure(in)
+		c.module.release(c.parent, in, s, c.intact)
+	}()
+	return c.on(in, true)
+}
+
+// on carries out the call on an instance, which, if it is fresh, is at the
+// module's snapshot point.
+func (c *call) on(in *instance, fresh bool) (res Result, err error) {
+	in.fuel.Set(0)
+	c.meter.left = in.fuel
+	if fresh && c.module.point == SnapshotInst {
+		err = c.initialize(in)
+	}
+	if err == nil {
+		res, err = c.serve(in)
+	}
+	in.stale = in.stale || c.meter.used() > staleFuel
+	c.intact = !errors.Is(err, errStack)
+	return res, c.outcome(err)
+}
+
+// measure takes the figures of the call from the instance, which is the next
+// call's afterwards.
+func (c *call) measure(in *instance) { c.fuel, c.peak = c.meter.used(), in.memory.Peak() }
+
+// staleFuel is how many instructions a call may execute so that the stacks on
+// which it ran are kept: each costs some, so that they bound its depth.
+const staleFuel = 1 << 17
+
+// outcome says why a call failed, if it did: not each guest that is ended fails
+// at once, and some exit as if they had chosen to.
+func (c *call) outcome(err error) error {
+	var trap *Trap
 	switch {
 	case c.stdout.full:
-		return Result{}, c.trap(TrapGuest, fmt.Sprintf("its output has more than %d bytes", c.stdout.max), err)
+		return c.trap(TrapGuest, fmt.Sprintf("its output has more than %d bytes", c.stdout.max), err)
 	case err == nil:
-		return res, nil
+		return nil
+	case errors.As(err, &trap) && trap.final:
+		return trap
 	case c.meter.empty:
-		return Result{}, c.trap(TrapFuel, fmt.Sprintf("it needs more than %d instructions", c.module.limits.Fuel), err)
-	case ended(ctx) != nil:
-		return Result{}, fmt.Errorf("sandbox: tool %s: %w", c.tool, ended(ctx))
-	case ended(limited) != nil:
-		return Result{}, c.trap(TrapDeadline, fmt.Sprintf("it ran longer than %v", c.module.limits.Timeout), err)
-	case c.memory.denied:
-		return Result{}, c.trap(TrapMemory, fmt.Sprintf("it needs more than %d bytes of memory", c.module.limits.Memory), err)
+		return c.trap(TrapFuel, fmt.Sprintf("it needs more than %d instructions", c.limits.Fuel), err)
+	case ended(c.parent) != nil:
+		return fmt.Errorf("sandbox: tool %s: %w", c.tool, ended(c.parent))
+	case c.Err() != nil:
+		return c.trap(TrapDeadline, fmt.Sprintf("it ran longer than %v", c.limits.Timeout), err)
+	case c.deniedMemory:
+		return c.trap(TrapMemory, fmt.Sprintf("it needs more than %d bytes of memory", c.limits.Memory), err)
 	}
-	return Result{}, err
+	return err
 }
 
 // ended is ctx.Err(), also before the context's timer rings.
@@ -130,158 +255,55 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// instance makes an instance, has it answer, and closes it.
-func (c *call) instance(ctx context.Context, args []byte) (Result, error) {
-	mod, err := c.module.runtime.engine.InstantiateModule(ctx, c.module.compiled, c.wasi(ctx, args))
-	if err != nil {
-		return Result{}, c.failure("it does not start", err)
+// finish fills in what there is to say of a call when it has ended, also by a
+// panic of the engine.
+func (c *call) finish(res *Result, err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("sandbox: tool %s: panic in the engine: %v", c.tool, p)
 	}
-	defer mod.Close(context.WithoutCancel(ctx)) // frees no more than memory; its error is always nil
-	if c.module.reactor {
-		return c.react(ctx, mod, args)
+	*err = errors.Join(*err, c.process.Close())
+	if *err != nil {
+		*res = Result{}
 	}
-	return c.command(ctx, mod)
-}
-
-// wasi is all that a guest sees of the world.
-func (c *call) wasi(ctx context.Context, args []byte) wazero.ModuleConfig {
-	cfg := wazero.NewModuleConfig().
-		WithName(""). // anonymous instances can exist side by side
-		WithStartFunctions().
-		WithArgs(c.tool).
-		WithStderr(toll{ctx: ctx, meter: &c.meter, to: &c.stderr}).
-		// The engine's own defaults for these four are fakes: a fixed seed, a
-		// fixed date, a sleep that returns at once. Clocks are precise for now;
-		// coarse ones, which hide more from a guest that measures what runs
-		// beside it, belong to a WASI of our own.
-		WithRandSource(toll{ctx: ctx, meter: &c.meter, from: rand.Reader}).
-		WithSysWalltime().
-		WithSysNanotime().
-		WithNanosleep(func(ns int64) { sleep(ctx, time.Duration(ns)) })
-	if c.module.reactor {
-		return cfg.WithStdout(toll{ctx: ctx, meter: &c.meter, to: &c.stderr})
+	if c.timer.cancel != nil {
+		c.timer.cancel()
 	}
-	return cfg.WithStdout(toll{ctx: ctx, meter: &c.meter, to: &c.stdout}).
-		WithStdin(toll{ctx: ctx, meter: &c.meter, from: bytes.NewReader(request(c.tool, args))})
-}
-
-// sleep ends with the call, which the engine's own would outlast.
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
-// request returns what a command reads. The arguments go in byte for byte.
-func request(tool string, args []byte) []byte {
-	name, _ := json.Marshal(tool) // a string always marshals
-	return slices.Concat([]byte(`{"name":`), name, []byte(`,"arguments":`), args, []byte("}"))
-}
-
-// command runs a WASI command to its end.
-func (c *call) command(ctx context.Context, mod api.Module) (Result, error) {
-	_, err := mod.ExportedFunction(exportStart).Call(ctx)
-	var exit *sys.ExitError
-	switch {
-	case err == nil, errors.As(err, &exit) && exit.ExitCode() == 0:
-		return c.structured(c.stdout.buf)
-	case exit == nil:
-		return Result{}, c.failure("it trapped", err)
-	case ended(ctx) != nil, c.meter.empty, // then its reads and writes fail, and it exits for that
-		c.memory.denied: // most language runtimes exit when they get no memory
-		return Result{}, c.failure("it did not end well", err)
-	}
-	return c.toolError(exit.ExitCode()), nil
-}
-
-// toolError is the result of a command that exited with another code than 0.
-func (c *call) toolError(code uint32) Result {
-	c.quoted = true
-	text := strings.TrimSpace(strings.ToValidUTF8(string(c.stderr.buf), "\ufffd"))
-	if text == "" {
-		text = fmt.Sprintf("the tool exited with code %d and no message", code)
-	}
-	return Result{Output: []byte(text), IsError: true}
-}
-
-// react calls a reactor by the canonical ABI. What the guest allocates for the
-// result is not freed (cabi_post_tool_call): the instance ends here.
-func (c *call) react(ctx context.Context, mod api.Module, args []byte) (Result, error) {
-	if start := mod.ExportedFunction(exportInit); start != nil {
-		if _, err := start.Call(ctx); err != nil {
-			return Result{}, c.failure("it does not initialize", err)
-		}
-	}
-	params := make([]uint64, 0, 4)
-	for _, s := range [][]byte{[]byte(c.tool), args} {
-		at, err := mod.ExportedFunction(exportRealloc).Call(ctx, 0, 0, 1, uint64(len(s)))
-		if err != nil {
-			return Result{}, c.failure("it trapped in cabi_realloc", err)
-		}
-		if !mod.Memory().Write(uint32(at[0]), s) {
-			return Result{}, c.trap(TrapGuest, "cabi_realloc returned a pointer out of bounds", nil)
-		}
-		params = append(params, uint64(uint32(at[0])), uint64(len(s)))
-	}
-	answer, err := mod.ExportedFunction(exportCall).Call(ctx, params...)
-	if err != nil {
-		return Result{}, c.failure("it trapped", err)
-	}
-	return c.lift(mod.Memory(), uint32(answer[0]))
-}
-
-// lift reads a result<string, string>: a discriminant, a pointer, a length
-// (Component Model, CanonicalABI.md, Loading).
-func (c *call) lift(mem api.Memory, at uint32) (Result, error) {
-	area, ok := mem.Read(at, 12)
-	if !ok || area[0] > 1 {
-		return Result{}, c.trap(TrapGuest, "tool_call returned no result<string, string>", nil)
-	}
-	isError := area[0] == 1
-	from, size := binary.LittleEndian.Uint32(area[4:]), binary.LittleEndian.Uint32(area[8:])
-	if int64(size) > c.module.limits.Output {
-		return Result{}, c.trap(TrapGuest, fmt.Sprintf("its output has more than %d bytes", c.module.limits.Output), nil)
-	}
-	view, ok := mem.Read(from, size)
-	if !ok {
-		return Result{}, c.trap(TrapGuest, "its output lies out of bounds", nil)
-	}
-	out := slices.Clone(view) // the guest's memory must not leave the call
-	if isError {
-		if !utf8.Valid(out) {
-			return Result{}, c.trap(TrapGuest, "its error is not UTF-8", nil)
-		}
-		return Result{Output: out, IsError: true}, nil
-	}
-	return c.structured(out)
-}
-
-// structured checks that a tool answered with one JSON value.
-func (c *call) structured(out []byte) (Result, error) {
-	out = bytes.TrimSpace(out)
-	if !utf8.Valid(out) || !json.Valid(out) {
-		return Result{}, c.trap(TrapGuest, "its output is not one JSON value in UTF-8", nil)
-	}
-	return Result{Output: out}, nil
+	res.Fuel, res.MemoryPeak, res.HostCalls, res.Took = c.fuel, c.peak, c.hostCalls, time.Since(c.started)
+	c.log(c.parent)
 }
 
 func (c *call) trap(kind TrapKind, reason string, err error) *Trap {
 	return &Trap{Kind: kind, Tool: c.tool, Reason: reason, Err: err}
 }
 
+// end ends the guest from within a host function, which a panic does.
+func (c *call) end(kind TrapKind, reason string) {
+	t := c.trap(kind, reason, nil)
+	t.final = true
+	panic(t)
+}
+
+// errStack says that a guest used up the engine's stack, of which what is left
+// of it is 50 MB.
+var errStack = errors.New("stack overflow")
+
 // failure makes a trap of an engine's error. Of a chain of errors only the
 // innermost is told: around it stand names that the module chose.
-func (c *call) failure(what string, err error) *Trap {
+func (c *call) failure(what string, err error) error {
 	var exit *sys.ExitError
-	if errors.As(err, &exit) {
+	var trap *Trap
+	switch {
+	case errors.As(err, &trap):
+		return trap
+	case errors.As(err, &exit):
 		return c.trap(TrapGuest, fmt.Sprintf("%s: it exited with code %d", what, exit.ExitCode()), err)
 	}
 	cause := err
 	for inner := errors.Unwrap(cause); inner != nil; inner = errors.Unwrap(cause) {
 		cause = inner
+	}
+	if cause.Error() == errStack.Error() {
+		err = errors.Join(errStack, err)
 	}
 	return c.trap(TrapGuest, fmt.Sprintf("%s: %.200q", what, cause.Error()), err)
 }
@@ -301,25 +323,15 @@ func (c *call) log(ctx context.Context) {
 // An output takes what a guest writes, up to max bytes. Only the guest's
 // goroutine uses it.
 type output struct {
-	buf      []byte
-	max      int64
-	full     bool
-	overflow func() // called when more than max comes; nil drops it silently
+	buf  []byte
+	max  int64
+	full bool // more came, and was dropped
 }
 
-var errOutputFull = errors.New("output limit reached")
-
+// Write implements [io.Writer].
 func (o *output) Write(p []byte) (int, error) {
 	room := o.max - int64(len(o.buf))
-	if int64(len(p)) <= room {
-		o.buf = append(o.buf, p...)
-		return len(p), nil
-	}
-	o.buf = append(o.buf, p[:room]...)
-	o.full = true
-	if o.overflow == nil {
-		return len(p), nil
-	}
-	o.overflow()
-	return int(room), errOutputFull
+	o.full = o.full || int64(len(p)) > room
+	o.buf = append(o.buf, p[:min(int64(len(p)), room)]...)
+	return len(p), nil
 }

@@ -53,12 +53,12 @@ func TestCompile(t *testing.T) {
 		"a module that is cut off":           {ok().bytes()[:40], nil, "malformed, cut off"},
 		"too large":                          {make([]byte, 64<<20+1), nil, "more than 67108864"},
 		"an invalid body":                    {reactor(0x6a).bytes(), nil, "invalid function"},
-		"an unknown function of WASI":        {imports(1, "wasi_snapshot_preview1", "sock_dial", []byte{0, 0}), nil, `"wasi_snapshot_preview1.sock_dial"; only functions of wasi_snapshot_preview1 are`},
+		"an unknown function of WASI":        {imports(1, "wasi_snapshot_preview1", "sock_dial", []byte{0, 0}), nil, `"wasi_snapshot_preview1.sock_dial"; functions of wasi_snapshot_preview1 and of wasmgate can be`},
 		"a function of another module":       {imports(1, "env", "system", []byte{0, 0}), nil, `not granted: "env.system";`},
 		"many refused imports":               {imports(10, "env", "f", []byte{0, 0}), nil, `"env.f", 2 more`},
 		"an imported memory":                 {imports(1, "env", "memory", []byte{2, 0, 1}), nil, `"env.memory (not a function)"`},
 		"WASI in name only":                  {imports(1, "wasi_snapshot_preview1", "fd_write", []byte{2, 0, 1}), nil, `"wasi_snapshot_preview1.fd_write (not a function)"`},
-		"a function of WASI as another type": {badWASI.bytes(), given, "it imports fd_write with types other than [i32 i32 i32 i32] -> [i32]"},
+		"a function of WASI as another type": {badWASI.bytes(), given, "it imports wasi_snapshot_preview1.fd_write with types other than [i32 i32 i32 i32] -> [i32]"},
 		"no way in":                          {nothing.bytes(), given, "exports neither _start (a WASI command) nor tool_call (a reactor)"},
 		"no allocator":                       {bare.bytes(), given, "exports tool_call but not cabi_realloc"},
 		"a way in of another type":           {wrong.bytes(), given, "it exports _start with types other than [] -> []"},
@@ -126,7 +126,7 @@ func TestTableGrow(t *testing.T) {
 			g := reactor(0xd0, 0x70, number(tt.by), 0xfc, 15, 0, number(-1), 0x47, 0x21, 4, say(get(4)))
 			g.table = join(0x70, tt.limits)
 			m := compile(t, r, g.bytes(), sandbox.ModuleConfig{})
-			if res, err := m.Call(t.Context(), "t", nil, sandbox.Grants{}); err != nil || string(res.Output) != tt.want {
+			if res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{}); err != nil || string(res.Output) != tt.want {
 				t.Errorf("got %s, %v, want %s (1 if the table grew)", res.Output, err, tt.want)
 			}
 		})
@@ -195,7 +195,7 @@ func FuzzCompile(f *testing.F) {
 			return
 		}
 		for _, tool := range m.Tools() {
-			_, err := m.Call(t.Context(), tool.Name, nil, sandbox.Grants{})
+			_, err := m.Call(t.Context(), tool.Name, nil, sandbox.CallConfig{})
 			if err != nil && strings.Contains(err.Error(), "panic in the engine") {
 				t.Error(err)
 			}

@@ -40,7 +40,7 @@ func TestEmbeddedTools(t *testing.T) {
 			if tt.want == "trap_deadline" {
 				called = spinning
 			}
-			res, err := called.Call(t.Context(), tt.tool, []byte(tt.args), sandbox.Grants{})
+			res, err := called.Call(t.Context(), tt.tool, []byte(tt.args), sandbox.CallConfig{})
 			got := string(res.Output)
 			switch {
 			case err != nil:
@@ -61,34 +61,38 @@ func TestEmbeddedToolsAreCurrent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a WASM module with the Go toolchain")
 	}
-	packed, err := os.ReadFile("tools.wasm.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
 	version, err := run(t, "go", "env", "GOVERSION")
 	if err != nil {
 		t.Skipf("no Go toolchain to build with: %v", err)
 	}
-	if got := strings.TrimSpace(version); got != z.Comment {
-		t.Skipf("tools.wasm.gz was built with %s, the toolchain here is %s: nothing to compare", z.Comment, got)
-	}
 	if out, err := run(t, "go", "mod", "download"); err != nil {
 		t.Skipf("the modules of sandbox/tools cannot be had: %v\n%s", err, out)
 	}
-	built := filepath.Join(t.TempDir(), "tools.wasm.gz")
-	if out, err := run(t, "go", "run", "./cmd/pack", "-o", built); err != nil {
-		t.Fatalf("pack: %v\n%s", err, out)
-	}
-	fresh, err := os.ReadFile(built)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(packed, fresh) {
-		t.Errorf("tools.wasm.gz (%d bytes) is not what its sources build (%d bytes): run go run ./cmd/pack in sandbox/tools", len(packed), len(fresh))
+	built := t.TempDir()
+	for i, file := range []string{"tools.wasm.gz", "files.wasm.gz"} {
+		packed, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimSpace(version); got != z.Comment {
+			t.Skipf("%s was built with %s, the toolchain here is %s: nothing to compare", file, z.Comment, got)
+		}
+		if i == 0 {
+			if out, err := run(t, "go", "run", "./cmd/pack", "-o", built); err != nil {
+				t.Fatalf("pack: %v\n%s", err, out)
+			}
+		}
+		fresh, err := os.ReadFile(filepath.Join(built, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(packed, fresh) {
+			t.Errorf("%s (%d bytes) is not what its sources build (%d bytes): run go run ./cmd/pack in sandbox/tools", file, len(packed), len(fresh))
+		}
 	}
 }
 

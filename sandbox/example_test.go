@@ -42,7 +42,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := module.Call(ctx, "hash", []byte(`{"text":"wasmgate"}`), sandbox.Grants{})
+	result, err := module.Call(ctx, "hash", []byte(`{"text":"wasmgate"}`), sandbox.CallConfig{})
 	if err != nil {
 		log.Fatal(err) // a *sandbox.Trap if the guest failed
 	}

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/sandbox/rewrite"
@@ -22,7 +25,83 @@ const (
 // custom section `wasmgate`, or in a file beside the module.
 type Manifest struct {
 	Tools []Tool `json:"tools"`
+	// Wants is what the module wishes to be granted. A wish grants nothing.
+	Wants *Wants `json:"wants,omitempty"`
+	// Limits are those that the module asks for. The operator's own take
+	// precedence, and bound them.
+	Limits *WantedLimits `json:"limits,omitempty"`
+	// Isolation is what calls share; "" means [IsolationCall].
+	Isolation Isolation `json:"isolation,omitempty"`
+	// Snapshot is the state in which an instance begins; "" means SnapshotInit
+	// for a reactor and SnapshotInst for others.
+	Snapshot Snapshot `json:"snapshot,omitempty"`
+	// Warm is the sample call that SnapshotWarm makes before any other. It must
+	// hold nothing that one caller may know and another may not.
+	Warm *Sample `json:"warm,omitempty"`
 }
+
+// Wants are the capabilities that a module wishes to have, in the form in which
+// the operator's configuration grants them.
+type Wants struct {
+	HTTP    []WantedHTTP `json:"http,omitempty"`
+	Dirs    []WantedDir  `json:"dirs,omitempty"`
+	Secrets []string     `json:"secrets,omitempty"`
+	KV      bool         `json:"kv,omitempty"`
+}
+
+// A WantedHTTP is an origin to which a module wishes to send requests.
+type WantedHTTP struct {
+	Origin  string   `json:"origin"`
+	Methods []string `json:"methods,omitempty"`
+	Path    string   `json:"path,omitempty"`
+}
+
+// A WantedDir is a directory that a module wishes to see. An empty Path leaves
+// it to the operator which.
+type WantedDir struct {
+	Path  string `json:"path,omitempty"`
+	Write bool   `json:"write,omitempty"`
+}
+
+// WantedLimits are the limits that a module asks for; see [Limits].
+type WantedLimits struct {
+	Timeout string `json:"timeout,omitempty"` // as time.ParseDuration reads it
+	Fuel    uint64 `json:"fuel,omitempty"`
+	Memory  string `json:"memory,omitempty"` // such as 64MiB
+}
+
+// A Sample is a call that a module can be warmed up with.
+type Sample struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// Isolation is what the calls of a module share.
+type Isolation string
+
+const (
+	// IsolationCall gives each call the state of the snapshot. Instances are used
+	// again, after memory and globals were put back.
+	IsolationCall Isolation = "call"
+	// IsolationInstance gives each call an instance that no other call had.
+	IsolationInstance Isolation = "instance"
+	// IsolationSession gives each session an instance of its own, whose state
+	// its calls share. They run one at a time.
+	IsolationSession Isolation = "session"
+)
+
+// Snapshot is the state of a module in which its instances begin.
+type Snapshot string
+
+const (
+	// SnapshotInst is that after instantiation: no code has run.
+	SnapshotInst Snapshot = "inst"
+	// SnapshotInit is that after _initialize. What the module did there it did
+	// once for all calls: what it seeded with random numbers is the same in each.
+	SnapshotInit Snapshot = "init"
+	// SnapshotWarm is that after a sample call.
+	SnapshotWarm Snapshot = "warm"
+)
 
 // A Tool is the definition of one function of a module, with the members that
 // MCP's tools/list gives it. All of it is the module's own claim.
@@ -73,6 +152,9 @@ func (m Manifest) check() error {
 	if len(m.Tools) == 0 || len(m.Tools) > maxTools {
 		return fmt.Errorf("sandbox: the manifest names %d tools; 1 to %d can be", len(m.Tools), maxTools)
 	}
+	if err := m.checkState(); err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, t := range m.Tools {
 		if t.Name == "" || len(t.Name) > maxToolName || strings.ContainsFunc(t.Name, func(c rune) bool { return c <= ' ' || c == 0x7f || c == utf8.RuneError }) {
@@ -93,6 +175,57 @@ func (m Manifest) check() error {
 		}
 	}
 	return nil
+}
+
+func (m Manifest) checkState() error {
+	switch m.Isolation {
+	case "", IsolationCall, IsolationInstance, IsolationSession:
+	default:
+		return fmt.Errorf("sandbox: the manifest has isolation %.40q: call, instance and session are known", m.Isolation)
+	}
+	switch m.Snapshot {
+	case "", SnapshotInst, SnapshotInit, SnapshotWarm:
+	default:
+		return fmt.Errorf("sandbox: the manifest has snapshot %.40q: inst, init and warm are known", m.Snapshot)
+	}
+	if (m.Snapshot == SnapshotWarm) != (m.Warm != nil) {
+		return errors.New("sandbox: the manifest needs both snapshot: warm and the sample call warm, or neither")
+	}
+	if m.Warm != nil && !slices.ContainsFunc(m.Tools, func(t Tool) bool { return t.Name == m.Warm.Tool }) {
+		return fmt.Errorf("sandbox: the manifest warms up with a tool %.100q that it has not", m.Warm.Tool)
+	}
+	_, err := m.limits()
+	return err
+}
+
+// limits are those that the manifest asks for.
+func (m Manifest) limits() (l Limits, err error) {
+	if m.Limits == nil {
+		return l, nil
+	}
+	l.Fuel = m.Limits.Fuel
+	if m.Limits.Memory != "" {
+		if l.Memory, err = parseSize(m.Limits.Memory); err != nil {
+			return l, err
+		}
+	}
+	if m.Limits.Timeout != "" {
+		if l.Timeout, err = time.ParseDuration(m.Limits.Timeout); err != nil {
+			return l, fmt.Errorf("sandbox: the manifest's timeout %.40q is no duration such as 2s", m.Limits.Timeout)
+		}
+	}
+	return l, l.check()
+}
+
+// parseSize reads a number of bytes with a binary unit.
+func parseSize(s string) (int64, error) {
+	for unit, bytes := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		number, ok := strings.CutSuffix(s, unit)
+		if n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32); ok && err == nil && n > 0 {
+			return n * bytes, nil
+		}
+	}
+	return 0, fmt.Errorf("sandbox: the manifest's memory %.40q is no size such as 64MiB", s)
 }
 
 func isObject(b []byte) bool {

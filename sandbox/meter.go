@@ -3,11 +3,11 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+
 	"github.com/wasmgate/wasmgate/sandbox/rewrite"
 )
 
@@ -18,16 +18,13 @@ const slice = 1 << 17
 
 // A meter counts the instructions of one call, and looks at the time.
 type meter struct {
+	call     *call
 	budget   int64
 	granted  int64     // what the guest was given of the budget
-	deadline time.Time // of the call's context
+	deadline time.Time // of the call
 	left     api.MutableGlobal
 	empty    bool // the guest needed more than the budget
 }
-
-// meterKey is the key of the call's meter in the context, through which alone
-// the engine hands the state of a call to a function that the guest imports.
-type meterKey struct{}
 
 var errFuel = errors.New("the fuel is used up")
 
@@ -42,12 +39,12 @@ func provideMeter(ctx context.Context, engine wazero.Runtime) error {
 // refill is called by a guest that has used up a slice, or calls the host. A
 // panic is how a host function ends a guest.
 func refill(ctx context.Context, guest api.Module, stack []uint64) {
-	m := ctx.Value(meterKey{}).(*meter)
-	if m.left == nil {
+	m := &ctx.Value(callKey{}).(*call).meter
+	if m.left == nil { // a start function runs before the host gets hold of the instance
 		m.left = guest.ExportedGlobal(rewrite.MeterGlobal).(api.MutableGlobal)
 	}
 	m.left.Set(stack[0])
-	if err := m.check(ctx); err != nil {
+	if err := m.check(); err != nil {
 		panic(err)
 	}
 	left := int64(stack[0])
@@ -59,19 +56,18 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 // check returns why the guest must end, if it must. The clock is asked as well
 // as the context: a context ends by a timer, which may be late when guests keep
 // all processors busy.
-func (m *meter) check(ctx context.Context) error {
-	if m.granted-int64(m.left.Get()) > m.budget {
+func (m *meter) check() error {
+	if m.left != nil && m.granted-int64(m.left.Get()) > m.budget {
 		m.empty = true
 		return errFuel
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if m.call.stdout.full {
+		return errOutput
 	}
-	if !time.Now().Before(m.deadline) {
-		return context.DeadlineExceeded
-	}
-	return nil
+	return m.call.Err()
 }
+
+var errOutput = errors.New("the output is full")
 
 // used is how many instructions were executed, at most the budget.
 func (m *meter) used() uint64 {
@@ -89,37 +85,13 @@ func (m *meter) charge(bytes uint64) {
 	}
 }
 
-// A toll is a stream between host and guest. It charges for what passes, and
-// fails when the call has to end: one host call may read or write a million
-// times.
-type toll struct {
-	ctx   context.Context
-	meter *meter
-	from  io.Reader
-	to    io.Writer
-}
+// hostPiece is what the host charges for each piece of work beside its bytes:
+// one host call may read or write a million times.
+const hostPiece = 1 << 9
 
-const (
-	tollPiece = 1 << 9  // bytes that each read and write costs in addition
-	tollChunk = 1 << 16 // bytes of a read, at most
-)
-
-func (t toll) Read(p []byte) (int, error) {
-	p = p[:min(len(p), tollChunk)]
-	if err := t.charge(len(p)); err != nil {
-		return 0, err
-	}
-	return t.from.Read(p)
-}
-
-func (t toll) Write(p []byte) (int, error) {
-	if err := t.charge(len(p)); err != nil {
-		return 0, err
-	}
-	return t.to.Write(p)
-}
-
-func (t toll) charge(bytes int) error {
-	t.meter.charge(uint64(bytes) + tollPiece)
-	return t.meter.check(t.ctx)
+// toll charges for what passes between host and guest, and returns why the guest
+// must end, if it must.
+func (c *call) toll(bytes int) error {
+	c.meter.charge(uint64(bytes) + hostPiece)
+	return c.meter.check()
 }

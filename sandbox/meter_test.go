@@ -133,7 +133,7 @@ func TestHostile(t *testing.T) {
 	for name, h := range hostile() {
 		t.Run(name, func(t *testing.T) {
 			timed := compile(t, r, h.guest.bytes(), sandbox.ModuleConfig{Limits: sandbox.Limits{Timeout: 100 * time.Millisecond}})
-			res, err := timed.Call(t.Context(), "t", nil, sandbox.Grants{})
+			res, err := timed.Call(t.Context(), "t", nil, sandbox.CallConfig{})
 			t.Logf("%s: ended after %v, %d instructions: %v", name, res.Took, res.Fuel, err)
 			if overflown := h.trap != "" && err != nil && strings.Contains(err.Error(), h.trap); code(err) != "trap_deadline" && code(err) != "trap_fuel" && !overflown {
 				t.Errorf("code = %q, want trap_deadline", code(err))
@@ -142,7 +142,7 @@ func TestHostile(t *testing.T) {
 				return
 			}
 			budgeted := compile(t, r, h.guest.bytes(), sandbox.ModuleConfig{Limits: sandbox.Limits{Fuel: mebi}})
-			res, err = budgeted.Call(t.Context(), "t", nil, sandbox.Grants{})
+			res, err = budgeted.Call(t.Context(), "t", nil, sandbox.CallConfig{})
 			if code(err) != "trap_fuel" || res.Fuel != mebi {
 				t.Errorf("code = %q after %d instructions, want trap_fuel after %d", code(err), res.Fuel, mebi)
 			}
@@ -162,18 +162,18 @@ func TestFuelIsExact(t *testing.T) {
 		tool, args string
 		want       uint64 // 0: any
 	}{
-		// cabi_realloc: 5 instructions and end, twice; tool_call: 3 puts of 3
-		// and one more constant, end.
-		"straight code": {reactor(answer(0, get(argsPtr), get(argsLen))).bytes(), "t", `{}`, 2*6 + 11},
+		// cabi_realloc: 5 instructions, end and 6 variables, twice; tool_call: 3
+		// puts of 3, one more constant, end and 6 variables.
+		"straight code": {reactor(answer(0, get(argsPtr), get(argsLen))).bytes(), "t", `{}`, 2*12 + 17},
 		"a loop": {reactor(number(100), 0x21, 4, 0x03, 0x40, get(4), number(1), 0x6b, 0x22, 4, 0x0d, 0, 0x0b, say(number(1))).bytes(), "t", `{}`,
-			2*6 + 3 + 100*6 + 16},
-		"a bulk instruction": {reactor(number(0), number(0), number(804), 0xfc, 11, 0, say(number(1))).bytes(), "t", `{}`, 2*6 + 4 + 804/8 + 16},
+			2*12 + 3 + 100*6 + 22},
+		"a bulk instruction": {reactor(number(0), number(0), number(804), 0xfc, 11, 0, say(number(1))).bytes(), "t", `{}`, 2*12 + 4 + 804/8 + 22},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			with := func(fuel uint64) (sandbox.Result, error) {
 				m := compile(t, r, tt.wasm, sandbox.ModuleConfig{Limits: sandbox.Limits{Fuel: fuel}})
-				return m.Call(t.Context(), tt.tool, []byte(tt.args), sandbox.Grants{})
+				return m.Call(t.Context(), tt.tool, []byte(tt.args), sandbox.CallConfig{})
 			}
 			first, err := with(0)
 			if err != nil || first.Fuel == 0 || tt.want != 0 && first.Fuel != tt.want {
@@ -204,7 +204,7 @@ func TestFuelIsTheSameEachTime(t *testing.T) {
 	fuel := map[string]uint64{}
 	for range 20 {
 		for _, args := range []string{`{}`, `{"a":1}`, `{"a":"` + strings.Repeat("a", 999) + `"}`} {
-			res, err := m.Call(t.Context(), "t", []byte(args), sandbox.Grants{})
+			res, err := m.Call(t.Context(), "t", []byte(args), sandbox.CallConfig{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +229,7 @@ func TestCollectionDuringCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := m.Call(ctx, "t", nil, sandbox.Grants{})
+		_, err := m.Call(ctx, "t", nil, sandbox.CallConfig{})
 		ended <- err
 	}()
 	for range 10 {

@@ -1,51 +1,78 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/wasmgate/wasmgate/sandbox/image"
 	"github.com/wasmgate/wasmgate/sandbox/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/wasi"
 )
 
 // ModuleConfig configures a [Module]. The zero ModuleConfig suits a module
-// that carries its manifest.
+// that carries its manifest and needs no grants.
 type ModuleConfig struct {
 	// Name stands in errors and logs, for example the path of the module.
 	Name string
 	// Manifest is that of a module which does not carry one. Giving one for a
 	// module that does is an error: which of them holds would be a guess.
 	Manifest *Manifest
-	// Limits take precedence over those of the runtime, field by field.
+	// Limits take precedence over those of the manifest, and these over those of
+	// the runtime, field by field.
 	Limits Limits
+	Grants Grants
+	// Isolation takes precedence over that of the manifest.
+	Isolation Isolation
 }
 
 // A Module is compiled code with its tools. It may be used from several
 // goroutines, and belongs to the [Runtime] that compiled it.
 type Module struct {
-	runtime  *Runtime
-	compiled wazero.CompiledModule
-	reactor  bool
-	name     string
-	tools    []Tool
-	limits   Limits
-	buffers  buffers
+	runtime   *Runtime
+	compiled  wazero.CompiledModule
+	name      string
+	kind      kind
+	tools     []Tool
+	limits    Limits
+	env       []string
+	dirs      []wasi.Dir
+	isolation Isolation
+	point     Snapshot
+	warm      *Sample
+	slots     *semaphore.Weighted // nil without a limit of its own
+
+	sealed    *rewrite.Sealed // without its code; nil if the module cannot be sealed
+	unfit     string          // why it cannot
+	minMemory int64
+
+	snapshot  atomic.Pointer[snapshot]
+	preparing chan struct{} // holds a token while the snapshot is taken
+	instances pool[*instance]
+	memories  pool[*image.Memory] // of instances that are gone, as the snapshot says
+	sessions  sessions
 }
 
 // Compile checks and compiles a module. No code of the module runs.
 //
 // It refuses what is no core module (a component is told apart), what is too
-// large, what imports more than functions of WASI preview 1, what follows
-// neither ABI of the package, and what starts with more memory than its limits
-// allow; the error says so. Compiling a large module takes seconds, which ctx
-// does not shorten, unless the cache holds its code.
+// large, what imports more than functions of WASI preview 1 and those that are
+// granted, what follows no ABI of the package, and what starts with more memory
+// than its limits allow; the error says so. Compiling a large module takes
+// seconds, which ctx does not shorten, unless the cache holds its code.
 func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_ *Module, err error) {
 	defer func() {
 		if p := recover(); p != nil { // a defect of the engine that a module can reach is that module's end only
@@ -55,53 +82,178 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_
 			err = fmt.Errorf("sandbox: compile module %q: %w", cfg.Name, err)
 		}
 	}()
-	limits, err := cfg.Limits.or(r.limits)
-	if err != nil {
-		return nil, err
-	}
 	decoded, err := rewrite.Decode(wasm)
 	if err != nil {
 		return nil, err
 	}
-	if names := r.refused(decoded.Imports); names != "" {
-		return nil, fmt.Errorf("it imports what it is not granted: %s; only functions of %s are", names, wasi_snapshot_preview1.ModuleName)
-	}
-	metered, err := decoded.Meter()
-	if err != nil {
+	if err := r.refused(decoded.Imports, cfg.Grants); err != nil {
 		return nil, err
 	}
-	if decoded.MinMemory > limits.Memory {
-		return nil, fmt.Errorf("it starts with %d bytes of memory, its limit is %d", decoded.MinMemory, limits.Memory)
+	m := &Module{runtime: r, name: cfg.Name, minMemory: decoded.MinMemory}
+	rewritten, err := m.rewrite(decoded)
+	if err != nil {
+		return nil, err
 	}
 	manifest, err := choose(cfg.Manifest, decoded.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	m := &Module{runtime: r, name: cfg.Name, tools: manifest.Tools, limits: limits}
+	if err := m.configure(cfg, manifest); err != nil {
+		return nil, err
+	}
 	if err := r.enter(ctx); err != nil { // compiling takes a slot like a call
 		return nil, err
 	}
 	defer r.leave()
 	ctx = experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
-	if m.compiled, err = r.engine.CompileModule(ctx, metered); err != nil {
+	if m.compiled, err = r.engine.CompileModule(ctx, rewritten); err != nil {
 		return nil, err
 	}
-	if m.reactor, err = r.checkSignatures(m.compiled); err != nil {
-		return nil, errors.Join(err, m.compiled.Close(ctx))
+	if err := m.settle(manifest); err != nil {
+		return nil, errors.Join(err, m.Close(ctx))
 	}
+	r.keep(m)
 	return m, nil
+}
+
+// configure takes what the operator and the manifest say of the module.
+func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
+	wanted, err := manifest.limits()
+	if err != nil {
+		return err
+	}
+	if wanted, err = wanted.or(m.runtime.limits); err != nil {
+		return err
+	}
+	if m.limits, err = cfg.Limits.or(wanted); err != nil {
+		return err
+	}
+	if m.minMemory > m.limits.Memory {
+		return fmt.Errorf("it starts with %d bytes of memory, its limit is %d", m.minMemory, m.limits.Memory)
+	}
+	m.tools, m.warm = manifest.Tools, manifest.Warm
+	m.isolation = cmp.Or(cfg.Isolation, manifest.Isolation, IsolationCall)
+	m.preparing = make(chan struct{}, 1)
+	m.sessions.by = map[string]*session{}
+	m.instances.most, m.memories.most = int(m.runtime.size), int(m.runtime.size)
+	if m.limits.Concurrent > 0 {
+		m.slots = semaphore.NewWeighted(int64(m.limits.Concurrent))
+	}
+	for _, k := range slices.Sorted(maps.Keys(cfg.Grants.Config)) {
+		m.env = append(m.env, k+"="+cfg.Grants.Config[k])
+	}
+	return m.open(cfg.Grants.Dirs)
+}
+
+// open opens the directories that are granted.
+func (m *Module) open(dirs []Dir) error {
+	for _, d := range dirs {
+		if !filepath.IsAbs(d.Path) {
+			return errors.Join(fmt.Errorf("the granted directory %q is not an absolute path", d.Path), m.closeDirs())
+		}
+		root, err := os.OpenRoot(d.Path)
+		if err != nil {
+			return errors.Join(fmt.Errorf("open a granted directory: %w", err), m.closeDirs())
+		}
+		m.dirs = append(m.dirs, wasi.Dir{Path: d.Path, Write: d.Write, Root: root})
+	}
+	return nil
+}
+
+func (m *Module) closeDirs() error {
+	var errs []error
+	for _, d := range m.dirs {
+		errs = append(errs, d.Root.Close())
+	}
+	m.dirs = nil
+	return errors.Join(errs...)
+}
+
+// rewrite returns the module in the form that is compiled: sealed, if it can be.
+func (m *Module) rewrite(decoded *rewrite.Module) ([]byte, error) {
+	sealed, err := decoded.Seal()
+	var unfit *rewrite.UnfitError
+	switch {
+	case err == nil:
+		m.sealed = sealed
+		return sealed.WASM, nil
+	case errors.As(err, &unfit):
+		m.unfit = unfit.Reason
+		return decoded.Meter()
+	}
+	return nil, err
+}
+
+// settle decides what depends on the ABI that the compiled module follows.
+func (m *Module) settle(manifest Manifest) (err error) {
+	if m.sealed != nil {
+		m.sealed.WASM = nil // the engine has it now
+	}
+	if m.kind, err = m.runtime.checkSignatures(m.compiled); err != nil {
+		return err
+	}
+	if m.isolation == IsolationSession && m.kind != reactor {
+		return errors.New("isolation: session is for reactors; a WASI command ends with each call")
+	}
+	m.point = SnapshotInit
+	if m.kind == command {
+		m.point = SnapshotInst
+	}
+	m.point = cmp.Or(manifest.Snapshot, m.point)
+	if m.kind == command && m.point == SnapshotWarm {
+		return errors.New("snapshot: warm is for reactors; a WASI command ends with each call")
+	}
+	if m.sealed == nil {
+		m.point = SnapshotInst
+	}
+	return nil
+}
+
+func (m *Module) sealedGlobals() int {
+	if m.sealed == nil {
+		return 0
+	}
+	return m.sealed.Globals
+}
+
+// enter waits for a slot of the module and one of the runtime.
+func (m *Module) enter(ctx context.Context) (leave func(), err error) {
+	if m.slots != nil {
+		if err := m.slots.Acquire(ctx, 1); err != nil {
+			return nil, fmt.Errorf("sandbox: wait for one of %d calls of module %q: %w", m.limits.Concurrent, m.name, err)
+		}
+	}
+	if err := m.runtime.enter(ctx); err != nil {
+		if m.slots != nil {
+			m.slots.Release(1)
+		}
+		return nil, err
+	}
+	return m.leave, nil
+}
+
+func (m *Module) leave() {
+	m.runtime.leave()
+	if m.slots != nil {
+		m.slots.Release(1)
+	}
 }
 
 // namedImports bounds how many of the refused imports an error names.
 const namedImports = 8
 
-// refused returns the imports that are not granted, as an error names them.
-func (r *Runtime) refused(imports []rewrite.Import) string {
+// refused returns an error that names the imports which are not granted.
+func (r *Runtime) refused(imports []rewrite.Import, g Grants) error {
 	var names []string
-	refused := 0
+	refused, hint := 0, fmt.Sprintf("; functions of %s and of %s can be", wasiModule, hostModule)
 	for _, in := range imports {
-		if in.Function && in.Module == wasi_snapshot_preview1.ModuleName && r.wasi[in.Name] != nil {
+		host, own := hostFunctions[in.Name]
+		own = own && in.Module == hostModule
+		switch {
+		case in.Function && in.Module == wasiModule && r.host[wasiModule][in.Name] != nil, in.Function && own && host.granted(g):
 			continue
+		case own:
+			hint = "; grant it with tools.NAME.grant." + in.Name + " in the configuration if the module is to have it"
 		}
 		if refused++; refused > namedImports {
 			continue
@@ -112,10 +264,13 @@ func (r *Runtime) refused(imports []rewrite.Import) string {
 		}
 		names = append(names, fmt.Sprintf("%.100q", name))
 	}
+	if refused == 0 {
+		return nil
+	}
 	if refused > namedImports {
 		names = append(names, fmt.Sprintf("%d more", refused-namedImports))
 	}
-	return strings.Join(names, ", ")
+	return fmt.Errorf("it imports what it is not granted: %s%s", strings.Join(names, ", "), hint)
 }
 
 // choose returns a module's manifest: the one given, or the one carried.
@@ -131,54 +286,41 @@ func choose(given *Manifest, carried []byte) (Manifest, error) {
 	return Manifest{}, errors.New("it has no manifest: give one, or add it as the custom section wasmgate")
 }
 
-const (
-	i32 = api.ValueTypeI32
-
-	exportStart   = "_start"
-	exportInit    = "_initialize"
-	exportCall    = "tool_call"
-	exportRealloc = "cabi_realloc"
-	exportMemory  = "memory"
-)
-
-// abi lists the parameters and results of the functions that are called.
-var abi = map[string][2][]api.ValueType{
-	exportStart:   {{}, {}},
-	exportInit:    {{}, {}},
-	exportCall:    {{i32, i32, i32, i32}, {i32}},
-	exportRealloc: {{i32, i32, i32, i32}, {i32}},
-}
-
 // checkSignatures finds out which ABI a module follows. Imports of a wrong
 // type would fail only when a call links them; here they fail at load.
-func (r *Runtime) checkSignatures(compiled wazero.CompiledModule) (reactor bool, err error) {
+func (r *Runtime) checkSignatures(compiled wazero.CompiledModule) (kind, error) {
 	exports := compiled.ExportedFunctions()
 	for name, want := range abi {
 		if f := exports[name]; f != nil && !sameType(f, want[0], want[1]) {
-			return false, fmt.Errorf("it exports %s with types other than %v -> %v", name, typeNames(want[0]), typeNames(want[1]))
+			return "", fmt.Errorf("it exports %s with types other than %v -> %v", name, typeNames(want[0]), typeNames(want[1]))
 		}
 	}
+	asks := false
 	for _, f := range compiled.ImportedFunctions() {
 		module, name, _ := f.Import()
 		if module == rewrite.MeterModule {
 			continue
 		}
-		if host := r.wasi[name]; !sameType(f, host.ParamTypes(), host.ResultTypes()) {
-			return false, fmt.Errorf("it imports %s with types other than %v -> %v", name, typeNames(host.ParamTypes()), typeNames(host.ResultTypes()))
+		if host := r.host[module][name]; !sameType(f, host.ParamTypes(), host.ResultTypes()) {
+			return "", fmt.Errorf("it imports %s.%s with types other than %v -> %v", module, name, typeNames(host.ParamTypes()), typeNames(host.ResultTypes()))
 		}
+		asks = asks || module == hostModule && name != "log"
 	}
 	if compiled.ExportedMemories()[exportMemory] == nil {
-		return false, errors.New("it exports no memory of the name memory")
+		return "", errors.New("it exports no memory of the name memory")
+	}
+	if asks && exports[exportRealloc] == nil {
+		return "", fmt.Errorf("it imports functions of %s but does not export %s, into which their answers go", hostModule, exportRealloc)
 	}
 	switch {
 	case exports[exportCall] != nil && exports[exportRealloc] != nil:
-		return true, nil
+		return reactor, nil
 	case exports[exportCall] != nil:
-		return false, fmt.Errorf("it exports %s but not %s", exportCall, exportRealloc)
+		return "", fmt.Errorf("it exports %s but not %s", exportCall, exportRealloc)
 	case exports[exportStart] != nil:
-		return false, nil
+		return command, nil
 	}
-	return false, fmt.Errorf("it exports neither %s (a WASI command) nor %s (a reactor)", exportStart, exportCall)
+	return "", fmt.Errorf("it exports neither %s (a WASI command) nor %s (a reactor)", exportStart, exportCall)
 }
 
 func sameType(f api.FunctionDefinition, params, results []api.ValueType) bool {
@@ -197,6 +339,20 @@ func typeNames(types []api.ValueType) []string {
 // manifest. They are the module's own claims: unchecked but for their form.
 func (m *Module) Tools() []Tool { return slices.Clone(m.tools) }
 
-// Close frees the compiled code once the running calls are done. The module
-// must not be called again.
-func (m *Module) Close(ctx context.Context) error { return m.compiled.Close(ctx) }
+// Close frees what the module holds. No call of it may run, and it must not be
+// called again.
+func (m *Module) Close(ctx context.Context) error {
+	m.runtime.forget(m)
+	m.sessions.close(ctx)
+	var errs []error
+	for _, in := range m.instances.drain() {
+		errs = append(errs, in.close(ctx).Close())
+	}
+	for _, memory := range m.memories.drain() {
+		errs = append(errs, memory.Close())
+	}
+	if s := m.snapshot.Swap(nil); s != nil {
+		errs = append(errs, s.image.Close())
+	}
+	return errors.Join(append(errs, m.closeDirs(), m.compiled.Close(ctx))...)
+}

@@ -5,67 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/wasmgate/wasmgate/sandbox/image"
+	"github.com/wasmgate/wasmgate/sandbox/wasi"
 )
-
-// Limits bound one call. Zero fields mean the defaults named here; negative
-// ones are an error.
-type Limits struct {
-	// Timeout is the wall time from instantiation to result. Zero means 5 s.
-	Timeout time.Duration
-	// Fuel is how many instructions the guest may execute; package rewrite says
-	// how they are counted. Zero means 10^14, which takes any guest a quarter
-	// of an hour or more: unless Fuel is set, Timeout ends a call.
-	Fuel uint64
-	// Memory is the size in bytes to which the guest's linear memory may grow,
-	// rounded down to whole WASM pages of 64 KiB. Zero means 64 MiB; 4 GiB is
-	// the most there can be.
-	Memory int64
-	// Output is the size in bytes of what the tool returns. Zero means 1 MiB.
-	Output int64
-	// Log is how many bytes of the guest's stderr are kept; the rest of it is
-	// dropped. Zero means 16 KiB.
-	Log int64
-}
-
-const (
-	pageSize  = 64 << 10
-	maxMemory = 65536 * pageSize // what 32-bit addresses reach
-)
-
-// or returns l with its zero fields taken from fallback.
-func (l Limits) or(fallback Limits) (Limits, error) {
-	if l.Timeout < 0 || l.Memory < 0 || l.Output < 0 || l.Log < 0 {
-		return l, errors.New("sandbox: a limit is negative")
-	}
-	if l.Timeout == 0 {
-		l.Timeout = fallback.Timeout
-	}
-	if l.Fuel == 0 {
-		l.Fuel = fallback.Fuel
-	}
-	if l.Memory == 0 {
-		l.Memory = fallback.Memory
-	}
-	if l.Output == 0 {
-		l.Output = fallback.Output
-	}
-	if l.Log == 0 {
-		l.Log = fallback.Log
-	}
-	l.Fuel = min(l.Fuel, math.MaxInt64)
-	l.Memory = min(l.Memory, maxMemory) / pageSize * pageSize
-	return l, nil
-}
 
 // Config configures a [Runtime]. The zero Config is usable.
 type Config struct {
@@ -87,20 +40,24 @@ type Config struct {
 // goroutines.
 type Runtime struct {
 	engine wazero.Runtime
-	cache  wazero.CompilationCache // nil without a CacheDir
-	wasi   map[string]api.FunctionDefinition
+	cache  wazero.CompilationCache                      // nil without a CacheDir
+	host   map[string]map[string]api.FunctionDefinition // what guests may import, by module and name
 	limits Limits
 	log    *slog.Logger
 	slots  *semaphore.Weighted
 	size   int64 // how many slots there are
 	closed atomic.Bool
+	method image.Method // by which memories are reset
+
+	mu      sync.Mutex
+	modules map[*Module]struct{} // that are open
 }
 
 var errClosed = errors.New("sandbox: the runtime is closed")
 
 // New returns a Runtime. It must be closed.
 func New(ctx context.Context, cfg Config) (*Runtime, error) {
-	limits, err := cfg.Limits.or(Limits{Timeout: 5 * time.Second, Fuel: 1e14, Memory: 64 << 20, Output: 1 << 20, Log: 16 << 10})
+	limits, err := cfg.Limits.or(defaultLimits())
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +75,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	// each call's meter and allocator. WithCloseOnContextDone looks at the time
 	// in loops only, and at many times the cost.
 	engineConfig := wazero.NewRuntimeConfig().WithDebugInfoEnabled(false)
-	r := &Runtime{limits: limits, log: cfg.Log, slots: semaphore.NewWeighted(size), size: size, wasi: map[string]api.FunctionDefinition{}}
+	r := &Runtime{limits: limits, log: cfg.Log, slots: semaphore.NewWeighted(size), size: size, host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, method: image.Detect()}
 	if cfg.CacheDir != "" {
 		if r.cache, err = openCache(cfg.CacheDir); err != nil {
 			return nil, err
@@ -126,16 +83,32 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 		engineConfig = engineConfig.WithCompilationCache(r.cache)
 	}
 	r.engine = wazero.NewRuntimeWithConfig(ctx, engineConfig)
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r.engine); err != nil {
-		return nil, errors.Join(fmt.Errorf("sandbox: set up WASI: %w", err), r.Close(ctx))
-	}
-	if err := provideMeter(ctx, r.engine); err != nil {
-		return nil, errors.Join(fmt.Errorf("sandbox: set up the meter: %w", err), r.Close(ctx))
-	}
-	for _, f := range r.engine.Module(wasi_snapshot_preview1.ModuleName).ExportedFunctionDefinitions() {
-		r.wasi[f.ExportNames()[0]] = f
+	if err := r.provide(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("sandbox: set up the host's functions: %w", err), r.Close(ctx))
 	}
 	return r, nil
+}
+
+// wasiModule is the module of WASI's functions.
+const wasiModule = "wasi_snapshot_preview1"
+
+// provide makes what guests may import.
+func (r *Runtime) provide(ctx context.Context) error {
+	if err := wasi.Instantiate(ctx, r.engine, func(ctx context.Context) *wasi.Process {
+		return &ctx.Value(callKey{}).(*call).process
+	}); err != nil {
+		return err
+	}
+	if err := errors.Join(provideHost(ctx, r.engine), provideMeter(ctx, r.engine)); err != nil {
+		return err
+	}
+	for _, module := range []string{wasiModule, hostModule} {
+		r.host[module] = map[string]api.FunctionDefinition{}
+		for _, f := range r.engine.Module(module).ExportedFunctionDefinitions() {
+			r.host[module][f.ExportNames()[0]] = f
+		}
+	}
+	return nil
 }
 
 func openCache(dir string) (wazero.CompilationCache, error) {
@@ -181,9 +154,29 @@ func (r *Runtime) Close(ctx context.Context) error {
 		return fmt.Errorf("sandbox: wait for running calls: %w", err)
 	}
 	defer r.slots.Release(r.size)
-	err := r.engine.Close(ctx)
+	r.mu.Lock()
+	open := slices.Collect(maps.Keys(r.modules))
+	r.mu.Unlock()
+	var err error
+	for _, m := range open {
+		err = errors.Join(err, m.Close(ctx))
+	}
+	err = errors.Join(err, r.engine.Close(ctx))
 	if r.cache != nil {
 		err = errors.Join(err, r.cache.Close(ctx))
 	}
 	return err
+}
+
+// keep notes a module, so that it ends with the runtime.
+func (r *Runtime) keep(m *Module) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.modules[m] = struct{}{}
+}
+
+func (r *Runtime) forget(m *Module) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.modules, m)
 }

@@ -146,7 +146,7 @@ func TestCall(t *testing.T) {
 				limits.Timeout = 200 * time.Millisecond
 			}
 			m := compile(t, r, tt.guest.bytes(), sandbox.ModuleConfig{Limits: limits})
-			res, err := m.Call(t.Context(), "t", []byte(`{"a":1}`), sandbox.Grants{})
+			res, err := m.Call(t.Context(), "t", []byte(`{"a":1}`), sandbox.CallConfig{})
 			got, text := code(err), string(res.Output)
 			if err != nil {
 				text = err.Error()
@@ -176,7 +176,7 @@ func TestCallArguments(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			res, err := m.Call(t.Context(), tt.tool, []byte(tt.args), sandbox.Grants{})
+			res, err := m.Call(t.Context(), tt.tool, []byte(tt.args), sandbox.CallConfig{})
 			got := string(res.Output)
 			if err != nil {
 				got = err.Error()
@@ -206,7 +206,7 @@ func TestCallLeavesNothing(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				res, err := m.Call(t.Context(), "t", nil, sandbox.Grants{})
+				res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{})
 				if err != nil || string(res.Output) != "3" {
 					t.Errorf("got %q, %v, want 3: the guest found what another call left", res.Output, err)
 					return
@@ -223,10 +223,10 @@ func TestCallAfterTrap(t *testing.T) {
 		get(argsLen), number(2), 0x4a, 0x04, 0x40, unreachable, 0x0b, say(get(4)))
 	m := compile(t, newRuntime(t, sandbox.Config{}), g.bytes(), sandbox.ModuleConfig{})
 	for range 10 {
-		if _, err := m.Call(t.Context(), "t", []byte(`{"trap":1}`), sandbox.Grants{}); code(err) != "trap_guest" {
+		if _, err := m.Call(t.Context(), "t", []byte(`{"trap":1}`), sandbox.CallConfig{}); code(err) != "trap_guest" {
 			t.Fatalf("code = %q, want trap_guest", code(err))
 		}
-		res, err := m.Call(t.Context(), "t", nil, sandbox.Grants{})
+		res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{})
 		if err != nil || string(res.Output) != "0" {
 			t.Fatalf("after a trap: got %q, %v, want 0", res.Output, err)
 		}
@@ -246,7 +246,7 @@ func TestCallEndsWithItsContext(t *testing.T) {
 			m := compile(t, r, g.bytes(), sandbox.ModuleConfig{})
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			_, err := m.Call(ctx, "t", nil, sandbox.Grants{})
+			_, err := m.Call(ctx, "t", nil, sandbox.CallConfig{})
 			if !errors.Is(err, context.DeadlineExceeded) || code(err) == "trap_deadline" {
 				t.Errorf("err = %v, want the context's own", err)
 			}
@@ -255,13 +255,13 @@ func TestCallEndsWithItsContext(t *testing.T) {
 			m := compile(t, r, g.bytes(), sandbox.ModuleConfig{})
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(50*time.Millisecond, cancel)
-			if _, err := m.Call(ctx, "t", nil, sandbox.Grants{}); !errors.Is(err, context.Canceled) {
+			if _, err := m.Call(ctx, "t", nil, sandbox.CallConfig{}); !errors.Is(err, context.Canceled) {
 				t.Errorf("err = %v, want the context's own", err)
 			}
 		})
 		t.Run(name+", beyond the deadline", func(t *testing.T) {
 			m := compile(t, r, g.bytes(), sandbox.ModuleConfig{Limits: sandbox.Limits{Timeout: 50 * time.Millisecond}})
-			if _, err := m.Call(t.Context(), "t", nil, sandbox.Grants{}); code(err) != "trap_deadline" {
+			if _, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{}); code(err) != "trap_deadline" {
 				t.Errorf("err = %v, want a trap_deadline", err)
 			}
 		})
@@ -283,9 +283,9 @@ func TestConcurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	wg.Go(func() { busy.Call(ctx, "t", nil, sandbox.Grants{}) })
+	wg.Go(func() { busy.Call(ctx, "t", nil, sandbox.CallConfig{}) })
 	for { // until the slot is taken
-		_, err := quick.Call(short(), "t", nil, sandbox.Grants{})
+		_, err := quick.Call(short(), "t", nil, sandbox.CallConfig{})
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("without a slot: %v, want the context's error", err)
 		}
@@ -300,7 +300,7 @@ func TestConcurrent(t *testing.T) {
 	if err := r.Close(t.Context()); err != nil {
 		t.Errorf("Close after the call: %v", err)
 	}
-	if _, err := quick.Call(t.Context(), "t", nil, sandbox.Grants{}); err == nil || !strings.Contains(err.Error(), "closed") {
+	if _, err := quick.Call(t.Context(), "t", nil, sandbox.CallConfig{}); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a call after Close: %v, want an error that says so", err)
 	}
 	if _, err := r.Compile(t.Context(), reactor().bytes(), sandbox.ModuleConfig{}); err == nil || !strings.Contains(err.Error(), "closed") {
@@ -320,7 +320,7 @@ func TestGuestSeesNothing(t *testing.T) {
 	g.section("wasmgate", []byte(manifest))
 	m := compile(t, newRuntime(t, sandbox.Config{}), g.bytes(), sandbox.ModuleConfig{})
 	t.Setenv("SEEN", "1")
-	if res, err := m.Call(t.Context(), "t", nil, sandbox.Grants{}); err != nil || string(res.Output) != "0" {
+	if res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{}); err != nil || string(res.Output) != "0" {
 		t.Errorf("got %s, %v, want 0: no variable, no directory", res.Output, err)
 	}
 }
@@ -348,7 +348,8 @@ func TestClocksAndRandom(t *testing.T) {
 			m := compile(t, newRuntime(t, sandbox.Config{}), g.bytes(), sandbox.ModuleConfig{})
 			seen := map[string]bool{}
 			for range 4 {
-				res, err := m.Call(t.Context(), "t", nil, sandbox.Grants{})
+				time.Sleep(2 * time.Millisecond) // clocks are coarse
+				res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -366,10 +367,10 @@ func TestLog(t *testing.T) {
 	r := newRuntime(t, sandbox.Config{Log: slog.New(slog.NewTextHandler(&log, nil)), Limits: sandbox.Limits{Log: 20}})
 	chatty := command(2, 0) // writes to stderr alone
 	m := compile(t, r, chatty.bytes(), sandbox.ModuleConfig{Name: "chatty"})
-	if _, err := m.Call(t.Context(), "t", []byte("\n\"\x1b[31m\""), sandbox.Grants{}); err == nil {
+	if _, err := m.Call(t.Context(), "t", []byte("\n\"\x1b[31m\""), sandbox.CallConfig{}); err == nil {
 		t.Error("arguments with a bare escape are no JSON, but were taken")
 	}
-	if _, err := m.Call(t.Context(), "t", []byte("\n\n{}"), sandbox.Grants{}); code(err) != "trap_guest" {
+	if _, err := m.Call(t.Context(), "t", []byte("\n\n{}"), sandbox.CallConfig{}); code(err) != "trap_guest" {
 		t.Fatalf("code = %q, want trap_guest", code(err))
 	}
 	if n := strings.Count(log.String(), "\n"); n != 1 {
@@ -381,7 +382,7 @@ func TestLog(t *testing.T) {
 
 	log.Reset()
 	m = compile(t, r, command(2, 1).bytes(), sandbox.ModuleConfig{})
-	if res, err := m.Call(t.Context(), "t", nil, sandbox.Grants{}); err != nil || !res.IsError || len(res.Output) != 20 {
+	if res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{}); err != nil || !res.IsError || len(res.Output) != 20 {
 		t.Errorf("got %q, %v, want a tool error of 20 bytes", res.Output, err)
 	}
 	if log.Len() > 0 {
@@ -429,7 +430,7 @@ func TestCacheDir(t *testing.T) {
 	for range 2 {
 		r := newRuntime(t, sandbox.Config{CacheDir: dir})
 		m := compile(t, r, wasm, sandbox.ModuleConfig{})
-		if res, err := m.Call(t.Context(), "t", nil, sandbox.Grants{}); err != nil || string(res.Output) != "1" {
+		if res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{}); err != nil || string(res.Output) != "1" {
 			t.Errorf("got %s, %v, want 1", res.Output, err)
 		}
 	}

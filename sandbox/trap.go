@@ -8,7 +8,7 @@ const (
 	TrapMemory   TrapKind = "memory"   // failed after it was denied more memory
 	TrapDeadline TrapKind = "deadline" // ran longer than Limits.Timeout
 	TrapGuest    TrapKind = "guest"    // did what no guest may: trapped, exited, wrote too much, broke the ABI
-	TrapDenied   TrapKind = "denied"   // asked for what its grants do not hold; reserved, this version grants nothing
+	TrapDenied   TrapKind = "denied"   // went on asking for what it was denied
 )
 
 // A Trap reports that a guest failed or exceeded a limit. A tool error that
@@ -18,6 +18,8 @@ type Trap struct {
 	Tool   string
 	Reason string // in words of the sandbox alone
 	Err    error  // the engine's error, for the operator; may be nil, may quote names from the module
+
+	final bool // nothing else explains it better
 }
 
 func (t *Trap) Error() string {

@@ -107,7 +107,7 @@ func sandboxed(offered []sandbox.Tool, module func() (*sandbox.Module, error)) (
 				if err != nil {
 					return gate.Result{}, err
 				}
-				r, err := m.Call(ctx, t.Name, c.Args.Raw(), sandbox.Grants{})
+				r, err := m.Call(ctx, t.Name, c.Args.Raw(), sandbox.CallConfig{})
 				used := gate.Usage{Fuel: r.Fuel, MemoryPeak: r.MemoryPeak}
 				if err != nil {
 					return gate.Result{Usage: used}, err

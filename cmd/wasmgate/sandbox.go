@@ -100,7 +100,7 @@ func (c *cli) sandboxRun(ctx context.Context, module string, f sandboxFlags) (er
 	if err != nil {
 		return err
 	}
-	res, err := m.Call(ctx, tool, args, sandbox.Grants{})
+	res, err := m.Call(ctx, tool, args, sandbox.CallConfig{})
 	if err != nil {
 		fmt.Fprintln(c.err, used(res))
 		return err

@@ -52,12 +52,18 @@ func (w *writer) instruction(c *cursor) instruction {
 		w.block(c)
 	case op == opCall || op == opTailCall || op == opRefFunc:
 		in.index = c.below(uint32(len(w.m.functions)))
+		if start := w.m.body[sectionStart]; op == opRefFunc && start != nil && in.index == (&cursor{b: start}).uint() {
+			w.cannot("it refers to its start function") // which, exported, would count as declared
+		}
 	case op == opCallIndirect || op == opTailIndirect:
 		c.below(uint32(len(w.m.params)))
 		c.uint()
 	case op >= opLocalGet && op <= opLocalTee:
 		c.below(w.locals)
-	case op == 0x0c || op == 0x0d || op == 0x25 || op == 0x26: // br, br_if, table.get, table.set
+	case op == 0x0c || op == 0x0d || op == 0x25: // br, br_if, table.get
+		c.uint()
+	case op == 0x26: // table.set
+		w.cannot(writesTables)
 		c.uint()
 	case op == opGlobalGet || op == opGlobalSet:
 		c.below(w.m.globals)
@@ -145,15 +151,19 @@ func (w *writer) zero(c *cursor) {
 	}
 }
 
+const writesTables = "it writes to tables"
+
 // misc reads an instruction of the prefix 0xfc.
 func (w *writer) misc(c *cursor) (bulk int) {
 	switch op := c.uint(); op {
 	case 0, 1, 2, 3, 4, 5, 6, 7: // saturating conversions
 	case 8: // memory.init
+		w.cannot("it uses passive data segments")
 		c.uint()
 		w.zero(c)
 		return bulkBytes
 	case 9, 13: // data.drop, elem.drop
+		w.cannot("it drops segments")
 		c.uint()
 	case 10: // memory.copy
 		w.zero(c)
@@ -163,12 +173,17 @@ func (w *writer) misc(c *cursor) (bulk int) {
 		w.zero(c)
 		return bulkBytes
 	case 12, 14: // table.init, table.copy
+		w.cannot(writesTables)
 		c.uint()
 		c.uint()
 		return bulkEntries
-	case 15, 16: // table.grow, table.size
+	case 15: // table.grow
+		w.cannot(writesTables)
+		c.uint()
+	case 16: // table.size
 		c.uint()
 	case 17: // table.fill
+		w.cannot(writesTables)
 		c.uint()
 		return bulkEntries
 	default:
@@ -250,7 +265,7 @@ func (w *writer) function(c *cursor, params uint32) {
 		return
 	}
 	w.index(opGlobalGet, w.fuel)
-	w.spend(w.regions[0].cost)
+	w.spend(w.regions[0].cost + int64(w.locals))
 	from := 0
 	for _, e := range w.edits {
 		w.body = append(w.body, code[from:e.at]...)

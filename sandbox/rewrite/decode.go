@@ -20,8 +20,9 @@ const (
 	// engine bounds tables by what the module declares alone.
 	maxTable     = 1 << 18
 	maxTables    = 64
-	maxLocals    = 50_000  // of one function, as browsers bound them
-	maxAllLocals = 1 << 20 // of all functions together
+	maxData      = 64 << 20 // of a memory, its end as data segments fill it
+	maxLocals    = 50_000   // of one function, as browsers bound them
+	maxAllLocals = 1 << 20  // of all functions together
 )
 
 // Section ids of WebAssembly Core 2.0, 5.5.2.
@@ -78,6 +79,7 @@ type Module struct {
 
 	body      [sections][]byte // nil where there is none
 	params    []uint32         // how many parameters each type has
+	results   []uint32         // and how many results
 	functions []uint32         // the type of each function, imported ones first
 	imported  uint32           // how many functions are
 	globals   uint32
@@ -194,10 +196,10 @@ func (m *Module) typ(c *cursor) {
 	if c.byte() != typeOf && c.err == nil {
 		c.refuse("types of the garbage collection proposal")
 	}
-	params := uint32(0)
+	params, results := uint32(0), uint32(0)
 	c.each(func() { params++; c.value() })
-	c.each(c.value)
-	m.params = append(m.params, params)
+	c.each(func() { results++; c.value() })
+	m.params, m.results = append(m.params, params), append(m.results, results)
 }
 
 func (m *Module) importing(c *cursor) {

@@ -10,7 +10,9 @@
 //   - subtracts from that global, at the entry of every function and each time
 //     a loop begins, as many instructions as stand in the function outside its
 //     loops, or in the loop outside those within it; in branches that are not
-//     taken as well, so that the count is an upper bound, the same each time;
+//     taken as well, so that the count is an upper bound, the same each time; a
+//     function also pays for each of its parameters and local variables, so that
+//     what it takes of the engine's stack is paid for;
 //   - subtracts for bulk instructions by their length: one for every 8 bytes of
 //     memory, one for every entry of a table;
 //   - calls MeterFunction when the global has become negative, with its value,
@@ -18,6 +20,12 @@
 //   - calls imported functions through functions of its own, which subtract
 //     [HostCall] and call MeterFunction every time;
 //   - has tables with a maximum, and no custom sections.
+//
+// [Module.Seal] writes the same without what happens at instantiation: data
+// segments come out as the memory that they make, the start function is exported
+// as [StartFunction], every mutable global by its [GlobalName]. A module that
+// could change anything else, its tables or what is left of its segments, cannot
+// be sealed.
 //
 // In everything else it does what the module does. table.grow costs what other
 // instructions cost: how far it gets is bounded. So does memory.grow, for which

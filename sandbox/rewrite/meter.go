@@ -3,6 +3,8 @@ package rewrite
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"strconv"
 )
 
 // What a metered module imports and exports beyond what it did. No module may
@@ -17,13 +19,23 @@ const (
 	MeterGlobal = "wasmgate:fuel"
 	// HostCall is what a call of an imported function costs, in instructions.
 	HostCall = 256
+	// StartFunction names what a sealed module had as its start function, which
+	// no instantiation of it calls.
+	StartFunction = "wasmgate:start"
 )
+
+// GlobalName names the i-th mutable global of a sealed module, which exports it.
+func GlobalName(i int) string { return "wasmgate:global:" + strconv.Itoa(i) }
 
 // A writer writes a module again.
 type writer struct {
 	m        *Module
 	sections [sections][]byte
-	fuel     uint32 // the index of MeterGlobal
+	fuel     uint32   // the index of MeterGlobal
+	mutable  []uint32 // the indices of the module's own mutable globals
+	memory   []byte   // what data segments put there
+	sealed   bool
+	unfit    string // the first thing for which the module cannot be sealed
 
 	// Of the function that is written; kept to be used again.
 	locals  uint32 // how many it has itself, with its parameters
@@ -35,6 +47,49 @@ type writer struct {
 
 // Meter returns the module with metering, as the package describes it.
 func (m *Module) Meter() ([]byte, error) {
+	w, err := m.rewrite(false)
+	if err != nil {
+		return nil, err
+	}
+	return w.module(), nil
+}
+
+// A Sealed is a metered module without a beginning: an instance of it has an
+// empty memory and has run nothing. Who fills its memory and sets its globals
+// decides in which state it begins, and can bring it back to that state, for
+// the module holds nothing else that changes.
+type Sealed struct {
+	WASM []byte
+	// Memory is what the data segments would put into memory, from address 0 on;
+	// zeros follow.
+	Memory []byte
+	// Globals is how many mutable globals there are, each exported by its
+	// [GlobalName].
+	Globals int
+	// Start says that there was a start function, now exported as StartFunction.
+	Start bool
+}
+
+// An UnfitError says why a module cannot be sealed: it could change what the
+// host cannot set back.
+type UnfitError struct{ Reason string }
+
+func (e *UnfitError) Error() string { return "the module cannot be sealed: " + e.Reason }
+
+// Seal returns the module with metering, sealed. The error is an [*UnfitError]
+// for a module that can only be metered.
+func (m *Module) Seal() (*Sealed, error) {
+	w, err := m.rewrite(true)
+	if err != nil {
+		return nil, err
+	}
+	if w.unfit != "" {
+		return nil, &UnfitError{w.unfit}
+	}
+	return &Sealed{WASM: w.module(), Memory: w.memory, Globals: len(w.mutable), Start: m.body[sectionStart] != nil}, nil
+}
+
+func (m *Module) rewrite(sealed bool) (*writer, error) {
 	for _, in := range m.Imports {
 		if in.Module == MeterModule {
 			return nil, errors.New("the module imports " + MeterModule + ", which is the sandbox's own")
@@ -51,28 +106,55 @@ func (m *Module) Meter() ([]byte, error) {
 		return nil, c.err
 	}
 	own := *m
-	w := &writer{m: &own, sections: m.body}
+	w := &writer{m: &own, sections: m.body, sealed: sealed}
 	w.sections[sectionTable] = m.tables
+	for _, in := range m.Imports {
+		if !in.Function {
+			w.cannot("it imports what others can change: " + strconv.Quote(in.Module+"."+in.Name))
+		}
+	}
+	return w, w.write()
+}
+
+// cannot notes a reason for which the module cannot be sealed.
+func (w *writer) cannot(reason string) {
+	if w.unfit == "" {
+		w.unfit = reason
+	}
+}
+
+// write writes the sections. Those that name functions and globals of others
+// come after them.
+func (w *writer) write() error {
 	for _, s := range []struct {
-		id    byte
-		write func(*cursor)
+		id       byte
+		optional bool
+		write    func(*cursor)
 	}{
-		{sectionType, w.types}, {sectionImport, w.imports}, {sectionFunction, w.functions}, {sectionGlobal, w.globals},
-		{sectionExport, w.exports}, {sectionStart, w.start}, {sectionElement, w.elements},
-		{sectionDataCount, func(c *cursor) { c.uint() }}, {sectionCode, w.code}, {sectionData, w.data},
+		{sectionType, false, w.types}, {sectionImport, false, w.imports}, {sectionFunction, false, w.functions}, {sectionGlobal, false, w.globals},
+		{sectionExport, false, w.exports}, {sectionStart, true, w.start}, {sectionElement, true, w.elements},
+		{sectionDataCount, true, w.dataCount}, {sectionCode, false, w.code}, {sectionData, true, w.data},
 	} {
-		c := &cursor{b: m.body[s.id]}
+		c := &cursor{b: w.m.body[s.id]}
 		if c.b == nil {
-			if s.id == sectionStart || s.id == sectionElement || s.id == sectionDataCount || s.id == sectionData {
+			if s.optional {
 				continue
 			}
 			c.b = []byte{0} // an empty vector
 		}
 		s.write(c)
 		if err := c.end(); err != nil {
-			return nil, err
+			return err
 		}
 	}
+	if w.sealed {
+		w.sections[sectionStart], w.sections[sectionDataCount], w.sections[sectionData] = nil, nil, nil
+	}
+	return nil
+}
+
+// module puts the sections together.
+func (w *writer) module() []byte {
 	out := append([]byte{}, preamble...)
 	for _, id := range order {
 		if body := w.sections[id]; body != nil {
@@ -80,7 +162,7 @@ func (m *Module) Meter() ([]byte, error) {
 			out = append(out, body...)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // more writes a vector with n items more, and reads it to its end. Decode has
@@ -127,7 +209,12 @@ func (w *writer) globals(c *cursor) {
 	for range n {
 		head := c.b
 		c.value()
-		c.byte()
+		if c.byte() != 0 {
+			w.mutable = append(w.mutable, w.m.globals)
+			if c.err == nil && head[0] <= typeVector {
+				w.cannot("it has a mutable global that is a vector or a reference")
+			}
+		}
 		out = append(out, head[:len(head)-len(c.b)]...)
 		out = w.constant(c, out)
 		if c.err != nil {
@@ -164,7 +251,7 @@ func (w *writer) constant(c *cursor, out []byte) []byte {
 
 func (w *writer) exports(c *cursor) {
 	n := c.count()
-	out := binary.AppendUvarint(nil, uint64(n)+1)
+	out := binary.AppendUvarint(nil, uint64(n)+w.added())
 	for range n {
 		name, kind, i := c.bytes(), c.byte(), uint32(0)
 		switch kind {
@@ -183,12 +270,45 @@ func (w *writer) exports(c *cursor) {
 		out = append(binary.AppendUvarint(out, uint64(len(name))), name...)
 		out = binary.AppendUvarint(append(out, kind), uint64(i))
 	}
-	out = append(appendName(out, MeterGlobal), kindGlobal)
-	w.sections[sectionExport] = binary.AppendUvarint(out, uint64(w.fuel))
+	out = exported(out, MeterGlobal, kindGlobal, w.fuel)
+	if w.sealed {
+		for i, global := range w.mutable {
+			out = exported(out, GlobalName(i), kindGlobal, global)
+		}
+		if start := w.m.body[sectionStart]; start != nil {
+			out = exported(out, StartFunction, kindFunction, w.startFunction(&cursor{b: start})) // who reads that section finds its faults
+		}
+	}
+	w.sections[sectionExport] = out
+}
+
+// added is how many exports are added to the module's own.
+func (w *writer) added() uint64 {
+	n := uint64(1)
+	if w.sealed {
+		n += uint64(len(w.mutable))
+		if w.m.body[sectionStart] != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func exported(out []byte, name string, kind byte, index uint32) []byte {
+	return binary.AppendUvarint(append(appendName(out, name), kind), uint64(index))
 }
 
 func (w *writer) start(c *cursor) {
-	w.sections[sectionStart] = binary.AppendUvarint(nil, uint64(w.shift(c.below(uint32(len(w.m.functions))))))
+	w.sections[sectionStart] = binary.AppendUvarint(nil, uint64(w.startFunction(c)))
+}
+
+func (w *writer) startFunction(c *cursor) uint32 {
+	i := c.below(uint32(len(w.m.functions)))
+	if c.err != nil || w.m.params[w.m.functions[i]]+w.m.results[w.m.functions[i]] > 0 {
+		c.fail()
+		return 0
+	}
+	return w.shift(i)
 }
 
 func (w *writer) elements(c *cursor) {
@@ -235,7 +355,16 @@ func (w *writer) element(c *cursor, out []byte) []byte {
 	return out
 }
 
-// data reads the data segments, 5.5.14, which stay as they are.
+// dataCount reads the section that says how many data segments follow. A sealed
+// module has neither, and a difference between them would go unseen.
+func (w *writer) dataCount(c *cursor) {
+	if n := c.uint(); n != (&cursor{b: w.m.body[sectionData]}).count() && w.m.body[sectionData] != nil || n != 0 && w.m.body[sectionData] == nil {
+		c.fail()
+	}
+}
+
+// data reads the data segments, 5.5.14. They stay as they are, or become the
+// memory that a sealed module begins with.
 func (w *writer) data(c *cursor) {
 	c.each(func() {
 		flags := c.uint()
@@ -247,11 +376,62 @@ func (w *writer) data(c *cursor) {
 				c.refuse("several memories")
 			}
 		}
-		if flags != 1 { // not passive
-			w.body = w.constant(c, w.body[:0])
+		if flags == 1 {
+			w.cannot("it has passive data segments")
+			c.bytes()
+			return
 		}
-		c.bytes()
+		w.body = w.constant(c, w.body[:0])
+		at, constant := offset(w.body)
+		content := c.bytes()
+		switch {
+		case !w.sealed || c.err != nil:
+		case !constant:
+			w.cannot("it has a data segment whose address is not a number")
+		case w.unfit == "":
+			w.place(c, at, content)
+		}
 	})
+}
+
+// offset reads a constant expression that is one i32.const.
+func offset(expr []byte) (at uint32, ok bool) {
+	if len(expr) < 3 || expr[0] != opI32Const {
+		return 0, false
+	}
+	var n int64
+	shift := 0
+	for _, b := range expr[1 : len(expr)-1] {
+		if shift >= 35 {
+			return 0, false
+		}
+		n |= int64(b&0x7f) << shift
+		shift += 7
+		if b < 0x80 {
+			break
+		}
+	}
+	if last := expr[len(expr)-2]; last&0x40 != 0 {
+		n |= -1 << shift
+	}
+	return uint32(n), expr[len(expr)-2] < 0x80 && shift == 7*(len(expr)-2)
+}
+
+// place writes a data segment into the memory, as an instantiation would.
+func (w *writer) place(c *cursor, at uint32, content []byte) {
+	end := int64(at) + int64(len(content))
+	if w.m.memories == 0 || end > w.m.MinMemory {
+		c.stop(errors.New("the module has a data segment that does not fit into its memory"))
+		return
+	}
+	if end > maxData {
+		w.cannot(fmt.Sprintf("it has data beyond the first %d bytes of its memory", maxData))
+		return
+	}
+	if missing := end - int64(len(w.memory)); missing > 0 {
+		w.memory = append(w.memory, make([]byte, missing)...)
+	}
+	copy(w.memory[at:], content)
 }
 
 // spend subtracts a cost from the fuel, which is on the stack.

@@ -104,24 +104,31 @@ func FuzzMeter(f *testing.F) {
 		}
 	}
 	engine := wazero.NewRuntimeWithConfig(f.Context(), wazero.NewRuntimeConfigInterpreter().WithCoreFeatures(features))
+	valid := func(t *testing.T, wasm []byte) error {
+		compiled, err := engine.CompileModule(t.Context(), wasm)
+		if err == nil {
+			compiled.Close(t.Context())
+		}
+		return err
+	}
 	f.Fuzz(func(t *testing.T, wasm []byte) {
 		out, err := meter(wasm)
 		if err != nil {
 			return
 		}
-		plain, errPlain := engine.CompileModule(t.Context(), wasm)
-		metered, errMetered := engine.CompileModule(t.Context(), out)
+		errPlain, errMetered := valid(t, wasm), valid(t, out)
 		if errPlain != nil && strings.Contains(errPlain.Error(), "custom") {
 			return // those sections are not in the metered module
 		}
 		if (errPlain == nil) != (errMetered == nil) {
 			t.Errorf("plain %v, metered %v", errPlain, errMetered)
 		}
-		if errPlain == nil {
-			plain.Close(t.Context())
+		s, err := seal(wasm)
+		if err != nil {
+			return // unfit, or its data lie outside of its memory, which is no fault of validity
 		}
-		if errMetered == nil {
-			metered.Close(t.Context())
+		if errSealed := valid(t, s.WASM); (errPlain == nil) != (errSealed == nil) {
+			t.Errorf("plain %v, sealed %v", errPlain, errSealed)
 		}
 	})
 }

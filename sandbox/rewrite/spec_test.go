@@ -86,20 +86,30 @@ func number(t *testing.T, s string) uint64 {
 const features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst |
 	experimental.CoreFeaturesThreads | experimental.CoreFeaturesExceptionHandling | experimental.CoreFeaturesTypedFunctionReferences
 
+// A form is how modules are run.
+type form string
+
+const (
+	plain   form = "plain"
+	metered form = "metered"
+	sealed  form = "sealed" // those that are fit for it; the others metered
+)
+
 // A world is an engine with the modules of one script.
 type world struct {
-	engine  wazero.Runtime
-	metered bool
-	named   map[string]api.Module
-	last    api.Module
+	engine wazero.Runtime
+	form   form
+	named  map[string]api.Module
+	last   api.Module
+	sealed int // modules that were
 }
 
 var errRefused = errors.New("refused")
 
-func newWorld(t testing.TB, metered bool) *world {
-	w := &world{wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCoreFeatures(features)), metered, map[string]api.Module{}, nil}
+func newWorld(t testing.TB, f form) *world {
+	w := &world{engine: wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCoreFeatures(features)), form: f, named: map[string]api.Module{}}
 	t.Cleanup(func() { w.engine.Close(context.WithoutCancel(t.Context())) })
-	if metered {
+	if f != plain {
 		provide(t, w.engine, 50)
 	}
 	return w
@@ -127,14 +137,57 @@ func meter(wasm []byte) ([]byte, error) {
 
 // instantiate returns errRefused, with the reason, if the rewriting refuses.
 func (w *world) instantiate(t *testing.T, wasm []byte, name string) (api.Module, error) {
-	if w.metered {
-		out, err := meter(wasm)
-		if err != nil {
+	cfg := wazero.NewModuleConfig().WithName(name)
+	if w.form == plain {
+		return w.engine.InstantiateWithConfig(t.Context(), wasm, cfg)
+	}
+	if w.form == sealed {
+		s, err := seal(wasm)
+		var unfit *rewrite.UnfitError
+		switch {
+		case err == nil:
+			m, err := w.begin(t, s, cfg)
+			if err == nil {
+				w.sealed++
+			}
+			return m, err
+		case !errors.As(err, &unfit):
 			return nil, fmt.Errorf("%w: %w", errRefused, err)
 		}
-		wasm = out
 	}
-	return w.engine.InstantiateWithConfig(t.Context(), wasm, wazero.NewModuleConfig().WithName(name))
+	out, err := meter(wasm)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errRefused, err)
+	}
+	return w.engine.InstantiateWithConfig(t.Context(), out, cfg)
+}
+
+func seal(wasm []byte) (*rewrite.Sealed, error) {
+	m, err := rewrite.Decode(wasm)
+	if err != nil {
+		return nil, err
+	}
+	return m.Seal()
+}
+
+// begin does what the sealed module leaves to its host. Its globals have their
+// initial values already.
+func (w *world) begin(t *testing.T, s *rewrite.Sealed, cfg wazero.ModuleConfig) (api.Module, error) {
+	m, err := w.engine.InstantiateWithConfig(t.Context(), s.WASM, cfg)
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.Globals {
+		g := m.ExportedGlobal(rewrite.GlobalName(i)).(api.MutableGlobal)
+		g.Set(g.Get())
+	}
+	if len(s.Memory) > 0 && !m.Memory().Write(0, s.Memory) {
+		t.Error("the data does not fit into the memory")
+	}
+	if s.Start {
+		_, err = m.ExportedFunction(rewrite.StartFunction).Call(t.Context())
+	}
+	return m, err
 }
 
 // Value types that the engine's interface has no names for.
@@ -183,10 +236,13 @@ func suite(t testing.TB) (string, error) {
 }
 
 // counts of a run over the suite.
-type counts struct{ modules, refused, invalid, actions, skipped int }
+type counts struct {
+	modules, sealed, refused, invalid, actions, skipped int
+	reasons                                             map[string]int
+}
 
 // TestSpecification runs the test suite of the WebAssembly specification, as
-// the engine's module ships it, plain and metered: every module is accepted by
+// the engine's module ships it, plain and rewritten: every module is accepted by
 // both or neither, and every action has the same results or the same trap.
 func TestSpecification(t *testing.T) {
 	if testing.Short() {
@@ -197,34 +253,40 @@ func TestSpecification(t *testing.T) {
 		t.Skipf("the engine's module cannot be found: %v", err)
 	}
 	for _, suite := range []string{"v1", "v2", "tail-call", "extended-const", "threads", "exception-handling", "typed-function-references"} {
-		t.Run(suite, func(t *testing.T) {
-			dir := filepath.Join(root, suite, "testdata")
-			scripts, err := filepath.Glob(filepath.Join(dir, "*.json"))
-			if err != nil || len(scripts) == 0 {
-				t.Skipf("the engine's module ships no %s (%v)", dir, err)
-			}
-			spectest, err := os.ReadFile(filepath.Join(root, "testdata", "spectest.wasm"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var n counts
-			reasons := map[string]int{}
-			for _, script := range scripts {
-				t.Run(strings.TrimSuffix(filepath.Base(script), ".json"), func(t *testing.T) { n.run(t, script, spectest, reasons) })
-			}
-			t.Logf("%d modules ran, %d were refused by the rewriting alone, %d by both; %d actions were the same, %d skipped with their module",
-				n.modules, n.refused, n.invalid, n.actions, n.skipped)
-			for reason, count := range reasons {
-				t.Logf("refused %d: %s", count, reason)
-			}
-			if refusable := suite == "threads" || suite == "exception-handling" || suite == "typed-function-references"; !refusable && n.refused > n.modules/50 {
-				t.Errorf("%d of %d modules were refused", n.refused, n.modules)
-			}
-		})
+		for _, f := range []form{metered, sealed} {
+			t.Run(suite+"/"+string(f), func(t *testing.T) { runSuite(t, root, suite, f) })
+		}
 	}
 }
 
-func (n *counts) run(t *testing.T, script string, spectest []byte, reasons map[string]int) {
+func runSuite(t *testing.T, root, suite string, f form) {
+	dir := filepath.Join(root, suite, "testdata")
+	scripts, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(scripts) == 0 {
+		t.Skipf("the engine's module ships no %s (%v)", dir, err)
+	}
+	spectest, err := os.ReadFile(filepath.Join(root, "testdata", "spectest.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := counts{reasons: map[string]int{}}
+	for _, script := range scripts {
+		t.Run(strings.TrimSuffix(filepath.Base(script), ".json"), func(t *testing.T) { n.run(t, script, spectest, f) })
+	}
+	t.Logf("%d modules ran, %d of them sealed, %d were refused by the rewriting alone, %d by both; %d actions were the same, %d skipped with their module",
+		n.modules, n.sealed, n.refused, n.invalid, n.actions, n.skipped)
+	for reason, count := range n.reasons {
+		t.Logf("refused %d: %s", count, reason)
+	}
+	if refusable := suite == "threads" || suite == "exception-handling" || suite == "typed-function-references"; !refusable && n.refused > n.modules/50 {
+		t.Errorf("%d of %d modules were refused", n.refused, n.modules)
+	}
+	if f == sealed && suite == "v1" && n.sealed < n.modules/2 {
+		t.Errorf("%d of %d modules were sealed", n.sealed, n.modules)
+	}
+}
+
+func (n *counts) run(t *testing.T, script string, spectest []byte, f form) {
 	b, err := os.ReadFile(script)
 	if err != nil {
 		t.Fatal(err)
@@ -235,8 +297,8 @@ func (n *counts) run(t *testing.T, script string, spectest []byte, reasons map[s
 	if err := json.Unmarshal(b, &s); err != nil {
 		t.Fatal(err)
 	}
-	plain, metered := newWorld(t, false), newWorld(t, true)
-	for _, w := range []*world{plain, metered} {
+	expected, got := newWorld(t, plain), newWorld(t, f)
+	for _, w := range []*world{expected, got} {
 		if _, err := w.instantiate(t, spectest, "spectest"); err != nil {
 			t.Fatal(err)
 		}
@@ -245,48 +307,58 @@ func (n *counts) run(t *testing.T, script string, spectest []byte, reasons map[s
 		switch c.Type {
 		case "register":
 		case "module", "assert_invalid", "assert_malformed", "assert_unlinkable", "assert_uninstantiable":
-			if c.ModuleType == "text" {
-				continue
-			}
-			wasm, err := os.ReadFile(filepath.Join(filepath.Dir(script), c.Filename))
-			if err != nil {
-				t.Fatal(err)
-			}
 			name := ""
 			if next := i + 1; next < len(s.Commands) && s.Commands[next].Type == "register" {
 				name = s.Commands[next].As
 			}
-			a, errA := plain.instantiate(t, wasm, name)
-			b, errB := metered.instantiate(t, wasm, name)
-			switch {
-			case errA == nil && errB == nil:
-				n.modules++
-			case errA == nil && errors.Is(errB, errRefused):
-				n.refused++
-				reasons[errB.Error()]++
-				a = nil
-			case errA != nil && errB != nil:
-				n.invalid++
-			default:
-				t.Errorf("line %d, %s: plain %v, metered %v", c.Line, c.Filename, errA, errB)
-			}
-			if c.Type == "module" {
-				plain.last, metered.last = a, b
-				plain.named[c.Name], metered.named[c.Name] = a, b
+			if c.ModuleType != "text" {
+				n.module(t, filepath.Dir(script), c, name, expected, got)
 			}
 		case "assert_return", "assert_trap", "assert_exhaustion", "assert_exception", "action":
-			if m := metered.last; c.Action.Module == "" && m == nil || c.Action.Module != "" && metered.named[c.Action.Module] == nil {
-				n.skipped++
-				continue
-			}
-			a, causeA := plain.invoke(t, c)
-			b, causeB := metered.invoke(t, c)
-			if !slices.Equal(a, b) || causeA != causeB {
-				t.Errorf("line %d: %s: plain %v %q, metered %v %q", c.Line, c.Action.Field, a, causeA, b, causeB)
-			}
-			n.actions++
+			n.action(t, c, expected, got)
 		default:
 			t.Errorf("line %d: unknown command %s", c.Line, c.Type)
 		}
 	}
+	n.sealed += got.sealed
+}
+
+// module gives a module to both worlds.
+func (n *counts) module(t *testing.T, dir string, c command, name string, expected, got *world) {
+	wasm, err := os.ReadFile(filepath.Join(dir, c.Filename))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, errA := expected.instantiate(t, wasm, name)
+	b, errB := got.instantiate(t, wasm, name)
+	switch {
+	case errA == nil && errB == nil:
+		n.modules++
+	case errA == nil && errors.Is(errB, errRefused):
+		n.refused++
+		n.reasons[errB.Error()]++
+		a = nil
+	case errA != nil && errB != nil:
+		n.invalid++
+	default:
+		t.Errorf("line %d, %s: plain %v, %s %v", c.Line, c.Filename, errA, got.form, errB)
+	}
+	if c.Type == "module" {
+		expected.last, got.last = a, b
+		expected.named[c.Name], got.named[c.Name] = a, b
+	}
+}
+
+// action carries one out in both worlds.
+func (n *counts) action(t *testing.T, c command, expected, got *world) {
+	if c.Action.Module == "" && got.last == nil || c.Action.Module != "" && got.named[c.Action.Module] == nil {
+		n.skipped++
+		return
+	}
+	a, causeA := expected.invoke(t, c)
+	b, causeB := got.invoke(t, c)
+	if !slices.Equal(a, b) || causeA != causeB {
+		t.Errorf("line %d: %s: plain %v %q, %s %v %q", c.Line, c.Action.Field, a, causeA, got.form, b, causeB)
+	}
+	n.actions++
 }

@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/wasmgate/wasmgate/sandbox/tools/tool"
 )
 
-var csvQuery = Tool{
+var csvQuery = tool.Tool{
 	Name:  "csv_query",
 	Title: "CSV query",
 	Description: "Filters, groups, sorts and cuts a CSV table. The steps run in this order: where, group_by with aggregates, sort, columns, limit. " +
@@ -43,8 +45,8 @@ var csvQuery = Tool{
 		"rows":{"type":"array","items":{"type":"array","items":{"type":["string","number","null"]}},"description":"The rows, each with a value for every column. Computed values are numbers, or null where there was nothing to compute from."},
 		"total":{"type":"integer","minimum":0,"description":"How many rows there are before limit."}},
 		"required":["columns","rows","total"],"additionalProperties":false}`),
-	Annotations: []byte(pure),
-	run:         typed(runCSVQuery),
+	Annotations: []byte(tool.ReadOnly),
+	Run:         tool.Typed(runCSVQuery),
 }
 
 type csvQueryIn struct {
@@ -90,7 +92,7 @@ type table struct {
 }
 
 func runCSVQuery(in csvQueryIn) (table, error) {
-	limit, err := bounded("limit", in.Limit, 100, 0, 10_000)
+	limit, err := tool.Bounded("limit", in.Limit, 100, 0, 10_000)
 	if err != nil {
 		return table{}, err
 	}

@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/sandbox/tools/tool"
 )
 
-var hash = Tool{
+var hash = tool.Tool{
 	Name:  "hash",
 	Title: "Hash",
 	Description: "Computes the checksum of a text or of base64-encoded bytes. " +
@@ -28,8 +30,8 @@ var hash = Tool{
 		"hex":{"type":"string","description":"The checksum in lower case hexadecimal."},
 		"bytes":{"type":"integer","minimum":0,"description":"How many bytes were hashed."}},
 		"required":["algorithm","hex","bytes"],"additionalProperties":false}`),
-	Annotations: []byte(pure),
-	run:         typed(runHash),
+	Annotations: []byte(tool.ReadOnly),
+	Run:         tool.Typed(runHash),
 }
 
 type hashIn struct {

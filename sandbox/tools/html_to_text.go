@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/wasmgate/wasmgate/sandbox/tools/tool"
 )
 
 const (
@@ -12,7 +14,7 @@ const (
 	maxDepth = 512  // elements inside each other, as browsers bound it
 )
 
-var htmlToText = Tool{
+var htmlToText = tool.Tool{
 	Name:  "html_to_text",
 	Title: "HTML to text",
 	Description: "Turns an HTML page into readable text: headings, lists, tables and preformatted blocks keep their shape; " +
@@ -28,8 +30,8 @@ var htmlToText = Tool{
 		"links":{"type":"array","items":{"type":"string"},"description":"The targets of the links, the one of [1] first."},
 		"truncated":{"type":"boolean","description":"True if the text was cut."}},
 		"required":["title","text","links","truncated"],"additionalProperties":false}`),
-	Annotations: []byte(pure),
-	run:         typed(runHTMLToText),
+	Annotations: []byte(tool.ReadOnly),
+	Run:         tool.Typed(runHTMLToText),
 }
 
 type htmlToTextIn struct {
@@ -46,7 +48,7 @@ type htmlToTextOut struct {
 }
 
 func runHTMLToText(in htmlToTextIn) (htmlToTextOut, error) {
-	limit, err := bounded("max_chars", in.MaxChars, 50_000, 1, 200_000)
+	limit, err := tool.Bounded("max_chars", in.MaxChars, 50_000, 1, 200_000)
 	if err != nil {
 		return htmlToTextOut{}, err
 	}

@@ -8,12 +8,14 @@ import (
 	"io"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/wasmgate/wasmgate/sandbox/tools/tool"
 )
 
 // maxResults bounds what one query returns: more is of no use to a model.
 const maxResults = 10_000
 
-var jsonQuery = Tool{
+var jsonQuery = tool.Tool{
 	Name:  "json_query",
 	Title: "JSON query",
 	Description: "Runs a jq program on a JSON document and returns all values that it yields. " +
@@ -28,8 +30,8 @@ var jsonQuery = Tool{
 		"results":{"type":"array","description":"What the program yields, in order."},
 		"truncated":{"type":"boolean","description":"True if the program would have yielded more than max_results."}},
 		"required":["results","truncated"],"additionalProperties":false}`),
-	Annotations: []byte(pure),
-	run:         typed(runJSONQuery),
+	Annotations: []byte(tool.ReadOnly),
+	Run:         tool.Typed(runJSONQuery),
 }
 
 type jsonQueryIn struct {
@@ -45,7 +47,7 @@ type jsonQueryOut struct {
 }
 
 func runJSONQuery(in jsonQueryIn) (jsonQueryOut, error) {
-	limit, err := bounded("max_results", in.MaxResults, 100, 1, maxResults)
+	limit, err := tool.Bounded("max_results", in.MaxResults, 100, 1, maxResults)
 	if err != nil {
 		return jsonQueryOut{}, err
 	}

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/sandbox/tools/tool"
 )
 
 // maxEdits bounds the search for the shortest diff: its memory grows with the
 // square of the changed lines, and 1,500 of them take 9 MB.
 const maxEdits = 1500
 
-var textDiff = Tool{
+var textDiff = tool.Tool{
 	Name:  "text_diff",
 	Title: "Text diff",
 	Description: "Compares two texts line by line and returns a unified diff. " +
@@ -28,8 +30,8 @@ var textDiff = Tool{
 		"removed":{"type":"integer","minimum":0,"description":"Lines only in the old text."},
 		"diff":{"type":"string","description":"The unified diff; empty if the texts are the same."}},
 		"required":["equal","added","removed","diff"],"additionalProperties":false}`),
-	Annotations: []byte(pure),
-	run:         typed(runTextDiff),
+	Annotations: []byte(tool.ReadOnly),
+	Run:         tool.Typed(runTextDiff),
 }
 
 type textDiffIn struct {
@@ -54,7 +56,7 @@ type edit struct {
 }
 
 func runTextDiff(in textDiffIn) (textDiffOut, error) {
-	context, err := bounded("context", in.Context, 3, 0, 100)
+	context, err := tool.Bounded("context", in.Context, 3, 0, 100)
 	if err != nil {
 		return textDiffOut{}, err
 	}

@@ -1,5 +1,5 @@
-// Command pack builds the embedded tools into one WASM module and writes it,
-// compressed, to where package sandbox embeds it. Run it in this module's root:
+// Command pack builds the embedded tools into WASM modules and writes them,
+// compressed, to where package sandbox embeds them. Run it in this module's root:
 //
 //	go run ./cmd/pack
 //
@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -19,63 +20,85 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/sandbox/tools"
+	"github.com/wasmgate/wasmgate/sandbox/tools/files"
+	"github.com/wasmgate/wasmgate/sandbox/tools/tool"
 )
 
 // section is the custom section in which the sandbox looks for a manifest.
 const section = "wasmgate"
 
+// modules are built from ./cmd/guest/NAME and written to NAME.wasm.gz.
+var modules = map[string]tool.Module{
+	"tools": tools.Module(),
+	"files": files.Module(),
+}
+
 func main() {
-	out := flag.String("o", filepath.Join("..", "tools.wasm.gz"), "the `file` to write")
+	out := flag.String("o", "..", "the `directory` to write to")
 	flag.Parse()
-	if err := pack(*out); err != nil {
+	if err := packAll(*out); err != nil {
 		fmt.Fprintln(os.Stderr, "pack:", err)
 		os.Exit(1)
 	}
 }
 
-func pack(out string) error {
+func packAll(dir string) error {
 	version, err := goCommand("env", "GOVERSION")
 	if err != nil {
 		return err
 	}
-	wasm, err := build()
+	for name, m := range modules {
+		packed, err := pack(name, m, strings.TrimSpace(version))
+		if err != nil {
+			return fmt.Errorf("module %s: %w", name, err)
+		}
+		file := filepath.Join(dir, name+".wasm.gz")
+		if err := os.WriteFile(file, packed, 0o644); err != nil {
+			return err
+		}
+		fmt.Printf("%s: %d bytes\n", file, len(packed))
+	}
+	return nil
+}
+
+func pack(name string, m tool.Module, comment string) ([]byte, error) {
+	wasm, err := build("./cmd/guest/" + name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if wasm, err = mergeData(wasm); err != nil {
-		return err
+		return nil, err
 	}
-	manifest, err := tools.Manifest()
+	manifest, err := json.Marshal(m)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	wasm = appendSection(wasm, section, manifest)
 
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	z.Comment = strings.TrimSpace(version)
+	z.Comment = comment
 	if _, err := z.Write(wasm); err != nil {
-		return err
+		return nil, err
 	}
 	if err := z.Close(); err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Printf("%s: %d bytes, %d compressed, %s\n", out, len(wasm), b.Len(), z.Comment)
-	return os.WriteFile(out, b.Bytes(), 0o644)
+	return b.Bytes(), nil
 }
 
-// build returns the module as the Go toolchain makes it.
-func build() ([]byte, error) {
+// build returns the WASM module of a main package, as the Go toolchain makes it.
+func build(pkg string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "pack")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "tools.wasm")
-	_, err = goCommand("build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", file, "./cmd/guest")
+	file := filepath.Join(dir, "guest.wasm")
+	_, err = goCommand("build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", file, pkg)
 	if err != nil {
 		return nil, err
 	}

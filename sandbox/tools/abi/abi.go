@@ -1,15 +1,19 @@
 //go:build wasip1
 
-// Command guest is the WASM reactor that offers package tools to the sandbox.
-// It follows the canonical ABI's lowering of
+// Package abi is the guest's side of the ABI between the sandbox and a
+// reactor: the canonical ABI's lowering of
 //
 //	call(name: string, args: string) -> result<string, string>
-package main
+//
+// Importing it exports cabi_realloc. The export tool_call stands in the
+// guest's main package and hands its four arguments on to [Call], so that no
+// function has to be registered while the guest initialises.
+package abi
 
 import (
 	"unsafe"
 
-	"github.com/wasmgate/wasmgate/sandbox/tools"
+	"github.com/wasmgate/wasmgate/sandbox/tools/tool"
 )
 
 // kept holds what the host has a pointer to, so that the collector does not
@@ -32,9 +36,10 @@ func cabiRealloc(old unsafe.Pointer, oldSize, _, size uint32) unsafe.Pointer {
 	return keep(b)
 }
 
-//go:wasmexport tool_call
-func toolCall(name unsafe.Pointer, nameLen uint32, args unsafe.Pointer, argsLen uint32) unsafe.Pointer {
-	out, err := tools.Call(unsafe.String((*byte)(name), nameLen), unsafe.Slice((*byte)(args), argsLen))
+// Call runs a tool of m on the strings that the host has written, and returns
+// where the result stands.
+func Call(m tool.Module, name unsafe.Pointer, nameLen uint32, args unsafe.Pointer, argsLen uint32) unsafe.Pointer {
+	out, err := m.Call(unsafe.String((*byte)(name), nameLen), unsafe.Slice((*byte)(args), argsLen))
 	answer[0] = 0
 	if err != nil {
 		answer[0], out = 1, []byte(err.Error())
@@ -42,5 +47,3 @@ func toolCall(name unsafe.Pointer, nameLen uint32, args unsafe.Pointer, argsLen 
 	answer[1], answer[2] = uint32(uintptr(keep(out))), uint32(len(out))
 	return unsafe.Pointer(&answer)
 }
-
-func main() {}

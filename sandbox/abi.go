@@ -1,0 +1,174 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/wasmgate/wasmgate/sandbox/rewrite"
+)
+
+// A kind is the ABI that a module follows.
+type kind string
+
+const (
+	command kind = "command" // WASI: _start
+	reactor kind = "reactor" // tool_call, cabi_realloc
+)
+
+const (
+	i32 = api.ValueTypeI32
+
+	exportStart   = "_start"
+	exportInit    = "_initialize"
+	exportCall    = "tool_call"
+	exportPost    = "cabi_post_tool_call"
+	exportRealloc = "cabi_realloc"
+	exportMemory  = "memory"
+)
+
+// abi lists the parameters and results of the functions that are called.
+var abi = map[string][2][]api.ValueType{
+	exportStart:   {{}, {}},
+	exportInit:    {{}, {}},
+	exportCall:    {{i32, i32, i32, i32}, {i32}},
+	exportPost:    {{i32}, {}},
+	exportRealloc: {{i32, i32, i32, i32}, {i32}},
+}
+
+// initialize runs what a module wants to run before its first call.
+func (c *call) initialize(in *instance) error {
+	for _, name := range []string{rewrite.StartFunction, exportInit} {
+		f := in.function(name)
+		if f == nil || name == exportInit && c.module.kind == command {
+			continue
+		}
+		if err := f.CallWithStack(c, nil); err != nil {
+			return c.failure("it does not initialize", err)
+		}
+	}
+	return nil
+}
+
+// serve has an instance answer the call.
+func (c *call) serve(in *instance) (Result, error) {
+	if c.module.kind == command {
+		return c.runCommand(in)
+	}
+	return c.callReactor(in)
+}
+
+// request returns what a command reads. The arguments go in byte for byte.
+func request(tool string, args []byte) []byte {
+	name, _ := json.Marshal(tool) // a string always marshals
+	return slices.Concat([]byte(`{"name":`), name, []byte(`,"arguments":`), args, []byte("}"))
+}
+
+// runCommand runs a WASI command to its end.
+func (c *call) runCommand(in *instance) (Result, error) {
+	c.stdin.Reset(request(c.tool, c.args))
+	err := in.function(exportStart).CallWithStack(c, nil)
+	var exit *sys.ExitError
+	switch {
+	case err == nil, errors.As(err, &exit) && exit.ExitCode() == 0:
+		return c.structured(c.stdout.buf)
+	case exit == nil:
+		return Result{}, c.failure("it trapped", err)
+	case c.Err() != nil, c.meter.empty, // then its reads and writes fail, and it exits for that
+		c.deniedMemory: // most language runtimes exit when they get no memory
+		return Result{}, c.failure("it did not end well", err)
+	}
+	return c.toolError(exit.ExitCode()), nil
+}
+
+// toolError is the result of a command that exited with another code than 0.
+func (c *call) toolError(code uint32) Result {
+	c.quoted = true
+	text := strings.TrimSpace(strings.ToValidUTF8(string(c.stderr.buf), "\ufffd"))
+	if text == "" {
+		text = fmt.Sprintf("the tool exited with code %d and no message", code)
+	}
+	return Result{Output: []byte(text), IsError: true}
+}
+
+// callReactor calls a reactor by the canonical ABI.
+func (c *call) callReactor(in *instance) (Result, error) {
+	var stack [4]uint64
+	for i, s := range [][]byte{[]byte(c.tool), c.args} {
+		at, err := c.lower(in, s)
+		if err != nil {
+			return Result{}, err
+		}
+		stack[2*i], stack[2*i+1] = uint64(at), uint64(len(s))
+	}
+	if err := in.function(exportCall).CallWithStack(c, stack[:]); err != nil {
+		return Result{}, c.failure("it trapped", err)
+	}
+	answer := uint32(stack[0])
+	res, err := c.lift(in.mod.Memory(), answer)
+	if post := in.function(exportPost); post != nil && err == nil && c.module.isolation == IsolationSession {
+		stack[0] = uint64(answer)
+		if err := post.CallWithStack(c, stack[:1]); err != nil {
+			return Result{}, c.failure("it trapped in "+exportPost, err)
+		}
+	}
+	return res, err
+}
+
+// lower copies a string into memory that the guest allocates for it.
+func (c *call) lower(in *instance, s []byte) (uint32, error) {
+	c.allocating = true
+	stack := [4]uint64{0, 0, 1, uint64(len(s))}
+	err := in.function(exportRealloc).CallWithStack(c, stack[:])
+	c.allocating = false
+	if err != nil {
+		return 0, c.failure("it trapped in "+exportRealloc, err)
+	}
+	if !in.mod.Memory().Write(uint32(stack[0]), s) {
+		return 0, c.trap(TrapGuest, exportRealloc+" returned a pointer out of bounds", nil)
+	}
+	return uint32(stack[0]), nil
+}
+
+// lift reads a result<string, string>: a discriminant, a pointer, a length
+// (Component Model, CanonicalABI.md, Loading).
+func (c *call) lift(mem api.Memory, at uint32) (Result, error) {
+	area, ok := mem.Read(at, 12)
+	if !ok || area[0] > 1 {
+		return Result{}, c.trap(TrapGuest, "tool_call returned no result<string, string>", nil)
+	}
+	isError := area[0] == 1
+	from, size := binary.LittleEndian.Uint32(area[4:]), binary.LittleEndian.Uint32(area[8:])
+	if int64(size) > c.limits.Output {
+		return Result{}, c.trap(TrapGuest, fmt.Sprintf("its output has more than %d bytes", c.limits.Output), nil)
+	}
+	view, ok := mem.Read(from, size)
+	if !ok {
+		return Result{}, c.trap(TrapGuest, "its output lies out of bounds", nil)
+	}
+	out := slices.Clone(view) // the guest's memory must not leave the call
+	if isError {
+		if !utf8.Valid(out) {
+			return Result{}, c.trap(TrapGuest, "its error is not UTF-8", nil)
+		}
+		return Result{Output: out, IsError: true}, nil
+	}
+	return c.structured(out)
+}
+
+// structured checks that a tool answered with one JSON value.
+func (c *call) structured(out []byte) (Result, error) {
+	out = bytes.TrimSpace(out)
+	if !utf8.Valid(out) || !json.Valid(out) {
+		return Result{}, c.trap(TrapGuest, "its output is not one JSON value in UTF-8", nil)
+	}
+	return Result{Output: out}, nil
+}

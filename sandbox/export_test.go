@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/sandbox/image"
+)
+
+// CopyMemories makes a runtime reset memories in the way that works everywhere.
+// It is for before the first call.
+func (r *Runtime) CopyMemories() { r.method = image.Copy }
+
+// CheckIdle compares the instances that wait for their next call with the
+// snapshot, memory and globals, and returns how many there are.
+func (m *Module) CheckIdle() (int, error) {
+	m.instances.mu.Lock()
+	defer m.instances.mu.Unlock()
+	s := m.snapshot.Load()
+	for _, in := range m.instances.idle {
+		if err := in.check(s); err != nil {
+			return 0, err
+		}
+	}
+	return len(m.instances.idle), nil
+}
+
+func (in *instance) check(s *snapshot) error {
+	got, ok := in.mod.Memory().Read(0, in.mod.Memory().Size())
+	if !ok || int64(len(got)) != s.image.Size() {
+		return fmt.Errorf("the memory has %d bytes, the snapshot %d", len(got), s.image.Size())
+	}
+	for at, b := range s.image.Content() {
+		if got[at] != b {
+			return fmt.Errorf("the memory differs from the snapshot at %#x", at)
+		}
+	}
+	for i, g := range in.globals {
+		if g.Get() != s.globals[i] {
+			return fmt.Errorf("global %d is %#x, in the snapshot %#x", i, g.Get(), s.globals[i])
+		}
+	}
+	return nil
+}
+
+// Unfit returns why a module cannot be sealed, "" if it is.
+func (m *Module) Unfit() string { return m.unfit }

@@ -1,0 +1,215 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// hostModule is the module of the functions that are our own.
+const hostModule = "wasmgate"
+
+// hostFunctions are those functions: their types, and whether grants allow them.
+// http and kv are the canonical-ABI lowering of f(request: string) ->
+// result<string, string>, log of log(level: u32, message: string).
+var hostFunctions = map[string]struct {
+	params  []api.ValueType
+	granted func(Grants) bool
+	call    func(c *call, guest api.Module, stack []uint64)
+}{
+	"http": {[]api.ValueType{i32, i32, i32}, func(g Grants) bool { return g.HTTP }, answered((*call).http)},
+	"kv":   {[]api.ValueType{i32, i32, i32}, func(g Grants) bool { return g.KV }, answered((*call).kv)},
+	"log":  {[]api.ValueType{i32, i32, i32}, func(Grants) bool { return true }, (*call).logged},
+}
+
+func provideHost(ctx context.Context, engine wazero.Runtime) error {
+	b := engine.NewHostModuleBuilder(hostModule)
+	for name, f := range hostFunctions {
+		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, guest api.Module, stack []uint64) {
+			f.call(ctx.Value(callKey{}).(*call), guest, stack)
+		}), f.params, nil).Export(name)
+	}
+	_, err := b.Instantiate(ctx)
+	return err
+}
+
+// answered makes a host function of one from request to answer. A guest that
+// breaks the ABI is ended.
+func answered(f func(c *call, request []byte) ([]byte, error)) func(*call, api.Module, []uint64) {
+	return func(c *call, guest api.Module, stack []uint64) {
+		if c.allocating {
+			c.end(TrapGuest, "it calls its host from "+exportRealloc)
+		}
+		answer, err := f(c, c.read(guest, stack[0], stack[1]))
+		area := [12]byte{}
+		if err != nil {
+			area[0], answer = 1, []byte(err.Error())
+		}
+		c.pay(len(answer))
+		at, err := c.lower(c.instance, answer)
+		if err != nil {
+			panic(err)
+		}
+		binary.LittleEndian.PutUint32(area[4:], at)
+		binary.LittleEndian.PutUint32(area[8:], uint32(len(answer)))
+		if !guest.Memory().Write(uint32(stack[2]), area[:]) {
+			c.end(TrapGuest, "it wants an answer out of bounds")
+		}
+	}
+}
+
+// read returns a copy of what a guest passes.
+func (c *call) read(guest api.Module, at, size uint64) []byte {
+	view, ok := guest.Memory().Read(uint32(at), uint32(size))
+	if !ok {
+		c.end(TrapGuest, "it passes a string that is out of bounds")
+	}
+	c.pay(len(view))
+	return append([]byte(nil), view...)
+}
+
+// pay charges for bytes, and ends the guest that has to end.
+func (c *call) pay(bytes int) {
+	if err := c.toll(bytes); err != nil {
+		panic(err)
+	}
+}
+
+// ask counts what a guest asks of its host.
+func (c *call) ask() {
+	if c.hostCalls++; c.hostCalls > c.limits.HostCalls {
+		c.end(TrapGuest, fmt.Sprintf("it asks its host more than %d times", c.limits.HostCalls))
+	}
+}
+
+// answer counts the denials among the host's errors.
+func (c *call) answer(err error) error {
+	if errors.Is(err, ErrDenied) {
+		if c.denied++; c.denied > maxDenied {
+			c.end(TrapDenied, fmt.Sprintf("it was denied what it asked for more than %d times", maxDenied))
+		}
+	}
+	if err != nil && c.Err() != nil { // the host was slow, and the guest has no time left to hear of it
+		panic(err)
+	}
+	return err
+}
+
+// file is asked before a guest opens or changes a file.
+func (c *call) file(ctx context.Context, op, path string) error {
+	c.ask()
+	return c.answer(c.host.File(ctx, op, path))
+}
+
+// body is bytes as JSON: text where they are text.
+type body struct {
+	Body   *string `json:"body,omitempty"`
+	Base64 []byte  `json:"body_base64,omitempty"`
+}
+
+func (b body) bytes() []byte {
+	if b.Body != nil {
+		return []byte(*b.Body)
+	}
+	return b.Base64
+}
+
+func bodyOf(b []byte) body {
+	if utf8.Valid(b) {
+		text := string(b)
+		return body{Body: &text}
+	}
+	return body{Base64: b}
+}
+
+func (c *call) http(request []byte) ([]byte, error) {
+	var r struct {
+		Method  string              `json:"method"`
+		URL     string              `json:"url"`
+		Headers map[string][]string `json:"headers"`
+		body
+	}
+	if err := json.Unmarshal(request, &r); err != nil {
+		return nil, fmt.Errorf("the request is not as described: %w", err)
+	}
+	res, err := c.send(HTTPRequest{Method: r.Method, URL: r.URL, Header: r.Headers, Body: r.bytes()})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		Status  int                 `json:"status"`
+		Headers map[string][]string `json:"headers"`
+		body
+	}{res.Status, res.Header, bodyOf(res.Body)})
+}
+
+// send has the host send a request.
+func (c *call) send(r HTTPRequest) (HTTPResponse, error) {
+	c.ask()
+	res, err := c.host.HTTP(c, r)
+	if err = c.answer(err); err != nil {
+		return HTTPResponse{}, err
+	}
+	return res, nil
+}
+
+func (c *call) kv(request []byte) ([]byte, error) {
+	var r struct {
+		Op    string `json:"op"`
+		Key   string `json:"key"`
+		Value string `json:"value"`
+		TTL   int64  `json:"ttl_ms"`
+	}
+	if err := json.Unmarshal(request, &r); err != nil {
+		return nil, fmt.Errorf("the request is not as described: %w", err)
+	}
+	res, err := c.keep(KVRequest{Op: r.Op, Key: r.Key, Value: []byte(r.Value), TTL: time.Duration(r.TTL) * time.Millisecond})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		Found bool     `json:"found"`
+		Value string   `json:"value"`
+		Keys  []string `json:"keys,omitempty"`
+	}{res.Found, string(res.Value), res.Keys})
+}
+
+// keep has the host read or change a value.
+func (c *call) keep(r KVRequest) (KVResponse, error) {
+	c.ask()
+	res, err := c.host.KV(c, r)
+	if err = c.answer(err); err != nil {
+		return KVResponse{}, err
+	}
+	return res, nil
+}
+
+// levels are those of the function log.
+var levels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
+
+func (c *call) logged(guest api.Module, stack []uint64) {
+	level := levels[min(stack[0]&0xffffffff, uint64(len(levels)-1))]
+	c.message(level, c.read(guest, stack[1], stack[2]))
+}
+
+// message logs what a guest says, as far as its log has room. Handlers quote it,
+// so that it cannot look like records of its own.
+func (c *call) message(level slog.Level, text []byte) {
+	room := c.stderr.max - c.logBytes
+	if room <= 0 {
+		return
+	}
+	text = text[:min(int64(len(text)), room)]
+	c.logBytes += int64(len(text)) + 64 // a record costs more than its text
+	c.module.runtime.log.LogAttrs(c.parent, level, "guest log", slog.String("module", c.module.name),
+		slog.String("tool", c.tool), slog.String("text", strings.ToValidUTF8(string(text), "\ufffd")))
+}

@@ -1,0 +1,150 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/sandbox/image"
+)
+
+// A snapshot is the state in which the instances of a module begin. What a
+// sealed module does not hold is its memory and its globals: all that changes.
+type snapshot struct {
+	image   *image.Image
+	globals []uint64
+}
+
+// prepare returns the module's snapshot, which the first call takes. A failure
+// is not kept: the next call tries again. The result has the figures of a
+// failure.
+func (m *Module) prepare(ctx context.Context, tool string) (*snapshot, Result, error) {
+	if s := m.snapshot.Load(); s != nil {
+		return s, Result{}, nil
+	}
+	select {
+	case m.preparing <- struct{}{}:
+		defer func() { <-m.preparing }()
+	case <-ctx.Done():
+		return nil, Result{}, fmt.Errorf("sandbox: tool %s: wait for the module's snapshot: %w", tool, ctx.Err())
+	}
+	if s := m.snapshot.Load(); s != nil {
+		return s, Result{}, nil
+	}
+	s, res, err := m.take(ctx, tool)
+	if err == nil {
+		m.snapshot.Store(s)
+	}
+	return s, res, err
+}
+
+// take takes the snapshot. As far as code of the module runs for it, it runs
+// under the limits of a call, and without a host.
+func (m *Module) take(ctx context.Context, tool string) (_ *snapshot, res Result, err error) {
+	if m.sealed == nil { // its instances begin empty
+		i, err := image.NewWith(m.runtime.method, nil, m.minMemory)
+		return &snapshot{image: i}, res, err
+	}
+	first, err := image.NewWith(image.Copy, m.sealed.Memory, m.minMemory)
+	if err != nil {
+		return nil, res, err
+	}
+	memory, err := first.NewMemory(m.limits.Memory)
+	if err != nil {
+		return nil, res, err
+	}
+	c := newCall(ctx, m, tool, nil, CallConfig{}, m.limits)
+	c.begin()
+	defer c.finish(&res, &err)
+	in, err := m.instantiate(c, memory)
+	if err != nil {
+		return nil, res, c.outcome(c.failure("it does not start", err))
+	}
+	defer in.close(context.WithoutCancel(ctx))
+	defer c.measure(in)
+	if err := c.advance(in); err != nil {
+		return nil, res, c.outcome(err)
+	}
+	s, err := in.snapshot()
+	return s, res, err
+}
+
+// snapshot returns the state of an instance.
+func (in *instance) snapshot() (*snapshot, error) {
+	s := &snapshot{}
+	for _, g := range in.globals {
+		s.globals = append(s.globals, g.Get())
+	}
+	content, ok := in.mod.Memory().Read(0, in.mod.Memory().Size())
+	if !ok {
+		return nil, errors.New("sandbox: the memory cannot be read")
+	}
+	var err error
+	s.image, err = image.NewWith(in.module.runtime.method, bytes.TrimRight(content, "\x00"), int64(len(content)))
+	return s, err
+}
+
+// advance brings a new instance to the module's snapshot point.
+func (c *call) advance(in *instance) error {
+	if c.module.point == SnapshotInst {
+		return nil
+	}
+	if err := c.initialize(in); err != nil || c.module.point == SnapshotInit {
+		return err
+	}
+	sample := c.module.warm
+	c.tool, c.args = sample.Tool, sample.Arguments
+	if len(c.args) == 0 {
+		c.args = []byte("{}")
+	}
+	if _, err := c.serve(in); err != nil {
+		return fmt.Errorf("the sample call: %w", err)
+	}
+	return nil
+}
+
+// acquire returns an instance in the state of the snapshot.
+func (m *Module) acquire(c *call, s *snapshot) (*instance, error) {
+	if m.isolation == IsolationCall && m.sealed != nil {
+		if in, ok := m.instances.take(); ok {
+			in.call, c.instance = c, in
+			return in, nil
+		}
+	}
+	memory, ok := m.memories.take()
+	if !ok {
+		var err error
+		if memory, err = s.image.NewMemory(m.limits.Memory); err != nil {
+			return nil, err
+		}
+	}
+	in, err := m.instantiate(c, memory)
+	if err != nil {
+		return nil, errors.Join(c.failure("it does not start", err), memory.Close())
+	}
+	if m.sealed == nil {
+		return in, nil
+	}
+	in.call = nil
+	err = in.enlarge(s.image.Size())
+	in.call = c
+	if err != nil {
+		return nil, errors.Join(err, in.close(c).Close())
+	}
+	in.load(s.globals)
+	return in, nil
+}
+
+// release puts an instance back into the pool, or what of it can be used again.
+func (m *Module) release(ctx context.Context, in *instance, s *snapshot, intact bool) {
+	in.call = nil
+	if m.isolation == IsolationCall && m.sealed != nil && intact && in.reset(s) == nil && m.instances.keep(in) {
+		return
+	}
+	memory := in.close(context.WithoutCancel(ctx))
+	if intact && memory.Reset() == nil && m.memories.keep(memory) {
+		return
+	}
+	_ = memory.Close() // only unmaps
+}

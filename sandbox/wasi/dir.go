@@ -1,0 +1,154 @@
+package wasi
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+const (
+	direntSize = 24 // of typenames.witx, $dirent, before the name
+
+	// maxEntries is how many entries of directories a call may hold at once:
+	// some megabytes.
+	maxEntries = 1 << 16
+	// listPiece is how many entries are read between two charges.
+	listPiece = 256
+	entryCost = 64
+)
+
+// A directory is a name and an identity; nothing of the host is open for it.
+type directory struct {
+	place
+	info    fs.FileInfo // of when it was opened; nil for the root of a grant
+	preopen bool
+	listed  bool
+	entries []entry // as fd_readdir saw them when it last began: a cookie is an index
+}
+
+type entry struct {
+	name string
+	kind filetype
+}
+
+// stat describes the directory, if it is still where it was.
+func (d *directory) stat() (fs.FileInfo, errno) {
+	if d.info != nil {
+		return d.same(d.info)
+	}
+	info, err := d.grant.Root.Lstat(d.name())
+	return info, errnoOf(err)
+}
+
+func (d *directory) open() (*os.File, errno) {
+	f, _, e := d.place.open(os.O_RDONLY, d.info)
+	if e == errAgain {
+		e = errStale
+	}
+	return f, e
+}
+
+func (d *directory) sync() errno {
+	f, e := d.open()
+	if e != success {
+		return e
+	}
+	defer f.Close()
+	return errnoOf(f.Sync())
+}
+
+// fdReaddir writes entries from the cookie on until the buffer is full; the
+// last one is cut off then. A buffer that is not filled tells the guest that
+// there are no more. Cookie 0 reads the directory anew.
+func fdReaddir(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	f := p.file(a[0])
+	if f == nil || f.dir == nil {
+		return errBadFile
+	}
+	if e := f.need(rightFdReaddir); e != success {
+		return e
+	}
+	b, ok := at(mem, a[1], uint32(a[2]))
+	if !ok {
+		return errFault
+	}
+	used, ok := at(mem, a[4], 4)
+	if !ok {
+		return errFault
+	}
+	cookie := a[3]
+	if cookie == 0 || !f.dir.listed {
+		if e := p.list(ctx, f.dir); e != success {
+			return e
+		}
+	}
+	if cookie > uint64(len(f.dir.entries)) {
+		return errInvalid
+	}
+	n := putEntries(b, f.dir.entries[cookie:], cookie)
+	p.charge(n)
+	le.PutUint32(used, uint32(n))
+	return success
+}
+
+// list reads the directory. It asks each time: opening one asks nothing, as
+// only here something is read.
+func (p *Process) list(ctx context.Context, d *directory) errno {
+	if e := p.ask(ctx, OpRead, d.place); e != success {
+		return e
+	}
+	p.charge(callCost)
+	f, e := d.open()
+	if e != success {
+		return e
+	}
+	defer f.Close()
+	p.table.entries -= len(d.entries)
+	d.listed = true
+	d.entries = []entry{{".", typeDirectory}, {"..", typeDirectory}}
+	if e := p.readEntries(f, d); e != success {
+		d.entries, d.listed = nil, false
+		return e
+	}
+	p.table.entries += len(d.entries)
+	return success
+}
+
+func (p *Process) readEntries(f *os.File, d *directory) errno {
+	for {
+		p.charge(listPiece * entryCost)
+		some, err := f.ReadDir(listPiece)
+		for _, s := range some {
+			d.entries = append(d.entries, entry{s.Name(), filetypeOf(s.Type())})
+		}
+		switch {
+		case err == io.EOF:
+			return success
+		case err != nil:
+			return errnoOf(err)
+		case p.table.entries+len(d.entries) > maxEntries:
+			return errNoMemory
+		}
+	}
+}
+
+// putEntries returns how many bytes of b it used.
+func putEntries(b []byte, entries []entry, cookie uint64) int {
+	used := 0
+	var head [direntSize]byte
+	for _, e := range entries {
+		cookie++
+		le.PutUint64(head[:], cookie)
+		le.PutUint32(head[16:], uint32(len(e.name)))
+		head[20] = byte(e.kind)
+		used += copy(b[used:], head[:])
+		used += copy(b[used:], e.name)
+		if used == len(b) {
+			break
+		}
+	}
+	return used
+}

@@ -1,0 +1,60 @@
+// Package wasi provides WASI preview 1 (wasi_snapshot_preview1) to guests of a
+// wazero runtime, with all state in the call and none in the instance.
+//
+// The host functions find the [Process] of the call that runs through the
+// context given to [github.com/tetratelabs/wazero/api.Function]'s Call.
+// Arguments, streams, open files, quotas and directories are the Process's, so
+// that an instance can be reset or shared between calls: nothing of one call is
+// left for the next. proc_exit ends the call and leaves the instance usable.
+//
+// # What it promises
+//
+// A guest reaches files only below the directories of its Process, through
+// [os.Root]: `..`, absolute paths and symbolic links cannot leave them, a guest
+// makes no symbolic link that climbs, and names are linked and renamed within
+// one directory tree only. A directory is read-only unless granted for writing.
+// Nothing is opened but regular files: a FIFO or device would block or act on
+// the host.
+//
+// This package follows symbolic links itself, so that [Process.Ask] is told
+// where a path really leads, and compares what it opened with what was asked
+// about. Only if somebody else swaps a directory for a link at that very moment
+// may a created, removed or renamed name end up elsewhere; it stays within the
+// granted tree. Where the file system folds case (Windows, macOS) Ask hears a
+// name as the guest spells it.
+//
+// Every pointer and length is checked before anything happens (EFAULT), and
+// every wait, list, path and transfer is bounded or charged.
+//
+// # Choices
+//
+//   - A path that leads out of its directory is EPERM, a refusal by Ask EACCES,
+//     a change below a read-only directory EROFS, a right that the descriptor
+//     lacks ENOTCAPABLE (EBADF for reading and writing, as in POSIX), a spent
+//     quota EDQUOT.
+//   - A descriptor of a directory is a name and an identity, and holds nothing
+//     open. If somebody else moves the directory, it is ESTALE; the guest's own
+//     renames are followed.
+//   - Symbolic links with an absolute target or with `..` in it cannot be made:
+//     moved to another place, they could point out of the tree for programs
+//     of the host that follow them.
+//   - Entries of fd_readdir have inode 0, which means unknown; filestat tells it.
+//   - Standard streams have file type unknown, so no guest takes them for a
+//     terminal.
+//
+// # Not implemented
+//
+//   - proc_raise: ENOTSUP. A guest has no signals, and none is sent to the host.
+//   - sock_accept, sock_recv, sock_send, sock_shutdown: ENOTSOCK (EBADF for what
+//     is not open). No descriptor is a socket: the network is reached through
+//     host functions that a policy is asked about.
+//   - clock_res_get and clock_time_get of the CPU-time clocks (process, thread):
+//     ENOTSUP. Fuel counts what a guest executes; CPU time would measure its
+//     neighbours.
+//   - path_filestat_set_times of a symbolic link itself: ENOTSUP. os.Root cannot
+//     change it without following it.
+//   - fd_fdstat_set_flags that changes dsync, rsync or sync: ENOTSUP. Hosts fix
+//     these when a file is opened.
+//   - fd_renumber from or onto a preopened directory: ENOTSUP.
+//   - fd_advise is checked and has no effect, as it may.
+package wasi

@@ -1,0 +1,211 @@
+package wasi
+
+import (
+	"context"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+func pathCreateDirectory(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	t, e := p.lookup(mem, a[0], rightPathCreateDirectory, false, a[1], a[2])
+	if e != success {
+		return e
+	}
+	if e := p.newName(ctx, t); e != success {
+		return e
+	}
+	return errnoOf(t.grant.Root.Mkdir(t.rel, newDirectory))
+}
+
+// newName asks and pays for a name that is to be made.
+func (p *Process) newName(ctx context.Context, t target) errno {
+	if t.info != nil {
+		return errExist
+	}
+	if e := p.ask(ctx, OpCreate, t.place); e != success {
+		return e
+	}
+	p.charge(callCost)
+	return p.spend(nameCost)
+}
+
+func pathRemoveDirectory(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	return p.removeName(ctx, mem, a, rightPathRemoveDirectory, true)
+}
+
+func pathUnlinkFile(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	return p.removeName(ctx, mem, a, rightPathUnlink, false)
+}
+
+// removeName removes a directory, or what is none.
+func (p *Process) removeName(ctx context.Context, mem api.Memory, a []uint64, right rights, directory bool) errno {
+	t, e := p.lookup(mem, a[0], right, false, a[1], a[2])
+	switch {
+	case e != success:
+		return e
+	case t.info == nil:
+		return errNoEntry
+	case directory && !t.info.IsDir():
+		return errNotDir
+	case !directory && t.info.IsDir():
+		return errIsDir
+	case t.rel == "":
+		return errBusy
+	}
+	if e := p.ask(ctx, OpRemove, t.place); e != success {
+		return e
+	}
+	p.charge(callCost)
+	return errnoOf(t.grant.Root.Remove(t.rel))
+}
+
+func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	from, e := p.lookup(mem, a[0], rightPathRenameSource, false, a[1], a[2])
+	if e != success {
+		return e
+	}
+	to, e := p.lookup(mem, a[3], rightPathRenameTarget, false, a[4], a[5])
+	if e != success {
+		return e
+	}
+	if e := mayRename(from, to); e != success {
+		return e
+	}
+	for _, at := range []place{from.place, to.place} {
+		if e := p.ask(ctx, OpRename, at); e != success {
+			return e
+		}
+	}
+	p.charge(callCost)
+	if to.info != nil && to.info.IsDir() && from.rel != to.rel {
+		// POSIX replaces an empty directory, os.Root does not.
+		if err := to.grant.Root.Remove(to.rel); err != nil {
+			return errnoOf(err)
+		}
+	}
+	if err := from.grant.Root.Rename(from.rel, to.rel); err != nil {
+		return errnoOf(err)
+	}
+	p.follow(from.place, to.rel)
+	return success
+}
+
+func mayRename(from, to target) errno {
+	switch {
+	case from.info == nil:
+		return errNoEntry
+	case from.grant.Root != to.grant.Root:
+		return errCrossDevice
+	case from.rel == "" || to.rel == "":
+		return errBusy
+	case strings.HasPrefix(to.rel, from.rel+"/"):
+		return errInvalid // a directory into itself
+	case from.info.IsDir() && to.info != nil && !to.info.IsDir(), !from.info.IsDir() && to.slash:
+		return errNotDir
+	case !from.info.IsDir() && to.info != nil && to.info.IsDir():
+		return errIsDir
+	}
+	return success
+}
+
+// follow lets what is open at a place, or below it, know its new name.
+func (p *Process) follow(from place, to string) {
+	for _, f := range p.table.files {
+		var at *place
+		switch {
+		case f == nil:
+		case f.dir != nil:
+			at = &f.dir.place
+		case f.disk != nil:
+			at = &f.disk.place
+		}
+		if at == nil || at.grant.Root != from.grant.Root {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(at.rel, from.rel); ok && (rest == "" || rest[0] == '/') {
+			at.rel = to + rest
+		}
+	}
+}
+
+func pathLink(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	old, e := p.find(mem, a[0], rightPathLinkSource, a[1], a[2], a[3])
+	if e != success {
+		return e
+	}
+	t, e := p.lookup(mem, a[4], rightPathLinkTarget, false, a[5], a[6])
+	switch {
+	case e != success:
+		return e
+	case !old.info.Mode().IsRegular():
+		return errPermission
+	case old.grant.Root != t.grant.Root:
+		return errCrossDevice
+	case t.slash:
+		return errNoEntry
+	}
+	if e := p.ask(ctx, OpLink, old.place); e != success {
+		return e
+	}
+	if e := p.newName(ctx, t); e != success {
+		return e
+	}
+	return errnoOf(old.grant.Root.Link(old.rel, t.rel))
+}
+
+// pathSymlink makes only links that lead down: such a link stays within the
+// tree wherever it, or a directory above it, is moved.
+func pathSymlink(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	to, e := p.text(mem, a[0], a[1])
+	if e != success {
+		return e
+	}
+	t, e := p.lookup(mem, a[2], rightPathSymlink, false, a[3], a[4])
+	if e != success {
+		return e
+	}
+	if climbs(to) {
+		return errPermission
+	}
+	if t.slash {
+		return errNoEntry
+	}
+	if e := p.newName(ctx, t); e != success {
+		return e
+	}
+	return errnoOf(t.grant.Root.Symlink(filepath.FromSlash(to), t.rel))
+}
+
+func climbs(link string) bool {
+	link = filepath.ToSlash(link)
+	return link[0] == '/' || filepath.VolumeName(link) != "" || slices.Contains(strings.Split(link, "/"), "..")
+}
+
+func pathReadlink(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	b, ok := at(mem, a[3], uint32(a[4]))
+	if !ok {
+		return errFault
+	}
+	used, ok := at(mem, a[5], 4)
+	if !ok {
+		return errFault
+	}
+	t, e := p.find(mem, a[0], rightPathReadlink, 0, a[1], a[2])
+	if e != success {
+		return e
+	}
+	if t.info.Mode()&fs.ModeSymlink == 0 {
+		return errInvalid
+	}
+	p.charge(callCost)
+	to, err := t.grant.Root.Readlink(t.rel)
+	if err != nil {
+		return errnoOf(err)
+	}
+	le.PutUint32(used, uint32(copy(b, filepath.ToSlash(to))))
+	return success
+}

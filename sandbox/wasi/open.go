@@ -1,0 +1,249 @@
+package wasi
+
+import (
+	"context"
+	"io/fs"
+	"os"
+
+	"github.com/tetratelabs/wazero/api"
+)
+
+// How to open (typenames.witx, $oflags).
+const (
+	openCreate = 1 << iota
+	openDirectory
+	openExclusive
+	openTruncate
+
+	openAll = openCreate | openDirectory | openExclusive | openTruncate
+)
+
+// openAttempts is how often a file is opened anew when it was replaced between
+// looking at it and opening it, as programs do that write a new file and
+// rename it.
+const openAttempts = 8
+
+// What new files and directories are made with. The umask of the process
+// narrows it; preview 1 knows no permissions.
+const (
+	newFile      = 0o666
+	newDirectory = 0o777
+)
+
+// An opening is what a guest asks of path_open.
+type opening struct {
+	follow     bool
+	how        uint32 // openCreate...
+	rights     rights
+	inheriting rights
+	flags      fdflags
+}
+
+func pathOpen(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	if _, ok := at(mem, a[8], 4); !ok {
+		return errFault
+	}
+	from, e := p.directory(a[0], rightPathOpen)
+	if e != success {
+		return e
+	}
+	path, e := p.text(mem, a[2], a[3])
+	if e != success {
+		return e
+	}
+	o, e := openingOf(from, a)
+	if e != success {
+		return e
+	}
+	if e := p.room(); e != success {
+		return e
+	}
+	e = errAgain
+	for n := 0; n < openAttempts && e == errAgain; n++ {
+		var f *file
+		if f, e = p.open(ctx, from.dir, path, o); e == success {
+			mem.WriteUint32Le(uint32(a[8]), p.add(f))
+		}
+	}
+	return e
+}
+
+// openingOf checks what the guest asks for against what the directory gives.
+// The rights to read and write must be given; others are left out silently if
+// they are not, as languages ask for all they know.
+func openingOf(from *file, a []uint64) (o opening, e errno) {
+	follow, e := follows(a[1])
+	if e != success {
+		return o, e
+	}
+	how, flags := uint32(a[4]), uint32(a[7])
+	if how&^openAll != 0 || flags&^uint32(flagsAll) != 0 || how&openDirectory != 0 && how&(openCreate|openTruncate) != 0 {
+		return o, errInvalid
+	}
+	if how&openCreate != 0 {
+		e = from.need(rightPathCreateFile)
+	}
+	if how&openTruncate != 0 && e == success {
+		e = from.need(rightPathSetSize)
+	}
+	asked := rights(a[5])
+	if must := asked & (rightFdRead | rightFdWrite); e == success && how&openDirectory == 0 {
+		e = from.missing(must &^ from.inheriting)
+	}
+	return opening{
+		follow: follow, how: how, flags: fdflags(flags),
+		rights: asked & from.inheriting, inheriting: rights(a[6]) & from.inheriting,
+	}, e
+}
+
+func (o opening) has(how uint32) bool { return o.how&how != 0 }
+
+// open opens what path leads to. errAgain means that it changed meanwhile.
+func (p *Process) open(ctx context.Context, from *directory, path string, o opening) (*file, errno) {
+	t, e := p.resolve(from, path, o.follow && !o.has(openExclusive))
+	switch {
+	case e != success:
+		return nil, e
+	case t.info == nil:
+		return p.create(ctx, t, o)
+	case o.has(openCreate) && o.has(openExclusive):
+		return nil, errExist
+	case t.info.IsDir():
+		return openDir(t, o)
+	case o.has(openDirectory):
+		return nil, errNotDir
+	case t.info.Mode()&fs.ModeSymlink != 0:
+		return nil, errLoop
+	case !t.info.Mode().IsRegular():
+		return nil, errAccess // a FIFO, device or socket
+	}
+	return p.openRegular(ctx, t, o)
+}
+
+func (p *Process) create(ctx context.Context, t target, o opening) (*file, errno) {
+	switch {
+	case !o.has(openCreate):
+		return nil, errNoEntry
+	case t.slash:
+		return nil, errIsDir
+	}
+	if e := p.ask(ctx, OpCreate, t.place); e != success {
+		return nil, e
+	}
+	if e := p.spend(nameCost); e != success {
+		return nil, e
+	}
+	f, e := openFile(t, o, os.O_CREATE|os.O_EXCL)
+	if e == errExist { // only now
+		return nil, errAgain
+	}
+	return f, e
+}
+
+func openDir(t target, o opening) (*file, errno) {
+	if o.has(openTruncate) || !o.has(openDirectory) && o.rights&rightFdWrite != 0 {
+		return nil, errIsDir
+	}
+	return &file{
+		dir:        &directory{place: t.place, info: t.info},
+		rights:     o.rights & dirRights,
+		inheriting: o.inheriting,
+		flags:      o.flags,
+	}, success
+}
+
+func (p *Process) openRegular(ctx context.Context, t target, o opening) (*file, errno) {
+	change := o.rights&rightFdWrite != 0 || o.has(openTruncate)
+	if o.rights&rightFdRead != 0 || !change {
+		if e := p.ask(ctx, OpRead, t.place); e != success {
+			return nil, e
+		}
+	}
+	if change {
+		if e := p.ask(ctx, OpWrite, t.place); e != success {
+			return nil, e
+		}
+	}
+	f, e := openFile(t, o, 0)
+	if e != success || !o.has(openTruncate) {
+		return f, e
+	}
+	if err := f.disk.host.Truncate(0); err != nil { // not by O_TRUNC: only now is known what was opened
+		f.close()
+		return nil, errnoOf(err)
+	}
+	f.disk.size = 0
+	return f, success
+}
+
+// openFile opens the regular file at t, with os.OpenFile's flags in addition.
+func openFile(t target, o opening, extra int) (*file, errno) {
+	write := o.rights&rightFdWrite != 0
+	mode := os.O_RDONLY
+	switch {
+	case (write || o.has(openTruncate)) && o.rights&rightFdRead != 0:
+		mode = os.O_RDWR
+	case write || o.has(openTruncate):
+		mode = os.O_WRONLY
+	}
+	host, info, e := t.open(mode|extra|syncMode(o.flags), t.info)
+	if e != success {
+		return nil, e
+	}
+	f := &file{
+		disk:   &regular{place: t.place, info: info, host: host, size: info.Size()},
+		rights: o.rights & fileRights,
+		flags:  o.flags,
+	}
+	if !write {
+		f.rights &^= writing
+	}
+	if write && o.flags&flagAppend != 0 {
+		if e := f.disk.openAppender(o.flags); e != success {
+			f.close()
+			return nil, e
+		}
+	}
+	return f, success
+}
+
+// syncMode makes every write synchronous if any of the three flags asks for it.
+func syncMode(flags fdflags) int {
+	if flags&flagsSync != 0 {
+		return os.O_SYNC
+	}
+	return 0
+}
+
+// openAppender opens the file a second time, if it is still where it was.
+func (r *regular) openAppender(flags fdflags) errno {
+	if r.appender != nil {
+		return success
+	}
+	f, _, e := r.place.open(os.O_WRONLY|os.O_APPEND|syncMode(flags), r.info)
+	if e == errAgain {
+		e = errStale
+	}
+	r.appender = f
+	return e
+}
+
+// open opens the file or directory here and checks that it is the one that
+// want describes (nil: it is new). It does not wait for a FIFO that someone put
+// here meanwhile.
+func (l place) open(mode int, want fs.FileInfo) (*os.File, fs.FileInfo, errno) {
+	f, err := l.grant.Root.OpenFile(l.name(), mode|nonblock, newFile)
+	if err != nil {
+		return nil, nil, errnoOf(err)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		f.Close()
+		return nil, nil, errnoOf(err)
+	case want != nil && !os.SameFile(info, want):
+		f.Close()
+		return nil, nil, errAgain
+	}
+	return f, info, success
+}

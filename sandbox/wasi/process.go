@@ -1,0 +1,181 @@
+package wasi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+)
+
+const (
+	defaultMaxFiles   = 64
+	defaultMaxWritten = 64 << 20
+
+	// nameCost is what a new name (file, directory, link) counts as written:
+	// a block, which is about what it takes on the disk. It bounds how many
+	// files a call can make.
+	nameCost = 4096
+	// callCost is what a system call on the guest's behalf is charged as, in
+	// bytes moved: it takes about as long.
+	callCost = 1024
+	// syncCost is that of waiting for the disk.
+	syncCost = 1 << 20
+	// piece is how many bytes are moved between two charges, so that a call
+	// that ran out of time or budget ends within a transfer.
+	piece = 1 << 20
+)
+
+// What [Process.Ask] is asked about.
+const (
+	OpRead   = "read"   // read a file or list a directory
+	OpWrite  = "write"  // change the content or the times of a file
+	OpCreate = "create" // make a file, directory or link of this name
+	OpRemove = "remove" // remove a file or an empty directory
+	OpRename = "rename" // asked twice: about the old and about the new name, which may exist and is then replaced
+	OpLink   = "link"   // give the file a second name, asked about as created; who may not read the file must not link it
+)
+
+// A Process is the state of one call of a guest. The zero Process has no
+// arguments, no environment, an empty stdin, discards its output and reaches
+// no files. It is used by one goroutine, for one call, and must be closed
+// after it. Its fields are set before the call and not changed then.
+type Process struct {
+	Args []string // without NUL bytes
+	Env  []string // KEY=value, without NUL bytes
+
+	// Stdin is read while the guest waits: a Read that blocks must end when the
+	// call's context does. If it is a [Waiter], poll_oneoff can wait for it;
+	// else it counts as always ready. Nil is empty.
+	Stdin io.Reader
+	// Stdout and Stderr get the guest's memory itself and must not keep it.
+	// Their errors are I/O errors to the guest. Nil discards.
+	Stdout, Stderr io.Writer
+
+	// Dirs are open from descriptor 3 on.
+	Dirs []Dir
+	// Ask is asked before a file is opened, a directory listed or a name
+	// changed: op is one of the constants above, path the place on the host,
+	// below the name its Root was opened by, without symbolic links. An error
+	// refuses (EACCES). Looking at metadata and at links is not asked about.
+	// Nil refuses all.
+	Ask func(ctx context.Context, op, path string) error
+
+	// Charge is told how many bytes a host call moves, in pieces of at most
+	// 1 MiB, and a system call as 1024. An error ends the guest: the call
+	// returns it. Nil charges nothing.
+	Charge func(bytes int) error
+	// MaxFiles is how many files and directories may be open at once, beside
+	// the streams and Dirs. Zero means 64.
+	MaxFiles int
+	// MaxWritten is how many bytes the call may write to files, also by making
+	// them larger; each new name counts 4096. Zero means 64 MiB.
+	MaxWritten int64
+	// PreciseClocks gives clocks in steps of 1 us instead of 1 ms. Coarse ones
+	// hide more from a guest that measures what runs beside it.
+	PreciseClocks bool
+
+	table table
+}
+
+// A Dir is a directory of the host that a guest may use. It is shared by
+// calls: whoever opens Root closes it, after the last of them.
+type Dir struct {
+	Path  string   // what the guest calls it
+	Write bool     // else nothing below it can be changed
+	Root  *os.Root // opened by an absolute path, which Ask is told; nil leaves the descriptor closed
+}
+
+// A Waiter is a stdin that knows whether it would block.
+type Waiter interface {
+	io.Reader
+	// Wait waits until Read would not block, and reports that, or until ctx
+	// ends. If Read would not block it returns true also when ctx has ended.
+	Wait(ctx context.Context) bool
+}
+
+// start opens the streams and directories, once.
+func (p *Process) start() {
+	t := &p.table
+	if t.started {
+		return
+	}
+	t.started = true
+	t.files = t.first[:0]
+	stdin := p.Stdin
+	if stdin == nil {
+		stdin = new(bytes.Reader)
+	}
+	t.streams[0] = file{in: stdin, rights: stdinRights}
+	t.streams[1] = file{out: orDiscard(p.Stdout), rights: stdoutRights}
+	t.streams[2] = file{out: orDiscard(p.Stderr), rights: stdoutRights}
+	for i := range t.streams {
+		t.files = append(t.files, &t.streams[i])
+	}
+	for i := range p.Dirs {
+		t.files = append(t.files, preopen(&p.Dirs[i]))
+	}
+}
+
+func orDiscard(w io.Writer) io.Writer {
+	if w == nil {
+		return io.Discard
+	}
+	return w
+}
+
+func preopen(d *Dir) *file {
+	if d.Root == nil {
+		return nil
+	}
+	f := &file{dir: &directory{place: place{grant: d}, preopen: true}, rights: dirRights, inheriting: dirRights | fileRights}
+	if !d.Write {
+		f.rights &^= changing
+		f.inheriting &^= changing
+	}
+	return f
+}
+
+// Close closes the files that the guest left open. It may be called again, and
+// before the first host call; afterwards nothing is open for the guest.
+func (p *Process) Close() error {
+	var errs []error
+	for _, f := range p.table.files {
+		if f != nil {
+			errs = append(errs, f.close())
+		}
+	}
+	p.table = table{started: true}
+	return errors.Join(errs...)
+}
+
+// charge ends the guest, as a host function of wazero does it, when the call
+// has spent what it may.
+func (p *Process) charge(bytes int) {
+	if p.Charge == nil {
+		return
+	}
+	if err := p.Charge(bytes); err != nil {
+		panic(err)
+	}
+}
+
+// spend counts what the call writes to files.
+func (p *Process) spend(bytes int64) errno {
+	limit := p.MaxWritten
+	if limit == 0 {
+		limit = defaultMaxWritten
+	}
+	if bytes > limit-p.table.written {
+		return errQuota
+	}
+	p.table.written += bytes
+	return success
+}
+
+func (p *Process) ask(ctx context.Context, op string, at place) errno {
+	if p.Ask == nil || p.Ask(ctx, op, at.host()) != nil {
+		return errAccess
+	}
+	return success
+}
