@@ -16,7 +16,7 @@ func ExampleFleet() {
 			"description": "Doubles a number.",
 			"inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 		}`),
-		Call: func(_ context.Context, c *gate.Call) (gate.Result, error) {
+		Call: func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 			var n int
 			fmt.Sscan(c.Args.Get("n").String(), &n)
 			return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[],"structuredContent":{"n":%d}}`, 2*n))}, nil

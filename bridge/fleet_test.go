@@ -35,7 +35,7 @@ func newLocal(t testing.TB, server string, o bridge.ToolOptions, names ...string
 	for _, n := range names {
 		tools = append(tools, bridge.LocalTool{
 			Definition: gate.MustDoc(tool(n)),
-			Call: func(_ context.Context, c *gate.Call) (gate.Result, error) {
+			Call: func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 				return gate.Result{Doc: gate.MustDoc(`{"content":[],"by":"` + server + `"}`)}, nil
 			},
 		})
@@ -329,7 +329,7 @@ func TestFleetHammer(t *testing.T) {
 
 // TestLocal: a program's own tools are held to what servers' are.
 func TestLocal(t *testing.T) {
-	ok := func(context.Context, *gate.Call) (gate.Result, error) {
+	ok := func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 		return gate.Result{Doc: gate.MustDoc(`{}`)}, nil
 	}
 	def := gate.MustDoc(tool("x"))

@@ -77,7 +77,7 @@ func newFixture(t testing.TB) *fixture {
 	return x
 }
 
-func (x *fixture) call(ctx context.Context, c *gate.Call) (gate.Result, error) {
+func (x *fixture) call(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 	x.mu.Lock()
 	x.dos++
 	result := x.results["echo"]

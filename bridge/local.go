@@ -18,9 +18,10 @@ type LocalTool struct {
 	// Capabilities, an object.
 	Sandboxed    bool
 	Capabilities gate.Doc
-	// Call carries out a permitted call. Its error needs a Code of those that
-	// [gate.Code] names. It is called concurrently.
-	Call func(ctx context.Context, c *gate.Call) (gate.Result, error)
+	// Call carries out a permitted call; p is the permit, by which a sandboxed
+	// tool makes host calls. Its error needs a Code of those that [gate.Code]
+	// names. It is called concurrently.
+	Call func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error)
 }
 
 // A Local is a server made of functions. It is a [gate.Upstream] of its tools
@@ -71,7 +72,7 @@ func (l *Local) Set(tools ...LocalTool) error {
 	for i, t := range made.tools { // none was quarantined, so both have one order
 		calls[t.Name.String()] = tools[i]
 		t.Sandboxed, t.Capabilities = tools[i].Sandboxed, tools[i].Capabilities
-		if t.Sandboxed {
+		if t.Sandboxed && empty(t.Capabilities) {
 			t.Teaches = nil // a module without capabilities says nothing but what it was told
 		}
 	}
@@ -80,6 +81,14 @@ func (l *Local) Set(tools ...LocalTool) error {
 	l.mu.Unlock()
 	l.changed()
 	return nil
+}
+
+// empty reports whether an object has no members.
+func empty(object gate.Doc) bool {
+	for range object.Members() {
+		return false
+	}
+	return true
 }
 
 var _ gate.Upstream = (*Local)(nil)
@@ -110,7 +119,7 @@ func (l *Local) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	if !ok {
 		return gate.Result{}, &Fault{NotConnected, l.server, "call", errors.New("the tool was removed")}
 	}
-	return t.Call(ctx, c)
+	return t.Call(ctx, c, p)
 }
 
 // Status tells how the server is.

@@ -181,17 +181,6 @@ type Query struct {
 	Session Session
 }
 
-// A Permit is the proof that a call was authorized. Only [Gate.Do] makes one,
-// so an upstream cannot be reached around the gate. The zero Permit permits
-// nothing.
-type Permit struct {
-	call *Call
-	tool *Tool
-}
-
-// Open returns what is permitted, and false for the zero Permit.
-func (p Permit) Open() (*Call, *Tool, bool) { return p.call, p.tool, p.call != nil && p.tool != nil }
-
 // A Result is the answer of a tool.
 type Result struct {
 	// Doc is the MCP result object.

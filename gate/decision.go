@@ -34,7 +34,8 @@ type Decision struct {
 }
 
 // An Obligation is a condition under which a call is allowed. The set is
-// closed: the gate refuses a call whose obligations it does not know.
+// closed, [Timeout], [MaxResult], [Profile] and [Narrowing]: the gate refuses a
+// call whose obligations it does not know.
 type Obligation interface{ obligation() }
 
 type (

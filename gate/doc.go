@@ -9,6 +9,10 @@
 // reordered by configuration, and an upstream can only be reached with a
 // [Permit], which only Do can make.
 //
+// What a sandboxed tool does outside of its sandbox while it carries out a call
+// is a host call: [Permit.HostCall] has the same authorizer decide on it, and
+// records it, before it is done.
+//
 // An error in any step refuses the call: a policy that does not evaluate, an
 // obligation that is not understood, an audit log that cannot be written, a
 // collaborator that panics. A refusal is a [*Refusal]; [Code] gives the stable

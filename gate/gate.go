@@ -91,19 +91,11 @@ func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
 	w := way{Parts: p, step: StepParse, mark: time.Now()}
 	w.rec = Record{Event: Done, Time: w.mark, Call: &c, Snapshot: w.Snapshot}
 	res, err := w.pass(ctx, &c)
-	w.next("")
-	w.rec.Result, w.rec.Code, w.rec.Took = res.Doc, outcome(res, err), w.mark.Sub(w.rec.Time)
-	if err != nil {
-		w.rec.Err = err
+	w.rec.Result = res.Doc
+	if err := w.end(ctx, outcome(res, err), err); err != nil {
+		return Result{}, err
 	}
-	var refused *Refusal
-	if errors.As(err, &refused) {
-		w.rec.Reason = refused.Reason
-	}
-	if rerr := w.record(ctx, &w.rec); rerr != nil {
-		return Result{}, errors.Join(w.refuse(StepRecord, "the audit log cannot be written", rerr), err)
-	}
-	return res, err
+	return res, nil
 }
 
 var emptyObject = MustDoc("{}")
@@ -118,9 +110,10 @@ func outcome(res Result, err error) string {
 // way is one call on its way.
 type way struct {
 	*Parts
-	rec  Record
-	step Step // under way
-	mark time.Time
+	parent *permitted // of a host call; otherwise nil
+	rec    Record
+	step   Step // under way
+	mark   time.Time
 	duty
 }
 
@@ -207,6 +200,10 @@ func (w *way) authorize(ctx context.Context, q *Query) error {
 	if q.Session, err = w.Sessions.View(ctx, q.Call.Session); err != nil {
 		return w.fail(ctx, "the session's state is unavailable", err)
 	}
+	if w.parent != nil { // the view may be older than what the call was admitted with
+		q.Session.Labels = q.Session.Labels.Join(w.parent.session.Labels)
+		q.Session.Top = q.Session.Top || w.parent.session.Top
+	}
 	return w.decide(ctx, q)
 }
 
@@ -230,8 +227,22 @@ func (w *way) decide(ctx context.Context, q *Query) error {
 		r.Hidden, r.Remedy = d.Hidden, d.Remedy
 		return r
 	}
-	if w.duty, err = newDuty(d.Obligations); err != nil {
+	if err := w.oblige(d.Obligations); err != nil {
 		return w.fail(ctx, "the policy demands what this gateway cannot do", err)
+	}
+	return nil
+}
+
+// oblige takes on the obligations of a decision.
+func (w *way) oblige(obligations []Obligation) (err error) {
+	if w.parent != nil {
+		return w.parent.duty.holds(obligations)
+	}
+	if w.duty, err = noDuty.with(obligations); err != nil {
+		return err
+	}
+	if w.narrowed && !w.rec.Tool.Sandboxed {
+		return errors.New("only a sandboxed tool can be narrowed")
 	}
 	return nil
 }
@@ -241,10 +252,14 @@ type duty struct {
 	timeout   time.Duration // math.MaxInt64: none
 	maxResult int64
 	profile   string
+	narrowing Narrowing
+	narrowed  bool
 }
 
-func newDuty(obligations []Obligation) (duty, error) {
-	d := duty{timeout: math.MaxInt64, maxResult: math.MaxInt64}
+var noDuty = duty{timeout: math.MaxInt64, maxResult: math.MaxInt64}
+
+// with returns the duty of whoever is under d and the obligations.
+func (d duty) with(obligations []Obligation) (duty, error) {
 	for _, o := range obligations {
 		switch o := o.(type) {
 		case Timeout:
@@ -256,6 +271,8 @@ func newDuty(obligations []Obligation) (duty, error) {
 				return duty{}, fmt.Errorf("profiles %q and %q at once", d.profile, o.Name)
 			}
 			d.profile = o.Name
+		case Narrowing:
+			d.narrowing, d.narrowed = d.narrowing.Intersect(o), true
 		default:
 			return duty{}, fmt.Errorf("unknown obligation %T", o)
 		}
@@ -303,7 +320,9 @@ func (w *way) permit(ctx context.Context, q Query) (Permit, Release, error) {
 		return Permit{}, nil, w.fail(ctx, "the audit log cannot be written", err)
 	}
 	granted = true
-	return Permit{q.Call, q.Tool}, release, nil
+	admitted := q.Session
+	admitted.Labels = w.rec.After
+	return Permit{&permitted{call: q.Call, tool: q.Tool, parts: w.Parts, session: admitted, duty: w.duty}}, release, nil
 }
 
 // admit brings the call into the order of its session. If what the session has
@@ -338,6 +357,9 @@ func (w *way) admit(ctx context.Context, q *Query) error {
 // ask refuses the call, for want of a way to ask a person.
 func (w *way) ask(ctx context.Context) error {
 	w.next(StepApprove)
+	if w.parent != nil {
+		return w.fail(ctx, "a person would have to approve this, and nobody can be asked in the middle of a call", nil)
+	}
 	return w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)
 }
 
@@ -347,6 +369,7 @@ func (w *way) invoke(ctx context.Context, p Permit) (Result, error) {
 		ctx, cancel = context.WithTimeout(ctx, w.timeout)
 		defer cancel()
 	}
+	defer func() { w.rec.HostCalls = p.of.end() }()
 	res, err := w.Upstream.Invoke(ctx, p)
 	w.rec.Usage = res.Usage
 	if err != nil {
@@ -355,7 +378,7 @@ func (w *way) invoke(ctx context.Context, p Permit) (Result, error) {
 	}
 	res.IsError = res.Doc.Get("isError").True() // what the client will read
 	if res.Doc.Kind() != Object {
-		return Result{}, fmt.Errorf("%s: the result is no JSON object", p.tool.Name)
+		return Result{}, fmt.Errorf("%s: the result is no JSON object", w.rec.Tool.Name)
 	}
 	return res, nil
 }
@@ -395,6 +418,23 @@ func (w *way) next(s Step) {
 	now := time.Now()
 	w.rec.Steps = append(w.rec.Steps, StepTime{w.step, now.Sub(w.mark)})
 	w.step, w.mark = s, now
+}
+
+// end completes the record with the outcome and keeps it. The error is err, or
+// says that there is no record.
+func (w *way) end(ctx context.Context, code string, err error) error {
+	w.next("")
+	w.rec.Code, w.rec.Took = code, w.mark.Sub(w.rec.Time)
+	if err != nil {
+		w.rec.Err = err
+	}
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		w.rec.Reason = refused.Reason
+	}
+	if rerr := w.record(ctx, &w.rec); rerr != nil {
+		return errors.Join(w.refuse(StepRecord, "the audit log cannot be written", rerr), err)
+	}
+	return err
 }
 
 // record gives the record to the recorder. The end of the call's context does

@@ -30,7 +30,8 @@ type Upstream interface {
 	// is no such thing.
 	Lookup(ctx context.Context, action Action, name string) (*Tool, error)
 	// Invoke carries out a permitted call, once. Its error has a Code from the
-	// set that [Code] documents. It refuses the zero Permit.
+	// set that [Code] documents. It refuses the zero Permit, and asks the Permit
+	// before a sandboxed tool does anything outside of its sandbox.
 	Invoke(ctx context.Context, p Permit) (Result, error)
 	// Tools returns all tools, in the order in which clients see them.
 	Tools(ctx context.Context) []*Tool

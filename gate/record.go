@@ -11,10 +11,13 @@ type Event string
 
 // The events of a call. Granted is recorded before the upstream sees the call,
 // Done before the client sees the answer; a call that is refused before it
-// reaches the upstream has only Done.
+// reaches the upstream has only Done. HostCall stands between them for each host
+// call, refused or not, and is recorded before anything is done about it; what
+// came of it is not.
 const (
-	Granted Event = "granted"
-	Done    Event = "done"
+	Granted  Event = "granted"
+	Done     Event = "done"
+	HostCall Event = "host_call"
 )
 
 // A Record is the evidence of a call.
@@ -26,13 +29,16 @@ type Record struct {
 	Session  Session
 	After    Labels // of the session, once the call was admitted
 	Decision Decision
-	Code     string // outcome; "" in Granted
+	Code     string // outcome; "" in Granted, and "ok" in HostCall says that it may be done
 	Reason   string // what the client was told of a refusal
 	Err      error  // cause, for the operator
 	Result   Doc    // as the client got it
 	Findings []Finding
 	Usage    Usage
-	Took     time.Duration
+	// HostCalls is how many host calls the upstream asked for, refused ones
+	// included; in Done.
+	HostCalls uint64
+	Took      time.Duration
 	// Steps is the time that each step took, in the order in which they ran.
 	Steps    []StepTime
 	Snapshot string

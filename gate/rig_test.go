@@ -24,6 +24,7 @@ type rig struct {
 	decide   func(gate.Query) gate.Decision
 	admit    func(gate.Session, gate.Labels) (gate.Session, error)
 	invoke   func(context.Context, *gate.Call) (gate.Result, error)
+	hosted   func(context.Context, gate.Permit) (gate.Result, error) // in the place of invoke
 	input    func(gate.Doc) error
 	output   func(gate.Doc) error
 	sanitize func(gate.Text) (string, []gate.Finding)
@@ -142,6 +143,9 @@ func (r *rig) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	c, tool, ok := p.Open()
 	if !ok || tool != r.tool {
 		return gate.Result{}, fmt.Errorf("permit opens to %v, %t", tool, ok)
+	}
+	if r.hosted != nil {
+		return r.hosted(ctx, p)
 	}
 	return r.invoke(ctx, c)
 }

@@ -1,6 +1,7 @@
-# Pack grants: allows what the grants file grants, and tools that can do nothing
-# to anybody. wasmgate.granted looks into an index of data.grants and gives the
-# grant that matches, in words; it is undefined when none does.
+# Pack grants: allows what the grants file grants, tools that can do nothing to
+# anybody, and what a module does with what its configuration grants it.
+# wasmgate.granted looks into an index of data.grants and gives the grant that
+# matches, in words; it is undefined when none does.
 package wasmgate
 
 allow contains reason if {
@@ -24,4 +25,63 @@ allow contains reason if {
 allow contains reason if {
 	input.action in {"prompts/get", "completion/complete"}
 	reason := wasmgate.granted(data.grants, "prompts", input.prompt.name, input.principal.id, input.principal.roles)
+}
+
+# Host calls are made only within a call that was allowed, and by a tool that
+# needed a grant for that. What the configuration grants the module, the operator
+# has granted: there is nothing left to ask.
+
+allow contains "the module is granted the origin, the method and the path" if {
+	input.action == "sandbox/http"
+	input.tool.sandboxed == true
+	some grant in input.tool.capabilities.http
+	sandbox_origin(input.request) == grant.origin
+	input.request.method in grant.methods
+	sandbox_within(grant.path, input.request.path)
+}
+
+allow contains "the module is granted the secret" if {
+	input.action == "sandbox/secret"
+	input.tool.sandboxed == true
+	input.request.name in input.tool.capabilities.secrets
+}
+
+allow contains "the module is granted a key-value store" if {
+	input.action == "sandbox/kv"
+	input.tool.sandboxed == true
+	input.tool.capabilities.kv == true
+}
+
+allow contains "the module is granted the directory to read" if {
+	input.action == "sandbox/file"
+	input.tool.sandboxed == true
+	input.request.op == "read"
+	some dir in input.tool.capabilities.dirs
+	sandbox_within(dir.path, input.request.path)
+}
+
+allow contains "the module is granted the directory to write" if {
+	input.action == "sandbox/file"
+	input.tool.sandboxed == true
+	some dir in input.tool.capabilities.dirs
+	dir.write == true
+	sandbox_within(dir.path, input.request.path)
+}
+
+# The origin of a request as RFC 6454, section 6.2, writes it.
+sandbox_origin(request) := concat("", [request.scheme, "://", sandbox_host(request.host)]) if {
+	{"http": 80, "https": 443}[request.scheme] == request.port
+} else := concat("", [request.scheme, "://", sandbox_host(request.host), ":", format_int(request.port, 10)])
+
+sandbox_host(host) := concat("", ["[", host, "]"]) if {
+	contains(host, ":") # IPv6
+} else := host
+
+# Whether a path begins with prefix, in whole segments: /v1 and /v1/ both stand
+# for /v1 and what is below it, and not for /v1beta.
+sandbox_within(prefix, path) if path == trim_suffix(prefix, "/")
+
+sandbox_within(prefix, path) if {
+	startswith(path, concat("", [trim_suffix(prefix, "/"), "/"]))
+	not ".." in split(path, "/")
 }

@@ -97,3 +97,131 @@ test_a_capability_needs_a_grant if {
 	}
 		with data.grants as grants
 }
+
+# A module with every capability.
+capabilities := {
+	"http": [
+		{"origin": "https://api.example.com", "methods": ["GET", "HEAD"], "path": "/v1/"},
+		{"origin": "http://[::1]:8080", "methods": ["POST"], "path": "/hook"},
+	],
+	"dirs": [{"path": "/srv/docs", "write": false}, {"path": "/srv/out", "write": true}],
+	"secrets": ["API"],
+	"kv": true,
+}
+
+host_call(action, request) := {
+	"action": action,
+	"principal": {"id": "bob", "roles": []},
+	"tool": {"name": "local__fetch", "sandboxed": true, "capabilities": capabilities},
+	"request": request,
+}
+
+http(changes) := host_call(
+	"sandbox/http",
+	object.union({"method": "GET", "scheme": "https", "host": "api.example.com", "port": 443, "path": "/v1/users"}, changes),
+)
+
+hook(changes) := http(object.union({"method": "POST", "scheme": "http", "host": "::1", "port": 8080, "path": "/hook"}, changes))
+
+file(op, path) := host_call("sandbox/file", {"op": op, "path": path})
+
+test_a_module_uses_the_origin_that_it_is_granted if {
+	effect(http({})) == "allow"
+	effect(http({"method": "HEAD", "path": "/v1/"})) == "allow"
+	effect(http({"host": "api.example.com.evil.example"})) == "deny"
+	effect(http({"scheme": "http"})) == "deny"
+	effect(http({"scheme": "http", "port": 80})) == "deny"
+	effect(http({"port": 8443})) == "deny"
+}
+
+test_a_module_uses_the_methods_that_it_is_granted if {
+	effect(http({"method": "POST"})) == "deny"
+	effect(http({"method": "get"})) == "deny"
+	effect(hook({"method": "GET"})) == "deny"
+}
+
+test_a_module_uses_the_paths_that_it_is_granted if {
+	effect(http({"path": "/"})) == "deny"
+	effect(http({"path": "/v1"})) == "allow"
+	effect(http({"path": "/v1beta"})) == "deny"
+	effect(http({"path": "/v1/../admin"})) == "deny"
+	effect(hook({})) == "allow"
+	effect(hook({"path": "/hook/a"})) == "allow"
+	effect(hook({"path": "/hooks"})) == "deny"
+}
+
+test_an_address_stands_in_brackets_in_an_origin if {
+	effect(hook({"host": "::2"})) == "deny"
+	effect(hook({"port": 80})) == "deny"
+}
+
+test_a_module_uses_the_secrets_that_it_is_granted if {
+	effect(host_call("sandbox/secret", {"name": "API", "origin": "https://api.example.com"})) == "allow"
+	effect(host_call("sandbox/secret", {"name": "OTHER", "origin": "https://api.example.com"})) == "deny"
+}
+
+test_a_module_reads_and_writes_where_it_is_granted if {
+	effect(file("read", "/srv/docs/a.txt")) == "allow"
+	effect(file("read", "/srv/docs")) == "allow"
+	effect(file("read", "/srv/out/a.txt")) == "allow"
+	effect(file("read", "/srv/docs2/a.txt")) == "deny"
+	effect(file("read", "/srv/docs/../secret")) == "deny"
+	effect(file("read", "/srv")) == "deny"
+	effect(file("read", "")) == "deny"
+	effect(file("write", "/srv/out/a.txt")) == "allow"
+	effect(file("remove", "/srv/out/a.txt")) == "allow"
+	effect(file("write", "/srv/docs/a.txt")) == "deny"
+	effect(file("remove", "/srv/docs/a.txt")) == "deny"
+	effect(file("link", "/srv/docs/a.txt")) == "deny"
+}
+
+test_the_root_is_above_all if {
+	root := {"tool": {"name": "local__fetch", "sandboxed": true, "capabilities": {"dirs": [{"path": "/", "write": false}]}}}
+	effect(object.union(file("read", "/etc/passwd"), root)) == "allow"
+}
+
+test_a_module_has_a_store_if_it_is_granted_one if {
+	effect(host_call("sandbox/kv", {"op": "get", "key": "k"})) == "allow"
+}
+
+host_calls := [
+	http({}),
+	hook({}),
+	host_call("sandbox/secret", {"name": "API", "origin": "https://api.example.com"}),
+	host_call("sandbox/kv", {"op": "get", "key": "k"}),
+	file("read", "/srv/docs/a.txt"),
+	file("write", "/srv/out/a.txt"),
+]
+
+test_what_a_module_is_not_granted_is_denied if {
+	every request in host_calls {
+		effect(request) == "allow"
+		bare := {"tool": {"name": "local__fetch", "sandboxed": true, "capabilities": {}}}
+		effect(object.union(object.remove(request, ["tool"]), bare)) == "deny"
+	}
+}
+
+test_only_a_sandboxed_tool_makes_host_calls if {
+	every request in host_calls {
+		effect(object.union(request, {"tool": {"sandboxed": false}})) == "deny"
+	}
+}
+
+test_one_capability_is_not_another if {
+	every request in host_calls {
+		effect(object.union(request, {"action": "sandbox/exec"})) == "deny"
+	}
+	every action in {"sandbox/http", "sandbox/secret", "sandbox/file"} {
+		effect(host_call(action, {"op": "get", "key": "k"})) == "deny"
+	}
+}
+
+test_a_deny_rule_refuses_one_host_call if {
+	d := wasmgate.decision with input as http({}) with data.grants as [] with wasmgate.deny as {"not on Sundays"}
+	d.effect == "deny"
+}
+
+test_a_grant_of_the_tool_is_none_of_its_host_calls if {
+	tool := {"name": "files__stat", "sandboxed": true, "capabilities": {}}
+	effect(object.union(object.remove(http({}), ["tool"]), {"tool": tool})) == "deny"
+}

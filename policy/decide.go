@@ -57,14 +57,14 @@ func (e *Engine) prepare(ctx context.Context, c *ast.Compiler, grants []Grant) e
 	return err
 }
 
-// Authorize decides on one call of a tool. Whatever is not a decision that it
-// understands is an error, which denies.
+// Authorize decides on one call of a tool, or on one host call of a sandboxed
+// tool. Whatever is not a decision that it understands is an error, which denies.
 func (e *Engine) Authorize(ctx context.Context, q gate.Query) (d gate.Decision, err error) {
 	defer recoverTo(&err, func() { d = gate.Decision{} })
 	switch {
 	case q.Call == nil || q.Call.Who == nil || q.Tool == nil:
 		return gate.Decision{}, errors.New("policy: the query names no call, no principal or no tool")
-	case q.Call.Action != gate.CallTool:
+	case q.Call.Action != gate.CallTool && !q.Call.Action.IsHostCall():
 		return gate.Decision{}, fmt.Errorf("policy: action %q is not decided in this version", q.Call.Action)
 	case q.Session.Top && e.every == nil:
 		return gate.Decision{}, errors.New("policy: the session has read more than could be kept, and the policy computes the names of labels, so that nothing can be decided")
@@ -82,8 +82,15 @@ func (e *Engine) Authorize(ctx context.Context, q gate.Query) (d gate.Decision, 
 	return d, nil
 }
 
-// explain completes a denial.
+// explain completes a denial. That of a host call has no remedy by command, and
+// hides no tool: whoever made the call knows it.
 func (e *Engine) explain(ctx context.Context, q gate.Query, d *gate.Decision) {
+	if q.Call.Action.IsHostCall() {
+		if len(d.Reasons) == 0 {
+			d.Reasons = []string{nothingAllows(string(q.Call.Action)+" of "+q.Tool.Name.String(), q.Call.Who.ID)}
+		}
+		return
+	}
 	if len(d.Reasons) == 0 {
 		d.Reasons = []string{nothingAllows(q.Tool.Name.String(), q.Call.Who.ID)}
 		if e.grants {

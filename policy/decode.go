@@ -70,7 +70,7 @@ func texts(v ast.Value) ([]string, error) {
 var profiles = []string{"strict", "text", "html", "off"}
 
 // obligations reads a set of obligations. Of several of one type the strictest
-// holds, which fulfils the others.
+// holds, which fulfils the others; of narrowings, what all of them leave.
 func obligations(v ast.Value) ([]gate.Obligation, error) {
 	set, ok := v.(ast.Set)
 	if !ok {
@@ -82,6 +82,7 @@ func obligations(v ast.Value) ([]gate.Obligation, error) {
 	var timeout *gate.Timeout
 	var size *gate.MaxResult
 	var profile *gate.Profile
+	var narrowing *gate.Narrowing
 	for _, t := range set.Slice() {
 		one, err := obligation(t.Value)
 		if err != nil {
@@ -100,6 +101,11 @@ func obligations(v ast.Value) ([]gate.Obligation, error) {
 			if profile == nil || slices.Index(profiles, o.Name) < slices.Index(profiles, profile.Name) {
 				profile = &o
 			}
+		case gate.Narrowing:
+			if narrowing != nil {
+				o = narrowing.Intersect(o)
+			}
+			narrowing = &o
 		}
 	}
 	var list []gate.Obligation
@@ -112,15 +118,21 @@ func obligations(v ast.Value) ([]gate.Obligation, error) {
 	if profile != nil {
 		list = append(list, *profile)
 	}
+	if narrowing != nil {
+		list = append(list, *narrowing)
+	}
 	return list, nil
 }
 
 // obligation reads one obligation: its type, and the one member that the type
-// has beside it.
+// has beside it; or the member sandbox alone.
 func obligation(v ast.Value) (gate.Obligation, error) {
 	o, ok := v.(ast.Object)
 	if !ok {
 		return nil, errors.New("expected an object")
+	}
+	if parts := member(o, "sandbox"); parts != nil && o.Len() == 1 {
+		return narrowing(parts)
 	}
 	var one gate.Obligation
 	kind, _ := member(o, "type").(ast.String)

@@ -48,6 +48,9 @@ func (e *Engine) Eval(ctx context.Context, input []byte) (decision []byte, err e
 
 // used names what an input is about.
 func used(input gate.Doc) string {
+	if action := input.Get("action").Text(); gate.Action(action).IsHostCall() {
+		return action + " of " + cmp.Or(input.At("/tool/name").Text(), "a tool")
+	}
 	for _, pointer := range []string{"/tool/name", "/resource/uri", "/prompt/name", "/action"} {
 		if s := input.At(pointer).Text(); s != "" {
 			return s

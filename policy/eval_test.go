@@ -17,6 +17,8 @@ ask contains "a" if input.arguments.ask
 
 obligations contains {"type": "timeout", "after": "5s"} if input.arguments.ask
 
+obligations contains {"sandbox": {"kv": false}} if input.arguments.narrow
+
 obligations contains {"type": "unknown"} if input.arguments.broken
 
 labels contains "untrusted" if input.arguments.ask
@@ -29,6 +31,18 @@ labels contains "untrusted" if input.arguments.ask
 		"a resource": {
 			input: `{"action":"resources/read","principal":{"id":"alice","roles":["dev"]},"resource":{"uri":"file:///srv/a"}}`,
 			want:  `{"effect":"allow","reasons":["file:///srv/* is granted to role:dev"],"obligations":[],"labels":[]}`,
+		},
+		"a host call": {
+			input: `{"action":"sandbox/file","principal":{"id":"alice","roles":[]},"tool":{"name":"a__b","sandboxed":true,"capabilities":{"dirs":[{"path":"/srv","write":false}]}},"request":{"op":"read","path":"/srv/a"}}`,
+			want:  `{"effect":"allow","reasons":["the module is granted the directory to read"],"obligations":[],"labels":[]}`,
+		},
+		"nothing allows a host call": {
+			input: `{"action":"sandbox/file","principal":{"id":"alice","roles":[]},"tool":{"name":"a__b","sandboxed":true,"capabilities":{}},"request":{"op":"read","path":"/srv/a"}}`,
+			want:  `{"effect":"deny","reasons":["no policy allows sandbox/file of a__b for alice"],"obligations":[],"labels":[]}`,
+		},
+		"a narrowing": {
+			input: `{"action":"tools/call","principal":{"id":"alice","roles":[]},"tool":{"name":"a__b","sandboxed":true,"capabilities":{}},"arguments":{"narrow":true}}`,
+			want:  `{"effect":"allow","reasons":["the tool is sandboxed and holds no capability"],"obligations":[{"sandbox":{"kv":false}}],"labels":[]}`,
 		},
 		"nothing allows": {
 			input: `{"action":"tools/call","principal":{"id":"alice","roles":[]},"tool":{"name":"a__b"}}`,
@@ -72,6 +86,7 @@ func FuzzEval(f *testing.F) {
 	f.Add([]byte(`{"action":"tools/call","principal":{"id":"alice","roles":["dev"]},"tool":{"name":"a__b"},"arguments":{"n":1e400,"s":"\ud83d\ude00"}}`))
 	f.Add([]byte(`{"action":"tools/call","principal":{"id":7,"roles":{}},"tool":[]}`))
 	f.Add([]byte(`{"action":"prompts/get","principal":{"id":"","roles":[1,null]},"prompt":{"name":"\u0000"}}`))
+	f.Add([]byte(`{"action":"sandbox/http","principal":{"id":"a"},"tool":{"sandboxed":true,"capabilities":{"http":[{"origin":1,"methods":{},"path":[]}]}},"request":{"port":"1"}}`))
 	f.Add([]byte(`[`))
 	e := load(f, user(`deny contains "x" if not startswith(input.arguments.s, "p")
 

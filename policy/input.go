@@ -15,6 +15,7 @@ var (
 	keySession    = ast.InternedTerm("session")
 	keyTool       = ast.InternedTerm("tool")
 	keyArguments  = ast.InternedTerm("arguments")
+	keyRequest    = ast.InternedTerm("request")
 	keyProvenance = ast.InternedTerm("provenance")
 	keyID         = ast.InternedTerm("id")
 	keyName       = ast.InternedTerm("name")
@@ -53,18 +54,18 @@ func (t *terms) input(q gate.Query) ast.Value {
 		[2]*ast.Term{keyID, ast.StringTerm(c.Session.ID)},
 		[2]*ast.Term{keyLabels, stringArray(q.Session.Labels)},
 	)
-	args := emptyObject
-	if !c.Args.IsZero() {
-		args = docTerm(c.Args)
+	input := [][2]*ast.Term{
+		{keyAction, ast.InternedTerm(string(c.Action))},
+		{keyPrincipal, t.principal(claimant{c.Who, c.ClientName, c.ClientVersion})},
+		{keySession, session},
+		{keyTool, t.tool(q.Tool)},
 	}
-	return ast.NewObject(
-		[2]*ast.Term{keyAction, ast.InternedTerm(string(c.Action))},
-		[2]*ast.Term{keyPrincipal, t.principal(claimant{c.Who, c.ClientName, c.ClientVersion})},
-		[2]*ast.Term{keySession, session},
-		[2]*ast.Term{keyTool, t.tool(q.Tool)},
-		[2]*ast.Term{keyArguments, args},
-		[2]*ast.Term{keyProvenance, emptyObject},
-	)
+	if c.Action.IsHostCall() {
+		input = append(input, [2]*ast.Term{keyRequest, docOrObject(c.Args)})
+	} else {
+		input = append(input, [2]*ast.Term{keyArguments, docOrObject(c.Args)}, [2]*ast.Term{keyProvenance, emptyObject})
+	}
+	return ast.NewObject(input...)
 }
 
 // listing returns what is known of a call of the tool before it is made.

@@ -22,6 +22,7 @@ type kind string
 const (
 	command kind = "command" // WASI: _start
 	reactor kind = "reactor" // tool_call, cabi_realloc
+	plugin  kind = "extism"  // a plug-in of Extism's
 )
 
 const (
@@ -29,6 +30,7 @@ const (
 
 	exportStart   = "_start"
 	exportInit    = "_initialize"
+	exportCtors   = "__wasm_call_ctors" // what some plug-ins of Extism have for it
 	exportCall    = "tool_call"
 	exportPost    = "cabi_post_tool_call"
 	exportRealloc = "cabi_realloc"
@@ -39,6 +41,7 @@ const (
 var abi = map[string][2][]api.ValueType{
 	exportStart:   {{}, {}},
 	exportInit:    {{}, {}},
+	exportCtors:   {{}, {}},
 	exportCall:    {{i32, i32, i32, i32}, {i32}},
 	exportPost:    {{i32}, {}},
 	exportRealloc: {{i32, i32, i32, i32}, {i32}},
@@ -46,9 +49,17 @@ var abi = map[string][2][]api.ValueType{
 
 // initialize runs what a module wants to run before its first call.
 func (c *call) initialize(in *instance) error {
-	for _, name := range []string{rewrite.StartFunction, exportInit} {
+	steps := []string{rewrite.StartFunction}
+	switch {
+	case c.module.kind == command: // runs whole, in each call
+	case c.module.kind == plugin && in.function(exportInit) == nil:
+		steps = append(steps, exportCtors)
+	default:
+		steps = append(steps, exportInit)
+	}
+	for _, name := range steps {
 		f := in.function(name)
-		if f == nil || name == exportInit && c.module.kind == command {
+		if f == nil {
 			continue
 		}
 		if err := f.CallWithStack(c, nil); err != nil {
@@ -60,8 +71,11 @@ func (c *call) initialize(in *instance) error {
 
 // serve has an instance answer the call.
 func (c *call) serve(in *instance) (Result, error) {
-	if c.module.kind == command {
+	switch c.module.kind {
+	case command:
 		return c.runCommand(in)
+	case plugin:
+		return c.callPlugin(in)
 	}
 	return c.callReactor(in)
 }

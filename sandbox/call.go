@@ -14,6 +14,7 @@ import (
 
 	"github.com/tetratelabs/wazero/sys"
 
+	"github.com/wasmgate/wasmgate/sandbox/extism"
 	"github.com/wasmgate/wasmgate/sandbox/wasi"
 )
 
@@ -96,6 +97,7 @@ type call struct {
 
 	meter   meter
 	process wasi.Process
+	plugin  extism.Plugin // of a plug-in
 	stdin   bytes.Reader
 	stdout  output
 	stderr  output // and, of a reactor, stdout
@@ -132,8 +134,11 @@ func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallC
 		Args: []string{tool}, Env: m.env, Dirs: m.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
 		Ask: c.file, Charge: c.toll, MaxWritten: limits.Files,
 	}
-	if m.kind == command {
+	switch m.kind {
+	case command:
 		c.process.Stdin, c.process.Stdout = &c.stdin, &c.stdout
+	case plugin:
+		c.plugin = c.newPlugin(m.grants.Config)
 	}
 	return c
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/wasmgate/wasmgate/sandbox/extism"
 	"github.com/wasmgate/wasmgate/sandbox/image"
 	"github.com/wasmgate/wasmgate/sandbox/rewrite"
 	"github.com/wasmgate/wasmgate/sandbox/wasi"
@@ -46,8 +47,10 @@ type Module struct {
 	compiled  wazero.CompiledModule
 	name      string
 	kind      kind
+	version   extism.Version // of a plug-in
 	tools     []Tool
 	limits    Limits
+	grants    Grants
 	env       []string
 	dirs      []wasi.Dir
 	isolation Isolation
@@ -66,7 +69,8 @@ type Module struct {
 	sessions  sessions
 }
 
-// Compile checks and compiles a module. No code of the module runs.
+// Compile checks and compiles a module. No code of the module runs, but that of
+// an Extism plug-in without a manifest, which is asked for its tools.
 //
 // It refuses what is no core module (a component is told apart), what is too
 // large, what imports more than functions of WASI preview 1 and those that are
@@ -95,7 +99,7 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_
 		return nil, err
 	}
 	manifest, err := choose(cfg.Manifest, decoded.Manifest)
-	if err != nil {
+	if err != nil && !(errors.Is(err, errNoManifest) && imports(decoded.Imports, extism.IsPlugin)) {
 		return nil, err
 	}
 	if err := m.configure(cfg, manifest); err != nil {
@@ -109,7 +113,7 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_
 	if m.compiled, err = r.engine.CompileModule(ctx, rewritten); err != nil {
 		return nil, err
 	}
-	if err := m.settle(manifest); err != nil {
+	if err := m.settle(ctx, manifest); err != nil {
 		return nil, errors.Join(err, m.Close(ctx))
 	}
 	r.keep(m)
@@ -131,7 +135,7 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	if m.minMemory > m.limits.Memory {
 		return fmt.Errorf("it starts with %d bytes of memory, its limit is %d", m.minMemory, m.limits.Memory)
 	}
-	m.tools, m.warm = manifest.Tools, manifest.Warm
+	m.tools, m.warm, m.grants = manifest.Tools, manifest.Warm, cfg.Grants
 	m.isolation = cmp.Or(cfg.Isolation, manifest.Isolation, IsolationCall)
 	m.preparing = make(chan struct{}, 1)
 	m.sessions.by = map[string]*session{}
@@ -185,14 +189,19 @@ func (m *Module) rewrite(decoded *rewrite.Module) ([]byte, error) {
 }
 
 // settle decides what depends on the ABI that the compiled module follows.
-func (m *Module) settle(manifest Manifest) (err error) {
+func (m *Module) settle(ctx context.Context, manifest Manifest) (err error) {
 	if m.sealed != nil {
 		m.sealed.WASM = nil // the engine has it now
 	}
 	if m.kind, err = m.runtime.checkSignatures(m.compiled); err != nil {
 		return err
 	}
-	if m.isolation == IsolationSession && m.kind != reactor {
+	if m.kind == plugin {
+		if m.version, err = pluginVersion(m.compiled.ExportedFunctions()); err != nil {
+			return err
+		}
+	}
+	if m.isolation == IsolationSession && m.kind == command {
 		return errors.New("isolation: session is for reactors; a WASI command ends with each call")
 	}
 	m.point = SnapshotInit
@@ -206,7 +215,10 @@ func (m *Module) settle(manifest Manifest) (err error) {
 	if m.sealed == nil {
 		m.point = SnapshotInst
 	}
-	return nil
+	if m.kind == plugin && m.tools == nil {
+		m.tools, err = m.list(ctx)
+	}
+	return err
 }
 
 func (m *Module) sealedGlobals() int {
@@ -250,7 +262,7 @@ func (r *Runtime) refused(imports []rewrite.Import, g Grants) error {
 		host, own := hostFunctions[in.Name]
 		own = own && in.Module == hostModule
 		switch {
-		case in.Function && in.Module == wasiModule && r.host[wasiModule][in.Name] != nil, in.Function && own && host.granted(g):
+		case in.Function && own && host.granted(g), in.Function && in.Module != hostModule && r.host[in.Module][in.Name] != nil:
 			continue
 		case own:
 			hint = "; grant it with tools.NAME.grant." + in.Name + " in the configuration if the module is to have it"
@@ -283,7 +295,14 @@ func choose(given *Manifest, carried []byte) (Manifest, error) {
 	case carried != nil:
 		return ParseManifest(carried)
 	}
-	return Manifest{}, errors.New("it has no manifest: give one, or add it as the custom section wasmgate")
+	return Manifest{}, errNoManifest
+}
+
+var errNoManifest = errors.New("it has no manifest: give one, or add it as the custom section wasmgate")
+
+// imports reports whether one of the modules that are imported from is such.
+func imports(all []rewrite.Import, such func(module string) bool) bool {
+	return slices.ContainsFunc(all, func(in rewrite.Import) bool { return such(in.Module) })
 }
 
 // checkSignatures finds out which ABI a module follows. Imports of a wrong
@@ -295,7 +314,7 @@ func (r *Runtime) checkSignatures(compiled wazero.CompiledModule) (kind, error) 
 			return "", fmt.Errorf("it exports %s with types other than %v -> %v", name, typeNames(want[0]), typeNames(want[1]))
 		}
 	}
-	asks := false
+	asks, extismImports := false, false
 	for _, f := range compiled.ImportedFunctions() {
 		module, name, _ := f.Import()
 		if module == rewrite.MeterModule {
@@ -305,6 +324,7 @@ func (r *Runtime) checkSignatures(compiled wazero.CompiledModule) (kind, error) 
 			return "", fmt.Errorf("it imports %s.%s with types other than %v -> %v", module, name, typeNames(host.ParamTypes()), typeNames(host.ResultTypes()))
 		}
 		asks = asks || module == hostModule && name != "log"
+		extismImports = extismImports || extism.IsPlugin(module)
 	}
 	if compiled.ExportedMemories()[exportMemory] == nil {
 		return "", errors.New("it exports no memory of the name memory")
@@ -313,6 +333,8 @@ func (r *Runtime) checkSignatures(compiled wazero.CompiledModule) (kind, error) 
 		return "", fmt.Errorf("it imports functions of %s but does not export %s, into which their answers go", hostModule, exportRealloc)
 	}
 	switch {
+	case extismImports:
+		return plugin, nil
 	case exports[exportCall] != nil && exports[exportRealloc] != nil:
 		return reactor, nil
 	case exports[exportCall] != nil:

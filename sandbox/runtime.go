@@ -16,6 +16,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/wasmgate/wasmgate/sandbox/extism"
 	"github.com/wasmgate/wasmgate/sandbox/image"
 	"github.com/wasmgate/wasmgate/sandbox/wasi"
 )
@@ -99,10 +100,10 @@ func (r *Runtime) provide(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := errors.Join(provideHost(ctx, r.engine), provideMeter(ctx, r.engine)); err != nil {
+	if err := errors.Join(provideHost(ctx, r.engine), provideMeter(ctx, r.engine), extism.Instantiate(ctx, r.engine, pluginOf)); err != nil {
 		return err
 	}
-	for _, module := range []string{wasiModule, hostModule} {
+	for _, module := range []string{wasiModule, hostModule, extism.EnvModule, extism.UserModule} {
 		r.host[module] = map[string]api.FunctionDefinition{}
 		for _, f := range r.engine.Module(module).ExportedFunctionDefinitions() {
 			r.host[module][f.ExportNames()[0]] = f

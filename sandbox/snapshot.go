@@ -46,20 +46,12 @@ func (m *Module) take(ctx context.Context, tool string) (_ *snapshot, res Result
 		i, err := image.NewWith(m.runtime.method, nil, m.minMemory)
 		return &snapshot{image: i}, res, err
 	}
-	first, err := image.NewWith(image.Copy, m.sealed.Memory, m.minMemory)
-	if err != nil {
-		return nil, res, err
-	}
-	memory, err := first.NewMemory(m.limits.Memory)
-	if err != nil {
-		return nil, res, err
-	}
 	c := newCall(ctx, m, tool, nil, CallConfig{}, m.limits)
 	c.begin()
 	defer c.finish(&res, &err)
-	in, err := m.instantiate(c, memory)
+	in, err := m.first(c)
 	if err != nil {
-		return nil, res, c.outcome(c.failure("it does not start", err))
+		return nil, res, c.outcome(err)
 	}
 	defer in.close(context.WithoutCancel(ctx))
 	defer c.measure(in)
@@ -68,6 +60,28 @@ func (m *Module) take(ctx context.Context, tool string) (_ *snapshot, res Result
 	}
 	s, err := in.snapshot()
 	return s, res, err
+}
+
+// first returns an instance as instantiation leaves it, of which there is no
+// snapshot.
+func (m *Module) first(c *call) (*instance, error) {
+	var content []byte
+	if m.sealed != nil {
+		content = m.sealed.Memory
+	}
+	i, err := image.NewWith(image.Copy, content, m.minMemory)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := i.NewMemory(m.limits.Memory)
+	if err != nil {
+		return nil, err
+	}
+	in, err := m.instantiate(c, memory)
+	if err != nil {
+		return nil, c.failure("it does not start", err)
+	}
+	return in, nil
 }
 
 // snapshot returns the state of an instance.

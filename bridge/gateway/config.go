@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/policy"
@@ -39,6 +40,12 @@ type Config struct {
 	Limits   Limits
 	// Origins and Hosts are what HTTP requests may name beside loopback.
 	Origins, Hosts []string
+	// Secrets are those that modules can be granted.
+	Secrets []dial.Secret
+	// Dial configures the connections of modules.
+	Dial dial.Options
+	// KVDir keeps the values that modules keep. Empty keeps them in memory.
+	KVDir string
 	// CacheDir keeps compiled WASM code between processes, for their owner alone.
 	// Empty keeps none.
 	CacheDir string
@@ -58,7 +65,20 @@ type Policy struct {
 type Module struct {
 	Server string // "" means local
 	WASM   []byte
+	// Config configures it; what it grants comes from Grant.
 	Config sandbox.ModuleConfig
+	Grant  Grant
+}
+
+// A Grant is what the operator lets the tools of a module have. The zero Grant
+// grants nothing. Policies decide about each use of it, and can narrow it.
+type Grant struct {
+	HTTP    []dial.Rule
+	Dirs    []sandbox.Dir
+	Secrets []string // names of Config.Secrets
+	KV      bool
+	// Config is what the guest may know; see [sandbox.Grants].
+	Config map[string]string
 }
 
 // Sanitize chooses the profile for a text: of the first rule in Tools that

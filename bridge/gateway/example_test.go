@@ -26,7 +26,7 @@ func Example() {
 
 	greet := bridge.LocalTool{
 		Definition: gate.MustDoc(`{"name": "greet", "inputSchema": {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}}`),
-		Call: func(_ context.Context, c *gate.Call) (gate.Result, error) {
+		Call: func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 			text := "Hello, " + c.Args.Get("who").Text() + "\x1b[31m!"
 			b, err := json.Marshal(map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}})
 			if err != nil {

@@ -11,12 +11,14 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/schema"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox/kv"
 )
 
 // A Gateway is a running gateway. Use it from several goroutines.
@@ -26,6 +28,8 @@ type Gateway struct {
 	fleet   *bridge.Fleet
 	host    *bridge.Host
 	runtime *sandbox.Runtime
+	dial    *dial.Client
+	kv      *kv.Store
 	audit   *audit.Log // nil without Config.Audit
 	mux     *http.ServeMux
 	calls   calls // those of Do
@@ -238,6 +242,9 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 	if g.runtime != nil {
 		errs = append(errs, g.runtime.Close(ctx))
+	}
+	if g.kv != nil {
+		errs = append(errs, g.kv.Close())
 	}
 	if g.audit != nil {
 		errs = append(errs, g.audit.Close())

@@ -40,9 +40,9 @@ func (r *records) Record(_ context.Context, rec *gate.Record) error {
 }
 
 // tool returns a function that answers with its arguments.
-func tool(name string, call func(ctx context.Context, c *gate.Call) (gate.Result, error)) bridge.LocalTool {
+func tool(name string, call func(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error)) bridge.LocalTool {
 	if call == nil {
-		call = func(_ context.Context, c *gate.Call) (gate.Result, error) {
+		call = func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 			return text(c.Args.Get("text").Text()), nil
 		}
 	}
@@ -265,7 +265,7 @@ func TestSetPolicyHammer(t *testing.T) {
 func TestDrainAndClose(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	began, end := make(chan struct{}), make(chan struct{})
-	slow := func(context.Context, *gate.Call) (gate.Result, error) {
+	slow := func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 		close(began)
 		<-end
 		return text("done"), nil

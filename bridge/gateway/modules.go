@@ -10,8 +10,10 @@ import (
 	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox/kv"
 )
 
 // LocalServer is the server of tools that run in the gateway itself, unless
@@ -29,8 +31,7 @@ func (g *Gateway) locals(ctx context.Context, o bridge.ToolOptions) ([]*bridge.L
 		tools[server] = append(tools[server], ts...)
 	}
 	if g.cfg.Embedded || len(g.cfg.Modules) > 0 {
-		var err error
-		if g.runtime, err = sandbox.New(ctx, sandbox.Config{CacheDir: g.cfg.CacheDir, Log: g.cfg.Log}); err != nil {
+		if err := g.newRuntime(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -42,11 +43,7 @@ func (g *Gateway) locals(ctx context.Context, o bridge.ToolOptions) ([]*bridge.L
 		add(LocalServer, tools...)
 	}
 	for _, m := range g.cfg.Modules {
-		compiled, err := g.runtime.Compile(ctx, m.WASM, m.Config)
-		if err != nil {
-			return nil, fmt.Errorf("module %s: %w", m.Config.Name, err)
-		}
-		tools, err := sandboxed(compiled.Tools(), func() (*sandbox.Module, error) { return compiled, nil })
+		tools, err := g.module(ctx, m)
 		if err != nil {
 			return nil, fmt.Errorf("module %s: %w", m.Config.Name, err)
 		}
@@ -66,6 +63,16 @@ func (g *Gateway) locals(ctx context.Context, o bridge.ToolOptions) ([]*bridge.L
 	return locals, nil
 }
 
+// newRuntime makes what sandboxed tools need.
+func (g *Gateway) newRuntime(ctx context.Context) (err error) {
+	g.dial = dial.New(g.cfg.Dial)
+	if g.kv, err = kv.Open(g.cfg.KVDir, kv.Options{}); err != nil {
+		return err
+	}
+	g.runtime, err = sandbox.New(ctx, sandbox.Config{CacheDir: g.cfg.CacheDir, Log: g.cfg.Log})
+	return err
+}
+
 // embedded returns the tools that wasmgate brings along. Their code takes 40 MB,
 // and seconds to compile when it is not in the cache: both wait until one of
 // them is called.
@@ -79,7 +86,7 @@ func (g *Gateway) embedded(ctx context.Context) ([]bridge.LocalTool, error) {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	return sandboxed(manifest.Tools, sync.OnceValues(func() (*sandbox.Module, error) {
+	return g.sandboxed(manifest.Tools, new(granted), sync.OnceValues(func() (*sandbox.Module, error) {
 		wasm, err := sandbox.EmbeddedTools()
 		if err != nil {
 			return nil, err
@@ -88,8 +95,26 @@ func (g *Gateway) embedded(ctx context.Context) ([]bridge.LocalTool, error) {
 	}))
 }
 
+// module compiles a module and returns its tools.
+func (g *Gateway) module(ctx context.Context, m Module) ([]bridge.LocalTool, error) {
+	grant, err := g.newGranted(m.Grant)
+	if err != nil {
+		return nil, err
+	}
+	m.Config.Grants = sandbox.Grants{HTTP: len(m.Grant.HTTP) > 0, KV: m.Grant.KV, Dirs: m.Grant.Dirs, Config: m.Grant.Config}
+	compiled, err := g.runtime.Compile(ctx, m.WASM, m.Config)
+	if err != nil {
+		return nil, err
+	}
+	return g.sandboxed(compiled.Tools(), grant, func() (*sandbox.Module, error) { return compiled, nil })
+}
+
 // sandboxed makes tools of a module's, which is asked for when one is called.
-func sandboxed(offered []sandbox.Tool, module func() (*sandbox.Module, error)) ([]bridge.LocalTool, error) {
+func (g *Gateway) sandboxed(offered []sandbox.Tool, grant *granted, module func() (*sandbox.Module, error)) ([]bridge.LocalTool, error) {
+	capabilities, err := grant.capabilities()
+	if err != nil {
+		return nil, err
+	}
 	var tools []bridge.LocalTool
 	for _, t := range offered {
 		b, err := json.Marshal(t)
@@ -101,13 +126,13 @@ func sandboxed(offered []sandbox.Tool, module func() (*sandbox.Module, error)) (
 			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
 		}
 		tools = append(tools, bridge.LocalTool{
-			Definition: definition, Sandboxed: true, Capabilities: gate.MustDoc("{}"),
-			Call: func(ctx context.Context, c *gate.Call) (gate.Result, error) {
+			Definition: definition, Sandboxed: true, Capabilities: capabilities,
+			Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
 				m, err := module()
 				if err != nil {
 					return gate.Result{}, err
 				}
-				r, err := m.Call(ctx, t.Name, c.Args.Raw(), sandbox.CallConfig{})
+				r, err := m.Call(ctx, t.Name, c.Args.Raw(), g.callConfig(grant, c, p))
 				used := gate.Usage{Fuel: r.Fuel, MemoryPeak: r.MemoryPeak}
 				if err != nil {
 					return gate.Result{Usage: used}, err
@@ -121,10 +146,28 @@ func sandboxed(offered []sandbox.Tool, module func() (*sandbox.Module, error)) (
 	return tools, nil
 }
 
+// callConfig is what one call of a sandboxed tool has.
+func (g *Gateway) callConfig(grant *granted, c *gate.Call, p gate.Permit) sandbox.CallConfig {
+	n := p.Narrowing()
+	session := c.Session
+	return sandbox.CallConfig{
+		Limits:  sandbox.Limits{Fuel: n.Fuel, Timeout: n.Timeout},
+		Host:    &guestHost{gateway: g, granted: grant, permit: p, call: c, left: n},
+		Session: fmt.Sprintf("%q %q %q", session.Tenant, session.Owner.ID, session.ID),
+	}
+}
+
 // toolResult makes an MCP result of what a module answered: the value as text,
 // and as structured content if it is an object (MCP 2025-11-25, server/tools,
 // "Structured Content").
 func toolResult(r sandbox.Result) (gate.Result, error) {
+	if r.Whole {
+		doc, err := gate.ParseDoc(r.Output)
+		if err != nil {
+			return gate.Result{}, fmt.Errorf("the tool's result is no acceptable JSON: %w", err)
+		}
+		return gate.Result{Doc: doc, IsError: r.IsError}, nil
+	}
 	text, err := json.Marshal(string(r.Output))
 	if err != nil {
 		return gate.Result{}, err

@@ -1,18 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
+	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,165 +18,116 @@ import (
 func (c *cli) newSandbox() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "sandbox",
-		Short:   "Run a WASM tool by itself",
-		Example: "  echo '{\"text\":\"hello\"}' | wasmgate sandbox run tool.wasm --tool hash",
+		Short:   "Begin, look at and run WASM tools, without the gate",
+		Example: "  wasmgate sandbox new go words\n  wasmgate sandbox inspect tool.wasm\n  echo '{\"text\":\"hello\"}' | wasmgate sandbox run tool.wasm --tool hash",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.newSandboxRun(), notYet("inspect"), notYet("new"))
+	cmd.AddCommand(c.newSandboxInspect(), c.newSandboxRun(), c.newSandboxNew())
 	return cmd
 }
 
-type sandboxFlags struct {
-	tool, memory string
-	timeout      time.Duration
-	fuel         uint64
-}
-
-func (c *cli) newSandboxRun() *cobra.Command {
-	var f sandboxFlags
-	cmd := &cobra.Command{
-		Use:   "run MODULE",
-		Short: "Run a tool of a WASM module, without the gate",
-		Long: `Runs a tool of a module on the arguments that standard input holds as JSON, and prints its output;
-what it used goes to standard error. MODULE is a file, or "embedded" for the tools that come
-with wasmgate. Nothing is validated, sanitized or recorded: it is for who writes tools.`,
-		Example: "  echo '{\"text\":\"hello\",\"algorithm\":\"sha256\"}' | wasmgate sandbox run embedded --tool hash",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{"http", "dir"} {
-				if cmd.Flags().Changed(name) {
-					return misuse("--%s: not in this version", name)
-				}
-			}
-			return c.sandboxRun(cmd.Context(), args[0], f)
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.tool, "tool", "", "tool to run; not needed if the module has one")
-	flags.DurationVar(&f.timeout, "timeout", 0, "wall time, such as 1s (default: the sandbox's, 5s)")
-	flags.StringVar(&f.memory, "memory", "", "linear memory, such as 64MiB (default: the sandbox's, 64MiB)")
-	flags.Uint64Var(&f.fuel, "fuel", 0, "instructions (default: the sandbox's, which time ends first)")
-	flags.StringArray("http", nil, "origin that may be reached: not in this version")
-	flags.StringArray("dir", nil, "folder that may be read: not in this version")
-	return cmd
-}
-
-func (c *cli) sandboxRun(ctx context.Context, module string, f sandboxFlags) (err error) {
-	if f.timeout < 0 {
-		return misuse("--timeout is negative")
-	}
-	limits := sandbox.Limits{Timeout: f.timeout, Fuel: f.fuel}
-	if f.memory != "" {
-		if limits.Memory, err = parseSize(f.memory); err != nil {
-			return misuse("--memory: %v", err)
-		}
-	}
+// withSandbox runs f with a sandbox. Its compiled code is kept with that of the
+// gateway, in the state folder of the user or of the configuration that the
+// command line names.
+func (c *cli) withSandbox(ctx context.Context, f func(*sandbox.Runtime) error) (err error) {
 	dirs, err := config.UserDirs()
 	if err != nil {
 		return err
 	}
-	runtime, err := sandbox.New(ctx, sandbox.Config{
-		CacheDir: filepath.Join(dirs.State, "wasm"), Log: slog.New(slog.NewTextHandler(c.err, nil)),
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, runtime.Close(ctx)) }()
-	m, err := loadModule(ctx, runtime, module, limits)
-	if err != nil {
-		return err
-	}
-	tool, err := chooseTool(m, f.tool)
-	if err != nil {
-		return err
-	}
-	args, err := c.input("-")
-	if err != nil {
-		return err
-	}
-	res, err := m.Call(ctx, tool, args, sandbox.CallConfig{})
-	if err != nil {
-		fmt.Fprintln(c.err, used(res))
-		return err
-	}
-	if err := c.printRun(res); err != nil {
-		return err
-	}
-	if res.IsError {
-		return &exitError{exitFailed, errors.New("the tool reports an error")}
-	}
-	return nil
-}
-
-func used(r sandbox.Result) string {
-	return fmt.Sprintf("took %s, fuel %d, memory peak %.1f MiB", r.Took.Round(time.Microsecond), r.Fuel, float64(r.MemoryPeak)/(1<<20))
-}
-
-func (c *cli) printRun(r sandbox.Result) error {
-	if !c.json {
-		fmt.Fprintln(c.err, used(r))
-		_, err := fmt.Fprintf(c.out, "%s\n", bytes.TrimRight(r.Output, "\n"))
-		return err
-	}
-	var output any = string(r.Output)
-	if !r.IsError && json.Valid(r.Output) { // a tool error is text
-		output = json.RawMessage(r.Output)
-	}
-	return c.printJSON(map[string]any{
-		"output": output, "is_error": r.IsError, "took_us": r.Took.Microseconds(), "fuel": r.Fuel, "memory_peak": r.MemoryPeak,
-	})
-}
-
-func loadModule(ctx context.Context, r *sandbox.Runtime, module string, limits sandbox.Limits) (*sandbox.Module, error) {
-	mc := sandbox.ModuleConfig{Name: module, Limits: limits}
-	if module == "embedded" {
-		wasm, err := sandbox.EmbeddedTools()
-		if err != nil {
-			return nil, err
+	cfg := &config.Config{State: dirs.State}
+	if c.config != "" {
+		if cfg, err = c.open(); err != nil {
+			return err
 		}
-		return r.Compile(ctx, wasm, mc)
 	}
-	wasm, err := os.ReadFile(module)
+	log, err := c.logger(cfg, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	manifest, err := config.ReadManifest(module)
+	runtime, err := sandbox.New(ctx, sandbox.Config{CacheDir: filepath.Join(cfg.State, "wasm"), Log: log})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if manifest != nil {
-		parsed, err := sandbox.ParseManifest(manifest)
-		if err != nil {
-			return nil, err
-		}
-		mc.Manifest = &parsed
+	defer func() { err = errors.Join(err, runtime.Close(context.WithoutCancel(ctx))) }()
+	return f(runtime)
+}
+
+// maxModule bounds what is read of a module, in bytes: the sandbox takes no more,
+// and says so of one that has a byte more.
+const maxModule = 64 << 20
+
+// The names of the modules that are no files.
+const (
+	embeddedTools = "embedded"
+	embeddedFiles = "embedded:files"
+)
+
+const moduleHelp = `MODULE is a file, "embedded" for the tools that come with wasmgate, or "embedded:files" for
+those of them that read files.`
+
+// readModule reads a module, and the manifest beside it if there is one.
+func readModule(module string) (wasm []byte, mc sandbox.ModuleConfig, err error) {
+	mc.Name = module
+	switch module {
+	case embeddedTools:
+		wasm, err = sandbox.EmbeddedTools()
+		return wasm, mc, err
+	case embeddedFiles:
+		wasm, err = sandbox.EmbeddedFiles()
+		return wasm, mc, err
+	}
+	f, err := os.Open(module)
+	if err != nil {
+		return nil, mc, err
+	}
+	defer f.Close()
+	if wasm, err = io.ReadAll(io.LimitReader(f, maxModule+1)); err != nil {
+		return nil, mc, err
 	}
 	mc.Name = filepath.Base(module)
-	return r.Compile(ctx, wasm, mc)
+	manifest, err := config.ReadManifest(module)
+	if err != nil || manifest == nil {
+		return wasm, mc, err
+	}
+	parsed, err := sandbox.ParseManifest(manifest)
+	mc.Manifest = &parsed
+	return wasm, mc, err
 }
 
-func chooseTool(m *sandbox.Module, name string) (string, error) {
-	var names []string
-	for _, t := range m.Tools() {
-		if t.Name == name {
-			return name, nil
+// sizeText writes a number of bytes for people.
+func sizeText(n int64) string {
+	size, unit := float64(n), "bytes"
+	switch {
+	case n >= 1<<20:
+		size, unit = size/(1<<20), "MiB"
+	case n >= 1<<10:
+		size, unit = size/(1<<10), "KiB"
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + " " + unit
+}
+
+// wrapped joins words with commas to lines of some width.
+func wrapped(words []string, width int) []string {
+	var lines []string
+	for i, w := range words {
+		if i < len(words)-1 {
+			w += ","
 		}
-		names = append(names, t.Name)
+		if last := len(lines) - 1; last >= 0 && len(lines[last])+1+len(w) <= width {
+			lines[last] += " " + w
+			continue
+		}
+		lines = append(lines, w)
 	}
-	if name == "" && len(names) == 1 {
-		return names[0], nil
-	}
-	return "", misuse("--tool names one of the module's tools: %s", strings.Join(names, ", "))
+	return lines
 }
 
-var sizePattern = regexp.MustCompile(`^([0-9]{1,9})(KiB|MiB|GiB)$`)
-
-func parseSize(s string) (int64, error) {
-	m := sizePattern.FindStringSubmatch(s)
-	if m == nil {
-		return 0, fmt.Errorf("%q is no size; write it as 64MiB", s)
+// visibleLines is visible for text of several lines.
+func visibleLines(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, visible(line))
 	}
-	n, err := strconv.ParseInt(m[1], 10, 64)
-	return n << map[string]int{"KiB": 10, "MiB": 20, "GiB": 30}[m[2]], err
+	return strings.Join(lines, "\n")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// The events that are no calls; those of calls are [gate.Granted] and
-// [gate.Done].
+// The events that are no calls; those of calls are [gate.Granted], [gate.Done]
+// and [gate.HostCall].
 const (
 	Opened gate.Event = "opened" // a file was opened; written by [Log] alone
 	Server gate.Event = "server" // the phase of a server changed
@@ -57,10 +57,12 @@ type Entry struct {
 	Findings     []gate.Finding `json:"findings"`
 	Fuel         uint64         `json:"fuel"`
 	MemoryPeak   int64          `json:"memory_peak"` // bytes
+	HostCalls    uint64         `json:"host_calls"`  // that were asked for in the call, refused ones included
 	TookUS       int64          `json:"took_us"`     // microseconds
 	Steps        Steps          `json:"steps_us"`
 
 	// Arguments and Result are the documents themselves, if they are recorded.
+	// The arguments of a host call are its request.
 	Arguments json.RawMessage `json:"arguments"`
 	Result    json.RawMessage `json:"result"`
 
@@ -123,7 +125,7 @@ func entry(r *gate.Record, full bool) Entry {
 		SessionVersion: r.Session.Version, SessionTop: r.Session.Top,
 		PolicyRevision: r.Decision.Revision, Snapshot: r.Snapshot,
 		ArgsSHA256: c.Args.Digest(), ResultSHA256: r.Result.Digest(), Findings: r.Findings,
-		Fuel: r.Usage.Fuel, MemoryPeak: r.Usage.MemoryPeak,
+		Fuel: r.Usage.Fuel, MemoryPeak: r.Usage.MemoryPeak, HostCalls: r.HostCalls,
 		TookUS: r.Took.Microseconds(), Steps: r.Steps,
 	}
 	if who := c.Who; who != nil {

@@ -25,6 +25,7 @@ const (
 // A Filter chooses records. Zero fields choose all.
 type Filter struct {
 	Denied    bool      // refused calls: those with a code that begins with refused_
+	Call      string    // id: the records of a call, and of what was asked for on its behalf
 	Tool      string    // a tool's name, or a pattern as of [path.Match]
 	Principal string    // id
 	Session   string    // id
@@ -42,6 +43,7 @@ func (f *Filter) chooses(e *Entry) bool {
 	}
 	return tool &&
 		(!f.Denied || strings.HasPrefix(e.Code, "refused_")) &&
+		(f.Call == "" || f.Call == e.ID || f.Call == e.Parent) &&
 		(f.Principal == "" || f.Principal == e.Principal) &&
 		(f.Session == "" || f.Session == e.Session) &&
 		(f.Since.IsZero() || !e.Time.Before(f.Since))

@@ -17,7 +17,6 @@ const (
 	maxEntries = 1 << 16
 	// listPiece is how many entries are read between two charges.
 	listPiece = 256
-	entryCost = 64
 )
 
 // A directory is a name and an identity; nothing of the host is open for it.
@@ -30,8 +29,17 @@ type directory struct {
 }
 
 type entry struct {
-	name string
-	kind filetype
+	name  string
+	kind  filetype
+	inode uint64 // 0: unknown
+}
+
+func newEntry(d fs.DirEntry) entry {
+	e := entry{name: d.Name(), kind: filetypeOf(d.Type())}
+	if info, err := d.Info(); err == nil {
+		e.inode = identify(info).inode
+	}
+	return e
 }
 
 // stat describes the directory, if it is still where it was.
@@ -108,7 +116,7 @@ func (p *Process) list(ctx context.Context, d *directory) errno {
 	defer f.Close()
 	p.table.entries -= len(d.entries)
 	d.listed = true
-	d.entries = []entry{{".", typeDirectory}, {"..", typeDirectory}}
+	d.entries = []entry{{name: ".", kind: typeDirectory}, {name: "..", kind: typeDirectory}}
 	if e := p.readEntries(f, d); e != success {
 		d.entries, d.listed = nil, false
 		return e
@@ -119,10 +127,10 @@ func (p *Process) list(ctx context.Context, d *directory) errno {
 
 func (p *Process) readEntries(f *os.File, d *directory) errno {
 	for {
-		p.charge(listPiece * entryCost)
 		some, err := f.ReadDir(listPiece)
+		p.charge(callCost * (1 + len(some))) // below an os.Root each entry is looked at
 		for _, s := range some {
-			d.entries = append(d.entries, entry{s.Name(), filetypeOf(s.Type())})
+			d.entries = append(d.entries, newEntry(s))
 		}
 		switch {
 		case err == io.EOF:
@@ -142,6 +150,7 @@ func putEntries(b []byte, entries []entry, cookie uint64) int {
 	for _, e := range entries {
 		cookie++
 		le.PutUint64(head[:], cookie)
+		le.PutUint64(head[8:], e.inode)
 		le.PutUint32(head[16:], uint32(len(e.name)))
 		head[20] = byte(e.kind)
 		used += copy(b[used:], head[:])

@@ -32,13 +32,16 @@
 //     a change below a read-only directory EROFS, a right that the descriptor
 //     lacks ENOTCAPABLE (EBADF for reading and writing, as in POSIX), a spent
 //     quota EDQUOT.
-//   - A descriptor of a directory is a name and an identity, and holds nothing
+//   - A descriptor of a directory reaches what is below it, and nothing above,
+//     also by links. It is a name and an identity, and holds nothing
 //     open. If somebody else moves the directory, it is ESTALE; the guest's own
 //     renames are followed.
 //   - Symbolic links with an absolute target or with `..` in it cannot be made:
 //     moved to another place, they could point out of the tree for programs
-//     of the host that follow them.
-//   - Entries of fd_readdir have inode 0, which means unknown; filestat tells it.
+//     of the host that follow them. Links that others made may climb, and a
+//     guest that may write moves them like any file.
+//   - An inode of 0 means unknown: that of `.` and `..` in fd_readdir, and all on
+//     Windows.
 //   - Standard streams have file type unknown, so no guest takes them for a
 //     terminal.
 //

@@ -80,9 +80,11 @@ func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) err
 			return e
 		}
 	}
+	if from.rel == to.rel {
+		return success
+	}
 	p.charge(callCost)
-	if to.info != nil && to.info.IsDir() && from.rel != to.rel {
-		// POSIX replaces an empty directory, os.Root does not.
+	if to.info != nil && to.info.IsDir() { // POSIX replaces an empty directory, os.Root does not
 		if err := to.grant.Root.Remove(to.rel); err != nil {
 			return errnoOf(err)
 		}

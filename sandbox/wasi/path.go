@@ -114,7 +114,7 @@ func (p *Process) resolve(d *directory, path string, follow bool) (target, errno
 	}
 	w := walk{target: target{place: d.place, info: info}, floor: d.rel, rest: path}
 	for range maxSteps {
-		p.charge(callCost)
+		p.charge(callCost * (1 + strings.Count(w.rel, "/"))) // os.Root opens each directory on the way
 		if e := w.step(follow); e != success {
 			return target{}, e
 		}

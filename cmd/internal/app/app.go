@@ -17,12 +17,12 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/cmd/internal/control"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // An App is the one gateway that runs on a configuration. It holds the lock of
@@ -53,7 +53,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string)
 			a.lock.Release()
 		}
 	}()
-	gc, err := a.translate(only)
+	gc, err := a.translate(ctx, only)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (a *App) Close(ctx context.Context) error {
 }
 
 // translate makes a gateway's configuration of a file's.
-func (a *App) translate(only string) (gateway.Config, error) {
+func (a *App) translate(ctx context.Context, only string) (gateway.Config, error) {
 	c := a.cfg
 	node, err := nodeName(c.State)
 	if err != nil {
@@ -92,6 +92,7 @@ func (a *App) translate(only string) (gateway.Config, error) {
 		Origins:  c.HTTP.Origins,
 		Hosts:    c.HTTP.Hosts,
 		CacheDir: filepath.Join(c.State, "wasm"),
+		KVDir:    filepath.Join(c.State, "kv"),
 		Snapshot: snapshot(c),
 		Log:      a.log,
 	}
@@ -104,10 +105,17 @@ func (a *App) translate(only string) (gateway.Config, error) {
 			gc.Sanitize.Servers[s.ID] = s.Sanitize
 		}
 	}
-	for _, m := range c.Tools {
-		module, err := readModule(m)
+	for _, b := range c.Secrets {
+		secret, err := dial.NewSecret(b.Name, string(b.Value), b.Origin)
 		if err != nil {
-			return gateway.Config{}, err
+			return gateway.Config{}, fmt.Errorf("secrets.%s: %w", b.Name, err)
+		}
+		gc.Secrets = append(gc.Secrets, secret)
+	}
+	for _, m := range c.Tools {
+		module, err := a.readModule(ctx, m)
+		if err != nil {
+			return gateway.Config{}, fmt.Errorf("module %s: %w", m.ID, err)
 		}
 		gc.Modules = append(gc.Modules, module)
 	}
@@ -135,30 +143,6 @@ func endpoint(s config.Server) bridge.EndpointConfig {
 		}
 	}
 	return e
-}
-
-// readModule reads a WASM module, and the manifest beside it if there is one.
-func readModule(m config.Module) (gateway.Module, error) {
-	wasm, err := os.ReadFile(m.Path)
-	if err != nil {
-		return gateway.Module{}, fmt.Errorf("module %s: %w", m.ID, err)
-	}
-	if sum := sha256.Sum256(wasm); m.SHA256 != "" && m.SHA256 != hex.EncodeToString(sum[:]) {
-		return gateway.Module{}, fmt.Errorf("module %s: %s has SHA-256 %x, not the configured one", m.ID, m.Path, sum)
-	}
-	mc := sandbox.ModuleConfig{Name: m.ID, Limits: sandbox.Limits{Timeout: m.Timeout, Memory: m.Memory, Fuel: uint64(m.Fuel)}}
-	manifest, err := config.ReadManifest(m.Path)
-	if err != nil {
-		return gateway.Module{}, fmt.Errorf("module %s: %w", m.ID, err)
-	}
-	if manifest != nil {
-		parsed, err := sandbox.ParseManifest(manifest)
-		if err != nil {
-			return gateway.Module{}, fmt.Errorf("module %s: manifest: %w", m.ID, err)
-		}
-		mc.Manifest = &parsed
-	}
-	return gateway.Module{Server: m.Server, WASM: wasm, Config: mc}, nil
 }
 
 func rules(from []config.Rule) []gateway.Rule {

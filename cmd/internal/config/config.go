@@ -31,6 +31,7 @@ type Config struct {
 	Principals []Principal
 	Servers    []Server // in the order of the file; the project's after the user's
 	Tools      []Module // in the order of the file; the project's after the user's
+	Secrets    []BoundSecret
 	Policy     Policy
 	Sanitize   Sanitize
 	Audit      Audit
@@ -84,15 +85,65 @@ func (s Server) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String(
 // LogValue logs the server as String shows it.
 func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// A Module is a WASM module whose tools are offered under Server.
+// A Module is a WASM module whose tools are offered under Server. Exactly one of
+// Path and Ref is set.
 type Module struct {
-	ID      string
+	ID        string
+	Path      string
+	Ref       string // oci://registry/repository@sha256:digest, or EmbeddedFiles; Path is empty then
+	SHA256    string // 64 lower-case hex digits; empty: not checked
+	Server    string // local unless the file says otherwise
+	Grant     ModuleGrant
+	Config    map[string]Secret // given to the module as it is
+	Isolation string            // call | instance | session; empty: as the module's manifest says
+	ModuleLimits
+}
+
+// ModuleLimits bound a call of a module's tool. Zero fields leave the sandbox's
+// defaults.
+type ModuleLimits struct {
+	Timeout    time.Duration
+	Memory     int64 // bytes
+	Fuel       int   // instructions
+	Output     int64 // bytes of a result
+	Log        int64 // bytes
+	HostCalls  int
+	Concurrent int   // calls at once, of all callers
+	FilesBytes int64 // written to files
+}
+
+// A ModuleGrant is what a module may use beside its arguments. The zero value is
+// nothing.
+type ModuleGrant struct {
+	HTTP    []HTTPGrant
+	Dirs    []DirGrant
+	Secrets []string // names, all of them in Config.Secrets
+	KV      bool
+}
+
+// An HTTPGrant lets a module send requests to an origin.
+type HTTPGrant struct {
+	Origin  string   // as RFC 6454, section 6.2, writes it: in lower case, without the scheme's own port
+	Methods []string // in capitals; GET and HEAD unless the file says otherwise
+	// Path is what the path of requests begins with, in whole segments: /v1 and
+	// /v1/ both stand for /v1 and what is below it. It is / unless the file says
+	// otherwise.
 	Path    string
-	SHA256  string        // 64 lower-case hex digits; empty: not checked
-	Server  string        // local unless the file says otherwise
-	Timeout time.Duration // zero: the sandbox's default
-	Memory  int64         // bytes; zero: the sandbox's default
-	Fuel    int           // instructions; zero: the sandbox's default
+	Private bool // the origin may have a loopback, private or link-local address
+}
+
+// A DirGrant lets a module read the files in a folder, which need not exist yet.
+type DirGrant struct {
+	Path  string // absolute and clean
+	Write bool   // change them, too
+}
+
+// A BoundSecret is a secret that modules use without seeing it: it is put into
+// requests to its origin alone.
+type BoundSecret struct {
+	Name   string
+	Value  Secret
+	Origin string // as that of an HTTPGrant
 }
 
 // Policy says what decides about calls.

@@ -3,6 +3,8 @@ package config_test
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +18,8 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"", "version: 1\nlisten: 127.0.0.1:0\n", "servers:\n  a: {command: x, env: {A: \"${B:-c}\"}}\n",
 		"a: &a [*a]\nb: *a\n", "servers: {a: {url: \"https://h/\", headers: {A: b}}}\n", "? [a]\n: b\n", "- - - a\n", "a: |\n  b\n--- \n",
-		"audit: {max_size: 1GiB}\n<<: {}\n", "sanitize: {tools: {\"a*\": off}}\n", "{\"version\": 1}", bomb(), "\"\\", "%YAML 1.2\n---\n", "!!a &b *c",
+		"audit: {max_size: 1GiB}\n<<: {}\n", "sanitize: {tools: {\"a*\": off}}\n",
+		"tools: {t: {module: /, grant: {http: [{origin: \"https://a\"}], dirs: [{path: b}], secrets: [S]}, config: {a: 1}}}\nsecrets: {S: {value: x, origin: \"https://a\"}}\n", "{\"version\": 1}", bomb(), "\"\\", "%YAML 1.2\n---\n", "!!a &b *c",
 	} {
 		f.Add([]byte(s))
 	}
@@ -51,6 +54,26 @@ func check(t *testing.T, c *config.Config) {
 		}
 		if s.Timeout <= 0 {
 			t.Errorf("server %s has no timeout", s.ID)
+		}
+	}
+	for _, m := range c.Tools {
+		if (m.Path == "") == (m.Ref == "") {
+			t.Errorf("module %s is nowhere, or in two places", m.ID)
+		}
+		for _, name := range m.Grant.Secrets {
+			if !slices.ContainsFunc(c.Secrets, func(s config.BoundSecret) bool { return s.Name == name && s.Value != "" && s.Origin != "" }) {
+				t.Errorf("module %s is granted the secret %q, which there is not", m.ID, name)
+			}
+		}
+		for _, g := range m.Grant.HTTP {
+			if g.Origin == "" || g.Path == "" || g.Path[0] != '/' {
+				t.Errorf("module %s is granted %+v", m.ID, g)
+			}
+		}
+		for _, g := range m.Grant.Dirs {
+			if !filepath.IsAbs(g.Path) || filepath.Clean(g.Path) != g.Path {
+				t.Errorf("module %s is granted %+v", m.ID, g)
+			}
 		}
 	}
 	if c.State == "" || c.Audit.Path == "" || c.Policy.Grants == "" || c.Policy.Timeout <= 0 || c.Limits.Body <= 0 {

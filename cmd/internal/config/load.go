@@ -114,6 +114,7 @@ func (d *decoder) config(root *node, c *Config) {
 		"principals": func(n *node, path string) { d.principals(&c.Principals, n, path) },
 		"servers":    func(n *node, path string) { d.servers(&c.Servers, n, path) },
 		"tools":      func(n *node, path string) { d.modules(&c.Tools, n, path) },
+		"secrets":    func(n *node, path string) { d.boundSecrets(&c.Secrets, n, path) },
 		"policy":     func(n *node, path string) { d.policy(&c.Policy, n, path) },
 		"sanitize":   func(n *node, path string) { d.sanitize(&c.Sanitize, n, path) },
 		"pins":       d.pins,
@@ -128,12 +129,13 @@ func (d *decoder) config(root *node, c *Config) {
 		},
 	}
 	for _, k := range []string{
-		"secrets", "approvals", "store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster",
+		"approvals", "store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster",
 	} {
 		readers[k] = d.later
 	}
 	d.table(root, "", readers)
 	d.clashes(root.get("tools"), c)
+	d.checkSecrets(root.get("tools"), c)
 }
 
 // clashes reports modules that claim the name of a server.

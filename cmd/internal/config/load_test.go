@@ -71,6 +71,21 @@ servers:
 tools:
   text: {module: tools/text.wasm, sha256: "`+strings.Repeat("ab", 32)+`", limits: {timeout: 2s, memory: 64MiB}}
   more: {module: tools/text.wasm, server: extra}
+  fetch:
+    module: oci://registry.example.com:5000/tools/fetch@sha256:`+strings.Repeat("cd", 32)+`
+    isolation: session
+    config: {region: eu, retries: 3, key: "${TICKETS_TOKEN}"}
+    grant:
+      http:
+        - {origin: "https://api.example.com", methods: [GET, POST], path: /v1/}
+        - {origin: "http://[::1]:8080", private: true}
+      dirs: [{path: data}, {path: "/srv/out/", write: true}]
+      secrets: [API]
+      kv: true
+    limits: {timeout: 1s, fuel: 5, memory: 64KiB, output: 1MiB, log: 4KiB, host_calls: 20, concurrent: 2, files_bytes: 1GiB}
+secrets:
+  API: {value: "${TICKETS_TOKEN}", origin: "https://api.example.com"}
+  SPARE: {value: 12345678, origin: "https://other.example.com:8443"}
 policy: {packs: [], paths: [policies/], data: {grants: g.yaml}, timeout: 20ms}
 sanitize: {profile: strict, tools: {"zeta__*": off, alpha__get: html}, mime: {text/html: html, "image/*": off}}
 pins: {mode: off}
@@ -106,8 +121,31 @@ state: /var/lib/wasmgate
 			},
 		},
 		Tools: []config.Module{
-			{ID: "text", Path: filepath.Join(dir, "tools/text.wasm"), SHA256: strings.Repeat("ab", 32), Server: "local", Timeout: 2 * time.Second, Memory: 64 << 20},
+			{
+				ID: "text", Path: filepath.Join(dir, "tools/text.wasm"), SHA256: strings.Repeat("ab", 32), Server: "local",
+				ModuleLimits: config.ModuleLimits{Timeout: 2 * time.Second, Memory: 64 << 20},
+			},
 			{ID: "more", Path: filepath.Join(dir, "tools/text.wasm"), Server: "extra"},
+			{
+				ID: "fetch", Ref: "oci://registry.example.com:5000/tools/fetch@sha256:" + strings.Repeat("cd", 32), Server: "local",
+				Grant: config.ModuleGrant{
+					HTTP: []config.HTTPGrant{
+						{Origin: "https://api.example.com", Methods: []string{"GET", "POST"}, Path: "/v1/"},
+						{Origin: "http://[::1]:8080", Methods: []string{"GET", "HEAD"}, Path: "/", Private: true},
+					},
+					Dirs:    []config.DirGrant{{Path: filepath.Join(dir, "data")}, {Path: "/srv/out", Write: true}},
+					Secrets: []string{"API"}, KV: true,
+				},
+				Config:    map[string]config.Secret{"region": "eu", "retries": "3", "key": "t0p"},
+				Isolation: "session",
+				ModuleLimits: config.ModuleLimits{
+					Timeout: time.Second, Fuel: 5, Memory: 64 << 10, Output: 1 << 20, Log: 4 << 10, HostCalls: 20, Concurrent: 2, FilesBytes: 1 << 30,
+				},
+			},
+		},
+		Secrets: []config.BoundSecret{
+			{Name: "API", Value: "t0p", Origin: "https://api.example.com"},
+			{Name: "SPARE", Value: "12345678", Origin: "https://other.example.com:8443"},
 		},
 		Policy: config.Policy{Packs: []string{}, Paths: []string{filepath.Join(dir, "policies")}, Grants: filepath.Join(dir, "g.yaml"), Timeout: 20 * time.Millisecond},
 		Sanitize: config.Sanitize{
@@ -241,12 +279,12 @@ func TestLoadProblems(t *testing.T) {
 		"a server that is text":            {"servers: {a: npx}\n", `wasmgate.yaml:1: servers.a: must be a mapping, not text`},
 		"parts of a server not built":      {"servers:\n  a:\n    command: x\n    groups: [a]\n    replay: {}\n    retry: 3\n    confine: {}\n", "wasmgate.yaml:4: servers.a.groups: not in this version\nwasmgate.yaml:5: servers.a.replay: not in this version\nwasmgate.yaml:6: servers.a.retry: not in this version\nwasmgate.yaml:7: servers.a.confine: not in this version"},
 		"a module that is missing":         {"tools: {t: {module: none.wasm}}\n", `wasmgate.yaml:1: tools.t.module: "none.wasm" does not exist`},
-		"a module from a registry":         {"tools: {t: {module: \"oci://h/t\"}}\n", `wasmgate.yaml:1: tools.t.module: not in this version`},
+		"a module without a digest":        {"tools: {t: {module: \"oci://h/t:v1\"}}\n", `wasmgate.yaml:1: tools.t.module: "oci://h/t:v1" names no digest, so that it could be another module tomorrow: write oci://registry/repository@sha256:...`},
+		"a module with half a digest":      {"tools: {t: {module: \"oci://h/t@sha256:ab\"}}\n", `wasmgate.yaml:1: tools.t.module: "oci://h/t@sha256:ab" is not oci://registry/repository@sha256: and 64 hex digits in lower case`},
 		"tools without a module":           {"tools:\n  t: {}\n", `wasmgate.yaml:2: tools.t: needs a module, the path of a WASM file`},
 		"a digest that is none":            {"tools: {t: {module: /, sha256: \"...\"}}\n", `wasmgate.yaml:1: tools.t.sha256: "..." is not 64 hex digits in lower case`},
 		"a module under a server's name":   {"servers: {a: {command: x}}\ntools: {t: {module: /, server: a}}\n", `wasmgate.yaml:2: tools.t.server: "a" is one of the servers: choose another name`},
 		"a module under a reserved name":   {"tools: {t: {module: /, server: jobs}}\n", `wasmgate.yaml:1: tools.t.server: "jobs" is reserved`},
-		"parts of a module not built":      {"tools: {t: {module: /, grant: {kv: true}, limits: {fuel: 5}}}\n", "wasmgate.yaml:1: tools.t.grant: not in this version"},
 		"memory below a page":              {"tools: {t: {module: /, limits: {memory: 1KiB}}}\n", `wasmgate.yaml:1: tools.t.limits.memory: "1KiB" is not from 64KiB to 4GiB`},
 		"a pack that is not built":         {"policy: {packs: [grants, flow]}\n", `wasmgate.yaml:1: policy.packs[1]: "flow" is a pack that is not in this version: grants is`},
 		"policies that are missing":        {"policy: {paths: [none/]}\n", `wasmgate.yaml:1: policy.paths[0]: "none/" does not exist`},
@@ -272,7 +310,7 @@ func TestLoadProblems(t *testing.T) {
 		"a control character":              {"state: \"a\\nb\"\n", `wasmgate.yaml:1: state: "a\nb" holds a control character`},
 		"everything at once, in its order": {"log: {level: x}\nlisten: 1\nzzz: 1\nlog: {}\n", "wasmgate.yaml:1: log.level: \"x\" is none of debug, info, warn, error\nwasmgate.yaml:2: listen: must be text, not a number: put it in quotes\nwasmgate.yaml:3: zzz: unknown key\nwasmgate.yaml:4: log: given twice; first in line 1"},
 	}
-	for _, k := range []string{"secrets", "approvals", "store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster"} {
+	for _, k := range []string{"approvals", "store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster"} {
 		tests["not built: "+k] = struct{ file, want string }{k + ": {a: b}\n", "wasmgate.yaml:1: " + k + ": not in this version"}
 	}
 	for name, tt := range tests {

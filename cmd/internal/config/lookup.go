@@ -128,13 +128,14 @@ func (d *decoder) project(root *node, base, p *Config) {
 		"servers": func(n *node, path string) { d.servers(&p.Servers, n, path) },
 		"tools":   func(n *node, path string) { d.modules(&p.Tools, n, path) },
 	}
-	for _, k := range []string{"listen", "principals", "policy", "sanitize", "pins", "sessions", "audit", "limits", "http", "log", "state"} {
+	for _, k := range []string{"listen", "principals", "secrets", "policy", "sanitize", "pins", "sessions", "audit", "limits", "http", "log", "state"} {
 		known[k] = func(n *node, path string) {
 			d.fail(n, path, "may not stand in a project's file, which holds servers and tools: put it into your own")
 		}
 	}
 	d.table(root, "", known)
 	d.clashes(root.get("tools"), p)
+	d.checkSecrets(root.get("tools"), p) // which has none: those of the person are no project's to use
 	for i, s := range p.Servers {
 		taken := slices.ContainsFunc(base.Servers, func(b Server) bool { return b.ID == s.ID }) ||
 			slices.ContainsFunc(base.Tools, func(m Module) bool { return m.Server == s.ID })

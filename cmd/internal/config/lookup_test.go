@@ -167,18 +167,19 @@ func TestUntrustedNonsense(t *testing.T) {
 }
 
 func TestProjectAddsOnly(t *testing.T) {
-	h := newHome(t, "servers: {a: {command: x}}\ntools: {m: {module: /, server: taken}}\n", `version: 1
+	h := newHome(t, "servers: {a: {command: x}}\ntools: {m: {module: /, server: taken}}\nsecrets: {API: {value: x, origin: \"https://a\"}}\n", `version: 1
 servers:
   a: {command: y}
   taken: {command: y}
 tools:
   m: {module: /}
-  n: {module: /, server: a}
+  n: {module: /, server: a, grant: {secrets: [API]}}
 listen: 127.0.0.1:1
 policy: {packs: []}
 audit: {record: full}
 state: /tmp
 polcy: {}
+secrets: {}
 `)
 	h.trust()
 	_, err := config.Open("", h.cwd, h.o)
@@ -190,12 +191,14 @@ polcy: {}
 F:4: servers.taken: your own configuration has a server of this name: choose another
 F:6: tools.m: your own configuration has a module of this name: choose another
 F:7: tools.n.server: "a" is one of the servers: choose another name
+F:7: tools.n.grant.secrets[0]: "API" is none of the secrets
 F:7: tools.n.server: your own configuration has a server of this name: choose another
 F:8: listen: `+own+`
 F:9: policy: `+own+`
 F:10: audit: `+own+`
 F:11: state: `+own+`
-F:12: polcy: unknown key; did you mean "policy"?`, "F:", h.project+":")
+F:12: polcy: unknown key; did you mean "policy"?
+F:13: secrets: `+own, "F:", h.project+":")
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

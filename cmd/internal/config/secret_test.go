@@ -20,19 +20,21 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 	remote := s
 	remote.Command = ""
-	c := &config.Config{Servers: []config.Server{s, remote}}
+	bound := config.BoundSecret{Name: "API", Value: word, Origin: "https://h"}
+	module := config.Module{ID: "m", Config: map[string]config.Secret{"A": word}}
+	c := &config.Config{Servers: []config.Server{s, remote}, Tools: []config.Module{module}, Secrets: []config.BoundSecret{bound}}
 	secret := config.Secret(word)
 
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t", "%10.3s"} {
-		for _, v := range []any{secret, &secret, s.Env, s, remote, *c, c.Servers, config.Moved{Value: secret}} {
+		for _, v := range []any{secret, &secret, s.Env, s, remote, *c, c.Servers, bound, module, config.Moved{Value: secret}} {
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
 	}
 	for _, h := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
-		slog.New(h).Info("x", "secret", secret, "env", s.Env, "server", s, "remote", remote)
+		slog.New(h).Info("x", "secret", secret, "env", s.Env, "server", s, "remote", remote, "bound", bound, "module", module)
 	}
-	marshalled, err := json.Marshal([]any{secret, s.Env, s.Headers, config.Moved{Value: secret}})
+	marshalled, err := json.Marshal([]any{secret, s.Env, s.Headers, bound, module, config.Moved{Value: secret}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,9 @@ principals: {a: {roles: ["${S} "]}}
 servers:
   a: {url: "${S}", transport: "${S}", timeout: "${S}", headers: {X: "${B}"}, enabled: "${S}", sanitize: "${S}", schema: "${S}"}
   b: {command: "${B}", cwd: "${B}", args: ["${B}"], env: {A: "${B}"}}
-tools: {t: {module: "${S}", sha256: "${S}", server: "${B}", limits: {memory: "${S}"}}}
+tools: {t: {module: "${S}", sha256: "${S}", server: "${B}", limits: {memory: "${S}", log: "${S}", host_calls: "${S}"}, isolation: "${S}", config: {a: "${B}"}}, u: {module: "oci://${S}", grant: {
+  http: [{origin: "${S}", methods: ["${S}"], path: "${S}", private: "${S}"}], dirs: [{path: "${B}", write: "${S}"}], secrets: ["${S}"], kv: "${S}"}}}
+secrets: {A: {value: "${B}", origin: "${S}"}}
 policy: {packs: ["${S}"], paths: ["${S}"], timeout: "${S}"}
 sanitize: {profile: "${S}"}
 audit: {path: "${B}", max_size: "${S}", keep: "${S}"}
@@ -70,7 +74,7 @@ log: {level: "${S}"}
 	if err == nil {
 		t.Fatal("no problems")
 	}
-	if n := strings.Count(err.Error(), "\n") + 1; n < 24 {
+	if n := strings.Count(err.Error(), "\n") + 1; n < 37 {
 		t.Errorf("only %d problems:\n%v", n, err)
 	}
 	if strings.Contains(err.Error(), word) {

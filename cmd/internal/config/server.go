@@ -12,10 +12,7 @@ import (
 	"time"
 )
 
-var (
-	serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
-	digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
-)
+var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
 // reserved are the servers that the gateway itself offers.
 var reserved = []string{"local", "jobs", "catalog"}
@@ -219,58 +216,6 @@ func checkURL(s string) error {
 func insecure(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && u.Scheme == "http" && u.Hostname() != "" && !loopback(u.Hostname())
-}
-
-func (d *decoder) modules(to *[]Module, n *node, path string) {
-	d.each(n, path, func(f field, path string) {
-		m := Module{ID: f.key, Server: "local"}
-		if !serverPattern.MatchString(f.key) {
-			d.fail(&node{line: f.line}, path, "a module is named by lower-case letters, digits and -, such as %q", serverID(f.key))
-		}
-		d.table(f.value, path, map[string]reader{
-			"module": d.module(&m.Path),
-			"sha256": d.text(&m.SHA256, matches(digestPattern, "64 hex digits in lower case")),
-			"server": d.text(&m.Server, checkModuleServer),
-			"grant":  d.later,
-			"limits": func(n *node, path string) {
-				d.table(n, path, map[string]reader{
-					"timeout": d.duration(&m.Timeout, time.Millisecond, time.Hour),
-					"memory":  d.size(&m.Memory, 64<<10, 4<<30), // a page, and all pages, of WebAssembly
-					"fuel":    d.count(&m.Fuel, 1, maxFuel),
-				})
-			},
-		})
-		if f.value.kind != text && f.value.get("module") == nil {
-			d.fail(&node{line: f.line}, path, "needs a module, the path of a WASM file")
-		}
-		*to = append(*to, m)
-	})
-}
-
-// maxFuel is what a module can be granted for a call: days of it.
-const maxFuel = 1e15
-
-func (d *decoder) module(to *string) reader {
-	return func(n *node, path string) {
-		if strings.HasPrefix(n.text, "oci://") {
-			d.later(n, path)
-			return
-		}
-		d.path(to, exists)(n, path)
-	}
-}
-
-func checkModuleServer(s string) error {
-	if s == "local" {
-		return nil
-	}
-	if !serverPattern.MatchString(s) {
-		return errors.New("is no name of a server: use lower-case letters, digits and -")
-	}
-	if slices.Contains(reserved, s) {
-		return errors.New("is reserved")
-	}
-	return nil
 }
 
 // serverID makes a server id of any name.

@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox/kv"
+)
+
+// granted is what a module was granted, checked. The zero granted is nothing.
+type granted struct {
+	rules   dial.Rules
+	http    []dial.Rule
+	dirs    []sandbox.Dir
+	secrets []dial.Secret
+	kv      bool
+}
+
+func (g *Gateway) newGranted(grant Grant) (*granted, error) {
+	rules, err := dial.Compile(grant.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	to := &granted{rules: rules, http: grant.HTTP, dirs: grant.Dirs, kv: grant.KV}
+	for _, name := range grant.Secrets {
+		i := slices.IndexFunc(g.cfg.Secrets, func(s dial.Secret) bool { return s.Name() == name })
+		if i < 0 {
+			return nil, fmt.Errorf("it is granted the secret %q, which there is not", name)
+		}
+		to.secrets = append(to.secrets, g.cfg.Secrets[i])
+	}
+	return to, nil
+}
+
+// capabilities is what policies see as input.tool.capabilities, in the words of
+// the configuration.
+func (g *granted) capabilities() (gate.Doc, error) {
+	type rule struct {
+		Origin  string   `json:"origin"`
+		Methods []string `json:"methods"`
+		Path    string   `json:"path"`
+		Private bool     `json:"private,omitempty"`
+	}
+	type dir struct {
+		Path  string `json:"path"`
+		Write bool   `json:"write"`
+	}
+	var all struct {
+		HTTP    []rule   `json:"http,omitempty"`
+		Dirs    []dir    `json:"dirs,omitempty"`
+		Secrets []string `json:"secrets,omitempty"`
+		KV      bool     `json:"kv,omitempty"`
+	}
+	all.KV = g.kv
+	for _, r := range g.http {
+		methods, path := r.Methods, r.Path
+		if len(methods) == 0 {
+			methods = []string{"GET", "HEAD"}
+		}
+		if path == "" {
+			path = "/"
+		}
+		all.HTTP = append(all.HTTP, rule{r.Origin, methods, path, r.Private})
+	}
+	for _, d := range g.dirs {
+		all.Dirs = append(all.Dirs, dir{filepath.ToSlash(d.Path), d.Write})
+	}
+	for _, s := range g.secrets {
+		all.Secrets = append(all.Secrets, s.Name())
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	return gate.ParseDoc(b)
+}
+
+// A guestHost is the host of one call of a sandboxed tool. Whatever the guest asks
+// for must have been granted to its module, be left by the decision on the call,
+// and be allowed and recorded by the gate; only then it is done.
+type guestHost struct {
+	gateway *Gateway
+	granted *granted
+	permit  gate.Permit
+	call    *gate.Call
+	left    gate.Narrowing
+	egress  *dial.Egress // made by the first request
+}
+
+var _ sandbox.Host = (*guestHost)(nil)
+
+// ask puts a host call to the gate.
+func (h *guestHost) ask(ctx context.Context, action gate.Action, request any) error {
+	b, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	doc, err := gate.ParseDoc(b)
+	if err != nil {
+		return denied(err.Error())
+	}
+	err = h.permit.HostCall(ctx, action, doc)
+	var refusal *gate.Refusal
+	if errors.As(err, &refusal) {
+		return denied(refusal.Reason)
+	}
+	return err
+}
+
+// denied is an error for the guest, of which it is told the reason.
+func denied(reason string) error { return fmt.Errorf("%w: %s", sandbox.ErrDenied, reason) }
+
+// HTTP implements [sandbox.Host].
+func (h *guestHost) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTPResponse, error) {
+	if h.egress == nil {
+		scope, err := h.scope()
+		if err != nil {
+			return sandbox.HTTPResponse{}, denied(err.Error())
+		}
+		h.egress = h.gateway.dial.Egress(scope)
+	}
+	res, err := h.egress.Do(ctx, dial.Request(r))
+	var refused *dial.Denied
+	switch {
+	case errors.As(err, &refused):
+		return sandbox.HTTPResponse{}, denied(refused.Reason)
+	case err != nil:
+		return sandbox.HTTPResponse{}, err
+	}
+	return sandbox.HTTPResponse(res), nil
+}
+
+// scope is what the requests of the call may do.
+func (h *guestHost) scope() (s dial.Scope, err error) {
+	s.Rules = h.granted.rules
+	if h.left.HTTP != nil {
+		if s.Rules, err = s.Rules.Narrow(h.left.HTTP); err != nil {
+			return dial.Scope{}, err
+		}
+	}
+	for _, secret := range h.granted.secrets {
+		if h.left.Secret(secret.Name()) {
+			s.Secrets = append(s.Secrets, secret)
+		}
+	}
+	s.Ask = func(ctx context.Context, t dial.Target) error {
+		return h.ask(ctx, gate.SandboxHTTP, map[string]any{"method": t.Method, "scheme": t.Scheme, "host": t.Host, "port": t.Port, "path": t.Path})
+	}
+	s.AskSecret = func(ctx context.Context, name string, t dial.Target) error {
+		return h.ask(ctx, gate.SandboxSecret, map[string]any{"name": name, "origin": t.Origin()})
+	}
+	return s, nil
+}
+
+// KV implements [sandbox.Host].
+func (h *guestHost) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResponse, error) {
+	if !h.granted.kv || h.left.NoKV {
+		return sandbox.KVResponse{}, denied("this call may keep no values")
+	}
+	if err := h.ask(ctx, gate.SandboxKV, map[string]any{"op": r.Op, "key": r.Key}); err != nil {
+		return sandbox.KVResponse{}, err
+	}
+	var res sandbox.KVResponse
+	var err error
+	ns, store := kv.Namespace{Tenant: h.call.Who.Tenant, Tool: h.call.Name}, h.gateway.kv
+	switch r.Op {
+	case "get":
+		res.Value, res.Found, err = store.Get(ns, r.Key)
+	case "set":
+		err = store.Set(ns, r.Key, r.Value, r.TTL)
+	case "delete":
+		res.Found, err = store.Delete(ns, r.Key)
+	case "list":
+		res.Keys, err = store.List(ns, r.Key)
+	default:
+		return res, fmt.Errorf("op is none of get, set, delete and list")
+	}
+	switch {
+	case err == nil:
+		return res, nil
+	case errors.Is(err, kv.ErrQuota), errors.Is(err, kv.ErrInvalid):
+		return sandbox.KVResponse{}, err
+	}
+	h.gateway.cfg.Log.Error("values of a tool", "tool", h.call.Name, "error", err)
+	return sandbox.KVResponse{}, errors.New("the values cannot be had; the operator's log says why")
+}
+
+// File implements [sandbox.Host].
+func (h *guestHost) File(ctx context.Context, op, path string) error {
+	path = filepath.ToSlash(path)
+	if !slices.Contains(h.left.Dir(path), path) { // that it was granted the sandbox sees to
+		return denied("this call may not use that file")
+	}
+	return h.ask(ctx, gate.SandboxFile, map[string]any{"op": op, "path": path})
+}

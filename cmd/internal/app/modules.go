@@ -1,0 +1,72 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+
+	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/sandbox"
+)
+
+// readModule reads a WASM module, and the manifest beside it if there is one.
+func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, error) {
+	wasm, err := a.fetch(ctx, m)
+	if err != nil {
+		return gateway.Module{}, err
+	}
+	if sum := sha256.Sum256(wasm); m.SHA256 != "" && m.SHA256 != hex.EncodeToString(sum[:]) {
+		return gateway.Module{}, fmt.Errorf("%s has SHA-256 %x, not the configured one", m.Path+m.Ref, sum)
+	}
+	mc := sandbox.ModuleConfig{
+		Name: m.ID, Isolation: sandbox.Isolation(m.Isolation),
+		Limits: sandbox.Limits{
+			Timeout: m.Timeout, Memory: m.Memory, Fuel: uint64(m.Fuel), Output: m.Output, Log: m.Log,
+			HostCalls: m.HostCalls, Concurrent: m.Concurrent, Files: m.FilesBytes,
+		},
+	}
+	if m.Path != "" {
+		manifest, err := config.ReadManifest(m.Path)
+		if err != nil {
+			return gateway.Module{}, err
+		}
+		if manifest != nil {
+			parsed, err := sandbox.ParseManifest(manifest)
+			if err != nil {
+				return gateway.Module{}, fmt.Errorf("manifest: %w", err)
+			}
+			mc.Manifest = &parsed
+		}
+	}
+	return gateway.Module{Server: m.Server, WASM: wasm, Config: mc, Grant: grant(m)}, nil
+}
+
+// fetch returns the bytes of a module.
+func (a *App) fetch(_ context.Context, m config.Module) ([]byte, error) {
+	switch m.Ref {
+	case "":
+		return os.ReadFile(m.Path)
+	case config.EmbeddedFiles:
+		return sandbox.EmbeddedFiles()
+	}
+	return nil, fmt.Errorf("%s: not in this version", m.Ref)
+}
+
+// grant is what the configuration grants a module.
+func grant(m config.Module) gateway.Grant {
+	g := gateway.Grant{Secrets: m.Grant.Secrets, KV: m.Grant.KV, Config: make(map[string]string)}
+	for _, h := range m.Grant.HTTP {
+		g.HTTP = append(g.HTTP, dial.Rule(h))
+	}
+	for _, d := range m.Grant.Dirs {
+		g.Dirs = append(g.Dirs, sandbox.Dir(d))
+	}
+	for k, v := range m.Config {
+		g.Config[k] = string(v)
+	}
+	return g
+}

@@ -1,0 +1,271 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of what a module can be given for a call.
+const (
+	maxFuel      = 1e15      // instructions: days of them
+	maxHostCalls = 1_000_000 // each is decided and recorded
+	maxFiles     = 1 << 40   // bytes
+)
+
+var (
+	digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	refPattern    = regexp.MustCompile(`^oci://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?@sha256:[0-9a-f]{64}$`)
+	secretPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+	webPattern    = regexp.MustCompile(`^https?://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:([1-9][0-9]{0,4}))?$`)
+)
+
+func (d *decoder) modules(to *[]Module, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		m := Module{ID: f.key, Server: "local"}
+		if !serverPattern.MatchString(f.key) {
+			d.fail(&node{line: f.line}, path, "a module is named by lower-case letters, digits and -, such as %q", serverID(f.key))
+		}
+		d.table(f.value, path, map[string]reader{
+			"module":    d.module(&m),
+			"sha256":    d.text(&m.SHA256, matches(digestPattern, "64 hex digits in lower case")),
+			"server":    d.text(&m.Server, checkModuleServer),
+			"grant":     func(n *node, path string) { d.grant(&m.Grant, n, path) },
+			"config":    d.secrets(&m.Config, plain, nil),
+			"isolation": d.one(&m.Isolation, "call", "instance", "session"),
+			"limits":    func(n *node, path string) { d.moduleLimits(&m.ModuleLimits, n, path) },
+		})
+		d.needs(f.value, path, "module", "a module, the path of a WASM file")
+		*to = append(*to, m)
+	})
+}
+
+// needs reports a table that does not have a key.
+func (d *decoder) needs(n *node, path, key, what string) {
+	if (n.kind == table || n.kind == null) && n.get(key) == nil {
+		d.fail(n, path, "needs %s", what)
+	}
+}
+
+// module reads where the module is: in a file, in a registry, in the program.
+func (d *decoder) module(to *Module) reader {
+	return func(n *node, path string) {
+		var s string
+		d.text(&s, d.checkModule)(n, path)
+		switch {
+		case strings.HasPrefix(s, ociScheme), s == EmbeddedFiles:
+			to.Ref = s
+		case s != "":
+			to.Path = d.resolve(s)
+		}
+	}
+}
+
+const (
+	ociScheme = "oci://"
+	// EmbeddedFiles is the Ref of the module of tools that come with wasmgate and
+	// read granted directories.
+	EmbeddedFiles = "embedded:files"
+)
+
+func (d *decoder) checkModule(s string) error {
+	switch {
+	case s == EmbeddedFiles:
+		return nil
+	case !strings.HasPrefix(s, ociScheme):
+		return exists(d.resolve(s))
+	case !strings.Contains(s, "@sha256:"):
+		return errors.New("names no digest, so that it could be another module tomorrow: write oci://registry/repository@sha256:...")
+	case !refPattern.MatchString(s):
+		return errors.New("is not oci://registry/repository@sha256: and 64 hex digits in lower case")
+	}
+	return nil
+}
+
+func checkModuleServer(s string) error {
+	if s == "local" {
+		return nil
+	}
+	if !serverPattern.MatchString(s) {
+		return errors.New("is no name of a server: use lower-case letters, digits and -")
+	}
+	if slices.Contains(reserved, s) {
+		return errors.New("is reserved")
+	}
+	return nil
+}
+
+func (d *decoder) moduleLimits(to *ModuleLimits, n *node, path string) {
+	d.table(n, path, map[string]reader{
+		"timeout":     d.duration(&to.Timeout, time.Millisecond, time.Hour),
+		"memory":      d.size(&to.Memory, 64<<10, 4<<30), // a page, and all pages, of WebAssembly
+		"fuel":        d.count(&to.Fuel, 1, maxFuel),
+		"output":      d.size(&to.Output, 1<<10, maxSize),
+		"log":         d.size(&to.Log, 1<<10, maxSize),
+		"host_calls":  d.count(&to.HostCalls, 1, maxHostCalls),
+		"concurrent":  d.count(&to.Concurrent, 1, 65_536),
+		"files_bytes": d.size(&to.FilesBytes, 1<<10, maxFiles),
+	})
+}
+
+func (d *decoder) grant(to *ModuleGrant, n *node, path string) {
+	d.table(n, path, map[string]reader{
+		"http":    func(n *node, path string) { d.httpGrants(&to.HTTP, n, path) },
+		"dirs":    func(n *node, path string) { d.dirGrants(&to.Dirs, n, path) },
+		"secrets": d.texts(&to.Secrets, checkSecretName),
+		"kv":      d.flag(&to.KV),
+	})
+}
+
+// tables gives each table of a list to read.
+func (d *decoder) tables(n *node, path string, read reader) {
+	if !d.is(n, path, list) {
+		return
+	}
+	for i, item := range n.items {
+		read(item, fmt.Sprintf("%s[%d]", path, i))
+	}
+}
+
+func (d *decoder) httpGrants(to *[]HTTPGrant, n *node, path string) {
+	d.tables(n, path, func(n *node, path string) {
+		g := HTTPGrant{Methods: []string{"GET", "HEAD"}, Path: "/"}
+		d.table(n, path, map[string]reader{
+			"origin":  d.text(&g.Origin, checkOrigin),
+			"methods": d.texts(&g.Methods, checkMethod),
+			"path":    d.text(&g.Path, checkPrefix),
+			"private": d.flag(&g.Private),
+		})
+		d.needs(n, path, "origin", "an origin, such as https://api.example.com")
+		if slices.ContainsFunc(*to, func(h HTTPGrant) bool { return g.Origin != "" && h.Origin == g.Origin && h.Path == g.Path }) {
+			d.fail(n, path, "grants the same path of the same origin twice: put the methods together")
+		}
+		*to = append(*to, g)
+	})
+}
+
+func (d *decoder) dirGrants(to *[]DirGrant, n *node, path string) {
+	d.tables(n, path, func(n *node, path string) {
+		var g DirGrant
+		d.table(n, path, map[string]reader{"path": d.path(&g.Path), "write": d.flag(&g.Write)})
+		d.needs(n, path, "path", "a path, the folder that is granted")
+		if g.Path != "" {
+			g.Path = filepath.Clean(g.Path)
+		}
+		if slices.ContainsFunc(*to, func(h DirGrant) bool { return g.Path != "" && h.Path == g.Path }) {
+			d.fail(n, path, "grants the same folder twice")
+		}
+		*to = append(*to, g)
+	})
+}
+
+// methods are those of RFC 9110 and RFC 5789 that make sense through a gateway.
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+func checkMethod(s string) error {
+	if !slices.Contains(methods, s) {
+		return fmt.Errorf("is none of %s", strings.Join(methods, ", "))
+	}
+	return nil
+}
+
+// checkOrigin accepts only the one way in which an origin is written: origins
+// are compared as they are.
+func checkOrigin(s string) error {
+	m := webPattern.FindStringSubmatch(s)
+	if m == nil {
+		return errors.New("is not an origin in lower case without a path, such as https://api.example.com")
+	}
+	port := m[3]
+	if n, _ := strconv.Atoi(port); n > 65535 {
+		return errors.New("has no port from 1 to 65535")
+	}
+	if strings.HasPrefix(s, "https:") && port == "443" || strings.HasPrefix(s, "http:") && port == "80" {
+		return errors.New("has the port that it has anyway: leave it out")
+	}
+	return nil
+}
+
+// checkPrefix accepts what a path can only mean in one way.
+func checkPrefix(s string) error {
+	clean := path.Clean(s)
+	if s[0] != '/' || strings.ContainsAny(s, `?#%\*`) || s != clean && s != clean+"/" {
+		return errors.New("is not the beginning of a path, such as /v1/, without ?, #, %, * and ..")
+	}
+	return nil
+}
+
+func checkSecretName(s string) error {
+	if !secretPattern.MatchString(s) {
+		return errors.New("is no name of a secret: use letters, digits, _ and -, such as API")
+	}
+	return nil
+}
+
+func (d *decoder) boundSecrets(to *[]BoundSecret, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		s := BoundSecret{Name: f.key}
+		if err := checkSecretName(f.key); err != nil {
+			d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
+		}
+		d.table(f.value, path, map[string]reader{"value": d.secret(&s.Value), "origin": d.text(&s.Origin, checkOrigin)})
+		d.needs(f.value, path, "value", "a value, such as \"${API_TOKEN}\"")
+		d.needs(f.value, path, "origin", "an origin, the only one that it is sent to")
+		if insecure(s.Origin) {
+			d.warn(f.line, path, "plain http to another machine: the secret can be read on the way")
+		}
+		*to = append(*to, s)
+	})
+}
+
+// secret reads a text that fits into a header and is never quoted.
+func (d *decoder) secret(to *Secret) reader {
+	return func(n *node, path string) {
+		s, ok := d.written(n, path)
+		if !ok {
+			return
+		}
+		if err := checkHeaderValue(s); err != nil || s == "" {
+			d.fail(n, path, "is empty, or holds a line break or another control character")
+			return
+		}
+		*to = Secret(s)
+	}
+}
+
+// checkSecrets reports secrets that are granted and not there, and warns of
+// those that go where their module may not.
+func (d *decoder) checkSecrets(tools *node, c *Config) {
+	var known []string
+	for _, s := range c.Secrets {
+		known = append(known, s.Name)
+	}
+	for i, m := range c.Tools { // one for each field of tools
+		if len(m.Grant.Secrets) == 0 {
+			continue
+		}
+		f := tools.fields[i]
+		for k, item := range f.value.get("grant").get("secrets").items {
+			name, err := expand(item.text, d.lookup)
+			if err != nil || !slices.Contains(m.Grant.Secrets, name) {
+				continue // reported
+			}
+			at := join("tools", f.key) + fmt.Sprintf(".grant.secrets[%d]", k)
+			j := slices.Index(known, name)
+			if j < 0 {
+				d.fail(item, at, "%q is none of the secrets%s", item.text, suggest(name, known))
+				continue
+			}
+			origin := c.Secrets[j].Origin
+			if origin != "" && !slices.ContainsFunc(m.Grant.HTTP, func(g HTTPGrant) bool { return g.Origin == origin }) {
+				d.warn(item.line, at, "the secret is sent to %s alone, which the module is not granted", origin)
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox/kv"
+)
+
+// A runHost carries out what the one call of `sandbox run` asks for: what its
+// flags grant, no policy is asked. It has no secrets.
+type runHost struct {
+	egress *dial.Egress
+	values *kv.Store
+	space  kv.Namespace
+	dirs   []sandbox.Dir
+}
+
+var _ sandbox.Host = (*runHost)(nil)
+
+// newRunHost returns the host of a call of a module. It must be closed.
+func newRunHost(module string, rules dial.Rules, dirs []sandbox.Dir) (*runHost, error) {
+	values, err := kv.Open("", kv.Options{})
+	if err != nil {
+		return nil, err
+	}
+	all := func(context.Context, dial.Target) error { return nil } // that the rules allow
+	return &runHost{
+		egress: dial.New(dial.Options{}).Egress(dial.Scope{Rules: rules, Ask: all}),
+		values: values, space: kv.Namespace{Tool: module}, dirs: dirs,
+	}, nil
+}
+
+func (h *runHost) close() error { return h.values.Close() }
+
+// httpMethods are those by which --http lets an origin be asked.
+var httpMethods = []string{"GET", "HEAD", "POST"}
+
+// httpRules returns the rules that origins of the command line stand for. An
+// address, or localhost, is meant even if it is not public; a name leads to
+// public addresses alone.
+func httpRules(origins []string) (dial.Rules, error) {
+	var rules []dial.Rule
+	for _, origin := range origins {
+		t, err := dial.NewTarget("", origin)
+		if err != nil {
+			return dial.Rules{}, fmt.Errorf("%q: %w", origin, err)
+		}
+		_, notAddress := netip.ParseAddr(t.Host)
+		rules = append(rules, dial.Rule{Origin: origin, Methods: httpMethods, Private: notAddress == nil || t.Host == "localhost"})
+	}
+	return dial.Compile(rules)
+}
+
+// HTTP implements [sandbox.Host].
+func (h *runHost) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTPResponse, error) {
+	res, err := h.egress.Do(ctx, dial.Request(r))
+	var denied *dial.Denied
+	if errors.As(err, &denied) {
+		err = fmt.Errorf("%w: %w", sandbox.ErrDenied, err)
+	}
+	return sandbox.HTTPResponse(res), err
+}
+
+// KV implements [sandbox.Host].
+func (h *runHost) KV(_ context.Context, r sandbox.KVRequest) (res sandbox.KVResponse, err error) {
+	switch r.Op {
+	case "get":
+		res.Value, res.Found, err = h.values.Get(h.space, r.Key)
+	case "set":
+		err = h.values.Set(h.space, r.Key, r.Value, r.TTL)
+	case "delete":
+		res.Found, err = h.values.Delete(h.space, r.Key)
+	case "list":
+		res.Keys, err = h.values.List(h.space, r.Key)
+	default:
+		err = fmt.Errorf("the op %.40q is none of get, set, delete, list", r.Op)
+	}
+	return res, err
+}
+
+// File implements [sandbox.Host].
+func (h *runHost) File(_ context.Context, op, path string) error {
+	for _, d := range h.dirs {
+		below, err := filepath.Rel(d.Path, path)
+		if err == nil && filepath.IsLocal(below) && (op == "read" || d.Write) {
+			return nil
+		}
+	}
+	return sandbox.ErrDenied
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/sandbox"
+)
+
+func (c *cli) newSandboxInspect() *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect MODULE",
+		Short: "Show what a WASM module is, wants, and how it is run",
+		Long: `Shows what a module imports, offers and wishes for, its limits, and how a call gets its instance.
+The module is compiled, as far as everything that it imports were granted; none of its code runs.
+` + moduleHelp + `
+
+Exits with 1 and the reason if the sandbox refuses the module.`,
+		Example: "  wasmgate sandbox inspect tool.wasm\n  wasmgate sandbox inspect embedded:files --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime) error {
+				return c.sandboxInspect(cmd.Context(), r, args[0])
+			})
+		},
+	}
+}
+
+func (c *cli) sandboxInspect(ctx context.Context, r *sandbox.Runtime, module string) error {
+	wasm, mc, err := readModule(module)
+	if err != nil {
+		return err
+	}
+	report, err := r.Inspect(ctx, wasm, mc)
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.printJSON(inspected{report, newLimits(report.Limits)})
+	}
+	return c.printInspected(module, report)
+}
+
+// inspected is a report with its limits under the names that they have in the
+// configuration.
+type inspected struct {
+	sandbox.Report
+	Limits limits `json:"limits"`
+}
+
+type limits struct {
+	Timeout    string `json:"timeout"`
+	Fuel       uint64 `json:"fuel"`
+	Memory     int64  `json:"memory"` // bytes, like the others
+	Output     int64  `json:"output"`
+	Log        int64  `json:"log"`
+	HostCalls  int    `json:"host_calls"`
+	FilesBytes int64  `json:"files_bytes"`
+}
+
+func newLimits(l sandbox.Limits) limits {
+	return limits{l.Timeout.String(), l.Fuel, l.Memory, l.Output, l.Log, l.HostCalls, l.Files}
+}
+
+func (l limits) String() string {
+	return fmt.Sprintf("timeout %s, fuel %d, memory %s, output %s, log %s, host calls %d, files %s", l.Timeout, l.Fuel,
+		sizeText(l.Memory), sizeText(l.Output), sizeText(l.Log), l.HostCalls, sizeText(l.FilesBytes))
+}
+
+func (c *cli) printInspected(module string, r sandbox.Report) error {
+	t := newTable(c.out, "module", module)
+	t.row("sha256", r.SHA256)
+	t.row("size", sizeText(int64(r.Size)))
+	t.row("abi", r.ABI)
+	t.row("instance", r.Instance)
+	t.row("isolation", explained(string(r.Isolation), isolations[r.Isolation]))
+	t.row("snapshot", explained(string(r.Snapshot), snapshots[r.Snapshot]))
+	t.row("memory", sizeText(r.Memory)+" to begin with")
+	t.row("limits", newLimits(r.Limits).String())
+	if err := t.flush(); err != nil {
+		return err
+	}
+	for _, print := range []func(sandbox.Report) error{c.printImports, c.printWishes, c.printOffered} {
+		if err := print(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func explained(word, meaning string) string {
+	if meaning == "" {
+		return word
+	}
+	return word + ": " + meaning
+}
+
+var isolations = map[sandbox.Isolation]string{
+	sandbox.IsolationCall:     "each call begins in the state of the snapshot",
+	sandbox.IsolationInstance: "each call has an instance that no other call had",
+	sandbox.IsolationSession:  "the calls of a session share their state",
+}
+
+var snapshots = map[sandbox.Snapshot]string{
+	sandbox.SnapshotInst: "calls begin before any code of the module has run",
+	sandbox.SnapshotInit: "calls begin after _initialize, with the random seeds and the time that it has seen",
+	sandbox.SnapshotWarm: "calls begin after a sample call, with the random seeds and the time that it has seen",
+}
+
+// functionsWidth is how many characters of functions stand in a line.
+const functionsWidth = 80
+
+func (c *cli) printImports(r sandbox.Report) error {
+	if len(r.Imports) == 0 {
+		return nil
+	}
+	fmt.Fprintln(c.out)
+	t := newTable(c.out, "IMPORTS FROM", "GRANT", "FUNCTIONS")
+	for _, n := range r.Imports {
+		from, grant := n.Module, strings.Join(n.Grant, ", ")
+		if grant == "" {
+			grant = "none"
+		}
+		for _, line := range wrapped(n.Functions, functionsWidth) {
+			t.row(from, grant, line)
+			from, grant = "", ""
+		}
+	}
+	return t.flush()
+}
+
+// printWishes prints what the module wishes for, in the words of the
+// configuration that would grant it.
+func (c *cli) printWishes(r sandbox.Report) error {
+	if r.Wants == nil {
+		return nil
+	}
+	fmt.Fprintln(c.out)
+	t := newTable(c.out, "WISH", "AS A GRANT")
+	for _, h := range r.Wants.HTTP {
+		t.row("http", dial.Rule{Origin: h.Origin, Methods: h.Methods, Path: h.Path}.String())
+	}
+	if r.Wants.Dirs != nil && len(r.Wants.Dirs) == 0 {
+		t.row("dirs", dirGrant(sandbox.WantedDir{}))
+	}
+	for _, d := range r.Wants.Dirs {
+		t.row("dirs", dirGrant(d))
+	}
+	for _, s := range r.Wants.Secrets {
+		t.row("secrets", s)
+	}
+	if r.Wants.KV {
+		t.row("kv", "true")
+	}
+	return t.flush()
+}
+
+func dirGrant(d sandbox.WantedDir) string {
+	path := "..., which is yours to say"
+	if d.Path != "" {
+		path = strconv.Quote(d.Path)
+	}
+	return fmt.Sprintf("{path: %s, write: %t}", path, d.Write)
+}
+
+func (c *cli) printOffered(r sandbox.Report) error {
+	fmt.Fprintln(c.out)
+	t := newTable(c.out, "TOOL", "DESCRIPTION")
+	for _, tool := range r.Tools {
+		t.row(tool.Name, short(firstSentence(tool.Description), 90))
+	}
+	return t.flush()
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/starter"
+)
+
+func (c *cli) newSandboxNew() *cobra.Command {
+	languages := strings.Join(starter.Languages(), "|")
+	return &cobra.Command{
+		Use:   "new " + languages + " DIR",
+		Short: "Write a starter project for a WASM tool",
+		Long: `Writes a small tool that builds with the ordinary toolchain of its language, with its manifest, its
+test and a README, to a folder that is new or empty, and prints the commands that come next.
+The tool is named after the folder.`,
+		Example: "  wasmgate sandbox new go words\n  wasmgate sandbox new rust tools/slugs",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			language, dir := args[0], args[1]
+			if !slices.Contains(starter.Languages(), language) {
+				return misuse("there is no starter for %q; write one of %s", language, languages)
+			}
+			return c.sandboxNew(language, dir)
+		},
+	}
+}
+
+func (c *cli) sandboxNew(language, dir string) error {
+	files, err := starter.Write(language, dir)
+	if err != nil {
+		return err
+	}
+	next, err := firstCommands(filepath.Join(dir, "README.md"))
+	if err != nil {
+		return err
+	}
+	if c.json {
+		return c.printJSON(map[string]any{"dir": dir, "files": files, "next": next})
+	}
+	fmt.Fprintf(c.out, "wrote to %s:\n", visible(dir))
+	for _, f := range files {
+		fmt.Fprintln(c.out, "  "+f)
+	}
+	fmt.Fprintln(c.out, "next, there:")
+	for _, command := range next {
+		fmt.Fprintln(c.out, "  "+command)
+	}
+	return nil
+}
+
+// firstCommands returns the lines of the first block of commands in a README,
+// which is where a starter says how it is built, tested and run.
+func firstCommands(readme string) ([]string, error) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		return nil, err
+	}
+	_, rest, _ := strings.Cut(string(text), "```sh\n")
+	block, _, found := strings.Cut(rest, "\n```")
+	if !found {
+		return nil, fmt.Errorf("%s has no block of commands", readme)
+	}
+	return strings.Split(block, "\n"), nil
+}

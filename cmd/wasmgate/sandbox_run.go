@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/sandbox"
+)
+
+// sandboxFlags are the flags of `sandbox run`, as they are written.
+type sandboxFlags struct {
+	tool, memory, isolation string
+	timeout                 time.Duration
+	fuel                    uint64
+	http, dirs, set         []string
+	kv                      bool
+}
+
+func (c *cli) newSandboxRun() *cobra.Command {
+	var f sandboxFlags
+	cmd := &cobra.Command{
+		Use:   "run MODULE",
+		Short: "Run a tool of a WASM module, without the gate",
+		Long: `Runs a tool of a module on the arguments that standard input holds as JSON, and prints its output;
+what it used and what it logs goes to standard error. Nothing is validated, sanitized or recorded,
+and no policy is asked: it is for who writes tools. The module has what the flags grant, and no secrets.
+` + moduleHelp,
+		Example: `  echo '{"text":"hello","algorithm":"sha256"}' | wasmgate sandbox run embedded --tool hash
+  echo '{"roots":["/srv/src"]}' | wasmgate sandbox run embedded:files --dir /srv/src`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run, err := f.parse()
+			if err != nil {
+				return &exitError{exitMisuse, err}
+			}
+			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime) error {
+				return c.sandboxRun(cmd.Context(), r, args[0], run)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.tool, "tool", "", "tool to run; not needed if the module has one")
+	flags.DurationVar(&f.timeout, "timeout", 0, "wall time, such as 1s (default: the module's, or 5s)")
+	flags.StringVar(&f.memory, "memory", "", "linear memory, such as 64MiB (default: the module's, or 64MiB)")
+	flags.Uint64Var(&f.fuel, "fuel", 0, "instructions (default: the module's, or so many that time ends first)")
+	flags.StringArrayVar(&f.http, "http", nil, "origin that may be reached with "+strings.Join(httpMethods, ", ")+", such as https://api.example.com; repeatable")
+	flags.StringArrayVar(&f.dirs, "dir", nil, "folder that may be read, or with :rw at its end also changed; repeatable")
+	flags.BoolVar(&f.kv, "kv", false, "values may be kept, until the command ends")
+	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE that the module may know, as its environment; repeatable")
+	flags.StringVar(&f.isolation, "isolation", "", "call or instance (default: the module's, or call)")
+	return cmd
+}
+
+// A sandboxRun is what the flags of `sandbox run` mean.
+type sandboxRun struct {
+	tool      string
+	limits    sandbox.Limits
+	grants    sandbox.Grants
+	rules     dial.Rules
+	isolation sandbox.Isolation
+}
+
+func (f sandboxFlags) parse() (r sandboxRun, err error) {
+	r = sandboxRun{
+		tool: f.tool, limits: sandbox.Limits{Timeout: f.timeout, Fuel: f.fuel}, isolation: sandbox.Isolation(f.isolation),
+		grants: sandbox.Grants{HTTP: len(f.http) > 0, KV: f.kv},
+	}
+	if f.timeout < 0 {
+		return r, errors.New("--timeout is negative")
+	}
+	if f.memory != "" {
+		if r.limits.Memory, err = parseSize(f.memory); err != nil {
+			return r, fmt.Errorf("--memory: %w", err)
+		}
+	}
+	if r.isolation != "" && r.isolation != sandbox.IsolationCall && r.isolation != sandbox.IsolationInstance {
+		return r, fmt.Errorf("--isolation %q is none of call, instance", f.isolation)
+	}
+	if r.rules, err = httpRules(f.http); err != nil {
+		return r, fmt.Errorf("--http: %w", err)
+	}
+	if r.grants.Dirs, err = parseDirs(f.dirs); err != nil {
+		return r, fmt.Errorf("--dir: %w", err)
+	}
+	if r.grants.Config, err = parseSettings(f.set); err != nil {
+		return r, fmt.Errorf("--set: %w", err)
+	}
+	return r, nil
+}
+
+var sizePattern = regexp.MustCompile(`^([0-9]{1,9})(KiB|MiB|GiB)$`)
+
+func parseSize(s string) (int64, error) {
+	m := sizePattern.FindStringSubmatch(s)
+	if m == nil {
+		return 0, fmt.Errorf("%q is no size; write it as 64MiB", s)
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	return n << map[string]int{"KiB": 10, "MiB": 20, "GiB": 30}[m[2]], err
+}
+
+func parseDirs(written []string) ([]sandbox.Dir, error) {
+	var dirs []sandbox.Dir
+	for _, w := range written {
+		path, write := strings.CutSuffix(w, ":rw")
+		if path == "" {
+			return nil, errors.New("the path is empty")
+		}
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(dirs, func(d sandbox.Dir) bool { return d.Path == path }) {
+			return nil, fmt.Errorf("%s is given twice", path)
+		}
+		dirs = append(dirs, sandbox.Dir{Path: path, Write: write})
+	}
+	return dirs, nil
+}
+
+func parseSettings(written []string) (map[string]string, error) {
+	settings := map[string]string{}
+	for _, w := range written {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("%q is not KEY=VALUE", w)
+		}
+		if _, twice := settings[key]; twice {
+			return nil, fmt.Errorf("%s is given twice", key)
+		}
+		settings[key] = value
+	}
+	return settings, nil
+}
+
+func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, module string, r sandboxRun) (err error) {
+	m, err := r.compile(ctx, runtime, module)
+	if err != nil {
+		return err
+	}
+	tool, err := chooseTool(m, r.tool)
+	if err != nil {
+		return err
+	}
+	args, err := c.input("-")
+	if err != nil {
+		return err
+	}
+	host, err := newRunHost(module, r.rules, r.grants.Dirs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, host.close()) }()
+	res, err := m.Call(ctx, tool, args, sandbox.CallConfig{Host: host})
+	if err != nil {
+		return c.runFailed(res, err)
+	}
+	if err := c.printRun(res); err != nil {
+		return err
+	}
+	if res.IsError {
+		return &exitError{exitFailed, errors.New("the tool reports an error")}
+	}
+	return nil
+}
+
+func (r sandboxRun) compile(ctx context.Context, runtime *sandbox.Runtime, module string) (*sandbox.Module, error) {
+	wasm, mc, err := readModule(module)
+	if err != nil {
+		return nil, err
+	}
+	mc.Limits, mc.Grants, mc.Isolation = r.limits, r.grants, r.isolation
+	m, err := runtime.Compile(ctx, wasm, mc)
+	if err == nil {
+		return m, nil
+	}
+	if report, inspectErr := runtime.Inspect(ctx, wasm, mc); inspectErr == nil { // it compiles if all is granted
+		if flags := missing(report, r.grants); len(flags) > 0 {
+			err = fmt.Errorf("%w; here: %s", err, strings.Join(flags, " "))
+		}
+	}
+	return nil, err
+}
+
+// missing returns the flags that would grant what a module imports.
+func missing(r sandbox.Report, g sandbox.Grants) []string {
+	given := map[string]bool{"http": g.HTTP, "kv": g.KV}
+	flags := map[string]string{"http": "--http ORIGIN", "kv": "--kv"}
+	var all []string
+	for _, n := range r.Imports {
+		for _, grant := range n.Grant {
+			if !given[grant] {
+				all = append(all, flags[grant])
+			}
+		}
+	}
+	return all
+}
+
+func chooseTool(m *sandbox.Module, name string) (string, error) {
+	var names []string
+	for _, t := range m.Tools() {
+		if t.Name == name {
+			return name, nil
+		}
+		names = append(names, visible(t.Name))
+	}
+	if name == "" && len(names) == 1 {
+		return m.Tools()[0].Name, nil
+	}
+	return "", misuse("--tool names one of the module's tools: %s", strings.Join(names, ", "))
+}
+
+// figures are what a call used.
+type figures struct {
+	TookUS     int64  `json:"took_us"`
+	Fuel       uint64 `json:"fuel"`
+	MemoryPeak int64  `json:"memory_peak"` // bytes
+	HostCalls  int    `json:"host_calls"`
+}
+
+func newFigures(r sandbox.Result) figures {
+	return figures{r.Took.Microseconds(), r.Fuel, r.MemoryPeak, r.HostCalls}
+}
+
+func used(r sandbox.Result) string {
+	return fmt.Sprintf("took %s, fuel %d, memory peak %s, host calls %d", r.Took.Round(time.Microsecond), r.Fuel, sizeText(r.MemoryPeak), r.HostCalls)
+}
+
+// runFailed says on standard error what was used by a call that failed.
+func (c *cli) runFailed(r sandbox.Result, err error) error {
+	var trap *sandbox.Trap
+	if !c.json || !errors.As(err, &trap) {
+		fmt.Fprintln(c.err, used(r))
+		return err
+	}
+	if err := json.NewEncoder(c.err).Encode(struct {
+		Code   string `json:"code"`
+		Reason string `json:"reason"`
+		figures
+	}{trap.Code(), trap.Reason, newFigures(r)}); err != nil {
+		return err
+	}
+	return &exitError{code: exitFailed}
+}
+
+func (c *cli) printRun(r sandbox.Result) error {
+	if c.json {
+		var output any = string(r.Output)
+		if !r.IsError && json.Valid(r.Output) { // a tool error is text
+			output = json.RawMessage(r.Output)
+		}
+		return c.printJSON(struct {
+			Output  any  `json:"output"`
+			IsError bool `json:"is_error"`
+			figures
+		}{output, r.IsError, newFigures(r)})
+	}
+	fmt.Fprintln(c.err, used(r))
+	output := string(bytes.TrimRight(r.Output, "\n"))
+	if isTerminal(c.out) { // else it is taken as it is
+		output = visibleLines(output)
+	}
+	_, err := fmt.Fprintln(c.out, output)
+	return err
+}

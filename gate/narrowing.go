@@ -1,0 +1,103 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Narrowing is the obligation that a sandboxed tool uses, for one call, no
+// more than this of what its module was granted. It never widens: what is not
+// granted stays so. The zero Narrowing narrows nothing.
+//
+// The gate refuses a call of any other tool under it, for nobody could meet it.
+type Narrowing struct {
+	// HTTP, Dirs and Secrets are what is left; nil leaves all, an empty list
+	// nothing. Origins are scheme://host[:port] as RFC 6454, section 6.2, writes
+	// them: in lower case and without the scheme's own port. Directories are
+	// absolute, clean and written with /.
+	HTTP, Dirs, Secrets []string
+	NoKV                bool
+	Fuel                uint64        // instructions at most; zero leaves the limit
+	Timeout             time.Duration // at most; zero leaves the limit
+}
+
+func (Narrowing) obligation() {}
+
+// nothing leaves nothing.
+var nothing = Narrowing{HTTP: []string{}, Dirs: []string{}, Secrets: []string{}, NoKV: true, Fuel: 1, Timeout: 1}
+
+// Intersect returns what both leave.
+func (n Narrowing) Intersect(m Narrowing) Narrowing {
+	return Narrowing{
+		HTTP:    intersect(n.HTTP, m.HTTP, common),
+		Dirs:    intersect(n.Dirs, m.Dirs, deeper),
+		Secrets: intersect(n.Secrets, m.Secrets, common),
+		NoKV:    n.NoKV || m.NoKV,
+		Fuel:    least(n.Fuel, m.Fuel),
+		Timeout: least(n.Timeout, m.Timeout),
+	}
+}
+
+// intersect returns what each pair of a and b has in common, sorted.
+func intersect(a, b []string, both func(x, y string) (string, bool)) []string {
+	switch {
+	case a == nil && b == nil:
+		return nil
+	case a == nil:
+		a = b
+	case b == nil:
+		b = a
+	}
+	left := []string{}
+	for _, x := range a {
+		for _, y := range b {
+			if s, ok := both(x, y); ok {
+				left = append(left, s)
+			}
+		}
+	}
+	slices.Sort(left)
+	return slices.Compact(left)
+}
+
+func common(x, y string) (string, bool) { return x, x == y }
+
+// deeper returns the directory that lies in the other.
+func deeper(x, y string) (string, bool) {
+	switch {
+	case within(x, y):
+		return y, true
+	case within(y, x):
+		return x, true
+	}
+	return "", false
+}
+
+// within reports whether path is dir or lies below it.
+func within(dir, path string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// least returns the smaller of two bounds, of which zero is none.
+func least[T uint64 | time.Duration](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// Origin reports whether requests to an origin are left.
+func (n Narrowing) Origin(origin string) bool {
+	return n.HTTP == nil || slices.Contains(n.HTTP, origin)
+}
+
+// Secret reports whether a secret is left.
+func (n Narrowing) Secret(name string) bool {
+	return n.Secrets == nil || slices.Contains(n.Secrets, name)
+}
+
+// Dir returns what is left of a granted directory: itself, directories below it,
+// or nothing. It compares names: that a link in one directory does not lead into
+// another is for whoever opens them.
+func (n Narrowing) Dir(dir string) []string { return intersect([]string{dir}, n.Dirs, deeper) }

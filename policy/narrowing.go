@@ -1,0 +1,123 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// maxNarrowed bounds the origins, directories or secrets of one narrowing, which
+// are compared with those of others pair by pair.
+const maxNarrowed = 256
+
+// narrowing reads what the obligation sandbox leaves. Members that are absent
+// narrow nothing.
+func narrowing(v ast.Value) (gate.Obligation, error) {
+	o, ok := v.(ast.Object)
+	if !ok {
+		return nil, errors.New("expected sandbox, an object")
+	}
+	var n gate.Narrowing
+	err := o.Iter(func(k, v *ast.Term) (err error) {
+		name, _ := k.Value.(ast.String)
+		switch name {
+		case "http":
+			n.HTTP, err = names(v.Value, checkOrigin)
+		case "dirs":
+			n.Dirs, err = names(v.Value, checkDir)
+		case "secrets":
+			n.Secrets, err = names(v.Value, checkName)
+		case "kv":
+			kv, ok := v.Value.(ast.Boolean)
+			if !ok {
+				err = errors.New("expected true or false")
+			}
+			n.NoKV = !bool(kv)
+		case "fuel":
+			number, _ := v.Value.(ast.Number)
+			if n.Fuel, err = strconv.ParseUint(string(json.Number(number)), 10, 64); err != nil || n.Fuel == 0 {
+				err = errors.New("expected a whole number of instructions, at least 1")
+			}
+		case "timeout":
+			text, _ := v.Value.(ast.String)
+			if n.Timeout, err = time.ParseDuration(string(text)); err != nil || n.Timeout <= 0 {
+				err = errors.New(`expected a positive duration such as "1s"`)
+			}
+		default:
+			err = errors.New("this gateway does not know the member")
+		}
+		if err != nil {
+			return fmt.Errorf("sandbox.%s: %w", strings.Trim(k.String(), `"`), err)
+		}
+		return nil
+	})
+	return n, err
+}
+
+// names reads a list or set of names; one that is empty is not nil.
+func names(v ast.Value, check func(string) error) ([]string, error) {
+	var terms []*ast.Term
+	switch v := v.(type) {
+	case *ast.Array:
+		v.Foreach(func(t *ast.Term) { terms = append(terms, t) })
+	case ast.Set:
+		terms = v.Slice()
+	default:
+		return nil, errors.New("expected a list")
+	}
+	if len(terms) > maxNarrowed {
+		return nil, fmt.Errorf("%d names are more than %d", len(terms), maxNarrowed)
+	}
+	list := make([]string, 0, len(terms))
+	for _, t := range terms {
+		s, ok := t.Value.(ast.String)
+		if !ok {
+			return nil, fmt.Errorf("expected strings, found %v", t)
+		}
+		if err := check(string(s)); err != nil {
+			return nil, fmt.Errorf("%v: %w", t, err)
+		}
+		list = append(list, string(s))
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+var (
+	originPattern = regexp.MustCompile(`^https?://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?$`)
+	drivePattern  = regexp.MustCompile(`^[A-Za-z]:/`)
+)
+
+// checkOrigin accepts only the one way in which an origin is written (RFC 6454,
+// section 6.2): names are compared as they are.
+func checkOrigin(s string) error {
+	own := strings.HasPrefix(s, "https:") && strings.HasSuffix(s, ":443") || strings.HasPrefix(s, "http:") && strings.HasSuffix(s, ":80")
+	if own || !originPattern.MatchString(s) {
+		return errors.New("expected an origin such as https://api.example.com, in lower case and without the scheme's own port")
+	}
+	return nil
+}
+
+func checkDir(s string) error {
+	if path.Clean(s) != s || s[0] != '/' && !drivePattern.MatchString(s) {
+		return errors.New("expected a directory such as /srv/docs, absolute and without . or .. in it")
+	}
+	return nil
+}
+
+func checkName(s string) error {
+	if s == "" {
+		return errors.New("expected the name of a secret")
+	}
+	return nil
+}

@@ -1,0 +1,606 @@
+package wasi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/sandbox/wasi"
+)
+
+// escapes are paths that lead out of the granted directory.
+var escapes = []string{
+	"..", "../secret", "../granted/file", "sub/../../secret", "./.././secret", "sub/../../../../../../../etc/passwd",
+	"/", "/etc/passwd", "//etc/passwd", "up/secret", "up/granted/file", "sub/up/secret", "abs/secret", "chain1/secret",
+	"half/../secret", "sub/back/../secret",
+}
+
+// leaks are links that lead out of it themselves.
+var leaks = []string{"to-secret", "abs-secret", "chain-secret", "up", "abs", "sub/up"}
+
+func leakyTree(t *testing.T) tree {
+	t.Helper()
+	d := newTree(t, true)
+	d.hostLink(t, "../secret", "to-secret")
+	d.hostLink(t, filepath.Join(d.outside, "secret"), "abs-secret")
+	d.hostLink(t, "to-secret", "chain-secret")
+	d.hostLink(t, "..", "up")
+	d.hostLink(t, "../..", "sub/up")
+	d.hostLink(t, d.outside, "abs")
+	d.hostLink(t, "chain2", "chain1")
+	d.hostLink(t, "sub/up", "chain2")
+	d.hostLink(t, "sub/..", "half") // leads to the granted directory itself
+	d.hostLink(t, "..", "sub/back")
+	return d
+}
+
+func TestEscapes(t *testing.T) {
+	d := leakyTree(t)
+	g := newGuest(t, &wasi.Process{Dirs: []wasi.Dir{d.dir}, Ask: allow})
+	follow := map[string]func(path string) uint64{
+		"open":         func(p string) uint64 { return first(g.open(p, 0, rRead)) },
+		"open to make": func(p string) uint64 { return first(g.open(p, oCreate|oTruncate, rWrite)) },
+		"list":         func(p string) uint64 { return first(g.open(p, oDirectory, rReaddir)) },
+		"stat":         func(p string) uint64 { return first(g.stat(p, 1)) },
+		"times": func(p string) uint64 {
+			at, n := g.put(p)
+			return g.call("path_filestat_set_times", root, 1, at, n, 0, 0, 5)
+		},
+		"link": func(p string) uint64 {
+			at, n := g.put(p)
+			to, m := g.put("new")
+			return g.call("path_link", root, 1, at, n, root, to, m)
+		},
+	}
+	exact := map[string]func(path string) uint64{
+		"stat of a link": func(p string) uint64 { return first(g.stat(p, 0)) },
+		"readlink": func(p string) uint64 {
+			at, n := g.put(p)
+			return g.call("path_readlink", root, at, n, at, 1, g.room(4))
+		},
+		"make a directory": func(p string) uint64 { return g.path("path_create_directory", p) },
+		"remove":           func(p string) uint64 { return g.path("path_unlink_file", p) },
+		"remove directory": func(p string) uint64 { return g.path("path_remove_directory", p) },
+		"rename in":        func(p string) uint64 { return g.rename(p, "new") },
+		"rename out":       func(p string) uint64 { return g.rename("file", p) },
+		"link in":          func(p string) uint64 { return g.link(p, "new") },
+		"link out":         func(p string) uint64 { return g.link("file", p) },
+		"symlink out":      func(p string) uint64 { return g.symlink("x", p) },
+	}
+	before := snapshot(t, d.outside)
+	check := func(name, path string, got uint64) {
+		t.Helper()
+		if got != perm {
+			t.Errorf("%s %q = errno %d, want EPERM", name, path, got)
+		}
+		g.free = 64
+	}
+	for name, call := range follow {
+		for _, path := range append(escapes, leaks...) {
+			check(name, path, call(path))
+		}
+	}
+	for name, call := range exact {
+		for _, path := range escapes {
+			check(name, path, call(path))
+		}
+	}
+	if diff := cmp.Diff(before, snapshot(t, d.outside)); diff != "" {
+		t.Errorf("files have changed (-before +after):\n%s", diff)
+	}
+}
+
+// snapshot is the content of all files below dir, and the targets of links.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		content := []byte(e.Type().String())
+		if e.Type().IsRegular() {
+			content, err = os.ReadFile(path)
+		}
+		all[path] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestLinksThatLeadOutCannotBeMade(t *testing.T) {
+	g, d := newFileGuest(t, true)
+	for _, to := range []string{"..", "../secret", "/etc/passwd", "sub/../../secret", "sub/../file", d.outside} {
+		if e := g.symlink(to, "link"); e != perm {
+			t.Errorf("a link to %q = errno %d, want EPERM", to, e)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(d.granted, "link")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a refused link: %v", err)
+	}
+}
+
+func TestEndlessLinks(t *testing.T) {
+	g, d := newFileGuest(t, true)
+	d.hostLink(t, "b", "a")
+	d.hostLink(t, "a", "b")
+	d.hostLink(t, "self/self", "self")
+	for i := range 60 {
+		d.hostLink(t, fmt.Sprintf("l%d", i+1), fmt.Sprintf("l%d", i))
+	}
+	for path, want := range map[string]uint64{"a": loop, "self": loop, "l0": loop, "l30": noent} {
+		if e, _ := g.open(path, 0, rRead); e != want {
+			t.Errorf("open %q = errno %d, want %d", path, e, want)
+		}
+	}
+}
+
+func TestDepthIsBounded(t *testing.T) {
+	g, d := newFileGuest(t, true)
+	if err := os.MkdirAll(filepath.Join(d.granted, strings.Repeat("d/", 80)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if e, _ := g.stat(strings.Repeat("d/", 64), 0); e != success {
+		t.Errorf("64 directories = errno %d", e)
+	}
+	if e, _ := g.stat(strings.Repeat("d/", 65), 0); e != nametoolong {
+		t.Errorf("65 directories = errno %d, want ENAMETOOLONG", e)
+	}
+}
+
+// TestAsk checks what is asked, and that a refusal leaves all as it was.
+func TestAsk(t *testing.T) {
+	tests := map[string]struct {
+		call func(g *guest) uint64
+		want []string // op and name of each question
+	}{
+		"read":                 {func(g *guest) uint64 { return first(g.open("file", 0, rRead)) }, []string{"read file"}},
+		"write":                {func(g *guest) uint64 { return first(g.open("file", 0, rWrite)) }, []string{"write file"}},
+		"truncate":             {func(g *guest) uint64 { return first(g.open("file", oTruncate, 0)) }, []string{"write file"}},
+		"read and write":       {func(g *guest) uint64 { return first(g.open("file", 0, rRead|rWrite)) }, []string{"read file", "write file"}},
+		"open for nothing":     {func(g *guest) uint64 { return first(g.open("file", 0, 0)) }, []string{"read file"}},
+		"read through a link":  {func(g *guest) uint64 { return first(g.open("to-sub/deep", 0, rRead)) }, []string{"read sub/deep"}},
+		"read through dots":    {func(g *guest) uint64 { return first(g.open("sub/.././/sub/deep", 0, rRead)) }, []string{"read sub/deep"}},
+		"create":               {func(g *guest) uint64 { return first(g.open("new", oCreate, rWrite)) }, []string{"create new"}},
+		"create behind a link": {func(g *guest) uint64 { return first(g.open("to-new", oCreate, rWrite)) }, []string{"create sub/new"}},
+		"list": {func(g *guest) uint64 {
+			return g.call("fd_readdir", g.mustOpen("sub", oDirectory, rAll), g.room(99), 99, 0, g.room(4))
+		}, []string{"read sub"}},
+		"list the root":    {func(g *guest) uint64 { return g.call("fd_readdir", root, g.room(99), 99, 0, g.room(4)) }, []string{"read "}},
+		"make a directory": {func(g *guest) uint64 { return g.path("path_create_directory", "new") }, []string{"create new"}},
+		"remove":           {func(g *guest) uint64 { return g.path("path_unlink_file", "file") }, []string{"remove file"}},
+		"remove directory": {func(g *guest) uint64 { return g.path("path_remove_directory", "empty") }, []string{"remove empty"}},
+		"rename":           {func(g *guest) uint64 { return g.rename("file", "to-sub/deep") }, []string{"rename file", "rename sub/deep"}},
+		"link":             {func(g *guest) uint64 { return g.link("to-sub/deep", "new") }, []string{"link sub/deep", "create new"}},
+		"symbolic link":    {func(g *guest) uint64 { return g.symlink("file", "new") }, []string{"create new"}},
+		"times": {func(g *guest) uint64 {
+			at, n := g.put("to-sub/deep")
+			return g.call("path_filestat_set_times", root, 1, at, n, 0, 0, 5)
+		}, []string{"write sub/deep"}},
+		"times of what is open": {func(g *guest) uint64 { return g.call("fd_filestat_set_times", root, 0, 0, 5) }, []string{"write "}},
+	}
+	for name, tt := range tests {
+		for denied := range len(tt.want) + 1 { // the first, the second, ..., none
+			t.Run(fmt.Sprintf("%s, question %d is denied", name, denied), func(t *testing.T) {
+				d := newTree(t, true)
+				d.hostLink(t, "sub", "to-sub")
+				d.hostLink(t, "sub/new", "to-new")
+				if err := os.Mkdir(filepath.Join(d.granted, "empty"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				before := snapshot(t, d.outside)
+				var asked []string
+				g := newGuest(t, &wasi.Process{Dirs: []wasi.Dir{d.dir}, Ask: func(_ context.Context, op, path string) error {
+					rel, err := filepath.Rel(d.granted, path)
+					if err != nil || !filepath.IsAbs(path) {
+						t.Errorf("asked about %q", path)
+					}
+					asked = append(asked, op+" "+strings.TrimPrefix(rel, "."))
+					if len(asked) == denied+1 {
+						return errors.New("denied")
+					}
+					return nil
+				}})
+				e := tt.call(g)
+				if denied == len(tt.want) {
+					if e != success {
+						t.Errorf("allowed = errno %d", e)
+					}
+					if diff := cmp.Diff(tt.want, asked); diff != "" {
+						t.Errorf("questions (-want +got):\n%s", diff)
+					}
+					return
+				}
+				if e != acces {
+					t.Errorf("errno %d, want EACCES", e)
+				}
+				if diff := cmp.Diff(before, snapshot(t, d.outside)); diff != "" {
+					t.Errorf("files have changed (-before +after):\n%s", diff)
+				}
+			})
+		}
+	}
+	t.Run("nobody to ask", func(t *testing.T) {
+		d := newTree(t, true)
+		g := newGuest(t, &wasi.Process{Dirs: []wasi.Dir{d.dir}})
+		if e, _ := g.open("file", 0, rRead); e != acces {
+			t.Errorf("errno %d, want EACCES", e)
+		}
+	})
+}
+
+// TestSwapsBetweenAskingAndOpening has the answerer swap what it is asked
+// about, which is the worst moment.
+func TestSwapsBetweenAskingAndOpening(t *testing.T) {
+	file := func(g *guest) (uint64, string) {
+		e, fd := g.open("sub/deep", 0, rRead)
+		if e != success {
+			return e, ""
+		}
+		return g.read(fd, 99)
+	}
+	listing := func(g *guest) (uint64, string) {
+		fd := g.mustOpen("sub", oDirectory, rAll)
+		at, used := g.room(400), g.room(4)
+		e := g.call("fd_readdir", fd, at, 400, 0, used)
+		return e, string(g.bytes(at, int(g.u32(used))))
+	}
+	tests := map[string]struct {
+		use  func(g *guest) (uint64, string)
+		swap func(d tree) error
+		want uint64
+	}{
+		"a directory becomes a link within the tree": {file, func(d tree) error { return os.Symlink("forbidden", filepath.Join(d.granted, "sub")) }, acces},
+		"a directory becomes a link out of the tree": {file, func(d tree) error { return os.Symlink("..", filepath.Join(d.granted, "sub")) }, eio}, // refused by os.Root, whose error has no kind
+		"a file becomes a FIFO": {file, func(d tree) error {
+			return errors.Join(os.Mkdir(filepath.Join(d.granted, "sub"), 0o755), mkfifo(filepath.Join(d.granted, "sub", "deep")))
+		}, acces},
+		"a listed directory becomes a link": {listing, func(d tree) error { return os.Symlink("forbidden", filepath.Join(d.granted, "sub")) }, stale},
+		"a listed directory becomes a FIFO": {listing, func(d tree) error { return mkfifo(filepath.Join(d.granted, "sub")) }, stale},
+		"a file is replaced by another, allowed": {file, func(d tree) error {
+			return errors.Join(os.Mkdir(filepath.Join(d.granted, "sub"), 0o755), os.WriteFile(filepath.Join(d.granted, "sub", "deep"), []byte("new"), 0o644))
+		}, success},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(name, "FIFO") && mkfifo(filepath.Join(t.TempDir(), "x")) != nil {
+				t.Skip("there is no mkfifo here")
+			}
+			d := newTree(t, true)
+			forbidden := filepath.Join(d.granted, "forbidden")
+			for _, err := range []error{
+				os.Mkdir(forbidden, 0o755),
+				os.WriteFile(filepath.Join(forbidden, "deep"), []byte("forbidden"), 0o644),
+				os.WriteFile(filepath.Join(d.outside, "deep"), []byte("forbidden"), 0o644),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			var once sync.Once
+			g := newGuest(t, &wasi.Process{Dirs: []wasi.Dir{d.dir}, Ask: func(_ context.Context, _, path string) error {
+				if strings.HasPrefix(path, forbidden) {
+					return errors.New("forbidden")
+				}
+				once.Do(func() {
+					if err := errors.Join(os.Rename(filepath.Join(d.granted, "sub"), filepath.Join(d.outside, "away")), tt.swap(d)); err != nil {
+						t.Error(err)
+					}
+				})
+				return nil
+			}})
+			e, text := tt.use(g)
+			if e != tt.want || strings.Contains(text, "forbidden") || strings.Contains(text, "deep\x00") {
+				t.Errorf("errno %d, %q, want errno %d", e, text, tt.want)
+			}
+		})
+	}
+}
+
+// TestSwapsAtAnyMoment lets somebody swap a directory and a link that leads out
+// while a guest reads and makes files through it.
+func TestSwapsAtAnyMoment(t *testing.T) {
+	g, d := newFileGuest(t, true)
+	before, err := os.ReadDir(d.outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := filepath.Join(d.granted, "inner")
+	d.hostLink(t, "..", "evil")
+	if err := os.MkdirAll(filepath.Join(inner), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var swaps sync.WaitGroup
+	swaps.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, move := range [][2]string{{"inner", "x"}, {"evil", "inner"}, {"inner", "evil"}, {"x", "inner"}} {
+				os.Rename(filepath.Join(d.granted, move[0]), filepath.Join(d.granted, move[1]))
+			}
+		}
+	})
+	for start := time.Now(); time.Since(start) < 300*time.Millisecond; g.free = 64 {
+		if e, fd := g.open("inner/secret", 0, rRead); e == success {
+			t.Errorf("read what is outside: descriptor %d", fd)
+			break
+		}
+		if e, fd := g.open("inner/made", oCreate, rWrite); e == success {
+			g.must("fd_close", fd)
+		}
+		g.path("path_create_directory", "inner/made2")
+		g.path("path_unlink_file", "inner/made")
+		g.rename("inner/made2", "inner/made3")
+		g.path("path_remove_directory", "inner/made3")
+		g.path("path_unlink_file", "inner/secret")
+	}
+	close(stop)
+	swaps.Wait()
+	after, err := os.ReadDir(d.outside)
+	if err != nil || fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("outside: %v, before: %v (%v)", after, before, err)
+	}
+}
+
+func mkfifo(path string) error { return exec.Command("mkfifo", path).Run() }
+
+func TestOnlyFilesAreOpened(t *testing.T) {
+	g, d := newFileGuest(t, true)
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no FIFOs and sockets in directories")
+	}
+	if err := mkfifo(filepath.Join(d.granted, "fifo")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(d.granted) // the path of a socket must be short
+	socket, err := net.Listen("unix", "socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	for _, name := range []string{"fifo", "socket"} {
+		for _, rights := range []uint64{0, rRead, rWrite, rRead | rWrite} {
+			for _, how := range []uint64{0, oCreate, oTruncate} {
+				if e, _ := g.open(name, how, rights); e != acces {
+					t.Errorf("open %s, how %d, rights %x = errno %d, want EACCES", name, how, rights, e)
+				}
+			}
+		}
+		if e, b := g.stat(name, 1); e != success || b[16] == 4 {
+			t.Errorf("stat %s = errno %d, type %d", name, e, b[16])
+		}
+	}
+	if e := g.link("fifo", "fifo2"); e != perm {
+		t.Errorf("link to a FIFO = errno %d, want EPERM", e)
+	}
+	if e := exec.Command("mknod", filepath.Join(d.granted, "device"), "c", "1", "3").Run(); e != nil {
+		t.Log("devices are not tried: making one needs privileges")
+	} else if e, _ := g.open("device", 0, rRead); e != acces {
+		t.Errorf("open a device = errno %d, want EACCES", e)
+	}
+}
+
+func TestEntriesAtOnce(t *testing.T) {
+	g, d := newFileGuest(t, false)
+	for i := range 1100 {
+		if err := os.WriteFile(filepath.Join(d.granted, "sub", fmt.Sprint(i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, used := g.room(64), g.room(4)
+	n := 0
+	var last uint64
+	for ; n < 64; n++ {
+		last = g.mustOpen("sub", oDirectory, rAll)
+		if e := g.call("fd_readdir", last, at, 64, 0, used); e != success {
+			break
+		}
+	}
+	if n != 59 { // of 1102 entries each, 65536 together
+		t.Errorf("%d listings are held", n)
+	}
+	g.must("fd_close", last-1)
+	g.must("fd_readdir", last, at, 64, 0, used)
+	g.must("fd_readdir", last, at, 64, 0, used) // anew: the old one is not counted any more
+}
+
+// TestBadPointers gives each function, in each place of a pointer, one that is
+// out of bounds, while everything else is right.
+func TestBadPointers(t *testing.T) {
+	const end = pages << 16
+	g, d := newFileGuest(t, true)
+	g.p.Args, g.p.Env = []string{"tool"}, []string{"A=b"}
+	d.hostLink(t, "file", "link")
+	file := g.mustOpen("file", 0, rAll)
+	name, n := g.put("file")
+	link, m := g.put("link")
+	fresh, f := g.put("fresh")
+	at, at2 := g.room(256), g.room(4)
+	vector := g.vector(at, 8)
+	sleep, _ := g.put(subscription(1, 0, 1, 0, 0))
+	tests := map[string]struct {
+		args     []uint64
+		pointers []int
+	}{
+		"args_get":                {[]uint64{at, at2}, []int{0, 1}},
+		"args_sizes_get":          {[]uint64{at, at2}, []int{0, 1}},
+		"environ_get":             {[]uint64{at, at2}, []int{0, 1}},
+		"environ_sizes_get":       {[]uint64{at, at2}, []int{0, 1}},
+		"clock_res_get":           {[]uint64{0, at}, []int{1}},
+		"clock_time_get":          {[]uint64{0, 0, at}, []int{2}},
+		"fd_fdstat_get":           {[]uint64{file, at}, []int{1}},
+		"fd_filestat_get":         {[]uint64{file, at}, []int{1}},
+		"fd_pread":                {[]uint64{file, vector, 1, 0, at2}, []int{1, 4}},
+		"fd_prestat_get":          {[]uint64{root, at}, []int{1}},
+		"fd_prestat_dir_name":     {[]uint64{root, at, 9}, []int{1}},
+		"fd_pwrite":               {[]uint64{file, vector, 1, 0, at2}, []int{1, 4}},
+		"fd_read":                 {[]uint64{file, vector, 1, at2}, []int{1, 3}},
+		"fd_readdir":              {[]uint64{root, at, 99, 0, at2}, []int{1, 4}},
+		"fd_seek":                 {[]uint64{file, 0, 0, at}, []int{3}},
+		"fd_tell":                 {[]uint64{file, at}, []int{1}},
+		"fd_write":                {[]uint64{file, vector, 1, at2}, []int{1, 3}},
+		"path_create_directory":   {[]uint64{root, fresh, f}, []int{1}},
+		"path_filestat_get":       {[]uint64{root, 0, name, n, at}, []int{2, 4}},
+		"path_filestat_set_times": {[]uint64{root, 0, name, n, 0, 0, 0}, []int{2}},
+		"path_link":               {[]uint64{root, 0, name, n, root, fresh, f}, []int{2, 5}},
+		"path_open":               {[]uint64{root, 0, fresh, f, oCreate, rAll, 0, 0, at}, []int{2, 8}},
+		"path_readlink":           {[]uint64{root, link, m, at, 9, at2}, []int{1, 3, 5}},
+		"path_remove_directory":   {[]uint64{root, name, n}, []int{1}},
+		"path_rename":             {[]uint64{root, name, n, root, fresh, f}, []int{1, 4}},
+		"path_symlink":            {[]uint64{name, n, root, fresh, f}, []int{0, 3}},
+		"path_unlink_file":        {[]uint64{root, name, n}, []int{1}},
+		"poll_oneoff":             {[]uint64{sleep, at, 1, at2}, []int{0, 1, 3}},
+		"random_get":              {[]uint64{at, 9}, []int{0}},
+	}
+	before := snapshot(t, d.outside)
+	for fn, tt := range tests {
+		for _, i := range tt.pointers {
+			for _, bad := range []uint64{end, end - 1, 1<<32 - 1, 1 << 31} {
+				args := append([]uint64(nil), tt.args...)
+				args[i] = bad
+				if e := g.call(fn, args...); e != fault {
+					t.Errorf("%s with pointer %d at %#x = errno %d, want EFAULT", fn, i, bad, e)
+				}
+			}
+		}
+	}
+	if diff := cmp.Diff(before, snapshot(t, d.outside)); diff != "" {
+		t.Errorf("files have changed (-before +after):\n%s", diff)
+	}
+	for fn, params := range signatures { // the table is complete
+		if _, ok := tests[fn]; !ok && strings.Contains("fd_advise fd_allocate fd_close fd_datasync fd_fdstat_set_flags fd_fdstat_set_rights "+
+			"fd_filestat_set_size fd_filestat_set_times fd_renumber fd_sync proc_exit proc_raise sched_yield "+
+			"sock_accept sock_recv sock_send sock_shutdown", fn) == false {
+			t.Errorf("%s (%s) is not tried", fn, params)
+		}
+	}
+}
+
+func TestVectors(t *testing.T) {
+	const end = pages << 16
+	var out bytes.Buffer
+	g := newGuest(t, &wasi.Process{Stdin: strings.NewReader("0123456789"), Stdout: &out})
+	at, result := g.room(16), g.room(4)
+	for name, tt := range map[string]struct {
+		vectors, count uint64
+		want           uint64
+	}{
+		"none":                              {at, 0, success},
+		"one of no bytes":                   {g.vector(at, 0), 1, success},
+		"a buffer out of bounds":            {g.vector(end-4, 8), 1, fault},
+		"a buffer of all addresses":         {g.vector(0, 1<<32-1), 1, fault},
+		"a buffer that wraps":               {g.vector(1<<32-8, 16), 1, fault},
+		"vectors out of bounds":             {end - 8, 2, fault},
+		"more than 1024":                    {at, 1025, inval},
+		"so many that their size overflows": {at, 1<<29 + 1, inval},
+	} {
+		for _, fn := range []string{"fd_read", "fd_write"} {
+			fd := map[string]uint64{"fd_read": 0, "fd_write": 1}[fn]
+			if e := g.call(fn, fd, tt.vectors, tt.count, result); e != tt.want {
+				t.Errorf("%s, %s = errno %d, want %d", fn, name, e, tt.want)
+			}
+		}
+	}
+	// A good buffer before a bad one: nothing is written.
+	good := g.vector(g.put("text"))
+	g.vector(end, 1)
+	if e := g.call("fd_write", 1, good, 2, result); e != fault || out.Len() != 0 {
+		t.Errorf("a good and a bad buffer = errno %d, %q written", e, &out)
+	}
+	if _, text := g.read(0, 99); text != "0123456789" {
+		t.Errorf("refused reads have consumed input, left is %q", text)
+	}
+}
+
+func TestAReadOverItsOwnVectors(t *testing.T) {
+	g, d := newFileGuest(t, true)
+	bad := binary.LittleEndian.AppendUint32(nil, 1<<31)
+	bad = binary.LittleEndian.AppendUint32(bad, 1<<31-1)
+	if err := os.WriteFile(filepath.Join(d.granted, "file"), append(bad, "more"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fd := g.mustOpen("file", 0, rAll)
+	vectors := g.room(16)
+	g.mod.Memory().WriteUint64Le(uint32(vectors), (vectors+8)|8<<32) // onto the second vector
+	g.mod.Memory().WriteUint64Le(uint32(vectors)+8, vectors|4<<32)
+	if e := g.call("fd_read", fd, vectors, 2, g.room(4)); e != fault {
+		t.Errorf("errno %d, want EFAULT", e)
+	}
+}
+
+func TestSubscriptionsAreBounded(t *testing.T) {
+	g := newGuest(t, &wasi.Process{})
+	at, count := g.room(8), g.room(4)
+	for _, n := range []uint64{0, 1025, 1 << 31, 1<<32/48 + 1, 1<<32 - 1} {
+		if e := g.call("poll_oneoff", at, at, n, count); e != inval {
+			t.Errorf("%d subscriptions = errno %d, want EINVAL", n, e)
+		}
+	}
+	in, _ := g.put(strings.Repeat(subscription(1, 2, 1, 0, 0), 1024))
+	g.must("poll_oneoff", in, g.room(32*1024), 1024, count)
+	if g.u32(count) != 1024 {
+		t.Errorf("%d of 1024 subscriptions are answered", g.u32(count))
+	}
+}
+
+// TestAnyArguments calls each function with numbers that are likely to break
+// it: nothing but an errno comes back, and files outside stay as they are.
+func TestAnyArguments(t *testing.T) {
+	const end = pages << 16
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	d := leakyTree(t)
+	secret := func() string { return d.content(t, "../secret") }
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // nobody waits
+	likely := []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 24, 64, 100, 300, 1024, 1025, end - 8, end - 1, end, end + 1, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63, 1<<64 - 1}
+	for name, params := range signatures {
+		if name == "proc_exit" {
+			continue
+		}
+		p := &wasi.Process{Args: []string{"a"}, Dirs: []wasi.Dir{d.dir}, Ask: allow}
+		g := newGuest(t, p)
+		g.ctx = context.WithValue(ctx, processKey{}, p)
+		for range 300 {
+			g.mod.Memory().Write(0, []byte("file\x00\x00\x00\x00../secret"))
+			for at := uint32(24); at < 400; at += 4 {
+				g.mod.Memory().WriteUint32Le(at, uint32(likely[random.IntN(len(likely))]))
+			}
+			args := make([]uint64, len(params))
+			for i := range args {
+				args[i] = likely[random.IntN(len(likely))]
+				if params[i] == 'i' {
+					args[i] = uint64(uint32(args[i]))
+				}
+			}
+			if e := g.call(name, args...); e > 76 {
+				t.Fatalf("%s%v = errno %d", name, args, e)
+			}
+		}
+	}
+	if secret() != "secret" {
+		t.Errorf("the file outside is now %q", secret())
+	}
+}
