@@ -62,7 +62,7 @@ func (c *call) initialize(in *instance) error {
 		if f == nil {
 			continue
 		}
-		if err := f.CallWithStack(c, nil); err != nil {
+		if err := c.invoke(f, nil); err != nil {
 			return c.failure("it does not initialize", err)
 		}
 	}
@@ -80,6 +80,15 @@ func (c *call) serve(in *instance) (Result, error) {
 	return c.callReactor(in)
 }
 
+// invoke calls a function of the guest, also from within another.
+func (c *call) invoke(f api.Function, stack []uint64) error {
+	outer := c.running
+	c.running = f
+	err := f.CallWithStack(c, stack)
+	c.running = outer
+	return err
+}
+
 // request returns what a command reads. The arguments go in byte for byte.
 func request(tool string, args []byte) []byte {
 	name, _ := json.Marshal(tool) // a string always marshals
@@ -89,7 +98,7 @@ func request(tool string, args []byte) []byte {
 // runCommand runs a WASI command to its end.
 func (c *call) runCommand(in *instance) (Result, error) {
 	c.stdin.Reset(request(c.tool, c.args))
-	err := in.function(exportStart).CallWithStack(c, nil)
+	err := c.invoke(in.function(exportStart), nil)
 	var exit *sys.ExitError
 	switch {
 	case err == nil, errors.As(err, &exit) && exit.ExitCode() == 0:
@@ -123,14 +132,14 @@ func (c *call) callReactor(in *instance) (Result, error) {
 		}
 		stack[2*i], stack[2*i+1] = uint64(at), uint64(len(s))
 	}
-	if err := in.function(exportCall).CallWithStack(c, stack[:]); err != nil {
+	if err := c.invoke(in.function(exportCall), stack[:]); err != nil {
 		return Result{}, c.failure("it trapped", err)
 	}
 	answer := uint32(stack[0])
 	res, err := c.lift(in.mod.Memory(), answer)
 	if post := in.function(exportPost); post != nil && err == nil && c.module.isolation == IsolationSession {
 		stack[0] = uint64(answer)
-		if err := post.CallWithStack(c, stack[:1]); err != nil {
+		if err := c.invoke(post, stack[:1]); err != nil {
 			return Result{}, c.failure("it trapped in "+exportPost, err)
 		}
 	}
@@ -141,7 +150,7 @@ func (c *call) callReactor(in *instance) (Result, error) {
 func (c *call) lower(in *instance, s []byte) (uint32, error) {
 	c.allocating = true
 	stack := [4]uint64{0, 0, 1, uint64(len(s))}
-	err := in.function(exportRealloc).CallWithStack(c, stack[:])
+	err := c.invoke(in.function(exportRealloc), stack[:])
 	c.allocating = false
 	if err != nil {
 		return 0, c.failure("it trapped in "+exportRealloc, err)

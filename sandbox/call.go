@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/wasmgate/wasmgate/sandbox/extism"
@@ -47,7 +48,8 @@ type Result struct {
 	Took       time.Duration // without waiting for a slot
 }
 
-// Call runs a tool on args, a JSON value; empty args mean {}.
+// Call runs a tool on args, a JSON value; empty args mean {}. A reactor gets them
+// as they are.
 //
 // The guest may use what the limits allow, and sees only what the module's
 // [Grants] and the call's [Host] let it see. What it can change of its own state
@@ -64,7 +66,7 @@ func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallCon
 	if len(args) == 0 {
 		args = []byte("{}")
 	}
-	if !json.Valid(args) {
+	if m.kind != reactor && !json.Valid(args) { // others get them as a part of JSON
 		return Result{}, fmt.Errorf("sandbox: tool %s: the arguments are not JSON", tool)
 	}
 	limits, err := cfg.Limits.narrowed(m.limits)
@@ -97,12 +99,13 @@ type call struct {
 
 	meter   meter
 	process wasi.Process
-	plugin  extism.Plugin // of a plug-in
+	plugin  *extism.Plugin // nil if it is none
 	stdin   bytes.Reader
 	stdout  output
 	stderr  output // and, of a reactor, stdout
 
 	instance     *instance
+	running      api.Function // of the guest, innermost
 	hostCalls    int
 	denied       int
 	deniedMemory bool
@@ -216,7 +219,9 @@ func (c *call) on(in *instance, fresh bool) (res Result, err error) {
 	if err == nil {
 		res, err = c.serve(in)
 	}
-	in.stale = in.stale || c.meter.used() > staleFuel
+	if c.meter.used() > deepFuel {
+		in.dropStacks()
+	}
 	c.intact = !errors.Is(err, errStack)
 	return res, c.outcome(err)
 }
@@ -224,10 +229,6 @@ func (c *call) on(in *instance, fresh bool) (res Result, err error) {
 // measure takes the figures of the call from the instance, which is the next
 // call's afterwards.
 func (c *call) measure(in *instance) { c.fuel, c.peak = c.meter.used(), in.memory.Peak() }
-
-// staleFuel is how many instructions a call may execute so that the stacks on
-// which it ran are kept: each costs some, so that they bound its depth.
-const staleFuel = 1 << 17
 
 // outcome says why a call failed, if it did: not each guest that is ended fails
 // at once, and some exit as if they had chosen to.

@@ -3,6 +3,8 @@ package sandbox
 import (
 	"fmt"
 
+	"github.com/tetratelabs/wazero/api"
+
 	"github.com/wasmgate/wasmgate/sandbox/image"
 )
 
@@ -44,3 +46,6 @@ func (in *instance) check(s *snapshot) error {
 
 // Unfit returns why a module cannot be sealed, "" if it is.
 func (m *Module) Unfit() string { return m.unfit }
+
+// StackSize is the size of the stack of a function, -1 if it is unknown.
+func StackSize(f api.Function) int64 { return stackSize(f) }

@@ -23,7 +23,6 @@ type instance struct {
 	call    *call               // that uses it now
 
 	functions map[string]api.Function
-	stale     bool // the functions' stacks may have become large
 }
 
 // allocator gives an instance its memory. A module has one memory at most.
@@ -109,10 +108,6 @@ func (in *instance) reset(s *snapshot) error {
 		return errors.New("the memory has grown, which cannot be undone here")
 	}
 	in.load(s.globals)
-	if in.stale {
-		in.stale = false
-		clear(in.functions)
-	}
 	return nil
 }
 

@@ -22,6 +22,10 @@ type Limits struct {
 	// rounded down to whole WASM pages of 64 KiB. Zero means 64 MiB; 4 GiB is
 	// the most there can be.
 	Memory int64
+	// Stack is the size in bytes to which the engine's stack may grow, on which
+	// guests recur. It is looked at from time to time: some MiB more can pass.
+	// Zero means 8 MiB; the engine itself ends at 50 MiB.
+	Stack int64
 	// Output is the size in bytes of what the tool returns. Zero means 1 MiB.
 	Output int64
 	// Log is how many bytes of what the guest writes to its log and to stderr
@@ -40,11 +44,11 @@ type Limits struct {
 const maxMemory = 65536 * image.PageSize // what 32-bit addresses reach
 
 func defaultLimits() Limits {
-	return Limits{Timeout: 5 * time.Second, Fuel: 1e14, Memory: 64 << 20, Output: 1 << 20, Log: 16 << 10, HostCalls: 10_000, Files: 64 << 20}
+	return Limits{Timeout: 5 * time.Second, Fuel: 1e14, Memory: 64 << 20, Stack: 8 << 20, Output: 1 << 20, Log: 16 << 10, HostCalls: 10_000, Files: 64 << 20}
 }
 
 func (l Limits) check() error {
-	if l.Timeout < 0 || l.Memory < 0 || l.Output < 0 || l.Log < 0 || l.HostCalls < 0 || l.Files < 0 || l.Concurrent < 0 {
+	if l.Timeout < 0 || l.Memory < 0 || l.Stack < 0 || l.Output < 0 || l.Log < 0 || l.HostCalls < 0 || l.Files < 0 || l.Concurrent < 0 {
 		return errors.New("sandbox: a limit is negative")
 	}
 	return nil
@@ -59,6 +63,7 @@ func (l Limits) or(fallback Limits) (Limits, error) {
 		Timeout:    cmp.Or(l.Timeout, fallback.Timeout),
 		Fuel:       min(cmp.Or(l.Fuel, fallback.Fuel), math.MaxInt64),
 		Memory:     min(cmp.Or(l.Memory, fallback.Memory), maxMemory) / image.PageSize * image.PageSize,
+		Stack:      cmp.Or(l.Stack, fallback.Stack),
 		Output:     cmp.Or(l.Output, fallback.Output),
 		Log:        cmp.Or(l.Log, fallback.Log),
 		HostCalls:  cmp.Or(l.HostCalls, fallback.HostCalls),
@@ -77,6 +82,7 @@ func (l Limits) narrowed(most Limits) (Limits, error) {
 		Timeout:    min(full.Timeout, most.Timeout),
 		Fuel:       min(full.Fuel, most.Fuel),
 		Memory:     min(full.Memory, most.Memory),
+		Stack:      min(full.Stack, most.Stack),
 		Output:     min(full.Output, most.Output),
 		Log:        min(full.Log, most.Log),
 		HostCalls:  min(full.HostCalls, most.HostCalls),

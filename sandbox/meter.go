@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -39,7 +40,8 @@ func provideMeter(ctx context.Context, engine wazero.Runtime) error {
 // refill is called by a guest that has used up a slice, or calls the host. A
 // panic is how a host function ends a guest.
 func refill(ctx context.Context, guest api.Module, stack []uint64) {
-	m := &ctx.Value(callKey{}).(*call).meter
+	c := ctx.Value(callKey{}).(*call)
+	m := &c.meter
 	if m.left == nil { // a start function runs before the host gets hold of the instance
 		m.left = guest.ExportedGlobal(rewrite.MeterGlobal).(api.MutableGlobal)
 	}
@@ -48,6 +50,9 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 		panic(err)
 	}
 	left := int64(stack[0])
+	if left < 0 && stackSize(c.running) > c.limits.Stack { // not at each host call: it takes as long as one
+		c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
+	}
 	more := min(slice-min(left, slice), m.budget-m.granted)
 	m.granted += more
 	stack[0] = uint64(left + more)

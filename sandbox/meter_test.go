@@ -78,16 +78,16 @@ func hostile() map[string]struct {
 		g.function("", i32, "", self(1))
 		return join(number(60), 0x10, 1)
 	}), "")
-	add("endless recursion", in(func(g *guest) []byte { return g.function("", "", "", 0x10, 1) }), "stack overflow")
+	add("endless recursion", in(func(g *guest) []byte { return g.function("", "", "", 0x10, 1) }), "bytes of stack")
 	add("endless recursion of two functions", in(func(g *guest) []byte {
 		g.function("", "", "", 0x10, 2)
 		return g.function("", "", "", 0x10, 1)
-	}), "stack overflow")
+	}), "bytes of stack")
 	add("endless recursion through a table", table(in(func(g *guest) []byte {
 		g.elements = join(0, number(0), 0x0b, 1, 1) // function 1 at 0
 		g.function("", "", "", number(0), 0x11, 1, 0)
 		return join(number(0), 0x11, 1, 0)
-	})), "stack overflow")
+	})), "bytes of stack")
 	add("memory that grows for ever", reactor(loop(number(1), memoryGrow, drop), unreachable), "")
 	add("memory that grows by too much for ever", reactor(loop(number(-1), memoryGrow, drop), unreachable), "")
 	add("a table that grows for ever", table(reactor(loop(0xd0, 0x70, number(1), 0xfc, 15, 0, drop), unreachable)), "")

@@ -16,17 +16,13 @@ import (
 
 // pluginOf finds the state of the plug-in that runs.
 func pluginOf(ctx context.Context) *extism.Plugin {
-	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || c.module.kind != plugin {
-		return nil
-	}
-	return &c.plugin
+	return ctx.Value(callKey{}).(*call).plugin
 }
 
 // newPlugin is the state of a call of a plug-in. What it may ask for it asks the
 // host of the call.
-func (c *call) newPlugin(config map[string]string) extism.Plugin {
-	p := extism.Plugin{
+func (c *call) newPlugin(config map[string]string) *extism.Plugin {
+	p := &extism.Plugin{
 		Config: config, Charge: c.toll, MaxHeap: c.limits.Memory,
 		Log: func(level, message string) { c.message(pluginLevels[level], []byte(message)) },
 	}
@@ -89,11 +85,12 @@ func (c *call) callPlugin(in *instance) (Result, error) {
 // [*extism.GuestError] if the plug-in reports one.
 func (c *call) runPlugin(in *instance, function string, input []byte) ([]byte, error) {
 	c.plugin.Input = input
-	results, err := in.function(function).Call(c)
-	if err != nil {
+	f := in.function(function)
+	var stack [1]uint64
+	if err := c.invoke(f, stack[:]); err != nil {
 		return nil, c.pluginFailure(err)
 	}
-	return c.plugin.Answer(results)
+	return c.plugin.Answer(stack[:len(f.Definition().ResultTypes())])
 }
 
 // pluginFailure tells apart what ended a plug-in: its ABI cannot tell it of
@@ -117,7 +114,7 @@ func (c *call) pluginFailure(err error) error {
 // without grants, in an instance that no call uses.
 func (m *Module) list(ctx context.Context) (tools []Tool, err error) {
 	c := newCall(ctx, m, m.version.List(), nil, CallConfig{}, m.limits)
-	c.process.Env, c.process.Dirs, c.plugin = nil, nil, extism.Plugin{Charge: c.toll, MaxHeap: c.limits.Memory}
+	c.process.Env, c.process.Dirs, c.plugin = nil, nil, &extism.Plugin{Charge: c.toll, MaxHeap: c.limits.Memory}
 	c.begin()
 	defer c.finish(&Result{}, &err)
 	in, err := m.first(c)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tetratelabs/wazero"
+
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -116,7 +118,7 @@ func TestCall(t *testing.T) {
 		"a command floods its output":         {flood, "trap_guest", "its output has more than 65536 bytes"},
 		"an endless loop":                     {reactor(forever, unreachable), "trap_deadline", "longer than 200ms"},
 		"an endless loop in the start":        {start, "trap_deadline", "longer than 200ms"},
-		"endless recursion":                   {recursive, "trap_guest", "stack overflow"},
+		"endless recursion":                   {recursive, "trap_memory", "bytes of stack"},
 		"unreachable code":                    {reactor(unreachable), "trap_guest", "unreachable"},
 		"unreachable code at initialization":  {badInit, "trap_guest", "does not initialize"},
 		"a division by zero":                  {reactor(number(1), number(0), 0x6d), "trap_guest", "integer divide by zero"},
@@ -171,7 +173,7 @@ func TestCallArguments(t *testing.T) {
 	tests := map[string]struct{ tool, args, want string }{
 		"no arguments are an object":     {"t", "", "{}"},
 		"arguments pass byte for byte":   {"t", `{ "a" : 1.0 }`, `{ "a" : 1.0 }`},
-		"arguments that are no JSON":     {"t", `{}, "name": "x"`, "sandbox: tool t: the arguments are not JSON"},
+		"a reactor checks them itself":   {"t", `"a" 1`, "sandbox: tool t: guest: its output is not one JSON value in UTF-8"},
 		"a tool that the module has not": {"u", `{}`, `sandbox: module "m" has no tool "u"`},
 	}
 	for name, tt := range tests {
@@ -185,6 +187,37 @@ func TestCallArguments(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestCommandArguments checks that what is no JSON cannot become a part of the
+// request that a command reads.
+func TestCommandArguments(t *testing.T) {
+	m := compile(t, newRuntime(t, sandbox.Config{}), command(1, 0).bytes(), sandbox.ModuleConfig{})
+	_, err := m.Call(t.Context(), "t", []byte(`{}, "name": "x"`), sandbox.CallConfig{})
+	if err == nil || !strings.Contains(err.Error(), "the arguments are not JSON") {
+		t.Errorf("err = %v, want one that says so", err)
+	}
+}
+
+// TestStackSize checks that the engine's functions have the field by which the
+// size of their stacks is known.
+func TestStackSize(t *testing.T) {
+	engine := wazero.NewRuntime(t.Context())
+	defer engine.Close(t.Context())
+	g := newGuest()
+	g.function("deep", i32, "", get(0), 0x04, 0x40, get(0), number(1), 0x6b, 0x10, 0, 0x0b)
+	mod, err := engine.Instantiate(t.Context(), g.bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	deep := mod.ExportedFunction("deep")
+	before := sandbox.StackSize(deep)
+	if _, err := deep.Call(t.Context(), 100_000); err != nil {
+		t.Fatal(err)
+	}
+	if after := sandbox.StackSize(deep); before <= 0 || after < 100_000*16 {
+		t.Errorf("%d bytes before, %d after a recursion of 100,000", before, after)
 	}
 }
 

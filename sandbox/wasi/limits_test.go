@@ -25,9 +25,10 @@ func TestCharge(t *testing.T) {
 			at, _ := g.put(subscription(1, 2, 1, 0, 0))
 			g.call("poll_oneoff", at, at, 1, g.room(4))
 		}},
-		"a path":    {4, func(g *guest) { g.stat("file", 0) }},
-		"a listing": {100, func(g *guest) { g.call("fd_readdir", root, g.room(256), 256, 0, g.room(4)) }},
-		"a link":    {4, func(g *guest) { g.symlink("file", "a") }},
+		"a long path": {5000, func(g *guest) { g.stat(strings.Repeat("x", 4000), 0) }},
+		"a path":      {4, func(g *guest) { g.stat("file", 0) }},
+		"a listing":   {4000, func(g *guest) { g.call("fd_readdir", root, g.room(256), 256, 0, g.room(4)) }},
+		"a link":      {4, func(g *guest) { g.symlink("file", "a") }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -108,6 +108,11 @@ func TestRights(t *testing.T) {
 		t.Errorf("reading with the right = errno %d, %q", e, text)
 	}
 
+	reader := g.mustOpen("file", 0, rAll&^rWrite)
+	if base, _ := rightsOf(reader); base&(rWrite|1<<8|1<<22) != 0 {
+		t.Errorf("a file that is open for reading can be changed: rights %x", base)
+	}
+
 	// What is taken from a directory is taken from all below it.
 	path, size := g.put("sub")
 	g.must("path_open", root, 0, path, size, oDirectory, rAll, rRead|1<<13, 0, at)
@@ -119,6 +124,17 @@ func TestRights(t *testing.T) {
 	g.must("path_open", sub, 0, deep, n, 0, rRead|1<<5, 0, 0, at)
 	if base, _ := rightsOf(uint64(g.u32(at))); base != rRead {
 		t.Errorf("rights of the file below: %x, want %x", base, rRead)
+	}
+	dot, m := g.put(".")
+	g.must("path_open", sub, 0, dot, m, oDirectory, rAll, rAll, 0, at)
+	if _, below := rightsOf(uint64(g.u32(at))); below != rRead|1<<13 {
+		t.Errorf("rights below the directory below: %x, want %x", below, rRead|1<<13)
+	}
+	const pathOpen = 1 << 13
+	base, below := rightsOf(sub)
+	g.must("fd_fdstat_set_rights", sub, base&^pathOpen, below)
+	if e := g.call("path_open", sub, 0, deep, n, 0, rRead, 0, 0, at); e != notcapable {
+		t.Errorf("opening without the right to = errno %d, want ENOTCAPABLE", e)
 	}
 	g.must("fd_fdstat_set_rights", sub, 0, 0)
 	if e := g.call("path_open", sub, 0, deep, n, 0, rRead, 0, 0, at); e != notcapable {
@@ -133,6 +149,7 @@ func TestReadOnly(t *testing.T) {
 	path, size := g.put("file")
 	tests := map[string]uint64{
 		"creating":          first(g.open("new", oCreate, rWrite)),
+		"creating to read":  first(g.open("new", oCreate, rRead)),
 		"writing":           first(g.open("file", 0, rWrite)),
 		"truncating":        first(g.open("file", oTruncate, rRead)),
 		"a directory":       g.path("path_create_directory", "new"),

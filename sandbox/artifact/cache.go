@@ -1,0 +1,93 @@
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/opencontainers/go-digest"
+)
+
+// A cache keeps manifests and layers by their digests, a file each. Files appear
+// whole, by renaming, and are verified whenever they are read, so processes need
+// no lock, a file may be removed at any time, and one that was damaged or changed
+// is as good as none. For the same reason nothing is synced.
+type cache struct {
+	dir string // empty: nothing is kept
+	log *slog.Logger
+}
+
+// prepare makes the directory. It refuses one that others may look into: layers
+// may come from a private registry.
+func (c cache) prepare() error {
+	if c.dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return fmt.Errorf("make the cache: %w", err)
+	}
+	info, err := os.Stat(c.dir)
+	if err != nil {
+		return fmt.Errorf("open the cache: %w", err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // Windows has no such bits
+		return fmt.Errorf("other users may look into the cache %s (mode %o): run chmod 700 on it, or choose another", c.dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+// path is the file of d, which was checked to be a SHA-256 digest.
+func (c cache) path(d digest.Digest) string {
+	return filepath.Join(c.dir, "sha256-"+d.Encoded())
+}
+
+// read returns what d stands for, or nil if it has to be fetched.
+func (c cache) read(d digest.Digest, limit int64) []byte {
+	if c.dir == "" {
+		return nil
+	}
+	b, err := readFile(c.path(d), limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && digest.FromBytes(b) != d {
+		err = errors.New("was changed: its digest is not that of its name")
+	}
+	if err != nil {
+		c.log.Warn("cached artifact unusable", "path", c.path(d), "error", err)
+		return nil
+	}
+	return b
+}
+
+// write keeps b, which was verified. A cache that cannot be written costs time
+// only, so that is no error of the fetch.
+func (c cache) write(d digest.Digest, b []byte) {
+	if c.dir == "" {
+		return
+	}
+	if err := replace(c.path(d), b); err != nil {
+		c.log.Warn("artifact not cached", "path", c.path(d), "error", err)
+	}
+}
+
+func replace(path string, b []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
