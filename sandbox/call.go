@@ -112,6 +112,7 @@ type call struct {
 	allocating   bool // the guest runs its cabi_realloc
 	quoted       bool // stderr became the text of a tool error
 	intact       bool // the instance can be used again
+	serving      bool // the guest is a server, whose deadline moves
 	fuel         uint64
 	logBytes     int64 // that the guest wrote by its function log
 	peak         int64
@@ -158,7 +159,12 @@ func (c *call) Value(key any) any {
 }
 
 // Deadline implements [context.Context].
-func (c *call) Deadline() (time.Time, bool) { return c.meter.deadline, true }
+func (c *call) Deadline() (time.Time, bool) {
+	if c.serving {
+		return c.parent.Deadline()
+	}
+	return c.meter.deadline, true
+}
 
 // Err implements [context.Context]. It says the truth also before a timer rings.
 func (c *call) Err() error {
@@ -173,6 +179,9 @@ func (c *call) Err() error {
 
 // Done implements [context.Context]. Only who waits for it starts the timer.
 func (c *call) Done() <-chan struct{} {
+	if c.serving {
+		return c.parent.Done()
+	}
 	c.timer.once.Do(func() {
 		c.timer.ctx, c.timer.cancel = context.WithDeadline(c.parent, c.meter.deadline)
 	})
@@ -183,7 +192,7 @@ func (c *call) Done() <-chan struct{} {
 func (c *call) begin() {
 	c.started = time.Now()
 	c.meter.deadline = c.started.Add(c.limits.Timeout)
-	if at, ok := c.parent.Deadline(); ok && at.Before(c.meter.deadline) {
+	if at, ok := c.parent.Deadline(); ok && !c.serving && at.Before(c.meter.deadline) {
 		c.meter.deadline = at
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -73,6 +74,13 @@ func (m *meter) check() error {
 }
 
 var errOutput = errors.New("the output is full")
+
+// renew gives the guest of a server the limits of a call again.
+func (m *meter) renew(l Limits) {
+	used := m.granted - int64(m.left.Get())
+	m.budget = used + min(int64(l.Fuel), math.MaxInt64-used)
+	m.deadline = time.Now().Add(l.Timeout)
+}
 
 // used is how many instructions were executed, at most the budget.
 func (m *meter) used() uint64 {

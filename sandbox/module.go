@@ -38,6 +38,9 @@ type ModuleConfig struct {
 	Grants Grants
 	// Isolation takes precedence over that of the manifest.
 	Isolation Isolation
+	// Server says that the module is an MCP server, a WASI command that speaks on
+	// its standard streams: it is run by [Module.Serve], and has no manifest.
+	Server bool
 }
 
 // A Module is compiled code with its tools. It may be used from several
@@ -57,6 +60,9 @@ type Module struct {
 	point     Snapshot
 	warm      *Sample
 	slots     *semaphore.Weighted // nil without a limit of its own
+
+	server      bool
+	nonblocking bool // its stdin does not block: its language waits in another way
 
 	sealed    *rewrite.Sealed // without its code; nil if the module cannot be sealed
 	unfit     string          // why it cannot
@@ -98,8 +104,9 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_
 	if err != nil {
 		return nil, err
 	}
+	m.server, m.nonblocking = cfg.Server, decoded.Go
 	manifest, err := choose(cfg.Manifest, decoded.Manifest)
-	if err != nil && !(errors.Is(err, errNoManifest) && imports(decoded.Imports, extism.IsPlugin)) {
+	if err != nil && !(errors.Is(err, errNoManifest) && (cfg.Server || imports(decoded.Imports, extism.IsPlugin))) {
 		return nil, err
 	}
 	if err := m.configure(cfg, manifest); err != nil {
@@ -203,6 +210,9 @@ func (m *Module) settle(ctx context.Context, manifest Manifest) (err error) {
 	}
 	if m.isolation == IsolationSession && m.kind == command {
 		return errors.New("isolation: session is for reactors; a WASI command ends with each call")
+	}
+	if m.server && m.kind != command {
+		return errors.New("it is to be a server, but is no WASI command: it does not export _start")
 	}
 	m.point = SnapshotInit
 	if m.kind == command {

@@ -40,15 +40,16 @@ type Config struct {
 // A Runtime compiles and runs modules. Its methods may be used from several
 // goroutines.
 type Runtime struct {
-	engine wazero.Runtime
-	cache  wazero.CompilationCache                      // nil without a CacheDir
-	host   map[string]map[string]api.FunctionDefinition // what guests may import, by module and name
-	limits Limits
-	log    *slog.Logger
-	slots  *semaphore.Weighted
-	size   int64 // how many slots there are
-	closed atomic.Bool
-	method image.Method // by which memories are reset
+	engine  wazero.Runtime
+	cache   wazero.CompilationCache                      // nil without a CacheDir
+	host    map[string]map[string]api.FunctionDefinition // what guests may import, by module and name
+	limits  Limits
+	log     *slog.Logger
+	slots   *semaphore.Weighted
+	size    int64 // how many slots there are
+	closed  atomic.Bool
+	serving sync.WaitGroup // modules that serve
+	method  image.Method   // by which memories are reset
 
 	mu      sync.Mutex
 	modules map[*Module]struct{} // that are open
@@ -147,10 +148,27 @@ func (r *Runtime) enter(ctx context.Context) error {
 
 func (r *Runtime) leave() { r.slots.Release(1) }
 
+// beginServing counts a module that serves.
+func (r *Runtime) beginServing() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() {
+		return errClosed
+	}
+	r.serving.Add(1)
+	return nil
+}
+
 // Close refuses further calls, waits for the running ones until ctx ends, and
-// frees what the runtime holds. It may be called again, also after an error.
+// frees what the runtime holds. Modules that serve end by their own contexts. It
+// may be called again, also after an error.
 func (r *Runtime) Close(ctx context.Context) error {
+	r.mu.Lock()
 	r.closed.Store(true)
+	r.mu.Unlock()
+	if err := r.waitServing(ctx); err != nil {
+		return err
+	}
 	if err := r.slots.Acquire(ctx, r.size); err != nil {
 		return fmt.Errorf("sandbox: wait for running calls: %w", err)
 	}
@@ -180,4 +198,19 @@ func (r *Runtime) forget(m *Module) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.modules, m)
+}
+
+// waitServing waits for the modules that serve.
+func (r *Runtime) waitServing(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { // ends with the last of them, whose ends do not depend on ours
+		r.serving.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("sandbox: wait for modules that serve: %w", ctx.Err())
+	}
 }

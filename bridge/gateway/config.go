@@ -21,6 +21,9 @@ type Config struct {
 	// Servers are the MCP servers, in the order in which their tools are
 	// listed. New sets the sanitizer and the schema compiler of their Tools.
 	Servers []bridge.EndpointConfig
+	// Guests are those of Servers that are WASM modules, by id. Nothing else says
+	// how such a server is reached.
+	Guests map[string]Guest
 	// Modules are WASM modules whose tools are offered; Embedded adds the ones
 	// that the gateway brings along, on the server local.
 	Modules  []Module

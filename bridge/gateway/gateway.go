@@ -30,6 +30,9 @@ type Gateway struct {
 	runtime *sandbox.Runtime
 	dial    *dial.Client
 	kv      *kv.Store
+	life    context.Context // of servers in the sandbox
+	end     context.CancelFunc
+	serving sync.WaitGroup
 	audit   *audit.Log // nil without Config.Audit
 	mux     *http.ServeMux
 	calls   calls // those of Do
@@ -44,6 +47,7 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{cfg: cfg}
+	g.life, g.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := g.build(ctx); err != nil {
 		return nil, errors.Join(err, g.Close(ctx))
 	}
@@ -113,6 +117,9 @@ func (g *Gateway) newFleet(ctx context.Context, o bridge.ToolOptions) error {
 		s.Tools.Sanitizer, s.Tools.Schemas = o.Sanitizer, o.Schemas
 		if s.MaxMessage == 0 {
 			s.MaxMessage = g.cfg.Limits.Result
+		}
+		if guest, ok := g.cfg.Guests[s.Server]; ok {
+			g.guest(ctx, &s, guest)
 		}
 		servers[i] = s
 	}
@@ -240,6 +247,8 @@ func (g *Gateway) Close(ctx context.Context) error {
 	if g.fleet != nil {
 		errs = append(errs, g.fleet.Close())
 	}
+	g.end()
+	g.serving.Wait()
 	if g.runtime != nil {
 		errs = append(errs, g.runtime.Close(ctx))
 	}

@@ -30,7 +30,7 @@ func (g *Gateway) locals(ctx context.Context, o bridge.ToolOptions) ([]*bridge.L
 		}
 		tools[server] = append(tools[server], ts...)
 	}
-	if g.cfg.Embedded || len(g.cfg.Modules) > 0 {
+	if g.cfg.Embedded || len(g.cfg.Modules)+len(g.cfg.Guests) > 0 {
 		if err := g.newRuntime(ctx); err != nil {
 			return nil, err
 		}

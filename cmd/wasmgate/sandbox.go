@@ -57,11 +57,9 @@ func (c *cli) withSandbox(ctx context.Context, f func(*sandbox.Runtime) error) (
 // and says so of one that has a byte more.
 const maxModule = 64 << 20
 
-// The names of the modules that are no files.
-const (
-	embeddedTools = "embedded"
-	embeddedFiles = "embedded:files"
-)
+// embeddedTools is the name of the module of the tools that come with wasmgate
+// and need no capability; it is no file, and nor is [config.EmbeddedFiles].
+const embeddedTools = "embedded"
 
 const moduleHelp = `MODULE is a file, "embedded" for the tools that come with wasmgate, or "embedded:files" for
 those of them that read files.`
@@ -73,7 +71,7 @@ func readModule(module string) (wasm []byte, mc sandbox.ModuleConfig, err error)
 	case embeddedTools:
 		wasm, err = sandbox.EmbeddedTools()
 		return wasm, mc, err
-	case embeddedFiles:
+	case config.EmbeddedFiles:
 		wasm, err = sandbox.EmbeddedFiles()
 		return wasm, mc, err
 	}
@@ -99,6 +97,8 @@ func readModule(module string) (wasm []byte, mc sandbox.ModuleConfig, err error)
 func sizeText(n int64) string {
 	size, unit := float64(n), "bytes"
 	switch {
+	case n >= 1<<30:
+		size, unit = size/(1<<30), "GiB"
 	case n >= 1<<20:
 		size, unit = size/(1<<20), "MiB"
 	case n >= 1<<10:

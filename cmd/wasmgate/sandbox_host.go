@@ -62,7 +62,7 @@ func (h *runHost) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTP
 	res, err := h.egress.Do(ctx, dial.Request(r))
 	var denied *dial.Denied
 	if errors.As(err, &denied) {
-		err = fmt.Errorf("%w: %w", sandbox.ErrDenied, err)
+		err = fmt.Errorf("%w: %s", sandbox.ErrDenied, denied.Reason)
 	}
 	return sandbox.HTTPResponse(res), err
 }

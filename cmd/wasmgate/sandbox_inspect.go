@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +17,8 @@ func (c *cli) newSandboxInspect() *cobra.Command {
 		Use:   "inspect MODULE",
 		Short: "Show what a WASM module is, wants, and how it is run",
 		Long: `Shows what a module imports, offers and wishes for, its limits, and how a call gets its instance.
-The module is compiled, as far as everything that it imports were granted; none of its code runs.
+The module is compiled as if all that it imports were granted. None of its code runs, but that of
+an Extism plug-in without a manifest, which is asked for its tools.
 ` + moduleHelp + `
 
 Exits with 1 and the reason if the sandbox refuses the module.`,
@@ -56,7 +57,8 @@ type inspected struct {
 type limits struct {
 	Timeout    string `json:"timeout"`
 	Fuel       uint64 `json:"fuel"`
-	Memory     int64  `json:"memory"` // bytes, like the others
+	Memory     int64  `json:"memory"` // bytes, like those below
+	Stack      int64  `json:"stack"`
 	Output     int64  `json:"output"`
 	Log        int64  `json:"log"`
 	HostCalls  int    `json:"host_calls"`
@@ -64,12 +66,12 @@ type limits struct {
 }
 
 func newLimits(l sandbox.Limits) limits {
-	return limits{l.Timeout.String(), l.Fuel, l.Memory, l.Output, l.Log, l.HostCalls, l.Files}
+	return limits{l.Timeout.String(), l.Fuel, l.Memory, l.Stack, l.Output, l.Log, l.HostCalls, l.Files}
 }
 
 func (l limits) String() string {
-	return fmt.Sprintf("timeout %s, fuel %d, memory %s, output %s, log %s, host calls %d, files %s", l.Timeout, l.Fuel,
-		sizeText(l.Memory), sizeText(l.Output), sizeText(l.Log), l.HostCalls, sizeText(l.FilesBytes))
+	return fmt.Sprintf("timeout %s, fuel %d, memory %s, stack %s, output %s, log %s, host calls %d, files %s", l.Timeout, l.Fuel,
+		sizeText(l.Memory), sizeText(l.Stack), sizeText(l.Output), sizeText(l.Log), l.HostCalls, sizeText(l.FilesBytes))
 }
 
 func (c *cli) printInspected(module string, r sandbox.Report) error {
@@ -120,13 +122,14 @@ func (c *cli) printImports(r sandbox.Report) error {
 		return nil
 	}
 	fmt.Fprintln(c.out)
-	t := newTable(c.out, "IMPORTS FROM", "GRANT", "FUNCTIONS")
+	t := newTable(c.out, "IMPORTS FROM", "GRANT NEEDED", "FUNCTIONS")
 	for _, n := range r.Imports {
 		from, grant := n.Module, strings.Join(n.Grant, ", ")
 		if grant == "" {
 			grant = "none"
 		}
-		for _, line := range wrapped(n.Functions, functionsWidth) {
+		functions := slices.Compact(slices.Sorted(slices.Values(n.Functions))) // some stand there twice
+		for _, line := range wrapped(functions, functionsWidth) {
 			t.row(from, grant, line)
 			from, grant = "", ""
 		}
@@ -161,11 +164,10 @@ func (c *cli) printWishes(r sandbox.Report) error {
 }
 
 func dirGrant(d sandbox.WantedDir) string {
-	path := "..., which is yours to say"
-	if d.Path != "" {
-		path = strconv.Quote(d.Path)
+	if d.Path == "" {
+		return fmt.Sprintf("{path: PATH, write: %t}, with a PATH of yours", d.Write)
 	}
-	return fmt.Sprintf("{path: %s, write: %t}", path, d.Write)
+	return fmt.Sprintf("{path: %q, write: %t}", d.Path, d.Write)
 }
 
 func (c *cli) printOffered(r sandbox.Report) error {

@@ -37,7 +37,7 @@ func (c *cli) sandboxNew(language, dir string) error {
 	if err != nil {
 		return err
 	}
-	next, err := firstCommands(filepath.Join(dir, "README.md"))
+	next, err := firstSteps(filepath.Join(dir, "README.md"))
 	if err != nil {
 		return err
 	}
@@ -48,16 +48,22 @@ func (c *cli) sandboxNew(language, dir string) error {
 	for _, f := range files {
 		fmt.Fprintln(c.out, "  "+f)
 	}
-	fmt.Fprintln(c.out, "next, there:")
-	for _, command := range next {
-		fmt.Fprintln(c.out, "  "+command)
+	t := newTable(c.out, "what comes next, there:")
+	for _, s := range next {
+		t.row("  "+s.Command, "# "+s.Does)
 	}
-	return nil
+	return t.flush()
 }
 
-// firstCommands returns the lines of the first block of commands in a README,
-// which is where a starter says how it is built, tested and run.
-func firstCommands(readme string) ([]string, error) {
+// A step is a command, and what it does.
+type step struct {
+	Command string `json:"command"`
+	Does    string `json:"does"`
+}
+
+// firstSteps returns the first block of commands of a README, which is where a
+// starter says how it is built, tested and run.
+func firstSteps(readme string) ([]step, error) {
 	text, err := os.ReadFile(readme)
 	if err != nil {
 		return nil, err
@@ -67,5 +73,10 @@ func firstCommands(readme string) ([]string, error) {
 	if !found {
 		return nil, fmt.Errorf("%s has no block of commands", readme)
 	}
-	return strings.Split(block, "\n"), nil
+	var steps []step
+	for line := range strings.SplitSeq(block, "\n") {
+		command, does, _ := strings.Cut(line, " # ")
+		steps = append(steps, step{strings.TrimSpace(command), does})
+	}
+	return steps, nil
 }

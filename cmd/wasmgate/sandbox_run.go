@@ -259,7 +259,7 @@ func (c *cli) runFailed(r sandbox.Result, err error) error {
 func (c *cli) printRun(r sandbox.Result) error {
 	if c.json {
 		var output any = string(r.Output)
-		if !r.IsError && json.Valid(r.Output) { // a tool error is text
+		if (!r.IsError || r.Whole) && json.Valid(r.Output) { // else it is the text of a tool error
 			output = json.RawMessage(r.Output)
 		}
 		return c.printJSON(struct {

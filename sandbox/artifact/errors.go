@@ -32,8 +32,8 @@ func (e *explained) Unwrap() error { return e.err }
 func (p *puller) explain(ctx context.Context, err error) error {
 	text := foreign(err)
 	switch {
-	case errors.Is(err, content.ErrMismatchedDigest):
-		text = "the registry sent other bytes than the digest stands for; they were dropped"
+	case errors.Is(err, content.ErrMismatchedDigest), errors.Is(err, content.ErrTrailingData):
+		text = "the registry sent other bytes than the digest and size stand for; they were dropped"
 	case errors.Is(err, errdef.ErrNotFound):
 		text = "the registry does not have it: check repository and digest"
 	case refused(err):
@@ -53,7 +53,7 @@ func refused(err error) bool {
 // foreign returns the text of err fit to be shown: short, printable, and without
 // the queries of URLs, which stores of layers take as the right to read them.
 func foreign(err error) string {
-	text := queryPattern.ReplaceAllString(err.Error(), "?...")
+	text := err.Error()
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '.'

@@ -9,6 +9,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"maps"
 	"net"
@@ -54,7 +56,9 @@ func newRegistry(t testing.TB) *registry {
 // newRemote is a registry with HTTPS at example.com, and the transport to it.
 func newRemote(t testing.TB) (*registry, *http.Transport) {
 	r := &registry{blobs: map[string][]byte{}, types: map[string]string{}}
-	r.Server = httptest.NewTLSServer(r)
+	r.Server = httptest.NewUnstartedServer(r)
+	r.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are meant to fail
+	r.StartTLS()
 	t.Cleanup(r.Close)
 	tr := r.Client().Transport.(*http.Transport).Clone()
 	tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {

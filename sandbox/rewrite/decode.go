@@ -76,6 +76,7 @@ type Module struct {
 	Manifest  []byte // content of the custom section wasmgate; nil without one
 	Imports   []Import
 	MinMemory int64 // bytes
+	Go        bool  // whether it says that Go's toolchain made it
 
 	body      [sections][]byte // nil where there is none
 	params    []uint32         // how many parameters each type has
@@ -131,6 +132,9 @@ func (m *Module) custom(body []byte) error {
 	name := c.bytes()
 	if c.err != nil || !utf8.Valid(name) {
 		return errMalformed
+	}
+	if string(name) == "producers" { // a list of strings: language, how many, Go
+		m.Go = bytes.Contains(c.b, []byte("\x08language\x01\x02Go"))
 	}
 	if string(name) != manifestSection {
 		return nil

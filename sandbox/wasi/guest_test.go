@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -69,11 +72,12 @@ const (
 const pages = 4 // of the guest's memory
 
 // wrapper is a module that imports every function of preview 1 and exports,
-// under the same name, one that calls it. With memory it also has and exports
-// a memory.
-func wrapper(memory bool) []byte {
+// under the same name, one that calls it. It also has and exports a memory of
+// this many pages, unless it is none.
+func wrapper(pages byte) []byte {
 	var types, imports, functions, exports, bodies [][]byte
-	for name, params := range signatures {
+	for _, name := range slices.Sorted(maps.Keys(signatures)) { // the same bytes each time: they are compiled once
+		params := signatures[name]
 		i := byte(len(types))
 		var args []byte
 		body := []byte{0} // no locals
@@ -99,7 +103,7 @@ func wrapper(memory bool) []byte {
 	section(1, types)
 	section(2, imports)
 	section(3, functions)
-	if memory {
+	if pages > 0 {
 		section(5, [][]byte{{0, pages}})
 		exports = append(exports, append(sized([]byte("memory")), 2, 0))
 	}
@@ -122,9 +126,12 @@ func processOf(ctx context.Context) *wasi.Process {
 	return p
 }
 
+// compiled keeps what was compiled for the next test.
+var compiled = sync.OnceValue(wazero.NewCompilationCache)
+
 func newRuntime(t testing.TB) wazero.Runtime {
 	t.Helper()
-	r := wazero.NewRuntime(t.Context())
+	r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfig().WithCompilationCache(compiled()))
 	t.Cleanup(func() { r.Close(context.WithoutCancel(t.Context())) })
 	if err := wasi.Instantiate(t.Context(), r, processOf); err != nil {
 		t.Fatal(err)
@@ -144,7 +151,12 @@ type guest struct {
 // newGuest runs p, and closes it at the end of the test.
 func newGuest(t testing.TB, p *wasi.Process) *guest {
 	t.Helper()
-	mod, err := newRuntime(t).Instantiate(t.Context(), wrapper(true))
+	return newGuestWith(t, p, pages)
+}
+
+func newGuestWith(t testing.TB, p *wasi.Process, pages byte) *guest {
+	t.Helper()
+	mod, err := newRuntime(t).Instantiate(t.Context(), wrapper(pages))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package wasi
 import (
 	"encoding/binary"
 	"math"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/api"
@@ -78,9 +77,5 @@ func (p *Process) text(mem api.Memory, pointer, size uint64) (string, errno) {
 		return "", errIllegal
 	}
 	p.charge(len(view))
-	s := string(view)
-	if strings.IndexByte(s, 0) >= 0 {
-		return "", errInvalid
-	}
-	return s, success
+	return string(view), success
 }

@@ -124,6 +124,18 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+func TestVectorsOfMoreThanCanBeAnswered(t *testing.T) {
+	g := newGuestWith(t, &wasi.Process{}, 64)
+	all := binary.LittleEndian.AppendUint32(make([]byte, 4), 64<<16) // 4 MiB from address 0 on
+	vectors, _ := g.put(strings.Repeat(string(all), 1024))
+	for _, n := range []uint64{512, 1024} { // 2 and 4 GiB
+		if e := g.call("fd_write", 1, vectors, n, g.room(4)); e != inval {
+			t.Errorf("%d vectors of 4 MiB = errno %d, want EINVAL", n, e)
+		}
+	}
+	g.must("fd_write", 1, vectors, 511, g.room(4))
+}
+
 func TestAReadOverItsOwnVectors(t *testing.T) {
 	g, d := newFileGuest(t, true)
 	bad := binary.LittleEndian.AppendUint32(nil, 1<<31)

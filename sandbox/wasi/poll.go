@@ -43,8 +43,7 @@ func pollOneoff(ctx context.Context, p *Process, mem api.Memory, a []uint64) err
 		return errFault
 	}
 	p.charge(len(list) + len(events))
-	// The guest may have its events written over its subscriptions.
-	w := poll{p: p, start: time.Now(), list: append([]byte(nil), list...), events: events}
+	w := poll{p: p, start: time.Now(), list: list, events: events}
 	for {
 		if w.look(ctx); w.found > 0 {
 			le.PutUint32(count, uint32(w.found))

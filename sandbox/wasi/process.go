@@ -48,6 +48,9 @@ type Process struct {
 	// call's context does. If it is a [Waiter], poll_oneoff can wait for it;
 	// else it counts as always ready. Nil is empty.
 	Stdin io.Reader
+	// NonblockStdin opens stdin with the flag nonblock: a read of nothing answers
+	// EAGAIN. Some languages wait for input in that way alone.
+	NonblockStdin bool
 	// Stdout and Stderr get the guest's memory itself and must not keep it.
 	// Their errors are I/O errors to the guest. Nil discards.
 	Stdout, Stderr io.Writer
@@ -107,6 +110,9 @@ func (p *Process) start() {
 		stdin = new(bytes.Reader)
 	}
 	t.streams[0] = file{in: stdin, rights: stdinRights}
+	if p.NonblockStdin {
+		t.streams[0].flags = flagNonblock
+	}
 	t.streams[1] = file{out: orDiscard(p.Stdout), rights: stdoutRights}
 	t.streams[2] = file{out: orDiscard(p.Stderr), rights: stdoutRights}
 	for i := range t.streams {

@@ -137,11 +137,11 @@ func TestCPrograms(t *testing.T) {
 // imports notes which functions a program imports.
 func imports(t *testing.T, wasm []byte, used map[string]bool) {
 	t.Helper()
-	compiled, err := newRuntime(t).CompileModule(t.Context(), wasm)
+	module, err := newRuntime(t).CompileModule(t.Context(), wasm)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range compiled.ImportedFunctions() {
+	for _, f := range module.ImportedFunctions() {
 		_, name, _ := f.Import()
 		used[name] = true
 	}

@@ -41,7 +41,7 @@ func TestEveryCallWithoutAProcessIsRefused(t *testing.T) {
 }
 
 func TestAModuleWithoutMemoryIsRefused(t *testing.T) {
-	mod, err := newRuntime(t).Instantiate(t.Context(), wrapper(false))
+	mod, err := newRuntime(t).Instantiate(t.Context(), wrapper(0))
 	if err != nil {
 		t.Fatal(err)
 	}

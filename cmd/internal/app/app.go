@@ -95,12 +95,22 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 		KVDir:    filepath.Join(c.State, "kv"),
 		Snapshot: snapshot(c),
 		Log:      a.log,
+		Guests:   make(map[string]gateway.Guest),
 	}
 	for _, s := range c.Servers {
 		if !s.Enabled || only != "" && only != s.ID {
 			continue
 		}
-		gc.Servers = append(gc.Servers, endpoint(s))
+		e := endpoint(s)
+		if isModule(s) {
+			guest, err := a.guest(ctx, s)
+			if err != nil {
+				e.Broken = err.Error()
+			} else {
+				gc.Guests[s.ID] = guest
+			}
+		}
+		gc.Servers = append(gc.Servers, e)
 		if s.Sanitize != "" {
 			gc.Sanitize.Servers[s.ID] = s.Sanitize
 		}
@@ -136,7 +146,7 @@ func endpoint(s config.Server) bridge.EndpointConfig {
 			env[k] = string(v)
 		}
 		e.Command, e.Args, e.Env = s.Command, s.Args, confine.Environ(env, os.LookupEnv)
-	default:
+	case s.URL != "":
 		e.URL, e.Headers = s.URL, make(http.Header)
 		for k, v := range s.Headers {
 			e.Headers.Set(k, string(v))

@@ -45,6 +45,25 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 	return gateway.Module{Server: m.Server, WASM: wasm, Config: mc, Grant: grant(m)}, nil
 }
 
+// guest reads the module that is a server.
+func (a *App) guest(ctx context.Context, s config.Server) (gateway.Guest, error) {
+	m := s.Module
+	m.ID = s.ID
+	module, err := a.readModule(ctx, m)
+	if err != nil {
+		return gateway.Guest{}, err
+	}
+	env := make(map[string]string, len(s.Env))
+	for k, v := range s.Env {
+		env[k] = string(v)
+	}
+	module.Config.Manifest, module.Config.Grants.Config = nil, env
+	return gateway.Guest{WASM: module.WASM, Args: s.Args, Config: module.Config}, nil
+}
+
+// isModule reports whether a server is a module.
+func isModule(s config.Server) bool { return s.Module.Path+s.Module.Ref != "" }
+
 // fetch returns the bytes of a module.
 func (a *App) fetch(_ context.Context, m config.Module) ([]byte, error) {
 	switch m.Ref {

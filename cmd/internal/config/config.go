@@ -52,6 +52,7 @@ type Principal struct {
 type Server struct {
 	ID        string
 	Command   string // absolute, or a bare name to be found in PATH
+	Module    Module // that is the server, in the sandbox: where it is, and its limits
 	Args      []string
 	Env       map[string]Secret
 	Cwd       string // empty: the gateway's own

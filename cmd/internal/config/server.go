@@ -49,6 +49,9 @@ func (d *decoder) server(f field, path string) Server {
 		"args":      d.args(&s.Args),
 		"env":       d.secrets(&s.Env, checkVariable, nil),
 		"cwd":       d.path(&s.Cwd),
+		"module":    d.module(&s.Module),
+		"sha256":    d.text(&s.Module.SHA256, matches(digestPattern, "64 hex digits in lower case")),
+		"limits":    func(n *node, path string) { d.moduleLimits(&s.Module.ModuleLimits, n, path) },
 		"url":       d.text(&s.URL, checkURL),
 		"transport": d.one(&s.Transport, "auto", "streamable-http", "sse"),
 		"headers":   d.secrets(&s.Headers, checkHeader, checkHeaderValue),
@@ -72,26 +75,40 @@ func (d *decoder) server(f field, path string) Server {
 	return s
 }
 
-// oneWay reports a server that is reached in no way or in two, and keys that
-// belong to the other way.
+// ways are the keys by which a server is reached, with those that belong to each.
+var ways = map[string][]string{
+	"command": {"args", "env", "cwd"},
+	"module":  {"args", "env", "sha256", "limits"},
+	"url":     {"transport", "headers"},
+}
+
+// oneWay reports a server that is reached in no way or in several, and keys that
+// belong to another way.
 func (d *decoder) oneWay(n *node, path string) {
-	command, url := n.get("command") != nil, n.get("url") != nil
-	switch {
-	case command && url:
-		d.fail(n, path, "has both a command and a url: keep one")
-	case !command && !url:
-		d.fail(n, path, "needs a command or a url")
+	var way string
+	for _, key := range []string{"command", "module", "url"} {
+		if n.get(key) == nil {
+			continue
+		}
+		if way != "" {
+			d.fail(n, path, "has both a %s and a %s: keep one", way, key)
+			return
+		}
+		way = key
 	}
-	if command == url {
+	if way == "" {
+		d.fail(n, path, "needs a command, a url, or a module")
 		return
 	}
-	needs, keys := "a url", []string{"transport", "headers"}
-	if url {
-		needs, keys = "a command", []string{"args", "env", "cwd"}
-	}
 	for _, f := range n.fields {
-		if slices.Contains(keys, f.key) {
-			d.fail(&node{line: f.line}, join(path, f.key), "has no effect without %s", needs)
+		var needs []string
+		for _, other := range []string{"command", "module", "url"} {
+			if slices.Contains(ways[other], f.key) {
+				needs = append(needs, "a "+other)
+			}
+		}
+		if len(needs) > 0 && !slices.Contains(ways[way], f.key) {
+			d.fail(&node{line: f.line}, join(path, f.key), "has no effect without %s", strings.Join(needs, " or "))
 		}
 	}
 }

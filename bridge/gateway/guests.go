@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/sandbox"
+)
+
+// A Guest is an MCP server that is a WASM module: a WASI command which speaks on
+// its standard streams. It computes, and reaches nothing else.
+type Guest struct {
+	WASM []byte
+	Args []string
+	// Config configures the module; Server is set, and what it grants but Config
+	// is ignored.
+	Config sandbox.ModuleConfig
+}
+
+// guest makes the server of an endpoint out of a module. One that does not
+// compile is that server's fault alone.
+func (g *Gateway) guest(ctx context.Context, s *bridge.EndpointConfig, guest Guest) {
+	guest.Config.Server = true
+	guest.Config.Grants = sandbox.Grants{Config: guest.Config.Grants.Config}
+	m, err := g.runtime.Compile(ctx, guest.WASM, guest.Config)
+	if err != nil {
+		s.Broken = err.Error()
+		return
+	}
+	server, config := s.Server, sandbox.ServeConfig{Args: guest.Args, MaxLine: s.MaxMessage}
+	s.Dial = bridge.DialStreams(func() (io.ReadCloser, io.WriteCloser, error) {
+		in := sandbox.NewPipe()
+		out, stdout := io.Pipe()
+		g.serving.Go(func() { stdout.CloseWithError(g.serve(server, m, in, stdout, config)) })
+		return reading{out, in}, in, nil
+	})
+}
+
+// serve runs a module until its connection ends, which closes its input, or the
+// gateway does. It returns what a reader of its output is told.
+func (g *Gateway) serve(server string, m *sandbox.Module, in *sandbox.Pipe, out io.Writer, config sandbox.ServeConfig) error {
+	err := m.Serve(g.life, in, out, config)
+	if err == nil || g.life.Err() != nil {
+		return io.EOF
+	}
+	g.cfg.Log.Warn("server in the sandbox ended", "server", server, "error", err)
+	return fmt.Errorf("the server in the sandbox ended: %w", err)
+}
+
+// reading is the output of a guest. Closing it ends the guest, which may be
+// writing.
+type reading struct {
+	*io.PipeReader
+	in *sandbox.Pipe
+}
+
+func (r reading) Close() error {
+	_ = r.in.Close() // cannot fail
+	return r.PipeReader.Close()
+}

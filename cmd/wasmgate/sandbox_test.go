@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/cmd/internal/starter"
+	"github.com/wasmgate/wasmgate/sandbox"
+)
+
+// guest returns a reactor with one tool. It imports one function of a type that
+// is named by its parameters and results (i is an i32), has data at address 16,
+// where its answer is to be, and the given body of tool_call.
+func guest(module, function, params, results, data, toolCall, manifest string) []byte {
+	sized := func(s string) string { return string(binary.AppendUvarint(nil, uint64(len(s)))) + s }
+	section := func(id byte, content string) string { return string(id) + sized(content) }
+	types := func(s string) string { return sized(strings.ReplaceAll(s, "i", "\x7f")) }
+	const realloc = "\x00\x23\x00\x23\x00\x20\x03\x6a\x24\x00\x0b" // what lies beyond a mark, which is moved on
+	return []byte("\x00asm\x01\x00\x00\x00" +
+		section(1, "\x02"+"\x60"+types(params)+types(results)+"\x60"+types("iiii")+types("i")) +
+		section(2, "\x01"+sized(module)+sized(function)+"\x00\x00") +
+		section(3, "\x02\x01\x01") + // two functions
+		section(5, "\x01\x00\x01") + // one page of memory
+		section(6, "\x01\x7f\x01\x41\x80\x08\x0b") + // the mark, at 1024
+		section(7, "\x03"+sized("memory")+"\x02\x00"+sized("cabi_realloc")+"\x00\x01"+sized("tool_call")+"\x00\x02") +
+		section(10, "\x02"+sized(realloc)+sized("\x00"+toolCall+"\x0b")) +
+		section(11, "\x01\x00\x41\x10\x0b"+sized(data)) +
+		section(0, sized("wasmgate")+manifest))
+}
+
+const oneTool = `{"tools":[{"name":"t","description":"Does it.","inputSchema":{"type":"object"}}]}`
+
+// relay returns a guest that hands its arguments to a function of wasmgate, and
+// answers what it is answered.
+func relay(function string) []byte {
+	return guest("wasmgate", function, "iii", "", "", "\x20\x02\x20\x03\x41\x10\x10\x00\x41\x10", oneTool)
+}
+
+// program runs the program with a home of its own, in a folder that holds a
+// module m.wasm.
+func program(t *testing.T, wasm []byte) func(stdin string, args ...string) (code int, out, err string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("HOME", dir)
+	t.Setenv("USERPROFILE", dir)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
+	if err := os.WriteFile("m.wasm", wasm, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(stdin string, args ...string) (int, string, string) {
+		var out, err bytes.Buffer
+		code := run(t.Context(), args, strings.NewReader(stdin), &out, &err)
+		return code, out.String(), err.String()
+	}
+}
+
+func TestSandboxHTTP(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/away" {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s", r.Method, body)
+	}))
+	defer server.Close()
+	wasmgate := program(t, relay("http"))
+	byName := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	tests := map[string]struct {
+		request string
+		origin  string
+		code    int
+		want    string
+	}{
+		"an origin that is granted answers":    {`{"method":"GET","url":"@/"}`, server.URL, 0, `"body":"GET "`},
+		"a body arrives":                       {`{"method":"POST","url":"@/","body":"hello"}`, server.URL, 0, `"body":"POST hello"`},
+		"localhost may be this machine":        {`{"method":"GET","url":"` + byName + `/"}`, byName, 0, `"status":200`},
+		"another method is refused":            {`{"method":"DELETE","url":"@/"}`, server.URL, 1, "denied: "},
+		"another origin is refused":            {`{"method":"GET","url":"@/"}`, "https://example.com", 1, "denied: "},
+		"a redirect to elsewhere is refused":   {`{"method":"GET","url":"@/away"}`, server.URL, 1, "denied: "},
+		"there are no secrets to be sent":      {`{"method":"GET","url":"@/","headers":{"X-Key":["{{secret:API}}"]}}`, server.URL, 1, "denied: "},
+		"a request that is none is told apart": {`{"method":1}`, server.URL, 1, "not as described"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			request := strings.ReplaceAll(tt.request, "@", server.URL)
+			code, out, err := wasmgate(request, "sandbox", "run", "m.wasm", "--http", tt.origin)
+			if code != tt.code || !strings.Contains(out, tt.want) {
+				t.Errorf("exit code %d, output %s, want %d and %s\n%s", code, out, tt.code, tt.want, err)
+			}
+			if !strings.Contains(err, "host calls 1") && tt.want != "not as described" {
+				t.Errorf("the call of the host is not told: %s", err)
+			}
+		})
+	}
+	code, _, err := wasmgate("{}", "sandbox", "run", "m.wasm", "--kv")
+	if code != 1 || !strings.Contains(err, `"wasmgate.http"`) || !strings.HasSuffix(err, "; here: --http ORIGIN\n") {
+		t.Errorf("without the grant: exit code %d: %s", code, err)
+	}
+}
+
+func TestSandboxKV(t *testing.T) {
+	wasmgate := program(t, relay("kv"))
+	code, out, err := wasmgate(`{"op":"get","key":"a"}`, "sandbox", "run", "m.wasm", "--kv")
+	if code != 0 || !strings.Contains(out, `"found":false`) {
+		t.Errorf("get: exit code %d, %s%s", code, out, err)
+	}
+	code, out, _ = wasmgate(`{"op":"steal","key":"a"}`, "sandbox", "run", "m.wasm", "--kv")
+	if code != 1 || !strings.Contains(out, "none of get, set, delete, list") {
+		t.Errorf("an op that is none: exit code %d, %s", code, out)
+	}
+	if code, _, err = wasmgate("{}", "sandbox", "run", "m.wasm"); code != 1 || !strings.HasSuffix(err, "; here: --kv\n") {
+		t.Errorf("without the grant: exit code %d: %s", code, err)
+	}
+
+	host, openErr := newRunHost("m", dial.Rules{}, nil)
+	if openErr != nil {
+		t.Fatal(openErr)
+	}
+	defer host.close()
+	for _, step := range []struct {
+		r    sandbox.KVRequest
+		want string
+	}{
+		{sandbox.KVRequest{Op: "set", Key: "a/1", Value: []byte("one"), TTL: time.Hour}, `{false  []}`},
+		{sandbox.KVRequest{Op: "get", Key: "a/1"}, `{true one []}`},
+		{sandbox.KVRequest{Op: "list", Key: "a/"}, `{false  [a/1]}`},
+		{sandbox.KVRequest{Op: "delete", Key: "a/1"}, `{true  []}`},
+		{sandbox.KVRequest{Op: "get", Key: "a/1"}, `{false  []}`},
+	} {
+		res, err := host.KV(t.Context(), step.r)
+		if got := fmt.Sprintf("{%t %s %v}", res.Found, res.Value, res.Keys); err != nil || got != step.want {
+			t.Errorf("%s %s: %s, %v, want %s", step.r.Op, step.r.Key, got, err, step.want)
+		}
+	}
+}
+
+// The guest makes a directory in the first one that it is granted; its answer is
+// an error if it cannot.
+func TestSandboxDir(t *testing.T) {
+	const data = "\x00\x00\x00\x00" + "\x1c\x00\x00\x00" + "\x01\x00\x00\x00" + "1made" // answer: the 1 behind it
+	wasmgate := program(t, guest("wasi_snapshot_preview1", "path_create_directory", "iii", "i", data,
+		"\x41\x10"+"\x41\x03\x41\x1d\x41\x04\x10\x00"+"\x41\x00\x47"+"\x3a\x00\x00"+"\x41\x10", oneTool))
+	made := func() bool {
+		_, err := os.Stat(filepath.Join("granted", "made"))
+		return err == nil
+	}
+	if err := os.Mkdir("granted", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{nil, {"--dir", "granted"}} {
+		if code, out, err := wasmgate("{}", append([]string{"sandbox", "run", "m.wasm"}, flags...)...); code != 1 || made() {
+			t.Errorf("with %q it may write: exit code %d, %s%s", flags, code, out, err)
+		}
+	}
+	if code, out, err := wasmgate("{}", "sandbox", "run", "m.wasm", "--dir", "granted:rw"); code != 0 || !made() {
+		t.Errorf("with :rw it may not write: exit code %d, %s%s", code, out, err)
+	}
+
+	host := &runHost{dirs: []sandbox.Dir{{Path: "/a"}, {Path: "/a/b", Write: true}}}
+	for path, want := range map[string]string{"/a": "r", "/a/x": "r", "/a/b": "rw", "/a/b/c": "rw", "/ab": "", "/": "", "/a/bc": "r"} {
+		for op, granted := range map[string]bool{"read": strings.Contains(want, "r"), "write": strings.Contains(want, "w"), "remove": strings.Contains(want, "w")} {
+			if err := host.File(t.Context(), op, filepath.FromSlash(path)); (err == nil) != granted {
+				t.Errorf("%s %s: %v, want %q", op, path, err, want)
+			}
+		}
+	}
+}
+
+// The guest tells its environment, which it takes to be of 14 bytes.
+func TestSandboxSet(t *testing.T) {
+	const data = "\x01\x00\x00\x00" + "\x00\x02\x00\x00" + "\x0e\x00\x00\x00" // a tool error: what is at 512
+	wasmgate := program(t, guest("wasi_snapshot_preview1", "environ_get", "ii", "i", data,
+		"\x41\x80\x02\x41\x80\x04\x10\x00\x1a"+"\x41\x10", oneTool))
+	if _, out, err := wasmgate("{}", "sandbox", "run", "m.wasm", "--set", "GREETING=hello"); out != "GREETING=hello\n" {
+		t.Errorf("it knows %q\n%s", out, err)
+	}
+}
+
+// What a module says of itself cannot move the cursor of who looks at it.
+func TestSandboxInspectForeign(t *testing.T) {
+	const evil = `e\u001b[2J\u009b1A\u202e\n\tv`
+	manifest := `{"tools":[{"name":"a\u202eb","description":"` + evil + `","inputSchema":{}}],"wants":{"http":[{"origin":"` + evil +
+		`","methods":["GET"],"path":"` + evil + `"}],"dirs":[{"path":"` + evil + `","write":true},{}],"secrets":["` + evil + `"],"kv":true},` +
+		`"limits":{"timeout":"2s","fuel":1000,"memory":"1MiB"},"isolation":"session"}`
+	wasmgate := program(t, guest("wasmgate", "http", "iii", "", "", "\x41\x10", manifest))
+	code, out, err := wasmgate("", "sandbox", "inspect", "m.wasm")
+	if code != 0 || strings.ContainsAny(out, "\x1b\u009b\u202e\t") {
+		t.Errorf("exit code %d, %s%q", code, err, out)
+	}
+	for _, want := range []string{"\nhttp     {origin: ", "\ndirs     {path: ", ", write: true}\n", "{path: PATH, write: false}", "\nsecrets  e", "\nkv       true\n",
+		"\nisolation  session: ", "\ninstance   one instance for each session\n", "timeout 2s, fuel 1000, memory 1 MiB", "\nwasmgate      http          http\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	code, out, err = wasmgate("", "sandbox", "run", "m.wasm", "--http", "https://example.com", "--tool", "other")
+	if code != 2 || strings.Contains(err, "\u202e") {
+		t.Errorf("exit code %d, %s%s", code, out, err)
+	}
+}
+
+func TestSandboxInspectJSON(t *testing.T) {
+	wasmgate := program(t, relay("kv"))
+	code, out, err := wasmgate("", "sandbox", "inspect", "m.wasm", "--json")
+	var r struct {
+		SHA256  string
+		ABI     string
+		Imports []struct {
+			Module string
+			Grant  []string
+		}
+		Limits map[string]any
+	}
+	if e := json.Unmarshal([]byte(out), &r); code != 0 || e != nil {
+		t.Fatalf("exit code %d, %v\n%s%s", code, e, out, err)
+	}
+	got := fmt.Sprintln(len(r.SHA256), r.ABI, r.Imports, r.Limits["timeout"], r.Limits["memory"], r.Limits["host_calls"])
+	if want := "64 reactor [{wasmgate [kv]}] 5s 6.7108864e+07 10000\n"; got != want {
+		t.Errorf("%s, want %s\n%s", got, want, out)
+	}
+	if strings.Contains(out, `"Timeout"`) {
+		t.Errorf("the limits stand there twice:\n%s", out)
+	}
+}
+
+// Every starter says what to do with it.
+func TestSandboxNewSteps(t *testing.T) {
+	wasmgate := program(t, nil)
+	for _, language := range starter.Languages() {
+		code, out, err := wasmgate("", "sandbox", "new", language, language)
+		for _, want := range []string{"# build", "# test", "# run it by itself", "wasmgate sandbox run "} {
+			if code != 0 || !strings.Contains(out, want) {
+				t.Errorf("%s: exit code %d, no %q in\n%s%s", language, code, want, out, err)
+			}
+		}
+	}
+}
