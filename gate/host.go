@@ -88,6 +88,22 @@ func (p Permit) Narrowing() Narrowing {
 // What was granted to the module is not known here; the upstream checks that
 // beside it. HostCall may be called concurrently.
 func (p Permit) HostCall(ctx context.Context, action Action, request Doc) error {
+	return p.hostCall(ctx, action, request, (*way).host)
+}
+
+// DenyHostCall records a host call which the upstream refuses because it was not
+// granted to the module, or not left by the decision on the call. The error is a
+// [*Refusal] with this reason, which the guest may be told.
+func (p Permit) DenyHostCall(ctx context.Context, action Action, request Doc, reason string) error {
+	return p.hostCall(ctx, action, request, func(w *way, ctx context.Context) error {
+		w.next(StepAuthorize)
+		w.rec.Decision = Decision{Effect: Deny, Reasons: []string{reason}}
+		return w.fail(ctx, reason, nil)
+	})
+}
+
+// hostCall takes a host call its way and records how it ended.
+func (p Permit) hostCall(ctx context.Context, action Action, request Doc, decide func(*way, context.Context) error) error {
 	if p.of == nil || p.of.over.Load() {
 		return &Refusal{Step: StepAuthorize, Name: string(action), Reason: "there is no call on whose behalf it would be done"}
 	}
@@ -99,7 +115,7 @@ func (p Permit) HostCall(ctx context.Context, action Action, request Doc) error 
 	}
 	w := way{Parts: p.of.parts, parent: p.of, step: StepParse, mark: time.Now()}
 	w.rec = Record{Event: HostCall, Time: w.mark, Call: &c, Tool: p.of.tool, Snapshot: w.Snapshot}
-	err := w.host(ctx)
+	err := decide(&w, ctx)
 	return w.end(ctx, Code(err), err)
 }
 

@@ -106,6 +106,31 @@ func TestHostCallDecides(t *testing.T) {
 	}
 }
 
+// TestDenyHostCall checks that what the upstream itself refuses is recorded as a
+// refusal, and not decided.
+func TestDenyHostCall(t *testing.T) {
+	var got error
+	r := newRig()
+	r.tool.Sandboxed = true
+	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
+		got = p.DenyHostCall(ctx, gate.SandboxHTTP, hostRequest, "not granted")
+		return answer(`{"structuredContent":1}`), nil
+	}
+	decided := 0
+	r.decide = func(gate.Query) gate.Decision { decided++; return gate.Decision{Effect: gate.Allow} }
+	if _, err := r.do(t, newCall()); err != nil {
+		t.Fatal(err)
+	}
+	var refusal *gate.Refusal
+	if !errors.As(got, &refusal) || refusal.Reason != "not granted" || decided != 1 {
+		t.Errorf("got %v after %d decisions, want a refusal that nobody else decided", got, decided)
+	}
+	rec := r.records[1]
+	if rec.Event != gate.HostCall || rec.Decision.Effect != gate.Deny || rec.Code != "refused_authorize" || rec.Reason != "not granted" || rec.Call.Args != hostRequest {
+		t.Errorf("recorded %+v", rec)
+	}
+}
+
 func TestHostCallIsOnBehalfOfItsCall(t *testing.T) {
 	var got error
 	r := newHostRig(&got)

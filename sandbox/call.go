@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -117,6 +118,7 @@ type call struct {
 	logBytes     int64 // that the guest wrote by its function log
 	peak         int64
 
+	over  atomic.Bool
 	timer struct {
 		once   sync.Once
 		ctx    context.Context
@@ -173,6 +175,9 @@ func (c *call) Err() error {
 	}
 	if !time.Now().Before(c.meter.deadline) {
 		return context.DeadlineExceeded
+	}
+	if c.over.Load() { // a host may have made contexts of it that outlive it
+		return context.Canceled
 	}
 	return nil
 }
@@ -280,6 +285,7 @@ func (c *call) finish(res *Result, err *error) {
 	if *err != nil {
 		*res = Result{}
 	}
+	c.over.Store(true)
 	if c.timer.cancel != nil {
 		c.timer.cancel()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strings"
 
@@ -39,8 +40,8 @@ type Needed struct {
 }
 
 // Inspect reports on a module as it would be with everything granted that it
-// imports. It compiles the module and runs none of its code. The error is that
-// of [Runtime.Compile].
+// imports. It compiles the module, and runs of its code what [Runtime.Compile]
+// does, whose error it returns.
 func (r *Runtime) Inspect(ctx context.Context, wasm []byte, cfg ModuleConfig) (Report, error) {
 	cfg.Grants.HTTP, cfg.Grants.KV = true, true
 	m, err := r.Compile(ctx, wasm, cfg)
@@ -53,7 +54,7 @@ func (r *Runtime) Inspect(ctx context.Context, wasm []byte, cfg ModuleConfig) (R
 		return Report{}, err
 	}
 	manifest, err := choose(cfg.Manifest, decoded.Manifest)
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoManifest) { // a plug-in may have none
 		return Report{}, err
 	}
 	sum := sha256.Sum256(wasm)

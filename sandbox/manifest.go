@@ -27,8 +27,8 @@ type Manifest struct {
 	Tools []Tool `json:"tools"`
 	// Wants is what the module wishes to be granted. A wish grants nothing.
 	Wants *Wants `json:"wants,omitempty"`
-	// Limits are those that the module asks for. The operator's own take
-	// precedence, and bound them.
+	// Limits are those that the module asks for: stricter ones than the runtime's.
+	// Only the operator can set others.
 	Limits *WantedLimits `json:"limits,omitempty"`
 	// Isolation is what calls share; "" means [IsolationCall].
 	Isolation Isolation `json:"isolation,omitempty"`

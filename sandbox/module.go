@@ -32,8 +32,8 @@ type ModuleConfig struct {
 	// Manifest is that of a module which does not carry one. Giving one for a
 	// module that does is an error: which of them holds would be a guess.
 	Manifest *Manifest
-	// Limits take precedence over those of the manifest, and these over those of
-	// the runtime, field by field.
+	// Limits take precedence over those of the runtime, field by field, and over
+	// those of the manifest, which without them can only be stricter.
 	Limits Limits
 	Grants Grants
 	// Isolation takes precedence over that of the manifest.
@@ -133,7 +133,7 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	if err != nil {
 		return err
 	}
-	if wanted, err = wanted.or(m.runtime.limits); err != nil {
+	if wanted, err = wanted.narrowed(m.runtime.limits); err != nil { // what asks does not get more for it
 		return err
 	}
 	if m.limits, err = cfg.Limits.or(wanted); err != nil {

@@ -42,8 +42,8 @@ func (h *webHost) HTTP(_ context.Context, r sandbox.HTTPRequest) (sandbox.HTTPRe
 	return sandbox.HTTPResponse{Status: 200, Header: map[string][]string{"X-Test": {"1"}}, Body: []byte("body of " + r.URL)}, nil
 }
 
-func (h *webHost) KV(context.Context, sandbox.KVRequest) (sandbox.KVResponse, error) {
-	return sandbox.KVResponse{}, sandbox.ErrDenied
+func (h *webHost) KV(_ context.Context, r sandbox.KVRequest) (sandbox.KVResponse, error) {
+	return sandbox.KVResponse{Found: r.Op == "get", Value: []byte("kept " + r.Key)}, nil
 }
 
 func (h *webHost) File(context.Context, string, string) error { return sandbox.ErrDenied }
@@ -57,7 +57,12 @@ func TestPlugins(t *testing.T) {
 	r := newRuntime(t, sandbox.Config{CacheDir: cache})
 	for _, version := range []string{"v1", "v2"} {
 		t.Run(version, func(t *testing.T) {
-			m := compile(t, r, goGuest(t, filepath.Join("extism", "testdata", version), "c-shared"), sandbox.ModuleConfig{Name: version})
+			wasm := goGuest(t, filepath.Join("extism", "testdata", version), "c-shared")
+			m := compile(t, r, wasm, sandbox.ModuleConfig{Name: version})
+			report, err := r.Inspect(t.Context(), wasm, sandbox.ModuleConfig{})
+			if err != nil || report.ABI != "extism" || len(report.Tools) == 0 {
+				t.Errorf("inspected: %+v, %v", report, err)
+			}
 			tools := m.Tools()
 			if len(tools) == 0 {
 				t.Fatal("no tools")
@@ -77,6 +82,42 @@ func TestPlugins(t *testing.T) {
 			}
 			if n, err := m.CheckIdle(); err != nil || n != 1 {
 				t.Errorf("%d instances wait: %v", n, err)
+			}
+		})
+	}
+}
+
+// TestPluginAsksItsHost lets a plug-in use Extism's HTTP, variables and
+// configuration, as far as they are granted.
+func TestPluginAsksItsHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a plug-in with the Go toolchain")
+	}
+	wasm := goGuest(t, filepath.Join("extism", "testdata", "v1"), "c-shared")
+	r := newRuntime(t, sandbox.Config{CacheDir: cache})
+	all := sandbox.Grants{HTTP: true, KV: true, Config: map[string]string{"greeting": "hello"}}
+	tests := map[string]struct {
+		grants     sandbox.Grants
+		tool, args string
+		want       string
+	}{
+		"a request":                  {all, "fetch", `{"URL":"https://a.example/x"}`, "body of https://a.example/x 2"},
+		"a request that is denied":   {all, "fetch", `{"URL":"https://denied.example/x"}`, "trap_denied"},
+		"a request without a grant":  {sandbox.Grants{}, "fetch", `{"URL":"https://a.example/x"}`, "trap_guest"},
+		"variables and a config":     {all, "greet", `{"Name":"Ada"}`, "hello Ada, after kept seenAda;"},
+		"variables without a grant":  {sandbox.Grants{}, "greet", `{"Name":"Ada"}`, " Ada, after Ada;"},
+		"a tool that reports errors": {all, "fail", `{}`, "no tool fail"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := compile(t, r, wasm, sandbox.ModuleConfig{Grants: tt.grants})
+			res, err := m.Call(t.Context(), tt.tool, []byte(tt.args), sandbox.CallConfig{Host: &webHost{denies: "denied"}})
+			got := string(res.Output)
+			if err != nil {
+				got = code(err)
+			}
+			if !strings.Contains(got, tt.want) {
+				t.Errorf("got %s (%v), want %s", got, err, tt.want)
 			}
 		})
 	}

@@ -98,15 +98,26 @@ var _ sandbox.Host = (*guestHost)(nil)
 
 // ask puts a host call to the gate.
 func (h *guestHost) ask(ctx context.Context, action gate.Action, request any) error {
+	return put(request, func(doc gate.Doc) error { return h.permit.HostCall(ctx, action, doc) })
+}
+
+// refuse has the gate record a host call that the guest may not make, whatever
+// the policy says.
+func (h *guestHost) refuse(ctx context.Context, action gate.Action, request any, reason string) error {
+	return put(request, func(doc gate.Doc) error { return h.permit.DenyHostCall(ctx, action, doc, reason) })
+}
+
+// put returns what the guest is told of a refusal.
+func put(request any, to func(gate.Doc) error) error {
 	b, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
 	doc, err := gate.ParseDoc(b)
 	if err != nil {
-		return denied(err.Error())
+		return denied("it is no request that can be judged")
 	}
-	err = h.permit.HostCall(ctx, action, doc)
+	err = to(doc)
 	var refusal *gate.Refusal
 	if errors.As(err, &refusal) {
 		return denied(refusal.Reason)
@@ -129,12 +140,19 @@ func (h *guestHost) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HT
 	res, err := h.egress.Do(ctx, dial.Request(r))
 	var refused *dial.Denied
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && errors.Is(err, sandbox.ErrDenied): // by the gate, which has recorded it
 		return sandbox.HTTPResponse{}, denied(refused.Reason)
+	case errors.As(err, &refused):
+		return sandbox.HTTPResponse{}, h.refuse(ctx, gate.SandboxHTTP, httpRequest(refused.Target), refused.Reason)
 	case err != nil:
 		return sandbox.HTTPResponse{}, err
 	}
 	return sandbox.HTTPResponse(res), nil
+}
+
+// httpRequest is what policies see of a request.
+func httpRequest(t dial.Target) any {
+	return map[string]any{"method": t.Method, "scheme": t.Scheme, "host": t.Host, "port": t.Port, "path": t.Path}
 }
 
 // scope is what the requests of the call may do.
@@ -151,7 +169,7 @@ func (h *guestHost) scope() (s dial.Scope, err error) {
 		}
 	}
 	s.Ask = func(ctx context.Context, t dial.Target) error {
-		return h.ask(ctx, gate.SandboxHTTP, map[string]any{"method": t.Method, "scheme": t.Scheme, "host": t.Host, "port": t.Port, "path": t.Path})
+		return h.ask(ctx, gate.SandboxHTTP, httpRequest(t))
 	}
 	s.AskSecret = func(ctx context.Context, name string, t dial.Target) error {
 		return h.ask(ctx, gate.SandboxSecret, map[string]any{"name": name, "origin": t.Origin()})
@@ -161,10 +179,11 @@ func (h *guestHost) scope() (s dial.Scope, err error) {
 
 // KV implements [sandbox.Host].
 func (h *guestHost) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResponse, error) {
+	request := map[string]any{"op": r.Op, "key": r.Key}
 	if !h.granted.kv || h.left.NoKV {
-		return sandbox.KVResponse{}, denied("this call may keep no values")
+		return sandbox.KVResponse{}, h.refuse(ctx, gate.SandboxKV, request, "this call may keep no values")
 	}
-	if err := h.ask(ctx, gate.SandboxKV, map[string]any{"op": r.Op, "key": r.Key}); err != nil {
+	if err := h.ask(ctx, gate.SandboxKV, request); err != nil {
 		return sandbox.KVResponse{}, err
 	}
 	var res sandbox.KVResponse
@@ -195,8 +214,9 @@ func (h *guestHost) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResp
 // File implements [sandbox.Host].
 func (h *guestHost) File(ctx context.Context, op, path string) error {
 	path = filepath.ToSlash(path)
+	request := map[string]any{"op": op, "path": path}
 	if !slices.Contains(h.left.Dir(path), path) { // that it was granted the sandbox sees to
-		return denied("this call may not use that file")
+		return h.refuse(ctx, gate.SandboxFile, request, "this call may not use that file")
 	}
-	return h.ask(ctx, gate.SandboxFile, map[string]any{"op": op, "path": path})
+	return h.ask(ctx, gate.SandboxFile, request)
 }

@@ -106,6 +106,14 @@ func TestCacheChanged(t *testing.T) {
 	}
 }
 
+// What is in the cache has to be what the manifest says, size included.
+func TestCacheOtherSize(t *testing.T) {
+	r := newRegistry(t)
+	s := store(t, artifact.Config{Dir: filepath.Join(t.TempDir(), "cache")})
+	fetch(t, s, r.offer(r.layer(wasmType, code)))
+	fails(t, s, r.offer(r.layer(wasmType, code, object{"size": len(code) + 1})), "mismatch Content-Length")
+}
+
 func TestCacheOpenToOthers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no permission bits")

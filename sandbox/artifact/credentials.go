@@ -32,17 +32,11 @@ func newKeyring(path string) keyring {
 	return keyring{filepath.Join(home, ".docker", "config.json")}
 }
 
-// only returns the credentials for host, and none for any other.
-func (k keyring) only(host string) auth.CredentialFunc {
-	return func(ctx context.Context, asked string) (auth.Credential, error) {
-		if asked != host || k.path == "" {
-			return auth.EmptyCredential, nil
-		}
-		return k.get(ctx, host)
-	}
-}
-
+// get returns the credentials for host, or none.
 func (k keyring) get(ctx context.Context, host string) (auth.Credential, error) {
+	if k.path == "" {
+		return auth.EmptyCredential, nil
+	}
 	store, err := credentials.NewFileStore(k.path)
 	if err != nil {
 		return auth.EmptyCredential, err

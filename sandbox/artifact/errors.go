@@ -53,7 +53,7 @@ func refused(err error) bool {
 // foreign returns the text of err fit to be shown: short, printable, and without
 // the queries of URLs, which stores of layers take as the right to read them.
 func foreign(err error) string {
-	text := err.Error()
+	text := queryPattern.ReplaceAllString(err.Error(), "?...")
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '.'

@@ -261,8 +261,8 @@ func TestArchive(t *testing.T) {
 		"not an archive":              {[][]byte{zipped([]byte(strings.Repeat("text ", 1000)))}, "invalid tar header"},
 		"cut off inside":              {[][]byte{zipped(tarred(plugin)[:520])}, "unexpected EOF"},
 		"a bomb of one file":          {[][]byte{bomb("plugin.wasm", 64<<20+1)}, `"plugin.wasm" has 67108865 bytes`},
-		"a bomb beside the file":      {[][]byte{bomb("data", 200<<20)}, "more than 134217728 bytes come out"},
-		"a bomb in two layers":        {[][]byte{bomb("data", 100<<20), bomb("data", 100<<20)}, "more than 134217728 bytes come out"},
+		"a bomb beside the file":      {[][]byte{bomb("data", 129<<20)}, "more than 134217728 bytes come out"},
+		"a bomb in two layers":        {[][]byte{bomb("data", 64<<20), bomb("more", 64<<20)}, "more than 134217728 bytes come out"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -302,7 +302,10 @@ func many(n int) []file {
 // bomb packs size zeros.
 func bomb(name string, size int64) []byte {
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
+		panic(err)
+	}
 	w := tar.NewWriter(z)
 	w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: size})
 	for zeros := make([]byte, 1<<20); size > 0; size -= int64(len(zeros)) {

@@ -81,7 +81,7 @@ func (p *puller) manifest(ctx context.Context, d digest.Digest) (manifest, error
 	if b == nil {
 		var err error
 		if b, err = p.fetchManifest(ctx, d); err != nil {
-			return manifest{}, fmt.Errorf("manifest %s: %w", d, p.explain(ctx, err))
+			return manifest{}, fmt.Errorf("manifest: %w", p.explain(ctx, err))
 		}
 		p.cache.write(d, b)
 	}

@@ -64,7 +64,7 @@ func (s *Store) repository(ref Reference) *remote.Repository {
 		Client: &auth.Client{
 			Client:     &http.Client{Transport: guard{retrying(s.cfg.Transport), local}, CheckRedirect: limitRedirects},
 			Header:     http.Header{"User-Agent": {"wasmgate"}},
-			Credential: s.keys.only(at.Host()),
+			Credential: s.keys.get,
 			Cache:      auth.NewCache(),
 		},
 	}
