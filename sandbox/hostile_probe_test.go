@@ -112,9 +112,12 @@ func TestProbeRequest(t *testing.T) {
 	for i := 0; i < len(head); i++ {
 		h = join(h, number(int32(70000-len(head)+i)), number(int32(head[i])), store8)
 	}
-	g.function("tool_call", i32+i32+i32+i32, i32, fill, h, number(int32(70000-len(head))), number(61000000), number(64), http, say(number(1)))
+	for i, c := range []byte("\"\"]}}") {
+		h = join(h, number(int32(60070000+i)), number(int32(c)), store8)
+	}
+	g.function("tool_call", i32+i32+i32+i32, i32, fill, h, number(int32(70000-len(head))), number(60000000+5+17), number(64), http, say(number(1)))
 	g.section("wasmgate", []byte(manifest))
-	m := compile(t, r, g.bytes(), sandbox.ModuleConfig{Grants: sandbox.Grants{HTTP: true}, Limits: sandbox.Limits{Timeout: 300 * time.Millisecond}})
+	m := compile(t, r, g.bytes(), sandbox.ModuleConfig{Grants: sandbox.Grants{HTTP: true}, Limits: sandbox.Limits{Timeout: 1000 * time.Millisecond}})
 	t.Log(rss())
 	at := time.Now()
 	res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{Host: &webHost{}})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -27,10 +29,10 @@ func (c *cli) newSandbox() *cobra.Command {
 	return cmd
 }
 
-// withSandbox runs f with a sandbox. Its compiled code is kept with that of the
-// gateway, in the state folder of the user or of the configuration that the
-// command line names.
-func (c *cli) withSandbox(ctx context.Context, f func(*sandbox.Runtime) error) (err error) {
+// withSandbox runs f with a sandbox, and with what reads modules. What they keep
+// is with that of the gateway, in the state folder of the user or of the
+// configuration that the command line names.
+func (c *cli) withSandbox(ctx context.Context, f func(*sandbox.Runtime, moduleReader) error) (err error) {
 	dirs, err := config.UserDirs()
 	if err != nil {
 		return err
@@ -50,7 +52,7 @@ func (c *cli) withSandbox(ctx context.Context, f func(*sandbox.Runtime) error) (
 		return err
 	}
 	defer func() { err = errors.Join(err, runtime.Close(context.WithoutCancel(ctx))) }()
-	return f(runtime)
+	return f(runtime, moduleReader{ctx, cfg.State, log})
 }
 
 // maxModule bounds what is read of a module, in bytes: the sandbox takes no more,
@@ -61,18 +63,28 @@ const maxModule = 64 << 20
 // and need no capability; it is no file, and nor is [config.EmbeddedFiles].
 const embeddedTools = "embedded"
 
-const moduleHelp = `MODULE is a file, "embedded" for the tools that come with wasmgate, or "embedded:files" for
-those of them that read files.`
+const moduleHelp = `MODULE is a file, oci://registry/repository@sha256:digest, "embedded" for the tools that come with
+wasmgate, or "embedded:files" for those of them that read files.`
 
-// readModule reads a module, and the manifest beside it if there is one.
-func readModule(module string) (wasm []byte, mc sandbox.ModuleConfig, err error) {
+// A moduleReader reads modules.
+type moduleReader struct {
+	ctx   context.Context // of the command
+	state string
+	log   *slog.Logger
+}
+
+// read reads a module, and the manifest beside it if there is one.
+func (m moduleReader) read(module string) (wasm []byte, mc sandbox.ModuleConfig, err error) {
 	mc.Name = module
-	switch module {
-	case embeddedTools:
+	switch {
+	case module == embeddedTools:
 		wasm, err = sandbox.EmbeddedTools()
 		return wasm, mc, err
-	case config.EmbeddedFiles:
+	case module == config.EmbeddedFiles:
 		wasm, err = sandbox.EmbeddedFiles()
+		return wasm, mc, err
+	case strings.HasPrefix(module, "oci://"):
+		wasm, err = app.FetchModule(m.ctx, module, m.state, m.log)
 		return wasm, mc, err
 	}
 	f, err := os.Open(module)

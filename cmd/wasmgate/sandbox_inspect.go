@@ -25,15 +25,15 @@ Exits with 1 and the reason if the sandbox refuses the module.`,
 		Example: "  wasmgate sandbox inspect tool.wasm\n  wasmgate sandbox inspect embedded:files --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime) error {
-				return c.sandboxInspect(cmd.Context(), r, args[0])
+			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime, modules moduleReader) error {
+				return c.sandboxInspect(cmd.Context(), r, modules, args[0])
 			})
 		},
 	}
 }
 
-func (c *cli) sandboxInspect(ctx context.Context, r *sandbox.Runtime, module string) error {
-	wasm, mc, err := readModule(module)
+func (c *cli) sandboxInspect(ctx context.Context, r *sandbox.Runtime, modules moduleReader, module string) error {
+	wasm, mc, err := modules.read(module)
 	if err != nil {
 		return err
 	}

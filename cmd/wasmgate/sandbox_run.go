@@ -45,8 +45,8 @@ and no policy is asked: it is for who writes tools. The module has what the flag
 			if err != nil {
 				return &exitError{exitMisuse, err}
 			}
-			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime) error {
-				return c.sandboxRun(cmd.Context(), r, args[0], run)
+			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime, modules moduleReader) error {
+				return c.sandboxRun(cmd.Context(), r, modules, args[0], run)
 			})
 		},
 	}
@@ -145,8 +145,8 @@ func parseSettings(written []string) (map[string]string, error) {
 	return settings, nil
 }
 
-func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, module string, r sandboxRun) (err error) {
-	m, err := r.compile(ctx, runtime, module)
+func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules moduleReader, module string, r sandboxRun) (err error) {
+	m, err := r.compile(ctx, runtime, modules, module)
 	if err != nil {
 		return err
 	}
@@ -176,8 +176,8 @@ func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, module s
 	return nil
 }
 
-func (r sandboxRun) compile(ctx context.Context, runtime *sandbox.Runtime, module string) (*sandbox.Module, error) {
-	wasm, mc, err := readModule(module)
+func (r sandboxRun) compile(ctx context.Context, runtime *sandbox.Runtime, modules moduleReader, module string) (*sandbox.Module, error) {
+	wasm, mc, err := modules.read(module)
 	if err != nil {
 		return nil, err
 	}

@@ -128,6 +128,43 @@ func TestBasic(t *testing.T) {
 	fails(t, store(t, artifact.Config{}), at, "there are no credentials for "+r.host(), "run docker login")
 }
 
+// Docker Hub has three names: of the reference, of the host, and of the login.
+func TestDockerHub(t *testing.T) {
+	r := newRegistry(t)
+	m := r.manifest(image(r.layer(wasmType, code)))
+	password := rand.Text()
+	hub := rewriting{t, "https://registry-1.docker.io", r.host()}
+	r.hook = func(w http.ResponseWriter, req *http.Request) bool {
+		if _, p, _ := req.BasicAuth(); p == password {
+			return false
+		}
+		w.Header().Set("Www-Authenticate", `Basic realm="test"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	fetch(t, store(t, artifact.Config{Transport: hub, DockerConfig: docker(t, login("https://index.docker.io/v1/", "alice", password))}), ref("docker.io", m))
+}
+
+// rewriting sends what is for an origin to a host of the test.
+type rewriting struct {
+	t      *testing.T
+	origin string
+	host   string
+}
+
+func (h rewriting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if got := r.URL.Scheme + "://" + r.URL.Host; got != h.origin {
+		h.t.Errorf("a request for %s", got)
+	}
+	to := r.Clone(r.Context())
+	to.URL.Scheme, to.URL.Host = "http", h.host
+	resp, err := http.DefaultTransport.RoundTrip(to)
+	if resp != nil {
+		resp.Request = r
+	}
+	return resp, err
+}
+
 // A helper is a program of the user's that nobody asked to run.
 func TestHelperIsNotRun(t *testing.T) {
 	if runtime.GOOS == "windows" {

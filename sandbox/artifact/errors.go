@@ -35,7 +35,7 @@ func (p *puller) explain(ctx context.Context, err error) error {
 	case errors.Is(err, content.ErrMismatchedDigest), errors.Is(err, content.ErrTrailingData):
 		text = "the registry sent other bytes than the digest and size stand for; they were dropped"
 	case errors.Is(err, errdef.ErrNotFound):
-		text = "the registry does not have it: check repository and digest"
+		text = "the registry does not have it: check the repository and the digest, and whether it is private"
 	case refused(err):
 		text += "; " + p.keys.hint(ctx, p.ref.Registry, p.repo.Reference.Host())
 	}

@@ -34,7 +34,7 @@ func TestFile(t *testing.T) {
 	if err := os.Truncate(large, 64<<20+1); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, s, large, "more than 67108864 bytes")
+	fails(t, s, large, "has 67108865 bytes, and may have 67108864")
 	fails(t, s, write("a.txt", []byte("text")), `is not a WASM module: it does not begin with \0asm`)
 	fails(t, s, filepath.Join(dir, "none.wasm"), "none.wasm")
 	fails(t, s, dir, "is not a regular file")
@@ -51,7 +51,7 @@ func TestFetch(t *testing.T) {
 		"as wasm-to-oci does": func(r *registry) object {
 			return r.manifest(image(r.layer("application/vnd.wasm.content.layer.v1+wasm", code)))
 		},
-		"as a module of Wasm Hub": func(r *registry) object {
+		"as Solo's WASM images": func(r *registry) object {
 			return r.manifest(image(r.layer("application/vnd.module.wasm.content.layer.v1+wasm", code)))
 		},
 		"as a component": func(r *registry) object {

@@ -30,8 +30,9 @@ var (
 	indexTypes    = []string{ocispec.MediaTypeImageIndex, dockerIndex}
 
 	// wasmTypes are what modules are published as: by the CNCF's "Wasm OCI
-	// Artifact" guidance, by wasm-to-oci, and by their predecessors. The last one
-	// is a component, which is fetched so that the sandbox can say what to do.
+	// Artifact" guidance, by wasm-to-oci, and by Solo's WASM Image Specification.
+	// The last one is a component, which is fetched so that the sandbox can say what
+	// to do.
 	wasmTypes = []string{
 		"application/wasm",
 		"application/vnd.wasm.content.layer.v1+wasm",

@@ -135,16 +135,19 @@ func readFile(path string, limit int64) ([]byte, error) {
 	if !info.Mode().IsRegular() { // reading a pipe or a device might never end
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, and may have %d", path, info.Size(), limit)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	b, err := io.ReadAll(io.LimitReader(f, info.Size()+1))
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	if int64(len(b)) > limit {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, limit)
+	if int64(len(b)) != info.Size() {
+		return nil, fmt.Errorf("%s was changed while it was read", path)
 	}
 	return b, nil
 }

@@ -5,12 +5,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox/artifact"
 )
 
 // readModule reads a WASM module, and the manifest beside it if there is one.
@@ -65,14 +68,25 @@ func (a *App) guest(ctx context.Context, s config.Server) (gateway.Guest, error)
 func isModule(s config.Server) bool { return s.Module.Path+s.Module.Ref != "" }
 
 // fetch returns the bytes of a module.
-func (a *App) fetch(_ context.Context, m config.Module) ([]byte, error) {
+func (a *App) fetch(ctx context.Context, m config.Module) ([]byte, error) {
 	switch m.Ref {
 	case "":
 		return os.ReadFile(m.Path)
 	case config.EmbeddedFiles:
 		return sandbox.EmbeddedFiles()
 	}
-	return nil, fmt.Errorf("%s: not in this version", m.Ref)
+	return FetchModule(ctx, m.Ref, a.cfg.State, a.log)
+}
+
+// FetchModule returns the bytes of a module in a registry, from the cache in the
+// state folder if they are there.
+func FetchModule(ctx context.Context, ref, state string, log *slog.Logger) ([]byte, error) {
+	store, err := artifact.New(artifact.Config{Dir: filepath.Join(state, "artifacts"), Log: log})
+	if err != nil {
+		return nil, err
+	}
+	module, err := store.Fetch(ctx, ref)
+	return module.Bytes, err
 }
 
 // grant is what the configuration grants a module.
