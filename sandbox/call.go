@@ -99,7 +99,7 @@ type call struct {
 	host    Host
 
 	meter   meter
-	process wasi.Process
+	process *wasi.Process  // nil if the module does not use WASI
 	plugin  *extism.Plugin // nil if it is none
 	stdin   bytes.Reader
 	stdout  output
@@ -110,10 +110,11 @@ type call struct {
 	hostCalls    int
 	denied       int
 	deniedMemory bool
-	allocating   bool // the guest runs its cabi_realloc
-	quoted       bool // stderr became the text of a tool error
-	intact       bool // the instance can be used again
-	serving      bool // the guest is a server, whose deadline moves
+	allocating   bool  // the guest runs its cabi_realloc
+	quoted       bool  // stderr became the text of a tool error
+	intact       bool  // the instance can be used again
+	broken       error // the host's panic, if any
+	serving      bool  // the guest is a server, whose deadline moves
 	fuel         uint64
 	logBytes     int64 // that the guest wrote by its function log
 	peak         int64
@@ -128,25 +129,33 @@ type call struct {
 
 func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallConfig, limits Limits) *call {
 	c := &call{
-		parent: ctx, module: m, tool: tool, args: args, limits: limits, host: cfg.Host,
+		parent: ctx, module: m, tool: tool, args: args, limits: limits, host: noHost{},
 		stdout: output{max: limits.Output},
 		stderr: output{max: limits.Log},
 	}
-	if c.host == nil {
-		c.host = noHost{}
+	if cfg.Host != nil {
+		c.host = guarded{c, cfg.Host}
 	}
 	c.meter = meter{call: c, budget: int64(limits.Fuel)}
-	c.process = wasi.Process{
-		Args: []string{tool}, Env: m.env, Dirs: m.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
-		Ask: c.file, Charge: c.toll, MaxWritten: limits.Files,
+	if m.wasi {
+		c.process = c.newProcess()
 	}
-	switch m.kind {
-	case command:
-		c.process.Stdin, c.process.Stdout = &c.stdin, &c.stdout
-	case plugin:
+	if m.kind == plugin {
 		c.plugin = c.newPlugin(m.grants.Config)
 	}
 	return c
+}
+
+// newProcess is what the guest sees through WASI.
+func (c *call) newProcess() *wasi.Process {
+	p := &wasi.Process{
+		Args: []string{c.tool}, Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
+		Ask: c.file, Charge: c.toll, MaxWritten: c.limits.Files,
+	}
+	if c.module.kind == command {
+		p.Stdin, p.Stdout = &c.stdin, &c.stdout
+	}
+	return p
 }
 
 // callKey finds the call in the context that the engine hands to host functions.
@@ -236,7 +245,7 @@ func (c *call) on(in *instance, fresh bool) (res Result, err error) {
 	if c.meter.used() > deepFuel {
 		in.dropStacks()
 	}
-	c.intact = !errors.Is(err, errStack)
+	c.intact = !errors.Is(err, errStack) && c.broken == nil
 	return res, c.outcome(err)
 }
 
@@ -249,6 +258,8 @@ func (c *call) measure(in *instance) { c.fuel, c.peak = c.meter.used(), in.memor
 func (c *call) outcome(err error) error {
 	var trap *Trap
 	switch {
+	case c.broken != nil:
+		return c.broken
 	case c.stdout.full:
 		return c.trap(TrapGuest, fmt.Sprintf("its output has more than %d bytes", c.stdout.max), err)
 	case err == nil:
@@ -281,7 +292,9 @@ func (c *call) finish(res *Result, err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("sandbox: tool %s: panic in the engine: %v", c.tool, p)
 	}
-	*err = errors.Join(*err, c.process.Close())
+	if c.process != nil {
+		*err = errors.Join(*err, c.process.Close())
+	}
 	if *err != nil {
 		*res = Result{}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -42,6 +43,45 @@ func provideHost(ctx context.Context, engine wazero.Runtime) error {
 	return err
 }
 
+// A guarded host keeps a panic of the host's apart from what ends a guest, which
+// did nothing wrong: the call fails by it, and its instance is not used again.
+type guarded struct {
+	call *call
+	host Host
+}
+
+// HTTP implements [Host].
+func (g guarded) HTTP(ctx context.Context, r HTTPRequest) (HTTPResponse, error) {
+	defer g.guard()
+	return g.host.HTTP(ctx, r)
+}
+
+// KV implements [Host].
+func (g guarded) KV(ctx context.Context, r KVRequest) (KVResponse, error) {
+	defer g.guard()
+	return g.host.KV(ctx, r)
+}
+
+// File implements [Host].
+func (g guarded) File(ctx context.Context, op, path string) error {
+	defer g.guard()
+	return g.host.File(ctx, op, path)
+}
+
+func (g guarded) guard() {
+	if p := recover(); p != nil {
+		g.call.broken = fmt.Errorf("sandbox: tool %s: panic in the host: %v\n%s", g.call.tool, p, debug.Stack())
+		panic(g.call.broken) // is how a host function ends a guest
+	}
+}
+
+// maxRequest is the size in bytes of a request that a guest passes: several times
+// what its host sends. Reading JSON takes up to twenty times its size, and cannot
+// be interrupted.
+const maxRequest = 4 << 20
+
+var errRequest = fmt.Errorf("the request has more than %d bytes", maxRequest)
+
 // answered makes a host function of one from request to answer. A guest that
 // breaks the ABI is ended.
 func answered(f func(c *call, request []byte) ([]byte, error)) func(*call, api.Module, []uint64) {
@@ -49,7 +89,11 @@ func answered(f func(c *call, request []byte) ([]byte, error)) func(*call, api.M
 		if c.allocating {
 			c.end(TrapGuest, "it calls its host from "+exportRealloc)
 		}
-		answer, err := f(c, c.read(guest, stack[0], stack[1]))
+		var answer []byte
+		err := errRequest
+		if uint32(stack[1]) <= maxRequest {
+			answer, err = f(c, c.read(guest, stack[0], stack[1]))
+		}
 		area := [12]byte{}
 		if err != nil {
 			area[0], answer = 1, []byte(err.Error())

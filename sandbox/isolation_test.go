@@ -179,7 +179,7 @@ func TestSessionIsSerial(t *testing.T) {
 }
 
 // mappings counts the mappings of this process whose name holds text.
-func mappings(t *testing.T, text string) int {
+func mappings(t testing.TB, text string) int {
 	if runtime.GOOS != "linux" {
 		return 0
 	}

@@ -13,10 +13,16 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/rewrite"
 )
 
-// slice is how many instructions a guest executes between two looks at the
-// time: some tens of microseconds. A look costs a tenth of one. It is also how
-// long the garbage collector waits for a guest, which cannot be preempted.
-const slice = 1 << 17
+// A guest executes a slice of instructions between two looks at the time, of
+// which each costs a quarter of a microsecond. A slice is also how long the
+// garbage collector waits for a guest, which cannot be preempted. What counts is
+// the time that a slice takes: code that is charged much more than it executes,
+// as Go's, gets larger ones.
+const (
+	firstSlice = 1 << 17
+	maxSlice   = 1 << 20
+	shortSlice = 50 * time.Microsecond // a slice that took less is followed by a larger one
+)
 
 // A meter counts the instructions of one call, and looks at the time.
 type meter struct {
@@ -26,6 +32,9 @@ type meter struct {
 	deadline time.Time // of the call
 	left     api.MutableGlobal
 	empty    bool // the guest needed more than the budget
+
+	slice  int64
+	looked time.Time // when the last slice began
 }
 
 var errFuel = errors.New("the fuel is used up")
@@ -51,12 +60,29 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 		panic(err)
 	}
 	left := int64(stack[0])
-	if left < 0 && stackSize(c.running) > c.limits.Stack { // not at each host call: it takes as long as one
-		c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
+	if left < 0 { // a slice is used up
+		m.adapt()
+		if stackSize(c.running) > c.limits.Stack {
+			c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
+		}
 	}
-	more := min(slice-min(left, slice), m.budget-m.granted)
+	more := min(m.slice-min(left, m.slice), m.budget-m.granted)
 	m.granted += more
 	stack[0] = uint64(left + more)
+}
+
+// adapt chooses the size of the next slice.
+func (m *meter) adapt() {
+	now := time.Now()
+	switch took := now.Sub(m.looked); {
+	case m.slice == 0:
+		m.slice = firstSlice
+	case took < shortSlice:
+		m.slice = min(m.slice*2, maxSlice)
+	case took > 4*shortSlice:
+		m.slice = max(m.slice/2, firstSlice)
+	}
+	m.looked = now
 }
 
 // check returns why the guest must end, if it must. The clock is asked as well

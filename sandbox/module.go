@@ -54,6 +54,7 @@ type Module struct {
 	tools     []Tool
 	limits    Limits
 	grants    Grants
+	wasi      bool // whether it imports from WASI
 	env       []string
 	dirs      []wasi.Dir
 	isolation Isolation
@@ -96,10 +97,11 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_
 	if err != nil {
 		return nil, err
 	}
-	if err := r.refused(decoded.Imports, cfg.Grants); err != nil {
+	if err := r.refused(decoded.Imports, cfg); err != nil {
 		return nil, err
 	}
 	m := &Module{runtime: r, name: cfg.Name, minMemory: decoded.MinMemory}
+	m.wasi = imports(decoded.Imports, func(module string) bool { return module == wasiModule })
 	rewritten, err := m.rewrite(decoded)
 	if err != nil {
 		return nil, err
@@ -265,17 +267,17 @@ func (m *Module) leave() {
 const namedImports = 8
 
 // refused returns an error that names the imports which are not granted.
-func (r *Runtime) refused(imports []rewrite.Import, g Grants) error {
-	var names []string
-	refused, hint := 0, fmt.Sprintf("; functions of %s and of %s can be", wasiModule, hostModule)
+func (r *Runtime) refused(imports []rewrite.Import, cfg ModuleConfig) error {
+	var names, keys []string
+	refused := 0
 	for _, in := range imports {
 		host, own := hostFunctions[in.Name]
 		own = own && in.Module == hostModule
 		switch {
-		case in.Function && own && host.granted(g), in.Function && in.Module != hostModule && r.host[in.Module][in.Name] != nil:
+		case in.Function && own && host.granted(cfg.Grants), in.Function && in.Module != hostModule && r.host[in.Module][in.Name] != nil:
 			continue
 		case own:
-			hint = "; grant it with tools.NAME.grant." + in.Name + " in the configuration if the module is to have it"
+			keys = append(keys, "tools.NAME.grant."+in.Name)
 		}
 		if refused++; refused > namedImports {
 			continue
@@ -292,7 +294,14 @@ func (r *Runtime) refused(imports []rewrite.Import, g Grants) error {
 	if refused > namedImports {
 		names = append(names, fmt.Sprintf("%d more", refused-namedImports))
 	}
-	return fmt.Errorf("it imports what it is not granted: %s%s", strings.Join(names, ", "), hint)
+	hint := fmt.Sprintf("functions of %s and of %s can be", wasiModule, hostModule)
+	switch {
+	case cfg.Server:
+		hint = fmt.Sprintf("a server has functions of %s alone", wasiModule)
+	case len(keys) > 0:
+		hint = "grant it with " + strings.Join(keys, " and ") + " in the configuration if the module is to have it"
+	}
+	return fmt.Errorf("it imports what it is not granted: %s; %s", strings.Join(names, ", "), hint)
 }
 
 // choose returns a module's manifest: the one given, or the one carried.

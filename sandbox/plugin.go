@@ -26,6 +26,9 @@ func (c *call) newPlugin(config map[string]string) *extism.Plugin {
 		Config: config, Charge: c.toll, MaxHeap: c.limits.Memory,
 		Log: func(level, message string) { c.message(pluginLevels[level], []byte(message)) },
 	}
+	p.HTTP = func(context.Context, string, string, map[string][]string, []byte) (int, map[string][]string, []byte, error) {
+		return 0, nil, nil, fmt.Errorf("%w: it is granted no HTTP", ErrDenied)
+	}
 	if c.module.grants.HTTP {
 		p.HTTP = func(_ context.Context, method, url string, header map[string][]string, body []byte) (int, map[string][]string, []byte, error) {
 			r, err := c.send(HTTPRequest{Method: method, URL: url, Header: header, Body: body})
@@ -114,7 +117,10 @@ func (c *call) pluginFailure(err error) error {
 // without grants, in an instance that no call uses.
 func (m *Module) list(ctx context.Context) (tools []Tool, err error) {
 	c := newCall(ctx, m, m.version.List(), nil, CallConfig{}, m.limits)
-	c.process.Env, c.process.Dirs, c.plugin = nil, nil, &extism.Plugin{Charge: c.toll, MaxHeap: c.limits.Memory}
+	if c.process != nil {
+		c.process.Env, c.process.Dirs = nil, nil
+	}
+	c.plugin = &extism.Plugin{Charge: c.toll, MaxHeap: c.limits.Memory}
 	c.begin()
 	defer c.finish(&Result{}, &err)
 	in, err := m.first(c)

@@ -103,7 +103,7 @@ func TestPluginAsksItsHost(t *testing.T) {
 	}{
 		"a request":                  {all, "fetch", `{"URL":"https://a.example/x"}`, "body of https://a.example/x 2"},
 		"a request that is denied":   {all, "fetch", `{"URL":"https://denied.example/x"}`, "trap_denied"},
-		"a request without a grant":  {sandbox.Grants{}, "fetch", `{"URL":"https://a.example/x"}`, "trap_guest"},
+		"a request without a grant":  {sandbox.Grants{}, "fetch", `{"URL":"https://a.example/x"}`, "trap_denied"},
 		"variables and a config":     {all, "greet", `{"Name":"Ada"}`, "hello Ada, after kept seenAda;"},
 		"variables without a grant":  {sandbox.Grants{}, "greet", `{"Name":"Ada"}`, " Ada, after Ada;"},
 		"a tool that reports errors": {all, "fail", `{}`, "no tool fail"},

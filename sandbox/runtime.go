@@ -97,7 +97,7 @@ const wasiModule = "wasi_snapshot_preview1"
 // provide makes what guests may import.
 func (r *Runtime) provide(ctx context.Context) error {
 	if err := wasi.Instantiate(ctx, r.engine, func(ctx context.Context) *wasi.Process {
-		return &ctx.Value(callKey{}).(*call).process
+		return ctx.Value(callKey{}).(*call).process
 	}); err != nil {
 		return err
 	}

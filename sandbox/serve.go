@@ -53,6 +53,9 @@ func (m *Module) Serve(ctx context.Context, stdin *Pipe, stdout io.Writer, cfg S
 		max = defaultMaxLine
 	}
 	c.serving = true
+	if c.process == nil {
+		c.process = c.newProcess() // for a command that does not even read
+	}
 	c.process.Args = append(c.process.Args, cfg.Args...)
 	c.process.Stdin, c.process.NonblockStdin = &served{c, stdin}, m.nonblocking
 	c.process.Stdout, c.process.Stderr = &lines{to: stdout, max: max}, logLines{c}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"reflect"
+	"sync"
 
 	"github.com/tetratelabs/wazero/api"
 )
@@ -21,14 +22,36 @@ const (
 // -1; a test notices.
 func stackSize(f api.Function) int64 {
 	v := reflect.ValueOf(f)
-	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+	field := stackField(v)
+	if field < 0 {
 		return -1
 	}
-	stack := v.Elem().FieldByName("stack")
-	if stack.Kind() != reflect.Slice {
+	return int64(v.Elem().Field(field).Len())
+}
+
+// stackFieldOf is the type of the engine's functions, and the number of the field
+// that is their stack.
+var stackFieldOf struct {
+	once  sync.Once
+	typ   reflect.Type
+	field int
+}
+
+func stackField(v reflect.Value) int {
+	of := &stackFieldOf
+	of.once.Do(func() {
+		of.typ, of.field = v.Type(), -1
+		if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+			return
+		}
+		if f, ok := v.Elem().Type().FieldByName("stack"); ok && f.Type.Kind() == reflect.Slice && len(f.Index) == 1 {
+			of.field = f.Index[0]
+		}
+	})
+	if v.Type() != of.typ {
 		return -1
 	}
-	return int64(stack.Len())
+	return of.field
 }
 
 // dropStacks gives up the functions whose stacks have become large.

@@ -264,8 +264,13 @@ func (w *writer) function(c *cursor, params uint32) {
 	if c.err != nil {
 		return
 	}
-	w.index(opGlobalGet, w.fuel)
-	w.spend(w.regions[0].cost + int64(w.locals))
+	entry := w.regions[0].cost + int64(w.locals)
+	if w.direct && w.regions[1].cost >= 8*entry {
+		w.regions[1].cost += entry
+	} else {
+		w.index(opGlobalGet, w.fuel)
+		w.spend(entry)
+	}
 	from := 0
 	for _, e := range w.edits {
 		w.body = append(w.body, code[from:e.at]...)
@@ -302,6 +307,16 @@ func (w *writer) loop(r region, begin []byte) {
 	w.spend(r.cost)
 }
 
+// leadsOn reports whether an instruction is followed by the next one in the code,
+// and runs no other code, or traps.
+func leadsOn(in instruction) bool {
+	switch op := in.op; {
+	case op >= opLocalGet && op <= opGlobalSet, op >= opI32Const && op <= 0xc4, op == opBlock:
+		return true
+	}
+	return false
+}
+
 // declare writes the local variables with two more: an i64 for what is left of
 // the fuel, an i32 for the length of a bulk instruction.
 func (w *writer) declare(c *cursor, params uint32) {
@@ -321,12 +336,17 @@ func (w *writer) declare(c *cursor, params uint32) {
 // changes and what its regions cost. Region 0 is that of the function.
 func (w *writer) read(c *cursor) {
 	w.edits, w.regions, w.blocks = w.edits[:0], append(w.regions[:0], region{}), append(w.blocks[:0], 0)
-	size := len(c.b)
+	w.direct = false
+	size, straight := len(c.b), true
 	for len(w.blocks) > 0 && c.err == nil {
 		at := size - len(c.b)
 		e := edit{at: at, in: w.instruction(c), to: size - len(c.b)}
 		inside := w.blocks[len(w.blocks)-1]
 		w.regions[inside].cost++
+		if straight && e.in.op == opLoop {
+			w.direct = true
+		}
+		straight = straight && leadsOn(e.in)
 		switch op := e.in.op; op {
 		case opBlock, opIf:
 			w.blocks = append(w.blocks, inside)

@@ -12,7 +12,9 @@
 //     loops, or in the loop outside those within it; in branches that are not
 //     taken as well, so that the count is an upper bound, the same each time; a
 //     function also pays for each of its parameters and local variables, so that
-//     what it takes of the engine's stack is paid for;
+//     what it takes of the engine's stack is paid for. A function that leads
+//     straight into a loop at least eight times its own size, as most of Go's do,
+//     pays for its entry each time the loop begins, which saves it a charge;
 //   - subtracts for bulk instructions by their length: one for every 8 bytes of
 //     memory, one for every entry of a table;
 //   - calls MeterFunction when the global has become negative, with its value,

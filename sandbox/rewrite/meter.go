@@ -42,6 +42,7 @@ type writer struct {
 	body    []byte
 	edits   []edit
 	regions []region
+	direct  bool  // it leads straight into a loop
 	blocks  []int // the region of each open block
 }
 
