@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	_ "embed"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -25,6 +26,20 @@ func EmbeddedTools() ([]byte, error) { return unpack(packedTools) }
 // EmbeddedFiles returns the module that holds the tools which wasmgate brings
 // along and which read granted directories: repo_scan.
 func EmbeddedFiles() ([]byte, error) { return unpack(packedFiles) }
+
+// EmbeddedToolsManifest returns the manifest that the module of [EmbeddedTools]
+// carries, without unpacking the module.
+func EmbeddedToolsManifest() (Manifest, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packedTools))
+	if err != nil {
+		return Manifest{}, fmt.Errorf("sandbox: read the embedded tools: %w", err)
+	}
+	// The only subfield of the header: two letters, a length, the manifest.
+	if len(z.Extra) < 4 || string(z.Extra[:2]) != "WG" {
+		return Manifest{}, errors.New("sandbox: the embedded tools are packed without their manifest")
+	}
+	return ParseManifest(z.Extra[4:])
+}
 
 func unpack(packed []byte) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(packed))

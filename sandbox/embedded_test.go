@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -52,6 +54,21 @@ func TestEmbeddedTools(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestEmbeddedToolsManifest checks that what is listed is what the module says.
+func TestEmbeddedToolsManifest(t *testing.T) {
+	quick, err := sandbox.EmbeddedToolsManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	carried, err := sandbox.ReadManifest(embedded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(carried, quick); diff != "" {
+		t.Errorf("the manifest beside the module differs (-module +beside):\n%s", diff)
 	}
 }
 

@@ -20,6 +20,18 @@ import (
 // another is named.
 const LocalServer = "local"
 
+// A ModuleError says that a module cannot be used as it is configured: it is
+// none, or another one, or imports what it is not granted.
+type ModuleError struct {
+	Module string // its name in the configuration
+	Err    error
+}
+
+func (e *ModuleError) Error() string { return "module " + e.Module + ": " + e.Err.Error() }
+
+// Unwrap returns what is wrong with it.
+func (e *ModuleError) Unwrap() error { return e.Err }
+
 // locals builds the servers that are made of modules and functions.
 func (g *Gateway) locals(ctx context.Context, o bridge.ToolOptions) ([]*bridge.Local, error) {
 	tools := make(map[string][]bridge.LocalTool)
@@ -45,7 +57,7 @@ func (g *Gateway) locals(ctx context.Context, o bridge.ToolOptions) ([]*bridge.L
 	for _, m := range g.cfg.Modules {
 		tools, err := g.module(ctx, m)
 		if err != nil {
-			return nil, fmt.Errorf("module %s: %w", m.Config.Name, err)
+			return nil, &ModuleError{m.Config.Name, err}
 		}
 		add(cmp.Or(m.Server, LocalServer), tools...)
 	}
@@ -77,11 +89,7 @@ func (g *Gateway) newRuntime(ctx context.Context) (err error) {
 // and seconds to compile when it is not in the cache: both wait until one of
 // them is called.
 func (g *Gateway) embedded(ctx context.Context) ([]bridge.LocalTool, error) {
-	wasm, err := sandbox.EmbeddedTools()
-	if err != nil {
-		return nil, err
-	}
-	manifest, err := sandbox.ReadManifest(wasm)
+	manifest, err := sandbox.EmbeddedToolsManifest()
 	if err != nil {
 		return nil, err
 	}

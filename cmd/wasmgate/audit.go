@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path"
 	"regexp"
@@ -16,6 +18,13 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
+// Widths of columns, in characters.
+const (
+	maxTool    = 60
+	maxRequest = 100
+	maxWhy     = 80
+)
+
 // lastRecords is how many records are shown if nobody asks for more or since
 // when.
 const lastRecords = 50
@@ -26,10 +35,12 @@ func (c *cli) newAudit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Read the audit log",
-		Long: `Shows the records of calls, the newest last: one line for a call that has ended or was refused.
+		Long: `Shows the records of calls, the newest last: one line for a call that has ended or was refused,
+and before it one for each thing that a sandboxed tool asked its host for in the call, under the
+call's RECORD. What exactly it asked for is in the log with audit.record: full.
 With --json each line is the record as it was written, those of granted calls and of other
 events included.`,
-		Example: "  wasmgate audit --denied --since 24h\n  wasmgate audit --tool 'files__*' --follow\n  wasmgate audit verify audit.jsonl",
+		Example: "  wasmgate audit --denied --since 24h\n  wasmgate audit --tool 'files__*' --follow\n  wasmgate audit --call 01a1ffdb-74c9-7693-9d20-39fefe540e4e\n  wasmgate audit verify audit.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.open()
@@ -51,7 +62,8 @@ events included.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.Denied, "denied", false, "only calls that were refused")
+	flags.BoolVar(&f.Denied, "denied", false, "only what was refused")
+	flags.StringVar(&f.Call, "call", "", "only the call with a RECORD, and what was asked for on its behalf")
 	flags.StringVar(&f.Tool, "tool", "", "only calls of a tool, or of those that a pattern matches")
 	flags.StringVar(&f.Principal, "principal", "", "only calls of a principal")
 	flags.StringVar(&f.Session, "session", "", "only calls of a session")
@@ -116,11 +128,14 @@ func (c *cli) auditTable(follow bool) func(audit.Entry) {
 var refusedAt = regexp.MustCompile(`^\S* refused at [a-z_]+: `)
 
 func auditRow(e audit.Entry) []string {
-	tool, why := e.Tool, strings.Join(e.Reasons, "; ")
+	tool, why, record := short(e.Tool, maxTool), strings.Join(e.Reasons, "; "), e.ID
 	if e.Error != "" { // the reasons are those of the decision, which may not be what refused it
 		why = refusedAt.ReplaceAllString(e.Error, "")
 	}
-	if tool == "" {
+	switch {
+	case e.Event == gate.HostCall:
+		tool, record = tool+": "+short(hostRequest(e), maxRequest), e.Parent
+	case tool == "":
 		tool = string(e.Event) + " " + e.Server
 	}
 	took := ""
@@ -128,8 +143,26 @@ func auditRow(e audit.Entry) []string {
 		took = (time.Duration(e.TookUS) * time.Microsecond).String()
 	}
 	return []string{
-		e.Time.Local().Format("2006-01-02 15:04:05"), e.Principal, short(tool, 60), e.Code, took, short(why, 80), e.ID,
+		e.Time.Local().Format("2006-01-02 15:04:05"), e.Principal, tool, e.Code, took, short(why, maxWhy), record,
 	}
+}
+
+// hostRequest says what a sandboxed tool asked its host for: the action and, if the
+// log has it, the request.
+func hostRequest(e audit.Entry) string {
+	var r struct {
+		Method, Scheme, Host, Path string // of sandbox/http; sandbox/file has a path, too
+		Port                       int
+		Name, Origin               string // of sandbox/secret
+		Op, Key                    string // of sandbox/kv; sandbox/file has an op, too
+	}
+	if json.Unmarshal(e.Arguments, &r) != nil {
+		return string(e.Action)
+	}
+	if r.Host != "" {
+		r.Origin = r.Scheme + "://" + net.JoinHostPort(r.Host, strconv.Itoa(r.Port))
+	}
+	return strings.Join([]string{string(e.Action), r.Method, r.Op, r.Name, r.Origin + r.Path + r.Key}, " ")
 }
 
 func (c *cli) newAuditVerify() *cobra.Command {

@@ -9,12 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
@@ -84,34 +84,16 @@ func exitCode(err error) int {
 	var who *app.PrincipalError
 	var compile *policy.CompileError
 	var call *app.CallError
+	var module *gateway.ModuleError
 	switch {
 	case errors.As(err, &e):
 		return e.code
-	case errors.As(err, &problems), errors.As(err, &compile), errors.As(err, &who):
+	case errors.As(err, &problems), errors.As(err, &compile), errors.As(err, &who), errors.As(err, &module):
 		return exitMisuse
 	case errors.As(err, &call) && call.Refused():
 		return exitFalse
 	default:
 		return exitFailed
-	}
-}
-
-const (
-	// gcPercent lets the heap grow to a multiple of what lives in it: calls leave
-	// nothing behind, and collecting less often makes them cheaper.
-	gcPercent = 800
-	// memoryLimit is where the collector works harder instead. What lives is a
-	// third of it (BenchmarkGatewayMemory).
-	memoryLimit = 64 << 20
-)
-
-// tuneMemory sets the collector, unless the environment does.
-func tuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryLimit)
 	}
 }
 

@@ -125,7 +125,7 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 	for _, m := range c.Tools {
 		module, err := a.readModule(ctx, m)
 		if err != nil {
-			return gateway.Config{}, fmt.Errorf("module %s: %w", m.ID, err)
+			return gateway.Config{}, moduleError(m, err)
 		}
 		gc.Modules = append(gc.Modules, module)
 	}

@@ -23,7 +23,7 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 		return gateway.Module{}, err
 	}
 	if sum := sha256.Sum256(wasm); m.SHA256 != "" && m.SHA256 != hex.EncodeToString(sum[:]) {
-		return gateway.Module{}, fmt.Errorf("%s has SHA-256 %x, not the configured one", m.Path+m.Ref, sum)
+		return gateway.Module{}, fmt.Errorf("%s has SHA-256 %x, not the configured one; if it is the module that you mean, write that as its sha256", m.Path+m.Ref, sum)
 	}
 	mc := sandbox.ModuleConfig{
 		Name: m.ID, Isolation: sandbox.Isolation(m.Isolation),
@@ -46,6 +46,15 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 		}
 	}
 	return gateway.Module{Server: m.Server, WASM: wasm, Config: mc, Grant: grant(m)}, nil
+}
+
+// moduleError says what is wrong with a module. Of a file it is the configuration
+// that is wrong; a registry may just not answer.
+func moduleError(m config.Module, err error) error {
+	if m.Path == "" {
+		return fmt.Errorf("module %s: %w", m.ID, err)
+	}
+	return &gateway.ModuleError{Module: m.ID, Err: err}
 }
 
 // guest reads the module that is a server.

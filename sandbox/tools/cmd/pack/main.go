@@ -80,7 +80,7 @@ func pack(name string, m tool.Module, comment string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	z.Comment = comment
+	z.Comment, z.Extra = comment, subfield(manifest)
 	if _, err := z.Write(wasm); err != nil {
 		return nil, err
 	}
@@ -88,6 +88,12 @@ func pack(name string, m tool.Module, comment string) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// subfield returns the manifest as a subfield of the gzip header (RFC 1952,
+// 2.3.1.1): who lists tools need not unpack the module.
+func subfield(manifest []byte) []byte {
+	return append(binary.LittleEndian.AppendUint16([]byte("WG"), uint16(len(manifest))), manifest...)
 }
 
 // build returns the WASM module of a main package, as the Go toolchain makes it.
