@@ -245,7 +245,7 @@ func (c *call) on(in *instance, fresh bool) (res Result, err error) {
 	if c.meter.used() > deepFuel {
 		in.dropStacks()
 	}
-	c.intact = !errors.Is(err, errStack) && c.broken == nil
+	c.intact = c.endedWell(err) && c.broken == nil
 	return res, c.outcome(err)
 }
 
@@ -317,9 +317,37 @@ func (c *call) end(kind TrapKind, reason string) {
 	panic(t)
 }
 
-// errStack says that a guest used up the engine's stack, of which what is left
-// of it is 50 MB.
-var errStack = errors.New("stack overflow")
+// guestTraps are the traps of the WebAssembly specification (Core 2.0, 4.4), in
+// the words of the engine. A guest that ran into one stands still, and can be
+// put back; "stack overflow" is left out, after which the stack is as large as it
+// can get.
+var guestTraps = []string{
+	"unreachable", "out of bounds memory access", "integer divide by zero", "integer overflow",
+	"invalid conversion to integer", "invalid table access", "indirect call type mismatch",
+}
+
+// endedWell reports whether an instance can be used again after err: whether it is
+// known how it ended. After a panic of ours or the engine's nobody can tell.
+func (c *call) endedWell(err error) bool {
+	var exit *sys.ExitError
+	var trap *Trap
+	switch {
+	case err == nil, errors.As(err, &exit), c.Err() != nil, errors.Is(err, errFuel), errors.Is(err, errOutput):
+		return true
+	case !errors.As(err, &trap):
+		return false
+	case trap.final || trap.Err == nil:
+		return true
+	}
+	return slices.Contains(guestTraps, innermost(trap.Err).Error())
+}
+
+func innermost(err error) error {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err
+}
 
 // failure makes a trap of an engine's error. Of a chain of errors only the
 // innermost is told: around it stand names that the module chose.
@@ -332,14 +360,7 @@ func (c *call) failure(what string, err error) error {
 	case errors.As(err, &exit):
 		return c.trap(TrapGuest, fmt.Sprintf("%s: it exited with code %d", what, exit.ExitCode()), err)
 	}
-	cause := err
-	for inner := errors.Unwrap(cause); inner != nil; inner = errors.Unwrap(cause) {
-		cause = inner
-	}
-	if cause.Error() == errStack.Error() {
-		err = errors.Join(errStack, err)
-	}
-	return c.trap(TrapGuest, fmt.Sprintf("%s: %.200q", what, cause.Error()), err)
+	return c.trap(TrapGuest, fmt.Sprintf("%s: %.200q", what, innermost(err).Error()), err)
 }
 
 // log writes what the guest wrote to stderr as one record. Handlers quote it,

@@ -125,7 +125,7 @@ func (m *Memory) Peak() int64 { return int64(m.peak) }
 // stays as it is: see [Memory.Shrunk]. After an error the memory must not be
 // used again.
 func (m *Memory) Reset() error {
-	m.peak = m.used
+	m.peak = min(m.used, uint64(m.image.Size()))
 	if m.image.method == Scan {
 		return m.restore()
 	}
