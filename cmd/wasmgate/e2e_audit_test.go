@@ -19,6 +19,10 @@ type logged struct {
 	Log, Event, ID, Session, Principal, Server, Tool, Effect, Code, Error string
 	Seq                                                                   int
 	Reasons                                                               []string
+	Parent, Action, Remedy                                                string
+	Fuel                                                                  uint64
+	MemoryPeak                                                            int64  `json:"memory_peak"`
+	HostCalls                                                             int    `json:"host_calls"`
 	ArgsSHA256                                                            string `json:"args_sha256"`
 	Findings                                                              []struct{ Rule, At string }
 	Raw                                                                   string `json:"-"`

@@ -32,6 +32,8 @@ func TestE2E(t *testing.T) {
 		{"lying", testLyingResults}, {"arguments", testBadArguments}, {"sick", testSickServers}, {"gone", testClientGone},
 		{"kill", testKill}, {"drain", testDrain}, {"twice", testSecondSignal},
 		{"reload", testReload}, {"refused", testRefusedStarts}, {"audit", testAuditFull}, {"readme", testReadme},
+		{"languages", testLanguages}, {"plugins", testPlugins}, {"guest", testGuestServer}, {"hostcalls", testHostCalls},
+		{"traps", testTraps}, {"repos", testRepoScan}, {"modules", testWrongModules},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
@@ -46,15 +48,16 @@ const patience = 60 * time.Second
 
 // A program is the built wasmgate.
 type program struct {
-	path string
-	wasm string // the embedded tools as compiled for this machine; a fresh state folder costs seconds
+	path  string
+	plain string // the same without the race detector, which is many times as fast
+	wasm  string // the embedded tools as compiled for this machine; a fresh state folder costs seconds
 }
 
 func buildProgram(t *testing.T) *program {
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "wasmgate")
 	goBuild(t, "-o", plain, ".")
-	p := &program{path: plain, wasm: filepath.Join(dir, "warm", "state", "wasm")}
+	p := &program{path: plain, plain: plain, wasm: filepath.Join(dir, "warm", "state", "wasm")}
 	warm := &place{t: t, program: p, dir: filepath.Join(dir, "warm")}
 	warm.write("wasmgate.yaml", "version: 1\n")
 	warm.must("tools")

@@ -40,7 +40,7 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 		if manifest != nil {
 			parsed, err := sandbox.ParseManifest(manifest)
 			if err != nil {
-				return gateway.Module{}, fmt.Errorf("manifest: %w", err)
+				return gateway.Module{}, fmt.Errorf("the manifest beside %s: %w", m.Path, err)
 			}
 			mc.Manifest = &parsed
 		}
