@@ -1,6 +1,7 @@
 package rewrite_test
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,6 +88,22 @@ func TestMeterAgain(t *testing.T) {
 	}
 }
 
+// withoutCustom leaves out the custom sections of a module that was decoded, as
+// the rewriting does. The engine allocates by the counts in a section of names
+// before it looks whether they are there.
+func withoutCustom(wasm []byte) []byte {
+	out := slices.Clone(wasm[:8])
+	for rest := wasm[8:]; len(rest) > 0; {
+		size, n := binary.Uvarint(rest[1:])
+		end := 1 + n + int(size)
+		if rest[0] != 0 {
+			out = append(out, rest[:end]...)
+		}
+		rest = rest[end:]
+	}
+	return out
+}
+
 // FuzzMeter checks that what is accepted, and is valid, stays valid; and that
 // what is invalid does not become valid.
 func FuzzMeter(f *testing.F) {
@@ -116,10 +133,7 @@ func FuzzMeter(f *testing.F) {
 		if err != nil {
 			return
 		}
-		errPlain, errMetered := valid(t, wasm), valid(t, out)
-		if errPlain != nil && strings.Contains(errPlain.Error(), "custom") {
-			return // those sections are not in the metered module
-		}
+		errPlain, errMetered := valid(t, withoutCustom(wasm)), valid(t, out)
 		if (errPlain == nil) != (errMetered == nil) {
 			t.Errorf("plain %v, metered %v", errPlain, errMetered)
 		}
