@@ -2,7 +2,14 @@ package sandbox_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +28,23 @@ func TestCompile(t *testing.T) {
 			g.link(module, function, kind)
 		}
 		return g.bytes()
+	}
+	many := func(n int) []byte {
+		return with(func(g *guest) {
+			void := g.typ("", "")
+			for range n - len(g.functions) {
+				g.functions, g.code = append(g.functions, void), append(g.code, join(2, 0, 0x0b))
+			}
+		})
+	}
+	data := func(at []byte, size uint32, content string) []byte {
+		body := join(1, 0, at, 0x0b, leb(size), []byte(content))
+		return join(ok().bytesWithout(), 11, leb(uint32(len(body))), body, ok().custom[0])
+	}
+	elements := func(segments int, size uint32) []byte {
+		one := join(0, number(0), 0x0b, leb(size), make([]byte, size))
+		all := join(leb(uint32(segments)), bytes.Repeat(one, segments))
+		return join(raw(1, 1, 0x60, 0, 0), 3, leb(2), 1, 0, 4, leb(6), 1, 0x70, 0, leb(1<<18), 9, leb(uint32(len(all))), all, 10, leb(4), 1, 2, 0, 0x0b)
 	}
 	bare := newGuest()
 	bare.function("tool_call", i32+i32+i32+i32, i32, number(0))
@@ -66,6 +90,22 @@ func TestCompile(t *testing.T) {
 		"more memory than it may have":       {with(func(g *guest) { g.pages = 3 }), nil, "starts with 196608 bytes of memory, its limit is 131072"},
 		"more memory than there is":          {with(func(g *guest) { g.pages = 1 << 31 }), nil, "starts with"},
 		"a table":                            {table(0, leb(10)), nil, ""},
+		"100,000 functions":                  {raw(3, leb(100_000), bytes.Repeat([]byte{0}, 100_000)), nil, "100000 functions, more than 65536"},
+		"100,000 functions with their code":  {many(100_000), nil, "100000 functions, more than 65536"},
+		"data beyond its memory":             {data(number(65535), 2, "ab"), nil, "a data segment that does not fit into its memory"},
+		"data beyond any memory":             {data(number(-1), 2, "ab"), nil, "a data segment that does not fit into its memory"},
+		"data of 60 MiB in a small memory":   {data(number(0), 60<<20, strings.Repeat("a", 60<<20)), nil, "a data segment that does not fit into its memory"},
+		"data that claims to be giant":       {data(number(0), 1<<31, "ab"), nil, "malformed"},
+		"the name of the meter's fuel":       {with(func(g *guest) { g.exports = append(g.exports, join(name("wasmgate:fuel"), 3, 0)) }), nil, "duplicates name"},
+		"the name of a global that is reset": {with(func(g *guest) { g.exports = append(g.exports, join(name("wasmgate:global:0"), 3, 0)) }), nil, "duplicates name"},
+		"too many globals":                   {raw(6, leb(65537), bytes.Repeat(join(0x7f, 0, number(0), 0x0b), 65537)), nil, "65537 globals, more than 65536"},
+		"too many exports":                   {raw(7, leb(65537), bytes.Repeat([]byte{0, 0, 0}, 65537)), nil, "65537 exports, more than 65536"},
+		"a function of endless parameters":   {raw(1, 1, 0x60, leb(1001), bytes.Repeat([]byte{0x7f}, 1001), 0), nil, "1001 parameters or results, more than 1000"},
+		"elements again and again":           {elements(2, 1<<17+1), nil, "element segments of 262146 entries and more; 262144 is the most"},
+		"a function of nested blocks":        {reactor(bytes.Repeat([]byte{0x02, 0x40}, 50_000), bytes.Repeat([]byte{0x0b}, 50_000), say(number(1))).bytes(), nil, "too many blocks and branches"},
+		"a function of nested loops":         {reactor(bytes.Repeat([]byte{0x03, 0x40}, 10_000), bytes.Repeat([]byte{0x0b}, 10_000), say(number(1))).bytes(), nil, "too many blocks and branches"},
+		"a function of branches":             {reactor(0x02, 0x40, bytes.Repeat([]byte{0x41, 1, 0x0d, 0}, 50_000), 0x0b, say(number(1))).bytes(), nil, "too many blocks and branches"},
+		"a jump table without end":           {reactor(0x02, 0x40, number(0), 0x0e, leb(50_000), make([]byte, 50_001), 0x0b, say(number(1))).bytes(), nil, "too many blocks and branches"},
 		"a large table":                      {table(0, leb(1<<27)), nil, "a table of 134217728 entries; 262144 is the most"},
 		"a table with a strange flag":        {table(4, leb(1)), nil, "a form that is not supported"},
 		"too many functions":                 {raw(3, leb(65537), bytes.Repeat([]byte{0}, 65537)), nil, "65537 functions, more than 65536"},
@@ -177,33 +217,128 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// FuzzCompile compiles modules that were changed, and calls those that are
+// accepted, under tiny limits and with all grants. It begins with the modules of
+// the tests, hostile ones among them, and with some that compilers made. None may
+// reach a panic, last long, or leave anything behind.
 func FuzzCompile(f *testing.F) {
-	for _, g := range []*guest{reactor(say(number(1))), command(1, 0), newGuest()} {
-		f.Add(g.bytes())
+	f.Add([]byte("\x00asm\x0d\x00\x01\x00"), []byte(nil))
+	for _, wasm := range modules(f) {
+		f.Add(wasm, []byte(nil))
 	}
-	g := reactor(forever, unreachable)
-	g.table = join(0x70, 1, 0, 5)
-	f.Add(g.bytes())
-	f.Add([]byte("\x00asm\x0d\x00\x01\x00"))
-	r := newRuntime(f, sandbox.Config{Limits: sandbox.Limits{Timeout: 50 * time.Millisecond, Memory: 1 << 20}})
-	f.Fuzz(func(t *testing.T, wasm []byte) {
-		m, err := r.Compile(t.Context(), wasm, sandbox.ModuleConfig{})
-		if err != nil {
-			if strings.Contains(err.Error(), "panic") {
+	try := trial(f)
+	f.Fuzz(func(t *testing.T, wasm, changes []byte) { try(t, changed(wasm, changes)) })
+}
+
+// TestChangedModules does the same for a moment, at random.
+func TestChangedModules(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	all, try, accepted := modules(t), trial(t), 0
+	const rounds = 3000
+	for range rounds {
+		var changes []byte
+		for range 1 + rnd.IntN(2) {
+			changes = append(changes, byte(rnd.Uint32()), byte(rnd.Uint32()), 1<<rnd.IntN(8))
+		}
+		wasm := changed(all[rnd.IntN(len(all))], changes)
+		if try(t, wasm) {
+			accepted++
+		}
+		if t.Failed() {
+			t.Fatalf("the module is %x", wasm)
+		}
+	}
+	if t.Logf("%d of %d were accepted", accepted, rounds); accepted < rounds/50 {
+		t.Error("hardly any module was accepted: this tests nothing")
+	}
+}
+
+// changed returns a module with some bytes changed: each three bytes of changes
+// are a place and what to add there. So most sections keep their places.
+func changed(wasm, changes []byte) []byte {
+	wasm = slices.Clone(wasm)
+	for ; len(changes) >= 3 && len(wasm) > 0; changes = changes[3:] {
+		wasm[(int(changes[0])<<8|int(changes[1]))%len(wasm)] += changes[2]
+	}
+	return wasm
+}
+
+// trial returns a function that compiles a module, calls its first tool, and
+// reports whether it could be called.
+func trial(tb testing.TB) func(t *testing.T, wasm []byte) bool {
+	grants := sandbox.Grants{HTTP: true, KV: true, Dirs: []sandbox.Dir{{Path: tb.TempDir()}}, Config: map[string]string{"A": "b"}}
+	host := fakeHost{
+		http: func(context.Context) (sandbox.HTTPResponse, error) {
+			return sandbox.HTTPResponse{Status: 200, Header: map[string][]string{"A": {"b"}}, Body: []byte("body")}, nil
+		},
+		file: func() error { return nil },
+	}
+	r := newRuntime(tb, sandbox.Config{Limits: sandbox.Limits{
+		Timeout: 50 * time.Millisecond, Fuel: 1e6, Memory: 1 << 20, Stack: 1 << 20, Output: 1 << 10, Log: 100, HostCalls: 20, Files: 1 << 10,
+	}})
+	before := takeVitals(tb)
+	return func(t *testing.T, wasm []byte) bool {
+		begun := time.Now()
+		m, err := r.Compile(t.Context(), wasm, sandbox.ModuleConfig{Grants: grants})
+		accepted := err == nil
+		if accepted {
+			_, err = m.Call(t.Context(), m.Tools()[0].Name, nil, sandbox.CallConfig{Host: host})
+			if _, err := m.CheckIdle(); err != nil {
 				t.Error(err)
 			}
-			return
-		}
-		for _, tool := range m.Tools() {
-			_, err := m.Call(t.Context(), tool.Name, nil, sandbox.CallConfig{})
-			if err != nil && strings.Contains(err.Error(), "panic in the engine") {
+			if err := m.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}
-		if err := m.Close(t.Context()); err != nil {
+		if err != nil && strings.Contains(err.Error(), "panic in the ") {
 			t.Error(err)
 		}
-	})
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("took %v", took)
+		}
+		if n := runtime.NumGoroutine(); n > before.goroutines+20 { // some are the fuzzer's own
+			t.Errorf("%d goroutines, %d before", n, before.goroutines)
+		}
+		if n := mappings(t, "wasm-image"); n > before.images {
+			t.Errorf("%d mappings of images, %d before", n, before.images)
+		}
+		return accepted
+	}
+}
+
+// modules are those of the tests, and of the engine's tests some that TinyGo, Zig
+// and others compiled.
+func modules(t testing.TB) (all [][]byte) {
+	for _, g := range []*guest{reactor(say(number(1))), command(1, 0), newGuest(), scribbler(false), scribbler(true), opener()} {
+		all = append(all, g.bytes())
+	}
+	for _, h := range hostile() {
+		all = append(all, h.guest.bytes())
+	}
+	for _, some := range []map[string]attack{machineAttacks(), outputAttacks(), hostAttacks()} {
+		for _, a := range some {
+			all = append(all, a.guest.bytes())
+		}
+	}
+	engine, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()
+	if err != nil {
+		t.Logf("no modules of the engine's tests: %v", err)
+		return all
+	}
+	programs := filepath.Join(strings.TrimSpace(string(engine)), "imports", "wasi_snapshot_preview1")
+	var files []string
+	for _, folder := range []string{"testdata", filepath.Join("testdata", "*"), filepath.Join("example", "testdata", "*")} {
+		some, _ := filepath.Glob(filepath.Join(programs, folder, "*.wasm"))
+		files = append(files, some...)
+	}
+	for _, file := range files {
+		if wasm, err := os.ReadFile(file); err == nil && len(wasm) < 64<<10 {
+			all = append(all, join(wasm, newGuest().section("wasmgate", []byte(manifest)).custom[0]))
+		}
+	}
+	return all
 }
 
 // FuzzParseManifest checks that what is accepted stays the same when it is

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/tetratelabs/wazero/api"
@@ -31,10 +32,12 @@ func (in *instance) check(s *snapshot) error {
 	if !ok || int64(len(got)) != s.image.Size() {
 		return fmt.Errorf("the memory has %d bytes, the snapshot %d", len(got), s.image.Size())
 	}
-	for at, b := range s.image.Content() {
-		if got[at] != b {
-			return fmt.Errorf("the memory differs from the snapshot at %#x", at)
+	if want := s.image.Content(); !bytes.Equal(got, want) {
+		at := 0
+		for got[at] == want[at] {
+			at++
 		}
+		return fmt.Errorf("the memory differs from the snapshot at %#x", at)
 	}
 	for i, g := range in.globals {
 		if g.Get() != s.globals[i] {

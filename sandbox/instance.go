@@ -52,8 +52,8 @@ func (m *Module) instantiate(c *call, memory *image.Memory) (_ *instance, err er
 // grow is asked before the memory grows.
 func (in *instance) grow(used, size uint64) bool {
 	c := in.call
-	if c == nil {
-		return true // the host makes the memory as large as its image
+	if c == nil || size <= uint64(in.module.minMemory) {
+		return true // the host makes the memory as large as its image, or as the module begins
 	}
 	if size > uint64(c.limits.Memory) {
 		c.deniedMemory = true

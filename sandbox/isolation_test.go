@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -35,7 +36,7 @@ func scribbler(tables bool) *guest {
 }
 
 // TestCallsAreApart calls modules of all kinds from several goroutines, some
-// calls ended by traps and by fuel at any point: no call finds what another left,
+// calls ended by traps, by fuel at any point and by memory: no call finds what another left,
 // and every instance that waits for the next is as the snapshot, byte for byte.
 func TestCallsAreApart(t *testing.T) {
 	seed := rand.Uint64()
@@ -75,17 +76,96 @@ func TestCallsAreApart(t *testing.T) {
 func apart(t *testing.T, m *sandbox.Module, rnd *rand.Rand, calls int) {
 	for range calls {
 		args, cfg, want := "{}", sandbox.CallConfig{}, "ok"
-		switch rnd.IntN(4) {
+		switch rnd.IntN(6) {
 		case 0:
 			args, want = `{"trap":1}`, "trap_guest"
 		case 1:
 			cfg.Limits.Fuel, want = 1+uint64(rnd.IntN(60)), "trap_fuel"
+		case 2:
+			cfg.Limits.Memory, want = 1<<16, "trap_memory"
 		}
 		res, err := m.Call(t.Context(), "t", []byte(args), cfg)
 		if got := code(err); got != want || err == nil && string(res.Output) != "0" {
 			t.Errorf("got %s %q, want %s 0: %v", got, res.Output, want, err)
 			return
 		}
+	}
+}
+
+// TestManyCalls has 8 callers make 10,000 calls each of one module, which end in
+// every way. Meanwhile, again and again, all instances that wait are compared with
+// the snapshot; and in the end nothing has become more.
+func TestManyCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes 80,000 calls")
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	const callers, calls = 8, 10_000
+	r := newRuntime(t, sandbox.Config{Concurrent: callers})
+	m := compile(t, r, scribbler(false).bytes(), sandbox.ModuleConfig{})
+	all := func(calls int) {
+		var wg sync.WaitGroup
+		for worker := range callers {
+			wg.Go(func() { apart(t, m, rand.New(rand.NewPCG(seed, uint64(worker))), calls) })
+		}
+		wg.Wait()
+	}
+	all(100)
+	before := takeVitals(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var checks, waited int
+	var checker sync.WaitGroup
+	checker.Go(func() {
+		for ; ctx.Err() == nil; checks++ {
+			n, err := m.CheckIdle()
+			if waited += n; err != nil {
+				t.Error(err)
+				return
+			}
+			time.Sleep(time.Millisecond) // nobody gets an instance while they are compared
+		}
+	})
+	all(calls)
+	cancel()
+	checker.Wait()
+	if n, err := m.CheckIdle(); err != nil || n == 0 || n > callers {
+		t.Errorf("%d instances wait: %v", n, err)
+	}
+	t.Logf("%d instances compared in %d looks", waited, checks)
+	before.images += callers // that may wait
+	takeVitals(t).check(t, before)
+}
+
+// TestWordsAreNotLeft passes a guest a long text, and has it look for any of it in
+// the next call. A session, which is meant to keep its state, shows that it would
+// find it.
+func TestWordsAreNotLeft(t *testing.T) {
+	// Answers 1 if memory from 5000 to its end holds anything, and keeps its
+	// arguments at 5000, beyond what it needs of them otherwise.
+	keep := join(number(5000), get(argsPtr), get(argsLen), 0xfc, 10, 0, 0)
+	look := join(number(5000), 0x21, 4,
+		0x03, 0x40, get(5), get(4), load, 0x72, 0x21, 5, get(4), number(4), add, 0x22, 4, number(65536), 0x48, 0x0d, 0, 0x0b,
+		get(5), number(0), 0x47, 0x21, 5)
+	tests := map[sandbox.Isolation]string{sandbox.IsolationCall: "0", sandbox.IsolationInstance: "0", sandbox.IsolationSession: "1"}
+	text := []byte(`"` + strings.Repeat("confidential ", 1000) + `"`)
+	for isolation, want := range tests {
+		t.Run(string(isolation), func(t *testing.T) {
+			g := newGuest()
+			g.function("cabi_realloc", i32+i32+i32+i32, i32, number(1024))
+			g.function("tool_call", i32+i32+i32+i32, i32, get(argsLen), number(2), 0x4a, 0x04, 0x40, keep, 0x0b, look, say(get(5)))
+			g.section("wasmgate", []byte(manifest))
+			m := compile(t, newRuntime(t, sandbox.Config{}), g.bytes(), sandbox.ModuleConfig{Isolation: isolation})
+			for range 10 {
+				cfg := sandbox.CallConfig{Session: "s"}
+				if res, err := m.Call(t.Context(), "t", text, cfg); err != nil || string(res.Output) != "1" {
+					t.Fatalf("the text: %s, %v, want 1", res.Output, err)
+				}
+				if res, err := m.Call(t.Context(), "t", nil, cfg); err != nil || string(res.Output) != want {
+					t.Fatalf("the next call: %s, %v, want %s", res.Output, err, want)
+				}
+			}
+		})
 	}
 }
 

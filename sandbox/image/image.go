@@ -77,8 +77,9 @@ type Memory struct {
 	limit uint64
 	used  uint64 // bytes in use
 	peak  uint64 // since the last reset
-	// Grow is asked before the memory grows from used to size bytes, also beyond
-	// the limit; false refuses. Nil allows what the limit does.
+	// Grow is asked before the memory grows from used to size bytes, from 0 when
+	// it begins, also beyond the limit; false refuses. Nil allows what the limit
+	// does.
 	Grow func(used, size uint64) bool
 	dirt dirt
 }
@@ -100,7 +101,7 @@ func (i *Image) NewMemory(limit int64) (*Memory, error) {
 // Reallocate returns the memory at its new size, nil if it may not have it. A
 // memory never shrinks but by Reset.
 func (m *Memory) Reallocate(size uint64) []byte {
-	if size > m.used && m.used > 0 && m.Grow != nil && !m.Grow(m.used, size) || size > m.limit {
+	if size > m.used && m.Grow != nil && !m.Grow(m.used, size) || size > m.limit {
 		return nil
 	}
 	if m.image.method == Copy && size > uint64(len(m.buf)) {

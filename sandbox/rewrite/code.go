@@ -1,6 +1,9 @@
 package rewrite
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+)
 
 // Opcodes, 5.4, of which more than the length of their immediates matters.
 const (
@@ -35,6 +38,7 @@ type instruction struct {
 	op    byte
 	index uint32 // of a function: call, return_call, ref.func
 	bulk  int    // what a bulk instruction moves: bulkNone, bulkBytes, bulkEntries
+	forks int64  // how many branches it adds, see maxWork
 }
 
 const (
@@ -50,6 +54,9 @@ func (w *writer) instruction(c *cursor) instruction {
 	switch op := in.op; {
 	case op == opBlock || op == opLoop || op == opIf:
 		w.block(c)
+		if in.forks = 1; op == opLoop {
+			in.forks = 6
+		}
 	case op == opCall || op == opTailCall || op == opRefFunc:
 		in.index = c.below(uint32(len(w.m.functions)))
 		if start := w.m.body[sectionStart]; op == opRefFunc && start != nil && in.index == (&cursor{b: start}).uint() {
@@ -60,7 +67,10 @@ func (w *writer) instruction(c *cursor) instruction {
 		c.uint()
 	case op >= opLocalGet && op <= opLocalTee:
 		c.below(w.locals)
-	case op == 0x0c || op == 0x0d || op == 0x25: // br, br_if, table.get
+	case op == 0x0c || op == 0x0d: // br, br_if
+		c.uint()
+		in.forks = 1
+	case op == 0x25: // table.get
 		c.uint()
 	case op == 0x26: // table.set
 		w.cannot(writesTables)
@@ -68,7 +78,7 @@ func (w *writer) instruction(c *cursor) instruction {
 	case op == opGlobalGet || op == opGlobalSet:
 		c.below(w.m.globals)
 	case op == 0x0e: // br_table
-		c.each(func() { c.uint() })
+		c.each(func() { c.uint(); in.forks++ })
 		c.uint()
 	case op == 0x1c: // select with its type
 		if c.byte() != 1 {
@@ -337,12 +347,13 @@ func (w *writer) declare(c *cursor, params uint32) {
 func (w *writer) read(c *cursor) {
 	w.edits, w.regions, w.blocks = w.edits[:0], append(w.regions[:0], region{}), append(w.blocks[:0], 0)
 	w.direct = false
-	size, straight := len(c.b), true
+	size, straight, forks := len(c.b), true, int64(0)
 	for len(w.blocks) > 0 && c.err == nil {
 		at := size - len(c.b)
 		e := edit{at: at, in: w.instruction(c), to: size - len(c.b)}
 		inside := w.blocks[len(w.blocks)-1]
 		w.regions[inside].cost++
+		forks += e.in.forks
 		if straight && e.in.op == opLoop {
 			w.direct = true
 		}
@@ -366,5 +377,8 @@ func (w *writer) read(c *cursor) {
 		case op == opLoop, op == opCall, op == opTailCall, op == opRefFunc, e.in.bulk != bulkNone:
 			w.edits = append(w.edits, e)
 		}
+	}
+	if w.work += forks * forks; w.work > maxWork {
+		c.stop(errors.New("the module has functions with too many blocks and branches: it would take minutes to compile; split them"))
 	}
 }

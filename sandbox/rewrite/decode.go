@@ -23,6 +23,16 @@ const (
 	maxData      = 64 << 20 // of a memory, its end as data segments fill it
 	maxLocals    = 50_000   // of one function, as browsers bound them
 	maxAllLocals = 1 << 20  // of all functions together
+	maxSignature = 1000     // parameters of a function, and results, as browsers bound them
+	maxGlobals   = 1 << 16
+	maxExports   = 1 << 16
+	// maxElements bounds the entries of all element segments together. Segments
+	// may overlap, and each instantiation writes them all.
+	maxElements = 1 << 18
+	// maxWork bounds the sum over all functions of the square of how often each
+	// branches, a loop counting six times: so grows the time to compile them, to
+	// a minute or so. In 8 MB of tools written in Go it is some 3e8.
+	maxWork = 1 << 31
 )
 
 // Section ids of WebAssembly Core 2.0, 5.5.2.
@@ -178,6 +188,10 @@ func (m *Module) section(id byte, c *cursor) error {
 		c.each(func() { m.functions = append(m.functions, c.below(uint32(len(m.params)))) })
 	case sectionTable:
 		return m.boundTables(c)
+	case sectionGlobal:
+		return bound(c, "globals", maxGlobals)
+	case sectionExport:
+		return bound(c, "exports", maxExports)
 	case sectionMemory:
 		c.each(func() { m.memory(c) })
 	case sectionCode:
@@ -203,6 +217,9 @@ func (m *Module) typ(c *cursor) {
 	params, results := uint32(0), uint32(0)
 	c.each(func() { params++; c.value() })
 	c.each(func() { results++; c.value() })
+	if most := max(params, results); most > maxSignature {
+		c.stop(fmt.Errorf("the module has a function type of %d parameters or results, more than %d", most, maxSignature))
+	}
 	m.params, m.results = append(m.params, params), append(m.results, results)
 }
 

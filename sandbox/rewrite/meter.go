@@ -36,6 +36,8 @@ type writer struct {
 	memory   []byte   // what data segments put there
 	sealed   bool
 	unfit    string // the first thing for which the module cannot be sealed
+	entries  uint32 // of element segments, so far
+	work     int64  // of compiling the functions, so far: see maxWork
 
 	// Of the function that is written; kept to be used again.
 	locals  uint32 // how many it has itself, with its parameters
@@ -345,6 +347,9 @@ func (w *writer) element(c *cursor, out []byte) []byte {
 		out = append(out, c.byte()) // the kind of the elements
 	}
 	n := c.count()
+	if w.entries += n; w.entries > maxElements {
+		c.stop(fmt.Errorf("the module has element segments of %d entries and more; %d is the most", w.entries, maxElements))
+	}
 	out = binary.AppendUvarint(out, uint64(n))
 	for ; n > 0 && c.err == nil; n-- {
 		if expressions {
