@@ -161,8 +161,7 @@ func TestSecretsDoNotFollowRedirects(t *testing.T) {
 // The policy is asked for the secret at each hop that would carry it.
 func TestEachUseOfASecretIsAsked(t *testing.T) {
 	w := newWorld(t)
-	var origin string
-	origin = w.serve("api.example", func(w http.ResponseWriter, r *http.Request) {
+	origin := w.serve("api.example", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			to("/second")(w, r)
 		}

@@ -161,7 +161,6 @@ func TestProgress(t *testing.T) {
 
 func TestContext(t *testing.T) {
 	r := newRegistry(t)
-	at := r.offer(r.layer(wasmType, code))
 	begun := make(chan struct{}, 1)
 	r.hook = func(w http.ResponseWriter, req *http.Request) bool {
 		if !strings.Contains(req.URL.Path, "/blobs/") {
@@ -174,7 +173,7 @@ func TestContext(t *testing.T) {
 		<-req.Context().Done()
 		return true
 	}
-	at = r.offer(r.layer(wasmType, code, object{"size": 1000000}))
+	at := r.offer(r.layer(wasmType, code, object{"size": 1000000}))
 
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-begun; cancel() }()

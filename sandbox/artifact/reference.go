@@ -44,9 +44,9 @@ func Parse(s string) (Reference, error) {
 	rest, remote := strings.CutPrefix(s, scheme)
 	switch {
 	case !remote && s == "":
-		return Reference{}, errors.New("artifact: the reference is empty: write the path of a WASM file, or oci://registry/repository@sha256:...")
+		return Reference{}, errors.New("artifact: the reference is empty: write the path of a WASM file, or oci://registry/repository@sha256:DIGEST")
 	case !remote && strings.Contains(s, "://"):
-		return Reference{}, fmt.Errorf("artifact: %.200q is neither the path of a file nor oci://registry/repository@sha256:...", s)
+		return Reference{}, fmt.Errorf("artifact: %.200q is neither the path of a file nor oci://registry/repository@sha256:DIGEST", s)
 	case !remote:
 		return Reference{Path: s}, nil
 	case len(s) > maxReference:

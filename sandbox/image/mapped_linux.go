@@ -128,7 +128,7 @@ func (m *Memory) restore() error {
 }
 
 // Of ioctl_pagemap(2), linux/fs.h.
-type pageRegion struct{ start, end, categories uint64 }
+type pageRegion struct{ start, end, _ uint64 } // the last are categories
 
 type scanArguments struct {
 	size, flags, start, end, walkEnd, vec, vecLen, maxPages       uint64

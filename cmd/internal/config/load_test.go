@@ -279,7 +279,7 @@ func TestLoadProblems(t *testing.T) {
 		"a server that is text":            {"servers: {a: npx}\n", `wasmgate.yaml:1: servers.a: must be a mapping, not text`},
 		"parts of a server not built":      {"servers:\n  a:\n    command: x\n    groups: [a]\n    replay: {}\n    retry: 3\n    confine: {}\n", "wasmgate.yaml:4: servers.a.groups: not in this version\nwasmgate.yaml:5: servers.a.replay: not in this version\nwasmgate.yaml:6: servers.a.retry: not in this version\nwasmgate.yaml:7: servers.a.confine: not in this version"},
 		"a module that is missing":         {"tools: {t: {module: none.wasm}}\n", `wasmgate.yaml:1: tools.t.module: "none.wasm" does not exist`},
-		"a module without a digest":        {"tools: {t: {module: \"oci://h/t:v1\"}}\n", `wasmgate.yaml:1: tools.t.module: "oci://h/t:v1" names no digest, so that it could be another module tomorrow: write oci://registry/repository@sha256:...`},
+		"a module without a digest":        {"tools: {t: {module: \"oci://h/t:v1\"}}\n", `wasmgate.yaml:1: tools.t.module: "oci://h/t:v1" names no digest, so that it could be another module tomorrow: write oci://registry/repository@sha256:DIGEST`},
 		"a module with half a digest":      {"tools: {t: {module: \"oci://h/t@sha256:ab\"}}\n", `wasmgate.yaml:1: tools.t.module: "oci://h/t@sha256:ab" is not oci://registry/repository@sha256: and 64 hex digits in lower case`},
 		"tools without a module":           {"tools:\n  t: {}\n", `wasmgate.yaml:2: tools.t: needs a module, the path of a WASM file`},
 		"a digest that is none":            {"tools: {t: {module: /, sha256: \"...\"}}\n", `wasmgate.yaml:1: tools.t.sha256: "..." is not 64 hex digits in lower case`},

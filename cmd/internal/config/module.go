@@ -81,7 +81,7 @@ func (d *decoder) checkModule(s string) error {
 	case !strings.HasPrefix(s, ociScheme):
 		return exists(d.resolve(s))
 	case !strings.Contains(s, "@sha256:"):
-		return errors.New("names no digest, so that it could be another module tomorrow: write oci://registry/repository@sha256:...")
+		return errors.New("names no digest, so that it could be another module tomorrow: write oci://registry/repository@sha256:DIGEST")
 	case !refPattern.MatchString(s):
 		return errors.New("is not oci://registry/repository@sha256: and 64 hex digits in lower case")
 	}
@@ -196,7 +196,7 @@ func checkOrigin(s string) error {
 func checkPrefix(s string) error {
 	clean := path.Clean(s)
 	if s[0] != '/' || strings.ContainsAny(s, `?#%\*`) || s != clean && s != clean+"/" {
-		return errors.New("is not the beginning of a path, such as /v1/, without ?, #, %, * and ..")
+		return errors.New("is not the beginning of a path, such as /v1/, without .., ?, #, % and *")
 	}
 	return nil
 }
