@@ -120,7 +120,7 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 	case "tools/list":
 		res, err = h.list(ctx, p)
 	case "tools/call":
-		res, err = h.call(ctx, p, gate.Call{Name: params.Get("name").Text(), Args: params.Get("arguments")})
+		res, err = h.call(ctx, p, gate.Call{Name: params.Get("name").Text(), Args: params.Get("arguments"), Meta: params.Get("_meta")})
 	default:
 		return gate.Doc{}, &rpcError{codeMethodNotFound, "method not found"}
 	}

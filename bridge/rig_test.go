@@ -44,7 +44,7 @@ func (sessions) View(_ context.Context, k gate.SessionKey) (gate.Session, error)
 func (sessions) Admit(_ context.Context, s gate.Session, _ *gate.Call, _ gate.Labels) (gate.Session, error) {
 	return s, nil
 }
-func (sessions) Learn(context.Context, gate.SessionKey, string, gate.Labels, gate.Doc) error {
+func (sessions) Learn(context.Context, gate.SessionKey, gate.Lesson) error {
 	return nil
 }
 

@@ -60,6 +60,14 @@ type Call struct {
 	Malformed error
 	Who       *Principal
 	Session   SessionKey
+	// Prompt is the user's own words, if the host application that embeds the
+	// gateway knows them: values in it count as trusted for the rest of the
+	// session. It may come with each call. Text that anybody else can write into
+	// must not be in it.
+	Prompt string
+	// Meta is the _meta of the client's request, an object or absent. The gate
+	// reads [MetaPrompt] in it, if it was told to.
+	Meta Doc
 	// ClientName and ClientVersion are what the client says of itself. They are
 	// shown, and nothing is decided by them.
 	ClientName, ClientVersion string
@@ -134,7 +142,8 @@ type Tool struct {
 	Input, Output Schema
 	// OutputWarn lets results pass that break Output, with a finding.
 	OutputWarn bool
-	// Teaches are the labels that a session gets from a result of the tool.
+	// Teaches are the labels that a session gets from a result of the tool, unless
+	// the operator has labelled it.
 	Teaches Labels
 	// Sandboxed tools run as WASM modules. Capabilities is what they may use, an
 	// object; absent for other tools.

@@ -15,6 +15,10 @@ const (
 	MetaRefusal = "io.github.wasmgate/refusal"
 )
 
+// MetaPrompt is the member of a request's _meta in which a host application gives
+// the user's own words, a string. See [Parts.TrustPrompt].
+const MetaPrompt = "io.github.wasmgate/prompt"
+
 // maxFindings bounds the findings kept of one result; a hostile text can be
 // made of nothing else.
 const maxFindings = 100

@@ -90,3 +90,6 @@ func (l Labels) TooMany() bool { return len(l) > maxLabels }
 // Untrusted is the label of a session that has read what somebody outside may
 // have written.
 const Untrusted = "untrusted"
+
+// Private is the label of a session that has read what is not for everybody.
+const Private = "private"

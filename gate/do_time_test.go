@@ -156,7 +156,7 @@ func TestDoDecidesAgainWhenTheSessionChanged(t *testing.T) {
 			}
 			admits := 0
 			r.admit = func(s gate.Session, l gate.Labels) (gate.Session, error) {
-				if s.Version != uint64(admits) || l[0] != fmt.Sprint("v", admits) {
+				if s.Version != uint64(admits) || !slices.Equal(l, gate.NewLabels(gate.Untrusted, fmt.Sprint("v", admits))) {
 					t.Errorf("admission %d of version %d with labels %v", admits, s.Version, l)
 				}
 				if admits++; tt.stale < 0 || admits <= tt.stale {

@@ -13,6 +13,11 @@
 // is a host call: [Permit.HostCall] has the same authorizer decide on it, and
 // records it, before it is done.
 //
+// What a session has read is kept by [Sessions]: as [Labels], by what the operator
+// says of the tools ([ToolLabels]), and as [Provenance], the values that it has
+// met. Both are given to the authorizer with the next call, and a call's labels
+// join when it is admitted, so that calls at once cannot slip by each other.
+//
 // An error in any step refuses the call: a policy that does not evaluate, an
 // obligation that is not understood, an audit log that cannot be written, a
 // collaborator that panics. A refusal is a [*Refusal]; [Code] gives the stable

@@ -57,7 +57,7 @@ func (forgetful) Admit(_ context.Context, s gate.Session, _ *gate.Call, _ gate.L
 	return s, nil
 }
 
-func (forgetful) Learn(context.Context, gate.SessionKey, string, gate.Labels, gate.Doc) error {
+func (forgetful) Learn(context.Context, gate.SessionKey, gate.Lesson) error {
 	return nil
 }
 

@@ -145,6 +145,9 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 	w.rec.Tool = tool
 
 	w.next(StepAuthorize)
+	if err := w.readPrompt(ctx, c); err != nil {
+		return Result{}, err
+	}
 	q := Query{Call: c, Tool: tool}
 	if err := w.authorize(ctx, &q); err != nil {
 		return Result{}, err
@@ -179,10 +182,9 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 	if res.Doc, err = w.clean(ctx, res); err != nil {
 		return Result{}, err
 	}
-	if err := w.Sessions.Learn(ctx, c.Session, c.ID, tool.Teaches, res.Doc); err != nil {
-		return Result{}, w.fail(ctx, "the session's state cannot be kept", err)
+	if err := w.learn(ctx, permit, res.Doc); err != nil {
+		return Result{}, err
 	}
-	w.rec.After = w.rec.After.Join(tool.Teaches)
 	return res, nil
 }
 
@@ -330,10 +332,10 @@ func (w *way) permit(ctx context.Context, q Query) (Permit, Release, error) {
 func (w *way) admit(ctx context.Context, q *Query) error {
 	w.next(StepAuthorize)
 	for again := 0; ; again++ {
-		now, err := w.Sessions.Admit(ctx, q.Session, q.Call, w.rec.Decision.Labels)
+		now, err := w.Sessions.Admit(ctx, q.Session, q.Call, w.adds(q.Tool))
 		if err == nil {
 			w.rec.After = now.Labels
-			return nil
+			return w.vouch(ctx, q)
 		}
 		if !errors.Is(err, ErrStale) {
 			return w.fail(ctx, "the session's state cannot be kept", err)

@@ -72,7 +72,7 @@ func (x *instant) Admit(_ context.Context, s gate.Session, _ *gate.Call, _ gate.
 	return s, nil
 }
 
-func (x *instant) Learn(context.Context, gate.SessionKey, string, gate.Labels, gate.Doc) error {
+func (x *instant) Learn(context.Context, gate.SessionKey, gate.Lesson) error {
 	return nil
 }
 

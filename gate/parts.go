@@ -6,7 +6,7 @@ import (
 )
 
 // Parts are the collaborators of a gate, one immutable snapshot. All are
-// required but Limiter. All are called concurrently. None may keep or change
+// required but Limiter and Labeler. All are called concurrently. None may keep or change
 // its arguments, and a panic in any of them refuses the call.
 type Parts struct {
 	Upstream   Upstream
@@ -16,6 +16,15 @@ type Parts struct {
 	Recorder   Recorder
 	// Limiter is asked before the upstream is; nil sets no limits.
 	Limiter Limiter
+	// Labeler knows what the operator says of tools; nil knows of none.
+	Labeler Labeler
+	// TrackValues has sessions keep where values came from, for an authorizer that
+	// asks. Without it [Session.Values] stays as it is, and what is not known is
+	// not trusted.
+	TrackValues bool
+	// TrustPrompt takes [MetaPrompt] for the user's own words. Whoever can write
+	// into a call's _meta then decides what is trusted.
+	TrustPrompt bool
 	// Snapshot identifies the configuration that the parts were built from, in
 	// the audit log: a hash of its content.
 	Snapshot string
@@ -51,12 +60,21 @@ type Sessions interface {
 	// View returns a state of the session; it may be old, Admit finds out.
 	View(ctx context.Context, k SessionKey) (Session, error)
 	// Admit is the one point at which c enters the order of its session. If a
-	// label has risen since s it returns the state of now and [ErrStale]:
-	// decide again. Otherwise labels are part of the session when it returns.
-	// Admitting the same Call.ID twice is one admission.
+	// label has risen since s, or one of the call's arguments was met in untrusted
+	// content since, it returns the state of now and [ErrStale]: decide again.
+	// Otherwise labels are part of the session when it returns. Admitting the same
+	// Call.ID twice is one admission.
 	Admit(ctx context.Context, s Session, c *Call, labels Labels) (Session, error)
-	// Learn adds what a result taught, before the result leaves.
-	Learn(ctx context.Context, k SessionKey, call string, labels Labels, from Doc) error
+	// Learn adds what a session has read, before it can act on it.
+	Learn(ctx context.Context, k SessionKey, l Lesson) error
+}
+
+// A Lesson is what a session has read: a result, or the user's own words.
+type Lesson struct {
+	Call   string // its ID
+	Labels Labels
+	From   Doc    // whose values the session has met now
+	Source Source // what they count as
 }
 
 // ErrStale says that a session has changed since it was viewed.
@@ -70,6 +88,17 @@ type Session struct {
 	// Top says that not all of the session's state could be kept: policies see
 	// the session as having read everything.
 	Top bool
+	// Values is what the session knows of where values came from.
+	Values Provenance
+}
+
+// Tainted reports whether the session may have read what somebody outside wrote.
+func (s Session) Tainted() bool { return s.Top || s.Labels.Cover(Labels{Untrusted}) }
+
+// A Labeler says what the operator says of a tool.
+type Labeler interface {
+	// Labels returns what is said of a tool, and false if nothing is.
+	Labels(t *Tool) (ToolLabels, bool)
 }
 
 // A Limiter bounds what is used at once.

@@ -61,7 +61,13 @@ func TestDoRecordsTheEvidence(t *testing.T) {
 		res.Usage = gate.Usage{Fuel: 5, MemoryPeak: 6}
 		return res, nil
 	}
-	if _, err := r.do(t, c); err != nil {
+	p := r.parts()
+	p.TrackValues = true
+	g, err := gate.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Do(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	granted, done := r.records[0], r.records[1]
@@ -80,7 +86,7 @@ func TestDoRecordsTheEvidence(t *testing.T) {
 	if !done.After.Cover(r.tool.Teaches) {
 		t.Errorf("labels after = %v, want what the result taught, %v", done.After, r.tool.Teaches)
 	}
-	if diff := cmp.Diff([]string{`{"structuredContent":1}`}, []string{r.learned[0].String()}); diff != "" || !r.taught.Cover(r.tool.Teaches) {
+	if diff := cmp.Diff([]string{c.Args.String(), `{"structuredContent":1}`}, []string{r.learned[0].String(), r.learned[1].String()}); diff != "" || !r.taught.Cover(r.tool.Teaches) {
 		t.Errorf("learned %v, %v", r.learned, r.taught)
 	}
 }

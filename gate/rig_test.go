@@ -177,11 +177,11 @@ func (r *rig) Admit(_ context.Context, s gate.Session, _ *gate.Call, l gate.Labe
 	return r.admit(s, l)
 }
 
-func (r *rig) Learn(_ context.Context, _ gate.SessionKey, _ string, l gate.Labels, from gate.Doc) error {
+func (r *rig) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson) error {
 	if err := r.step("learn"); err != nil {
 		return err
 	}
-	r.learned, r.taught = append(r.learned, from), r.taught.Join(l)
+	r.learned, r.taught = append(r.learned, l.From), r.taught.Join(l.Labels)
 	return nil
 }
 

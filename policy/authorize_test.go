@@ -164,7 +164,8 @@ func TestInput(t *testing.T) {
  "tool":{"name":"files__write_file","server":"files","local_name":"write.file","annotations":{"readOnlyHint":false},"labels":{},"groups":[],
          "sandboxed":true,"capabilities":{"kv":true},"pinned":false,"findings":["hidden text"]},
  "arguments":{"a":[1.50,true,null,{"b":"é"}],"n":12345678901234567890},
- "provenance":{}}`
+ "provenance":{"/a/0":[],"/a/1":[],"/a/2":[],"/a/3/b":[],"/n":[]},
+ "carried":{}}`
 	if diff := cmp.Diff(gate.MustDoc(want).Value(), gate.MustDoc(d.Reasons[0]).Value()); diff != "" {
 		t.Errorf("input (-want +got):\n%s", diff)
 	}

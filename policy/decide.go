@@ -27,8 +27,17 @@ type Engine struct {
 	every gate.Labels
 
 	decision rego.PreparedEvalQuery
+	deny     rego.PreparedEvalQuery // the set alone
 	listing  *listing
 	terms    *terms
+
+	// To explain decisions.
+	compiler *ast.Compiler
+	written  map[string]*ast.Module // by file, as parsed
+	options  []func(*rego.Rego)
+
+	keys      *cache[*gate.Principal, principalKey]
+	decisions *cache[pairing, specialised]
 }
 
 var _ gate.Authorizer = (*Engine)(nil)
@@ -43,17 +52,20 @@ func (e *Engine) prepare(ctx context.Context, c *ast.Compiler, grants []Grant) e
 	if err != nil {
 		return err
 	}
-	options := []func(*rego.Rego){
+	e.compiler = c
+	e.options = []func(*rego.Rego){
 		rego.Compiler(c), rego.Store(store), granted,
 		rego.StrictBuiltinErrors(true), rego.SetRegoVersion(ast.RegoV1),
 		// Results stay values of Rego; decode reads them.
 		rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),
 	}
-	e.decision, err = rego.New(append(options, rego.Query("data.wasmgate.decision"))...).PrepareForEval(ctx)
-	if err != nil {
-		return fmt.Errorf("prepare policy: %w", err)
+	for name, q := range map[string]*rego.PreparedEvalQuery{"decision": &e.decision, "deny": &e.deny} {
+		o := append(e.options[:len(e.options):len(e.options)], rego.Query("data.wasmgate."+name))
+		if *q, err = rego.New(o...).PrepareForEval(ctx); err != nil {
+			return fmt.Errorf("prepare policy: %w", err)
+		}
 	}
-	e.listing, err = newListing(ctx, c, options)
+	e.listing, err = newListing(ctx, c, e.options)
 	return err
 }
 
@@ -61,44 +73,71 @@ func (e *Engine) prepare(ctx context.Context, c *ast.Compiler, grants []Grant) e
 // tool. Whatever is not a decision that it understands is an error, which denies.
 func (e *Engine) Authorize(ctx context.Context, q gate.Query) (d gate.Decision, err error) {
 	defer recoverTo(&err, func() { d = gate.Decision{} })
+	if q, err = e.checked(q); err != nil {
+		return gate.Decision{}, err
+	}
+	if q.Call.Action == gate.CallTool {
+		return e.specialise(ctx, q)
+	}
+	return e.full(ctx, q)
+}
+
+// checked returns the query as it is decided on, or why it cannot be.
+func (e *Engine) checked(q gate.Query) (gate.Query, error) {
 	switch {
 	case q.Call == nil || q.Call.Who == nil || q.Tool == nil:
-		return gate.Decision{}, errors.New("policy: the query names no call, no principal or no tool")
+		return q, errors.New("policy: the query names no call, no principal or no tool")
 	case q.Call.Action != gate.CallTool && !q.Call.Action.IsHostCall():
-		return gate.Decision{}, fmt.Errorf("policy: action %q is not decided in this version", q.Call.Action)
+		return q, fmt.Errorf("policy: action %q is not decided in this version", q.Call.Action)
 	case q.Session.Top && e.every == nil:
-		return gate.Decision{}, errors.New("policy: the session has read more than could be kept, and the policy computes the names of labels, so that nothing can be decided")
+		return q, errors.New("policy: the session has read more than could be kept, and the policy computes the names of labels, so that nothing can be decided")
 	case q.Session.Top:
 		q.Session.Labels = q.Session.Labels.Join(e.every)
 	}
-	_, d, err = e.decide(ctx, e.terms.input(q))
+	return q, nil
+}
+
+// full evaluates the policy on a query.
+func (e *Engine) full(ctx context.Context, q gate.Query) (gate.Decision, error) {
+	_, d, err := e.decide(ctx, e.terms.input(q))
 	if err != nil {
 		return gate.Decision{}, err
 	}
-	d.Revision = e.revision
-	if d.Effect == gate.Deny {
-		e.explain(ctx, q, &d)
-	}
-	return d, nil
+	return e.complete(ctx, q, d), nil
 }
 
-// explain completes a denial. That of a host call has no remedy by command, and
+// complete completes a denial. That of a host call has no remedy by command, and
 // hides no tool: whoever made the call knows it.
-func (e *Engine) explain(ctx context.Context, q gate.Query, d *gate.Decision) {
-	if q.Call.Action.IsHostCall() {
-		if len(d.Reasons) == 0 {
-			d.Reasons = []string{nothingAllows(string(q.Call.Action)+" of "+q.Tool.Name.String(), q.Call.Who.ID)}
-		}
-		return
+func (e *Engine) complete(ctx context.Context, q gate.Query, d gate.Decision) gate.Decision {
+	if d.Effect != gate.Deny {
+		return d
 	}
 	if len(d.Reasons) == 0 {
-		d.Reasons = []string{nothingAllows(q.Tool.Name.String(), q.Call.Who.ID)}
-		if e.grants {
-			d.Remedy = remedy(q.Tool.Name.String(), q.Call.Who.ID)
-		}
+		d.Reasons = []string{nothingAllows(what(q), q.Call.Who.ID)}
+		d.Remedy = e.remedy(q)
+	}
+	if q.Call.Action.IsHostCall() {
+		return d
 	}
 	visible, err := e.Visible(ctx, q.Call.Who, []*gate.Tool{q.Tool})
 	d.Hidden = err != nil || !visible[0]
+	return d
+}
+
+// what names what a query is about.
+func what(q gate.Query) string {
+	if q.Call.Action.IsHostCall() {
+		return string(q.Call.Action) + " of " + q.Tool.Name.String()
+	}
+	return q.Tool.Name.String()
+}
+
+// remedy returns the command that would allow what nothing allows, or "".
+func (e *Engine) remedy(q gate.Query) string {
+	if !e.grants || q.Call.Action.IsHostCall() {
+		return ""
+	}
+	return remedy(q.Tool.Name.String(), q.Call.Who.ID)
 }
 
 // remedy returns the command that grants the tool, or "" if who cannot be named.
@@ -122,26 +161,47 @@ func nothingAllows(what, who string) string { return "no policy allows " + what 
 // decide evaluates the policy on one input. It returns the decision as Rego
 // made it, too.
 func (e *Engine) decide(ctx context.Context, input ast.Value) (ast.Object, gate.Decision, error) {
-	end := &deadline{ctx: ctx, at: time.Now().Add(e.timeout)}
-	rs, err := e.decision.Eval(ctx, rego.EvalParsedInput(input), rego.EvalExternalCancel(end), rego.EvalMetrics(metrics.NoOp()))
-	if end.over != nil {
-		return nil, gate.Decision{}, fmt.Errorf("policy: no decision within %v: %w", e.timeout, end.over)
-	}
+	v, err := e.eval(ctx, e.decision, input)
 	if err != nil {
-		return nil, gate.Decision{}, fmt.Errorf("policy: %w", err)
+		return nil, gate.Decision{}, err
 	}
-	if len(rs) != 1 || len(rs[0].Expressions) != 1 {
-		return nil, gate.Decision{}, errors.New("policy: data.wasmgate.decision is undefined")
-	}
-	v, ok := rs[0].Expressions[0].Value.(ast.Object)
+	o, ok := v.(ast.Object)
 	if !ok {
 		return nil, gate.Decision{}, errors.New("policy: data.wasmgate.decision is no object")
 	}
-	d, err := decode(v)
+	d, err := e.decode(o)
+	return o, d, err
+}
+
+// decode reads a decision that Rego made.
+func (e *Engine) decode(o ast.Object) (gate.Decision, error) {
+	d, err := decode(o)
 	if err != nil {
-		return nil, gate.Decision{}, fmt.Errorf("policy: data.wasmgate.decision: %w", err)
+		return gate.Decision{}, fmt.Errorf("policy: data.wasmgate.decision: %w", err)
 	}
-	return v, d, nil
+	d.Revision = e.revision
+	return d, nil
+}
+
+// eval returns the value of a query.
+func (e *Engine) eval(ctx context.Context, q rego.PreparedEvalQuery, input ast.Value) (ast.Value, error) {
+	end := &deadline{ctx: ctx, at: time.Now().Add(e.timeout)}
+	rs, err := q.Eval(ctx, rego.EvalParsedInput(input), rego.EvalExternalCancel(end), rego.EvalMetrics(metrics.NoOp()))
+	switch {
+	case end.over != nil:
+		return nil, e.late(end.over)
+	case err != nil:
+		return nil, fmt.Errorf("policy: %w", err)
+	case len(rs) != 1 || len(rs[0].Expressions) != 1:
+		return nil, errors.New("policy: data.wasmgate.decision is undefined")
+	}
+	v, _ := rs[0].Expressions[0].Value.(ast.Value)
+	return v, nil
+}
+
+// late is the error of a decision that was not reached before its end.
+func (e *Engine) late(over error) error {
+	return fmt.Errorf("policy: no decision within %v: %w", e.timeout, over)
 }
 
 // deadline ends an evaluation. OPA asks it at every step, from one goroutine; it

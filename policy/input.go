@@ -17,6 +17,7 @@ var (
 	keyArguments  = ast.InternedTerm("arguments")
 	keyRequest    = ast.InternedTerm("request")
 	keyProvenance = ast.InternedTerm("provenance")
+	keyCarried    = ast.InternedTerm("carried")
 	keyID         = ast.InternedTerm("id")
 	keyName       = ast.InternedTerm("name")
 	keyLabels     = ast.InternedTerm("labels")
@@ -30,6 +31,8 @@ var (
 type terms struct {
 	principals *cache[claimant, *ast.Term]
 	tools      *cache[*gate.Tool, *ast.Term]
+	labels     labelling
+	tracks     bool // whether a rule may look at where values came from
 }
 
 // A claimant is a principal and what its client says of itself.
@@ -43,8 +46,11 @@ const (
 	keptTools      = 2048 // half of what is kept; about 2 KiB each
 )
 
-func newTerms() *terms {
-	return &terms{newCache[claimant, *ast.Term](keptPrincipals), newCache[*gate.Tool, *ast.Term](keptTools)}
+func newTerms(labels []Label, tracks bool) *terms {
+	return &terms{
+		newCache[claimant, *ast.Term](keptPrincipals), newCache[*gate.Tool, *ast.Term](keptTools),
+		newLabelling(labels), tracks,
+	}
 }
 
 // input returns the document that the policy decides on.
@@ -63,7 +69,12 @@ func (t *terms) input(q gate.Query) ast.Value {
 	if c.Action.IsHostCall() {
 		input = append(input, [2]*ast.Term{keyRequest, docOrObject(c.Args)})
 	} else {
-		input = append(input, [2]*ast.Term{keyArguments, docOrObject(c.Args)}, [2]*ast.Term{keyProvenance, emptyObject})
+		values, carried := emptyObject, emptyObject
+		if t.tracks {
+			values, carried = provenance(q)
+		}
+		input = append(input, [2]*ast.Term{keyArguments, docOrObject(c.Args)},
+			[2]*ast.Term{keyProvenance, values}, [2]*ast.Term{keyCarried, carried})
 	}
 	return ast.NewObject(input...)
 }
@@ -106,7 +117,7 @@ func (t *terms) tool(tool *gate.Tool) *ast.Term {
 		pair("server", ast.StringTerm(tool.Name.Server)),
 		pair("local_name", ast.StringTerm(tool.Local)),
 		pair("annotations", docOrObject(tool.Annotations)),
-		[2]*ast.Term{keyLabels, emptyObject},
+		[2]*ast.Term{keyLabels, t.labels.term(tool)},
 		pair("groups", emptyArray),
 		pair("sandboxed", ast.BooleanTerm(tool.Sandboxed)),
 		pair("capabilities", docOrObject(tool.Capabilities)),

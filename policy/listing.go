@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -18,7 +18,7 @@ import (
 // What a client says of itself is one of them: whoever lists may be another
 // client of the same principal than the one that calls.
 var unknowns = []*ast.Term{
-	ast.MustParseTerm("input.arguments"), ast.MustParseTerm("input.session"), ast.MustParseTerm("input.provenance"),
+	ast.MustParseTerm("input.arguments"), ast.MustParseTerm("input.session"), ast.MustParseTerm("input.provenance"), ast.MustParseTerm("input.carried"),
 	ast.MustParseTerm("input.principal.client.name"), ast.MustParseTerm("input.principal.client.version"),
 }
 
@@ -34,19 +34,13 @@ const listTime = 10 * time.Second
 // of the sets of which decisions are made. Of the decision itself nothing could
 // be told, because it depends on all of them at once.
 type listing struct {
-	pass     []rego.PreparedPartialQuery // allow and ask, as far as there are rules
-	deny     []rego.PreparedPartialQuery // at most one
-	verdicts *cache[verdictKey, bool]
-}
-
-type verdictKey struct {
-	who  string
-	tool *gate.Tool
+	sets     map[string]rego.PreparedPartialQuery // as far as there are rules
+	verdicts *cache[pairing, bool]
 }
 
 func newListing(ctx context.Context, c *ast.Compiler, options []func(*rego.Rego)) (*listing, error) {
-	l := &listing{verdicts: newCache[verdictKey, bool](keptVerdicts)}
-	for _, set := range []string{"allow", "ask", "deny"} {
+	l := &listing{sets: map[string]rego.PreparedPartialQuery{}, verdicts: newCache[pairing, bool](keptVerdicts)}
+	for _, set := range []string{"deny", "ask", "allow", "obligations", "labels"} {
 		// One rule is the declaration that the set exists.
 		if len(c.GetRulesExact(ast.MustParseRef("data.wasmgate."+set))) <= 1 {
 			continue
@@ -56,11 +50,7 @@ func newListing(ctx context.Context, c *ast.Compiler, options []func(*rego.Rego)
 		if err != nil {
 			return nil, fmt.Errorf("prepare policy for listing: %w", err)
 		}
-		if set == "deny" {
-			l.deny = append(l.deny, q)
-		} else {
-			l.pass = append(l.pass, q)
-		}
+		l.sets[set] = q
 	}
 	return l, nil
 }
@@ -76,11 +66,11 @@ func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	key := principalKey(who)
+	key := e.key(who)
 	var term *ast.Term
 	visible = make([]bool, len(tools))
 	for i, tool := range tools {
-		k := verdictKey{key, tool}
+		k := pairing{key, tool}
 		v, known := e.listing.verdicts.get(k)
 		if !known {
 			if term == nil {
@@ -98,45 +88,45 @@ func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 	return visible, nil
 }
 
-// principalKey tells principals apart by what policies see of them. Equal ones
-// share verdicts, whatever their addresses.
-func principalKey(p *gate.Principal) string {
-	var b strings.Builder
-	for _, s := range []string{p.ID, p.Tenant, p.Auth, p.Client, p.Claims.Digest()} {
-		fmt.Fprintf(&b, "%q", s)
-	}
-	fmt.Fprintf(&b, "%q", p.Roles)
-	return b.String()
-}
-
 // visible returns the verdict on one tool, and whether it is more than a guess.
 func (e *Engine) visible(ctx context.Context, input ast.Value) (visible, known bool) {
-	for _, q := range e.listing.deny {
-		rest, err := e.partial(ctx, q, input)
-		if err != nil {
-			return true, false
-		}
-		for _, body := range rest.Queries {
-			if constant(body) {
-				return false, true
-			}
-		}
+	denied, err := e.partial(ctx, "deny", input, nil)
+	if err != nil {
+		return true, false
 	}
-	for _, q := range e.listing.pass {
-		rest, err := e.partial(ctx, q, input)
+	if slices.ContainsFunc(denied.Queries, constant) {
+		return false, true
+	}
+	for _, set := range []string{"allow", "ask"} {
+		passed, err := e.partial(ctx, set, input, nil)
 		if err != nil {
 			return true, false
 		}
-		if len(rest.Queries) > 0 {
+		if len(passed.Queries) > 0 {
 			return true, true
 		}
 	}
 	return false, true
 }
 
-func (e *Engine) partial(ctx context.Context, q rego.PreparedPartialQuery, input ast.Value) (*rego.PartialQueries, error) {
+// partial returns what is left of the rules of a set: one body for each way in
+// which it can have a member. A nil risk is not looked for.
+func (e *Engine) partial(ctx context.Context, set string, input ast.Value, r *risk) (*rego.PartialQueries, error) {
+	q, ok := e.listing.sets[set]
+	if !ok {
+		return &rego.PartialQueries{}, nil
+	}
+	if r == nil {
+		return e.remaining(ctx, q, input)
+	}
+	return e.remaining(ctx, q, input, rego.EvalQueryTracer(r))
+}
+
+// remaining returns what is left of a query.
+func (e *Engine) remaining(ctx context.Context, q rego.PreparedPartialQuery, input ast.Value, o ...rego.EvalOption) (*rego.PartialQueries, error) {
 	end := &deadline{ctx: ctx, at: time.Now().Add(e.timeout)}
-	rest, err := q.Partial(ctx, rego.EvalParsedInput(input), rego.EvalExternalCancel(end), rego.EvalMetrics(metrics.NoOp()))
+	o = append(o, rego.EvalParsedInput(input), rego.EvalExternalCancel(end), rego.EvalMetrics(metrics.NoOp()))
+	rest, err := q.Partial(ctx, o...)
 	if end.over != nil {
 		return nil, end.over
 	}
@@ -155,15 +145,14 @@ func constant(body ast.Body) bool {
 		return false
 	}
 	if t, ok := expr.Terms.(*ast.Term); ok {
-		_, reason := t.Value.(ast.String)
-		return reason
+		_, boolean := t.Value.(ast.Boolean)
+		return !boolean && constantTerm(t)
 	}
 	return expr.IsEquality() && (assigns(expr.Operand(0), expr.Operand(1)) || assigns(expr.Operand(1), expr.Operand(0)))
 }
 
-// assigns reports whether a = b gives the variable a the ground value b.
+// assigns reports whether a = b gives the variable a the value b.
 func assigns(a, b *ast.Term) bool {
 	_, ok := a.Value.(ast.Var)
-	_, ref := b.Value.(ast.Ref)
-	return ok && !ref && b.IsGround()
+	return ok && constantTerm(b)
 }

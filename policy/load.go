@@ -20,6 +20,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policies"
 )
 
@@ -30,6 +31,8 @@ type Options struct {
 	Packs []string
 	// Grants are what the pack grants allows, and data.grants to all rules.
 	Grants []Grant
+	// Labels say what tools are; see [Label].
+	Labels []Label
 	// Timeout bounds one decision. Zero means 50 ms; negative is an error.
 	Timeout time.Duration
 }
@@ -64,9 +67,13 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 	e := &Engine{
 		timeout:  cmp.Or(o.Timeout, defaultTimeout),
 		grants:   slices.Contains(o.Packs, packGrants),
-		revision: src.revision(o.Grants),
-		terms:    newTerms(),
+		revision: src.revision(o),
+		terms:    newTerms(o.Labels, src.tracks()),
 		every:    src.labels(),
+		written:  src.rules,
+
+		keys:      newCache[*gate.Principal, principalKey](keptPrincipals),
+		decisions: newCache[pairing, specialised](keptDecisions),
 	}
 	return e, e.prepare(ctx, compiler, o.Grants)
 }
@@ -94,6 +101,9 @@ func read(fsys fs.FS, o *Options) (*source, []Problem, error) {
 	}
 	var problems []Problem
 	for _, e := range CheckGrants(o.Grants) {
+		problems = append(problems, Problem{Message: e.Error()})
+	}
+	for _, e := range CheckLabels(o.Labels) {
 		problems = append(problems, Problem{Message: e.Error()})
 	}
 	for _, name := range append([]string{"decision"}, o.Packs...) {
@@ -217,17 +227,19 @@ func (s *source) parse(name string, text []byte, to map[string]*ast.Module) []Pr
 
 // revision is a hash of content alone: where the files lie and what they are
 // called does not matter to it.
-func (s *source) revision(grants []Grant) string {
+func (s *source) revision(o Options) string {
 	hashes := make([]string, 0, len(s.texts)+1)
 	for _, text := range s.texts {
 		hashes = append(hashes, hash(text))
 	}
 	slices.Sort(hashes)
-	data, err := json.Marshal(grants)
-	if err != nil {
-		panic(err) // strings always marshal
+	for _, data := range []any{o.Grants, o.Labels} {
+		b, err := json.Marshal(data)
+		if err != nil {
+			panic(err) // strings always marshal
+		}
+		hashes = append(hashes, hash(b))
 	}
-	hashes = append(hashes, hash(data))
 	return hash([]byte(strings.Join(hashes, "\n")))[:16]
 }
 

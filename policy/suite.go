@@ -72,7 +72,7 @@ type Lines struct {
 	To   int `json:"to"`
 }
 
-// Test runs the tests of the packs by themselves, and then the user's, which
+// Test runs the tests of each pack by itself, and then the user's, which
 // see packs, user's rules and grants together and may put others in their place
 // with the keyword with. Results are in the order of files and lines. That a
 // test fails is no error; policies that do not compile are a [*CompileError].
@@ -84,24 +84,39 @@ func Test(ctx context.Context, fsys fs.FS, o Options) ([]TestResult, Coverage, e
 	if problems != nil {
 		return nil, Coverage{}, &CompileError{problems}
 	}
-	packs := suite{rules: src.packRules, tests: src.packTests}
-	user := suite{rules: src.rules, tests: src.tests, grants: o.Grants}
-	for _, s := range []*suite{&packs, &user} {
+	user := &suite{rules: src.rules, tests: src.tests, grants: o.Grants, own: maps.Clone(src.rules)}
+	maps.DeleteFunc(user.own, func(file string, _ *ast.Module) bool { return strings.HasPrefix(file, packFolder) })
+	var results []TestResult
+	var coverage Coverage
+	for _, s := range append(src.packSuites(), user) {
 		if err := s.run(ctx, src); err != nil {
 			return nil, Coverage{}, err
 		}
+		results = append(results, s.results...)
+		coverage.add(s.cover, s.own)
 	}
-	written := maps.Clone(user.rules)
-	maps.DeleteFunc(written, func(file string, _ *ast.Module) bool { return strings.HasPrefix(file, packFolder) })
-	var coverage Coverage
-	coverage.add(packs.cover, packs.rules)
-	coverage.add(user.cover, written)
-	return append(packs.results, user.results...), coverage, nil
+	return results, coverage, nil
+}
+
+// packSuites returns a suite for each pack, with the gate's own module: what
+// another pack denies is no failure of this one.
+func (s *source) packSuites() []*suite {
+	const decision = packFolder + "decision.rego"
+	var suites []*suite
+	for _, file := range slices.Sorted(maps.Keys(s.packRules)) {
+		own := map[string]*ast.Module{file: s.packRules[file]}
+		rules := maps.Clone(own)
+		rules[decision] = s.packRules[decision]
+		test := strings.TrimSuffix(file, ".rego") + "_test.rego"
+		suites = append(suites, &suite{rules: rules, own: own, tests: map[string]*ast.Module{test: s.packTests[test]}})
+	}
+	return suites
 }
 
 // suite is a set of tests and what they are run against.
 type suite struct {
 	rules, tests map[string]*ast.Module
+	own          map[string]*ast.Module // those of the rules that it is about
 	grants       []Grant
 
 	results []TestResult

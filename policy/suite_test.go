@@ -26,7 +26,7 @@ func TestPacks(t *testing.T) {
 		}
 	}
 	for _, f := range coverage.Files {
-		if f.File == "pack://grants.rego" && len(f.Uncovered) > 0 {
+		if f.File != "pack://decision.rego" && len(f.Uncovered) > 0 { // which declares sets that nothing is in
 			t.Errorf("%s: no test evaluates lines %v", f.File, f.Uncovered)
 		}
 	}

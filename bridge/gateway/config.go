@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
 	"github.com/wasmgate/wasmgate/sanitize"
@@ -41,6 +42,10 @@ type Config struct {
 
 	Sanitize Sanitize
 	Limits   Limits
+	// Sessions says how many sessions are kept, how much of each, and for how long.
+	Sessions session.Options
+	// TrustPrompt takes [gate.MetaPrompt] in a call's _meta for the user's own words.
+	TrustPrompt bool
 	// Origins and Hosts are what HTTP requests may name beside loopback.
 	Origins, Hosts []string
 	// Secrets are those that modules can be granted.

@@ -72,8 +72,9 @@ func (g *Gateway) build(ctx context.Context) error {
 		return err
 	}
 	g.gate, err = gate.New(gate.Parts{
-		Upstream: g.fleet, Authorizer: engine, Sanitizer: clean, Recorder: recorder,
-		Sessions: session.New(session.Options{}),
+		Upstream: g.fleet, Authorizer: engine, Labeler: engine, Sanitizer: clean, Recorder: recorder,
+		TrackValues: engine.TracksValues(), TrustPrompt: g.cfg.TrustPrompt,
+		Sessions: session.New(g.cfg.Sessions),
 		Limiter:  session.NewLimits(session.LimitOptions{Concurrent: g.cfg.Limits.Concurrent, Wait: g.cfg.Limits.Wait}),
 		Snapshot: g.cfg.Snapshot,
 	})
@@ -200,7 +201,7 @@ func (g *Gateway) SetPolicy(ctx context.Context, p Policy) error {
 		return fmt.Errorf("the policy stays as it was: %w", err)
 	}
 	parts := g.gate.Parts()
-	parts.Authorizer = engine
+	parts.Authorizer, parts.Labeler, parts.TrackValues = engine, engine, engine.TracksValues()
 	if err := g.gate.Swap(parts); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func TestGuest(t *testing.T) {
 		Guests: map[string]gateway.Guest{
 			"wasm": {
 				WASM:   buildGuest(t, filepath.Join("..", "..", "sandbox", "testdata", "mcpserver"), "exe"),
-				Config: sandbox.ModuleConfig{Name: "wasm", Limits: sandbox.Limits{Timeout: 2 * time.Second}},
+				Config: sandbox.ModuleConfig{Name: "wasm", Limits: sandbox.Limits{Timeout: 5 * time.Second}},
 			},
 			"broken": {WASM: []byte("no module")},
 		},

@@ -300,7 +300,7 @@ func testPlugins(t *testing.T, p *program) {
 // testGuestServer runs an MCP server in the sandbox as any other server. One of
 // its tools never ends.
 func testGuestServer(t *testing.T, p *program) {
-	pl := p.sandboxed(t, "servers:\n  guest: {module: server.wasm, limits: {timeout: 2s}}\n", serverModule)
+	pl := p.sandboxed(t, "servers:\n  guest: {module: server.wasm, limits: {timeout: 5s}}\n", serverModule)
 	gw := pl.serveModules()
 	if list := pl.must("tools", "--all"); !strings.Contains(list, "guest__upper") || strings.Contains(pl.must("tools"), "guest__") {
 		t.Errorf("before a grant its tools are known, and not offered: %s", list)
@@ -353,7 +353,7 @@ func (pl *place) checkSpin(gw *process, w *wire) {
 	if healthy == 0 {
 		t.Error("nothing was answered while a tool spun")
 	}
-	if e := pl.lastDone("guest__spin"); e.Code != "timeout" || !strings.Contains(e.Error, "deadline: it ran longer than 2s") {
+	if e := pl.lastDone("guest__spin"); e.Code != "timeout" || !strings.Contains(e.Error, "deadline: it ran longer than 5s") {
 		t.Errorf("recorded as %s", e.Raw)
 	}
 	eventually(t, "the server works again", func() bool { return w.mustCall(t, "guest__upper", `{"text":"abc"}`).text() == "ABC" })

@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 //	cut FROM TO N TEXT       writes the first N lines, and TEXT without an end
 //	change FROM TO N OLD NEW writes all, with NEW for OLD in line N
 //	head FILE                sets $HEAD to the head of an audit log
+//	record FILE              sets $RECORD to the id of the last call in an audit log
 //
 // the server mcp-stub, and echo.wasm, a command that answers with its input.
 func TestScripts(t *testing.T) {
@@ -57,7 +58,7 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(e.WorkDir, "echo.wasm"), echoModule(), 0o600)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "awaits": awaits, "fill": fill, "without": without, "cut": cut, "change": change, "head": head,
+			"exits": exits, "awaits": awaits, "fill": fill, "without": without, "cut": cut, "change": change, "head": head, "record": record,
 		},
 	})
 }
@@ -164,6 +165,13 @@ func change(ts *testscript.TestScript, _ bool, args []string) {
 func head(ts *testscript.TestScript, _ bool, args []string) {
 	all := lines(ts, args[0])
 	ts.Setenv("HEAD", fmt.Sprintf("%d:%x", len(all), sha256.Sum256([]byte(all[len(all)-1]))))
+}
+
+func record(ts *testscript.TestScript, _ bool, args []string) {
+	all := lines(ts, args[0])
+	var e struct{ ID string }
+	ts.Check(json.Unmarshal([]byte(all[len(all)-1]), &e))
+	ts.Setenv("RECORD", e.ID)
 }
 
 // echoModule is a WASI command, written out: it reads its input to 1024, up to

@@ -23,7 +23,7 @@ func (c *cli) newPolicy() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.newPolicyCheck(), c.newPolicyTest(), c.newPolicyEval(), notYet("explain"), notYet("replay"), notYet("label"))
+	cmd.AddCommand(c.newPolicyCheck(), c.newPolicyTest(), c.newPolicyEval(), c.newPolicyExplain(), c.newPolicyReplay(), c.newPolicyLabel())
 	return cmd
 }
 

@@ -17,7 +17,7 @@ func (c *cli) newTools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tools",
 		Short:   "List the tools that a principal is offered",
-		Long:    "Lists the tools that a principal is offered; with --all also those that are hidden, and why.",
+		Long:    "Lists the tools that a principal is offered; with --all also those that are hidden, and why,\nand on what it depends whether a call passes.",
 		Example: "  wasmgate tools --as alice\n  wasmgate tools --all --search file",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -63,11 +63,7 @@ func (c *cli) printTools(tools []app.Tool, all bool) error {
 			t.row(tool.Name, description)
 			continue
 		}
-		offered := "yes"
-		if !tool.Offered {
-			offered = "no: " + tool.Why
-		}
-		t.row(tool.Name, offered, description)
+		t.row(tool.Name, offered(tool), description)
 	}
 	if err := t.flush(); err != nil {
 		return err
@@ -76,6 +72,18 @@ func (c *cli) printTools(tools []app.Tool, all bool) error {
 		fmt.Fprintln(c.err, "no tools; `wasmgate tools --all` shows what is hidden and why")
 	}
 	return nil
+}
+
+// offered says whether a tool is offered, and why not, or for which calls.
+func offered(t app.Tool) string {
+	switch {
+	case !t.Offered:
+		return "no: " + t.Why
+	case t.Condition != "":
+		return "yes: " + short(t.Condition, 160)
+	default:
+		return "yes"
+	}
 }
 
 func firstSentence(s string) string {

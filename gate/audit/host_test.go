@@ -57,7 +57,7 @@ func (fetcher) Admit(_ context.Context, s gate.Session, _ *gate.Call, _ gate.Lab
 	return s, nil
 }
 
-func (fetcher) Learn(context.Context, gate.SessionKey, string, gate.Labels, gate.Doc) error {
+func (fetcher) Learn(context.Context, gate.SessionKey, gate.Lesson) error {
 	return nil
 }
 

@@ -6,6 +6,11 @@
 // read nothing is in the state in which every session begins, so that only the
 // others are kept, and clients that open sessions without end cost nothing.
 //
+// Beside labels a session keeps the values that it has met, and where, as far as
+// the gate tells it of them: at most Options.Values of one session and
+// Options.AllValues of all. A session that meets more is Top from then on: what is
+// known of its values stays known, and each counts as met in untrusted content.
+//
 // The number of sessions kept has a bound. What is dropped to keep to it is not
 // forgotten: its key goes into a filter of fixed size, and a session whose key
 // is in there comes back as Top, as if it had read everything. The filter can

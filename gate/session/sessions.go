@@ -23,6 +23,13 @@ type Options struct {
 	// TTL is the time without use after which a session begins anew. Zero or
 	// less means 1 h.
 	TTL time.Duration
+	// Values is how many values are kept of what one session has met. A session
+	// that meets more is Top. Zero means 16,384, negative keeps none; a value
+	// takes some 20 bytes.
+	Values int
+	// AllValues is how many are kept of all sessions together. Beyond that the
+	// session that was used longest ago is dropped. Zero or less means 1,048,576.
+	AllValues int
 }
 
 // Sessions keeps what sessions have read. Use it from several goroutines.
@@ -32,11 +39,12 @@ type Sessions struct {
 	mu       sync.Mutex
 	kept     map[gate.SessionKey]*list.Element
 	used     *list.List // of *entry, the last used one in front
+	values   int        // kept of all sessions
 	dropped  filter
 	admitted admissions
 }
 
-// entry is a session that is kept: one with labels, or Top.
+// entry is a session that is kept: one with labels, with values, or Top.
 type entry struct {
 	state gate.Session
 	used  time.Time
@@ -52,6 +60,12 @@ func New(o Options) *Sessions {
 	if o.TTL <= 0 {
 		o.TTL = time.Hour
 	}
+	if o.Values == 0 {
+		o.Values = 16_384
+	}
+	if o.AllValues <= 0 {
+		o.AllValues = 1 << 20
+	}
 	return &Sessions{
 		o: o, kept: map[gate.SessionKey]*list.Element{}, used: list.New(),
 		dropped: newFilter(o.TTL), admitted: admissions{at: map[admission]struct{}{}},
@@ -66,30 +80,70 @@ func (s *Sessions) View(_ context.Context, k gate.SessionKey) (gate.Session, err
 }
 
 // Admit brings c into the order of the session that v is a view of. It is stale
-// if the session has a label that v does not have; versions do not matter. The
-// error is nil or [gate.ErrStale].
+// if the session has a label that v does not have, or has met one of the call's
+// arguments in untrusted content since; versions do not matter. The error is nil
+// or [gate.ErrStale].
 func (s *Sessions) Admit(_ context.Context, v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.view(v.Key)
 	a := admission{v.Key, c.ID}
 	if !s.admitted.has(a) {
-		if now.Top && !v.Top || !v.Labels.Cover(now.Labels) {
+		if now.Top && !v.Top || !v.Labels.Cover(now.Labels) || risen(v.Values, now.Values, c.Args) {
 			return now, gate.ErrStale
 		}
 		s.admitted.add(a)
 	}
 	// The session may have ended since it was viewed. The call was decided on
 	// what it had read, and goes on with that.
-	return s.raise(now, v.Labels.Join(labels), v.Top), nil
+	return s.raise(now, lesson{labels: v.Labels.Join(labels), top: v.Top}), nil
 }
 
-// Learn adds labels to a session. The error is nil.
-func (s *Sessions) Learn(_ context.Context, k gate.SessionKey, _ string, labels gate.Labels, _ gate.Doc) error {
+// risen reports whether an argument has been met in untrusted content between
+// two states of a session.
+func risen(before, now gate.Provenance, args gate.Doc) bool {
+	if before == now {
+		return false
+	}
+	var old []gate.Source
+	for a := range before.Arguments(nil, args) {
+		old = append(old, a.Source)
+	}
+	i := 0
+	for a := range now.Arguments(nil, args) {
+		if a.Source&^old[i]&gate.FromUntrusted != 0 {
+			return true
+		}
+		i++
+	}
+	return false
+}
+
+// Learn adds labels and values to a session. The error is nil.
+func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) error {
+	state, err := s.View(ctx, k)
+	if err != nil {
+		return err
+	}
+	met := s.meet(state.Values, l.From, l.Source) // takes its time with a large result, and holds up nobody
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.raise(s.view(k), labels, false)
+	s.raise(s.view(k), lesson{l.Labels, met, false})
 	return nil
+}
+
+func (s *Sessions) meet(known gate.Provenance, from gate.Doc, source gate.Source) gate.Met {
+	if s.o.Values < 0 || from.IsZero() {
+		return gate.Met{}
+	}
+	return known.Meet(from, source, s.o.Values)
+}
+
+// lesson is what is added to a session.
+type lesson struct {
+	labels gate.Labels
+	met    gate.Met
+	top    bool
 }
 
 // view returns the state of now and marks it as used. Callers hold mu, here and
@@ -106,48 +160,60 @@ func (s *Sessions) view(k gate.SessionKey) gate.Session {
 		s.remove(at)
 	}
 	if s.dropped.has(k, now) {
-		return s.keep(gate.Session{Key: k, Version: 1, Top: true}, now)
+		return s.keep(gate.Session{Key: k, Version: 1, Top: true, Values: gate.Provenance{}.Lost()}, now)
 	}
 	return gate.Session{Key: k}
 }
 
 // raise adds to the state of a session, which was viewed under the same lock.
-func (s *Sessions) raise(state gate.Session, labels gate.Labels, top bool) gate.Session {
-	joined := state.Labels.Join(labels)
-	if joined.TooMany() {
-		joined, top = state.Labels, true
+func (s *Sessions) raise(state gate.Session, l lesson) gate.Session {
+	before := state
+	state.Labels = state.Labels.Join(l.labels)
+	if state.Labels.TooMany() {
+		state.Labels, state.Top = before.Labels, true
 	}
-	if len(joined) == len(state.Labels) && (state.Top || !top) {
-		return state
+	var all bool
+	if state.Values, all = state.Values.Join(l.met, max(s.o.Values, 0)); l.top || !all {
+		state.Top = true
 	}
-	state.Labels, state.Top = joined, state.Top || top
+	if state.Top {
+		state.Values = state.Values.Lost()
+	}
+	if len(state.Labels) == len(before.Labels) && state.Values == before.Values && state.Top == before.Top {
+		return before
+	}
 	state.Version++
 	return s.keep(state, time.Now())
 }
 
-// keep keeps a state, and drops the session that was used longest ago if there
-// are too many.
+// keep keeps a state, and drops the sessions that were used longest ago if there
+// are too many, or too many values.
 func (s *Sessions) keep(state gate.Session, now time.Time) gate.Session {
 	if at, ok := s.kept[state.Key]; ok {
-		at.Value.(*entry).state = state
-		return state
+		e := at.Value.(*entry)
+		s.values += state.Values.Len() - e.state.Values.Len()
+		e.state = state
+	} else {
+		s.values += state.Values.Len()
+		s.kept[state.Key] = s.used.PushFront(&entry{state, now})
 	}
-	s.kept[state.Key] = s.used.PushFront(&entry{state, now})
 	for oldest := s.used.Back(); ; oldest = s.used.Back() {
 		e := oldest.Value.(*entry)
 		expired := now.Sub(e.used) >= s.o.TTL
-		if !expired && s.used.Len() <= s.o.Max {
+		if !expired && s.used.Len() <= s.o.Max && s.values <= s.o.AllValues || e.state.Key == state.Key {
 			return state
 		}
 		s.remove(oldest)
-		if !expired {
+		if !expired && (e.state.Top || len(e.state.Labels) > 0) { // a clean one loses trust alone
 			s.dropped.add(e.state.Key, now)
 		}
 	}
 }
 
 func (s *Sessions) remove(at *list.Element) {
-	delete(s.kept, s.used.Remove(at).(*entry).state.Key)
+	e := s.used.Remove(at).(*entry)
+	delete(s.kept, e.state.Key)
+	s.values -= e.state.Values.Len()
 }
 
 // admission is one call in one session.

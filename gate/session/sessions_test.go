@@ -30,7 +30,7 @@ func view(tb testing.TB, s *session.Sessions, k gate.SessionKey) gate.Session {
 
 func learn(tb testing.TB, s *session.Sessions, k gate.SessionKey, labels ...string) {
 	tb.Helper()
-	if err := s.Learn(tb.Context(), k, "a call", gate.NewLabels(labels...), gate.Doc{}); err != nil {
+	if err := s.Learn(tb.Context(), k, gate.Lesson{Labels: gate.NewLabels(labels...)}); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -396,7 +396,7 @@ func BenchmarkCall(b *testing.B) {
 		if _, err := s.Admit(b.Context(), v, &c, nil); err != nil {
 			b.Fatal(err)
 		}
-		if err := s.Learn(b.Context(), k, c.ID, labels, gate.Doc{}); err != nil {
+		if err := s.Learn(b.Context(), k, gate.Lesson{Labels: labels}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/control"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/session"
 )
 
 // An App is the one gateway that runs on a configuration. It holds the lock of
@@ -89,6 +90,7 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 		},
 		Sanitize: gateway.Sanitize{Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Servers: make(map[string]string)},
 		Limits:   gateway.Limits{Body: c.Limits.Body, Result: c.Limits.Result, Concurrent: c.Limits.Concurrent},
+		Sessions: session.Options{TTL: c.Sessions.TTL}, TrustPrompt: c.Sessions.TrustPrompt,
 		Origins:  c.HTTP.Origins,
 		Hosts:    c.HTTP.Hosts,
 		CacheDir: filepath.Join(c.State, "wasm"),

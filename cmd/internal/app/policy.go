@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -45,8 +46,28 @@ func (p *policyFiles) load() (gateway.Policy, error) {
 	for _, g := range grants {
 		o.Grants = append(o.Grants, policy.Grant(g))
 	}
+	labels, err := config.ReadLabels(p.cfg.Policy.Labels)
+	if err != nil {
+		return gateway.Policy{}, err
+	}
+	o.Labels = PolicyLabels(labels)
 	files, err := p.tree()
 	return gateway.Policy{Files: files, Options: o}, err
+}
+
+// PolicyLabels puts the labels of a file into the words of a policy.
+func PolicyLabels(from []config.ToolLabel) []policy.Label {
+	var to []policy.Label
+	for _, l := range from {
+		label := policy.Label{Pattern: l.Pattern, ToolLabels: gate.ToolLabels{
+			Result: gate.ResultKind(l.Result), Private: l.Private, Control: l.Control, Content: l.Content,
+		}}
+		for _, e := range l.Effect {
+			label.Effects = append(label.Effects, gate.ToolEffect(e))
+		}
+		to = append(to, label)
+	}
+	return to
 }
 
 // tree returns the user's .rego files as one file system, named as the user
@@ -112,7 +133,7 @@ func addFile(files fstest.MapFS, path, name string) error {
 // state tells one version of the files from another.
 func (p *policyFiles) state() [32]byte {
 	h := sha256.New()
-	for _, root := range append([]string{p.cfg.Policy.Grants}, p.cfg.Policy.Paths...) {
+	for _, root := range append([]string{p.cfg.Policy.Grants, p.cfg.Policy.Labels}, p.cfg.Policy.Paths...) {
 		_ = walk(root, func(path string, err error) error {
 			info, serr := os.Stat(path) // of what a link points to
 			if err = errors.Join(err, serr); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // Status tells how a gateway is.
@@ -59,14 +60,18 @@ func (a *App) Status() *Status {
 
 // A Tool is a tool as the commands show it.
 type Tool struct {
-	Name        string          `json:"name"` // as offered
-	Server      string          `json:"server"`
-	Description string          `json:"description"`
-	Offered     bool            `json:"offered"`
-	Why         string          `json:"why,omitempty"` // it is not offered
-	Sandboxed   bool            `json:"sandboxed"`
-	Digest      string          `json:"digest"`
-	Definition  json.RawMessage `json:"definition,omitempty"`
+	Name        string `json:"name"` // as offered
+	Server      string `json:"server"`
+	Description string `json:"description"`
+	Offered     bool   `json:"offered"`
+	Why         string `json:"why,omitempty"` // it is not offered
+	// Verdict says which calls could pass, Condition on what that depends, in
+	// words. Both are absent unless all tools are asked for.
+	Verdict    policy.Verdict  `json:"verdict,omitempty"`
+	Condition  string          `json:"condition,omitempty"`
+	Sandboxed  bool            `json:"sandboxed"`
+	Digest     string          `json:"digest"`
+	Definition json.RawMessage `json:"definition,omitempty"`
 }
 
 // Tools returns what the principal as is offered, and if all is true the rest
@@ -95,6 +100,11 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 		}
 		if !tool.Offered {
 			tool.Why = "no policy allows it for " + who.ID
+		}
+		if all {
+			if tool.Verdict, tool.Condition, err = a.gateway.Policy().Verdict(ctx, who, t); err != nil {
+				return nil, err
+			}
 		}
 		tools = append(tools, tool)
 	}

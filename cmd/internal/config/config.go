@@ -14,6 +14,7 @@ const (
 	DefaultListen     = "127.0.0.1:7420"
 	DefaultTimeout    = 30 * time.Second      // of a call to a server
 	DefaultDecision   = 50 * time.Millisecond // of a policy decision
+	DefaultSession    = time.Hour             // without use, after which a session begins anew
 	DefaultBody       = 4 << 20               // bytes of a request
 	DefaultResult     = 10 << 20              // bytes of an upstream's answer
 	DefaultConcurrent = 64                    // calls in progress
@@ -34,6 +35,7 @@ type Config struct {
 	Secrets    []BoundSecret
 	Policy     Policy
 	Sanitize   Sanitize
+	Sessions   Sessions
 	Audit      Audit
 	Limits     Limits
 	HTTP       HTTP
@@ -152,7 +154,16 @@ type Policy struct {
 	Packs   []string // built-in packs; may be empty
 	Paths   []string // files and folders of the user's own policies
 	Grants  string   // path of the grants file, which need not exist
+	Labels  string   // path of the labels file, see [ReadLabels]; empty for none
 	Timeout time.Duration
+}
+
+// Sessions says how sessions are kept.
+type Sessions struct {
+	TTL time.Duration // without use, after which a session begins anew
+	// TrustPrompt takes io.github.wasmgate/prompt in a call's _meta for the user's
+	// own words.
+	TrustPrompt bool
 }
 
 // Sanitize chooses the profile for a result: of the first rule in Tools that
@@ -234,6 +245,7 @@ func beside(dir string) *Config {
 		Listen:   DefaultListen,
 		Policy:   Policy{Packs: []string{"grants"}, Grants: filepath.Join(dir, grantsFile), Timeout: DefaultDecision},
 		Sanitize: Sanitize{Profile: "text"},
+		Sessions: Sessions{TTL: DefaultSession},
 		Audit: Audit{
 			Path: filepath.Join(dir, auditFile), Record: "digest", Sync: "group",
 			MaxSize: DefaultAuditSize, Keep: DefaultAuditKeep,

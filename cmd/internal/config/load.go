@@ -118,7 +118,7 @@ func (d *decoder) config(root *node, c *Config) {
 		"policy":     func(n *node, path string) { d.policy(&c.Policy, n, path) },
 		"sanitize":   func(n *node, path string) { d.sanitize(&c.Sanitize, n, path) },
 		"pins":       d.pins,
-		"sessions":   d.sessions,
+		"sessions":   func(n *node, path string) { d.sessions(&c.Sessions, n, path) },
 		"audit":      func(n *node, path string) { d.audit(&c.Audit, n, path) },
 		"limits":     func(n *node, path string) { d.limits(&c.Limits, n, path) },
 		"http":       func(n *node, path string) { d.http(&c.HTTP, n, path) },
@@ -175,8 +175,8 @@ func (d *decoder) principals(to *[]Principal, n *node, path string) {
 func (d *decoder) policy(to *Policy, n *node, path string) {
 	d.table(n, path, map[string]reader{
 		"packs": d.texts(&to.Packs, func(s string) error {
-			if s != "grants" {
-				return errors.New("is a pack that is not in this version: grants is")
+			if !slices.Contains(packs, s) {
+				return errors.New("is a pack that is not in this version; these are: " + strings.Join(packs, ", "))
 			}
 			return nil
 		}),
@@ -192,11 +192,14 @@ func (d *decoder) policy(to *Policy, n *node, path string) {
 			}
 		},
 		"data": func(n *node, path string) {
-			d.table(n, path, map[string]reader{"grants": d.path(&to.Grants), "labels": d.later})
+			d.table(n, path, map[string]reader{"grants": d.path(&to.Grants), "labels": d.path(&to.Labels, exists)})
 		},
 		"timeout": d.duration(&to.Timeout, time.Millisecond, time.Minute),
 	})
 }
+
+// packs are the built-in policy packs.
+var packs = []string{"grants", "flow", "readonly", "approve"}
 
 // exists is a check, since a policy that is not found would not deny.
 func exists(path string) error {
@@ -238,8 +241,10 @@ func (d *decoder) pins(n *node, path string) {
 	d.table(n, path, map[string]reader{"mode": d.only("off")})
 }
 
-func (d *decoder) sessions(n *node, path string) {
-	d.table(n, path, map[string]reader{"scope": d.only("connection"), "ttl": d.later, "trust_prompt": d.only("false")})
+func (d *decoder) sessions(to *Sessions, n *node, path string) {
+	d.table(n, path, map[string]reader{
+		"scope": d.only("connection"), "ttl": d.duration(&to.TTL, time.Minute, 1000*time.Hour), "trust_prompt": d.flag(&to.TrustPrompt),
+	})
 }
 
 // only reads the one value that a key may have in this version.

@@ -86,10 +86,10 @@ tools:
 secrets:
   API: {value: "${TICKETS_TOKEN}", origin: "https://api.example.com"}
   SPARE: {value: 12345678, origin: "https://other.example.com:8443"}
-policy: {packs: [], paths: [policies/], data: {grants: g.yaml}, timeout: 20ms}
+policy: {packs: [], paths: [policies/], data: {grants: g.yaml, labels: policies}, timeout: 20ms}
 sanitize: {profile: strict, tools: {"zeta__*": off, alpha__get: html}, mime: {text/html: html, "image/*": off}}
 pins: {mode: off}
-sessions: {scope: connection, trust_prompt: false}
+sessions: {scope: connection, ttl: 2h, trust_prompt: true}
 audit: {path: /var/log/a.jsonl, record: full, sync: always, max_size: 1GiB, keep: "${FIVE}"}
 limits: {body: 1MiB, result: 2 MiB, concurrent: 8}
 http: {origins: ["https://app.example.com"], hosts: ["tools.example.com:8443"]}
@@ -147,7 +147,8 @@ state: /var/lib/wasmgate
 			{Name: "API", Value: "t0p", Origin: "https://api.example.com"},
 			{Name: "SPARE", Value: "12345678", Origin: "https://other.example.com:8443"},
 		},
-		Policy: config.Policy{Packs: []string{}, Paths: []string{filepath.Join(dir, "policies")}, Grants: filepath.Join(dir, "g.yaml"), Timeout: 20 * time.Millisecond},
+		Policy:   config.Policy{Packs: []string{}, Paths: []string{filepath.Join(dir, "policies")}, Grants: filepath.Join(dir, "g.yaml"), Labels: filepath.Join(dir, "policies"), Timeout: 20 * time.Millisecond},
+		Sessions: config.Sessions{TTL: 2 * time.Hour, TrustPrompt: true},
 		Sanitize: config.Sanitize{
 			Profile: "strict", Tools: []config.Rule{{"zeta__*", "off"}, {"alpha__get", "html"}},
 			MIME: []config.Rule{{"text/html", "html"}, {"image/*", "off"}},
@@ -170,6 +171,7 @@ func TestDefaults(t *testing.T) {
 			Listen:   "127.0.0.1:7420",
 			Policy:   config.Policy{Packs: []string{"grants"}, Grants: grants, Timeout: 50 * time.Millisecond},
 			Sanitize: config.Sanitize{Profile: "text"},
+			Sessions: config.Sessions{TTL: time.Hour},
 			Audit:    config.Audit{Path: log, Record: "digest", Sync: "group", MaxSize: 100 << 20, Keep: 10},
 			Limits:   config.Limits{Body: 4 << 20, Result: 10 << 20, Concurrent: 64},
 			Log:      config.Log{Format: "text"},
@@ -286,13 +288,13 @@ func TestLoadProblems(t *testing.T) {
 		"a module under a server's name":   {"servers: {a: {command: x}}\ntools: {t: {module: /, server: a}}\n", `wasmgate.yaml:2: tools.t.server: "a" is one of the servers: choose another name`},
 		"a module under a reserved name":   {"tools: {t: {module: /, server: jobs}}\n", `wasmgate.yaml:1: tools.t.server: "jobs" is reserved`},
 		"memory below a page":              {"tools: {t: {module: /, limits: {memory: 1KiB}}}\n", `wasmgate.yaml:1: tools.t.limits.memory: "1KiB" is not from 64KiB to 4GiB`},
-		"a pack that is not built":         {"policy: {packs: [grants, flow]}\n", `wasmgate.yaml:1: policy.packs[1]: "flow" is a pack that is not in this version: grants is`},
+		"a pack that is not built":         {"policy: {packs: [grants, paths]}\n", `wasmgate.yaml:1: policy.packs[1]: "paths" is a pack that is not in this version; these are: grants, flow, readonly, approve`},
 		"policies that are missing":        {"policy: {paths: [none/]}\n", `wasmgate.yaml:1: policy.paths[0]: "none/" does not exist`},
-		"labels":                           {"policy: {data: {labels: l.yaml}}\n", `wasmgate.yaml:1: policy.data.labels: not in this version`},
+		"labels that are missing":          {"policy: {data: {labels: l.yaml}}\n", `wasmgate.yaml:1: policy.data.labels: "l.yaml" does not exist`},
 		"a pattern with * inside":          {"sanitize: {tools: {\"a*b\": off}}\n", `wasmgate.yaml:1: sanitize.tools["a*b"]: "a*b" is not the name of a tool, or its beginning and *`},
 		"a media type that is none":        {"sanitize: {mime: {html: html}}\n", `wasmgate.yaml:1: sanitize.mime.html: "html" is not a media type in lower case, such as text/html or text/*`},
 		"pins":                             {"pins: {mode: strict}\n", `wasmgate.yaml:1: pins.mode: not in this version, which knows only off`},
-		"sessions":                         {"sessions: {scope: principal, ttl: 1h, trust_prompt: true}\n", "wasmgate.yaml:1: sessions.scope: not in this version, which knows only connection\nwasmgate.yaml:1: sessions.ttl: not in this version\nwasmgate.yaml:1: sessions.trust_prompt: not in this version, which knows only false"},
+		"sessions":                         {"sessions: {scope: principal, ttl: 1s, trust_prompt: maybe}\n", "wasmgate.yaml:1: sessions.scope: not in this version, which knows only connection\nwasmgate.yaml:1: sessions.ttl: \"1s\" is not from 1m to 1000h\nwasmgate.yaml:1: sessions.trust_prompt: must be true or false, not text"},
 		"an unknown record":                {"audit: {record: hash}\n", `wasmgate.yaml:1: audit.record: "hash" is none of digest, full`},
 		"a size without a unit":            {"audit: {max_size: 100}\n", `wasmgate.yaml:1: audit.max_size: 100 has no unit: write 100MiB`},
 		"a decimal size":                   {"limits: {body: 4MB}\n", `wasmgate.yaml:1: limits.body: "4MB" is no size: write a whole number and B, KiB, MiB or GiB, such as 64MiB`},

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+func (c *cli) newPolicyExplain() *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain ID",
+		Short: "Say why a recorded call was decided as it was",
+		Long: `Finds a call in the audit log by its record ID and explains the decision: the rules that decided,
+by file and line; for each rule that nearly allowed the call its first condition that failed; and
+what would have allowed it.
+
+It explains by the policy as it is now, and says so if that is not the one that decided. What the
+log does not hold is said to be unknown: arguments, unless the configuration has
+"audit: {record: full}", and what a tool is, unless the gateway runs.`,
+		Example: "  wasmgate audit --denied --last 1\n  wasmgate policy explain 0199f3a2-6f0e-7c1b-9a54-2f9d3f1c7b10",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			record, err := findRecord(cmd.Context(), cfg.Audit.Path, args[0])
+			if err != nil {
+				return err
+			}
+			why := reasoned{Record: record}
+			if record.Tool == "" || record.Principal == "" || record.Code == "refused_lookup" && record.Effect == "" {
+				return c.printExplained(why) // no policy was asked
+			}
+			p, err := app.Policy(cfg)
+			if err != nil {
+				return err
+			}
+			engine, err := policy.Load(cmd.Context(), p.Files, p.Options)
+			if err != nil {
+				return err
+			}
+			q, unknown, err := queryOf(record)
+			if err != nil {
+				return err
+			}
+			describe(cmd.Context(), cfg, q.Tool, record.ToolDigest, unknown)
+			d := gate.Decision{Effect: record.Effect, Reasons: record.Reasons, Revision: record.PolicyRevision}
+			x, err := engine.Explain(cmd.Context(), policy.Case{Query: q, Unknown: unknown, Decision: d})
+			if err != nil {
+				return &exitError{exitFalse, err}
+			}
+			why.Explanation = &x
+			return c.printExplained(why)
+		},
+	}
+}
+
+// findRecord returns the last record of a call: what became of it, or that it was
+// granted if it has not ended.
+func findRecord(ctx context.Context, file, id string) (audit.Entry, error) {
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		return audit.Entry{}, fmt.Errorf("there is no audit log at %s yet", file)
+	}
+	var found audit.Entry
+	for e, err := range audit.Read(ctx, file, audit.Filter{Call: id}) {
+		var chain *audit.ChainError
+		switch {
+		case errors.As(err, &chain):
+		case err != nil:
+			return audit.Entry{}, err
+		case e.ID == id:
+			found = e
+		}
+	}
+	if found.Seq == 0 {
+		return audit.Entry{}, fmt.Errorf("no call %q is recorded in %s; wasmgate audit shows the records", id, file)
+	}
+	return found, nil
+}
+
+// queryOf makes the query of which a record tells, and says which parts of the
+// input a record does not hold.
+func queryOf(e audit.Entry) (gate.Query, map[string]string, error) {
+	name, err := gate.ParseToolName(e.Tool)
+	if err != nil {
+		return gate.Query{}, nil, fmt.Errorf("record %s: %w", e.ID, err)
+	}
+	owner := gate.Owner{Tenant: e.Tenant, ID: e.Principal}
+	q := gate.Query{
+		Call: &gate.Call{
+			ID: e.ID, Parent: e.Parent, Action: e.Action, Name: e.Tool,
+			Who:        &gate.Principal{Owner: owner, Auth: "local", Client: e.Client.ID, Roles: e.Roles},
+			Session:    gate.SessionKey{Owner: owner, ID: e.Session},
+			ClientName: e.Client.Name, ClientVersion: e.Client.Version,
+		},
+		Tool:    &gate.Tool{Name: name, Local: name.Tool, Offered: e.Tool, Digest: e.ToolDigest},
+		Session: gate.Session{Version: e.SessionVersion, Labels: e.LabelsBefore, Top: e.SessionTop},
+	}
+	unknown := map[string]string{
+		"input.provenance":        "provenance not recorded",
+		"input.carried":           "provenance not recorded",
+		"input.principal.auth":    "authentication not recorded",
+		"input.principal.claims":  "claims not recorded",
+		"input.tool.annotations":  toolUnknown,
+		"input.tool.sandboxed":    toolUnknown,
+		"input.tool.capabilities": toolUnknown,
+		"input.tool.findings":     toolUnknown,
+	}
+	if len(e.Arguments) == 0 {
+		unknown["input.arguments"] = "arguments not recorded"
+		if e.Action.IsHostCall() {
+			unknown["input.request"] = "arguments not recorded"
+		}
+		return q, unknown, nil
+	}
+	q.Call.Args, err = gate.ParseDoc(e.Arguments)
+	if err != nil {
+		return gate.Query{}, nil, fmt.Errorf("record %s: arguments: %w", e.ID, err)
+	}
+	return q, unknown, nil
+}
+
+const toolUnknown = "the tool's definition is not recorded, and no gateway runs that knows it"
+
+// describe completes a tool by what a running gateway says of it, if its
+// definition is still the one that was called.
+func describe(ctx context.Context, cfg *config.Config, t *gate.Tool, digest string, unknown map[string]string) {
+	r, err := app.Dial(ctx, cfg)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	tools, err := r.Tools(ctx, "", true)
+	if err != nil {
+		return
+	}
+	for _, known := range tools {
+		if known.Digest != digest || digest == "" || known.Server != t.Name.Server {
+			continue
+		}
+		if def, err := gate.ParseDoc(known.Definition); err == nil {
+			t.Annotations = def.Get("annotations")
+			delete(unknown, "input.tool.annotations")
+		}
+		t.Sandboxed = known.Sandboxed
+		delete(unknown, "input.tool.sandboxed")
+		if !known.Sandboxed {
+			delete(unknown, "input.tool.capabilities")
+		}
+		return
+	}
+}
+
+// reasoned is a record and why it was decided so.
+type reasoned struct {
+	Record      audit.Entry
+	Explanation *policy.Explanation // nil if no policy was asked
+}
+
+func (c *cli) printExplained(x reasoned) error {
+	e := x.Record
+	if c.json {
+		out := map[string]any{
+			"id": e.ID, "time": e.Time, "action": e.Action, "principal": e.Principal, "tool": e.Tool, "session": e.Session,
+			"code": e.Code, "effect": e.Effect, "reasons": e.Reasons, "error": e.Error, "policy_revision": e.PolicyRevision,
+			"labels_before": e.LabelsBefore, "remedy": x.remedy(), "explanation": x.Explanation,
+		}
+		return c.printJSON(out)
+	}
+	say := func(format string, args ...any) { fmt.Fprintln(c.out, visible(fmt.Sprintf(format, args...))) }
+	say("%s by %s at %s: %s", e.Tool, e.Principal, e.Time.Local().Format(time.DateTime), outcomeOf(e))
+	if len(e.LabelsBefore) > 0 {
+		say("the session had read: %s", strings.Join(e.LabelsBefore, ", "))
+	}
+	if x.Explanation == nil {
+		say("no policy was asked: %s", e.Error)
+		return nil
+	}
+	p := x.Explanation
+	switch {
+	case e.PolicyRevision == "":
+		say("no policy decided: %s", e.Error)
+	case e.PolicyRevision != p.Revision:
+		say("the policy has changed since (%s, now %s): this is what the policy of now says", e.PolicyRevision, p.Revision)
+	}
+	c.printRules(p)
+	if remedy := x.remedy(); remedy != "" {
+		say("to allow it: %s%s", remedy, c.configFlag())
+	}
+	return nil
+}
+
+func outcomeOf(e audit.Entry) string {
+	if e.Code == "" {
+		return "granted, and not ended"
+	}
+	return e.Code
+}
+
+// remedy is the command that would allow the call now, or would have then.
+func (x reasoned) remedy() string {
+	if x.Explanation != nil && x.Explanation.Remedy != "" {
+		return x.Explanation.Remedy
+	}
+	return x.Record.Remedy
+}
+
+func (c *cli) printRules(p *policy.Explanation) {
+	list := func(head string, rules []policy.Explained) {
+		if len(rules) == 0 {
+			return
+		}
+		fmt.Fprintln(c.out, head)
+		for _, r := range rules {
+			fmt.Fprintln(c.out, "  "+visible(strings.TrimRight(fmt.Sprintf("%-5s %s:%d  %s", r.Set, r.File, r.Line, r.Reason), " ")))
+			if w := r.Condition; w != nil {
+				fmt.Fprintln(c.out, "        "+visible(fmt.Sprintf("%s:%d: %s", w.File, w.Line, w.Text)))
+				if w.Error != "" {
+					fmt.Fprintln(c.out, "        "+visible(w.Error))
+				}
+			}
+			if len(r.Unknown) > 0 {
+				fmt.Fprintln(c.out, "        "+visible(strings.Join(r.Unknown, "; ")))
+			}
+		}
+	}
+	switch {
+	case p.Error != "":
+		list("denied, for a rule cannot be evaluated:", p.Decided)
+	case p.Effect == "":
+		fmt.Fprintln(c.out, "the decision depends on what is not known")
+		list("if no rule below applies, decided by:", p.Decided)
+	case len(p.Decided) == 0:
+		fmt.Fprintln(c.out, "denied, for no rule allows it")
+	default:
+		list("decided: "+string(p.Effect)+", by", p.Decided)
+	}
+	list("may apply:", p.Open)
+	if p.Effect != gate.Allow {
+		list("nearly applied, but for the condition below each:", p.Nearly)
+	}
+}

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// replayFlags are those of policy replay.
+type replayFlags struct {
+	policy  string
+	packs   []string
+	tools   string
+	approve bool
+}
+
+func (c *cli) newPolicyReplay() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay [--policy DIR] [--pack NAME]... [--tools FILE] [--approve-asks] TRACE|AUDIT-LOG",
+		Short: "Put recorded sessions before a policy, without calling anything",
+		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call is refused
+the session does not see. TRACE holds a session a line; an audit log needs record: full, and is compared with what
+was decided then. DIR holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
+Exits with 3 if a call would pass that did not then.`,
+		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow audit.jsonl",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.policyReplay(cmd.Context(), f, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.policy, "policy", "", "folder of the policy (default: the configuration's)")
+	flags.StringArrayVar(&f.packs, "pack", nil, "built-in pack beside it; may be repeated (default: grants, or the configuration's)")
+	flags.StringVar(&f.tools, "tools", "", `definitions of the tools, {"tools": [...]}, with qualified names`)
+	flags.BoolVar(&f.approve, "approve-asks", false, "go on as if a person had approved what is asked")
+	return cmd
+}
+
+func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) error {
+	engine, err := c.replayEngine(ctx, f)
+	if err != nil {
+		return err
+	}
+	o := policy.ReplayOptions{
+		Sessions:    func() gate.Sessions { return session.New(session.Options{}) },
+		ApproveAsks: f.approve,
+	}
+	if f.tools != "" {
+		data, err := os.ReadFile(f.tools)
+		if err == nil {
+			o.Tools, err = policy.ReadTools(data)
+		}
+		if err != nil {
+			return misuse("--tools %s: %v", f.tools, err)
+		}
+	}
+	count := make(tally)
+	for s, err := range recorded(ctx, c.in, file) {
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		r, err := engine.Replay(ctx, o, s)
+		if err != nil {
+			return err
+		}
+		count.add(r)
+		if c.json {
+			e := json.NewEncoder(c.out)
+			e.SetEscapeHTML(false)
+			if err := e.Encode(r); err != nil {
+				return err
+			}
+		}
+	}
+	return c.printTally(count)
+}
+
+// replayTimeout bounds a decision. It is far above what a gateway allows, so that
+// a busy machine does not change what comes out.
+const replayTimeout = 10 * time.Second
+
+// replayEngine loads the policy that the flags name.
+func (c *cli) replayEngine(ctx context.Context, f replayFlags) (*policy.Engine, error) {
+	var p gateway.Policy
+	if f.policy != "" {
+		var err error
+		if p, err = policyFolder(f.policy); err != nil {
+			return nil, &exitError{exitMisuse, err}
+		}
+	} else {
+		cfg, err := c.open()
+		if err != nil {
+			return nil, err
+		}
+		if p, err = app.Policy(cfg); err != nil {
+			return nil, &exitError{exitMisuse, err}
+		}
+	}
+	if f.packs != nil {
+		p.Options.Packs = f.packs
+	}
+	p.Options.Timeout = replayTimeout
+	engine, err := policy.Load(ctx, p.Files, p.Options)
+	if err != nil {
+		return nil, &exitError{exitMisuse, err}
+	}
+	return engine, nil
+}
+
+// policyFolder reads a policy that is all in one folder.
+func policyFolder(dir string) (gateway.Policy, error) {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return gateway.Policy{}, cmp.Or(err, fmt.Errorf("%s is no folder", dir))
+	}
+	grants, err := config.ReadGrants(filepath.Join(dir, "grants.yaml"))
+	if err != nil {
+		return gateway.Policy{}, err
+	}
+	labels, err := config.ReadLabels(filepath.Join(dir, "labels.yaml"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return gateway.Policy{}, err
+	}
+	p := gateway.Policy{Files: os.DirFS(dir), Options: policy.Options{Labels: app.PolicyLabels(labels)}}
+	for _, g := range grants {
+		p.Options.Grants = append(p.Options.Grants, policy.Grant(g))
+	}
+	return p, nil
+}
+
+// recorded reads the sessions in a file, be it a trace or an audit log.
+func recorded(ctx context.Context, in io.Reader, file string) iter.Seq2[policy.RecordedSession, error] {
+	if file == "-" {
+		return policy.ReadTrace(in)
+	}
+	return func(yield func(policy.RecordedSession, error) bool) {
+		f, err := os.Open(file)
+		if err != nil {
+			yield(policy.RecordedSession{}, err)
+			return
+		}
+		defer f.Close()
+		r := bufio.NewReader(f)
+		sessions := policy.ReadTrace(r)
+		if begin, _ := r.Peek(64); bytes.HasPrefix(bytes.TrimSpace(begin), []byte(`{"log":`)) { // as audit lines begin
+			sessions = audited(ctx, file)
+		}
+		sessions(yield)
+	}
+}
+
+// audited reads the sessions in an audit log, in the order of their first calls.
+func audited(ctx context.Context, file string) iter.Seq2[policy.RecordedSession, error] {
+	return func(yield func(policy.RecordedSession, error) bool) {
+		l := ledger{by: make(map[gate.SessionKey]*policy.RecordedSession), calls: make(map[string]*place)}
+		for e, err := range audit.Read(ctx, file, audit.Filter{}) {
+			if err == nil {
+				err = l.add(e)
+			}
+			if err != nil {
+				yield(policy.RecordedSession{}, err)
+				return
+			}
+		}
+		for _, s := range l.order {
+			if !yield(*s, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ledger puts the records of calls together to sessions. A call stands where it
+// was granted, or else where it was refused.
+type ledger struct {
+	order []*policy.RecordedSession
+	by    map[gate.SessionKey]*policy.RecordedSession
+	calls map[string]*place // granted, and not done yet
+}
+
+type place struct {
+	session *policy.RecordedSession
+	call    int
+}
+
+func (l *ledger) add(e audit.Entry) error {
+	if e.Action != gate.CallTool || e.Event != gate.Granted && e.Event != gate.Done {
+		return nil
+	}
+	at := l.calls[e.ID]
+	if at == nil {
+		s, err := l.begin(e)
+		if err != nil {
+			return err
+		}
+		at = &place{s, len(s.Calls) - 1}
+		l.calls[e.ID] = at
+	}
+	if e.Event == gate.Granted {
+		return nil
+	}
+	delete(l.calls, e.ID)
+	if len(e.Result) == 0 {
+		return nil
+	}
+	result, err := gate.ParseDoc(e.Result)
+	at.session.Calls[at.call].Result = result
+	return err
+}
+
+// begin adds the call of a record to its session.
+func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
+	who := &gate.Principal{Owner: gate.Owner{Tenant: e.Tenant, ID: e.Principal}, Auth: "local", Roles: e.Roles, Client: e.Client.ID}
+	k := gate.SessionKey{Owner: who.Owner, ID: e.Session}
+	s := l.by[k]
+	if s == nil {
+		s = &policy.RecordedSession{ID: e.Session, Who: who}
+		l.by[k], l.order = s, append(l.order, s)
+	}
+	c := policy.RecordedCall{Tool: e.Tool, Effect: e.Effect}
+	if len(e.Arguments) == 0 {
+		c.Missing = "arguments not recorded"
+	} else {
+		var err error
+		if c.Args, err = gate.ParseDoc(e.Arguments); err != nil {
+			return nil, err
+		}
+	}
+	s.Calls = append(s.Calls, c)
+	return s, nil
+}
+
+// tally counts decisions by tool and principal.
+type tally map[[2]string]*counts
+
+type counts struct {
+	sessions, calls, allow, ask, deny, unknown int
+	looser, stricter, compared                 int
+}
+
+func (t tally) at(tool, principal string) *counts {
+	k := [2]string{tool, principal}
+	if t[k] == nil {
+		t[k] = new(counts)
+	}
+	return t[k]
+}
+
+func (t tally) add(s policy.ReplayedSession) {
+	t.at("", "").sessions++
+	for _, d := range s.Decisions {
+		for _, n := range []*counts{t.at(d.Tool, s.Principal), t.at("", "")} {
+			n.add(d)
+		}
+	}
+}
+
+func (n *counts) add(d policy.ReplayedCall) {
+	n.calls++
+	switch d.Effect {
+	case gate.Allow:
+		n.allow++
+	case gate.Ask:
+		n.ask++
+	case gate.Deny:
+		n.deny++
+	default:
+		n.unknown++
+		return
+	}
+	if d.Before == "" {
+		return
+	}
+	n.compared++
+	switch {
+	case d.Effect == gate.Allow && d.Before != gate.Allow:
+		n.looser++
+	case d.Effect != gate.Allow && d.Before == gate.Allow:
+		n.stricter++
+	}
+}
+
+// printTally prints the table, and the summary on standard error.
+func (c *cli) printTally(t tally) error {
+	all := t.at("", "")
+	delete(t, [2]string{})
+	if !c.json {
+		table := newTable(c.out, "TOOL", "PRINCIPAL", "CALLS", "ALLOW", "ASK", "DENY", "UNKNOWN", "NOW PASS", "NOW REFUSED")
+		for _, k := range slices.SortedFunc(maps.Keys(t), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+			n := t[k]
+			table.row(k[0], k[1], fmt.Sprint(n.calls), fmt.Sprint(n.allow), fmt.Sprint(n.ask), fmt.Sprint(n.deny), fmt.Sprint(n.unknown), fmt.Sprint(n.looser), fmt.Sprint(n.stricter))
+		}
+		if err := table.flush(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(c.err, "%s, %s: %d allow, %d ask, %d deny, %d unknown\n",
+		plural(all.sessions, "session"), plural(all.calls, "call"), all.allow, all.ask, all.deny, all.unknown)
+	if all.compared > 0 {
+		fmt.Fprintf(c.err, "of %d decided before: %d would pass that did not, %d would not pass that did\n", all.compared, all.looser, all.stricter)
+	}
+	if all.looser > 0 {
+		return &exitError{code: exitFalse}
+	}
+	return nil
+}

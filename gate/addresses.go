@@ -1,0 +1,172 @@
+package gate
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// address returns the one spelling of a URL, an e-mail address or an account
+// number, or "".
+func address(v string) string {
+	if at := strings.IndexByte(v, '<'); at >= 0 && strings.HasSuffix(v, ">") && !strings.ContainsAny(v[:at], "@,;<>") {
+		v = v[at+1 : len(v)-1] // Name <a@example.com>
+	}
+	v = strings.TrimPrefix(v, "mailto:")
+	switch {
+	case v == "" || strings.ContainsAny(v, "\n\t,;<>\""):
+		return ""
+	case strings.Contains(v, " "):
+		return account(v)
+	case strings.Contains(v, "://") || strings.HasPrefix(v, "www."):
+		return link(v)
+	case strings.Count(v, "@") == 1:
+		name, host, _ := strings.Cut(v, "@")
+		if name == "" || !domain(host) {
+			return ""
+		}
+		return strings.ToLower(v)
+	}
+	if host, path, ok := strings.Cut(v, "/"); ok && path != "" && domain(host) && !strings.HasPrefix(v, ".") {
+		return link(v)
+	}
+	return account(v)
+}
+
+// link returns the one spelling of a URL: with its scheme and host in small
+// letters, and without what makes no difference to where it leads.
+func link(v string) string {
+	scheme, rest, ok := strings.Cut(v, "://")
+	if !ok {
+		scheme, rest = "https", v
+	}
+	scheme = strings.ToLower(scheme)
+	host, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		host, path = rest[:i], rest[i:]
+	}
+	if host == "" {
+		return ""
+	}
+	return scheme + "://" + strings.ToLower(host) + strings.TrimSuffix(path, "/")
+}
+
+// domain reports whether s looks like the name of a host on the internet.
+func domain(s string) bool {
+	dot := strings.LastIndexByte(s, '.')
+	if dot <= 0 || len(s)-dot < 3 || len(s) > 253 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !alphanumeric(c) && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return strings.Trim(s[dot+1:], "0123456789") != ""
+}
+
+func alphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= utf8.RuneSelf
+}
+
+// minAccount is how many digits a number of no other shape has that is taken for
+// that of an account. Most telephone numbers have them, too.
+const minAccount = 10
+
+// ungroup takes out what people put between groups of digits.
+var ungroup = strings.NewReplacer(" ", "", "-", "")
+
+// account returns an account number without the spaces and dashes that people
+// put into it: an IBAN (ISO 13616: two letters, two digits, 11 to 30 of both), or
+// a long number.
+func account(v string) string {
+	if len(v) < minAccount || len(v) > 64 || !strings.ContainsAny(v, "0123456789") {
+		return ""
+	}
+	compact := strings.ToUpper(ungroup.Replace(v))
+	switch {
+	case len(compact) >= minAccount && digits(compact) && !strings.Contains(v, "--"):
+		return compact
+	case len(compact) >= 15 && len(compact) <= 34 && upper(compact[:2]) && digits(compact[2:4]) &&
+		strings.IndexFunc(compact[4:], func(r rune) bool { return (r < '0' || r > '9') && (r < 'A' || r > 'Z') }) < 0 &&
+		strings.ContainsAny(compact[4:], "0123456789"):
+		return compact
+	}
+	return ""
+}
+
+func upper(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' }) < 0
+}
+
+// addresses calls f with the form of each address that stands in a text, in
+// whatever it is wrapped.
+func addresses(text string, f func(form string)) {
+	if !strings.ContainsAny(text, "@/.0123456789") {
+		return
+	}
+	for line := range strings.Lines(text) {
+		words := strings.FieldsFunc(line, wraps)
+		for i := 0; i < len(words); i++ {
+			word := strings.TrimRight(words[i], ":!?._")
+			if j := strings.Index(word, "://"); j > 0 { // whatever stands before the scheme
+				start := j
+				for start > 0 && alphanumeric(word[start-1]) && word[start-1] < utf8.RuneSelf {
+					start--
+				}
+				word = word[start:]
+			}
+			if a := address(word); a != "" {
+				f(addressForm + a)
+			} else if a, n := spaced(words[i:]); n > 0 {
+				f(addressForm + a)
+				i += n - 1
+			}
+		}
+	}
+}
+
+// wraps reports whether a character stands between an address and what is around
+// it.
+func wraps(r rune) bool {
+	switch r {
+	case ' ', '\t', '\r', '\n', '"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', ',', ';', '|', '=', '\\', '*':
+		return true
+	}
+	return r >= utf8.RuneSelf && unicode.IsSpace(r)
+}
+
+// spaced returns an account number that begins with the first of the words and
+// goes on in groups of up to four, and how many words it has.
+func spaced(words []string) (string, int) {
+	if !group(words[0]) {
+		return "", 0
+	}
+	n := 1
+	for n < len(words) && n < maxGroups && group(strings.TrimRight(words[n], delimiters)) {
+		n++
+	}
+	for ; n > 1; n-- {
+		if a := account(strings.TrimRight(strings.Join(words[:n], ""), delimiters)); a != "" {
+			return a, n
+		}
+	}
+	return "", 0
+}
+
+// maxGroups is how many groups of four the longest IBAN has.
+const maxGroups = 9
+
+// group reports whether a word could be a group of an account number.
+func group(word string) bool {
+	if len(word) == 0 || len(word) > 4 {
+		return false
+	}
+	for i := range len(word) {
+		if c := word[i]; (c < '0' || c > '9') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return true
+}

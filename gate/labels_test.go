@@ -1,0 +1,146 @@
+package gate_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+func TestTeaches(t *testing.T) {
+	tests := map[string]struct {
+		labels gate.ToolLabels
+		want   gate.Labels
+	}{
+		"nothing is said":                        {gate.ToolLabels{}, gate.NewLabels("untrusted")},
+		"untrusted results":                      {gate.ToolLabels{Result: gate.ResultUntrusted}, gate.NewLabels("untrusted")},
+		"a kind that nobody knows":               {gate.ToolLabels{Result: "fine"}, gate.NewLabels("untrusted")},
+		"trusted results":                        {gate.ToolLabels{Result: gate.ResultTrusted}, gate.NewLabels()},
+		"results that say what the tool is told": {gate.ToolLabels{Result: gate.ResultEcho}, gate.NewLabels()},
+		"private results":                        {gate.ToolLabels{Result: gate.ResultTrusted, Private: true}, gate.NewLabels("private")},
+		"private and untrusted results":          {gate.ToolLabels{Private: true}, gate.NewLabels("private", "untrusted")},
+	}
+	for name, tt := range tests {
+		if got := tt.labels.Teaches(); !got.Cover(tt.want) || !tt.want.Cover(got) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+type labelerFunc func(*gate.Tool) (gate.ToolLabels, bool)
+
+func (f labelerFunc) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return f(t) }
+
+// taught records what a session is taught.
+type taught struct {
+	*rig
+	lessons []gate.Lesson
+}
+
+func (s *taught) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson) error {
+	s.lessons = append(s.lessons, l)
+	return nil
+}
+
+// TestWhatASessionLearns holds the lessons of a call against what the operator
+// says of the tool and what the session has read before.
+func TestWhatASessionLearns(t *testing.T) {
+	trusted := &gate.ToolLabels{Result: gate.ResultTrusted}
+	echo := &gate.ToolLabels{Result: gate.ResultEcho, Private: true}
+	tainted := gate.Session{Labels: gate.NewLabels(gate.Untrusted)}
+	known := tainted
+	known.Values = meet(gate.Provenance{}, `["/a"]`, gate.FromPrompt)
+	const args, result = `{"path":"/a"} trusted []`, `{"content":[]}`
+	tests := map[string]struct {
+		labels  *gate.ToolLabels // nil: nothing is said
+		session gate.Session
+		change  func(*gate.Call, *gate.Parts)
+		want    []string
+	}{
+		"nobody has labelled the tool":              {nil, gate.Session{}, nil, []string{args, result + " untrusted [untrusted]"}},
+		"nobody has labelled it, in a tainted one":  {nil, tainted, nil, []string{result + " untrusted [untrusted]"}},
+		"a trusted tool in a clean session":         {trusted, gate.Session{}, nil, []string{args, result + " trusted []"}},
+		"a trusted tool in a tainted session":       {trusted, tainted, nil, []string{result + " untrusted []"}},
+		"a trusted tool that is told trusted words": {trusted, known, nil, []string{result + " trusted []"}},
+		"a trusted tool where all may be read":      {trusted, gate.Session{Top: true}, nil, []string{result + " untrusted []"}},
+		"an echo in a clean session":                {echo, gate.Session{}, nil, []string{args, result + " trusted [private]"}},
+		"an echo of what is not trusted":            {echo, tainted, nil, []string{result + " untrusted [private]"}},
+		"the user's own words": {trusted, gate.Session{}, func(c *gate.Call, _ *gate.Parts) { c.Prompt = "read \"/a\"" },
+			[]string{`"read \"/a\"" prompt []`, args, result + " trusted []"}},
+		"words in _meta that nobody vouches for": {trusted, gate.Session{}, func(c *gate.Call, _ *gate.Parts) {
+			c.Meta = gate.MustDoc(`{"io.github.wasmgate/prompt":"read /a"}`)
+		}, []string{args, result + " trusted []"}},
+		"words in _meta that are to be trusted": {trusted, gate.Session{}, func(c *gate.Call, p *gate.Parts) {
+			c.Meta, p.TrustPrompt = gate.MustDoc(`{"io.github.wasmgate/prompt":"read /a"}`), true
+		}, []string{`"read /a" prompt []`, args, result + " trusted []"}},
+		"no rule asks where values came from": {trusted, gate.Session{}, func(c *gate.Call, p *gate.Parts) { c.Prompt, p.TrackValues = "x", false }, []string{"  []"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := &taught{rig: newRig()}
+			s.session, s.tool.Output = tt.session, nil
+			s.tool.Definition = gate.MustDoc(`{"inputSchema":{"properties":{"path":{}}}}`)
+			answers(`{"content":[]}`)(s.rig)
+			p, c := s.parts(), newCall()
+			p.Sessions, p.TrackValues = s, true
+			if tt.labels != nil {
+				p.Labeler = labelerFunc(func(*gate.Tool) (gate.ToolLabels, bool) { return *tt.labels, true })
+			}
+			if tt.change != nil {
+				tt.change(&c, &p)
+			}
+			g, err := gate.New(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := g.Do(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, l := range s.lessons {
+				names := ""
+				for _, n := range l.Source.Names() {
+					names += n
+				}
+				got = append(got, fmt.Sprint(l.From.String(), " ", names, " ", []string(l.Labels)))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("lessons (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The tool's labels join when the call is admitted: whoever is admitted after it
+// is decided on what it will have read.
+func TestLabelsJoinAtAdmission(t *testing.T) {
+	r := newRig()
+	var admitted gate.Labels
+	r.admit = func(s gate.Session, l gate.Labels) (gate.Session, error) {
+		admitted = l
+		s.Labels = s.Labels.Join(l)
+		return s, nil
+	}
+	if _, err := r.do(t, newCall()); err != nil {
+		t.Fatal(err)
+	}
+	if !admitted.Cover(r.tool.Teaches) {
+		t.Errorf("admitted with %v", admitted)
+	}
+}
+
+func TestPromptThatIsNoText(t *testing.T) {
+	r := newRig()
+	p, c := r.parts(), newCall()
+	p.TrackValues, c.Prompt = true, "a\xff"
+	g, err := gate.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Do(t.Context(), c); gate.Code(err) != "refused_authorize" || r.count("invoke") > 0 {
+		t.Errorf("err = %v", err)
+	}
+}

@@ -1,0 +1,95 @@
+package gate
+
+import "context"
+
+// readPrompt takes the user's own words that come with a call.
+func (w *way) readPrompt(ctx context.Context, c *Call) error {
+	if !w.TrackValues {
+		return nil
+	}
+	own, err := ParseDoc(appendString(nil, c.Prompt))
+	if err != nil {
+		return w.fail(ctx, "the user's own words are no text", err)
+	}
+	prompts := []Doc{own}
+	if w.TrustPrompt {
+		prompts = append(prompts, c.Meta.Get(MetaPrompt))
+	}
+	for _, p := range prompts {
+		if p.Text() == "" {
+			continue
+		}
+		if err := w.Sessions.Learn(ctx, c.Session, Lesson{Call: c.ID, From: p, Source: FromPrompt}); err != nil {
+			return w.fail(ctx, "the session's state cannot be kept", err)
+		}
+	}
+	return nil
+}
+
+// learn gives the session what a result taught.
+func (w *way) learn(ctx context.Context, p Permit, result Doc) error {
+	c := p.of.call
+	labels, vouched := w.teaches(p.of.tool)
+	l := Lesson{Call: c.ID, Labels: labels}
+	if w.TrackValues {
+		l.From, l.Source = result, source(vouched, p.of.session, p.of.tool, c.Args)
+	}
+	if err := w.Sessions.Learn(ctx, c.Session, l); err != nil {
+		return w.fail(ctx, "the session's state cannot be kept", err)
+	}
+	w.rec.After = w.rec.After.Join(labels)
+	return nil
+}
+
+// adds returns the labels that a call adds to its session when it is admitted: the
+// decision's, and those that its result will teach, since a call that is admitted
+// after it may be made by who knows the result already.
+func (w *way) adds(t *Tool) Labels {
+	if w.parent != nil {
+		return w.rec.Decision.Labels
+	}
+	labels, _ := w.teaches(t)
+	return w.rec.Decision.Labels.Join(labels)
+}
+
+// vouch has the session trust what a call uses that was admitted before anything
+// untrusted was read: nobody outside had a part in choosing it. What a module asks
+// for, others may have told the module.
+func (w *way) vouch(ctx context.Context, q *Query) error {
+	if !w.TrackValues || q.Session.Tainted() || w.parent != nil {
+		return nil
+	}
+	if err := w.Sessions.Learn(ctx, q.Call.Session, Lesson{Call: q.Call.ID, From: q.Call.Args, Source: FromTrusted}); err != nil {
+		return w.fail(ctx, "the session's state cannot be kept", err)
+	}
+	return nil
+}
+
+// teaches returns the labels that a session gets from a result of the tool, and
+// whether its values are trusted if its arguments are.
+func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
+	if p.Labeler != nil {
+		if l, ok := p.Labeler.Labels(t); ok {
+			return l.Teaches(), l.Result == ResultTrusted || l.Result == ResultEcho
+		}
+	}
+	return t.Teaches, !t.Teaches.Cover(Labels{Untrusted})
+}
+
+// source returns what the values of a result count as. Those of a tool that
+// nobody outside can write through are trusted as long as nobody outside has
+// chosen its arguments: otherwise whoever wrote what the session has read could
+// have a trusted tool say it again.
+func source(vouched bool, admitted Session, t *Tool, args Doc) Source {
+	if !vouched {
+		return FromUntrusted
+	}
+	if admitted.Tainted() {
+		for v := range admitted.Values.Arguments(t, args) {
+			if v.Kind != Bool && !v.Source.Trusted() { // true and false say nothing
+				return FromUntrusted
+			}
+		}
+	}
+	return FromTrusted
+}

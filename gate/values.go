@@ -1,0 +1,257 @@
+package gate
+
+import (
+	"hash/maphash"
+	"strings"
+)
+
+const (
+	// maxValue bounds a value that is kept, in bytes: paths, titles and addresses
+	// are shorter, and longer texts are kept by their lines.
+	maxValue = 1 << 10
+	// maxWords bounds the phrases that are taken from a user's words.
+	maxWords = 8
+	// maxPhrases bounds how many words of a prompt are taken as phrases, and not
+	// one by one alone: a page.
+	maxPhrases = 500
+)
+
+// notes collects the values that a document holds.
+type notes struct {
+	met   map[uint64]Source
+	known Provenance
+	from  Source
+	room  int // for values, below zero when there were more
+	words int // of the prompt, so far
+}
+
+func (n *notes) add(form string) {
+	if n.room < 0 {
+		return
+	}
+	key := maphash.String(provenanceSeed, form)
+	if n.met[key] != 0 || n.known.at(key)&n.from == n.from {
+		return
+	}
+	if n.room--; n.room >= 0 {
+		n.met[key] = n.from
+	}
+}
+
+// document takes the values of a result, or of any other document.
+func (n *notes) document(d Doc) {
+	content, structured := d.Get("content"), d.Get("structuredContent")
+	if content.Kind() != Array && structured.IsZero() {
+		n.leaves(d, 0)
+		return
+	}
+	n.leaves(structured, 0)
+	for block := range content.Elements() {
+		for name, v := range block.Members() {
+			switch name {
+			case "type", "mimeType", "annotations", "_meta", "data", "blob": // the protocol's words, and bytes
+			case "text":
+				n.text(v.Text(), 0)
+			default:
+				n.leaves(v, 0)
+			}
+		}
+	}
+}
+
+func (n *notes) leaves(d Doc, nested int) {
+	switch d.Kind() {
+	case Number:
+		n.add(numberForm(string(d.Raw())))
+		n.add(string(d.Raw()))
+	case String:
+		n.leaf(d.Text(), nested)
+	case Array:
+		for e := range d.Elements() {
+			n.leaves(e, nested)
+		}
+	case Object:
+		for name, v := range d.Members() {
+			n.value(name) // an object can be a list of addresses
+			n.leaves(v, nested)
+		}
+	}
+}
+
+// leaf takes a string that stands in a structure by itself. Of one that is trusted
+// only the whole is, and the addresses in it: a word of a title is no title.
+func (n *notes) leaf(text string, nested int) {
+	if _, ok := embedded(text); ok || n.from != FromTrusted {
+		n.text(text, nested)
+		return
+	}
+	n.value(text)
+	addresses(text, n.add)
+}
+
+// text takes a text as a whole, or as the JSON that it is, and by its lines.
+func (n *notes) text(text string, nested int) {
+	if inner, ok := embedded(text); ok && nested < maxNestedJSON {
+		n.leaves(inner, nested+1)
+		return
+	}
+	n.value(text)
+	for line := range strings.Lines(text) {
+		if n.room < 0 {
+			return
+		}
+		n.line(strings.TrimSpace(line))
+	}
+	addresses(text, n.add)
+}
+
+// line takes a line: as a whole, as an item of a list, as a field with a name,
+// as cells of a table, as what stands between quotation marks, and its words.
+func (n *notes) line(line string) {
+	if line == "" {
+		return
+	}
+	n.value(line)
+	item := strings.TrimLeft(strings.TrimLeft(line, "-*+"), " \t")
+	if item != line {
+		n.value(item)
+	}
+	if name, value, ok := strings.Cut(item, ": "); ok && len(name) <= maxFieldName {
+		n.value(name)
+		n.value(value)
+	}
+	for _, mark := range [...]string{"\t", "|", ","} {
+		if strings.Contains(item, mark) && !strings.Contains(item, ", ") { // else it is a sentence
+			for cell := range strings.SplitSeq(item, mark) {
+				n.value(cell)
+			}
+		}
+	}
+	n.quoted(item)
+	n.wordsOf(item)
+}
+
+// maxFieldName bounds the name of a field, in bytes. What is longer is a
+// sentence with a colon.
+const maxFieldName = 64
+
+// quoted takes what stands between quotation marks.
+func (n *notes) quoted(line string) {
+	for _, mark := range [...]string{`"`, "'", "`"} {
+		if !strings.Contains(line, mark) {
+			continue
+		}
+		parts := strings.Split(line, mark)
+		for i := 1; i < len(parts)-1; i++ {
+			n.value(parts[i])
+		}
+	}
+}
+
+// wordsOf takes the words of a line, and from a user's words the phrases.
+func (n *notes) wordsOf(line string) {
+	words := strings.Fields(line)
+	within := n.dates(words)
+	for i, word := range words {
+		if within[i] {
+			continue
+		}
+		n.value(trimmed(word))
+		if _, value, ok := strings.Cut(word, "="); ok {
+			n.value(trimmed(value))
+		}
+	}
+	if n.from == FromPrompt {
+		n.phrases(words)
+	}
+}
+
+// phrases takes each row of up to maxWords words: the names of what the user
+// speaks of have several words, and no marks around them.
+func (n *notes) phrases(words []string) {
+	for i := range words {
+		if n.words++; n.words > maxPhrases {
+			return
+		}
+		for j := i + 2; j <= min(i+maxWords, len(words)); j++ {
+			n.value(trimmed(strings.Join(words[i:j], " ")))
+		}
+	}
+}
+
+// value takes one value in all of its forms.
+func (n *notes) value(v string) {
+	if len(v) > maxValue {
+		return
+	}
+	v = plain(v)
+	if v == "" {
+		return
+	}
+	n.add(v)
+	if number := amount(v); number != "" {
+		n.add(number)
+	}
+	for _, form := range forms(v) {
+		n.add(form)
+	}
+}
+
+// delimiters are what stands around a word in a text and belongs to it seldom.
+const delimiters = "\"'`()[]{}<>,;:!?.*"
+
+func trimmed(word string) string { return strings.Trim(word, delimiters) }
+
+// dates takes the dates and times of day that are written in several words, and
+// returns which words are parts of one, or of an account number: the 13 of June
+// 13 is no value by itself.
+func (n *notes) dates(words []string) []bool {
+	within := make([]bool, len(words))
+	for i, word := range words {
+		if word = trimmed(word); !within[i] && group(word) {
+			if _, parts := spaced(words[i:]); parts > 0 {
+				for j := range parts {
+					within[i+j] = true
+				}
+			}
+		}
+		if month := monthOf(word); month > 0 {
+			n.dateAround(words, i, month, within)
+		}
+		if i > 0 && (strings.EqualFold(word, "am") || strings.EqualFold(word, "pm")) {
+			if _, clock, ok := moment(trimmed(words[i-1]) + word); ok && clock != "" {
+				n.add(timeForm + clock)
+				within[i-1], within[i] = true, true
+			}
+		}
+	}
+	return within
+}
+
+// dateAround reads a date around the month at words[i].
+func (n *notes) dateAround(words []string, i, month int, within []bool) {
+	day, from, to := 0, i, i+1
+	if i+1 < len(words) {
+		day = dayOf(trimmed(words[i+1]))
+	}
+	switch {
+	case day > 0: // June 13
+		to = i + 2
+	case i > 0 && dayOf(trimmed(words[i-1])) > 0: // 13 June
+		day, from = dayOf(trimmed(words[i-1])), i-1
+	case i > 1 && words[i-1] == "of" && dayOf(trimmed(words[i-2])) > 0: // 13th of June
+		day, from = dayOf(trimmed(words[i-2])), i-2
+	default:
+		return
+	}
+	date := two(month) + "-" + two(day)
+	if to < len(words) {
+		if year := trimmed(words[to]); len(year) == 4 && digits(year) && year[0] != '0' {
+			date, to = year+"-"+date, to+1
+		}
+	}
+	n.add(dateForm + date)
+	for j := from; j < to; j++ {
+		within[j] = true
+	}
+}

@@ -1,0 +1,23 @@
+package wasmgate_test
+
+import data.wasmgate
+
+approve_asks(tool) if {
+	"approve: the tool does more than read" in wasmgate.ask with input as {"action": "tools/call", "tool": tool}
+}
+
+test_approve_lets_reading_be if not approve_asks({"labels": {"effect": ["read"]}})
+
+test_approve_asks_for_every_effect if {
+	approve_asks({"labels": {"effect": ["local"]}})
+	approve_asks({"labels": {"effect": ["read", "external"]}})
+}
+
+test_approve_asks_for_what_nobody_has_marked if {
+	approve_asks({"labels": {}, "sandboxed": false, "capabilities": {}})
+	approve_asks({"labels": {}, "sandboxed": true, "capabilities": {"kv": true}})
+}
+
+test_approve_lets_a_module_compute if {
+	not approve_asks({"labels": {}, "sandboxed": true, "capabilities": {}})
+}

@@ -1,0 +1,10 @@
+# Pack readonly: denies every tool that the labels file does not mark as one that
+# reads and does nothing else. What a server says of its own tools is not asked.
+package wasmgate
+
+deny contains "readonly: the operator has not marked the tool as one that only reads" if {
+	input.action == "tools/call"
+	not readonly_reads
+}
+
+readonly_reads if input.tool.labels.effect == ["read"]

@@ -1,0 +1,207 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// actions are all that input.action can be.
+var actions = []string{
+	"tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete",
+	"sampling/createMessage", "elicitation/create", "roots/list",
+	"sandbox/http", "sandbox/secret", "sandbox/kv", "sandbox/file",
+	"admin/read", "admin/approve", "admin/pin", "admin/grant",
+}
+
+// warnings returns what is doubtful in rules that compile.
+func (s *source) warnings(c *ast.Compiler) []Problem {
+	problems := idle(c)
+	for file, m := range s.rules {
+		if strings.HasPrefix(file, packFolder) {
+			continue
+		}
+		problems = append(problems, misspelt(m)...)
+		problems = append(problems, readsAllGrants(m)...)
+	}
+	problems = append(problems, unindexed(c)...)
+	sortProblems(problems)
+	return problems
+}
+
+func warn(loc *ast.Location, format string, args ...any) Problem {
+	return Problem{File: loc.File, Line: loc.Row, Warning: true, Message: fmt.Sprintf(format, args...)}
+}
+
+// misspelt warns of comparisons of the action with what is no action.
+func misspelt(m *ast.Module) []Problem {
+	var problems []Problem
+	compare := func(terms []*ast.Term, loc *ast.Location) {
+		if len(terms) < 3 || !comparisons[terms[0].String()] && !terms[0].Equal(ast.NewTerm(ast.Assign.Ref())) {
+			return
+		}
+		for i, side := range terms[1:3] {
+			if !side.Equal(inputAction) {
+				continue
+			}
+			for _, name := range textsIn(terms[2-i]) {
+				if !slices.Contains(actions, name) {
+					problems = append(problems, warn(loc, "there is no action %q, so input.action is never that%s", name, meant(name)))
+				}
+			}
+		}
+	}
+	ast.WalkNodes(m, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Expr:
+			if terms, ok := n.Terms.([]*ast.Term); ok {
+				compare(terms, n.Location)
+			}
+		case *ast.Term:
+			if call, ok := n.Value.(ast.Call); ok {
+				compare(call, n.Location)
+			}
+		}
+		return false
+	})
+	return problems
+}
+
+var inputAction = ast.MustParseTerm("input.action")
+
+// textsIn returns a term that is a string, or the strings that a list or set
+// holds.
+func textsIn(t *ast.Term) []string {
+	var texts []string
+	add := func(t *ast.Term) {
+		if s, ok := t.Value.(ast.String); ok {
+			texts = append(texts, string(s))
+		}
+	}
+	switch v := t.Value.(type) {
+	case ast.String:
+		add(t)
+	case *ast.Array:
+		v.Foreach(add)
+	case ast.Set:
+		v.Foreach(add)
+	}
+	return texts
+}
+
+// meant suggests the action that is spelt most alike, if one is.
+func meant(name string) string {
+	const alike = 3 // letters that differ
+	best, least := "", alike+1
+	for _, action := range actions {
+		if d := distance(strings.ToLower(name), strings.ToLower(action)); d < least {
+			best, least = action, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// distance is how many bytes have to be inserted, removed or replaced to make b
+// of a (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// readsAllGrants warns of rules that go through data.grants one by one, which
+// with a thousand grants costs more than all other rules together. As an argument
+// of the function that has an index of them they cost nothing.
+func readsAllGrants(m *ast.Module) []Problem {
+	var problems []Problem
+	ast.WalkRules(m, func(r *ast.Rule) bool {
+		found := false
+		ast.WalkNodes(r, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Expr:
+				return n.IsCall() && n.Operator().String() == grantedDecl.Name
+			case *ast.Term:
+				switch v := n.Value.(type) {
+				case ast.Call:
+					return v[0].String() == grantedDecl.Name
+				case ast.Ref:
+					found = found || v.HasPrefix(grantsRef)
+				}
+			}
+			return false
+		})
+		if found {
+			problems = append(problems, warn(r.Location,
+				"%s goes through all grants for each call; ask %s(data.grants, \"tools\", input.tool.name, input.principal.id, input.principal.roles) instead",
+				r.Head.Ref(), grantedDecl.Name))
+		}
+		return true
+	})
+	return problems
+}
+
+var grantsRef = ast.MustParseRef("data.grants")
+
+// other resolves an input in which nothing is as any rule wants it: no argument
+// is there, and all else is something that no rule names.
+type other struct{}
+
+// Resolve returns a part of the input.
+func (other) Resolve(ref ast.Ref) (ast.Value, error) {
+	if slices.ContainsFunc(unknowns, func(u *ast.Term) bool { return ref.HasPrefix(u.Value.(ast.Ref)) }) {
+		return nil, nil
+	}
+	return ast.String("\x00"), nil
+}
+
+// unindexed warns of the user's rules that are evaluated for each call, whatever
+// it is, because the rule index has nothing by which to pass them over. Rules
+// that hold for everything cost nothing and are left out.
+func unindexed(c *ast.Compiler) []Problem {
+	var problems []Problem
+	for _, set := range []string{"allow", "ask", "deny", "obligations", "labels"} {
+		index := c.RuleIndex(ast.MustParseRef("data.wasmgate." + set))
+		if index == nil {
+			continue
+		}
+		found, err := index.Lookup(other{})
+		if err != nil {
+			continue
+		}
+		for _, r := range found.Rules {
+			if strings.HasPrefix(r.Location.File, packFolder) || unconditional(r) {
+				continue
+			}
+			problems = append(problems, warn(r.Location,
+				"%s is evaluated for every call, for the rule index cannot pass it over; begin it with what it is about, such as input.action == \"tools/call\" or input.tool.name == \"server__tool\"", set))
+		}
+	}
+	return problems
+}
+
+// unconditional reports whether a rule has no condition on anything.
+func unconditional(r *ast.Rule) bool {
+	return !slices.ContainsFunc(r.Body, func(e *ast.Expr) bool {
+		t, ok := e.Terms.(*ast.Term)
+		return !ok || !constantTerm(t)
+	})
+}

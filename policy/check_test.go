@@ -1,0 +1,61 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+func TestCheckWarns(t *testing.T) {
+	tests := map[string]struct {
+		rules string
+		want  string // in the one warning; "" for none
+		line  int
+	}{
+		"an action that is none": {
+			rules: `deny contains "x" if input.action == "tool/call"`, line: 3,
+			want: `there is no action "tool/call", so input.action is never that; did you mean "tools/call"?`,
+		},
+		"an action that is like none": {rules: `deny contains "x" if input.action == "everything"`, line: 3, want: `never that`},
+		"an action in a set": {
+			rules: `deny contains "x" if input.action in {"tools/call", "resource/read"}`, line: 3, want: `did you mean "resources/read"?`,
+		},
+		"an action, turned round, in a helper": {
+			rules: "allow contains \"x\" if {\n\tinput.tool.server == \"a\"\n\tcalls\n}\n\ncalls if \"tools/Call\" == input.action", line: 8,
+			want: `did you mean "tools/call"?`,
+		},
+		"all actions": {rules: `allow contains "x" if input.action in ["tools/call", "sandbox/http", "admin/grant"]`},
+		"a rule that is looked at for every call": {
+			rules: `deny contains "x" if not startswith(input.arguments.path, "/srv/")`, line: 3, want: "deny is evaluated for every call",
+		},
+		"a condition on all but one": {rules: `ask contains "x" if input.tool.server != "a"`, line: 3, want: "ask is evaluated for every call"},
+		"the action first":           {rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tnot startswith(input.arguments.path, \"/srv/\")\n}"},
+		"the beginning of a name":    {rules: `deny contains "x" if startswith(input.tool.local_name, "write_")`},
+		"no condition":               {rules: `allow contains "x" if true`},
+		"going through all grants": {
+			rules: "allow contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tsome g in data.grants\n\tinput.tool.name in g.tools\n}", line: 3,
+			want: "allow goes through all grants for each call; ask wasmgate.granted",
+		},
+		"asking the index of grants": {
+			rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tnot wasmgate.granted(data.grants, \"tools\", input.tool.name, \"bob\", [])\n}",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := policy.Check(user(tt.rules), policy.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.want == "" {
+				if len(got) != 0 {
+					t.Errorf("problems: %v", got)
+				}
+				return
+			}
+			if len(got) != 1 || !got[0].Warning || got[0].File != "user.rego" || got[0].Line != tt.line || !strings.Contains(got[0].Message, tt.want) {
+				t.Errorf("problems: %v\nwant one warning in line %d: %s", got, tt.line, tt.want)
+			}
+		})
+	}
+}

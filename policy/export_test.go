@@ -1,0 +1,22 @@
+package policy
+
+// InFull decides without what the engine keeps.
+var InFull = (*Engine).full
+
+// Fixed returns how many decisions the engine keeps that nothing can change.
+func (e *Engine) Fixed() int { return e.count(fixed) }
+
+// Guarded returns how many decisions it keeps that only rules of deny can change.
+func (e *Engine) Guarded() int { return e.count(guarded) }
+
+func (e *Engine) count(s state) int {
+	n := 0
+	for _, half := range []map[pairing]specialised{e.decisions.young, e.decisions.old} {
+		for _, x := range half {
+			if x.state == s && x.taken {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,151 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A Label is what the operator says of the tools that a pattern matches: the name
+// of a tool, server__tool, or its beginning and *. Of several patterns that match
+// the longest holds, and a name holds before a pattern.
+type Label struct {
+	Pattern string
+	gate.ToolLabels
+}
+
+// A LabelError says what is wrong with one label.
+type LabelError struct {
+	Pattern string
+	Field   string // such as effect; "" for the pattern itself
+	Err     error
+}
+
+func (e *LabelError) Error() string {
+	return strings.TrimSuffix("labels."+e.Pattern+"."+e.Field, ".") + ": " + e.Err.Error()
+}
+
+func (e *LabelError) Unwrap() error { return e.Err }
+
+// CheckLabels returns all that is wrong with the labels, in their order. [Load]
+// refuses labels for which it returns anything.
+func CheckLabels(labels []Label) []*LabelError {
+	var problems []*LabelError
+	seen := make(map[string]bool)
+	for _, l := range labels {
+		wrong := func(field string, err error) {
+			if err != nil {
+				problems = append(problems, &LabelError{l.Pattern, field, err})
+			}
+		}
+		wrong("", checkTool(l.Pattern))
+		if seen[l.Pattern] {
+			wrong("", errors.New("the pattern has labels already"))
+		}
+		seen[l.Pattern] = true
+		switch l.Result {
+		case "", gate.ResultUntrusted, gate.ResultTrusted, gate.ResultEcho:
+		default:
+			wrong("result", fmt.Errorf("%q is none of trusted, untrusted, echo", l.Result))
+		}
+		if len(l.Effects) == 0 {
+			wrong("effect", errors.New("missing; say what the tool does, such as [read]"))
+		}
+		for _, effect := range l.Effects {
+			if !slices.Contains(gate.ToolEffects(), effect) {
+				wrong("effect", fmt.Errorf("%q is none of %s", effect, effectNames()))
+			}
+		}
+		wrong("control", checkPointers(l.Control))
+		wrong("content", checkPointers(l.Content))
+	}
+	return problems
+}
+
+func effectNames() string {
+	var names []string
+	for _, e := range gate.ToolEffects() {
+		names = append(names, string(e))
+	}
+	return strings.Join(names, ", ")
+}
+
+func checkPointers(pointers []string) error {
+	for _, p := range pointers {
+		if !strings.HasPrefix(p, "/") {
+			return fmt.Errorf("%q is no JSON Pointer to an argument, such as /to", p)
+		}
+	}
+	return nil
+}
+
+// labelling finds the label of a tool.
+type labelling struct {
+	names    map[string]gate.ToolLabels
+	prefixes []Label // the longest first; their patterns without the *
+}
+
+func newLabelling(labels []Label) labelling {
+	l := labelling{names: make(map[string]gate.ToolLabels)}
+	for _, one := range labels {
+		if prefix, open := strings.CutSuffix(one.Pattern, "*"); open {
+			l.prefixes = append(l.prefixes, Label{prefix, one.ToolLabels})
+		} else {
+			l.names[one.Pattern] = one.ToolLabels
+		}
+	}
+	slices.SortFunc(l.prefixes, func(a, b Label) int { return len(b.Pattern) - len(a.Pattern) })
+	return l
+}
+
+func (l labelling) of(t *gate.Tool) (gate.ToolLabels, bool) {
+	name := t.Name.String()
+	if labels, ok := l.names[name]; ok {
+		return labels, true
+	}
+	for _, p := range l.prefixes {
+		if strings.HasPrefix(name, p.Pattern) {
+			return p.ToolLabels, true
+		}
+	}
+	return gate.ToolLabels{}, false
+}
+
+// Labels returns what Options.Labels say of a tool, and false if they say nothing.
+func (e *Engine) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return e.terms.labels.of(t) }
+
+var _ gate.Labeler = (*Engine)(nil)
+
+// term returns a tool's labels as policies see them: an empty object if nothing is
+// said of the tool.
+func (l labelling) term(t *gate.Tool) *ast.Term {
+	labels, ok := l.of(t)
+	if !ok {
+		return emptyObject
+	}
+	effects := make([]string, len(labels.Effects))
+	for i, e := range labels.Effects {
+		effects[i] = string(e)
+	}
+	result := labels.Result
+	if result == "" {
+		result = gate.ResultUntrusted
+	}
+	members := [][2]*ast.Term{
+		pair("result", ast.StringTerm(string(result))),
+		pair("private", ast.BooleanTerm(labels.Private)),
+		pair("effect", stringArray(effects)),
+	}
+	if labels.Control != nil {
+		members = append(members, pair("control", stringArray(labels.Control)))
+	}
+	if labels.Content != nil {
+		members = append(members, pair("content", stringArray(labels.Content)))
+	}
+	return ast.ObjectTerm(members...)
+}

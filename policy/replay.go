@@ -1,0 +1,187 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A RecordedSession is a session whose calls were written down, in their order.
+type RecordedSession struct {
+	ID     string
+	Who    *gate.Principal
+	Prompt string // the user's own words; "" if they are not known
+	Calls  []RecordedCall
+}
+
+// A RecordedCall is a call that was made, and what came of it.
+type RecordedCall struct {
+	Tool   string // server__tool
+	Args   gate.Doc
+	Result gate.Doc // the MCP result; absent if the call had none
+	// Missing says what was not recorded and would be needed to decide; "" if
+	// nothing is.
+	Missing string
+	// Effect is what was decided then; "" if that is not known.
+	Effect gate.Effect
+}
+
+// ReplayOptions configure [Engine.Replay].
+type ReplayOptions struct {
+	// Sessions makes what keeps sessions, as the gateway does; required.
+	Sessions func() gate.Sessions
+	// Tools are the definitions of the tools, MCP tools with qualified names, by
+	// name. Nil takes every name for a tool of which nothing more is known.
+	Tools map[string]gate.Doc
+	// ApproveAsks carries on as if a person had approved each call that is asked
+	// about.
+	ApproveAsks bool
+}
+
+// A ReplayedCall is what the policy decides on a recorded call.
+type ReplayedCall struct {
+	Index   int         `json:"index"` // in the session, from 0
+	Tool    string      `json:"tool"`
+	Effect  gate.Effect `json:"effect"` // "" if that cannot be known
+	Reasons []string    `json:"reasons"`
+	Labels  gate.Labels `json:"labels"` // of the session after the call
+	Before  gate.Effect `json:"before,omitempty"`
+}
+
+// A ReplayedSession is what the policy decides on a recorded session.
+type ReplayedSession struct {
+	ID        string         `json:"id"`
+	Principal string         `json:"-"`
+	Decisions []ReplayedCall `json:"decisions"`
+}
+
+// Replay puts a recorded session before the policy: its calls go through a gate of
+// their own, one after the other, where the recorded results stand in for the
+// servers. What a call is refused the session does not see. Schemas are not
+// checked, results are not sanitized, and nothing is called.
+func (e *Engine) Replay(ctx context.Context, o ReplayOptions, r RecordedSession) (ReplayedSession, error) {
+	out := ReplayedSession{ID: r.ID, Decisions: []ReplayedCall{}}
+	if o.Sessions == nil || r.Who == nil {
+		return out, errors.New("replay: no sessions, or nobody who calls")
+	}
+	out.Principal = r.Who.ID
+	p := &player{engine: e, options: o, tools: map[string]*gate.Tool{}}
+	g, err := gate.New(gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), TrackValues: e.TracksValues(), Sanitizer: p, Recorder: p})
+	if err != nil {
+		return out, err
+	}
+	for i, c := range r.Calls {
+		d := ReplayedCall{Index: i, Tool: c.Tool, Before: c.Effect, Reasons: []string{}}
+		if c.Missing != "" {
+			d.Reasons, d.Labels = []string{c.Missing}, append(gate.Labels{}, p.labels...)
+		} else if err := p.play(ctx, g, r, c, &d); err != nil {
+			return out, fmt.Errorf("session %s: call %d: %w", r.ID, i, err)
+		}
+		out.Decisions = append(out.Decisions, d)
+	}
+	return out, nil
+}
+
+// player is what a recorded session meets in the place of servers, and what looks
+// at its decisions. It is used by one call at a time.
+type player struct {
+	engine  *Engine
+	options ReplayOptions
+	tools   map[string]*gate.Tool
+
+	result  gate.Doc      // of the call under way
+	decided gate.Decision // on it
+	labels  gate.Labels   // of the session
+}
+
+// play makes one call and completes what is told of it.
+func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c RecordedCall, d *ReplayedCall) error {
+	p.result, p.decided = c.Result, gate.Decision{}
+	_, err := g.Do(ctx, gate.Call{
+		Action: gate.CallTool, Name: c.Tool, Args: c.Args, Who: r.Who, Prompt: r.Prompt,
+		Session: gate.SessionKey{Owner: r.Who.Owner, ID: r.ID},
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	d.Effect, d.Reasons = p.decided.Effect, append(d.Reasons, p.decided.Reasons...)
+	refused, isRefusal := errors.AsType[*gate.Refusal](err)
+	switch {
+	case err == nil || isRefusal && refused.Step == gate.StepApprove:
+	case isRefusal:
+		d.Effect = gate.Deny
+		if len(d.Reasons) == 0 {
+			d.Reasons = append(d.Reasons, refused.Reason)
+		}
+	default:
+		return err
+	}
+	d.Labels = append(gate.Labels{}, p.labels...)
+	return nil
+}
+
+// Authorize implements [gate.Authorizer].
+func (p *player) Authorize(ctx context.Context, q gate.Query) (gate.Decision, error) {
+	d, err := p.engine.Authorize(ctx, q)
+	p.decided = d
+	if d.Effect == gate.Ask && p.options.ApproveAsks {
+		d.Effect = gate.Allow
+	}
+	return d, err
+}
+
+// Visible implements [gate.Authorizer].
+func (p *player) Visible(ctx context.Context, who *gate.Principal, tools []*gate.Tool) ([]bool, error) {
+	return p.engine.Visible(ctx, who, tools)
+}
+
+// Lookup implements [gate.Upstream].
+func (p *player) Lookup(_ context.Context, _ gate.Action, name string) (*gate.Tool, error) {
+	if t := p.tools[name]; t != nil {
+		return t, nil
+	}
+	def, defined := p.options.Tools[name]
+	if p.options.Tools != nil && !defined {
+		return nil, gate.ErrUnknown
+	}
+	parsed, err := gate.ParseToolName(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", gate.ErrUnknown, err)
+	}
+	t := &gate.Tool{
+		Name: parsed, Local: parsed.Tool, Offered: name, Definition: def, Annotations: def.Get("annotations"),
+		Digest: def.Digest(), Input: anything{}, Teaches: gate.NewLabels(gate.Untrusted),
+	}
+	p.tools[name] = t
+	return t, nil
+}
+
+// Invoke implements [gate.Upstream]: it answers what was recorded.
+func (p *player) Invoke(_ context.Context, permit gate.Permit) (gate.Result, error) {
+	if _, _, ok := permit.Open(); !ok {
+		return gate.Result{}, errors.New("no permit")
+	}
+	if p.result.Kind() != gate.Object {
+		return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+	}
+	return gate.Result{Doc: p.result}, nil
+}
+
+// Tools implements [gate.Upstream].
+func (p *player) Tools(context.Context) []*gate.Tool { return nil }
+
+// Sanitize implements [gate.Sanitizer]: what was recorded stays as it is.
+func (p *player) Sanitize(t gate.Text) (string, []gate.Finding) { return t.Text, nil }
+
+// Record implements [gate.Recorder]: it keeps the session's labels.
+func (p *player) Record(_ context.Context, r *gate.Record) error {
+	p.labels = r.Session.Labels.Join(r.After)
+	return nil
+}
+
+// anything is a schema to which every document keeps.
+type anything struct{}
+
+func (anything) Validate(gate.Doc) error { return nil }
