@@ -93,6 +93,12 @@ func (c *code) covers(i, j int) bool {
 	return codes >= enoughCode && codes*10 >= texts*codeShare
 }
 
+// quotes reports whether s[i] stands within a fence or a span of backticks.
+func (c *code) quotes(i int) bool {
+	line := c.line(i)
+	return c.fence[line] || c.inSpan(line, i, i+1)
+}
+
 func (c *code) line(i int) int {
 	return sort.Search(len(c.fence), func(n int) bool { return c.lines[n+1] > i })
 }

@@ -38,6 +38,8 @@ func (g *glance) inertAngle(s string) bool {
 		return true
 	}
 	switch c := s[1]; {
+	case turnTag(s):
+		return false
 	case c == '|' || c == '!':
 		return len(s) > 2 && (s[2] == ' ' || s[2] == '=') || strings.HasPrefix(s, "<!DOCTYPE")
 	case c == '<':
@@ -48,8 +50,8 @@ func (g *glance) inertAngle(s string) bool {
 		return c < 0x80 && c != '&'
 	}
 	if g.near(s, '>') {
-		t := parseTag(s)
-		return t.whole && active[t.name] == inert && t.harm == "" && !slices.Contains(angleNames, s[1:1+len(t.name)])
+		t := parseTag(s, g.allowed)
+		return t.whole && active[t.name] == inert && t.harm == "" && !t.hides && t.off == "" && !slices.Contains(angleNames, s[1:1+len(t.name)])
 	}
 	name := s[1:min(len(s), 1+maxName)]
 	if i := strings.IndexFunc(name, func(r rune) bool { return !isWord(r) }); i >= 0 {
@@ -64,6 +66,8 @@ const maxName = 24
 // glance keeps what has been found out of a text, by the length of its rest, so
 // that a text made of angles takes no longer than another.
 type glance struct {
+	allowed Links
+
 	next   int // rest at the next '>' when it was last looked for
 	looked bool
 	last   int // rest at the last attribute that could run something; 0: not looked, or none
@@ -112,11 +116,11 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // active removes active markup and leaves every other byte alone. With code,
 // what stands in source code is reported and stays.
-func (f *findings) active(s string, code bool) string {
+func (f *findings) active(s string, l Links, code bool) string {
 	if strings.IndexByte(s, '<') < 0 {
 		return s
 	}
-	w := walker{findings: f, s: s, o: output{from: s}, ends: make(map[string]int), xml: strings.HasPrefix(strings.TrimSpace(s), "<?xml")}
+	w := walker{findings: f, s: s, allowed: l, look: glance{allowed: l}, o: output{from: s}, ends: make(map[string]int), xml: strings.HasPrefix(strings.TrimSpace(s), "<?xml")}
 	if code {
 		w.code = newCode(s)
 	}
@@ -134,9 +138,12 @@ func (f *findings) active(s string, code bool) string {
 // walker goes through a text from angle to angle.
 type walker struct {
 	*findings
-	s    string
-	i    int
-	o    output
+	s string
+	i int
+	o output
+
+	allowed Links
+
 	code *code          // nil: nothing is source code
 	ends map[string]int // where the last end tag of an element is; -1: there is none
 	xml  bool
@@ -156,7 +163,7 @@ func (w *walker) angle() {
 	case isLetter(c) && !w.look.near(s, '>') && len(s) > maxTag:
 		w.endless(s)
 	case isLetter(c), c == '/' && len(s) > 2 && isLetter(s[2]):
-		w.tag(parseTag(s))
+		w.tag(parseTag(s, w.allowed))
 	default:
 		w.i++
 	}
@@ -227,12 +234,28 @@ func (w *walker) tag(t tag) {
 		w.found(RuleHandler, "handler", t.size, false)
 	case harm != "":
 		w.found(RuleURL, "link", t.size, false)
+	case t.hides:
+		w.defuse(RuleHidden, t)
+	case t.off != "":
+		w.defuse(t.off, t)
 	default:
 		w.i += t.size
 		if t.size > 1 && strings.IndexByte(w.s[w.i-t.size+1:w.i], '<') >= 0 {
 			w.i -= t.size - 1 // another reader may see a tag within this one
 		}
 	}
+}
+
+// defuse makes text of the tag at s[i], which a space does after its angle.
+func (w *walker) defuse(rule string, t tag) {
+	if w.code.covers(w.i, w.i+t.size) {
+		w.report(rule)
+		w.i++
+		return
+	}
+	w.remove(rule)
+	w.o.insert(w.i+1, " ")
+	w.i++
 }
 
 // unfinished makes text of what a browser would take for a tag once more text
@@ -317,7 +340,7 @@ func (w *walker) whole(t tag) int {
 		switch {
 		case isTag(s, "</", t.name):
 			depth--
-			inner := parseTag(s)
+			inner := parseTag(s, w.allowed)
 			at += inner.size
 			if depth == 0 {
 				return at - w.i

@@ -11,7 +11,7 @@ var watched = func() (t [256]bool) {
 		t[c] = c < ' ' || c >= 0x7f
 	}
 	t['\t'], t['\n'], t['\r'] = false, false, false
-	for _, c := range `<[&_` {
+	for _, c := range "<[]&_\\`~" {
 		t[c] = true
 	}
 	return t
@@ -19,8 +19,11 @@ var watched = func() (t [256]bool) {
 
 // plain reports whether there can be nothing to find in the text, under any
 // profile but those that rewrite markup. Nearly all text ends here.
-func plain(s string) bool {
-	var g glance
+func plain(s string, l Links) bool {
+	if mayPad(s) {
+		return false
+	}
+	g := glance{allowed: l}
 	for i := 0; i < len(s); {
 		c := s[i]
 		if !watched[c] {
@@ -38,6 +41,11 @@ func plain(s string) bool {
 				return false
 			}
 			i++
+		case c == ']', c == '\\', c == '`', c == '~':
+			if mayLink(s[i:]) {
+				return false
+			}
+			i++
 		case c == '&':
 			if r, _ := char(s[i:]); r != '&' {
 				return false
@@ -52,7 +60,7 @@ func plain(s string) bool {
 			return false
 		default:
 			r, n := utf8.DecodeRuneInString(s[i:])
-			if unshaped(r) || isControl(r) || r == fullBar {
+			if unshaped(r) || isControl(r) || r == fullBar || mayFold(r) {
 				return false
 			}
 			i += n

@@ -43,8 +43,15 @@ const (
 	RuleComment   = "html/comment"
 	RuleHandler   = "html/handler" // event handler attributes
 	RuleURL       = "html/url"     // URLs that run
-	RuleEscaped   = "html/escaped" // escaped by profile strict
-	RulePolicy    = "html/policy"  // rewritten by profile html
+	RuleHidden    = "html/hidden"  // elements whose style or attribute hides what they hold
+	RuleImage     = "link/image"   // what is fetched without a click, from places off the list
+	RuleLink      = "link/target"  // links to places off the list
+	RulePadding   = "text/padding" // white space that pushes text out of view
+	RuleReturn    = "control/return"
+	RuleOverlay   = "unicode/overlay"   // marks that strike letters out, or pile up on them
+	RuleFullwidth = "unicode/fullwidth" // full-width Latin outside of East Asian text
+	RuleEscaped   = "html/escaped"      // escaped by profile strict
+	RulePolicy    = "html/policy"       // rewritten by profile html
 	RuleUnstable  = "text/unstable"
 )
 
@@ -56,12 +63,16 @@ type Finding struct {
 }
 
 // Options configure a [Sanitizer]. The zero value is the profile Text.
-type Options struct{ Profile Profile }
+type Options struct {
+	Profile Profile
+	Links   Links
+}
 
 // A Sanitizer makes text safe. It is immutable, and may be used from several
 // goroutines.
 type Sanitizer struct {
 	profile Profile
+	links   Links
 	html    *bluemonday.Policy // of profile HTML
 }
 
@@ -73,7 +84,7 @@ func New(o Options) (*Sanitizer, error) {
 	if !slices.Contains(Profiles(), o.Profile) {
 		return nil, fmt.Errorf("unknown sanitizer profile %q; known are %v", o.Profile, Profiles())
 	}
-	s := &Sanitizer{profile: o.Profile}
+	s := &Sanitizer{profile: o.Profile, links: o.Links}
 	if o.Profile == HTML {
 		s.html = bluemonday.UGCPolicy()
 	}
@@ -94,7 +105,7 @@ const unstable = "[removed: text that could not be made safe]"
 // Sanitize returns the text without what could hurt, and what it found, by rule.
 // It is idempotent; if it changes nothing it returns text itself.
 func (s *Sanitizer) Sanitize(text string) (clean string, found []Finding) {
-	if s.profile == Off || plain(text) && (s.profile == Text || !strings.ContainsAny(text, markupBytes)) {
+	if s.profile == Off || plain(text, s.links) && (s.profile == Text || !strings.ContainsAny(text, markupBytes)) {
 		return text, nil
 	}
 	var f findings
@@ -104,6 +115,8 @@ func (s *Sanitizer) Sanitize(text string) (clean string, found []Finding) {
 		f.reported = nil // by the last pass alone: each would report it again
 		clean = f.controls(clean)
 		clean = f.hidden(clean)
+		clean = f.folded(clean)
+		clean = f.padding(clean)
 		clean = f.tokens(clean)
 		clean = s.markup(&f, clean)
 		if clean == before {
@@ -122,14 +135,14 @@ func (s *Sanitizer) markup(f *findings, text string) string {
 	case Strict:
 		return text // escaped once all else is done
 	case HTML:
-		text = f.active(text, false)
+		text = f.active(text, s.links, false)
 		out := s.html.Sanitize(text)
 		if out != text {
 			f.remove(RulePolicy)
 		}
 		return out
 	default:
-		return f.active(text, true)
+		return f.links(f.active(text, s.links, true), s.links)
 	}
 }
 
@@ -170,6 +183,13 @@ func (o *output) replace(i, j int, class string) {
 		o.b.WriteString(marker)
 	}
 	o.last = j
+}
+
+// insert puts text before from[i].
+func (o *output) insert(i int, text string) {
+	o.copy(i)
+	o.b.WriteString(text)
+	o.last = i
 }
 
 // drop leaves from[i:j] out without a marker of its own.

@@ -17,6 +17,8 @@ type tag struct {
 	close bool
 	loads bool   // it has an attribute, which elements that only act by what they name need to act
 	harm  string // the rule by which its attributes are active, or ""
+	hides bool   // what it holds is not shown
+	off   string // the rule by which a target of it is off the list, or ""
 	size  int    // in bytes, with its angles
 	whole bool   // false: it has no end within maxTag
 }
@@ -25,8 +27,8 @@ type tag struct {
 type attr struct{ name, value string }
 
 // parseTag reads the tag at the start of s, which begins with an angle and a
-// letter, or an angle, a slash and a letter. It keeps nothing of s but its name.
-func parseTag(s string) tag {
+// letter, or an angle, a slash and a letter.
+func parseTag(s string, l Links) tag {
 	s = s[:min(len(s), maxTag)]
 	i := 1
 	t := tag{size: len(s)}
@@ -58,9 +60,57 @@ func parseTag(s string) tag {
 		if t.harm == "" {
 			t.harm = a.harm()
 		}
+		t.points(a, l)
 		i += n
 	}
 }
+
+// points notes whether an attribute names a place off the list, and whether it
+// hides.
+func (t *tag) points(a attr, l Links) {
+	switch lower(a.name) {
+	case "src", "background", "poster", "lowsrc", "dynsrc":
+		t.target(a.value, true, l)
+	case "srcset", "imagesrcset":
+		for one := range strings.SplitSeq(a.value, ",") {
+			one, _, _ = strings.Cut(strings.TrimSpace(one), " ")
+			t.target(one, true, l)
+		}
+	case "href", "xlink:href", "action", "formaction", "ping", "longdesc", "cite", "data", "manifest":
+		t.target(a.value, false, l)
+	case "style":
+		t.style(squeezed(a.value), l)
+	case "hidden":
+		t.hides = true
+	}
+}
+
+func (t *tag) target(target string, fetched bool, l Links) {
+	if t.off == "" && remote(target) && !l.keeps(target, fetched) {
+		t.off = linkRule(fetched)
+	}
+}
+
+// style notes what a style fetches, and whether it hides. It has no white space
+// and no quotes.
+func (t *tag) style(s string, l Links) {
+	for _, f := range []string{"url(", "image-set(", "image("} {
+		for rest, ok := s, true; ok; {
+			if _, rest, ok = strings.Cut(rest, f); ok {
+				target, _, _ := strings.Cut(rest, ")")
+				t.target(target, true, l)
+			}
+		}
+	}
+	for _, way := range hiding {
+		if i := strings.Index(s, way); i >= 0 && !strings.HasPrefix(s[i+len(way):], ".") {
+			t.hides = true
+		}
+	}
+}
+
+// hiding are the styles under which text is not seen.
+var hiding = []string{"display:none", "visibility:hidden", "opacity:0", "font-size:0", "font-size:1px", "text-indent:-9", "left:-9", "top:-9", "clip:rect(0", "color:transparent"}
 
 // parseAttr reads an attribute and returns its length, 0 if it has no end.
 func parseAttr(s string) (a attr, n int) {

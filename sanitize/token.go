@@ -1,6 +1,7 @@
 package sanitize
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,6 +31,11 @@ var (
 	}
 )
 
+// turnNames are the tags that hosts put around what is not the user's: results
+// of tools, and their own words. They are also names in ordinary XML, so that
+// they lose their form alone.
+var turnNames = []string{"system", "system-reminder", "tool_result", "tool_results", "function_results", "function_calls"}
+
 // bracketStart marks the letters that square tokens begin with.
 var bracketStart = func() (t [256]bool) {
 	for _, name := range squareNames {
@@ -46,6 +52,12 @@ func (f *findings) tokens(s string) string {
 	}
 	o := output{from: s}
 	for i := 0; i < len(s); {
+		if turnTag(s[i:]) {
+			f.remove(RuleToken)
+			o.insert(i+1, " ")
+			i++
+			continue
+		}
 		n := token(s[i:])
 		if n == 0 || s[i] == '_' && i > 0 && isWord(rune(s[i-1])) {
 			i++
@@ -82,6 +94,15 @@ func token(s string) int {
 		return namedToken(s, n, squareNames, "]")
 	}
 	return 0
+}
+
+// turnTag reports whether s begins with a start or end tag of turnNames.
+func turnTag(s string) bool {
+	if s[0] != '<' {
+		return false
+	}
+	name, _, ok := strings.Cut(strings.TrimPrefix(s[1:min(len(s), maxTokenName)], "/"), ">")
+	return ok && slices.Contains(turnNames, name)
 }
 
 func wordToken(s string) int {

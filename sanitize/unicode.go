@@ -7,11 +7,12 @@ import (
 )
 
 const (
-	zwnj      = '\u200c'
-	zwj       = '\u200d'
-	bom       = '\ufeff'
-	blackFlag = '\U0001f3f4'
-	tagEnd    = '\U000e007f'
+	zwnj       = '\u200c'
+	zwj        = '\u200d'
+	bom        = '\ufeff'
+	softHyphen = '\u00ad'
+	blackFlag  = '\U0001f3f4'
+	tagEnd     = '\U000e007f'
 )
 
 // flags are the subdivision flags in use, as the tags after the black flag
@@ -66,7 +67,11 @@ func (f *findings) hidden(s string) string {
 			continue
 		}
 		f.remove(ruleOf(r))
-		o.replace(i, i+n, "hidden text")
+		if r == softHyphen { // the word reads as it looks without it
+			o.drop(i, i+n)
+		} else {
+			o.replace(i, i+n, "hidden text")
+		}
 		i += n
 	}
 	return o.String()
@@ -139,8 +144,6 @@ func belongs(r, prev, next rune, start, rtl bool) bool {
 		return unicode.Is(unicode.Han, prev)
 	case r >= 0x180b && r <= 0x180f:
 		return unicode.Is(unicode.Mongolian, prev)
-	case r == 0xad:
-		return unicode.IsLetter(prev) && unicode.IsLetter(next)
 	case r == 0x034f:
 		return unicode.Is(unicode.Mn, next)
 	case r == 0x115f || r == 0x1160:

@@ -1,0 +1,104 @@
+package sanitize
+
+import "strings"
+
+const (
+	// maxLines is how many line ends may follow each other, with nothing but white
+	// space between: more than a window shows is out of view.
+	maxLines = 30
+	// maxBlanks is how many spaces and tabs may follow each other in a line; the
+	// columns of wide tables need a hundred.
+	maxBlanks = 300
+)
+
+// padding shortens white space that pushes what follows out of view, and ends
+// lines that a carriage return would have a terminal write over.
+func (f *findings) padding(s string) string {
+	if !mayPad(s) {
+		return s
+	}
+	o := output{from: s}
+	for i := 0; i < len(s); {
+		if !isBlank(s[i]) {
+			i++
+			continue
+		}
+		end, lines, widest := blanks(s, i)
+		switch {
+		case end == len(s): // nothing follows
+		case lines > maxLines:
+			f.remove(RulePadding)
+			o.fill(i, end, "\n[removed: padding]\n")
+		case widest > maxBlanks:
+			f.remove(RulePadding)
+			o.fill(i, end, " [removed: padding] ")
+		default:
+			f.returns(&o, i, end)
+		}
+		i = end
+	}
+	return o.String()
+}
+
+// stride is how far apart the places are at which mayPad looks: a run of
+// maxLines blanks holds two that follow each other.
+const stride = maxLines / 2
+
+// mayPad is the quick answer for nearly all texts, and in doubt says yes.
+func mayPad(s string) bool {
+	for i := stride; i < len(s); i += stride {
+		if isBlank(s[i]) && isBlank(s[i-stride]) && isBlank(s[i-1]) {
+			return true
+		}
+	}
+	for i := 0; ; i++ {
+		next := strings.IndexByte(s[i:], '\r')
+		if next < 0 {
+			return false
+		}
+		if i += next; loneReturn(s, i) {
+			return true
+		}
+	}
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+func loneReturn(s string, i int) bool {
+	return s[i] == '\r' && i+1 < len(s) && s[i+1] != '\n' && s[i+1] != '\r'
+}
+
+// blanks returns where the white space at s[i] ends, how many lines it ends and
+// how wide its widest stretch within a line is.
+func blanks(s string, i int) (end, lines, widest int) {
+	wide := 0
+	for ; i < len(s) && isBlank(s[i]); i++ {
+		switch s[i] {
+		case '\n':
+			lines, wide = lines+1, 0
+		case '\r':
+			wide = 0
+		default:
+			wide++
+			widest = max(widest, wide)
+		}
+	}
+	return i, lines, widest
+}
+
+// returns puts a line end for each carriage return in from[i:j] that ends none.
+func (f *findings) returns(o *output, i, j int) {
+	for ; i < j; i++ {
+		if loneReturn(o.from, i) {
+			f.remove(RuleReturn)
+			o.fill(i, i+1, "\n")
+		}
+	}
+}
+
+// fill puts text in the place of from[i:j].
+func (o *output) fill(i, j int, text string) {
+	o.copy(i)
+	o.b.WriteString(text)
+	o.last = j
+}
