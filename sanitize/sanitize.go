@@ -133,14 +133,14 @@ func (s *Sanitizer) Sanitize(text string) (clean string, found []Finding) {
 func (s *Sanitizer) markup(f *findings, text string) string {
 	switch s.profile {
 	case Strict:
-		return text // escaped once all else is done
+		return f.links(text, s.links) // escaped once all else is done
 	case HTML:
 		text = f.active(text, s.links, false)
 		out := s.html.Sanitize(text)
 		if out != text {
 			f.remove(RulePolicy)
 		}
-		return out
+		return f.links(out, s.links)
 	default:
 		return f.links(f.active(text, s.links, true), s.links)
 	}
