@@ -1,0 +1,78 @@
+package secrets_test
+
+import (
+	"go/build"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/sanitize/secrets"
+)
+
+const benchSize = 64 << 10
+
+var benchTexts = map[string]func(t testing.TB) string{
+	"prose": func(testing.TB) string {
+		return fill("The committee met on Tuesday and agreed that they would publish the minutes, which everybody may read. " +
+			"The key question, who pays for the access road, was left to the next meeting; its secretary keeps the token list.\n")
+	},
+	"json": func(testing.TB) string {
+		return fill(`{"id":"0190c8a2-7c4e-7d7e-8d6b-0a1b2c3d4e5f","key":"PROJ-1234","author":{"login":"someone","site_admin":false},` +
+			`"sha":"d670460b4b4aece5915caf5c68d12f560a9fe3e4","url":"https://api.example.com/repos/a/b/issues/17","access":"read"},` + "\n")
+	},
+	"code": func(t testing.TB) string {
+		b, err := os.ReadFile(filepath.Join(build.Default.GOROOT, "src", "net", "http", "server.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fill(string(b))
+	},
+	"code about keys": func(t testing.TB) string {
+		b, err := os.ReadFile(filepath.Join(build.Default.GOROOT, "src", "crypto", "tls", "handshake_client.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fill(string(b))
+	},
+}
+
+func fill(s string) string { return strings.Repeat(s, benchSize/len(s)+1)[:benchSize] }
+
+func BenchmarkFind(b *testing.B) {
+	for name, text := range benchTexts {
+		for mode, o := range map[string]secrets.Options{"rules": {}, "all": {Checked: true, Decode: true}} {
+			b.Run(name+"/"+mode, func(b *testing.B) {
+				s, text := newScanner(b, o), text(b)
+				s.Find(text)
+				b.SetBytes(benchSize)
+				b.ReportAllocs()
+				for b.Loop() {
+					s.Find(text)
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkReadRules(b *testing.B) {
+	for b.Loop() {
+		if err := secrets.ReadRules(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCompileAllRules(b *testing.B) {
+	for b.Loop() {
+		if err := secrets.CompileAfresh(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		newScanner(b, secrets.Options{})
+	}
+}
