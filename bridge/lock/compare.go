@@ -1,0 +1,227 @@
+package lock
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A Change is a field of a definition that is not what it was. Old and New are
+// what is written there, visible (see [Visible]), with what both have in common
+// left out of long texts; "" stands for nothing at all.
+type Change struct {
+	Pointer string `json:"pointer"` // JSON Pointer into the definition; "" is all of it
+	Old     string `json:"old,omitempty"`
+	New     string `json:"new,omitempty"`
+}
+
+// A Difference is what is to be looked at before a definition is approved.
+type Difference struct {
+	Entry
+	// Known says that the definition that was approved is known. If only its digest
+	// is, as of a lockfile that comes from another machine, Changes show the whole
+	// of the new one.
+	Known   bool     `json:"known"`
+	Changes []Change `json:"changes"`
+	// Means tells the changes of schemas in terms of calls and results.
+	Means []string `json:"means,omitempty"`
+}
+
+// maxChanges bounds how many fields of a definition are compared one by one.
+const maxChanges = 500
+
+// Differences compares what is quarantined, or gone, of the given entries with
+// what was approved of the same name.
+func (p *Pins) Differences(some []Entry) []Difference {
+	v := p.view.Load()
+	var all []Difference
+	for _, e := range some {
+		if !e.State.Quarantined() && e.State != StateGone {
+			continue
+		}
+		d := Difference{Entry: e}
+		s := v.servers[e.Server]
+		now := s.items[e.Key].Doc
+		old := p.approved(v, s, e.Key)
+		if d.Known = !old.IsZero() || e.State == StateNew; e.State != StateGone {
+			d.Changes, d.Means = Compare(old, now)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// approved returns the definition of a thing that was approved, or an absent one
+// if none was, or is known.
+func (p *Pins) approved(v *view, s *server, k Key) gate.Doc {
+	if !v.file.Rules(k.Server) {
+		return p.store.find(s.trusted[k].Digest)
+	}
+	for _, pin := range v.file.Pins() {
+		if pin.Key == k {
+			if d := p.store.find(pin.Digest); !d.IsZero() {
+				return d
+			}
+		}
+	}
+	return gate.Doc{}
+}
+
+// Compare returns field by field how two definitions differ, and what the changes
+// of their schemas mean. An absent old definition has no fields. There are changes
+// exactly if the digests differ.
+func Compare(old, now gate.Doc) ([]Change, []string) {
+	c := comparison{}
+	if old.IsZero() && now.Kind() == gate.Object {
+		for _, name := range names(gate.Doc{}, now) {
+			c.walk("/"+escaped(name), gate.Doc{}, now.Get(name))
+		}
+	} else {
+		c.walk("", old, now)
+	}
+	if len(c.changes) > maxChanges {
+		rest := len(c.changes) - maxChanges
+		c.changes = append(c.changes[:maxChanges], Change{Pointer: "", New: fmt.Sprintf("and %d more changes", rest)})
+	}
+	if old.IsZero() {
+		return c.changes, nil
+	}
+	var m meaning
+	m.schema(inputWords, "", old.Get("inputSchema"), now.Get("inputSchema"), 0)
+	m.schema(outputWords, "", old.Get("outputSchema"), now.Get("outputSchema"), 0)
+	return c.changes, m.said
+}
+
+type comparison struct{ changes []Change }
+
+func (c *comparison) walk(at string, old, now gate.Doc) {
+	switch {
+	case !old.IsZero() && !now.IsZero() && old.Digest() == now.Digest():
+	case old.Kind() == gate.Object && now.Kind() == gate.Object:
+		for _, name := range names(old, now) {
+			c.walk(at+"/"+escaped(name), old.Get(name), now.Get(name))
+		}
+	case old.Kind() == gate.Array && now.Kind() == gate.Array && length(old) == length(now):
+		a, b := slices.Collect(old.Elements()), slices.Collect(now.Elements())
+		for i := range a {
+			c.walk(fmt.Sprintf("%s/%d", at, i), a[i], b[i])
+		}
+	default:
+		from, to := contrast(shown(old), shown(now))
+		c.changes = append(c.changes, Change{Visible(at), from, to})
+	}
+}
+
+// names returns the names of the members of both objects, sorted.
+func names(a, b gate.Doc) []string {
+	set := make(map[string]bool)
+	for name := range a.Members() {
+		set[name] = true
+	}
+	for name := range b.Members() {
+		set[name] = true
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func length(array gate.Doc) int {
+	n := 0
+	for range array.Elements() {
+		n++
+	}
+	return n
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1") // RFC 6901, section 3
+
+func escaped(name string) string { return pointerEscapes.Replace(name) }
+
+// shown writes a value: a string as it is, and what is not one as JSON.
+func shown(d gate.Doc) string {
+	if d.Kind() == gate.String {
+		return `"` + d.Text() + `"`
+	}
+	return string(d.Canonical())
+}
+
+const (
+	maxShown   = 4 << 10 // bytes of a value that are shown
+	around     = 60      // bytes before and after a difference in a long text
+	maxSpelled = 24      // bytes of a difference up to which its characters are spelled out
+)
+
+// contrast makes two texts visible. What long ones have in common is shortened,
+// and a difference of a few characters is spelled out, because letters of
+// different scripts, and different forms of one letter, look the same.
+func contrast(old, now string) (string, string) {
+	if old == "" || now == "" {
+		return clip(Visible(old)), clip(Visible(now))
+	}
+	head, tail := common(old, now)
+	from, to := old[head:len(old)-tail], now[head:len(now)-tail]
+	write := Visible
+	if len(from)+len(to) <= maxSpelled {
+		write = spelled
+	}
+	before, after := old[:head], old[len(old)-tail:]
+	if len(before) > 2*around {
+		before = "…" + before[boundary(before, len(before)-around):]
+	}
+	if len(after) > 2*around {
+		after = after[:boundary(after, around)] + "…"
+	}
+	before, after = Visible(before), Visible(after)
+	return before + clip(write(from)) + after, before + clip(write(to)) + after
+}
+
+// common returns how many bytes at the beginning and at the end two texts have in
+// common, in whole characters, marks with their letters.
+func common(a, b string) (head, tail int) {
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	for head > 0 && (within(a, head) || within(b, head)) {
+		head--
+	}
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	for tail > 0 && (within(a, len(a)-tail) || within(b, len(b)-tail)) {
+		tail--
+	}
+	return head, tail
+}
+
+// within reports whether s cannot be cut at i: in the middle of a character, or
+// between a letter and its mark.
+func within(s string, i int) bool {
+	if i >= len(s) {
+		return false
+	}
+	if !utf8.RuneStart(s[i]) {
+		return true
+	}
+	r, _ := utf8.DecodeRuneInString(s[i:])
+	return unicode.Is(unicode.M, r)
+}
+
+// boundary returns the first place from i on at which s can be cut.
+func boundary(s string, i int) int {
+	for i < len(s) && !utf8.RuneStart(s[i]) {
+		i++
+	}
+	return i
+}
+
+func clip(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	cut := boundary(s, maxShown)
+	return fmt.Sprintf("%s… (%d bytes more)", s[:cut], len(s)-cut)
+}
