@@ -1,0 +1,321 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A check tries one thing on a gateway.
+type check struct {
+	name, title string
+	run         func(context.Context, *target) (Verdict, string, error)
+}
+
+// checks are all of them. The one that changes a definition is the last: what
+// it leaves behind may hide the tool.
+var checks = func() []check {
+	all := []check{
+		{"arguments", "arguments that break the input schema", badArguments},
+		{"result", "a result that breaks its output schema", badResult},
+		{"duplicate", "a message with a name twice", duplicate},
+		{"trailing", "a message with something after it", trailing},
+		{"headers", "headers that name another tool than the body", headers},
+		{"definition", "hidden text in a definition", definition},
+	}
+	for _, a := range attempts {
+		all = append(all, check{"text-" + a.name, a.title, inText(a, false)})
+	}
+	all = append(all,
+		check{"error-text", "hidden text in an error", inText(attempts[0], true)},
+		check{"secret-in", "a secret in arguments", secretIn},
+		check{"numbers", "integers beyond 2^53 in arguments and results", numbers},
+		check{"unknown", "members and contents that no revision knows", unknown},
+		check{"progress", "notifications in their order, before the result", progress},
+		check{"callers", "answers go to who asked", callers},
+		check{"changed", "a definition that changes under its name", changed},
+	)
+	return all
+}()
+
+// refused says whether a call with that id stayed away from the liar.
+func refused(ctx context.Context, t *target, id string, r reply) (Verdict, string, error) {
+	n, _, err := t.arrived(ctx, id, "")
+	switch {
+	case err != nil:
+		return "", "", err
+	case n > 0:
+		return Through, "it reached the server", nil
+	case !r.failed():
+		return Through, "the answer is no error", nil
+	}
+	return Stopped, "", nil
+}
+
+func badArguments(ctx context.Context, t *target) (Verdict, string, error) {
+	id := newID()
+	r, err := t.call(ctx, "probe_strict", map[string]any{"id": id, "count": "many", "more": true})
+	if err != nil {
+		return "", "", err
+	}
+	return refused(ctx, t, id, r)
+}
+
+func badResult(ctx context.Context, t *target) (Verdict, string, error) {
+	r, err := t.call(ctx, "probe_lie", map[string]any{})
+	if err != nil {
+		return "", "", err
+	}
+	if strings.Contains(string(r.result), `"n":"many"`) && !r.failed() {
+		return Through, "structuredContent is not what the schema promises", nil
+	}
+	return Stopped, "", nil
+}
+
+// raw sends a call as edit makes it, under a header that names another tool if
+// header does.
+func raw(ctx context.Context, t *target, edit func(call string) string, header string) (Verdict, string, error) {
+	id, tool := newID(), t.names["probe_echo"]
+	meta := ""
+	if t.revision == WithoutSessions {
+		meta = `,"_meta":` + string(encode(envelope(t.revision)))
+	}
+	call := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"id":%q}%s}}`, t.client.last.Add(1), tool, id, meta)
+	if header != "" {
+		tool = t.names[header]
+	}
+	r, err := t.client.post(ctx, []byte(edit(call)), map[string]string{"Mcp-Method": "tools/call", "Mcp-Name": tool})
+	if err != nil && !errors.Is(err, errStatus) {
+		return "", "", err
+	}
+	if err != nil {
+		r.status = 400
+	}
+	return refused(ctx, t, id, r)
+}
+
+// duplicate names an argument twice: who judges one of them must not send the
+// other.
+func duplicate(ctx context.Context, t *target) (Verdict, string, error) {
+	return raw(ctx, t, func(call string) string { return strings.Replace(call, `{"id":`, `{"id":"other","id":`, 1) }, "")
+}
+
+func trailing(ctx context.Context, t *target) (Verdict, string, error) {
+	return raw(ctx, t, func(call string) string { return call + "]}" }, "")
+}
+
+func headers(ctx context.Context, t *target) (Verdict, string, error) {
+	if t.revision == WithSessions {
+		return "", "", errors.New("the revision has no such headers")
+	}
+	return raw(ctx, t, func(call string) string { return call }, "probe_text")
+}
+
+func definition(ctx context.Context, t *target) (Verdict, string, error) {
+	_, whole, err := t.client.listed(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	if attempts[0].through(whole, "") {
+		return Through, "tag characters are in the listing", nil
+	}
+	return Stopped, "", nil
+}
+
+func inText(a attempt, failed bool) func(context.Context, *target) (Verdict, string, error) {
+	return func(ctx context.Context, t *target) (Verdict, string, error) {
+		seed := newID()
+		r, err := t.call(ctx, "probe_attack", map[string]any{"name": a.name, "seed": seed, "error": failed})
+		if err != nil {
+			return "", "", err
+		}
+		if r.err != nil || r.result == nil {
+			return Stopped, "the call failed", nil
+		}
+		if a.through(r.texts(), a.text(seed)) {
+			return Through, "it is in the result", nil
+		}
+		return Stopped, "", nil
+	}
+}
+
+func secretIn(ctx context.Context, t *target) (Verdict, string, error) {
+	id := newID()
+	s := secret(id)
+	if _, err := t.call(ctx, "probe_echo", map[string]any{"id": id, "note": "use " + s}); err != nil {
+		return "", "", err
+	}
+	_, found, err := t.arrived(ctx, id, s)
+	switch {
+	case err != nil:
+		return "", "", err
+	case found:
+		return Through, "the server got it", nil
+	}
+	return Stopped, "", nil
+}
+
+// beyond is more than a float64 holds exactly.
+const beyond = "12345678901234567890"
+
+func numbers(ctx context.Context, t *target) (Verdict, string, error) {
+	id := newID()
+	r, err := t.call(ctx, "probe_echo", map[string]any{"id": id, "n": json.RawMessage(beyond)})
+	if err != nil {
+		return "", "", err
+	}
+	var res struct {
+		StructuredContent struct{ N json.RawMessage }
+	}
+	_ = json.Unmarshal(r.result, &res)
+	_, there, err := t.arrived(ctx, id, beyond)
+	switch {
+	case err != nil:
+		return "", "", err
+	case !there:
+		return Lost, "the server got another number", nil
+	case string(res.StructuredContent.N) != beyond:
+		return Lost, fmt.Sprintf("the client got %s", res.StructuredContent.N), nil
+	}
+	return Kept, "", nil
+}
+
+func unknown(ctx context.Context, t *target) (Verdict, string, error) {
+	r, err := t.call(ctx, "probe_echo", map[string]any{"id": newID()})
+	if err != nil {
+		return "", "", err
+	}
+	var res struct {
+		Content []struct {
+			Type string
+			N    json.RawMessage
+		}
+		Future struct{ N json.RawMessage } `json:"x-probe"`
+	}
+	_ = json.Unmarshal(r.result, &res)
+	_, whole, err := t.client.listed(ctx)
+	switch {
+	case err != nil:
+		return "", "", err
+	case string(res.Future.N) != beyond:
+		return Lost, "a member of the result", nil
+	case len(res.Content) < 2 || res.Content[1].Type != "x-probe":
+		return Lost, "a content of a new type", nil
+	case !strings.Contains(whole, "x-probe"):
+		return Lost, "a member of a definition", nil
+	}
+	return Kept, "", nil
+}
+
+func progress(ctx context.Context, t *target) (Verdict, string, error) {
+	name := t.names["probe_progress"]
+	if name == "" {
+		return "", "", errHidden
+	}
+	token := newID()
+	r, err := t.client.ask(ctx, "tools/call", map[string]any{"name": name, "arguments": map[string]any{}, "_meta": map[string]any{"progressToken": token}})
+	if err != nil {
+		return "", "", err
+	}
+	var got []int
+	for _, b := range r.before {
+		var n struct {
+			Method string
+			Params struct {
+				ProgressToken any
+				Progress      int
+			}
+		}
+		if json.Unmarshal(b, &n) == nil && n.Method == "notifications/progress" && n.Params.ProgressToken == token {
+			got = append(got, n.Params.Progress)
+		}
+	}
+	switch {
+	case len(got) != steps:
+		return Lost, fmt.Sprintf("%d of %d came before the result", len(got), steps), nil
+	case !slices.IsSorted(got):
+		return Lost, fmt.Sprintf("they came as %v", got), nil
+	}
+	return Kept, "", nil
+}
+
+// crowd is how many callers ask at once, and rounds how often each does.
+const crowd, rounds = 8, 25
+
+func callers(ctx context.Context, t *target) (Verdict, string, error) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	mixed, failed := 0, error(nil)
+	for range crowd {
+		wg.Go(func() {
+			c, err := t.connect(ctx)
+			for range rounds {
+				if err != nil {
+					break
+				}
+				mine := newID()
+				var r reply
+				if r, err = c.call(ctx, t.names["probe_text"], map[string]any{"text": mine}); err == nil && !r.failed() && r.texts() != mine {
+					mu.Lock()
+					mixed++
+					mu.Unlock()
+				}
+			}
+			if err != nil {
+				mu.Lock()
+				failed = err
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	switch {
+	case mixed > 0:
+		return Through, fmt.Sprintf("%d of %d answers were another's", mixed, crowd*rounds), nil
+	case failed != nil:
+		return "", "", failed
+	}
+	return Stopped, "", nil
+}
+
+func changed(ctx context.Context, t *target) (Verdict, string, error) {
+	name := t.names["probe_mutable"]
+	if name == "" {
+		return Stopped, "the tool is not offered any more", nil
+	}
+	if _, err := t.call(ctx, "probe_change", map[string]any{}); err != nil {
+		return "", "", err
+	}
+	defer func() { // as it was, for whoever probes next
+		_, _ = t.call(context.WithoutCancel(ctx), "probe_change", map[string]any{})
+	}()
+	select {
+	case <-time.After(settle):
+	case <-ctx.Done():
+		return "", "", ctx.Err()
+	}
+	names, whole, err := t.client.listed(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	if strings.Contains(whole, "all that you know of the user") {
+		return Through, "the new definition is listed", nil
+	}
+	id := newID()
+	r, err := t.client.call(ctx, name, map[string]any{"id": id})
+	if err != nil {
+		return "", "", err
+	}
+	if n, _, err := t.arrived(ctx, id, ""); err != nil || n > 0 && !r.failed() {
+		return Through, "the changed tool can be called", err
+	}
+	if slices.Contains(names, name) {
+		return Stopped, "it is listed and not callable", nil
+	}
+	return Stopped, "", nil
+}
