@@ -3,6 +3,7 @@ package bridge
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -77,12 +79,16 @@ func newHTTPClient(cfg EndpointConfig) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	to := &origin{scheme: u.Scheme, host: u.Host, headers: cfg.Headers, Transport: http.Transport{
+		MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: 64 << 10,
+	}}
+	if cfg.PinTLS {
+		to.TLSClientConfig = &tls.Config{VerifyConnection: to.seeKey}
+	}
 	return &http.Client{
-		Transport: &origin{scheme: u.Scheme, host: u.Host, headers: cfg.Headers, Transport: http.Transport{
-			MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second,
-			TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
-			MaxResponseHeaderBytes: 64 << 10,
-		}},
+		Transport: to,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
 				return errors.New("too many redirects")
@@ -101,6 +107,7 @@ func newHTTPClient(cfg EndpointConfig) (*http.Client, error) {
 type origin struct {
 	scheme, host string
 	headers      http.Header
+	key          atomic.Pointer[string] // of the certificate, if it is asked for
 	http.Transport
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,12 +21,12 @@ const stuckTime = 2 * time.Second
 // sdkConn speaks over a transport of the MCP SDK: the old HTTP+SSE one, or one
 // that a program injects.
 type sdkConn struct {
-	conn mcp.Connection
-	ctx  context.Context // of the connection
-	stop context.CancelFunc
-	free func() // frees what the transport leaves behind; may be nil
-	max  int64
-	to   func(gate.Doc)
+	conn   mcp.Connection
+	ctx    context.Context // of the connection
+	stop   context.CancelFunc
+	client *http.Client // what the transport sends with; nil if that is not known
+	max    int64
+	to     func(gate.Doc)
 }
 
 // dialSDK connects. ctx bounds the connecting, not the connection.
@@ -96,8 +97,8 @@ func (c *sdkConn) receive() error {
 func (c *sdkConn) close() error {
 	err := c.conn.Close()
 	c.stop()
-	if c.free != nil {
-		c.free()
+	if c.client != nil {
+		c.client.CloseIdleConnections()
 	}
 	return err
 }

@@ -51,7 +51,9 @@ type stdioConn struct {
 
 func startStdio(ctx context.Context, cfg EndpointConfig) (*stdioConn, error) {
 	stderr := &stderrLog{log: cfg.Log}
-	child, err := confine.Start(ctx, confine.Command{Path: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir, Stderr: stderr})
+	child, err := confine.Start(ctx, confine.Command{
+		Path: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir, Stderr: stderr, Confine: cfg.Confine, Learn: cfg.Learn,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -73,15 +73,15 @@ func (e *Endpoint) openSSE(ctx context.Context) (*link, *serverTools, error) {
 	if err != nil {
 		return nil, nil, &Fault{Transport, e.cfg.Server, "connect", err}
 	}
-	return e.openSDK(ctx, &mcp.SSEClientTransport{Endpoint: e.cfg.URL, HTTPClient: client, MaxEventSize: int(e.cfg.MaxMessage)}, client.CloseIdleConnections)
+	return e.openSDK(ctx, &mcp.SSEClientTransport{Endpoint: e.cfg.URL, HTTPClient: client, MaxEventSize: int(e.cfg.MaxMessage)}, client)
 }
 
-func (e *Endpoint) openSDK(ctx context.Context, t mcp.Transport, free func()) (*link, *serverTools, error) {
+func (e *Endpoint) openSDK(ctx context.Context, t mcp.Transport, client *http.Client) (*link, *serverTools, error) {
 	c, err := dialSDK(ctx, t, e.cfg.MaxMessage)
 	if err != nil {
 		return nil, nil, &Fault{kindOf(err, Transport), e.cfg.Server, "connect", err}
 	}
-	c.free = free
+	c.client = client
 	return e.open(ctx, c, Transport)
 }
 
@@ -90,7 +90,7 @@ func (e *Endpoint) openSDK(ctx context.Context, t mcp.Transport, free func()) (*
 func (e *Endpoint) open(ctx context.Context, c conn, otherwise FaultKind) (*link, *serverTools, error) {
 	l := e.start(ctx, c)
 	doing := "handshake"
-	err := e.handshake(ctx, l.peer)
+	err := e.handshake(ctx, l)
 	var tools *serverTools
 	if err == nil {
 		doing, otherwise = "list tools", Transport
@@ -106,14 +106,17 @@ func (e *Endpoint) open(ctx context.Context, c conn, otherwise FaultKind) (*link
 // start begins to receive.
 func (e *Endpoint) start(ctx context.Context, c conn) *link {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l := &link{ended: make(chan struct{}), again: make(chan struct{}, 1)}
-	l.peer = newPeer(c, func(method string, _ gate.Doc) {
-		if method != "notifications/tools/list_changed" {
-			return
-		}
-		select {
-		case l.again <- struct{}{}:
-		default:
+	l := &link{ended: make(chan struct{}), again: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
+	l.peer = newPeer(c, func(method string, params gate.Doc) {
+		switch method {
+		case "notifications/tools/list_changed":
+			l.news.announce()
+			select {
+			case l.again <- struct{}{}:
+			default:
+			}
+		case methodProgress:
+			l.progress.deliver(params)
 		}
 	})
 	e.wg.Go(func() {
@@ -129,7 +132,8 @@ func (e *Endpoint) start(ctx context.Context, c conn) *link {
 }
 
 // handshake initializes the connection (MCP 2025-11-25, basic/lifecycle).
-func (e *Endpoint) handshake(ctx context.Context, p *peer) error {
+func (e *Endpoint) handshake(ctx context.Context, l *link) error {
+	p := l.peer
 	res, err := p.call(ctx, "initialize", mustJSON(map[string]any{
 		"protocolVersion": Revision,
 		"capabilities":    struct{}{},
@@ -152,6 +156,7 @@ func (e *Endpoint) handshake(ctx context.Context, p *peer) error {
 	if isHTTP {
 		e.wg.Go(h.listen)
 	}
+	l.instructions, l.tlsKey = res.Get("instructions"), tlsKeyOf(p.conn)
 	return nil
 }
 

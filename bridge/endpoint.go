@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -41,10 +42,22 @@ type EndpointConfig struct {
 	Args    []string
 	Env     []string
 	Dir     string
+	// Confine says what Command may do; nil restricts nothing. Where the system
+	// cannot enforce it the endpoint faults, with the reason.
+	Confine *confine.Rules
+	// Learn is told what Command uses, as [confine.Command] has it.
+	Learn func(confine.Access)
+
+	// Written are Command and Args as the operator wrote them, before variables were
+	// replaced, which is how the server is known again. Nil means as they are.
+	Written []string
 
 	URL       string // http or https
 	Transport string // TransportAuto if empty
 	Headers   http.Header
+	// PinTLS has [Declaration] name the key of the server's certificate, and ends
+	// connections in which it changes.
+	PinTLS bool
 
 	// Dial returns the transport of a connection, for servers in this process.
 	Dial func() (mcp.Transport, error)
@@ -93,6 +106,9 @@ func (c *EndpointConfig) check() error {
 	if !slices.Contains([]string{"", TransportAuto, TransportHTTP, TransportSSE}, c.Transport) {
 		return fmt.Errorf("server %s: unknown transport %q", c.Server, c.Transport)
 	}
+	if c.Command == "" && (c.Confine != nil || c.Learn != nil) {
+		return fmt.Errorf("server %s: only a command can be confined or learnt from", c.Server)
+	}
 	if c.ConnectTimeout < 0 || c.CallTimeout < 0 || c.MaxMessage < 0 {
 		return fmt.Errorf("server %s: a negative limit", c.Server)
 	}
@@ -117,7 +133,8 @@ func (c *EndpointConfig) check() error {
 // [gate.Upstream] of that server's tools alone. Use it from several goroutines.
 type Endpoint struct {
 	cfg     EndpointConfig
-	changed func() // the tools or the phase are others now
+	changed func()            // the tools or the phase are others now
+	observe func(Declaration) // sees each listing before it is offered
 	wg      sync.WaitGroup
 
 	mu      sync.Mutex
@@ -143,6 +160,14 @@ type link struct {
 	peer  *peer
 	ended chan struct{}
 	again chan struct{} // the server's tools have changed; room for one
+	news  news          // what is not listed yet of that
+	// wanted says that a call waits for the next listing; room for one.
+	wanted chan struct{}
+
+	progress progress
+
+	instructions gate.Doc // of the handshake; absent if there are none
+	tlsKey       string   // "" if it is not asked for
 }
 
 // NewEndpoint returns an endpoint in phase Idle. It starts nothing.
@@ -150,7 +175,7 @@ func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	return &Endpoint{cfg: cfg, phase: Idle, tools: new(serverTools), changed: func() {}, closed: make(chan struct{})}, nil
+	return &Endpoint{cfg: cfg, phase: Idle, tools: new(serverTools), changed: func() {}, observe: func(Declaration) {}, closed: make(chan struct{})}, nil
 }
 
 // Connect connects unless the endpoint is ready. Concurrent callers share one
@@ -216,6 +241,9 @@ func (e *Endpoint) begin(ctx context.Context) {
 	e.wg.Go(func() {
 		defer cancel()
 		l, tools, err := e.connect(ctx)
+		if err == nil {
+			e.observe(e.declaration(l, tools, time.Time{}))
+		}
 		e.connected(ctx, a, l, tools, err)
 	})
 }
@@ -259,8 +287,10 @@ func (e *Endpoint) watch(ctx context.Context, l *link) {
 	for {
 		select {
 		case <-l.again:
+			announced := time.Now()
 			select {
 			case <-time.After(max(relistAfter, relistEvery-time.Since(last))):
+			case <-l.wanted:
 			case <-l.ended:
 				return
 			}
@@ -268,7 +298,9 @@ func (e *Endpoint) watch(ctx context.Context, l *link) {
 			case <-l.again:
 			default:
 			}
-			e.relist(ctx, l)
+			l.news.begin()
+			e.relist(ctx, l, announced)
+			l.news.end()
 			last = time.Now()
 		case <-l.ended:
 			return
@@ -276,7 +308,7 @@ func (e *Endpoint) watch(ctx context.Context, l *link) {
 	}
 }
 
-func (e *Endpoint) relist(ctx context.Context, l *link) {
+func (e *Endpoint) relist(ctx context.Context, l *link, announced time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.ConnectTimeout)
 	defer cancel()
 	tools, err := e.list(ctx, l.peer)
@@ -284,6 +316,7 @@ func (e *Endpoint) relist(ctx context.Context, l *link) {
 		e.cfg.Log.Warn("listing failed", "error", err)
 		return // the old listing stays
 	}
+	e.observe(e.declaration(l, tools, announced))
 	e.mu.Lock()
 	other := e.link == l && !tools.same(e.tools)
 	if other {
@@ -378,6 +411,10 @@ func (e *Endpoint) Status() ServerStatus {
 	s := ServerStatus{Server: e.cfg.Server, Phase: e.phase, Since: e.since, Tools: len(e.tools.tools), Notes: e.tools.notes}
 	if e.phase == Faulted {
 		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()
+	}
+	if r := e.cfg.Confine; r != nil {
+		s.Unenforced = confine.Missing(*r)
+		s.Confined = len(s.Unenforced) == 0
 	}
 	return s
 }

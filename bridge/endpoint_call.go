@@ -85,7 +85,12 @@ func (e *Endpoint) Invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 	}
 	timed, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
 	defer cancel()
-	doc, err := l.peer.call(timed, string(gate.CallTool), callParams(tool.Local, c.Args.Raw()))
+	var doc gate.Doc
+	if tellsProgress(c) {
+		doc, err = l.callTelling(timed, p, c, tool.Local)
+	} else {
+		doc, err = l.peer.call(timed, string(gate.CallTool), callParams(tool.Local, c.Args.Raw()))
+	}
 	return e.result(ctx, doc, err)
 }
 

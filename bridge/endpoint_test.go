@@ -149,6 +149,7 @@ func TestConnectFaults(t *testing.T) {
 	}{
 		"the command is missing":            {bridge.EndpointConfig{Command: "/nonexistent/server"}, bridge.SpawnFailed, is(os.ErrNotExist), "server"},
 		"the command is not in the path":    {bridge.EndpointConfig{Command: "no-such-server-at-all", Env: []string{"PATH=/usr/bin"}}, bridge.SpawnFailed, nil, "not found"},
+		"the confinement is impossible":     {bridge.EndpointConfig{Command: "cat", Env: []string{"PATH=/bin:/usr/bin"}, Confine: &confine.Rules{Read: []string{"/nonexistent"}}}, bridge.SpawnFailed, is(os.ErrNotExist), "confine.read"},
 		"the child ends in the handshake":   {child("exits"), bridge.SpawnFailed, isExit, "set DB_URL"},
 		"the child writes nonsense":         {child("nonsense"), bridge.Protocol, nil, "JSON at byte"},
 		"the child writes noise":            {child("noise"), bridge.Protocol, nil, "no messages"},

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -53,3 +54,24 @@ func (h *Host) Screen(body []byte) string {
 	}
 	return string(no.body)
 }
+
+// Seal is states.seal, under a secret.
+func Seal(secret []byte, c *gate.Call, approval string, expires time.Time) string {
+	s, err := newStates(secret)
+	if err != nil {
+		panic(err)
+	}
+	return s.seal(c, approval, expires)
+}
+
+// Open is states.open, under a secret.
+func Open(secret []byte, c *gate.Call, state string) (approval string, err error) {
+	s, err := newStates(secret)
+	if err != nil {
+		return "", err
+	}
+	return s.open(c, state)
+}
+
+// Elicited is elicited.
+var Elicited = elicited

@@ -21,7 +21,9 @@ type FleetConfig struct {
 	// SettleTimeout bounds how long a listing or a call of a tool that nobody
 	// knows waits for servers that are connecting. Zero means 10 s.
 	SettleTimeout time.Duration
-	Log           *slog.Logger // nil discards
+	// Pins sees what servers declare before it is offered; nil looks at nothing.
+	Pins Pins
+	Log  *slog.Logger // nil discards
 }
 
 const defaultSettleTimeout = 10 * time.Second
@@ -37,6 +39,7 @@ type Fleet struct {
 	watchers map[int]func()
 	nextID   int
 	closed   bool
+	mentions mentions
 }
 
 // A member is one server of the fleet.
@@ -58,6 +61,12 @@ type ServerStatus struct {
 	Fault  FaultKind `json:"fault,omitempty"`
 	Error  string    `json:"error,omitempty"`
 	Notes  []Note    `json:"notes,omitempty"`
+	// Confined says that all of the server's confinement is enforced, Unenforced
+	// what is not, in words.
+	Confined   bool     `json:"confined,omitempty"`
+	Unenforced []string `json:"unenforced,omitempty"`
+	// Quarantined are the names of what the server declares and nobody has approved.
+	Quarantined []string `json:"quarantined,omitempty"`
 }
 
 // catalog is all tools at one time, immutable.
@@ -66,6 +75,7 @@ type catalog struct {
 	byName map[string]*gate.Tool    // by offered and by qualified name
 	server map[string]gate.Upstream // by id
 	notes  map[string][]Note        // by id
+	held   []*gate.Tool             // quarantined for their names; not in tools
 }
 
 // NewFleet returns a fleet in which nothing is connected yet. Of two servers
@@ -79,12 +89,19 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	}
 	f := &Fleet{cfg: cfg, watchers: make(map[int]func())}
 	for _, l := range cfg.Locals {
-		l.changed = f.rebuild
+		l.changed = func() { f.observe(l.declaration()); f.rebuild() }
+		f.observe(l.declaration())
+		if err := checkServers(f.members, l.server); err != nil {
+			return nil, err
+		}
 		f.supersede(member{id: l.server, upstream: l, status: l.Status})
 	}
 	for _, c := range cfg.Servers {
 		m, err := f.newMember(c)
 		if err != nil {
+			return nil, err
+		}
+		if err := checkServers(f.members, m.id); err != nil {
 			return nil, err
 		}
 		f.supersede(m)
@@ -101,7 +118,7 @@ func (f *Fleet) newMember(c EndpointConfig) (member, error) {
 	if err != nil {
 		return member{}, err
 	}
-	e.changed = f.rebuild
+	e.changed, e.observe = f.rebuild, f.observe
 	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e}, nil
 }
 
@@ -164,6 +181,10 @@ func (f *Fleet) Add(ctx context.Context, c EndpointConfig) error {
 	if f.closed {
 		f.mu.Unlock()
 		return errors.New("the fleet is closed")
+	}
+	if err := checkServers(f.members, m.id); err != nil {
+		f.mu.Unlock()
+		return err
 	}
 	old := f.put(m)
 	f.mu.Unlock()
@@ -259,12 +280,14 @@ func (f *Fleet) snapshot() []member {
 // rebuild makes the catalog anew and tells who watches.
 func (f *Fleet) rebuild() {
 	f.mu.Lock()
-	f.catalog.Store(newCatalog(f.members))
+	old, now := f.catalog.Load(), newCatalog(f.members, f.cfg.Pins, &f.mentions)
+	f.catalog.Store(now)
 	watchers := make([]func(), 0, len(f.watchers))
 	for _, w := range f.watchers {
 		watchers = append(watchers, w)
 	}
 	f.mu.Unlock()
+	f.logHeld(old, now)
 	for _, w := range watchers {
 		w()
 	}
@@ -272,15 +295,23 @@ func (f *Fleet) rebuild() {
 
 // newCatalog joins the tools of all servers. Of two tools with one offered name
 // the earlier keeps it; the later gets six hex digits of its digest, or else its
-// server's name.
-func newCatalog(members []member) *catalog {
+// server's name. One whose name looks like an earlier one's is quarantined.
+func newCatalog(members []member, pins Pins, said *mentions) *catalog {
 	c := &catalog{byName: make(map[string]*gate.Tool), server: make(map[string]gate.Upstream), notes: make(map[string][]Note)}
 	for _, m := range members {
 		c.server[m.id] = m.upstream
-		for _, t := range m.upstream.Tools(context.Background()) {
-			c.add(m, t)
-		}
 	}
+	tools, names := pinned(members, pins), newNames()
+	said.note(tools, c)
+	for _, one := range tools {
+		if other, why := names.like(one.tool); other != nil {
+			c.hold(one.member, one.tool, other, why)
+			continue
+		}
+		names.add(one.tool)
+		c.add(one.member, one.tool)
+	}
+	c.knowHeld()
 	return c
 }
 
@@ -312,11 +343,15 @@ func (c *catalog) add(m member, t *gate.Tool) {
 var _ gate.Upstream = (*Fleet)(nil)
 
 // Lookup implements [gate.Upstream]. While servers are connecting, a name that
-// nobody has yet may still become known, so that it waits for them.
+// nobody has yet may still become known, so that it waits for them. Of a server
+// that has announced changes it waits for the listing.
 func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
-	t, ok := f.catalog.Load().byName[name]
+	c := f.catalog.Load()
+	t, ok := c.byName[name]
 	if !ok {
 		f.settle(ctx)
+		t, ok = f.catalog.Load().byName[name]
+	} else if e, remote := c.server[t.Name.Server].(*Endpoint); remote && f.relisted(ctx, e) {
 		t, ok = f.catalog.Load().byName[name]
 	}
 	if !ok || action != gate.CallTool {
@@ -331,6 +366,21 @@ func (f *Fleet) Tools(ctx context.Context) []*gate.Tool {
 	f.settle(ctx)
 	return f.catalog.Load().tools
 }
+
+// relisted waits, for at most SettleTimeout, for the listing that a server has
+// announced, and reports whether there was one to wait for.
+func (f *Fleet) relisted(ctx context.Context, e *Endpoint) bool {
+	if !e.announced() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.SettleTimeout)
+	defer cancel()
+	e.relisted(ctx)
+	return true
+}
+
+// Known returns the tools that are known now, and waits for nothing.
+func (f *Fleet) Known() []*gate.Tool { return f.catalog.Load().tools }
 
 // settle waits until no server is connecting for the first time, for at most
 // SettleTimeout. Servers that are faulted are tried again, and not waited for:

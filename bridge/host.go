@@ -29,7 +29,14 @@ type HostConfig struct {
 	// Origins and Hosts are allowed in those headers of HTTP requests, beside
 	// loopback. An origin is scheme://host[:port], a host is host[:port].
 	Origins, Hosts []string
-	Log            *slog.Logger // nil discards
+	// Asks lets Do ask the person at a client that can (MCP elicitation). Calls over
+	// HTTP of such a client with a session then take the SDK's way, which is slower.
+	Asks bool
+	// Seal is a secret of at least 32 random bytes. Keys are derived from it for
+	// what clients without a session keep for the host between a question and its
+	// answer. Nil makes one for the life of the host.
+	Seal []byte
+	Log  *slog.Logger // nil discards
 }
 
 const defaultMaxBody = 4 << 20
@@ -42,6 +49,7 @@ type Host struct {
 	http http.Handler
 	info []byte // what answers without a session say of the gateway
 
+	states   states
 	sessions quickSessions
 
 	calls sync.WaitGroup // under way
@@ -75,8 +83,12 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	states, err := newStates(cfg.Seal)
+	if err != nil {
+		return nil, fmt.Errorf("host: %w", err)
+	}
 	h := &Host{
-		cfg: cfg, servers: make(map[*mcp.Server]struct{}), posts: make(map[string]post),
+		cfg: cfg, states: states, servers: make(map[*mcp.Server]struct{}), posts: make(map[string]post),
 		info:     mustJSON(mcp.Implementation{Name: cfg.Name, Version: cfg.Version}),
 		sessions: quickSessions{by: make(map[string]*quickSession)},
 	}
@@ -91,6 +103,11 @@ type peerInfo struct {
 	session       string // "" if the client has none: the principal's own
 	name, version string // as the client claims
 	stateless     bool   // revision 2026-07-28
+	// send reaches the client in the middle of a call; nil if it must not be asked
+	// for anything then.
+	send toClient
+	// tell sends a notification on the stream of the request; nil if there is none.
+	tell func(ctx context.Context, method string, params gate.Doc)
 }
 
 func (p peerInfo) key() gate.SessionKey { return gate.SessionKey{Owner: p.who.Owner, ID: p.session} }
@@ -118,17 +135,12 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 	defer h.calls.Done()
 	switch method {
 	case "tools/list":
-		res, err = h.list(ctx, p)
+		return h.list(ctx, p)
 	case "tools/call":
-		res, err = h.call(ctx, p, gate.Call{Name: params.Get("name").Text(), Args: params.Get("arguments"), Meta: params.Get("_meta")})
+		return h.callTool(ctx, p, params)
 	default:
 		return gate.Doc{}, &rpcError{codeMethodNotFound, "method not found"}
 	}
-	if err != nil || !p.stateless || res.Get("resultType").Text() == "complete" {
-		return res, err
-	}
-	// Whatever a server says there: nothing of ours asks the client for more.
-	return res.With("resultType", []byte(`"complete"`)), nil
 }
 
 func (h *Host) begin() bool {
@@ -179,16 +191,44 @@ func (h *Host) list(ctx context.Context, p peerInfo) (gate.Doc, error) {
 	if p.stateless { // a list is its principal's, and not for caches that others share
 		out = append(out, `,"ttlMs":0,"cacheScope":"private"`...)
 	}
-	return gate.ParseDoc(append(out, '}'))
+	res, err := gate.ParseDoc(append(out, '}'))
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	return p.complete(res), nil
 }
 
-// call carries out a call, and puts what the gate says into the words of MCP.
-func (h *Host) call(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error) {
-	c.ID, c.Action, c.Who, c.Session = gate.NewID(), gate.CallTool, p.who, p.key()
-	c.ClientName, c.ClientVersion = p.name, p.version
+// callTool answers tools/call.
+func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.Doc, error) {
+	c := p.call(params.Get("name").Text())
+	c.Args, c.Meta = params.Get("arguments"), params.Get("_meta")
+	if h.cfg.Asks && p.stateless {
+		c.AskByAnswer = elicits(c.Meta.Get(metaCapabilities))
+		c.Answered = h.answered(&c, params)
+	}
+	if p.send != nil {
+		c.Asker = asker{p.send}
+	}
+	c.Notify = p.tell
+	return h.do(ctx, p, c)
+}
+
+// call returns a call of the peer.
+func (p peerInfo) call(name string) gate.Call {
+	return gate.Call{
+		ID: gate.NewID(), Action: gate.CallTool, Name: name, Who: p.who, Session: p.key(), ClientName: p.name, ClientVersion: p.version,
+	}
+}
+
+// do carries out a call, and puts what the gate says into the words of MCP.
+func (h *Host) do(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error) {
 	res, err := h.cfg.Do(ctx, c)
 	if err == nil {
-		return res.Doc, nil
+		return p.complete(res.Doc), nil
+	}
+	var waits *gate.Pending
+	if c.AskByAnswer && c.Answered == nil && errors.As(err, &waits) && waits.CanAnswer { // who dismisses a question is not asked again
+		return h.inputRequired(&c, waits), nil
 	}
 	var r *gate.Refusal
 	if errors.As(err, &r) && (r.Step == gate.StepParse || r.Step == gate.StepLookup || r.Hidden) {
@@ -200,20 +240,24 @@ func (h *Host) call(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, err
 	if ctx.Err() != nil {
 		return gate.Doc{}, ctx.Err()
 	}
-	return refusalResult(c.ID, err), nil
+	return p.complete(refusalResult(c.ID, err)), nil
 }
 
 // refusalResult is the result of a call that was refused, or that its server
 // failed: the model that made the call reads why.
 func refusalResult(call string, err error) gate.Doc {
 	reason := Public(err)
+	refusal := map[string]any{"code": gate.Code(err), "reason": reason, "record_id": call}
+	if r, ok := errors.AsType[*gate.Refusal](err); ok && r.RetryAfter > 0 {
+		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
+	}
 	b, merr := json.Marshal(map[string]any{
 		"content": []any{map[string]string{"type": "text", "text": reason}},
 		"isError": true,
-		"_meta":   map[string]any{gate.MetaRefusal: map[string]string{"code": gate.Code(err), "reason": reason, "record_id": call}},
+		"_meta":   map[string]any{gate.MetaRefusal: refusal},
 	})
 	if merr != nil {
-		panic(merr) // strings only
+		panic(merr) // strings and a number only
 	}
 	return gate.MustDoc(string(b))
 }
@@ -240,5 +284,7 @@ func Public(err error) string {
 
 // malformed refuses a call whose message is no acceptable JSON, and records it.
 func (h *Host) malformed(ctx context.Context, p peerInfo, name string, why error) {
-	_, _ = h.call(ctx, p, gate.Call{Name: name, Malformed: why}) // refused at its first step, by Malformed
+	c := p.call(name)
+	c.Malformed = why
+	_, _ = h.do(ctx, p, c) // refused at its first step, by Malformed
 }

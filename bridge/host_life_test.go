@@ -268,12 +268,15 @@ func (x *fixture) forget() {
 // FuzzHost sends whatever to a host over HTTP, in both eras: it answers, and it
 // lives. What the screen lets through is strict JSON.
 func FuzzHost(f *testing.F) {
-	var calls atomic.Int64
+	var forged atomic.Bool // an answer that the host has taken for one to a question of its own
 	h, err := bridge.NewHost(bridge.HostConfig{
-		Do: func(context.Context, gate.Call) (gate.Result, error) {
-			calls.Add(1)
+		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+			if c.Answered != nil && c.Answered.Err == nil {
+				forged.Store(true)
+			}
 			return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
 		},
+		Asks:  true,
 		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
 	})
 	if err != nil {
@@ -284,6 +287,7 @@ func FuzzHost(f *testing.F) {
 		request(newest, "1", "tools/call", `"name":"a","arguments":{}`), request(newest, "1", "tools/list", `"cursor":"x"`), request(newest, "1", "server/discover", ""),
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}`, `[{}]`, `{"jsonrpc":"2.0","id":1e3,"method":"ping"}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`, `{"jsonrpc":"2.0","id":1,"result":{}}`, "\xff", `{"id":1,"method":"tools/call","params":[[[`,
+		request(newest, "1", "tools/call", `"name":"a"`+approve("{}", "w1.AAAA")), request(newest, "1", "tools/call", `"name":"a"`+approve(`{"b":1}`, "")),
 		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":[]}}}`,
 	} {
 		f.Add([]byte(s), true)
@@ -309,5 +313,8 @@ func FuzzHost(f *testing.F) {
 			r.Header.Set("Mcp-Name", doc.At("/params/name").Text())
 		}
 		h.ServeHTTP(httptest.NewRecorder(), r)
+		if forged.Load() {
+			t.Fatalf("%q brings an answer to a question that nobody asked", body)
+		}
 	})
 }

@@ -36,7 +36,7 @@ const sdkEvery = time.Hour
 func (h *Host) quick(w http.ResponseWriter, r *http.Request, msg gate.Doc) bool {
 	id, params := msg.Get("id"), msg.Get("params")
 	if msg.Get("method").Text() != string(gate.CallTool) || id.IsZero() || params.Get("arguments").Kind() != gate.Object ||
-		!acceptsBoth(r.Header) || r.Header.Get("Content-Type") != "application/json" {
+		!params.At("/_meta/progressToken").IsZero() || !acceptsBoth(r.Header) || r.Header.Get("Content-Type") != "application/json" {
 		return false
 	}
 	p, ok := statelessPeer(r.Header, params)

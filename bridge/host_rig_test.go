@@ -184,6 +184,11 @@ func answerOf(t testing.TB, resp *http.Response) string {
 // openSession initializes a session over HTTP.
 func openSession(t testing.TB, url string) (session string) {
 	t.Helper()
+	return openSessionWith(t, url, hello)
+}
+
+func openSessionWith(t testing.TB, url, hello string) (session string) {
+	t.Helper()
 	resp, err := post(t.Context(), url, old, "", hello)
 	if err != nil {
 		t.Fatal(err)

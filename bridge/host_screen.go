@@ -95,7 +95,7 @@ func checkCall(params gate.Doc) error {
 			return fmt.Errorf("%s is no object", name)
 		}
 	}
-	return nil
+	return checkBrought(params)
 }
 
 // unserved answers a method that is not served. A notification has no answer.

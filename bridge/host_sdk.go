@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,12 +31,83 @@ func (h *Host) newServer(from func(mcp.Request) peerInfo) *mcp.Server {
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope, c.TTLMs = "private", 0 },
 		Logger:       sdkLog(h.cfg.Log),
 	})
+	var send mcp.MethodHandler
+	s.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		send = next
+		return next
+	})
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return h.receive(ctx, method, req, from(req), next)
+			p := from(req)
+			if r, ok := req.(*mcp.CallToolRequest); ok && h.cfg.Asks && r.Params != nil && !isStateless(r.Params.Meta) && sessionElicits(r.Session) {
+				p.send = sender(send, r.Session)
+			}
+			if r, ok := req.(*mcp.CallToolRequest); ok {
+				p.tell = teller(send, r.Session)
+			}
+			return h.receive(ctx, method, req, p, next)
 		}
 	})
 	return s
+}
+
+// withdrawTime is how long the SDK gets to tell a client that a request needs no
+// answer any more. It does so on a goroutine that nobody can wait for, and the
+// answer to the call, which may come next, closes the stream.
+const withdrawTime = 20 * time.Millisecond
+
+// sender returns what sends requests to the client of a session. The params and
+// the schemas in them go out as they are: the SDK's own methods would run a
+// validator over the answer that a hostile schema can bring down.
+func sender(send mcp.MethodHandler, ss *mcp.ServerSession) toClient {
+	return func(ctx context.Context, method string, params gate.Doc) (gate.Doc, error) {
+		res, err := send(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: ss, Params: &rawParams{doc: params}})
+		var rpc *jsonrpc.Error
+		switch {
+		case ctx.Err() != nil:
+			<-time.After(withdrawTime)
+			return gate.Doc{}, ctx.Err()
+		case errors.As(err, &rpc) || errors.Is(err, mcp.ErrConnectionClosed):
+			return gate.Doc{}, fmt.Errorf("%s: %w", method, err)
+		case err != nil:
+			return gate.Doc{}, nil // it has answered, with what is no result
+		}
+		b, err := json.Marshal(res)
+		if err != nil {
+			return gate.Doc{}, nil
+		}
+		doc, err := gate.ParseDoc(b)
+		if err != nil {
+			return gate.Doc{}, nil
+		}
+		return doc, nil
+	}
+}
+
+// teller returns what sends notifications to the client of a request.
+func teller(send mcp.MethodHandler, ss *mcp.ServerSession) func(context.Context, string, gate.Doc) {
+	return func(ctx context.Context, method string, params gate.Doc) {
+		_, _ = send(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: ss, Params: &rawParams{doc: params}}) // a client that has gone needs to know nothing
+	}
+}
+
+// rawParams gives the SDK parameters that are bytes.
+type rawParams struct {
+	mcp.ParamsBase
+	doc gate.Doc
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (p *rawParams) MarshalJSON() ([]byte, error) { return p.doc.Raw(), nil }
+
+// sessionElicits reports whether the client of a session has declared that it
+// can put a form to its person.
+func sessionElicits(ss *mcp.ServerSession) bool {
+	init := ss.InitializeParams()
+	if init == nil || init.Capabilities == nil || init.Capabilities.Elicitation == nil {
+		return false
+	}
+	return elicits(gate.MustDoc(`{"elicitation":` + string(mustJSON(init.Capabilities.Elicitation)) + `}`))
 }
 
 // receive answers a request that the SDK has decoded.
@@ -46,7 +119,7 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 		}
 	}()
 	growStack(0)
-	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && method == "notifications/initialized" {
+	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && method == "notifications/initialized" && !(h.cfg.Asks && sessionElicits(ss)) {
 		h.sessions.open(ss, p)
 	}
 	var params gate.Doc
@@ -55,11 +128,7 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 		p.stateless = r.Params != nil && isStateless(r.Params.Meta)
 	case *mcp.CallToolRequest:
 		p.stateless = isStateless(r.Params.Meta)
-		args := r.Params.Arguments
-		if len(args) == 0 {
-			args = json.RawMessage("{}")
-		}
-		if params, err = gate.ParseDoc(callParams(r.Params.Name, args)); err != nil {
+		if params, err = gate.ParseDoc(paramsOf(r.Params)); err != nil {
 			h.malformed(ctx, p, r.Params.Name, err)
 			return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "invalid parameters: " + err.Error()}
 		}
@@ -81,6 +150,27 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 		return nil, err
 	}
 	return &rawResult{doc: doc}, nil
+}
+
+// paramsOf writes the parameters of a call as the client sent them, of which the
+// SDK keeps only the arguments as bytes.
+func paramsOf(p *mcp.CallToolParamsRaw) []byte {
+	args := p.Arguments
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	b := callParams(p.Name, args)
+	b = b[:len(b)-1]
+	if p.Meta != nil {
+		b = append(append(b, `,"_meta":`...), mustJSON(p.Meta)...)
+	}
+	if p.InputResponses != nil {
+		b = append(append(b, `,"inputResponses":`...), mustJSON(p.InputResponses)...)
+	}
+	if p.RequestState != "" {
+		b = append(append(b, `,"requestState":`...), mustJSON(p.RequestState)...)
+	}
+	return append(b, '}')
 }
 
 func isStateless(meta mcp.Meta) bool {

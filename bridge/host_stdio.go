@@ -4,8 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -24,7 +28,7 @@ func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out
 		return p
 	})
 	defer h.live(server)()
-	t := &lineTransport{out: out, lines: make(chan line), closed: make(chan struct{})}
+	t := &lineTransport{out: out, mark: rand.Text()[:8] + "-", lines: make(chan line), closed: make(chan struct{})}
 	t.screen = func(l line) *refusal {
 		p := peerInfo{who: who, session: session}
 		if l.bad != nil {
@@ -56,6 +60,10 @@ type line struct {
 // each screened before the SDK sees it.
 type lineTransport struct {
 	screen func(line) *refusal
+	// mark begins the ids of the host's requests. A client may outlive its gateway
+	// and be served by the next one; what it answers to the first must not be taken
+	// for an answer to the second, which also counts from 1.
+	mark   string
 	lines  chan line
 	failed error // why lines was closed
 
@@ -153,11 +161,55 @@ func (t *lineTransport) decode(l line) (jsonrpc.Message, *refusal) {
 	if err != nil {
 		return nil, refuse(0, nil, codeInvalidRequest, "invalid request")
 	}
+	if r, ok := m.(*jsonrpc.Response); ok && !t.unmark(r) {
+		return nil, nil // the answer to somebody else's request
+	}
 	return m, nil
+}
+
+// marked returns a message of the host with its own ids marked.
+func (t *lineTransport) marked(m jsonrpc.Message) (jsonrpc.Message, error) {
+	r, ok := m.(*jsonrpc.Request)
+	if !ok {
+		return m, nil
+	}
+	out := *r
+	if r.Method == "notifications/cancelled" { // of a request of the host
+		params, err := gate.ParseDoc(r.Params)
+		if err != nil {
+			return nil, err
+		}
+		out.Params = params.With("requestId", mustJSON(t.mark+params.Get("requestId").String())).Raw()
+	}
+	if !r.IsCall() {
+		return &out, nil
+	}
+	var err error
+	out.ID, err = jsonrpc.MakeID(fmt.Sprintf("%s%v", t.mark, r.ID.Raw()))
+	return &out, err
+}
+
+// unmark gives the answer to a request of the host the id that the SDK knows, and
+// reports whether it is one.
+func (t *lineTransport) unmark(r *jsonrpc.Response) bool {
+	id, ok := r.ID.Raw().(string)
+	if !ok || !strings.HasPrefix(id, t.mark) {
+		return false
+	}
+	n, err := strconv.ParseInt(id[len(t.mark):], 10, 64)
+	if err != nil {
+		return false
+	}
+	r.ID, err = jsonrpc.MakeID(float64(n))
+	return err == nil
 }
 
 // Write implements [mcp.Connection].
 func (t *lineTransport) Write(ctx context.Context, m jsonrpc.Message) error {
+	m, err := t.marked(m)
+	if err != nil {
+		return err
+	}
 	b, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err

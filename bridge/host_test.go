@@ -80,12 +80,18 @@ func TestLosslessArguments(t *testing.T) {
 }
 
 // TestMeta: what a result has in _meta stays beside what a stateless answer adds,
-// and no server asks a client for more in the gateway's place.
+// and no server asks a client for more in the gateway's place, not even one that
+// speaks an older revision: clients act on inputRequests alone.
 func TestMeta(t *testing.T) {
 	x := newFixture(t)
-	x.results["echo"] = `{"_meta":{"k":1.0},"content":[],"resultType":"input_required","inputRequests":{}}`
+	x.results["echo"] = `{"_meta":{"k":1.0},"inputRequests":{"a":{}},"content":[],"resultType":"input_required","requestState":"s","x":1.0}`
 	got := dialHTTP(t, x, newest)(request(newest, "1", "tools/call", `"name":"local__echo"`))
-	want := `{"jsonrpc":"2.0","id":1,"result":{"_meta":{"k":1.0,"io.modelcontextprotocol/serverInfo":{"name":"wasmgate","version":"1"}},"content":[],"resultType":"complete","inputRequests":{}}}`
+	want := `{"jsonrpc":"2.0","id":1,"result":{"_meta":{"k":1.0,"io.modelcontextprotocol/serverInfo":{"name":"wasmgate","version":"1"}},"content":[],"resultType":"complete","x":1.0}}`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	got = dialHTTP(t, x, old)(request(old, "1", "tools/call", `"name":"local__echo"`))
+	want = `{"jsonrpc":"2.0","id":1,"result":{"_meta":{"k":1.0},"content":[],"resultType":"input_required","x":1.0}}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -18,6 +18,12 @@ type LocalTool struct {
 	// Capabilities, an object.
 	Sandboxed    bool
 	Capabilities gate.Doc
+	// Module is the hex SHA-256 of the WASM module, if the tool is to be known by it
+	// as well: the same definition of another module is another tool.
+	Module string
+	// Foreign tools are held against pins like those of servers. The others are part
+	// of the program, and as good as approved.
+	Foreign bool
 	// Call carries out a permitted call; p is the permit, by which a sandboxed
 	// tool makes host calls. Its error needs a Code of those that [gate.Code]
 	// names. It is called concurrently.
@@ -72,6 +78,11 @@ func (l *Local) Set(tools ...LocalTool) error {
 	for i, t := range made.tools { // none was quarantined, so both have one order
 		calls[t.Name.String()] = tools[i]
 		t.Sandboxed, t.Capabilities = tools[i].Sandboxed, tools[i].Capabilities
+		if tools[i].Module != "" {
+			made.declared[i] = made.declared[i].With("module", mustJSON("sha256:"+tools[i].Module))
+			t.Digest = made.declared[i].Digest()
+		}
+		made.foreign = append(made.foreign, tools[i].Foreign)
 		if t.Sandboxed && empty(t.Capabilities) {
 			t.Teaches = nil // a module without capabilities says nothing but what it was told
 		}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -49,6 +50,10 @@ type serverTools struct {
 	tools  []*gate.Tool
 	byName map[string]*gate.Tool // by offered and by qualified name
 	notes  []Note
+
+	listed   []gate.Doc // all definitions, as the server wrote them
+	declared []gate.Doc // those of tools
+	foreign  []bool     // of local tools: whether they are
 }
 
 // A Note is something about a server's tools that an operator should know.
@@ -75,14 +80,14 @@ func (s *serverTools) same(old *serverTools) bool {
 // newServerTools makes tools of the definitions that a server listed. One that
 // cannot be made safe is quarantined alone.
 func newServerTools(server string, o ToolOptions, raw []gate.Doc) *serverTools {
-	s := &serverTools{byName: make(map[string]*gate.Tool, len(raw))}
+	s := &serverTools{byName: make(map[string]*gate.Tool, len(raw)), listed: raw}
 	taken := map[string]bool{} // by tools whose names need no change
 	for _, def := range raw {
 		if local := def.Get("name").Text(); legal.MatchString(local) {
 			taken[local] = true
 		}
 	}
-	seen := map[string]bool{}
+	seen, until := map[string]bool{}, time.Now().Add(scanTime)
 	for _, def := range raw {
 		local := def.Get("name").Text()
 		err := checkLocal(local)
@@ -102,6 +107,8 @@ func newServerTools(server string, o ToolOptions, raw []gate.Doc) *serverTools {
 			continue
 		}
 		s.add(t)
+		s.scan(t, def, until)
+		s.declared = append(s.declared, def)
 	}
 	return s
 }

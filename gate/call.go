@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
@@ -68,6 +69,18 @@ type Call struct {
 	// Meta is the _meta of the client's request, an object or absent. The gate
 	// reads [MetaPrompt] in it, if it was told to.
 	Meta Doc
+	// Asker is the client, through which a person can be asked while the call
+	// waits; nil if it cannot be asked so. AskByAnswer says that it can be asked by
+	// the answer to the call: the call is then not held, but refused with a
+	// [*Pending] at once. Answered is the answer that the client brings with the
+	// call; nil if it brings none.
+	Asker       Asker
+	AskByAnswer bool
+	Answered    *Answered
+	// Notify tells the client something of the call while it runs, see
+	// [Permit.Notify]; nil if nobody listens. It is not called concurrently by one
+	// upstream.
+	Notify func(ctx context.Context, method string, params Doc)
 	// ClientName and ClientVersion are what the client says of itself. They are
 	// shown, and nothing is decided by them.
 	ClientName, ClientVersion string
@@ -136,6 +149,10 @@ type Tool struct {
 	// Digest is the SHA-256 of the definition as the server declared it, over
 	// its canonical form.
 	Digest string
+	// Pinned says that a person has approved the definition, rather than that it
+	// was trusted when the server was first seen. Policies see it as
+	// input.tool.pinned.
+	Pinned bool
 	// Input checks arguments, Output structured results. Without Input no call
 	// passes; without Output any result does. Both are the server's schemas as
 	// declared, whatever form of them clients are offered.
@@ -149,7 +166,12 @@ type Tool struct {
 	// object; absent for other tools.
 	Sandboxed    bool
 	Capabilities Doc
-	Findings     []string
+	// Findings are what was found in the definition, as it was declared: the rules of
+	// it, and what was changed. Policies see them as input.tool.findings.
+	Findings []string
+	// Quarantine says why the tool is neither offered nor callable, whoever approves
+	// of it; "" if it is. It is safe to show to a client.
+	Quarantine string
 }
 
 // A Schema checks a document.

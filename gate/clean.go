@@ -11,7 +11,8 @@ import (
 const (
 	// MetaFindings lists what was found in a result: [Finding] values.
 	MetaFindings = "io.github.wasmgate/findings"
-	// MetaRefusal is {code, reason, record_id} in the result of a refused call.
+	// MetaRefusal is {code, reason, record_id} in the result of a refused call, and
+	// retry_after_ms if it is known when trying again is worth it.
 	MetaRefusal = "io.github.wasmgate/refusal"
 )
 
@@ -34,14 +35,26 @@ const metaPrefix = "io.github.wasmgate/"
 // maxNestedJSON bounds how deep JSON within strings within JSON is walked.
 const maxNestedJSON = 4
 
-// clean sanitizes every string of a result. A result that was checked against
+// clean checks the contents of a result and sanitizes every string of it, and
+// then takes out what the policy has redacted. A result that was checked against
 // an output schema still keeps to it afterwards, or is refused: clients check
 // too, and would blame the tool.
 func (w *way) clean(ctx context.Context, res Result) (Doc, error) {
-	s := scrub{w: w.Sanitizer, text: Text{Server: w.rec.Tool.Name.Server, Tool: w.rec.Tool.Name.String(), Profile: w.profile}}
-	doc, err := s.doc(res.Doc, "", 0)
+	doc, err := w.checkContent(res.Doc)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
+	}
+	s := scrub{w: w.Sanitizer, text: Text{Server: w.rec.Tool.Name.Server, Tool: w.rec.Tool.Name.String(), Profile: w.profile}, secrets: w.guardResult()}
+	doc, err = s.doc(doc, "", 0)
+	if err != nil {
+		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
+	}
+	if s.secrets != nil && w.refusesSecrets(s.found) {
+		return Doc{}, w.fail(ctx, "the result holds a secret", nil)
+	}
+	doc, redacted, err := redactResult(doc, w.redact)
+	if err != nil {
+		return Doc{}, w.fail(ctx, "the result cannot be redacted", err)
 	}
 	changed := !bytes.Equal(doc.Raw(), res.Doc.Raw())
 	if changed && !w.rec.Tool.OutputWarn {
@@ -49,7 +62,7 @@ func (w *way) clean(ctx context.Context, res Result) (Doc, error) {
 			return Doc{}, w.fail(ctx, "the result, made safe, breaks the output schema that the tool declares", err)
 		}
 	}
-	w.rec.Findings = append(w.rec.Findings, s.found...)
+	w.rec.Findings = append(append(w.rec.Findings, s.found...), redacted...)
 	if len(w.rec.Findings) > 0 {
 		doc, err = withMeta(doc, MetaFindings, w.rec.Findings)
 		if err != nil {
@@ -77,6 +90,8 @@ type scrub struct {
 	w     Sanitizer
 	text  Text
 	found []Finding
+	// secrets takes secrets out of a text; nil leaves them.
+	secrets func(pointer, text string) (string, []Finding)
 }
 
 // doc sanitizes the strings of d, which stands at a place of the result.
@@ -114,6 +129,11 @@ func (s *scrub) leaf(leaf Leaf, text, at string, nested int) (string, error) {
 	t := s.text
 	t.MIME, t.Text = leaf.MIME, text
 	clean, found := s.w.Sanitize(t)
+	if s.secrets != nil {
+		var secrets []Finding
+		clean, secrets = s.secrets(at+leaf.Pointer(), clean)
+		found = append(found, secrets...)
+	}
 	if leaf.Key && at == "" && len(leaf.path) == 2 && leaf.path[0] == "_meta" && strings.HasPrefix(clean, metaPrefix) {
 		clean = "server:" + clean
 		found = append(found, Finding{Rule: "reserved", Count: 1, Removed: true})

@@ -34,8 +34,9 @@ type Decision struct {
 }
 
 // An Obligation is a condition under which a call is allowed. The set is
-// closed, [Timeout], [MaxResult], [Profile] and [Narrowing]: the gate refuses a
-// call whose obligations it does not know.
+// closed, [Timeout], [MaxResult], [Profile], [Narrowing], [Redact], [Rate],
+// [RecordFull] and [Approve]: the gate refuses a call whose obligations it does
+// not know.
 type Obligation interface{ obligation() }
 
 type (
@@ -45,11 +46,41 @@ type (
 	MaxResult struct{ Bytes int64 }
 	// Profile is the sanitizer's profile for the result.
 	Profile struct{ Name string }
+	// Redact has values replaced by [Redacted]: those of the arguments before the
+	// upstream sees them, those of the result before anybody does. Both are lists of
+	// JSON Pointers (RFC 6901) that are not empty; one that names nothing is met.
+	// Result begins with /structuredContent/ or /content/. What the arguments are
+	// after that still keeps to the tool's input schema, or the call is refused.
+	Redact struct{ Arguments, Result []string }
+	// RecordFull has the arguments and the result of the call recorded themselves,
+	// and not only their digests.
+	RecordFull struct{}
+	// Approve has a person approve what is allowed: see [Decision.Asked].
+	Approve struct{}
 )
 
-func (Timeout) obligation()   {}
-func (MaxResult) obligation() {}
-func (Profile) obligation()   {}
+func (Timeout) obligation()    {}
+func (MaxResult) obligation()  {}
+func (Profile) obligation()    {}
+func (Redact) obligation()     {}
+func (RecordFull) obligation() {}
+func (Approve) obligation()    {}
+
+// Asked returns the decision as it holds for a call: under the obligation
+// [Approve] what is allowed is asked.
+func (d Decision) Asked() Decision {
+	if d.Effect != Allow {
+		return d
+	}
+	for _, o := range d.Obligations {
+		if _, ok := o.(Approve); ok {
+			d.Effect = Ask
+			d.Reasons = append([]string{"the policy obliges to ask"}, d.Reasons...)
+			return d
+		}
+	}
+	return d
+}
 
 // Labels say what a session has read: a sorted set of at most 64 names.
 // Labels only rise. The zero value is the empty set.

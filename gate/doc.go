@@ -3,7 +3,7 @@
 //
 // What a client asks of a server is a [Call]. There is one way through:
 //
-//	authorize, validate input, invoke, validate output, sanitize, record
+//	authorize, validate input, approve, invoke, validate output, sanitize, record
 //
 // [Gate.Do] is that way, written top to bottom. No step can be skipped or
 // reordered by configuration, and an upstream can only be reached with a
@@ -17,6 +17,10 @@
 // says of the tools ([ToolLabels]), and as [Provenance], the values that it has
 // met. Both are given to the authorizer with the next call, and a call's labels
 // join when it is admitted, so that calls at once cannot slip by each other.
+//
+// A call about which the policy asks waits for a person, by an [Approver], before it
+// takes anything that others wait for. Then what was approved is looked at again, and
+// decided on again, in the state of then.
 //
 // An error in any step refuses the call: a policy that does not evaluate, an
 // obligation that is not understood, an audit log that cannot be written, a

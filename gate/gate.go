@@ -51,6 +51,7 @@ func (g *Gate) Swap(p Parts) error {
 func (g *Gate) Parts() Parts { return *g.parts.Load() }
 
 // Tools returns the tools that who may call, or might with the right arguments.
+// Those whose definitions are not approved are none.
 func (g *Gate) Tools(ctx context.Context, who *Principal) (tools []*Tool, err error) {
 	p := g.parts.Load()
 	defer func() {
@@ -58,7 +59,7 @@ func (g *Gate) Tools(ctx context.Context, who *Principal) (tools []*Tool, err er
 			tools, err = nil, fmt.Errorf("list tools: panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	all := p.Upstream.Tools(ctx)
+	all := p.approved(p.Upstream.Tools(ctx))
 	visible, err := p.Authorizer.Visible(ctx, who, all)
 	if err != nil {
 		return nil, fmt.Errorf("list tools: %w", err)
@@ -88,7 +89,7 @@ func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
 	if p == nil {
 		return Result{}, &Refusal{Step: StepRecord, Call: c.ID, Name: c.Name, Reason: "the gate has no parts"}
 	}
-	w := way{Parts: p, step: StepParse, mark: time.Now()}
+	w := way{gate: g, Parts: p, step: StepParse, mark: time.Now()}
 	w.rec = Record{Event: Done, Time: w.mark, Call: &c, Snapshot: w.Snapshot}
 	res, err := w.pass(ctx, &c)
 	w.rec.Result = res.Doc
@@ -110,10 +111,16 @@ func outcome(res Result, err error) string {
 // way is one call on its way.
 type way struct {
 	*Parts
+	gate   *Gate      // nil for a host call
 	parent *permitted // of a host call; otherwise nil
 	rec    Record
 	step   Step // under way
 	mark   time.Time
+	// What is to be done for the secrets in the arguments; "" for nothing.
+	secretAsks, secretRefused string
+
+	consent string // the binding that a person has approved; "" if none has
+	paid    []Rate // those that the call has been charged for
 	duty
 }
 
@@ -143,13 +150,23 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 		return Result{}, err
 	}
 	w.rec.Tool = tool
+	if err := w.pinned(ctx, c, tool); err != nil {
+		return Result{}, err
+	}
 
 	w.next(StepAuthorize)
 	if err := w.readPrompt(ctx, c); err != nil {
 		return Result{}, err
 	}
+	if err := w.guardArguments(c, tool); err != nil {
+		return Result{}, w.fail(ctx, "the arguments cannot be looked through", err)
+	}
 	q := Query{Call: c, Tool: tool}
 	if err := w.authorize(ctx, &q); err != nil {
+		return Result{}, err
+	}
+
+	if err := w.refuseSecrets(ctx); err != nil {
 		return Result{}, err
 	}
 
@@ -160,15 +177,20 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 	if err := tool.Input.Validate(c.Args); err != nil {
 		return Result{}, w.fail(ctx, publicViolations("the arguments", err), err)
 	}
+	if err := w.validateSent(ctx, c); err != nil {
+		return Result{}, err
+	}
 
 	permit, release, err := w.permit(ctx, q)
 	if err != nil {
 		return Result{}, err
 	}
-	defer release()
+	used := int64(len(w.rec.Call.Args.Raw()))
+	defer func() { release(used) }()
 
 	w.next(StepInvoke)
 	res, err = w.invoke(ctx, permit)
+	used += int64(len(res.Doc.Raw()))
 	if err != nil {
 		return Result{}, err
 	}
@@ -212,11 +234,19 @@ func (w *way) authorize(ctx context.Context, q *Query) error {
 func (w *way) decide(ctx context.Context, q *Query) error {
 	w.rec.Session = q.Session
 	w.rec.Decision = Decision{}
-	d, err := w.Authorizer.Authorize(ctx, *q)
+	d, err := w.Authorizer.Authorize(ctx, w.seen(*q))
 	if err != nil {
 		return w.fail(ctx, "the policy cannot be evaluated", err)
 	}
+	if w.parent == nil {
+		d = w.wary(d).Asked()
+		w.rec.Call = sent(q.Call, d.Obligations)
+	}
 	w.rec.Decision = d
+	if w.consent != "" && !w.consented(*q) { // what was approved is another call by now
+		w.consent, w.rec.Approval = "", ApprovalRecord{}
+		return w.decide(ctx, q)
+	}
 	if d.Effect != Allow && d.Effect != Ask {
 		reason := strings.Join(d.Reasons, "; ")
 		if reason == "" {
@@ -238,78 +268,54 @@ func (w *way) decide(ctx context.Context, q *Query) error {
 // oblige takes on the obligations of a decision.
 func (w *way) oblige(obligations []Obligation) (err error) {
 	if w.parent != nil {
+		w.rec.Full = w.parent.duty.full
 		return w.parent.duty.holds(obligations)
 	}
 	if w.duty, err = noDuty.with(obligations); err != nil {
 		return err
 	}
+	w.rec.Full = w.full
 	if w.narrowed && !w.rec.Tool.Sandboxed {
 		return errors.New("only a sandboxed tool can be narrowed")
 	}
 	return nil
 }
 
-// duty is what the obligations of a decision come to.
-type duty struct {
-	timeout   time.Duration // math.MaxInt64: none
-	maxResult int64
-	profile   string
-	narrowing Narrowing
-	narrowed  bool
-}
-
-var noDuty = duty{timeout: math.MaxInt64, maxResult: math.MaxInt64}
-
-// with returns the duty of whoever is under d and the obligations.
-func (d duty) with(obligations []Obligation) (duty, error) {
-	for _, o := range obligations {
-		switch o := o.(type) {
-		case Timeout:
-			d.timeout = min(d.timeout, o.After)
-		case MaxResult:
-			d.maxResult = min(d.maxResult, o.Bytes)
-		case Profile:
-			if d.profile != "" && d.profile != o.Name {
-				return duty{}, fmt.Errorf("profiles %q and %q at once", d.profile, o.Name)
-			}
-			d.profile = o.Name
-		case Narrowing:
-			d.narrowing, d.narrowed = d.narrowing.Intersect(o), true
-		default:
-			return duty{}, fmt.Errorf("unknown obligation %T", o)
-		}
-	}
-	return d, nil
-}
-
-// permit makes the proof that the call may reach the upstream, and its record.
-// Nothing is refused after it but what the upstream's answer gives reason for.
+// permit makes the proof that the call may reach the upstream. A person is asked
+// before the call takes its place among those under way; and if what its session
+// has read makes the policy ask only then, the call gives the place back first.
 func (w *way) permit(ctx context.Context, q Query) (Permit, Release, error) {
-	if w.rec.Decision.Effect == Ask {
-		return Permit{}, nil, w.ask(ctx)
+	for range maxDecisions {
+		if err := w.ask(ctx, &q); err != nil {
+			return Permit{}, nil, err
+		}
+		p, release, err := w.grant(ctx, &q)
+		if err != errUnasked {
+			return p, release, err
+		}
 	}
+	return Permit{}, nil, w.fail(ctx, "the session changes too fast", errUnasked)
+}
 
-	w.next(StepLimit)
-	release := Release(func() {})
-	if w.Limiter != nil {
-		var err error
-		release, err = w.Limiter.Take(ctx, []Charge{{Concurrent, q.Call.Who.Owner, 1}})
-		if errors.Is(err, ErrBusy) {
-			w.step = StepBusy
-			return Permit{}, nil, w.fail(ctx, "the gateway is busy; try again later", err)
-		}
-		if err != nil || release == nil {
-			return Permit{}, nil, w.fail(ctx, "over a limit", err)
-		}
+// grant takes the call's place, and makes its permit and the record of that.
+// Nothing is refused after it but what the upstream's answer gives reason for. The
+// error is errUnasked if the policy has come to ask a person.
+func (w *way) grant(ctx context.Context, q *Query) (Permit, Release, error) {
+	release, err := w.take(ctx, *q, Charge{Limit: Concurrent, Owner: q.Call.Who.Owner, N: 1})
+	if err != nil {
+		return Permit{}, nil, err
 	}
 	granted := false
 	defer func() {
 		if !granted {
-			release()
+			release(0)
 		}
 	}()
 
-	if err := w.admit(ctx, &q); err != nil {
+	if err := w.admit(ctx, q); err != nil {
+		return Permit{}, nil, err
+	}
+	if release, err = w.settle(ctx, *q, release); err != nil {
 		return Permit{}, nil, err
 	}
 	w.next(StepRecord)
@@ -324,7 +330,7 @@ func (w *way) permit(ctx context.Context, q Query) (Permit, Release, error) {
 	granted = true
 	admitted := q.Session
 	admitted.Labels = w.rec.After
-	return Permit{&permitted{call: q.Call, tool: q.Tool, parts: w.Parts, session: admitted, duty: w.duty}}, release, nil
+	return Permit{&permitted{call: w.rec.Call, tool: q.Tool, parts: w.Parts, session: admitted, duty: w.duty}}, release, nil
 }
 
 // admit brings the call into the order of its session. If what the session has
@@ -350,19 +356,10 @@ func (w *way) admit(ctx context.Context, q *Query) error {
 		if err := w.decide(ctx, q); err != nil {
 			return err
 		}
-		if w.rec.Decision.Effect == Ask {
-			return w.ask(ctx)
+		if w.asks() {
+			return errUnasked
 		}
 	}
-}
-
-// ask refuses the call, for want of a way to ask a person.
-func (w *way) ask(ctx context.Context) error {
-	w.next(StepApprove)
-	if w.parent != nil {
-		return w.fail(ctx, "a person would have to approve this, and nobody can be asked in the middle of a call", nil)
-	}
-	return w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)
 }
 
 func (w *way) invoke(ctx context.Context, p Permit) (Result, error) {

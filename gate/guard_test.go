@@ -123,9 +123,12 @@ func guards() map[string]guard {
 	}
 	anyInput := func(r *rig, _ *gate.Parts) { r.tool.Input = schemaFunc(func(gate.Doc) error { return nil }) }
 	noOutput := func(r *rig, _ *gate.Parts) { r.tool.Output = nil }
+	unpinned := func(_ *rig, p *gate.Parts) { p.Pins = pinsFunc(func(*gate.Tool) error { return errInternal }) }
+	noPins := func(_ *rig, p *gate.Parts) { p.Pins = nil }
 	noLimiter := func(_ *rig, p *gate.Parts) { p.Limiter = nil }
 	learnsAll := func(r *rig, _ *gate.Parts) { r.at = nil }
 	return map[string]guard{
+		"the pins":                       {unpinned, noPins, "refused_pin", false},
 		"the authorizer":                 {decide(gate.Decision{Effect: gate.Deny}), allow, "refused_authorize", false},
 		"the question to a person":       {decide(gate.Decision{Effect: gate.Ask}), allow, "refused_approve", false},
 		"the obligations":                {decide(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{foreign{}}}), allow, "refused_authorize", false},
@@ -243,7 +246,7 @@ func TestLimiterIsAskedForOnePlaceOfThePrincipal(t *testing.T) {
 		if len(charges) != 1 || charges[0] != want {
 			t.Errorf("charges = %v, want %v", charges, want)
 		}
-		return func() {}, nil
+		return func(int64) {}, nil
 	})
 	g, err := gate.New(p)
 	if err != nil {

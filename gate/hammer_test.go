@@ -76,7 +76,9 @@ func (x *instant) Learn(context.Context, gate.SessionKey, gate.Lesson) error {
 	return nil
 }
 
-func (x *instant) Take(context.Context, []gate.Charge) (gate.Release, error) { return func() {}, nil }
+func (x *instant) Take(context.Context, []gate.Charge) (gate.Release, error) {
+	return func(int64) {}, nil
+}
 
 func (x *instant) Sanitize(t gate.Text) (string, []gate.Finding) { return t.Text, nil }
 

@@ -43,6 +43,7 @@ type permitted struct {
 	duty    duty
 
 	hostCalls atomic.Uint64
+	told      atomic.Uint64 // notifications
 	over      atomic.Bool
 }
 
@@ -140,10 +141,12 @@ func (w *way) host(ctx context.Context) (err error) {
 	if err := w.authorize(ctx, &q); err != nil {
 		return err
 	}
-	if w.rec.Decision.Effect == Ask {
-		return w.ask(ctx)
+	if err := w.ask(ctx, &q); err != nil {
+		return err
 	}
-	if err := w.admit(ctx, &q); err != nil {
+	if err := w.admit(ctx, &q); err == errUnasked {
+		return w.ask(ctx, &q)
+	} else if err != nil {
 		return err
 	}
 

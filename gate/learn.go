@@ -59,7 +59,7 @@ func (w *way) vouch(ctx context.Context, q *Query) error {
 	if !w.TrackValues || q.Session.Tainted() || w.parent != nil {
 		return nil
 	}
-	if err := w.Sessions.Learn(ctx, q.Call.Session, Lesson{Call: q.Call.ID, From: q.Call.Args, Source: FromTrusted}); err != nil {
+	if err := w.Sessions.Learn(ctx, q.Call.Session, Lesson{Call: q.Call.ID, From: w.rec.Call.Args, Source: FromTrusted}); err != nil {
 		return w.fail(ctx, "the session's state cannot be kept", err)
 	}
 	return nil

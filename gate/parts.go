@@ -6,7 +6,8 @@ import (
 )
 
 // Parts are the collaborators of a gate, one immutable snapshot. All are
-// required but Limiter and Labeler. All are called concurrently. None may keep or change
+// required but Limiter, Pins, ContentChecker, Secrets, Labeler and Approver. All are called
+// concurrently. None may keep or change
 // its arguments, and a panic in any of them refuses the call.
 type Parts struct {
 	Upstream   Upstream
@@ -16,8 +17,17 @@ type Parts struct {
 	Recorder   Recorder
 	// Limiter is asked before the upstream is; nil sets no limits.
 	Limiter Limiter
+	// Pins knows which definitions are approved; nil approves of all.
+	Pins Pins
+	// ContentChecker judges images, sounds, files and links to resources; nil
+	// passes them.
+	ContentChecker ContentChecker
+	// Secrets finds secrets in arguments and results; nil looks for none.
+	Secrets Secrets
 	// Labeler knows what the operator says of tools; nil knows of none.
 	Labeler Labeler
+	// Approver asks people; without one, what a policy would ask is refused.
+	Approver Approver
 	// TrackValues has sessions keep where values came from, for an authorizer that
 	// asks. Without it [Session.Values] stays as it is, and what is not known is
 	// not trusted.
@@ -101,25 +111,29 @@ type Labeler interface {
 	Labels(t *Tool) (ToolLabels, bool)
 }
 
-// A Limiter bounds what is used at once.
+// A Limiter bounds what is used, at once and in a time.
 type Limiter interface {
 	// Take takes all of the charges or none. The error says which limit was
-	// met; if it wraps [ErrBusy], trying again later can help.
+	// met; if it wraps [ErrBusy] or an [*OverRate], trying again later can help.
 	Take(ctx context.Context, charges []Charge) (Release, error)
 }
 
 // A Charge is what a call takes from a limit.
 type Charge struct {
-	Limit string // such as "concurrent"
+	Limit string // such as "concurrent", or which of the rates
 	Owner Owner
 	N     int64
+	// Rate is how a rate fills again; nil for a limit on what is used at once.
+	Rate *Rate
 }
 
 // Concurrent is the limit on calls at upstreams at one time.
 const Concurrent = "concurrent"
 
-// A Release gives back what was taken. It is called exactly once.
-type Release func()
+// A Release gives back what was taken from limits on what is used at once, and
+// takes from rates what is known only now: the bytes that the call has used. It is
+// called exactly once.
+type Release func(bytes int64)
 
 // ErrBusy says that a limit is reached for the moment.
 var ErrBusy = errors.New("too many calls at once")
@@ -143,7 +157,10 @@ type Text struct {
 // A Finding is something that was found in a result.
 type Finding struct {
 	Rule    string `json:"rule"`
-	At      string `json:"at,omitempty"` // JSON Pointer into the result
+	At      string `json:"at,omitempty"` // JSON Pointer into the result, or "arguments:" and one into the arguments
 	Count   int    `json:"count"`
 	Removed bool   `json:"removed"` // false: reported, and left in place
+	// Fingerprint tells one secret from another without telling it; "" for what is
+	// no secret.
+	Fingerprint string `json:"fingerprint,omitempty"`
 }

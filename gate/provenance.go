@@ -55,8 +55,9 @@ func (s Source) both(other Source) Source {
 // They are kept as keyed hashes of 64 bits, of which nobody outside knows the key,
 // so that a value takes some 20 bytes however long it is.
 type Provenance struct {
-	newest *layer
-	lost   bool
+	newest   *layer
+	lost     bool
+	approved bool // every value counts as approved
 }
 
 // layer is what one or several results taught. Layers grow towards the older
@@ -87,7 +88,17 @@ func (p Provenance) Equal(q Provenance) bool { return p == q }
 
 // Lost returns what remains when more was read than could be kept: what is known
 // stays known, and everything counts as met in untrusted content as well.
-func (p Provenance) Lost() Provenance { return Provenance{p.newest, true} }
+func (p Provenance) Lost() Provenance {
+	p.lost = true
+	return p
+}
+
+// approve returns what is known when every value that is asked for counts as
+// approved as well.
+func (p Provenance) approve() Provenance {
+	p.approved = true
+	return p
+}
 
 // Met are the values in one document. The zero Met are none.
 type Met struct {
@@ -137,7 +148,8 @@ func (p Provenance) with(met map[uint64]Source) Provenance {
 	if older != nil {
 		total += older.total
 	}
-	return Provenance{&layer{met, older, total}, p.lost}
+	p.newest = &layer{met, older, total}
+	return p
 }
 
 // find returns the source of a value in one of its forms.
@@ -161,11 +173,11 @@ func (p Provenance) at(key uint64) (s Source) {
 func (p Provenance) Of(leaf Doc) Source {
 	switch leaf.Kind() {
 	case Number:
-		return p.find(numberForm(string(leaf.Raw()))) | p.untrusted()
+		return p.find(numberForm(string(leaf.Raw()))) | p.any()
 	case String:
 		return p.OfText(leaf.Text())
 	default:
-		return p.untrusted()
+		return p.any()
 	}
 }
 
@@ -173,9 +185,9 @@ func (p Provenance) Of(leaf Doc) Source {
 func (p Provenance) OfText(text string) Source {
 	text = plain(text)
 	if text == "" {
-		return p.untrusted()
+		return p.any()
 	}
-	s := p.find(text) | p.untrusted()
+	s := p.find(text) | p.any()
 	if !digits(text) { // an identifier of digits is no amount: "12" is not meant by 12.00
 		if number := amount(text); number != "" {
 			s |= p.find(number)
@@ -208,11 +220,15 @@ func (p Provenance) part(form string) Source {
 	return s
 }
 
-func (p Provenance) untrusted() Source {
+// any returns the source that every value has.
+func (p Provenance) any() (s Source) {
 	if p.lost {
-		return FromUntrusted
+		s |= FromUntrusted
 	}
-	return 0
+	if p.approved {
+		s |= FromApproved
+	}
+	return s
 }
 
 // Carried returns the addresses in a text to which it could lead a reader, with
@@ -223,7 +239,7 @@ func (p Provenance) Carried(text string) map[string]Source {
 		if carried == nil {
 			carried = make(map[string]Source)
 		}
-		carried[form[len(addressForm):]] = p.find(form) | p.untrusted()
+		carried[form[len(addressForm):]] = p.find(form) | p.any()
 	})
 	return carried
 }

@@ -20,6 +20,30 @@ const (
 	HostCall Event = "host_call"
 )
 
+// EventApproval is not of a call but of an approval: see [ApprovalRecord].
+const EventApproval Event = "approval"
+
+// The states of an approval, in the order in which they can follow each other. A
+// record of each is kept before it holds.
+const (
+	StateRequested = "requested"
+	StateApproved  = "approved"
+	StateDenied    = "denied"
+	StateExpired   = "expired"
+	StateRedeemed  = "redeemed" // by the call of the record
+)
+
+// An ApprovalRecord is what a record tells of an approval: in EventApproval, what
+// has become of it; in Granted and Done, by which approval the call passed, or for
+// which it waits.
+type ApprovalRecord struct {
+	Approval
+	State   string    // of EventApproval
+	Binding string    // as of [Question.Binding]
+	Note    string    // what the person said of a denial
+	Expires time.Time // of EventApproval
+}
+
 // A Record is the evidence of a call.
 type Record struct {
 	Event    Event
@@ -29,12 +53,16 @@ type Record struct {
 	Session  Session
 	After    Labels // of the session, once the call was admitted
 	Decision Decision
+	Approval ApprovalRecord
 	Code     string // outcome; "" in Granted, and "ok" in HostCall says that it may be done
 	Reason   string // what the client was told of a refusal
 	Err      error  // cause, for the operator
 	Result   Doc    // as the client got it
 	Findings []Finding
 	Usage    Usage
+	// Full says that the policy has the arguments and the result recorded
+	// themselves.
+	Full bool
 	// HostCalls is how many host calls the upstream asked for, refused ones
 	// included; in Done.
 	HostCalls uint64

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -17,6 +18,7 @@ type Step string
 const (
 	StepParse          Step = "parse"
 	StepLookup         Step = "lookup"
+	StepPin            Step = "pin"
 	StepAuthorize      Step = "authorize"
 	StepValidateInput  Step = "validate_input"
 	StepApprove        Step = "approve"
@@ -36,7 +38,9 @@ type Refusal struct {
 	Reason string // safe to show to the client
 	Hidden bool   // the client must not learn whether the tool exists
 	Remedy string // command that would allow the call, for the operator
-	Err    error  // cause, for the operator; may be nil
+	// RetryAfter is when it is worth trying again; zero if that is not known.
+	RetryAfter time.Duration
+	Err        error // cause, for the operator; may be nil
 }
 
 func (e *Refusal) Error() string {
@@ -45,7 +49,7 @@ func (e *Refusal) Error() string {
 		name = strconv.Quote(name) // a client chose it
 	}
 	s := fmt.Sprintf("%s refused at %s: %s", name, e.Step, e.Reason)
-	if e.Err != nil {
+	if e.Err != nil && e.Err.Error() != e.Reason {
 		s += fmt.Sprintf(": %v", e.Err)
 	}
 	return s

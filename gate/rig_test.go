@@ -189,7 +189,7 @@ func (r *rig) Take(context.Context, []gate.Charge) (gate.Release, error) {
 	if err := r.step("take"); err != nil {
 		return nil, err
 	}
-	return func() { r.step("release") }, nil
+	return func(int64) { r.step("release") }, nil
 }
 
 func (r *rig) Sanitize(t gate.Text) (string, []gate.Finding) {

@@ -18,6 +18,15 @@ test_approve_asks_for_what_nobody_has_marked if {
 	approve_asks({"labels": {}, "sandboxed": true, "capabilities": {"kv": true}})
 }
 
+test_approve_lets_be_what_a_person_has_approved_for_good if {
+	tool := {"name": "mail__send", "labels": {"effect": ["external"]}}
+	always := [{"to": ["alice"], "always": ["mail__send"]}]
+	call := {"action": "tools/call", "tool": tool, "principal": {"id": "alice", "roles": []}}
+	count(wasmgate.ask) == 0 with input as call with data.grants as always
+	count(wasmgate.ask) == 1 with input as object.union(call, {"principal": {"id": "bob"}}) with data.grants as always
+	count(wasmgate.ask) == 1 with input as call with data.grants as [{"to": ["alice"], "tools": ["mail__send"]}]
+}
+
 test_approve_lets_a_module_compute if {
 	not approve_asks({"labels": {}, "sandboxed": true, "capabilities": {}})
 }

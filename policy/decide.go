@@ -47,14 +47,14 @@ var _ gate.Authorizer = (*Engine)(nil)
 func (e *Engine) Revision() string { return e.revision }
 
 // prepare makes the queries.
-func (e *Engine) prepare(ctx context.Context, c *ast.Compiler, grants []Grant) error {
-	store, granted, err := newStore(ctx, grants)
+func (e *Engine) prepare(ctx context.Context, c *ast.Compiler, o Options, data map[string]any) error {
+	store, functions, err := newStore(ctx, o.Grants, o.RateLimits, data)
 	if err != nil {
 		return err
 	}
 	e.compiler = c
 	e.options = []func(*rego.Rego){
-		rego.Compiler(c), rego.Store(store), granted,
+		rego.Compiler(c), rego.Store(store), functions,
 		rego.StrictBuiltinErrors(true), rego.SetRegoVersion(ast.RegoV1),
 		// Results stay values of Rego; decode reads them.
 		rego.GenerateJSON(func(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }),

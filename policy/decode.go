@@ -70,7 +70,8 @@ func texts(v ast.Value) ([]string, error) {
 var profiles = []string{"strict", "text", "html", "off"}
 
 // obligations reads a set of obligations. Of several of one type the strictest
-// holds, which fulfils the others; of narrowings, what all of them leave.
+// holds, which fulfils the others; of narrowings, what all of them leave; and all
+// rates and redactions hold.
 func obligations(v ast.Value) ([]gate.Obligation, error) {
 	set, ok := v.(ast.Set)
 	if !ok {
@@ -79,60 +80,80 @@ func obligations(v ast.Value) ([]gate.Obligation, error) {
 	if set.Len() == 0 {
 		return nil, nil
 	}
-	var timeout *gate.Timeout
-	var size *gate.MaxResult
-	var profile *gate.Profile
-	var narrowing *gate.Narrowing
+	var all together
 	for _, t := range set.Slice() {
 		one, err := obligation(t.Value)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", t, err)
 		}
-		switch o := one.(type) {
-		case gate.Timeout:
-			if timeout == nil || o.After < timeout.After {
-				timeout = &o
-			}
-		case gate.MaxResult:
-			if size == nil || o.Bytes < size.Bytes {
-				size = &o
-			}
-		case gate.Profile:
-			if profile == nil || slices.Index(profiles, o.Name) < slices.Index(profiles, profile.Name) {
-				profile = &o
-			}
-		case gate.Narrowing:
-			if narrowing != nil {
-				o = narrowing.Intersect(o)
-			}
-			narrowing = &o
+		all.add(one)
+	}
+	return all.list(), nil
+}
+
+// together is what obligations come to.
+type together struct {
+	timeout   *gate.Timeout
+	size      *gate.MaxResult
+	profile   *gate.Profile
+	narrowing *gate.Narrowing
+	others    []gate.Obligation // of which all hold
+}
+
+func (j *together) add(one gate.Obligation) {
+	switch o := one.(type) {
+	case gate.Timeout:
+		if j.timeout == nil || o.After < j.timeout.After {
+			j.timeout = &o
 		}
+	case gate.MaxResult:
+		if j.size == nil || o.Bytes < j.size.Bytes {
+			j.size = &o
+		}
+	case gate.Profile:
+		if j.profile == nil || slices.Index(profiles, o.Name) < slices.Index(profiles, j.profile.Name) {
+			j.profile = &o
+		}
+	case gate.Narrowing:
+		if j.narrowing != nil {
+			o = j.narrowing.Intersect(o)
+		}
+		j.narrowing = &o
+	default:
+		j.others = append(j.others, one)
 	}
+}
+
+func (j *together) list() []gate.Obligation {
 	var list []gate.Obligation
-	if timeout != nil {
-		list = append(list, *timeout)
+	if j.timeout != nil {
+		list = append(list, *j.timeout)
 	}
-	if size != nil {
-		list = append(list, *size)
+	if j.size != nil {
+		list = append(list, *j.size)
 	}
-	if profile != nil {
-		list = append(list, *profile)
+	if j.profile != nil {
+		list = append(list, *j.profile)
 	}
-	if narrowing != nil {
-		list = append(list, *narrowing)
+	if j.narrowing != nil {
+		list = append(list, *j.narrowing)
 	}
-	return list, nil
+	return append(list, j.others...)
 }
 
 // obligation reads one obligation: its type, and the one member that the type
-// has beside it; or the member sandbox alone.
+// has beside it; or one of the members in single, alone.
 func obligation(v ast.Value) (gate.Obligation, error) {
 	o, ok := v.(ast.Object)
 	if !ok {
 		return nil, errors.New("expected an object")
 	}
-	if parts := member(o, "sandbox"); parts != nil && o.Len() == 1 {
-		return narrowing(parts)
+	if o.Len() == 1 {
+		for name, read := range single {
+			if v := member(o, name); v != nil {
+				return read(v)
+			}
+		}
 	}
 	var one gate.Obligation
 	kind, _ := member(o, "type").(ast.String)

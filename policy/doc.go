@@ -17,6 +17,10 @@
 // every file: not holds as well when something in the negated expression is
 // undefined, so the deny rule above denies a call that has no path.
 //
+// A [Bundle], in OPA's format, brings rules, data and tests of its own; it loads only
+// if these pass. A [Shadow] has a second policy decide on calls that were decided
+// already, and reports where it would differ.
+//
 // What is listed follows from the same rules: [Engine.Visible] evaluates the
 // sets with the arguments and the session unknown, and hides a tool of which no
 // call could pass.

@@ -29,6 +29,9 @@ func (e *Engine) Eval(ctx context.Context, input []byte) (decision []byte, err e
 	if err != nil {
 		return nil, err
 	}
+	if !gate.Action(doc.Get("action").Text()).IsHostCall() {
+		d = d.Asked()
+	}
 	if d.Effect == gate.Deny && len(d.Reasons) == 0 {
 		d.Reasons = []string{nothingAllows(used(doc), cmp.Or(doc.At("/principal/id").Text(), "nobody"))}
 	}

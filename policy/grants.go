@@ -27,6 +27,10 @@ type Grant struct {
 	Servers []string `json:"servers,omitempty"`
 	// Except are patterns of names that this grant does not grant.
 	Except []string `json:"except,omitempty"`
+	// Always are patterns of names of tools whose calls a person has approved once
+	// and for all: the pack approve does not ask about them. They are not granted by
+	// that.
+	Always []string `json:"always,omitempty"`
 	// Resources are patterns of URIs, Prompts of names, server__prompt.
 	Resources []string `json:"resources,omitempty"`
 	Prompts   []string `json:"prompts,omitempty"`
@@ -61,12 +65,13 @@ func CheckGrants(grants []Grant) []*GrantError {
 		check("tools", g.Tools, checkTool)
 		check("servers", g.Servers, checkServer)
 		check("except", g.Except, checkPattern)
+		check("always", g.Always, checkTool)
 		check("resources", g.Resources, checkPattern)
 		check("prompts", g.Prompts, checkPattern)
 		if len(g.To) == 0 {
 			problems = append(problems, &GrantError{i, "to", errors.New("missing; name principals, role:NAME, or \"*\"")})
 		}
-		if len(g.Tools)+len(g.Servers)+len(g.Resources)+len(g.Prompts) == 0 {
+		if len(g.Tools)+len(g.Servers)+len(g.Always)+len(g.Resources)+len(g.Prompts) == 0 {
 			problems = append(problems, &GrantError{i, "", errors.New("grants nothing; add tools, servers, resources or prompts")})
 		}
 	}
@@ -135,7 +140,7 @@ func parseSubject(to string) subject {
 type index map[subject]*granted
 
 // kinds are the kinds of what is granted by name.
-var kinds = [...]string{"tools", "resources", "prompts"}
+var kinds = [...]string{"tools", "always", "resources", "prompts"}
 
 // granted is what one subject is granted.
 type granted struct {
@@ -212,7 +217,7 @@ func newIndex(grants []Grant) index {
 				order++
 				return &entry{order, ast.StringTerm(what + " is granted to " + to), except}
 			}
-			for i, patterns := range [...][]string{g.Tools, g.Resources, g.Prompts} {
+			for i, patterns := range [...][]string{g.Tools, g.Always, g.Resources, g.Prompts} {
 				for _, pattern := range patterns {
 					who.kinds[kinds[i]].add(pattern, next(pattern))
 				}
@@ -238,13 +243,23 @@ func (ix index) at(s subject) *granted {
 // find returns the first of the grants to s, in the order of the file, that
 // grants name; or best, if that comes before.
 func (ix index) find(s subject, kind, name string, best *entry) *entry {
+	ix.each(s, kind, name, func(e *entry) {
+		if best == nil || e.order < best.order {
+			best = e
+		}
+	})
+	return best
+}
+
+// each calls f with the entries for s that match name, and do not except it.
+func (ix index) each(s subject, kind, name string, f func(*entry)) {
 	g := ix[s]
 	if g == nil {
-		return best
+		return
 	}
 	consider := func(e *entry) bool {
-		if (best == nil || e.order < best.order) && !e.except.matches(name) {
-			best = e
+		if !e.except.matches(name) {
+			f(e)
 		}
 		return true
 	}
@@ -257,7 +272,6 @@ func (ix index) find(s subject, kind, name string, best *entry) *entry {
 			consider(e)
 		}
 	}
-	return best
 }
 
 // grantedDecl declares the built-in function by which the pack grants asks:

@@ -121,7 +121,7 @@ func (t *terms) tool(tool *gate.Tool) *ast.Term {
 		pair("groups", emptyArray),
 		pair("sandboxed", ast.BooleanTerm(tool.Sandboxed)),
 		pair("capabilities", docOrObject(tool.Capabilities)),
-		pair("pinned", ast.BooleanTerm(false)),
+		pair("pinned", ast.BooleanTerm(tool.Pinned)),
 		pair("findings", stringArray(tool.Findings)),
 	)
 	t.tools.put(tool, term)

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -114,6 +115,29 @@ func (l labelling) of(t *gate.Tool) (gate.ToolLabels, bool) {
 		}
 	}
 	return gate.ToolLabels{}, false
+}
+
+// UnusedLabels returns the patterns in Options.Labels that match none of the tools,
+// sorted: what they say, they say of nothing.
+func (e *Engine) UnusedLabels(tools []*gate.Tool) []string {
+	l := e.terms.labels
+	unused := make(map[string]bool)
+	for name := range l.names {
+		unused[name] = true
+	}
+	for _, p := range l.prefixes {
+		unused[p.Pattern+"*"] = true
+	}
+	for _, t := range tools {
+		name := t.Name.String()
+		delete(unused, name)
+		for _, p := range l.prefixes {
+			if strings.HasPrefix(name, p.Pattern) {
+				delete(unused, p.Pattern+"*")
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(unused))
 }
 
 // Labels returns what Options.Labels say of a tool, and false if they say nothing.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -33,8 +34,14 @@ type Options struct {
 	Grants []Grant
 	// Labels say what tools are; see [Label].
 	Labels []Label
+	// RateLimits are what the pack ratelimit holds calls to, and data.ratelimit to all
+	// rules.
+	RateLimits []RateLimit
 	// Timeout bounds one decision. Zero means 50 ms; negative is an error.
 	Timeout time.Duration
+	// Bundles are policies and data that come as a whole. Their names differ, and
+	// no two have the same roots, but for wasmgate, to whose sets all rules add.
+	Bundles []*Bundle
 }
 
 const (
@@ -48,10 +55,11 @@ const (
 // command grant a remedy.
 const packGrants = "grants"
 
-// Load compiles the packs and the user's .rego files, which are all in the tree
-// of fsys; a nil fsys holds none. Files named *_test.rego are for [Test] alone,
-// and other files are not read. The error is a [*CompileError] if there is
-// something wrong with what the files say.
+// Load compiles the packs, the bundles and the user's .rego files, which are all in
+// the tree of fsys; a nil fsys holds none. Files named *_test.rego are for [Test]
+// alone, and other files are not read; but the tests of bundles are run, and have
+// to pass. The error is a [*CompileError] if there is something wrong with what the
+// files say.
 func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 	src, problems, err := read(fsys, &o)
 	if err != nil {
@@ -64,6 +72,9 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 	if problems != nil {
 		return nil, &CompileError{problems}
 	}
+	if err := src.testBundles(ctx); err != nil {
+		return nil, err
+	}
 	e := &Engine{
 		timeout:  cmp.Or(o.Timeout, defaultTimeout),
 		grants:   slices.Contains(o.Packs, packGrants),
@@ -75,7 +86,7 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 		keys:      newCache[*gate.Principal, principalKey](keptPrincipals),
 		decisions: newCache[pairing, specialised](keptDecisions),
 	}
-	return e, e.prepare(ctx, compiler, o.Grants)
+	return e, e.prepare(ctx, compiler, o, src.data())
 }
 
 // source is all that the user has written, and the packs.
@@ -83,6 +94,7 @@ type source struct {
 	rules, tests         map[string]*ast.Module // the user's, and the packs' rules
 	packRules, packTests map[string]*ast.Module
 	texts                map[string][]byte // of rules
+	bundles              []loadedBundle
 	capabilities         *ast.Capabilities
 }
 
@@ -103,6 +115,9 @@ func read(fsys fs.FS, o *Options) (*source, []Problem, error) {
 	for _, e := range CheckGrants(o.Grants) {
 		problems = append(problems, Problem{Message: e.Error()})
 	}
+	for _, e := range CheckRateLimits(o.RateLimits) {
+		problems = append(problems, Problem{Message: e.Error()})
+	}
 	for _, e := range CheckLabels(o.Labels) {
 		problems = append(problems, Problem{Message: e.Error()})
 	}
@@ -120,7 +135,7 @@ func read(fsys fs.FS, o *Options) (*source, []Problem, error) {
 		}
 		problems = append(problems, found...)
 	}
-	return src, problems, nil
+	return src, append(problems, src.addBundles(o.Bundles)...), nil
 }
 
 // packFolder is where packs stand in messages and reports. No path in an fs.FS
@@ -128,32 +143,16 @@ func read(fsys fs.FS, o *Options) (*source, []Problem, error) {
 const packFolder = "pack://"
 
 func (s *source) readPack(name string) ([]Problem, error) {
-	text, err := policies.Files.ReadFile(name + ".rego")
-	if err != nil || strings.HasSuffix(name, "_test") {
-		return nil, fmt.Errorf("there is no policy pack %q; the packs are %s", name, strings.Join(Packs(), ", "))
-	}
-	tests, err := policies.Files.ReadFile(name + "_test.rego")
+	text, tests, err := policies.Pack(name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("there is no policy pack %q; the packs are %s", name, strings.Join(Packs(), ", "))
 	}
 	problems := s.parse(packFolder+name+".rego", text, s.packRules)
 	return append(problems, s.parse(packFolder+name+"_test.rego", tests, s.packTests)...), nil
 }
 
 // Packs returns the names of the built-in packs, sorted.
-func Packs() []string {
-	files, err := fs.Glob(policies.Files, "*.rego")
-	if err != nil {
-		return nil // the pattern is a good one
-	}
-	var names []string
-	for _, f := range files {
-		if name := strings.TrimSuffix(f, ".rego"); name != "decision" && !strings.HasSuffix(name, "_test") {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+func Packs() []string { return policies.Packs() }
 
 func (s *source) readTree(fsys fs.FS) ([]Problem, error) {
 	var problems []Problem
@@ -233,12 +232,15 @@ func (s *source) revision(o Options) string {
 		hashes = append(hashes, hash(text))
 	}
 	slices.Sort(hashes)
-	for _, data := range []any{o.Grants, o.Labels} {
+	for _, data := range []any{o.Grants, o.Labels, o.RateLimits} {
 		b, err := json.Marshal(data)
 		if err != nil {
 			panic(err) // strings always marshal
 		}
 		hashes = append(hashes, hash(b))
+	}
+	if len(s.bundles) > 0 {
+		hashes = append(hashes, hash(s.dataText()))
 	}
 	return hash([]byte(strings.Join(hashes, "\n")))[:16]
 }
@@ -254,7 +256,7 @@ func (s *source) compile() (*ast.Compiler, []Problem) {
 	if c.Compile(s.rules); c.Failed() {
 		return nil, problemsOf("", c.Errors)
 	}
-	return c, nil
+	return c, s.conflicts(c)
 }
 
 func (s *source) compiler() *ast.Compiler {
@@ -281,37 +283,46 @@ func capabilities() *ast.Capabilities {
 		}
 		return strings.HasPrefix(b.Name, "graphql.") || strings.HasPrefix(b.Name, "providers.")
 	})
-	caps.Builtins = append(caps.Builtins, &ast.Builtin{Name: grantedDecl.Name, Decl: grantedDecl.Decl})
+	caps.Builtins = append(caps.Builtins, declared()...)
 	return caps
 }
 
-// newStore returns a store that holds data.grants, and the option by which
-// their index is found.
-func newStore(ctx context.Context, grants []Grant) (storage.Store, func(*rego.Rego), error) {
-	if grants == nil {
-		grants = []Grant{}
+// newStore returns a store that holds the data of bundles, data.grants and
+// data.ratelimit, and the option by which the functions of policies are found, with
+// the indexes of these two.
+func newStore(ctx context.Context, grants []Grant, limits []RateLimit, data map[string]any) (storage.Store, func(*rego.Rego), error) {
+	all := map[string]any{}
+	for name, list := range map[string]any{"grants": append([]Grant{}, grants...), "ratelimit": append([]RateLimit{}, limits...)} {
+		v, err := ast.InterfaceToValue(list)
+		if err != nil {
+			return nil, nil, err
+		}
+		if all[name], err = ast.JSON(v); err != nil {
+			return nil, nil, err
+		}
 	}
-	list, err := ast.InterfaceToValue(grants)
-	if err != nil {
-		return nil, nil, err
-	}
-	x, err := ast.JSON(list)
-	if err != nil {
-		return nil, nil, err
-	}
-	store := inmem.NewFromObjectWithOpts(map[string]any{"grants": x}, inmem.OptReturnASTValuesOnRead(true))
+	maps.Copy(all, data)
+	store := inmem.NewFromObjectWithOpts(all, inmem.OptReturnASTValuesOnRead(true))
 	txn, err := store.NewTransaction(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer store.Abort(ctx, txn)
-	stored, err := store.Read(ctx, txn, storage.Path{"grants"})
-	if err != nil {
-		return nil, nil, err
+	var stored [2]ast.Value
+	for i, name := range []string{"grants", "ratelimit"} {
+		v, err := store.Read(ctx, txn, storage.Path{name})
+		if err != nil {
+			return nil, nil, err
+		}
+		var ok bool
+		if stored[i], ok = v.(ast.Value); !ok {
+			return nil, nil, errors.New("the store does not keep values of Rego")
+		}
 	}
-	v, ok := stored.(ast.Value)
-	if !ok {
-		return nil, nil, errors.New("the store does not keep values of Rego")
-	}
-	return store, grantedBuiltin(v, newIndex(grants)), nil
+	granted, rates := grantedBuiltin(stored[0], newIndex(grants)), ratesBuiltin(stored[1], newRateIndex(limits))
+	return store, func(r *rego.Rego) {
+		granted(r)
+		rates(r)
+		plainBuiltins(r)
+	}, nil
 }

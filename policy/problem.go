@@ -12,7 +12,7 @@ import (
 
 // A Problem is one thing that is wrong with the policies.
 type Problem struct {
-	File    string `json:"file"` // in the user's tree, or pack://NAME.rego; "" if it is in no .rego file
+	File    string `json:"file"` // in the user's tree, pack://NAME.rego, or bundle://NAME/FILE; "" if it is in no .rego file
 	Line    int    `json:"line"` // from 1; 0 if unknown
 	Message string `json:"message"`
 	// Warning says that the policies load all the same.
@@ -101,11 +101,17 @@ func checkOwnership(m *ast.Module) []Problem {
 	}
 	pkg := stringsOf(m.Package.Path[1:])
 	switch pkg[0] {
-	case "grants", "labels", "system":
+	case "grants", "labels", "ratelimit", "system":
 		add(m.Package.Location, fmt.Sprintf("package %s: data.%s belongs to the gateway; choose another name", strings.Join(pkg, "."), pkg[0]))
+	}
+	if len(pkg) >= 2 && pkg[0] == "wasmgate" && (pkg[1] == "paths" || pkg[1] == "urls") {
+		add(m.Package.Location, fmt.Sprintf("package %s belongs to the pack %s; choose another name", strings.Join(pkg, "."), pkg[1]))
 	}
 	for _, r := range m.Rules {
 		full := append(slices.Clone(pkg), stringsOf(r.Head.Ref())...)
+		if len(pkg) == 1 && len(full) > 2 && full[0] == "wasmgate" && (full[1] == "paths" || full[1] == "urls") {
+			add(r.Location, full[1]+" belongs to the pack of that name; choose another name")
+		}
 		if len(full) >= 2 && full[0] == "wasmgate" && full[1] == "decision" {
 			add(r.Location, "decision belongs to the gateway; add to allow, ask or deny instead")
 		}

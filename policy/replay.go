@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -60,7 +61,7 @@ type ReplayedSession struct {
 // Replay puts a recorded session before the policy: its calls go through a gate of
 // their own, one after the other, where the recorded results stand in for the
 // servers. What a call is refused the session does not see. Schemas are not
-// checked, results are not sanitized, and nothing is called.
+// checked, results are not sanitized, rates not kept, and nothing is called.
 func (e *Engine) Replay(ctx context.Context, o ReplayOptions, r RecordedSession) (ReplayedSession, error) {
 	out := ReplayedSession{ID: r.ID, Decisions: []ReplayedCall{}}
 	if o.Sessions == nil || r.Who == nil {
@@ -68,7 +69,7 @@ func (e *Engine) Replay(ctx context.Context, o ReplayOptions, r RecordedSession)
 	}
 	out.Principal = r.Who.ID
 	p := &player{engine: e, options: o, tools: map[string]*gate.Tool{}}
-	g, err := gate.New(gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), TrackValues: e.TracksValues(), Sanitizer: p, Recorder: p})
+	g, err := gate.New(gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), TrackValues: e.TracksValues(), Limiter: p, Sanitizer: p, Recorder: p})
 	if err != nil {
 		return out, err
 	}
@@ -125,11 +126,21 @@ func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c Re
 // Authorize implements [gate.Authorizer].
 func (p *player) Authorize(ctx context.Context, q gate.Query) (gate.Decision, error) {
 	d, err := p.engine.Authorize(ctx, q)
+	d = d.Asked()
 	p.decided = d
 	if d.Effect == gate.Ask && p.options.ApproveAsks {
 		d.Effect = gate.Allow
+		d.Obligations = slices.DeleteFunc(slices.Clone(d.Obligations), func(o gate.Obligation) bool {
+			_, asks := o.(gate.Approve)
+			return asks
+		})
 	}
 	return d, err
+}
+
+// Take implements [gate.Limiter]. Rates are not kept: a replay takes no time.
+func (p *player) Take(context.Context, []gate.Charge) (gate.Release, error) {
+	return func(int64) {}, nil
 }
 
 // Visible implements [gate.Authorizer].

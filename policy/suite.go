@@ -72,9 +72,9 @@ type Lines struct {
 	To   int `json:"to"`
 }
 
-// Test runs the tests of each pack by itself, and then the user's, which
-// see packs, user's rules and grants together and may put others in their place
-// with the keyword with. Results are in the order of files and lines. That a
+// Test runs the tests of each pack by itself, those of each bundle with the packs
+// and its own data, and then the user's, which see packs, bundles, user's rules and
+// grants together and may put others in their place with the keyword with. Results are in the order of files and lines. That a
 // test fails is no error; policies that do not compile are a [*CompileError].
 func Test(ctx context.Context, fsys fs.FS, o Options) ([]TestResult, Coverage, error) {
 	src, problems, err := read(fsys, &o)
@@ -84,11 +84,13 @@ func Test(ctx context.Context, fsys fs.FS, o Options) ([]TestResult, Coverage, e
 	if problems != nil {
 		return nil, Coverage{}, &CompileError{problems}
 	}
-	user := &suite{rules: src.rules, tests: src.tests, grants: o.Grants, own: maps.Clone(src.rules)}
-	maps.DeleteFunc(user.own, func(file string, _ *ast.Module) bool { return strings.HasPrefix(file, packFolder) })
+	user := &suite{rules: src.rules, tests: src.tests, grants: o.Grants, limits: o.RateLimits, data: src.data(), own: maps.Clone(src.rules)}
+	maps.DeleteFunc(user.own, func(file string, _ *ast.Module) bool {
+		return strings.HasPrefix(file, packFolder) || strings.HasPrefix(file, bundleFolder)
+	})
 	var results []TestResult
 	var coverage Coverage
-	for _, s := range append(src.packSuites(), user) {
+	for _, s := range slices.Concat(src.packSuites(), src.bundleSuites(), []*suite{user}) {
 		if err := s.run(ctx, src); err != nil {
 			return nil, Coverage{}, err
 		}
@@ -118,6 +120,8 @@ type suite struct {
 	rules, tests map[string]*ast.Module
 	own          map[string]*ast.Module // those of the rules that it is about
 	grants       []Grant
+	limits       []RateLimit
+	data         map[string]any
 
 	results []TestResult
 	cover   *cover.Cover
@@ -128,7 +132,7 @@ func (s *suite) run(ctx context.Context, src *source) error {
 	if problems != nil {
 		return &CompileError{problems}
 	}
-	store, granted, err := newStore(ctx, s.grants)
+	store, functions, err := newStore(ctx, s.grants, s.limits, s.data)
 	if err != nil {
 		return err
 	}
@@ -146,7 +150,7 @@ func (s *suite) run(ctx context.Context, src *source) error {
 		SetCoverageQueryTracer(s.cover).
 		RaiseBuiltinErrors(true).
 		CapturePrintOutput(true).
-		AddCustomBuiltins([]*tester.Builtin{{Func: func(r *rego.Rego) { granted(r) }}}).
+		AddCustomBuiltins([]*tester.Builtin{{Func: func(r *rego.Rego) { functions(r) }}}).
 		RunTests(ctx, txn)
 	if err != nil {
 		return &CompileError{problemsOf("", err)}

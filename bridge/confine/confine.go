@@ -23,7 +23,7 @@ const (
 )
 
 // mainCalled tells that Main ran in this process. It is the package's only
-// variable: Main must know before anything is configured, and without it Start
+// variable that changes: Main must know before anything is configured, and without it Start
 // would execute a program that does not know that it is a supervisor.
 var mainCalled atomic.Bool
 
@@ -62,6 +62,23 @@ type Command struct {
 	// child as it is; anything else is written by one goroutine, and bounding
 	// it is the writer's business. Nil discards.
 	Stderr io.Writer
+	// Confine says what the child may do; nil restricts nothing. Start fails with
+	// a [*MissingError] if the system cannot enforce it. A confined child has a
+	// temporary folder of its own, which TMPDIR names and which goes with it.
+	Confine *Rules
+	// Learn is told what the child and its descendants use, which Confine is not
+	// to restrict then: see [Propose]. It is called by one goroutine until Wait
+	// returns. Nil watches nothing.
+	Learn func(Access)
+
+	without string // the guard that a test leaves out
+}
+
+// constraints are what startTree is told about the confinement of a child.
+type constraints struct {
+	rules   *Rules // checked; nil restricts nothing
+	learn   func(Access)
+	without string
 }
 
 // A Child is a started command with its descendants. Its methods may be used
@@ -113,6 +130,10 @@ func Start(ctx context.Context, cmd Command) (*Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exec %q: %w", cmd.Path, err)
 	}
+	under, err := cmd.constraints()
+	if err != nil {
+		return nil, fmt.Errorf("exec %q: %w", cmd.Path, err)
+	}
 	stdin, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -124,7 +145,7 @@ func Start(ctx context.Context, cmd Command) (*Child, error) {
 	}
 	defer stdout.Close()
 	x.Stdin, x.Stdout = stdin, stdout
-	t, err := startTree(ctx, x)
+	t, err := startTree(ctx, x, under)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("exec %q: %w", cmd.Path, err), in.Close(), out.Close())
 	}
@@ -134,6 +155,21 @@ func Start(ctx context.Context, cmd Command) (*Child, error) {
 		c.err = t.wait()
 	}()
 	return c, nil
+}
+
+func (c Command) constraints() (constraints, error) {
+	under := constraints{learn: c.Learn, without: c.without}
+	switch {
+	case c.Learn != nil && c.Confine != nil:
+		return under, errors.New("a child that is learnt from is not confined")
+	case c.Learn != nil:
+		return under, canLearn()
+	case c.Confine == nil:
+		return under, nil
+	}
+	var err error
+	under.rules, err = c.Confine.confined()
+	return under, err
 }
 
 // resolve checks the parts of c and returns the process they describe, with

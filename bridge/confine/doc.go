@@ -30,5 +30,26 @@
 // session of their own), so an interrupt typed at the gateway's terminal does
 // not end them before the gateway has drained its calls.
 //
-// The package does not restrict what a child may do.
+// # Confinement
+//
+// With [Command.Confine] a child and its descendants may do only what [Rules]
+// say, from before the first instruction of the program. Linux alone has what it
+// takes, on amd64 and arm64, and [Main] must have been called. The supervisor
+// starts the program itself once more, as a launcher, which restricts its one
+// thread and then executes the server:
+//
+//   - Landlock: paths, TCP ports, signals to processes outside, and with them
+//     every look into such processes by /proc.
+//   - no_new_privs, and no capabilities.
+//   - A seccomp filter for what Landlock does not cover: sockets other than TCP,
+//     tracing, namespaces, mounts, io_uring, and the like. It refuses numbers that
+//     are newer than itself, and the calls of other architectures.
+//   - setrlimit(2): descriptors, data, time on the processors, no core dumps.
+//   - The supervisor decides about new processes and threads (seccomp hands it
+//     the calls), ends a tree that holds too much memory, and removes the
+//     temporary folder. Where Landlock does not restrict signals yet (before
+//     Linux 6.12) it decides about those too.
+//
+// [BaseExecute] and [BaseRead] are what every confined child may use beside its
+// rules, so that programs start at all.
 package confine

@@ -32,8 +32,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "helper" {
 		os.Exit(helper(os.Args[2], os.Args[3:]))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	os.RemoveAll(builds)
+	os.Exit(code)
 }
+
+// builds is the folder of what the tests build, if they do.
+var builds string
 
 func helper(mode string, args []string) int {
 	switch mode {
@@ -71,6 +76,14 @@ func helper(mode string, args []string) int {
 		json.NewEncoder(os.Stdout).Encode(description{os.Args, quoted(os.Environ()), wd})
 	case "gateway":
 		return gateway(args)
+	case "confine", "confine anyway":
+		cmd := command("exit", "0")
+		cmd.Confine = &confine.Rules{BestEffort: mode == "confine anyway"}
+		if c, err := confine.Start(context.Background(), cmd); err != nil {
+			fmt.Println(err)
+		} else {
+			fmt.Println("started", c.Close(time.Second))
+		}
 	}
 	return 0
 }

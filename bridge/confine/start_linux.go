@@ -29,9 +29,9 @@ func supervised() (ok bool, why string) {
 	return true, ""
 }
 
-func startTree(ctx context.Context, x *exec.Cmd) (tree, error) {
+func startTree(ctx context.Context, x *exec.Cmd, under constraints) (tree, error) {
 	if ok, _ := supervised(); ok {
-		return startSupervised(ctx, x)
+		return startSupervised(ctx, x, under)
 	}
 	// The child dies with the gateway at least, if not its descendants.
 	return startGroup(x, &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL})
@@ -44,9 +44,10 @@ type supervision struct {
 	pipes   [2]*os.File
 	orders  *gob.Encoder
 	reports *gob.Decoder
+	learn   func(Access) // nil unless the child is learnt from
 }
 
-func startSupervised(ctx context.Context, x *exec.Cmd) (tree, error) {
+func startSupervised(ctx context.Context, x *exec.Cmd, under constraints) (tree, error) {
 	ordersR, ordersW, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func startSupervised(ctx context.Context, x *exec.Cmd) (tree, error) {
 			SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // away from the terminal's signals
 		},
 		pipes:  [...]*os.File{ordersW, reportsR},
-		orders: gob.NewEncoder(ordersW), reports: gob.NewDecoder(reportsR),
+		orders: gob.NewEncoder(ordersW), reports: gob.NewDecoder(reportsR), learn: under.learn,
 	}
 	err = s.cmd.Start()
 	reportsW.Close() // now, so that the end of the supervisor is the end of its reports
@@ -72,7 +73,7 @@ func startSupervised(ctx context.Context, x *exec.Cmd) (tree, error) {
 		s.close()
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	if err := s.begin(ctx, x); err != nil {
+	if err := s.begin(ctx, x, under); err != nil {
 		_ = reportsR.SetReadDeadline(time.Time{})
 		s.kill()
 		// It may be hung before it got to Main.
@@ -85,7 +86,7 @@ func startSupervised(ctx context.Context, x *exec.Cmd) (tree, error) {
 }
 
 // begin has the supervisor start x.
-func (s *supervision) begin(ctx context.Context, x *exec.Cmd) error {
+func (s *supervision) begin(ctx context.Context, x *exec.Cmd, under constraints) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startWait, errors.New("the supervisor did not answer: is confine.Main called first in main?"))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
@@ -93,10 +94,13 @@ func (s *supervision) begin(ctx context.Context, x *exec.Cmd) error {
 			_ = p.SetDeadline(time.Now())
 		}
 	})
-	err := s.orders.Encode(launch{Path: x.Path, Args: x.Args, Env: x.Env, Dir: x.Dir})
+	err := s.orders.Encode(launch{
+		Path: x.Path, Args: x.Args, Env: x.Env, Dir: x.Dir,
+		Rules: under.rules, Learn: under.learn != nil, Without: under.without,
+	})
 	var r report
 	if err == nil {
-		err = s.reports.Decode(&r)
+		r, err = s.next()
 	} else {
 		_ = s.pipes[0].Close() // half an order is followed by none
 	}
@@ -106,8 +110,10 @@ func (s *supervision) begin(ctx context.Context, x *exec.Cmd) error {
 		return context.Cause(ctx)
 	case err != nil:
 		return fmt.Errorf("supervisor: %w", err)
-	case r.Step != "":
+	case r.Step != "" && r.Errno != 0:
 		return fmt.Errorf("supervisor: %s: %w", r.Step, r.Errno)
+	case r.Step != "":
+		return fmt.Errorf("supervisor: %s", r.Step)
 	case r.Errno == syscall.ENOENT: // resolve has seen the program itself
 		return fmt.Errorf("%s: the interpreter that it names: %w", x.Path, r.Errno)
 	case r.Errno != 0:
@@ -126,9 +132,20 @@ func (s *supervision) kill() {
 	_ = s.pipes[0].Close()
 }
 
+// next returns the next report that is about the child's start or end. What it
+// used comes in between.
+func (s *supervision) next() (report, error) {
+	for {
+		var r report
+		if err := s.reports.Decode(&r); err != nil || r.Seen == nil {
+			return r, err
+		}
+		s.learn(*r.Seen)
+	}
+}
+
 func (s *supervision) wait() error {
-	var last report
-	lost := s.reports.Decode(&last)
+	last, lost := s.next()
 	err := s.cmd.Wait()
 	s.close()
 	if lost == nil {

@@ -24,7 +24,7 @@ type job struct {
 	handle windows.Handle // 0 once closed
 }
 
-func startTree(_ context.Context, x *exec.Cmd) (tree, error) {
+func startTree(_ context.Context, x *exec.Cmd, _ constraints) (tree, error) {
 	handle, err := newJob()
 	if err != nil {
 		return nil, fmt.Errorf("create job object: %w", err)

@@ -20,6 +20,9 @@ const (
 	// supervisorName is the argv[0] by which Main knows that it is asked to
 	// supervise.
 	supervisorName = "wasmgate-child"
+	// launcherName is that of a launcher: a supervisor starts it in the place of
+	// a child that is to be confined.
+	launcherName = "wasmgate-launcher"
 
 	ordersFD  = 3 // from the gateway: a launch, then orders; it closes when the gateway ends
 	reportsFD = 4 // to the gateway: two reports
@@ -40,11 +43,18 @@ type (
 	launch struct {
 		Path, Dir string
 		Args, Env []string
+
+		Rules   *Rules // nil restricts nothing
+		Learn   bool   // reports what is used, and restricts nothing
+		Temp    string // the folder of a confined child, which the supervisor makes
+		Without string // the guard that a test leaves out
 	}
 	order int
-	// A report says how the start went, and a second one how the child ended.
+	// A report says how the start went, and a last one how the child ended. Those
+	// with Seen tell what it uses.
 	report struct {
 		Pid    int
+		Seen   *Access
 		Step   string // what the supervisor could not do for itself
 		Errno  syscall.Errno
 		Status syscall.WaitStatus
@@ -57,9 +67,15 @@ const (
 )
 
 func superviseIfAsked() {
-	if len(os.Args) > 0 && os.Args[0] == supervisorName {
-		// Not os.Exit, which in a program built with -race sleeps for a second.
+	if len(os.Args) == 0 {
+		return
+	}
+	// Not os.Exit, which in a program built with -race sleeps for a second.
+	switch os.Args[0] {
+	case supervisorName:
 		syscall.Exit(supervise())
+	case launcherName:
+		syscall.Exit(launchConfined())
 	}
 }
 
@@ -87,7 +103,8 @@ func supervise() int {
 		fmt.Fprintf(os.Stderr, "%s: only a gateway starts this program: read orders: %v\n", supervisorName, err)
 		return 2
 	}
-	first := start(l)
+	first, w := start(l, reports)
+	defer w.close()
 	// The child alone holds its end of stdin and stdout now.
 	_ = os.Stdin.Close()
 	_ = os.Stdout.Close()
@@ -101,18 +118,21 @@ func supervise() int {
 	return 0
 }
 
-func start(l launch) report {
+func start(l launch, reports *gob.Encoder) (report, *watch) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return report{Step: "become subreaper", Errno: errno(err)}
+		return report{Step: "become subreaper", Errno: errno(err)}, nil
+	}
+	if l.Rules != nil || l.Learn {
+		return startConfined(l, reports)
 	}
 	pid, err := syscall.ForkExec(l.Path, l.Args, &syscall.ProcAttr{
 		Dir: l.Dir, Env: l.Env, Files: []uintptr{0, 1, 2},
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
-		return report{Errno: errno(err)}
+		return report{Errno: errno(err)}, nil
 	}
-	return report{Pid: pid}
+	return report{Pid: pid}, nil
 }
 
 func errno(err error) syscall.Errno {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"strings"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/policy"
@@ -33,6 +36,10 @@ type Config struct {
 	Functions map[string][]bridge.LocalTool
 
 	Policy Policy
+	// Shadow lets a second policy, which [Gateway.SetShadow] gives, decide beside
+	// Policy on each call, off its way: what would differ is recorded in the audit
+	// log, and nothing enforced.
+	Shadow bool
 
 	// Audit is the path of the audit log, AuditOptions what else there is to say
 	// of it. Recorder gets each record too. One of Audit and Recorder is required.
@@ -42,8 +49,20 @@ type Config struct {
 
 	Sanitize Sanitize
 	Limits   Limits
+	// Pins says which definitions are approved; New sets its Record, and its Log if
+	// that is nil. Without it all are.
+	Pins *lock.Options
+	// Approvals says how people are asked about calls; New sets its Recorder, and its
+	// Log if that is nil. Without it, what a policy would ask is refused.
+	Approvals *approval.Options
+	// Seal is a secret of at least 32 random bytes; see [bridge.HostConfig]. Nil makes
+	// one that ends with the gateway, and what clients hold by it.
+	Seal []byte
 	// Sessions says how many sessions are kept, how much of each, and for how long.
 	Sessions session.Options
+	// OneSession puts all calls of a principal into one session, whatever MCP session
+	// they come in.
+	OneSession bool
 	// TrustPrompt takes [gate.MetaPrompt] in a call's _meta for the user's own words.
 	TrustPrompt bool
 	// Origins and Hosts are what HTTP requests may name beside loopback.
@@ -75,7 +94,10 @@ type Module struct {
 	WASM   []byte
 	// Config configures it; what it grants comes from Grant.
 	Config sandbox.ModuleConfig
-	Grant  Grant
+	// Named says that the operator has named the module by its digest, which
+	// approves of it.
+	Named bool
+	Grant Grant
 }
 
 // A Grant is what the operator lets the tools of a module have. The zero Grant
@@ -97,6 +119,10 @@ type Sanitize struct {
 	Tools   []Rule // patterns of qualified names
 	Servers map[string]string
 	MIME    []Rule // patterns of MIME types
+	Secrets SecretRules
+	// Links are the targets to which links and images stay active, see
+	// [sanitize.NewLinks]. Nil leaves those that fetch and carry nothing.
+	Links []string
 }
 
 // A Rule gives a profile to what matches Pattern: a literal, or a literal with
@@ -131,12 +157,24 @@ func (c *Config) check() error {
 type sanitizers struct {
 	choice    Sanitize
 	byProfile map[string]*sanitize.Sanitizer
+	links     sanitize.Links
 }
+
+var (
+	_ gate.Sanitizer      = (*sanitizers)(nil)
+	_ gate.ContentChecker = (*sanitizers)(nil)
+)
 
 func newSanitizers(choice Sanitize) (*sanitizers, error) {
 	s := &sanitizers{choice: choice, byProfile: make(map[string]*sanitize.Sanitizer)}
+	if choice.Links != nil {
+		var err error
+		if s.links, err = sanitize.NewLinks(choice.Links); err != nil {
+			return nil, fmt.Errorf("sanitize: links: %w", err)
+		}
+	}
 	for _, p := range sanitize.Profiles() {
-		one, err := sanitize.New(sanitize.Options{Profile: p})
+		one, err := sanitize.New(sanitize.Options{Profile: p, Links: s.links})
 		if err != nil {
 			return nil, err
 		}
@@ -178,6 +216,20 @@ func (s *sanitizers) profile(t gate.Text) string {
 		}
 	}
 	return s.choice.Profile
+}
+
+// Check implements [gate.ContentChecker].
+func (s *sanitizers) Check(c gate.Content) string {
+	if s.profile(gate.Text{Server: c.Server, Tool: c.Tool, Profile: c.Profile, MIME: c.MIME}) == string(sanitize.Off) {
+		return ""
+	}
+	if c.URI != "" && !s.links.Resource(c.URI) {
+		return "link to a resource that is not allowed"
+	}
+	if c.Data == "" {
+		return ""
+	}
+	return sanitize.Media(c.MIME, c.Data)
 }
 
 // Sanitize implements [gate.Sanitizer]. A profile that nobody knows, which a

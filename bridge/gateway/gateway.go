@@ -12,8 +12,10 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/bridge/schema"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/policy"
@@ -23,21 +25,25 @@ import (
 
 // A Gateway is a running gateway. Use it from several goroutines.
 type Gateway struct {
-	cfg     Config
-	gate    *gate.Gate
-	fleet   *bridge.Fleet
-	host    *bridge.Host
-	runtime *sandbox.Runtime
-	dial    *dial.Client
-	kv      *kv.Store
-	life    context.Context // of servers in the sandbox
-	end     context.CancelFunc
-	serving sync.WaitGroup
-	audit   *audit.Log // nil without Config.Audit
-	mux     *http.ServeMux
-	calls   calls // those of Do
-	engine  atomic.Pointer[policy.Engine]
-	setting sync.Mutex // held over SetPolicy: one at a time
+	cfg      Config
+	gate     *gate.Gate
+	fleet    *bridge.Fleet
+	host     *bridge.Host
+	runtime  *sandbox.Runtime
+	dial     *dial.Client
+	kv       *kv.Store
+	life     context.Context // of servers in the sandbox
+	end      context.CancelFunc
+	serving  sync.WaitGroup
+	audit    *audit.Log      // nil without Config.Audit
+	asking   *approval.Queue // nil without Config.Approvals
+	pins     *lock.Pins      // nil without Config.Pins
+	mux      *http.ServeMux
+	sessions *session.Sessions
+	calls    calls // those of Do
+	engine   atomic.Pointer[policy.Engine]
+	setting  sync.Mutex     // held over SetPolicy: one at a time
+	shadow   *policy.Shadow // nil without Config.Shadow
 }
 
 // New builds a gateway. No server is connected yet: see [Gateway.Start]. It
@@ -64,17 +70,31 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	recorder, err := g.openAudit()
+	secrets, hide, err := newSecretScan(g.cfg.Sanitize.Secrets, g.cfg.Seal)
 	if err != nil {
+		return err
+	}
+	recorder, err := g.openAudit(hide)
+	if err != nil {
+		return err
+	}
+	recorder = g.withShadow(recorder)
+	if err := g.newPins(); err != nil {
 		return err
 	}
 	if err := g.newFleet(ctx, bridge.ToolOptions{Sanitizer: clean, Schemas: schema.NewCompiler()}); err != nil {
 		return err
 	}
+	approver, err := g.newApprover(recorder)
+	if err != nil {
+		return err
+	}
+	g.sessions = session.New(g.cfg.Sessions)
 	g.gate, err = gate.New(gate.Parts{
-		Upstream: g.fleet, Authorizer: engine, Labeler: engine, Sanitizer: clean, Recorder: recorder,
-		TrackValues: engine.TracksValues(), TrustPrompt: g.cfg.TrustPrompt,
-		Sessions: session.New(g.cfg.Sessions),
+		Approver: approver, Pins: g.gatePins(),
+		Upstream: g.fleet, Authorizer: engine, Labeler: engine, Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder,
+		TrackValues: g.tracksValues(engine), TrustPrompt: g.cfg.TrustPrompt,
+		Sessions: g.sessions,
 		Limiter:  session.NewLimits(session.LimitOptions{Concurrent: g.cfg.Limits.Concurrent, Wait: g.cfg.Limits.Wait}),
 		Snapshot: g.cfg.Snapshot,
 	})
@@ -84,11 +104,13 @@ func (g *Gateway) build(ctx context.Context) error {
 	return g.newHost()
 }
 
-func (g *Gateway) openAudit() (gate.Recorder, error) {
+// openAudit opens the audit log, into which nothing comes that hide takes out.
+func (g *Gateway) openAudit(hide func(string) string) (gate.Recorder, error) {
 	if g.cfg.Audit == "" {
 		return g.cfg.Recorder, nil
 	}
 	o := g.cfg.AuditOptions
+	o.Hide = hide
 	if o.Version == "" {
 		o.Version = bridge.Version()
 	}
@@ -124,7 +146,7 @@ func (g *Gateway) newFleet(ctx context.Context, o bridge.ToolOptions) error {
 		}
 		servers[i] = s
 	}
-	g.fleet, err = bridge.NewFleet(bridge.FleetConfig{Locals: locals, Servers: servers, Log: g.cfg.Log})
+	g.fleet, err = bridge.NewFleet(bridge.FleetConfig{Locals: locals, Servers: servers, Pins: g.fleetPins(), Log: g.cfg.Log})
 	return err
 }
 
@@ -133,6 +155,7 @@ func (g *Gateway) newHost() error {
 	g.host, err = bridge.NewHost(bridge.HostConfig{
 		Do: g.gate.Do, Tools: g.gate.Tools, MaxBody: g.cfg.Limits.Body,
 		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
+		Asks: g.asking != nil && g.asking.Uses(approval.Client), Seal: g.cfg.Seal,
 	})
 	if err != nil {
 		return err
@@ -146,7 +169,12 @@ func (g *Gateway) newHost() error {
 
 // Start begins to connect the servers, and does not wait for them: a listing
 // does, for a while.
-func (g *Gateway) Start(ctx context.Context) { g.fleet.Start(ctx) }
+func (g *Gateway) Start(ctx context.Context) {
+	g.fleet.Start(ctx)
+	if g.asking != nil {
+		g.serving.Go(func() { g.asking.Run(g.life) })
+	}
+}
 
 // Connect connects the servers and waits until each is ready or faulted.
 func (g *Gateway) Connect(ctx context.Context) error { return g.fleet.Connect(ctx) }
@@ -158,7 +186,7 @@ func (g *Gateway) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
 		return gate.Result{}, ErrDraining
 	}
 	defer g.calls.end()
-	return g.gate.Do(ctx, c)
+	return g.gate.Do(ctx, g.inSession(c))
 }
 
 // Tools returns what a principal is offered.
@@ -201,13 +229,19 @@ func (g *Gateway) SetPolicy(ctx context.Context, p Policy) error {
 		return fmt.Errorf("the policy stays as it was: %w", err)
 	}
 	parts := g.gate.Parts()
-	parts.Authorizer, parts.Labeler, parts.TrackValues = engine, engine, engine.TracksValues()
+	parts.Authorizer, parts.Labeler, parts.TrackValues = engine, engine, g.tracksValues(engine)
 	if err := g.gate.Swap(parts); err != nil {
 		return err
 	}
 	g.engine.Store(engine)
 	g.host.Changed()
 	return nil
+}
+
+// PolicyRefused records, as an event of the policy, why one could not even be read.
+// The one in use stays.
+func (g *Gateway) PolicyRefused(err error) error {
+	return g.note(audit.Entry{Event: audit.Policy, Code: "failed", Error: err.Error(), PolicyRevision: g.Policy().Revision()})
 }
 
 func (g *Gateway) note(e audit.Entry) error {
@@ -235,8 +269,12 @@ func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// Drain refuses new requests and waits for those under way, or for ctx.
+// Drain refuses new requests and waits for those under way, or for ctx. Calls that
+// wait for a person are refused: the answer would come too late.
 func (g *Gateway) Drain(ctx context.Context) error {
+	if g.asking != nil {
+		g.asking.Close(ctx)
+	}
 	g.calls.refuse()
 	return errors.Join(g.host.Drain(ctx), g.calls.wait(ctx))
 }
@@ -247,6 +285,9 @@ func (g *Gateway) Close(ctx context.Context) error {
 	var errs []error
 	if g.fleet != nil {
 		errs = append(errs, g.fleet.Close())
+	}
+	if g.asking != nil {
+		g.asking.Close(ctx)
 	}
 	g.end()
 	g.serving.Wait()

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 
@@ -14,9 +16,18 @@ import (
 type Guest struct {
 	WASM []byte
 	Args []string
+	// Named says that the operator has named the module by its digest, which
+	// approves of it and of what it declares.
+	Named bool
 	// Config configures the module; Server is set, and what it grants but Config
 	// is ignored.
 	Config sandbox.ModuleConfig
+}
+
+// sum returns the hex SHA-256 of a module.
+func sum(wasm []byte) string {
+	digest := sha256.Sum256(wasm)
+	return hex.EncodeToString(digest[:])
 }
 
 // guest makes the server of an endpoint out of a module. One that does not

@@ -114,7 +114,11 @@ func (g *Gateway) module(ctx context.Context, m Module) ([]bridge.LocalTool, err
 	if err != nil {
 		return nil, err
 	}
-	return g.sandboxed(compiled.Tools(), grant, func() (*sandbox.Module, error) { return compiled, nil })
+	tools, err := g.sandboxed(compiled.Tools(), grant, func() (*sandbox.Module, error) { return compiled, nil })
+	for i := range tools {
+		tools[i].Module, tools[i].Foreign = sum(m.WASM), !m.Named
+	}
+	return tools, err
 }
 
 // sandboxed makes tools of a module's, which is asked for when one is called.

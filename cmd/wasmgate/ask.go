@@ -16,9 +16,12 @@ import (
 // asked is a gateway that a command asks: the one that runs on the
 // configuration, or one that is started for the command.
 type asked interface {
+	pinning
 	Status(ctx context.Context) (*app.Status, error)
 	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
 	Call(ctx context.Context, r app.CallRequest) (gate.Result, error)
+	Scan(ctx context.Context, server string) (*app.Scan, error)
+	Decide(ctx context.Context, d app.DecideRequest) (*app.Decided, error)
 	close(ctx context.Context) error
 }
 

@@ -32,14 +32,19 @@ const lastRecords = 50
 func (c *cli) newAudit() *cobra.Command {
 	var f audit.Filter
 	var since time.Duration
+	var format string
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Read the audit log",
 		Long: `Shows the records of calls, the newest last: one line for a call that has ended or was refused,
-and before it one for each thing that a sandboxed tool asked its host for in the call, under the
-call's RECORD. What exactly it asked for is in the log with audit.record: full.
+and before it one for each thing that a sandboxed tool asked its host for in the call, and for each
+thing that became of its approval, under the call's RECORD. What exactly it asked for is in the log with audit.record: full.
 With --json each line is the record as it was written, those of granted calls and of other
-events included.`,
+events included. A line with the outcome "shadow" says what the shadow policy would have decided.
+
+With --format decision-log each decision is a line in the format of OPA's decision logs, for tools that
+read these. What policies saw and the audit log does not hold, such as the arguments without
+audit.record: full, is listed under erased.`,
 		Example: "  wasmgate audit --denied --since 24h\n  wasmgate audit --tool 'files__*' --follow\n  wasmgate audit --call 01a1ffdb-74c9-7693-9d20-39fefe540e4e\n  wasmgate audit verify audit.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,14 +56,16 @@ events included.`,
 			switch {
 			case bad != nil:
 				return misuse("--tool %q is no pattern: %v", f.Tool, bad)
+			case format != "" && format != decisionLog, format != "" && c.json:
+				return misuse("--format is %s, and stands without --json", decisionLog)
 			case f.Last < 0 || since < 0:
 				return misuse("--last and --since are positive")
 			case since > 0:
 				f.Since = time.Now().Add(-since)
-			case !cmd.Flags().Changed("last"):
+			case !cmd.Flags().Changed("last") && format == "":
 				f.Last = lastRecords
 			}
-			return c.readAudit(cmd, cfg.Audit.Path, f)
+			return c.readAudit(cmd, cfg.Audit.Path, f, format)
 		},
 	}
 	flags := cmd.Flags()
@@ -70,16 +77,20 @@ events included.`,
 	flags.DurationVar(&since, "since", 0, "only the time since so long ago, such as 1h")
 	flags.IntVar(&f.Last, "last", 0, fmt.Sprintf("only so many records (default %d, or all of --since)", lastRecords))
 	flags.BoolVar(&f.Follow, "follow", false, "wait for further records")
+	flags.StringVar(&format, "format", "", decisionLog+": decisions, as OPA logs them")
 	cmd.AddCommand(c.newAuditVerify())
 	return cmd
 }
 
-func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter) error {
+func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format string) error {
 	ctx := cmd.Context()
 	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) && !f.Follow {
 		return fmt.Errorf("there is no audit log at %s yet", file)
 	}
-	t := c.auditTable(f.Follow)
+	t := func(audit.Entry) {}
+	if format == "" {
+		t = c.auditTable(f.Follow)
+	}
 	broken := 0
 	for e, err := range audit.Read(ctx, file, f) {
 		var chain *audit.ChainError
@@ -93,6 +104,10 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter) error {
 			return err
 		case c.json:
 			fmt.Fprintf(c.out, "%s\n", e.Raw)
+		case format == decisionLog:
+			if err := c.printDecision(e); err != nil {
+				return err
+			}
 		case e.Event != gate.Granted && e.Event != audit.Opened:
 			t(e)
 		}
@@ -138,13 +153,36 @@ func auditRow(e audit.Entry) []string {
 	case tool == "":
 		tool = string(e.Event) + " " + e.Server
 	}
+	outcome := e.Code
+	if a := e.Approval; e.Event == gate.EventApproval {
+		outcome = "approval " + a.State
+		if a.By != "" {
+			why = strings.TrimSuffix(a.By+": "+a.Note, ": ")
+		}
+	}
+	if e.Event == audit.Shadow {
+		outcome, why = "shadow", shadowed(e)
+	}
 	took := ""
 	if e.TookUS > 0 {
 		took = (time.Duration(e.TookUS) * time.Microsecond).String()
 	}
 	return []string{
-		e.Time.Local().Format("2006-01-02 15:04:05"), e.Principal, tool, e.Code, took, short(why, maxWhy), record,
+		e.Time.Local().Format("2006-01-02 15:04:05"), e.Principal, tool, outcome, took, short(why, maxWhy), record,
 	}
+}
+
+// shadowed says what the shadow policy would have decided otherwise.
+func shadowed(e audit.Entry) string {
+	d := e.Shadow
+	text := fmt.Sprintf("%s here, %s by the shadow policy", e.Effect, d.Effect)
+	if d.Effect == e.Effect {
+		text = fmt.Sprintf("%s by both, with other %s", e.Effect, strings.Join(d.Differs, " and "))
+	}
+	if why := strings.Join(d.Reasons, "; ") + d.Error; why != "" {
+		text += ": " + why
+	}
+	return text
 }
 
 // hostRequest says what a sandboxed tool asked its host for: the action and, if the

@@ -18,7 +18,9 @@ func (c *cli) newCall() *cobra.Command {
 		Use:   "call TOOL [JSON|-]",
 		Short: "Call a tool, through the whole gate",
 		Long: `Calls a tool with the arguments given as JSON, or read from standard input with "-".
-Prints the texts of the result, or the whole result with --json.
+Prints the texts of the result, or the whole result with --json. A call that a person has to
+approve is put to the person at the terminal; without one it is refused, and waits for
+wasmgate approvals in the gateway that runs.
 
 Exits with 1 if the tool reports an error or its server fails, and with 3 if the gate refuses.`,
 		Example: "  wasmgate call local__hash '{\"text\":\"hello\",\"algorithm\":\"sha256\"}'\n  wasmgate call files__read_text_file - --as alice < arguments.json",
@@ -50,7 +52,7 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 				return err
 			}
 			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
-			res, err := g.Call(cmd.Context(), r)
+			res, err := c.callAsking(cmd.Context(), g, r)
 			if err != nil {
 				return c.callFailed(err)
 			}

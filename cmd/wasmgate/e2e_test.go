@@ -33,7 +33,8 @@ func TestE2E(t *testing.T) {
 		{"kill", testKill}, {"drain", testDrain}, {"twice", testSecondSignal},
 		{"reload", testReload}, {"refused", testRefusedStarts}, {"audit", testAuditFull}, {"readme", testReadme},
 		{"languages", testLanguages}, {"plugins", testPlugins}, {"guest", testGuestServer}, {"hostcalls", testHostCalls},
-		{"traps", testTraps}, {"repos", testRepoScan}, {"modules", testWrongModules},
+		{"traps", testTraps}, {"repos", testRepoScan}, {"modules", testWrongModules}, {"pins", testPins},
+		{"bundles", testBundles}, {"shadow", testShadow}, {"asked", testAsked}, {"probe", testProbe}, {"confined", testConfinedServers},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
@@ -80,6 +81,7 @@ type place struct {
 	t       *testing.T
 	program *program
 	dir     string
+	env     []string // beside what all commands have
 }
 
 // place makes a folder. The configuration gets what all tests share: a policy
@@ -90,7 +92,7 @@ func (p *program) place(t *testing.T, configuration string) *place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	pl := &place{t, p, dir}
+	pl := &place{t: t, program: p, dir: dir}
 	if err := os.Mkdir(pl.file("state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +127,7 @@ func (pl *place) command(ctx context.Context, name string, args ...string) *exec
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = pl.dir
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + pl.dir, "TMPDIR=" + os.TempDir()}
+	c.Env = append(c.Env, pl.env...)
 	c.WaitDelay = time.Second
 	return c
 }

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 //	change FROM TO N OLD NEW writes all, with NEW for OLD in line N
 //	head FILE                sets $HEAD to the head of an audit log
 //	record FILE              sets $RECORD to the id of the last call in an audit log
+//	approval FILE            sets $APPROVAL to the id of the approval that an audit log tells of last
 //
 // the server mcp-stub, and echo.wasm, a command that answers with its input.
 func TestScripts(t *testing.T) {
@@ -58,7 +59,7 @@ func TestScripts(t *testing.T) {
 			return os.WriteFile(filepath.Join(e.WorkDir, "echo.wasm"), echoModule(), 0o600)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "awaits": awaits, "fill": fill, "without": without, "cut": cut, "change": change, "head": head, "record": record,
+			"exits": exits, "awaits": awaits, "fill": fill, "without": without, "cut": cut, "change": change, "head": head, "record": record, "approval": approvalID,
 		},
 	})
 }
@@ -144,6 +145,24 @@ func lines(ts *testscript.TestScript, file string) []string {
 	return strings.SplitAfter(strings.TrimSuffix(ts.ReadFile(file), "\n"), "\n")
 }
 
+func approvalID(ts *testscript.TestScript, _ bool, args []string) {
+	id := ""
+	for _, line := range lines(ts, args[0]) {
+		var e struct {
+			Event    string
+			Approval struct{ ID string }
+		}
+		ts.Check(json.Unmarshal([]byte(line), &e))
+		if e.Event == "approval" {
+			id = e.Approval.ID
+		}
+	}
+	if id == "" {
+		ts.Fatalf("%s tells of no approval", args[0])
+	}
+	ts.Setenv("APPROVAL", id)
+}
+
 func number(ts *testscript.TestScript, s string) int {
 	n, err := strconv.Atoi(s)
 	ts.Check(err)
@@ -196,10 +215,18 @@ func echoModule() []byte {
 }
 
 // stub is an MCP server of the older revisions with the tools echo, fail,
-// hang, and one that no gateway should offer.
+// hang, and one that no gateway should offer; or with those in the file that
+// STUB_TOOLS names.
 func stub() {
-	const tools = `{"tools":[{"name":"echo","description":"Says it again. And again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},` +
+	tools := `{"tools":[{"name":"echo","description":"Says it again. And again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},` +
 		`{"name":"fail","inputSchema":{"type":"object"}},{"name":"hang","inputSchema":{"type":"object"}},{"name":"loop","inputSchema":{"type":"object","$ref":"https://example.com/schema"}}]}`
+	if file := os.Getenv("STUB_TOOLS"); file != "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		tools = strings.TrimSpace(string(b))
+	}
 	for s := bufio.NewScanner(os.Stdin); s.Scan(); {
 		var m struct {
 			ID     json.RawMessage
@@ -222,6 +249,8 @@ func stub() {
 			result = tools
 		case m.Params.Name == "echo":
 			result = fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, m.Params.Arguments.Text)
+		case m.Method == "tools/call" && os.Getenv("STUB_TOOLS") != "":
+			result = `{"content":[]}`
 		case m.Params.Name == "fail":
 			result = `{"content":[{"type":"text","text":"it cannot"}],"isError":true}`
 		}

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
@@ -34,12 +37,12 @@ func (c *cli) newPolicyCheck() *cobra.Command {
 		Long:    "Compiles packs, policies and grants, strictly. Exits with 3 if they would not load.",
 		Example: "  wasmgate policy check --config wasmgate.yaml",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.open()
 			if err != nil {
 				return err
 			}
-			p, err := app.Policy(cfg)
+			p, err := c.policy(cmd.Context(), cfg)
 			var grants config.Problems
 			if errors.As(err, &grants) {
 				return c.printProblems(ofGrants(grants))
@@ -47,13 +50,37 @@ func (c *cli) newPolicyCheck() *cobra.Command {
 			if err != nil {
 				return &exitError{exitFalse, err}
 			}
-			problems, err := policy.Check(p.Files, p.Options)
+			problems, err := checkPolicy(cmd.Context(), p)
 			if err != nil {
 				return &exitError{exitFalse, err}
 			}
-			return c.printProblems(problems)
+			return c.printProblems(append(problems, app.LabelWarnings(cfg, p.Options.Labels)...))
 		},
 	}
+}
+
+// policy reads the policy of a configuration.
+func (c *cli) policy(ctx context.Context, cfg *config.Config) (gateway.Policy, error) {
+	log, err := c.logger(cfg, true)
+	if err != nil {
+		return gateway.Policy{}, err
+	}
+	return app.Policy(ctx, cfg, log)
+}
+
+// checkPolicy returns what is wrong with a policy. Of one that compiles the tests of
+// its bundles may yet fail, for which it does not load.
+func checkPolicy(ctx context.Context, p gateway.Policy) ([]policy.Problem, error) {
+	problems, err := policy.Check(p.Files, p.Options)
+	if err != nil || len(p.Options.Bundles) == 0 || slices.ContainsFunc(problems, func(p policy.Problem) bool { return !p.Warning }) {
+		return problems, err
+	}
+	_, err = policy.Load(ctx, p.Files, p.Options)
+	var failed *policy.CompileError
+	if errors.As(err, &failed) {
+		return append(problems, failed.Problems...), nil
+	}
+	return problems, err
 }
 
 // ofGrants puts what is wrong with the grants file into the words of a policy.
@@ -92,35 +119,51 @@ func (c *cli) printProblems(problems []policy.Problem) error {
 }
 
 func (c *cli) newPolicyTest() *cobra.Command {
-	var uncovered bool
+	var uncovered, watch bool
 	cmd := &cobra.Command{
-		Use:     "test",
-		Short:   "Run the tests of the policy, with coverage",
-		Long:    "Runs the rules whose names begin with test_, of the packs and of your *_test.rego files.\nExits with 3 if one fails.",
-		Example: "  wasmgate policy test --uncovered",
+		Use:   "test",
+		Short: "Run the tests of the policy, with coverage",
+		Long: `Runs the rules whose names begin with test_, of the packs, of the bundles and of your *_test.rego files.
+Exits with 3 if one fails. With --watch it runs them again whenever a file of the policy changes, until it
+is interrupted.`,
+		Example: "  wasmgate policy test --uncovered\n  wasmgate policy test --watch",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.open()
 			if err != nil {
 				return err
 			}
-			p, err := app.Policy(cfg)
-			if err != nil {
-				return &exitError{exitFalse, err}
+			if !watch {
+				return c.testPolicy(cmd.Context(), cfg, uncovered)
 			}
-			results, coverage, err := policy.Test(cmd.Context(), p.Files, p.Options)
-			var compile *policy.CompileError
-			if errors.As(err, &compile) {
-				return &exitError{exitFalse, err}
-			}
-			if err != nil {
-				return err
-			}
-			return c.printTests(results, coverage, uncovered)
+			app.WatchPolicy(cmd.Context(), cfg, func() {
+				if err := c.testPolicy(cmd.Context(), cfg, uncovered); err != nil {
+					fmt.Fprintln(c.err, "wasmgate: "+err.Error())
+				}
+				fmt.Fprintln(c.err, "waiting for changes; interrupt to end")
+			})
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&uncovered, "uncovered", false, "also list the lines that no test evaluates")
+	cmd.Flags().BoolVar(&watch, "watch", false, "run them again whenever a file changes")
 	return cmd
+}
+
+func (c *cli) testPolicy(ctx context.Context, cfg *config.Config, uncovered bool) error {
+	p, err := c.policy(ctx, cfg)
+	if err != nil {
+		return &exitError{exitFalse, err}
+	}
+	results, coverage, err := policy.Test(ctx, p.Files, p.Options)
+	var compile *policy.CompileError
+	if errors.As(err, &compile) {
+		return &exitError{exitFalse, err}
+	}
+	if err != nil {
+		return err
+	}
+	return c.printTests(results, coverage, uncovered)
 }
 
 func (c *cli) printTests(results []policy.TestResult, coverage policy.Coverage, uncovered bool) error {
@@ -176,7 +219,7 @@ Exits with 3 if it is not "allow".`,
 			if err != nil {
 				return err
 			}
-			p, err := app.Policy(cfg)
+			p, err := c.policy(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}

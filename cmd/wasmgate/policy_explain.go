@@ -43,7 +43,7 @@ log does not hold is said to be unknown: arguments, unless the configuration has
 			if record.Tool == "" || record.Principal == "" || record.Code == "refused_lookup" && record.Effect == "" {
 				return c.printExplained(why) // no policy was asked
 			}
-			p, err := app.Policy(cfg)
+			p, err := c.policy(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func findRecord(ctx context.Context, file, id string) (audit.Entry, error) {
 		case errors.As(err, &chain):
 		case err != nil:
 			return audit.Entry{}, err
-		case e.ID == id:
+		case e.ID == id && e.Event != gate.EventApproval: // what becomes of its approval may come later
 			found = e
 		}
 	}

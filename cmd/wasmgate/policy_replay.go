@@ -112,7 +112,7 @@ func (c *cli) replayEngine(ctx context.Context, f replayFlags) (*policy.Engine, 
 		if err != nil {
 			return nil, err
 		}
-		if p, err = app.Policy(cfg); err != nil {
+		if p, err = c.policy(ctx, cfg); err != nil {
 			return nil, &exitError{exitMisuse, err}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
@@ -85,10 +86,12 @@ func exitCode(err error) int {
 	var compile *policy.CompileError
 	var call *app.CallError
 	var module *gateway.ModuleError
+	var lockfile *lock.SyntaxError
+	var bundle *app.BundleError
 	switch {
 	case errors.As(err, &e):
 		return e.code
-	case errors.As(err, &problems), errors.As(err, &compile), errors.As(err, &who), errors.As(err, &module):
+	case errors.As(err, &problems), errors.As(err, &compile), errors.As(err, &who), errors.As(err, &module), errors.As(err, &lockfile), errors.As(err, &bundle):
 		return exitMisuse
 	case errors.As(err, &call) && call.Refused():
 		return exitFalse
@@ -123,9 +126,8 @@ func (c *cli) newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		c.newServe(), c.newStatus(), c.newTools(), c.newCall(), c.newAudit(), c.newPolicy(),
-		c.newGrant(), c.newRevoke(), c.newSandbox(), c.newImport(), c.newTrust(), c.newVersion(),
+		c.newPin(), c.newScan(), c.newGrant(), c.newRevoke(), c.newApprovals(), c.newSessions(), c.newSandbox(), c.newConfine(), c.newProbe(), c.newImport(), c.newTrust(), c.newVersion(),
 	)
-	root.AddCommand(later()...)
 	root.AddCommand(newCompletion(root))
 	root.SetHelpCommand(newHelp(root))
 	misuseArgs(root)

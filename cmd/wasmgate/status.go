@@ -64,16 +64,53 @@ func (c *cli) printStatus(s *app.Status) error {
 		if one.Fault != "" {
 			fault = fmt.Sprintf("%s: %s", one.Fault, short(one.Error, 200))
 		}
-		t.row(one.Server, string(one.Phase), strconv.Itoa(one.Tools), fault)
+		phase := string(one.Phase)
+		if one.Confined && one.Phase == bridge.Ready {
+			phase += ", confined"
+		}
+		t.row(one.Server, phase, strconv.Itoa(one.Tools), fault)
 	}
 	if err := t.flush(); err != nil {
 		return err
 	}
 	c.printNotes(s.Servers)
+	c.printUnenforced(s.Servers)
+	c.printPolicies(s)
+	if s.Approvals > 0 {
+		fmt.Fprintf(c.out, "%s for approval: wasmgate approvals list\n", waits(s.Approvals))
+	}
 	for _, p := range s.Problems {
 		fmt.Fprintln(c.out, paint(c.out, bad, "problem: "+visible(p)))
 	}
 	return nil
+}
+
+// printPolicies tells of the bundles, and of the policy that decides beside the one
+// in use.
+func (c *cli) printPolicies(s *app.Status) {
+	for _, b := range s.Bundles {
+		how := "not verified"
+		if b.Verified {
+			how = "verified"
+		}
+		if b.Copy {
+			how += ", the kept copy"
+		}
+		fmt.Fprintf(c.out, "bundle %s: revision %q, %s\n", visible(b.Source), visible(b.Revision), how)
+	}
+	if d := s.Shadow; d != nil && d.Revision != "" {
+		fmt.Fprintf(c.out, "shadow policy %s: %d calls compared, %d differed, %d dropped\n", d.Revision, d.Compared, d.Differed, d.Dropped)
+	}
+}
+
+// printUnenforced tells of servers for which not all can be enforced that their
+// confinement asks for.
+func (c *cli) printUnenforced(servers []bridge.ServerStatus) {
+	for _, one := range servers {
+		for _, what := range one.Unenforced {
+			fmt.Fprintln(c.out, paint(c.out, bad, fmt.Sprintf("not confined: %s: %s", one.Server, visible(what))))
+		}
+	}
 }
 
 func (c *cli) printNotes(servers []bridge.ServerStatus) {

@@ -35,6 +35,7 @@ func (b line) body(e *Entry) line {
 	b = b.text("session", e.Session).text("server", e.Server).text("tool", e.Tool).text("tool_digest", e.ToolDigest)
 	b = b.text("effect", string(e.Effect)).text("code", e.Code).list("reasons", e.Reasons, maxProse)
 	b = b.prose("error", e.Error).prose("remedy", e.Remedy)
+	b = b.approval(e.Approval).shadow(e.Shadow)
 	b = b.list("labels_before", e.LabelsBefore, maxText).list("labels_after", e.LabelsAfter, maxText)
 	b = b.num("session_version", e.SessionVersion)
 	if e.SessionTop {
@@ -97,6 +98,35 @@ func (b line) client(c Client) line {
 	return append(b, '}')
 }
 
+func (b line) approval(a Approval) line {
+	if a == (Approval{}) {
+		return b
+	}
+	b = b.key("approval")
+	at := len(b)
+	b = b.text("id", a.ID).text("state", a.State).text("binding", a.Binding).text("by", a.By).prose("note", a.Note)
+	if !a.Expires.IsZero() {
+		b = b.text("expires", a.Expires.UTC().Format(time.RFC3339))
+	}
+	if len(b) == at {
+		return append(b, "{}"...)
+	}
+	b[at] = '{' // in the place of the first member's comma
+	return append(b, '}')
+}
+
+func (b line) shadow(s ShadowDecision) line {
+	if s.Effect == "" {
+		return b
+	}
+	b = b.key("shadow")
+	at := len(b)
+	b = b.text("effect", string(s.Effect)).list("reasons", s.Reasons, maxProse).text("revision", s.Revision)
+	b = b.prose("error", s.Error).list("differs", s.Differs, maxText)
+	b[at] = '{' // in the place of the first member's comma
+	return append(b, '}')
+}
+
 func (b line) findings(fs []gate.Finding) line {
 	if len(fs) == 0 {
 		return b
@@ -107,7 +137,7 @@ func (b line) findings(fs []gate.Finding) line {
 			b = append(b, ',')
 		}
 		b = append(b, `{"rule":`...)
-		b = b.quoted(f.Rule, maxText).text("at", f.At)
+		b = b.quoted(f.Rule, maxText).text("at", f.At).text("fingerprint", f.Fingerprint)
 		b = strconv.AppendInt(b.key("count"), int64(f.Count), 10)
 		b = append(strconv.AppendBool(b.key("removed"), f.Removed), '}')
 	}

@@ -15,6 +15,9 @@ const (
 	Opened gate.Event = "opened" // a file was opened; written by [Log] alone
 	Server gate.Event = "server" // the phase of a server changed
 	Policy gate.Event = "policy" // a policy was loaded or refused
+	Label  gate.Event = "label"  // a session was reset: it lost its labels
+	Shadow gate.Event = "shadow" // the shadow policy would have decided otherwise
+	Pin    gate.Event = "pin"    // a definition was trusted, quarantined or approved: the code says which
 )
 
 // format is that of the lines, as an opened line states it.
@@ -44,6 +47,10 @@ type Entry struct {
 	Reasons []string    `json:"reasons"`
 	Error   string      `json:"error"`  // for the operator
 	Remedy  string      `json:"remedy"` // the command that would allow the call
+
+	Approval Approval `json:"approval"` // by which the call passed, for which it waits, or whose event it is
+
+	Shadow ShadowDecision `json:"shadow"` // of a shadow event, beside the decision that holds
 
 	LabelsBefore   gate.Labels `json:"labels_before"`
 	LabelsAfter    gate.Labels `json:"labels_after"`
@@ -85,6 +92,25 @@ type Client struct {
 	ID      string `json:"id"` // verified
 	Name    string `json:"name"`
 	Version string `json:"version"` // Name and Version are what the client said of itself
+}
+
+// Approval tells of a person's consent.
+type Approval struct {
+	ID      string    `json:"id"`
+	State   string    `json:"state"`   // of an approval event: requested, approved, denied, expired or redeemed
+	Binding string    `json:"binding"` // what it is for, as of [gate.Question.Binding]
+	By      string    `json:"by"`      // the channel and who, such as cli:local
+	Note    string    `json:"note"`    // of a denial
+	Expires time.Time `json:"expires"` // of an approval event, in UTC and seconds
+}
+
+// ShadowDecision is what the shadow policy would have decided.
+type ShadowDecision struct {
+	Effect   gate.Effect `json:"effect"`
+	Reasons  []string    `json:"reasons"`
+	Revision string      `json:"revision"` // of the shadow policy
+	Error    string      `json:"error"`    // why it came to no decision, which denies
+	Differs  []string    `json:"differs"`  // effect, obligations, labels
 }
 
 // Steps is the time that each step of a call took: in a line, an object of
@@ -136,6 +162,9 @@ func entry(r *gate.Record, full bool) Entry {
 	}
 	if r.Err != nil {
 		e.Error = r.Err.Error()
+	}
+	if a := r.Approval; a != (gate.ApprovalRecord{}) {
+		e.Approval = Approval{a.ID, a.State, a.Binding, a.By, a.Note, a.Expires}
 	}
 	if full {
 		e.Arguments, e.Result = c.Args.Raw(), r.Result.Raw()

@@ -37,6 +37,9 @@ type Options struct {
 	// 100 ms after a record at the latest; or "always": a record is on disk when
 	// Record returns, and records that are written at once share a sync.
 	Sync string
+	// Hide takes out of a text what must not be in a log, such as secrets; nil
+	// leaves all. Digests stay those of the documents as they were.
+	Hide func(string) string
 	Log  *slog.Logger // nil discards
 }
 
@@ -119,7 +122,12 @@ func open(path string, o Options, opener func(string) (file, error)) (*Log, erro
 // death of the process, and with Options.Sync "always" that of the machine. It
 // does not look at ctx.
 func (l *Log) Record(_ context.Context, r *gate.Record) error {
-	e := entry(r, l.o.Record == "full")
+	e := entry(r, l.o.Record == "full" || r.Full)
+	if l.o.Hide != nil {
+		if err := e.hide(r, l.o.Hide); err != nil {
+			return fmt.Errorf("audit log %s: %w", l.w.path, err)
+		}
+	}
 	return l.append(&e)
 }
 

@@ -1,5 +1,5 @@
-// Package session keeps what sessions have read, and how many calls run at
-// once, in the memory of one gateway.
+// Package session keeps what sessions have read, how many calls run at once, and
+// how many there are in a time, in the memory of one gateway.
 //
 // [*Sessions] is a [gate.Sessions]. The labels of a session never fall: they end
 // with the session, when nobody has used it for Options.TTL. A session that has
@@ -16,6 +16,11 @@
 // is in there comes back as Top, as if it had read everything. The filter can
 // take a session for a dropped one that is none, and never the other way
 // round: under a flood of sessions policies become stricter, not laxer.
+//
+// With Options.File labels outlive the process. A label is in the file before the
+// call is admitted that brings it. Where values came from is not: after a start they
+// were never met, which is not trusted. While a file that cannot be read might have
+// named a session, that session counts as having read everything.
 //
 // [*Limits] is a [gate.Limiter].
 package session

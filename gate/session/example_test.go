@@ -36,7 +36,7 @@ func ExampleLimits() {
 	fmt.Println("first:", err)
 	_, err = l.Take(ctx, charge)
 	fmt.Println("second:", err, errors.Is(err, gate.ErrBusy))
-	release()
+	release(0)
 	_, err = l.Take(ctx, charge)
 	fmt.Println("third:", err)
 	// Output:

@@ -68,3 +68,9 @@ func (f *filter) places(k gate.SessionKey) [3]uint64 {
 	h := maphash.Comparable(f.seed, k)
 	return [3]uint64{h % filterBits, h >> 20 % filterBits, h >> 40 % filterBits}
 }
+
+// empty reports whether the filter has no keys.
+func (f *filter) empty(now time.Time) bool {
+	f.turn(now)
+	return f.bits[0] == nil && f.bits[1] == nil
+}

@@ -21,12 +21,21 @@ type LimitOptions struct {
 	// Queue is how many calls wait at most. Zero means four times Concurrent;
 	// with a negative one no call waits.
 	Queue int
+	// Buckets is how many buckets of rates are kept: see [Limits]. Zero or less
+	// means 65,536; one takes some 300 bytes.
+	Buckets int
 }
 
-// Limits bounds how many calls run at once. Who waits longest comes first. Use
-// it from several goroutines.
+// Limits bounds how many calls run at once, and how many in a time. Of those that
+// wait for a place who waits longest comes first; for a rate nobody waits. Use it
+// from several goroutines.
+//
+// A bucket of a rate that has filled again is as good as none, and makes room for
+// another. If all are in use, a call that needs a new one is refused: to forget
+// one would be to let its owner begin anew.
 type Limits struct {
-	o LimitOptions
+	o     LimitOptions
+	rates *buckets
 
 	mu      sync.Mutex
 	taken   int64
@@ -51,16 +60,25 @@ func NewLimits(o LimitOptions) *Limits {
 	if o.Queue == 0 {
 		o.Queue = 4 * o.Concurrent
 	}
-	return &Limits{o: o, waiting: list.New()}
+	if o.Buckets <= 0 {
+		o.Buckets = 1 << 16
+	}
+	return &Limits{o: o, waiting: list.New(), rates: newBuckets(o.Buckets)}
 }
 
-// Take takes places for calls. The only limit there is is [gate.Concurrent]; a
-// charge to another is an error, since nobody would keep it. The error wraps
-// [gate.ErrBusy] if there was no place in time, and ctx.Err() if ctx ended first.
-// A Release that is called again does nothing.
+// Take takes places for calls, and tokens of rates. The only limit beside rates is
+// [gate.Concurrent]; a charge to another is an error, since nobody would keep it.
+// The error wraps [gate.ErrBusy] if there was no place in time, and ctx.Err() if
+// ctx ended first; it is a [*gate.OverRate] if a rate is used up. A Release that is
+// called again does nothing.
 func (l *Limits) Take(ctx context.Context, charges []gate.Charge) (gate.Release, error) {
 	var n int64
+	rated := false
 	for _, c := range charges {
+		if c.Rate != nil {
+			rated = true
+			continue
+		}
 		if c.Limit != gate.Concurrent {
 			return nil, fmt.Errorf("there is no limit %q", c.Limit)
 		}
@@ -69,11 +87,28 @@ func (l *Limits) Take(ctx context.Context, charges []gate.Charge) (gate.Release,
 		}
 		n += c.N
 	}
-	if err := l.take(ctx, n); err != nil {
-		return nil, fmt.Errorf("limit %s of %d: %w", gate.Concurrent, l.o.Concurrent, err)
+	var spent []gate.Charge
+	if rated {
+		var err error
+		if spent, err = l.rates.take(charges); err != nil {
+			return nil, err
+		}
+	}
+	if n > 0 {
+		if err := l.take(ctx, n); err != nil {
+			l.rates.giveBack(spent)
+			return nil, fmt.Errorf("limit %s of %d: %w", gate.Concurrent, l.o.Concurrent, err)
+		}
 	}
 	var once sync.Once
-	return func() { once.Do(func() { l.release(n) }) }, nil
+	return func(bytes int64) {
+		once.Do(func() {
+			if n > 0 {
+				l.release(n)
+			}
+			l.rates.spend(spent, bytes)
+		})
+	}, nil
 }
 
 func (l *Limits) take(ctx context.Context, n int64) error {

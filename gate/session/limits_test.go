@@ -52,7 +52,7 @@ func TestTakeRefuses(t *testing.T) {
 			if err == nil || errors.Is(err, gate.ErrBusy) != tt.busy {
 				t.Errorf("err = %v, busy expected: %v", err, tt.busy)
 			}
-			release()
+			release(0)
 			take(t, l, 2) // nothing was taken by what was refused
 		})
 	}
@@ -70,8 +70,8 @@ func TestReleaseTwiceIsOnce(t *testing.T) {
 	l := session.NewLimits(session.LimitOptions{Concurrent: 2, Wait: -1})
 	first := take(t, l, 1)
 	take(t, l, 1)
-	first()
-	first()
+	first(0)
+	first(0)
 	take(t, l, 1)
 	if _, err := l.Take(t.Context(), places(1)); !errors.Is(err, gate.ErrBusy) {
 		t.Errorf("err = %v", err)
@@ -101,7 +101,7 @@ func TestWait(t *testing.T) {
 				l := session.NewLimits(tt.options)
 				release := take(t, l, 1)
 				if tt.free > 0 {
-					time.AfterFunc(tt.free, release)
+					time.AfterFunc(tt.free, func() { release(0) })
 				}
 				ctx := t.Context()
 				if tt.cancel != 0 {
@@ -116,7 +116,7 @@ func TestWait(t *testing.T) {
 				}
 				time.Sleep(2 * time.Second)
 				if tt.err != nil { // who gave up has left nothing behind
-					release()
+					release(0)
 					take(t, l, 1)
 				}
 			})
@@ -140,20 +140,20 @@ func TestWaitersComeInOrder(t *testing.T) {
 				}
 				got <- n
 				time.Sleep(time.Minute)
-				release()
+				release(0)
 			})
 			synctest.Wait()
 		}
 		if _, err := l.Take(t.Context(), places(1)); !errors.Is(err, gate.ErrBusy) {
 			t.Errorf("beyond the queue: %v", err)
 		}
-		releases[0]()
+		releases[0](0)
 		synctest.Wait()
 		if len(got) != 0 {
 			t.Fatal("one that needs less went past one that waits longer")
 		}
-		releases[1]()
-		releases[2]()
+		releases[1](0)
+		releases[2](0)
 		var order []int64
 		for range 3 {
 			order = append(order, <-got)
@@ -188,10 +188,11 @@ func TestPlaceAtTheLastMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 {
 			l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: time.Second, Queue: 1})
-			time.AfterFunc(time.Second, take(t, l, 1))
+			first := take(t, l, 1)
+			time.AfterFunc(time.Second, func() { first(0) })
 			release, err := l.Take(t.Context(), places(1))
 			if err == nil {
-				release()
+				release(0)
 			}
 			synctest.Wait()
 			if _, err := l.Take(t.Context(), places(1)); err != nil {
@@ -223,7 +224,7 @@ func TestLimitsHammer(t *testing.T) {
 					}
 					done.Add(1)
 					running.Add(-n)
-					release()
+					release(0)
 				} else if !errors.Is(err, gate.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 					t.Error(err)
 				}
@@ -250,7 +251,7 @@ func BenchmarkTake(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					release()
+					release(0)
 				}
 			})
 		})

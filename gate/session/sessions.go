@@ -30,29 +30,41 @@ type Options struct {
 	// AllValues is how many are kept of all sessions together. Beyond that the
 	// session that was used longest ago is dropped. Zero or less means 1,048,576.
 	AllValues int
+	// File keeps labels over the end of the process, readable for its owner alone;
+	// see [Sessions.Problem]. Empty keeps none.
+	File string
 }
 
 // Sessions keeps what sessions have read. Use it from several goroutines.
 type Sessions struct {
-	o Options
+	o    Options
+	file *keptFile // nil without Options.File
 
 	mu       sync.Mutex
 	kept     map[gate.SessionKey]*list.Element
 	used     *list.List // of *entry, the last used one in front
 	values   int        // kept of all sessions
 	dropped  filter
+	lost     time.Time // until then a session that is not kept may have been; see load
+	rises    uint64    // of labels, to know what is in the file
 	admitted admissions
 }
 
-// entry is a session that is kept: one with labels, with values, or Top.
+// entry is a session that is kept: one with labels, with values, or Top; or one that
+// was reset, while others of its kind count as Top.
 type entry struct {
 	state gate.Session
+	began time.Time
 	used  time.Time
+	// raised is the call with which each label came, and with "" that with which the
+	// session became Top. "" is a call of which nothing is known any more.
+	raised map[string]string
+	reset  bool
 }
 
 var _ gate.Sessions = (*Sessions)(nil)
 
-// New returns a Sessions without sessions.
+// New returns a Sessions with the sessions that Options.File has kept.
 func New(o Options) *Sessions {
 	if o.Max <= 0 {
 		o.Max = 10_000
@@ -66,37 +78,55 @@ func New(o Options) *Sessions {
 	if o.AllValues <= 0 {
 		o.AllValues = 1 << 20
 	}
-	return &Sessions{
+	s := &Sessions{
 		o: o, kept: map[gate.SessionKey]*list.Element{}, used: list.New(),
 		dropped: newFilter(o.TTL), admitted: admissions{at: map[admission]struct{}{}},
 	}
+	if o.File != "" {
+		s.file = &keptFile{path: o.File}
+		s.load()
+	}
+	return s
 }
 
-// View returns the state of a session. It counts as use. The error is nil.
+// View returns the state of a session. It counts as use. The error says that
+// Options.File cannot be written.
 func (s *Sessions) View(_ context.Context, k gate.SessionKey) (gate.Session, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.view(k), nil
+	state := s.view(k)
+	rises := s.rises
+	s.mu.Unlock()
+	return state, s.save(rises)
 }
 
 // Admit brings c into the order of the session that v is a view of. It is stale
 // if the session has a label that v does not have, or has met one of the call's
-// arguments in untrusted content since; versions do not matter. The error is nil
-// or [gate.ErrStale].
+// arguments in untrusted content since; versions do not matter. The error is
+// [gate.ErrStale], or says that Options.File cannot be written.
 func (s *Sessions) Admit(_ context.Context, v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, error) {
+	now, rises, err := s.admit(v, c, labels)
+	if err != nil {
+		return now, err
+	}
+	return now, s.save(rises)
+}
+
+// admit also returns which rise of labels has to be in the file.
+func (s *Sessions) admit(v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.view(v.Key)
 	a := admission{v.Key, c.ID}
 	if !s.admitted.has(a) {
 		if now.Top && !v.Top || !v.Labels.Cover(now.Labels) || risen(v.Values, now.Values, c.Args) {
-			return now, gate.ErrStale
+			return now, 0, gate.ErrStale
 		}
 		s.admitted.add(a)
 	}
 	// The session may have ended since it was viewed. The call was decided on
 	// what it had read, and goes on with that.
-	return s.raise(now, lesson{labels: v.Labels.Join(labels), top: v.Top}), nil
+	now = s.raise(now, lesson{call: c.ID, labels: v.Labels.Join(labels), top: v.Top})
+	return now, s.rises, nil
 }
 
 // risen reports whether an argument has been met in untrusted content between
@@ -119,7 +149,8 @@ func risen(before, now gate.Provenance, args gate.Doc) bool {
 	return false
 }
 
-// Learn adds labels and values to a session. The error is nil.
+// Learn adds labels and values to a session. The error says that Options.File cannot
+// be written.
 func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) error {
 	state, err := s.View(ctx, k)
 	if err != nil {
@@ -127,9 +158,10 @@ func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) 
 	}
 	met := s.meet(state.Values, l.From, l.Source) // takes its time with a large result, and holds up nobody
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.raise(s.view(k), lesson{l.Labels, met, false})
-	return nil
+	s.raise(s.view(k), lesson{l.Call, l.Labels, met, false})
+	rises := s.rises
+	s.mu.Unlock()
+	return s.save(rises)
 }
 
 func (s *Sessions) meet(known gate.Provenance, from gate.Doc, source gate.Source) gate.Met {
@@ -141,6 +173,7 @@ func (s *Sessions) meet(known gate.Provenance, from gate.Doc, source gate.Source
 
 // lesson is what is added to a session.
 type lesson struct {
+	call   string
 	labels gate.Labels
 	met    gate.Met
 	top    bool
@@ -159,8 +192,8 @@ func (s *Sessions) view(k gate.SessionKey) gate.Session {
 		}
 		s.remove(at)
 	}
-	if s.dropped.has(k, now) {
-		return s.keep(gate.Session{Key: k, Version: 1, Top: true, Values: gate.Provenance{}.Lost()}, now)
+	if s.dropped.has(k, now) || now.Before(s.lost) {
+		return s.keep(gate.Session{Key: k, Version: 1, Top: true, Values: gate.Provenance{}.Lost()}, "", now)
 	}
 	return gate.Session{Key: k}
 }
@@ -183,20 +216,23 @@ func (s *Sessions) raise(state gate.Session, l lesson) gate.Session {
 		return before
 	}
 	state.Version++
-	return s.keep(state, time.Now())
+	return s.keep(state, l.call, time.Now())
 }
 
-// keep keeps a state, and drops the sessions that were used longest ago if there
-// are too many, or too many values.
-func (s *Sessions) keep(state gate.Session, now time.Time) gate.Session {
-	if at, ok := s.kept[state.Key]; ok {
-		e := at.Value.(*entry)
-		s.values += state.Values.Len() - e.state.Values.Len()
-		e.state = state
-	} else {
-		s.values += state.Values.Len()
-		s.kept[state.Key] = s.used.PushFront(&entry{state, now})
+// keep keeps a state that a call has brought, and drops the sessions that were used
+// longest ago if there are too many, or too many values.
+func (s *Sessions) keep(state gate.Session, call string, now time.Time) gate.Session {
+	at, ok := s.kept[state.Key]
+	if !ok {
+		at = s.used.PushFront(&entry{state: gate.Session{Key: state.Key}, began: now, used: now})
+		s.kept[state.Key] = at
 	}
+	e := at.Value.(*entry)
+	if e.raise(state, call) {
+		s.rises++
+	}
+	s.values += state.Values.Len() - e.state.Values.Len()
+	e.state = state
 	for oldest := s.used.Back(); ; oldest = s.used.Back() {
 		e := oldest.Value.(*entry)
 		expired := now.Sub(e.used) >= s.o.TTL
@@ -208,6 +244,26 @@ func (s *Sessions) keep(state gate.Session, now time.Time) gate.Session {
 			s.dropped.add(e.state.Key, now)
 		}
 	}
+}
+
+// raise notes by which call the entry gets to state, and reports whether it has
+// another label by that.
+func (e *entry) raise(state gate.Session, call string) (risen bool) {
+	note := func(name string) {
+		if e.raised == nil {
+			e.raised = make(map[string]string)
+		}
+		e.raised[name], risen = call, true
+	}
+	for _, name := range state.Labels {
+		if !e.state.Labels.Cover(gate.Labels{name}) {
+			note(name)
+		}
+	}
+	if state.Top && !e.state.Top {
+		note("")
+	}
+	return risen
 }
 
 func (s *Sessions) remove(at *list.Element) {

@@ -23,7 +23,6 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/control"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/gate/session"
 )
 
 // An App is the one gateway that runs on a configuration. It holds the lock of
@@ -34,18 +33,28 @@ type App struct {
 	lock    *control.Lock
 	gateway *gateway.Gateway
 	policy  *policyFiles
+	shadow  *policyFiles // nil without a shadow policy
+	bundles []*bundleSource
 	clients clients
-	url     string // where it listens for HTTP; "" if it does not
+	learn   func(confine.Access) // nil unless a server is run to learn from
+	url     string               // where it listens for HTTP; "" if it does not
 
 	policyError atomic.Pointer[policyState]
+	pinError    atomic.Pointer[policyState]
+	shadowError atomic.Pointer[policyState]
 	reloading   sync.Mutex // held over reading and setting a policy, so that the newest is set last
 }
 
 // New builds the gateway of a configuration. The error wraps [control.ErrHeld]
 // if another process has it already. Only, if it is not empty, names the only
 // server that is needed.
-func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string) (_ *App, err error) {
-	a := &App{cfg: cfg, log: log, policy: newPolicyFiles(cfg)}
+func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string) (*App, error) {
+	return newApp(ctx, cfg, log, only, nil)
+}
+
+// newApp is New, with somebody to be told what the only server uses, if not nil.
+func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only string, learn func(confine.Access)) (_ *App, err error) {
+	a := &App{learn: learn, cfg: cfg, log: log, policy: newPolicyFiles(cfg), shadow: newShadowFiles(cfg), bundles: newBundleSources(cfg)}
 	if a.lock, err = control.Acquire(cfg.State); err != nil {
 		return nil, err
 	}
@@ -58,12 +67,17 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string)
 	if err != nil {
 		return nil, err
 	}
-	if gc.Policy, err = a.policy.load(); err != nil {
+	if gc.Policy, err = a.firstPolicy(ctx); err != nil {
 		return nil, err
 	}
+	gc.Shadow = a.shadow != nil
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
 		return nil, err
 	}
+	if err := a.noteBundles(); err != nil {
+		return nil, errors.Join(err, a.gateway.Close(ctx))
+	}
+	a.reloadShadow(ctx)
 	return a, nil
 }
 
@@ -82,15 +96,21 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 	if err != nil {
 		return gateway.Config{}, err
 	}
+	seal, err := sealingSecret(c.State)
+	if err != nil {
+		return gateway.Config{}, err
+	}
 	gc := gateway.Config{
 		Embedded: true,
 		Audit:    c.Audit.Path,
 		AuditOptions: audit.Options{
 			Node: node, MaxSize: c.Audit.MaxSize, Keep: c.Audit.Keep, Record: c.Audit.Record, Sync: c.Audit.Sync,
 		},
-		Sanitize: gateway.Sanitize{Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Servers: make(map[string]string)},
-		Limits:   gateway.Limits{Body: c.Limits.Body, Result: c.Limits.Result, Concurrent: c.Limits.Concurrent},
-		Sessions: session.Options{TTL: c.Sessions.TTL}, TrustPrompt: c.Sessions.TrustPrompt,
+		Sanitize:  gateway.Sanitize{Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links, Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string)},
+		Limits:    gateway.Limits{Body: c.Limits.Body, Result: c.Limits.Result, Concurrent: c.Limits.Concurrent},
+		Approvals: a.approvalOptions(node), Seal: seal,
+		Pins:     pinOptions(c),
+		Sessions: sessionOptions(c), OneSession: onePerPrincipal(c), TrustPrompt: c.Sessions.TrustPrompt,
 		Origins:  c.HTTP.Origins,
 		Hosts:    c.HTTP.Hosts,
 		CacheDir: filepath.Join(c.State, "wasm"),
@@ -104,6 +124,10 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 			continue
 		}
 		e := endpoint(s)
+		e.Written, e.PinTLS = s.Written, c.Pins.TLSKey
+		if a.learn != nil {
+			e.Confine, e.Learn = nil, a.learn
+		}
 		if isModule(s) {
 			guest, err := a.guest(ctx, s)
 			if err != nil {
@@ -148,6 +172,7 @@ func endpoint(s config.Server) bridge.EndpointConfig {
 			env[k] = string(v)
 		}
 		e.Command, e.Args, e.Env = s.Command, s.Args, confine.Environ(env, os.LookupEnv)
+		e.Confine = confined(s.Confine)
 	case s.URL != "":
 		e.URL, e.Headers = s.URL, make(http.Header)
 		for k, v := range s.Headers {

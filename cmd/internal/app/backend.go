@@ -18,6 +18,20 @@ const (
 	methodTools  = "tools"
 	methodCall   = "call"
 	methodReload = "reload"
+
+	methodScan = "scan"
+
+	methodSessions = "sessions"
+	methodReset    = "reset"
+
+	methodApprovals = "approvals"
+	methodApproval  = "approval"
+	methodDecide    = "decide"
+
+	methodPins        = "pins"
+	methodPinDiff     = "pin-diff"
+	methodPinApproval = "pin-approval"
+	methodPinReload   = "pin-reload"
 )
 
 type toolsRequest struct {
@@ -33,15 +47,17 @@ type callAnswer struct {
 // callFailure is a [CallError] with what its JSON for users leaves out.
 type callFailure struct {
 	CallError
-	Tool   string `json:"tool"`
-	Remedy string `json:"remedy"`
-	Cause  string `json:"cause"`
+	Tool     string `json:"tool"`
+	Remedy   string `json:"remedy"`
+	Cause    string `json:"cause"`
+	Question string `json:"question"`
 }
 
 // The codes of errors that are of the same type on both sides of the socket.
 const (
 	codeCall      = "call"
 	codePrincipal = "principal"
+	codeApproval  = "approval" // a *gate.NotApproved
 )
 
 // backend answers the control socket.
@@ -74,6 +90,32 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		}
 		res, err := a.Call(ctx, r)
 		return callAnswer{res.Doc.Raw(), res.IsError}, err
+	case methodApprovals:
+		return a.Approvals(ctx)
+	case methodApproval:
+		var r DecideRequest
+		if err := json.Unmarshal(params, &r); err != nil {
+			return nil, err
+		}
+		return a.Approval(r.ID)
+	case methodDecide:
+		var r DecideRequest
+		if err := json.Unmarshal(params, &r); err != nil {
+			return nil, err
+		}
+		return a.Decide(ctx, r)
+	case methodPins, methodPinDiff, methodPinApproval, methodPinReload:
+		return b.handlePins(ctx, method, params)
+	case methodSessions:
+		return a.Sessions(ctx)
+	case methodReset:
+		var r resetRequest
+		if err := json.Unmarshal(params, &r); err != nil {
+			return nil, err
+		}
+		return a.ResetSession(ctx, r.Session)
+	case methodScan:
+		return b.handleScan(ctx, params)
 	case methodReload:
 		return struct{}{}, a.reloadPolicy(ctx)
 	default:
@@ -85,14 +127,17 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 func wire(err error) error {
 	var call *CallError
 	var who *PrincipalError
+	var unapproved *gate.NotApproved
 	e := &control.Error{}
 	switch {
 	case errors.As(err, &call):
 		e.Code = codeCall
-		e.Detail, _ = json.Marshal(callFailure{*call, call.tool, call.Remedy, call.Cause}) // strings only
+		e.Detail, _ = json.Marshal(callFailure{*call, call.tool, call.Remedy, call.Cause, call.Question}) // strings only
 	case errors.As(err, &who):
 		e.Code = codePrincipal
 		e.Detail, _ = json.Marshal(who) // strings only
+	case errors.As(err, &unapproved):
+		e.Code = codeApproval
 	default:
 		return err
 	}
@@ -111,7 +156,7 @@ func unwire(err error) error {
 		if err := json.Unmarshal(e.Detail, &f); err != nil {
 			return err
 		}
-		f.CallError.tool, f.CallError.Remedy, f.CallError.Cause = f.Tool, f.Remedy, f.Cause
+		f.CallError.tool, f.CallError.Remedy, f.CallError.Cause, f.CallError.Question = f.Tool, f.Remedy, f.Cause, f.Question
 		return &f.CallError
 	case codePrincipal:
 		who := new(PrincipalError)
@@ -119,6 +164,8 @@ func unwire(err error) error {
 			return err
 		}
 		return who
+	case codeApproval:
+		return &gate.NotApproved{Reason: e.Message}
 	}
 	return err
 }
@@ -178,6 +225,27 @@ func (r *Remote) Call(ctx context.Context, c CallRequest) (gate.Result, error) {
 // Reload makes the gateway read its policy now rather than within a second.
 func (r *Remote) Reload(ctx context.Context) error {
 	return r.call(ctx, methodReload, nil, new(struct{}))
+}
+
+// Approvals returns what [App.Approvals] does.
+func (r *Remote) Approvals(ctx context.Context) ([]Approval, error) {
+	var all []Approval
+	err := r.call(ctx, methodApprovals, nil, &all)
+	return all, err
+}
+
+// Approval returns what [App.Approval] does.
+func (r *Remote) Approval(ctx context.Context, id string) (*Approval, error) {
+	one := new(Approval)
+	err := r.call(ctx, methodApproval, DecideRequest{ID: id}, one)
+	return one, err
+}
+
+// Decide does what [App.Decide] does.
+func (r *Remote) Decide(ctx context.Context, d DecideRequest) (*Decided, error) {
+	done := new(Decided)
+	err := r.call(ctx, methodDecide, d, done)
+	return done, err
 }
 
 // Relay connects an MCP client that speaks on in and out, for the principal as,

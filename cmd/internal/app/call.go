@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/approval"
 )
 
 // A CallRequest is one call by a command.
@@ -21,8 +22,10 @@ type CallError struct {
 	Code     string `json:"code"`
 	Reason   string `json:"reason"`
 	RecordID string `json:"record_id"`
-	Remedy   string `json:"-"` // the command that would allow it
-	Cause    string `json:"-"` // what lies behind; "" if that is all
+	Approval string `json:"approval,omitempty"` // for which the call waits
+	Question string `json:"-"`                  // what a person would have to approve, in words
+	Remedy   string `json:"-"`                  // the command that would allow it
+	Cause    string `json:"-"`                  // what lies behind; "" if that is all
 	tool     string
 }
 
@@ -43,6 +46,9 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 		ID: gate.NewID(), Action: gate.CallTool, Name: r.Tool, Who: who,
 		Session: gate.SessionKey{Owner: who.Owner}, ClientName: bridge.ClientName + " call", ClientVersion: bridge.Version(),
 	}
+	if q := a.gateway.Approvals(); q != nil {
+		c.AskByAnswer = q.Uses(approval.CLI) // a command does not wait: it asks, or is given again
+	}
 	if c.Args, err = gate.ParseDoc([]byte(r.Args)); err != nil {
 		c.Malformed = err
 	}
@@ -54,7 +60,10 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	var refusal *gate.Refusal
 	if errors.As(err, &refusal) {
 		ce.Reason, ce.Remedy = refusal.Reason, refusal.Remedy
+		pending, waits := errors.AsType[*gate.Pending](err)
 		switch {
+		case waits:
+			ce.Approval, ce.Question = pending.ID, pending.Text
 		case refusal.Hidden && refusal.Step == gate.StepAuthorize && refusal.Err != nil: // an operator may know what a client may not
 			ce.Reason = refusal.Err.Error()
 		case refusal.Err != nil:

@@ -45,7 +45,7 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 			mc.Manifest = &parsed
 		}
 	}
-	return gateway.Module{Server: m.Server, WASM: wasm, Config: mc, Grant: grant(m)}, nil
+	return gateway.Module{Server: m.Server, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Grant: grant(m)}, nil
 }
 
 // moduleError says what is wrong with a module. Of a file it is the configuration
@@ -70,7 +70,7 @@ func (a *App) guest(ctx context.Context, s config.Server) (gateway.Guest, error)
 		env[k] = string(v)
 	}
 	module.Config.Manifest, module.Config.Grants.Config = nil, env
-	return gateway.Guest{WASM: module.WASM, Args: s.Args, Config: module.Config}, nil
+	return gateway.Guest{WASM: module.WASM, Args: s.Args, Named: module.Named, Config: module.Config}, nil
 }
 
 // isModule reports whether a server is a module.

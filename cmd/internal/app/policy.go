@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing/fstest"
 	"time"
@@ -28,29 +30,46 @@ const (
 // on every file system, and costs some stats.
 const watchEvery = time.Second
 
-// policyFiles are the files that a configuration's policy is made of.
-type policyFiles struct{ cfg *config.Config }
+// policyFiles are the files that a policy is made of.
+type policyFiles struct {
+	file string // the configuration's
+	cfg  config.Policy
+}
 
-func newPolicyFiles(cfg *config.Config) *policyFiles { return &policyFiles{cfg} }
+func newPolicyFiles(cfg *config.Config) *policyFiles { return &policyFiles{cfg.File, cfg.Policy} }
 
-// Policy reads the policy of a configuration.
-func Policy(cfg *config.Config) (gateway.Policy, error) { return newPolicyFiles(cfg).load() }
+// Policy reads the policy of a configuration, as a gateway that starts on it would.
+// What it falls back from is logged.
+func Policy(ctx context.Context, cfg *config.Config, log *slog.Logger) (gateway.Policy, error) {
+	sources := newBundleSources(cfg)
+	if err := readBundles(ctx, sources, log); err != nil {
+		return gateway.Policy{}, err
+	}
+	p, err := newPolicyFiles(cfg).load()
+	p.Options.Bundles = newestBundles(sources)
+	return p, err
+}
 
 // load reads all files.
 func (p *policyFiles) load() (gateway.Policy, error) {
-	grants, err := config.ReadGrants(p.cfg.Policy.Grants)
+	grants, err := config.ReadGrants(p.cfg.Grants)
 	if err != nil {
 		return gateway.Policy{}, err
 	}
-	o := policy.Options{Packs: p.cfg.Policy.Packs, Timeout: p.cfg.Policy.Timeout}
+	o := policy.Options{Packs: p.cfg.Packs, Timeout: p.cfg.Timeout}
 	for _, g := range grants {
 		o.Grants = append(o.Grants, policy.Grant(g))
 	}
-	labels, err := config.ReadLabels(p.cfg.Policy.Labels)
+	labels, err := config.ReadLabels(p.cfg.Labels)
 	if err != nil {
 		return gateway.Policy{}, err
 	}
 	o.Labels = PolicyLabels(labels)
+	limits, err := config.ReadRateLimits(p.cfg.RateLimits)
+	if err != nil {
+		return gateway.Policy{}, err
+	}
+	o.RateLimits = policyRateLimits(limits)
 	files, err := p.tree()
 	return gateway.Policy{Files: files, Options: o}, err
 }
@@ -74,7 +93,7 @@ func PolicyLabels(from []config.ToolLabel) []policy.Label {
 // would name them. Nil means there are none.
 func (p *policyFiles) tree() (fs.FS, error) {
 	files := make(fstest.MapFS)
-	for _, root := range p.cfg.Policy.Paths {
+	for _, root := range p.cfg.Paths {
 		err := walk(root, func(path string, err error) error {
 			if err != nil || filepath.Ext(path) != ".rego" {
 				return err
@@ -111,7 +130,7 @@ func walk(root string, f func(path string, err error) error) error {
 
 // name shortens a path to one from the configuration's folder, where it can.
 func (p *policyFiles) name(path string) string {
-	if rel, err := filepath.Rel(filepath.Dir(p.cfg.File), path); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(filepath.Dir(p.file), path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
 	return strings.TrimPrefix(filepath.ToSlash(path), "/")
@@ -133,7 +152,14 @@ func addFile(files fstest.MapFS, path, name string) error {
 // state tells one version of the files from another.
 func (p *policyFiles) state() [32]byte {
 	h := sha256.New()
-	for _, root := range append([]string{p.cfg.Policy.Grants, p.cfg.Policy.Labels}, p.cfg.Policy.Paths...) {
+	roots := append([]string{p.cfg.Grants, p.cfg.Labels, p.cfg.RateLimits}, p.cfg.Paths...)
+	for _, b := range p.cfg.Bundles {
+		if b.Path != "" {
+			roots = append(roots, b.Path)
+		}
+	}
+	roots = slices.DeleteFunc(roots, func(root string) bool { return root == "" }) // "" would be the working directory
+	for _, root := range roots {
 		_ = walk(root, func(path string, err error) error {
 			info, serr := os.Stat(path) // of what a link points to
 			if err = errors.Join(err, serr); err != nil {
@@ -147,34 +173,67 @@ func (p *policyFiles) state() [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// watchPolicy loads the policy anew whenever its files have changed, until ctx
-// ends. One that does not load leaves the old one in place.
-func (a *App) watchPolicy(ctx context.Context) {
-	last := a.policy.state()
+// WatchPolicy calls f, and again whenever the files of a configuration's policy have
+// changed, until ctx ends.
+func WatchPolicy(ctx context.Context, cfg *config.Config, f func()) {
+	files := newPolicyFiles(cfg)
+	last := files.state() // before f reads them
+	f()
+	watch(ctx, func() {
+		if now := files.state(); now != last {
+			last = now
+			f()
+		}
+	})
+}
+
+// watch calls look every so often until ctx ends.
+func watch(ctx context.Context, look func()) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
+			look()
 		case <-ctx.Done():
 			return
-		}
-		if now := a.policy.state(); now != last {
-			last = now
-			_ = a.reloadPolicy(ctx) // it logs what is wrong
 		}
 	}
 }
 
-// reloadPolicy puts the policy that the files hold now in place.
+// policyState tells one version of all files from another.
+func (a *App) policyState() [2][32]byte {
+	state := [2][32]byte{a.policy.state()}
+	if a.shadow != nil {
+		state[1] = a.shadow.state()
+	}
+	return state
+}
+
+// watchPolicy loads the policy anew whenever its files have changed, until ctx
+// ends. One that does not load leaves the old one in place.
+func (a *App) watchPolicy(ctx context.Context) {
+	last := a.policyState()
+	watch(ctx, func() {
+		if now := a.policyState(); now != last {
+			last = now
+			_ = a.reloadPolicy(ctx) // it logs what is wrong
+		}
+	})
+}
+
+// reloadPolicy puts the policy that the files and bundles hold now in place. What is
+// wrong with a bundle is no error: its last good one stays, and status says why.
 func (a *App) reloadPolicy(ctx context.Context) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	before := a.gateway.Policy().Revision()
-	p, err := a.policy.load()
-	if err == nil {
-		err = a.gateway.SetPolicy(ctx, p)
+	for _, s := range a.bundles {
+		if s.cfg.Path != "" {
+			a.readBundle(ctx, s)
+		}
 	}
+	before := a.gateway.Policy().Revision()
+	_, err := settle(a.policy, a.bundles, a.log, func(p gateway.Policy) error { return a.gateway.SetPolicy(ctx, p) })
 	a.policyError.Store(&policyState{err})
 	switch after := a.gateway.Policy().Revision(); {
 	case err != nil:
@@ -182,6 +241,7 @@ func (a *App) reloadPolicy(ctx context.Context) error {
 	case after != before:
 		a.log.Info("policy loaded", "revision", after)
 	}
+	a.reloadShadow(ctx)
 	return err
 }
 

@@ -86,6 +86,12 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	}
 	g.Go(func() error { return control.Serve(life, socket, backend{a}) })
 	g.Go(func() error { a.watchPolicy(life); return nil })
+	g.Go(func() error { a.watchPins(life); return nil })
+	for _, s := range a.bundles {
+		if s.cfg.URL != "" {
+			g.Go(func() error { a.pollBundle(life, s); return nil })
+		}
+	}
 	server := a.newServer(life)
 	if web != nil {
 		g.Go(func() error { return serveHTTP(life, server, web) })

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 
@@ -14,16 +15,21 @@ import (
 
 // Status tells how a gateway is.
 type Status struct {
-	PID      int                   `json:"pid"`
-	Version  string                `json:"version"`
-	URL      string                `json:"url,omitempty"`
-	Config   string                `json:"config,omitempty"`
-	Grants   string                `json:"grants"`
-	Audit    string                `json:"audit"`
-	Policy   string                `json:"policy_revision"`
-	Running  bool                  `json:"running"` // false if it was started for this answer alone
-	Servers  []bridge.ServerStatus `json:"servers"`
-	Problems []string              `json:"problems,omitempty"`
+	PID     int                   `json:"pid"`
+	Version string                `json:"version"`
+	URL     string                `json:"url,omitempty"`
+	Config  string                `json:"config,omitempty"`
+	Grants  string                `json:"grants"`
+	Audit   string                `json:"audit"`
+	Policy  string                `json:"policy_revision"`
+	Running bool                  `json:"running"` // false if it was started for this answer alone
+	Servers []bridge.ServerStatus `json:"servers"`
+	// Approvals is how many calls wait for a person.
+	Approvals int      `json:"approvals_pending"`
+	Problems  []string `json:"problems,omitempty"`
+
+	Bundles []BundleStatus `json:"bundles,omitempty"` // of the policy
+	Shadow  *ShadowStatus  `json:"shadow,omitempty"`  // the policy that decides beside it
 }
 
 // Faulted reports whether any server is.
@@ -41,7 +47,7 @@ func (a *App) Status() *Status {
 	s := &Status{
 		PID: os.Getpid(), Version: bridge.Version(), URL: a.url, Config: a.cfg.File,
 		Grants: a.cfg.Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
-		Servers: a.gateway.Fleet().Status(),
+		Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
 	}
 	if err := a.gateway.Healthy(); err != nil {
 		s.Problems = append(s.Problems, "audit log: "+err.Error()+"; all calls are refused")
@@ -49,6 +55,28 @@ func (a *App) Status() *Status {
 	if p := a.policyError.Load(); p != nil && p.err != nil {
 		s.Problems = append(s.Problems, "policy: "+p.err.Error()+"; the last good one is in use")
 	}
+	for _, one := range a.bundles {
+		b := one.status()
+		s.Bundles = append(s.Bundles, b)
+		if b.Error != "" {
+			s.Problems = append(s.Problems, "policy: "+b.Error+"; the last good one is in use")
+		}
+	}
+	if s.Shadow = a.shadowStatus(); s.Shadow != nil {
+		if s.Shadow.Error != "" {
+			s.Problems = append(s.Problems, s.Shadow.Error)
+		}
+		if n := s.Shadow.Dropped; n > 0 {
+			s.Problems = append(s.Problems, fmt.Sprintf("shadow policy: %d calls came faster than it decides, and were not compared", n))
+		}
+	}
+	if p := a.pinError.Load(); p != nil && p.err != nil {
+		s.Problems = append(s.Problems, "pins: "+p.err.Error()+"; the last good lockfile is in use")
+	}
+	if err := a.gateway.SessionsProblem(); err != nil {
+		s.Problems = append(s.Problems, err.Error())
+	}
+	s.Problems = append(s.Problems, a.idleLabels()...)
 	if ok, why := confine.Supervised(); !ok {
 		s.Problems = append(s.Problems, "children: "+why)
 	}
@@ -99,7 +127,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 			Offered: visible[t], Sandboxed: t.Sandboxed, Digest: t.Digest, Definition: t.Definition.Raw(),
 		}
 		if !tool.Offered {
-			tool.Why = "no policy allows it for " + who.ID
+			tool.Why = a.whyNot(t, who.ID)
 		}
 		if all {
 			if tool.Verdict, tool.Condition, err = a.gateway.Policy().Verdict(ctx, who, t); err != nil {

@@ -22,15 +22,22 @@ type rule struct {
 // everything is the right of the two packages that put the others together.
 var everything = []string{"..."}
 
+// leaf bans all but the standard library's computations.
+var leaf = []string{"context", "os", "net", "net/http", "github.com/...", "golang.org/..."}
+
 // rules has an entry for each package. A package that is none fails the test: a
 // new one is a decision.
 var rules = map[string]rule{
 	"gate":                 {bans: []string{"github.com/...", "golang.org/..."}},
+	"gate/approval":        {imports: []string{"gate"}, bans: []string{"net", "net/http", "database/sql"}},
 	"gate/audit":           {imports: []string{"gate"}, bans: []string{"net/http", "database/sql"}},
 	"gate/session":         {imports: []string{"gate"}},
 	"policies":             {},
 	"policy":               {imports: []string{"gate", "policies"}, bans: []string{"net/http", "net"}},
 	"sanitize":             {bans: []string{"context", "os", "net", "net/http"}},
+	"sanitize/secrets":     {bans: []string{"context", "os", "net", "net/http"}},
+	"sanitize/lookalike":   {bans: leaf},
+	"sanitize/scan":        {bans: leaf},
 	"sandbox":              {imports: []string{"sandbox/extism", "sandbox/image", "sandbox/rewrite", "sandbox/wasi"}, bans: []string{"net", "net/http", "github.com/modelcontextprotocol/..."}},
 	"sandbox/artifact":     {bans: []string{"database/sql"}},
 	"sandbox/extism":       {bans: []string{"net", "net/http", "os"}},
@@ -38,14 +45,16 @@ var rules = map[string]rule{
 	"sandbox/kv":           {bans: []string{"net", "github.com/..."}},
 	"sandbox/wasi":         {bans: []string{"net", "net/http"}},
 	"sandbox/rewrite":      {bans: []string{"context", "os", "net", "github.com/..."}},
-	"bridge":               {imports: []string{"gate", "bridge/confine", "bridge/schema"}},
+	"bridge":               {imports: []string{"gate", "bridge/confine", "bridge/schema", "sanitize/lookalike", "sanitize/scan"}},
 	"bridge/dial":          {},
 	"bridge/confine":       {bans: []string{"net", "net/http"}},
 	"bridge/schema":        {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
+	"bridge/lock":          {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
 	"bridge/gateway":       {imports: everything},
 	"cmd/internal/arch":    {},
-	"cmd/internal/config":  {},
+	"cmd/internal/config":  {imports: []string{"sanitize/lookalike"}},
 	"cmd/internal/control": {},
+	"cmd/internal/probe":   {bans: []string{"github.com/..."}},
 	"cmd/internal/starter": {},
 	"cmd/internal/app":     {imports: everything},
 	"cmd/wasmgate":         {imports: everything},

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -35,6 +36,8 @@ type Config struct {
 	Secrets    []BoundSecret
 	Policy     Policy
 	Sanitize   Sanitize
+	Pins       Pins
+	Approvals  Approvals
 	Sessions   Sessions
 	Audit      Audit
 	Limits     Limits
@@ -56,10 +59,12 @@ type Server struct {
 	Command   string // absolute, or a bare name to be found in PATH
 	Module    Module // that is the server, in the sandbox: where it is, and its limits
 	Args      []string
+	Written   []string // Command and Args as the file has them, if that is not what they are
 	Env       map[string]Secret
-	Cwd       string // empty: the gateway's own
-	URL       string // may hold a secret in its query: show the Server, not this
-	Transport string // auto | streamable-http | sse; auto for a command
+	Cwd       string   // empty: the gateway's own
+	Confine   *Confine // what the command may do; nil restricts nothing
+	URL       string   // may hold a secret in its query: show the Server, not this
+	Transport string   // auto | streamable-http | sse; auto for a command
 	Headers   map[string]Secret
 	Timeout   time.Duration // of one call
 	Enabled   bool
@@ -151,16 +156,38 @@ type BoundSecret struct {
 
 // Policy says what decides about calls.
 type Policy struct {
-	Packs   []string // built-in packs; may be empty
-	Paths   []string // files and folders of the user's own policies
-	Grants  string   // path of the grants file, which need not exist
-	Labels  string   // path of the labels file, see [ReadLabels]; empty for none
-	Timeout time.Duration
+	Packs      []string // built-in packs; may be empty
+	Paths      []string // files and folders of the user's own policies
+	Grants     string   // path of the grants file, which need not exist
+	Labels     string   // path of the labels file, see [ReadLabels]; empty for none
+	RateLimits string   // path of the rate limits file, see [ReadRateLimits]; empty for none
+	Timeout    time.Duration
+	Bundles    []Bundle
+	// Shadow is a policy that decides beside this one, with its timeout and bundles,
+	// and enforces nothing; nil for none.
+	Shadow *Policy
+}
+
+// Approvals says how people are asked about calls.
+type Approvals struct {
+	Channels []string      // client and cli; none: what a policy would ask is refused
+	Hold     time.Duration // how long a call waits for an answer
+	Expire   time.Duration // how long a question can be answered, and the answer be used
+}
+
+// Pins says which definitions of tools are approved.
+type Pins struct {
+	Mode     string // trust-first | strict | off
+	Lockfile string // path, which need not exist
+	TLSKey   bool   // the key of its certificate is part of what a server with a URL is
 }
 
 // Sessions says how sessions are kept.
 type Sessions struct {
-	TTL time.Duration // without use, after which a session begins anew
+	// Scope is connection, where each MCP session is one, or principal, where all
+	// calls of a principal are in one, whose labels outlive the gateway.
+	Scope string
+	TTL   time.Duration // without use, after which a session begins anew
 	// TrustPrompt takes io.github.wasmgate/prompt in a call's _meta for the user's
 	// own words.
 	TrustPrompt bool
@@ -174,6 +201,11 @@ type Sanitize struct {
 	Profile string
 	Tools   []Rule
 	MIME    []Rule
+	Secrets Secrets
+	// Links are the targets to which links and images stay active: origins, hosts,
+	// *.host, or *. Nil leaves those that fetch and carry nothing; an empty list
+	// leaves none.
+	Links []string
 }
 
 // A Rule gives a profile to what matches Pattern: a literal, or a literal
@@ -231,12 +263,14 @@ func Default(d Dirs) *Config {
 	c := beside(d.State)
 	c.State = d.State
 	c.Policy.Grants = filepath.Join(d.Config, grantsFile)
+	c.Pins.Lockfile = filepath.Join(d.Config, lockFile)
 	return c
 }
 
 const (
 	grantsFile = "grants.yaml"
 	auditFile  = "audit.jsonl"
+	lockFile   = "wasmgate.lock"
 )
 
 // beside returns the defaults of a file in dir.
@@ -245,7 +279,11 @@ func beside(dir string) *Config {
 		Listen:   DefaultListen,
 		Policy:   Policy{Packs: []string{"grants"}, Grants: filepath.Join(dir, grantsFile), Timeout: DefaultDecision},
 		Sanitize: Sanitize{Profile: "text"},
-		Sessions: Sessions{TTL: DefaultSession},
+		Pins:     Pins{Mode: "trust-first", Lockfile: filepath.Join(dir, lockFile)},
+		Sessions: Sessions{Scope: "connection", TTL: DefaultSession},
+		Approvals: Approvals{
+			Channels: slices.Clone(channels), Hold: 55 * time.Second, Expire: 10 * time.Minute,
+		},
 		Audit: Audit{
 			Path: filepath.Join(dir, auditFile), Record: "digest", Sync: "group",
 			MaxSize: DefaultAuditSize, Keep: DefaultAuditKeep,

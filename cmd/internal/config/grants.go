@@ -18,6 +18,7 @@ type Grant struct {
 	Tools     []string // patterns of tools' names
 	Servers   []string // whose tools are all granted
 	Except    []string // patterns of names that this entry does not grant
+	Always    []string // patterns of tools' names about which the pack approve does not ask
 	Resources []string // patterns of URIs
 	Prompts   []string // patterns of prompts' names
 }
@@ -51,7 +52,7 @@ func parseGrants(path string, data []byte) (grants []Grant, lines []int, err err
 		at := fmt.Sprintf("[%d]", i)
 		d.table(n, at, map[string]reader{
 			"to": d.texts(&g.To), "tools": d.texts(&g.Tools), "servers": d.texts(&g.Servers),
-			"except": d.texts(&g.Except), "resources": d.texts(&g.Resources), "prompts": d.texts(&g.Prompts),
+			"except": d.texts(&g.Except), "always": d.texts(&g.Always), "resources": d.texts(&g.Resources), "prompts": d.texts(&g.Prompts),
 		})
 		if n.kind == table && len(g.To) == 0 {
 			d.fail(n, at+".to", "is missing: say who gets it, such as [local], [\"role:dev\"] or [\"*\"]")
@@ -77,6 +78,21 @@ func AddGrant(path, pattern, to string) (added bool, err error) {
 	return added && err == nil, err
 }
 
+// AddAlways adds, for one principal or role, the grant of a tool about which nobody
+// is asked again, as [AddGrant] does.
+func AddAlways(path, tool, to string) (added bool, err error) {
+	err = editGrants(path, func(e *editor) {
+		granted := slices.ContainsFunc(e.grants, func(g Grant) bool {
+			return slices.Contains(g.To, to) && slices.Contains(g.Tools, tool) && slices.Contains(g.Always, tool) && !g.excepts(tool)
+		})
+		if !granted {
+			added = true
+			e.add(Grant{To: []string{to}, Tools: []string{tool}, Always: []string{tool}})
+		}
+	})
+	return added && err == nil, err
+}
+
 // Revoked says what [RevokeGrant] has done, in numbers of entries.
 type Revoked struct {
 	Removed  int // that named the pattern, and have lost it
@@ -90,9 +106,10 @@ type Revoked struct {
 func RevokeGrant(path, pattern string) (r Revoked, err error) {
 	err = editGrants(path, func(e *editor) {
 		for i, g := range slices.Backward(e.grants) {
-			if at := slices.Index(g.Tools, pattern); at >= 0 {
+			tools, always := without(g.Tools, pattern), without(g.Always, pattern)
+			if len(tools)+len(always) < len(g.Tools)+len(g.Always) {
 				r.Removed++
-				g.Tools = slices.Delete(slices.Clone(g.Tools), at, at+1)
+				g.Tools, g.Always = tools, always
 				e.replace(i, g)
 			}
 		}
@@ -112,6 +129,15 @@ func RevokeGrant(path, pattern string) (r Revoked, err error) {
 		return Revoked{}, err
 	}
 	return r, nil
+}
+
+// without returns the patterns but one.
+func without(patterns []string, one string) []string {
+	at := slices.Index(patterns, one)
+	if at < 0 {
+		return patterns
+	}
+	return slices.Delete(slices.Clone(patterns), at, at+1)
 }
 
 // covers reports whether the grant names anything that the pattern matches.
@@ -134,7 +160,7 @@ func overlaps(others []string, pattern string) bool {
 }
 
 func (g Grant) empty() bool {
-	return len(g.Tools)+len(g.Servers)+len(g.Resources)+len(g.Prompts) == 0
+	return len(g.Tools)+len(g.Servers)+len(g.Always)+len(g.Resources)+len(g.Prompts) == 0
 }
 
 // editGrants edits a grants file and puts it in place of the old one in one
@@ -194,7 +220,7 @@ func waitLock(path string, try func() (bool, error)) error {
 
 func equal(a, b Grant) bool {
 	return slices.Equal(a.To, b.To) && slices.Equal(a.Tools, b.Tools) && slices.Equal(a.Servers, b.Servers) &&
-		slices.Equal(a.Except, b.Except) && slices.Equal(a.Resources, b.Resources) && slices.Equal(a.Prompts, b.Prompts)
+		slices.Equal(a.Except, b.Except) && slices.Equal(a.Always, b.Always) && slices.Equal(a.Resources, b.Resources) && slices.Equal(a.Prompts, b.Prompts)
 }
 
 // replaceFile writes a file in one step. Its mode stays; a new file is its

@@ -63,6 +63,39 @@ func TestAddGrant(t *testing.T) {
 	}
 }
 
+// A tool that is granted for good is granted and named under always; to revoke it
+// takes back both.
+func TestAddAlways(t *testing.T) {
+	const always = "- {to: [local], tools: [mail__send], always: [mail__send]}\n"
+	for name, tt := range map[string]struct {
+		file, want string
+		added      bool
+	}{
+		"a file that is not there is made":  {"", always, true},
+		"what is granted, but asked":        {"- {to: [local], tools: [mail__send]}\n", "- {to: [local], tools: [mail__send]}\n" + always, true},
+		"what is granted for good already":  {"- {to: [a, local], tools: [mail__send, x__y], always: [mail__send]}\n", "- {to: [a, local], tools: [mail__send, x__y], always: [mail__send]}\n", false},
+		"what is granted for good, but not": {"- {to: [local], tools: [mail__send], always: [mail__send], except: [\"mail__*\"]}\n", "- {to: [local], tools: [mail__send], always: [mail__send], except: [\"mail__*\"]}\n" + always, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "grants.yaml")
+			if tt.file != "" {
+				write(t, path, tt.file)
+			}
+			added, err := config.AddAlways(path, "mail__send", "local")
+			if err != nil || added != tt.added {
+				t.Fatalf("added %v, error %v", added, err)
+			}
+			if diff := cmp.Diff(tt.want, read(t, path)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), always)
+	if r, err := config.RevokeGrant(path, "mail__send"); err != nil || r != (config.Revoked{Removed: 1}) || read(t, path) != "" {
+		t.Errorf("revoked %+v, error %v, left %q", r, err, read(t, path))
+	}
+}
+
 func TestRevokeGrant(t *testing.T) {
 	tests := map[string]struct {
 		file, pattern, want string

@@ -68,12 +68,13 @@ func (d *decoder) hostServers(file string, data []byte, home string) []Server {
 		return nil
 	}
 	var out []Server
-	used := map[string]bool{}
+	used, alike := map[string]bool{}, d.alike(nil)
 	d.each(entries, path, func(f field, path string) {
 		f.was, f.key = f.key, unused(used, serverID(f.key))
 		if f.key != f.was {
 			d.warn(f.line, path, "is called %s here", f.key)
 		}
+		alike(f, path)
 		h := &host{decoder: d, home: home, workspace: workspace}
 		if d.is(f.value, path, table) {
 			f.value = h.server(f.value, path)
@@ -154,6 +155,8 @@ var hostKeys = map[string]string{
 const (
 	byGrant = "what may be called is granted with `wasmgate grant`"
 	noSense = "it concerns the host alone"
+
+	ownConfine = "in wasmgate.yaml write confine, which `wasmgate confine learn` proposes"
 )
 
 // ignoredKeys are the keys that are known and not honoured, and why.
@@ -166,7 +169,7 @@ var ignoredKeys = map[string]string{
 	"oauth":         "ignored: signing in to servers is not in this version; use headers",
 	"auth":          "ignored: signing in to servers is not in this version; use headers",
 	"headersHelper": "ignored: write the headers, with ${NAME} for what is secret",
-	"sandbox":       "ignored: confining servers is not in this version", "sandboxEnabled": "ignored: confining servers is not in this version",
+	"sandbox":       "ignored: " + ownConfine, "sandboxEnabled": "ignored: " + ownConfine,
 	"name": "ignored: " + noSense, "description": "ignored: " + noSense, "icon": "ignored: " + noSense, "version": "ignored: " + noSense,
 	"gallery": "ignored: " + noSense, "dev": "ignored: " + noSense, "id": "ignored: " + noSense,
 }

@@ -64,6 +64,7 @@ func TestImportMCP(t *testing.T) {
 		server("local-server", func(s *config.Server) { s.URL, s.Transport = "https://example.com/sse", "sse" }),
 		server("asks", func(s *config.Server) {
 			s.Command, s.Env = filepath.Join(dir, "run"), map[string]config.Secret{"KEY": "${KEY}"}
+			s.Written = []string{"./run"}
 			s.Fault = "only its host can fill in ${input:key}: in wasmgate.yaml write ${KEY}"
 		}),
 		server("old", func(s *config.Server) { s.URL, s.Transport = "https://example.com/", "streamable-http" }),
@@ -104,6 +105,7 @@ func TestLoadMCP(t *testing.T) {
 	want := []config.Server{
 		server("fs", func(s *config.Server) {
 			s.Command, s.Args, s.Env = "npx", []string{dir, "a$$b"}, map[string]config.Secret{"T": "t0p", "U": "t0p"}
+			s.Written = []string{"npx", dir, "a$$$$b"}
 		}),
 		server("asks", func(s *config.Server) {
 			s.Enabled = false

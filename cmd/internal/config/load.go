@@ -112,12 +112,13 @@ func (d *decoder) config(root *node, c *Config) {
 		"version":    d.version,
 		"listen":     d.text(&c.Listen, checkListen),
 		"principals": func(n *node, path string) { d.principals(&c.Principals, n, path) },
-		"servers":    func(n *node, path string) { d.servers(&c.Servers, n, path) },
+		"servers":    func(n *node, path string) { d.servers(&c.Servers, nil, n, path) },
 		"tools":      func(n *node, path string) { d.modules(&c.Tools, n, path) },
 		"secrets":    func(n *node, path string) { d.boundSecrets(&c.Secrets, n, path) },
 		"policy":     func(n *node, path string) { d.policy(&c.Policy, n, path) },
 		"sanitize":   func(n *node, path string) { d.sanitize(&c.Sanitize, n, path) },
-		"pins":       d.pins,
+		"pins":       func(n *node, path string) { d.pins(&c.Pins, n, path) },
+		"approvals":  func(n *node, path string) { d.approvals(&c.Approvals, n, path) },
 		"sessions":   func(n *node, path string) { d.sessions(&c.Sessions, n, path) },
 		"audit":      func(n *node, path string) { d.audit(&c.Audit, n, path) },
 		"limits":     func(n *node, path string) { d.limits(&c.Limits, n, path) },
@@ -129,7 +130,7 @@ func (d *decoder) config(root *node, c *Config) {
 		},
 	}
 	for _, k := range []string{
-		"approvals", "store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster",
+		"store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster",
 	} {
 		readers[k] = d.later
 	}
@@ -174,32 +175,47 @@ func (d *decoder) principals(to *[]Principal, n *node, path string) {
 
 func (d *decoder) policy(to *Policy, n *node, path string) {
 	d.table(n, path, map[string]reader{
-		"packs": d.texts(&to.Packs, func(s string) error {
-			if !slices.Contains(packs, s) {
-				return errors.New("is a pack that is not in this version; these are: " + strings.Join(packs, ", "))
-			}
-			return nil
-		}),
-		"paths": func(n *node, path string) {
-			if !d.is(n, path, list) {
-				return
-			}
-			for i, item := range n.items {
-				var s string
-				if d.path(&s, exists)(item, fmt.Sprintf("%s[%d]", path, i)); s != "" {
-					to.Paths = append(to.Paths, s)
-				}
-			}
-		},
-		"data": func(n *node, path string) {
-			d.table(n, path, map[string]reader{"grants": d.path(&to.Grants), "labels": d.path(&to.Labels, exists)})
-		},
+		"packs":   d.packs(to),
+		"paths":   func(n *node, path string) { d.paths(&to.Paths, n, path) },
+		"data":    d.policyData(to),
 		"timeout": d.duration(&to.Timeout, time.Millisecond, time.Minute),
+		"bundles": func(n *node, path string) { d.bundles(&to.Bundles, n, path) },
+		"shadow":  func(*node, string) {}, // below: what it leaves out is as in the policy
+	})
+	if shadow := n.get("shadow"); shadow != nil {
+		to.Shadow = d.shadow(*to, shadow, join(path, "shadow"))
+	}
+}
+
+func (d *decoder) packs(to *Policy) reader {
+	return d.texts(&to.Packs, func(s string) error {
+		if !slices.Contains(packs, s) {
+			return errors.New("is a pack that is not in this version; these are: " + strings.Join(packs, ", "))
+		}
+		return nil
 	})
 }
 
+func (d *decoder) paths(to *[]string, n *node, path string) {
+	if !d.is(n, path, list) {
+		return
+	}
+	for i, item := range n.items {
+		var s string
+		if d.path(&s, exists)(item, fmt.Sprintf("%s[%d]", path, i)); s != "" {
+			*to = append(*to, s)
+		}
+	}
+}
+
+func (d *decoder) policyData(to *Policy) reader {
+	return func(n *node, path string) {
+		d.table(n, path, map[string]reader{"grants": d.path(&to.Grants), "labels": d.path(&to.Labels, exists), "ratelimit": d.path(&to.RateLimits, exists)})
+	}
+}
+
 // packs are the built-in policy packs.
-var packs = []string{"grants", "flow", "readonly", "approve"}
+var packs = []string{"grants", "flow", "flow-ask", "readonly", "approve", "ratelimit", "paths", "urls"}
 
 // exists is a check, since a policy that is not found would not deny.
 func exists(path string) error {
@@ -220,7 +236,21 @@ func (d *decoder) sanitize(to *Sanitize, n *node, path string) {
 		"profile": d.one(&to.Profile, profiles...),
 		"tools":   d.rules(&to.Tools, matches(toolPattern, "the name of a tool, or its beginning and *")),
 		"mime":    d.rules(&to.MIME, matches(mimePattern, "a media type in lower case, such as text/html or text/*")),
+		"links": func(n *node, path string) {
+			to.Links = []string{}
+			d.texts(&to.Links, linkTarget)(n, path)
+		},
+		"secrets": d.secretScan(&to.Secrets),
 	})
+}
+
+var linkTargets = regexp.MustCompile(`^(\*|(https?://|\*\.)?[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?)$`)
+
+func linkTarget(s string) error {
+	if !linkTargets.MatchString(s) {
+		return errors.New("is no origin, no host and not *: write https://example.com, example.com or *.example.com")
+	}
+	return nil
 }
 
 func (d *decoder) rules(to *[]Rule, pattern check) reader {
@@ -236,24 +266,35 @@ func (d *decoder) rules(to *[]Rule, pattern check) reader {
 	}
 }
 
-// pins accepts what happens anyway, so that a file can say it.
-func (d *decoder) pins(n *node, path string) {
-	d.table(n, path, map[string]reader{"mode": d.only("off")})
+func (d *decoder) pins(to *Pins, n *node, path string) {
+	d.table(n, path, map[string]reader{
+		"mode": d.one(&to.Mode, "trust-first", "strict", "off"), "lockfile": d.path(&to.Lockfile), "tls_key": d.flag(&to.TLSKey),
+	})
+}
+
+// channels are the ways in which people are asked.
+var channels = []string{"client", "cli"}
+
+func (d *decoder) approvals(to *Approvals, n *node, path string) {
+	d.table(n, path, map[string]reader{
+		"channels": d.texts(&to.Channels, func(s string) error {
+			if !slices.Contains(channels, s) {
+				return errors.New("is none of " + strings.Join(channels, ", "))
+			}
+			return nil
+		}),
+		"hold":   d.duration(&to.Hold, 0, time.Hour),
+		"expire": d.duration(&to.Expire, time.Minute, 24*time.Hour),
+	})
+	if to.Hold > to.Expire {
+		d.fail(n, join(path, "hold"), "is longer than expire, after which no answer counts")
+	}
 }
 
 func (d *decoder) sessions(to *Sessions, n *node, path string) {
 	d.table(n, path, map[string]reader{
-		"scope": d.only("connection"), "ttl": d.duration(&to.TTL, time.Minute, 1000*time.Hour), "trust_prompt": d.flag(&to.TrustPrompt),
+		"scope": d.one(&to.Scope, "connection", "principal"), "ttl": d.duration(&to.TTL, time.Minute, 1000*time.Hour), "trust_prompt": d.flag(&to.TrustPrompt),
 	})
-}
-
-// only reads the one value that a key may have in this version.
-func (d *decoder) only(word string) reader {
-	return func(n *node, path string) {
-		if n.text != word {
-			d.fail(n, path, "not in this version, which knows only %s", word)
-		}
-	}
 }
 
 const maxSize = 1 << 30 // of what is held in memory, in bytes

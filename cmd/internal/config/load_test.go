@@ -88,7 +88,8 @@ secrets:
   SPARE: {value: 12345678, origin: "https://other.example.com:8443"}
 policy: {packs: [], paths: [policies/], data: {grants: g.yaml, labels: policies}, timeout: 20ms}
 sanitize: {profile: strict, tools: {"zeta__*": off, alpha__get: html}, mime: {text/html: html, "image/*": off}}
-pins: {mode: off}
+pins: {mode: strict, lockfile: pins/team.lock, tls_key: true}
+approvals: {channels: [cli], hold: 5s, expire: 1h}
 sessions: {scope: connection, ttl: 2h, trust_prompt: true}
 audit: {path: /var/log/a.jsonl, record: full, sync: always, max_size: 1GiB, keep: "${FIVE}"}
 limits: {body: 1MiB, result: 2 MiB, concurrent: 8}
@@ -106,8 +107,9 @@ state: /var/lib/wasmgate
 		Servers: []config.Server{
 			{
 				ID: "zeta", Command: "npx", Cwd: filepath.Join(dir, "srv"), Transport: "auto", Timeout: 30 * time.Second,
-				Args: []string{"-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "8080", "true", "$HOME", "a$b"},
-				Env:  map[string]config.Secret{"LOG": "1", "DEBUG": "true", "TOKEN": "x-t0p-"}, Enabled: true, Prefix: true,
+				Args:    []string{"-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "8080", "true", "$HOME", "a$b"},
+				Written: []string{"npx", "-y", "@modelcontextprotocol/server-filesystem@2026.8.31", "8080", "true", "$$HOME", "a$b"},
+				Env:     map[string]config.Secret{"LOG": "1", "DEBUG": "true", "TOKEN": "x-t0p-"}, Enabled: true, Prefix: true,
 				Schema: "declared", Output: "enforce",
 			},
 			{
@@ -116,7 +118,7 @@ state: /var/lib/wasmgate
 				Schema: "normalized", Output: "warn", Sanitize: "html",
 			},
 			{
-				ID: "local-bin", Command: filepath.Join(dir, "bin/server"), Transport: "auto", Timeout: 30 * time.Second, Prefix: true,
+				ID: "local-bin", Command: filepath.Join(dir, "bin/server"), Written: []string{"./bin/server"}, Transport: "auto", Timeout: 30 * time.Second, Prefix: true,
 				Env: map[string]config.Secret{"A": ""}, Schema: "declared", Output: "enforce", Sanitize: "strict",
 			},
 		},
@@ -147,8 +149,10 @@ state: /var/lib/wasmgate
 			{Name: "API", Value: "t0p", Origin: "https://api.example.com"},
 			{Name: "SPARE", Value: "12345678", Origin: "https://other.example.com:8443"},
 		},
-		Policy:   config.Policy{Packs: []string{}, Paths: []string{filepath.Join(dir, "policies")}, Grants: filepath.Join(dir, "g.yaml"), Labels: filepath.Join(dir, "policies"), Timeout: 20 * time.Millisecond},
-		Sessions: config.Sessions{TTL: 2 * time.Hour, TrustPrompt: true},
+		Policy:    config.Policy{Packs: []string{}, Paths: []string{filepath.Join(dir, "policies")}, Grants: filepath.Join(dir, "g.yaml"), Labels: filepath.Join(dir, "policies"), Timeout: 20 * time.Millisecond},
+		Pins:      config.Pins{Mode: "strict", Lockfile: filepath.Join(dir, "pins/team.lock"), TLSKey: true},
+		Approvals: config.Approvals{Channels: []string{"cli"}, Hold: 5 * time.Second, Expire: time.Hour},
+		Sessions:  config.Sessions{Scope: "connection", TTL: 2 * time.Hour, TrustPrompt: true},
 		Sanitize: config.Sanitize{
 			Profile: "strict", Tools: []config.Rule{{"zeta__*", "off"}, {"alpha__get", "html"}},
 			MIME: []config.Rule{{"text/html", "html"}, {"image/*", "off"}},
@@ -171,7 +175,11 @@ func TestDefaults(t *testing.T) {
 			Listen:   "127.0.0.1:7420",
 			Policy:   config.Policy{Packs: []string{"grants"}, Grants: grants, Timeout: 50 * time.Millisecond},
 			Sanitize: config.Sanitize{Profile: "text"},
-			Sessions: config.Sessions{TTL: time.Hour},
+			Pins:     config.Pins{Mode: "trust-first", Lockfile: filepath.Join(filepath.Dir(grants), "wasmgate.lock")},
+			Approvals: config.Approvals{
+				Channels: []string{"client", "cli"}, Hold: 55 * time.Second, Expire: 10 * time.Minute,
+			},
+			Sessions: config.Sessions{Scope: "connection", TTL: time.Hour},
 			Audit:    config.Audit{Path: log, Record: "digest", Sync: "group", MaxSize: 100 << 20, Keep: 10},
 			Limits:   config.Limits{Body: 4 << 20, Result: 10 << 20, Concurrent: 64},
 			Log:      config.Log{Format: "text"},
@@ -279,7 +287,7 @@ func TestLoadProblems(t *testing.T) {
 		"a flag in words":                  {"servers: {a: {command: x, enabled: yes}}\n", `wasmgate.yaml:1: servers.a.enabled: must be true or false, not text`},
 		"a profile that is near":           {"servers: {a: {command: x, sanitize: txt}}\n", `wasmgate.yaml:1: servers.a.sanitize: "txt" is none of strict, text, html, off; did you mean "text"?`},
 		"a server that is text":            {"servers: {a: npx}\n", `wasmgate.yaml:1: servers.a: must be a mapping, not text`},
-		"parts of a server not built":      {"servers:\n  a:\n    command: x\n    groups: [a]\n    replay: {}\n    retry: 3\n    confine: {}\n", "wasmgate.yaml:4: servers.a.groups: not in this version\nwasmgate.yaml:5: servers.a.replay: not in this version\nwasmgate.yaml:6: servers.a.retry: not in this version\nwasmgate.yaml:7: servers.a.confine: not in this version"},
+		"parts of a server not built":      {"servers:\n  a:\n    command: x\n    groups: [a]\n    replay: {}\n    retry: 3\n", "wasmgate.yaml:4: servers.a.groups: not in this version\nwasmgate.yaml:5: servers.a.replay: not in this version\nwasmgate.yaml:6: servers.a.retry: not in this version"},
 		"a module that is missing":         {"tools: {t: {module: none.wasm}}\n", `wasmgate.yaml:1: tools.t.module: "none.wasm" does not exist`},
 		"a module without a digest":        {"tools: {t: {module: \"oci://h/t:v1\"}}\n", `wasmgate.yaml:1: tools.t.module: "oci://h/t:v1" names no digest, so that it could be another module tomorrow: write oci://registry/repository@sha256:DIGEST`},
 		"a module with half a digest":      {"tools: {t: {module: \"oci://h/t@sha256:ab\"}}\n", `wasmgate.yaml:1: tools.t.module: "oci://h/t@sha256:ab" is not oci://registry/repository@sha256: and 64 hex digits in lower case`},
@@ -288,13 +296,14 @@ func TestLoadProblems(t *testing.T) {
 		"a module under a server's name":   {"servers: {a: {command: x}}\ntools: {t: {module: /, server: a}}\n", `wasmgate.yaml:2: tools.t.server: "a" is one of the servers: choose another name`},
 		"a module under a reserved name":   {"tools: {t: {module: /, server: jobs}}\n", `wasmgate.yaml:1: tools.t.server: "jobs" is reserved`},
 		"memory below a page":              {"tools: {t: {module: /, limits: {memory: 1KiB}}}\n", `wasmgate.yaml:1: tools.t.limits.memory: "1KiB" is not from 64KiB to 4GiB`},
-		"a pack that is not built":         {"policy: {packs: [grants, paths]}\n", `wasmgate.yaml:1: policy.packs[1]: "paths" is a pack that is not in this version; these are: grants, flow, readonly, approve`},
+		"a pack that is not built":         {"policy: {packs: [grants, budget]}\n", `wasmgate.yaml:1: policy.packs[1]: "budget" is a pack that is not in this version; these are: grants, flow, flow-ask, readonly, approve, ratelimit, paths, urls`},
 		"policies that are missing":        {"policy: {paths: [none/]}\n", `wasmgate.yaml:1: policy.paths[0]: "none/" does not exist`},
 		"labels that are missing":          {"policy: {data: {labels: l.yaml}}\n", `wasmgate.yaml:1: policy.data.labels: "l.yaml" does not exist`},
 		"a pattern with * inside":          {"sanitize: {tools: {\"a*b\": off}}\n", `wasmgate.yaml:1: sanitize.tools["a*b"]: "a*b" is not the name of a tool, or its beginning and *`},
 		"a media type that is none":        {"sanitize: {mime: {html: html}}\n", `wasmgate.yaml:1: sanitize.mime.html: "html" is not a media type in lower case, such as text/html or text/*`},
-		"pins":                             {"pins: {mode: strict}\n", `wasmgate.yaml:1: pins.mode: not in this version, which knows only off`},
-		"sessions":                         {"sessions: {scope: principal, ttl: 1s, trust_prompt: maybe}\n", "wasmgate.yaml:1: sessions.scope: not in this version, which knows only connection\nwasmgate.yaml:1: sessions.ttl: \"1s\" is not from 1m to 1000h\nwasmgate.yaml:1: sessions.trust_prompt: must be true or false, not text"},
+		"pins":                             {"pins: {mode: on, tls_key: x}\n", "wasmgate.yaml:1: pins.mode: \"on\" is none of trust-first, strict, off\nwasmgate.yaml:1: pins.tls_key: must be true or false, not text"},
+		"sessions":                         {"sessions: {scope: client, ttl: 1s, trust_prompt: maybe}\n", "wasmgate.yaml:1: sessions.scope: \"client\" is none of connection, principal\nwasmgate.yaml:1: sessions.ttl: \"1s\" is not from 1m to 1000h\nwasmgate.yaml:1: sessions.trust_prompt: must be true or false, not text"},
+		"approvals":                        {"approvals: {channels: [client, mail], hold: 2m, expire: 1m}\n", "wasmgate.yaml:1: approvals.channels[1]: \"mail\" is none of client, cli\nwasmgate.yaml:1: approvals.hold: is longer than expire, after which no answer counts"},
 		"an unknown record":                {"audit: {record: hash}\n", `wasmgate.yaml:1: audit.record: "hash" is none of digest, full`},
 		"a size without a unit":            {"audit: {max_size: 100}\n", `wasmgate.yaml:1: audit.max_size: 100 has no unit: write 100MiB`},
 		"a decimal size":                   {"limits: {body: 4MB}\n", `wasmgate.yaml:1: limits.body: "4MB" is no size: write a whole number and B, KiB, MiB or GiB, such as 64MiB`},
@@ -312,7 +321,7 @@ func TestLoadProblems(t *testing.T) {
 		"a control character":              {"state: \"a\\nb\"\n", `wasmgate.yaml:1: state: "a\nb" holds a control character`},
 		"everything at once, in its order": {"log: {level: x}\nlisten: 1\nzzz: 1\nlog: {}\n", "wasmgate.yaml:1: log.level: \"x\" is none of debug, info, warn, error\nwasmgate.yaml:2: listen: must be text, not a number: put it in quotes\nwasmgate.yaml:3: zzz: unknown key\nwasmgate.yaml:4: log: given twice; first in line 1"},
 	}
-	for _, k := range []string{"approvals", "store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster"} {
+	for _, k := range []string{"store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster"} {
 		tests["not built: "+k] = struct{ file, want string }{k + ": {a: b}\n", "wasmgate.yaml:1: " + k + ": not in this version"}
 	}
 	for name, tt := range tests {

@@ -125,7 +125,7 @@ func (d *decoder) project(root *node, base, p *Config) {
 	}
 	known := map[string]reader{
 		"version": d.version,
-		"servers": func(n *node, path string) { d.servers(&p.Servers, n, path) },
+		"servers": func(n *node, path string) { d.servers(&p.Servers, base.Servers, n, path) },
 		"tools":   func(n *node, path string) { d.modules(&p.Tools, n, path) },
 	}
 	for _, k := range []string{"listen", "principals", "secrets", "policy", "sanitize", "pins", "sessions", "audit", "limits", "http", "log", "state"} {

@@ -17,7 +17,9 @@ var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 // reserved are the servers that the gateway itself offers.
 var reserved = []string{"local", "jobs", "catalog"}
 
-func (d *decoder) servers(to *[]Server, n *node, path string) {
+// servers reads servers, beside those of base, which another file has.
+func (d *decoder) servers(to *[]Server, base []Server, n *node, path string) {
+	alike := d.alike(base)
 	d.each(n, path, func(f field, path string) {
 		at := &node{line: f.line}
 		switch {
@@ -26,6 +28,7 @@ func (d *decoder) servers(to *[]Server, n *node, path string) {
 		case slices.Contains(reserved, f.key):
 			d.fail(at, path, "the name is reserved: choose another")
 		}
+		alike(f, path)
 		*to = append(*to, d.server(f, path))
 	})
 }
@@ -49,6 +52,7 @@ func (d *decoder) server(f field, path string) Server {
 		"args":      d.args(&s.Args),
 		"env":       d.secrets(&s.Env, checkVariable, nil),
 		"cwd":       d.path(&s.Cwd),
+		"confine":   func(n *node, path string) { s.Confine = d.confine(n, path) },
 		"module":    d.module(&s.Module),
 		"sha256":    d.text(&s.Module.SHA256, matches(digestPattern, "64 hex digits in lower case")),
 		"limits":    func(n *node, path string) { d.moduleLimits(&s.Module.ModuleLimits, n, path) },
@@ -62,10 +66,11 @@ func (d *decoder) server(f field, path string) Server {
 		"output":    d.one(&s.Output, "enforce", "warn"),
 		"sanitize":  d.profile(&s.Sanitize),
 	}
-	for _, k := range []string{"groups", "replay", "retry", "confine"} {
+	for _, k := range []string{"groups", "replay", "retry"} {
 		readers[k] = d.later
 	}
 	d.table(f.value, path, readers)
+	s.Written = asWritten(f.value, s)
 	if f.value.kind == table || f.value.kind == null {
 		d.oneWay(f.value, path)
 	}
@@ -77,7 +82,7 @@ func (d *decoder) server(f field, path string) Server {
 
 // ways are the keys by which a server is reached, with those that belong to each.
 var ways = map[string][]string{
-	"command": {"args", "env", "cwd"},
+	"command": {"args", "env", "cwd", "confine"},
 	"module":  {"args", "env", "sha256", "limits"},
 	"url":     {"transport", "headers"},
 }
@@ -137,6 +142,25 @@ func (d *decoder) args(to *[]string) reader {
 			}
 		}
 	}
+}
+
+// asWritten returns a server's command and arguments before variables were
+// replaced and paths resolved, or nil if that changed nothing.
+func asWritten(n *node, s Server) []string {
+	command := n.get("command")
+	if command == nil {
+		return nil
+	}
+	written := []string{command.text}
+	if args := n.get("args"); args != nil {
+		for _, item := range args.items {
+			written = append(written, item.text)
+		}
+	}
+	if slices.Equal(written, append([]string{s.Command}, s.Args...)) {
+		return nil
+	}
+	return written
 }
 
 // secrets reads names with values that are never quoted. Value may be nil.

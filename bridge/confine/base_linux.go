@@ -1,0 +1,34 @@
+//go:build amd64 || arm64
+
+package confine
+
+// The base set is what programs need to start and what tells nothing of their
+// user. What does not exist is passed over. A system that keeps its libraries
+// elsewhere (Nix, Guix, Homebrew, pyenv, nvm) has them named in the rules.
+
+// BaseExecute returns what every confined child may read and execute: the
+// system's programs and libraries.
+func BaseExecute() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+}
+
+// BaseRead returns what every confined child may read: how names and
+// certificates are found, the clock, who the users are, and what runtimes ask
+// about the machine. Of /proc it holds single files and the child's own folder,
+// so that no command line of another process can be read.
+func BaseRead() []string {
+	return []string{
+		"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
+		"/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies",
+		"/etc/resolv.conf", "/run/systemd/resolve", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols",
+		"/etc/passwd", "/etc/group", "/etc/localtime", "/etc/timezone", "/etc/mime.types", "/etc/os-release", "/etc/debian_version",
+		"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+		"/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version", "/proc/filesystems",
+		"/proc/sys/vm/overcommit_memory", "/proc/sys/vm/max_map_count", "/proc/sys/kernel/cap_last_cap", "/proc/sys/kernel/ngroups_max",
+		"/proc/sys/kernel/osrelease", "/proc/sys/kernel/random", "/proc/sys/net/core/somaxconn",
+		"/sys/devices/system/cpu", "/sys/kernel/mm/transparent_hugepage",
+	}
+}
+
+// baseWrite may be read and written.
+func baseWrite() []string { return []string{"/dev/null"} }

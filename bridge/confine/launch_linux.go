@@ -1,0 +1,273 @@
+//go:build amd64 || arm64
+
+package confine
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A confined child begins as a launcher: this program, executed once more by
+// the supervisor, which restricts itself and executes the server. So nothing of
+// the server runs before it is confined, and the supervisor stays free.
+
+// The guards, by the names under which tests leave one out.
+const (
+	guardFiles     = "files"     // Landlock: paths
+	guardNetwork   = "network"   // Landlock: TCP ports
+	guardSignals   = "signals"   // Landlock: scopes, or else the supervisor
+	guardCalls     = "calls"     // seccomp: what no server needs
+	guardSockets   = "sockets"   // seccomp: other networks than TCP
+	guardProcesses = "processes" // the supervisor lets them be made or not
+	guardMemory    = "memory"    // RLIMIT_DATA
+	guardTree      = "tree"      // the supervisor's look at the memory of all
+	guardFDs       = "fds"       // RLIMIT_NOFILE
+	guardCPU       = "cpu"       // RLIMIT_CPU
+	guardCaps      = "capabilities"
+	// guardScopes stands for kernels before Linux 6.12, on which the supervisor
+	// judges signals.
+	guardScopes = "scopes"
+	// guardListeners stands for kernels without listeners, and so best effort.
+	guardListeners = "listeners"
+)
+
+func (l *launch) on(guard string) bool { return l.Without != guard }
+
+// socketFD is the launcher's socket to its supervisor. A launch comes in; out go
+// one of the words, with restricted the listener if there is one, and a report
+// if something failed. It closes with the exec.
+const socketFD = 3
+
+var (
+	restricted = []byte{1}
+	failed     = []byte{2}
+)
+
+func confines() bool {
+	ok, _ := supervised()
+	return ok
+}
+
+func (r Rules) missing() (list []string) {
+	if ok, why := supervised(); !ok {
+		return []string{"everything: " + why}
+	}
+	return r.lacking(landlockABI(), hasListeners())
+}
+
+// lacking returns what a kernel with this version of Landlock's interface, and
+// with listeners of seccomp or not, cannot enforce.
+func (r Rules) lacking(abi int, listeners bool) (list []string) {
+	const of = " (Landlock %d, since Linux %s; this kernel has %d)"
+	if abi < abiFiles {
+		list = append(list, fmt.Sprintf("files"+of, abiFiles, "6.2", abi))
+	}
+	if abi < abiNetwork && (len(r.Connect) > 0 || r.DNS) {
+		list = append(list, fmt.Sprintf("which ports are connected to"+of, abiNetwork, "6.7", abi))
+	}
+	if !listeners {
+		list = append(list, "system calls and the number of processes (seccomp with listeners, since Linux 5.5)")
+	}
+	return list
+}
+
+// canLearn returns why a child cannot be watched, if so.
+func canLearn() error {
+	if ok, why := supervised(); !ok {
+		return errors.New("cannot watch: " + why)
+	}
+	if !hasListeners() {
+		return errors.New("cannot watch: this system has no seccomp listeners (since Linux 5.5)")
+	}
+	if b, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil && strings.TrimSpace(string(b)) == "3" {
+		return errors.New("cannot watch: this system forbids to look into processes (/proc/sys/kernel/yama/ptrace_scope is 3)")
+	}
+	return nil
+}
+
+// startConfined starts the launcher, and returns when it has become the server.
+func startConfined(l launch, reports *gob.Encoder) (report, *watch) {
+	w, err := newWatch(&l, reports)
+	if err != nil {
+		return report{Step: "make a temporary folder: " + err.Error()}, nil
+	}
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return report{Step: "make a socket", Errno: errno(err)}, w
+	}
+	defer ours.Close()
+	pid, err := syscall.ForkExec(self, []string{launcherName, l.Path}, &syscall.ProcAttr{
+		Dir: l.Dir, Env: []string{}, Files: []uintptr{0, 1, 2, theirs.Fd()},
+		// In a session of its own, so that no group holds anybody else.
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	})
+	_ = theirs.Close()
+	if err != nil {
+		return report{Step: "start launcher", Errno: errno(err)}, w
+	}
+	if r := w.receive(ours, l); r.Step != "" || r.Errno != 0 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		_, _ = syscall.Wait4(pid, nil, 0, nil)
+		return r, w
+	}
+	w.begin()
+	return report{Pid: pid}, w
+}
+
+// receive gives the launcher its orders and waits until it has done them. The
+// zero report says so.
+func (w *watch) receive(socket *os.File, l launch) report {
+	if err := gob.NewEncoder(socket).Encode(l); err != nil {
+		return report{Step: "give orders to the launcher: " + err.Error()}
+	}
+	first, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	n, nr, _, _, err := unix.Recvmsg(int(socket.Fd()), first, rights, unix.MSG_CMSG_CLOEXEC)
+	if err != nil || n == 0 {
+		return report{Step: "the launcher ended without a word"}
+	}
+	if listener, ok := descriptor(rights[:nr]); ok {
+		w.listen(listener)
+	}
+	var r report
+	err = gob.NewDecoder(socket).Decode(&r)
+	if errors.Is(err, io.EOF) && bytes.Equal(first, restricted) {
+		return report{} // executed
+	}
+	if err != nil {
+		return report{Step: "the launcher: " + err.Error()}
+	}
+	return r
+}
+
+func descriptor(rights []byte) (fd int, ok bool) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) != 1 {
+		return 0, false
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return 0, false
+	}
+	return fds[0], true
+}
+
+func socketPair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "launcher"), os.NewFile(uintptr(fds[1]), "supervisor"), nil
+}
+
+// launchConfined is the life of a launcher. It returns only if it fails.
+func launchConfined() int {
+	runtime.LockOSThread() // restrictions are of threads, and this one executes the server
+	syscall.CloseOnExec(socketFD)
+	socket := os.NewFile(socketFD, "supervisor")
+	var l launch
+	if err := gob.NewDecoder(socket).Decode(&l); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: only a gateway starts this program: read orders: %v\n", launcherName, err)
+		return 2
+	}
+	r := report{Step: "confine"}
+	if err := l.restrict(); err != nil {
+		r.Step += ": " + err.Error()
+		_, _ = socket.Write(failed)
+	} else {
+		r = report{Errno: errno(syscall.Exec(l.Path, l.Args, l.Env))}
+	}
+	_ = gob.NewEncoder(socket).Encode(r)
+	return 1
+}
+
+// restrict applies the rules to this thread. The order is given: Landlock opens
+// paths that may need capabilities, the limits are those of the server and not of
+// this program, and the filter ends what may be set up.
+func (l *launch) restrict() error {
+	abi := landlockABI()
+	if !l.on(guardScopes) {
+		abi = min(abi, abiScopes-1)
+	}
+	filter := l.filter(abi)
+	// Landlock and the filter both need it: no child of the server gains more
+	// than the server has, setuid or not.
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no new privileges: %w", err)
+	}
+	if !l.Learn {
+		if abi > 0 {
+			if err := l.landlock(abi); err != nil {
+				return fmt.Errorf("landlock: %w", err)
+			}
+		}
+		if err := l.dropCapabilities(); err != nil {
+			return fmt.Errorf("drop capabilities: %w", err)
+		}
+		if err := l.limit(); err != nil {
+			return err
+		}
+	}
+	var rights []byte
+	if hasListeners() && l.on(guardListeners) {
+		listener, err := filter.install()
+		if err != nil {
+			return fmt.Errorf("seccomp filter: %w", err)
+		}
+		rights = unix.UnixRights(listener)
+	} // or else best effort
+	return unix.Sendmsg(socketFD, restricted, rights, nil, 0)
+}
+
+// dropCapabilities leaves nothing to a server of root but its files: with
+// no_new_privs what is gone does not come back.
+func (l *launch) dropCapabilities() error {
+	if !l.on(guardCaps) {
+		return nil
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	var none [2]unix.CapUserData
+	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
+}
+
+func (l *launch) limit() error {
+	limits := []struct {
+		guard, name string
+		resource    int
+		most        uint64
+	}{
+		{guardFDs, "files", unix.RLIMIT_NOFILE, uint64(l.Rules.Files)},
+		{"", "core dumps", unix.RLIMIT_CORE, 0},
+		{guardCPU, "CPU", unix.RLIMIT_CPU, uint64(l.Rules.CPU / time.Second)},
+		// Not RLIMIT_AS: V8 and the runtimes of Go and Java reserve far more
+		// addresses than they use. Last, since this program is larger than some.
+		{guardMemory, "memory", unix.RLIMIT_DATA, uint64(l.Rules.Memory)},
+	}
+	for _, limit := range limits {
+		if limit.guard == guardCPU && limit.most == 0 || limit.guard != "" && !l.on(limit.guard) {
+			continue
+		}
+		var now syscall.Rlimit
+		err := syscall.Getrlimit(limit.resource, &now)
+		if err == nil {
+			most := min(limit.most, now.Max)
+			// syscall's, which then does not restore RLIMIT_NOFILE before an exec.
+			err = syscall.Setrlimit(limit.resource, &syscall.Rlimit{Cur: most, Max: most})
+		}
+		if err != nil {
+			return fmt.Errorf("limit %s: %w", limit.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package confine
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// An Access is something that a child used, or tried to.
+type Access struct {
+	Kind AccessKind
+	// Path is absolute, without symbolic links. Of a file that is made or removed
+	// it is the folder.
+	Path   string
+	Folder bool   // Path is one
+	Port   uint16 // of kind AccessConnect
+}
+
+// AccessKind is the kind of an [Access].
+type AccessKind string
+
+const (
+	AccessRead    AccessKind = "read"
+	AccessWrite   AccessKind = "write"
+	AccessExecute AccessKind = "execute"
+	AccessConnect AccessKind = "connect" // TCP, or UDP to port 53
+	AccessSocket  AccessKind = "socket"  // a Unix domain socket, or UDP to another port: never allowed
+)
+
+const (
+	// foldFrom is how many folders beside each other are proposed as the one
+	// around them.
+	foldFrom = 3
+	// maxLeft bounds the list of what a proposal leaves out.
+	maxLeft = 20
+)
+
+// A Proposal is a set of rules that would have allowed what was used.
+type Proposal struct {
+	Rules Rules
+	// Left is what was used and is not in Rules, with the reason in words: it is
+	// for a person to decide. At most 20.
+	Left []string
+}
+
+// Propose folds what a child used into rules: files into their folders, many
+// folders beside each other into the one around them. What every confined child
+// may use is left out, and it never proposes the root, home or any other folder
+// that holds more than one concern.
+//
+// A proposal allows what was seen, good or bad: it is to be read before it is
+// used.
+func Propose(used []Access, home string) Proposal {
+	p := &proposer{home: filepath.Clean(home), paths: make(map[AccessKind]map[string]bool)}
+	for _, a := range used {
+		p.add(a)
+	}
+	return p.proposal()
+}
+
+type proposer struct {
+	home  string
+	paths map[AccessKind]map[string]bool // folders, or files of broad folders
+	rules Rules
+	left  []string
+}
+
+func (p *proposer) add(a Access) {
+	switch {
+	case a.Kind == AccessConnect && a.Port == portOfNames:
+		p.rules.DNS = true
+	case a.Kind == AccessConnect:
+		if !slices.Contains(p.rules.Connect, a.Port) {
+			p.rules.Connect = append(p.rules.Connect, a.Port)
+		}
+	case a.Kind == AccessSocket:
+		p.leave(a.Path + ": sockets other than TCP are never allowed")
+	case ownProcess.MatchString(a.Path): // of the child, or nobody's business
+	case beneathAny(a.Path, systemFolders):
+		p.leave(a.Path + ": of the system, and mostly not needed; name it under " + string(a.Kind) + " if it is")
+	case p.secret(a.Path):
+		p.leave(a.Path + ": among keys; name it under " + string(a.Kind) + " if the server is meant to have it")
+	case p.broad(a.Path):
+		p.leave(a.Path + ": the whole folder was used (" + string(a.Kind) + "); name what of it is needed")
+	default:
+		if p.paths[a.Kind] == nil {
+			p.paths[a.Kind] = make(map[string]bool)
+		}
+		p.paths[a.Kind][p.place(a)] = true
+	}
+}
+
+// place returns what is to be named for an access: the folder of a file, unless
+// that holds more, and of installed packages the folder of all.
+func (p *proposer) place(a Access) string {
+	if a.Kind == AccessExecute {
+		return a.Path
+	}
+	for _, name := range packageFolders {
+		if before, _, ok := strings.Cut(a.Path+"/", "/"+name+"/"); ok && a.Kind == AccessRead {
+			return before + "/" + name
+		}
+	}
+	if folder := filepath.Dir(a.Path); !a.Folder && !p.broad(folder) {
+		return folder
+	}
+	return a.Path
+}
+
+func (p *proposer) leave(s string) {
+	if len(p.left) < maxLeft && !slices.Contains(p.left, s) {
+		p.left = append(p.left, s)
+	}
+}
+
+func (p *proposer) proposal() Proposal {
+	r := p.rules
+	r.Write = p.fold(AccessWrite, nil)
+	r.Execute = p.fold(AccessExecute, nil)
+	r.Read = p.fold(AccessRead, slices.Concat(r.Write, r.Execute))
+	slices.Sort(r.Connect)
+	slices.Sort(p.left)
+	return Proposal{Rules: r, Left: p.left}
+}
+
+// fold returns the paths of a kind, without those in folders of which others
+// speak already.
+func (p *proposer) fold(kind AccessKind, known []string) []string {
+	set := make(map[string]bool)
+	for path := range p.paths[kind] {
+		if !beneathAny(path, known) {
+			set[path] = true
+		}
+	}
+	for again := true; again; {
+		again = false
+		around := make(map[string]int)
+		for path := range set {
+			around[filepath.Dir(path)]++
+		}
+		for folder, n := range around {
+			if n >= foldFrom && !p.broad(folder) && !set[folder] {
+				set[folder], again = true, true
+			}
+		}
+		for path := range set {
+			if set[filepath.Dir(path)] || p.inSet(set, filepath.Dir(path)) {
+				delete(set, path)
+			}
+		}
+	}
+	var list []string
+	for path := range set {
+		list = append(list, path)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// inSet reports whether path or a folder around it is in set.
+func (p *proposer) inSet(set map[string]bool, path string) bool {
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if set[path] {
+			return true
+		}
+	}
+	return false
+}
+
+// broad reports whether a folder holds more than one concern: the root and what
+// stands directly beneath it, home and the ways to it, other homes, and where
+// many programs keep their files.
+func (p *proposer) broad(folder string) bool {
+	return filepath.Dir(folder) == "/" || beneath(p.home, folder) || filepath.Dir(folder) == "/home" ||
+		folder == "/var/lib" || slices.Contains(sharedFolders, strings.TrimPrefix(folder, p.home+"/"))
+}
+
+// secret reports whether path is where people keep their keys.
+func (p *proposer) secret(path string) bool {
+	return slices.ContainsFunc(keyFolders, func(f string) bool { return beneath(path, p.home+"/"+f) })
+}
+
+// beneath reports whether path is folder or in it.
+func beneath(path, folder string) bool {
+	return path == folder || folder == "/" || strings.HasPrefix(path, folder+"/")
+}
+
+func beneathAny(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return beneath(path, f) })
+}
+
+// portOfNames is that of DNS (RFC 1035, 4.2).
+const portOfNames = 53
+
+// systemFolders hold what the kernel tells and what is there only while the
+// machine runs.
+var systemFolders = []string{"/proc", "/sys", "/dev", "/run"}
+
+// ownProcess are the places where processes look at themselves.
+var ownProcess = regexp.MustCompile("^/proc/[0-9]+(/|$)|^/sys/fs/cgroup/")
+
+// sharedFolders are those of many programs, in home; keyFolders those of keys.
+var (
+	sharedFolders = []string{".config", ".cache", ".local", ".local/share", ".local/state", ".local/bin"}
+	keyFolders    = []string{".ssh", ".gnupg", ".aws", ".kube", ".docker", ".netrc", ".password-store", ".config/gcloud"}
+)
+
+// packageFolders hold installed packages.
+var packageFolders = []string{"node_modules", "site-packages"}

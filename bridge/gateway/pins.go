@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"errors"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/lock"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+)
+
+func (g *Gateway) newPins() (err error) {
+	if g.cfg.Pins == nil {
+		return nil
+	}
+	o := *g.cfg.Pins
+	o.Record = g.recordPin
+	if o.Log == nil {
+		o.Log = g.cfg.Log
+	}
+	g.pins, err = lock.New(o)
+	return err
+}
+
+// recordPin keeps what became of a definition.
+func (g *Gateway) recordPin(e lock.Event) error {
+	entry := audit.Entry{Event: audit.Pin, Code: e.Code, Server: e.Server, Tool: e.Key.String(), ToolDigest: e.Digest, Principal: e.By}
+	if e.Why != "" {
+		entry.Reasons = []string{e.Why}
+	}
+	return g.note(entry)
+}
+
+// gatePins returns the pins as the gate knows them: nil without any.
+func (g *Gateway) gatePins() gate.Pins {
+	if g.pins == nil {
+		return nil
+	}
+	return g.pins
+}
+
+func (g *Gateway) fleetPins() bridge.Pins {
+	if g.pins == nil {
+		return nil
+	}
+	return observer{g.pins, g.cfg.Guests}
+}
+
+// observer puts what servers declare into the words of pins.
+type observer struct {
+	*lock.Pins
+	guests map[string]Guest
+}
+
+// Observe implements [bridge.Pins].
+func (o observer) Observe(d bridge.Declaration) {
+	l := lock.Listing{Server: d.Server, Announced: d.Announced}
+	if d.Config != nil {
+		o.identify(&l, d)
+	}
+	if d.Instructions.Kind() == gate.String {
+		l.Items = append(l.Items, lock.Item{Kind: lock.Instructions, Doc: d.Instructions})
+	}
+	for i, t := range d.Tools {
+		l.Items = append(l.Items, lock.Item{Kind: lock.Tool, Name: t.Get("name").Text(), Doc: t, Own: d.Own[i]})
+	}
+	if o.guests[d.Server].Named {
+		for i := range l.Items {
+			l.Items[i].Own = true
+		}
+	}
+	o.Pins.Observe(l)
+}
+
+// identify adds what the server is. One that this program connects by itself is
+// part of it.
+func (o observer) identify(l *lock.Listing, d bridge.Declaration) {
+	c := d.Config
+	guest, isGuest := o.guests[d.Server]
+	switch {
+	case isGuest:
+		l.Items = append(l.Items, lock.Module(sum(guest.WASM), guest.Args))
+	case c.Command != "":
+		p := lock.Program{Command: c.Command, Args: c.Args, Started: c.Args, Dir: c.Dir, Env: c.Env}
+		if len(c.Written) > 0 {
+			p.Command, p.Args = c.Written[0], c.Written[1:]
+		}
+		p.File, p.FileError = confine.Command{Path: c.Command, Args: c.Args, Env: c.Env, Dir: c.Dir}.File()
+		identity, notes := p.Identity()
+		l.Items, l.Notes = append(l.Items, identity), notes
+	case c.URL != "":
+		l.Items = append(l.Items, lock.Origin(c.URL, d.TLSKey))
+	}
+}
+
+var errNoPins = errors.New("pins are off: set pins.mode in the configuration to trust-first or strict")
+
+// Pins returns what is held against what servers declare, or an error without
+// any.
+func (g *Gateway) Pins() (*lock.Pins, error) {
+	if g.pins == nil {
+		return nil, errNoPins
+	}
+	return g.pins, nil
+}
+
+// ReloadPins reads the lockfile again and tells the clients what they are offered
+// now. By is who has approved what is new in it; "" if that is not known. On an
+// error everything stays as it was.
+func (g *Gateway) ReloadPins(by string) error {
+	if g.pins == nil {
+		return nil
+	}
+	if err := g.pins.Reload(by); err != nil {
+		return err
+	}
+	g.fleet.Refresh()
+	return nil
+}

@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"crypto/hkdf"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/sanitize/secrets"
+)
+
+// SecretRules say what becomes of secrets in arguments and results. The zero
+// value redacts both.
+type SecretRules struct {
+	Arguments, Results gate.Treatment
+	Tools              []SecretRule // the first that matches counts
+	Allow              []secrets.Allow
+	Skip, Report       []string // ids of rules that are not used, and that only report
+	Checked            bool     // also numbers with a checksum: cards, accounts
+}
+
+// A SecretRule says so for tools whose qualified names match Pattern, see [Rule].
+// An empty treatment is that of all tools.
+type SecretRule struct {
+	Pattern            string
+	Arguments, Results gate.Treatment
+}
+
+// secretScan is the gate's [gate.Secrets].
+type secretScan struct {
+	rules SecretRules
+	scan  *secrets.Scanner
+}
+
+var _ gate.Secrets = (*secretScan)(nil)
+
+// newSecretScan returns what looks for secrets in calls, and what takes them out
+// of the audit log, where those that are only reported have no business either.
+func newSecretScan(rules SecretRules, seal []byte) (*secretScan, func(string) string, error) {
+	o := secrets.Options{Skip: rules.Skip, Report: rules.Report, Allow: rules.Allow, Checked: rules.Checked, Decode: true}
+	if seal != nil {
+		key, err := hkdf.Key(sha256.New, seal, nil, "wasmgate fingerprints of secrets", sha256.Size)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Key = key
+	}
+	scan, err := secrets.New(o)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sanitize: secrets: %w", err)
+	}
+	o.Report = nil
+	log, err := secrets.New(o)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sanitize: secrets: %w", err)
+	}
+	return &secretScan{rules, scan}, func(s string) string { clean, _ := log.Redact(s); return clean }, nil
+}
+
+// Treat implements [gate.Secrets].
+func (s *secretScan) Treat(t *gate.Tool) (arguments, results gate.Treatment) {
+	arguments, results = s.rules.Arguments, s.rules.Results
+	name := t.Name.String()
+	for _, r := range s.rules.Tools {
+		if (Rule{Pattern: r.Pattern}).matches(name) {
+			if r.Arguments != "" {
+				arguments = r.Arguments
+			}
+			if r.Results != "" {
+				results = r.Results
+			}
+			break
+		}
+	}
+	return arguments, results
+}
+
+// Redact implements [gate.Secrets].
+func (s *secretScan) Redact(pointer, text string) (string, []gate.Finding) {
+	clean, found := s.scan.RedactIn(pointer, text)
+	if len(found) == 0 {
+		return clean, nil
+	}
+	all := make([]gate.Finding, len(found))
+	for i, f := range found {
+		all[i] = gate.Finding{Rule: "secret/" + f.Rule, Count: 1, Removed: f.Redacted, Fingerprint: f.Fingerprint}
+	}
+	return clean, all
+}

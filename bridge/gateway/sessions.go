@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/session"
+)
+
+// ErrNoSession says that a session is not kept: there is none of that name, or it
+// has read nothing.
+var ErrNoSession = errors.New("no such session is kept")
+
+// maxResets bounds how often a reset is tried while the session goes on reading.
+const maxResets = 8
+
+// inSession returns the call in the session that its labels are kept for.
+func (g *Gateway) inSession(c gate.Call) gate.Call {
+	if g.cfg.OneSession {
+		c.Session.ID = ""
+	}
+	return c
+}
+
+// Sessions returns what is kept of sessions, the last used one first.
+func (g *Gateway) Sessions() []session.State { return g.sessions.List() }
+
+// SessionsProblem says what is wrong with the file in which labels are kept; nil if
+// nothing is.
+func (g *Gateway) SessionsProblem() error { return g.sessions.Problem() }
+
+// ResetSession takes from a session all that it has read, and returns what that was.
+// By says who wants it, for the audit log, which has it before it is done. A call
+// under way is not affected. The error wraps [ErrNoSession] if there is nothing to
+// take.
+func (g *Gateway) ResetSession(ctx context.Context, k gate.SessionKey, by string) (session.State, error) {
+	for range maxResets {
+		list := g.sessions.List()
+		i := slices.IndexFunc(list, func(s session.State) bool { return s.Key == k })
+		if i < 0 {
+			return session.State{}, fmt.Errorf("session %q of %s: %w", k.ID, k.Owner.ID, ErrNoSession)
+		}
+		s := list[i]
+		if err := g.note(audit.Entry{
+			Event: audit.Label, Code: gate.CodeOK, Tenant: k.Tenant, Principal: k.Owner.ID, Session: k.ID,
+			LabelsBefore: s.Labels, SessionVersion: s.Version, SessionTop: s.Top,
+			Reasons: []string{fmt.Sprintf("reset by %s, with %d values", by, s.Values)},
+		}); err != nil {
+			return session.State{}, fmt.Errorf("the session stays as it was: %w", err)
+		}
+		err := g.sessions.Reset(ctx, k, s.Version)
+		if !errors.Is(err, gate.ErrStale) {
+			return s, err
+		}
+	}
+	return session.State{}, fmt.Errorf("session %q of %s reads too fast to be reset; try again", k.ID, k.Owner.ID)
+}

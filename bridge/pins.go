@@ -1,0 +1,129 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Pins sees what servers declare, and says what of it is approved.
+type Pins interface {
+	gate.Pins
+	// Observe sees what a server declares, before any of it is offered. It may take
+	// its time, and is called concurrently for different servers.
+	Observe(d Declaration)
+	// Pinned reports whether a person has approved the definition of a tool.
+	Pinned(t *gate.Tool) bool
+}
+
+// A Declaration is what a server is and declares, at one time.
+type Declaration struct {
+	Server string
+	// Config says how the server is reached; nil for a local one.
+	Config *EndpointConfig
+	// TLSKey is the hex SHA-256 of the public key of its certificate, as the
+	// certificate holds it (RFC 7469, section 2.4), if it is asked for.
+	TLSKey       string
+	Instructions gate.Doc // absent if there are none
+	Tools        []gate.Doc
+	// Own says, for each of Tools, whether it is part of the program.
+	Own []bool
+	// Announced is when the server said that its tools have changed; zero if it has
+	// just been connected.
+	Announced time.Time
+}
+
+func (e *Endpoint) declaration(l *link, tools *serverTools, announced time.Time) Declaration {
+	return Declaration{
+		Server: e.cfg.Server, Config: &e.cfg, TLSKey: l.tlsKey, Instructions: l.instructions,
+		Tools: tools.declared, Own: make([]bool, len(tools.declared)), Announced: announced,
+	}
+}
+
+func (l *Local) declaration() Declaration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := Declaration{Server: l.server, Tools: l.tools.declared}
+	for _, foreign := range l.tools.foreign {
+		d.Own = append(d.Own, !foreign)
+	}
+	return d
+}
+
+func (f *Fleet) observe(d Declaration) {
+	if f.cfg.Pins != nil {
+		f.cfg.Pins.Observe(d)
+	}
+}
+
+// Refresh has the fleet and who watches it look again at what is approved.
+func (f *Fleet) Refresh() { f.rebuild() }
+
+// candidate is a tool that a catalog can have.
+type candidate struct {
+	member member
+	tool   *gate.Tool
+}
+
+// pinned returns the tools of all servers in the order in which they get their
+// names: those first that are approved, so that none that is not can take or change
+// the name of one that is.
+func pinned(members []member, pins Pins) []candidate {
+	var approved, others []candidate
+	for _, m := range members {
+		for _, t := range m.upstream.Tools(context.Background()) {
+			switch {
+			case pins == nil:
+				approved = append(approved, candidate{m, t})
+			case pins.Check(t) != nil:
+				others = append(others, candidate{m, t})
+			case pins.Pinned(t):
+				known := *t
+				known.Pinned = true
+				approved = append(approved, candidate{m, &known})
+			default:
+				approved = append(approved, candidate{m, t})
+			}
+		}
+	}
+	return slices.Concat(approved, others)
+}
+
+// seeKey keeps the key of the certificate of the first connection, and refuses
+// connections with another.
+func (o *origin) seeKey(s tls.ConnectionState) error {
+	if len(s.PeerCertificates) == 0 {
+		return errors.New("the server has shown no certificate")
+	}
+	sum := sha256.Sum256(s.PeerCertificates[0].RawSubjectPublicKeyInfo)
+	key := hex.EncodeToString(sum[:])
+	if o.key.CompareAndSwap(nil, &key) || *o.key.Load() == key {
+		return nil
+	}
+	return errors.New("the key of the server's certificate has changed since the gateway connected")
+}
+
+// tlsKeyOf returns the key that a connection has seen; "" if none was asked for.
+func tlsKeyOf(c conn) string {
+	var client *http.Client
+	switch c := c.(type) {
+	case *httpConn:
+		client = c.client
+	case *sdkConn:
+		client = c.client
+	}
+	if client == nil {
+		return ""
+	}
+	if o, ok := client.Transport.(*origin); ok && o.key.Load() != nil {
+		return *o.key.Load()
+	}
+	return ""
+}

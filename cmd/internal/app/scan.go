@@ -1,0 +1,294 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/schema"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/sanitize"
+	"github.com/wasmgate/wasmgate/sanitize/scan"
+)
+
+// A Scan is what was found in definitions of tools.
+type Scan struct {
+	Definitions int       `json:"definitions"` // that were scanned
+	Findings    []Scanned `json:"findings"`
+	// Faults say what could not be scanned, and why.
+	Faults []string `json:"faults,omitempty"`
+}
+
+// Scanned is a finding, with what it was found in.
+type Scanned struct {
+	Server string `json:"server,omitempty"`
+	Tool   string `json:"tool,omitempty"` // its name there; empty for the server's instructions
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"` // at which the definition begins, from 1
+	scan.Finding
+}
+
+// Highest returns the highest severity of the findings.
+func (s *Scan) Highest() (most scan.Severity) {
+	for _, f := range s.Findings {
+		most = max(most, f.Severity)
+	}
+	return most
+}
+
+// declared are definitions of one server, as it wrote them.
+type declared struct {
+	server, file string
+	instructions gate.Doc
+	tools        []gate.Doc
+	lines        []int // of tools, in the file
+}
+
+// Scan scans what servers declare, also what is quarantined; all of them, but for
+// the program's own, if server is empty.
+func (a *App) Scan(ctx context.Context, server string) (*Scan, error) {
+	a.gateway.Fleet().Tools(ctx) // waits for servers that are connecting
+	var all []declared
+	for _, d := range a.gateway.Fleet().Declared() {
+		all = append(all, declared{server: d.Server, instructions: d.Instructions, tools: d.Tools})
+	}
+	s, err := scanAll(all, func(d declared) bool {
+		return d.server == server || server == "" && d.server != "local"
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range a.gateway.Fleet().Status() {
+		if one.Phase != bridge.Ready && (server == "" || one.Server == server) {
+			s.Faults = append(s.Faults, fmt.Sprintf("server %s: %s: %s", one.Server, one.Phase, one.Error))
+		}
+	}
+	return s, nil
+}
+
+// Scan returns what [App.Scan] does.
+func (r *Remote) Scan(ctx context.Context, server string) (*Scan, error) {
+	s := new(Scan)
+	err := r.call(ctx, methodScan, scanRequest{server}, s)
+	return s, err
+}
+
+type scanRequest struct {
+	Server string `json:"server"`
+}
+
+func (b backend) handleScan(ctx context.Context, params json.RawMessage) (any, error) {
+	var r scanRequest
+	if err := json.Unmarshal(params, &r); err != nil {
+		return nil, err
+	}
+	return b.app.Scan(ctx, r.Server)
+}
+
+// ScanURL connects to an MCP server over HTTP and scans what it declares.
+func ScanURL(ctx context.Context, target string, log *slog.Logger) (*Scan, error) {
+	e, err := bridge.NewEndpoint(bridge.EndpointConfig{
+		Server: hostID(target), URL: target, Log: log,
+		Tools: bridge.ToolOptions{Sanitizer: unchanged{}, Schemas: schema.NewCompiler()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Connect(ctx); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	d := e.Declared()
+	if err := e.Close(); err != nil {
+		return nil, err
+	}
+	return scanAll([]declared{{server: d.Server, instructions: d.Instructions, tools: d.Tools}}, everyOne)
+}
+
+// unchanged leaves texts as they are: nobody is offered the tools.
+type unchanged struct{}
+
+// Sanitize implements [gate.Sanitizer].
+func (unchanged) Sanitize(t gate.Text) (string, []gate.Finding) { return t.Text, nil }
+
+var notID = regexp.MustCompile(`[^a-z0-9]+`)
+
+// hostID makes the host of a URL the id of a server.
+func hostID(target string) string {
+	u, err := url.Parse(target)
+	if err != nil {
+		return "server"
+	}
+	if id := strings.Trim(notID.ReplaceAllString(strings.ToLower(u.Hostname()), "-"), "-"); id != "" {
+		return id
+	}
+	return "server"
+}
+
+// ErrNoListing says that bytes hold no definitions of tools.
+var ErrNoListing = errors.New("expected the result of tools/list, an array of tool definitions, or one of these a line")
+
+// ScanListing scans definitions that were written to a file: the result of
+// tools/list, with or without the message around it, an array of definitions, or
+// one of these or a definition a line. The error wraps [ErrNoListing] if there are
+// none.
+func ScanListing(file string, content []byte) (*Scan, error) {
+	d := declared{file: file}
+	if whole, err := gate.ParseDoc(content); err == nil {
+		d.add(content, 0, definitions(whole))
+	} else {
+		line := 0
+		for text := range bytes.Lines(content) {
+			if line++; len(bytes.TrimSpace(text)) == 0 {
+				continue
+			}
+			doc, err := gate.ParseDoc(bytes.TrimSpace(text))
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w: %w", file, line, ErrNoListing, err)
+			}
+			d.add(text, line-1, definitions(doc))
+		}
+	}
+	if len(d.tools) == 0 {
+		return nil, fmt.Errorf("%s: %w", file, ErrNoListing)
+	}
+	return scanAll([]declared{d}, everyOne)
+}
+
+func everyOne(declared) bool { return true }
+
+// definitions returns those that a document holds.
+func definitions(doc gate.Doc) []gate.Doc {
+	if result := doc.Get("result"); result.Kind() == gate.Object {
+		doc = result
+	}
+	list := doc
+	if tools := doc.Get("tools"); tools.Kind() == gate.Array {
+		list = tools
+	}
+	if list.Kind() == gate.Array {
+		return slices.Collect(list.Elements())
+	}
+	if doc.Kind() == gate.Object && doc.Get("name").Kind() == gate.String {
+		return []gate.Doc{doc}
+	}
+	return nil
+}
+
+// add adds definitions that stand in content, which begins after some lines.
+func (d *declared) add(content []byte, after int, tools []gate.Doc) {
+	at := 0
+	for _, t := range tools {
+		if i := bytes.Index(content[at:], t.Raw()); i >= 0 {
+			after += bytes.Count(content[at:at+i], []byte("\n"))
+			at += i
+		}
+		d.tools = append(d.tools, t)
+		d.lines = append(d.lines, after+1)
+	}
+}
+
+// scanAll scans the definitions of the servers that are chosen. Names of all of
+// them are known to it.
+func scanAll(all []declared, chosen func(declared) bool) (*Scan, error) {
+	clean, err := sanitize.New(sanitize.Options{})
+	if err != nil {
+		return nil, err
+	}
+	owners := ownersOf(all)
+	s := &Scan{Findings: []Scanned{}}
+	for _, d := range all {
+		if !chosen(d) {
+			continue
+		}
+		scanner := scan.New(scan.Options{
+			Sanitize: func(text string) (string, []string) { return removed(clean, text) },
+			Owner:    func(name string) string { return owners.other(d.server, name) },
+		})
+		if text := d.instructions.Text(); text != "" {
+			s.add(d, "", 0, scanner.Text("/instructions", text))
+		}
+		for i, t := range d.tools {
+			found, err := scanner.Tool(t.Raw())
+			if err != nil {
+				s.Faults = append(s.Faults, fmt.Sprintf("%s: definition %d: %v", d.server+d.file, i+1, err))
+				continue
+			}
+			line := 0
+			if d.lines != nil {
+				line = d.lines[i]
+			}
+			s.Definitions++
+			s.add(d, t.Get("name").Text(), line, found)
+		}
+	}
+	return s, nil
+}
+
+func (s *Scan) add(d declared, tool string, line int, found []scan.Finding) {
+	for _, f := range found {
+		s.Findings = append(s.Findings, Scanned{Server: d.server, Tool: tool, File: d.file, Line: line, Finding: f})
+	}
+}
+
+// removed returns a text without what the sanitizer removes, and by which rules.
+func removed(clean *sanitize.Sanitizer, text string) (string, []string) {
+	out, found := clean.Sanitize(text)
+	var rules []string
+	for _, f := range found {
+		if f.Removed {
+			rules = append(rules, f.Rule)
+		}
+	}
+	return out, rules
+}
+
+// owners are the servers that have a tool of a name.
+type owners map[string][]string
+
+func ownersOf(all []declared) owners {
+	o := make(owners)
+	for _, d := range all {
+		if d.server == "" {
+			continue
+		}
+		for _, t := range d.tools {
+			name := t.Get("name").Text()
+			for _, n := range []string{name, d.server + "__" + name} {
+				if !slices.Contains(o[n], d.server) {
+					o[n] = append(o[n], d.server)
+				}
+			}
+		}
+	}
+	return o
+}
+
+// other returns a server that has a tool of the name, which server has not.
+func (o owners) other(server, name string) string {
+	of := o[name]
+	if len(of) == 0 || slices.Contains(of, server) {
+		return ""
+	}
+	return of[0]
+}
+
+// ReadListing reads what [ScanListing] scans, up to a bound.
+func ReadListing(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxListing+1))
+	if err == nil && len(b) > maxListing {
+		err = fmt.Errorf("more than %d bytes", maxListing)
+	}
+	return b, err
+}
+
+// maxListing bounds a file of definitions, in bytes: as much as a server may list.
+const maxListing = 64 << 20

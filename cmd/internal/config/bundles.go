@@ -1,0 +1,166 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/textproto"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DefaultPoll is how often a bundle is asked for by its URL.
+const DefaultPoll = time.Minute
+
+// A Bundle is where a bundle of policies, in OPA's format, comes from. Exactly one
+// of Path and URL is set.
+type Bundle struct {
+	Name    string // of its own among the bundles; from the end of Path or URL unless the file says otherwise
+	Path    string // an archive (.tar.gz) or a folder, which need not be there
+	URL     string // https; may hold a secret in its query: show the Bundle, not this
+	Headers map[string]Secret
+	Private bool          // the host may have a loopback or private address
+	Poll    time.Duration // how often the URL is asked for
+	Verify  *Verify       // nil: signatures are not asked for
+}
+
+// A Verify says by whom a bundle has to be signed.
+type Verify struct {
+	// Keys are public keys by id: in PEM, or the path of a file that is read at each
+	// load, so that a key can be changed and taken back.
+	Keys      map[string]string
+	Scope     string
+	Algorithm string // empty: the usual one for the kind of key
+}
+
+// PEM begins a key that stands in the configuration itself.
+const PEM = "-----BEGIN "
+
+// String names the bundle and its path or host, and leaves out what may be secret.
+func (b Bundle) String() string {
+	if b.Path != "" {
+		return fmt.Sprintf("%s (%s)", b.Name, b.Path)
+	}
+	if u, err := url.Parse(b.URL); err == nil {
+		return fmt.Sprintf("%s (%s://%s%s)", b.Name, u.Scheme, u.Host, u.EscapedPath())
+	}
+	return b.Name
+}
+
+// LogValue logs the bundle as String shows it.
+func (b Bundle) LogValue() slog.Value { return slog.StringValue(b.String()) }
+
+var bundlePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+
+// algorithms are those with a public key that OPA verifies bundles by.
+var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+
+// needsURL are the keys of a bundle that mean nothing without a url.
+var needsURL = []string{"headers", "private", "poll"}
+
+func (d *decoder) bundles(to *[]Bundle, n *node, path string) {
+	d.tables(n, path, func(n *node, path string) {
+		b := Bundle{Poll: DefaultPoll}
+		d.table(n, path, map[string]reader{
+			"name":    d.text(&b.Name, matches(bundlePattern, "the name of a bundle: lower-case letters, digits and . _ -")),
+			"path":    d.path(&b.Path),
+			"url":     d.text(&b.URL, checkURL, secure),
+			"headers": d.secrets(&b.Headers, checkBundleHeader, checkHeaderValue),
+			"private": d.flag(&b.Private),
+			"poll":    d.duration(&b.Poll, time.Second, 24*time.Hour),
+			"verify":  func(n *node, path string) { b.Verify = new(Verify); d.verify(b.Verify, n, path) },
+		})
+		switch hasPath, hasURL := n.get("path") != nil, n.get("url") != nil; {
+		case hasPath && hasURL:
+			d.fail(n, path, "has a path and a url: give one of them")
+		case !hasPath && !hasURL:
+			d.fail(n, path, "needs a path, or a url that begins with https://")
+		case hasPath:
+			for _, f := range n.fields {
+				if slices.Contains(needsURL, f.key) {
+					d.fail(&node{line: f.line}, join(path, f.key), "has no effect without a url")
+				}
+			}
+		}
+		if b.Name == "" {
+			b.Name = bundleName(b)
+		}
+		if slices.ContainsFunc(*to, func(other Bundle) bool { return other.Name == b.Name }) {
+			d.fail(n, path, "has the name of another bundle, or its path or url ends as that of another: give it a name of its own")
+		}
+		*to = append(*to, b)
+	})
+}
+
+func (d *decoder) verify(to *Verify, n *node, path string) {
+	to.Keys = make(map[string]string)
+	d.table(n, path, map[string]reader{
+		"keys": func(n *node, path string) {
+			d.each(n, path, func(f field, path string) {
+				s, ok := d.checked(f.value, path, nil)
+				switch {
+				case !ok:
+				case strings.HasPrefix(s, PEM):
+					to.Keys[f.key] = s
+				default:
+					var file string
+					if d.path(&file)(f.value, path); file != "" {
+						to.Keys[f.key] = file
+					}
+				}
+			})
+		},
+		"scope":     d.text(&to.Scope),
+		"algorithm": d.one(&to.Algorithm, algorithms...),
+	})
+	d.needs(n, path, "keys", "keys: the id of each, and the path of a public key in PEM")
+}
+
+func secure(s string) error {
+	if !strings.HasPrefix(s, "https:") {
+		return errors.New("does not begin with https://")
+	}
+	return nil
+}
+
+// checkBundleHeader leaves the conditions of the request to the gateway, too.
+func checkBundleHeader(s string) error {
+	if strings.HasPrefix(textproto.CanonicalMIMEHeaderKey(s), "If-") {
+		return errors.New("is set by the gateway")
+	}
+	return checkHeader(s)
+}
+
+// bundleName is the last part of where a bundle comes from, without its ending.
+func bundleName(b Bundle) string {
+	name := filepath.Base(b.Path)
+	if u, err := url.Parse(b.URL); err == nil && b.URL != "" {
+		name = path.Base(u.Path)
+	}
+	for _, ending := range []string{".tar.gz", ".tgz"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	name = strings.ToLower(name)
+	if !bundlePattern.MatchString(name) {
+		return "bundle"
+	}
+	return name
+}
+
+// shadow reads the policy that decides beside the one in use. What is left out is
+// as there.
+func (d *decoder) shadow(base Policy, n *node, path string) *Policy {
+	to := base
+	to.Shadow = nil
+	d.table(n, path, map[string]reader{
+		"packs": d.packs(&to),
+		"paths": func(n *node, path string) { to.Paths = nil; d.paths(&to.Paths, n, path) },
+		"data":  d.policyData(&to),
+	})
+	return &to
+}

@@ -1,0 +1,120 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Confine says what the command of a server may do. Paths are absolute; zero
+// limits mean those that package confine documents.
+type Confine struct {
+	Read, Write, Execute []string
+	Connect              []uint16 // TCP ports, on any host
+	DNS                  bool
+	Memory               int64 // bytes
+	Processes, Files     int
+	CPU                  time.Duration // whole seconds; 0: without end
+	BestEffort           bool          // start it also where not all of this can be enforced
+}
+
+// Bounds of what a server may be given; what it needs is less.
+const (
+	minConfined = 16 << 20 // bytes of memory
+	maxConfined = 1 << 40
+	maxCPU      = 365 * 24 * time.Hour
+	maxCount    = 1 << 20 // processes, files
+)
+
+func (d *decoder) confine(n *node, path string) *Confine {
+	c := new(Confine)
+	d.table(n, path, map[string]reader{
+		"read":        d.places(&c.Read),
+		"write":       d.places(&c.Write),
+		"execute":     d.places(&c.Execute),
+		"connect":     d.ports(&c.Connect),
+		"dns":         d.flag(&c.DNS),
+		"memory":      d.size(&c.Memory, minConfined, maxConfined),
+		"processes":   d.count(&c.Processes, 1, maxCount),
+		"files":       d.count(&c.Files, 8, maxCount),
+		"cpu":         d.seconds(&c.CPU),
+		"best_effort": d.flag(&c.BestEffort),
+	})
+	return c
+}
+
+// places reads paths that need not be there yet: a server that lacks one does
+// not start, and the others do.
+func (d *decoder) places(to *[]string) reader {
+	return func(n *node, path string) {
+		d.items(n, path, func(item *node, at string) {
+			var s string
+			if d.path(&s)(item, at); s != "" {
+				*to = append(*to, s)
+			}
+		})
+	}
+}
+
+func (d *decoder) ports(to *[]uint16) reader {
+	return func(n *node, path string) {
+		d.items(n, path, func(item *node, at string) {
+			var port int
+			if d.count(&port, 1, 65_535)(item, at); port != 0 {
+				*to = append(*to, uint16(port))
+			}
+		})
+	}
+}
+
+// items reads each item of a list.
+func (d *decoder) items(n *node, path string, read reader) {
+	if !d.is(n, path, list) {
+		return
+	}
+	for i, item := range n.items {
+		read(item, fmt.Sprintf("%s[%d]", path, i))
+	}
+}
+
+// seconds reads a duration of whole seconds.
+func (d *decoder) seconds(to *time.Duration) reader {
+	return measure(d, to, "s", func(s string) (time.Duration, error) {
+		v, err := time.ParseDuration(s)
+		if err != nil || v < time.Second || v > maxCPU || v%time.Second != 0 {
+			return 0, errors.New("is no duration of whole seconds, such as 60s")
+		}
+		return v, nil
+	})
+}
+
+// RenderConfine returns what c allows as the part of a wasmgate.yaml that belongs
+// to a server. [Load] reads it back as it is. Limits are left out.
+func RenderConfine(server string, c Confine) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "servers:\n  %s:\n    confine:", scalar(server))
+	if len(c.Read)+len(c.Write)+len(c.Execute)+len(c.Connect) == 0 && !c.DNS {
+		b.WriteString(" {}")
+	}
+	b.WriteByte('\n')
+	for _, list := range []struct {
+		key   string
+		paths []string
+	}{{"read", c.Read}, {"write", c.Write}, {"execute", c.Execute}} {
+		if len(list.paths) > 0 {
+			fmt.Fprintf(&b, "      %s:\n", list.key)
+		}
+		for _, p := range list.paths {
+			fmt.Fprintf(&b, "        - %s\n", scalar(strings.ReplaceAll(p, "$", "$$"))) // a dollar that stands for itself
+		}
+	}
+	if len(c.Connect) > 0 {
+		fmt.Fprintf(&b, "      connect: [%s]\n", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Connect), " ", ", "), "[]"))
+	}
+	if c.DNS {
+		b.WriteString("      dns: true\n")
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+func (c *cli) newApprovals() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "approvals",
+		Short: "Show and answer calls that wait for a person",
+		Long: `Calls about which the policy asks a person wait for one. An approval is for the call that is
+shown, with these arguments, under this policy: it lets one such call pass, until it expires. A
+call that the gateway no longer holds passes when the client makes it again.
+
+These commands ask the gateway that runs on the configuration.`,
+		Example: "  wasmgate approvals list\n  wasmgate approvals show ID\n  wasmgate approvals approve ID\n  wasmgate approvals deny ID --reason 'not to them'",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.newApprovalsList(), c.newApprovalsShow(), c.newApprovalsApprove(), c.newApprovalsDeny())
+	return cmd
+}
+
+// running returns the gateway that runs on the configuration: what waits, waits
+// there.
+func (c *cli) running(cmd *cobra.Command) (*app.Remote, error) {
+	cfg, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	r, err := app.Dial(cmd.Context(), cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%w, and calls wait for approval only in one that runs: wasmgate serve", err)
+	}
+	return r, nil
+}
+
+func (c *cli) newApprovalsList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the calls that wait, the oldest first",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := c.running(cmd)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			all, err := r.Approvals(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return c.printJSON(all)
+			}
+			if len(all) == 0 {
+				fmt.Fprintln(c.err, "no call waits for approval")
+				return nil
+			}
+			t := newTable(c.out, "ID", "AGE", "EXPIRES", "PRINCIPAL", "SERVER", "TOOL", "WHY")
+			now := time.Now()
+			for _, a := range all {
+				t.row(a.ID, roughly(now.Sub(a.Asked)), "in "+roughly(a.Expires.Sub(now)), a.Principal, a.Server,
+					short(a.Tool, maxTool), short(strings.Join(a.Reasons, "; "), maxWhy))
+			}
+			return t.flush()
+		},
+	}
+}
+
+// roughly returns a duration in whole seconds, or in minutes.
+func roughly(d time.Duration) string {
+	d = max(d, 0)
+	if d < time.Minute {
+		return d.Truncate(time.Second).String()
+	}
+	return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
+}
+
+func (c *cli) newApprovalsShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a call that waits: its arguments as they will be sent, and why it is asked",
+		Long:  "Characters that a terminal would not show, or would act on, are shown as escapes such as \\u202e.",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := c.running(cmd)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			a, err := r.Approval(cmd.Context(), args[0])
+			if err != nil {
+				return unanswered(err)
+			}
+			if c.json {
+				return c.printJSON(a)
+			}
+			return c.printApproval(a)
+		},
+	}
+}
+
+// unanswered tells an answer that does not count from a failure.
+func unanswered(err error) error {
+	if n, ok := errors.AsType[*gate.NotApproved](err); ok {
+		return &exitError{exitFalse, n}
+	}
+	return err
+}
+
+func (c *cli) printApproval(a *app.Approval) error {
+	read := strings.Join(a.Labels, ", ")
+	switch {
+	case a.Top:
+		read = "more than could be kept, so everything"
+	case read == "":
+		read = "nothing that is labelled"
+	}
+	for _, line := range [][2]string{
+		{"approval", a.ID + ", " + a.State}, {"principal", a.Principal}, {"client", a.Client},
+		{"server", a.Server}, {"tool", a.Tool}, {"why", strings.Join(a.Reasons, "; ")},
+		{"session", cmp.Or(a.Session, "the principal's one")}, {"has read", read},
+		{"asked", a.Asked.Local().Format(time.DateTime)}, {"expires", a.Expires.Local().Format(time.DateTime)},
+		{"answered by", a.By}, {"because", a.Note},
+	} {
+		if line[1] != "" {
+			fmt.Fprintf(c.out, "%-12s %s\n", line[0], gate.Visible(line[1]))
+		}
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, a.Arguments, "", "  "); err != nil {
+		return fmt.Errorf("arguments of approval %s: %w", a.ID, err)
+	}
+	fmt.Fprintln(c.out, "arguments")
+	for line := range strings.Lines(indented.String()) {
+		fmt.Fprintln(c.out, "  "+gate.Visible(strings.TrimSuffix(line, "\n")))
+	}
+	return nil
+}
+
+func (c *cli) newApprovalsApprove() *cobra.Command {
+	var always bool
+	cmd := &cobra.Command{
+		Use:   "approve ID",
+		Short: "Let the call pass",
+		Long: `Lets the call pass, once. With --always it also writes a grant: it allows the tool to the
+principal, and names it under always, so that the pack approve does not ask about it again,
+whatever the arguments.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always})
+		},
+	}
+	cmd.Flags().BoolVar(&always, "always", false, "do not ask this principal about this tool again")
+	return cmd
+}
+
+func (c *cli) newApprovalsDeny() *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use:   "deny ID",
+		Short: "Refuse the call, and others like it until the approval expires",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Denied, Note: why})
+		},
+	}
+	cmd.Flags().StringVar(&why, "reason", "", "why, for the audit log")
+	return cmd
+}
+
+func (c *cli) decide(cmd *cobra.Command, d app.DecideRequest) error {
+	r, err := c.running(cmd)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	done, err := r.Decide(cmd.Context(), d)
+	if err != nil {
+		return unanswered(err)
+	}
+	if c.json {
+		return c.printJSON(done)
+	}
+	a := done.Approval
+	fmt.Fprintf(c.out, "%s %s: %s by %s\n", a.State, a.ID, visible(a.Tool), visible(a.Principal))
+	c.printAlways(a, done.Always)
+	return nil
+}
+
+func (c *cli) printAlways(a app.Approval, w *app.Always) {
+	if w == nil {
+		return
+	}
+	said := "granted for good"
+	if !w.Added {
+		said = "is granted for good already"
+	}
+	fmt.Fprintf(c.out, "%s %s to %s, in %s; wasmgate revoke %s takes it back\n", visible(a.Tool), said, visible(a.Principal), w.Grants, visible(a.Tool))
+	if w.Still != "" {
+		fmt.Fprintf(c.err, "the policy is not content with a grant: the same call would be %s\n", visible(w.Still))
+	}
+}
+
+// waits says how many calls do.
+func waits(n int) string {
+	if n == 1 {
+		return "1 call waits"
+	}
+	return fmt.Sprintf("%d calls wait", n)
+}
+
+// errNoKeeper says why a question to nobody is not kept.
+var errNoKeeper = errors.New("no gateway runs that would keep the question: start one with wasmgate serve, or call from a terminal")

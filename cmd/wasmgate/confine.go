@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/cmd/internal/control"
+)
+
+const defaultWatch = 5 * time.Second
+
+func (c *cli) newConfine() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "confine",
+		Short:   "Find out what a server needs, to confine it to that",
+		Example: "  wasmgate confine learn files",
+	}
+	cmd.AddCommand(c.newConfineLearn())
+	return cmd
+}
+
+func (c *cli) newConfineLearn() *cobra.Command {
+	r := app.LearnRequest{For: defaultWatch}
+	var calls []string
+	cmd := &cobra.Command{
+		Use:   "learn SERVER",
+		Short: "Propose a confine block from what a server uses",
+		Long: `Starts a server without confinement, lists its tools, makes the calls that --call names
+(through the gate, so they must be granted), watches for a while which files it opens, what it
+executes and which ports it connects to, and prints a confine block that allows that.
+
+What a server uses while it is watched is all that the proposal knows: call each tool once, and
+read the block before it is used. A server that does harm while it is watched has done it.`,
+		Example: "  wasmgate confine learn files --call 'list_directory {\"path\":\"/srv/docs\"}'\n  wasmgate confine learn fetch --for 30s",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Server = args[0]
+			for _, call := range calls {
+				tool, arguments, _ := strings.Cut(strings.TrimSpace(call), " ")
+				if !strings.Contains(tool, "__") {
+					tool = r.Server + "__" + tool
+				}
+				if arguments == "" {
+					arguments = "{}"
+				}
+				r.Calls = append(r.Calls, app.CallRequest{Tool: tool, Args: arguments})
+			}
+			if r.For < 0 || r.For > time.Hour {
+				return misuse("--for %s is not from 0s to 1h", r.For)
+			}
+			return c.learn(cmd, r)
+		},
+	}
+	cmd.Flags().DurationVar(&r.For, "for", r.For, "how long to watch after the calls")
+	cmd.Flags().StringArrayVar(&calls, "call", nil, "a call to make: TOOL and its arguments as JSON (may be repeated)")
+	return cmd
+}
+
+func (c *cli) learn(cmd *cobra.Command, r app.LearnRequest) error {
+	cfg, err := c.open()
+	if err != nil {
+		return err
+	}
+	log, err := c.logger(cfg, true)
+	if err != nil {
+		return err
+	}
+	p, err := app.Learn(cmd.Context(), cfg, log, r, func(err error) {
+		fmt.Fprintf(c.err, "a call did not work, and what it needs may be missing below: %s\n", visible(err.Error()))
+	})
+	if errors.Is(err, control.ErrHeld) {
+		return errors.New("a gateway runs on this configuration; stop it first")
+	}
+	if err != nil {
+		return err
+	}
+	return c.printProposal(r.Server, p)
+}
+
+// proposed is a proposal as JSON, with the keys of the configuration.
+type proposed struct {
+	Read    []string `json:"read,omitempty"`
+	Write   []string `json:"write,omitempty"`
+	Execute []string `json:"execute,omitempty"`
+	Connect []uint16 `json:"connect,omitempty"`
+	DNS     bool     `json:"dns,omitempty"`
+	Left    []string `json:"left_out,omitempty"`
+}
+
+func (c *cli) printProposal(server string, p confine.Proposal) error {
+	r := p.Rules
+	if c.json {
+		return c.printJSON(proposed{r.Read, r.Write, r.Execute, r.Connect, r.DNS, p.Left})
+	}
+	fmt.Fprintf(c.out, "# What %s was seen to use. Read it before you put it into wasmgate.yaml.\n%s", server,
+		config.RenderConfine(server, config.Confine{Read: r.Read, Write: r.Write, Execute: r.Execute, Connect: r.Connect, DNS: r.DNS}))
+	for _, left := range p.Left {
+		fmt.Fprintf(c.out, "# left out: %s\n", visible(left))
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/bridge/lock"
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+)
+
+// pinning is what the pin commands ask of a gateway.
+type pinning interface {
+	Pins(ctx context.Context, selector string) (*app.Pins, error)
+	PinDiff(ctx context.Context, selector string) ([]lock.Difference, error)
+	PinApproval(ctx context.Context, selector string) ([]lock.Pin, error)
+	ReloadPins(ctx context.Context, by string) error
+}
+
+func (c *cli) newPin() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pin",
+		Short: "Show and approve the definitions of tools",
+		Long: `The definitions of tools, and what their servers are, are known by their digests. What is new or
+has changed since it was approved is quarantined: not offered, and not callable. Approving writes
+wasmgate.lock, which belongs under version control.
+
+These commands ask the gateway that runs on the configuration. If none does, they connect the
+servers once.`,
+		Example: "  wasmgate pin list\n  wasmgate pin diff files__read_file\n  wasmgate pin approve files",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.newPinList(), c.newPinDiff(), c.newPinApprove())
+	return cmd
+}
+
+// pinned calls f with the pins of the gateway.
+func (c *cli) pinned(cmd *cobra.Command, f func(ctx context.Context, cfg *config.Config, p pinning) error) (err error) {
+	cfg, err := c.open()
+	if err != nil {
+		return err
+	}
+	if cfg.Pins.Mode == "off" {
+		return misuse("pins are off; set pins.mode in the configuration to trust-first or strict")
+	}
+	g, err := c.ask(cmd.Context(), cfg, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
+	return f(cmd.Context(), cfg, g)
+}
+
+func selector(args []string) string { return strings.Join(args, " ") }
+
+func (c *cli) newPinList() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list [SERVER]",
+		Short:   "List definitions: pinned, trusted since they were first seen, quarantined, gone",
+		Long:    "Lists what servers declare and are. Only what is pinned or trusted can be called.",
+		Example: "  wasmgate pin list\n  wasmgate pin list files --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.pinned(cmd, func(ctx context.Context, _ *config.Config, p pinning) error {
+				pins, err := p.Pins(ctx, selector(args))
+				if err != nil {
+					return err
+				}
+				return c.printPins(pins)
+			})
+		},
+	}
+}
+
+func (c *cli) printPins(pins *app.Pins) error {
+	if c.json {
+		return c.printJSON(pins)
+	}
+	if len(pins.Pins) == 0 {
+		fmt.Fprintln(c.err, "no server declares anything that is pinned")
+		return nil
+	}
+	t := newTable(c.out, "NAME", "STATE", "DIGEST", "SINCE")
+	for _, e := range pins.Pins {
+		since := ""
+		if !e.Since.IsZero() {
+			since = e.Since.Local().Format(time.DateTime)
+		}
+		t.row(lock.Visible(e.Label), string(e.State), e.Digest[:12], since)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if n := pins.Count(); n > 0 {
+		fmt.Fprintf(c.err, "%d quarantined; `wasmgate pin diff%s` shows why\n", n, c.configFlag())
+	}
+	return nil
+}
+
+func (c *cli) newPinDiff() *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff [TOOL|SERVER]",
+		Short: "Show how definitions differ from what was approved",
+		Long: `Shows, field by field, how what is quarantined differs from what was approved, and what the
+changes of schemas mean for calls. Characters that a screen hides are written as <U+202E>.
+
+Exits with 0 if nothing differs, 3 if something does.`,
+		Example: "  wasmgate pin diff\n  wasmgate pin diff files__read_file",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.pinned(cmd, func(ctx context.Context, _ *config.Config, p pinning) error {
+				all, err := p.PinDiff(ctx, selector(args))
+				if err != nil {
+					return err
+				}
+				if err := c.printDifferences(all); err != nil || len(all) == 0 {
+					return err
+				}
+				return &exitError{code: exitFalse}
+			})
+		},
+	}
+}
+
+func (c *cli) printDifferences(all []lock.Difference) error {
+	if c.json {
+		return c.printJSON(all)
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(c.err, "nothing differs from what is approved")
+		return nil
+	}
+	for i, d := range all {
+		if i > 0 {
+			fmt.Fprintln(c.out)
+		}
+		printDifference(c.out, d)
+	}
+	return nil
+}
+
+func printDifference(w io.Writer, d lock.Difference) {
+	what := "is new"
+	switch {
+	case d.State == lock.StateGone:
+		what = "was approved, and is gone"
+	case d.State == lock.StateChanged && !d.Known:
+		what = "has changed; of what was approved only the digest is known here, so this is all of it"
+	case d.State == lock.StateChanged:
+		what = "has changed since it was approved"
+	}
+	fmt.Fprintf(w, "%s %s\n", lock.Visible(d.Label), what)
+	for _, change := range d.Changes {
+		fmt.Fprintf(w, "  %s\n", change.Pointer)
+		if change.Old != "" {
+			fmt.Fprintln(w, paint(w, bad, "    - "+change.Old))
+		}
+		if change.New != "" {
+			fmt.Fprintln(w, paint(w, good, "    + "+change.New))
+		}
+	}
+	for i, m := range d.Means {
+		if i == 0 {
+			fmt.Fprintln(w, "  for callers:")
+		}
+		fmt.Fprintln(w, "    "+m)
+	}
+}

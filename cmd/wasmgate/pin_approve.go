@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/bridge/lock"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+func (c *cli) newPinApprove() *cobra.Command {
+	var all, yes bool
+	cmd := &cobra.Command{
+		Use:   "approve TOOL|SERVER",
+		Short: "Approve definitions as they are now",
+		Long: `Adds the digests of definitions to wasmgate.lock; what is in it stays. With a tool goes what its
+server is, and with the first approval of a server everything that was trusted of it: from then on
+the file alone says what of the server is approved. The running gateway takes it over at once.
+
+On a terminal it asks first.`,
+		Example: "  wasmgate pin approve files__read_file\n  wasmgate pin approve files\n  wasmgate pin approve --all --yes",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return misuse("name a tool or a server, or approve of everything with --all")
+			}
+			return c.pinned(cmd, func(ctx context.Context, cfg *config.Config, p pinning) error {
+				return c.approvePins(ctx, cfg, p, selector(args), yes)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "everything that any server declares")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// approved is what an approval prints for machines.
+type approved struct {
+	Lockfile string     `json:"lockfile"`
+	Approved []lock.Pin `json:"approved"`
+}
+
+func (c *cli) approvePins(ctx context.Context, cfg *config.Config, p pinning, selector string, yes bool) error {
+	pins, err := p.PinApproval(ctx, selector)
+	if err != nil {
+		return err
+	}
+	if len(pins) > 0 && !yes && c.atTerminal() {
+		if ok, err := c.confirmPins(ctx, p, selector, pins); err != nil || !ok {
+			return errors.Join(err, &exitError{exitFalse, errors.New("nothing was approved")})
+		}
+	}
+	added, err := lock.Approve(cfg.Pins.Lockfile, pins)
+	if err != nil {
+		return err
+	}
+	if err := p.ReloadPins(ctx, gate.Local().ID); err != nil {
+		return fmt.Errorf("%s has it, but the gateway does not take it over: %w", cfg.Pins.Lockfile, err)
+	}
+	var text strings.Builder
+	for _, pin := range added {
+		fmt.Fprintf(&text, "approved %s sha256:%s\n", lock.Visible(pin.String()), pin.Digest)
+	}
+	fmt.Fprintf(&text, "%s approved, in %s", plural(len(added), "definition"), cfg.Pins.Lockfile)
+	return c.said(approved{cfg.Pins.Lockfile, append([]lock.Pin{}, added...)}, text.String())
+}
+
+// confirmPins shows the person at the terminal what differs, and asks.
+func (c *cli) confirmPins(ctx context.Context, p pinning, selector string, pins []lock.Pin) (bool, error) {
+	all, err := p.PinDiff(ctx, selector)
+	if err != nil {
+		return false, err
+	}
+	for _, d := range all {
+		if slices.Contains(pins, d.Pin()) {
+			printDifference(c.err, d)
+		}
+	}
+	for _, pin := range pins {
+		fmt.Fprintf(c.err, "%s sha256:%s\n", lock.Visible(pin.String()), pin.Digest)
+	}
+	fmt.Fprintf(c.err, "Approve %s? [y/N] ", plural(len(pins), "definition"))
+	said, err := bufio.NewReader(io.LimitReader(c.in, maxAnswer)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("read the answer: %w", err)
+	}
+	said = strings.ToLower(strings.TrimSpace(said))
+	return said == "y" || said == "yes", nil
+}

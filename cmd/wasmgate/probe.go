@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/probe"
+)
+
+func (c *cli) newProbe() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "probe",
+		Short: "Find out what comes through a gateway, this one or any other",
+		Long: "Put `wasmgate probe serve` behind a gateway, as a server like any other, allow its tools, and point `wasmgate probe run` at the\n" +
+			"gateway. What the gateway is does not matter: both ends speak nothing but MCP, in revisions 2025-11-25 and 2026-07-28.",
+		Example: "  # servers: {liar: {command: wasmgate, args: [probe, serve]}}\n  wasmgate probe run http://127.0.0.1:7420/mcp",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.newProbeServe(), c.newProbeRun())
+	return cmd
+}
+
+func (c *cli) newProbeServe() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:     "serve",
+		Short:   "Serve tools that lie, over stdio or HTTP",
+		Example: "  wasmgate probe serve\n  wasmgate probe serve --listen 127.0.0.1:7421",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if listen == "" {
+				return new(probe.Liar).ServeStdio(cmd.InOrStdin(), c.out)
+			}
+			return c.serveLiar(cmd.Context(), listen)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", "", "serve streamable HTTP at this address, in the place of stdio; it must be of the loopback")
+	return cmd
+}
+
+// drainTime is how long a server that ends waits for what is under way.
+const drainTime = 2 * time.Second
+
+func (c *cli) serveLiar(ctx context.Context, listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+		return misuse("--listen %s: write an address of the loopback, such as 127.0.0.1:7421: the probe answers whoever asks", listen)
+	}
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	s := &http.Server{Handler: new(probe.Liar), ReadHeaderTimeout: drainTime, BaseContext: func(net.Listener) context.Context { return ctx }}
+	where := fmt.Sprintf("http://%s/mcp", l.Addr())
+	if c.json {
+		err = c.printJSON(map[string]string{"url": where})
+	} else {
+		_, err = fmt.Fprintf(c.out, "lying at %s\n", where)
+	}
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() {
+		timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+		defer cancel()
+		_ = s.Shutdown(timed)
+	})
+	defer stop()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func (c *cli) newProbeRun() *cobra.Command {
+	var headers []string
+	cmd := &cobra.Command{
+		Use:   "run URL",
+		Short: "Try the gateway at URL, behind which `probe serve` stands",
+		Long: "Prints what was stopped, kept, came through or was lost, for each revision of MCP that the gateway speaks.\n" +
+			"Exits with 3 if anything came through or was lost.",
+		Example: "  wasmgate probe run http://127.0.0.1:7420/mcp\n  wasmgate probe run https://gateway.example/mcp --header \"Authorization: Bearer $TOKEN\" --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			u, err := url.Parse(args[0])
+			if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+				return misuse("%s is no http or https URL of an MCP endpoint", args[0])
+			}
+			o := probe.Options{URL: args[0], Header: make(http.Header)}
+			for _, h := range headers {
+				name, value, ok := strings.Cut(h, ":")
+				if !ok {
+					return misuse("--header: write NAME: VALUE")
+				}
+				o.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+			}
+			if isTerminal(c.err) {
+				o.Progress = func(check, revision string) { fmt.Fprintf(c.err, "\r\x1b[K%s, %s", revision, check) }
+			}
+			found, err := probe.Run(cmd.Context(), o)
+			if isTerminal(c.err) {
+				fmt.Fprint(c.err, "\r\x1b[K")
+			}
+			if err != nil {
+				return err
+			}
+			return c.printProbe(found)
+		},
+	}
+	cmd.Flags().StringArrayVar(&headers, "header", nil, "send this header with each request: NAME: VALUE; repeatable")
+	return cmd
+}
+
+func (c *cli) printProbe(found []probe.Finding) error {
+	fine, wrong, untried := probe.Summary(found)
+	if c.json {
+		if err := c.printJSON(map[string]any{"findings": found, "good": fine, "bad": wrong, "not_tried": untried}); err != nil {
+			return err
+		}
+	} else if err := c.tableProbe(found, fine, wrong, untried); err != nil {
+		return err
+	}
+	if wrong > 0 {
+		return &exitError{exitFalse, fmt.Errorf("%d checks found that something came through or was lost", wrong)}
+	}
+	return nil
+}
+
+func (c *cli) tableProbe(found []probe.Finding, fine, wrong, untried int) error {
+	probe.Sort(found)
+	t := newTable(c.out, "CHECK", "REVISION", "VERDICT", "WHAT")
+	for _, f := range found {
+		what := f.Title
+		if f.Seen != "" {
+			what += ": " + short(f.Seen, 100)
+		}
+		t.row(f.Check, f.Revision, string(f.Verdict), what)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "%d good, %d bad, %d not tried\n", fine, wrong, untried)
+	return nil
+}

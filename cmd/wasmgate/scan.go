@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/sanitize/scan"
+)
+
+// The formats in which findings are printed.
+const (
+	formatTable = "table"
+	formatJSON  = "json"
+	formatSARIF = "sarif"
+)
+
+func (c *cli) newScan() *cobra.Command {
+	var failOn, format string
+	cmd := &cobra.Command{
+		Use:   "scan [SERVER|FILE|URL]",
+		Short: "Look for attacks in the definitions of tools",
+		Long: `Reads definitions of tools, as their servers declare them, for hidden text, instructions to the
+model, parameters that ask for what is none of the tool's business, and the like. It scans what a
+server of the configuration declares, or all of them; a file: the result of tools/list, definitions
+one a line, or a configuration or mcp.json, whose servers are then started; or the MCP server at a
+URL. - is standard input.
+
+What it finds is advice, and nothing is blocked by it. The rules know words: an attack in plain prose
+passes. Exits with 3 if a finding is as severe as --fail-on says.`,
+		Example: "  wasmgate scan files\n  wasmgate scan tools.json --format sarif >scan.sarif\n  wasmgate scan https://example.com/mcp --fail-on medium",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			least, err := failure(failOn)
+			if err != nil {
+				return err
+			}
+			if c.json && !cmd.Flags().Changed("format") {
+				format = formatJSON
+			}
+			print, ok := map[string]func(*app.Scan) error{formatTable: c.printScan, formatJSON: c.printScanJSON, formatSARIF: c.printSARIF}[format]
+			if !ok || c.json && format != formatJSON {
+				return misuse("--format %s: choose one of table, json, sarif", format)
+			}
+			s, err := c.scan(cmd.Context(), append(args, "")[0])
+			if err != nil {
+				return err
+			}
+			if err := print(s); err != nil {
+				return err
+			}
+			fmt.Fprintln(c.err, "this is advice: what it finds may be harmless, and an attack in plain prose passes")
+			return verdict(s, least)
+		},
+	}
+	cmd.Flags().StringVar(&failOn, "fail-on", scan.High.String(), "exit with 3 from this severity on: high, medium, low, or none")
+	cmd.Flags().StringVar(&format, "format", formatTable, "table, json or sarif")
+	return cmd
+}
+
+// never is above all severities.
+const never = scan.High + 1
+
+func failure(s string) (scan.Severity, error) {
+	if s == "none" {
+		return never, nil
+	}
+	least, err := scan.ParseSeverity(s)
+	if err != nil {
+		return 0, misuse("--fail-on %s: choose one of high, medium, low, none", s)
+	}
+	return least, nil
+}
+
+// verdict is the error of a scan: something was found, or could not be looked at.
+func verdict(s *app.Scan, least scan.Severity) error {
+	n := 0
+	for _, f := range s.Findings {
+		if f.Severity >= least {
+			n++
+		}
+	}
+	if n > 0 {
+		return &exitError{exitFalse, fmt.Errorf("%d of %d findings have severity %s or above", n, len(s.Findings), least)}
+	}
+	if len(s.Faults) > 0 {
+		return fmt.Errorf("not everything was scanned: %s", strings.Join(s.Faults, "; "))
+	}
+	return nil
+}
+
+var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+
+// scan scans what a word of the command line names.
+func (c *cli) scan(ctx context.Context, target string) (*app.Scan, error) {
+	switch {
+	case target == "" || serverName.MatchString(target):
+		return c.scanServers(ctx, target)
+	case strings.Contains(target, "://"):
+		if !strings.HasPrefix(target, "https://") && !strings.HasPrefix(target, "http://") {
+			return nil, misuse("%s: only http and https are connected to", visible(target))
+		}
+		log, err := c.logger(new(config.Config), true)
+		if err != nil {
+			return nil, err
+		}
+		return app.ScanURL(ctx, target, log)
+	default:
+		return c.scanFile(ctx, target)
+	}
+}
+
+func (c *cli) scanServers(ctx context.Context, server string) (_ *app.Scan, err error) {
+	cfg, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	if server != "" && !isServer(cfg, server) {
+		return nil, misuse("no server %q in the configuration; a file is named with its folder, such as ./%s", server, server)
+	}
+	g, err := c.ask(ctx, cfg, server)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.close(ctx)) }()
+	return g.Scan(ctx, server)
+}
+
+func isServer(cfg *config.Config, id string) bool {
+	return id == "local" || slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.ID == id }) ||
+		slices.ContainsFunc(cfg.Tools, func(m config.Module) bool { return m.Server == id })
+}
+
+// scanFile scans a file of definitions, or the servers of a configuration.
+func (c *cli) scanFile(ctx context.Context, file string) (*app.Scan, error) {
+	in := c.in
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	content, err := app.ReadListing(in)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	s, err := app.ScanListing(file, content)
+	if !errors.Is(err, app.ErrNoListing) || file == "-" {
+		return s, err
+	}
+	if _, bad := config.Load(file, config.Options{}); bad != nil {
+		return nil, misuse("%v; nor is it a configuration: %v", err, bad)
+	}
+	asked := *c
+	asked.config = file
+	return asked.scanServers(ctx, "")
+}
+
+func (c *cli) printScanJSON(s *app.Scan) error { return c.printJSON(s) }
+
+// printScan prints a line for each finding, the worst first, and what the rules
+// mean.
+func (c *cli) printScan(s *app.Scan) error {
+	fmt.Fprintf(c.out, "%d definitions scanned, %d findings\n", s.Definitions, len(s.Findings))
+	if len(s.Findings) == 0 {
+		return nil
+	}
+	found := slices.Clone(s.Findings)
+	slices.SortStableFunc(found, func(a, b app.Scanned) int { return int(b.Severity - a.Severity) })
+	var lines bytes.Buffer
+	t := newTable(&lines, "SEVERITY", "RULE", "TOOL", "PLACE", "EXCERPT")
+	for _, f := range found {
+		t.row(f.Severity.String(), f.Rule, scan.Visible(toolOf(f)), scan.Visible(f.At), f.Excerpt)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	head, rest, _ := strings.Cut(lines.String(), "\n")
+	fmt.Fprintln(c.out, head)
+	for i, line := range strings.Split(strings.TrimSuffix(rest, "\n"), "\n") {
+		fmt.Fprintln(c.out, paint(c.out, colourOf[found[i].Severity], line))
+	}
+	fmt.Fprintln(c.out)
+	said := make(map[string]bool)
+	for _, f := range found {
+		if !said[f.Rule] {
+			said[f.Rule] = true
+			fmt.Fprintf(c.out, "%s: %s\n", f.Rule, f.Help)
+		}
+	}
+	return nil
+}
+
+var colourOf = map[scan.Severity]string{scan.High: bad, scan.Medium: "33", scan.Low: faint}
+
+// toolOf names what a finding is about.
+func toolOf(f app.Scanned) string {
+	switch {
+	case f.Tool == "":
+		return f.Server
+	case f.Server == "":
+		return f.Tool
+	default:
+		return f.Server + "__" + f.Tool
+	}
+}

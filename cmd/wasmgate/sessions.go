@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+)
+
+func (c *cli) newSessions() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sessions",
+		Short: "Show what sessions have read, and reset them",
+		Long: `A session gets labels from what it reads, such as untrusted, and policies decide by them. Labels
+end when the session has not been used for sessions.ttl, or when a person resets it. Sessions
+that have read nothing are not kept, and not shown.`,
+		Example: "  wasmgate sessions list\n  wasmgate sessions show alice\n  wasmgate sessions reset alice",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.newSessionsList(), c.newSessionsShow(), c.newSessionsReset())
+	return cmd
+}
+
+// keeper is a gateway that is asked about sessions.
+type keeper interface {
+	Sessions(ctx context.Context) ([]app.Session, error)
+	ResetSession(ctx context.Context, s app.Session) (app.Session, error)
+}
+
+// withKeeper asks the gateway that runs on the configuration; or else one that is
+// started for that, without servers, and knows what the last one has kept.
+func (c *cli) withKeeper(cmd *cobra.Command, f func(keeper) error) (err error) {
+	cfg, err := c.open()
+	if err != nil {
+		return err
+	}
+	if r, err := app.Dial(cmd.Context(), cfg); err == nil {
+		defer r.Close()
+		return f(r)
+	}
+	log, err := c.logger(cfg, true)
+	if err != nil {
+		return err
+	}
+	a, err := app.New(cmd.Context(), cfg, log, "local")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close(cmd.Context())) }()
+	return f(a)
+}
+
+// find returns the session that a command names.
+func find(ctx context.Context, k keeper, id string) (app.Session, error) {
+	list, err := k.Sessions(ctx)
+	if err != nil {
+		return app.Session{}, err
+	}
+	return app.FindSession(list, id)
+}
+
+func (c *cli) newSessionsList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the sessions that have read something, the last used one first", Args: cobra.NoArgs,
+		Example: "  wasmgate sessions list --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withKeeper(cmd, func(k keeper) error {
+				list, err := k.Sessions(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return c.printSessions(list)
+			})
+		},
+	}
+}
+
+func (c *cli) printSessions(list []app.Session) error {
+	if c.json {
+		return c.printJSON(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(c.err, "no session has read anything that is labelled")
+		return nil
+	}
+	now := time.Now()
+	t := newTable(c.out, "ID", "USED", "AGE", "VALUES", "LABELS")
+	for _, s := range list {
+		t.row(s.ID, roughly(now.Sub(s.Used)), roughly(now.Sub(s.Began)), strconv.Itoa(s.Values), labelsOf(s))
+	}
+	return t.flush()
+}
+
+func labelsOf(s app.Session) string {
+	switch {
+	case s.Everything:
+		return "everything"
+	case len(s.Labels) == 0:
+		return "none"
+	default:
+		return strings.Join(s.Labels, ", ")
+	}
+}
+
+func (c *cli) newSessionsShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show what a session has read, and by which calls", Args: cobra.ExactArgs(1),
+		Long:    "Shows a session: its labels, and the calls with which they came, which wasmgate policy explain\nexplains. ID is that of wasmgate sessions list, or the session's name in the audit log.",
+		Example: "  wasmgate sessions show alice",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withKeeper(cmd, func(k keeper) error {
+				s, err := find(cmd.Context(), k, args[0])
+				if err != nil {
+					return err
+				}
+				return c.printSession(s)
+			})
+		},
+	}
+}
+
+func (c *cli) printSession(s app.Session) error {
+	if c.json {
+		return c.printJSON(s)
+	}
+	fmt.Fprintf(c.out, "session %s of %s, version %d\n", visible(s.ID), visible(s.Principal), s.Version)
+	fmt.Fprintf(c.out, "first read %s, last used %s, %s with a known origin\n",
+		s.Began.Format(time.RFC3339), s.Used.Format(time.RFC3339), plural(s.Values, "value"))
+	t := newTable(c.out, "LABEL", "CAME WITH CALL")
+	if s.Everything {
+		t.row("everything: not all of its state could be kept", orUnknown(s.Raised[""]))
+	}
+	for _, l := range s.Labels {
+		t.row(l, orUnknown(s.Raised[l]))
+	}
+	return t.flush()
+}
+
+func orUnknown(call string) string {
+	if call == "" {
+		return "not known any more"
+	}
+	return call
+}
+
+func (c *cli) newSessionsReset() *cobra.Command {
+	return &cobra.Command{
+		Use: "reset ID", Short: "Take from a session all that it has read", Args: cobra.ExactArgs(1),
+		Long: `Takes from a session its labels and the origins of values, as if it had read nothing: policies
+trust it again. The agent still has what it has read: reset a session only when the agent begins
+anew. The audit log keeps what was taken (event label). A call under way is not affected.`,
+		Example: "  wasmgate sessions reset alice",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withKeeper(cmd, func(k keeper) error {
+				s, err := find(cmd.Context(), k, args[0])
+				if err != nil {
+					return err
+				}
+				was, err := k.ResetSession(cmd.Context(), s)
+				if err != nil {
+					return err
+				}
+				if c.json {
+					return c.printJSON(was)
+				}
+				_, err = fmt.Fprintf(c.out, "reset %s: labels %s, and %s\n", visible(was.ID), visible(labelsOf(was)), plural(was.Values, "value"))
+				return err
+			})
+		},
+	}
+}

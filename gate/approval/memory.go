@@ -1,0 +1,311 @@
+package approval
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Bounds of what is kept. People answer a few questions a minute: whoever has a
+// hundred open is not being answered, and reading more would not help.
+const (
+	maxOpen      = 1000     // questions that are not closed, of all principals
+	maxOpenOfOne = 100      // of one principal
+	maxBytes     = 64 << 20 // arguments of them all
+	maxClosed    = 1000     // kept until they expire, to know what is used again
+)
+
+// A Request is a question that was asked, and what has become of it.
+type Request struct {
+	ID       string
+	Question gate.Question // the call without its client
+	State    string        // gate.StateRequested, and so on
+	Asked    time.Time
+	Expires  time.Time
+	By       string // who answered, through which channel
+	Note     string // what they said of a denial
+}
+
+// entry is a request as it is kept.
+type entry struct {
+	Request
+	binding  string
+	deadline time.Duration // by the monotonic clock
+	busy     bool          // a record is being written that must hold before the next state does
+	user     string        // ID of the call that has redeemed it
+	answered chan struct{} // closed once there is nothing to wait for
+}
+
+// open reports whether the entry may still let a call pass.
+func (e *entry) open() bool {
+	return e.State == gate.StateRequested || e.State == gate.StateApproved
+}
+
+func (e *entry) size() int { return len(e.Question.Call.Args.Raw()) }
+
+// clock tells the time twice: on the wall, which people set, and since some
+// moment, which they do not. What either calls expired has expired.
+type clock struct {
+	wall    func() time.Time
+	elapsed func() time.Duration
+}
+
+func systemClock() clock {
+	start := time.Now()
+	return clock{func() time.Time { return time.Now().Round(0) }, func() time.Duration { return time.Since(start) }}
+}
+
+func (c clock) expired(e *entry) bool {
+	return c.elapsed() >= e.deadline || !c.wall().Before(e.Expires)
+}
+
+// memory keeps entries. Each method is one step that nobody else comes into; none
+// does anything that takes its time.
+type memory struct {
+	clock clock
+
+	mu        sync.Mutex
+	byID      map[string]*entry
+	byBinding map[string]*entry // the newest
+	open      map[gate.Owner]int
+	total     int // of open
+	bytes     int // of arguments of open ones
+	closed    []*entry
+	ended     bool
+	work      sync.WaitGroup // that goes on beside calls; none begins once it has ended
+}
+
+func newMemory(c clock) *memory {
+	return &memory{clock: c, byID: map[string]*entry{}, byBinding: map[string]*entry{}, open: map[gate.Owner]int{}}
+}
+
+// find returns the entry of an id or of a binding, and nil if there is none that
+// has not expired.
+func (m *memory) find(entries map[string]*entry, key string) *entry {
+	e := entries[key]
+	if e == nil || m.clock.expired(e) {
+		return nil
+	}
+	return e
+}
+
+// ask returns the entry of a question for the given call: one that is there, or a
+// new one, in which case the caller keeps its record and then tells [memory.asked].
+func (m *memory) ask(q gate.Question, newID func() string, expire time.Duration) (e *entry, fresh bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	binding := q.Binding()
+	e = m.find(m.byBinding, binding)
+	if e != nil && (e.State != gate.StateRedeemed || e.user == q.Call.ID) {
+		return e, false, nil
+	}
+	owner := q.Call.Who.Owner
+	size := len(q.Call.Args.Raw())
+	switch {
+	case m.ended:
+		return nil, false, refuse("the gateway is shutting down")
+	case m.open[owner] >= maxOpenOfOne:
+		return nil, false, refuse(fmt.Sprintf("%d calls of yours wait for approval already; call again once they are answered", maxOpenOfOne))
+	case m.total >= maxOpen || m.bytes+size > maxBytes:
+		return nil, false, refuse("too many calls wait for approval already; call again once they are answered")
+	}
+	now := m.clock.wall()
+	e = &entry{
+		Request:  Request{ID: newID(), Question: q, State: gate.StateRequested, Asked: now, Expires: now.Add(expire)},
+		binding:  binding,
+		deadline: m.clock.elapsed() + expire,
+		busy:     true,
+		answered: make(chan struct{}),
+	}
+	m.byID[e.ID], m.byBinding[binding] = e, e
+	m.open[owner]++
+	m.total++
+	m.bytes += size
+	return e, true, nil
+}
+
+// asked ends what ask began: the question stands, unless it could not be recorded.
+func (m *memory) asked(e *entry, recorded bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e.busy = false
+	if !recorded {
+		m.close(e, gate.StateExpired)
+		m.forget(e)
+	}
+}
+
+// get returns the entry with an id, and nil if there is none that has not expired.
+func (m *memory) get(id string) *entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.find(m.byID, id)
+}
+
+// answer takes the right to answer a question. The caller keeps the record of the
+// state to and then tells [memory.answered].
+func (m *memory) answer(id string) (Request, *entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.find(m.byID, id)
+	switch {
+	case e == nil:
+		return Request{}, nil, refuse(fmt.Sprintf("there is no approval %s, or it has expired", gate.Visible(cut(id))))
+	case e.State != gate.StateRequested:
+		return Request{}, nil, refuse(fmt.Sprintf("approval %s is %s already", e.ID, e.State))
+	case e.busy:
+		return Request{}, nil, refuse(fmt.Sprintf("approval %s is being answered at this moment", e.ID))
+	}
+	e.busy = true
+	return e.Request, e, nil
+}
+
+// answered ends what answer began: r holds the new state, unless it could not be
+// recorded. It is an error if the question has ended meanwhile.
+func (m *memory) answered(e *entry, r Request, recorded bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e.busy = false
+	if !recorded {
+		return nil
+	}
+	if e.State != gate.StateRequested || m.clock.expired(e) {
+		return refuse(fmt.Sprintf("approval %s has expired", e.ID))
+	}
+	e.By, e.Note = r.By, r.Note
+	if r.State == gate.StateDenied {
+		m.close(e, gate.StateDenied)
+		return nil
+	}
+	e.State = gate.StateApproved
+	close(e.answered)
+	return nil
+}
+
+// redeem uses up an approval for a call. Of several calls one gets it; that one
+// gets it again.
+func (m *memory) redeem(e *entry, call string) (r Request, again bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.clock.expired(e) || e.State == gate.StateExpired:
+		return e.Request, false, refuse("the approval has expired")
+	case e.State == gate.StateRedeemed && e.user == call && call != "":
+		return e.Request, true, nil
+	case e.State == gate.StateRedeemed:
+		return e.Request, false, refuse("the approval was for one call, and another call has used it")
+	case e.State == gate.StateDenied:
+		return e.Request, false, refuse("a person has denied this call")
+	case e.State != gate.StateApproved:
+		return e.Request, false, refuse("nobody has approved this call")
+	}
+	e.user = call
+	m.close(e, gate.StateRedeemed)
+	return e.Request, false, nil
+}
+
+// spoil makes a redeemed approval one that no call can redeem again.
+func (m *memory) spoil(e *entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e.user = ""
+}
+
+// request returns an entry's request, as it is now.
+func (m *memory) request(e *entry) Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return e.Request
+}
+
+// list returns the questions that nobody has answered, the oldest first.
+func (m *memory) list() []Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []Request
+	for _, e := range m.byID {
+		if e.State == gate.StateRequested && !m.clock.expired(e) {
+			all = append(all, e.Request)
+		}
+	}
+	slices.SortFunc(all, func(a, b Request) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
+	return all
+}
+
+// expire removes what has expired, or everything for good, and returns what was
+// open until now.
+func (m *memory) expire(everything bool) []Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = m.ended || everything
+	var ended []Request
+	for _, e := range m.byID {
+		if !everything && !m.clock.expired(e) {
+			continue
+		}
+		if e.open() {
+			m.close(e, gate.StateExpired)
+			ended = append(ended, e.Request)
+		}
+		m.forget(e)
+	}
+	return ended
+}
+
+// begin begins work beside a call, and reports whether it may.
+func (m *memory) begin() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.ended {
+		m.work.Add(1)
+	}
+	return !m.ended
+}
+
+// close ends an open entry in a state. Callers hold mu, here and below.
+func (m *memory) close(e *entry, state string) {
+	if e.State == gate.StateRequested {
+		close(e.answered)
+	}
+	owner := e.Question.Call.Who.Owner
+	if m.open[owner]--; m.open[owner] == 0 {
+		delete(m.open, owner)
+	}
+	m.total--
+	m.bytes -= e.size()
+	e.State = state
+	m.closed = append(m.closed, e)
+	if len(m.closed) > maxClosed {
+		m.forget(m.closed[0])
+	}
+}
+
+// forget removes a closed entry.
+func (m *memory) forget(e *entry) {
+	delete(m.byID, e.ID)
+	if m.byBinding[e.binding] == e {
+		delete(m.byBinding, e.binding)
+	}
+	for i, one := range m.closed {
+		if one == e {
+			m.closed = append(m.closed[:i], m.closed[i+1:]...)
+			return
+		}
+	}
+}
+
+// maxID is how long an id can be, in bytes.
+const maxID = 128
+
+func cut(id string) string { return id[:min(len(id), maxID)] }
+
+// newID returns a handle that nobody can guess, which begins with the node.
+func newID(node string) string { return node + "-" + strings.ToLower(rand.Text()[:16]) }
+
+func refuse(reason string) error { return &gate.NotApproved{Reason: reason} }

@@ -1,0 +1,367 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A Channel is a way in which people are asked.
+type Channel string
+
+// The channels.
+const (
+	Client Channel = "client" // the client of the call
+	CLI    Channel = "cli"    // an operator: whoever may call [Queue.Decide]
+)
+
+// Options configure a [Queue].
+type Options struct {
+	// Node is the gateway's name, with which ids begin: letters, digits and
+	// hyphens, at most 64. Empty means local.
+	Node string
+	// Channels are those in use; nil means all.
+	Channels []Channel
+	// Hold is how long a call waits before it is refused with a [*gate.Pending].
+	// Zero means 55 s, since clients give up after a minute; negative holds none.
+	Hold time.Duration
+	// Expire is how long a question can be answered, and what was answered be
+	// used. Zero or less means 10 min.
+	Expire time.Duration
+	// Recorder keeps a record of each state; required.
+	Recorder gate.Recorder
+	// Remedy returns the command by which an operator approves; nil if there is
+	// none.
+	Remedy func(id string) string
+	// Always is told of questions that a client has answered with always. It runs
+	// beside the call, for 10 s at most; nil does nothing.
+	Always func(ctx context.Context, r Request) error
+	Log    *slog.Logger // nil discards
+}
+
+const (
+	alwaysTime = 10 * time.Second
+	sweepEvery = 5 * time.Second // what expires is recorded that much later at most
+)
+
+// A Queue asks people. Use it from several goroutines.
+type Queue struct {
+	o      Options
+	memory *memory
+}
+
+var _ gate.Approver = (*Queue)(nil)
+
+var nodePattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+// New returns a queue without questions.
+func New(o Options) (*Queue, error) { return newQueue(o, systemClock()) }
+
+func newQueue(o Options, c clock) (*Queue, error) {
+	if o.Recorder == nil {
+		return nil, errors.New("approval: without a recorder nothing can be approved")
+	}
+	if o.Node == "" {
+		o.Node = "local"
+	}
+	if !nodePattern.MatchString(o.Node) {
+		return nil, fmt.Errorf("approval: node %q: expected letters, digits and hyphens, at most 64", o.Node)
+	}
+	if o.Channels == nil {
+		o.Channels = []Channel{Client, CLI}
+	}
+	if o.Hold == 0 {
+		o.Hold = 55 * time.Second
+	}
+	if o.Expire <= 0 {
+		o.Expire = 10 * time.Minute
+	}
+	if o.Remedy == nil || !slices.Contains(o.Channels, CLI) {
+		o.Remedy = func(string) string { return "" }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Queue{o: o, memory: newMemory(c)}, nil
+}
+
+// Uses reports whether people are asked through a channel.
+func (q *Queue) Uses(c Channel) bool { return slices.Contains(q.o.Channels, c) }
+
+// Approve implements [gate.Approver]. A call is held until somebody has answered,
+// unless its client can be asked by the answer to the call.
+func (q *Queue) Approve(ctx context.Context, asked gate.Question) (gate.Approval, error) {
+	q.Sweep(ctx)
+	e, err := q.find(ctx, asked)
+	if err != nil {
+		return gate.Approval{}, err
+	}
+	dismissed := asked.Call.Answered != nil && asked.Call.Answered.Answer.Verdict == gate.Dismissed
+	if q.memory.request(e).State == gate.StateRequested && !asked.Call.AskByAnswer && !dismissed {
+		q.wait(ctx, e, asked)
+	}
+	if ctx.Err() != nil {
+		return gate.Approval{}, ctx.Err()
+	}
+	if r := q.memory.request(e); r.State == gate.StateRequested {
+		return gate.Approval{}, q.pending(r, asked)
+	}
+	return q.redeem(ctx, e, asked)
+}
+
+// find returns the entry of a question: that which the client has answered, or
+// that of its binding.
+func (q *Queue) find(ctx context.Context, asked gate.Question) (*entry, error) {
+	if asked.Call.Answered != nil {
+		return q.brought(ctx, *asked.Call.Answered, asked)
+	}
+	if !q.Uses(CLI) && (!q.Uses(Client) || asked.Call.Asker == nil && !asked.Call.AskByAnswer) {
+		return nil, errors.New("the client cannot be asked, and cli is not among the channels of approvals")
+	}
+	e, fresh, err := q.memory.ask(kept(asked), func() string { return newID(q.o.Node) }, q.o.Expire)
+	if err != nil || !fresh {
+		return e, err
+	}
+	r := q.memory.request(e)
+	err = q.record(ctx, r, r.Question)
+	q.memory.asked(e, err == nil)
+	if err != nil {
+		return nil, err
+	}
+	q.o.Log.LogAttrs(ctx, slog.LevelInfo, "approval pending", slog.String("approval", r.ID),
+		slog.String("principal", asked.Call.Who.ID), slog.String("tool", asked.Tool.Name.String()), slog.String("answer", q.o.Remedy(r.ID)))
+	return e, nil
+}
+
+// kept returns a question without what need not be kept of it.
+func kept(q gate.Question) gate.Question {
+	c := *q.Call
+	c.Asker, c.Answered, c.Meta, c.Prompt = nil, nil, gate.Doc{}, ""
+	q.Call = &c
+	q.Session.Values = gate.Provenance{}
+	return q
+}
+
+// brought takes the answer that a client brings with its call, and returns the
+// entry. It must be the client's own, and the question about this very call.
+func (q *Queue) brought(ctx context.Context, a gate.Answered, asked gate.Question) (*entry, error) {
+	if !q.Uses(Client) {
+		return nil, refuse("answers of clients do not count here")
+	}
+	e := q.memory.get(a.ID)
+	switch {
+	case e == nil:
+		return nil, refuse("the approval that the answer names was not asked for here, or has expired; call again without it")
+	case e.Question.Call.Who.Owner != asked.Call.Who.Owner:
+		return nil, refuse("the approval that the answer names was asked for somebody else")
+	case e.binding != asked.Binding():
+		return nil, refuse("the answer is to another question: the call, its tool or the policy has changed since; call again without it")
+	}
+	if q.memory.request(e).State == gate.StateRequested {
+		if err := q.answer(ctx, e.ID, a.Answer); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// answer takes the answer of a client.
+func (q *Queue) answer(ctx context.Context, id string, a gate.Answer) error {
+	if a.Verdict == gate.Dismissed {
+		return nil
+	}
+	r, err := q.decide(ctx, id, a.Verdict, string(Client), "")
+	if err == nil && a.Always && a.Verdict == gate.Approved && q.o.Always != nil && q.memory.begin() {
+		// Beside the call: it passes by the approval, under the policy that it has.
+		go q.always(context.WithoutCancel(ctx), r)
+	}
+	return err
+}
+
+func (q *Queue) always(ctx context.Context, r Request) {
+	defer q.memory.work.Done()
+	ctx, cancel := context.WithTimeout(ctx, alwaysTime)
+	defer cancel()
+	if err := q.o.Always(ctx, r); err != nil {
+		q.o.Log.LogAttrs(ctx, slog.LevelWarn, "grant not written", slog.String("approval", r.ID), slog.Any("error", err))
+	}
+}
+
+// wait waits for an answer as long as calls are held, and asks the client
+// meanwhile if it can be asked.
+func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) {
+	if q.o.Hold < 0 {
+		return
+	}
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	hold, release := context.WithTimeout(ctx, q.o.Hold)
+	defer release()
+	if asker := asked.Call.Asker; asker != nil && q.Uses(Client) {
+		asking.Go(func() {
+			if !q.askClient(hold, asker, e, asked) {
+				release()
+			}
+		})
+	}
+	select {
+	case <-e.answered:
+	case <-hold.Done():
+	}
+}
+
+// askClient asks the client. It reports whether to wait on for others to answer.
+func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked gate.Question) (wait bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			q.o.Log.LogAttrs(ctx, slog.LevelError, "client not asked", slog.String("approval", e.ID), slog.Any("panic", v))
+			wait = q.Uses(CLI)
+		}
+	}()
+	a, err := asker.Ask(ctx, *q.pending(q.memory.request(e), asked))
+	if err == nil {
+		err = q.answer(context.WithoutCancel(ctx), e.ID, a)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			q.o.Log.LogAttrs(ctx, slog.LevelWarn, "client not asked", slog.String("approval", e.ID), slog.Any("error", err))
+		}
+		return q.Uses(CLI)
+	}
+	return a.Verdict != gate.Dismissed
+}
+
+func (q *Queue) pending(r Request, asked gate.Question) *gate.Pending {
+	return &gate.Pending{
+		ID: r.ID, Expires: r.Expires, Text: asked.Text(),
+		CanAnswer: q.Uses(Client) && asked.Call.AskByAnswer, Remedy: q.o.Remedy(r.ID),
+	}
+}
+
+// redeem uses the approval of an entry for a call.
+func (q *Queue) redeem(ctx context.Context, e *entry, asked gate.Question) (gate.Approval, error) {
+	r, again, err := q.memory.redeem(e, asked.Call.ID)
+	if err != nil {
+		return gate.Approval{}, err
+	}
+	if !again {
+		if err := q.record(ctx, r, asked); err != nil {
+			q.memory.spoil(e)
+			return gate.Approval{}, err
+		}
+	}
+	return gate.Approval{ID: r.ID, By: r.By}, nil
+}
+
+// Decide answers a question, for an operator: verdict is Approved or Denied, by
+// says who answers, such as "cli:local", and note, if not empty, why. It returns
+// the request as it is then. An error says why the answer does not count.
+//
+// Whoever can call it can approve whatever a policy asks about.
+func (q *Queue) Decide(ctx context.Context, id string, verdict gate.Verdict, by, note string) (Request, error) {
+	if !q.Uses(CLI) {
+		return Request{}, errors.New("operators are not asked here: cli is not among approvals.channels in the configuration")
+	}
+	q.Sweep(ctx)
+	return q.decide(ctx, id, verdict, by, note)
+}
+
+func (q *Queue) decide(ctx context.Context, id string, verdict gate.Verdict, by, note string) (Request, error) {
+	if verdict != gate.Approved && verdict != gate.Denied {
+		return Request{}, refuse(fmt.Sprintf("%q is no answer", verdict))
+	}
+	r, e, err := q.memory.answer(id)
+	if err != nil {
+		return Request{}, err
+	}
+	r.State, r.By, r.Note = gate.StateApproved, by, note
+	if verdict == gate.Denied {
+		r.State = gate.StateDenied
+	}
+	err = q.record(ctx, r, r.Question)
+	if ended := q.memory.answered(e, r, err == nil); err == nil {
+		err = ended
+	}
+	if err != nil {
+		return Request{}, err
+	}
+	return r, nil
+}
+
+// Pending returns the questions that nobody has answered, the oldest first. Whoever
+// sees them sees the arguments of calls.
+func (q *Queue) Pending(ctx context.Context) []Request {
+	q.Sweep(ctx)
+	return q.memory.list()
+}
+
+// Waiting returns how many questions nobody has answered.
+func (q *Queue) Waiting() int { return len(q.memory.list()) }
+
+// Request returns a question that has not expired.
+func (q *Queue) Request(id string) (Request, bool) {
+	e := q.memory.get(id)
+	if e == nil {
+		return Request{}, false
+	}
+	return q.memory.request(e), true
+}
+
+// Sweep records and removes what has expired. Approve, Decide and Pending do so
+// first; [Queue.Run] does it in time.
+func (q *Queue) Sweep(ctx context.Context) { q.expire(ctx, q.memory.expire(false)) }
+
+// Run sweeps until ctx ends.
+func (q *Queue) Run(ctx context.Context) {
+	t := time.NewTicker(sweepEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			q.Sweep(ctx)
+		}
+	}
+}
+
+// Close ends all questions, and lets go of the calls that wait. Later ones are
+// refused. It may be called again.
+func (q *Queue) Close(ctx context.Context) {
+	q.expire(ctx, q.memory.expire(true))
+	q.memory.work.Wait()
+}
+
+func (q *Queue) expire(ctx context.Context, ended []Request) {
+	for _, r := range ended {
+		if err := q.record(ctx, r, r.Question); err != nil {
+			q.o.Log.LogAttrs(ctx, slog.LevelWarn, "expiry not recorded", slog.String("approval", r.ID), slog.Any("error", err))
+		}
+	}
+}
+
+// record keeps the record of a request's state, for the call of the question.
+func (q *Queue) record(ctx context.Context, r Request, of gate.Question) error {
+	c := *of.Call
+	rec := gate.Record{
+		Event: gate.EventApproval, Time: time.Now(), Call: &c, Tool: of.Tool, Session: of.Session, Snapshot: of.Snapshot,
+		Decision: gate.Decision{Effect: gate.Ask, Reasons: of.Reasons, Revision: of.Revision},
+		Approval: gate.ApprovalRecord{
+			Approval: gate.Approval{ID: r.ID, By: r.By}, State: r.State, Binding: of.Binding(), Note: r.Note, Expires: r.Expires,
+		},
+	}
+	if r.State == gate.StateRequested {
+		rec.Decision.Remedy = q.o.Remedy(r.ID)
+	}
+	if err := q.o.Recorder.Record(context.WithoutCancel(ctx), &rec); err != nil {
+		return fmt.Errorf("record that approval %s is %s: %w", r.ID, r.State, err)
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// An Approver asks people about calls whose policy answers ask. It is called
+// concurrently. The gate gives it time: while it waits, the call holds nothing that
+// others wait for.
+type Approver interface {
+	// Approve waits for a person's answer to q, within ctx. It returns an approval
+	// that is redeemed for this call: the same Call.ID may redeem it again, another
+	// may not. The error is a [*Pending] if nobody has answered yet, a
+	// [*NotApproved] if there will be no approval, and anything else if nobody could
+	// be asked; ctx.Err() if ctx ended first.
+	Approve(ctx context.Context, q Question) (Approval, error)
+}
+
+// A Question is what a person is asked.
+type Question struct {
+	// Query is the call, the tool and the session as the policy saw them. The
+	// call's arguments are those that will be sent.
+	Query
+	Reasons  []string // why the policy asks
+	Revision string   // of the policy
+	Snapshot string   // of the configuration
+}
+
+// Binding returns what an approval is bound to, as a digest: the tenant, the
+// principal, the server, the tool with its definition, the arguments, the policy
+// and the configuration. An approval of one binding approves no other.
+func (q Question) Binding() string {
+	h := sha256.New()
+	for _, part := range []string{
+		"approval 1", string(q.Call.Action), q.Call.Who.Tenant, q.Call.Who.ID, q.Tool.Name.Server, q.Tool.Name.Tool,
+		q.Tool.Local, q.Tool.Digest, q.Call.Args.Digest(), q.Revision, q.Snapshot,
+	} {
+		fmt.Fprintf(h, "%d:%s", len(part), part) // so that no part can run into the next
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Bounds of a question's text, in bytes: it has to be read by a person.
+const (
+	maxQuestionArgs = 4 << 10
+	maxQuestionWhy  = 1 << 10
+)
+
+// Text puts the question in words, for people: the tool, the server, the
+// arguments as they will be sent, why it is asked, and what the session has read.
+// What a screen would not simply show is escaped. Arguments too long to be read
+// are cut, and the text says by how much.
+func (q Question) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "May %s call %s of server %s?\n", Visible(q.Call.Who.ID), Visible(q.Tool.Local), Visible(q.Tool.Name.Server))
+	args := Visible(q.Call.Args.String())
+	shown := cut(args, maxQuestionArgs)
+	fmt.Fprintf(&b, "Arguments: %s\n", shown)
+	if len(args) > maxQuestionArgs {
+		fmt.Fprintf(&b, "(%d bytes of arguments, of which the first %d are shown)\n", len(args), maxQuestionArgs)
+	}
+	if why := strings.Join(q.Reasons, "; "); why != "" {
+		fmt.Fprintf(&b, "Why you are asked: %s\n", cut(Visible(why), maxQuestionWhy))
+	}
+	fmt.Fprintf(&b, "The session has read: %s", q.Session.hasRead())
+	return b.String()
+}
+
+// hasRead says in words what a session has read.
+func (s Session) hasRead() string {
+	switch {
+	case s.Top:
+		return "more than could be kept, so everything"
+	case len(s.Labels) == 0:
+		return "nothing that is labelled"
+	default:
+		return Visible(strings.Join(s.Labels, ", "))
+	}
+}
+
+// Visible returns s with whatever a screen would not simply show escaped, such as
+// \u202e: characters that are hidden, that change the direction of text, or that
+// move a cursor. White space becomes spaces.
+func Visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteByte(' ')
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			q := strconv.QuoteToASCII(string(r)) // "\x1b", "\u202e", "\U000e0001"
+			b.WriteString(q[1 : len(q)-1])
+		}
+	}
+	return b.String()
+}
+
+// An Approval is a person's consent to one call. The zero Approval is none.
+type Approval struct {
+	ID string
+	By string // the channel and who, such as "cli:local" or "client"
+}
+
+// Pending says that a call waits for a person. It is an error.
+type Pending struct {
+	ID      string
+	Expires time.Time // after it no answer counts
+	Text    string    // the question in words, for people
+	// CanAnswer says that the client may be asked by the answer to its call (MCP
+	// 2026-07-28, input_required).
+	CanAnswer bool
+	// Remedy is the command by which the operator approves the call; "" if none
+	// does. It is never shown to a client.
+	Remedy string
+}
+
+// Error is what a client is told.
+func (p *Pending) Error() string {
+	return fmt.Sprintf("waits for approval %s; once a person has approved it, by %s, call again with the same arguments",
+		p.ID, p.Expires.UTC().Format(time.RFC3339))
+}
+
+// Code returns "refused_approve".
+func (p *Pending) Code() string { return "refused_" + string(StepApprove) }
+
+// NotApproved says that a call was not approved, and will not be: a person denied
+// it, or what was approved has expired, was for something else or somebody else,
+// or was used by another call.
+type NotApproved struct {
+	Reason string // safe to show to the client
+	Err    error  // cause, for the operator; may be nil
+}
+
+func (e *NotApproved) Error() string { return e.Reason }
+
+func (e *NotApproved) Unwrap() error { return e.Err }
+
+// Code returns "refused_approve".
+func (e *NotApproved) Code() string { return "refused_" + string(StepApprove) }
+
+// An Asker is the client of a call, through which a person can be asked while the
+// call waits (MCP elicitation).
+type Asker interface {
+	// Ask puts the question to the person. It returns soon after ctx has ended. An
+	// error says that the client cannot be asked; the call goes on waiting for
+	// somebody else to answer.
+	Ask(ctx context.Context, p Pending) (Answer, error)
+}
+
+// An Answer is what a person said through some channel. The zero Answer is none.
+type Answer struct {
+	Verdict Verdict
+	Always  bool // with Approved: do not ask about this tool again
+}
+
+// A Verdict is what a person says to a question.
+type Verdict string
+
+// The verdicts. Dismissed is no answer: the question stays open.
+const (
+	Approved  Verdict = "approved"
+	Denied    Verdict = "denied"
+	Dismissed Verdict = "dismissed"
+)
+
+// Answered is an answer that a client brings with a call (the retry that follows
+// input_required, MCP 2026-07-28). Err says why it is not acceptable, because it
+// was altered, has expired or is somebody else's: the call is then refused and
+// recorded.
+type Answered struct {
+	ID     string // of the approval
+	Answer Answer
+	Err    error
+}
+
+// errUnasked says that a person has to approve a call, and nobody was asked yet.
+var errUnasked = errors.New("nobody was asked")
+
+// asks reports whether a person has to approve the call, and none has.
+func (w *way) asks() bool { return w.rec.Decision.Effect == Ask && w.consent == "" }
+
+// ask has a person approve the call, if [way.asks]. It may be called whenever the
+// call has been decided on and holds nothing that others wait for; then the call
+// goes on in the state of now, which may be a minute later: see [way.resume].
+func (w *way) ask(ctx context.Context, q *Query) error {
+	if a := q.Call.Answered; a != nil && a.Err != nil {
+		w.next(StepApprove)
+		return w.fail(ctx, "the answer that came with the call is not acceptable; call again without it", a.Err)
+	}
+	if !w.asks() {
+		return nil
+	}
+	w.next(StepApprove)
+	switch {
+	case w.parent != nil:
+		return w.fail(ctx, "a person would have to approve this, and nobody can be asked in the middle of a call", nil)
+	case w.Approver == nil:
+		return w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)
+	}
+	asked := w.question(*q)
+	a, err := w.Approver.Approve(ctx, asked)
+	if err == nil && a.ID == "" {
+		err = errors.New("the approver returned no approval")
+	}
+	if err != nil {
+		return w.unapproved(ctx, err)
+	}
+	w.consent = asked.Binding()
+	w.rec.Approval = ApprovalRecord{Approval: a, Binding: w.consent}
+	return w.resume(ctx, q)
+}
+
+// unapproved refuses the call for want of an approval.
+func (w *way) unapproved(ctx context.Context, err error) error {
+	if p, ok := errors.AsType[*Pending](err); ok && ctx.Err() == nil {
+		w.rec.Approval.ID, w.rec.Decision.Remedy = p.ID, p.Remedy
+		r := w.refuse(StepApprove, p.Error(), p)
+		r.Remedy = p.Remedy
+		return r
+	}
+	if n, ok := errors.AsType[*NotApproved](err); ok {
+		return w.fail(ctx, n.Reason, n)
+	}
+	return w.fail(ctx, "a person would have to approve this call, and none can be asked", err)
+}
+
+// resume takes an approved call on, in the state of now: while it waited the
+// operator may have changed the policy, the server its tool, and the session may
+// have read more. The decision is taken again.
+func (w *way) resume(ctx context.Context, q *Query) error {
+	w.Parts = w.gate.parts.Load()
+	w.rec.Snapshot = w.Snapshot
+	tool, err := w.Upstream.Lookup(ctx, q.Call.Action, q.Call.Name)
+	if err != nil || tool == nil || tool.Digest != q.Tool.Digest || tool.Name != q.Tool.Name {
+		return w.fail(ctx, "the tool has changed since the call was approved; call again", err)
+	}
+	q.Tool, w.rec.Tool = tool, tool
+	if err := w.pinned(ctx, q.Call, tool); err != nil {
+		return err
+	}
+
+	w.next(StepAuthorize)
+	if err := w.authorize(ctx, q); err != nil {
+		return err
+	}
+	if err := w.validateSent(ctx, q.Call); err != nil {
+		return err
+	}
+	if w.asks() {
+		w.next(StepApprove)
+		return w.fail(ctx, "the policy has changed since the call was approved; call again", nil)
+	}
+	return nil
+}
+
+// question is what a person is asked about the call, as it was decided last.
+func (w *way) question(q Query) Question {
+	q.Call = w.rec.Call // the policy may have changed the arguments
+	d := w.rec.Decision
+	return Question{Query: q, Reasons: d.Reasons, Revision: d.Revision, Snapshot: w.Snapshot}
+}
+
+// consented reports whether the call, as it was decided last, is the one that a
+// person has approved.
+func (w *way) consented(q Query) bool { return w.question(q).Binding() == w.consent }
+
+// seen is the call as the policy sees it: the arguments of one that was approved
+// are approved. That is true of this call alone, so the session does not learn it.
+func (w *way) seen(q Query) Query {
+	if w.consent != "" {
+		q.Session.Values = q.Session.Values.approve()
+	}
+	return q
+}

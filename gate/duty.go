@@ -1,0 +1,54 @@
+package gate
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// duty is what the obligations of a decision come to.
+type duty struct {
+	timeout   time.Duration // math.MaxInt64: none
+	maxResult int64
+	profile   string
+	narrowing Narrowing
+	narrowed  bool
+	redact    *Redact
+	rates     []Rate
+	full      bool // recorded in full
+	approve   bool
+}
+
+var noDuty = duty{timeout: math.MaxInt64, maxResult: math.MaxInt64}
+
+// with returns the duty of whoever is under d and the obligations.
+func (d duty) with(obligations []Obligation) (duty, error) {
+	for _, o := range obligations {
+		switch o := o.(type) {
+		case Timeout:
+			d.timeout = min(d.timeout, o.After)
+		case MaxResult:
+			d.maxResult = min(d.maxResult, o.Bytes)
+		case Profile:
+			if d.profile != "" && d.profile != o.Name {
+				return duty{}, fmt.Errorf("profiles %q and %q at once", d.profile, o.Name)
+			}
+			d.profile = o.Name
+		case Narrowing:
+			d.narrowing, d.narrowed = d.narrowing.Intersect(o), true
+		case Redact:
+			d.redact = d.redact.join(o)
+		case Rate:
+			if d.rates = joinRates(d.rates, o); len(d.rates) > maxRates {
+				return duty{}, fmt.Errorf("more than %d rates", maxRates)
+			}
+		case RecordFull:
+			d.full = true
+		case Approve:
+			d.approve = true
+		default:
+			return duty{}, fmt.Errorf("unknown obligation %T", o)
+		}
+	}
+	return d, nil
+}

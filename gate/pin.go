@@ -1,0 +1,82 @@
+package gate
+
+import (
+	"context"
+	"errors"
+)
+
+// Pins knows which definitions of tools are approved. It is called concurrently,
+// on the way of each call and for each tool of a listing, and must answer at once.
+type Pins interface {
+	// Check returns nil if the definition of t, which its Digest tells, may be
+	// offered and called, and otherwise why not, for the operator. If the error is
+	// an [*Unpinned], that says what a client is told, and what would help.
+	Check(t *Tool) error
+}
+
+// Unpinned says that a definition is not approved: it is new, or has changed, or
+// the server that declares it has.
+type Unpinned struct {
+	Reason string // safe to show to a client
+	Remedy string // the command by which the operator would approve it
+	Err    error  // cause, for the operator; may be nil
+}
+
+func (e *Unpinned) Error() string {
+	if e.Err != nil {
+		return e.Reason + ": " + e.Err.Error()
+	}
+	return e.Reason
+}
+
+// Unwrap returns the cause.
+func (e *Unpinned) Unwrap() error { return e.Err }
+
+// pinned refuses the call of a tool whose definition is not approved. Who could
+// not call it either way is not told that it exists.
+func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
+	if w.Pins == nil && t.Quarantine == "" {
+		return nil
+	}
+	w.next(StepPin)
+	err := w.check(t)
+	if err == nil {
+		return nil
+	}
+	reason, remedy := "the tool's definition is not approved", ""
+	if u, ok := errors.AsType[*Unpinned](err); ok {
+		reason, remedy = u.Reason, u.Remedy
+	}
+	failed := w.fail(ctx, reason, err)
+	r, ok := failed.(*Refusal)
+	if !ok { // the caller has gone
+		return failed
+	}
+	r.Remedy = remedy
+	if visible, err := w.Authorizer.Visible(ctx, c.Who, []*Tool{t}); err != nil || len(visible) != 1 || !visible[0] {
+		r.Reason, r.Hidden, r.Remedy = unknown, true, ""
+	}
+	return r
+}
+
+// check returns why a tool may be neither offered nor called, or nil.
+func (p *Parts) check(t *Tool) error {
+	switch {
+	case t.Quarantine != "":
+		return &Unpinned{Reason: t.Quarantine}
+	case p.Pins == nil:
+		return nil
+	}
+	return p.Pins.Check(t)
+}
+
+// approved returns those of the tools whose definitions are.
+func (p *Parts) approved(tools []*Tool) []*Tool {
+	kept := make([]*Tool, 0, len(tools))
+	for _, t := range tools {
+		if p.check(t) == nil {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,129 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Secrets finds secrets in what goes through the gate.
+type Secrets interface {
+	// Treat says what becomes of secrets in the arguments of a tool's calls, and
+	// in their results.
+	Treat(t *Tool) (arguments, results Treatment)
+	// Redact returns a text without its secrets, and what it found: rules that
+	// begin with "secret/". It returns text itself if there are none. Pointer is
+	// the place of the text, a JSON Pointer.
+	Redact(pointer, text string) (clean string, found []Finding)
+}
+
+// A Treatment is what becomes of secrets. The zero Treatment is to redact them.
+type Treatment string
+
+// The treatments.
+const (
+	RedactSecrets Treatment = "redact" // they are replaced by their kind
+	AskSecrets    Treatment = "ask"    // a person has to approve the call; for arguments alone
+	RefuseSecrets Treatment = "refuse"
+	AllowSecrets  Treatment = "allow" // they are not looked for
+)
+
+// ruleSecret begins the rules of findings of secrets.
+const ruleSecret = "secret/"
+
+// inArguments is the place of a finding that stands in the arguments.
+const inArguments = "arguments:"
+
+// guardArguments looks for secrets in the arguments before anybody sees them.
+// What is to be refused is refused once it is known that the caller may know of
+// the tool.
+func (w *way) guardArguments(c *Call, tool *Tool) error {
+	if w.Secrets == nil {
+		return nil
+	}
+	treat, _ := w.Secrets.Treat(tool)
+	if treat == AllowSecrets {
+		return nil
+	}
+	var found []Finding
+	clean, err := c.Args.MapStrings(func(at Leaf, s string) string {
+		out, here := w.Secrets.Redact(at.Pointer(), s)
+		for _, f := range here {
+			f.At = inArguments + cut(at.Pointer(), maxPointer)
+			found = append(found, f)
+		}
+		return out
+	})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	kinds := secretKinds(found)
+	switch {
+	case treat == RedactSecrets || treat == "":
+		c.Args = clean
+	case treat != AskSecrets && treat != RefuseSecrets:
+		return errors.New("unknown treatment of secrets: " + string(treat))
+	case kinds == "": // nothing but what is reported
+	case treat == AskSecrets:
+		w.secretAsks = "the arguments hold a secret (" + kinds + ")"
+	default:
+		w.secretRefused = "the arguments hold a secret (" + kinds + ")"
+	}
+	for _, f := range found {
+		f.Removed = f.Removed && (treat == RedactSecrets || treat == "")
+		w.found(f)
+	}
+	return nil
+}
+
+// secretKinds names the kinds of the secrets that are more than reported.
+func secretKinds(found []Finding) string {
+	var kinds []string
+	for _, f := range found {
+		if kind := strings.TrimPrefix(f.Rule, ruleSecret); f.Removed && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return cut(strings.Join(kinds, ", "), maxReason)
+}
+
+// refuseSecrets refuses the call for what guardArguments has found.
+func (w *way) refuseSecrets(ctx context.Context) error {
+	if w.secretRefused == "" {
+		return nil
+	}
+	w.next(StepSanitize)
+	return w.fail(ctx, w.secretRefused, nil)
+}
+
+// wary has a person asked for what guardArguments has found.
+func (w *way) wary(d Decision) Decision {
+	if w.secretAsks != "" && d.Effect == Allow {
+		d.Obligations = append(slices.Clone(d.Obligations), Approve{})
+		d.Reasons = append(slices.Clone(d.Reasons), w.secretAsks)
+	}
+	return d
+}
+
+// guardResult returns what takes secrets out of the strings of a result, or nil
+// if nothing does.
+func (w *way) guardResult() func(pointer, text string) (string, []Finding) {
+	if w.Secrets == nil {
+		return nil
+	}
+	if _, treat := w.Secrets.Treat(w.rec.Tool); treat == AllowSecrets {
+		return nil
+	}
+	return w.Secrets.Redact
+}
+
+// refusesSecrets reports whether a result with secrets must not be passed on at
+// all.
+func (w *way) refusesSecrets(found []Finding) bool {
+	_, treat := w.Secrets.Treat(w.rec.Tool)
+	return treat != RedactSecrets && treat != "" && slices.ContainsFunc(found, func(f Finding) bool { return f.Removed && strings.HasPrefix(f.Rule, ruleSecret) })
+}

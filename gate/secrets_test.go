@@ -1,0 +1,111 @@
+package gate_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// spy finds the word KEY.
+type spy struct{ arguments, results gate.Treatment }
+
+func (s spy) Treat(*gate.Tool) (gate.Treatment, gate.Treatment) { return s.arguments, s.results }
+
+func (s spy) Redact(_, text string) (string, []gate.Finding) {
+	if !strings.Contains(text, "KEY") {
+		return text, nil
+	}
+	return strings.ReplaceAll(text, "KEY", "[redacted: word]"), []gate.Finding{{Rule: "secret/word", Count: 1, Removed: true}}
+}
+
+func TestSecrets(t *testing.T) {
+	tests := map[string]struct {
+		spy      spy
+		args     string
+		result   string // text
+		approver bool
+		code     string
+		sent     string // text of the argument that the upstream got; "" if it was not called
+		got      string // text of the result
+		rules    []string
+	}{
+		"in arguments, redacted":                     {spy{}, "a KEY", "ok", false, "ok", "a [redacted: word]", "ok", []string{"secret/word arguments:/path"}},
+		"in arguments, refused":                      {spy{arguments: gate.RefuseSecrets}, "a KEY", "ok", false, "refused_sanitize", "", "", []string{"secret/word arguments:/path"}},
+		"in arguments, allowed":                      {spy{arguments: gate.AllowSecrets}, "a KEY", "ok", false, "ok", "a KEY", "ok", nil},
+		"in arguments, a person is asked":            {spy{arguments: gate.AskSecrets}, "a KEY", "ok", true, "ok", "a KEY", "ok", []string{"secret/word arguments:/path"}},
+		"in arguments, nobody can be asked":          {spy{arguments: gate.AskSecrets}, "a KEY", "ok", false, "refused_approve", "", "", []string{"secret/word arguments:/path"}},
+		"no secret, nobody is asked":                 {spy{arguments: gate.AskSecrets}, "a", "ok", false, "ok", "a", "ok", nil},
+		"in arguments, by a treatment nobody knows":  {spy{arguments: "hide"}, "a KEY", "ok", false, "refused_authorize", "", "", nil},
+		"in results, redacted":                       {spy{}, "a", "the KEY", false, "ok", "a", "the [redacted: word]", []string{"secret/word /content/0/text"}},
+		"in results, refused":                        {spy{results: gate.RefuseSecrets}, "a", "the KEY", false, "refused_sanitize", "a", "", nil},
+		"in results, allowed":                        {spy{results: gate.AllowSecrets}, "a", "the KEY", false, "ok", "a", "the KEY", nil},
+		"in results, by a treatment nobody knows":    {spy{results: "hide"}, "a", "the KEY", false, "refused_sanitize", "a", "", nil},
+		"in a JSON text of results, redacted within": {spy{}, "a", `{"k":"KEY"}`, false, "ok", "a", `{"k":"[redacted: word]"}`, []string{"secret/word /content/0/text/k"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			r.tool.Output = nil
+			sent := ""
+			r.invoke = func(_ context.Context, c *gate.Call) (gate.Result, error) {
+				sent = c.Args.Get("path").Text()
+				return answer(`{"content":[{"type":"text","text":` + strconv.Quote(tt.result) + `}]}`), nil
+			}
+			parts := r.parts()
+			parts.Secrets = tt.spy
+			if tt.approver {
+				parts.Approver = approverFunc(func(context.Context, gate.Question) (gate.Approval, error) {
+					return gate.Approval{ID: "a1", By: "test"}, nil
+				})
+			}
+			g, err := gate.New(parts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := newCall()
+			c.Args = gate.MustDoc(`{"path":` + strconv.Quote(tt.args) + `}`)
+			res, err := g.Do(t.Context(), c)
+			if got := gate.Code(err); got != tt.code {
+				t.Fatalf("code %s, want %s: %v", got, tt.code, err)
+			}
+			if sent != tt.sent {
+				t.Errorf("the upstream got %q, want %q", sent, tt.sent)
+			}
+			if got := res.Doc.At("/content/0/text").Text(); got != tt.got {
+				t.Errorf("the client got %q, want %q", got, tt.got)
+			}
+			var rules []string
+			for _, f := range r.done(t).Findings {
+				rules = append(rules, f.Rule+" "+f.At)
+			}
+			if !slices.Equal(rules, tt.rules) {
+				t.Errorf("found %q, want %q", rules, tt.rules)
+			}
+			if tt.code == "refused_sanitize" && err != nil && strings.Contains(err.Error(), "KEY") {
+				t.Errorf("the refusal holds the secret: %v", err)
+			}
+		})
+	}
+}
+
+// A caller from whom a tool is hidden must not learn of it by what its arguments
+// are refused for.
+func TestSecretsDoNotShowHiddenTools(t *testing.T) {
+	r := newRig()
+	r.decide = func(gate.Query) gate.Decision { return gate.Decision{Hidden: true} }
+	parts := r.parts()
+	parts.Secrets = spy{arguments: gate.RefuseSecrets}
+	g, err := gate.New(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCall()
+	c.Args = gate.MustDoc(`{"path":"KEY"}`)
+	if _, err := g.Do(t.Context(), c); gate.Code(err) != "refused_authorize" || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,209 @@
+package session
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// maxDebt is how far a bucket of bytes can fall below empty, in fills: whoever has
+// had more than that is not made to wait for longer.
+const maxDebt = 1000
+
+// looked is how many of the buckets that were used longest ago are looked at to
+// find one that is full. They are not in the order in which they fill.
+const looked = 16
+
+// buckets are the buckets of tokens of all rates.
+type buckets struct {
+	max int
+
+	mu   sync.Mutex
+	at   map[bucketKey]*list.Element
+	used *list.List // of *bucket, the last used one in front
+}
+
+// bucketKey is what calls are counted together for.
+type bucketKey struct {
+	owner gate.Owner
+	limit string
+}
+
+// bucket holds the tokens of one rate: of calls, and of bytes. Both fill at an even
+// pace up to a bound; a bound of zero is no limit.
+type bucket struct {
+	key          bucketKey
+	rate         gate.Rate
+	calls, bytes float64
+	filled       time.Time // when both were what they are
+}
+
+func newBuckets(max int) *buckets {
+	return &buckets{max: max, at: make(map[bucketKey]*list.Element), used: list.New()}
+}
+
+// take takes a token for each charge to a rate, or none, and returns those charges.
+func (bs *buckets) take(charges []gate.Charge) ([]gate.Charge, error) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	now := time.Now()
+	var spent []gate.Charge
+	for _, c := range charges {
+		if c.Rate == nil {
+			continue
+		}
+		err := bs.takeOne(c, now)
+		if err != nil {
+			bs.add(spent, 1, 0)
+			return nil, err
+		}
+		spent = append(spent, c)
+	}
+	return spent, nil
+}
+
+func (bs *buckets) takeOne(c gate.Charge, now time.Time) error {
+	r := *c.Rate
+	if r.Per <= 0 || r.Calls < 0 || r.Bytes < 0 || r.Burst < 0 || r.Calls+r.Bytes == 0 || c.N != 1 {
+		return fmt.Errorf("rate %s: a charge of %d to it can never be met", r, c.N)
+	}
+	b, wait := bs.bucket(bucketKey{c.Owner, c.Limit}, r, now)
+	if b == nil {
+		return fmt.Errorf("%w: %w", errTable, &gate.OverRate{Rate: r, After: wait})
+	}
+	if wait := b.wait(); wait > 0 {
+		return &gate.OverRate{Rate: r, After: wait}
+	}
+	if r.Calls > 0 {
+		b.calls--
+	}
+	return nil
+}
+
+// errTable says that there is no room for another bucket.
+var errTable = errors.New("all buckets of rates are in use")
+
+// bucket returns the bucket of a key as it is now. If there is none, and no room
+// for one, it returns when there will be.
+func (bs *buckets) bucket(k bucketKey, r gate.Rate, now time.Time) (*bucket, time.Duration) {
+	if at, ok := bs.at[k]; ok {
+		bs.used.MoveToFront(at)
+		b := at.Value.(*bucket)
+		b.fill(now)
+		return b, 0
+	}
+	if wait := bs.makeRoom(now); wait > 0 {
+		return nil, wait
+	}
+	b := &bucket{key: k, rate: r, calls: burst(r), bytes: float64(r.Bytes), filled: now}
+	bs.at[k] = bs.used.PushFront(b)
+	return b, 0
+}
+
+// makeRoom removes full buckets until there is room for one more, or returns when
+// the first of them will be full.
+func (bs *buckets) makeRoom(now time.Time) time.Duration {
+	first := time.Duration(math.MaxInt64)
+	at := bs.used.Back()
+	for range looked {
+		if len(bs.at) < bs.max {
+			return 0
+		}
+		b, before := at.Value.(*bucket), at.Prev()
+		b.fill(now)
+		if full := b.untilFull(); full > 0 {
+			first = min(first, full)
+		} else {
+			bs.used.Remove(at)
+			delete(bs.at, b.key)
+		}
+		if at = before; at == nil {
+			break
+		}
+	}
+	if len(bs.at) < bs.max {
+		return 0
+	}
+	return first
+}
+
+// giveBack gives back the tokens of calls that were not made.
+func (bs *buckets) giveBack(spent []gate.Charge) {
+	if spent != nil {
+		bs.mu.Lock()
+		defer bs.mu.Unlock()
+		bs.add(spent, 1, 0)
+	}
+}
+
+// spend takes the bytes that a call has used.
+func (bs *buckets) spend(spent []gate.Charge, bytes int64) {
+	if spent != nil {
+		bs.mu.Lock()
+		defer bs.mu.Unlock()
+		bs.add(spent, 0, -float64(bytes))
+	}
+}
+
+// add adds to the buckets of charges. One that has been removed meanwhile was full,
+// and is made again. Callers hold mu.
+func (bs *buckets) add(spent []gate.Charge, calls, bytes float64) {
+	now := time.Now()
+	for _, c := range spent {
+		r := *c.Rate
+		k := bucketKey{c.Owner, c.Limit}
+		if _, ok := bs.at[k]; !ok && (bytes == 0 || r.Bytes == 0) {
+			continue // a full one holds no more
+		}
+		b, _ := bs.bucket(k, r, now)
+		if b == nil { // there is no room, and whoever uses it next will find none
+			continue
+		}
+		b.calls = min(burst(r), b.calls+calls)
+		b.bytes = max(-maxDebt*float64(r.Bytes), b.bytes+bytes)
+	}
+}
+
+// burst is how many tokens of calls a bucket holds at most.
+func burst(r gate.Rate) float64 {
+	if r.Burst > 0 {
+		return float64(r.Burst)
+	}
+	return float64(r.Calls)
+}
+
+// fill adds what has come since the last time. The clock is the monotonic one of
+// [time.Now]: to set the machine's clock changes nothing.
+func (b *bucket) fill(now time.Time) {
+	share := float64(now.Sub(b.filled)) / float64(b.rate.Per)
+	b.calls = min(burst(b.rate), b.calls+share*float64(b.rate.Calls))
+	b.bytes = min(float64(b.rate.Bytes), b.bytes+share*float64(b.rate.Bytes))
+	b.filled = now
+}
+
+// wait returns how long it takes until the bucket has a token of a call, and one of
+// a byte; zero if it has.
+func (b *bucket) wait() time.Duration {
+	return max(b.until(b.calls, 1, b.rate.Calls), b.until(b.bytes, 1, b.rate.Bytes))
+}
+
+// untilFull returns how long it takes until the bucket is full; zero if it is.
+func (b *bucket) untilFull() time.Duration {
+	return max(b.until(b.calls, burst(b.rate), b.rate.Calls), b.until(b.bytes, float64(b.rate.Bytes), b.rate.Bytes))
+}
+
+// until returns how long it takes from have to want tokens, at so many in the
+// rate's time, rounded up to whole milliseconds.
+func (b *bucket) until(have, want float64, rate int64) time.Duration {
+	const rounding = 1e-9 // of a token; what is added in many parts may lack it
+	if rate == 0 || have >= want-rounding {
+		return 0
+	}
+	ms := math.Ceil((want - have) / float64(rate) * float64(b.rate.Per) / float64(time.Millisecond))
+	return time.Duration(min(ms, math.MaxInt64/float64(2*time.Millisecond))) * time.Millisecond
+}

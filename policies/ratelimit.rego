@@ -1,0 +1,10 @@
+# Pack ratelimit: holds calls to the limits in the rate limits file. It allows and
+# denies nothing: whoever is over a limit is refused, and told when to try again.
+# wasmgate.rates looks into an index of data.ratelimit and gives the rate of each
+# entry that matches.
+package wasmgate
+
+obligations contains {"rate": rate} if {
+	input.action == "tools/call"
+	some rate in wasmgate.rates(data.ratelimit, input.tool.name, input.principal.id, input.principal.roles)
+}

@@ -1,0 +1,222 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/bundle"
+)
+
+// bundleTestTime bounds all tests of one bundle together: a policy waits for them
+// to be swapped.
+const bundleTestTime = 30 * time.Second
+
+// loadedBundle is a bundle with its modules parsed.
+type loadedBundle struct {
+	*Bundle
+	rules, tests map[string]*ast.Module
+}
+
+// addBundles parses the modules of bundles, and finds what two sources define.
+func (s *source) addBundles(bundles []*Bundle) []Problem {
+	problems := overlaps(bundles)
+	for _, b := range bundles {
+		one := loadedBundle{b, map[string]*ast.Module{}, map[string]*ast.Module{}}
+		for _, name := range slices.Sorted(maps.Keys(b.modules)) {
+			to := one.rules
+			if strings.HasSuffix(name, "_test.rego") {
+				to = one.tests
+			}
+			problems = append(problems, s.parse(b.folder()+name, b.modules[name], to)...)
+		}
+		s.bundles = append(s.bundles, one)
+	}
+	if len(bundles) == 0 || problems != nil {
+		return problems
+	}
+	return s.clashes()
+}
+
+// sharedRoot is the root that several bundles may have, for its sets are made to be
+// added to.
+const sharedRoot = "wasmgate"
+
+// overlaps finds bundles of one name, or that claim the same part of data.
+func overlaps(bundles []*Bundle) []Problem {
+	var problems []Problem
+	say := func(format string, args ...any) {
+		problems = append(problems, Problem{Message: fmt.Sprintf(format, args...)})
+	}
+	for i, a := range bundles {
+		for _, b := range bundles[:i] {
+			if a.name == b.name {
+				say("two bundles are called %s; give one of them another name", a.name)
+			}
+			for _, ra := range a.roots {
+				for _, rb := range b.roots {
+					if bundle.RootPathsOverlap(ra, rb) && !(ra == sharedRoot && rb == sharedRoot) {
+						say("the bundles %s and %s claim the same data: give their manifests roots that do not overlap, as %q and %q do", b.name, a.name, rb, ra)
+					}
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// sets are those of package wasmgate to which all sources add.
+var sets = []string{"allow", "ask", "deny", "obligations", "labels"}
+
+// clashes finds rules that a bundle and somebody else define: each would add to what
+// the other means.
+func (s *source) clashes() []Problem {
+	var problems []Problem
+	first := map[string]string{} // file, by the path of a rule
+	for _, file := range slices.Sorted(maps.Keys(s.rules)) {
+		m := s.rules[file]
+		for _, r := range m.Rules {
+			at := append(stringsOf(m.Package.Path[1:]), stringsOf(r.Head.Ref())...)
+			if len(at) == 2 && at[0] == sharedRoot && slices.Contains(sets, at[1]) {
+				continue
+			}
+			name := strings.Join(at, ".")
+			before, ok := first[name]
+			if !ok {
+				first[name] = file
+				continue
+			}
+			a, b := origin(before), origin(file)
+			if a != b && (strings.HasPrefix(a, bundleFolder) || strings.HasPrefix(b, bundleFolder)) {
+				problems = append(problems, Problem{File: file, Line: r.Location.Row, Message: fmt.Sprintf("data.%s is defined in %s too; only one source can define it", name, before)})
+			}
+		}
+	}
+	return problems
+}
+
+// origin names the source that a file belongs to: a bundle, the packs, or the user.
+func origin(file string) string {
+	if rest, ok := strings.CutPrefix(file, bundleFolder); ok {
+		name, _, _ := strings.Cut(rest, "/")
+		return bundleFolder + name
+	}
+	if strings.HasPrefix(file, packFolder) {
+		return packFolder
+	}
+	return ""
+}
+
+// conflicts finds data of bundles in the place of rules.
+func (s *source) conflicts(c *ast.Compiler) []Problem {
+	if len(s.bundles) == 0 {
+		return nil
+	}
+	var data any = s.data()
+	errs := ast.CheckPathConflicts(c, func(path []string) (bool, error) {
+		at := data
+		for _, name := range path {
+			o, ok := at.(map[string]any)
+			if !ok {
+				return true, nil // what is above is a value already
+			}
+			if at, ok = o[name]; !ok {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if len(errs) == 0 {
+		return nil
+	}
+	return problemsOf("", errs)
+}
+
+// data returns the data of all bundles, whose roots do not overlap.
+func (s *source) data() map[string]any {
+	all := map[string]any{}
+	for _, b := range s.bundles {
+		merge(all, b.Bundle.data)
+	}
+	return all
+}
+
+// merge adds to an object what it does not have. It does not change from, nor what
+// from holds.
+func merge(to, from map[string]any) {
+	for k, v := range from {
+		o, object := v.(map[string]any)
+		if !object {
+			to[k] = v
+			continue
+		}
+		deeper, ok := to[k].(map[string]any)
+		if !ok {
+			deeper = map[string]any{}
+			to[k] = deeper
+		}
+		merge(deeper, o)
+	}
+}
+
+func (s *source) dataText() []byte {
+	b, err := json.Marshal(s.data())
+	if err != nil {
+		panic(err) // it was JSON
+	}
+	return b
+}
+
+// bundleSuites returns a suite for each bundle: its own rules and data, and the
+// packs. What the user's files and grants say is no failure of a bundle.
+func (s *source) bundleSuites() []*suite {
+	var suites []*suite
+	for _, b := range s.bundles {
+		rules := maps.Clone(s.packRules)
+		maps.Copy(rules, b.rules)
+		suites = append(suites, &suite{rules: rules, tests: b.tests, own: b.rules, data: b.Bundle.data})
+	}
+	return suites
+}
+
+// testBundles runs the tests of the bundles. The error is a [*CompileError] with
+// those that do not pass.
+func (s *source) testBundles(ctx context.Context) error {
+	var problems []Problem
+	for _, one := range s.bundleSuites() {
+		if len(one.tests) == 0 {
+			continue
+		}
+		if err := one.within(ctx, s, bundleTestTime); err != nil {
+			return err
+		}
+		for _, r := range one.results {
+			if r.Outcome == Failed || r.Outcome == Errored {
+				message := strings.TrimSuffix("the bundle's own test "+r.Name+" does not pass: "+r.Error, ": ")
+				problems = append(problems, Problem{File: r.File, Line: r.Line, Message: message})
+			}
+		}
+	}
+	if problems != nil {
+		return &CompileError{problems}
+	}
+	return nil
+}
+
+// within runs a suite, and fails if that takes longer than it may.
+func (s *suite) within(ctx context.Context, src *source, limit time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the tests of a bundle take longer than %v", limit))
+	defer cancel()
+	if err := s.run(ctx, src); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// single are the obligations that are one member, with what reads it.
+var single = map[string]func(ast.Value) (gate.Obligation, error){
+	"sandbox": narrowing, "redact": redact, "rate": rate, "record": record, "approve": approve,
+}
+
+// maxRedacted bounds the pointers of one redaction, each of which is looked for in
+// the document and in what stands in its texts.
+const maxRedacted = 64
+
+// redact reads the places whose values are taken out.
+func redact(v ast.Value) (gate.Obligation, error) {
+	o, ok := v.(ast.Object)
+	if !ok || o.Len() == 0 {
+		return nil, errors.New("expected redact, an object of arguments, result or both")
+	}
+	var r gate.Redact
+	err := o.Iter(func(k, v *ast.Term) (err error) {
+		name, _ := k.Value.(ast.String)
+		switch name {
+		case "arguments":
+			r.Arguments, err = pointers(v.Value, "/")
+		case "result":
+			r.Result, err = pointers(v.Value, "/structuredContent/", "/content/")
+		default:
+			err = errors.New("this gateway does not know the member")
+		}
+		if err != nil {
+			return fmt.Errorf("redact.%s: %w", strings.Trim(k.String(), `"`), err)
+		}
+		return nil
+	})
+	return r, err
+}
+
+// pointers reads a list or set of JSON Pointers that begin with one of the given.
+func pointers(v ast.Value, begin ...string) ([]string, error) {
+	list, err := names(v, func(s string) error {
+		if !slices.ContainsFunc(begin, func(b string) bool { return strings.HasPrefix(s, b) }) {
+			return fmt.Errorf("expected a JSON Pointer that begins with %s", strings.Join(begin, " or "))
+		}
+		for rest := s; ; {
+			_, after, found := strings.Cut(rest, "~")
+			if !found {
+				return nil
+			}
+			if !strings.HasPrefix(after, "0") && !strings.HasPrefix(after, "1") {
+				return errors.New("in a JSON Pointer ~ is written ~0, and / in a name ~1 (RFC 6901, section 3)")
+			}
+			rest = after
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list) == 0:
+		return nil, errors.New("expected at least one JSON Pointer")
+	case len(list) > maxRedacted:
+		return nil, fmt.Errorf("%d pointers are more than %d", len(list), maxRedacted)
+	}
+	return list, nil
+}
+
+// Bounds of a rate: its numbers are added up in floating point.
+const (
+	maxRate     = 1 << 40
+	minRateTime = time.Millisecond
+	maxRateTime = 1000 * time.Hour
+)
+
+// rate reads how many calls or bytes there may be in a time.
+func rate(v ast.Value) (gate.Obligation, error) {
+	o, ok := v.(ast.Object)
+	if !ok {
+		return nil, errors.New("expected rate, an object")
+	}
+	var r gate.Rate
+	err := o.Iter(func(k, v *ast.Term) (err error) {
+		name, _ := k.Value.(ast.String)
+		switch name {
+		case "name":
+			text, _ := v.Value.(ast.String)
+			if r.Name = string(text); text == "" || len(text) > 64 {
+				err = errors.New("expected a name of at most 64 bytes")
+			}
+		case "key":
+			r.Key, err = rateKeys(v.Value)
+		case "calls":
+			r.Calls, err = amount(v.Value)
+		case "bytes":
+			r.Bytes, err = amount(v.Value)
+		case "burst":
+			r.Burst, err = amount(v.Value)
+		case "per":
+			text, _ := v.Value.(ast.String)
+			if r.Per, err = time.ParseDuration(string(text)); err != nil || r.Per < minRateTime || r.Per > maxRateTime {
+				err = fmt.Errorf(`expected a duration such as "1m", from %v to %v`, minRateTime, maxRateTime)
+			}
+		default:
+			err = errors.New("this gateway does not know the member")
+		}
+		if err != nil {
+			return fmt.Errorf("rate.%s: %w", strings.Trim(k.String(), `"`), err)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Calls+r.Bytes == 0:
+		return nil, errors.New("rate: expected calls, bytes or both")
+	case r.Per == 0:
+		return nil, errors.New(`rate.per: missing; expected a duration such as "1m"`)
+	case r.Burst > 0 && r.Calls == 0:
+		return nil, errors.New("rate.burst: expected calls, too")
+	}
+	return r, nil
+}
+
+func amount(v ast.Value) (int64, error) {
+	number, _ := v.(ast.Number)
+	n, err := json.Number(number).Int64()
+	if err != nil || n < 1 || n > maxRate {
+		return 0, fmt.Errorf("expected a whole number from 1 to %d", int64(maxRate))
+	}
+	return n, nil
+}
+
+func rateKeys(v ast.Value) ([]gate.RateKey, error) {
+	list, err := names(v, func(s string) error {
+		if !slices.Contains(gate.RateKeys(), gate.RateKey(s)) {
+			return fmt.Errorf("expected one of %q", gate.RateKeys())
+		}
+		return nil
+	})
+	var keys []gate.RateKey
+	for _, name := range list {
+		keys = append(keys, gate.RateKey(name))
+	}
+	return keys, err
+}
+
+// record reads the one thing that can be asked of the record.
+func record(v ast.Value) (gate.Obligation, error) {
+	if v.Compare(ast.String("full")) != 0 {
+		return nil, errors.New(`expected record, the text "full"`)
+	}
+	return gate.RecordFull{}, nil
+}
+
+// approve reads that a person has to approve the call. To say that nobody has to is
+// an error: it would not undo what another rule says.
+func approve(v ast.Value) (gate.Obligation, error) {
+	if v.Compare(ast.Boolean(true)) != 0 {
+		return nil, errors.New("expected approve, true")
+	}
+	return gate.Approve{}, nil
+}
