@@ -83,6 +83,7 @@ func newHTTPClient(cfg EndpointConfig) (*http.Client, error) {
 		MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		MaxResponseHeaderBytes: 64 << 10,
+		DialContext:            cfg.DialContext, // and no proxy, whatever the environment says
 	}}
 	if cfg.PinTLS {
 		to.TLSClientConfig = &tls.Config{VerifyConnection: to.seeKey}

@@ -94,7 +94,7 @@ func (e *Endpoint) open(ctx context.Context, c conn, otherwise FaultKind) (*link
 	var tools *serverTools
 	if err == nil {
 		doing, otherwise = "list tools", Transport
-		tools, err = e.list(ctx, l.peer)
+		tools, err = e.list(ctx, l)
 	}
 	if err != nil {
 		l.close()
@@ -109,7 +109,7 @@ func (e *Endpoint) start(ctx context.Context, c conn) *link {
 	l := &link{ended: make(chan struct{}), again: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
 	l.peer = newPeer(c, func(method string, params gate.Doc) {
 		switch method {
-		case "notifications/tools/list_changed":
+		case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 			l.news.announce()
 			select {
 			case l.again <- struct{}{}:
@@ -156,38 +156,48 @@ func (e *Endpoint) handshake(ctx context.Context, l *link) error {
 	if isHTTP {
 		e.wg.Go(h.listen)
 	}
-	l.instructions, l.tlsKey = res.Get("instructions"), tlsKeyOf(p.conn)
+	l.instructions, l.tlsKey, l.capabilities = res.Get("instructions"), tlsKeyOf(p.conn), res.Get("capabilities")
 	return nil
 }
 
-// list reads the whole listing of tools.
-func (e *Endpoint) list(ctx context.Context, p *peer) (*serverTools, error) {
+// list reads all that the server lists.
+func (e *Endpoint) list(ctx context.Context, l *link) (*serverTools, error) {
+	raw, err := listed(ctx, l.peer, "tools/list", "tools")
+	if rpc, ok := errors.AsType[*RPCError](err); ok && rpc.Code == codeMethodNotFound && raw == nil {
+		raw, err = nil, nil // a server without tools
+	}
+	if err != nil {
+		return nil, err
+	}
+	tools := newServerTools(e.cfg.Server, e.cfg.Tools, raw)
+	tools.features, err = e.listFeatures(ctx, l)
+	return tools, err
+}
+
+// listed reads a whole listing, page by page. member is where its results have it.
+func listed(ctx context.Context, p *peer, method, member string) ([]gate.Doc, error) {
 	var raw []gate.Doc
 	size := 0
 	params := []byte("{}")
 	for range maxPages {
-		page, err := p.call(ctx, "tools/list", params)
-		var rpc *RPCError
-		if errors.As(err, &rpc) && rpc.Code == codeMethodNotFound && raw == nil {
-			return newServerTools(e.cfg.Server, e.cfg.Tools, nil), nil // a server without tools
-		}
+		page, err := p.call(ctx, method, params)
 		if err != nil {
-			return nil, err
+			return raw, err
 		}
 		if size += len(page.Raw()); size > maxListing {
 			return nil, &nonsense{fmt.Errorf("the listing has more than %d bytes", maxListing)}
 		}
-		if page.Get("tools").Kind() != gate.Array {
-			return nil, &nonsense{errors.New("the listing has no array of tools")}
+		if page.Get(member).Kind() != gate.Array {
+			return nil, &nonsense{fmt.Errorf("the listing has no array of %s", member)}
 		}
-		for t := range page.Get("tools").Elements() {
+		for t := range page.Get(member).Elements() {
 			if raw = append(raw, t); len(raw) > maxTools {
-				return nil, &nonsense{fmt.Errorf("the server lists more than %d tools", maxTools)}
+				return nil, &nonsense{fmt.Errorf("the server lists more than %d %s", maxTools, member)}
 			}
 		}
 		cursor := page.Get("nextCursor")
 		if cursor.Kind() != gate.String || cursor.Text() == "" {
-			return newServerTools(e.cfg.Server, e.cfg.Tools, raw), nil
+			return raw, nil
 		}
 		params = append(append([]byte(`{"cursor":`), cursor.Raw()...), '}')
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -55,6 +56,8 @@ type EndpointConfig struct {
 	URL       string // http or https
 	Transport string // TransportAuto if empty
 	Headers   http.Header
+	// DialContext makes the connections to URL; nil is a [net.Dialer]'s.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// PinTLS has [Declaration] name the key of the server's certificate, and ends
 	// connections in which it changes.
 	PinTLS bool
@@ -167,6 +170,7 @@ type link struct {
 	progress progress
 
 	instructions gate.Doc // of the handshake; absent if there are none
+	capabilities gate.Doc // of the server, of the handshake
 	tlsKey       string   // "" if it is not asked for
 }
 
@@ -311,7 +315,7 @@ func (e *Endpoint) watch(ctx context.Context, l *link) {
 func (e *Endpoint) relist(ctx context.Context, l *link, announced time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.ConnectTimeout)
 	defer cancel()
-	tools, err := e.list(ctx, l.peer)
+	tools, err := e.list(ctx, l)
 	if err != nil {
 		e.cfg.Log.Warn("listing failed", "error", err)
 		return // the old listing stays
@@ -409,6 +413,10 @@ func (e *Endpoint) Status() ServerStatus {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := ServerStatus{Server: e.cfg.Server, Phase: e.phase, Since: e.since, Tools: len(e.tools.tools), Notes: e.tools.notes}
+	if more := e.tools.features; more != nil {
+		s.Prompts, s.Resources, s.Templates = len(more.prompts), len(more.resources), len(more.templates)
+		s.Notes = slices.Concat(s.Notes, more.notes)
+	}
 	if e.phase == Faulted {
 		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()
 	}

@@ -85,12 +85,7 @@ func (e *Endpoint) Invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 	}
 	timed, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
 	defer cancel()
-	var doc gate.Doc
-	if tellsProgress(c) {
-		doc, err = l.callTelling(timed, p, c, tool.Local)
-	} else {
-		doc, err = l.peer.call(timed, string(gate.CallTool), callParams(tool.Local, c.Args.Raw()))
-	}
+	doc, err := e.request(timed, l, p, c, tool)
 	return e.result(ctx, doc, err)
 }
 

@@ -58,9 +58,13 @@ type ServerStatus struct {
 	Since  time.Time `json:"since,omitzero"`
 	Local  bool      `json:"local,omitempty"`
 	Tools  int       `json:"tools"`
-	Fault  FaultKind `json:"fault,omitempty"`
-	Error  string    `json:"error,omitempty"`
-	Notes  []Note    `json:"notes,omitempty"`
+	// Prompts, Resources and Templates, of resources, are how many the server lists.
+	Prompts   int       `json:"prompts,omitempty"`
+	Resources int       `json:"resources,omitempty"`
+	Templates int       `json:"templates,omitempty"`
+	Fault     FaultKind `json:"fault,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	Notes     []Note    `json:"notes,omitempty"`
 	// Confined says that all of the server's confinement is enforced, Unenforced
 	// what is not, in words.
 	Confined   bool     `json:"confined,omitempty"`
@@ -76,6 +80,7 @@ type catalog struct {
 	server map[string]gate.Upstream // by id
 	notes  map[string][]Note        // by id
 	held   []*gate.Tool             // quarantined for their names; not in tools
+	more   *features                // beside tools
 }
 
 // NewFleet returns a fleet in which nothing is connected yet. Of two servers
@@ -312,6 +317,7 @@ func newCatalog(members []member, pins Pins, said *mentions) *catalog {
 		c.add(one.member, one.tool)
 	}
 	c.knowHeld()
+	c.more = newFeatures(members, c.notes)
 	return c
 }
 
@@ -326,11 +332,11 @@ func (c *catalog) add(m member, t *gate.Tool) {
 			}
 		}
 		if other.Offered == "" {
-			c.notes[m.id] = append(c.notes[m.id], Note{Tool: quotedName(t.Local), Quarantined: true, Text: fmt.Sprintf("%s is another server's tool", t.Offered)})
+			c.notes[m.id] = append(c.notes[m.id], Note{Feature: t.Feature, Tool: quotedName(t.Local), Quarantined: true, Text: fmt.Sprintf("%s is another server's", t.Offered)})
 			return
 		}
 		other.Definition = t.Definition.With("name", mustJSON(other.Offered))
-		c.notes[m.id] = append(c.notes[m.id], Note{Tool: quotedName(t.Local), Text: fmt.Sprintf("offered as %s, for %s is another server's", other.Offered, t.Offered)})
+		c.notes[m.id] = append(c.notes[m.id], Note{Feature: t.Feature, Tool: quotedName(t.Local), Text: fmt.Sprintf("offered as %s, for %s is another server's", other.Offered, t.Offered)})
 		t = &other
 	}
 	c.tools = append(c.tools, t)
@@ -346,6 +352,9 @@ var _ gate.Upstream = (*Fleet)(nil)
 // nobody has yet may still become known, so that it waits for them. Of a server
 // that has announced changes it waits for the listing.
 func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	if action != gate.CallTool {
+		return f.lookupFeature(ctx, action, name)
+	}
 	c := f.catalog.Load()
 	t, ok := c.byName[name]
 	if !ok {
@@ -354,7 +363,7 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 	} else if e, remote := c.server[t.Name.Server].(*Endpoint); remote && f.relisted(ctx, e) {
 		t, ok = f.catalog.Load().byName[name]
 	}
-	if !ok || action != gate.CallTool {
+	if !ok {
 		return nil, fmt.Errorf("tool %q: %w", name, gate.ErrUnknown)
 	}
 	return t, nil

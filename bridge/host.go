@@ -24,6 +24,10 @@ type HostConfig struct {
 	// and both a gate's.
 	Do    func(context.Context, gate.Call) (gate.Result, error)
 	Tools func(context.Context, *gate.Principal) ([]*gate.Tool, error)
+	// Features lists what else a principal may use, a gate's, and Offering says what
+	// any server offers, a fleet's. Without both, clients are offered tools alone.
+	Features func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error)
+	Offering func(context.Context) Offering
 	// MaxBody bounds a message of a client, in bytes. Zero means 4 MiB.
 	MaxBody int64
 	// Origins and Hosts are allowed in those headers of HTTP requests, beside
@@ -61,6 +65,7 @@ type Host struct {
 
 	mu      sync.Mutex
 	servers map[*mcp.Server]struct{} // of live connections, to be told of changes
+	offered Offering                 // when they were told last
 	posts   map[string]post          // HTTP requests under way, by number
 	last    uint64                   // number of a post
 	closing bool
@@ -116,9 +121,19 @@ func (p peerInfo) key() gate.SessionKey { return gate.SessionKey{Owner: p.who.Ow
 type rpcError struct {
 	code    int64
 	message string
+	data    []byte // JSON; nil if there is none
 }
 
 func (e *rpcError) Error() string { return e.message }
+
+// json returns the error as a message has it.
+func (e *rpcError) json() []byte {
+	m := map[string]any{"code": e.code, "message": e.message}
+	if e.data != nil {
+		m["data"] = json.RawMessage(e.data)
+	}
+	return mustJSON(m)
+}
 
 // dispatch answers a request of a client, whoever decoded it. Its error is an
 // [*rpcError], or the end of ctx.
@@ -126,21 +141,26 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 	defer func() {
 		if v := recover(); v != nil {
 			h.cfg.Log.Error("request panicked", "method", method, "panic", v, "stack", string(debug.Stack()))
-			res, err = gate.Doc{}, &rpcError{codeInternal, "internal error"}
+			res, err = gate.Doc{}, &rpcError{code: codeInternal, message: "internal error"}
 		}
 	}()
 	if !h.begin() {
-		return gate.Doc{}, &rpcError{codeInternal, "the gateway is shutting down"}
+		return gate.Doc{}, &rpcError{code: codeInternal, message: "the gateway is shutting down"}
 	}
 	defer h.calls.Done()
 	switch method {
-	case "tools/list":
-		return h.list(ctx, p)
-	case "tools/call":
+	case string(gate.CallTool):
 		return h.callTool(ctx, p, params)
-	default:
-		return gate.Doc{}, &rpcError{codeMethodNotFound, "method not found"}
+	case string(gate.GetPrompt), string(gate.ReadResource), string(gate.Complete):
+		if h.offers(ctx, method) {
+			return h.use(ctx, p, gate.Action(method), params)
+		}
+	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
+		if h.offers(ctx, method) {
+			return h.list(ctx, p, method)
+		}
 	}
+	return gate.Doc{}, &rpcError{code: codeMethodNotFound, message: "method not found"}
 }
 
 func (h *Host) begin() bool {
@@ -173,14 +193,15 @@ func (h *Host) Drain(ctx context.Context) error {
 	}
 }
 
-// list answers tools/list in one page: clients that do not page see all.
-func (h *Host) list(ctx context.Context, p peerInfo) (gate.Doc, error) {
-	tools, err := h.cfg.Tools(ctx, p.who)
+// list answers tools/list and its like in one page: clients that do not page see
+// all.
+func (h *Host) list(ctx context.Context, p peerInfo, method string) (gate.Doc, error) {
+	tools, err := h.listed(ctx, p.who, listings[method].feature)
 	if err != nil {
-		h.cfg.Log.Error("listing failed", "principal", p.who.ID, "error", err)
-		return gate.Doc{}, &rpcError{codeInternal, "the tools cannot be listed"}
+		h.cfg.Log.Error("listing failed", "method", method, "principal", p.who.ID, "error", err)
+		return gate.Doc{}, &rpcError{code: codeInternal, message: "the " + listings[method].member + " cannot be listed"}
 	}
-	out := []byte(`{"tools":[`)
+	out := []byte(`{"` + listings[method].member + `":[`)
 	for i, t := range tools {
 		if i > 0 {
 			out = append(out, ',')
@@ -198,9 +219,16 @@ func (h *Host) list(ctx context.Context, p peerInfo) (gate.Doc, error) {
 	return p.complete(res), nil
 }
 
+func (h *Host) listed(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
+	if f == gate.FeatureTool {
+		return h.cfg.Tools(ctx, who)
+	}
+	return h.cfg.Features(ctx, who, f)
+}
+
 // callTool answers tools/call.
 func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.Doc, error) {
-	c := p.call(params.Get("name").Text())
+	c := p.call(gate.CallTool, params.Get("name").Text())
 	c.Args, c.Meta = params.Get("arguments"), params.Get("_meta")
 	if h.cfg.Asks && p.stateless {
 		c.AskByAnswer = elicits(c.Meta.Get(metaCapabilities))
@@ -214,9 +242,9 @@ func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 }
 
 // call returns a call of the peer.
-func (p peerInfo) call(name string) gate.Call {
+func (p peerInfo) call(action gate.Action, name string) gate.Call {
 	return gate.Call{
-		ID: gate.NewID(), Action: gate.CallTool, Name: name, Who: p.who, Session: p.key(), ClientName: p.name, ClientVersion: p.version,
+		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Session: p.key(), ClientName: p.name, ClientVersion: p.version,
 	}
 }
 
@@ -233,9 +261,9 @@ func (h *Host) do(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error
 	var r *gate.Refusal
 	if errors.As(err, &r) && (r.Step == gate.StepParse || r.Step == gate.StepLookup || r.Hidden) {
 		if r.Step == gate.StepParse {
-			return gate.Doc{}, &rpcError{codeInvalidParams, "invalid parameters: " + r.Reason}
+			return gate.Doc{}, &rpcError{code: codeInvalidParams, message: "invalid parameters: " + r.Reason}
 		}
-		return gate.Doc{}, &rpcError{codeInvalidParams, fmt.Sprintf("unknown tool %.200q", c.Name)}
+		return gate.Doc{}, &rpcError{code: codeInvalidParams, message: fmt.Sprintf("unknown tool %.200q", c.Name)}
 	}
 	if ctx.Err() != nil {
 		return gate.Doc{}, ctx.Err()
@@ -246,20 +274,24 @@ func (h *Host) do(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error
 // refusalResult is the result of a call that was refused, or that its server
 // failed: the model that made the call reads why.
 func refusalResult(call string, err error) gate.Doc {
-	reason := Public(err)
-	refusal := map[string]any{"code": gate.Code(err), "reason": reason, "record_id": call}
-	if r, ok := errors.AsType[*gate.Refusal](err); ok && r.RetryAfter > 0 {
-		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
-	}
 	b, merr := json.Marshal(map[string]any{
-		"content": []any{map[string]string{"type": "text", "text": reason}},
+		"content": []any{map[string]string{"type": "text", "text": Public(err)}},
 		"isError": true,
-		"_meta":   map[string]any{gate.MetaRefusal: refusal},
+		"_meta":   map[string]any{gate.MetaRefusal: refusalOf(call, err)},
 	})
 	if merr != nil {
 		panic(merr) // strings and a number only
 	}
 	return gate.MustDoc(string(b))
+}
+
+// refusalOf tells a client why a call was not carried out: see [gate.MetaRefusal].
+func refusalOf(call string, err error) map[string]any {
+	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": call}
+	if r, ok := errors.AsType[*gate.Refusal](err); ok && r.RetryAfter > 0 {
+		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
+	}
+	return refusal
 }
 
 // Public returns what a client may read of the error of a call.
@@ -283,8 +315,8 @@ func Public(err error) string {
 }
 
 // malformed refuses a call whose message is no acceptable JSON, and records it.
-func (h *Host) malformed(ctx context.Context, p peerInfo, name string, why error) {
-	c := p.call(name)
+func (h *Host) malformed(ctx context.Context, p peerInfo, action gate.Action, name string, why error) {
+	c := p.call(action, name)
 	c.Malformed = why
 	_, _ = h.do(ctx, p, c) // refused at its first step, by Malformed
 }

@@ -64,7 +64,7 @@ func (h *Host) reply(w http.ResponseWriter, p peerInfo, id, res gate.Doc, err er
 	case err == nil:
 		out = append(append(out, `,"result":`...), res.Raw()...)
 	case errors.As(err, &rpc):
-		out = append(append(out, `,"error":`...), mustJSON(map[string]any{"code": rpc.code, "message": rpc.message})...)
+		out = append(append(out, `,"error":`...), rpc.json()...)
 	default:
 		out = append(append(out, `,"error":`...), mustJSON(map[string]any{"code": codeInternal, "message": "internal error"})...)
 	}

@@ -16,6 +16,7 @@ import (
 // served are the methods that the host, or the SDK for it, has an answer to.
 var served = []string{
 	"initialize", "ping", "server/discover", "subscriptions/listen", "tools/list", "tools/call",
+	"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "completion/complete",
 	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed",
 }
 
@@ -55,17 +56,15 @@ func (h *Host) judge(ctx context.Context, p peerInfo, doc gate.Doc) *refusal {
 		return refuse(http.StatusBadRequest, nil, codeInvalidRequest, "invalid request: an id is a string or an integer up to 2^53")
 	case method.IsZero():
 		return nil // an answer
-	case !slices.Contains(served, method.Text()):
+	case !slices.Contains(served, method.Text()), !h.offers(ctx, method.Text()):
 		return h.unserved(ctx, p, id, method.Text(), params)
 	}
-	if method.Text() != string(gate.CallTool) {
-		return nil // what is wrong with other parameters the SDK says
-	}
-	err := checkCall(params)
+	action := gate.Action(method.Text())
+	name, err := checkParams(action, params)
 	if err == nil {
 		return nil
 	}
-	h.malformed(ctx, p, params.Get("name").Text(), err)
+	h.malformed(ctx, p, action, name, err)
 	return refuse(http.StatusBadRequest, id.Raw(), codeInvalidParams, "invalid parameters: "+err.Error())
 }
 
@@ -82,6 +81,22 @@ func validID(id gate.Doc) bool {
 		return err == nil && -most <= n && n <= most
 	default:
 		return false
+	}
+}
+
+// acting are the actions by which clients use what servers offer.
+var acting = []gate.Action{gate.CallTool, gate.GetPrompt, gate.ReadResource, gate.Complete}
+
+// checkParams checks the parameters of a use, and returns what they name. What is
+// wrong with other parameters the SDK says.
+func checkParams(action gate.Action, params gate.Doc) (name string, err error) {
+	switch {
+	case action == gate.CallTool:
+		return params.Get("name").Text(), checkCall(params)
+	case slices.Contains(acting, action):
+		return checkUse(action, params)
+	default:
+		return "", nil
 	}
 }
 
@@ -110,7 +125,7 @@ func (h *Host) unserved(ctx context.Context, p peerInfo, id gate.Doc, method str
 	_, err := h.dispatch(ctx, p, method, params)
 	var rpc *rpcError
 	if !errors.As(err, &rpc) {
-		rpc = &rpcError{codeMethodNotFound, "method not found"}
+		rpc = &rpcError{code: codeMethodNotFound, message: "method not found"}
 	}
 	return refuse(status, id.Raw(), rpc.code, rpc.message)
 }
@@ -122,8 +137,8 @@ func (h *Host) unreadable(ctx context.Context, p peerInfo, body []byte, why erro
 	if method != "" {
 		code = codeInvalidParams
 	}
-	if method == string(gate.CallTool) {
-		h.malformed(ctx, p, name, why)
+	if slices.Contains(acting, gate.Action(method)) {
+		h.malformed(ctx, p, gate.Action(method), name, why)
 	}
 	return refuse(http.StatusBadRequest, id, code, "message refused: "+why.Error())
 }
@@ -148,7 +163,7 @@ func glimpse(body []byte) (id []byte, method, name string) {
 			id = []byte(number)
 		case key == "params" && value == json.Delim('{'):
 			members(d, func(key string, value json.Token) bool {
-				if text, ok := value.(string); ok && key == "name" {
+				if text, ok := value.(string); ok && (key == "name" || key == "uri") {
 					name = text
 				}
 				return false

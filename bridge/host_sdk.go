@@ -26,7 +26,7 @@ const metaProtocol = "io.modelcontextprotocol/protocolVersion"
 // sessions and streams; it reads no definition and no result.
 func (h *Host) newServer(from func(mcp.Request) peerInfo) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: h.cfg.Name, Version: h.cfg.Version}, &mcp.ServerOptions{
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		Capabilities: capabilities(Offering{true, true, true}), // what it can announce; [Host.advertise] says what there is
 		// The SDK's default is public; what is offered here is a principal's own.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope, c.TTLMs = "private", 0 },
 		Logger:       sdkLog(h.cfg.Log),
@@ -126,15 +126,30 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 	switch r := req.(type) {
 	case *mcp.ListToolsRequest:
 		p.stateless = r.Params != nil && isStateless(r.Params.Meta)
+	case *mcp.ListPromptsRequest:
+		p.stateless = r.Params != nil && isStateless(r.Params.Meta)
+	case *mcp.ListResourcesRequest:
+		p.stateless = r.Params != nil && isStateless(r.Params.Meta)
+	case *mcp.ListResourceTemplatesRequest:
+		p.stateless = r.Params != nil && isStateless(r.Params.Meta)
 	case *mcp.CallToolRequest:
 		p.stateless = isStateless(r.Params.Meta)
 		if params, err = gate.ParseDoc(paramsOf(r.Params)); err != nil {
-			h.malformed(ctx, p, r.Params.Name, err)
+			h.malformed(ctx, p, gate.CallTool, r.Params.Name, err)
 			return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "invalid parameters: " + err.Error()}
 		}
+	case *mcp.GetPromptRequest, *mcp.ReadResourceRequest, *mcp.CompleteRequest:
+		if params, err = gate.ParseDoc(mustJSON(req.GetParams())); err != nil {
+			h.malformed(ctx, p, gate.Action(method), "", err)
+			return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "invalid parameters: " + err.Error()}
+		}
+		p.stateless = params.Get("_meta").Get(metaProtocol).Text() >= stateless
 	default:
 		switch method {
-		case "initialize", "ping", "server/discover", "subscriptions/listen",
+		case "initialize", "server/discover":
+			res, err := next(ctx, method, req)
+			return h.advertise(ctx, res), err
+		case "ping", "subscriptions/listen",
 			"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed":
 			return next(ctx, method, req)
 		}
@@ -144,7 +159,7 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 	doc, err := h.dispatch(ctx, p, method, params)
 	var rpc *rpcError
 	if errors.As(err, &rpc) {
-		return nil, &jsonrpc.Error{Code: rpc.code, Message: rpc.message}
+		return nil, &jsonrpc.Error{Code: rpc.code, Message: rpc.message, Data: rpc.data}
 	}
 	if err != nil {
 		return nil, err
@@ -228,21 +243,65 @@ func sessionName(id string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// changedTool is added and removed to make the SDK announce that the tools have
-// changed. No client ever sees it: listings are not the SDK's.
-const changedTool = "changed"
+// capabilities are those of a gateway that offers tools, and what else o says.
+func capabilities(o Offering) *mcp.ServerCapabilities {
+	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
+	if o.Prompts {
+		c.Prompts = &mcp.PromptCapabilities{ListChanged: true}
+	}
+	if o.Resources {
+		c.Resources = &mcp.ResourceCapabilities{ListChanged: true}
+	}
+	if o.Completions {
+		c.Completions = &mcp.CompletionCapabilities{}
+	}
+	return c
+}
 
-// Changed tells all clients that the tools may be others now.
+// advertise says to a client that connects what the servers have now.
+func (h *Host) advertise(ctx context.Context, res mcp.Result) mcp.Result {
+	switch r := res.(type) {
+	case *mcp.InitializeResult:
+		if r != nil {
+			r.Capabilities = capabilities(h.offering(ctx, offeringTime))
+		}
+	case *mcp.DiscoverResult:
+		if r != nil {
+			r.Capabilities = capabilities(h.offering(ctx, offeringTime))
+		}
+	}
+	return res
+}
+
+// What is added and removed to make the SDK announce that a list has changed. No
+// client ever sees it: listings are not the SDK's.
+const (
+	changedName = "changed"
+	changedURI  = "wasmgate:changed"
+)
+
+// Changed tells all clients that what they are offered may be other things now.
 func (h *Host) Changed() {
+	now := h.offering(context.Background(), 0)
 	h.mu.Lock()
+	before := h.offered
+	h.offered = now
 	servers := make([]*mcp.Server, 0, len(h.servers))
 	for s := range h.servers {
 		servers = append(servers, s)
 	}
 	h.mu.Unlock()
 	for _, s := range servers {
-		s.AddTool(&mcp.Tool{Name: changedTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
-		s.RemoveTools(changedTool)
+		s.AddTool(&mcp.Tool{Name: changedName, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+		s.RemoveTools(changedName)
+		if now.Prompts || before.Prompts {
+			s.AddPrompt(&mcp.Prompt{Name: changedName}, nil)
+			s.RemovePrompts(changedName)
+		}
+		if now.Resources || before.Resources {
+			s.AddResource(&mcp.Resource{Name: changedName, URI: changedURI}, nil)
+			s.RemoveResources(changedURI)
+		}
 	}
 }
 

@@ -90,7 +90,7 @@ func (c *catalog) hold(m member, t, other *gate.Tool, why string) {
 	held := *t
 	held.Quarantine = fmt.Sprintf("its name looks like that of %s: %s", other.Name, why)
 	c.held = append(c.held, &held)
-	c.notes[m.id] = append(c.notes[m.id], Note{Tool: quotedName(t.Local), Quarantined: true, Text: held.Quarantine + "; rename one of them, or disable a server"})
+	c.notes[m.id] = append(c.notes[m.id], Note{Feature: t.Feature, Tool: quotedName(t.Local), Quarantined: true, Text: held.Quarantine + "; rename one of them, or disable a server"})
 }
 
 // knowHeld has tools that are held found by their names, where those are nobody's.

@@ -54,11 +54,15 @@ type serverTools struct {
 	listed   []gate.Doc // all definitions, as the server wrote them
 	declared []gate.Doc // those of tools
 	foreign  []bool     // of local tools: whether they are
+
+	features *serverFeatures // what the server offers beside tools; nil if that is nothing
 }
 
 // A Note is something about a server's tools that an operator should know.
 type Note struct {
 	Tool string `json:"tool"` // its name at the server, quoted where it must be
+	// Feature is what it is a note on; a tool if empty.
+	Feature gate.Feature `json:"feature,omitempty"`
 	// Quarantined tools are neither offered nor callable.
 	Quarantined bool   `json:"quarantined"`
 	Text        string `json:"text"`
@@ -74,7 +78,7 @@ func (s *serverTools) lookup(action gate.Action, name string) (*gate.Tool, error
 
 // same reports whether the server lists what it listed before.
 func (s *serverTools) same(old *serverTools) bool {
-	return slices.EqualFunc(s.tools, old.tools, func(a, b *gate.Tool) bool { return a.Digest == b.Digest }) && slices.Equal(s.notes, old.notes)
+	return slices.EqualFunc(s.tools, old.tools, func(a, b *gate.Tool) bool { return a.Digest == b.Digest }) && slices.Equal(s.notes, old.notes) && s.features.same(old.features)
 }
 
 // newServerTools makes tools of the definitions that a server listed. One that
@@ -141,10 +145,15 @@ func checkLocal(name string) error {
 	if utf8.RuneCountInString(name) > maxLocal {
 		return fmt.Errorf("a name of more than %d characters", maxLocal)
 	}
-	for _, r := range name {
+	return checkShown("its name", name)
+}
+
+// checkShown refuses what has characters that a reader would not see.
+func checkShown(what, text string) error {
+	for _, r := range text {
 		if !unicode.IsGraphic(r) || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) ||
 			unicode.IsSpace(r) && r != ' ' || r == brailleBlank {
-			return fmt.Errorf("its name has a hidden character, %U", r)
+			return fmt.Errorf("%s has a hidden character, %U", what, r)
 		}
 	}
 	return nil
@@ -172,6 +181,14 @@ func shortened(name, digest string) string {
 	return name[:maxOffered-7] + "_" + digest[:6]
 }
 
+// offeredName returns the name by which clients know what a server has named.
+func offeredName(name gate.ToolName, digest string, bare bool) string {
+	if bare && !strings.Contains(name.Tool, "__") { // else it could pass for another server's
+		return shortened(name.Tool, digest)
+	}
+	return shortened(name.String(), digest)
+}
+
 func newTool(name gate.ToolName, def gate.Doc, o ToolOptions) (t *gate.Tool, err error) {
 	defer func() { // a definition that a sanitizer or a compiler stumbles over hurts its tool alone
 		if v := recover(); v != nil {
@@ -182,11 +199,7 @@ func newTool(name gate.ToolName, def gate.Doc, o ToolOptions) (t *gate.Tool, err
 		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
 		Digest: def.Digest(), OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted),
 	}
-	t.Offered = name.String()
-	if o.Bare && !strings.Contains(name.Tool, "__") { // else it could pass for another server's
-		t.Offered = name.Tool
-	}
-	t.Offered = shortened(t.Offered, t.Digest)
+	t.Offered = offeredName(name, t.Digest, o.Bare)
 
 	input, repaired := schema.Repair(def.Get("inputSchema"))
 	if repaired != "" {
@@ -214,13 +227,25 @@ func offer(t *gate.Tool, def gate.Doc, o ToolOptions) (gate.Doc, error) {
 	if o.Normalize {
 		def = def.With("inputSchema", schema.Normalize(def.Get("inputSchema")).Raw())
 	}
+	return cleaned(t, def, o, machineRead)
+}
+
+// cleaned returns a definition with its texts sanitized, of which the findings are
+// added to t. machine names the kind of a string that cannot be changed.
+func cleaned(t *gate.Tool, def gate.Doc, o ToolOptions, machine func(gate.Leaf) string) (gate.Doc, error) {
+	text := gate.Text{Server: t.Name.Server, Profile: "text"}
+	if t.Feature == gate.FeatureTool {
+		text.Tool = t.Name.String()
+	}
 	var bad error
 	clean, err := def.MapStrings(func(at gate.Leaf, s string) string {
-		text, found := o.Sanitizer.Sanitize(gate.Text{Server: t.Name.Server, Tool: t.Name.String(), Profile: "text", Text: s})
+		one := text
+		one.Text = s
+		text, found := o.Sanitizer.Sanitize(one)
 		if len(found) == 0 {
 			return s
 		}
-		if read := machineRead(at); read != "" {
+		if read := machine(at); read != "" {
 			if hidden(found) && bad == nil {
 				bad = fmt.Errorf("%s: hidden text in %s", quotedName(at.Pointer()), read)
 			}

@@ -204,6 +204,8 @@ func (w *way) ask(ctx context.Context, q *Query) error {
 	switch {
 	case w.parent != nil:
 		return w.fail(ctx, "a person would have to approve this, and nobody can be asked in the middle of a call", nil)
+	case q.Tool.Feature != FeatureTool:
+		return w.fail(ctx, "a person would have to approve this, and people are asked about calls of tools alone", nil)
 	case w.Approver == nil:
 		return w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)
 	}

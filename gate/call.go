@@ -41,8 +41,14 @@ type SessionKey struct {
 // as input.action.
 type Action string
 
-// CallTool is the action of calling a tool.
-const CallTool Action = "tools/call"
+// The actions of clients. Complete completes an argument of a prompt, or a variable
+// of a template of resources.
+const (
+	CallTool     Action = "tools/call"
+	GetPrompt    Action = "prompts/get"
+	ReadResource Action = "resources/read"
+	Complete     Action = "completion/complete"
+)
 
 // A Call is one use of a capability that a client asks for.
 type Call struct {
@@ -52,7 +58,8 @@ type Call struct {
 	// Parent is the ID of the call on whose behalf this one is made, or "".
 	Parent string
 	Action Action
-	// Name is what is used, in the client's words: a tool's offered name.
+	// Name is what is used, in the client's words: the offered name of a tool or a
+	// prompt, the URI of a resource, or the URI template of resources.
 	Name string
 	// Args are the arguments, an object; absent counts as {}.
 	Args Doc
@@ -138,10 +145,14 @@ func (n ToolName) String() string {
 	return n.Server + "__" + n.Tool
 }
 
-// A Tool is a tool as the gateway knows it. It is immutable and shared.
+// A Tool is a tool as the gateway knows it, or what stands in the place of one when
+// another [Feature] is used: then Name is that of a prompt, and of resources the
+// server alone. It is immutable and shared.
 type Tool struct {
+	Feature Feature
 	Name    ToolName
-	Local   string // its name at the server, sent upstream
+	Local   string // its name at the server, sent upstream; of resources their URI, or their template
+	MIME    string // that a resource is declared to have; "" if it is not
 	Offered string // the name that clients use: Name, or without the server
 	// Definition is the MCP tool as it is offered to clients.
 	Definition  Doc

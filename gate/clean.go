@@ -44,7 +44,7 @@ func (w *way) clean(ctx context.Context, res Result) (Doc, error) {
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 	}
-	s := scrub{w: w.Sanitizer, text: Text{Server: w.rec.Tool.Name.Server, Tool: w.rec.Tool.Name.String(), Profile: w.profile}, secrets: w.guardResult()}
+	s := scrub{w: w.Sanitizer, text: Text{Server: w.rec.Tool.Name.Server, Tool: w.rec.Tool.qualified(), Profile: w.profile}, secrets: w.guardResult()}
 	doc, err = s.doc(doc, "", 0)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)

@@ -29,14 +29,15 @@ const RuleContent = "content/refused"
 
 // checkContent replaces what the checker refuses among the contents of a result.
 func (w *way) checkContent(res Doc) (Doc, error) {
-	list := res.Get("content")
+	member := contentMember[w.rec.Call.Action]
+	list := res.Get(member)
 	if w.ContentChecker == nil || list.Kind() != Array {
 		return res, nil
 	}
 	why := make(map[int]string)
 	at := 0
-	for block := range list.Elements() {
-		if reason := w.refuses(block); reason != "" {
+	for one := range list.Elements() {
+		if reason := w.refuses(one); reason != "" {
 			why[at] = reason
 		}
 		at++
@@ -46,15 +47,15 @@ func (w *way) checkContent(res Doc) (Doc, error) {
 	}
 	out := []byte{'['}
 	at = 0
-	for block := range list.Elements() {
-		raw := block.Raw()
+	for one := range list.Elements() {
+		raw := one.Raw()
 		if reason := why[at]; reason != "" {
-			text, err := json.Marshal(map[string]string{"type": "text", "text": "[removed: " + reason + "]"})
+			text, err := w.instead(one, "[removed: "+reason+"]")
 			if err != nil {
 				return Doc{}, err
 			}
 			raw = text
-			w.found(Finding{Rule: RuleContent, At: "/content/" + strconv.Itoa(at), Count: 1, Removed: true})
+			w.found(Finding{Rule: RuleContent, At: "/" + member + "/" + strconv.Itoa(at), Count: 1, Removed: true})
 		}
 		if at > 0 {
 			out = append(out, ',')
@@ -62,18 +63,53 @@ func (w *way) checkContent(res Doc) (Doc, error) {
 		out = append(out, raw...)
 		at++
 	}
-	return res.With("content", append(out, ']')), nil
+	return res.With(member, append(out, ']')), nil
 }
 
-// refuses asks about one content; text has nothing to ask about.
-func (w *way) refuses(block Doc) string {
+// contentMember is where results have their contents: blocks of a tool's, messages
+// with blocks of a prompt, and contents of resources.
+var contentMember = map[Action]string{CallTool: "content", GetPrompt: "messages", ReadResource: "contents"}
+
+// instead returns what stands in the place of a refused content, or of a message
+// that has one.
+func (w *way) instead(refused Doc, text string) ([]byte, error) {
+	if w.rec.Call.Action == ReadResource {
+		return json.Marshal(map[string]string{"uri": refused.Get("uri").Text(), "mimeType": "text/plain", "text": text})
+	}
+	block, err := json.Marshal(map[string]string{"type": "text", "text": text})
+	if err != nil || w.rec.Call.Action == CallTool {
+		return block, err
+	}
+	return refused.With("content", block).Raw(), nil
+}
+
+// refuses asks about one content, or about those of a message.
+func (w *way) refuses(one Doc) string {
+	if w.rec.Call.Action != GetPrompt {
+		return w.refusesBlock(one)
+	}
+	content := one.Get("content")
+	for block := range content.Elements() {
+		if reason := w.refusesBlock(block); reason != "" {
+			return reason
+		}
+	}
+	return w.refusesBlock(content)
+}
+
+// refusesBlock asks about one content; text has nothing to ask about. The URI by
+// which a resource was read is no link that leads on.
+func (w *way) refusesBlock(block Doc) string {
 	from := block
 	if block.Get("resource").Kind() == Object {
 		from = block.Get("resource")
 	}
 	c := Content{
-		Server: w.rec.Tool.Name.Server, Tool: w.rec.Tool.Name.String(), Profile: w.profile,
+		Server: w.rec.Tool.Name.Server, Tool: w.rec.Tool.qualified(), Profile: w.profile,
 		MIME: from.Get("mimeType").Text(), Data: from.Get("data").Text(), URI: from.Get("uri").Text(),
+	}
+	if w.rec.Call.Action == ReadResource && c.URI == w.rec.Call.Name {
+		c.URI = ""
 	}
 	if c.Data == "" {
 		c.Data = from.Get("blob").Text()

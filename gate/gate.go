@@ -52,14 +52,21 @@ func (g *Gate) Parts() Parts { return *g.parts.Load() }
 
 // Tools returns the tools that who may call, or might with the right arguments.
 // Those whose definitions are not approved are none.
-func (g *Gate) Tools(ctx context.Context, who *Principal) (tools []*Tool, err error) {
+func (g *Gate) Tools(ctx context.Context, who *Principal) ([]*Tool, error) {
+	return g.Features(ctx, who, FeatureTool)
+}
+
+// Features returns the tools, or the prompts, resources or templates, that who may
+// use, or might with the right arguments. Those whose definitions are not approved
+// are none.
+func (g *Gate) Features(ctx context.Context, who *Principal, f Feature) (tools []*Tool, err error) {
 	p := g.parts.Load()
 	defer func() {
 		if v := recover(); v != nil {
 			tools, err = nil, fmt.Errorf("list tools: panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	all := p.approved(p.Upstream.Tools(ctx))
+	all := p.approved(p.features(ctx, f))
 	visible, err := p.Authorizer.Visible(ctx, who, all)
 	if err != nil {
 		return nil, fmt.Errorf("list tools: %w", err)
@@ -143,7 +150,7 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 	w.next(StepLookup)
 	tool, err := w.Upstream.Lookup(ctx, c.Action, c.Name)
 	if err != nil || tool == nil {
-		err = w.fail(ctx, unknown, err)
+		err = w.fail(ctx, unknown(c.Action), err)
 		if r, ok := err.(*Refusal); ok {
 			r.Hidden = true
 		}
@@ -175,7 +182,7 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 		return Result{}, w.fail(ctx, "the tool has no usable input schema", nil)
 	}
 	if err := tool.Input.Validate(c.Args); err != nil {
-		return Result{}, w.fail(ctx, publicViolations("the arguments", err), err)
+		return Result{}, w.fail(ctx, publicViolations(tool, "the arguments", err), err)
 	}
 	if err := w.validateSent(ctx, c); err != nil {
 		return Result{}, err
@@ -212,7 +219,18 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 
 // unknown is what a client reads of a tool that does not exist, and of one that
 // is hidden from it.
-const unknown = "no such tool"
+func unknown(a Action) string {
+	switch a {
+	case GetPrompt:
+		return "no such prompt"
+	case ReadResource:
+		return "no such resource"
+	case Complete:
+		return "no such prompt or template of resources"
+	default:
+		return "no such tool"
+	}
+}
 
 // maxDecisions bounds how often a call is decided again because its session has
 // changed meanwhile.
@@ -254,7 +272,7 @@ func (w *way) decide(ctx context.Context, q *Query) error {
 		}
 		r := w.refuse(StepAuthorize, reason, nil)
 		if d.Hidden {
-			r.Reason, r.Err = unknown, errors.New(reason)
+			r.Reason, r.Err = unknown(w.rec.Call.Action), errors.New(reason)
 		}
 		r.Hidden, r.Remedy = d.Hidden, d.Remedy
 		return r
@@ -483,7 +501,11 @@ func cut(s string, n int) string {
 }
 
 // publicViolations tells a caller what is wrong with what it sent.
-func publicViolations(what string, err error) string {
+func publicViolations(t *Tool, what string, err error) string {
+	declared := "the tool's input schema"
+	if t.Feature != FeatureTool {
+		declared = "what the prompt or template declares"
+	}
 	var v Violations
 	if errors.As(err, &v) {
 		more := ""
@@ -491,7 +513,7 @@ func publicViolations(what string, err error) string {
 			more = fmt.Sprintf("; and %d more", len(v)-maxViolations)
 			v = v[:maxViolations]
 		}
-		return what + " break the tool's input schema: " + cut(v.Error(), maxReason) + more
+		return what + " break " + declared + ": " + cut(v.Error(), maxReason) + more
 	}
-	return what + " cannot be checked against the tool's input schema"
+	return what + " cannot be checked against " + declared
 }

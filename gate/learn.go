@@ -68,7 +68,7 @@ func (w *way) vouch(ctx context.Context, q *Query) error {
 // teaches returns the labels that a session gets from a result of the tool, and
 // whether its values are trusted if its arguments are.
 func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
-	if p.Labeler != nil {
+	if p.Labeler != nil && t.Feature == FeatureTool { // what the operator says of a tool says nothing of a prompt of that name
 		if l, ok := p.Labeler.Labels(t); ok {
 			return l.Teaches(), l.Result == ResultTrusted || l.Result == ResultEcho
 		}

@@ -54,7 +54,7 @@ func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
 	}
 	r.Remedy = remedy
 	if visible, err := w.Authorizer.Visible(ctx, c.Who, []*Tool{t}); err != nil || len(visible) != 1 || !visible[0] {
-		r.Reason, r.Hidden, r.Remedy = unknown, true, ""
+		r.Reason, r.Hidden, r.Remedy = unknown(c.Action), true, ""
 	}
 	return r
 }
@@ -64,7 +64,7 @@ func (p *Parts) check(t *Tool) error {
 	switch {
 	case t.Quarantine != "":
 		return &Unpinned{Reason: t.Quarantine}
-	case p.Pins == nil:
+	case p.Pins == nil, t.Feature != FeatureTool: // the lockfile pins tools
 		return nil
 	}
 	return p.Pins.Check(t)

@@ -43,7 +43,7 @@ func (w *way) validateSent(ctx context.Context, c *Call) error {
 		w.next(StepValidateInput)
 	}
 	if err := w.rec.Tool.Input.Validate(w.rec.Call.Args); err != nil {
-		return w.fail(ctx, publicViolations("the arguments, after the policy's redaction,", err), err)
+		return w.fail(ctx, publicViolations(w.rec.Tool, "the arguments, after the policy's redaction,", err), err)
 	}
 	return nil
 }

@@ -19,8 +19,20 @@ allow contains "the tool is sandboxed and holds no capability" if {
 
 allow contains reason if {
 	input.action in {"resources/read", "resources/subscribe"}
-	reason := wasmgate.granted(data.grants, "resources", input.resource.uri, input.principal.id, input.principal.roles)
+	grants_reaches
+	server := object.get(input.resource, "server", "")
+	reason := wasmgate.granted_resource(data.grants, server, input.resource.uri, input.principal.id, input.principal.roles)
 }
+
+# Of a URI that no server lists, the template is granted as well as the URI: then a
+# template is offered only to who could read something by it.
+grants_reaches if not input.resource.template
+
+grants_reaches if grants_template
+
+grants_template := wasmgate.granted_template(data.grants, input.resource.server, input.resource.template, input.principal.id, input.principal.roles)
+
+allow contains grants_template if input.action == "completion/complete"
 
 allow contains reason if {
 	input.action in {"prompts/get", "completion/complete"}

@@ -65,10 +65,59 @@ test_nothing_granted_allows_nothing if {
 }
 
 test_resources_are_granted_by_uri if {
-	request := {"principal": {"id": "alice", "roles": []}, "resource": {"uri": "file:///srv/a", "server": "tickets"}}
+	request := {"principal": {"id": "alice", "roles": []}, "resource": {"uri": "file:///srv/a", "server": "files"}}
 	effect(object.union(request, {"action": "resources/read"})) == "allow"
 	effect(object.union(request, {"action": "resources/subscribe"})) == "allow"
 	effect(object.union(request, {"action": "resources/read", "resource": {"uri": "file:///etc/a"}})) == "deny"
+}
+
+test_a_granted_server_grants_its_resources_and_prompts if {
+	granted := [{"to": ["alice"], "servers": ["files"], "except": ["file:///secret/*", "files__odd"]}]
+	every want, requests in {
+		"allow": [
+			{"action": "resources/read", "resource": {"uri": "file:///srv/a", "server": "files"}},
+			{"action": "prompts/get", "prompt": {"name": "files__x", "server": "files"}},
+		],
+		"deny": [
+			{"action": "resources/read", "resource": {"uri": "file:///secret/a", "server": "files"}},
+			{"action": "resources/read", "resource": {"uri": "file:///srv/a", "server": "mail"}},
+			{"action": "prompts/get", "prompt": {"name": "files__odd", "server": "files"}},
+			{"action": "prompts/get", "prompt": {"name": "mail__x", "server": "mail"}},
+		],
+	} {
+		every request in requests {
+			alice := object.union(request, {"principal": {"id": "alice", "roles": []}})
+			got := wasmgate.decision.effect with input as alice with data.grants as granted
+			got == want
+		}
+	}
+}
+
+test_a_template_is_granted_if_a_uri_of_it_could_be if {
+	granted := [{"to": ["alice"], "resources": ["file:///srv/docs/*", "note://a"], "except": ["file:///srv/docs/secret/*"]}]
+	every want, templates in {
+		"allow": ["file:///srv/{+path}", "file:///srv/docs/{name}", "file:///srv/docs/sub/{name}", "note://{name}"],
+		"deny": ["file:///etc/{name}", "note://b/{name}", "file:///srv/docs/secret/{name}"],
+	} {
+		every template in templates {
+			request := {"principal": {"id": "alice", "roles": []}, "resource": {"template": template, "server": "files"}}
+			complete := object.union(request, {"action": "completion/complete"})
+			got := wasmgate.decision.effect with input as complete with data.grants as granted
+			got == want
+		}
+	}
+}
+
+test_a_uri_of_a_template_is_granted_as_a_uri_is if {
+	granted := [{"to": ["alice"], "resources": ["file:///srv/docs/*"]}]
+	every want, uri in {"allow": "file:///srv/docs/a", "deny": "file:///srv/a"} {
+		request := {
+			"action": "resources/read", "principal": {"id": "alice", "roles": []},
+			"resource": {"uri": uri, "template": "file:///srv/{+path}", "server": "files"},
+		}
+		got := wasmgate.decision.effect with input as request with data.grants as granted
+		got == want
+	}
 }
 
 test_prompts_are_granted_by_name if {

@@ -76,7 +76,7 @@ func (e *Engine) Authorize(ctx context.Context, q gate.Query) (d gate.Decision, 
 	if q, err = e.checked(q); err != nil {
 		return gate.Decision{}, err
 	}
-	if q.Call.Action == gate.CallTool {
+	if q.Tool.Feature == gate.FeatureTool && q.Call.Action == gate.CallTool {
 		return e.specialise(ctx, q)
 	}
 	return e.full(ctx, q)
@@ -87,7 +87,7 @@ func (e *Engine) checked(q gate.Query) (gate.Query, error) {
 	switch {
 	case q.Call == nil || q.Call.Who == nil || q.Tool == nil:
 		return q, errors.New("policy: the query names no call, no principal or no tool")
-	case q.Call.Action != gate.CallTool && !q.Call.Action.IsHostCall():
+	case !decides(q):
 		return q, fmt.Errorf("policy: action %q is not decided in this version", q.Call.Action)
 	case q.Session.Top && e.every == nil:
 		return q, errors.New("policy: the session has read more than could be kept, and the policy computes the names of labels, so that nothing can be decided")
@@ -129,12 +129,13 @@ func what(q gate.Query) string {
 	if q.Call.Action.IsHostCall() {
 		return string(q.Call.Action) + " of " + q.Tool.Name.String()
 	}
-	return q.Tool.Name.String()
+	return q.Subject()
 }
 
-// remedy returns the command that would allow what nothing allows, or "".
+// remedy returns the command that would allow what nothing allows, or "": there is
+// one for tools alone.
 func (e *Engine) remedy(q gate.Query) string {
-	if !e.grants || q.Call.Action.IsHostCall() {
+	if !e.grants || q.Call.Action != gate.CallTool {
 		return ""
 	}
 	return remedy(q.Tool.Name.String(), q.Call.Who.ID)

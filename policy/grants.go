@@ -22,10 +22,10 @@ type Grant struct {
 	// To names who: the id of a principal, role:NAME, or * for everybody.
 	To []string `json:"to"`
 	// Tools are patterns of tools' names, server__tool; Servers are names of
-	// servers, all of whose tools are granted.
+	// servers, all of whose tools, prompts and resources are granted.
 	Tools   []string `json:"tools,omitempty"`
 	Servers []string `json:"servers,omitempty"`
-	// Except are patterns of names that this grant does not grant.
+	// Except are patterns of names, and of URIs, that this grant does not grant.
 	Except []string `json:"except,omitempty"`
 	// Always are patterns of names of tools whose calls a person has approved once
 	// and for all: the pack approve does not ask about them. They are not granted by
@@ -266,7 +266,7 @@ func (ix index) each(s subject, kind, name string, f func(*entry)) {
 	if m := g.kinds[kind]; m != nil {
 		m.each(name, consider)
 	}
-	if kind == "tools" {
+	if kind == "tools" || kind == "prompts" {
 		server, _, _ := strings.Cut(name, "__")
 		for _, e := range g.servers[server] {
 			consider(e)
@@ -292,13 +292,9 @@ var grantedDecl = &rego.Function{
 // made, and else into an index made for the occasion.
 func grantedBuiltin(list ast.Value, ix index) func(*rego.Rego) {
 	return rego.FunctionDyn(grantedDecl, func(_ rego.BuiltinContext, args []*ast.Term) (*ast.Term, error) {
-		ix := ix
-		if args[0].Value != list {
-			grants, err := decodeGrants(args[0].Value)
-			if err != nil {
-				return nil, err
-			}
-			ix = newIndex(grants)
+		ix, err := indexOf(args[0].Value, list, ix)
+		if err != nil {
+			return nil, err
 		}
 		kind, ok1 := args[1].Value.(ast.String)
 		name, ok2 := args[2].Value.(ast.String)
@@ -319,6 +315,19 @@ func grantedBuiltin(list ast.Value, ix index) func(*rego.Rego) {
 		}
 		return best.reason, nil
 	})
+}
+
+// indexOf returns ix if grants is the list that it was made from, and else an index
+// made for the occasion.
+func indexOf(grants, list ast.Value, ix index) (index, error) {
+	if grants == list {
+		return ix, nil
+	}
+	decoded, err := decodeGrants(grants)
+	if err != nil {
+		return nil, err
+	}
+	return newIndex(decoded), nil
 }
 
 func decodeGrants(v ast.Value) ([]Grant, error) {

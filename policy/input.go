@@ -64,8 +64,11 @@ func (t *terms) input(q gate.Query) ast.Value {
 		{keyAction, ast.InternedTerm(string(c.Action))},
 		{keyPrincipal, t.principal(claimant{c.Who, c.ClientName, c.ClientVersion})},
 		{keySession, session},
-		{keyTool, t.tool(q.Tool)},
 	}
+	if q.Tool.Feature != gate.FeatureTool {
+		return ast.NewObject(append(input, featureInput(q)...)...)
+	}
+	input = append(input, [2]*ast.Term{keyTool, t.tool(q.Tool)})
 	if c.Action.IsHostCall() {
 		input = append(input, [2]*ast.Term{keyRequest, docOrObject(c.Args)})
 	} else {
@@ -81,6 +84,9 @@ func (t *terms) input(q gate.Query) ast.Value {
 
 // listing returns what is known of a call of the tool before it is made.
 func (t *terms) listing(who *ast.Term, tool *gate.Tool) ast.Value {
+	if tool.Feature != gate.FeatureTool {
+		return featureListing(who, tool)
+	}
 	return ast.NewObject(
 		[2]*ast.Term{keyAction, ast.InternedTerm(string(gate.CallTool))},
 		[2]*ast.Term{keyPrincipal, who},

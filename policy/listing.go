@@ -76,7 +76,7 @@ func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 			if term == nil {
 				term = e.terms.principal(claimant{who: who})
 			}
-			if v, known = e.visible(ctx, e.terms.listing(term, tool)); known {
+			if v, known = e.visible(ctx, e.terms.listing(term, tool), unknownOf(tool)...); known {
 				e.listing.verdicts.put(k, v)
 			}
 		}
@@ -89,8 +89,8 @@ func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 }
 
 // visible returns the verdict on one tool, and whether it is more than a guess.
-func (e *Engine) visible(ctx context.Context, input ast.Value) (visible, known bool) {
-	denied, err := e.partial(ctx, "deny", input, nil)
+func (e *Engine) visible(ctx context.Context, input ast.Value, o ...rego.EvalOption) (visible, known bool) {
+	denied, err := e.partial(ctx, "deny", input, nil, o...)
 	if err != nil {
 		return true, false
 	}
@@ -98,7 +98,7 @@ func (e *Engine) visible(ctx context.Context, input ast.Value) (visible, known b
 		return false, true
 	}
 	for _, set := range []string{"allow", "ask"} {
-		passed, err := e.partial(ctx, set, input, nil)
+		passed, err := e.partial(ctx, set, input, nil, o...)
 		if err != nil {
 			return true, false
 		}
@@ -111,15 +111,15 @@ func (e *Engine) visible(ctx context.Context, input ast.Value) (visible, known b
 
 // partial returns what is left of the rules of a set: one body for each way in
 // which it can have a member. A nil risk is not looked for.
-func (e *Engine) partial(ctx context.Context, set string, input ast.Value, r *risk) (*rego.PartialQueries, error) {
+func (e *Engine) partial(ctx context.Context, set string, input ast.Value, r *risk, o ...rego.EvalOption) (*rego.PartialQueries, error) {
 	q, ok := e.listing.sets[set]
 	if !ok {
 		return &rego.PartialQueries{}, nil
 	}
 	if r == nil {
-		return e.remaining(ctx, q, input)
+		return e.remaining(ctx, q, input, o...)
 	}
-	return e.remaining(ctx, q, input, rego.EvalQueryTracer(r))
+	return e.remaining(ctx, q, input, append(o, rego.EvalQueryTracer(r))...)
 }
 
 // remaining returns what is left of a query.

@@ -320,8 +320,10 @@ func newStore(ctx context.Context, grants []Grant, limits []RateLimit, data map[
 		}
 	}
 	granted, rates := grantedBuiltin(stored[0], newIndex(grants)), ratesBuiltin(stored[1], newRateIndex(limits))
+	owned := ownedBuiltins(stored[0], newIndex(grants))
 	return store, func(r *rego.Rego) {
 		granted(r)
+		owned(r)
 		rates(r)
 		plainBuiltins(r)
 	}, nil

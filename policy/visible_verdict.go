@@ -34,7 +34,7 @@ func (e *Engine) Verdict(ctx context.Context, who *gate.Principal, tool *gate.To
 	input := e.terms.listing(e.terms.principal(claimant{who: who}), tool)
 	left := map[string]clause{}
 	for _, set := range []string{"deny", "ask", "allow"} {
-		rest, err := e.partial(ctx, set, input, nil)
+		rest, err := e.partial(ctx, set, input, nil, unknownOf(tool)...)
 		switch {
 		case ctx.Err() != nil:
 			return "", "", fmt.Errorf("policy: verdict: %w", ctx.Err())

@@ -67,8 +67,8 @@ type Command struct {
 	// temporary folder of its own, which TMPDIR names and which goes with it.
 	Confine *Rules
 	// Learn is told what the child and its descendants use, which Confine is not
-	// to restrict then: see [Propose]. It is called by one goroutine until Wait
-	// returns. Nil watches nothing.
+	// to restrict then: see [Propose]. It is called by one goroutine at a time, until
+	// Wait returns. Nil watches nothing.
 	Learn func(Access)
 
 	without string // the guard that a test leaves out

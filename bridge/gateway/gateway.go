@@ -153,7 +153,7 @@ func (g *Gateway) newFleet(ctx context.Context, o bridge.ToolOptions) error {
 func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = bridge.NewHost(bridge.HostConfig{
-		Do: g.gate.Do, Tools: g.gate.Tools, MaxBody: g.cfg.Limits.Body,
+		Do: g.gate.Do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, MaxBody: g.cfg.Limits.Body,
 		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
 		Asks: g.asking != nil && g.asking.Uses(approval.Client), Seal: g.cfg.Seal,
 	})

@@ -74,7 +74,7 @@ func (g *Gateway) noteDifference(d policy.Difference) {
 	e := audit.Entry{
 		Event: audit.Shadow, ID: c.ID, Parent: c.Parent, Action: c.Action, Session: c.Session.ID,
 		Tenant: c.Who.Tenant, Principal: c.Who.ID, Roles: c.Who.Roles,
-		Server: d.Query.Tool.Name.Server, Tool: d.Query.Tool.Name.String(), ToolDigest: d.Query.Tool.Digest,
+		Server: d.Query.Tool.Name.Server, Tool: d.Query.Subject(), ToolDigest: d.Query.Tool.Digest,
 		Effect: d.Decision.Effect, Reasons: d.Decision.Reasons, PolicyRevision: d.Decision.Revision,
 		Snapshot: g.cfg.Snapshot,
 		Shadow: audit.ShadowDecision{

@@ -87,6 +87,9 @@ func inputOf(e audit.Entry) (input map[string]any, erased []string) {
 		"/input/principal/auth", "/input/principal/claims", "/input/tool/annotations", "/input/tool/labels",
 		"/input/tool/groups", "/input/tool/sandboxed", "/input/tool/capabilities", "/input/tool/pinned", "/input/tool/findings",
 	}
+	if uses(e.Action) {
+		return inputOfUse(e, input)
+	}
 	document := "arguments"
 	if e.Event == gate.HostCall {
 		document = "request"
@@ -97,6 +100,31 @@ func inputOf(e audit.Entry) (input map[string]any, erased []string) {
 		return input, append(erased, "/input/"+document)
 	}
 	input[document] = e.Arguments
+	return input, erased
+}
+
+// uses reports whether an action uses a prompt or a resource, and no tool.
+func uses(a gate.Action) bool {
+	return a == gate.GetPrompt || a == gate.ReadResource || a == gate.Complete
+}
+
+// inputOfUse makes the input of the use of a prompt or a resource of that of a call.
+func inputOfUse(e audit.Entry, input map[string]any) (map[string]any, []string) {
+	delete(input, "tool")
+	erased := []string{"/input/principal/auth", "/input/principal/claims"}
+	if strings.Contains(e.Tool, ":") { // a URI, as no name of a prompt is
+		input["resource"] = map[string]any{"uri": e.Tool, "server": e.Server}
+		erased = append(erased, "/input/resource/mime_type", "/input/resource/template")
+	} else {
+		input["prompt"] = map[string]any{"name": e.Tool, "server": e.Server}
+	}
+	switch {
+	case e.Action == gate.ReadResource:
+	case len(e.Arguments) == 0:
+		erased = append(erased, "/input/arguments")
+	default:
+		input["arguments"] = e.Arguments
+	}
 	return input, erased
 }
 

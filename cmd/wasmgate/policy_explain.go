@@ -40,6 +40,9 @@ log does not hold is said to be unknown: arguments, unless the configuration has
 				return err
 			}
 			why := reasoned{Record: record}
+			if uses(record.Action) {
+				return &exitError{exitFalse, fmt.Errorf("record %s is of %s; explain answers for calls of tools alone", record.ID, record.Action)}
+			}
 			if record.Tool == "" || record.Principal == "" || record.Code == "refused_lookup" && record.Effect == "" {
 				return c.printExplained(why) // no policy was asked
 			}

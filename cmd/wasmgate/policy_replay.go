@@ -42,7 +42,7 @@ func (c *cli) newPolicyReplay() *cobra.Command {
 		Short: "Put recorded sessions before a policy, without calling anything",
 		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call is refused
 the session does not see. TRACE holds a session a line; an audit log needs record: full, and is compared with what
-was decided then. DIR holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
+was decided then, but for prompts and resources, which are left out. DIR holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
 Exits with 3 if a call would pass that did not then.`,
 		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow audit.jsonl",
 		Args:    cobra.ExactArgs(1),

@@ -3,12 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/gate"
 )
 
 func (c *cli) newStatus() *cobra.Command {
@@ -58,7 +60,12 @@ func (c *cli) printStatus(s *app.Status) error {
 	if s.URL != "" {
 		fmt.Fprintf(c.out, "MCP at %s\n", s.URL)
 	}
-	t := newTable(c.out, "SERVER", "PHASE", "TOOLS", "FAULT")
+	columns := []string{"SERVER", "PHASE", "TOOLS", "FAULT"}
+	more := slices.ContainsFunc(s.Servers, func(s bridge.ServerStatus) bool { return s.Prompts+s.Resources+s.Templates > 0 })
+	if more {
+		columns = []string{"SERVER", "PHASE", "TOOLS", "PROMPTS", "RESOURCES", "FAULT"}
+	}
+	t := newTable(c.out, columns...)
 	for _, one := range s.Servers {
 		fault := ""
 		if one.Fault != "" {
@@ -68,7 +75,11 @@ func (c *cli) printStatus(s *app.Status) error {
 		if one.Confined && one.Phase == bridge.Ready {
 			phase += ", confined"
 		}
-		t.row(one.Server, phase, strconv.Itoa(one.Tools), fault)
+		counts := []string{strconv.Itoa(one.Tools)}
+		if more {
+			counts = append(counts, strconv.Itoa(one.Prompts), strconv.Itoa(one.Resources+one.Templates))
+		}
+		t.row(append(append([]string{one.Server, phase}, counts...), fault)...)
 	}
 	if err := t.flush(); err != nil {
 		return err
@@ -121,6 +132,9 @@ func (c *cli) printNotes(servers []bridge.ServerStatus) {
 				word, colour = "quarantined", bad
 			}
 			name := one.Server
+			if n.Feature != gate.FeatureTool {
+				name += " " + string(n.Feature)
+			}
 			if n.Tool != "" {
 				name += " " + n.Tool
 			}

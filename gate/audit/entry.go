@@ -39,7 +39,7 @@ type Entry struct {
 	Client     Client      `json:"client"`
 	Session    string      `json:"session"`
 	Server     string      `json:"server"`
-	Tool       string      `json:"tool"` // server__tool, or what was asked for if there is no such tool
+	Tool       string      `json:"tool"` // server__tool, the name of a prompt or the URI of a resource; or what was asked for if there is no such thing
 	ToolDigest string      `json:"tool_digest"`
 
 	Effect  gate.Effect `json:"effect"`
@@ -158,7 +158,7 @@ func entry(r *gate.Record, full bool) Entry {
 		e.Tenant, e.Principal, e.Roles, e.Client.ID = who.Tenant, who.ID, who.Roles, who.Client
 	}
 	if t := r.Tool; t != nil {
-		e.Server, e.Tool, e.ToolDigest = t.Name.Server, t.Name.String(), t.Digest
+		e.Server, e.Tool, e.ToolDigest = t.Name.Server, gate.Query{Call: c, Tool: t}.Subject(), t.Digest
 	}
 	if r.Err != nil {
 		e.Error = r.Err.Error()

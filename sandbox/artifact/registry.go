@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -32,10 +33,13 @@ const (
 	maxRetries = 2
 )
 
-func newTransport() http.RoundTripper {
+func newTransport(connect func(ctx context.Context, network, addr string) (net.Conn, error)) http.RoundTripper {
+	if connect == nil {
+		connect = (&net.Dialer{Timeout: connectTimeout}).DialContext
+	}
 	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		Proxy:                  nil, // never the environment's
+		DialContext:            connect,
 		TLSHandshakeTimeout:    connectTimeout,
 		ResponseHeaderTimeout:  answerTimeout,
 		IdleConnTimeout:        idleTimeout,

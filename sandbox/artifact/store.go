@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -38,9 +39,11 @@ type Config struct {
 	DockerConfig string
 	// Timeout bounds one Fetch. Zero means 5 minutes; negative is an error.
 	Timeout time.Duration
+	// DialContext makes the connections of the transport that a nil Transport means;
+	// nil is a [net.Dialer]'s.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Transport sends the requests. Nil means one that verifies certificates by the
-	// system's roots and takes a proxy from the environment, which sees no more of
-	// HTTPS than the registry's name. Requests that are not allowed never reach it.
+	// system's roots, without a proxy. Requests that are not allowed never reach it.
 	Transport http.RoundTripper
 	// Progress, if not nil, is told how many bytes of a layer have arrived, and how
 	// many it has. It is called during Fetch, by its goroutine.
@@ -72,7 +75,7 @@ func New(cfg Config) (*Store, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Transport == nil {
-		cfg.Transport = newTransport()
+		cfg.Transport = newTransport(cfg.DialContext)
 	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(int64, int64) {}

@@ -175,6 +175,7 @@ func endpoint(s config.Server) bridge.EndpointConfig {
 		e.Confine = confined(s.Confine)
 	case s.URL != "":
 		e.URL, e.Headers = s.URL, make(http.Header)
+		e.DialContext = dial.New(dial.Options{}).Dialer(s.Private)
 		for k, v := range s.Headers {
 			e.Headers.Set(k, string(v))
 		}

@@ -90,7 +90,10 @@ func (a *App) fetch(ctx context.Context, m config.Module) ([]byte, error) {
 // FetchModule returns the bytes of a module in a registry, from the cache in the
 // state folder if they are there.
 func FetchModule(ctx context.Context, ref, state string, log *slog.Logger) ([]byte, error) {
-	store, err := artifact.New(artifact.Config{Dir: filepath.Join(state, "artifacts"), Log: log})
+	store, err := artifact.New(artifact.Config{
+		Dir: filepath.Join(state, "artifacts"), Log: log,
+		DialContext: dial.New(dial.Options{}).Dialer(true), // registries of one's own network are usual
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 	}
 	for _, s := range a.gateway.Fleet().Status() {
 		for _, n := range s.Notes {
-			if n.Quarantined {
+			if n.Quarantined && n.Feature == gate.FeatureTool {
 				tools = append(tools, Tool{Name: s.Server + "__" + n.Tool, Server: s.Server, Why: "quarantined: " + n.Text})
 			}
 		}

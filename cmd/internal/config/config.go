@@ -64,6 +64,7 @@ type Server struct {
 	Cwd       string   // empty: the gateway's own
 	Confine   *Confine // what the command may do; nil restricts nothing
 	URL       string   // may hold a secret in its query: show the Server, not this
+	Private   bool     // the host of URL may have a loopback or private address
 	Transport string   // auto | streamable-http | sse; auto for a command
 	Headers   map[string]Secret
 	Timeout   time.Duration // of one call

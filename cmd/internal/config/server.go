@@ -57,6 +57,7 @@ func (d *decoder) server(f field, path string) Server {
 		"sha256":    d.text(&s.Module.SHA256, matches(digestPattern, "64 hex digits in lower case")),
 		"limits":    func(n *node, path string) { d.moduleLimits(&s.Module.ModuleLimits, n, path) },
 		"url":       d.text(&s.URL, checkURL),
+		"private":   d.flag(&s.Private),
 		"transport": d.one(&s.Transport, "auto", "streamable-http", "sse"),
 		"headers":   d.secrets(&s.Headers, checkHeader, checkHeaderValue),
 		"timeout":   d.duration(&s.Timeout, time.Millisecond, 24*time.Hour),
@@ -84,7 +85,7 @@ func (d *decoder) server(f field, path string) Server {
 var ways = map[string][]string{
 	"command": {"args", "env", "cwd", "confine"},
 	"module":  {"args", "env", "sha256", "limits"},
-	"url":     {"transport", "headers"},
+	"url":     {"transport", "headers", "private"},
 }
 
 // oneWay reports a server that is reached in no way or in several, and keys that

@@ -1,0 +1,218 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// features are the prompts, resources and templates of all servers at one time,
+// immutable. The zero features are none.
+type features struct {
+	prompts   *catalog
+	resources []*gate.Tool
+	byURI     map[string]*gate.Tool
+	templates []ownedTemplate // in order of configuration
+	listed    []*gate.Tool    // templates
+
+	completing map[*gate.Tool]*gate.Tool // what completing an argument of it is held against
+	offers     map[gate.Feature]bool
+	completes  bool
+}
+
+type ownedTemplate struct {
+	*template
+	tool *gate.Tool
+}
+
+// newFeatures joins what all servers offer beside tools. Names of prompts are as
+// those of tools. Of two servers with one URI, or one template, the earlier in the
+// configuration has it, and the status of the other says so.
+func newFeatures(members []member, notes map[string][]Note) *features {
+	f := &features{
+		prompts: &catalog{byName: make(map[string]*gate.Tool), notes: notes}, byURI: make(map[string]*gate.Tool),
+		completing: make(map[*gate.Tool]*gate.Tool), offers: make(map[gate.Feature]bool),
+	}
+	names, owners := newNames(), make(map[string]string)
+	for _, m := range members {
+		s := m.features()
+		if s == nil {
+			continue
+		}
+		for one := range s.offers {
+			f.offers[one] = true
+		}
+		f.completes = f.completes || s.completes
+		for _, t := range s.prompts {
+			if other, why := names.like(t); other != nil {
+				f.prompts.hold(m, t, other, why)
+				continue
+			}
+			names.add(t)
+			f.prompts.add(m, t)
+		}
+		for _, t := range slices.Concat(s.resources, s.templates) {
+			if owner, taken := owners[t.Local]; taken {
+				notes[m.id] = append(notes[m.id], Note{Feature: t.Feature, Tool: quotedName(t.Local), Quarantined: true, Text: fmt.Sprintf("server %s, which comes first, has this URI", owner)})
+				continue
+			}
+			owners[t.Local] = m.id
+			f.addResource(t)
+		}
+	}
+	f.prompts.knowHeld()
+	for _, t := range f.prompts.tools {
+		f.knowCompletion(t, t.Input.(promptSchema).declared)
+	}
+	return f
+}
+
+func (f *features) addResource(t *gate.Tool) {
+	if t.Feature == gate.FeatureResource {
+		f.resources, f.byURI[t.Local] = append(f.resources, t), t
+		return
+	}
+	compiled, err := newTemplate(t.Local)
+	if err != nil {
+		return // it was read when it was listed
+	}
+	f.templates, f.listed = append(f.templates, ownedTemplate{compiled, t}), append(f.listed, t)
+	f.knowCompletion(t, compiled.variables)
+}
+
+// knowCompletion keeps what stands for the completion of arguments.
+func (f *features) knowCompletion(t *gate.Tool, declared []string) {
+	c := *t
+	c.Input = completionSchema{declared}
+	f.completing[t] = &c
+}
+
+// features returns what a member offers beside tools; nil if that is nothing.
+func (m member) features() *serverFeatures {
+	if m.endpoint == nil {
+		return nil
+	}
+	m.endpoint.mu.Lock()
+	defer m.endpoint.mu.Unlock()
+	return m.endpoint.tools.features
+}
+
+// lookup finds what an action other than a tool's names; nil if there is no such
+// thing.
+func (f *features) lookup(action gate.Action, name string) *gate.Tool {
+	switch action {
+	case gate.GetPrompt:
+		return f.prompts.byName[name]
+	case gate.ReadResource:
+		return f.owner(name)
+	case gate.Complete:
+		if t := f.prompts.byName[name]; t != nil {
+			return f.completion(t)
+		}
+		for _, t := range f.templates { // no name of a prompt is a URI
+			if t.tool.Local == name {
+				return f.completion(t.tool)
+			}
+		}
+	}
+	return nil
+}
+
+// completion returns what stands for the completion of t; what is quarantined is
+// that for completion, too.
+func (f *features) completion(t *gate.Tool) *gate.Tool {
+	if c := f.completing[t]; c != nil {
+		return c
+	}
+	return t
+}
+
+// owner returns the resource of a URI, or else the template that could have made it:
+// of several the one that begins with the longest literal, and of those the first.
+func (f *features) owner(uri string) *gate.Tool {
+	if t := f.byURI[uri]; t != nil {
+		return t
+	}
+	if checkURI(uri) != nil {
+		return nil
+	}
+	var best *ownedTemplate
+	for i := range f.templates {
+		t := &f.templates[i]
+		if (best == nil || len(t.prefix) > len(best.prefix)) && t.matches(uri) {
+			best = t
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return best.tool
+}
+
+// list returns all of a feature, in the order in which clients see it.
+func (f *features) list(one gate.Feature) []*gate.Tool {
+	switch one {
+	case gate.FeaturePrompt:
+		return f.prompts.tools
+	case gate.FeatureResource:
+		return f.resources
+	case gate.FeatureTemplate:
+		return f.listed
+	default:
+		return nil
+	}
+}
+
+var _ gate.Catalog = (*Fleet)(nil)
+
+// Features implements [gate.Catalog]. It waits as [Fleet.Tools] does.
+func (f *Fleet) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
+	if one == gate.FeatureTool {
+		return f.Tools(ctx)
+	}
+	f.settle(ctx)
+	return f.catalog.Load().more.list(one)
+}
+
+// lookupFeature is [Fleet.Lookup] of what is no tool.
+func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	c := f.catalog.Load()
+	t := c.more.lookup(action, name)
+	if t == nil {
+		f.settle(ctx)
+		t = f.catalog.Load().more.lookup(action, name)
+	} else if e, remote := c.server[t.Name.Server].(*Endpoint); remote && f.relisted(ctx, e) {
+		t = f.catalog.Load().more.lookup(action, name)
+	}
+	if t == nil {
+		return nil, fmt.Errorf("%s %.200q: %w", action, name, gate.ErrUnknown)
+	}
+	return t, nil
+}
+
+// Offering says what the fleet offers beside tools.
+type Offering struct{ Prompts, Resources, Completions bool }
+
+// Offering returns what any server offers, also while it lists none. While servers
+// are connecting for the first time it waits for them, until ctx ends: what is not
+// known then counts as offered.
+func (f *Fleet) Offering(ctx context.Context) Offering {
+	for _, m := range f.snapshot() {
+		if m.endpoint == nil {
+			continue
+		}
+		connected := m.endpoint.first()
+		if connected == nil {
+			continue
+		}
+		select {
+		case <-connected:
+		case <-ctx.Done():
+			return Offering{true, true, true}
+		}
+	}
+	more := f.catalog.Load().more
+	return Offering{more.offers[gate.FeaturePrompt], more.offers[gate.FeatureResource], more.completes}
+}

@@ -1,0 +1,55 @@
+package gate
+
+import "context"
+
+// A Feature is a kind of what servers offer (MCP, server features). The zero
+// Feature is FeatureTool.
+type Feature string
+
+// The features that go through the gate.
+const (
+	FeatureTool     Feature = ""
+	FeaturePrompt   Feature = "prompt"
+	FeatureResource Feature = "resource"
+	FeatureTemplate Feature = "template" // of the URIs of resources
+)
+
+// A Catalog is an [Upstream] that offers more than tools.
+type Catalog interface {
+	// Features returns all that is offered of a feature, in the order in which
+	// clients see it.
+	Features(ctx context.Context, f Feature) []*Tool
+}
+
+// features returns all that the upstream offers of a feature.
+func (p *Parts) features(ctx context.Context, f Feature) []*Tool {
+	if f == FeatureTool {
+		return p.Upstream.Tools(ctx)
+	}
+	if c, ok := p.Upstream.(Catalog); ok {
+		return c.Features(ctx, f)
+	}
+	return nil
+}
+
+// Subject names what the query is about: the qualified name of a tool or of a
+// prompt, or the URI, or template, that the call names.
+func (q Query) Subject() string {
+	switch q.Tool.Feature {
+	case FeatureResource, FeatureTemplate:
+		if q.Call == nil {
+			return q.Tool.Local
+		}
+		return q.Call.Name
+	default:
+		return q.Tool.Name.String()
+	}
+}
+
+// qualified returns the name of a tool; "" of what is none.
+func (t *Tool) qualified() string {
+	if t.Feature != FeatureTool {
+		return ""
+	}
+	return t.Name.String()
+}
