@@ -196,6 +196,7 @@ func TestAHostileServerDoesNotGetOut(t *testing.T) {
 		"hold more memory in one process":      {[]string{"hold", "512"}, "cannot allocate memory", ""},
 		"open files without end":               {[]string{"descriptors", "100"}, "too many open files", "fds"},
 	}
+	t.Logf("%d attacks", len(tests))
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := attack(t, s.rules(), "", tt.attack...); !strings.Contains(got, tt.want) {

@@ -123,6 +123,7 @@ func definitions(t *testing.T, file string) (tools []*mcp.Tool) {
 // place of one that was benign: none can be called, and the benign ones can.
 func TestPoisonedDefinitions(t *testing.T) {
 	poisoned, benign := definitions(t, "poisoned.jsonl"), definitions(t, "benign.jsonl")[:20]
+	t.Logf("%d poisoned definitions, new and changed, strict and after a benign listing", len(poisoned))
 	var before []*mcp.Tool
 	for _, p := range poisoned {
 		before = append(before, &mcp.Tool{Name: p.Name, Description: "Reads a file.", InputSchema: p.InputSchema})

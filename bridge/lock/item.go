@@ -11,7 +11,7 @@ import (
 type Kind string
 
 // The kinds. Identity and Instructions are of the server itself, and have no
-// name; the gateway serves no prompts and templates yet.
+// name; prompts and templates of resources can be kept, and are not looked at yet.
 const (
 	Identity     Kind = "identity"
 	Instructions Kind = "instructions"

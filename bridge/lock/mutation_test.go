@@ -56,6 +56,7 @@ func TestEveryMutationIsCaught(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("%d mutations caught, and no other order of keys among %d", mutations, mutations/10)
 }
 
 // A mutator changes documents at random.
