@@ -24,8 +24,13 @@ type logged struct {
 	MemoryPeak                                                            int64  `json:"memory_peak"`
 	HostCalls                                                             int    `json:"host_calls"`
 	ArgsSHA256                                                            string `json:"args_sha256"`
-	Findings                                                              []struct{ Rule, At string }
+	Findings                                                              []loggedFinding
 	Raw                                                                   string `json:"-"`
+}
+
+type loggedFinding struct {
+	Rule, At string
+	Removed  bool
 }
 
 // log reads the audit log. A line that is only half written is left out.

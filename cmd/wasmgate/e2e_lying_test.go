@@ -246,7 +246,7 @@ func (l lie) checkRecord(t *testing.T, e logged) {
 		t.Errorf("recorded as %q, want %q: %s", e.Code, l.code, e.Raw)
 	}
 	for _, rule := range l.rules {
-		if !slices.ContainsFunc(e.Findings, func(f struct{ Rule, At string }) bool { return strings.HasPrefix(f.Rule, rule) }) {
+		if !slices.ContainsFunc(e.Findings, func(f loggedFinding) bool { return strings.HasPrefix(f.Rule, rule) }) {
 			t.Errorf("no finding %q is recorded: %s", rule, e.Raw)
 		}
 	}

@@ -1,0 +1,55 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate/audit"
+)
+
+// The log tells when a server could be called and when it could not: once for
+// each change, and with the reason.
+func TestServersAreRecorded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := newLiar(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)})
+	var down atomic.Bool
+	down.Store(true)
+	g := start(t, gateway.Config{
+		Audit: file, AuditOptions: audit.Options{Node: "n"}, Policy: granting("s__*"),
+		Servers: []bridge.EndpointConfig{{Server: "s", Dial: func() (mcp.Transport, error) {
+			if down.Load() {
+				return nil, errors.New("the cable is out")
+			}
+			return l.dial()
+		}}},
+	})
+	_ = g.Connect(t.Context()) // it is down
+	down.Store(false)
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if _, err := call(g, "s__t", `{}`); err == nil {
+			break
+		}
+	}
+	var got []string
+	for e, err := range audit.Read(t.Context(), file, audit.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Event == audit.Server {
+			got = append(got, e.Server+" "+e.Code+" "+e.Error)
+		}
+	}
+	want := []string{"s transport the cable is out", "s ok "}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
