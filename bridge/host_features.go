@@ -148,17 +148,17 @@ func (h *Host) unused(ctx context.Context, p peerInfo, c *gate.Call, err error) 
 
 // unknown is the error of what does not exist, or is hidden.
 func (p peerInfo) unknown(c *gate.Call) error {
-	what, code := "prompt", int64(codeInvalidParams)
+	what, code, data := "prompt", int64(codeInvalidParams), []byte(nil)
 	switch c.Action {
 	case gate.ReadResource:
-		what = "resource"
+		what, data = "resource", mustJSON(map[string]string{"uri": c.Name})
 		if !p.stateless {
 			code = codeNoResource
 		}
 	case gate.Complete:
 		what = "prompt or template of resources"
 	}
-	return &rpcError{code: code, message: fmt.Sprintf("unknown %s %.200q", what, c.Name)}
+	return &rpcError{code: code, message: fmt.Sprintf("unknown %s %.200q", what, c.Name), data: data}
 }
 
 // serverError gives a client the JSON-RPC error that a server answered with, of

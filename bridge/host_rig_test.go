@@ -155,8 +155,10 @@ func post(ctx context.Context, url, era, session, msg string) (*http.Response, e
 	}
 	if doc, err := gate.ParseDoc([]byte(msg)); err == nil && era == newest {
 		r.Header.Set("Mcp-Method", doc.Get("method").Text())
-		if name := doc.At("/params/name"); !name.IsZero() {
-			r.Header.Set("Mcp-Name", name.Text())
+		for _, at := range []string{"/params/name", "/params/uri"} {
+			if name := doc.At(at); !name.IsZero() {
+				r.Header.Set("Mcp-Name", name.Text())
+			}
 		}
 	}
 	return http.DefaultClient.Do(r)

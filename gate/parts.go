@@ -43,7 +43,7 @@ type Parts struct {
 // ErrUnknown says that there is no such capability.
 var ErrUnknown = errors.New("unknown")
 
-// An Upstream is where calls go.
+// An Upstream is where calls go. One that offers more than tools is a [Catalog].
 type Upstream interface {
 	// Lookup finds what an action names. The error wraps [ErrUnknown] if there
 	// is no such thing.

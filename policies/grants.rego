@@ -1,7 +1,8 @@
 # Pack grants: allows what the grants file grants, tools that can do nothing to
 # anybody, and what a module does with what its configuration grants it.
 # wasmgate.granted looks into an index of data.grants and gives the grant that
-# matches, in words; it is undefined when none does.
+# matches, in words; it is undefined when none does. wasmgate.granted_resource and
+# wasmgate.granted_template do so for resources, which have an owner beside a URI.
 package wasmgate
 
 allow contains reason if {

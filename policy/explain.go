@@ -134,6 +134,7 @@ func (e *Engine) Explain(ctx context.Context, call Case) (x Explanation, err err
 			}
 		}
 	}
+	x.settle(c.decision, sets)
 	x.conclude(sets, broken)
 	if x.Effect == gate.Deny && x.Decided == nil {
 		x.Remedy = e.remedy(q)
@@ -145,6 +146,23 @@ func (e *Engine) Explain(ctx context.Context, call Case) (x Explanation, err err
 
 // declarations is the file whose rules only say that the sets exist.
 const declarations = packFolder + "decision.rego"
+
+// settle takes the only open rule of deny for one that held, if the decision has
+// reasons that no other rule gives: rules may make their reasons of what is not
+// recorded.
+func (x *Explanation) settle(d gate.Decision, hold map[string][]Explained) {
+	deny := func(o Explained) bool { return o.Set == string(gate.Deny) }
+	at := slices.IndexFunc(x.Open, deny)
+	left := slices.DeleteFunc(slices.Clone(d.Reasons), func(reason string) bool {
+		return slices.ContainsFunc(hold[string(gate.Deny)], func(o Explained) bool { return o.Reason == reason })
+	})
+	if d.Effect != gate.Deny || at < 0 || len(left) == 0 || slices.ContainsFunc(x.Open[at+1:], deny) {
+		return
+	}
+	one := x.Open[at]
+	hold[one.Set] = append(hold[one.Set], Explained{Set: one.Set, File: one.File, Line: one.Line, Reason: strings.Join(left, "; ")})
+	x.Open = slices.Delete(x.Open, at, at+1)
+}
 
 // conclude makes the decision of the rules that hold and of those that break, as
 // decision.rego does, unless an open rule could change it.

@@ -53,12 +53,15 @@ func featureListing(who *ast.Term, t *gate.Tool) ast.Value {
 	return ast.NewObject([2]*ast.Term{keyAction, ast.InternedTerm(string(actionsOf[t.Feature][0]))}, [2]*ast.Term{keyPrincipal, who}, subject)
 }
 
+// templateUnknowns are what is not known of a template.
+var templateUnknowns = append(slices.Clip(unknowns), ast.MustParseTerm("input.resource.uri"))
+
 // unknownOf says what is not known of a template beside what never is.
 func unknownOf(t *gate.Tool) []rego.EvalOption {
 	if t.Feature != gate.FeatureTemplate {
 		return nil
 	}
-	return []rego.EvalOption{rego.EvalParsedUnknowns(append(slices.Clip(unknowns), ast.MustParseTerm("input.resource.uri")))}
+	return []rego.EvalOption{rego.EvalParsedUnknowns(templateUnknowns)}
 }
 
 func promptTerm(t *gate.Tool) [2]*ast.Term {

@@ -267,6 +267,9 @@ func TestFeaturesRefused(t *testing.T) {
 				t.Errorf("%s: %s: %v, want code %d and %q", front, name, err, want, tt.says)
 				continue
 			}
+			if strings.HasPrefix(rpc.Message, "unknown resource") != strings.Contains(string(rpc.Data), `"uri"`) {
+				t.Errorf("%s: %s: data %s", front, name, rpc.Data)
+			}
 			if safe(t, name, rpc); want == -32077 && string(rpc.Data) != `{"big":12345678901234567890}` {
 				t.Errorf("%s: %s: data %s", front, name, rpc.Data)
 			}
@@ -366,6 +369,31 @@ func TestFeaturesThatNobodyHas(t *testing.T) {
 		}
 		if _, err := c.ListPrompts(t.Context(), nil); err == nil {
 			t.Errorf("%s: prompts/list is served", front)
+		}
+	}
+}
+
+// A listing is its principal's own.
+func TestFeaturesOfAPrincipal(t *testing.T) {
+	g, _ := library(t, []policy.Grant{{To: []string{"alice"}, Prompts: []string{"library__greet"}}})
+	for id, want := range map[string]int{"alice": 1, "bob": 0} {
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		go func() { // ends with the client
+			_ = g.Serve(context.Background(), &gate.Principal{Owner: gate.Owner{ID: id}, Auth: "local"}, inR, outW)
+			outW.Close()
+		}()
+		c, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: outR, Writer: inW}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if list, err := c.ListPrompts(t.Context(), nil); err != nil || len(list.Prompts) != want {
+			t.Errorf("%s is offered %v, %v; want %d prompts", id, list, err, want)
+		}
+		_, err = c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "library__greet", Arguments: map[string]string{"who": "x"}})
+		if (err == nil) != (want == 1) {
+			t.Errorf("%s: %v", id, err)
 		}
 	}
 }

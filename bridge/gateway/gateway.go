@@ -38,6 +38,7 @@ type Gateway struct {
 	audit    *audit.Log      // nil without Config.Audit
 	asking   *approval.Queue // nil without Config.Approvals
 	pins     *lock.Pins      // nil without Config.Pins
+	phases   phases
 	mux      *http.ServeMux
 	sessions *session.Sessions
 	calls    calls // those of Do
@@ -161,6 +162,7 @@ func (g *Gateway) newHost() error {
 		return err
 	}
 	g.fleet.Watch(g.host.Changed)
+	g.fleet.Watch(g.noteServers)
 	g.mux = http.NewServeMux()
 	g.mux.Handle("/mcp", g.host)
 	g.mux.HandleFunc("GET /healthz", g.healthz)

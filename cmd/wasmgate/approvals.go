@@ -210,7 +210,7 @@ func (c *cli) printAlways(a app.Approval, w *app.Always) {
 	}
 	fmt.Fprintf(c.out, "%s %s to %s, in %s; wasmgate revoke %s takes it back\n", visible(a.Tool), said, visible(a.Principal), w.Grants, visible(a.Tool))
 	if w.Still != "" {
-		fmt.Fprintf(c.err, "the policy is not content with a grant: the same call would be %s\n", visible(w.Still))
+		fmt.Fprintf(c.err, "the policy is not content with a grant; of the same call it would say: %s\n", visible(w.Still))
 	}
 }
 

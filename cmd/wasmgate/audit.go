@@ -88,7 +88,11 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format 
 		return fmt.Errorf("there is no audit log at %s yet", file)
 	}
 	t := func(audit.Entry) {}
-	if format == "" {
+	switch { // here and not in the loop, so that --last counts what is shown
+	case format == decisionLog:
+		f.Choose = func(e *audit.Entry) bool { _, is := decisionOf(*e); return is }
+	case !c.json:
+		f.Choose = func(e *audit.Entry) bool { return e.Event != gate.Granted && e.Event != audit.Opened }
 		t = c.auditTable(f.Follow)
 	}
 	broken := 0
@@ -108,7 +112,7 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format 
 			if err := c.printDecision(e); err != nil {
 				return err
 			}
-		case e.Event != gate.Granted && e.Event != audit.Opened:
+		default:
 			t(e)
 		}
 	}
@@ -122,9 +126,6 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format 
 // auditTable returns a printer of rows; the zero entry ends the table. Rows that
 // are waited for come one by one.
 func (c *cli) auditTable(follow bool) func(audit.Entry) {
-	if c.json {
-		return func(audit.Entry) {}
-	}
 	t := newTable(c.out, "TIME", "PRINCIPAL", "TOOL", "OUTCOME", "TOOK", "WHY", "RECORD")
 	if follow {
 		_ = t.flush()

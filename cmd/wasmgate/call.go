@@ -79,7 +79,7 @@ func (c *cli) callFailed(err error) error {
 		}
 		return &exitError{code: code}
 	}
-	if e.Cause != "" {
+	if !strings.Contains(e.Reason, e.Cause) { // or the last line says it
 		fmt.Fprintln(c.err, visible(e.Cause))
 	}
 	if e.Remedy != "" {

@@ -80,7 +80,7 @@ as an exception to those that cover it.`,
 			case r.Removed == 0:
 				said = fmt.Sprintf("added %s as an exception to %s", args[0], plural(r.Excepted, "grant"))
 			case r.Left > 0:
-				fmt.Fprintf(c.err, "%s still cover what it matches; revoke it again to except it from them\n", plural(r.Left, "other grant"))
+				fmt.Fprintf(c.err, "what it matches is still covered by %s; revoke it again to make it an exception there\n", plural(r.Left, "other grant"))
 			}
 			return c.edited(cmd, cfg, said, map[string]any{"removed": r.Removed, "excepted": r.Excepted, "left": r.Left, "pattern": args[0]})
 		},

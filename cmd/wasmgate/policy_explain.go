@@ -198,6 +198,9 @@ func (c *cli) printExplained(x reasoned) error {
 	case e.PolicyRevision != p.Revision:
 		say("the policy has changed since (%s, now %s): this is what the policy of now says", e.PolicyRevision, p.Revision)
 	}
+	if len(e.Reasons) > 0 && (p.Effect == "" || len(p.Open) > 0 || e.PolicyRevision != p.Revision) {
+		say("decided then: %s, for: %s", e.Effect, strings.Join(e.Reasons, "; "))
+	}
 	c.printRules(p)
 	if remedy := x.remedy(); remedy != "" {
 		say("to allow it: %s%s", remedy, c.configFlag())

@@ -43,6 +43,8 @@ func (c *cli) newPolicyReplay() *cobra.Command {
 		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call is refused
 the session does not see. TRACE holds a session a line; an audit log needs record: full, and is compared with what
 was decided then, but for prompts and resources, which are left out. DIR holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
+Tools are taken to declare nothing but what --tools says, and for native, unpinned and without findings: where rules look at that,
+what comes out may not be what the gateway would decide.
 Exits with 3 if a call would pass that did not then.`,
 		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow audit.jsonl",
 		Args:    cobra.ExactArgs(1),
@@ -87,6 +89,7 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 		if c.json {
 			e := json.NewEncoder(c.out)
 			e.SetEscapeHTML(false)
+			r.ID = cmp.Or(r.ID, r.Principal) // a principal's one session has no name of its own
 			if err := e.Encode(r); err != nil {
 				return err
 			}
@@ -190,11 +193,14 @@ func audited(ctx context.Context, file string) iter.Seq2[policy.RecordedSession,
 }
 
 // ledger puts the records of calls together to sessions. A call stands where it
-// was granted, or else where it was refused.
+// was granted, or else where it was refused; one that no policy decided on is left
+// out. A session that was reset, or has read nothing after a restart, begins anew.
 type ledger struct {
 	order []*policy.RecordedSession
 	by    map[gate.SessionKey]*policy.RecordedSession
-	calls map[string]*place // granted, and not done yet
+	calls map[string]*place        // granted, and not done yet
+	boot  string                   // whose records are read
+	old   map[gate.SessionKey]bool // sessions of earlier boots that no record of this one names yet
 }
 
 type place struct {
@@ -203,7 +209,18 @@ type place struct {
 }
 
 func (l *ledger) add(e audit.Entry) error {
-	if e.Action != gate.CallTool || e.Event != gate.Granted && e.Event != gate.Done {
+	if e.Log != l.boot {
+		l.boot, l.old = e.Log, make(map[gate.SessionKey]bool, len(l.by))
+		for k := range l.by {
+			l.old[k] = true
+		}
+	}
+	if e.Event == audit.Label {
+		delete(l.by, keyOf(e))
+		return nil
+	}
+	decided := e.Effect != "" || e.Code == "refused_authorize" // without an effect if the policy failed
+	if e.Action != gate.CallTool || e.Event != gate.Granted && e.Event != gate.Done || !decided {
 		return nil
 	}
 	at := l.calls[e.ID]
@@ -227,16 +244,25 @@ func (l *ledger) add(e audit.Entry) error {
 	return err
 }
 
+// keyOf returns the session of a record.
+func keyOf(e audit.Entry) gate.SessionKey {
+	return gate.SessionKey{Owner: gate.Owner{Tenant: e.Tenant, ID: e.Principal}, ID: e.Session}
+}
+
 // begin adds the call of a record to its session.
 func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
-	who := &gate.Principal{Owner: gate.Owner{Tenant: e.Tenant, ID: e.Principal}, Auth: "local", Roles: e.Roles, Client: e.Client.ID}
-	k := gate.SessionKey{Owner: who.Owner, ID: e.Session}
+	k := keyOf(e)
+	if l.old[k] && len(e.LabelsBefore) == 0 {
+		delete(l.by, k)
+	}
+	delete(l.old, k)
 	s := l.by[k]
 	if s == nil {
-		s = &policy.RecordedSession{ID: e.Session, Who: who}
+		who := &gate.Principal{Owner: k.Owner, Auth: "local", Roles: e.Roles, Client: e.Client.ID}
+		s = &policy.RecordedSession{ID: k.ID, Who: who}
 		l.by[k], l.order = s, append(l.order, s)
 	}
-	c := policy.RecordedCall{Tool: e.Tool, Effect: e.Effect}
+	c := policy.RecordedCall{Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny)}
 	if len(e.Arguments) == 0 {
 		c.Missing = "arguments not recorded"
 	} else {

@@ -30,6 +30,8 @@ type Filter struct {
 	Principal string    // id
 	Session   string    // id
 	Since     time.Time // at this time or later
+	// Choose is a further condition, for what the other fields cannot say.
+	Choose func(*Entry) bool
 	// Last keeps only so many of the records that are there already; 0 keeps all.
 	Last int
 	// Follow waits for records that are yet to be written, until ctx ends.
@@ -46,7 +48,8 @@ func (f *Filter) chooses(e *Entry) bool {
 		(f.Call == "" || f.Call == e.ID || f.Call == e.Parent) &&
 		(f.Principal == "" || f.Principal == e.Principal) &&
 		(f.Session == "" || f.Session == e.Session) &&
-		(f.Since.IsZero() || !e.Time.Before(f.Since))
+		(f.Since.IsZero() || !e.Time.Before(f.Since)) &&
+		(f.Choose == nil || f.Choose(e))
 }
 
 // Read returns the chosen records of the log at path, over all its files, in

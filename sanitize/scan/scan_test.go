@@ -146,7 +146,7 @@ func TestExcerptsShowWhatIsHidden(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	for _, f := range found {
-		for _, want := range []string{"U+202E", "U+001B", "U+E0041"} {
+		for _, want := range []string{"<U+202E>", "<U+001B>", "<U+E0041>"} {
 			if !strings.Contains(f.Excerpt, want) {
 				t.Errorf("%s: %q does not show %s", f.Rule, f.Excerpt, want)
 			}

@@ -105,7 +105,7 @@ func Visible(s string) string {
 	for _, r := range s {
 		switch {
 		case unseen(r):
-			fmt.Fprintf(&b, "U+%04X", r)
+			fmt.Fprintf(&b, "<U+%04X>", r)
 		case unicode.IsSpace(r):
 			b.WriteByte(' ')
 		default:
