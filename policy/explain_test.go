@@ -36,7 +36,7 @@ ask contains sprintf("%s is asked", [input.tool.name]) if input.tool.server == "
 		want              string
 	}{
 		"granted": {tool: "files__read_x", want: `{"effect":"allow",
-			"decided":[{"set":"allow","file":"pack://grants.rego","line":7,"reason":"files__read_* is granted to alice"}]}`},
+			"decided":[{"set":"allow","file":"pack://grants.rego","line":8,"reason":"files__read_* is granted to alice"}]}`},
 		"nothing allows": {tool: "files__stat", want: `{"effect":"deny","remedy":"wasmgate grant files__stat --to alice"}`},
 		"denied": {rules: guard, tool: "files__write", args: `{"path":"/etc/x","size":1}`, labels: []string{"untrusted"}, want: `{"effect":"deny",
 			"decided":[{"set":"deny","file":"user.rego","line":3,"reason":"only below /srv"}]}`},
@@ -57,9 +57,9 @@ ask contains sprintf("%s is asked", [input.tool.name]) if input.tool.server == "
 			"open":[{"set":"deny","file":"user.rego","line":3,"reason":"only below /srv","unknown":["arguments not recorded"],
 				"condition":{"file":"user.rego","line":5,"text":"not startswith(input.arguments.path, \"/srv/\")"}}]}`},
 		"arguments are not known and change nothing": {rules: guard, tool: "files__read_x", unknown: noArguments, want: `{"effect":"allow",
-			"decided":[{"set":"allow","file":"pack://grants.rego","line":7,"reason":"files__read_* is granted to alice"}]}`},
+			"decided":[{"set":"allow","file":"pack://grants.rego","line":8,"reason":"files__read_* is granted to alice"}]}`},
 		"what would be, if the open rule did not hold": {rules: `deny contains "x" if input.arguments.n == 1`, tool: "files__read_x", unknown: noArguments, want: `{"effect":"",
-			"decided":[{"set":"allow","file":"pack://grants.rego","line":7,"reason":"files__read_* is granted to alice"}],
+			"decided":[{"set":"allow","file":"pack://grants.rego","line":8,"reason":"files__read_* is granted to alice"}],
 			"open":[{"set":"deny","file":"user.rego","line":3,"reason":"x","unknown":["arguments not recorded"],
 				"condition":{"file":"user.rego","line":3,"text":"input.arguments.n == 1"}}]}`},
 		"an open helper": {rules: "allow contains \"x\" if {\n\tinput.tool.server == \"files\"\n\tsmall\n}\n\nsmall if input.arguments.n < 1", tool: "files__stat", unknown: noArguments, want: `{"effect":"",
