@@ -79,7 +79,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	recorder = g.withShadow(recorder)
+	recorder = gate.Recorders(g.withShadow(recorder), refusals{g.cfg.Log})
 	if err := g.newPins(); err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format 
 		f.Choose = func(e *audit.Entry) bool { return e.Event != gate.Granted && e.Event != audit.Opened }
 		t = c.auditTable(f.Follow)
 	}
-	broken := 0
+	broken, shown := 0, 0
 	for e, err := range audit.Read(ctx, file, f) {
 		var chain *audit.ChainError
 		switch {
@@ -113,10 +113,14 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format 
 				return err
 			}
 		default:
+			shown++
 			t(e)
 		}
 	}
 	t(audit.Entry{})
+	if shown == 0 && !c.json && format == "" {
+		fmt.Fprintln(c.err, "no record of that kind")
+	}
 	if broken > 0 {
 		return fmt.Errorf("%d lines of %s are no records; see wasmgate audit verify", broken, file)
 	}
