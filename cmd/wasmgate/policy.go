@@ -42,12 +42,12 @@ func (c *cli) newPolicyCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := c.policy(cmd.Context(), cfg)
+			p, unread, err := c.newestPolicy(cmd.Context(), cfg)
 			var grants config.Problems
 			if errors.As(err, &grants) {
 				return c.printProblems(ofGrants(grants))
 			}
-			if err != nil {
+			if err = errors.Join(err, unread); err != nil {
 				return &exitError{exitFalse, err}
 			}
 			problems, err := checkPolicy(cmd.Context(), p)
@@ -59,11 +59,18 @@ func (c *cli) newPolicyCheck() *cobra.Command {
 	}
 }
 
-// policy reads the policy of a configuration.
+// policy reads the policy of a configuration; a bundle that cannot be read is the
+// copy that was kept of it.
 func (c *cli) policy(ctx context.Context, cfg *config.Config) (gateway.Policy, error) {
+	p, _, err := c.newestPolicy(ctx, cfg)
+	return p, err
+}
+
+// newestPolicy says also which bundles cannot be read.
+func (c *cli) newestPolicy(ctx context.Context, cfg *config.Config) (p gateway.Policy, unread, err error) {
 	log, err := c.logger(cfg, true)
 	if err != nil {
-		return gateway.Policy{}, err
+		return gateway.Policy{}, nil, err
 	}
 	return app.Policy(ctx, cfg, log)
 }

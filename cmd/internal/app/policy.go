@@ -39,15 +39,18 @@ type policyFiles struct {
 func newPolicyFiles(cfg *config.Config) *policyFiles { return &policyFiles{cfg.File, cfg.Policy} }
 
 // Policy reads the policy of a configuration, as a gateway that starts on it would.
-// What it falls back from is logged.
-func Policy(ctx context.Context, cfg *config.Config, log *slog.Logger) (gateway.Policy, error) {
+// What it falls back from is logged, and is in unread.
+func Policy(ctx context.Context, cfg *config.Config, log *slog.Logger) (p gateway.Policy, unread, err error) {
 	sources := newBundleSources(cfg)
 	if err := readBundles(ctx, sources, log); err != nil {
-		return gateway.Policy{}, err
+		return gateway.Policy{}, nil, err
 	}
-	p, err := newPolicyFiles(cfg).load()
+	for _, s := range sources {
+		unread = errors.Join(unread, s.unread)
+	}
+	p, err = newPolicyFiles(cfg).load()
 	p.Options.Bundles = newestBundles(sources)
-	return p, err
+	return p, unread, err
 }
 
 // load reads all files.
