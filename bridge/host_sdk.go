@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -56,6 +57,9 @@ func (h *Host) newServer(from func(mcp.Request) peerInfo) *mcp.Server {
 // answer to the call, which may come next, closes the stream.
 const withdrawTime = 20 * time.Millisecond
 
+// goneTime bounds how long a call outlives the connection of its client.
+const goneTime = 2 * time.Second
+
 // sender returns what sends requests to the client of a session. The params and
 // the schemas in them go out as they are: the SDK's own methods would run a
 // validator over the answer that a hostile schema can bring down.
@@ -67,7 +71,14 @@ func sender(send mcp.MethodHandler, ss *mcp.ServerSession) toClient {
 		case ctx.Err() != nil:
 			<-time.After(withdrawTime)
 			return gate.Doc{}, ctx.Err()
-		case errors.As(err, &rpc) || errors.Is(err, mcp.ErrConnectionClosed):
+		case errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe):
+			select { // the SDK fails what waits for an answer, and then cancels the call
+			case <-ctx.Done():
+				return gate.Doc{}, ctx.Err()
+			case <-time.After(goneTime):
+				return gate.Doc{}, fmt.Errorf("%s: %w", method, err)
+			}
+		case errors.As(err, &rpc):
 			return gate.Doc{}, fmt.Errorf("%s: %w", method, err)
 		case err != nil:
 			return gate.Doc{}, nil // it has answered, with what is no result

@@ -74,12 +74,27 @@ func (g *Gate) Features(ctx context.Context, who *Principal, f Feature) (tools [
 	if len(visible) != len(all) {
 		return nil, fmt.Errorf("list tools: %d verdicts for %d tools", len(visible), len(all))
 	}
+	offerer, _ := p.Authorizer.(Offerer)
 	for i, t := range all {
 		if visible[i] {
-			tools = append(tools, t)
+			tools = append(tools, offered(ctx, offerer, who, t))
 		}
 	}
 	return tools, nil
+}
+
+// offered returns the tool as who should see it.
+func offered(ctx context.Context, o Offerer, who *Principal, t *Tool) *Tool {
+	if o == nil || t.Feature != FeatureTool {
+		return t
+	}
+	d := o.Offer(ctx, who, t)
+	if d.Kind() != Object || &d.Raw()[0] == &t.Definition.Raw()[0] {
+		return t
+	}
+	its := *t
+	its.Definition = d
+	return &its
 }
 
 // Do carries out a call, or refuses it. The error is a [*Refusal], an error of

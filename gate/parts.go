@@ -65,6 +65,13 @@ type Authorizer interface {
 	Visible(ctx context.Context, who *Principal, tools []*Tool) ([]bool, error)
 }
 
+// An Offerer is an [Authorizer] that knows which arguments of a tool could pass.
+type Offerer interface {
+	// Offer returns the definition of a visible tool as who should see it, or the
+	// tool's own: it may leave out only what would be refused.
+	Offer(ctx context.Context, who *Principal, t *Tool) Doc
+}
+
 // Sessions keeps what sessions have read. Labels only rise.
 type Sessions interface {
 	// View returns a state of the session; it may be old, Admit finds out.

@@ -35,11 +35,11 @@ const listTime = 10 * time.Second
 // be told, because it depends on all of them at once.
 type listing struct {
 	sets     map[string]rego.PreparedPartialQuery // as far as there are rules
-	verdicts *cache[pairing, bool]
+	verdicts *cache[pairing, listed]
 }
 
 func newListing(ctx context.Context, c *ast.Compiler, options []func(*rego.Rego)) (*listing, error) {
-	l := &listing{sets: map[string]rego.PreparedPartialQuery{}, verdicts: newCache[pairing, bool](keptVerdicts)}
+	l := &listing{sets: map[string]rego.PreparedPartialQuery{}, verdicts: newCache[pairing, listed](keptVerdicts)}
 	for _, set := range []string{"deny", "ask", "allow", "obligations", "labels"} {
 		// One rule is the declaration that the set exists.
 		if len(c.GetRulesExact(ast.MustParseRef("data.wasmgate."+set))) <= 1 {
@@ -76,37 +76,49 @@ func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 			if term == nil {
 				term = e.terms.principal(claimant{who: who})
 			}
-			if v, known = e.visible(ctx, e.terms.listing(term, tool), unknownOf(tool)...); known {
+			var bodies []ast.Body
+			if v.visible, bodies, known = e.visible(ctx, e.terms.listing(term, tool), unknownOf(tool)...); known {
+				if tool.Feature == gate.FeatureTool {
+					v.definition = narrowed(tool.Definition, bodies)
+				}
 				e.listing.verdicts.put(k, v)
 			}
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("policy: list tools: %w", err)
 		}
-		visible[i] = v
+		visible[i] = v.visible
 	}
 	return visible, nil
 }
 
-// visible returns the verdict on one tool, and whether it is more than a guess.
-func (e *Engine) visible(ctx context.Context, input ast.Value, o ...rego.EvalOption) (visible, known bool) {
+// listed is what is known of a tool and a principal.
+type listed struct {
+	visible    bool
+	definition gate.Doc // as it is offered; absent if it is the tool's own
+}
+
+// visible returns the verdict on one tool, the ways in which a call can pass, and
+// whether the verdict is more than a guess.
+func (e *Engine) visible(ctx context.Context, input ast.Value, o ...rego.EvalOption) (visible bool, ways []ast.Body, known bool) {
 	denied, err := e.partial(ctx, "deny", input, nil, o...)
 	if err != nil {
-		return true, false
+		return true, nil, false
 	}
 	if slices.ContainsFunc(denied.Queries, constant) {
-		return false, true
+		return false, nil, true
 	}
 	for _, set := range []string{"allow", "ask"} {
 		passed, err := e.partial(ctx, set, input, nil, o...)
 		if err != nil {
-			return true, false
+			return true, nil, false
 		}
-		if len(passed.Queries) > 0 {
-			return true, true
+		if slices.ContainsFunc(passed.Queries, constant) {
+			return true, nil, true
 		}
+		ways = append(ways, passed.Queries...)
 	}
-	return false, true
+	return len(ways) > 0, ways, true
 }
 
 // partial returns what is left of the rules of a set: one body for each way in
