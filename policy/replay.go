@@ -22,8 +22,10 @@ type RecordedCall struct {
 	Tool   string // server__tool
 	Args   gate.Doc
 	Result gate.Doc // the MCP result; absent if the call had none
-	// Missing says what was not recorded and would be needed to decide; "" if
-	// nothing is.
+	// Definition is the tool as it was called. Nil takes it from [ReplayOptions].
+	Definition *gate.Tool
+	// Missing says what is not known and would be needed to decide; "" if nothing
+	// is. The session then sees the result if the call passed when it was made.
 	Missing string
 	// Effect is what was decided then; "" if that is not known.
 	Effect gate.Effect
@@ -34,7 +36,8 @@ type ReplayOptions struct {
 	// Sessions makes what keeps sessions, as the gateway does; required.
 	Sessions func() gate.Sessions
 	// Tools are the definitions of the tools, MCP tools with qualified names, by
-	// name. Nil takes every name for a tool of which nothing more is known.
+	// name. Nil takes every name for a tool that declares nothing, and is native,
+	// unpinned and without findings.
 	Tools map[string]gate.Doc
 	// ApproveAsks carries on as if a person had approved each call that is asked
 	// about.
@@ -68,21 +71,30 @@ func (e *Engine) Replay(ctx context.Context, o ReplayOptions, r RecordedSession)
 		return out, errors.New("replay: no sessions, or nobody who calls")
 	}
 	out.Principal = r.Who.ID
-	p := &player{engine: e, options: o, tools: map[string]*gate.Tool{}}
+	p := &player{engine: e, options: o, tools: map[toolKey]*gate.Tool{}}
 	g, err := gate.New(gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), TrackValues: e.TracksValues(), Limiter: p, Sanitizer: p, Recorder: p})
 	if err != nil {
 		return out, err
 	}
 	for i, c := range r.Calls {
 		d := ReplayedCall{Index: i, Tool: c.Tool, Before: c.Effect, Reasons: []string{}}
-		if c.Missing != "" {
-			d.Reasons, d.Labels = []string{c.Missing}, append(gate.Labels{}, p.labels...)
-		} else if err := p.play(ctx, g, r, c, &d); err != nil {
-			return out, fmt.Errorf("session %s: call %d: %w", r.ID, i, err)
+		if c.Missing == "" || c.passed() {
+			if err := p.play(ctx, g, r, c, &d); err != nil {
+				return out, fmt.Errorf("session %s: call %d: %w", r.ID, i, err)
+			}
 		}
+		if c.Missing != "" {
+			d.Effect, d.Reasons = "", []string{c.Missing}
+		}
+		d.Labels = append(gate.Labels{}, p.labels...)
 		out.Decisions = append(out.Decisions, d)
 	}
 	return out, nil
+}
+
+// passed reports whether the call was let through when it was made.
+func (c RecordedCall) passed() bool {
+	return c.Effect == gate.Allow || c.Result.Kind() == gate.Object
 }
 
 // player is what a recorded session meets in the place of servers, and what looks
@@ -90,16 +102,22 @@ func (e *Engine) Replay(ctx context.Context, o ReplayOptions, r RecordedSession)
 type player struct {
 	engine  *Engine
 	options ReplayOptions
-	tools   map[string]*gate.Tool
+	tools   map[toolKey]*gate.Tool
 
-	result  gate.Doc      // of the call under way
+	call    RecordedCall  // under way
 	decided gate.Decision // on it
 	labels  gate.Labels   // of the session
 }
 
+// toolKey names a tool of a session, whose calls may be of several definitions.
+type toolKey struct {
+	name       string
+	definition *gate.Tool
+}
+
 // play makes one call and completes what is told of it.
 func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c RecordedCall, d *ReplayedCall) error {
-	p.result, p.decided = c.Result, gate.Decision{}
+	p.call, p.decided = c, gate.Decision{}
 	_, err := g.Do(ctx, gate.Call{
 		Action: gate.CallTool, Name: c.Tool, Args: c.Args, Who: r.Who, Prompt: r.Prompt,
 		Session: gate.SessionKey{Owner: r.Who.Owner, ID: r.ID},
@@ -119,13 +137,15 @@ func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c Re
 	default:
 		return err
 	}
-	d.Labels = append(gate.Labels{}, p.labels...)
 	return nil
 }
 
 // Authorize implements [gate.Authorizer].
 func (p *player) Authorize(ctx context.Context, q gate.Query) (gate.Decision, error) {
 	d, err := p.engine.Authorize(ctx, q)
+	if p.call.Missing != "" { // the labels alone count, of rules that do not look at what is missing
+		return gate.Decision{Effect: gate.Allow, Labels: d.Labels}, nil
+	}
 	d = d.Asked()
 	p.decided = d
 	if d.Effect == gate.Ask && p.options.ApproveAsks {
@@ -150,12 +170,19 @@ func (p *player) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 
 // Lookup implements [gate.Upstream].
 func (p *player) Lookup(_ context.Context, _ gate.Action, name string) (*gate.Tool, error) {
-	if t := p.tools[name]; t != nil {
+	key := toolKey{name, p.call.Definition}
+	def, defined := p.options.Tools[name]
+	if p.options.Tools != nil && !defined && key.definition == nil && p.call.Missing == "" {
+		return nil, gate.ErrUnknown
+	}
+	if t := p.tools[key]; t != nil {
 		return t, nil
 	}
-	def, defined := p.options.Tools[name]
-	if p.options.Tools != nil && !defined {
-		return nil, gate.ErrUnknown
+	if key.definition != nil {
+		t := *key.definition
+		t.Input, t.Output, t.Quarantine = anything{}, nil, ""
+		p.tools[key] = &t
+		return &t, nil
 	}
 	parsed, err := gate.ParseToolName(name)
 	if err != nil {
@@ -165,7 +192,7 @@ func (p *player) Lookup(_ context.Context, _ gate.Action, name string) (*gate.To
 		Name: parsed, Local: parsed.Tool, Offered: name, Definition: def, Annotations: def.Get("annotations"),
 		Digest: def.Digest(), Input: anything{}, Teaches: gate.NewLabels(gate.Untrusted),
 	}
-	p.tools[name] = t
+	p.tools[key] = t
 	return t, nil
 }
 
@@ -174,10 +201,10 @@ func (p *player) Invoke(_ context.Context, permit gate.Permit) (gate.Result, err
 	if _, _, ok := permit.Open(); !ok {
 		return gate.Result{}, errors.New("no permit")
 	}
-	if p.result.Kind() != gate.Object {
+	if p.call.Result.Kind() != gate.Object {
 		return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
 	}
-	return gate.Result{Doc: p.result}, nil
+	return gate.Result{Doc: p.call.Result}, nil
 }
 
 // Tools implements [gate.Upstream].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"time"
@@ -119,6 +120,7 @@ func queryOf(e audit.Entry) (gate.Query, map[string]string, error) {
 		"input.tool.annotations":  toolUnknown,
 		"input.tool.sandboxed":    toolUnknown,
 		"input.tool.capabilities": toolUnknown,
+		"input.tool.pinned":       toolUnknown,
 		"input.tool.findings":     toolUnknown,
 	}
 	if len(e.Arguments) == 0 {
@@ -149,21 +151,36 @@ func describe(ctx context.Context, cfg *config.Config, t *gate.Tool, digest stri
 	if err != nil {
 		return
 	}
-	for _, known := range tools {
-		if known.Digest != digest || digest == "" || known.Server != t.Name.Server {
-			continue
-		}
-		if def, err := gate.ParseDoc(known.Definition); err == nil {
-			t.Annotations = def.Get("annotations")
-			delete(unknown, "input.tool.annotations")
-		}
-		t.Sandboxed = known.Sandboxed
-		delete(unknown, "input.tool.sandboxed")
-		if !known.Sandboxed {
-			delete(unknown, "input.tool.capabilities")
-		}
+	found, err := definitionsOf(tools)
+	if err != nil {
 		return
 	}
+	known := found[definitionKey{t.Name.Server, digest}]
+	if known == nil {
+		return
+	}
+	t.Local, t.Annotations, t.Sandboxed, t.Capabilities = known.Local, known.Annotations, known.Sandboxed, known.Capabilities
+	t.Pinned, t.Findings = known.Pinned, known.Findings
+	maps.DeleteFunc(unknown, func(_, why string) bool { return why == toolUnknown })
+}
+
+// definitionKey names a tool as a record does: by its server, and by the digest of
+// its definition.
+type definitionKey struct{ server, digest string }
+
+// definitionsOf returns tools as policies see them.
+func definitionsOf(tools []app.Tool) (map[definitionKey]*gate.Tool, error) {
+	known := make(map[definitionKey]*gate.Tool, len(tools))
+	for _, t := range tools {
+		described, err := t.Described()
+		if err != nil {
+			return nil, err
+		}
+		if described != nil && described.Digest != "" {
+			known[definitionKey{described.Name.Server, described.Digest}] = described
+		}
+	}
+	return known, nil
 }
 
 // reasoned is a record and why it was decided so.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,8 +44,8 @@ func (c *cli) newPolicyReplay() *cobra.Command {
 		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call is refused
 the session does not see. TRACE holds a session a line; an audit log needs record: full, and is compared with what
 was decided then, but for prompts and resources, which are left out. DIR holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
-Tools are taken to declare nothing but what --tools says, and for native, unpinned and without findings: where rules look at that,
-what comes out may not be what the gateway would decide.
+What a tool is says the gateway that runs, or else the servers, which are connected for it; a call whose definition they no longer have
+is counted as unknown. With --tools, and for a TRACE, tools declare what FILE says or nothing, and count as native, unpinned and without findings.
 Exits with 3 if a call would pass that did not then.`,
 		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow audit.jsonl",
 		Args:    cobra.ExactArgs(1),
@@ -77,7 +78,11 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 		}
 	}
 	count := make(tally)
-	for s, err := range recorded(ctx, c.in, file) {
+	var definitions func() map[definitionKey]*gate.Tool
+	if f.tools == "" {
+		definitions = sync.OnceValue(func() map[definitionKey]*gate.Tool { return c.definitions(ctx) })
+	}
+	for s, err := range recorded(ctx, c.in, file, definitions) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
@@ -96,6 +101,33 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 		}
 	}
 	return c.printTally(count)
+}
+
+// definitions asks the gateway of the configuration what its tools are. It has none
+// if that cannot be known, and says why.
+func (c *cli) definitions(ctx context.Context) map[definitionKey]*gate.Tool {
+	known, err := c.askDefinitions(ctx)
+	if err != nil {
+		fmt.Fprintln(c.err, visible(fmt.Sprintf("what the tools are cannot be asked: %v", err)))
+	}
+	return known
+}
+
+func (c *cli) askDefinitions(ctx context.Context) (_ map[definitionKey]*gate.Tool, err error) {
+	cfg, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	g, err := c.ask(ctx, cfg, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.close(ctx)) }()
+	tools, err := g.Tools(ctx, "", true)
+	if err != nil {
+		return nil, err
+	}
+	return definitionsOf(tools)
 }
 
 // replayTimeout bounds a decision. It is far above what a gateway allows, so that
@@ -150,8 +182,9 @@ func policyFolder(dir string) (gateway.Policy, error) {
 	return p, nil
 }
 
-// recorded reads the sessions in a file, be it a trace or an audit log.
-func recorded(ctx context.Context, in io.Reader, file string) iter.Seq2[policy.RecordedSession, error] {
+// recorded reads the sessions in a file, be it a trace or an audit log. For definitions
+// see [ledger].
+func recorded(ctx context.Context, in io.Reader, file string, definitions func() map[definitionKey]*gate.Tool) iter.Seq2[policy.RecordedSession, error] {
 	if file == "-" {
 		return policy.ReadTrace(in)
 	}
@@ -165,16 +198,16 @@ func recorded(ctx context.Context, in io.Reader, file string) iter.Seq2[policy.R
 		r := bufio.NewReader(f)
 		sessions := policy.ReadTrace(r)
 		if begin, _ := r.Peek(64); bytes.HasPrefix(bytes.TrimSpace(begin), []byte(`{"log":`)) { // as audit lines begin
-			sessions = audited(ctx, file)
+			sessions = audited(ctx, file, definitions)
 		}
 		sessions(yield)
 	}
 }
 
 // audited reads the sessions in an audit log, in the order of their first calls.
-func audited(ctx context.Context, file string) iter.Seq2[policy.RecordedSession, error] {
+func audited(ctx context.Context, file string, definitions func() map[definitionKey]*gate.Tool) iter.Seq2[policy.RecordedSession, error] {
 	return func(yield func(policy.RecordedSession, error) bool) {
-		l := ledger{by: make(map[gate.SessionKey]*policy.RecordedSession), calls: make(map[string]*place)}
+		l := ledger{by: make(map[gate.SessionKey]*policy.RecordedSession), calls: make(map[string]*place), definitions: definitions}
 		for e, err := range audit.Read(ctx, file, audit.Filter{}) {
 			if err == nil {
 				err = l.add(e)
@@ -201,6 +234,8 @@ type ledger struct {
 	calls map[string]*place        // granted, and not done yet
 	boot  string                   // whose records are read
 	old   map[gate.SessionKey]bool // sessions of earlier boots that no record of this one names yet
+	// definitions are the tools that are known; nil if they are not to be looked at.
+	definitions func() map[definitionKey]*gate.Tool
 }
 
 type place struct {
@@ -270,9 +305,24 @@ func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
 		if c.Args, err = gate.ParseDoc(e.Arguments); err != nil {
 			return nil, err
 		}
+		l.define(&c, e)
 	}
 	s.Calls = append(s.Calls, c)
 	return s, nil
+}
+
+// undefined is what is missing of a call whose tool has changed since, or cannot be
+// asked for: rules may look at anything that a definition says.
+const undefined = "the tool's definition is not known"
+
+// define completes a call by what its tool is.
+func (l *ledger) define(c *policy.RecordedCall, e audit.Entry) {
+	if l.definitions == nil {
+		return
+	}
+	if c.Definition = l.definitions()[definitionKey{e.Server, e.ToolDigest}]; c.Definition == nil {
+		c.Missing = undefined
+	}
 }
 
 // tally counts decisions by tool and principal.
@@ -280,6 +330,7 @@ type tally map[[2]string]*counts
 
 type counts struct {
 	sessions, calls, allow, ask, deny, unknown int
+	undefined                                  int // of the unknown
 	looser, stricter, compared                 int
 }
 
@@ -311,6 +362,9 @@ func (n *counts) add(d policy.ReplayedCall) {
 		n.deny++
 	default:
 		n.unknown++
+		if slices.Contains(d.Reasons, undefined) {
+			n.undefined++
+		}
 		return
 	}
 	if d.Before == "" {
@@ -341,6 +395,10 @@ func (c *cli) printTally(t tally) error {
 	}
 	fmt.Fprintf(c.err, "%s, %s: %d allow, %d ask, %d deny, %d unknown\n",
 		plural(all.sessions, "session"), plural(all.calls, "call"), all.allow, all.ask, all.deny, all.unknown)
+	if all.undefined > 0 {
+		fmt.Fprintf(c.err, "undecided for want of their tools' definitions, which are not known or have changed: %s; give them with --tools FILE, or start the gateway\n",
+			plural(all.undefined, "call"))
+	}
 	if all.compared > 0 {
 		fmt.Fprintf(c.err, "of %d decided before: %d would pass that did not, %d would not pass that did\n", all.compared, all.looser, all.stricter)
 	}

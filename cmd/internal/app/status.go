@@ -100,6 +100,7 @@ type Tool struct {
 	Sandboxed  bool            `json:"sandboxed"`
 	Digest     string          `json:"digest"`
 	Definition json.RawMessage `json:"definition,omitempty"`
+	Traits     *Traits         `json:"traits,omitempty"` // absent unless all tools are asked for
 }
 
 // Tools returns what the principal as is offered, and if all is true the rest
@@ -130,6 +131,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 			tool.Why = a.whyNot(t, who.ID)
 		}
 		if all {
+			tool.Traits = traitsOf(t)
 			if tool.Verdict, tool.Condition, err = a.gateway.Policy().Verdict(ctx, who, t); err != nil {
 				return nil, err
 			}
