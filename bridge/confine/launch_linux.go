@@ -4,15 +4,18 @@ package confine
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,8 +47,9 @@ const (
 func (l *launch) on(guard string) bool { return l.Without != guard }
 
 // socketFD is the launcher's socket to its supervisor. A launch comes in; out go
-// one of the words, with restricted the listener if there is one, and a report
-// if something failed. It closes with the exec.
+// one of the words: with restricted the listener if there is one, and after it the
+// number of an error if the exec failed; after failed a report. It closes with the
+// exec.
 const socketFD = 3
 
 var (
@@ -138,15 +142,27 @@ func (w *watch) receive(socket *os.File, l launch) report {
 	if listener, ok := descriptor(rights[:nr]); ok {
 		w.listen(listener)
 	}
-	var r report
-	err = gob.NewDecoder(socket).Decode(&r)
-	if errors.Is(err, io.EOF) && bytes.Equal(first, restricted) {
-		return report{} // executed
+	if bytes.Equal(first, restricted) {
+		return executed(socket)
 	}
-	if err != nil {
+	var r report
+	if err := gob.NewDecoder(socket).Decode(&r); err != nil {
 		return report{Step: "the launcher: " + err.Error()}
 	}
 	return r
+}
+
+// executed waits for what a restricted launcher says: nothing, if it has executed
+// the server, or the number of an error.
+func executed(socket io.Reader) report {
+	var n [4]byte
+	switch _, err := io.ReadFull(socket, n[:]); {
+	case errors.Is(err, io.EOF):
+		return report{}
+	case err != nil:
+		return report{Step: "the launcher: " + err.Error()}
+	}
+	return report{Errno: syscall.Errno(binary.NativeEndian.Uint32(n[:]))}
 }
 
 func descriptor(rights []byte) (fd int, ok bool) {
@@ -179,15 +195,66 @@ func launchConfined() int {
 		fmt.Fprintf(os.Stderr, "%s: only a gateway starts this program: read orders: %v\n", launcherName, err)
 		return 2
 	}
-	r := report{Step: "confine"}
-	if err := l.restrict(); err != nil {
-		r.Step += ": " + err.Error()
-		_, _ = socket.Write(failed)
-	} else {
-		r = report{Errno: errno(syscall.Exec(l.Path, l.Args, l.Env))}
+	server, err := l.prepare()
+	if err == nil {
+		err = l.restrict()
 	}
-	_ = gob.NewEncoder(socket).Encode(r)
+	if err == nil {
+		server.execute()
+		return 1
+	}
+	_, _ = socket.Write(failed)
+	_ = gob.NewEncoder(socket).Encode(report{Step: "confine: " + err.Error()})
 	return 1
+}
+
+// A server is all that it takes to execute one without any more memory: the limit
+// on that is the server's, and this program may be above it.
+type server struct {
+	path      *byte
+	args, env []*byte
+	memory    *unix.Rlimit // nil: none
+	errno     [4]byte
+}
+
+func (l *launch) prepare() (*server, error) {
+	s := new(server)
+	var err error
+	if s.path, err = syscall.BytePtrFromString(l.Path); err == nil {
+		s.args, err = syscall.SlicePtrFromStrings(l.Args)
+	}
+	if err == nil {
+		s.env, err = syscall.SlicePtrFromStrings(l.Env)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Not RLIMIT_AS: V8 and the runtimes of Go and Java reserve far more addresses
+	// than they use.
+	if l.on(guardMemory) && !l.Learn {
+		var now unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_DATA, &now); err != nil {
+			return nil, fmt.Errorf("limit memory: %w", err)
+		}
+		most := min(uint64(l.Rules.Memory), now.Max)
+		s.memory = &unix.Rlimit{Cur: most, Max: most}
+	}
+	debug.SetGCPercent(-1) // a collection would need memory, too
+	return s, nil
+}
+
+// execute sets the limit on memory and executes the server. It returns only if it
+// fails, and has told the supervisor then. It allocates nothing.
+func (s *server) execute() {
+	var errno syscall.Errno
+	if s.memory != nil {
+		_, _, errno = syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_DATA, uintptr(unsafe.Pointer(s.memory)), 0, 0, 0)
+	}
+	if errno == 0 {
+		_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(s.path)), uintptr(unsafe.Pointer(&s.args[0])), uintptr(unsafe.Pointer(&s.env[0])))
+	}
+	binary.NativeEndian.PutUint32(s.errno[:], uint32(errno))
+	syscall.RawSyscall(unix.SYS_WRITE, socketFD, uintptr(unsafe.Pointer(&s.errno[0])), uintptr(len(s.errno)))
 }
 
 // restrict applies the rules to this thread. The order is given: Landlock opens
@@ -250,9 +317,6 @@ func (l *launch) limit() error {
 		{guardFDs, "files", unix.RLIMIT_NOFILE, uint64(l.Rules.Files)},
 		{"", "core dumps", unix.RLIMIT_CORE, 0},
 		{guardCPU, "CPU", unix.RLIMIT_CPU, uint64(l.Rules.CPU / time.Second)},
-		// Not RLIMIT_AS: V8 and the runtimes of Go and Java reserve far more
-		// addresses than they use. Last, since this program is larger than some.
-		{guardMemory, "memory", unix.RLIMIT_DATA, uint64(l.Rules.Memory)},
 	}
 	for _, limit := range limits {
 		if limit.guard == guardCPU && limit.most == 0 || limit.guard != "" && !l.on(limit.guard) {

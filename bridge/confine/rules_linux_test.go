@@ -56,14 +56,18 @@ func attack(t *testing.T, r confine.Rules, without string, args ...string) strin
 	if err != nil {
 		t.Fatal(err)
 	}
+	var stderr bytes.Buffer
 	cmd := confine.Command{
 		Path: program, Args: args, Dir: "/", Confine: &r,
-		Env: confine.Environ(map[string]string{"GOMAXPROCS": "2"}, os.LookupEnv), Stderr: new(bytes.Buffer),
+		Env: confine.Environ(map[string]string{"GOMAXPROCS": "2"}, os.LookupEnv), Stderr: &stderr,
 	}
-	_, out := begin(t, cmd.Without(without))
+	c, out := begin(t, cmd.Without(without))
 	said, err := out.ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)
+	}
+	if err != nil {
+		t.Logf("%q without %q said nothing: %v: %s", args, without, c.Wait(), stderr.String())
 	}
 	return strings.TrimSpace(said)
 }
