@@ -84,6 +84,15 @@ type Call struct {
 	Asker       Asker
 	AskByAnswer bool
 	Answered    *Answered
+	// Peer is the client, which the server of the call may ask something while it
+	// runs; nil if it cannot be asked. Rounds says that the client can be asked by the
+	// answer too: it calls again then, with what it answers in Responses, an object,
+	// and with the server's own State as it was given, "" if it was given none
+	// (MCP 2026-07-28, basic/patterns, multi round-trip requests).
+	Peer      Peer
+	Rounds    bool
+	Responses Doc
+	State     string
 	// Notify tells the client something of the call while it runs, see
 	// [Permit.Notify]; nil if nobody listens. It is not called concurrently by one
 	// upstream.
@@ -229,6 +238,9 @@ type Result struct {
 	Doc Doc
 	// IsError says that the tool ran and reports its own failure.
 	IsError bool
+	// InputRequired says that Doc is no outcome yet: it asks the client for more, which
+	// has to call again. Only a call with Rounds is answered so.
+	InputRequired bool
 	Usage   Usage
 }
 
