@@ -241,7 +241,7 @@ type Result struct {
 	// InputRequired says that Doc is no outcome yet: it asks the client for more, which
 	// has to call again. Only a call with Rounds is answered so.
 	InputRequired bool
-	Usage   Usage
+	Usage         Usage
 }
 
 // Usage is what a sandboxed call has used. Zero fields are unknown.
