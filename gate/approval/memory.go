@@ -37,6 +37,7 @@ type entry struct {
 	Request
 	binding  string
 	deadline time.Duration // by the monotonic clock
+	known    bool          // the question is recorded: people see it, and may answer
 	busy     bool          // a record is being written that must hold before the next state does
 	user     string        // ID of the call that has redeemed it
 	answered chan struct{} // closed once there is nothing to wait for
@@ -134,7 +135,7 @@ func (m *memory) ask(q gate.Question, newID func() string, expire time.Duration)
 func (m *memory) asked(e *entry, recorded bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e.busy = false
+	e.busy, e.known = false, recorded
 	if !recorded {
 		m.close(e, gate.StateExpired)
 		m.forget(e)
@@ -155,7 +156,7 @@ func (m *memory) answer(id string) (Request, *entry, error) {
 	defer m.mu.Unlock()
 	e := m.find(m.byID, id)
 	switch {
-	case e == nil:
+	case e == nil || !e.known:
 		return Request{}, nil, refuse(fmt.Sprintf("there is no approval %s, or it has expired", gate.Visible(cut(id))))
 	case e.State != gate.StateRequested:
 		return Request{}, nil, refuse(fmt.Sprintf("approval %s is %s already", e.ID, e.State))
@@ -230,7 +231,7 @@ func (m *memory) list() []Request {
 	defer m.mu.Unlock()
 	var all []Request
 	for _, e := range m.byID {
-		if e.State == gate.StateRequested && !m.clock.expired(e) {
+		if e.known && e.State == gate.StateRequested && !m.clock.expired(e) {
 			all = append(all, e.Request)
 		}
 	}
