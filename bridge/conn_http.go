@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,10 +32,16 @@ const (
 	// opened again, doubled up to maxListenAgain.
 	listenAgain    = time.Second
 	maxListenAgain = time.Minute
+	// openTime bounds how long the first answer to that is waited for; some servers give
+	// none before they have something to say.
+	openTime = 200 * time.Millisecond
 	// idleConns is how many connections to one server are kept for later calls.
 	idleConns = 64
 	// streamEnd is how long the end of a stream is waited for after its answer.
 	streamEnd = 10 * time.Millisecond
+	// sessionEnd is how long the messages under way in a session that the server has
+	// ended are waited for.
+	sessionEnd = time.Second
 	// maxRedirects bounds redirects, which stay within the server's origin.
 	maxRedirects = 3
 	// maxStatusBody bounds what is kept of a refusal's body, in bytes.
@@ -54,22 +62,35 @@ func (e *statusError) Error() string {
 	return s
 }
 
+// sessionEnded is the error of a message to a session that the server has ended. Such
+// a message it does not look at (MCP 2025-11-25, basic/transports, "Session
+// Management").
+type sessionEnded struct{ err error }
+
+func (e *sessionEnded) Error() string { return "the server has ended the session: " + e.err.Error() }
+func (e *sessionEnded) Unwrap() error { return e.err }
+
 // httpConn speaks streamable HTTP: a POST for each message, whose answer is one
 // message or a stream of events, and a GET for what the server says of itself.
 type httpConn struct {
 	url    string
 	client *http.Client
 	max    int64 // bytes of a message
-	to     func(gate.Doc)
+	to     func(gate.Doc, int64)
+	ending func(error)
+	polls  func(stream int64, after time.Duration) // is told of streams that end before their answer
 
 	ctx     context.Context // of the connection
 	stop    context.CancelFunc
-	broken  chan error // why the connection ended; room for one
+	broken  chan error    // why the connection ended; room for one
+	opened  chan struct{} // closed when the first GET was answered
 	closing sync.Once
 
 	mu       sync.Mutex
 	session  string
 	protocol string
+	posts    int           // under way
+	idle     chan struct{} // closed when none is; nil while nobody waits for that
 }
 
 // newHTTPClient returns a client for one server. It uses no proxy from the
@@ -135,12 +156,14 @@ func newHTTPConn(ctx context.Context, cfg EndpointConfig) (*httpConn, error) {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	return &httpConn{
 		url: cfg.URL, client: client, max: cfg.MaxMessage,
-		ctx: life, stop: stop, broken: make(chan error, 1),
+		ctx: life, stop: stop, broken: make(chan error, 1), opened: make(chan struct{}),
 	}, nil
 }
 
 // send posts a message and delivers the answer.
 func (c *httpConn) send(ctx context.Context, msg []byte) error {
+	c.posting(1)
+	defer c.posting(-1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
@@ -150,7 +173,7 @@ func (c *httpConn) send(ctx context.Context, msg []byte) error {
 	}
 	defer resp.Body.Close()
 	c.mu.Lock()
-	if s := resp.Header.Get(headerSession); s != "" && c.session == "" {
+	if s := resp.Header.Get(headerSession); s != "" && c.session == "" && c.protocol != Stateless && resp.StatusCode/100 == 2 {
 		c.session = s
 	}
 	c.mu.Unlock()
@@ -163,7 +186,7 @@ func (c *httpConn) send(ctx context.Context, msg []byte) error {
 	case success && id == "":
 		return nil // a message without an answer has arrived, whatever is said to it
 	case success && kind == "text/event-stream":
-		return c.events(resp.Body, id, cancel)
+		return c.answers(ctx, resp.Body, id, cancel)
 	case id != "" && kind == "application/json":
 		return c.single(resp, id)
 	case success:
@@ -173,11 +196,43 @@ func (c *httpConn) send(ctx context.Context, msg []byte) error {
 	}
 }
 
+// posting counts the messages under way.
+func (c *httpConn) posting(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.posts += n
+	if c.posts == 0 && c.idle != nil {
+		close(c.idle)
+		c.idle = nil
+	}
+}
+
+// settle waits, for at most sessionEnd, for the messages under way if the server has
+// ended the session: each gets an answer that says that it was not looked at.
+func (c *httpConn) settle(why error) {
+	_, expired := errors.AsType[*sessionEnded](why)
+	c.mu.Lock()
+	if !expired || c.posts == 0 {
+		c.mu.Unlock()
+		return
+	}
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+	}
+	idle := c.idle
+	c.mu.Unlock()
+	select {
+	case <-idle:
+	case <-time.After(sessionEnd):
+	case <-c.ctx.Done():
+	}
+}
+
 // noSession ends the connection, because the server has ended the session.
 func (c *httpConn) noSession(resp *http.Response) error {
-	err := fmt.Errorf("the server has ended the session: %w", statusOf(resp))
+	err := &sessionEnded{statusOf(resp)}
 	c.fail(err)
-	return err
+	return &unseen{err}
 }
 
 // single delivers the answer to request id that is one message. Servers send
@@ -200,8 +255,17 @@ func (c *httpConn) single(resp *http.Response, id string) error {
 	if err != nil {
 		return err
 	}
-	c.to(doc)
+	c.to(doc, streamOf(id))
 	return nil
+}
+
+// streamOf returns the number of the request whose answer a stream is; 0 of none.
+func streamOf(id string) int64 {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // answers reports whether doc is the answer to request id.
@@ -211,27 +275,23 @@ func answers(doc gate.Doc, id string) bool {
 
 // events delivers the messages of a stream until it ends, or has answered the
 // request whose id is given; then stop ends it.
-func (c *httpConn) events(body io.Reader, id string, stop func()) error {
-	answered := id == ""
-	err := readEvents(body, c.max, func(data []byte) (more bool, err error) {
+func (c *httpConn) events(body io.Reader, id string, at *place, stop func()) (answered bool, err error) {
+	err = readEvents(body, c.max, at, func(data []byte) (more bool, err error) {
 		doc, err := parseMessage(data)
 		if err != nil {
 			return false, err
 		}
-		c.to(doc)
-		answered = answered || answers(doc, id)
-		return id == "" || !answered, nil
+		c.to(doc, streamOf(id))
+		answered = answered || id != "" && answers(doc, id)
+		return !answered, nil
 	})
-	if err == nil && !answered {
-		err = errors.New("the stream ended before the answer")
-	}
-	if err == nil && id != "" {
+	if answered {
 		// A body that is read to its end gives its connection back. It ends here,
 		// but for servers that keep it open.
 		defer time.AfterFunc(streamEnd, stop).Stop()
 		_, _ = io.CopyN(io.Discard, body, 1)
 	}
-	return err
+	return answered, err
 }
 
 func (c *httpConn) do(ctx context.Context, method string, msg []byte) (*http.Response, error) {
@@ -252,13 +312,16 @@ func (c *httpConn) do(ctx context.Context, method string, msg []byte) (*http.Res
 	if c.protocol != "" {
 		r.Header.Set(headerProtocol, c.protocol)
 	}
+	if h, ok := ctx.Value(headersOf{}).(http.Header); ok {
+		maps.Copy(r.Header, h)
+	}
 	c.mu.Unlock()
 	resp, err := c.client.Do(r)
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" && ctx.Err() == nil {
 		c.fail(err) // nobody is there
 	}
-	return resp, err
+	return resp, notDialled(err)
 }
 
 // agreed sets the revision of the protocol that later requests name.
@@ -275,13 +338,16 @@ func (c *httpConn) sessionID() string {
 }
 
 func (c *httpConn) fail(err error) {
+	c.ending(err)
 	select {
 	case c.broken <- err:
 	default:
 	}
 }
 
-func (c *httpConn) bind(deliver func(gate.Doc)) { c.to = deliver }
+func (c *httpConn) bind(deliver func(gate.Doc, int64), ending func(error)) {
+	c.to, c.ending = deliver, ending
+}
 
 // receive waits for the end of the connection. Answers come with their
 // requests; listen brings the rest.
@@ -297,8 +363,11 @@ func (c *httpConn) receive() error {
 // listen keeps the stream of the server's own messages open. Servers without
 // one answer 405, and are left alone.
 func (c *httpConn) listen() {
+	opened := sync.OnceFunc(func() { close(c.opened) })
+	defer opened()
 	for pause := listenAgain; ; pause = min(2*pause, maxListenAgain) {
 		resp, err := c.do(c.ctx, http.MethodGet, nil)
+		opened()
 		if err == nil {
 			heard, offered := c.hear(resp)
 			resp.Body.Close()
@@ -317,13 +386,23 @@ func (c *httpConn) listen() {
 	}
 }
 
+// listens waits, but not for long, until the server has answered that it is listened
+// to: what it says before nobody hears.
+func (c *httpConn) listens(ctx context.Context) {
+	select {
+	case <-c.opened:
+	case <-time.After(openTime):
+	case <-ctx.Done():
+	}
+}
+
 // hear delivers what comes in the answer to a GET. offered tells whether the
 // server has such a stream, perhaps at another time.
 func (c *httpConn) hear(resp *http.Response) (heard, offered bool) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode == http.StatusOK && kind == "text/event-stream":
-		_ = c.events(resp.Body, "", nil) // a broken stream is opened again
+		_, _ = c.events(resp.Body, "", new(place), nil) // a broken stream is opened again
 		return true, true
 	case resp.StatusCode == http.StatusNotFound && c.sessionID() != "":
 		_ = c.noSession(resp) // receive says so

@@ -26,7 +26,8 @@ type sdkConn struct {
 	stop   context.CancelFunc
 	client *http.Client // what the transport sends with; nil if that is not known
 	max    int64
-	to     func(gate.Doc)
+	to     func(gate.Doc, int64)
+	ending func(error)
 }
 
 // dialSDK connects. ctx bounds the connecting, not the connection.
@@ -61,10 +62,17 @@ func (c *sdkConn) send(ctx context.Context, msg []byte) error {
 			c.conn.Close()
 		}
 	})()
-	return c.conn.Write(ctx, m)
+	err = notDialled(c.conn.Write(ctx, m))
+	if _, never := errors.AsType[*unseen](err); never { // nobody is there
+		c.ending(err)
+		c.conn.Close()
+	}
+	return err
 }
 
-func (c *sdkConn) bind(deliver func(gate.Doc)) { c.to = deliver }
+func (c *sdkConn) bind(deliver func(gate.Doc, int64), ending func(error)) {
+	c.to, c.ending = deliver, ending
+}
 
 func (c *sdkConn) receive() error {
 	for {
@@ -90,7 +98,7 @@ func (c *sdkConn) receive() error {
 		if err != nil {
 			return err
 		}
-		c.to(doc)
+		c.to(doc, 0)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/confine"
@@ -38,9 +39,10 @@ type stdioConn struct {
 	stderr *stderrLog
 	max    int64 // bytes of a message
 	log    *slog.Logger
-	to     func(gate.Doc)
+	to     func(gate.Doc, int64)
+	ending func(error)
 
-	lines  chan []byte    // to be written
+	lines  chan *outgoing // to be written
 	deaf   chan struct{}  // closed when the server no longer reads
 	ended  chan struct{}  // closed by close
 	writer sync.WaitGroup // of the one goroutine that writes
@@ -59,13 +61,41 @@ func startStdio(ctx context.Context, cfg EndpointConfig) (*stdioConn, error) {
 	}
 	return &stdioConn{
 		child: child, stderr: stderr, max: cfg.MaxMessage, log: cfg.Log,
-		lines: make(chan []byte, maxUnwritten), deaf: make(chan struct{}), ended: make(chan struct{}),
+		lines: make(chan *outgoing, maxUnwritten), deaf: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
 }
 
+// outgoing is a line for a server. Whoever takes it first decides: the writer writes it,
+// or its sender has gone.
+type outgoing struct {
+	text    []byte
+	taken   atomic.Bool
+	written chan error // room for one
+}
+
+func (o *outgoing) take() bool { return o.taken.CompareAndSwap(false, true) }
+
+// withdraw returns err, marked, if the line is not written any more, and else what came
+// of the writing.
+func (o *outgoing) withdraw(ctx context.Context, err error) error {
+	if o.take() {
+		return &unseen{err}
+	}
+	select {
+	case err := <-o.written:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var (
+	errDeaf   = errors.New("the server does not read its input any more")
+	errEnding = errors.New("the server is ending")
+)
+
 // send hands msg to the writer, for a write to a server that does not read
 // would block, whatever becomes of ctx.
-
 func (c *stdioConn) send(ctx context.Context, msg []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -78,13 +108,22 @@ func (c *stdioConn) send(ctx context.Context, msg []byte) error {
 			return r
 		}, msg)
 	}
+	line := &outgoing{text: append(msg, '\n'), written: make(chan error, 1)}
 	select {
-	case c.lines <- append(msg, '\n'):
-		return nil
+	case c.lines <- line:
 	case <-c.deaf:
-		return errors.New("the server does not read its input any more")
+	case <-c.ended:
 	case <-ctx.Done():
-		return ctx.Err()
+	}
+	select {
+	case err := <-line.written:
+		return err
+	case <-c.deaf:
+		return line.withdraw(ctx, errDeaf)
+	case <-c.ended:
+		return line.withdraw(ctx, errEnding)
+	case <-ctx.Done():
+		return line.withdraw(ctx, ctx.Err())
 	}
 }
 
@@ -94,7 +133,16 @@ func (c *stdioConn) write() {
 	for {
 		select {
 		case line := <-c.lines:
-			if _, err := c.child.Stdin().Write(line); err != nil {
+			if !line.take() {
+				continue
+			}
+			n, err := c.child.Stdin().Write(line.text)
+			if err != nil && n == 0 {
+				err = &unseen{err}
+			}
+			line.written <- err
+			if err != nil {
+				c.ending(errDeaf)
 				close(c.deaf)
 				_ = c.child.Close(childGrace) // close says what it says again
 				return
@@ -105,7 +153,9 @@ func (c *stdioConn) write() {
 	}
 }
 
-func (c *stdioConn) bind(deliver func(gate.Doc)) { c.to = deliver }
+func (c *stdioConn) bind(deliver func(gate.Doc, int64), ending func(error)) {
+	c.to, c.ending = deliver, ending
+}
 
 func (c *stdioConn) receive() error {
 	c.writer.Go(c.write)
@@ -116,9 +166,12 @@ func (c *stdioConn) receive() error {
 		if err != nil {
 			return c.endOf(err, noise)
 		}
-		line = bytes.TrimSpace(line)
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte(byteOrderMark)))
 		if len(line) == 0 {
 			continue
+		}
+		if isBatch(line) {
+			return &nonsense{errors.New("the server sent a JSON-RPC batch, which MCP does not allow")}
 		}
 		if line[0] != '{' {
 			if noise++; noise > maxNoise {
@@ -132,8 +185,17 @@ func (c *stdioConn) receive() error {
 			return &nonsense{err}
 		}
 		noise = 0
-		c.to(doc)
+		c.to(doc, 0)
 	}
+}
+
+// isBatch tells an array of messages from a line of a log in brackets.
+func isBatch(line []byte) bool {
+	if line[0] != '[' {
+		return false
+	}
+	doc, err := gate.ParseDoc(line)
+	return err == nil && !doc.At("/0/jsonrpc").IsZero()
 }
 
 // endOf says why a server's output ended: most often because the server did.
@@ -141,6 +203,7 @@ func (c *stdioConn) endOf(err error, noise int) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
+	c.ending(errEnding) // what it ended with is known when it has
 	if c.close() == nil {
 		if err = c.child.Wait(); err == nil {
 			err = errors.New("exit status 0")

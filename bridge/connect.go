@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -90,9 +91,12 @@ func (e *Endpoint) openSDK(ctx context.Context, t mcp.Transport, client *http.Cl
 func (e *Endpoint) open(ctx context.Context, c conn, otherwise FaultKind) (*link, *serverTools, error) {
 	l := e.start(ctx, c)
 	doing := "handshake"
-	err := e.handshake(ctx, l)
+	err := e.agree(ctx, l)
 	var tools *serverTools
-	if err == nil {
+	switch {
+	case err == nil && e.audience != nil: // what is offered is what the shared connection lists
+		tools = new(serverTools)
+	case err == nil:
 		doing, otherwise = "list tools", Transport
 		tools, err = e.list(ctx, l)
 	}
@@ -100,30 +104,48 @@ func (e *Endpoint) open(ctx context.Context, c conn, otherwise FaultKind) (*link
 		l.close()
 		return nil, nil, &Fault{kindOf(err, otherwise), e.cfg.Server, doing, err}
 	}
+	if h := l.overHTTP(); h != nil && !l.modern() {
+		h.listens(ctx)
+	}
+	if e.audience != nil {
+		l.greet(ctx)
+	}
 	return l, tools, nil
 }
 
 // start begins to receive.
 func (e *Endpoint) start(ctx context.Context, c conn) *link {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l := &link{ended: make(chan struct{}), again: make(chan struct{}, 1), wanted: make(chan struct{}, 1)}
-	l.peer = newPeer(c, func(method string, params gate.Doc) {
+	l := &link{ended: make(chan struct{}), again: make(chan struct{}, 1), wanted: make(chan struct{}, 1), tuning: make(chan struct{}, 1)}
+	l.peer = newPeer(c, func(method string, params gate.Doc, of *calling) {
 		switch method {
 		case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-			l.news.announce()
-			select {
-			case l.again <- struct{}{}:
-			default:
+			if e.audience == nil { // what is offered is what the shared connection lists
+				l.listsChanged()
 			}
+		case methodAcknowledged:
+			l.listening.acknowledged(params)
+		case methodCancelled:
+			l.listening.ended(params.Get("requestId"))
 		case methodProgress:
-			l.progress.deliver(params)
+			if c := e.under.byToken(params.Get(metaProgress)); c != nil {
+				c.progressed(params)
+			}
+		case methodLog:
+			e.logged(l, params, of)
+		case methodUpdated:
+			e.updated(params)
 		}
 	})
+	l.peer.asked.call = e.onBehalf
+	if h, ok := c.(*httpConn); ok {
+		h.polls = l.peer.polled
+	}
 	e.wg.Go(func() {
 		defer stop()
 		err := l.peer.run(life)
 		close(l.ended)
-		e.lost(l, err)
+		e.lost(life, l, err)
 		if err := c.close(); err != nil { // who cannot be spoken with is ended
 			e.cfg.Log.Warn("server not ended", "error", err)
 		}
@@ -136,7 +158,7 @@ func (e *Endpoint) handshake(ctx context.Context, l *link) error {
 	p := l.peer
 	res, err := p.call(ctx, "initialize", mustJSON(map[string]any{
 		"protocolVersion": Revision,
-		"capabilities":    struct{}{},
+		"capabilities":    json.RawMessage(e.declares().Raw()),
 		"clientInfo":      map[string]string{"name": ClientName, "version": Version()},
 	}))
 	if err != nil {
@@ -162,25 +184,26 @@ func (e *Endpoint) handshake(ctx context.Context, l *link) error {
 
 // list reads all that the server lists.
 func (e *Endpoint) list(ctx context.Context, l *link) (*serverTools, error) {
-	raw, err := listed(ctx, l.peer, "tools/list", "tools")
+	raw, err := listed(ctx, l, "tools/list", "tools")
 	if rpc, ok := errors.AsType[*RPCError](err); ok && rpc.Code == codeMethodNotFound && raw == nil {
 		raw, err = nil, nil // a server without tools
 	}
 	if err != nil {
 		return nil, err
 	}
-	tools := newServerTools(e.cfg.Server, e.cfg.Tools, raw)
+	tools := e.toolsOf(l, raw)
 	tools.features, err = e.listFeatures(ctx, l)
 	return tools, err
 }
 
 // listed reads a whole listing, page by page. member is where its results have it.
-func listed(ctx context.Context, p *peer, method, member string) ([]gate.Doc, error) {
+func listed(ctx context.Context, l *link, method, member string) ([]gate.Doc, error) {
 	var raw []gate.Doc
 	size := 0
 	params := []byte("{}")
+	seen := make(map[string]bool)
 	for range maxPages {
-		page, err := p.call(ctx, method, params)
+		page, err := l.ask(ctx, method, params)
 		if err != nil {
 			return raw, err
 		}
@@ -199,6 +222,10 @@ func listed(ctx context.Context, p *peer, method, member string) ([]gate.Doc, er
 		if cursor.Kind() != gate.String || cursor.Text() == "" {
 			return raw, nil
 		}
+		if seen[cursor.Text()] {
+			return nil, &nonsense{errors.New("the listing goes round in circles: a cursor comes twice")}
+		}
+		seen[cursor.Text()] = true
 		params = append(append([]byte(`{"cursor":`), cursor.Raw()...), '}')
 	}
 	return nil, &nonsense{fmt.Errorf("the listing has more than %d pages", maxPages)}

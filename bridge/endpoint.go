@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -55,7 +56,10 @@ type EndpointConfig struct {
 
 	URL       string // http or https
 	Transport string // TransportAuto if empty
-	Headers   http.Header
+	// Protocol is the revision of MCP to speak, Revision or Stateless; empty is
+	// ProtocolAuto.
+	Protocol string
+	Headers  http.Header
 	// DialContext makes the connections to URL; nil is a [net.Dialer]'s.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// PinTLS has [Declaration] name the key of the server's certificate, and ends
@@ -69,8 +73,19 @@ type EndpointConfig struct {
 	Broken string
 
 	// ConnectTimeout bounds spawn, handshake and first listing together.
-	// CallTimeout bounds a call. Zero means 30 s each.
+	// CallTimeout is how long a call may take, and how long the server may be silent
+	// in one whose client is told of its progress: that may then take up to ten times
+	// as long. Zero means 30 s each.
 	ConnectTimeout, CallTimeout time.Duration
+	// CallTimeouts go before CallTimeout for the tools that they name; the first counts.
+	CallTimeouts []ToolTimeout
+	// Retry is RetryNever or RetryIdempotent; empty is RetryNever.
+	Retry string
+	// Health is how long the server may say nothing before it is asked whether it
+	// lives. Zero means 30 s, and for one with Dial not at all, as HealthOff does.
+	Health time.Duration
+	// Sessions is SessionsAuto or SessionsShared; empty is SessionsAuto.
+	Sessions string
 	// MaxMessage bounds a message of the server, in bytes. Zero means 10 MiB.
 	MaxMessage int64
 
@@ -81,9 +96,6 @@ type EndpointConfig struct {
 const (
 	defaultTimeout    = 30 * time.Second
 	defaultMaxMessage = 10 << 20
-	// reconnectAfter is how long a fault is answered with, before a call is
-	// worth another attempt to connect.
-	reconnectAfter = time.Second
 	// relistAfter gathers the announcements of a server that adds its tools one
 	// by one; relistEvery bounds what one that never stops can make us do.
 	relistAfter = 50 * time.Millisecond
@@ -109,11 +121,28 @@ func (c *EndpointConfig) check() error {
 	if !slices.Contains([]string{"", TransportAuto, TransportHTTP, TransportSSE}, c.Transport) {
 		return fmt.Errorf("server %s: unknown transport %q", c.Server, c.Transport)
 	}
+	if err := c.checkProtocol(); err != nil {
+		return err
+	}
 	if c.Command == "" && (c.Confine != nil || c.Learn != nil) {
 		return fmt.Errorf("server %s: only a command can be confined or learnt from", c.Server)
 	}
-	if c.ConnectTimeout < 0 || c.CallTimeout < 0 || c.MaxMessage < 0 {
+	if !slices.Contains([]string{"", SessionsAuto, SessionsShared}, c.Sessions) {
+		return fmt.Errorf("server %s: unknown sessions %q", c.Server, c.Sessions)
+	}
+	if !slices.Contains([]string{"", RetryNever, RetryIdempotent}, c.Retry) {
+		return fmt.Errorf("server %s: unknown retry %q", c.Server, c.Retry)
+	}
+	if c.ConnectTimeout < 0 || c.CallTimeout < 0 || c.MaxMessage < 0 || c.Health < 0 && c.Health != HealthOff {
 		return fmt.Errorf("server %s: a negative limit", c.Server)
+	}
+	for _, one := range c.CallTimeouts {
+		if one.Timeout <= 0 {
+			return fmt.Errorf("server %s: the timeout of %s is not positive", c.Server, one.Pattern)
+		}
+	}
+	if c.Health == 0 && c.Dial == nil {
+		c.Health = defaultHealth
 	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = defaultTimeout
@@ -131,14 +160,22 @@ func (c *EndpointConfig) check() error {
 	return c.Tools.check()
 }
 
-// An Endpoint is the connection to one server. It connects when it is told to,
-// or when a call finds it faulted; it never repeats a call. It is a
-// [gate.Upstream] of that server's tools alone. Use it from several goroutines.
+// An Endpoint is the connection to one server. It connects when it is told to, and
+// again by itself whenever it is faulted. It is a [gate.Upstream] of that server's
+// tools alone. Use it from several goroutines.
 type Endpoint struct {
 	cfg     EndpointConfig
 	changed func()            // the tools or the phase are others now
 	observe func(Declaration) // sees each listing before it is offered
 	wg      sync.WaitGroup
+	uses    uses // by a fleet
+
+	audience      *audience // whose connection it is; nil of one that is shared
+	audiences     audiences // of the same server; none of one that is somebody's own
+	under         underWay
+	levels        *levels // of a whole fleet
+	subscriptions subscriptions
+	tell          func(Notice) // what nobody's call is told
 
 	mu      sync.Mutex
 	phase   Phase
@@ -148,6 +185,11 @@ type Endpoint struct {
 	since   time.Time
 	tools   *serverTools
 	closed  chan struct{} // closed with phase Closed
+	turn    chan struct{} // closed when the phase changes, and made anew
+	pauses  backoff       // between attempts to connect that fail
+	again   *time.Timer   // the next one; nil before the first fault
+
+	circuit circuit
 }
 
 // An attempt to connect that any number of callers wait for.
@@ -166,8 +208,13 @@ type link struct {
 	news  news          // what is not listed yet of that
 	// wanted says that a call waits for the next listing; room for one.
 	wanted chan struct{}
+	// useful says that the server has answered a call.
+	useful atomic.Bool
 
-	progress progress
+	listening listening // of a server of [Stateless]
+
+	tuning chan struct{} // has room while nobody tells the server what to log
+	level  severity      // that the server was told; 0 if it was not; of who tells it
 
 	instructions gate.Doc // of the handshake; absent if there are none
 	capabilities gate.Doc // of the server, of the handshake
@@ -179,7 +226,23 @@ func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	return &Endpoint{cfg: cfg, phase: Idle, tools: new(serverTools), changed: func() {}, observe: func(Declaration) {}, closed: make(chan struct{})}, nil
+	return newEndpoint(cfg), nil
+}
+
+// newEndpoint returns an endpoint with a configuration that was checked.
+func newEndpoint(cfg EndpointConfig) *Endpoint {
+	return &Endpoint{
+		cfg: cfg, phase: Idle, tools: new(serverTools), changed: func() {}, observe: func(Declaration) {},
+		closed: make(chan struct{}), turn: make(chan struct{}), pauses: backoff{first: firstPause, most: maxPause},
+		levels: new(levels), tell: func(Notice) {}, subscriptions: subscriptions{turn: make(chan struct{}, 1)},
+	}
+}
+
+// become changes the phase. The caller holds mu.
+func (e *Endpoint) become(p Phase) {
+	e.phase, e.since = e.phase.to(p), time.Now()
+	close(e.turn)
+	e.turn = make(chan struct{})
 }
 
 // Connect connects unless the endpoint is ready. Concurrent callers share one
@@ -238,7 +301,10 @@ func (e *Endpoint) first() <-chan struct{} {
 
 // begin starts an attempt. The caller holds mu.
 func (e *Endpoint) begin(ctx context.Context) {
-	e.phase = e.phase.to(Connecting)
+	e.become(Connecting)
+	if e.again != nil {
+		e.again.Stop()
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.ConnectTimeout)
 	a := &attempt{first: e.attempt == nil, done: make(chan struct{}), cancel: cancel}
 	e.attempt = a
@@ -254,6 +320,7 @@ func (e *Endpoint) begin(ctx context.Context) {
 
 // connected ends an attempt with its outcome.
 func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, tools *serverTools, err error) {
+	changed := true
 	e.mu.Lock()
 	if err == nil && l.peer.why() != nil { // lost came too early to be heard
 		err = e.broke(l.peer.why())
@@ -262,19 +329,36 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, tools *se
 	case e.phase == Closing: // Close waits for us and goes on
 		e.link, a.err = l, e.isClosed()
 	case err != nil:
-		e.phase, e.since = e.phase.to(Faulted), time.Now()
-		e.fault = asFault(e.cfg.Server, "connect", err)
-		a.err = e.fault
-		e.cfg.Log.Warn("endpoint faulted", "code", e.fault.Code(), "error", e.fault.Err)
+		a.err, changed = e.failed(ctx, asFault(e.cfg.Server, "connect", err))
 	default:
-		e.phase, e.since = e.phase.to(Ready), time.Now()
+		e.circuit.connected(true, time.Now())
+		e.become(Ready)
 		e.fault, e.link, e.tools = nil, l, tools
 		e.wg.Go(func() { e.watch(context.WithoutCancel(ctx), l) })
+		e.wg.Go(func() { e.resubscribe(context.WithoutCancel(ctx), l) })
+		if e.cfg.Health > 0 && !l.modern() { // which knows no ping
+			e.wg.Go(func() { e.pings(context.WithoutCancel(ctx), l) })
+		}
 		e.cfg.Log.Info("endpoint ready", "tools", len(tools.tools))
 	}
 	e.mu.Unlock()
-	e.changed() // before those who wait go on: they look for the tools
+	if changed {
+		e.changed() // before those who wait go on: they look for the tools
+	}
 	close(a.done)
+}
+
+// failed keeps why an attempt to connect has failed, and sees to the next. changed is
+// whether it failed in another way than the one before. The caller holds mu.
+func (e *Endpoint) failed(ctx context.Context, f *Fault) (_ *Fault, changed bool) {
+	changed = e.circuit.connected(false, time.Now()) || e.fault == nil || e.fault.Error() != f.Error()
+	e.become(Faulted)
+	e.fault = f
+	e.retry(ctx, false)
+	if changed {
+		e.cfg.Log.Warn("endpoint faulted", "code", f.Code(), "error", f.Err)
+	}
+	return f, changed
 }
 
 func asFault(server, doing string, err error) *Fault {
@@ -337,14 +421,20 @@ func (e *Endpoint) broke(err error) *Fault {
 }
 
 // lost is called when the connection of l has ended.
-func (e *Endpoint) lost(l *link, err error) {
+func (e *Endpoint) lost(ctx context.Context, l *link, err error) {
 	e.mu.Lock()
 	if e.phase != Ready || e.link != l {
 		e.mu.Unlock()
 		return
 	}
-	e.phase, e.since, e.link = e.phase.to(Faulted), time.Now(), nil
-	e.fault = e.broke(err)
+	if l.useful.Load() {
+		e.pauses.reset()
+	}
+	_, expired := errors.AsType[*sessionEnded](err)
+	atOnce := expired || time.Since(e.since) > workedTime
+	e.become(Faulted)
+	e.link, e.fault = nil, e.broke(err)
+	e.retry(ctx, atOnce)
 	e.cfg.Log.Warn("endpoint faulted", "code", e.fault.Code(), "error", err)
 	e.mu.Unlock()
 	e.changed()
@@ -356,7 +446,7 @@ func kindOf(err error, otherwise FaultKind) FaultKind {
 	var n *nonsense
 	var rpc *RPCError
 	switch {
-	case errors.As(err, &n), errors.As(err, &rpc):
+	case errors.As(err, &n), errors.As(err, &rpc), ofClient(err):
 		return Protocol
 	case errors.Is(err, context.DeadlineExceeded):
 		return TimedOut
@@ -368,10 +458,11 @@ func kindOf(err error, otherwise FaultKind) FaultKind {
 // Close ends the connection and the server's process, and waits for both. It
 // may be called more than once.
 func (e *Endpoint) Close() error {
+	e.audiences.close()
 	e.mu.Lock()
 	switch e.phase {
 	case Idle:
-		e.phase = e.phase.to(Closed)
+		e.become(Closed)
 		close(e.closed)
 		e.mu.Unlock()
 		return nil
@@ -380,7 +471,10 @@ func (e *Endpoint) Close() error {
 		<-e.closed
 		return nil
 	}
-	e.phase = e.phase.to(Closing)
+	e.become(Closing)
+	if e.again != nil {
+		e.again.Stop()
+	}
 	a := e.attempt
 	e.mu.Unlock()
 
@@ -396,7 +490,7 @@ func (e *Endpoint) Close() error {
 	}
 	e.wg.Wait()
 	e.mu.Lock()
-	e.phase = e.phase.to(Closed)
+	e.become(Closed)
 	close(e.closed)
 	e.mu.Unlock()
 	return err
@@ -417,9 +511,13 @@ func (e *Endpoint) Status() ServerStatus {
 		s.Prompts, s.Resources, s.Templates = len(more.prompts), len(more.resources), len(more.templates)
 		s.Notes = slices.Concat(s.Notes, more.notes)
 	}
-	if e.phase == Faulted {
+	if e.phase == Connecting && e.fault != nil {
+		s.Phase = Faulted // and being tried again, which lasts a moment
+	}
+	if s.Phase == Faulted {
 		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()
 	}
+	s.Circuit = e.circuit.state(time.Now())
 	if r := e.cfg.Confine; r != nil {
 		s.Unenforced = confine.Missing(*r)
 		s.Confined = len(s.Unenforced) == 0

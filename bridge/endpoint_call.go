@@ -10,59 +10,16 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// ready returns the connection, after an attempt to make it again if a fault is
-// old enough to be worth one.
-func (e *Endpoint) ready(ctx context.Context) (*link, error) {
-	if e.retry(ctx) {
-		if err := e.Connect(ctx); err != nil {
-			return nil, notConnected(ctx, e.cfg.Server, err)
-		}
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.phase != Ready {
-		cause := error(errors.New("the endpoint is " + string(e.phase)))
-		if e.fault != nil {
-			cause = e.fault
-		}
-		return nil, &Fault{NotConnected, e.cfg.Server, "call", cause}
-	}
-	return e.link, nil
-}
-
-// retry begins another attempt to connect if a fault is old enough to be worth
-// one, and reports whether any attempt is under way.
-func (e *Endpoint) retry(ctx context.Context) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.phase == Faulted && time.Since(e.since) >= reconnectAfter {
-		e.begin(ctx)
-	}
-	return e.phase == Connecting
-}
-
-// notConnected is the fault of a call, whose cause is the fault of connecting.
-func notConnected(ctx context.Context, server string, err error) error {
-	if ctx.Err() != nil {
-		return err
-	}
-	return &Fault{NotConnected, server, "call", err}
-}
-
 var _ gate.Upstream = (*Endpoint)(nil)
 
 // Lookup implements [gate.Upstream]. A name that is not known may be so because
-// the server could not be reached, which is tried again then. It is not waited
-// for: the time that the answer takes would tell of a server.
-func (e *Endpoint) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
+// the server cannot be reached. It is not waited for: the time that the answer takes
+// would tell of a server.
+func (e *Endpoint) Lookup(_ context.Context, action gate.Action, name string) (*gate.Tool, error) {
 	e.mu.Lock()
 	tools := e.tools
 	e.mu.Unlock()
-	t, err := tools.lookup(action, name)
-	if err != nil {
-		e.retry(ctx)
-	}
-	return t, err
+	return tools.lookup(action, name)
 }
 
 // Tools implements [gate.Upstream]. The tools of a server that is faulted are
@@ -73,20 +30,80 @@ func (e *Endpoint) Tools(context.Context) []*gate.Tool {
 	return e.tools.tools
 }
 
-// Invoke implements [gate.Upstream]: one request, sent at most once.
+// Invoke implements [gate.Upstream]: one request, sent again once if the server
+// cannot have seen it, or may see it twice (see [EndpointConfig.Retry]).
 func (e *Endpoint) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	c, tool, ok := p.Open()
 	if !ok {
 		return gate.Result{}, errNoPermit
 	}
-	l, err := e.ready(ctx)
-	if err != nil {
-		return gate.Result{}, err
+	if e.owns(c) {
+		return e.invokeOwn(ctx, p, c)
 	}
-	timed, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
-	defer cancel()
-	doc, err := e.request(timed, l, p, c, tool)
-	return e.result(ctx, doc, err)
+	timed := newDeadline(ctx, e.cfg.timeoutOf(tool.Local))
+	defer timed.end()
+	of := e.under.begin(timed, p, c, e.levels.of(c))
+	defer of.end()
+	doc, err := e.send(timed, of, tool)
+	var used gate.Usage
+	if timed.Err() == nil && e.repeats(err, tool) {
+		e.cfg.Log.Info("call repeated", "tool", tool.Name.String(), "call", c.ID, "error", err)
+		used.Repeats = 1
+		doc, err = e.send(timed, of, tool)
+	}
+	res, err := e.result(ctx, doc, err)
+	res.Usage, res.InputRequired = used, of.more
+	return res, err
+}
+
+// send sends the request of a call once, if the circuit lets it, and tells the circuit
+// what came of it.
+func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool) (gate.Doc, error) {
+	trial, ok := e.circuit.enter(time.Now())
+	if !ok {
+		return gate.Doc{}, e.tooOften(e.circuit.openUntil())
+	}
+	began, what := time.Time{}, silent
+	defer func() {
+		if e.circuit.leave(trial, began, time.Now(), what) {
+			e.changed()
+		}
+	}()
+	if err := e.connectOwn(ctx); err != nil {
+		return gate.Doc{}, ctx.of(err)
+	}
+	l, waited, err := e.ready(ctx, trial)
+	if err == nil && waited && e.audience == nil {
+		err = e.offers(t)
+	}
+	if err != nil {
+		return gate.Doc{}, ctx.of(err)
+	}
+	began = time.Now()
+	doc, err := e.request(ctx, l, of, t)
+	err = ctx.of(err)
+	if what = ctx.outcome(err); what == answered {
+		l.useful.Store(true)
+	}
+	return doc, err
+}
+
+// outcome tells what the error of a request says of its server.
+func (d *deadline) outcome(err error) outcome {
+	var rpc *RPCError
+	var never *unseen
+	switch kind := kindOf(err, Transport); {
+	case err == nil, errors.As(err, &rpc):
+		return answered
+	case errors.As(err, &never): // what is wrong shows when it is connected again
+		return silent
+	case kind == TimedOut && context.Cause(d) == errLate:
+		return late
+	case kind == Transport && d.Err() == nil:
+		return broke
+	default:
+		return silent
+	}
 }
 
 var errNoPermit = errors.New("a call without a permit")
@@ -105,6 +122,8 @@ func (e *Endpoint) result(ctx context.Context, doc gate.Doc, err error) (gate.Re
 	switch {
 	case errors.As(err, &rpc):
 		return errorResult(rpc), nil
+	case ofClient(err):
+		return gate.Result{}, err
 	case err != nil:
 		return gate.Result{}, fault(ctx, Fault{kindOf(err, Transport), e.cfg.Server, "call", err})
 	case doc.Kind() != gate.Object:

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -13,22 +12,32 @@ import (
 var nothingToComplete = gate.MustDoc(`{"completion":{"values":[]}}`)
 
 // request sends what a call asks for to the server, in the words of its method.
-func (e *Endpoint) request(ctx context.Context, l *link, p gate.Permit, c *gate.Call, t *gate.Tool) (gate.Doc, error) {
+func (e *Endpoint) request(ctx *deadline, l *link, of *calling, t *gate.Tool) (gate.Doc, error) {
+	c := of.call
+	a := of.asking()
 	switch {
-	case c.Action == gate.CallTool && t.Feature == gate.FeatureTool && tellsProgress(c):
-		return l.callTelling(ctx, p, c, t.Local)
 	case c.Action == gate.CallTool && t.Feature == gate.FeatureTool, c.Action == gate.GetPrompt && t.Feature == gate.FeaturePrompt:
-		return l.peer.call(ctx, string(c.Action), callParams(t.Local, c.Args.Raw()))
+		a.params = callParams(t.Local, c.Args.Raw())
 	case c.Action == gate.ReadResource && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
-		return l.peer.call(ctx, string(c.Action), append(append([]byte(`{"uri":`), mustJSON(c.Name)...), '}'))
+		a.params = uriParams(uriAt(c, t))
 	case c.Action == gate.Complete && (t.Feature == gate.FeaturePrompt || t.Feature == gate.FeatureTemplate):
 		if l.capabilities.Get("completions").Kind() != gate.Object {
 			return nothingToComplete, nil
 		}
-		return l.peer.call(ctx, string(c.Action), completeParams(t, c.Args))
+		a.params = completeParams(t, c.Args)
+	case c.Action == gate.Subscribe && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
+		return e.subscribe(ctx, l, of, uriAt(c, t))
 	default:
 		return gate.Doc{}, fmt.Errorf("no server is asked for %s of a %s", c.Action, t.Feature)
 	}
+	e.prepare(ctx, l, of)
+	if l.modern() {
+		return l.rounds(ctx, a.about(t))
+	}
+	if c.Action == gate.CallTool && l.asTask(t) {
+		return l.callAsTask(ctx, a)
+	}
+	return l.send(ctx, a)
 }
 
 // completeParams gives the server its own name of what is completed.

@@ -41,8 +41,8 @@ func TestCancellationReachesServer(t *testing.T) {
 	})
 }
 
-// TestReconnect: a fault is answered at once for a second, and then worth
-// another attempt.
+// TestReconnect: an endpoint connects again by itself, and calls wait for that: at once if
+// it had worked for a while, else after a pause, and not for longer than five seconds.
 func TestReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(nil)
@@ -50,12 +50,14 @@ func TestReconnect(t *testing.T) {
 		if err := e.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(time.Minute)
 		s.cut(nil)
 		synctest.Wait()
-		if _, err := do(t.Context(), t, e, "s__echo", "{}"); kind(err) != "not_connected" || s.dials != 1 {
-			t.Errorf("at once: %v after %d dials", err, s.dials)
+		if got := e.Phase(); got != bridge.Ready {
+			t.Errorf("phase %s: no attempt at once after a minute of work", got)
 		}
-		time.Sleep(2 * time.Second)
+		s.cut(nil)
+		synctest.Wait()
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
@@ -65,8 +67,20 @@ func TestReconnect(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if s.dials != 2 || s.count("tools/call") != 10 {
+		if s.dials != 3 || s.count("tools/call") != 10 {
 			t.Errorf("%d dials, %d calls", s.dials, s.count("tools/call"))
+		}
+		s.answer("initialize", "-")
+		s.cut(nil)
+		synctest.Wait()
+		before := time.Now()
+		if _, err := do(t.Context(), t, e, "s__echo", "{}"); kind(err) != "not_connected" || time.Since(before) != 5*time.Second {
+			t.Errorf("while connecting hangs: %v after %v", err, time.Since(before))
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := do(short, t, e, "s__echo", "{}"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a caller with a deadline of its own: %v", err)
 		}
 		e.Close()
 	})

@@ -8,23 +8,29 @@ import (
 	"io"
 )
 
+// byteOrderMark is at the start of what some servers write.
+const byteOrderMark = "\ufeff"
+
 // readEvents reads a stream of server-sent events (HTML Living Standard, 9.2)
 // and gives the data of each to f until f wants no more or the stream ends. An
-// event of more than max bytes is an error. Comments and the fields event, id
-// and retry are passed over.
-func readEvents(r io.Reader, max int64, f func(data []byte) (more bool, err error)) error {
-	br := bufio.NewReaderSize(r, 16<<10)
+// event of more than max bytes is an error. at learns where the stream is; comments
+// and the field event are passed over.
+func readEvents(r io.Reader, max int64, at *place, f func(data []byte) (more bool, err error)) error {
+	lines := eventLines{r: bufio.NewReaderSize(r, 16<<10), max: max + int64(len(byteOrderMark)+len("data: "))}
 	var data []byte
-	for {
-		line, err := readLine(br, max+int64(len("data: ")))
+	for first := true; ; first = false {
+		line, err := lines.next()
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil // an event without its empty line is not one
 		}
 		if err != nil {
 			return err
 		}
-		line = bytes.TrimSuffix(line, []byte("\r"))
+		if first {
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+		}
 		if len(line) == 0 {
+			at.passed()
 			if len(data) == 0 {
 				continue
 			}
@@ -37,6 +43,7 @@ func readEvents(r io.Reader, max int64, f func(data []byte) (more bool, err erro
 		}
 		value, ok := bytes.CutPrefix(line, []byte("data:"))
 		if !ok {
+			at.field(line)
 			continue
 		}
 		value = bytes.TrimPrefix(value, []byte(" "))
@@ -48,4 +55,53 @@ func readEvents(r io.Reader, max int64, f func(data []byte) (more bool, err erro
 		}
 		data = append(data, value...)
 	}
+}
+
+// eventLines reads lines that end with CR, LF, or both.
+type eventLines struct {
+	r       *bufio.Reader
+	max     int64 // bytes of a line
+	afterCR bool  // an LF that comes next belongs to the line before
+}
+
+// next returns a line without its end. It waits for nothing that comes after that.
+func (l *eventLines) next() ([]byte, error) {
+	var line []byte
+	for {
+		if _, err := l.r.Peek(1); err != nil {
+			return nil, err
+		}
+		part, _ := l.r.Peek(l.r.Buffered())
+		if l.afterCR {
+			l.afterCR = false
+			if part[0] == '\n' {
+				_, _ = l.r.Discard(1)
+				continue
+			}
+		}
+		end, ended := lineEnd(part)
+		if int64(len(line)+end) > l.max {
+			return nil, &nonsense{fmt.Errorf("a message of more than %d bytes", l.max)}
+		}
+		line = append(line, part[:end]...)
+		if !ended {
+			_, _ = l.r.Discard(end)
+			continue
+		}
+		l.afterCR = part[end] == '\r'
+		_, _ = l.r.Discard(end + 1)
+		return line, nil
+	}
+}
+
+// lineEnd returns where the first line of b ends, and whether it does.
+func lineEnd(b []byte) (end int, ended bool) {
+	end = len(b)
+	if lf := bytes.IndexByte(b, '\n'); lf >= 0 {
+		end, ended = lf, true
+	}
+	if cr := bytes.IndexByte(b[:end], '\r'); cr >= 0 {
+		end, ended = cr, true
+	}
+	return end, ended
 }

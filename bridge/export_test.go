@@ -11,8 +11,10 @@ import (
 
 // What tests and fuzz targets reach of the parsers of foreign bytes.
 
-// ReadEvents is readEvents.
-var ReadEvents = readEvents
+// ReadEvents is readEvents of a stream that is not taken up again.
+func ReadEvents(r io.Reader, max int64, f func([]byte) (bool, error)) error {
+	return readEvents(r, max, new(place), f)
+}
 
 // ParseMessage is parseMessage.
 var ParseMessage = parseMessage
@@ -75,3 +77,12 @@ func Open(secret []byte, c *gate.Call, state string) (approval string, err error
 
 // Elicited is elicited.
 var Elicited = elicited
+
+// KeptEvents is what is kept for clients that come back.
+type KeptEvents struct{ *keptEvents }
+
+// NewKeptEvents returns one that keeps nothing yet.
+func NewKeptEvents() KeptEvents { return KeptEvents{newKeptEvents(func(context.Context, string) {})} }
+
+// Kept returns how many streams are kept, and their size.
+func (k KeptEvents) Kept() (streams, size int) { return len(k.streams), k.size }

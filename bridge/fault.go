@@ -25,6 +25,8 @@ const (
 	NotConnected FaultKind = "not_connected"
 	// TimedOut: the server did not answer in time.
 	TimedOut FaultKind = "timeout"
+	// Busy: the server has no connection for one more client.
+	Busy FaultKind = "refused_busy"
 )
 
 // A Fault is what went wrong with one server.
@@ -50,6 +52,9 @@ func (f *Fault) Public() string {
 	case SpawnFailed:
 		return "the server cannot be started"
 	case NotConnected:
+		if c, ok := errors.AsType[*circuitError](f.Err); ok {
+			return "the server has failed several times in a row, and is not called before " + clock(c.until)
+		}
 		return "the server is not connected"
 	case TimedOut:
 		return "the server did not answer in time"
@@ -57,6 +62,8 @@ func (f *Fault) Public() string {
 		return "the server's answer is not valid"
 	case ToolError:
 		return "the server answered with an error"
+	case Busy:
+		return "the server serves too many clients alone; try again later"
 	default:
 		return "the connection to the server broke"
 	}

@@ -17,6 +17,8 @@ type serverFeatures struct {
 
 	offers    map[gate.Feature]bool // as the server declares; also while it lists none
 	completes bool
+	logs      bool // can be told what to log
+	updates   bool // tells of resources that change
 
 	prompts, resources, templates []*gate.Tool
 	notes                         []Note
@@ -28,6 +30,7 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link) (*serverFeatures, 
 	s := &serverFeatures{
 		server: e.cfg.Server, options: e.cfg.Tools, offers: make(map[gate.Feature]bool),
 		completes: l.capabilities.Get("completions").Kind() == gate.Object,
+		logs:      l.capabilities.Get("logging").Kind() == gate.Object, updates: l.subscribes(),
 	}
 	for _, one := range []struct {
 		feature                    gate.Feature
@@ -41,7 +44,7 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link) (*serverFeatures, 
 			continue
 		}
 		s.offers[one.feature] = true
-		defs, err := listed(ctx, l.peer, one.method, one.member)
+		defs, err := listed(ctx, l, one.method, one.member)
 		if rpc, ok := errors.AsType[*RPCError](err); ok {
 			if rpc.Code != codeMethodNotFound {
 				s.notes = append(s.notes, Note{Text: fmt.Sprintf("%s failed: %.200q", one.method, rpc.Message)})
@@ -133,6 +136,7 @@ func (s *serverFeatures) addPrompt(def gate.Doc, taken map[string]bool) error {
 	}
 	name := gate.ToolName{Server: s.server, Tool: mangled(local, def.Digest(), taken)}
 	t := newFeature(gate.FeaturePrompt, name, def)
+	t.Groups = s.options.Groups.of(name)
 	t.Offered, t.Input = offeredName(name, t.Digest, s.options.Bare), newPromptSchema(def.Get("arguments"))
 	var err error
 	if t.Definition, err = cleaned(t, def.With("name", mustJSON(t.Offered)), s.options, readOfFeature); err != nil {
@@ -181,6 +185,7 @@ const maxTemplates = 1000
 
 func (s *serverFeatures) newResource(f gate.Feature, def gate.Doc) (t *gate.Tool, err error) {
 	t = newFeature(f, gate.ToolName{Server: s.server}, def)
+	t.Groups = s.options.Groups.of(t.Name)
 	t.Offered, t.Input = t.Local, noArguments{}
 	if t.Definition, err = cleaned(t, def, s.options, readOfFeature); err != nil {
 		return nil, err

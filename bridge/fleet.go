@@ -21,6 +21,9 @@ type FleetConfig struct {
 	// SettleTimeout bounds how long a listing or a call of a tool that nobody
 	// knows waits for servers that are connecting. Zero means 10 s.
 	SettleTimeout time.Duration
+	// HostTools are the names of tools that the program which embeds the gateway has
+	// itself. No other tool is offered by one of them.
+	HostTools []string
 	// Pins sees what servers declare before it is offered; nil looks at nothing.
 	Pins Pins
 	Log  *slog.Logger // nil discards
@@ -38,8 +41,15 @@ type Fleet struct {
 	members  []member // in order of configuration
 	watchers map[int]func()
 	nextID   int
+	joining  map[string]*Endpoint // that are being connected, to take the place of the member of their id
 	closed   bool
 	mentions mentions
+
+	levels levels
+	heard  atomic.Pointer[func(Notice)]
+
+	retiring sync.WaitGroup // endpoints that were replaced or removed; Add only with mu, and not once it is closed
+	closing  chan struct{}  // closed with it
 }
 
 // A member is one server of the fleet.
@@ -47,8 +57,9 @@ type member struct {
 	id         string
 	upstream   gate.Upstream
 	status     func() ServerStatus
-	endpoint   *Endpoint // nil for a local server
-	superseded int       // how many earlier servers of this id were given up
+	endpoint   *Endpoint      // nil for a local server
+	given      EndpointConfig // of the endpoint
+	superseded int            // how many earlier servers of this id were given up
 }
 
 // ServerStatus tells how one server is.
@@ -69,6 +80,9 @@ type ServerStatus struct {
 	// what is not, in words.
 	Confined   bool     `json:"confined,omitempty"`
 	Unenforced []string `json:"unenforced,omitempty"`
+	// Circuit is CircuitOpen while calls fail at once, since the server has failed too
+	// often, and CircuitHalfOpen when the next one tries it; else empty.
+	Circuit string `json:"circuit,omitempty"`
 	// Quarantined are the names of what the server declares and nobody has approved.
 	Quarantined []string `json:"quarantined,omitempty"`
 }
@@ -81,6 +95,9 @@ type catalog struct {
 	notes  map[string][]Note        // by id
 	held   []*gate.Tool             // quarantined for their names; not in tools
 	more   *features                // beside tools
+	taken  []string                 // names that are the host's own
+
+	conflicts []Conflict
 }
 
 // NewFleet returns a fleet in which nothing is connected yet. Of two servers
@@ -92,7 +109,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Fleet{cfg: cfg, watchers: make(map[int]func())}
+	f := &Fleet{cfg: cfg, watchers: make(map[int]func()), joining: make(map[string]*Endpoint), closing: make(chan struct{})}
 	for _, l := range cfg.Locals {
 		l.changed = func() { f.observe(l.declaration()); f.rebuild() }
 		f.observe(l.declaration())
@@ -116,6 +133,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 }
 
 func (f *Fleet) newMember(c EndpointConfig) (member, error) {
+	given := c
 	if c.Log == nil {
 		c.Log = f.cfg.Log
 	}
@@ -124,7 +142,8 @@ func (f *Fleet) newMember(c EndpointConfig) (member, error) {
 		return member{}, err
 	}
 	e.changed, e.observe = f.rebuild, f.observe
-	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e}, nil
+	e.levels, e.tell = &f.levels, f.tell
+	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e, given: given}, nil
 }
 
 // put adds m, or puts it in the place of the one with its id, which it returns.
@@ -175,66 +194,18 @@ func (f *Fleet) Start(ctx context.Context) {
 	}
 }
 
-// Add connects one more server, or another in the place of the one that has its
-// id, and returns when it is ready or faulted.
-func (f *Fleet) Add(ctx context.Context, c EndpointConfig) error {
-	m, err := f.newMember(c)
-	if err != nil {
-		return err
-	}
-	f.mu.Lock()
-	if f.closed {
-		f.mu.Unlock()
-		return errors.New("the fleet is closed")
-	}
-	if err := checkServers(f.members, m.id); err != nil {
-		f.mu.Unlock()
-		return err
-	}
-	old := f.put(m)
-	f.mu.Unlock()
-	f.rebuild()
-	if old != nil {
-		err = old.Close()
-	}
-	return errors.Join(m.endpoint.Connect(ctx), err)
-}
-
-// Remove ends the connection to a server and forgets it. An id that nobody has
-// is an error.
-func (f *Fleet) Remove(id string) error {
-	f.mu.Lock()
-	i := slices.IndexFunc(f.members, func(m member) bool { return m.id == id })
-	if i < 0 {
-		f.mu.Unlock()
-		return fmt.Errorf("no server %q", id)
-	}
-	old := f.members[i].endpoint
-	f.members = slices.Delete(slices.Clone(f.members), i, i+1)
-	f.mu.Unlock()
-	f.rebuild()
-	if old == nil {
-		return nil
-	}
-	return old.Close()
-}
-
-// Reload connects a server anew, with the configuration it has.
-func (f *Fleet) Reload(ctx context.Context, id string) error {
-	for _, m := range f.snapshot() {
-		if m.id == id && m.endpoint != nil {
-			return f.Add(ctx, m.endpoint.cfg)
-		}
-	}
-	return fmt.Errorf("no server %q that could be connected anew", id)
-}
-
 // Close ends all connections, in parallel, and waits.
 func (f *Fleet) Close() error {
 	f.mu.Lock()
-	f.closed = true
+	if !f.closed {
+		f.closed = true
+		close(f.closing)
+	}
+	members := slices.Clone(f.members)
+	for _, e := range f.joining {
+		members = append(members, member{endpoint: e})
+	}
 	f.mu.Unlock()
-	members := f.snapshot()
 	errs := make([]error, len(members))
 	var wg sync.WaitGroup
 	for i, m := range members {
@@ -243,6 +214,7 @@ func (f *Fleet) Close() error {
 		}
 	}
 	wg.Wait()
+	f.retiring.Wait()
 	return errors.Join(errs...)
 }
 
@@ -285,7 +257,7 @@ func (f *Fleet) snapshot() []member {
 // rebuild makes the catalog anew and tells who watches.
 func (f *Fleet) rebuild() {
 	f.mu.Lock()
-	old, now := f.catalog.Load(), newCatalog(f.members, f.cfg.Pins, &f.mentions)
+	old, now := f.catalog.Load(), newCatalog(f.members, &f.cfg, &f.mentions)
 	f.catalog.Store(now)
 	watchers := make([]func(), 0, len(f.watchers))
 	for _, w := range f.watchers {
@@ -301,12 +273,12 @@ func (f *Fleet) rebuild() {
 // newCatalog joins the tools of all servers. Of two tools with one offered name
 // the earlier keeps it; the later gets six hex digits of its digest, or else its
 // server's name. One whose name looks like an earlier one's is quarantined.
-func newCatalog(members []member, pins Pins, said *mentions) *catalog {
-	c := &catalog{byName: make(map[string]*gate.Tool), server: make(map[string]gate.Upstream), notes: make(map[string][]Note)}
+func newCatalog(members []member, cfg *FleetConfig, said *mentions) *catalog {
+	c := &catalog{byName: make(map[string]*gate.Tool), server: make(map[string]gate.Upstream), notes: make(map[string][]Note), taken: cfg.HostTools}
 	for _, m := range members {
 		c.server[m.id] = m.upstream
 	}
-	tools, names := pinned(members, pins), newNames()
+	tools, names := pinned(members, cfg.Pins), newNames()
 	said.note(tools, c)
 	for _, one := range tools {
 		if other, why := names.like(one.tool); other != nil {
@@ -322,22 +294,10 @@ func newCatalog(members []member, pins Pins, said *mentions) *catalog {
 }
 
 func (c *catalog) add(m member, t *gate.Tool) {
-	if _, clash := c.byName[t.Offered]; clash {
-		other := *t
-		other.Offered = ""
-		for _, name := range []string{shortened(t.Offered+"_"+t.Digest[:6], t.Digest), shortened(t.Name.String(), t.Digest)} {
-			if c.byName[name] == nil {
-				other.Offered = name
-				break
-			}
-		}
-		if other.Offered == "" {
-			c.notes[m.id] = append(c.notes[m.id], Note{Feature: t.Feature, Tool: quotedName(t.Local), Quarantined: true, Text: fmt.Sprintf("%s is another server's", t.Offered)})
+	if owner := c.owner(t.Offered); owner != "" {
+		if t = c.yield(m, t, owner); t == nil {
 			return
 		}
-		other.Definition = t.Definition.With("name", mustJSON(other.Offered))
-		c.notes[m.id] = append(c.notes[m.id], Note{Feature: t.Feature, Tool: quotedName(t.Local), Text: fmt.Sprintf("offered as %s, for %s is another server's", other.Offered, t.Offered)})
-		t = &other
 	}
 	c.tools = append(c.tools, t)
 	c.byName[t.Offered] = t
@@ -370,7 +330,7 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 }
 
 // Tools implements [gate.Upstream]. It waits for servers that are connecting for
-// the first time, and has those tried again that are faulted.
+// the first time.
 func (f *Fleet) Tools(ctx context.Context) []*gate.Tool {
 	f.settle(ctx)
 	return f.catalog.Load().tools
@@ -392,9 +352,12 @@ func (f *Fleet) relisted(ctx context.Context, e *Endpoint) bool {
 func (f *Fleet) Known() []*gate.Tool { return f.catalog.Load().tools }
 
 // settle waits until no server is connecting for the first time, for at most
-// SettleTimeout. Servers that are faulted are tried again, and not waited for:
-// who watches learns of their tools.
+// SettleTimeout. Those that are faulted are not waited for: who watches learns of
+// their tools.
 func (f *Fleet) settle(ctx context.Context) {
+	if ctx.Value(notWaiting{}) != nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.SettleTimeout)
 	defer cancel()
 	for _, m := range f.snapshot() {
@@ -403,7 +366,6 @@ func (f *Fleet) settle(ctx context.Context) {
 		}
 		connected := m.endpoint.first()
 		if connected == nil {
-			m.endpoint.retry(ctx)
 			continue
 		}
 		select {
@@ -412,17 +374,4 @@ func (f *Fleet) settle(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// Invoke implements [gate.Upstream].
-func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
-	_, tool, ok := p.Open()
-	if !ok {
-		return gate.Result{}, errNoPermit
-	}
-	up, ok := f.catalog.Load().server[tool.Name.Server]
-	if !ok {
-		return gate.Result{}, &Fault{NotConnected, tool.Name.Server, "call", errors.New("the server was removed")}
-	}
-	return up.Invoke(ctx, p)
 }

@@ -17,9 +17,14 @@ type features struct {
 	templates []ownedTemplate // in order of configuration
 	listed    []*gate.Tool    // templates
 
+	opaque    map[string]map[string]string // by server: URIs to those under which they are offered
+	conflicts []Conflict                   // about URIs
+
 	completing map[*gate.Tool]*gate.Tool // what completing an argument of it is held against
 	offers     map[gate.Feature]bool
 	completes  bool
+	logs       bool
+	updates    bool
 }
 
 type ownedTemplate struct {
@@ -29,10 +34,11 @@ type ownedTemplate struct {
 
 // newFeatures joins what all servers offer beside tools. Names of prompts are as
 // those of tools. Of two servers with one URI, or one template, the earlier in the
-// configuration has it, and the status of the other says so.
+// configuration has it, and the status of the other says so: its resource is offered
+// by an opaque URI, its template not at all.
 func newFeatures(members []member, notes map[string][]Note) *features {
 	f := &features{
-		prompts: &catalog{byName: make(map[string]*gate.Tool), notes: notes}, byURI: make(map[string]*gate.Tool),
+		prompts: &catalog{byName: make(map[string]*gate.Tool), notes: notes}, byURI: make(map[string]*gate.Tool), opaque: make(map[string]map[string]string),
 		completing: make(map[*gate.Tool]*gate.Tool), offers: make(map[gate.Feature]bool),
 	}
 	names, owners := newNames(), make(map[string]string)
@@ -44,7 +50,7 @@ func newFeatures(members []member, notes map[string][]Note) *features {
 		for one := range s.offers {
 			f.offers[one] = true
 		}
-		f.completes = f.completes || s.completes
+		f.completes, f.logs, f.updates = f.completes || s.completes, f.logs || s.logs, f.updates || s.updates
 		for _, t := range s.prompts {
 			if other, why := names.like(t); other != nil {
 				f.prompts.hold(m, t, other, why)
@@ -54,12 +60,15 @@ func newFeatures(members []member, notes map[string][]Note) *features {
 			f.prompts.add(m, t)
 		}
 		for _, t := range slices.Concat(s.resources, s.templates) {
-			if owner, taken := owners[t.Local]; taken {
-				notes[m.id] = append(notes[m.id], Note{Feature: t.Feature, Tool: quotedName(t.Local), Quarantined: true, Text: fmt.Sprintf("server %s, which comes first, has this URI", owner)})
-				continue
+			owner, taken := owners[t.Local]
+			if taken {
+				t = f.yield(m, t, owner, notes)
+			} else {
+				owners[t.Local] = m.id
 			}
-			owners[t.Local] = m.id
-			f.addResource(t)
+			if t != nil {
+				f.addResource(t)
+			}
 		}
 	}
 	f.prompts.knowHeld()
@@ -71,7 +80,7 @@ func newFeatures(members []member, notes map[string][]Note) *features {
 
 func (f *features) addResource(t *gate.Tool) {
 	if t.Feature == gate.FeatureResource {
-		f.resources, f.byURI[t.Local] = append(f.resources, t), t
+		f.resources, f.byURI[t.Offered] = append(f.resources, t), t
 		return
 	}
 	compiled, err := newTemplate(t.Local)
@@ -105,7 +114,7 @@ func (f *features) lookup(action gate.Action, name string) *gate.Tool {
 	switch action {
 	case gate.GetPrompt:
 		return f.prompts.byName[name]
-	case gate.ReadResource:
+	case gate.ReadResource, gate.Subscribe:
 		return f.owner(name)
 	case gate.Complete:
 		if t := f.prompts.byName[name]; t != nil {
@@ -193,7 +202,14 @@ func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name stri
 }
 
 // Offering says what the fleet offers beside tools.
-type Offering struct{ Prompts, Resources, Completions bool }
+type Offering struct {
+	Prompts, Resources, Completions bool
+	Logging                         bool // messages of servers, from a level on
+	Updates                         bool // of resources that are subscribed to
+}
+
+// allOffered is what is not known to be less.
+var allOffered = Offering{Prompts: true, Resources: true, Completions: true, Logging: true, Updates: true}
 
 // Offering returns what any server offers, also while it lists none. While servers
 // are connecting for the first time it waits for them, until ctx ends: what is not
@@ -210,9 +226,12 @@ func (f *Fleet) Offering(ctx context.Context) Offering {
 		select {
 		case <-connected:
 		case <-ctx.Done():
-			return Offering{true, true, true}
+			return allOffered
 		}
 	}
 	more := f.catalog.Load().more
-	return Offering{more.offers[gate.FeaturePrompt], more.offers[gate.FeatureResource], more.completes}
+	return Offering{
+		Prompts: more.offers[gate.FeaturePrompt], Resources: more.offers[gate.FeatureResource], Completions: more.completes,
+		Logging: more.logs, Updates: more.updates,
+	}
 }

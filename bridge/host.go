@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/jobs"
 )
 
 // HostConfig configures a [Host].
@@ -28,19 +29,50 @@ type HostConfig struct {
 	// any server offers, a fleet's. Without both, clients are offered tools alone.
 	Features func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error)
 	Offering func(context.Context) Offering
+	// Lookup finds a tool, for what its definition wants in the headers of calls, and
+	// Instructions are what servers say of how they are used; both a fleet's. Without
+	// them no such headers are looked at, and clients are told nothing.
+	Lookup       func(context.Context, gate.Action, string) (*gate.Tool, error)
+	Instructions func() []Instructions
+	// Jobs carries out the calls that clients make as tasks, and Recall has a session
+	// learn what a kept result teaches, a gate's. Without Jobs clients are offered no
+	// tasks.
+	Jobs   *jobs.Runner
+	Recall func(ctx context.Context, k gate.SessionKey, call string, kept gate.Result) error
+	// SetLevel says from which severity on a session wants log messages, "" for none;
+	// Unsubscribe ends a subscription, by the ID of the call that made it: both a fleet's,
+	// see [Fleet.Hear]. Clean makes what servers say outside of calls safe, a gate's Tell.
+	// Without them clients are offered neither log messages nor subscriptions.
+	SetLevel    func(ctx context.Context, k gate.SessionKey, level string) error
+	Unsubscribe func(ctx context.Context, call, uri string) error
+	Clean       func(server string, params gate.Doc) (gate.Doc, bool)
+	// Who is whoever comes over HTTP; nil is [gate.Local].
+	Who *gate.Principal
+	// Group reports whether there is a group, for clients over HTTP that are offered one
+	// alone: see [GroupParam]. Nil knows none.
+	Group func(name string) bool
+	// Brief lists to clients only the tools by which they find and call the others: see
+	// [LocalTool.Relay].
+	Brief bool
 	// MaxBody bounds a message of a client, in bytes. Zero means 4 MiB.
 	MaxBody int64
 	// Origins and Hosts are allowed in those headers of HTTP requests, beside
 	// loopback. An origin is scheme://host[:port], a host is host[:port].
 	Origins, Hosts []string
-	// Asks lets Do ask the person at a client that can (MCP elicitation). Calls over
-	// HTTP of such a client with a session then take the SDK's way, which is slower.
+	// Asks lets Do ask the person at a client that can (MCP elicitation) whether a call
+	// may pass. What servers ask of clients does not depend on it.
 	Asks bool
 	// Seal is a secret of at least 32 random bytes. Keys are derived from it for
 	// what clients without a session keep for the host between a question and its
 	// answer. Nil makes one for the life of the host.
 	Seal []byte
-	Log  *slog.Logger // nil discards
+	// ParkIdle is how long a call waits for the next request of a client without a
+	// session that its server has asked something. Zero means 10 min.
+	ParkIdle time.Duration
+	// PeerChanged is told when the roots of the client of a session are others, and Ended
+	// when the session has ended; both a fleet's. Nil tells nobody.
+	PeerChanged, Ended func(gate.SessionKey)
+	Log                *slog.Logger // nil discards
 }
 
 const defaultMaxBody = 4 << 20
@@ -49,12 +81,16 @@ const defaultMaxBody = 4 << 20
 // the stateless protocol of revision 2026-07-28 and in the older ones with
 // sessions. Use it from several goroutines.
 type Host struct {
-	cfg  HostConfig
-	http http.Handler
-	info []byte // what answers without a session say of the gateway
+	cfg    HostConfig
+	fronts fronts
+	offer  gate.Groups // to clients over HTTP
+	info   []byte      // what answers without a session say of the gateway
 
-	states   states
-	sessions quickSessions
+	states    states
+	sessions  quickSessions
+	listening listeners
+	parking   parking
+	peers     peers
 
 	calls sync.WaitGroup // under way
 
@@ -66,9 +102,11 @@ type Host struct {
 	mu      sync.Mutex
 	servers map[*mcp.Server]struct{} // of live connections, to be told of changes
 	offered Offering                 // when they were told last
-	posts   map[string]post          // HTTP requests under way, by number
+	posts   map[string]*post         // HTTP requests under way, by number
 	last    uint64                   // number of a post
 	closing bool
+
+	kept *keptEvents // of the streams of all sessions
 }
 
 // NewHost returns a host. It starts nothing.
@@ -76,8 +114,17 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	if cfg.Do == nil || cfg.Tools == nil {
 		return nil, errors.New("a host needs Do and Tools of a gate")
 	}
+	if cfg.Jobs != nil && cfg.Recall == nil {
+		return nil, errors.New("a host with jobs needs Recall of a gate")
+	}
+	if cfg.Who == nil {
+		cfg.Who = gate.Local()
+	}
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = defaultMaxBody
+	}
+	if cfg.ParkIdle == 0 {
+		cfg.ParkIdle = parkIdle
 	}
 	if cfg.Name == "" {
 		cfg.Name = ClientName
@@ -93,26 +140,38 @@ func NewHost(cfg HostConfig) (*Host, error) {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	h := &Host{
-		cfg: cfg, states: states, servers: make(map[*mcp.Server]struct{}), posts: make(map[string]post),
+		cfg: cfg, states: states, servers: make(map[*mcp.Server]struct{}), posts: make(map[string]*post),
 		info:     mustJSON(mcp.Implementation{Name: cfg.Name, Version: cfg.Version}),
 		sessions: quickSessions{by: make(map[string]*quickSession)},
 	}
+	h.listening = listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*listener)}
+	h.listening.unnamed.send = h.tellListening
+	h.peers.by = make(map[string]gate.Doc)
+	h.kept = newKeptEvents(h.answersOn)
 	h.streams, h.endStreams = context.WithCancel(context.Background())
-	h.http = h.newHTTP()
 	return h, nil
 }
 
 // peerInfo is who sent a request.
 type peerInfo struct {
 	who           *gate.Principal
-	session       string // "" if the client has none: the principal's own
-	name, version string // as the client claims
-	stateless     bool   // revision 2026-07-28
+	groups        gate.Groups // that it is offered, beside the principal's
+	session       string      // "" if the client has none: the principal's own
+	name, version string      // as the client claims
+	stateless     bool        // revision 2026-07-28
 	// send reaches the client in the middle of a call; nil if it must not be asked
-	// for anything then.
-	send toClient
+	// for anything then. Of one with a session these are its capabilities by which it
+	// can be asked; absent if it has none.
+	send         toClient
+	capabilities gate.Doc
 	// tell sends a notification on the stream of the request; nil if there is none.
 	tell func(ctx context.Context, method string, params gate.Doc)
+	// poll ends the stream of the request and has the client come back; nil if it is no
+	// stream that a client can come back to.
+	poll func(after time.Duration)
+	// listener hears what servers say outside of calls; nil unless it asks about that,
+	// and has a session.
+	listener *listener
 }
 
 func (p peerInfo) key() gate.SessionKey { return gate.SessionKey{Owner: p.who.Owner, ID: p.session} }
@@ -148,6 +207,9 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 		return gate.Doc{}, &rpcError{code: codeInternal, message: "the gateway is shutting down"}
 	}
 	defer h.calls.Done()
+	if p.stateless && asksToHear(method) {
+		return gate.Doc{}, &rpcError{code: codeMethodNotFound, message: "method not found"}
+	}
 	switch method {
 	case string(gate.CallTool):
 		return h.callTool(ctx, p, params)
@@ -155,9 +217,25 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 		if h.offers(ctx, method) {
 			return h.use(ctx, p, gate.Action(method), params)
 		}
+	case methodTaskGet, methodTaskResult, methodTaskList, methodTaskCancel:
+		if h.cfg.Jobs != nil && !p.stateless {
+			return h.tasks(ctx, p, method, params)
+		}
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
 		if h.offers(ctx, method) {
 			return h.list(ctx, p, method)
+		}
+	case methodSetLevel:
+		if h.offers(ctx, method) {
+			return h.setLevel(ctx, p, params)
+		}
+	case string(gate.Subscribe):
+		if h.offers(ctx, method) {
+			return h.subscribe(ctx, p, params)
+		}
+	case methodUnsubscribe:
+		if h.offers(ctx, method) {
+			return h.unsubscribe(p, params)
 		}
 	}
 	return gate.Doc{}, &rpcError{code: codeMethodNotFound, message: "method not found"}
@@ -173,12 +251,15 @@ func (h *Host) begin() bool {
 	return true
 }
 
-// Drain refuses new requests and waits for those under way, or for ctx. Then it
+// Drain refuses new requests, ends the calls that wait for clients to call again, and
+// waits for those under way, or for ctx. Then it
 // ends the streams of notifications, so that no connection stays busy.
 func (h *Host) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	h.closing = true
+	h.expectNobody()
 	h.mu.Unlock()
+	h.parking.close()
 	defer h.endStreams()
 	done := make(chan struct{})
 	go func() { // ends with the last call, each of which has a deadline
@@ -196,17 +277,17 @@ func (h *Host) Drain(ctx context.Context) error {
 // list answers tools/list and its like in one page: clients that do not page see
 // all.
 func (h *Host) list(ctx context.Context, p peerInfo, method string) (gate.Doc, error) {
-	tools, err := h.listed(ctx, p.who, listings[method].feature)
+	tools, err := h.listed(ctx, p, listings[method].feature)
 	if err != nil {
 		h.cfg.Log.Error("listing failed", "method", method, "principal", p.who.ID, "error", err)
 		return gate.Doc{}, &rpcError{code: codeInternal, message: "the " + listings[method].member + " cannot be listed"}
 	}
 	out := []byte(`{"` + listings[method].member + `":[`)
-	for i, t := range tools {
+	for i, t := range h.brief(tools) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, t.Definition.Raw()...)
+		out = append(out, h.definition(p, t)...)
 	}
 	out = append(out, ']')
 	if p.stateless { // a list is its principal's, and not for caches that others share
@@ -219,40 +300,50 @@ func (h *Host) list(ctx context.Context, p peerInfo, method string) (gate.Doc, e
 	return p.complete(res), nil
 }
 
-func (h *Host) listed(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
-	if f == gate.FeatureTool {
-		return h.cfg.Tools(ctx, who)
-	}
-	return h.cfg.Features(ctx, who, f)
-}
-
 // callTool answers tools/call.
 func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.Doc, error) {
 	c := p.call(gate.CallTool, params.Get("name").Text())
 	c.Args, c.Meta = params.Get("arguments"), params.Get("_meta")
 	if h.cfg.Asks && p.stateless {
 		c.AskByAnswer = elicits(c.Meta.Get(metaCapabilities))
-		c.Answered = h.answered(&c, params)
 	}
-	if p.send != nil {
+	if h.cfg.Asks && p.send != nil && elicits(p.capabilities) {
 		c.Asker = asker{p.send}
 	}
-	c.Notify = p.tell
-	return h.do(ctx, p, c)
+	c.Notify, c.Poll = p.tell, p.poll
+	if task := params.Get("task"); !task.IsZero() && h.cfg.Jobs != nil && !p.stateless {
+		return h.startTask(ctx, p, c, task)
+	}
+	res, err := h.carry(ctx, p, &c, params)
+	if err != nil {
+		return h.failed(ctx, p, c, err)
+	}
+	if p.stateless && res.IsError && lacksCapability(res.Doc) {
+		return gate.Doc{}, serverError(res.Doc)
+	}
+	return p.answer(res), nil
 }
 
 // call returns a call of the peer.
 func (p peerInfo) call(action gate.Action, name string) gate.Call {
 	return gate.Call{
-		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Session: p.key(), ClientName: p.name, ClientVersion: p.version,
+		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Groups: p.groups, Session: p.key(), ClientName: p.name, ClientVersion: p.version,
 	}
 }
 
 // do carries out a call, and puts what the gate says into the words of MCP.
 func (h *Host) do(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error) {
 	res, err := h.cfg.Do(ctx, c)
-	if err == nil {
-		return p.complete(res.Doc), nil
+	if err != nil {
+		return h.failed(ctx, p, c, err)
+	}
+	return p.complete(res.Doc), nil
+}
+
+// failed answers a call that was refused, or that its server failed.
+func (h *Host) failed(ctx context.Context, p peerInfo, c gate.Call, err error) (gate.Doc, error) {
+	if rpc, ok := errors.AsType[*rpcError](err); ok {
+		return gate.Doc{}, rpc
 	}
 	var waits *gate.Pending
 	if c.AskByAnswer && c.Answered == nil && errors.As(err, &waits) && waits.CanAnswer { // who dismisses a question is not asked again
@@ -263,7 +354,7 @@ func (h *Host) do(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error
 		if r.Step == gate.StepParse {
 			return gate.Doc{}, &rpcError{code: codeInvalidParams, message: "invalid parameters: " + r.Reason}
 		}
-		return gate.Doc{}, &rpcError{code: codeInvalidParams, message: fmt.Sprintf("unknown tool %.200q", c.Name)}
+		return gate.Doc{}, &rpcError{code: codeInvalidParams, message: fmt.Sprintf("unknown tool %.200q", r.Name)}
 	}
 	if ctx.Err() != nil {
 		return gate.Doc{}, ctx.Err()
@@ -274,20 +365,20 @@ func (h *Host) do(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error
 // refusalResult is the result of a call that was refused, or that its server
 // failed: the model that made the call reads why.
 func refusalResult(call string, err error) gate.Doc {
-	b, merr := json.Marshal(map[string]any{
-		"content": []any{map[string]string{"type": "text", "text": Public(err)}},
+	return failureResult(Public(err), refusalOf(call, err))
+}
+
+func failureResult(text string, refusal map[string]any) gate.Doc {
+	return gate.MustDoc(string(mustJSON(map[string]any{
+		"content": []any{map[string]string{"type": "text", "text": text}},
 		"isError": true,
-		"_meta":   map[string]any{gate.MetaRefusal: refusalOf(call, err)},
-	})
-	if merr != nil {
-		panic(merr) // strings and a number only
-	}
-	return gate.MustDoc(string(b))
+		"_meta":   map[string]any{gate.MetaRefusal: refusal},
+	})))
 }
 
 // refusalOf tells a client why a call was not carried out: see [gate.MetaRefusal].
 func refusalOf(call string, err error) map[string]any {
-	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": call}
+	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": gate.RecordID(call, err)}
 	if r, ok := errors.AsType[*gate.Refusal](err); ok && r.RetryAfter > 0 {
 		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
 	}

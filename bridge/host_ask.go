@@ -134,9 +134,8 @@ func without(d gate.Doc, one, other string) gate.Doc {
 	return gate.MustDoc(string(append(out, '}')))
 }
 
-// maxResponses bounds the answers that a client brings with a call. It was asked
-// for one.
-const maxResponses = 8
+// maxResponses bounds the answers that a client brings with a call.
+const maxResponses = 16
 
 // checkBrought checks the shape of what a client brings with a call that it was
 // asked to make again.
@@ -153,12 +152,27 @@ func checkBrought(params gate.Doc) error {
 		if n++; n > maxResponses {
 			return fmt.Errorf("inputResponses has more than %d members", maxResponses)
 		}
-		content, meta := r.Get("content"), r.Get("_meta")
-		if r.Get("action").Kind() != gate.String || !content.IsZero() && content.Kind() != gate.Object || !meta.IsZero() && meta.Kind() != gate.Object {
-			return errors.New("inputResponses has a member that is no result of elicitation/create")
+		if !isResponse(r) {
+			return errors.New("inputResponses has a member that is no result of elicitation/create, sampling/createMessage or roots/list")
 		}
 	}
 	return nil
+}
+
+// isResponse checks the shape of an answer, as far as the SDK reads it. What it was the
+// answer to is not known yet.
+func isResponse(r gate.Doc) bool {
+	content, meta := r.Get("content"), r.Get("_meta")
+	switch {
+	case !meta.IsZero() && meta.Kind() != gate.Object:
+		return false
+	case r.Get("roots").Kind() == gate.Array:
+		return true
+	case r.Get("role").Kind() == gate.String:
+		return content.Kind() == gate.Object || content.Kind() == gate.Array
+	default:
+		return r.Get("action").Kind() == gate.String && (content.IsZero() || content.Kind() == gate.Object)
+	}
 }
 
 // answered returns the answer that a client brings with a call; nil if it brings

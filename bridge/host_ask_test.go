@@ -323,6 +323,9 @@ func TestAskEnds(t *testing.T) {
 	}
 	for _, way := range []string{"HTTP", "stdio"} {
 		for name, end := range tests {
+			if way == "HTTP" && name == "the client has gone" {
+				continue // it may come back, see TestBrokenStream
+			}
 			t.Run(way+", "+name, func(t *testing.T) {
 				d := newDesk(t, bridge.HostConfig{Asks: true})
 				asked, over := make(chan bool, 1), make(chan bool)
@@ -452,13 +455,13 @@ var helloElicits = strings.Replace(hello, `"capabilities":{}`, `"capabilities":{
 // leave the quick way, which answers in JSON.
 func TestQuickStaysQuick(t *testing.T) {
 	tests := map[string]struct {
-		asks  bool
-		hello string
-		quick bool
+		asks         bool
+		hello        string
+		quick, asker bool
 	}{
-		"it cannot be asked":     {true, hello, true},
-		"nobody is asked":        {false, helloElicits, true},
-		"it can be asked, it is": {true, helloElicits, false},
+		"it cannot be asked":            {true, hello, true, false},
+		"servers alone may ask it":      {false, helloElicits, false, false},
+		"it can be asked, and it is so": {true, helloElicits, false, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -487,7 +490,7 @@ func TestQuickStaysQuick(t *testing.T) {
 					break
 				}
 			}
-			if quick != tt.quick || !strings.Contains(got, fmt.Sprintf(`"asker":%v`, !tt.quick)) {
+			if quick != tt.quick || !strings.Contains(got, fmt.Sprintf(`"asker":%v`, tt.asker)) {
 				t.Errorf("quick: %v; %s", quick, got)
 			}
 		})

@@ -35,7 +35,10 @@ func (h *Host) offering(ctx context.Context, wait time.Duration) Offering {
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return h.cfg.Offering(ctx)
+	o := h.cfg.Offering(ctx)
+	heard := h.cfg.SetLevel != nil && h.cfg.Unsubscribe != nil && h.cfg.Clean != nil
+	o.Logging, o.Updates = o.Logging && heard, o.Updates && heard
+	return o
 }
 
 // offers reports whether a method is served. What nobody offers is not.
@@ -47,6 +50,12 @@ func (h *Host) offers(ctx context.Context, method string) bool {
 		return h.offering(ctx, 0).Resources
 	case string(gate.Complete):
 		return h.offering(ctx, 0).Completions
+	case methodSetLevel:
+		return h.offering(ctx, 0).Logging
+	case string(gate.Subscribe), methodUnsubscribe:
+		return h.offering(ctx, 0).Updates
+	case methodTaskGet, methodTaskResult, methodTaskList, methodTaskCancel:
+		return h.cfg.Jobs != nil
 	default:
 		return true
 	}
@@ -60,7 +69,7 @@ func checkUse(action gate.Action, params gate.Doc) (name string, err error) {
 	case gate.GetPrompt:
 		name, err = textOf(params, "/name")
 		objects = append(objects, "arguments")
-	case gate.ReadResource:
+	case gate.ReadResource, gate.Subscribe:
 		name, err = textOf(params, "/uri")
 	case gate.Complete:
 		objects = append(objects, "argument", "context")
@@ -84,7 +93,7 @@ func checkUse(action gate.Action, params gate.Doc) (name string, err error) {
 	if isURI := scheme.MatchString(name); params.At("/ref/type").Text() == "ref/prompt" && isURI {
 		return name, errors.New("/ref/name is a URI")
 	}
-	return name, nil
+	return name, checkBrought(params)
 }
 
 func textOf(params gate.Doc, pointer string) (string, error) {
@@ -108,16 +117,19 @@ func (h *Host) use(ctx context.Context, p peerInfo, action gate.Action, params g
 	case action == gate.Complete:
 		c.Args = without(params, "ref", "_meta")
 	}
-	res, err := h.cfg.Do(ctx, c)
+	res, err := h.carry(ctx, p, &c, params)
 	if err != nil {
 		return gate.Doc{}, h.unused(ctx, p, &c, err)
+	}
+	if res.InputRequired {
+		return res.Doc, nil
 	}
 	if res.IsError {
 		return gate.Doc{}, serverError(res.Doc)
 	}
 	doc := res.Doc
 	if p.stateless && action == gate.ReadResource { // its principal's, and not for caches that others share
-		doc = doc.With("ttlMs", []byte("0")).With("cacheScope", []byte(`"private"`))
+		doc = doc.With("ttlMs", timeToLive(doc)).With("cacheScope", []byte(`"private"`))
 	}
 	return p.complete(doc), nil
 }
@@ -135,7 +147,10 @@ const (
 // unused puts the error of a use into the words of MCP.
 func (h *Host) unused(ctx context.Context, p peerInfo, c *gate.Call, err error) error {
 	r, refused := errors.AsType[*gate.Refusal](err)
+	rpc, ours := errors.AsType[*rpcError](err)
 	switch {
+	case ours:
+		return rpc
 	case refused && r.Step == gate.StepParse:
 		return &rpcError{code: codeInvalidParams, message: "invalid parameters: " + r.Reason}
 	case refused && (r.Step == gate.StepLookup || r.Hidden):
@@ -150,7 +165,7 @@ func (h *Host) unused(ctx context.Context, p peerInfo, c *gate.Call, err error) 
 func (p peerInfo) unknown(c *gate.Call) error {
 	what, code, data := "prompt", int64(codeInvalidParams), []byte(nil)
 	switch c.Action {
-	case gate.ReadResource:
+	case gate.ReadResource, gate.Subscribe:
 		what, data = "resource", mustJSON(map[string]string{"uri": c.Name})
 		if !p.stateless {
 			code = codeNoResource
@@ -170,4 +185,13 @@ func serverError(res gate.Doc) error {
 		code = codeInternal
 	}
 	return &rpcError{code: code, message: res.At("/content/0/text").Text(), data: e.Get("data").Raw()}
+}
+
+// codeLacksCapability is the error of a server that needs what the client has not
+// declared (MCP 2026-07-28, basic, "Capability negotiation"). It is about the client,
+// not the tool, so that the client gets it as it is.
+const codeLacksCapability = -32021
+
+func lacksCapability(res gate.Doc) bool {
+	return res.Get("_meta").Get(MetaError).Get("code").String() == strconv.Itoa(codeLacksCapability)
 }

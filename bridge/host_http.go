@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,16 +23,15 @@ import (
 // request.
 const sessionIdle = 24 * time.Hour
 
-// newHTTP returns the MCP endpoint: one server behind two handlers of the SDK,
-// for one of them cannot serve both the protocol with sessions and the one
-// without.
-func (h *Host) newHTTP() http.Handler {
-	who := gate.Local()
-	server := h.newServer(func(req mcp.Request) peerInfo {
-		p := peerInfo{who: who}
+// newHTTP returns the MCP endpoint of a group, of all if it is "": one server behind
+// two handlers of the SDK, for one of them cannot serve both the protocol with sessions
+// and the one without.
+func (h *Host) newHTTP(group string) http.Handler {
+	server := h.newServer(group, func(req mcp.Request) peerInfo {
+		p := peerInfo{who: h.cfg.Who, groups: h.at(group)}
 		p.name, p.version = claimed(req)
 		if ss, ok := req.GetSession().(*mcp.ServerSession); ok {
-			p.session = sessionName(ss.ID())
+			p.session, p.capabilities = sessionName(ss.ID()), h.peers.of(ss.ID())
 		}
 		return p
 	})
@@ -40,9 +40,10 @@ func (h *Host) newHTTP() http.Handler {
 	options := mcp.StreamableHTTPOptions{
 		Logger: sdkLog(h.cfg.Log), MaxRequestBodyBytes: h.cfg.MaxBody, SessionTimeout: sessionIdle,
 		DisableLocalhostProtection: true, // allowed checks Host for every address
+		EventStore:                 h.kept,
 	}
 	sessions := mcp.NewStreamableHTTPHandler(get, &options)
-	options.Stateless, options.PropagateRequestCancellation, options.SessionTimeout = true, true, 0
+	options.Stateless, options.PropagateRequestCancellation, options.SessionTimeout, options.EventStore = true, true, 0, nil
 	noSessions := mcp.NewStreamableHTTPHandler(get, &options)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isStatelessHTTP(r) {
@@ -61,43 +62,69 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	r = r.WithContext(ctx)
+	answer := newSlowWriter(w, cancel)
+	defer answer.End()
+	h.serveHTTP(answer, r)
+}
+
+func (h *Host) serveHTTP(w *slowWriter, r *http.Request) {
+	group := r.PathValue(GroupParam)
+	front, ok := h.front(group)
+	if !ok || strays(r.Header.Get(headerSession), group) {
+		http.NotFound(w, r)
+		return
+	}
 	if r.Method == http.MethodPost {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
+		body, err := w.read(r, h.cfg.MaxBody)
 		var large *http.MaxBytesError
 		switch {
 		case errors.As(err, &large):
 			http.Error(w, "the message is larger than limits.body", http.StatusRequestEntityTooLarge)
 			return
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			http.Error(w, "the message took too long to arrive", http.StatusRequestTimeout)
+			return
 		case err != nil:
 			return // the client has gone
 		}
-		p := peerInfo{who: gate.Local(), session: sessionName(r.Header.Get(headerSession)), stateless: isStatelessHTTP(r)}
+		p := peerInfo{who: h.cfg.Who, groups: h.at(group), session: sessionName(r.Header.Get(headerSession)), stateless: isStatelessHTTP(r)}
 		growStack(0)
 		msg, no := h.screen(r.Context(), p, body)
+		if no == nil && p.stateless {
+			no = h.checkHeaders(r, p, msg)
+		}
+		if no == nil && !p.stateless && p.session == "" && msg.Get("method").Text() != "initialize" {
+			no = refuse(http.StatusBadRequest, msg.Get("id").Raw(), codeInvalidRequest, "invalid request: it belongs to no session; initialize one, and name it in "+headerSession)
+		}
 		if no != nil {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(no.status)
 			_, _ = w.Write(no.body)
 			return
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.Body = io.NopCloser(bytes.NewReader(stowTask(msg)))
 		var done func()
+		declares(r, msg)
 		r, done = h.begins(r, msg)
 		defer done()
 		if msg.Get("method").Text() == "subscriptions/listen" {
 			defer h.endWithStreams(&r)()
 		}
-		if h.quick(w, r, msg) {
+		if h.quick(w, r, p, msg) {
 			return
 		}
 	}
 	if r.Method == http.MethodGet {
 		defer h.endWithStreams(&r)()
+		defer h.resume(r.Header.Get(headerSession), r.Header.Get("Last-Event-ID"))()
 	}
 	if session := r.Header.Get(headerSession); r.Method == http.MethodDelete && session != "" {
 		h.endSession(session)
 	}
-	h.http.ServeHTTP(w, r)
+	front.ServeHTTP(w, r)
 }
 
 // endWithStreams makes r, which waits for notifications, end when the host has
@@ -113,35 +140,33 @@ func isStatelessHTTP(r *http.Request) bool {
 	return r.Header.Get(headerProtocol) >= stateless && r.Header.Get(headerSession) == ""
 }
 
-// A post is an HTTP request under way. The SDK lets calls of the older revisions
-// outlive theirs and their session, so that clients can come back for the
-// answer; it keeps none for them, so nobody would get it.
-type post struct {
-	session string
-	request string // the JSON of its id; "" of one that has none
-	ctx     context.Context
-	cancel  context.CancelFunc
-}
-
 // headerPost carries the number of a post to receive. It is set on every
 // request, whatever the client has sent.
 const headerPost = "Wasmgate-Post"
 
+// begins numbers a request. Its context ends with the client; that of its call too,
+// unless the client can come back for the answer.
 func (h *Host) begins(r *http.Request, msg gate.Doc) (numbered *http.Request, done func()) {
-	h.cancelled(r.Header.Get(headerSession), msg)
-	ctx, cancel := context.WithCancel(r.Context())
+	session, client := r.Header.Get(headerSession), r.Context()
+	h.cancelled(session, msg)
+	ctx, cancel := context.WithCancel(client)
+	p := &post{session: session, request: msg.Get("id").String(), ctx: ctx, cancel: cancel}
+	resumable := session != "" && !msg.Get("id").IsZero() && slices.Contains(acting, gate.Action(msg.Get("method").Text()))
+	if resumable {
+		var end context.CancelFunc
+		p.ctx, end = context.WithCancel(context.WithoutCancel(client))
+		p.cancel = func() { cancel(); end() }
+	}
 	h.mu.Lock()
 	h.last++
 	number := strconv.FormatUint(h.last, 10)
-	h.posts[number] = post{r.Header.Get(headerSession), msg.Get("id").String(), ctx, cancel}
+	h.posts[number] = p
 	h.mu.Unlock()
-	r = r.WithContext(ctx)
+	r = r.WithContext(context.WithValue(ctx, postKey{}, number))
 	r.Header.Set(headerPost, number)
 	return r, func() {
+		h.left(number, resumable) // if its call is still under way, the client or the server has ended the stream
 		cancel()
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.posts, number)
 	}
 }
 
@@ -152,15 +177,16 @@ func (h *Host) during(ctx context.Context, extra *mcp.RequestExtra) (context.Con
 	if extra == nil || extra.Header.Get(headerPost) == "" {
 		return ctx, cancel
 	}
+	number := extra.Header.Get(headerPost)
 	h.mu.Lock()
-	p, ok := h.posts[extra.Header.Get(headerPost)]
+	p, ok := h.posts[number]
 	h.mu.Unlock()
 	if !ok {
 		cancel() // the client has gone already
 		return ctx, cancel
 	}
 	stop := context.AfterFunc(p.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
+	return ctx, func() { stop(); cancel(); h.callEnded(number) }
 }
 
 // endSession cancels what a session has under way.
@@ -168,9 +194,13 @@ func (h *Host) endSession(session string) {
 	h.sessions.forget(session)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, p := range h.posts {
+	for number, p := range h.posts {
 		if p.session == session {
 			p.cancel()
+			if p.window != nil {
+				p.window.Stop()
+				delete(h.posts, number)
+			}
 		}
 	}
 }

@@ -49,8 +49,20 @@ func TestClientGone(t *testing.T) {
 	hangUp := func(_ *fixture, _ string, hangUp func()) { hangUp() }
 	const cancelled = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`
 	tests := map[string]func(testing.TB, *fixture){
-		"it hangs up, with sessions": over(old, hangUp),
-		"it hangs up, stateless":     over(newest, hangUp),
+		"it hangs up, with sessions": func(t testing.TB, x *fixture) { // where the answer is no stream, see TestBrokenStream
+			session := openSession(t, x.url)
+			resp, err := post(t.Context(), x.url, old, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			ctx, hangUp := context.WithCancel(t.Context())
+			go func() { <-x.begun; hangUp() }()
+			if _, err := post(ctx, x.url, old, session, request(old, "9", "tools/call", `"name":"local__block","arguments":{}`)); err == nil {
+				t.Error("answered")
+			}
+		},
+		"it hangs up, stateless": over(newest, hangUp),
 		"it cancels over HTTP": over(old, func(x *fixture, session string, _ func()) {
 			resp, err := post(context.Background(), x.url, old, session, cancelled)
 			if err == nil {

@@ -33,13 +33,13 @@ const sdkEvery = time.Hour
 // quick answers tools/call over HTTP by itself: the SDK's way there and back
 // costs more than the gate does. It takes only requests in which everything is
 // as it should be. Any other it leaves to the SDK, which says what is wrong.
-func (h *Host) quick(w http.ResponseWriter, r *http.Request, msg gate.Doc) bool {
+func (h *Host) quick(w http.ResponseWriter, r *http.Request, from peerInfo, msg gate.Doc) bool {
 	id, params := msg.Get("id"), msg.Get("params")
 	if msg.Get("method").Text() != string(gate.CallTool) || id.IsZero() || params.Get("arguments").Kind() != gate.Object ||
-		!params.At("/_meta/progressToken").IsZero() || !acceptsBoth(r.Header) || r.Header.Get("Content-Type") != "application/json" {
+		!params.At("/_meta/progressToken").IsZero() || !params.Get("_meta").Get(metaLogLevel).IsZero() || !params.Get("task").IsZero() || !acceptsBoth(r.Header) || r.Header.Get("Content-Type") != "application/json" {
 		return false
 	}
-	p, ok := statelessPeer(r.Header, params)
+	p, ok := statelessPeer(from, r.Header, params)
 	if !ok {
 		p, ok = h.sessions.peer(r.Header)
 	}
@@ -95,14 +95,14 @@ func acceptsBoth(h http.Header) bool {
 
 // statelessPeer returns who made a request without a session, if its headers
 // and its _meta say the same.
-func statelessPeer(header http.Header, params gate.Doc) (peerInfo, bool) {
+func statelessPeer(from peerInfo, header http.Header, params gate.Doc) (peerInfo, bool) {
 	meta := params.Get("_meta")
 	info := meta.Get(metaClient)
 	ok := header.Get(headerSession) == "" && header.Get(headerProtocol) == stateless && meta.Get(metaProtocol).Text() == stateless &&
 		header.Get(headerMethod) == string(gate.CallTool) && header.Get(headerName) == params.Get("name").Text() &&
 		objects(meta.Get(metaCapabilities)) &&
 		info.Get("name").Kind() == gate.String && info.Get("version").Kind() == gate.String
-	return peerInfo{who: gate.Local(), name: info.Get("name").Text(), version: info.Get("version").Text(), stateless: true}, ok
+	return peerInfo{who: from.who, groups: from.groups, name: info.Get("name").Text(), version: info.Get("version").Text(), stateless: true}, ok
 }
 
 // objects reports whether d is an object of objects, as capabilities are.

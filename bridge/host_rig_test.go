@@ -176,8 +176,8 @@ func answerOf(t testing.TB, resp *http.Response) string {
 		return strings.TrimSpace(string(b))
 	}
 	for l := range strings.Lines(string(b)) {
-		if data, ok := strings.CutPrefix(l, "data: "); ok {
-			return strings.TrimSuffix(data, "\n")
+		if data, ok := strings.CutPrefix(strings.TrimSuffix(l, "\n"), "data: "); ok && data != "" { // a stream begins with an id alone
+			return data
 		}
 	}
 	return ""

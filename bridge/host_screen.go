@@ -17,6 +17,8 @@ import (
 var served = []string{
 	"initialize", "ping", "server/discover", "subscriptions/listen", "tools/list", "tools/call",
 	"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "completion/complete",
+	methodSetLevel, string(gate.Subscribe), methodUnsubscribe,
+	methodTaskGet, methodTaskResult, methodTaskList, methodTaskCancel,
 	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed",
 }
 
@@ -56,7 +58,7 @@ func (h *Host) judge(ctx context.Context, p peerInfo, doc gate.Doc) *refusal {
 		return refuse(http.StatusBadRequest, nil, codeInvalidRequest, "invalid request: an id is a string or an integer up to 2^53")
 	case method.IsZero():
 		return nil // an answer
-	case !slices.Contains(served, method.Text()), !h.offers(ctx, method.Text()):
+	case !slices.Contains(served, method.Text()), p.stateless && asksToHear(method.Text()), !h.offers(ctx, method.Text()):
 		return h.unserved(ctx, p, id, method.Text(), params)
 	}
 	action := gate.Action(method.Text())
@@ -64,7 +66,9 @@ func (h *Host) judge(ctx context.Context, p peerInfo, doc gate.Doc) *refusal {
 	if err == nil {
 		return nil
 	}
-	h.malformed(ctx, p, action, name, err)
+	if slices.Contains(acting, action) {
+		h.malformed(ctx, p, action, name, err)
+	}
 	return refuse(http.StatusBadRequest, id.Raw(), codeInvalidParams, "invalid parameters: "+err.Error())
 }
 
@@ -85,7 +89,7 @@ func validID(id gate.Doc) bool {
 }
 
 // acting are the actions by which clients use what servers offer.
-var acting = []gate.Action{gate.CallTool, gate.GetPrompt, gate.ReadResource, gate.Complete}
+var acting = []gate.Action{gate.CallTool, gate.GetPrompt, gate.ReadResource, gate.Subscribe, gate.Complete}
 
 // checkParams checks the parameters of a use, and returns what they name. What is
 // wrong with other parameters the SDK says.
@@ -95,9 +99,23 @@ func checkParams(action gate.Action, params gate.Doc) (name string, err error) {
 		return params.Get("name").Text(), checkCall(params)
 	case slices.Contains(acting, action):
 		return checkUse(action, params)
-	default:
-		return "", nil
+	case !params.IsZero() && params.Kind() != gate.Object && params.Kind() != gate.Null:
+		return "", errors.New("params is no object")
 	}
+	if _, ok := listings[string(action)]; ok {
+		return "", checkCursor(params.Get("cursor"))
+	}
+	return "", nil
+}
+
+// checkCursor refuses every cursor, since lists have one page: it is another's, or made
+// up (MCP 2025-11-25, server/utilities/pagination, "Error Handling"). An empty one is
+// that of clients that always send one.
+func checkCursor(cursor gate.Doc) error {
+	if cursor.IsZero() || cursor.Kind() == gate.Null || cursor.Kind() == gate.String && cursor.Text() == "" {
+		return nil
+	}
+	return errors.New("the cursor is of another list: this one has a single page")
 }
 
 // checkCall checks the shape of a tool call's parameters.

@@ -1,5 +1,7 @@
 package bridge
 
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated since MCP 2026-07-28, and are to work as long as there is who uses them
+
 import (
 	"context"
 	"crypto/sha256"
@@ -23,15 +25,20 @@ const stateless = "2026-07-28"
 const metaProtocol = "io.modelcontextprotocol/protocolVersion"
 
 // newServer returns an SDK server whose requests are answered by dispatch. who
-// is told the peer as far as the transport knows it. The SDK carries handshake,
-// sessions and streams; it reads no definition and no result.
-func (h *Host) newServer(from func(mcp.Request) peerInfo) *mcp.Server {
+// is told the peer as far as the transport knows it; group is the one that it serves.
+// The SDK carries handshake, sessions and streams; it reads no definition and no result.
+func (h *Host) newServer(group string, from func(mcp.Request) peerInfo) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: h.cfg.Name, Version: h.cfg.Version}, &mcp.ServerOptions{
-		Capabilities: capabilities(Offering{true, true, true}), // what it can announce; [Host.advertise] says what there is
+		GetSessionID: func() string { return newSessionID(group) },
+		Capabilities: capabilities(allOffered), // what it can announce; [Host.advertise] says what there is
 		// The SDK's default is public; what is offered here is a principal's own.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope, c.TTLMs = "private", 0 },
-		Logger:       sdkLog(h.cfg.Log),
+		// Who may subscribe is decided before the SDK hears of it.
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		Logger:             sdkLog(h.cfg.Log),
 	})
+	h.addTasks(s)
 	var send mcp.MethodHandler
 	s.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		send = next
@@ -40,11 +47,15 @@ func (h *Host) newServer(from func(mcp.Request) peerInfo) *mcp.Server {
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			p := from(req)
-			if r, ok := req.(*mcp.CallToolRequest); ok && h.cfg.Asks && r.Params != nil && !isStateless(r.Params.Meta) && sessionElicits(r.Session) {
-				p.send = sender(send, r.Session)
-			}
+			p.send = reach(send, req, p)
 			if r, ok := req.(*mcp.CallToolRequest); ok {
-				p.tell = teller(send, r.Session)
+				p.tell, p.poll = teller(send, r.Session), poller(r.Extra)
+			}
+			if ss, ok := req.GetSession().(*mcp.ServerSession); ok && asksToHear(method) && h.offers(ctx, method) {
+				p.listener = h.listener(ss, p.key(), teller(send, ss))
+				if method == methodSetLevel {
+					h.sessions.forget(ss.ID()) // its calls need a stream
+				}
 			}
 			return h.receive(ctx, method, req, p, next)
 		}
@@ -102,6 +113,15 @@ func teller(send mcp.MethodHandler, ss *mcp.ServerSession) func(context.Context,
 	}
 }
 
+// poller returns what ends the stream of a request over HTTP, and names the time after
+// which its client comes back for the answer; nil if there is no such stream.
+func poller(extra *mcp.RequestExtra) func(time.Duration) {
+	if extra == nil || extra.CloseSSEStream == nil {
+		return nil
+	}
+	return func(after time.Duration) { extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: after}) }
+}
+
 // rawParams gives the SDK parameters that are bytes.
 type rawParams struct {
 	mcp.ParamsBase
@@ -110,16 +130,6 @@ type rawParams struct {
 
 // MarshalJSON implements [json.Marshaler].
 func (p *rawParams) MarshalJSON() ([]byte, error) { return p.doc.Raw(), nil }
-
-// sessionElicits reports whether the client of a session has declared that it
-// can put a form to its person.
-func sessionElicits(ss *mcp.ServerSession) bool {
-	init := ss.InitializeParams()
-	if init == nil || init.Capabilities == nil || init.Capabilities.Elicitation == nil {
-		return false
-	}
-	return elicits(gate.MustDoc(`{"elicitation":` + string(mustJSON(init.Capabilities.Elicitation)) + `}`))
-}
 
 // receive answers a request that the SDK has decoded.
 func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p peerInfo, next mcp.MethodHandler) (res mcp.Result, err error) {
@@ -130,7 +140,7 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 		}
 	}()
 	growStack(0)
-	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && method == "notifications/initialized" && !(h.cfg.Asks && sessionElicits(ss)) {
+	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && method == "notifications/initialized" && p.capabilities.IsZero() {
 		h.sessions.open(ss, p)
 	}
 	var params gate.Doc
@@ -149,19 +159,39 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 			h.malformed(ctx, p, gate.CallTool, r.Params.Name, err)
 			return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "invalid parameters: " + err.Error()}
 		}
+		params = unstowTask(params)
+	case *mcp.ServerRequest[*taskParams]:
+		if r.Params != nil {
+			params = r.Params.doc
+		}
+		p.stateless = params.Get("_meta").Get(metaProtocol).Text() >= stateless
 	case *mcp.GetPromptRequest, *mcp.ReadResourceRequest, *mcp.CompleteRequest:
 		if params, err = gate.ParseDoc(mustJSON(req.GetParams())); err != nil {
 			h.malformed(ctx, p, gate.Action(method), "", err)
 			return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "invalid parameters: " + err.Error()}
 		}
 		p.stateless = params.Get("_meta").Get(metaProtocol).Text() >= stateless
+	case *mcp.SubscriptionsListenRequest:
+		defer h.listen(ctx, p, r)()
+		return next(ctx, method, req)
 	default:
 		switch method {
+		case methodSetLevel, string(gate.Subscribe), methodUnsubscribe:
+			if params, err = gate.ParseDoc(mustJSON(req.GetParams())); err != nil {
+				return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "invalid parameters: " + err.Error()}
+			}
 		case "initialize", "server/discover":
 			res, err := next(ctx, method, req)
-			return h.advertise(ctx, res), err
-		case "ping", "subscriptions/listen",
-			"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed":
+			res = h.instruct(ctx, p, h.advertise(ctx, res))
+			if method == "initialize" {
+				h.beginPeer(req, p)
+				return h.declareTasks(res, err)
+			}
+			return res, err
+		case methodRootsChanged:
+			h.rootsChanged(p)
+			return next(ctx, method, req)
+		case "ping", "notifications/initialized", "notifications/cancelled", "notifications/progress":
 			return next(ctx, method, req)
 		}
 	}
@@ -262,6 +292,12 @@ func capabilities(o Offering) *mcp.ServerCapabilities {
 	}
 	if o.Resources {
 		c.Resources = &mcp.ResourceCapabilities{ListChanged: true}
+	}
+	if c.Resources != nil {
+		c.Resources.Subscribe = o.Updates
+	}
+	if o.Logging {
+		c.Logging = &mcp.LoggingCapabilities{}
 	}
 	if o.Completions {
 		c.Completions = &mcp.CompletionCapabilities{}

@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -17,12 +18,15 @@ import (
 
 const (
 	// maxState bounds the state that a client brings back, in bytes. Ours have
-	// about a hundred.
-	maxState = 4 << 10
+	// about a hundred, and those that hold a server's own at most 16 KiB of it.
+	maxState = 24 << 10
 	// minSeal is how long a secret for states must be, in bytes.
 	minSeal = 32
-	// stateForm begins each state, and tells one form of it from the next.
-	stateForm = "w1."
+	// What begins each state tells one form of it from the next: those of approvals, of
+	// parked calls, and of what a server has given the client to bring back.
+	stateForm  = "w1."
+	parkedForm = "p1."
+	roundForm  = "r1."
 )
 
 // states seals what clients without a session keep for the host between an
@@ -70,19 +74,40 @@ func (s states) open(c *gate.Call, state string) (approval string, err error) {
 	if len(state) > maxState || len(state) < len(stateForm) || state[:len(stateForm)] != stateForm {
 		return "", errState
 	}
-	sealed, err := base64.RawURLEncoding.DecodeString(state[len(stateForm):])
-	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != state[len(stateForm):] { // decoding passes over line ends
-		return "", errState
+	inside, err := s.unseal(state[len(stateForm):], boundTo(c))
+	return string(inside), err
+}
+
+// unseal opens what stands in a state behind its form. What has expired is returned with
+// the error that says so.
+func (s states) unseal(text string, bound []byte) ([]byte, error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // decoding passes over line ends
+		return nil, errState
 	}
-	inside, err := s.aead.Open(nil, nil, sealed, boundTo(c))
+	inside, err := s.aead.Open(nil, nil, sealed, bound)
 	if err != nil || len(inside) < 8 {
-		return "", errState
+		return nil, errState
 	}
-	approval = string(inside[8:])
 	if expires := time.UnixMilli(int64(binary.BigEndian.Uint64(inside))); !time.Now().Before(expires) {
-		return approval, errStateExpired
+		return inside[8:], errStateExpired
 	}
-	return approval, nil
+	return inside[8:], nil
+}
+
+// sealAs returns the state of another form for a call, and openAs what is inside of it.
+// One of one form does not open as another.
+func (s states) sealAs(form string, c *gate.Call, inside []byte, expires time.Time) string {
+	inside = append(binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli())), inside...)
+	return form + base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, inside, append([]byte(form), boundTo(c)...)))
+}
+
+func (s states) openAs(form string, c *gate.Call, state string) ([]byte, error) {
+	text, ok := strings.CutPrefix(state, form)
+	if !ok || len(state) > maxState {
+		return nil, errState
+	}
+	return s.unseal(text, append([]byte(form), boundTo(c)...))
 }
 
 // boundTo is what a call must be again for its state to open.

@@ -146,21 +146,21 @@ func TestForgedState(t *testing.T) {
 func TestForgedShape(t *testing.T) {
 	d := newDesk(t, bridge.HostConfig{Asks: true})
 	many := ""
-	for i := range 9 {
+	for i := range 17 {
 		many += fmt.Sprintf(`,"a%d":{"action":"cancel"}`, i)
 	}
 	tests := map[string]struct{ more, says string }{
 		"a state that is none":      {`"requestState":5`, "requestState is no string"},
 		"a null state":              {`"requestState":null`, "requestState is no string"},
-		"a long state":              {`"requestState":"` + strings.Repeat("x", 5000) + `"`, "at most 4096 bytes"},
+		"a long state":              {`"requestState":"` + strings.Repeat("x", 25_000) + `"`, "at most 24576 bytes"},
 		"responses that are a list": {`"inputResponses":[]`, "inputResponses is no object"},
 		"null responses":            {`"inputResponses":null`, "inputResponses is no object"},
 		"a response that is none":   {`"inputResponses":{"approval":"approve"}`, "no result of elicitation/create"},
 		"an empty response":         {`"inputResponses":{"approval":{}}`, "no result of elicitation/create"},
-		"roots":                     {`"inputResponses":{"approval":{"roots":[]}}`, "no result of elicitation/create"},
+		"roots that are none":       {`"inputResponses":{"approval":{"roots":{}}}`, "no result of elicitation/create"},
 		"a form that is none":       {`"inputResponses":{"approval":{"action":"accept","content":[]}}`, "no result of elicitation/create"},
 		"_meta that is none":        {`"inputResponses":{"approval":{"action":"accept","_meta":[]}}`, "no result of elicitation/create"},
-		"too many":                  {`"inputResponses":{` + many[1:] + `}`, "more than 8"},
+		"too many":                  {`"inputResponses":{` + many[1:] + `}`, "more than 16"},
 	}
 	for name, tt := range tests {
 		for _, args := range []string{"", `,"arguments":{}`} {
@@ -173,11 +173,11 @@ func TestForgedShape(t *testing.T) {
 	}
 }
 
-// TestAnswerUnasked: clients of the older revisions, and hosts that ask nobody,
-// know no answers that come with a call.
+// TestAnswerUnasked: clients of the older revisions know no answers that come with a
+// call, and a host that asks nobody has given no state.
 func TestAnswerUnasked(t *testing.T) {
 	d := newDesk(t, bridge.HostConfig{})
-	if got := d.call(t, "t", approve("{}", "x")); !strings.Contains(got.String(), "waits for approval") {
+	if got := d.call(t, "t", approve("{}", "x")); !strings.Contains(got.String(), "the requestState is none") || d.shapes != 1 {
 		t.Errorf("a host that asks nobody: %s", got)
 	}
 	d = newDesk(t, bridge.HostConfig{Asks: true})

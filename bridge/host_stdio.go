@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,8 +23,10 @@ import (
 // and output, until in ends or ctx does. It closes neither.
 func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out io.Writer) error {
 	session := gate.NewID()
-	server := h.newServer(func(req mcp.Request) peerInfo {
-		p := peerInfo{who: who, session: session}
+	var declared atomic.Pointer[gate.Doc]
+	declared.Store(new(gate.Doc))
+	server := h.newServer("", func(req mcp.Request) peerInfo {
+		p := peerInfo{who: who, session: session, capabilities: *declared.Load()}
 		p.name, p.version = claimed(req)
 		return p
 	})
@@ -34,9 +37,14 @@ func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out
 		if l.bad != nil {
 			return h.unreadable(ctx, p, l.text, l.bad)
 		}
-		_, no := h.screen(ctx, p, l.text)
+		msg, no := h.screen(ctx, p, l.text)
+		if no == nil && msg.Get("method").Text() == "initialize" {
+			can := askable(msg.At("/params/capabilities"))
+			declared.Store(&can)
+		}
 		return no
 	}
+	defer h.endedSession(gate.SessionKey{Owner: who.Owner, ID: session})
 	go t.read(in, h.cfg.MaxBody) // ends with in, which is the caller's
 	ss, err := server.Connect(ctx, t, nil)
 	if err != nil {
@@ -69,6 +77,8 @@ type lineTransport struct {
 
 	mu  sync.Mutex // for whole lines
 	out io.Writer
+
+	unanswered atomic.Int64 // requests
 
 	closing sync.Once
 	closed  chan struct{}
@@ -122,6 +132,9 @@ func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) { retur
 
 // Read implements [mcp.Connection].
 func (t *lineTransport) Read(ctx context.Context) (jsonrpc.Message, error) {
+	if t.unanswered.Load() > maxUnanswered {
+		t.awaitWrite()
+	}
 	for {
 		select {
 		case l, ok := <-t.lines:
@@ -136,6 +149,9 @@ func (t *lineTransport) Read(ctx context.Context) (jsonrpc.Message, error) {
 				if err := t.write(no.body); err != nil {
 					return nil, err
 				}
+			}
+			if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+				t.unanswered.Add(1)
 			}
 			if m != nil {
 				return m, nil
@@ -157,7 +173,7 @@ func (t *lineTransport) decode(l line) (jsonrpc.Message, *refusal) {
 	if no := t.screen(l); no != nil {
 		return nil, no
 	}
-	m, err := jsonrpc.DecodeMessage(l.text)
+	m, err := jsonrpc.DecodeMessage(stowTaskLine(l.text))
 	if err != nil {
 		return nil, refuse(0, nil, codeInvalidRequest, "invalid request")
 	}
@@ -204,8 +220,17 @@ func (t *lineTransport) unmark(r *jsonrpc.Response) bool {
 	return err == nil
 }
 
+// awaitWrite waits until the line is written that is being written, if one is.
+func (t *lineTransport) awaitWrite() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+}
+
 // Write implements [mcp.Connection].
 func (t *lineTransport) Write(ctx context.Context, m jsonrpc.Message) error {
+	if _, ok := m.(*jsonrpc.Response); ok {
+		defer t.unanswered.Add(-1)
+	}
 	m, err := t.marked(m)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -24,6 +25,11 @@ type LocalTool struct {
 	// Foreign tools are held against pins like those of servers. The others are part
 	// of the program, and as good as approved.
 	Foreign bool
+	// Groups are those that the tool is in beside those of its name.
+	Groups []string
+	// Relay says that the tool carries out another call for its client, by
+	// [gate.Permit.Relay]: that one needs a grant, and the tool none.
+	Relay bool
 	// Call carries out a permitted call; p is the permit, by which a sandboxed
 	// tool makes host calls. Its error needs a Code of those that [gate.Code]
 	// names. It is called concurrently.
@@ -62,6 +68,9 @@ func (l *Local) Set(tools ...LocalTool) error {
 		if t.Call == nil {
 			return fmt.Errorf("server %s: tool %s has no function", l.server, t.Definition.Get("name"))
 		}
+		if t.Relay && (t.Sandboxed || t.Foreign) {
+			return fmt.Errorf("server %s: tool %s is not the program's own, and makes no calls", l.server, t.Definition.Get("name"))
+		}
 		raw = append(raw, t.Definition)
 	}
 	made := newServerTools(l.server, l.options, raw)
@@ -77,7 +86,8 @@ func (l *Local) Set(tools ...LocalTool) error {
 	calls := make(map[string]LocalTool, len(tools))
 	for i, t := range made.tools { // none was quarantined, so both have one order
 		calls[t.Name.String()] = tools[i]
-		t.Sandboxed, t.Capabilities = tools[i].Sandboxed, tools[i].Capabilities
+		t.Sandboxed, t.Capabilities, t.Relay = tools[i].Sandboxed, tools[i].Capabilities, tools[i].Relay
+		t.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Groups, tools[i].Groups))))
 		if tools[i].Module != "" {
 			made.declared[i] = made.declared[i].With("module", mustJSON("sha256:"+tools[i].Module))
 			t.Digest = made.declared[i].Digest()

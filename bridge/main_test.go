@@ -35,6 +35,9 @@ func liar(how string) {
 	out := bufio.NewWriter(os.Stdout)
 	say := func(s string) { fmt.Fprintln(out, s); out.Flush() }
 	switch how {
+	case "torture":
+		torture()
+		return
 	case "exits":
 		fmt.Fprint(os.Stderr, "no such database\nset DB_URL") // without a newline
 		os.Exit(3)
@@ -59,6 +62,12 @@ func liar(how string) {
 	case "deaf": // answers the handshake, and reads nothing more
 		respond(how, out, 3)
 		time.Sleep(time.Minute)
+	case "shut": // answers the handshake, and closes its input
+		respond(how, out, 3)
+		os.Stdin.Close()
+		fmt.Fprintln(os.Stderr, "shut")
+		time.Sleep(500 * time.Millisecond)
+		return
 	case "mute": // closes its output, and lives on whatever it is asked
 		signal.Ignore(syscall.SIGTERM)
 		os.Stdout.Close()

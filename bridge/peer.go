@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -16,9 +17,11 @@ type conn interface {
 	// send gives msg to the server. It is called concurrently. On a transport
 	// where a request has its own answer stream it returns when that ends.
 	send(ctx context.Context, msg []byte) error
-	// bind says who gets what the server sends, in its order. It is called once,
-	// before anything else.
-	bind(deliver func(gate.Doc))
+	// bind says who gets what the server sends, in its order, and on the stream of which
+	// request: 0 if the transport does not tell. It is called once, before anything else.
+	// Ending is told of a connection that nothing more can be sent over, which may be
+	// known before receive returns.
+	bind(deliver func(msg gate.Doc, stream int64), ending func(error))
 	// receive receives until the connection ends, and says why it did. It is
 	// called once.
 	receive() error
@@ -52,14 +55,19 @@ var errMessage = errors.New("the server sent a message that is no JSON-RPC 2.0")
 // answers. Its fields are set before run.
 type peer struct {
 	conn   conn
-	notify func(method string, params gate.Doc) // what the server tells; must not block
-	asides chan []byte                          // answers and cancellations: messages that nobody waits for
-	over   chan struct{}                        // closed with ended
+	notify func(method string, params gate.Doc, of *calling) // what the server tells, and in which call if that is known; must not block
+	asides chan []byte                                       // answers and cancellations: messages that nobody waits for
+	over   chan struct{}                                     // closed with ended
+	asked  asked                                             // what the server asks
+	// stateless says that the server speaks [Stateless], and wants no answers.
+	stateless atomic.Bool
+	heard     atomic.Int64 // messages of the server
 
 	mu      sync.Mutex
 	last    int64
-	pending map[int64]chan answer
+	pending map[int64]pending
 	ended   error // why the connection has ended; nil while it has not
+	failed  error // of fail
 }
 
 type answer struct {
@@ -67,9 +75,16 @@ type answer struct {
 	err    error
 }
 
-func newPeer(c conn, notify func(string, gate.Doc)) *peer {
-	p := &peer{conn: c, notify: notify, asides: make(chan []byte, maxAsides), over: make(chan struct{}), pending: make(map[int64]chan answer)}
-	c.bind(p.deliver)
+// pending is a request without an answer, and the call that it carries out; nil for
+// those of the gateway's own.
+type pending struct {
+	answer chan answer
+	of     *calling
+}
+
+func newPeer(c conn, notify func(string, gate.Doc, *calling)) *peer {
+	p := &peer{conn: c, notify: notify, asides: make(chan []byte, maxAsides), over: make(chan struct{}), pending: make(map[int64]pending)}
+	c.bind(p.deliver, p.end)
 	return p
 }
 
@@ -84,23 +99,55 @@ func (p *peer) run(ctx context.Context) error {
 		err = errors.New("the server ended the connection")
 	}
 	p.end(err)
+	if c, ok := p.conn.(*httpConn); ok {
+		c.settle(err)
+	}
+	err = p.drop(err)
 	cancel()
 	wg.Wait()
 	return err
 }
 
+// fail ends the connection, because of err.
+func (p *peer) fail(err error) {
+	p.mu.Lock()
+	p.failed = err
+	p.mu.Unlock()
+	p.end(err)
+	_ = p.conn.close() // run returns then, and whoever runs it closes again
+}
+
+// busy reports whether the server is asked something.
+func (p *peer) busy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.pending) > 0
+}
+
+// end lets no more requests begin.
 func (p *peer) end(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ended != nil {
-		return
+	if p.ended == nil {
+		p.ended = err
+		close(p.over)
 	}
-	p.ended = err
-	close(p.over)
-	for id, ch := range p.pending {
-		ch <- answer{err: err}
+}
+
+// drop fails the requests that still wait for an answer after the end, and returns why
+// it came to that: we know better than what receive says if we ended the connection.
+func (p *peer) drop(received error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = received
+	if p.failed != nil {
+		p.ended = p.failed
+	}
+	for id, one := range p.pending {
+		one.answer <- answer{err: p.ended}
 		delete(p.pending, id)
 	}
+	return p.ended
 }
 
 // why returns why the connection has ended, or nil.
@@ -113,7 +160,12 @@ func (p *peer) why() error {
 // call sends a request and waits for its answer: the result, an [*RPCError], or
 // why there is none.
 func (p *peer) call(ctx context.Context, method string, params []byte) (gate.Doc, error) {
-	id, ch, err := p.expect()
+	return p.callOf(ctx, nil, method, params)
+}
+
+// callOf is call, on behalf of the call that the request carries out.
+func (p *peer) callOf(ctx context.Context, of *calling, method string, params []byte) (gate.Doc, error) {
+	id, ch, err := p.expect(of)
 	if err != nil {
 		return gate.Doc{}, err
 	}
@@ -126,7 +178,7 @@ func (p *peer) call(ctx context.Context, method string, params []byte) (gate.Doc
 		select {
 		case a := <-ch: // the connection's end says more than the failed write
 			if a.err == nil || ctx.Err() == nil {
-				return a.result, a.err
+				return a.result, asUnseen(a.err, err)
 			}
 		default:
 		}
@@ -144,15 +196,15 @@ func (p *peer) call(ctx context.Context, method string, params []byte) (gate.Doc
 	}
 }
 
-func (p *peer) expect() (int64, chan answer, error) {
+func (p *peer) expect(of *calling) (int64, chan answer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended != nil {
-		return 0, nil, p.ended
+		return 0, nil, &unseen{p.ended}
 	}
 	p.last++
 	ch := make(chan answer, 1)
-	p.pending[p.last] = ch
+	p.pending[p.last] = pending{ch, of}
 	return p.last, ch, nil
 }
 
@@ -166,11 +218,11 @@ func (p *peer) forget(id int64) {
 // (MCP 2025-11-25, basic/utilities/cancellation). It waits for room alone: the
 // caller has gone, and a server that hangs does not hold it up.
 func (p *peer) cancelled(method string, id int64) {
-	if method == "initialize" {
-		return // the one request that must not be cancelled
+	if _, ownStream := p.conn.(*httpConn); method == "initialize" || p.stateless.Load() && ownStream {
+		return // the one request that must not be cancelled; and those whose stream's end says it
 	}
 	select {
-	case p.asides <- notification("notifications/cancelled", `{"requestId":`+strconv.FormatInt(id, 10)+`}`):
+	case p.asides <- notification(methodCancelled, `{"requestId":`+strconv.FormatInt(id, 10)+`}`):
 	case <-time.After(asideTime):
 	case <-p.over:
 	}
@@ -186,13 +238,17 @@ func notification(method, params string) []byte {
 }
 
 // deliver sorts an incoming message: an answer, a notification or a request.
-func (p *peer) deliver(msg gate.Doc) {
-	method, id := msg.Get("method"), msg.Get("id")
+func (p *peer) deliver(msg gate.Doc, stream int64) {
+	p.heard.Add(1)
+	method, id, params := msg.Get("method"), msg.Get("id"), msg.Get("params")
 	switch {
+	case method.Text() == methodCancelled && id.IsZero():
+		p.asked.cancel(params.Get("requestId"))
+		p.notify(methodCancelled, params, nil)
 	case method.Kind() == gate.String && id.IsZero():
-		p.notify(method.Text(), msg.Get("params"))
+		p.notify(method.Text(), params, p.callOn(stream))
 	case method.Kind() == gate.String:
-		p.answer(method.Text(), id)
+		p.answer(method.Text(), id, params, p.callOn(stream))
 	case id.Kind() == gate.Number:
 		p.answered(id, msg)
 	case id.Kind() == gate.Null || id.IsZero():
@@ -214,26 +270,27 @@ func (p *peer) answered(id, msg gate.Doc) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if ch := p.pending[n]; ch != nil { // else late, twice, or made up: dropped
-		ch <- a
+	if one, ok := p.pending[n]; ok { // else late, twice, or made up: dropped
+		one.answer <- a
 		delete(p.pending, n)
 	}
 }
 
-// answer answers a server's own request. This gateway offers servers nothing,
-// so that all but ping is unknown.
-func (p *peer) answer(method string, id gate.Doc) {
-	if len(id.Raw()) > maxID {
-		return
+// polled passes on that the server has ended the stream of its answer to a request.
+func (p *peer) polled(stream int64, after time.Duration) {
+	if c := p.callOn(stream); c != nil {
+		c.permit.Poll(after)
 	}
-	body := `,"error":{"code":-32601,"message":"method not found"}}`
-	if method == "ping" {
-		body = `,"result":{}}`
+}
+
+// callOn returns the call whose request has the stream; nil if that is not known.
+func (p *peer) callOn(stream int64) *calling {
+	if stream == 0 {
+		return nil
 	}
-	select {
-	case p.asides <- []byte(`{"jsonrpc":"2.0","id":` + id.String() + body):
-	default:
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pending[stream].of
 }
 
 func (p *peer) sendAsides(ctx context.Context) {

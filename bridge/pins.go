@@ -21,6 +21,8 @@ type Pins interface {
 	Observe(d Declaration)
 	// Pinned reports whether a person has approved the definition of a tool.
 	Pinned(t *gate.Tool) bool
+	// CheckInstructions returns nil if what a server says of how it is used is approved.
+	CheckInstructions(server string, text gate.Doc) error
 }
 
 // A Declaration is what a server is and declares, at one time.

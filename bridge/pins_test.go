@@ -60,6 +60,13 @@ func (p *pins) Check(t *gate.Tool) error {
 	return nil
 }
 
+func (p *pins) CheckInstructions(server string, _ gate.Doc) error {
+	if !slices.Contains(p.approved, server+" instructions") {
+		return errors.New("not approved")
+	}
+	return nil
+}
+
 func (p *pins) Pinned(t *gate.Tool) bool { return slices.Contains(p.pinned, t.Local) }
 
 // Pins see everything that a server declares, before it can be looked up, and again

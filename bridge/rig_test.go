@@ -147,6 +147,7 @@ func (s *script) dial() (mcp.Transport, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dials++
+	s.seen = append(s.seen, "dial")
 	if s.fail != nil {
 		return nil, s.fail
 	}
@@ -158,6 +159,20 @@ func (s *script) dial() (mcp.Transport, error) {
 	s.conns = append(s.conns, c)
 	go s.serve(c)
 	return b, nil
+}
+
+// answer changes what a method is answered with.
+func (s *script) answer(method, result string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[method] = result
+}
+
+func (s *script) answerTo(method string) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	result, ok := s.answers[method]
+	return result, ok
 }
 
 // cut ends the connections; later dials fail with err.
@@ -193,7 +208,7 @@ func (s *script) serve(c mcp.Connection) {
 		if !req.IsCall() {
 			continue
 		}
-		answer, ok := s.answers[req.Method]
+		answer, ok := s.answerTo(req.Method)
 		if req.Method == "tools/list" && !ok {
 			answer, ok = *s.tools.Load(), true
 		}

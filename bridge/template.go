@@ -125,5 +125,8 @@ func checkURI(uri string) error {
 	if !scheme.MatchString(uri) {
 		return errors.New("its URI has no scheme")
 	}
+	if len(uri) >= len(opaqueScheme) && strings.EqualFold(uri[:len(opaqueScheme)], opaqueScheme) {
+		return errors.New("its URI has the gateway's own scheme")
+	}
 	return checkShown("its URI", uri)
 }

@@ -28,6 +28,8 @@ type ToolOptions struct {
 	Sanitizer gate.Sanitizer
 	// Schemas compiles the schemas; required. It may be shared.
 	Schemas *schema.Compiler
+	// Groups say in which groups the tools are, and what else the server offers.
+	Groups Groups
 }
 
 func (o *ToolOptions) check() error {
@@ -197,7 +199,7 @@ func newTool(name gate.ToolName, def gate.Doc, o ToolOptions) (t *gate.Tool, err
 	}()
 	t = &gate.Tool{
 		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
-		Digest: def.Digest(), OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted),
+		Digest: def.Digest(), OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted), Groups: o.Groups.of(name),
 	}
 	t.Offered = offeredName(name, t.Digest, o.Bare)
 

@@ -242,8 +242,8 @@ func (w *way) unapproved(ctx context.Context, err error) error {
 func (w *way) resume(ctx context.Context, q *Query) error {
 	w.Parts = w.gate.parts.Load()
 	w.rec.Snapshot = w.Snapshot
-	tool, err := w.Upstream.Lookup(ctx, q.Call.Action, q.Call.Name)
-	if err != nil || tool == nil || tool.Digest != q.Tool.Digest || tool.Name != q.Tool.Name {
+	tool, err := w.find(ctx, q.Call)
+	if err != nil || tool.Digest != q.Tool.Digest || tool.Name != q.Tool.Name {
 		return w.fail(ctx, "the tool has changed since the call was approved; call again", err)
 	}
 	q.Tool, w.rec.Tool = tool, tool

@@ -25,6 +25,8 @@ type Principal struct {
 	Client string // verified client instance; "" if none
 	Roles  []string
 	Claims Doc
+	// Groups are what the principal is offered.
+	Groups Groups
 }
 
 // Local is the principal of every caller that has not been told apart: the
@@ -41,12 +43,13 @@ type SessionKey struct {
 // as input.action.
 type Action string
 
-// The actions of clients. Complete completes an argument of a prompt, or a variable
-// of a template of resources.
+// The actions of clients. Subscribe asks to be told when a resource changes. Complete
+// completes an argument of a prompt, or a variable of a template of resources.
 const (
 	CallTool     Action = "tools/call"
 	GetPrompt    Action = "prompts/get"
 	ReadResource Action = "resources/read"
+	Subscribe    Action = "resources/subscribe"
 	Complete     Action = "completion/complete"
 )
 
@@ -68,6 +71,11 @@ type Call struct {
 	Malformed error
 	Who       *Principal
 	Session   SessionKey
+	// Connection is the client's own where it shares its session with others: what
+	// servers ask and tell a client is for nobody else. Zero means Session.
+	Connection SessionKey
+	// Groups are what the client of the call is offered, beside what Who is.
+	Groups Groups
 	// Prompt is the user's own words, if the host application that embeds the
 	// gateway knows them: values in it count as trusted for the rest of the
 	// session. It may come with each call. Text that anybody else can write into
@@ -97,9 +105,26 @@ type Call struct {
 	// [Permit.Notify]; nil if nobody listens. It is not called concurrently by one
 	// upstream.
 	Notify func(ctx context.Context, method string, params Doc)
+	// Detached says that nobody waits for the answer: the server is asked to say how far
+	// it is all the same, so that it may take its time.
+	Detached bool
+	// Granted is called once the call has been let pass and recorded as that, before its
+	// upstream sees it; nil is not. It must not block.
+	Granted func()
+	// Poll lets the client's stream end, which then asks for the answer again after a
+	// while, see [Permit.Poll]; nil if there is no such stream.
+	Poll func(after time.Duration)
 	// ClientName and ClientVersion are what the client says of itself. They are
 	// shown, and nothing is decided by them.
 	ClientName, ClientVersion string
+}
+
+// Audience returns the client to which servers may speak because of the call.
+func (c *Call) Audience() SessionKey {
+	if c.Connection == (SessionKey{}) {
+		return c.Session
+	}
+	return c.Connection
 }
 
 // NewID returns a new UUIDv7 (RFC 9562, section 5.7).
@@ -186,6 +211,12 @@ type Tool struct {
 	// object; absent for other tools.
 	Sandboxed    bool
 	Capabilities Doc
+	// Groups are those that the tool is in, sorted. Policies see them as
+	// input.tool.groups.
+	Groups []string
+	// Relay tools are the gateway's own, and carry out another call by [Permit.Relay].
+	// They need no grant: the other call does.
+	Relay bool
 	// Findings are what was found in the definition, as it was declared: the rules of
 	// it, and what was changed. Policies see them as input.tool.findings.
 	Findings []string
@@ -241,11 +272,14 @@ type Result struct {
 	// InputRequired says that Doc is no outcome yet: it asks the client for more, which
 	// has to call again. Only a call with Rounds is answered so.
 	InputRequired bool
-	Usage         Usage
+	// Labels are those that the call has added to its session. Do sets them.
+	Labels Labels
+	Usage  Usage
 }
 
-// Usage is what a sandboxed call has used. Zero fields are unknown.
+// Usage is what a call has used of its upstream. Zero fields are unknown.
 type Usage struct {
-	Fuel       uint64 // instructions
-	MemoryPeak int64  // bytes
+	Fuel       uint64 // instructions of a sandboxed tool
+	MemoryPeak int64  // bytes of a sandboxed tool
+	Repeats    int    // how often the request was sent again
 }

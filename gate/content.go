@@ -67,8 +67,9 @@ func (w *way) checkContent(res Doc) (Doc, error) {
 }
 
 // contentMember is where results have their contents: blocks of a tool's, messages
-// with blocks of a prompt, and contents of resources.
-var contentMember = map[Action]string{CallTool: "content", GetPrompt: "messages", ReadResource: "contents"}
+// with blocks of a prompt, and contents of resources; and where requests have them
+// that clients' models answer.
+var contentMember = map[Action]string{CallTool: "content", GetPrompt: "messages", ReadResource: "contents", Sample: "messages"}
 
 // instead returns what stands in the place of a refused content, or of a message
 // that has one.
@@ -85,7 +86,7 @@ func (w *way) instead(refused Doc, text string) ([]byte, error) {
 
 // refuses asks about one content, or about those of a message.
 func (w *way) refuses(one Doc) string {
-	if w.rec.Call.Action != GetPrompt {
+	if a := w.rec.Call.Action; a != GetPrompt && a != Sample {
 		return w.refusesBlock(one)
 	}
 	content := one.Get("content")

@@ -13,6 +13,10 @@
 // is a host call: [Permit.HostCall] has the same authorizer decide on it, and
 // records it, before it is done.
 //
+// What a server asks of the client while it carries out a call goes the same way:
+// [Permit.Request] has it decided, made safe to be seen and recorded before the client
+// sees it, and the answer guarded as arguments are.
+//
 // What a session has read is kept by [Sessions]: as [Labels], by what the operator
 // says of the tools ([ToolLabels]), and as [Provenance], the values that it has
 // met. Both are given to the authorizer with the next call, and a call's labels

@@ -33,11 +33,12 @@ func (p *Parts) features(ctx context.Context, f Feature) []*Tool {
 }
 
 // Subject names what the query is about: the qualified name of a tool or of a
-// prompt, or the URI, or template, that the call names.
+// prompt, the URI of a resource as its server has it, or what the call names of a
+// template.
 func (q Query) Subject() string {
 	switch q.Tool.Feature {
 	case FeatureResource, FeatureTemplate:
-		if q.Call == nil {
+		if q.Call == nil || q.Tool.Feature == FeatureResource {
 			return q.Tool.Local
 		}
 		return q.Call.Name

@@ -66,7 +66,7 @@ func (g *Gate) Features(ctx context.Context, who *Principal, f Feature) (tools [
 			tools, err = nil, fmt.Errorf("list tools: panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	all := p.approved(p.features(ctx, f))
+	all := who.offered(p.approved(p.features(ctx, f)))
 	visible, err := p.Authorizer.Visible(ctx, who, all)
 	if err != nil {
 		return nil, fmt.Errorf("list tools: %w", err)
@@ -76,7 +76,7 @@ func (g *Gate) Features(ctx context.Context, who *Principal, f Feature) (tools [
 	}
 	offerer, _ := p.Authorizer.(Offerer)
 	for i, t := range all {
-		if visible[i] {
+		if visible[i] || t.Relay {
 			tools = append(tools, offered(ctx, offerer, who, t))
 		}
 	}
@@ -85,7 +85,7 @@ func (g *Gate) Features(ctx context.Context, who *Principal, f Feature) (tools [
 
 // offered returns the tool as who should see it.
 func offered(ctx context.Context, o Offerer, who *Principal, t *Tool) *Tool {
-	if o == nil || t.Feature != FeatureTool {
+	if o == nil || t.Feature != FeatureTool || t.Relay {
 		return t
 	}
 	d := o.Offer(ctx, who, t)
@@ -100,7 +100,10 @@ func offered(ctx context.Context, o Offerer, who *Principal, t *Tool) *Tool {
 // Do carries out a call, or refuses it. The error is a [*Refusal], an error of
 // the upstream, or wraps ctx.Err() if ctx ended first; [Code] names it. A tool
 // that reports its own failure is no error: see [Result.IsError].
-func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
+func (g *Gate) Do(ctx context.Context, c Call) (Result, error) { return g.do(ctx, c, false) }
+
+// do is Do; relayed says that the call was made by [Permit.Relay].
+func (g *Gate) do(ctx context.Context, c Call, relayed bool) (Result, error) {
 	if c.ID == "" {
 		c.ID = NewID()
 	}
@@ -111,9 +114,12 @@ func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
 	if p == nil {
 		return Result{}, &Refusal{Step: StepRecord, Call: c.ID, Name: c.Name, Reason: "the gate has no parts"}
 	}
-	w := way{gate: g, Parts: p, step: StepParse, mark: time.Now()}
+	w := way{gate: g, Parts: p, relayed: relayed, step: StepParse, mark: time.Now()}
 	w.rec = Record{Event: Done, Time: w.mark, Call: &c, Snapshot: w.Snapshot}
 	res, err := w.pass(ctx, &c)
+	if w.leaves(err) {
+		return res, err
+	}
 	w.rec.Result = res.Doc
 	if err := w.end(ctx, outcome(res, err), err); err != nil {
 		return Result{}, err
@@ -133,11 +139,12 @@ func outcome(res Result, err error) string {
 // way is one call on its way.
 type way struct {
 	*Parts
-	gate   *Gate      // nil for a host call
-	parent *permitted // of a host call; otherwise nil
-	rec    Record
-	step   Step // under way
-	mark   time.Time
+	gate    *Gate      // nil for a host call
+	parent  *permitted // of a host call, or of a request to the client; otherwise nil
+	relayed bool       // made by [Permit.Relay]
+	rec     Record
+	step    Step // under way
+	mark    time.Time
 	// What is to be done for the secrets in the arguments; "" for nothing.
 	secretAsks, secretRefused string
 
@@ -161,10 +168,13 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 	if c.Malformed != nil || c.Args.Kind() != Object {
 		return Result{}, w.fail(ctx, "the arguments are no acceptable JSON object", c.Malformed)
 	}
+	if err := c.checkBrought(); err != nil {
+		return Result{}, w.fail(ctx, "what came with the call is not acceptable", err)
+	}
 
 	w.next(StepLookup)
-	tool, err := w.Upstream.Lookup(ctx, c.Action, c.Name)
-	if err != nil || tool == nil {
+	tool, err := w.find(ctx, c)
+	if err != nil {
 		err = w.fail(ctx, unknown(c.Action), err)
 		if r, ok := err.(*Refusal); ok {
 			r.Hidden = true
@@ -174,6 +184,9 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 	w.rec.Tool = tool
 	if err := w.pinned(ctx, c, tool); err != nil {
 		return Result{}, err
+	}
+	if tool.Relay {
+		return w.relay(ctx, c, tool)
 	}
 
 	w.next(StepAuthorize)
@@ -218,6 +231,9 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 	}
 
 	w.next(StepValidateOutput)
+	if res.InputRequired {
+		return w.askMore(ctx, permit, res)
+	}
 	if err := w.validateOutput(ctx, res); err != nil {
 		return Result{}, err
 	}
@@ -229,6 +245,7 @@ func (w *way) pass(ctx context.Context, c *Call) (res Result, err error) {
 	if err := w.learn(ctx, permit, res.Doc); err != nil {
 		return Result{}, err
 	}
+	res.Labels = w.adds(permit.of.tool)
 	return res, nil
 }
 
@@ -238,7 +255,7 @@ func unknown(a Action) string {
 	switch a {
 	case GetPrompt:
 		return "no such prompt"
-	case ReadResource:
+	case ReadResource, Subscribe:
 		return "no such resource"
 	case Complete:
 		return "no such prompt or template of resources"
@@ -334,7 +351,10 @@ func (w *way) permit(ctx context.Context, q Query) (Permit, Release, error) {
 // Nothing is refused after it but what the upstream's answer gives reason for. The
 // error is errUnasked if the policy has come to ask a person.
 func (w *way) grant(ctx context.Context, q *Query) (Permit, Release, error) {
-	release, err := w.take(ctx, *q, Charge{Limit: Concurrent, Owner: q.Call.Who.Owner, N: 1})
+	release, err := w.take(ctx, *q, Charge{
+		Limit: Concurrent, Owner: q.Call.Who.Owner, N: 1,
+		Session: q.Call.Session.ID, Server: q.Tool.Name.Server, Tool: q.Tool.Name.String(),
+	})
 	if err != nil {
 		return Permit{}, nil, err
 	}
@@ -360,10 +380,13 @@ func (w *way) grant(ctx context.Context, q *Query) (Permit, Release, error) {
 	if err := w.record(ctx, &rec); err != nil {
 		return Permit{}, nil, w.fail(ctx, "the audit log cannot be written", err)
 	}
+	if q.Call.Granted != nil {
+		q.Call.Granted()
+	}
 	granted = true
 	admitted := q.Session
 	admitted.Labels = w.rec.After
-	return Permit{&permitted{call: w.rec.Call, tool: q.Tool, parts: w.Parts, session: admitted, duty: w.duty}}, release, nil
+	return Permit{&permitted{call: w.rec.Call, tool: q.Tool, parts: w.Parts, session: admitted, duty: w.duty, asking: w.rec.Call.asking()}}, release, nil
 }
 
 // admit brings the call into the order of its session. If what the session has

@@ -242,7 +242,7 @@ func TestLimiterIsAskedForOnePlaceOfThePrincipal(t *testing.T) {
 	r := newRig()
 	p := r.parts()
 	p.Limiter = limiterFunc(func(_ context.Context, charges []gate.Charge) (gate.Release, error) {
-		want := gate.Charge{Limit: gate.Concurrent, Owner: gate.Local().Owner, N: 1}
+		want := gate.Charge{Limit: gate.Concurrent, Owner: gate.Local().Owner, N: 1, Session: newCall().Session.ID, Server: "files", Tool: "files__read"}
 		if len(charges) != 1 || charges[0] != want {
 			t.Errorf("charges = %v, want %v", charges, want)
 		}

@@ -41,6 +41,8 @@ type permitted struct {
 	parts   *Parts  // those that the call began with
 	session Session // in which it was admitted
 	duty    duty
+	relay   *relaying // nil unless the tool makes calls
+	asking  *asking   // nil unless the client can be asked
 
 	hostCalls atomic.Uint64
 	told      atomic.Uint64 // notifications
@@ -49,7 +51,9 @@ type permitted struct {
 
 // end ends what the permit permits and returns how many host calls were made.
 func (p *permitted) end() uint64 {
-	p.over.Store(true)
+	if !p.over.Swap(true) && p.asking != nil {
+		close(p.asking.ended)
+	}
 	return p.hostCalls.Load()
 }
 
@@ -158,11 +162,11 @@ func (w *way) host(ctx context.Context) (err error) {
 }
 
 // holds returns an error if a call that is under d does not meet the obligations
-// already: nobody does more about those of a host call.
+// already: nobody does more about those of a host call, or of a request to the client.
 func (d duty) holds(obligations []Obligation) error {
 	both, err := d.with(obligations)
 	if err == nil && !reflect.DeepEqual(both, d) {
-		err = errors.New("a host call cannot meet an obligation that its call is not under")
+		err = errors.New("what is done within a call cannot meet an obligation that the call is not under")
 	}
 	return err
 }

@@ -1,6 +1,9 @@
 package gate
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // maxNotifications bounds what a client is told during one call; a server that
 // tells more is not listened to.
@@ -16,12 +19,18 @@ func (p Permit) Notify(ctx context.Context, method string, params Doc) {
 	if o == nil || o.call.Notify == nil || o.over.Load() || params.Kind() != Object || o.told.Add(1) > maxNotifications {
 		return
 	}
-	defer func() { _ = recover() }() // a part that panics has made nothing safe
-	w := way{Parts: o.parts, duty: o.duty, rec: Record{Tool: o.tool}}
-	s := scrub{w: o.parts.Sanitizer, text: Text{Server: o.tool.Name.Server, Tool: o.tool.Name.String(), Profile: o.duty.profile}, secrets: w.guardResult()}
-	clean, err := s.doc(params, "", 0)
-	if err != nil || s.secrets != nil && w.refusesSecrets(s.found) {
-		return
+	defer func() { _ = recover() }() // whoever listens is no reason for the call to end
+	if clean, ok := o.parts.notice(o.tool, o.duty, params); ok {
+		o.call.Notify(ctx, method, clean)
 	}
-	o.call.Notify(ctx, method, clean)
+}
+
+// Poll says that the server has ended the stream of its answer, and is to be asked for
+// it again after a while: the client may be sent away likewise (MCP 2025-11-25,
+// basic/transports, "Sending Messages to the Server"). After the call, and by the zero
+// Permit, it does nothing.
+func (p Permit) Poll(after time.Duration) {
+	if p.of != nil && p.of.call.Poll != nil && !p.of.over.Load() {
+		p.of.call.Poll(after)
+	}
 }

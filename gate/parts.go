@@ -130,6 +130,9 @@ type Charge struct {
 	Limit string // such as "concurrent", or which of the rates
 	Owner Owner
 	N     int64
+	// Session, of the owner, Server and Tool are those of the call that takes a
+	// place, each of which may have a limit too; empty in charges to rates.
+	Session, Server, Tool string
 	// Rate is how a rate fills again; nil for a limit on what is used at once.
 	Rate *Rate
 }
@@ -144,6 +147,18 @@ type Release func(bytes int64)
 
 // ErrBusy says that a limit is reached for the moment.
 var ErrBusy = errors.New("too many calls at once")
+
+// Busy says which limit on calls at once is reached for the moment. It is an error,
+// and [ErrBusy].
+type Busy struct {
+	What string // safe to show to the client
+}
+
+// Error is what a client is told.
+func (b *Busy) Error() string { return b.What }
+
+// Is implements what [errors.Is] asks for.
+func (b *Busy) Is(target error) bool { return target == ErrBusy }
 
 // A Sanitizer makes text safe to show to a model.
 type Sanitizer interface {
@@ -164,7 +179,7 @@ type Text struct {
 // A Finding is something that was found in a result.
 type Finding struct {
 	Rule    string `json:"rule"`
-	At      string `json:"at,omitempty"` // JSON Pointer into the result, or "arguments:" and one into the arguments
+	At      string `json:"at,omitempty"` // JSON Pointer into the result, or "arguments:" and one into the arguments, or "answer:" and one into a client's answer
 	Count   int    `json:"count"`
 	Removed bool   `json:"removed"` // false: reported, and left in place
 	// Fingerprint tells one secret from another without telling it; "" for what is

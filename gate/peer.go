@@ -1,6 +1,14 @@
 package gate
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
 // The actions of servers: what they ask of the client of a call while it runs.
 const (
@@ -29,21 +37,318 @@ type Peer interface {
 	Request(ctx context.Context, method Action, params Doc) (Doc, error)
 }
 
+// Bounds of what servers ask of clients.
+const (
+	// maxPeerRequests is how often a call may ask its client: a person has long
+	// stopped answering. One more is refused and recorded, and those after it are
+	// refused without a record, so that a server cannot fill the audit log.
+	maxPeerRequests = 100
+	// maxPeerDoc bounds a request, and the answer to it, in bytes.
+	maxPeerDoc = 1 << 20
+	// maxSampling does so for sampling, in which images go to and fro.
+	maxSampling = 4 << 20
+)
+
+func maxOf(a Action) int {
+	if a == Sample {
+		return maxSampling
+	}
+	return maxPeerDoc
+}
+
+// asking is what the permit of a call with a [Peer] has more than others.
+type asking struct {
+	times atomic.Uint64 // that the server has asked
+	ended chan struct{} // closed with the call
+
+	mu       sync.Mutex
+	screened map[string]bool // what went through Screen, see [screenedKey]
+}
+
+// asking returns what a call needs whose client can be asked; nil if it cannot.
+func (c *Call) asking() *asking {
+	if c.Peer == nil {
+		return nil
+	}
+	return &asking{ended: make(chan struct{}), screened: make(map[string]bool)}
+}
+
+// during returns a context that ends with ctx, or with the call.
+func (a *asking) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() { // ends with ctx, which the caller cancels
+		select {
+		case <-a.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // Request asks the client of the permitted call something on behalf of its server,
 // and returns the client's result, an object. It is decided for the principal and
 // the session of the call, with the server and the request as the policy's input;
 // every string of params goes the way of the strings of results; it is recorded
 // before the client sees it, and once more when it has answered. The error is a
 // [*Refusal], of which the server may be told the Reason, the client's own, or wraps
-// ctx.Err(). After the call every request is refused.
+// ctx.Err(). What a policy would ask a person is refused, and so is a decision with an
+// obligation that the call is not under already. The answer has the shape that MCP
+// gives it, and goes to the server as arguments do, without secrets, unless the
+// request is one for a secret that was allowed: see [AsksSecret]. After the call every
+// request is refused. Request may be called concurrently.
 func (p Permit) Request(ctx context.Context, method Action, params Doc) (Doc, error) {
-	return Doc{}, &Refusal{Step: StepAuthorize, Name: string(method), Reason: "the client cannot be asked"}
+	w, err := p.peerWay(method, params)
+	if err != nil {
+		return Doc{}, err
+	}
+	ctx, cancel := p.of.asking.during(ctx)
+	defer cancel()
+	answer, err := w.consult(ctx)
+	if err == nil && !AsksSecret(method, w.rec.Call.Args) { // not even the digest of a PIN is kept
+		w.rec.Result = answer
+	}
+	if err := w.end(ctx, peerOutcome(err), err); err != nil {
+		return Doc{}, err
+	}
+	return answer, nil
 }
 
 // Screen does what [Permit.Request] does up to the point where the client is asked,
 // for a request that reaches the client with the answer to the call (MCP 2026-07-28,
 // basic/patterns, multi round-trip requests). It returns the parameters as the client
-// may see them.
+// may see them: an answer with InputRequired holds no others. It is recorded once.
 func (p Permit) Screen(ctx context.Context, method Action, params Doc) (Doc, error) {
-	return Doc{}, &Refusal{Step: StepAuthorize, Name: string(method), Reason: "the client cannot be asked"}
+	w, err := p.peerWay(method, params)
+	if err != nil {
+		return Doc{}, err
+	}
+	ctx, cancel := p.of.asking.during(ctx)
+	defer cancel()
+	err = w.caught(ctx, w.propose)
+	if err == nil && !p.of.call.Rounds {
+		err = w.fail(ctx, "the client cannot be asked by the answer to its call", nil)
+	}
+	clean := w.rec.Call.Args
+	if err == nil {
+		p.of.asking.screen(method, clean)
+	}
+	if err := w.end(ctx, peerOutcome(err), err); err != nil {
+		return Doc{}, err
+	}
+	return clean, nil
 }
+
+// peerOutcome is the code of what came of a request: an error that a client answers
+// with is its own, as that of a tool.
+func peerOutcome(err error) string {
+	if code := Code(err); code != CodeProtocol {
+		return code
+	}
+	return CodeToolError
+}
+
+// peerWay returns the way of a request of a server, or why it has none.
+func (p Permit) peerWay(method Action, params Doc) (*way, error) {
+	refuse := func(s Step, reason string) (*way, error) {
+		return nil, &Refusal{Step: s, Name: string(method), Reason: reason}
+	}
+	switch {
+	case p.of == nil || p.of.over.Load():
+		return refuse(StepAuthorize, "there is no call on whose behalf the client would be asked")
+	case p.of.asking == nil:
+		return refuse(StepAuthorize, "the client cannot be asked")
+	case p.of.asking.times.Add(1) > maxPeerRequests+1:
+		return refuse(StepLimit, tooOften)
+	}
+	if params.IsZero() {
+		params = emptyObject
+	}
+	by := p.of.call
+	c := Call{
+		ID: NewID(), Parent: by.ID, Action: method, Name: by.Name, Args: params, Who: by.Who, Session: by.Session,
+		ClientName: by.ClientName, ClientVersion: by.ClientVersion,
+	}
+	w := &way{Parts: p.of.parts, parent: p.of, duty: p.of.duty, step: StepParse, mark: time.Now()}
+	w.rec = Record{Event: Done, Time: w.mark, Call: &c, Tool: p.of.tool, Snapshot: w.Snapshot}
+	return w, nil
+}
+
+const tooOften = "the server has asked the client too often in this call"
+
+// caught makes an error of a panic in f.
+func (w *way) caught(ctx context.Context, f func(context.Context) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			step := w.step
+			if step == StepInvoke { // the client's, and no refusal has that step
+				step = StepValidateOutput
+			}
+			err = w.refuse(step, "internal error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
+		}
+	}()
+	return f(ctx)
+}
+
+// propose takes a request of a server up to the point where the client is asked.
+func (w *way) propose(ctx context.Context) error {
+	c, of := w.rec.Call, w.parent
+	if of.asking.times.Load() > maxPeerRequests {
+		w.next(StepLimit)
+		return w.fail(ctx, tooOften, nil)
+	}
+	if len(c.Args.Raw()) > maxOf(c.Action) {
+		return w.fail(ctx, fmt.Sprintf("the request is larger than %d bytes", maxOf(c.Action)), nil)
+	}
+	if err := checkRequest(c.Action, c.Args); err != nil {
+		return w.fail(ctx, err.Error(), nil)
+	}
+	w.next(StepAuthorize)
+	if lacks := lacks(of.call.Peer.Capabilities(), c.Action, c.Args); lacks != "" {
+		return w.fail(ctx, "the client has not declared that it can be asked for "+lacks, nil)
+	}
+
+	w.next(StepSanitize)
+	if err := w.cleanRequest(ctx); err != nil {
+		return err
+	}
+
+	w.next(StepAuthorize)
+	q := Query{Call: c, Tool: w.rec.Tool}
+	if err := w.authorize(ctx, &q); err != nil {
+		return err
+	}
+	if err := w.ask(ctx, &q); err != nil {
+		return err
+	}
+	if err := w.admit(ctx, &q); err == errUnasked {
+		return w.ask(ctx, &q)
+	} else if err != nil {
+		return err
+	}
+	w.next(StepRecord)
+	if ctx.Err() != nil || of.over.Load() {
+		return w.fail(ctx, "the call has ended meanwhile", nil)
+	}
+	return nil
+}
+
+// cleanRequest makes the parameters safe to be seen by the client. The policy then
+// decides on what the client would see.
+func (w *way) cleanRequest(ctx context.Context) error {
+	c := w.rec.Call
+	doc, err := w.checkContent(c.Args)
+	if err != nil {
+		return w.fail(ctx, "the request cannot be made safe", err)
+	}
+	s := scrub{w: w.Sanitizer, text: Text{Server: w.rec.Tool.Name.Server, Tool: w.rec.Tool.qualified(), Profile: w.profile}, secrets: w.guardResult()}
+	doc, err = s.doc(doc, "", 0)
+	switch {
+	case err != nil:
+		return w.fail(ctx, "the request cannot be made safe", err)
+	case s.secrets != nil && w.refusesSecrets(s.found):
+		return w.fail(ctx, "the request holds a secret", nil)
+	case c.Action == Elicit && doc.Get("url").Text() != c.Args.Get("url").Text():
+		return w.fail(ctx, "the URL cannot be shown as it is", nil)
+	}
+	w.rec.Findings = append(w.rec.Findings, s.found...)
+	c.Args = doc
+	return nil
+}
+
+// consult puts a request to the client, and returns its answer as the server may have
+// it.
+func (w *way) consult(ctx context.Context) (answer Doc, err error) {
+	err = w.caught(ctx, func(ctx context.Context) error {
+		if err := w.propose(ctx); err != nil {
+			return err
+		}
+		rec := w.rec
+		rec.Event, rec.Steps = Granted, append([]StepTime(nil), w.rec.Steps...)
+		if err := w.record(ctx, &rec); err != nil {
+			return w.fail(ctx, "the audit log cannot be written", err)
+		}
+		w.next(StepInvoke)
+		answer, err = w.parent.call.Peer.Request(ctx, w.rec.Call.Action, w.rec.Call.Args)
+		if err != nil {
+			return w.refusedByClient(ctx, err)
+		}
+		answer, err = w.checkReply(ctx, answer)
+		return err
+	})
+	if err != nil {
+		return Doc{}, err
+	}
+	return answer, nil
+}
+
+// refusedByClient returns the error of a client as its server may read it: without
+// secrets, as all that goes to a server.
+func (w *way) refusedByClient(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", w.rec.Call.Action, ctx.Err())
+	}
+	text, _ := ParseDoc(appendString(nil, err.Error()))
+	w.next(StepSanitize)
+	if _, found, serr := w.withoutSecrets(inAnswer, text); serr != nil || secretKinds(found) != "" {
+		return w.fail(ctx, "the client's refusal holds a secret", serr)
+	}
+	return err
+}
+
+// checkReply holds the answer of a client to the shape that it has in MCP, and takes
+// secrets out of it.
+func (w *way) checkReply(ctx context.Context, answer Doc) (Doc, error) {
+	c := w.rec.Call
+	w.next(StepValidateOutput)
+	if len(answer.Raw()) > maxOf(c.Action) {
+		return Doc{}, w.fail(ctx, fmt.Sprintf("the client's answer is larger than %d bytes", maxOf(c.Action)), nil)
+	}
+	if err := checkAnswer(c.Action, answer); err != nil {
+		return Doc{}, w.fail(ctx, "the client's answer is not one: "+err.Error(), nil)
+	}
+	w.next(StepSanitize)
+	if ctx.Err() != nil || w.parent.over.Load() {
+		return Doc{}, w.fail(ctx, "the call has ended meanwhile", nil)
+	}
+	if AsksSecret(c.Action, c.Args) { // that it holds one was allowed
+		return answer, nil
+	}
+	clean, found, err := w.withoutSecrets(inAnswer, answer)
+	if err != nil {
+		return Doc{}, w.fail(ctx, "the client's answer cannot be looked through", err)
+	}
+	treat := RedactSecrets
+	if w.Secrets != nil {
+		treat, _ = w.Secrets.Treat(w.rec.Tool)
+	}
+	redacts := treat == RedactSecrets || treat == ""
+	for _, f := range found {
+		f.Removed = f.Removed && redacts
+		w.found(f)
+	}
+	if kinds := secretKinds(found); kinds != "" && !redacts { // nobody can be asked in the middle of a call
+		return Doc{}, w.fail(ctx, "the client's answer holds a secret ("+kinds+")", nil)
+	}
+	if redacts {
+		return clean, nil
+	}
+	return answer, nil
+}
+
+// screen notes what the client may be asked by the answer to the call.
+func (a *asking) screen(method Action, params Doc) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.screened[screenedKey(method, params)] = true
+}
+
+func (a *asking) wasScreened(method Action, params Doc) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.screened[screenedKey(method, params)]
+}
+
+func screenedKey(method Action, params Doc) string { return string(method) + " " + params.Digest() }
+
+var errNotScreened = errors.New("the server's answer asks what has not gone through the gate")

@@ -133,7 +133,11 @@ func (w *way) take(ctx context.Context, q Query, charges ...Charge) (Release, er
 	}
 	if errors.Is(err, ErrBusy) {
 		w.step = StepBusy
-		return nil, w.fail(ctx, "the gateway is busy; try again later", err)
+		reason := "the gateway is busy"
+		if b, ok := errors.AsType[*Busy](err); ok {
+			reason = b.What
+		}
+		return nil, w.fail(ctx, reason+"; try again later", err)
 	}
 	if err != nil || release == nil {
 		return nil, w.fail(ctx, "over a limit", err)

@@ -35,7 +35,11 @@ const ruleSecret = "secret/"
 // inArguments is the place of a finding that stands in the arguments.
 const inArguments = "arguments:"
 
-// guardArguments looks for secrets in the arguments before anybody sees them.
+// inAnswer is the place of a finding in what a client answers to a server.
+const inAnswer = "answer:"
+
+// guardArguments looks for secrets in the arguments, and in the answers that came with
+// them, before anybody sees them.
 // What is to be refused is refused once it is known that the caller may know of
 // the tool.
 func (w *way) guardArguments(c *Call, tool *Tool) error {
@@ -46,25 +50,22 @@ func (w *way) guardArguments(c *Call, tool *Tool) error {
 	if treat == AllowSecrets {
 		return nil
 	}
-	var found []Finding
-	clean, err := c.Args.MapStrings(func(at Leaf, s string) string {
-		out, here := w.Secrets.Redact(at.Pointer(), s)
-		for _, f := range here {
-			f.At = inArguments + cut(at.Pointer(), maxPointer)
-			found = append(found, f)
-		}
-		return out
-	})
+	clean, found, err := w.withoutSecrets(inArguments, c.Args)
 	if err != nil {
 		return err
 	}
+	responses, more, err := w.withoutSecrets(inAnswer, c.Responses)
+	if err != nil {
+		return err
+	}
+	found = append(found, more...)
 	if len(found) == 0 {
 		return nil
 	}
 	kinds := secretKinds(found)
 	switch {
 	case treat == RedactSecrets || treat == "":
-		c.Args = clean
+		c.Args, c.Responses = clean, responses
 	case treat != AskSecrets && treat != RefuseSecrets:
 		return errors.New("unknown treatment of secrets: " + string(treat))
 	case kinds == "": // nothing but what is reported
@@ -78,6 +79,26 @@ func (w *way) guardArguments(c *Call, tool *Tool) error {
 		w.found(f)
 	}
 	return nil
+}
+
+// withoutSecrets returns a document that goes to a server without its secrets, and what
+// was found. Place begins the places of that.
+func (w *way) withoutSecrets(place string, d Doc) (clean Doc, found []Finding, err error) {
+	if w.Secrets == nil {
+		return d, nil, nil
+	}
+	if treat, _ := w.Secrets.Treat(w.rec.Tool); treat == AllowSecrets {
+		return d, nil, nil
+	}
+	clean, err = d.MapStrings(func(at Leaf, s string) string {
+		out, here := w.Secrets.Redact(at.Pointer(), s)
+		for _, f := range here {
+			f.At = place + cut(at.Pointer(), maxPointer)
+			found = append(found, f)
+		}
+		return out
+	})
+	return clean, found, err
 }
 
 // secretKinds names the kinds of the secrets that are more than reported.

@@ -33,6 +33,12 @@ deny contains reason if {
 	reason := concat("", ["flow: the session has read untrusted content, and nobody trusted has named an address in ", pointer])
 }
 
+# What the client's model writes goes to the server, and it may write what it has read.
+deny contains "flow: the session has read private content, and the server would have the client's model write" if {
+	input.action == "sampling/createMessage"
+	"private" in input.session.labels
+}
+
 flow_effect if {
 	some effect in input.tool.labels.effect
 	effect != "read"

@@ -83,3 +83,11 @@ test_flow_lets_what_stays_inside_carry_addresses if {
 	labels := {"result": "echo", "effect": ["internal"], "control": []}
 	not flow_denies(flow_call(["untrusted"], labels, {}, {"/note": {"a@b.example": []}}))
 }
+
+test_flow_lets_no_model_write_for_a_server_in_a_private_session if {
+	sample := {"action": "sampling/createMessage", "server": "files", "tool": {"name": "files__x"}, "request": {"messages": [], "secret": false}}
+	flow_denies(object.union(sample, {"session": {"id": "s", "labels": ["private", "untrusted"]}}))
+	not flow_denies(object.union(sample, {"session": {"id": "s", "labels": ["untrusted"]}}))
+	form := object.union(sample, {"action": "elicitation/create", "session": {"id": "s", "labels": ["private", "untrusted"]}})
+	not flow_denies(form)
+}

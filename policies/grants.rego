@@ -1,13 +1,18 @@
 # Pack grants: allows what the grants file grants, tools that can do nothing to
 # anybody, and what a module does with what its configuration grants it.
-# wasmgate.granted looks into an index of data.grants and gives the grant that
-# matches, in words; it is undefined when none does. wasmgate.granted_resource and
-# wasmgate.granted_template do so for resources, which have an owner beside a URI.
+# wasmgate.granted looks into an index of data.grants and gives the grant that matches,
+# in words; it is undefined when none does. wasmgate.granted_group does so by groups,
+# wasmgate.granted_resource and wasmgate.granted_template of what an owner has by URI.
 package wasmgate
 
 allow contains reason if {
 	input.action == "tools/call"
 	reason := wasmgate.granted(data.grants, "tools", input.tool.name, input.principal.id, input.principal.roles)
+}
+
+allow contains reason if {
+	input.action == "tools/call"
+	reason := wasmgate.granted_group(data.grants, input.tool.groups, input.tool.name, input.principal.id, input.principal.roles)
 }
 
 # A WASM module without capabilities computes: it reaches no file, no network
@@ -25,6 +30,18 @@ allow contains reason if {
 	reason := wasmgate.granted_resource(data.grants, server, input.resource.uri, input.principal.id, input.principal.roles)
 }
 
+allow contains reason if {
+	input.action in {"resources/read", "resources/subscribe"}
+	grants_group_reaches
+	reason := wasmgate.granted_group(data.grants, input.resource.groups, input.resource.uri, input.principal.id, input.principal.roles)
+}
+
+grants_group_reaches if not input.resource.template
+
+grants_group_reaches if grants_group_template
+
+grants_group_template := wasmgate.granted_group(data.grants, input.resource.groups, input.resource.template, input.principal.id, input.principal.roles)
+
 # Of a URI that no server lists, the template is granted as well as the URI: then a
 # template is offered only to who could read something by it.
 grants_reaches if not input.resource.template
@@ -39,6 +56,44 @@ allow contains reason if {
 	input.action in {"prompts/get", "completion/complete"}
 	reason := wasmgate.granted(data.grants, "prompts", input.prompt.name, input.principal.id, input.principal.roles)
 }
+
+allow contains reason if {
+	input.action in {"prompts/get", "completion/complete"}
+	reason := wasmgate.granted_group(data.grants, input.prompt.groups, input.prompt.name, input.principal.id, input.principal.roles)
+}
+
+allow contains grants_group_template if input.action == "completion/complete"
+
+# What a server asks of the client is asked within a call that was allowed. A form, or
+# a URL, is part of the call, unless it is for a secret. For that, for the client's
+# model and for its folders, the grant of the call says so under asks.
+
+allow contains "the call is allowed, and its server asks for no secret" if {
+	input.action == "elicitation/create"
+	input.request.secret == false
+}
+
+allow contains reason if {
+	input.action == "elicitation/create"
+	input.request.secret == true
+	reason := grants_ask("secrets")
+}
+
+allow contains reason if {
+	input.action == "sampling/createMessage"
+	reason := grants_ask("sampling")
+}
+
+allow contains reason if {
+	input.action == "roots/list"
+	reason := grants_ask("roots")
+}
+
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "tools", input.tool, input.principal.id, input.principal.roles) if input.tool
+
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "prompts", input.prompt, input.principal.id, input.principal.roles) if input.prompt
+
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "resources", input.resource, input.principal.id, input.principal.roles) if input.resource
 
 # Host calls are made only within a call that was allowed, and by a tool that
 # needed a grant for that. What the configuration grants the module, the operator

@@ -93,6 +93,40 @@ test_a_granted_server_grants_its_resources_and_prompts if {
 	}
 }
 
+test_what_is_in_a_granted_group_is_granted if {
+	granted := [{"to": ["alice", "role:dev"], "groups": ["docs"], "except": ["files__delete_*", "file:///secret/*"]}]
+	every want, requests in {
+		"allow": [
+			{"action": "tools/call", "tool": {"name": "files__read", "groups": ["docs", "other"]}},
+			{"action": "prompts/get", "prompt": {"name": "files__x", "groups": ["docs"]}},
+			{"action": "completion/complete", "prompt": {"name": "files__x", "groups": ["docs"]}},
+			{"action": "resources/read", "resource": {"uri": "file:///srv/a", "groups": ["docs"]}},
+			{"action": "resources/read", "resource": {"uri": "file:///srv/a", "template": "file:///srv/{a}", "groups": ["docs"]}},
+			{"action": "completion/complete", "resource": {"template": "file:///srv/{a}", "groups": ["docs"]}},
+		],
+		"deny": [
+			{"action": "tools/call", "tool": {"name": "files__read", "groups": []}},
+			{"action": "tools/call", "tool": {"name": "files__read", "groups": ["other"]}},
+			{"action": "tools/call", "tool": {"name": "files__delete_all", "groups": ["docs"]}},
+			{"action": "prompts/get", "prompt": {"name": "files__x", "groups": ["other"]}},
+			{"action": "resources/read", "resource": {"uri": "file:///secret/a", "groups": ["docs"]}},
+			{"action": "completion/complete", "resource": {"template": "file:///secret/{a}", "groups": ["docs"]}},
+		],
+	} {
+		every request in requests {
+			defaults := {"tool": {"sandboxed": false, "capabilities": {}}, "resource": {"server": "files"}}
+			some part in {"tool", "prompt", "resource"}
+			subject := object.union(object.get(defaults, part, {}), request[part])
+			alice := object.union(request, {part: subject, "principal": {"id": "alice", "roles": []}})
+			got := wasmgate.decision.effect with input as alice with data.grants as granted
+			got == want
+			nobody := object.union(alice, {"principal": {"id": "bob", "roles": ["docs"]}})
+			refused := wasmgate.decision.effect with input as nobody with data.grants as granted
+			refused == "deny"
+		}
+	}
+}
+
 test_a_template_is_granted_if_a_uri_of_it_could_be if {
 	granted := [{"to": ["alice"], "resources": ["file:///srv/docs/*", "note://a"], "except": ["file:///srv/docs/secret/*"]}]
 	every want, templates in {
@@ -273,4 +307,57 @@ test_a_deny_rule_refuses_one_host_call if {
 test_a_grant_of_the_tool_is_none_of_its_host_calls if {
 	tool := {"name": "files__stat", "sandboxed": true, "capabilities": {}}
 	effect(object.union(object.remove(http({}), ["tool"]), {"tool": tool})) == "deny"
+}
+
+asking := [
+	{"to": ["alice"], "servers": ["files"], "except": ["files__delete"], "asks": ["roots", "sampling"]},
+	{"to": ["role:dev"], "tools": ["mail__*"], "prompts": ["mail__greet"], "resources": ["mail://*"], "groups": ["desk"], "asks": ["secrets"]},
+	{"to": ["bob"], "servers": ["files", "mail"]},
+]
+
+asks(action, secret, used, id, roles) := e if {
+	request := object.union({"action": action, "server": "x", "request": {"secret": secret}, "principal": {"id": id, "roles": roles}}, used)
+	e := wasmgate.decision.effect with input as request with data.grants as asking
+}
+
+used_tool(name) := {"tool": {"name": name, "server": split(name, "__")[0], "groups": [], "sandboxed": false, "capabilities": {}}}
+
+test_a_form_is_part_of_the_call if {
+	asks("elicitation/create", false, used_tool("files__read"), "bob", []) == "allow"
+	asks("elicitation/create", false, {"prompt": {"name": "a__b", "server": "a"}}, "carol", []) == "allow"
+}
+
+test_a_form_for_a_secret_needs_a_grant_that_says_so if {
+	asks("elicitation/create", true, used_tool("mail__send"), "carol", ["dev"]) == "allow"
+	asks("elicitation/create", true, used_tool("mail__send"), "bob", []) == "deny"
+	asks("elicitation/create", true, used_tool("files__read"), "alice", []) == "deny"
+	asks("elicitation/create", true, used_tool("files__read"), "carol", ["dev"]) == "deny"
+}
+
+test_a_form_of_which_nothing_is_known_is_not_allowed if {
+	d := wasmgate.decision with input as {"action": "elicitation/create", "server": "files", "principal": {"id": "alice", "roles": []}, "request": {}} with data.grants as asking
+	d.effect == "deny"
+}
+
+test_models_and_folders_need_a_grant_that_says_so if {
+	every action in ["sampling/createMessage", "roots/list"] {
+		asks(action, false, used_tool("files__read"), "alice", []) == "allow"
+		asks(action, false, used_tool("files__delete"), "alice", []) == "deny"
+		asks(action, false, used_tool("other__read"), "alice", []) == "deny"
+		asks(action, false, used_tool("files__read"), "bob", []) == "deny"
+		asks(action, false, used_tool("mail__send"), "carol", ["dev"]) == "deny"
+	}
+}
+
+test_a_grant_says_so_of_all_that_it_grants if {
+	every used in [
+		{"prompt": {"name": "mail__greet", "server": "mail"}},
+		{"resource": {"uri": "mail://1", "server": "mail"}},
+		{"tool": {"name": "any__thing", "server": "any", "groups": ["desk"], "sandboxed": false, "capabilities": {}}},
+	] {
+		asks("elicitation/create", true, used, "carol", ["dev"]) == "allow"
+		asks("elicitation/create", true, used, "carol", []) == "deny"
+	}
+	asks("elicitation/create", true, {"prompt": {"name": "mail__other", "server": "mail"}}, "carol", ["dev"]) == "deny"
+	asks("elicitation/create", true, {"resource": {"uri": "file://1", "server": "mail"}}, "carol", ["dev"]) == "deny"
 }

@@ -33,7 +33,7 @@ var (
 // declared returns the functions that rules have beside OPA's.
 func declared() []*ast.Builtin {
 	var all []*ast.Builtin
-	for _, f := range []*rego.Function{grantedDecl, resourceDecl, templateDecl, ratesDecl, pathDecl, urlDecl} {
+	for _, f := range []*rego.Function{grantedDecl, groupDecl, askDecl, resourceDecl, templateDecl, ratesDecl, pathDecl, urlDecl} {
 		all = append(all, &ast.Builtin{Name: f.Name, Decl: f.Decl})
 	}
 	return all

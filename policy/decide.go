@@ -69,8 +69,8 @@ func (e *Engine) prepare(ctx context.Context, c *ast.Compiler, o Options, data m
 	return err
 }
 
-// Authorize decides on one call of a tool, or on one host call of a sandboxed
-// tool. Whatever is not a decision that it understands is an error, which denies.
+// Authorize decides on one call, on one host call of a sandboxed tool, or on what a
+// server asks of the client. Whatever is not a decision that it understands is an error, which denies.
 func (e *Engine) Authorize(ctx context.Context, q gate.Query) (d gate.Decision, err error) {
 	defer recoverTo(&err, func() { d = gate.Decision{} })
 	if q, err = e.checked(q); err != nil {
@@ -106,8 +106,8 @@ func (e *Engine) full(ctx context.Context, q gate.Query) (gate.Decision, error) 
 	return e.complete(ctx, q, d), nil
 }
 
-// complete completes a denial. That of a host call has no remedy by command, and
-// hides no tool: whoever made the call knows it.
+// complete completes a denial. That of a host call, or of a request to the client,
+// has no remedy by command, and hides no tool: whoever made the call knows it.
 func (e *Engine) complete(ctx context.Context, q gate.Query, d gate.Decision) gate.Decision {
 	if d.Effect != gate.Deny {
 		return d
@@ -116,7 +116,7 @@ func (e *Engine) complete(ctx context.Context, q gate.Query, d gate.Decision) ga
 		d.Reasons = []string{nothingAllows(what(q), q.Call.Who.ID)}
 		d.Remedy = e.remedy(q)
 	}
-	if q.Call.Action.IsHostCall() {
+	if within(q.Call.Action) {
 		return d
 	}
 	visible, err := e.Visible(ctx, q.Call.Who, []*gate.Tool{q.Tool})
@@ -128,6 +128,12 @@ func (e *Engine) complete(ctx context.Context, q gate.Query, d gate.Decision) ga
 func what(q gate.Query) string {
 	if q.Call.Action.IsHostCall() {
 		return string(q.Call.Action) + " of " + q.Tool.Name.String()
+	}
+	if gate.AsksSecret(q.Call.Action, q.Call.Args) {
+		return string(q.Call.Action) + " for a secret by server " + q.Tool.Name.Server
+	}
+	if q.Call.Action.IsPeerRequest() {
+		return string(q.Call.Action) + " by server " + q.Tool.Name.Server
 	}
 	return q.Subject()
 }

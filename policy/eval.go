@@ -29,7 +29,7 @@ func (e *Engine) Eval(ctx context.Context, input []byte) (decision []byte, err e
 	if err != nil {
 		return nil, err
 	}
-	if !gate.Action(doc.Get("action").Text()).IsHostCall() {
+	if !within(gate.Action(doc.Get("action").Text())) {
 		d = d.Asked()
 	}
 	if d.Effect == gate.Deny && len(d.Reasons) == 0 {
@@ -53,6 +53,8 @@ func (e *Engine) Eval(ctx context.Context, input []byte) (decision []byte, err e
 func used(input gate.Doc) string {
 	if action := input.Get("action").Text(); gate.Action(action).IsHostCall() {
 		return action + " of " + cmp.Or(input.At("/tool/name").Text(), "a tool")
+	} else if gate.Action(action).IsPeerRequest() {
+		return action + " by server " + cmp.Or(input.Get("server").Text(), "of the call")
 	}
 	for _, pointer := range []string{"/tool/name", "/resource/uri", "/prompt/name", "/action"} {
 		if s := input.At(pointer).Text(); s != "" {

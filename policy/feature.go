@@ -14,12 +14,15 @@ import (
 var actionsOf = map[gate.Feature][]gate.Action{
 	gate.FeatureTool:     {gate.CallTool},
 	gate.FeaturePrompt:   {gate.GetPrompt, gate.Complete},
-	gate.FeatureResource: {gate.ReadResource},
-	gate.FeatureTemplate: {gate.ReadResource, gate.Complete},
+	gate.FeatureResource: {gate.ReadResource, gate.Subscribe},
+	gate.FeatureTemplate: {gate.ReadResource, gate.Subscribe, gate.Complete},
 }
 
 // decides reports whether there are decisions on such a query.
 func decides(q gate.Query) bool {
+	if q.Call.Action.IsPeerRequest() {
+		return true
+	}
 	if q.Call.Action.IsHostCall() {
 		return q.Tool.Feature == gate.FeatureTool
 	}
@@ -30,7 +33,7 @@ func decides(q gate.Query) bool {
 // a tool.
 func featureInput(q gate.Query) [][2]*ast.Term {
 	c, t := q.Call, q.Tool
-	if t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate && c.Action == gate.ReadResource {
+	if t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate && c.Action != gate.Complete {
 		return [][2]*ast.Term{resourceTerm(t, &c.Name)}
 	}
 	subject := resourceTerm(t, nil)
@@ -68,13 +71,17 @@ func promptTerm(t *gate.Tool) [2]*ast.Term {
 	return pair("prompt", ast.ObjectTerm(
 		[2]*ast.Term{keyName, ast.StringTerm(t.Name.String())},
 		pair("server", ast.StringTerm(t.Name.Server)),
+		pair("groups", stringArray(t.Groups)),
 	))
 }
 
-// resourceTerm is {uri, server, mime_type}, and the template that the URI was found
+// resourceTerm is {uri, server, mime_type, groups}, and the template that the URI was found
 // by, if it is not listed.
 func resourceTerm(t *gate.Tool, uri *string) [2]*ast.Term {
-	members := [][2]*ast.Term{pair("server", ast.StringTerm(t.Name.Server)), pair("mime_type", ast.StringTerm(t.MIME))}
+	members := [][2]*ast.Term{pair("server", ast.StringTerm(t.Name.Server)), pair("mime_type", ast.StringTerm(t.MIME)), pair("groups", stringArray(t.Groups))}
+	if uri != nil && t.Feature == gate.FeatureResource {
+		uri = &t.Local // the client may know it by another
+	}
 	if uri != nil {
 		members = append(members, pair("uri", ast.StringTerm(*uri)))
 	}

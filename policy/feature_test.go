@@ -28,15 +28,23 @@ func TestFeatureInput(t *testing.T) {
 	}{
 		"a prompt": {
 			gate.Call{Action: gate.GetPrompt, Name: "greet", Args: gate.MustDoc(`{"who":"ann"}`)}, newPrompt("files__greet"),
-			`input.prompt == {"name": "files__greet", "server": "files"}; input.arguments == {"who": "ann"}; not input.resource`,
+			`input.prompt == {"name": "files__greet", "server": "files", "groups": []}; input.arguments == {"who": "ann"}; not input.resource`,
 		},
 		"a resource": {
 			gate.Call{Action: gate.ReadResource, Name: "doc://a"}, newResource(gate.FeatureResource, "docs", "doc://a"),
-			`input.resource == {"uri": "doc://a", "server": "docs", "mime_type": "text/plain"}; not input.prompt; not input.arguments`,
+			`input.resource == {"uri": "doc://a", "server": "docs", "mime_type": "text/plain", "groups": []}; not input.prompt; not input.arguments`,
 		},
 		"a resource that a template stands for": {
 			gate.Call{Action: gate.ReadResource, Name: "doc://7"}, page,
-			`input.resource == {"uri": "doc://7", "template": "doc://{page}", "server": "docs", "mime_type": "text/plain"}`,
+			`input.resource == {"uri": "doc://7", "template": "doc://{page}", "server": "docs", "mime_type": "text/plain", "groups": []}`,
+		},
+		"the subscription to a resource": {
+			gate.Call{Action: gate.Subscribe, Name: "doc://a"}, newResource(gate.FeatureResource, "docs", "doc://a"),
+			`input.resource == {"uri": "doc://a", "server": "docs", "mime_type": "text/plain", "groups": []}; not input.prompt; not input.arguments`,
+		},
+		"the subscription to what a template stands for": {
+			gate.Call{Action: gate.Subscribe, Name: "doc://7"}, page,
+			`input.resource.uri == "doc://7"; input.resource.template == "doc://{page}"; not input.arguments`,
 		},
 		"the completion of a prompt": {
 			gate.Call{Action: gate.Complete, Name: "greet", Args: gate.MustDoc(`{"argument":{"name":"who","value":"a"}}`)}, newPrompt("files__greet"),
@@ -62,12 +70,12 @@ func TestFeatureInput(t *testing.T) {
 func TestFeatureActions(t *testing.T) {
 	e := load(t, user(`allow contains "anything" if true`), policy.Options{})
 	for action, tool := range map[gate.Action]*gate.Tool{
-		gate.CallTool:         newPrompt("a__b"),
-		gate.GetPrompt:        newTool("a__b"),
-		gate.ReadResource:     newPrompt("a__b"),
-		gate.Complete:         newResource(gate.FeatureResource, "a", "doc://a"),
-		"resources/subscribe": newResource(gate.FeatureResource, "a", "doc://a"),
-		"sandbox/http":        newPrompt("a__b"),
+		gate.CallTool:     newPrompt("a__b"),
+		gate.GetPrompt:    newTool("a__b"),
+		gate.ReadResource: newPrompt("a__b"),
+		gate.Subscribe:    newPrompt("a__b"),
+		gate.Complete:     newResource(gate.FeatureResource, "a", "doc://a"),
+		"sandbox/http":    newPrompt("a__b"),
 	} {
 		if d, err := e.Authorize(t.Context(), gate.Query{Call: &gate.Call{Action: action, Name: "x", Who: alice}, Tool: tool}); err == nil {
 			t.Errorf("%s of a %q is decided: %+v", action, tool.Feature, d)
@@ -79,7 +87,11 @@ func TestFeatureActions(t *testing.T) {
 // template if some URI of it could be read.
 func TestFeaturesVisible(t *testing.T) {
 	template := func(uri string) *gate.Tool { return newResource(gate.FeatureTemplate, "docs", uri) }
-	granted := []policy.Grant{{To: []string{"alice"}, Prompts: []string{"a__p*"}, Resources: []string{"doc://open/*"}}}
+	granted := []policy.Grant{{To: []string{"alice"}, Prompts: []string{"a__p*"}, Resources: []string{"doc://open/*"}}, {To: []string{"alice"}, Groups: []string{"shared"}, Except: []string{"doc://secret/*"}}}
+	in := func(group string, t *gate.Tool) *gate.Tool {
+		t.Groups = []string{group}
+		return t
+	}
 	tests := map[string]struct {
 		rules string
 		tool  *gate.Tool
@@ -95,6 +107,12 @@ func TestFeaturesVisible(t *testing.T) {
 		"a template of which some are denied":      {`deny contains "x" if startswith(input.resource.uri, "doc://open/a")`, template("doc://open/{x}"), true},
 		"a template of a server that is denied":    {`deny contains "x" if input.resource.server == "docs"`, template("doc://open/{x}"), false},
 		"a template that a rule allows by its URI": {`allow contains "x" if startswith(input.resource.uri, "doc://closed/a")`, template("doc://closed/{x}"), true},
+		"a template in a granted group":            {"", in("shared", template("doc://closed/{x}")), true},
+		"a template that the grant excepts":        {"", in("shared", template("doc://secret/{x}")), false},
+		"a template in another group":              {"", in("other", template("doc://closed/{x}")), false},
+		"a prompt in a granted group":              {"", in("shared", newPrompt("a__q")), true},
+		"a tool in a granted group":                {"", in("shared", newTool("a__q")), true},
+		"a tool in another group":                  {"", in("other", newTool("a__q")), false},
 		"a prompt with arguments that may be good": {`allow contains "x" if input.arguments.who == "ann"`, newPrompt("a__q"), true},
 	}
 	for name, tt := range tests {

@@ -25,6 +25,8 @@ type Grant struct {
 	// servers, all of whose tools, prompts and resources are granted.
 	Tools   []string `json:"tools,omitempty"`
 	Servers []string `json:"servers,omitempty"`
+	// Groups are names of groups: what is in one is granted as what a server has is.
+	Groups []string `json:"groups,omitempty"`
 	// Except are patterns of names, and of URIs, that this grant does not grant.
 	Except []string `json:"except,omitempty"`
 	// Always are patterns of names of tools whose calls a person has approved once
@@ -34,6 +36,9 @@ type Grant struct {
 	// Resources are patterns of URIs, Prompts of names, server__prompt.
 	Resources []string `json:"resources,omitempty"`
 	Prompts   []string `json:"prompts,omitempty"`
+	// Asks say what servers may ask of the client while it uses what this grant
+	// grants, beside forms: roots, sampling, secrets (forms that ask for one).
+	Asks []string `json:"asks,omitempty"`
 }
 
 // A GrantError says what is wrong with one grant.
@@ -64,15 +69,17 @@ func CheckGrants(grants []Grant) []*GrantError {
 		check("to", g.To, checkTo)
 		check("tools", g.Tools, checkTool)
 		check("servers", g.Servers, checkServer)
+		check("groups", g.Groups, checkGroup)
 		check("except", g.Except, checkPattern)
 		check("always", g.Always, checkTool)
 		check("resources", g.Resources, checkPattern)
 		check("prompts", g.Prompts, checkPattern)
+		check("asks", g.Asks, checkAsk)
 		if len(g.To) == 0 {
 			problems = append(problems, &GrantError{i, "to", errors.New("missing; name principals, role:NAME, or \"*\"")})
 		}
-		if len(g.Tools)+len(g.Servers)+len(g.Always)+len(g.Resources)+len(g.Prompts) == 0 {
-			problems = append(problems, &GrantError{i, "", errors.New("grants nothing; add tools, servers, resources or prompts")})
+		if len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts) == 0 {
+			problems = append(problems, &GrantError{i, "", errors.New("grants nothing; add tools, servers, groups, resources or prompts")})
 		}
 	}
 	return problems
@@ -146,6 +153,7 @@ var kinds = [...]string{"tools", "always", "resources", "prompts"}
 type granted struct {
 	kinds   map[string]*matcher
 	servers map[string][]*entry
+	groups  map[string][]*entry
 }
 
 // entry is one pattern of one grant.
@@ -153,6 +161,7 @@ type entry struct {
 	order  int // in the file
 	reason *ast.Term
 	except *matcher
+	asks   []string
 }
 
 // matcher holds patterns: literals, and beginnings by their length.
@@ -215,7 +224,7 @@ func newIndex(grants []Grant) index {
 			who := ix.at(parseSubject(to))
 			next := func(what string) *entry {
 				order++
-				return &entry{order, ast.StringTerm(what + " is granted to " + to), except}
+				return &entry{order, ast.StringTerm(what + " is granted to " + to), except, g.Asks}
 			}
 			for i, patterns := range [...][]string{g.Tools, g.Always, g.Resources, g.Prompts} {
 				for _, pattern := range patterns {
@@ -225,6 +234,9 @@ func newIndex(grants []Grant) index {
 			for _, server := range g.Servers {
 				who.servers[server] = append(who.servers[server], next("server "+server))
 			}
+			for _, group := range g.Groups {
+				who.groups[group] = append(who.groups[group], next("group "+group))
+			}
 		}
 	}
 	return ix
@@ -232,7 +244,7 @@ func newIndex(grants []Grant) index {
 
 func (ix index) at(s subject) *granted {
 	if ix[s] == nil {
-		ix[s] = &granted{kinds: map[string]*matcher{}, servers: map[string][]*entry{}}
+		ix[s] = &granted{kinds: map[string]*matcher{}, servers: map[string][]*entry{}, groups: map[string][]*entry{}}
 		for _, kind := range kinds {
 			ix[s].kinds[kind] = newMatcher()
 		}

@@ -65,6 +65,9 @@ func (t *terms) input(q gate.Query) ast.Value {
 		{keyPrincipal, t.principal(claimant{c.Who, c.ClientName, c.ClientVersion})},
 		{keySession, session},
 	}
+	if c.Action.IsPeerRequest() {
+		return ast.NewObject(append(input, t.peerInput(q)...)...)
+	}
 	if q.Tool.Feature != gate.FeatureTool {
 		return ast.NewObject(append(input, featureInput(q)...)...)
 	}
@@ -124,7 +127,7 @@ func (t *terms) tool(tool *gate.Tool) *ast.Term {
 		pair("local_name", ast.StringTerm(tool.Local)),
 		pair("annotations", docOrObject(tool.Annotations)),
 		[2]*ast.Term{keyLabels, t.labels.term(tool)},
-		pair("groups", emptyArray),
+		pair("groups", stringArray(tool.Groups)),
 		pair("sandboxed", ast.BooleanTerm(tool.Sandboxed)),
 		pair("capabilities", docOrObject(tool.Capabilities)),
 		pair("pinned", ast.BooleanTerm(tool.Pinned)),

@@ -320,10 +320,13 @@ func newStore(ctx context.Context, grants []Grant, limits []RateLimit, data map[
 		}
 	}
 	granted, rates := grantedBuiltin(stored[0], newIndex(grants)), ratesBuiltin(stored[1], newRateIndex(limits))
-	owned := ownedBuiltins(stored[0], newIndex(grants))
+	owned, grouped := ownedBuiltins(stored[0], newIndex(grants)), groupBuiltin(stored[0], newIndex(grants))
+	asked := askBuiltin(stored[0], newIndex(grants))
 	return store, func(r *rego.Rego) {
 		granted(r)
 		owned(r)
+		grouped(r)
+		asked(r)
 		rates(r)
 		plainBuiltins(r)
 	}, nil

@@ -112,7 +112,7 @@ func newRateIndex(limits []RateLimit) index {
 		for _, pattern := range l.Except {
 			except.add(pattern, nil)
 		}
-		one := &entry{i, l.rate(), except}
+		one := &entry{i, l.rate(), except, nil}
 		tools := l.Tools
 		if len(l.Tools)+len(l.Servers) == 0 {
 			tools = []string{"*"}

@@ -32,8 +32,21 @@ type Config struct {
 	// that the gateway brings along, on the server local.
 	Modules  []Module
 	Embedded bool
-	// Functions are Go functions offered as tools, by server.
+	// Functions are Go functions offered as tools, by server; see [Func], and
+	// [Gateway.Publish] for later ones.
 	Functions map[string][]bridge.LocalTool
+	// Replay answers calls from a recording; nil answers none.
+	Replay *Replay
+	// Groups say what is in which group of tools. A client is offered one alone at
+	// /mcp/GROUP, and grants can be given to one.
+	Groups bridge.Groups
+	// Catalog says whether clients can search for tools.
+	Catalog CatalogMode
+	// HostTools are the names of the tools that the program which embeds the gateway has
+	// itself. No tool is offered by one of them: see [Gateway.Conflicts].
+	HostTools []string
+	// Who is whoever comes over HTTP; nil is [gate.Local].
+	Who *gate.Principal
 
 	Policy Policy
 	// Shadow lets a second policy, which [Gateway.SetShadow] gives, decide beside
@@ -55,6 +68,9 @@ type Config struct {
 	// Approvals says how people are asked about calls; New sets its Recorder, and its
 	// Log if that is nil. Without it, what a policy would ask is refused.
 	Approvals *approval.Options
+	// Jobs says how calls are kept that outlive their request, as jobs and as tasks.
+	// Nil keeps none.
+	Jobs *Jobs
 	// Seal is a secret of at least 32 random bytes; see [bridge.HostConfig]. Nil makes
 	// one that ends with the gateway, and what clients hold by it.
 	Seal []byte
@@ -92,12 +108,16 @@ type Policy struct {
 type Module struct {
 	Server string // "" means local
 	WASM   []byte
+	// Groups are those that its tools are in beside those of their names.
+	Groups []string
 	// Config configures it; what it grants comes from Grant.
 	Config sandbox.ModuleConfig
 	// Named says that the operator has named the module by its digest, which
 	// approves of it.
 	Named bool
 	Grant Grant
+	// Replay is what Config.Replay does with its tools.
+	Replay ReplayMode
 }
 
 // A Grant is what the operator lets the tools of a module have. The zero Grant
@@ -139,8 +159,21 @@ type Limits struct {
 	Body       int64 // bytes of a client's message; 4 MiB
 	Result     int64 // bytes of a server's message; 10 MiB
 	Concurrent int   // calls at once; 64
+	// Session is how many of them may be of one client session, Servers at a server,
+	// by its id, and Tools of each tool that a pattern matches, the first that does.
+	// Zero sets no limit.
+	Session int
+	Servers map[string]int
+	Tools   []ToolLimit
 	// Wait is how long a call waits for a place among them; 1 s.
 	Wait time.Duration
+}
+
+// A ToolLimit is how many calls may be under way of each tool whose qualified name
+// matches Pattern: a literal, or a literal with * at its end.
+type ToolLimit struct {
+	Pattern    string
+	Concurrent int
 }
 
 func (c *Config) check() error {
@@ -150,7 +183,7 @@ func (c *Config) check() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return nil
+	return c.checkCatalog()
 }
 
 // sanitizers chooses among sanitizers by [Sanitize]; it is the gate's.
@@ -158,6 +191,7 @@ type sanitizers struct {
 	choice    Sanitize
 	byProfile map[string]*sanitize.Sanitizer
 	links     sanitize.Links
+	servers   *perServer[string] // profiles
 }
 
 var (
@@ -166,7 +200,7 @@ var (
 )
 
 func newSanitizers(choice Sanitize) (*sanitizers, error) {
-	s := &sanitizers{choice: choice, byProfile: make(map[string]*sanitize.Sanitizer)}
+	s := &sanitizers{choice: choice, byProfile: make(map[string]*sanitize.Sanitizer), servers: newPerServer(choice.Servers)}
 	if choice.Links != nil {
 		var err error
 		if s.links, err = sanitize.NewLinks(choice.Links); err != nil {
@@ -207,7 +241,7 @@ func (s *sanitizers) profile(t gate.Text) string {
 			return r.Profile
 		}
 	}
-	if p, ok := s.choice.Servers[t.Server]; ok {
+	if p, ok := s.servers.get(t.Server); ok {
 		return p
 	}
 	for _, r := range s.choice.MIME {

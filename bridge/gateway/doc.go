@@ -8,5 +8,10 @@
 //		Audit:   "audit.jsonl", AuditOptions: audit.Options{Node: "my-agent"},
 //	})
 //
-// A gateway is a [net/http.Handler]: MCP at /mcp, liveness at /healthz.
+// A program calls tools through a [Client], as one principal in a session of its own,
+// and publishes Go functions as tools with [Func] and [Gateway.Publish]. Its errors are
+// of thirteen kinds, see [Error]; agent frameworks take what [Client.Functions] returns.
+//
+// A gateway is a [net/http.Handler]: MCP at /mcp, liveness at /healthz; [Gateway.Dial] connects a
+// client in this process.
 package gateway

@@ -17,7 +17,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/jobs"
 	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/gate/store"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
 	"github.com/wasmgate/wasmgate/sandbox/kv"
@@ -25,26 +27,33 @@ import (
 
 // A Gateway is a running gateway. Use it from several goroutines.
 type Gateway struct {
-	cfg      Config
-	gate     *gate.Gate
-	fleet    *bridge.Fleet
-	host     *bridge.Host
-	runtime  *sandbox.Runtime
-	dial     *dial.Client
-	kv       *kv.Store
-	life     context.Context // of servers in the sandbox
-	end      context.CancelFunc
-	serving  sync.WaitGroup
-	audit    *audit.Log      // nil without Config.Audit
-	asking   *approval.Queue // nil without Config.Approvals
-	pins     *lock.Pins      // nil without Config.Pins
-	phases   phases
-	mux      *http.ServeMux
-	sessions *session.Sessions
-	calls    calls // those of Do
-	engine   atomic.Pointer[policy.Engine]
-	setting  sync.Mutex     // held over SetPolicy: one at a time
-	shadow   *policy.Shadow // nil without Config.Shadow
+	cfg       Config
+	gate      *gate.Gate
+	fleet     *bridge.Fleet
+	host      *bridge.Host
+	runtime   *sandbox.Runtime
+	dial      *dial.Client
+	kv        *kv.Store
+	life      context.Context // of servers in the sandbox
+	end       context.CancelFunc
+	serving   sync.WaitGroup
+	audit     *audit.Log      // nil without Config.Audit
+	asking    *approval.Queue // nil without Config.Approvals
+	pins      *lock.Pins      // nil without Config.Pins
+	phases    phases
+	mux       *http.ServeMux
+	sessions  *session.Sessions
+	calls     calls // those of Do
+	clean     *sanitizers
+	schemas   *schema.Compiler
+	player    *player // nil without Config.Replay
+	published published
+	atOnce    *perServer[int] // calls at a server
+	jobs      *jobs.Runner    // nil without Config.Jobs
+	store     *store.DB       // of the jobs
+	engine    atomic.Pointer[policy.Engine]
+	setting   sync.Mutex     // held over SetPolicy: one at a time
+	shadow    *policy.Shadow // nil without Config.Shadow
 }
 
 // New builds a gateway. No server is connected yet: see [Gateway.Start]. It
@@ -71,6 +80,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	g.clean, g.schemas, g.atOnce = clean, schema.NewCompiler(), newPerServer(g.cfg.Limits.Servers)
 	secrets, hide, err := newSecretScan(g.cfg.Sanitize.Secrets, g.cfg.Seal)
 	if err != nil {
 		return err
@@ -83,7 +93,10 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err := g.newPins(); err != nil {
 		return err
 	}
-	if err := g.newFleet(ctx, bridge.ToolOptions{Sanitizer: clean, Schemas: schema.NewCompiler()}); err != nil {
+	if err := g.newJobs(ctx); err != nil {
+		return err
+	}
+	if err := g.newFleet(ctx, bridge.ToolOptions{Sanitizer: clean, Schemas: g.schemas, Groups: g.cfg.Groups}); err != nil {
 		return err
 	}
 	approver, err := g.newApprover(recorder)
@@ -96,7 +109,7 @@ func (g *Gateway) build(ctx context.Context) error {
 		Upstream: g.fleet, Authorizer: engine, Labeler: engine, Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder,
 		TrackValues: g.tracksValues(engine), TrustPrompt: g.cfg.TrustPrompt,
 		Sessions: g.sessions,
-		Limiter:  session.NewLimits(session.LimitOptions{Concurrent: g.cfg.Limits.Concurrent, Wait: g.cfg.Limits.Wait}),
+		Limiter:  g.newLimits(),
 		Snapshot: g.cfg.Snapshot,
 	})
 	if err != nil {
@@ -132,39 +145,46 @@ func (g *Gateway) openAudit(hide func(string) string) (gate.Recorder, error) {
 }
 
 func (g *Gateway) newFleet(ctx context.Context, o bridge.ToolOptions) error {
+	if g.cfg.Replay != nil {
+		g.player = newPlayer(*g.cfg.Replay)
+	}
 	locals, err := g.locals(ctx, o)
 	if err != nil {
 		return err
 	}
-	servers := make([]bridge.EndpointConfig, len(g.cfg.Servers))
-	for i, s := range g.cfg.Servers {
-		s.Tools.Sanitizer, s.Tools.Schemas = o.Sanitizer, o.Schemas
-		if s.MaxMessage == 0 {
-			s.MaxMessage = g.cfg.Limits.Result
-		}
-		if guest, ok := g.cfg.Guests[s.Server]; ok {
-			g.guest(ctx, &s, guest)
-		}
-		servers[i] = s
+	stubs, err := g.stubs(o)
+	if err != nil {
+		return err
 	}
-	g.fleet, err = bridge.NewFleet(bridge.FleetConfig{Locals: locals, Servers: servers, Pins: g.fleetPins(), Log: g.cfg.Log})
+	locals = append(locals, stubs...)
+	var servers []bridge.EndpointConfig
+	for _, s := range g.cfg.Servers {
+		if !g.player.stubs(s.Server) {
+			servers = append(servers, g.endpoint(ctx, s, g.cfg.Guests))
+		}
+	}
+	g.fleet, err = bridge.NewFleet(bridge.FleetConfig{Locals: locals, Servers: servers, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Log: g.cfg.Log})
 	return err
 }
 
 func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = bridge.NewHost(bridge.HostConfig{
-		Do: g.gate.Do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, MaxBody: g.cfg.Limits.Body,
+		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, Lookup: g.fleet.Lookup, Instructions: g.fleet.Instructions, MaxBody: g.cfg.Limits.Body,
 		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
+		Who: g.cfg.Who, Group: g.HasGroup, Brief: g.cfg.Catalog == CatalogOnly,
 		Asks: g.asking != nil && g.asking.Uses(approval.Client), Seal: g.cfg.Seal,
+		Jobs: g.taskRunner(), Recall: g.recall,
+		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.fleet.EndSession,
 	})
 	if err != nil {
 		return err
 	}
 	g.fleet.Watch(g.host.Changed)
+	g.fleet.Hear(g.host.Hear)
 	g.fleet.Watch(g.noteServers)
 	g.mux = http.NewServeMux()
-	g.mux.Handle("/mcp", g.host)
+	g.handleMCP(g.mux)
 	g.mux.HandleFunc("GET /healthz", g.healthz)
 	return nil
 }
@@ -173,6 +193,9 @@ func (g *Gateway) newHost() error {
 // does, for a while.
 func (g *Gateway) Start(ctx context.Context) {
 	g.fleet.Start(ctx)
+	if g.jobs != nil {
+		g.serving.Go(func() { g.jobs.Run(g.life) })
+	}
 	if g.asking != nil {
 		g.serving.Go(func() { g.asking.Run(g.life) })
 	}
@@ -188,7 +211,7 @@ func (g *Gateway) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
 		return gate.Result{}, ErrDraining
 	}
 	defer g.calls.end()
-	return g.gate.Do(ctx, g.inSession(c))
+	return g.do(ctx, c)
 }
 
 // Tools returns what a principal is offered.
@@ -202,7 +225,7 @@ func (g *Gateway) Fleet() *bridge.Fleet { return g.fleet }
 // Policy returns the policy in use.
 func (g *Gateway) Policy() *policy.Engine { return g.engine.Load() }
 
-// ServeHTTP serves MCP at /mcp and liveness at /healthz.
+// ServeHTTP serves MCP at /mcp, of one group at /mcp/GROUP, and liveness at /healthz.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
 
 // Serve serves one client that speaks MCP in lines, until in or ctx ends.
@@ -272,19 +295,29 @@ func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // Drain refuses new requests and waits for those under way, or for ctx. Calls that
-// wait for a person are refused: the answer would come too late.
+// wait for a person are refused: the answer would come too late. Jobs that still run
+// then are cancelled.
 func (g *Gateway) Drain(ctx context.Context) error {
 	if g.asking != nil {
 		g.asking.Close(ctx)
 	}
 	g.calls.refuse()
-	return errors.Join(g.host.Drain(ctx), g.calls.wait(ctx))
+	var work sync.WaitGroup
+	if g.jobs != nil {
+		work.Go(func() { g.jobs.Drain(ctx) }) // beside the host, some of whose calls wait for them
+	}
+	err := errors.Join(g.host.Drain(ctx), g.calls.wait(ctx))
+	work.Wait()
+	return err
 }
 
 // Close ends all servers and closes the log, in this order, so that calls which
 // it cuts off can still be recorded. [Gateway.Drain] first lets them end.
 func (g *Gateway) Close(ctx context.Context) error {
 	var errs []error
+	if g.jobs != nil {
+		g.jobs.Close()
+	}
 	if g.fleet != nil {
 		errs = append(errs, g.fleet.Close())
 	}
@@ -298,6 +331,9 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 	if g.kv != nil {
 		errs = append(errs, g.kv.Close())
+	}
+	if g.store != nil {
+		errs = append(errs, g.store.Close())
 	}
 	if g.audit != nil {
 		errs = append(errs, g.audit.Close())

@@ -52,17 +52,23 @@ func (g *Gateway) locals(ctx context.Context, o bridge.ToolOptions) ([]*bridge.L
 		if err != nil {
 			return nil, fmt.Errorf("embedded tools: %w", err)
 		}
-		add(LocalServer, tools...)
+		add(LocalServer, g.player.stubbed("", tools)...)
 	}
 	for _, m := range g.cfg.Modules {
 		tools, err := g.module(ctx, m)
 		if err != nil {
 			return nil, &ModuleError{m.Config.Name, err}
 		}
-		add(cmp.Or(m.Server, LocalServer), tools...)
+		add(cmp.Or(m.Server, LocalServer), g.player.stubbed(m.Replay, tools)...)
+	}
+	if tools := g.catalog(); tools != nil {
+		add(bridge.CatalogServer, tools...)
 	}
 	for _, server := range slices.Sorted(maps.Keys(g.cfg.Functions)) {
-		add(server, g.cfg.Functions[server]...)
+		add(server, g.replayed(server, g.cfg.Functions[server])...)
+	}
+	if tools := g.jobTools(); tools != nil {
+		add(JobServer, tools...)
 	}
 	var locals []*bridge.Local
 	for _, server := range order {
@@ -70,6 +76,7 @@ func (g *Gateway) locals(ctx context.Context, o bridge.ToolOptions) ([]*bridge.L
 		if err != nil {
 			return nil, err
 		}
+		g.publishFunctions(server, l)
 		locals = append(locals, l)
 	}
 	return locals, nil
@@ -116,7 +123,7 @@ func (g *Gateway) module(ctx context.Context, m Module) ([]bridge.LocalTool, err
 	}
 	tools, err := g.sandboxed(compiled.Tools(), grant, func() (*sandbox.Module, error) { return compiled, nil })
 	for i := range tools {
-		tools[i].Module, tools[i].Foreign = sum(m.WASM), !m.Named
+		tools[i].Module, tools[i].Foreign, tools[i].Groups = sum(m.WASM), !m.Named, m.Groups
 	}
 	return tools, err
 }

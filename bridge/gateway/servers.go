@@ -10,24 +10,39 @@ import (
 // phases are those of the servers as the audit log has them.
 type phases struct {
 	mu   sync.Mutex
-	last map[string]bridge.Phase
+	last map[string]state
 }
 
-// changed returns the servers that have become ready or faulted since it was last
-// asked.
+// A state is what the log tells of a server: that it is ready or faulted, and whether
+// it has failed so often that calls are not let through.
+type state struct {
+	phase bridge.Phase
+	open  bool
+}
+
+// changed returns the servers that have become ready or faulted, or whose circuit has
+// opened or closed, since it was last asked.
 func (p *phases) changed(now []bridge.ServerStatus) (changed []bridge.ServerStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last == nil {
-		p.last = make(map[string]bridge.Phase)
+		p.last = make(map[string]state)
 	}
 	for _, s := range now {
-		if before := p.last[s.Server]; !s.Local && before != s.Phase && (s.Phase == bridge.Ready || s.Phase == bridge.Faulted) {
-			p.last[s.Server] = s.Phase
+		is := state{s.Phase, s.Circuit != ""}
+		if !s.Local && p.last[s.Server] != is && (s.Phase == bridge.Ready || s.Phase == bridge.Faulted) {
+			p.last[s.Server] = is
 			changed = append(changed, s)
 		}
 	}
 	return changed
+}
+
+// forget has the phase of a server told again.
+func (p *phases) forget(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.last, id)
 }
 
 // noteServers records which servers have become ready or faulted.
@@ -36,6 +51,12 @@ func (g *Gateway) noteServers() {
 		entry := audit.Entry{Event: audit.Server, Server: s.Server, Code: "ok"}
 		if s.Phase == bridge.Faulted {
 			entry.Code, entry.Error = string(s.Fault), s.Error
+		}
+		if s.Circuit != "" {
+			entry.Code, entry.Error = string(bridge.NotConnected), "the circuit is open"
+			if s.Error != "" {
+				entry.Error += ": " + s.Error
+			}
 		}
 		if err := g.note(entry); err != nil {
 			g.cfg.Log.Error("audit log not written", "server", s.Server, "error", err)

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -13,8 +14,58 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
+
+// The log tells when so many calls of a server failed that no more are let through, and
+// when they are again.
+func TestCircuitsAreRecorded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := newLiar()
+	var hangs atomic.Bool
+	hangs.Store(true)
+	l.server.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if hangs.Load() {
+			<-ctx.Done()
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
+	})
+	g := start(t, gateway.Config{
+		Audit: file, AuditOptions: audit.Options{Node: "n"}, Policy: granting("s__*"),
+		Servers: []bridge.EndpointConfig{{Server: "s", Dial: l.dial, CallTimeout: 10 * time.Millisecond}},
+	})
+	if err := g.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if _, err := call(g, "s__t", `{}`); gate.Code(err) != "timeout" {
+			t.Fatal(err)
+		}
+	}
+	if _, err := call(g, "s__t", `{}`); gate.Code(err) != "not_connected" {
+		t.Errorf("through an open circuit: %v", err)
+	}
+	hangs.Store(false)
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if _, err := call(g, "s__t", `{}`); err == nil {
+			break
+		}
+	}
+	var got []string
+	for e, err := range audit.Read(t.Context(), file, audit.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Event == audit.Server {
+			got = append(got, e.Server+" "+e.Code+" "+e.Error)
+		}
+	}
+	want := []string{"s ok ", "s not_connected the circuit is open", "s ok "}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
 
 // The log tells when a server could be called and when it could not: once for
 // each change, and with the reason.

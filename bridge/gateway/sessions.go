@@ -20,10 +20,27 @@ const maxResets = 8
 
 // inSession returns the call in the session that its labels are kept for.
 func (g *Gateway) inSession(c gate.Call) gate.Call {
-	if g.cfg.OneSession {
-		c.Session.ID = ""
-	}
+	c.Connection = c.Audience()
+	c.Session = g.session(c.Session)
 	return c
+}
+
+// session returns the session for which labels are kept, of a client's own.
+func (g *Gateway) session(k gate.SessionKey) gate.SessionKey {
+	if g.cfg.OneSession {
+		k.ID = ""
+	}
+	return k
+}
+
+// do carries out a call of a client of the host.
+func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
+	return g.gate.Do(ctx, g.inSession(c))
+}
+
+// recall teaches the session of a client of the host what it fetches.
+func (g *Gateway) recall(ctx context.Context, k gate.SessionKey, call string, kept gate.Result) error {
+	return g.gate.Recall(ctx, g.session(k), call, kept)
 }
 
 // Sessions returns what is kept of sessions, the last used one first.

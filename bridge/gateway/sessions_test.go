@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
@@ -120,6 +123,51 @@ func TestOneSession(t *testing.T) {
 	check(g)
 	again, _ := startUnder(t, under(), one)
 	check(again)
+}
+
+// MCP clients of one principal are in its one session, and what a server asks reaches
+// the one whose call it is.
+func TestOneSessionOfManyClients(t *testing.T) {
+	ask := bridge.LocalTool{
+		Definition: gate.MustDoc(`{"name":"ask","inputSchema":{"type":"object"}}`),
+		Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
+			res, err := p.Request(ctx, gate.Elicit, gate.MustDoc(`{"message":"who?","requestedSchema":{"type":"object","properties":{}}}`))
+			if err != nil {
+				return gate.Result{}, err
+			}
+			return text(res.At("/content/who").Text() + " in the session " + strconv.Quote(c.Session.ID)), nil
+		},
+	}
+	policy := gateway.Policy{Files: fstest.MapFS{"p.rego": {Data: []byte("package wasmgate\n\nallow contains \"all\" if true\n")}}}
+	g, _ := startUnder(t, policy, func(c *gateway.Config) {
+		c.OneSession, c.Functions = true, map[string][]bridge.LocalTool{"mail": {ask}}
+	})
+	srv := httptest.NewServer(g)
+	t.Cleanup(srv.Close)
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		for _, who := range []string{"one", "two"} {
+			client := mcp.NewClient(&mcp.Implementation{Name: who, Version: "1"}, &mcp.ClientOptions{
+				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"who": who}}, nil
+				},
+			})
+			c, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: srv.URL + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "mail__ask"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := res.Content[0].(*mcp.TextContent).Text, who+` in the session ""`; got != want {
+				t.Errorf("%s: %q, want %q", revision, got, want)
+			}
+		}
+	}
+	if list := g.Sessions(); len(list) != 1 || list[0].Key.ID != "" {
+		t.Errorf("sessions %+v, want one", list)
+	}
 }
 
 // A client reads how long it has to wait.

@@ -155,6 +155,8 @@ func auditRow(e audit.Entry) []string {
 	switch {
 	case e.Event == gate.HostCall:
 		tool, record = tool+": "+short(hostRequest(e), maxRequest), e.Parent
+	case e.Action.IsPeerRequest():
+		tool += ": " + string(e.Action)
 	case tool == "":
 		tool = string(e.Event) + " " + e.Server
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,9 +92,12 @@ func inputOf(e audit.Entry) (input map[string]any, erased []string) {
 		return inputOfUse(e, input)
 	}
 	document := "arguments"
-	if e.Event == gate.HostCall {
+	switch {
+	case e.Action.IsPeerRequest():
+		return inputOfRequest(e, input, erased)
+	case e.Event == gate.HostCall:
 		document = "request"
-	} else {
+	default:
 		erased = append(erased, "/input/provenance", "/input/carried")
 	}
 	if len(e.Arguments) == 0 {
@@ -103,9 +107,24 @@ func inputOf(e audit.Entry) (input map[string]any, erased []string) {
 	return input, erased
 }
 
+// inputOfRequest makes the input of what a server asked of the client of that of a call.
+func inputOfRequest(e audit.Entry, input map[string]any, erased []string) (map[string]any, []string) {
+	input["server"] = e.Server
+	if strings.Contains(e.Tool, ":") { // a URI, as no name of a tool is
+		delete(input, "tool")
+		input["resource"] = map[string]any{"uri": e.Tool, "server": e.Server}
+	}
+	request, err := gate.ParseDoc(e.Arguments)
+	if err != nil || request.Kind() != gate.Object {
+		return input, append(erased, "/input/request")
+	}
+	input["request"] = request.With("secret", strconv.AppendBool(nil, gate.AsksSecret(e.Action, request)))
+	return input, erased
+}
+
 // uses reports whether an action uses a prompt or a resource, and no tool.
 func uses(a gate.Action) bool {
-	return a == gate.GetPrompt || a == gate.ReadResource || a == gate.Complete
+	return a == gate.GetPrompt || a == gate.ReadResource || a == gate.Subscribe || a == gate.Complete
 }
 
 // inputOfUse makes the input of the use of a prompt or a resource of that of a call.
@@ -119,7 +138,7 @@ func inputOfUse(e audit.Entry, input map[string]any) (map[string]any, []string) 
 		input["prompt"] = map[string]any{"name": e.Tool, "server": e.Server}
 	}
 	switch {
-	case e.Action == gate.ReadResource:
+	case e.Action == gate.ReadResource, e.Action == gate.Subscribe:
 	case len(e.Arguments) == 0:
 		erased = append(erased, "/input/arguments")
 	default:

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -17,7 +19,8 @@ func (c *cli) newCall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call TOOL [JSON|-]",
 		Short: "Call a tool, through the whole gate",
-		Long: `Calls a tool with the arguments given as JSON, or read from standard input with "-".
+		Long: `Calls a tool with the arguments given as JSON, or read from standard input with "-". The
+server may be left out of the name where one tool alone has it.
 Prints the texts of the result, or the whole result with --json. A call that a person has to
 approve is put to the person at the terminal; without one it is refused, and waits for
 wasmgate approvals in the gateway that runs.
@@ -41,7 +44,10 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 			if err != nil {
 				return err
 			}
-			server, _, _ := strings.Cut(r.Tool, "__")
+			server, _, qualified := strings.Cut(r.Tool, "__")
+			if !qualified || server == bridge.CatalogServer || server == gateway.JobServer {
+				server = "" // whichever has it
+			}
 			for _, s := range cfg.Servers {
 				if !s.Prefix {
 					server = "" // its tools have any name
@@ -53,6 +59,9 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 			}
 			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
 			res, err := c.callAsking(cmd.Context(), g, r)
+			if several, ok := errors.AsType[*bridge.AmbiguousError](err); ok {
+				return misuse("%v", several)
+			}
 			if err != nil {
 				return c.callFailed(err)
 			}

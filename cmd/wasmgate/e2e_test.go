@@ -35,7 +35,7 @@ func TestE2E(t *testing.T) {
 		{"languages", testLanguages}, {"plugins", testPlugins}, {"guest", testGuestServer}, {"hostcalls", testHostCalls},
 		{"traps", testTraps}, {"repos", testRepoScan}, {"modules", testWrongModules}, {"pins", testPins},
 		{"bundles", testBundles}, {"shadow", testShadow}, {"asked", testAsked}, {"probe", testProbe}, {"confined", testConfinedServers},
-		{"versions", testPinnedVersions}, {"secrets", testSecrets},
+		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"peers", testPeers}, {"groups", testGroups},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +62,8 @@ func buildProgram(t *testing.T) *program {
 	p := &program{path: plain, plain: plain, wasm: filepath.Join(dir, "warm", "state", "wasm")}
 	warm := &place{t: t, program: p, dir: filepath.Join(dir, "warm")}
 	warm.write("wasmgate.yaml", "version: 1\n")
-	warm.must("call", "local__hash", `{"text":"warm","algorithm":"sha256"}`) // compiles the module, which listing does not
+	// A call compiles the module, which listing does not.
+	warm.must("call", "local__hash", `{"text":"warm","algorithm":"sha256"}`)
 	if raceEnabled { // races of the program itself are found only by a program that looks for them
 		p.path = filepath.Join(dir, "wasmgate-race")
 		goBuild(t, "-race", "-o", p.path, ".")

@@ -23,6 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	bridge.ChildMain()
+	serveTailor()
 	testscript.Main(m, map[string]func(){"wasmgate": main, "mcp-stub": stub})
 }
 

@@ -125,7 +125,7 @@ func queryOf(e audit.Entry) (gate.Query, map[string]string, error) {
 	}
 	if len(e.Arguments) == 0 {
 		unknown["input.arguments"] = "arguments not recorded"
-		if e.Action.IsHostCall() {
+		if e.Action.IsHostCall() || e.Action.IsPeerRequest() {
 			unknown["input.request"] = "arguments not recorded"
 		}
 		return q, unknown, nil

@@ -6,17 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 )
 
 type serveFlags struct {
 	listen, as string
+	groups     []string
+	replay     string
 	stdio      bool
 }
 
@@ -31,6 +35,14 @@ Without a configuration it serves the embedded tools.
 The first process on a configuration owns the servers and the audit log. A further
 "serve --stdio" on it connects its client to that process, and takes its place when it ends.
 
+With --group clients are offered what is in one of these groups of the configuration. Over HTTP
+a client is offered a single group at /mcp/GROUP.
+
+With --replay calls are answered from a recording, through the whole gate: servers are not started,
+and neither are modules that hold a capability, unless their replay in the configuration is live or pure. Each
+recorded answer is given once, to the same tool and equal arguments; what the recording does not hold is
+not carried out. Such a gateway has a state and an audit log of its own.
+
 The first SIGTERM or interrupt lets calls under way end and then ends the servers; the
 second ends at once.`,
 		Example: "  wasmgate serve\n  wasmgate serve --config wasmgate.yaml --stdio --as alice",
@@ -40,22 +52,28 @@ second ends at once.`,
 	cmd.Flags().StringVar(&f.listen, "listen", "", "address for HTTP (default: the configuration's, "+config.DefaultListen+" if it has none)")
 	cmd.Flags().BoolVar(&f.stdio, "stdio", false, "serve one client on standard input and output; HTTP only with --listen")
 	cmd.Flags().StringVar(&f.as, "as", "", "principal of the client on standard input")
-	cmd.Flags().String("group", "", "offer the tools of one group: not in this version")
-	cmd.Flags().String("replay", "", "answer from a recorded session: not in this version")
+	cmd.Flags().StringSliceVar(&f.groups, "group", nil, "offer clients only what is in this group; may be repeated")
+	cmd.Flags().StringVar(&f.replay, "replay", "", "answer from what was recorded: an audit log with record: full, or a trace")
 	return cmd
 }
 
 func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	switch {
-	case cmd.Flags().Changed("group"):
-		return misuse("--group: not in this version")
-	case cmd.Flags().Changed("replay"):
-		return misuse("--replay: not in this version")
+	case cmd.Flags().Changed("replay") && f.replay == "":
+		return misuse("--replay is empty; name the recording")
 	case f.as != "" && !f.stdio:
 		return misuse("--as names who is on standard input; it needs --stdio")
 	}
 	cfg, err := c.open()
 	if err != nil {
+		return err
+	}
+	if f.replay != "" {
+		if cfg, err = app.Replaying(cfg, f.replay); err != nil {
+			return err
+		}
+	}
+	if err := checkGroups(cmd, cfg, f.groups); err != nil {
 		return err
 	}
 	if f.listen != "" {
@@ -75,8 +93,8 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 		banner = c.err // standard output is the client's
 	}
 	front := app.Front{
-		Listen: f.listen, Stdio: f.stdio, As: f.as, In: c.in, Out: c.out,
-		Ready: func(ctx context.Context, a *app.App, url string) { c.welcome(ctx, a, url, banner) },
+		Listen: f.listen, Stdio: f.stdio, As: f.as, Groups: f.groups, In: c.in, Out: c.out,
+		Ready: func(ctx context.Context, a *app.App, url string) { c.welcome(ctx, a, url, f.groups, banner) },
 	}
 	a, r, err := app.Find(ctx, cfg, log)
 	switch {
@@ -106,7 +124,7 @@ func runsAlready(ctx context.Context, r *app.Remote) error {
 
 // welcome tells the operator where clients connect, and once the servers have
 // settled what is served.
-func (c *cli) welcome(ctx context.Context, a *app.App, url string, out io.Writer) {
+func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []string, out io.Writer) {
 	s := a.Status()
 	if c.json {
 		_ = json.NewEncoder(out).Encode(map[string]any{"url": url, "grants": s.Grants, "audit": s.Audit, "pid": s.PID})
@@ -115,11 +133,15 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, out io.Writer
 			fmt.Fprintf(out, "MCP at     %s\n", url)
 		}
 		fmt.Fprintf(out, "grants in  %s\naudit in   %s\n", s.Grants, s.Audit)
+		if s.Replays != "" {
+			fmt.Fprintf(out, "replays    %s\n", visible(s.Replays))
+		}
 	}
 	tools, err := a.Tools(ctx, "", false)
 	if err != nil || ctx.Err() != nil {
 		return // the gateway is ending
 	}
+	tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, bridge.Search{}) })
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {
 		names = append(names, t.Name)

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -24,7 +28,7 @@ func (c *cli) newStatus() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			cfg, err := c.open()
 			if err != nil {
-				return err
+				return errors.Join(c.statusOfRunning(cmd.Context()), err)
 			}
 			g, err := c.ask(cmd.Context(), cfg, "")
 			if err != nil {
@@ -48,6 +52,29 @@ func (c *cli) newStatus() *cobra.Command {
 	return cmd
 }
 
+// statusOfRunning shows the gateway that runs on a configuration whose file has been
+// spoilt since it was read, if one does.
+func (c *cli) statusOfRunning(ctx context.Context) error {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	cfg, ok := config.Running(c.config, cwd, config.Options{})
+	if !ok {
+		return nil
+	}
+	r, err := app.Dial(ctx, cfg)
+	if err != nil {
+		return nil // none runs
+	}
+	defer r.Close()
+	s, err := r.Status(ctx)
+	if err != nil {
+		return err
+	}
+	return c.printStatus(s)
+}
+
 func (c *cli) printStatus(s *app.Status) error {
 	if c.json {
 		return c.printJSON(s)
@@ -59,6 +86,9 @@ func (c *cli) printStatus(s *app.Status) error {
 	fmt.Fprintf(c.out, "wasmgate %s, %s\n", s.Version, how)
 	if s.URL != "" {
 		fmt.Fprintf(c.out, "MCP at %s\n", s.URL)
+	}
+	if s.Config != "" && s.Running {
+		fmt.Fprintf(c.out, "configuration %s, read %s\n", visible(s.Config), s.Read.Local().Format(time.DateTime))
 	}
 	columns := []string{"SERVER", "PHASE", "TOOLS", "FAULT"}
 	more := slices.ContainsFunc(s.Servers, func(s bridge.ServerStatus) bool { return s.Prompts+s.Resources+s.Templates > 0 })
@@ -75,6 +105,9 @@ func (c *cli) printStatus(s *app.Status) error {
 		if one.Confined && one.Phase == bridge.Ready {
 			phase += ", confined"
 		}
+		if one.Circuit != "" {
+			phase += ", circuit " + one.Circuit
+		}
 		counts := []string{strconv.Itoa(one.Tools)}
 		if more {
 			counts = append(counts, strconv.Itoa(one.Prompts), strconv.Itoa(one.Resources+one.Templates))
@@ -89,6 +122,9 @@ func (c *cli) printStatus(s *app.Status) error {
 	c.printPolicies(s)
 	if s.Approvals > 0 {
 		fmt.Fprintf(c.out, "%s for approval: wasmgate approvals list\n", waits(s.Approvals))
+	}
+	if j := s.Jobs; j.Running+j.Kept > 0 {
+		fmt.Fprintf(c.out, "jobs: %d running, %d kept\n", j.Running, j.Kept)
 	}
 	for _, p := range s.Problems {
 		fmt.Fprintln(c.out, paint(c.out, bad, "problem: "+visible(p)))

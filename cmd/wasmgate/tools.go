@@ -8,24 +8,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 )
 
 func (c *cli) newTools() *cobra.Command {
 	var as, search string
+	var groups []string
 	var all bool
 	cmd := &cobra.Command{
 		Use:     "tools",
 		Short:   "List the tools that a principal is offered",
 		Long:    "Lists the tools that a principal is offered; with --all also those that are hidden, and why,\nand on what it depends whether a call passes.",
-		Example: "  wasmgate tools --as alice\n  wasmgate tools --all --search file",
+		Example: "  wasmgate tools --as alice --group docs\n  wasmgate tools --all --search \"read file\"",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cmd.Flags().Changed("group") {
-				return misuse("--group: not in this version")
-			}
 			cfg, err := c.open()
 			if err != nil {
+				return err
+			}
+			if err := checkGroups(cmd, cfg, groups); err != nil {
 				return err
 			}
 			g, err := c.ask(cmd.Context(), cfg, "")
@@ -37,14 +39,14 @@ func (c *cli) newTools() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(search) })
+			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, bridge.NewSearch(search)) })
 			return c.printTools(tools, all)
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
 	cmd.Flags().BoolVar(&all, "all", false, "also tools that are hidden, and why")
-	cmd.Flags().StringVar(&search, "search", "", "only tools whose name or description holds this text")
-	cmd.Flags().String("group", "", "only tools of a group: not in this version")
+	cmd.Flags().StringVar(&search, "search", "", "only tools in whose name, title and description all of these words occur")
+	cmd.Flags().StringSliceVar(&groups, "group", nil, "only tools of this group; may be repeated")
 	return cmd
 }
 

@@ -103,7 +103,7 @@ func TestLine(t *testing.T) {
 		r.Snapshot = "sn1"
 		r.Code, r.Err = "refused_sanitize", errors.New("the result cannot be made safe")
 		r.Findings = []gate.Finding{{Rule: "ansi", At: "/content/0/text", Count: 2, Removed: true}, {Rule: "bidi", Count: 1}}
-		r.Usage, r.HostCalls = gate.Usage{Fuel: 500, MemoryPeak: 65536}, 3
+		r.Usage, r.HostCalls = gate.Usage{Fuel: 500, MemoryPeak: 65536, Repeats: 1}, 3
 		r.Steps = []gate.StepTime{
 			{Step: gate.StepParse, Took: 2 * time.Microsecond}, {Step: gate.StepAuthorize, Took: 30 * time.Microsecond},
 			{Step: gate.StepLimit, Took: 0}, {Step: gate.StepAuthorize, Took: 5 * time.Microsecond},
@@ -123,7 +123,7 @@ func TestLine(t *testing.T) {
 				`"labels_before":["private"],"labels_after":["private","untrusted"],"session_version":4,"session_top":true,` +
 				`"policy_revision":"p1","snapshot":"sn1","args_sha256":ARGS,"result_sha256":RESULT,` +
 				`"findings":[{"rule":"ansi","at":"/content/0/text","count":2,"removed":true},{"rule":"bidi","count":1,"removed":false}],` +
-				`"fuel":500,"memory_peak":65536,"host_calls":3,"took_us":3000,"steps_us":{"parse":2,"authorize":35,"limit":0},"prev":P}`},
+				`"fuel":500,"memory_peak":65536,"host_calls":3,"repeats":1,"took_us":3000,"steps_us":{"parse":2,"authorize":35,"limit":0},"prev":P}`},
 		"what is empty is absent": {func() *gate.Record {
 			return &gate.Record{Event: gate.Granted, Call: &gate.Call{ID: "c1"}}
 		}, "", `,"event":"granted","id":"c1","prev":P}`},

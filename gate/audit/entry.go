@@ -59,14 +59,16 @@ type Entry struct {
 	PolicyRevision string      `json:"policy_revision"`
 	Snapshot       string      `json:"snapshot"`
 
-	ArgsSHA256   string         `json:"args_sha256"` // as of [gate.Doc.Digest]
-	ResultSHA256 string         `json:"result_sha256"`
-	Findings     []gate.Finding `json:"findings"`
-	Fuel         uint64         `json:"fuel"`
-	MemoryPeak   int64          `json:"memory_peak"` // bytes
-	HostCalls    uint64         `json:"host_calls"`  // that were asked for in the call, refused ones included
-	TookUS       int64          `json:"took_us"`     // microseconds
-	Steps        Steps          `json:"steps_us"`
+	ArgsSHA256    string         `json:"args_sha256"`    // as of [gate.Doc.Digest]
+	BroughtSHA256 string         `json:"brought_sha256"` // of the answers that the client brought with the call
+	ResultSHA256  string         `json:"result_sha256"`
+	Findings      []gate.Finding `json:"findings"`
+	Fuel          uint64         `json:"fuel"`
+	MemoryPeak    int64          `json:"memory_peak"` // bytes
+	HostCalls     uint64         `json:"host_calls"`  // that were asked for in the call, refused ones included
+	Repeats       int            `json:"repeats"`     // how often the request was sent to the server again
+	TookUS        int64          `json:"took_us"`     // microseconds
+	Steps         Steps          `json:"steps_us"`
 
 	// Arguments and Result are the documents themselves, if they are recorded.
 	// The arguments of a host call are its request.
@@ -150,8 +152,8 @@ func entry(r *gate.Record, full bool) Entry {
 		LabelsBefore: r.Session.Labels, LabelsAfter: r.After,
 		SessionVersion: r.Session.Version, SessionTop: r.Session.Top,
 		PolicyRevision: r.Decision.Revision, Snapshot: r.Snapshot,
-		ArgsSHA256: c.Args.Digest(), ResultSHA256: r.Result.Digest(), Findings: r.Findings,
-		Fuel: r.Usage.Fuel, MemoryPeak: r.Usage.MemoryPeak, HostCalls: r.HostCalls,
+		ArgsSHA256: c.Args.Digest(), BroughtSHA256: c.Responses.Digest(), ResultSHA256: r.Result.Digest(), Findings: r.Findings,
+		Fuel: r.Usage.Fuel, MemoryPeak: r.Usage.MemoryPeak, HostCalls: r.HostCalls, Repeats: r.Usage.Repeats,
 		TookUS: r.Took.Microseconds(), Steps: r.Steps,
 	}
 	if who := c.Who; who != nil {

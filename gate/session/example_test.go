@@ -41,6 +41,6 @@ func ExampleLimits() {
 	fmt.Println("third:", err)
 	// Output:
 	// first: <nil>
-	// second: limit concurrent of 1: too many calls at once true
+	// second: the gateway has as many calls under way as it may have at once, which is 1 true
 	// third: <nil>
 }

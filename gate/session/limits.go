@@ -1,8 +1,8 @@
 package session
 
 import (
-	"container/list"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -15,20 +15,32 @@ type LimitOptions struct {
 	// Concurrent is how many calls may be at upstreams at one time, over the
 	// whole gateway. Zero or less means 64.
 	Concurrent int
+	// Session is how many of them may be of one session. Zero or less sets no limit
+	// of its own.
+	Session int
+	// Server and Tool say how many of them may be at a server, and of a tool, by its
+	// qualified name. Zero or less, like nil, sets no limit of its own. They are
+	// called concurrently, and often.
+	Server, Tool func(name string) int
 	// Wait is how long a call waits for a place. Zero means 1 s; with a negative
 	// one no call waits.
 	Wait time.Duration
-	// Queue is how many calls wait at most. Zero means four times Concurrent;
-	// with a negative one no call waits.
+	// Queue is how many calls wait at most. Zero means four times Concurrent, at most
+	// 4096; with a negative one no call waits.
 	Queue int
 	// Buckets is how many buckets of rates are kept: see [Limits]. Zero or less
 	// means 65,536; one takes some 300 bytes.
 	Buckets int
 }
 
-// Limits bounds how many calls run at once, and how many in a time. Of those that
-// wait for a place who waits longest comes first; for a rate nobody waits. Use it
-// from several goroutines.
+// maxQueue bounds what a place that becomes free looks through.
+const maxQueue = 4096
+
+// Limits bounds how many calls run at once, and how many in a time. For a place calls
+// wait in a queue, in which sessions take turns: one that makes ten thousand calls at
+// once gets the places that others leave, and when the queue is full it is its last
+// call that is refused for another session's. For a rate nobody waits. Use it from
+// several goroutines.
 //
 // A bucket of a rate that has filled again is as good as none, and makes room for
 // another. If all are in use, a call that needs a new one is refused: to forget
@@ -36,15 +48,7 @@ type LimitOptions struct {
 type Limits struct {
 	o     LimitOptions
 	rates *buckets
-
-	mu      sync.Mutex
-	taken   int64
-	waiting *list.List // of *waiter, the longest waiting one in front
-}
-
-type waiter struct {
-	n     int64
-	ready chan struct{} // closed when the waiter has its places
+	places
 }
 
 var _ gate.Limiter = (*Limits)(nil)
@@ -58,119 +62,80 @@ func NewLimits(o LimitOptions) *Limits {
 		o.Wait = time.Second
 	}
 	if o.Queue == 0 {
-		o.Queue = 4 * o.Concurrent
+		o.Queue = min(4*o.Concurrent, maxQueue)
 	}
 	if o.Buckets <= 0 {
 		o.Buckets = 1 << 16
 	}
-	return &Limits{o: o, waiting: list.New(), rates: newBuckets(o.Buckets)}
+	l := &Limits{o: o, rates: newBuckets(o.Buckets)}
+	l.places.init(int64(o.Concurrent), o.Queue)
+	return l
 }
 
 // Take takes places for calls, and tokens of rates. The only limit beside rates is
 // [gate.Concurrent]; a charge to another is an error, since nobody would keep it.
-// The error wraps [gate.ErrBusy] if there was no place in time, and ctx.Err() if
+// The error is a [*gate.Busy] if there was no place in time, and wraps ctx.Err() if
 // ctx ended first; it is a [*gate.OverRate] if a rate is used up. A Release that is
 // called again does nothing.
 func (l *Limits) Take(ctx context.Context, charges []gate.Charge) (gate.Release, error) {
-	var n int64
-	rated := false
-	for _, c := range charges {
-		if c.Rate != nil {
-			rated = true
-			continue
-		}
-		if c.Limit != gate.Concurrent {
-			return nil, fmt.Errorf("there is no limit %q", c.Limit)
-		}
-		if c.N <= 0 || c.N > int64(l.o.Concurrent)-n {
-			return nil, fmt.Errorf("limit %s: a charge of %d can never be met; the limit is %d", c.Limit, c.N, l.o.Concurrent)
-		}
-		n += c.N
+	d, rated, err := l.demand(charges)
+	if err != nil {
+		return nil, err
 	}
 	var spent []gate.Charge
 	if rated {
-		var err error
 		if spent, err = l.rates.take(charges); err != nil {
 			return nil, err
 		}
 	}
-	if n > 0 {
-		if err := l.take(ctx, n); err != nil {
+	if d.n > 0 {
+		if err := l.take(ctx, d, l.o.Wait); err != nil {
 			l.rates.giveBack(spent)
-			return nil, fmt.Errorf("limit %s of %d: %w", gate.Concurrent, l.o.Concurrent, err)
+			return nil, err
 		}
 	}
 	var once sync.Once
 	return func(bytes int64) {
 		once.Do(func() {
-			if n > 0 {
-				l.release(n)
+			if d.n > 0 {
+				l.release(d)
 			}
 			l.rates.spend(spent, bytes)
 		})
 	}, nil
 }
 
-func (l *Limits) take(ctx context.Context, n int64) error {
-	l.mu.Lock()
-	if l.waiting.Len() == 0 && l.taken+n <= int64(l.o.Concurrent) {
-		l.taken += n
-		l.mu.Unlock()
-		return nil
-	}
-	if l.o.Wait < 0 || l.waiting.Len() >= l.o.Queue {
-		l.mu.Unlock()
-		return gate.ErrBusy
-	}
-	w := &waiter{n, make(chan struct{})}
-	at := l.waiting.PushBack(w)
-	l.mu.Unlock()
-
-	timeout := time.NewTimer(l.o.Wait)
-	defer timeout.Stop()
-	var err error
-	select {
-	case <-w.ready:
-		return nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-timeout.C:
-		err = gate.ErrBusy
-	}
-	return l.leave(at, err)
-}
-
-// leave ends the wait of one that gives up, unless it got its places meanwhile.
-func (l *Limits) leave(at *list.Element, err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	w := at.Value.(*waiter)
-	select {
-	case <-w.ready:
-		return nil
-	default:
-	}
-	l.waiting.Remove(at)
-	l.admit() // it may have stood before one that needs less
-	return err
-}
-
-func (l *Limits) release(n int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.taken -= n
-	l.admit()
-}
-
-// admit gives places to those who wait, in order. Callers hold mu.
-func (l *Limits) admit() {
-	for at := l.waiting.Front(); at != nil; at = l.waiting.Front() {
-		w := at.Value.(*waiter)
-		if l.taken+w.n > int64(l.o.Concurrent) {
-			return
+// demand adds up the places that charges take, and reports whether there are rates
+// among them.
+func (l *Limits) demand(charges []gate.Charge) (d demand, rated bool, err error) {
+	for _, c := range charges {
+		if c.Rate != nil {
+			rated = true
+			continue
 		}
-		l.taken += w.n
-		l.waiting.Remove(at)
-		close(w.ready)
+		if c.Limit != gate.Concurrent {
+			return demand{}, false, fmt.Errorf("there is no limit %q", c.Limit)
+		}
+		if c.N <= 0 || c.N > int64(l.o.Concurrent)-d.n {
+			return demand{}, false, fmt.Errorf("limit %s: a charge of %d can never be met; the limit is %d", c.Limit, c.N, l.o.Concurrent)
+		}
+		d.n += c.N
+		d.who = room{of: ofSession, Owner: c.Owner, name: c.Session}
+		d.within(d.who, l.o.Session, c.N)
+		d.within(room{of: ofServer, name: c.Server}, most(l.o.Server, c.Server), c.N)
+		d.within(room{of: ofTool, name: c.Tool}, most(l.o.Tool, c.Tool), c.N)
 	}
+	for _, s := range d.shares {
+		if s.n > s.most {
+			return demand{}, false, errors.New("a charge can never be met: " + s.busy().What)
+		}
+	}
+	return d, rated, nil
+}
+
+func most(limit func(string) int, name string) int {
+	if limit == nil {
+		return 0
+	}
+	return limit(name)
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/confine"
@@ -39,6 +40,7 @@ type App struct {
 	learn   func(confine.Access) // nil unless a server is run to learn from
 	url     string               // where it listens for HTTP; "" if it does not
 
+	config      atomic.Pointer[configState]
 	policyError atomic.Pointer[policyState]
 	pinError    atomic.Pointer[policyState]
 	shadowError atomic.Pointer[policyState]
@@ -55,6 +57,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string)
 // newApp is New, with somebody to be told what the only server uses, if not nil.
 func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only string, learn func(confine.Access)) (_ *App, err error) {
 	a := &App{learn: learn, cfg: cfg, log: log, policy: newPolicyFiles(cfg), shadow: newShadowFiles(cfg), bundles: newBundleSources(cfg)}
+	a.config.Store(&configState{read: time.Now(), cfg: cfg})
 	if a.lock, err = control.Acquire(cfg.State); err != nil {
 		return nil, err
 	}
@@ -107,38 +110,37 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 			Node: node, MaxSize: c.Audit.MaxSize, Keep: c.Audit.Keep, Record: c.Audit.Record, Sync: c.Audit.Sync,
 		},
 		Sanitize:  gateway.Sanitize{Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links, Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string)},
-		Limits:    gateway.Limits{Body: c.Limits.Body, Result: c.Limits.Result, Concurrent: c.Limits.Concurrent},
+		Limits:    callLimits(c),
 		Approvals: a.approvalOptions(node), Seal: seal,
+		Jobs:     jobOptions(c, node),
 		Pins:     pinOptions(c),
 		Sessions: sessionOptions(c), OneSession: onePerPrincipal(c), TrustPrompt: c.Sessions.TrustPrompt,
 		Origins:  c.HTTP.Origins,
 		Hosts:    c.HTTP.Hosts,
-		CacheDir: filepath.Join(c.State, "wasm"),
+		CacheDir: filepath.Join(kept(c), "wasm"),
 		KVDir:    filepath.Join(c.State, "kv"),
 		Snapshot: snapshot(c),
 		Log:      a.log,
 		Guests:   make(map[string]gateway.Guest),
+		Groups:   c.AllGroups(), Catalog: catalogModes[c.Catalog.Mode],
+	}
+	if gc.Who, err = principal(c, ""); err != nil {
+		return gateway.Config{}, err
 	}
 	for _, s := range c.Servers {
 		if !s.Enabled || only != "" && only != s.ID {
 			continue
 		}
-		e := endpoint(s)
-		e.Written, e.PinTLS = s.Written, c.Pins.TLSKey
-		if a.learn != nil {
-			e.Confine, e.Learn = nil, a.learn
+		one := a.server(ctx, s)
+		gc.Servers = append(gc.Servers, one.EndpointConfig)
+		if one.Guest != nil {
+			gc.Guests[s.ID] = *one.Guest
 		}
-		if isModule(s) {
-			guest, err := a.guest(ctx, s)
-			if err != nil {
-				e.Broken = err.Error()
-			} else {
-				gc.Guests[s.ID] = guest
-			}
-		}
-		gc.Servers = append(gc.Servers, e)
 		if s.Sanitize != "" {
 			gc.Sanitize.Servers[s.ID] = s.Sanitize
+		}
+		if s.Concurrent > 0 {
+			gc.Limits.Servers[s.ID] = s.Concurrent
 		}
 	}
 	for _, b := range c.Secrets {
@@ -155,13 +157,17 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 		}
 		gc.Modules = append(gc.Modules, module)
 	}
-	return gc, nil
+	return gc, a.replay(ctx, &gc)
 }
 
 func endpoint(s config.Server) bridge.EndpointConfig {
 	e := bridge.EndpointConfig{
-		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, CallTimeout: s.Timeout,
-		Tools: bridge.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn"},
+		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, CallTimeout: s.Timeout,
+		Sessions: s.Sessions, Retry: s.Retry, Health: s.Health,
+		Tools: bridge.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Groups: groupsOf(s)},
+	}
+	for _, t := range s.Timeouts {
+		e.CallTimeouts = append(e.CallTimeouts, bridge.ToolTimeout(t))
 	}
 	switch {
 	case s.Fault != "":
@@ -212,7 +218,7 @@ func principal(c *config.Config, id string) (*gate.Principal, error) {
 	known := []string{p.ID}
 	for _, listed := range c.Principals {
 		if listed.ID == id {
-			p.ID, p.Roles = id, listed.Roles
+			p.ID, p.Roles, p.Groups = id, listed.Roles, gate.Groups(nil).Within(listed.Groups)
 			return p, nil
 		}
 		if listed.ID != p.ID {

@@ -433,7 +433,7 @@ func TestOwnerServesOthersToTheirEnd(t *testing.T) {
 	second, in2, out2 := converse(t)
 	left := make(chan error, 1)
 	r := dial(t, cfg)
-	go func() { left <- r.Relay(context.WithoutCancel(t.Context()), "", in2, out2) }()
+	go func() { left <- r.Relay(context.WithoutCancel(t.Context()), "", nil, in2, out2) }()
 	second.begin()
 	first.to.Close()
 	second.works()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/cmd/internal/control"
 	"github.com/wasmgate/wasmgate/gate"
@@ -58,6 +59,7 @@ const (
 	codeCall      = "call"
 	codePrincipal = "principal"
 	codeApproval  = "approval" // a *gate.NotApproved
+	codeAmbiguous = "ambiguous"
 )
 
 // backend answers the control socket.
@@ -128,6 +130,7 @@ func wire(err error) error {
 	var call *CallError
 	var who *PrincipalError
 	var unapproved *gate.NotApproved
+	var several *bridge.AmbiguousError
 	e := &control.Error{}
 	switch {
 	case errors.As(err, &call):
@@ -138,6 +141,9 @@ func wire(err error) error {
 		e.Detail, _ = json.Marshal(who) // strings only
 	case errors.As(err, &unapproved):
 		e.Code = codeApproval
+	case errors.As(err, &several):
+		e.Code = codeAmbiguous
+		e.Detail, _ = json.Marshal(several) // strings only
 	default:
 		return err
 	}
@@ -164,6 +170,12 @@ func unwire(err error) error {
 			return err
 		}
 		return who
+	case codeAmbiguous:
+		several := new(bridge.AmbiguousError)
+		if err := json.Unmarshal(e.Detail, several); err != nil {
+			return err
+		}
+		return several
 	case codeApproval:
 		return &gate.NotApproved{Reason: e.Message}
 	}
@@ -171,8 +183,8 @@ func unwire(err error) error {
 }
 
 // Client implements [control.Backend].
-func (b backend) Client(as string) (func(context.Context, io.Reader, io.Writer) error, error) {
-	who, err := principal(b.app.cfg, as)
+func (b backend) Client(as string, groups []string) (func(context.Context, io.Reader, io.Writer) error, error) {
+	who, err := offered(b.app.cfg, as, groups)
 	if err != nil {
 		return nil, wire(err)
 	}
@@ -248,10 +260,11 @@ func (r *Remote) Decide(ctx context.Context, d DecideRequest) (*Decided, error) 
 	return done, err
 }
 
-// Relay connects an MCP client that speaks on in and out, for the principal as,
+// Relay connects an MCP client that speaks on in and out, for the principal as, which
+// is offered what is in one of the groups, or all if there are none,
 // until the gateway ends the connection, as it does after the end of in.
-func (r *Remote) Relay(ctx context.Context, as string, in io.Reader, out io.Writer) error {
-	return unwire(r.client.Relay(ctx, as, in, out))
+func (r *Remote) Relay(ctx context.Context, as string, groups []string, in io.Reader, out io.Writer) error {
+	return unwire(r.client.Relay(ctx, as, groups, in, out))
 }
 
 func (r *Remote) call(ctx context.Context, method string, params, result any) error {

@@ -36,14 +36,18 @@ func (e *CallError) Error() string { return e.tool + ": " + e.Code + ": " + e.Re
 func (e *CallError) Refused() bool { return strings.HasPrefix(e.Code, "refused_") }
 
 // Call carries out one call. The error is a [*CallError] if the gate or the
-// server did not.
+// server did not, and a [*bridge.AmbiguousError] if several tools have the name.
 func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	who, err := principal(a.cfg, r.As)
 	if err != nil {
 		return gate.Result{}, err
 	}
+	name, err := a.gateway.Resolve(ctx, who, r.Tool)
+	if err != nil {
+		return gate.Result{}, err
+	}
 	c := gate.Call{
-		ID: gate.NewID(), Action: gate.CallTool, Name: r.Tool, Who: who,
+		ID: gate.NewID(), Action: gate.CallTool, Name: name, Who: who,
 		Session: gate.SessionKey{Owner: who.Owner}, ClientName: bridge.ClientName + " call", ClientVersion: bridge.Version(),
 	}
 	if q := a.gateway.Approvals(); q != nil {
@@ -56,7 +60,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	if err == nil {
 		return res, nil
 	}
-	ce := &CallError{Code: gate.Code(err), Reason: bridge.Public(err), RecordID: c.ID, tool: r.Tool}
+	ce := &CallError{Code: gate.Code(err), Reason: bridge.Public(err), RecordID: gate.RecordID(c.ID, err), tool: name}
 	var refusal *gate.Refusal
 	if errors.As(err, &refusal) {
 		ce.Reason, ce.Remedy = refusal.Reason, refusal.Remedy

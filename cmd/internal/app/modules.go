@@ -45,7 +45,7 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 			mc.Manifest = &parsed
 		}
 	}
-	return gateway.Module{Server: m.Server, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Grant: grant(m)}, nil
+	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Grant: grant(m), Replay: gateway.ReplayMode(m.Replay)}, nil
 }
 
 // moduleError says what is wrong with a module. Of a file it is the configuration
@@ -84,7 +84,7 @@ func (a *App) fetch(ctx context.Context, m config.Module) ([]byte, error) {
 	case config.EmbeddedFiles:
 		return sandbox.EmbeddedFiles()
 	}
-	return FetchModule(ctx, m.Ref, a.cfg.State, a.log)
+	return FetchModule(ctx, m.Ref, kept(a.cfg), a.log)
 }
 
 // FetchModule returns the bytes of a module in a registry, from the cache in the

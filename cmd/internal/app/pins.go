@@ -20,7 +20,7 @@ func pinOptions(c *config.Config) *lock.Options {
 	if c.Pins.Mode == "off" {
 		return nil
 	}
-	return &lock.Options{Mode: lock.Mode(c.Pins.Mode), File: c.Pins.Lockfile, Dir: filepath.Join(c.State, "pins")}
+	return &lock.Options{Mode: lock.Mode(c.Pins.Mode), File: c.Pins.Lockfile, Dir: filepath.Join(kept(c), "pins")}
 }
 
 // Pins tells what is pinned, trusted and quarantined.
@@ -181,13 +181,16 @@ func quarantineNote(server string, some []lock.Entry, fault error) string {
 }
 
 // whyNot says why a tool is not offered to a principal.
-func (a *App) whyNot(t *gate.Tool, who string) string {
+func (a *App) whyNot(t *gate.Tool, who *gate.Principal) string {
 	if pins, err := a.gateway.Pins(); err == nil {
 		if err := pins.Check(t); err != nil {
 			return "quarantined: " + err.Error()
 		}
 	}
-	return "no policy allows it for " + who
+	if !who.Groups.Has(t) {
+		return "in none of the groups that " + who.ID + " is offered"
+	}
+	return "no policy allows it for " + who.ID
 }
 
 // pinRequest names what a command is about, or who it acts for.

@@ -84,7 +84,7 @@ func Follow(ctx context.Context, cfg *config.Config, log *slog.Logger, r *Remote
 		since := time.Now()
 		gone, err := client.Serve(ctx, func(ctx context.Context, in io.Reader, out io.Writer) error {
 			defer r.Close()
-			return r.Relay(ctx, f.As, in, out)
+			return r.Relay(ctx, f.As, f.Groups, in, out)
 		})
 		var refused *control.Error
 		var who *PrincipalError

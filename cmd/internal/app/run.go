@@ -36,8 +36,11 @@ type Front struct {
 	// Stdio serves one client on In and Out, as the principal As.
 	Stdio bool
 	As    string
-	In    io.Reader
-	Out   io.Writer
+	// Groups are those in one of which is what clients over HTTP, and the one on In, are
+	// offered; none offers all.
+	Groups []string
+	In     io.Reader
+	Out    io.Writer
 	// Ready is called once clients can come; Run waits for it. Its ctx ends with
 	// the gateway.
 	Ready func(ctx context.Context, a *App, url string)
@@ -48,10 +51,11 @@ type Front struct {
 // end. Then it drains: calls under way may end. An error for which it serves
 // nobody is a [*PrincipalError], or says why it cannot listen.
 func (a *App) Run(ctx context.Context, f Front) error {
-	who, err := principal(a.cfg, f.As)
+	who, err := offered(a.cfg, f.As, f.Groups)
 	if err != nil {
 		return err
 	}
+	a.gateway.Offer(f.Groups)
 	var web net.Listener
 	if f.Listen != "" {
 		if web, err = listen(ctx, f.Listen); err != nil {
@@ -86,6 +90,9 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	}
 	g.Go(func() error { return control.Serve(life, socket, backend{a}) })
 	g.Go(func() error { a.watchPolicy(life); return nil })
+	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go
+		g.Go(func() error { a.watchConfig(life); return nil })
+	}
 	g.Go(func() error { a.watchPins(life); return nil })
 	for _, s := range a.bundles {
 		if s.cfg.URL != "" {

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
+	"slices"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/jobs"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -19,14 +21,21 @@ type Status struct {
 	Version string                `json:"version"`
 	URL     string                `json:"url,omitempty"`
 	Config  string                `json:"config,omitempty"`
+	Read    time.Time             `json:"config_read"` // when what is in use of it was read
 	Grants  string                `json:"grants"`
 	Audit   string                `json:"audit"`
 	Policy  string                `json:"policy_revision"`
 	Running bool                  `json:"running"` // false if it was started for this answer alone
 	Servers []bridge.ServerStatus `json:"servers"`
+	// Conflicts are names that several servers would offer.
+	Conflicts []bridge.Conflict `json:"conflicts,omitempty"`
 	// Approvals is how many calls wait for a person.
-	Approvals int      `json:"approvals_pending"`
-	Problems  []string `json:"problems,omitempty"`
+	Approvals int `json:"approvals_pending"`
+	// Jobs are how many run, and of how many the outcome is kept.
+	Jobs     jobs.Counts `json:"jobs"`
+	Problems []string    `json:"problems,omitempty"`
+
+	Replays string `json:"replays,omitempty"` // the recording that calls are answered from
 
 	Bundles []BundleStatus `json:"bundles,omitempty"` // of the policy
 	Shadow  *ShadowStatus  `json:"shadow,omitempty"`  // the policy that decides beside it
@@ -45,10 +54,12 @@ func (s *Status) Faulted() bool {
 // Status tells how the gateway is.
 func (a *App) Status() *Status {
 	s := &Status{
-		PID: os.Getpid(), Version: bridge.Version(), URL: a.url, Config: a.cfg.File,
+		PID: os.Getpid(), Version: bridge.Version(), URL: a.url, Config: a.cfg.File, Replays: a.cfg.Replay.File,
 		Grants: a.cfg.Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
-		Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
+		Conflicts: a.gateway.Conflicts(),
+		Read:      a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
 	}
+	a.countJobs(s)
 	if err := a.gateway.Healthy(); err != nil {
 		s.Problems = append(s.Problems, "audit log: "+err.Error()+"; all calls are refused")
 	}
@@ -80,19 +91,20 @@ func (a *App) Status() *Status {
 	if ok, why := confine.Supervised(); !ok {
 		s.Problems = append(s.Problems, "children: "+why)
 	}
-	for _, w := range a.cfg.Warnings {
-		s.Problems = append(s.Problems, w.String())
-	}
+	s.Problems = append(s.Problems, a.configProblems()...)
 	return s
 }
 
 // A Tool is a tool as the commands show it.
 type Tool struct {
-	Name        string `json:"name"` // as offered
-	Server      string `json:"server"`
-	Description string `json:"description"`
-	Offered     bool   `json:"offered"`
-	Why         string `json:"why,omitempty"` // it is not offered
+	Name        string   `json:"name"`                 // as offered
+	Local       string   `json:"local_name,omitempty"` // its name at the server
+	Server      string   `json:"server"`
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description"`
+	Groups      []string `json:"groups,omitempty"`
+	Offered     bool     `json:"offered"`
+	Why         string   `json:"why,omitempty"` // it is not offered
 	// Verdict says which calls could pass, Condition on what that depends, in
 	// words. Both are absent unless all tools are asked for.
 	Verdict    policy.Verdict  `json:"verdict,omitempty"`
@@ -110,25 +122,30 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	offered, err := a.gateway.Tools(ctx, who)
+	shown, err := a.gateway.Tools(ctx, who)
 	if err != nil {
 		return nil, err
 	}
-	visible := make(map[*gate.Tool]bool, len(offered))
-	for _, t := range offered {
-		visible[t] = true
+	visible := make(map[string]*gate.Tool, len(shown)) // as the principal sees it, which may be narrowed
+	for _, t := range shown {
+		visible[t.Offered] = t
 	}
 	tools := []Tool{}
 	for _, t := range a.gateway.Fleet().Tools(ctx) {
-		if !visible[t] && !all {
+		seen := visible[t.Offered]
+		if seen == nil && !all {
 			continue
 		}
+		definition := t.Definition
+		if seen != nil {
+			definition = seen.Definition
+		}
 		tool := Tool{
-			Name: t.Offered, Server: t.Name.Server, Description: t.Definition.Get("description").Text(),
-			Offered: visible[t], Sandboxed: t.Sandboxed, Digest: t.Digest, Definition: t.Definition.Raw(),
+			Name: t.Offered, Local: t.Local, Server: t.Name.Server, Title: bridge.Title(t), Description: t.Definition.Get("description").Text(),
+			Groups: t.Groups, Offered: seen != nil, Sandboxed: t.Sandboxed, Digest: t.Digest, Definition: definition.Raw(),
 		}
 		if !tool.Offered {
-			tool.Why = a.whyNot(t, who.ID)
+			tool.Why = a.whyNot(t, who)
 		}
 		if all {
 			tool.Traits = traitsOf(t)
@@ -151,11 +168,11 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 	return tools, nil
 }
 
-// Matches reports whether the tool's name or description holds the text, in any
-// case.
-func (t Tool) Matches(text string) bool {
-	text = strings.ToLower(text)
-	return strings.Contains(strings.ToLower(t.Name), text) || strings.Contains(strings.ToLower(t.Description), text)
+// Matches reports whether the tool is in one of the groups, if there are any, and a
+// search finds it.
+func (t Tool) Matches(groups []string, s bridge.Search) bool {
+	in := len(groups) == 0 || slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(t.Groups, g) })
+	return in && s.Finds(t.Name, t.Local, t.Title, t.Description)
 }
 
 // Connect connects the servers and waits until each is ready or faulted.

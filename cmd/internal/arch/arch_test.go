@@ -31,7 +31,10 @@ var rules = map[string]rule{
 	"gate":                 {bans: []string{"github.com/...", "golang.org/..."}},
 	"gate/approval":        {imports: []string{"gate"}, bans: []string{"net", "net/http", "database/sql"}},
 	"gate/audit":           {imports: []string{"gate"}, bans: []string{"net/http", "database/sql"}},
+	"gate/jobs":            {imports: []string{"gate"}, bans: []string{"net", "net/http", "database/sql"}},
 	"gate/session":         {imports: []string{"gate"}},
+	"gate/store":           {imports: []string{"gate", "gate/jobs"}, bans: []string{"net", "net/http"}},
+	"gate/store/storetest": {imports: []string{"gate", "gate/jobs"}, bans: []string{"net", "net/http", "database/sql"}},
 	"policies":             {},
 	"policy":               {imports: []string{"gate", "policies"}, bans: []string{"net/http", "net"}},
 	"sanitize":             {bans: []string{"context", "os", "net", "net/http"}},
@@ -45,12 +48,13 @@ var rules = map[string]rule{
 	"sandbox/kv":           {bans: []string{"net", "github.com/..."}},
 	"sandbox/wasi":         {bans: []string{"net", "net/http"}},
 	"sandbox/rewrite":      {bans: []string{"context", "os", "net", "github.com/..."}},
-	"bridge":               {imports: []string{"gate", "bridge/confine", "bridge/schema", "sanitize/lookalike", "sanitize/scan"}},
+	"bridge":               {imports: []string{"gate", "gate/jobs", "bridge/confine", "bridge/schema", "sanitize/lookalike", "sanitize/scan"}},
 	"bridge/dial":          {},
 	"bridge/confine":       {bans: []string{"net", "net/http"}},
 	"bridge/schema":        {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
 	"bridge/lock":          {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
 	"bridge/gateway":       {imports: everything},
+	"cmd/configured":       {imports: []string{"bridge/gateway", "cmd/internal/app", "cmd/internal/config", "cmd/internal/control"}},
 	"cmd/internal/arch":    {},
 	"cmd/internal/config":  {imports: []string{"sanitize/lookalike"}},
 	"cmd/internal/control": {},
@@ -63,6 +67,7 @@ var rules = map[string]rule{
 // wrapped are the dependencies that one package of ours hides from the others.
 var wrapped = map[string][]string{
 	"github.com/modelcontextprotocol/go-sdk": {"bridge"},
+	"github.com/google/jsonschema-go":        {"bridge/gateway"}, // of the program's own types, never of what a server sends
 	"github.com/santhosh-tekuri/jsonschema":  {"bridge/schema"},
 	"github.com/open-policy-agent/opa":       {"policy"},
 	"github.com/tetratelabs/wazero":          {"sandbox", "sandbox/extism", "sandbox/wasi"},
@@ -71,6 +76,7 @@ var wrapped = map[string][]string{
 	"github.com/microcosm-cc/bluemonday":     {"sanitize"},
 	"golang.org/x/net/html":                  {"sanitize"},
 	"github.com/spf13/cobra":                 {"cmd/wasmgate"},
+	"modernc.org/sqlite":                     {"gate/store"},
 	"github.com/goccy/go-yaml":               {"cmd/internal/config"},
 }
 

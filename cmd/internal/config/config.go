@@ -31,6 +31,8 @@ type Config struct {
 	Project    string // the trusted project's file that was added; empty without one
 	Listen     string // host:port, always loopback (see [CheckListen])
 	Principals []Principal
+	Groups     []Group // in the order of the file
+	Catalog    Catalog
 	Servers    []Server // in the order of the file; the project's after the user's
 	Tools      []Module // in the order of the file; the project's after the user's
 	Secrets    []BoundSecret
@@ -39,18 +41,29 @@ type Config struct {
 	Pins       Pins
 	Approvals  Approvals
 	Sessions   Sessions
+	Jobs       Jobs
 	Audit      Audit
 	Limits     Limits
 	HTTP       HTTP
 	Log        Log
 	State      string // folder of keys, caches, control socket
 	Warnings   []Problem
+	Replay     Replay
+}
+
+// Replay says what answers calls in the place of servers. The zero Replay is nothing;
+// no file says anything else.
+type Replay struct {
+	File  string // the recording
+	State string // of the gateway whose calls it holds
 }
 
 // A Principal is somebody who may be named as the caller.
 type Principal struct {
 	ID    string
 	Roles []string
+	// Groups are those whose tools it is offered; nil offers all.
+	Groups []string
 }
 
 // A Server is an upstream MCP server. Exactly one of Command and URL is set.
@@ -66,14 +79,23 @@ type Server struct {
 	URL       string   // may hold a secret in its query: show the Server, not this
 	Private   bool     // the host of URL may have a loopback or private address
 	Transport string   // auto | streamable-http | sse; auto for a command
+	Protocol  string   // auto | 2025-11-25 | 2026-07-28; empty is auto
 	Headers   map[string]Secret
 	Timeout   time.Duration // of one call
-	Enabled   bool
-	Prefix    bool   // offer its tools as server__tool
-	Schema    string // declared | normalized
-	Output    string // enforce | warn
-	Sanitize  string // profile of its results; empty: see [Sanitize]
-	Fault     string // why it cannot be started as written; empty if it can
+	Timeouts  []ToolTimeout // that go before Timeout; the first that matches counts
+	Sessions  string        // auto: clients that it can ask something have connections of their own; shared: none has; empty: auto
+	Retry     string        // never | idempotent; empty: never
+	Health    time.Duration // silence after which it is pinged; zero: the default; [HealthOff]: never
+	// Concurrent is how many calls it has in progress; zero sets no limit of its own.
+	Concurrent int
+	Enabled    bool
+	Groups     []string // that all it has is in
+	Prefix     bool     // offer its tools as server__tool
+	Schema     string   // declared | normalized
+	Output     string   // enforce | warn
+	Sanitize   string   // profile of its results; empty: see [Sanitize]
+	Replay     string   // must_stub | live | pure; empty: must_stub
+	Fault      string   // why it cannot be started as written; empty if it can
 }
 
 // String names the server and its command or the host it is reached at, and
@@ -99,9 +121,11 @@ func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 type Module struct {
 	ID        string
 	Path      string
-	Ref       string // oci://registry/repository@sha256:digest, or EmbeddedFiles; Path is empty then
-	SHA256    string // 64 lower-case hex digits; empty: not checked
-	Server    string // local unless the file says otherwise
+	Ref       string   // oci://registry/repository@sha256:digest, or EmbeddedFiles; Path is empty then
+	SHA256    string   // 64 lower-case hex digits; empty: not checked
+	Server    string   // local unless the file says otherwise
+	Groups    []string // that its tools are in
+	Replay    string   // must_stub | live | pure; empty: pure if it is granted nothing, else must_stub
 	Grant     ModuleGrant
 	Config    map[string]Secret // given to the module as it is
 	Isolation string            // call | instance | session; empty: as the module's manifest says
@@ -227,6 +251,15 @@ type Limits struct {
 	Body       int64 // bytes of a request
 	Result     int64 // bytes of an upstream's answer
 	Concurrent int   // calls in progress
+	Session    int   // those of one session; zero sets no limit of its own
+	Tools      []ToolLimit
+}
+
+// A ToolLimit is how many calls may be in progress of each tool that Pattern
+// matches: a literal, or a literal with * at its end. The first that matches counts.
+type ToolLimit struct {
+	Pattern    string
+	Concurrent int
 }
 
 // HTTP lists what the endpoint accepts beside loopback.
@@ -279,9 +312,11 @@ func beside(dir string) *Config {
 	return &Config{
 		Listen:   DefaultListen,
 		Policy:   Policy{Packs: []string{"grants"}, Grants: filepath.Join(dir, grantsFile), Timeout: DefaultDecision},
+		Catalog:  Catalog{Mode: "off"},
 		Sanitize: Sanitize{Profile: "text"},
 		Pins:     Pins{Mode: "trust-first", Lockfile: filepath.Join(dir, lockFile)},
 		Sessions: Sessions{Scope: "connection", TTL: DefaultSession},
+		Jobs:     defaultJobs(),
 		Approvals: Approvals{
 			Channels: slices.Clone(channels), Hold: 55 * time.Second, Expire: 10 * time.Minute,
 		},

@@ -17,10 +17,12 @@ type Grant struct {
 	To        []string // ids of principals, role:NAME, or *
 	Tools     []string // patterns of tools' names
 	Servers   []string // whose tools are all granted
+	Groups    []string // all in which is granted
 	Except    []string // patterns of names that this entry does not grant
 	Always    []string // patterns of tools' names about which the pack approve does not ask
 	Resources []string // patterns of URIs
 	Prompts   []string // patterns of prompts' names
+	Asks      []string // what servers may ask of the client: roots, sampling, secrets
 }
 
 // ReadGrants reads a grants file. One that does not exist holds no grants. The
@@ -51,8 +53,8 @@ func parseGrants(path string, data []byte) (grants []Grant, lines []int, err err
 		var g Grant
 		at := fmt.Sprintf("[%d]", i)
 		d.table(n, at, map[string]reader{
-			"to": d.texts(&g.To), "tools": d.texts(&g.Tools), "servers": d.texts(&g.Servers),
-			"except": d.texts(&g.Except), "always": d.texts(&g.Always), "resources": d.texts(&g.Resources), "prompts": d.texts(&g.Prompts),
+			"to": d.texts(&g.To), "tools": d.texts(&g.Tools), "servers": d.texts(&g.Servers), "groups": d.texts(&g.Groups),
+			"except": d.texts(&g.Except), "always": d.texts(&g.Always), "resources": d.texts(&g.Resources), "prompts": d.texts(&g.Prompts), "asks": d.texts(&g.Asks),
 		})
 		if n.kind == table && len(g.To) == 0 {
 			d.fail(n, at+".to", "is missing: say who gets it, such as [local], [\"role:dev\"] or [\"*\"]")
@@ -140,10 +142,11 @@ func without(patterns []string, one string) []string {
 	return slices.Delete(slices.Clone(patterns), at, at+1)
 }
 
-// covers reports whether the grant names anything that the pattern matches.
+// covers reports whether the grant names anything that the pattern matches. What is in
+// a group is not known here, so that a grant of one may cover anything.
 func (g Grant) covers(pattern string) bool {
 	server, _, _ := strings.Cut(pattern, "__")
-	return slices.Contains(g.Servers, server) || overlaps(g.Tools, pattern)
+	return slices.Contains(g.Servers, server) || overlaps(g.Tools, pattern) || len(g.Groups) > 0
 }
 
 // excepts reports whether the grant withholds anything that the pattern matches.
@@ -160,7 +163,7 @@ func overlaps(others []string, pattern string) bool {
 }
 
 func (g Grant) empty() bool {
-	return len(g.Tools)+len(g.Servers)+len(g.Always)+len(g.Resources)+len(g.Prompts) == 0
+	return len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts) == 0
 }
 
 // editGrants edits a grants file and puts it in place of the old one in one
@@ -219,8 +222,8 @@ func waitLock(path string, try func() (bool, error)) error {
 }
 
 func equal(a, b Grant) bool {
-	return slices.Equal(a.To, b.To) && slices.Equal(a.Tools, b.Tools) && slices.Equal(a.Servers, b.Servers) &&
-		slices.Equal(a.Except, b.Except) && slices.Equal(a.Always, b.Always) && slices.Equal(a.Resources, b.Resources) && slices.Equal(a.Prompts, b.Prompts)
+	return slices.Equal(a.To, b.To) && slices.Equal(a.Tools, b.Tools) && slices.Equal(a.Servers, b.Servers) && slices.Equal(a.Groups, b.Groups) &&
+		slices.Equal(a.Except, b.Except) && slices.Equal(a.Always, b.Always) && slices.Equal(a.Resources, b.Resources) && slices.Equal(a.Prompts, b.Prompts) && slices.Equal(a.Asks, b.Asks)
 }
 
 // replaceFile writes a file in one step. Its mode stays; a new file is its

@@ -114,6 +114,10 @@ func TestRevokeGrant(t *testing.T) {
 			"- {to: [a], tools: [a__b]}\n- to: [b]\n  tools:\n    - a__b\n- {to: [c], tools: [c__d, a__b]}\n", "a__b",
 			"- {to: [c], tools: [c__d]}\n", config.Revoked{Removed: 3},
 		},
+		"what servers may ask stays granted": {
+			"- {to: [a], tools: [a__b, a__c], asks: [roots, sampling]}\n", "a__b",
+			"- {to: [a], tools: [a__c], asks: [roots, sampling]}\n", config.Revoked{Removed: 1},
+		},
 		"what covers it gets an exception": {
 			byHand, "files__read_text",
 			"# who may do what\n\n# us\n# reading\n- {to: [local], tools: [\"files__read_*\", files__write], except: [files__read_text]}\n# the others\n- {to: [\"*\"], servers: [tickets], except: [\"tickets__delete_*\"]}\n# end\n",

@@ -260,9 +260,11 @@ func TestRender(t *testing.T) {
 			s.Env = map[string]config.Secret{"A": "1", "b c": "null", "TRUE": "true"}
 			s.Cwd, s.Timeout, s.Enabled, s.Prefix = "/srv/x", 90*time.Second, false, false
 			s.Schema, s.Output, s.Sanitize = "normalized", "warn", "off"
+			s.Timeouts = []config.ToolTimeout{{Pattern: "b", Timeout: time.Second}, {Pattern: "a*", Timeout: 2 * time.Minute}}
+			s.Retry, s.Health = "idempotent", config.HealthOff
 		}),
 		server("no", func(s *config.Server) {
-			s.URL, s.Transport = "https://example.com/?a=b", "sse"
+			s.URL, s.Transport, s.Health = "https://example.com/?a=b", "sse", time.Minute
 			s.Headers = map[string]config.Secret{"X-A": ": "}
 		}),
 	}

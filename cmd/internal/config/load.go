@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -48,13 +49,22 @@ func Load(path string, o Options) (*Config, error) {
 
 // Parse is [Load] of bytes that the caller has read from path.
 func Parse(path string, data []byte, o Options) (*Config, error) {
+	c, problems, err := parseAll(path, data, o)
+	if err = cmp.Or(err, problems.err()); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// parseAll is Parse that returns what it has understood, beside the problems.
+func parseAll(path string, data []byte, o Options) (*Config, Problems, error) {
 	o, err := o.filled()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	file, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("configuration %s: %w", path, err)
+		return nil, nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	d := &decoder{file: path, dir: filepath.Dir(file), lookup: o.Getenv}
 	var c *Config
@@ -67,10 +77,7 @@ func Parse(path string, data []byte, o Options) (*Config, error) {
 		}
 	}
 	c.File, c.Warnings = file, d.warnings
-	if err := d.problems.err(); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, d.problems, nil
 }
 
 // read returns the content of a file, up to one byte beyond what is allowed.
@@ -112,6 +119,8 @@ func (d *decoder) config(root *node, c *Config) {
 		"version":    d.version,
 		"listen":     d.text(&c.Listen, checkListen),
 		"principals": func(n *node, path string) { d.principals(&c.Principals, n, path) },
+		"groups":     func(n *node, path string) { d.groups(&c.Groups, n, path) },
+		"catalog":    func(n *node, path string) { d.catalog(&c.Catalog, n, path) },
 		"servers":    func(n *node, path string) { d.servers(&c.Servers, nil, n, path) },
 		"tools":      func(n *node, path string) { d.modules(&c.Tools, n, path) },
 		"secrets":    func(n *node, path string) { d.boundSecrets(&c.Secrets, n, path) },
@@ -120,6 +129,7 @@ func (d *decoder) config(root *node, c *Config) {
 		"pins":       func(n *node, path string) { d.pins(&c.Pins, n, path) },
 		"approvals":  func(n *node, path string) { d.approvals(&c.Approvals, n, path) },
 		"sessions":   func(n *node, path string) { d.sessions(&c.Sessions, n, path) },
+		"jobs":       func(n *node, path string) { d.jobs(&c.Jobs, n, path) },
 		"audit":      func(n *node, path string) { d.audit(&c.Audit, n, path) },
 		"limits":     func(n *node, path string) { d.limits(&c.Limits, n, path) },
 		"http":       func(n *node, path string) { d.http(&c.HTTP, n, path) },
@@ -136,6 +146,7 @@ func (d *decoder) config(root *node, c *Config) {
 	}
 	d.table(root, "", readers)
 	d.clashes(root.get("tools"), c)
+	d.checkGroups(root.get("principals"), c)
 	d.checkSecrets(root.get("tools"), c)
 }
 
@@ -167,7 +178,8 @@ func (d *decoder) principals(to *[]Principal, n *node, path string) {
 			d.fail(&node{line: f.line}, path, "a principal is named by letters, digits and . _ @ + -")
 		}
 		d.table(f.value, path, map[string]reader{
-			"roles": d.texts(&p.Roles, matches(rolePattern, "a role: letters, digits and . _ -")),
+			"roles":  d.texts(&p.Roles, matches(rolePattern, "a role: letters, digits and . _ -")),
+			"groups": d.offered(&p.Groups),
 		})
 		*to = append(*to, p)
 	})
@@ -313,7 +325,23 @@ func (d *decoder) limits(to *Limits, n *node, path string) {
 	d.table(n, path, map[string]reader{
 		"body":       d.size(&to.Body, 1<<10, maxSize),
 		"result":     d.size(&to.Result, 1<<10, maxSize),
-		"concurrent": d.count(&to.Concurrent, 1, 65_536),
+		"concurrent": d.count(&to.Concurrent, 1, maxConcurrent),
+		"session":    d.count(&to.Session, 1, maxConcurrent),
+		"tools":      func(n *node, path string) { d.toolLimits(&to.Tools, n, path) },
+	})
+}
+
+// maxConcurrent bounds limits on calls in progress.
+const maxConcurrent = 65_536
+
+func (d *decoder) toolLimits(to *[]ToolLimit, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		l := ToolLimit{Pattern: f.key}
+		if err := matches(toolPattern, "the name of a tool, or its beginning and *")(f.key); err != nil {
+			d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
+		}
+		d.count(&l.Concurrent, 1, maxConcurrent)(f.value, path)
+		*to = append(*to, l)
 	})
 }
 

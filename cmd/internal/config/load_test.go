@@ -58,6 +58,12 @@ servers:
     transport: sse
     headers: {Authorization: "Bearer ${TICKETS_TOKEN}"}
     timeout: 1m30s
+    timeouts: {get: 2s, "search_*": 5m}
+    retry: idempotent
+    sessions: shared
+    replay: live
+    health: 1m
+    concurrent: 3
     enabled: ${YES}
     prefix: false
     schema: normalized
@@ -65,6 +71,7 @@ servers:
     sanitize: html
   local-bin:
     command: ./bin/server
+    health: off
     enabled: false
     env: {A: "${NOT_SET_AND_NOT_NEEDED}"}
     sanitize: {profile: strict}
@@ -92,7 +99,7 @@ pins: {mode: strict, lockfile: pins/team.lock, tls_key: true}
 approvals: {channels: [cli], hold: 5s, expire: 1h}
 sessions: {scope: connection, ttl: 2h, trust_prompt: true}
 audit: {path: /var/log/a.jsonl, record: full, sync: always, max_size: 1GiB, keep: "${FIVE}"}
-limits: {body: 1MiB, result: 2 MiB, concurrent: 8}
+limits: {body: 1MiB, result: 2 MiB, concurrent: 8, session: 4, tools: {zeta__x: 1, "zeta__*": 2}}
 http: {origins: ["https://app.example.com"], hosts: ["tools.example.com:8443"]}
 log: {level: debug, format: json}
 state: /var/lib/wasmgate
@@ -113,12 +120,13 @@ state: /var/lib/wasmgate
 				Schema: "declared", Output: "enforce",
 			},
 			{
-				ID: "alpha", URL: "https://example.com/mcp?k=t0p", Transport: "sse", Timeout: 90 * time.Second,
+				ID: "alpha", URL: "https://example.com/mcp?k=t0p", Transport: "sse", Timeout: 90 * time.Second, Concurrent: 3,
+				Timeouts: []config.ToolTimeout{{Pattern: "get", Timeout: 2 * time.Second}, {Pattern: "search_*", Timeout: 5 * time.Minute}}, Sessions: "shared", Retry: "idempotent", Replay: "live", Health: time.Minute,
 				Headers: map[string]config.Secret{"Authorization": "Bearer t0p"}, Enabled: true,
 				Schema: "normalized", Output: "warn", Sanitize: "html",
 			},
 			{
-				ID: "local-bin", Command: filepath.Join(dir, "bin/server"), Written: []string{"./bin/server"}, Transport: "auto", Timeout: 30 * time.Second, Prefix: true,
+				ID: "local-bin", Command: filepath.Join(dir, "bin/server"), Written: []string{"./bin/server"}, Transport: "auto", Timeout: 30 * time.Second, Health: config.HealthOff, Prefix: true,
 				Env: map[string]config.Secret{"A": ""}, Schema: "declared", Output: "enforce", Sanitize: "strict",
 			},
 		},
@@ -153,12 +161,14 @@ state: /var/lib/wasmgate
 		Pins:      config.Pins{Mode: "strict", Lockfile: filepath.Join(dir, "pins/team.lock"), TLSKey: true},
 		Approvals: config.Approvals{Channels: []string{"cli"}, Hold: 5 * time.Second, Expire: time.Hour},
 		Sessions:  config.Sessions{Scope: "connection", TTL: 2 * time.Hour, TrustPrompt: true},
+		Jobs:      config.Jobs{Tasks: true, Keep: 24 * time.Hour, Max: 10_000, MaxSize: 256 << 20},
+		Catalog:   config.Catalog{Mode: "off"},
 		Sanitize: config.Sanitize{
 			Profile: "strict", Tools: []config.Rule{{"zeta__*", "off"}, {"alpha__get", "html"}},
 			MIME: []config.Rule{{"text/html", "html"}, {"image/*", "off"}},
 		},
 		Audit:  config.Audit{Path: "/var/log/a.jsonl", Record: "full", Sync: "always", MaxSize: 1 << 30, Keep: 5},
-		Limits: config.Limits{Body: 1 << 20, Result: 2 << 20, Concurrent: 8},
+		Limits: config.Limits{Body: 1 << 20, Result: 2 << 20, Concurrent: 8, Session: 4, Tools: []config.ToolLimit{{Pattern: "zeta__x", Concurrent: 1}, {Pattern: "zeta__*", Concurrent: 2}}},
 		HTTP:   config.HTTP{Origins: []string{"https://app.example.com"}, Hosts: []string{"tools.example.com:8443"}},
 		Log:    config.Log{Level: slog.LevelDebug, Format: "json"},
 		State:  "/var/lib/wasmgate",
@@ -174,12 +184,14 @@ func TestDefaults(t *testing.T) {
 		return &config.Config{
 			Listen:   "127.0.0.1:7420",
 			Policy:   config.Policy{Packs: []string{"grants"}, Grants: grants, Timeout: 50 * time.Millisecond},
+			Catalog:  config.Catalog{Mode: "off"},
 			Sanitize: config.Sanitize{Profile: "text"},
 			Pins:     config.Pins{Mode: "trust-first", Lockfile: filepath.Join(filepath.Dir(grants), "wasmgate.lock")},
 			Approvals: config.Approvals{
 				Channels: []string{"client", "cli"}, Hold: 55 * time.Second, Expire: 10 * time.Minute,
 			},
 			Sessions: config.Sessions{Scope: "connection", TTL: time.Hour},
+			Jobs:     config.Jobs{Tasks: true, Keep: 24 * time.Hour, Max: 10_000, MaxSize: 256 << 20},
 			Audit:    config.Audit{Path: log, Record: "digest", Sync: "group", MaxSize: 100 << 20, Keep: 10},
 			Limits:   config.Limits{Body: 4 << 20, Result: 10 << 20, Concurrent: 64},
 			Log:      config.Log{Format: "text"},
@@ -275,6 +287,8 @@ func TestLoadProblems(t *testing.T) {
 		"a URL with a password":            {"servers: {a: {url: \"https://u:${TICKETS_TOKEN}@h/\"}}\n", `wasmgate.yaml:1: servers.a.url: "https://u:${TICKETS_TOKEN}@h/" holds a user or password: put it into headers`},
 		"a URL that is none":               {"servers: {a: {url: \"https://h:x/\"}}\n", `wasmgate.yaml:1: servers.a.url: "https://h:x/" is not a URL`},
 		"an unknown transport":             {"servers: {a: {url: \"https://h/\", transport: streamable_http}}\n", `wasmgate.yaml:1: servers.a.transport: "streamable_http" is none of auto, streamable-http, sse; did you mean "streamable-http"?`},
+		"an unknown protocol":              {"servers: {a: {url: \"https://h/\", protocol: \"2026\"}}\n", `wasmgate.yaml:1: servers.a.protocol: "2026" is none of auto, 2025-11-25, 2026-07-28`},
+		"a protocol without its transport": {"servers: {a: {url: \"https://h/\", transport: sse, protocol: \"2026-07-28\"}}\n", `wasmgate.yaml:1: servers.a.protocol: the older HTTP+SSE has no revision 2026-07-28: take another transport`},
 		"a header with a line break":       {"servers: {a: {url: \"https://h/\", headers: {X-A: \"a\\r\\nb\"}}}\n", `wasmgate.yaml:1: servers.a.headers.X-A: the value holds a line break or another control character`},
 		"a line break by variable":         {"servers: {a: {url: \"https://h/\", headers: {X-A: \"${LINES}\"}}}\n", `wasmgate.yaml:1: servers.a.headers.X-A: the value holds a line break or another control character`},
 		"a header with a space":            {"servers: {a: {url: \"https://h/\", headers: {\"X A\": b}}}\n", `wasmgate.yaml:1: servers.a.headers["X A"]: "X A" is no name of a header`},
@@ -283,11 +297,16 @@ func TestLoadProblems(t *testing.T) {
 		"a time without a unit":            {"servers: {a: {command: x, timeout: 30}}\n", `wasmgate.yaml:1: servers.a.timeout: 30 has no unit: write 30s`},
 		"a time of zero":                   {"servers: {a: {command: x, timeout: 0s}}\n", `wasmgate.yaml:1: servers.a.timeout: "0s" is not from 1ms to 24h`},
 		"a time that is too long":          {"servers: {a: {command: x, timeout: \"${LONG}\"}}\n", `wasmgate.yaml:1: servers.a.timeout: "${LONG}" is not from 1ms to 24h`},
+		"a timeout of no tool":             {"servers: {a: {command: x, timeouts: {\"a*b\": 1s}}}\n", `wasmgate.yaml:1: servers.a.timeouts["a*b"]: "a*b" is not the name of a tool as its server has it, or its beginning and *`},
+		"a timeout of zero":                {"servers: {a: {command: x, timeouts: {b: 0s}}}\n", `wasmgate.yaml:1: servers.a.timeouts.b: "0s" is not from 1ms to 24h`},
+		"a retry that is a number":         {"servers: {a: {command: x, retry: 3}}\n", `wasmgate.yaml:1: servers.a.retry: must be text, not a number: put it in quotes`},
+		"a retry that is unknown":          {"servers: {a: {command: x, retry: always}}\n", `wasmgate.yaml:1: servers.a.retry: "always" is none of never, idempotent`},
+		"a ping too often":                 {"servers: {a: {command: x, health: 10ms}}\n", `wasmgate.yaml:1: servers.a.health: "10ms" is not from 1s to 24h`},
 		"a time in words":                  {"servers: {a: {command: x, timeout: 3 seconds}}\n", `wasmgate.yaml:1: servers.a.timeout: "3 seconds" is no duration: write a number and ms, s, m or h, such as 30s`},
 		"a flag in words":                  {"servers: {a: {command: x, enabled: yes}}\n", `wasmgate.yaml:1: servers.a.enabled: must be true or false, not text`},
 		"a profile that is near":           {"servers: {a: {command: x, sanitize: txt}}\n", `wasmgate.yaml:1: servers.a.sanitize: "txt" is none of strict, text, html, off; did you mean "text"?`},
 		"a server that is text":            {"servers: {a: npx}\n", `wasmgate.yaml:1: servers.a: must be a mapping, not text`},
-		"parts of a server not built":      {"servers:\n  a:\n    command: x\n    groups: [a]\n    replay: {}\n    retry: 3\n", "wasmgate.yaml:4: servers.a.groups: not in this version\nwasmgate.yaml:5: servers.a.replay: not in this version\nwasmgate.yaml:6: servers.a.retry: not in this version"},
+		"a replay that is unknown":         {"servers: {a: {command: x, replay: stub}}\n", `wasmgate.yaml:1: servers.a.replay: "stub" is none of must_stub, live, pure`},
 		"a module that is missing":         {"tools: {t: {module: none.wasm}}\n", `wasmgate.yaml:1: tools.t.module: "none.wasm" does not exist`},
 		"a module without a digest":        {"tools: {t: {module: \"oci://h/t:v1\"}}\n", `wasmgate.yaml:1: tools.t.module: "oci://h/t:v1" names no digest, so that it could be another module tomorrow: write oci://registry/repository@sha256:DIGEST`},
 		"a module with half a digest":      {"tools: {t: {module: \"oci://h/t@sha256:ab\"}}\n", `wasmgate.yaml:1: tools.t.module: "oci://h/t@sha256:ab" is not oci://registry/repository@sha256: and 64 hex digits in lower case`},
@@ -309,6 +328,10 @@ func TestLoadProblems(t *testing.T) {
 		"a decimal size":                   {"limits: {body: 4MB}\n", `wasmgate.yaml:1: limits.body: "4MB" is no size: write a whole number and B, KiB, MiB or GiB, such as 64MiB`},
 		"a size beyond 64 bits":            {"limits: {body: 999999999999999999GiB}\n", `wasmgate.yaml:1: limits.body: "999999999999999999GiB" is not from 1KiB to 1GiB`},
 		"no calls at all":                  {"limits: {concurrent: 0}\n", `wasmgate.yaml:1: limits.concurrent: "0" is not a whole number from 1 to 65536`},
+		"no calls of a session":            {"limits: {session: 0}\n", `wasmgate.yaml:1: limits.session: "0" is not a whole number from 1 to 65536`},
+		"no calls of a tool":               {"limits: {tools: {x__y: 0}}\n", `wasmgate.yaml:1: limits.tools.x__y: "0" is not a whole number from 1 to 65536`},
+		"a limit of no tool":               {"limits: {tools: {x.y: 1}}\n", `wasmgate.yaml:1: limits.tools["x.y"]: "x.y" is not the name of a tool, or its beginning and *`},
+		"no calls at a server":             {"servers: {x: {command: sh, concurrent: 0}}\n", `wasmgate.yaml:1: servers.x.concurrent: "0" is not a whole number from 1 to 65536`},
 		"half a call":                      {"limits: {concurrent: 1.5}\n", `wasmgate.yaml:1: limits.concurrent: "1.5" is not a whole number from 1 to 65536`},
 		"every origin":                     {"http: {origins: [\"*\"]}\n", `wasmgate.yaml:1: http.origins[0]: "*" is not an origin in lower case without a path, such as https://app.example.com`},
 		"an origin with a path":            {"http: {origins: [\"https://a/b\"]}\n", `wasmgate.yaml:1: http.origins[0]: "https://a/b" is not an origin in lower case without a path, such as https://app.example.com`},

@@ -128,12 +128,17 @@ func (d *decoder) project(root *node, base, p *Config) {
 		"servers": func(n *node, path string) { d.servers(&p.Servers, base.Servers, n, path) },
 		"tools":   func(n *node, path string) { d.modules(&p.Tools, n, path) },
 	}
-	for _, k := range []string{"listen", "principals", "secrets", "policy", "sanitize", "pins", "sessions", "audit", "limits", "http", "log", "state"} {
+	for _, k := range []string{"listen", "principals", "groups", "catalog", "secrets", "policy", "sanitize", "pins", "sessions", "jobs", "audit", "limits", "http", "log", "state"} {
 		known[k] = func(n *node, path string) {
 			d.fail(n, path, "may not stand in a project's file, which holds servers and tools: put it into your own")
 		}
 	}
 	d.table(root, "", known)
+	for _, k := range []string{"servers", "tools"} {
+		if n := root.get(k); n != nil {
+			d.noGroups(n, k)
+		}
+	}
 	d.clashes(root.get("tools"), p)
 	d.checkSecrets(root.get("tools"), p) // which has none: those of the person are no project's to use
 	for i, s := range p.Servers {

@@ -36,6 +36,8 @@ func (d *decoder) modules(to *[]Module, n *node, path string) {
 			"module":    d.module(&m),
 			"sha256":    d.text(&m.SHA256, matches(digestPattern, "64 hex digits in lower case")),
 			"server":    d.text(&m.Server, checkModuleServer),
+			"replay":    d.one(&m.Replay, replayModes...),
+			"groups":    d.groupNames(&m.Groups),
 			"grant":     func(n *node, path string) { d.grant(&m.Grant, n, path) },
 			"config":    d.secrets(&m.Config, plain, nil),
 			"isolation": d.one(&m.Isolation, "call", "instance", "session"),

@@ -38,9 +38,24 @@ func Render(servers []Server) []byte {
 		line("cwd", s.Cwd, "")
 		line("url", s.URL, "")
 		line("transport", s.Transport, "auto")
+		line("protocol", s.Protocol, "auto")
 		block(&b, "headers", s.Headers)
 		if s.Timeout != DefaultTimeout && s.Timeout != 0 {
 			line("timeout", short(s.Timeout), "")
+		}
+		if len(s.Timeouts) > 0 {
+			b.WriteString("    timeouts:\n")
+			for _, t := range s.Timeouts {
+				fmt.Fprintf(&b, "      %s: %s\n", scalar(t.Pattern), scalar(short(t.Timeout)))
+			}
+		}
+		line("retry", s.Retry, "never")
+		switch s.Health {
+		case 0:
+		case HealthOff:
+			b.WriteString("    health: \"off\"\n")
+		default:
+			line("health", short(s.Health), "")
 		}
 		if !s.Enabled {
 			b.WriteString("    enabled: false\n")
@@ -51,6 +66,10 @@ func Render(servers []Server) []byte {
 		line("schema", s.Schema, "declared")
 		line("output", s.Output, "enforce")
 		line("sanitize", s.Sanitize, "")
+		line("replay", s.Replay, "")
+		if len(s.Groups) > 0 {
+			fmt.Fprintf(&b, "    groups: [%s]\n", strings.Join(s.Groups, ", "))
+		}
 	}
 	return b.Bytes()
 }

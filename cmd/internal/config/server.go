@@ -48,32 +48,40 @@ func (d *decoder) server(f field, path string) Server {
 	defer func() { d.lenient = outer }()
 
 	readers := map[string]reader{
-		"command":   d.command(&s.Command),
-		"args":      d.args(&s.Args),
-		"env":       d.secrets(&s.Env, checkVariable, nil),
-		"cwd":       d.path(&s.Cwd),
-		"confine":   func(n *node, path string) { s.Confine = d.confine(n, path) },
-		"module":    d.module(&s.Module),
-		"sha256":    d.text(&s.Module.SHA256, matches(digestPattern, "64 hex digits in lower case")),
-		"limits":    func(n *node, path string) { d.moduleLimits(&s.Module.ModuleLimits, n, path) },
-		"url":       d.text(&s.URL, checkURL),
-		"private":   d.flag(&s.Private),
-		"transport": d.one(&s.Transport, "auto", "streamable-http", "sse"),
-		"headers":   d.secrets(&s.Headers, checkHeader, checkHeaderValue),
-		"timeout":   d.duration(&s.Timeout, time.Millisecond, 24*time.Hour),
-		"enabled":   func(*node, string) {},
-		"prefix":    d.flag(&s.Prefix),
-		"schema":    d.one(&s.Schema, "declared", "normalized"),
-		"output":    d.one(&s.Output, "enforce", "warn"),
-		"sanitize":  d.profile(&s.Sanitize),
-	}
-	for _, k := range []string{"groups", "replay", "retry"} {
-		readers[k] = d.later
+		"command":    d.command(&s.Command),
+		"args":       d.args(&s.Args),
+		"env":        d.secrets(&s.Env, checkVariable, nil),
+		"cwd":        d.path(&s.Cwd),
+		"confine":    func(n *node, path string) { s.Confine = d.confine(n, path) },
+		"module":     d.module(&s.Module),
+		"sha256":     d.text(&s.Module.SHA256, matches(digestPattern, "64 hex digits in lower case")),
+		"limits":     func(n *node, path string) { d.moduleLimits(&s.Module.ModuleLimits, n, path) },
+		"url":        d.text(&s.URL, checkURL),
+		"private":    d.flag(&s.Private),
+		"transport":  d.one(&s.Transport, "auto", "streamable-http", "sse"),
+		"protocol":   d.one(&s.Protocol, "auto", "2025-11-25", "2026-07-28"),
+		"headers":    d.secrets(&s.Headers, checkHeader, checkHeaderValue),
+		"timeout":    d.duration(&s.Timeout, time.Millisecond, 24*time.Hour),
+		"concurrent": d.count(&s.Concurrent, 1, maxConcurrent),
+		"timeouts":   func(n *node, path string) { d.timeouts(&s.Timeouts, n, path) },
+		"sessions":   d.one(&s.Sessions, "auto", "shared"),
+		"retry":      d.one(&s.Retry, "never", "idempotent"),
+		"health":     d.health(&s.Health),
+		"enabled":    func(*node, string) {},
+		"groups":     d.groupNames(&s.Groups),
+		"prefix":     d.flag(&s.Prefix),
+		"replay":     d.one(&s.Replay, replayModes...),
+		"schema":     d.one(&s.Schema, "declared", "normalized"),
+		"output":     d.one(&s.Output, "enforce", "warn"),
+		"sanitize":   d.profile(&s.Sanitize),
 	}
 	d.table(f.value, path, readers)
 	s.Written = asWritten(f.value, s)
 	if f.value.kind == table || f.value.kind == null {
 		d.oneWay(f.value, path)
+	}
+	if at := f.value.get("protocol"); at != nil && s.Protocol == "2026-07-28" && s.Transport == "sse" {
+		d.fail(at, join(path, "protocol"), "the older HTTP+SSE has no revision 2026-07-28: take another transport")
 	}
 	if at := f.value.get("url"); at != nil && insecure(s.URL) {
 		d.warn(at.line, join(path, "url"), "plain http to another machine: calls and headers can be read on the way")
@@ -81,11 +89,14 @@ func (d *decoder) server(f field, path string) Server {
 	return s
 }
 
+// replayModes are what serve --replay does with the tools of a server or module.
+var replayModes = []string{"must_stub", "live", "pure"}
+
 // ways are the keys by which a server is reached, with those that belong to each.
 var ways = map[string][]string{
-	"command": {"args", "env", "cwd", "confine"},
+	"command": {"args", "env", "cwd", "confine", "protocol"},
 	"module":  {"args", "env", "sha256", "limits"},
-	"url":     {"transport", "headers", "private"},
+	"url":     {"transport", "protocol", "headers", "private"},
 }
 
 // oneWay reports a server that is reached in no way or in several, and keys that

@@ -72,17 +72,22 @@ func answered(resp *http.Response) error {
 }
 
 // Relay connects an MCP client that speaks on in and out to the gateway, for the
-// principal as, until the gateway has ended the connection: it does so once in
+// principal as, which is offered what is in one of the groups or all, until the gateway has ended the connection: it does so once in
 // has ended. The error is an [*Error] if the gateway refused the client. What is
 // read from in after the gateway has gone is lost.
-func (c *Client) Relay(ctx context.Context, as string, in io.Reader, out io.Writer) error {
+func (c *Client) Relay(ctx context.Context, as string, groups []string, in io.Reader, out io.Writer) error {
 	conn, err := dial(ctx, c.state)
 	if err != nil {
 		return ErrNotRunning
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	_, err = fmt.Fprintf(conn, "POST %s?as=%s HTTP/1.1\r\nHost: control\r\nConnection: Upgrade\r\nUpgrade: mcp\r\nContent-Length: 0\r\n\r\n", pathRelay, url.QueryEscape(as))
+	path := pathRelay
+	if len(groups) > 0 {
+		path = pathNarrowed
+	}
+	query := url.Values{"as": {as}, "group": groups}.Encode()
+	_, err = fmt.Fprintf(conn, "POST %s?%s HTTP/1.1\r\nHost: control\r\nConnection: Upgrade\r\nUpgrade: mcp\r\nContent-Length: 0\r\n\r\n", path, query)
 	if err != nil {
 		return err
 	}

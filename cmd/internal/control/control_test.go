@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,12 +40,12 @@ func (gateway) Handle(ctx context.Context, method string, params json.RawMessage
 	}
 }
 
-func (gateway) Client(as string) (func(context.Context, io.Reader, io.Writer) error, error) {
+func (gateway) Client(as string, groups []string) (func(context.Context, io.Reader, io.Writer) error, error) {
 	if as == "nobody" {
 		return nil, &control.Error{Code: "principal", Message: "no principal"}
 	}
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
-		fmt.Fprintln(out, "hello", as)
+		fmt.Fprintln(out, strings.TrimSpace(fmt.Sprintln("hello", as, strings.Join(groups, "+"))))
 		for s := bufio.NewScanner(in); s.Scan() && s.Text() != "leave"; {
 			fmt.Fprintln(out, s.Text())
 		}
@@ -240,7 +241,7 @@ func relay(t *testing.T, ctx context.Context, c *control.Client, as string) (to 
 	r, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- c.Relay(ctx, as, in, out)
+		done <- c.Relay(ctx, as, nil, in, out)
 		in.Close()
 		out.Close()
 	}()
@@ -278,6 +279,15 @@ func TestRelay(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("a client that is offered some groups", func(t *testing.T) {
+		var out bytes.Buffer
+		if err := c.Relay(t.Context(), "alice", []string{"a", "b&group=c"}, strings.NewReader("leave\n"), &out); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := out.String(), "hello alice a+b&group=c\nbye\n"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
 	t.Run("the gateway ends it", func(t *testing.T) {
 		to, from, ended := relay(t, t.Context(), c, "alice")
 		fmt.Fprintln(to, "leave")
@@ -308,7 +318,7 @@ func TestRelay(t *testing.T) {
 		line(t, from)
 		end()
 		<-ended
-		if err := c.Relay(t.Context(), "alice", strings.NewReader(""), io.Discard); !errors.Is(err, control.ErrNotRunning) {
+		if err := c.Relay(t.Context(), "alice", nil, strings.NewReader(""), io.Discard); !errors.Is(err, control.ErrNotRunning) {
 			t.Errorf("error %v, want ErrNotRunning", err)
 		}
 	})
@@ -342,7 +352,7 @@ func TestHammer(t *testing.T) {
 					t.Errorf("%q, want %q (error %v)", got, want, err)
 				}
 				var out strings.Builder
-				if err := c.Relay(t.Context(), "p", strings.NewReader(want+"\n"), &out); err != nil || out.String() != "hello p\n"+want+"\nbye\n" {
+				if err := c.Relay(t.Context(), "p", nil, strings.NewReader(want+"\n"), &out); err != nil || out.String() != "hello p\n"+want+"\nbye\n" {
 					t.Errorf("relay of %q: %q, error %v", want, out.String(), err)
 				}
 			}

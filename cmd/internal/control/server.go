@@ -18,8 +18,9 @@ type Backend interface {
 	// an [*Error] reaches the other side as it is.
 	Handle(ctx context.Context, method string, params json.RawMessage) (any, error)
 	// Client returns what serves an MCP client for the principal as, in lines,
-	// until in or ctx ends. Its error is as of Handle.
-	Client(as string) (func(ctx context.Context, in io.Reader, out io.Writer) error, error)
+	// until in or ctx ends. It is offered what is in one of the groups; all, if there
+	// are none. Its error is as of Handle.
+	Client(as string, groups []string) (func(ctx context.Context, in io.Reader, out io.Writer) error, error)
 }
 
 // Error is an error that crosses the socket: Code tells kinds apart, and Detail
@@ -36,6 +37,9 @@ func (e *Error) Error() string { return e.Message }
 const (
 	pathMethod = "/v1/"
 	pathRelay  = "/relay"
+	// pathNarrowed is pathRelay for a client that is not offered all. A gateway that
+	// does not know groups does not know it.
+	pathNarrowed = "/relay/narrowed"
 )
 
 const (
@@ -51,6 +55,7 @@ func Serve(ctx context.Context, ln net.Listener, b Backend) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+pathMethod+"{method}", s.method)
 	mux.HandleFunc("POST "+pathRelay, s.relay)
+	mux.HandleFunc("POST "+pathNarrowed, s.relay)
 	hs := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
 	defer context.AfterFunc(ctx, func() { hs.Close() })()
 	err := hs.Serve(ln)
@@ -100,7 +105,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 func (s *server) relay(w http.ResponseWriter, r *http.Request) {
 	s.relays.Add(1)
 	defer s.relays.Done()
-	serve, err := s.backend.Client(r.URL.Query().Get("as"))
+	serve, err := s.backend.Client(r.URL.Query().Get("as"), r.URL.Query()["group"])
 	if err != nil {
 		fail(w, err)
 		return

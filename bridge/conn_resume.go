@@ -1,0 +1,112 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	headerLastEvent = "Last-Event-Id"
+	// maxResumes bounds how often the stream of one answer is taken up again without
+	// anything new in it.
+	maxResumes = 5
+	// resumeAfter is the pause before that if the server names none, and maxRetry
+	// bounds what it can name.
+	resumeAfter = time.Second
+	maxRetry    = 30 * time.Second
+	// maxEventID bounds the id of an event, in bytes: it is sent back.
+	maxEventID = 1 << 10
+)
+
+// A place is where a stream of events is (HTML Living Standard, 9.2.6).
+type place struct {
+	id, next string        // of the last event, and of the one under way
+	retry    time.Duration // that the server names; zero if it names none
+	moved    bool          // since the stream was taken up
+}
+
+// field takes a line that is no data.
+func (p *place) field(line []byte) {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "id":
+		if len(value) <= maxEventID && bytes.IndexByte(value, 0) < 0 {
+			p.next = string(value)
+		}
+	case "retry":
+		if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+			p.retry = min(max(time.Duration(ms)*time.Millisecond, time.Millisecond), maxRetry)
+		}
+	}
+}
+
+// passed notes that an event has ended.
+func (p *place) passed() {
+	p.moved = p.moved || p.next != p.id
+	p.id = p.next
+}
+
+// answers delivers the messages of the stream that answers request id. A stream that
+// ends before its answer is taken up where it ended, if the server says where that is:
+// it may end streams, so that clients poll (MCP 2025-11-25, basic/transports,
+// "Resumability and Redelivery").
+func (c *httpConn) answers(ctx context.Context, body io.Reader, id string, stop func()) error {
+	var at place
+	answered, err := c.events(body, id, &at, stop)
+	if err == nil && !answered && at.retry > 0 {
+		c.polls(streamOf(id), at.retry)
+	}
+	for again := 0; !answered && again < maxResumes && at.id != "" && !final(err); again++ {
+		at.moved = false
+		if answered, err = c.resume(ctx, id, &at); ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if at.moved {
+			again = 0
+		}
+	}
+	if err == nil && !answered && at.retry == 0 {
+		err = errors.New("the stream ended before the answer")
+	}
+	return err // nil without an answer: the server has ended the stream on purpose, and has not given up the call
+}
+
+// resume takes up the stream that answers request id.
+func (c *httpConn) resume(ctx context.Context, id string, at *place) (answered bool, err error) {
+	pause := at.retry
+	if pause == 0 {
+		pause = resumeAfter
+	}
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, headersOf{}, http.Header{headerLastEvent: {at.id}}))
+	defer cancel()
+	resp, err := c.do(ctx, http.MethodGet, nil)
+	if err != nil {
+		return false, err
+	}
+	defer resp.Body.Close()
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		return false, statusOf(resp)
+	}
+	return c.events(resp.Body, id, at, cancel)
+}
+
+// final reports whether a stream that ended with err is not worth being taken up.
+func final(err error) bool {
+	if _, ok := errors.AsType[*nonsense](err); ok {
+		return true
+	}
+	s, ok := errors.AsType[*statusError](err)
+	return ok && s.status/100 == 4
+}

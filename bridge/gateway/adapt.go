@@ -1,0 +1,201 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wasmgate/wasmgate/bridge/schema"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A Function is a tool in the form in which agent frameworks take one.
+type Function struct {
+	Name, Description string
+	// Schema is the JSON Schema of the arguments, an object.
+	Schema json.RawMessage
+	// Func calls the tool with arguments that are a JSON object; empty is {}. Its error
+	// is an [*Error]. It may be called concurrently.
+	Func func(ctx context.Context, args json.RawMessage) (Answer, error)
+}
+
+// An Answer is what a model reads of a result.
+type Answer struct {
+	// Text is the result in words, within the budget.
+	Text string
+	// IsError says that the tool reports its own failure.
+	IsError bool
+	// Result is the whole of it, as of [Client.CallTool].
+	Result gate.Result
+}
+
+// A SchemaView is the form in which schemas of arguments are shown. Whatever it is,
+// arguments are held against the schema as it was declared.
+type SchemaView int
+
+const (
+	// Declared is as the gateway offers it to other clients.
+	Declared SchemaView = iota
+	// Normalized is the small part of JSON Schema that all model providers take; see
+	// [schema.Normalize].
+	Normalized
+	// Passing is Normalized, in which every object may have further members; see
+	// [schema.PassThrough].
+	Passing
+)
+
+// FunctionOptions configure [Client.Functions].
+type FunctionOptions struct {
+	// Prefix is put before each name.
+	Prefix string
+	Schema SchemaView
+	// MaxText bounds the text of an answer, in bytes: it is cut at the end of a line
+	// where there is one, and says so. Zero means 32 KiB; negative sets no bound.
+	MaxText int
+	// Structured prefers a result's structured content to its texts.
+	Structured bool
+}
+
+const (
+	defaultText = 32 << 10
+	// maxFunctionName is how long a name may be that model providers take.
+	maxFunctionName = 64
+)
+
+var functionName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// Functions returns what [Client.Tools] does, for agent frameworks. A tool that
+// cannot be described so is an error, an [*Error] of code [SchemaIncompatible]. The
+// functions stay of use while tools change: of one that is gone the call fails.
+func (c *Client) Functions(ctx context.Context, o FunctionOptions) ([]Function, error) {
+	if o.MaxText == 0 {
+		o.MaxText = defaultText
+	}
+	tools, err := c.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	taken, all := make(map[string]bool, len(tools)), make([]Function, 0, len(tools))
+	for _, t := range tools {
+		f, err := c.function(t, o)
+		if err == nil && taken[f.Name] {
+			err = incompatible(t, "its name with the prefix, %s, is another tool's", f.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		taken[f.Name] = true
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+func (c *Client) function(t *gate.Tool, o FunctionOptions) (Function, error) {
+	name := named(o.Prefix+t.Offered, t.Digest)
+	if !functionName.MatchString(name) {
+		return Function{}, incompatible(t, "the prefix %q has characters that no name of a function may have: use letters, digits, _ and -", o.Prefix)
+	}
+	input := t.Definition.Get("inputSchema")
+	if input.Kind() != gate.Object {
+		return Function{}, incompatible(t, "its input schema is no object")
+	}
+	switch o.Schema {
+	case Declared:
+	case Normalized:
+		input = schema.Normalize(input)
+	case Passing:
+		input = schema.PassThrough(input)
+	default:
+		return Function{}, incompatible(t, "there is no schema view %d", o.Schema)
+	}
+	return Function{
+		Name: name, Description: t.Definition.Get("description").Text(), Schema: input.Raw(),
+		Func: func(ctx context.Context, args json.RawMessage) (Answer, error) {
+			if len(args) == 0 {
+				args = json.RawMessage("{}")
+			}
+			res, err := c.CallTool(ctx, t.Offered, args)
+			if err != nil {
+				return Answer{}, err
+			}
+			return Answer{Text: words(res, o), IsError: res.IsError, Result: res}, nil
+		},
+	}, nil
+}
+
+// named returns a name that is short enough: one that is not ends with hex digits of
+// the tool's digest.
+func named(name, digest string) string {
+	if len(name) <= maxFunctionName {
+		return name
+	}
+	const mark = 6
+	return name[:maxFunctionName-mark-1] + "_" + digest[:mark]
+}
+
+// words puts a result into words.
+func words(res gate.Result, o FunctionOptions) string {
+	structured := res.Doc.Get("structuredContent")
+	var b strings.Builder
+	if o.Structured && !structured.IsZero() {
+		b.Write(structured.Raw())
+	} else {
+		for block := range res.Doc.Get("content").Elements() {
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(blockText(block))
+		}
+		if b.Len() == 0 && !structured.IsZero() {
+			b.Write(structured.Raw())
+		}
+	}
+	return cutText(b.String(), o.MaxText)
+}
+
+// blockText is a content block in words: what a model cannot read as text is named.
+func blockText(block gate.Doc) string {
+	switch kind := block.Get("type").Text(); kind {
+	case "text":
+		return block.Get("text").Text()
+	case "image", "audio":
+		return fmt.Sprintf("[%s, %s, %d bytes]", kind, block.Get("mimeType").Text(), base64Size(block.Get("data").Text()))
+	case "resource_link":
+		return fmt.Sprintf("[resource %s]", block.Get("uri").Text())
+	case "resource":
+		r := block.Get("resource")
+		if text := r.Get("text"); text.Kind() == gate.String {
+			return fmt.Sprintf("[resource %s]\n%s", r.Get("uri").Text(), text.Text())
+		}
+		return fmt.Sprintf("[resource %s, %s, %d bytes]", r.Get("uri").Text(), r.Get("mimeType").Text(), base64Size(r.Get("blob").Text()))
+	default:
+		return fmt.Sprintf("[%s]", kind)
+	}
+}
+
+// base64Size is how many bytes a text in base64 stands for.
+func base64Size(s string) int { return len(strings.TrimRight(s, "=")) * 3 / 4 }
+
+// cutText cuts a text to max bytes, at the end of a line if one ends in the second
+// half, and says how much there was. The note is beside the budget.
+func cutText(s string, max int) string {
+	if max < 0 || len(s) <= max {
+		return s
+	}
+	kept := s[:max]
+	for i := len(kept) - 1; i >= 0 && i > len(kept)-utf8.UTFMax; i-- { // not in the middle of a character
+		if utf8.RuneStart(s[i]) {
+			if !utf8.FullRuneInString(kept[i:]) {
+				kept = kept[:i]
+			}
+			break
+		}
+	}
+	if at := strings.LastIndexByte(kept, '\n'); at > len(kept)/2 {
+		kept = kept[:at]
+	}
+	return fmt.Sprintf("%s\n[cut: the first %d of %d bytes]", kept, len(kept), len(s))
+}

@@ -1,0 +1,117 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// fixed returns a tool that always answers the same.
+func fixed(name, result string) bridge.LocalTool {
+	return tool(name, func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+		return gate.Result{Doc: gate.MustDoc(result)}, nil
+	})
+}
+
+func functions(t *testing.T, o gateway.FunctionOptions, tools ...bridge.LocalTool) ([]gateway.Function, error) {
+	t.Helper()
+	g := start(t, gateway.Config{Functions: map[string][]bridge.LocalTool{"s": tools}, Policy: granting("*"), Recorder: new(records)})
+	return g.NewClient(gateway.ClientConfig{}).Functions(t.Context(), o)
+}
+
+func TestAnswers(t *testing.T) {
+	const mixed = `{"content":[{"type":"text","text":"see"},{"type":"image","mimeType":"image/png","data":"iVBORw0KGgo="},
+		{"type":"resource_link","uri":"file:///a","name":"a"},{"type":"resource","resource":{"uri":"doc://b","text":"inner"}},
+		{"type":"resource","resource":{"uri":"doc://c","mimeType":"application/pdf","blob":"JVBERi0xLjc="}}],"structuredContent":{"n":1}}`
+	tests := map[string]struct {
+		result  string
+		options gateway.FunctionOptions
+		want    string
+	}{
+		"texts, and the names of what is none": {mixed, gateway.FunctionOptions{}, "see\n[image, image/png, 8 bytes]\n[resource file:///a]\n[resource doc://b]\ninner\n[resource doc://c, application/pdf, 8 bytes]"},
+		"structured content, if wanted":        {mixed, gateway.FunctionOptions{Structured: true}, `{"n":1}`},
+		"and if there is nothing else":         {`{"content":[],"structuredContent":{"n":1}}`, gateway.FunctionOptions{}, `{"n":1}`},
+		"nothing":                              {`{"content":[]}`, gateway.FunctionOptions{}, ""},
+		"as much as there may be":              {`{"content":[{"type":"text","text":"12345"}]}`, gateway.FunctionOptions{MaxText: 5}, "12345"},
+		"cut at the end of a line":             {`{"content":[{"type":"text","text":"first line\nsecond line"}]}`, gateway.FunctionOptions{MaxText: 15}, "first line\n[cut: the first 10 of 22 bytes]"},
+		"cut between characters":               {`{"content":[{"type":"text","text":"grüße"}]}`, gateway.FunctionOptions{MaxText: 3}, "gr\n[cut: the first 2 of 7 bytes]"},
+		"no bound":                             {`{"content":[{"type":"text","text":"` + strings.Repeat("a", 40<<10) + `"}]}`, gateway.FunctionOptions{MaxText: -1}, strings.Repeat("a", 40<<10)},
+		"the usual bound":                      {`{"content":[{"type":"text","text":"` + strings.Repeat("a", 40<<10) + `"}]}`, gateway.FunctionOptions{}, strings.Repeat("a", 32<<10) + "\n[cut: the first 32768 of 40960 bytes]"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			all, err := functions(t, tt.options, fixed("tool", tt.result))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := all[0].Func(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, answer.Text); diff != "" || !utf8.ValidString(answer.Text) {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFunctionsOfTools(t *testing.T) {
+	odd := bridge.LocalTool{
+		Definition: gate.MustDoc(`{"name":"odd","description":"Does.","inputSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"a":{"type":"integer","default":1}},"additionalProperties":false}}`),
+		Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+			return gate.Result{Doc: gate.MustDoc(`{"content":[],"isError":true}`)}, nil
+		},
+	}
+	for view, want := range map[gateway.SchemaView]string{
+		gateway.Declared:   `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"a":{"type":"integer","default":1}},"additionalProperties":false}`,
+		gateway.Normalized: `{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false}`,
+		gateway.Passing:    `{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":true}`,
+	} {
+		all, err := functions(t, gateway.FunctionOptions{Schema: view, Prefix: "p_"}, odd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := all[0]
+		if diff := cmp.Diff([]string{"p_s__odd", "Does.", want}, []string{f.Name, f.Description, string(f.Schema)}); diff != "" {
+			t.Errorf("view %d (-want +got):\n%s", view, diff)
+		}
+		answer, err := f.Func(t.Context(), json.RawMessage(`{"a":1}`))
+		if err != nil || !answer.IsError || answer.Result.Doc.IsZero() {
+			t.Errorf("a tool's own failure: %+v, %v", answer, err)
+		}
+		for args, want := range map[string]gateway.ErrorCode{`{"a":"x"}`: gateway.InvalidParameters, `{"b":1}`: gateway.InvalidParameters, `{`: gateway.InvalidParameters, `[]`: gateway.InvalidParameters} {
+			if _, err := f.Func(t.Context(), json.RawMessage(args)); code(err) != want {
+				t.Errorf("arguments %s: %v", args, err)
+			}
+		}
+	}
+}
+
+func TestFunctionNames(t *testing.T) {
+	long := strings.Repeat("a", 58)
+	all, err := functions(t, gateway.FunctionOptions{Prefix: "prefix_"}, tool(long+"1", nil), tool(long+"2", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if len(f.Name) != 64 || !strings.HasPrefix(f.Name, "prefix_s__aaa") {
+			t.Errorf("name %q", f.Name)
+		}
+	}
+	if all[0].Name == all[1].Name {
+		t.Errorf("two tools have one name, %s", all[0].Name)
+	}
+	for name, o := range map[string]gateway.FunctionOptions{"a prefix with a dot": {Prefix: "a."}, "an unknown view": {Schema: 9}} {
+		if _, err := functions(t, o, tool("x", nil)); code(err) != gateway.SchemaIncompatible {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// ClientConfig configures a [Client]. The zero ClientConfig is the local principal
+// that cannot be asked anything.
+type ClientConfig struct {
+	// Who calls; nil is [gate.Local].
+	Who *gate.Principal
+	// Name and Version are what the audit log says of the client. Empty means the
+	// gateway's own.
+	Name, Version string
+	// Timeout bounds each call, beside the server's own limit and the context's; zero
+	// leaves it to these.
+	Timeout time.Duration
+
+	// Notify is told what servers say of calls under way: a notification of MCP, such
+	// as notifications/progress, with its parameters; see also [Client.SetLogLevel]. It
+	// must not block.
+	Notify func(ctx context.Context, method string, params gate.Doc)
+	// Approve is asked about calls for which the policy wants a person. Without it
+	// they are refused, or wait for another channel, see [Config].Approvals.
+	Approve func(ctx context.Context, p gate.Pending) (gate.Answer, error)
+	// Elicit, Sample and Roots answer what servers ask of the client while a call runs,
+	// as far as the policy lets them: with the parameters of elicitation/create (form
+	// and url) or sampling/createMessage (tools included), and the result of each, an
+	// object (MCP 2025-11-25, client). What is nil is not declared.
+	Elicit, Sample func(ctx context.Context, params gate.Doc) (gate.Doc, error)
+	Roots          func(ctx context.Context) ([]Root, error)
+}
+
+// A Root is a folder in which a client works (MCP 2025-11-25, client/roots).
+type Root struct {
+	URI  string `json:"uri"` // file://...
+	Name string `json:"name,omitempty"`
+}
+
+// A Client is a principal's view of a gateway: what it is offered, and calls in one
+// session of its own, unless [Config].OneSession says otherwise. Its errors are [*Error]. Use it from several goroutines.
+type Client struct {
+	gateway *Gateway
+	cfg     ClientConfig
+	session gate.SessionKey
+	peer    gate.Peer // nil if nobody can be asked
+	asker   gate.Asker
+
+	life context.Context
+	end  context.CancelFunc
+
+	mu    sync.Mutex
+	words string
+}
+
+// NewClient begins a session. It needs no server to be connected.
+func (g *Gateway) NewClient(cfg ClientConfig) *Client {
+	if cfg.Who == nil {
+		cfg.Who = gate.Local()
+	}
+	if cfg.Name == "" {
+		cfg.Name, cfg.Version = bridge.ClientName, bridge.Version()
+	}
+	c := &Client{gateway: g, cfg: cfg, session: gate.SessionKey{Owner: cfg.Who.Owner, ID: gate.NewID()}}
+	c.life, c.end = context.WithCancel(g.life)
+	if cfg.Elicit != nil || cfg.Sample != nil || cfg.Roots != nil {
+		c.peer = peer{&c.cfg}
+	}
+	if cfg.Approve != nil {
+		c.asker = asker(cfg.Approve)
+	}
+	return c
+}
+
+// Close ends the session: calls under way are cancelled, and no other begins.
+func (c *Client) Close() error {
+	c.end()
+	c.gateway.fleet.EndSession(c.session) // and with it the connections that are its own
+	return nil
+}
+
+// Session names the session, as the audit log and [Gateway.Sessions] do.
+func (c *Client) Session() gate.SessionKey { return c.gateway.session(c.session) }
+
+// Say gives the gateway the user's own words, with this and later calls: values in
+// them count as trusted. What anybody else can write into must not be in them.
+func (c *Client) Say(words string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.words = words
+}
+
+// SetLogLevel has [ClientConfig].Notify told what servers log during calls, from a
+// severity on: debug, info, notice, warning, error, critical, alert or emergency; ""
+// ends that. It holds for the session.
+func (c *Client) SetLogLevel(ctx context.Context, level string) error {
+	if err := c.closed(); err != nil {
+		return err
+	}
+	if err := c.gateway.fleet.SetLevel(ctx, c.session, level); err != nil {
+		return &Error{Code: InvalidParameters, Message: fmt.Sprintf("log level %q: %v", level, err), err: err}
+	}
+	return nil
+}
+
+// Tools returns the tools that the client may call, or might with the right
+// arguments. While servers connect for the first time it waits for them.
+func (c *Client) Tools(ctx context.Context) ([]*gate.Tool, error) {
+	return c.features(ctx, gate.FeatureTool)
+}
+
+// Prompts returns the prompts that the client may get.
+func (c *Client) Prompts(ctx context.Context) ([]*gate.Tool, error) {
+	return c.features(ctx, gate.FeaturePrompt)
+}
+
+// Resources returns the resources that the client may read.
+func (c *Client) Resources(ctx context.Context) ([]*gate.Tool, error) {
+	return c.features(ctx, gate.FeatureResource)
+}
+
+// Templates returns the URI templates of resources that the client may read.
+func (c *Client) Templates(ctx context.Context) ([]*gate.Tool, error) {
+	return c.features(ctx, gate.FeatureTemplate)
+}
+
+func (c *Client) features(ctx context.Context, f gate.Feature) ([]*gate.Tool, error) {
+	if err := c.closed(); err != nil {
+		return nil, err
+	}
+	list, err := c.gateway.gate.Features(ctx, c.cfg.Who, f)
+	if err != nil {
+		return nil, &Error{Code: ServerError, Message: "the listing failed", err: err}
+	}
+	return list, nil
+}
+
+// CallTool calls a tool with arguments that marshal to a JSON object, such as a map,
+// a struct, a [gate.Doc] or a [json.RawMessage]; nil is {}. The name may be that at the
+// tool's server, without the server's, if no other server has a tool of that name. A
+// tool that reports its own failure is no error: see [gate.Result.IsError].
+func (c *Client) CallTool(ctx context.Context, name string, args any) (gate.Result, error) {
+	if !strings.Contains(name, "__") && c.closed() == nil {
+		offered, err := c.gateway.Resolve(ctx, c.cfg.Who, name)
+		if err != nil {
+			return gate.Result{}, AsError(gate.Call{Action: gate.CallTool, Name: name}, err)
+		}
+		name = offered
+	}
+	return c.use(ctx, gate.CallTool, name, args)
+}
+
+// GetPrompt gets a prompt, filled with the arguments. The result is that of
+// prompts/get.
+func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]string) (gate.Result, error) {
+	return c.use(ctx, gate.GetPrompt, name, orEmpty(args))
+}
+
+// ReadResource reads a resource, listed or of a template. The result is that of
+// resources/read.
+func (c *Client) ReadResource(ctx context.Context, uri string) (gate.Result, error) {
+	return c.use(ctx, gate.ReadResource, uri, nil)
+}
+
+// Complete returns what an argument of a prompt, or a variable of a template of
+// resources, can be that begins with value; known are those that are filled already.
+func (c *Client) Complete(ctx context.Context, of, argument, value string, known map[string]string) ([]string, error) {
+	args := map[string]any{"argument": map[string]string{"name": argument, "value": value}}
+	if len(known) > 0 {
+		args["context"] = map[string]any{"arguments": known}
+	}
+	res, err := c.use(ctx, gate.Complete, of, args)
+	if err != nil {
+		return nil, err
+	}
+	var values []string
+	for v := range res.Doc.At("/completion/values").Elements() {
+		values = append(values, v.Text())
+	}
+	return values, nil
+}
+
+func orEmpty(args map[string]string) map[string]string {
+	if args == nil {
+		return map[string]string{}
+	}
+	return args
+}
+
+func (c *Client) use(ctx context.Context, action gate.Action, name string, args any) (gate.Result, error) {
+	call := gate.Call{Action: action, Name: name}
+	call.Args, call.Malformed = document(args)
+	return c.Do(ctx, call)
+}
+
+// document makes the arguments of a call of a value.
+func document(v any) (gate.Doc, error) {
+	switch v := v.(type) {
+	case nil:
+		return gate.Doc{}, nil
+	case gate.Doc:
+		return v, nil
+	case json.RawMessage:
+		return gate.ParseDoc(slices.Clone(v))
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	return gate.ParseDoc(b)
+}
+
+// Do carries out a call that says more than the other methods take: who calls, in
+// which session, and how the client is reached comes from the client where the call
+// leaves it out.
+func (c *Client) Do(ctx context.Context, call gate.Call) (gate.Result, error) {
+	if err := c.closed(); err != nil {
+		return gate.Result{}, err
+	}
+	c.complete(&call)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	if c.cfg.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+	}
+	res, err := c.gateway.Do(ctx, call)
+	if err != nil {
+		return gate.Result{}, AsError(call, err)
+	}
+	if res.IsError && call.Action != gate.CallTool { // of these no result says that it failed
+		return gate.Result{}, &Error{
+			Code: ServerError, Message: res.Text(), Server: serverOf(call, nil), Tool: call.Name,
+			Details: map[string]any{"outcome": gate.CodeToolError, "record": call.ID},
+		}
+	}
+	return res, nil
+}
+
+// complete fills in what the client knows.
+func (c *Client) complete(call *gate.Call) {
+	call.Who, call.Session = c.cfg.Who, c.session
+	call.ClientName, call.ClientVersion = c.cfg.Name, c.cfg.Version
+	if call.ID == "" {
+		call.ID = gate.NewID()
+	}
+	if call.Prompt == "" {
+		c.mu.Lock()
+		call.Prompt = c.words
+		c.mu.Unlock()
+	}
+	if call.Peer == nil {
+		call.Peer = c.peer
+	}
+	if call.Asker == nil {
+		call.Asker = c.asker
+	}
+	if call.Notify == nil {
+		call.Notify = c.cfg.Notify
+	}
+	if call.Notify != nil && call.Meta.IsZero() { // servers tell how far they are only if they are given a token
+		call.Meta = gate.MustDoc(fmt.Sprintf(`{"progressToken":%q}`, call.ID))
+	}
+}
+
+var errClosedClient = errors.New("the client is closed")
+
+func (c *Client) closed() error {
+	if c.life.Err() == nil {
+		return nil
+	}
+	return &Error{Code: NotConnected, Message: errClosedClient.Error(), again: true, err: errClosedClient}
+}
+
+// asker is a [gate.Asker] made of a function.
+type asker func(ctx context.Context, p gate.Pending) (gate.Answer, error)
+
+func (f asker) Ask(ctx context.Context, p gate.Pending) (gate.Answer, error) { return f(ctx, p) }
+
+// peer is a client as servers see it.
+type peer struct{ cfg *ClientConfig }
+
+// Capabilities implements [gate.Peer].
+func (p peer) Capabilities() gate.Doc {
+	declared := make(map[string]string)
+	if p.cfg.Elicit != nil {
+		declared["elicitation"] = `{"form":{},"url":{}}`
+	}
+	if p.cfg.Sample != nil {
+		declared["sampling"] = `{"tools":{}}`
+	}
+	if p.cfg.Roots != nil {
+		declared["roots"] = `{}`
+	}
+	d := gate.MustDoc("{}")
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		d = d.With(name, []byte(declared[name]))
+	}
+	return d
+}
+
+// Request implements [gate.Peer].
+func (p peer) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
+	switch {
+	case method == gate.Elicit && p.cfg.Elicit != nil:
+		return p.cfg.Elicit(ctx, params)
+	case method == gate.Sample && p.cfg.Sample != nil:
+		return p.cfg.Sample(ctx, params)
+	case method == gate.ListRoots && p.cfg.Roots != nil:
+		roots, err := p.cfg.Roots(ctx)
+		if err != nil {
+			return gate.Doc{}, err
+		}
+		return document(map[string]any{"roots": append([]Root{}, roots...)})
+	}
+	return gate.Doc{}, fmt.Errorf("the client does not answer %s", method)
+}

@@ -1,0 +1,230 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/lock"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// An ErrorCode says, to whoever embeds a gateway, what kind of failure an [Error]
+// is. The set is closed. It is coarser than that of [gate.Code], which is for
+// operators: what the gate says is in the error's details.
+type ErrorCode string
+
+// The codes of errors.
+const (
+	ConnectionFailed   ErrorCode = "connection_failed"       // the server could not be started or reached
+	TransportError     ErrorCode = "transport_error"         // the connection to the server broke
+	NotConnected       ErrorCode = "not_connected"           // nobody is there to take the call: a server, or a client that was closed
+	SessionError       ErrorCode = "session_error"           // the session, or the gateway itself, has ended
+	TimedOut           ErrorCode = "timeout"                 // there was no answer before the call's end: its time was up, or the caller has left
+	ProtocolError      ErrorCode = "protocol_error"          // the server's answer is not valid
+	ServerError        ErrorCode = "server_error"            // the server, a sandboxed tool, or the gate answered with a failure
+	InvalidParameters  ErrorCode = "invalid_parameters"      // the arguments break what the tool declares, or are no JSON
+	ToolNotFound       ErrorCode = "tool_not_found"          // or hidden from who asks
+	ResourceNotFound   ErrorCode = "resource_not_found"      // likewise
+	PromptNotFound     ErrorCode = "prompt_not_found"        // likewise; also of completion
+	ConfigError        ErrorCode = "config_error"            // the gateway cannot be built as it is configured
+	SchemaIncompatible ErrorCode = "schema_conversion_error" // a tool cannot be described in the form that was asked for
+)
+
+// outcomes maps each code of [gate.Code] to the code of an error, and says whether
+// the same call can succeed later, when nothing but time has passed.
+//
+//	gate                                               error               again
+//	spawn_failed                                       connection_failed   yes
+//	transport                                          transport_error     yes
+//	not_connected                                      not_connected       yes
+//	timeout, trap_deadline                             timeout             yes
+//	cancelled                                          timeout             no
+//	protocol, refused_validate_output                  protocol_error      no
+//	tool_error, trap_{fuel,memory,guest,denied}        server_error        no
+//	refused_{authorize,approve,pin,sanitize}           server_error        no
+//	refused_{limit,busy,record}                        server_error        yes
+//	refused_parse, refused_validate_input              invalid_parameters  no
+//	refused_lookup, and what is hidden                 {tool,prompt,resource}_not_found  no
+//
+// A call that waits for a person can succeed later, too. config_error and
+// schema_conversion_error are of no call.
+var outcomes = map[string]struct {
+	code  ErrorCode
+	again bool
+}{
+	"spawn_failed":     {ConnectionFailed, true},
+	"transport":        {TransportError, true},
+	"not_connected":    {NotConnected, true},
+	gate.CodeTimeout:   {TimedOut, true},
+	"trap_deadline":    {TimedOut, true},
+	gate.CodeCancelled: {TimedOut, false},
+	gate.CodeProtocol:  {ProtocolError, false},
+	gate.CodeToolError: {ServerError, false},
+	"trap_fuel":        {ServerError, false},
+	"trap_memory":      {ServerError, false},
+	"trap_guest":       {ServerError, false},
+	"trap_denied":      {ServerError, false},
+
+	"refused_authorize":       {ServerError, false},
+	"refused_approve":         {ServerError, false},
+	"refused_pin":             {ServerError, false},
+	"refused_sanitize":        {ServerError, false},
+	"refused_limit":           {ServerError, true},
+	"refused_busy":            {ServerError, true},
+	"refused_record":          {ServerError, true},
+	"refused_parse":           {InvalidParameters, false},
+	"refused_validate_input":  {InvalidParameters, false},
+	"refused_validate_output": {ProtocolError, false},
+	"refused_lookup":          {ToolNotFound, false},
+}
+
+// An Error is a failure in the words of a client library: what kind it is, of which
+// server and tool, and whether trying again can help. Its text is for operators;
+// Message and the JSON form may be shown to a model.
+type Error struct {
+	Code    ErrorCode
+	Message string
+	Server  string // "" if no server is concerned
+	Tool    string // as it was asked for: a tool, a prompt or a URI; "" if the error is of no call
+	// Details say more: "outcome", the code of [gate.Code]; "record", the call's ID in
+	// the audit log; "retry_after_ms"; "approval", the ID of the question that a
+	// person has to answer first; "candidates", the tools that a name could mean.
+	Details map[string]any
+
+	again bool
+	err   error
+}
+
+// Error implements error. It holds the cause.
+func (e *Error) Error() string {
+	if e.err == nil {
+		return string(e.Code) + ": " + e.Message
+	}
+	return string(e.Code) + ": " + e.err.Error()
+}
+
+// Unwrap returns the cause, so that [gate.Code] and [errors.Is] say what they say of
+// it: errors.Is(err, context.Canceled) holds when the caller has left.
+func (e *Error) Unwrap() error { return e.err }
+
+// Retryable reports whether the same call can succeed later. It does not say that
+// the server has done nothing yet: of a tool that is not idempotent, ask first.
+func (e *Error) Retryable() bool { return e.again }
+
+// NeedsReconnect reports whether nothing will succeed before somebody connects
+// again: the server, or this client.
+func (e *Error) NeedsReconnect() bool { return e.Code == SessionError || e.Code == NotConnected }
+
+// MarshalJSON returns {"code", "message", "retryable"} with server, tool and details
+// where there are any, and no cause.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Code      ErrorCode      `json:"code"`
+		Message   string         `json:"message"`
+		Server    string         `json:"server,omitempty"`
+		Tool      string         `json:"tool,omitempty"`
+		Retryable bool           `json:"retryable"`
+		Details   map[string]any `json:"details,omitempty"`
+	}{e.Code, e.Message, e.Server, e.Tool, e.again, e.Details})
+}
+
+// AsError makes an Error of what [Gateway.Do] or [New] returned: of the call c, or of
+// none if that is zero. Nil stays nil, and an Error what it is.
+func AsError(c gate.Call, err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if already, ok := errors.AsType[*Error](err); ok {
+		return already
+	}
+	if errors.Is(err, ErrDraining) || errors.Is(err, ErrNoSession) {
+		return &Error{Code: SessionError, Message: err.Error(), Tool: c.Name, again: true, err: err}
+	}
+	if c.Action == "" {
+		return ofNoCall(err)
+	}
+	if several, ok := errors.AsType[*bridge.AmbiguousError](err); ok {
+		return &Error{
+			Code: InvalidParameters, Message: err.Error(), Tool: c.Name, err: err,
+			Details: map[string]any{"candidates": several.Candidates},
+		}
+	}
+	outcome := gate.Code(err)
+	o := outcomes[outcome]
+	e := &Error{
+		Code: o.code, Message: bridge.Public(err), Server: serverOf(c, err), Tool: c.Name, again: o.again, err: err,
+		Details: map[string]any{"outcome": outcome},
+	}
+	if id := gate.RecordID(c.ID, err); id != "" {
+		e.Details["record"] = id
+	}
+	if r, ok := errors.AsType[*gate.Refusal](err); ok {
+		e.refused(c, r)
+	}
+	if p, ok := errors.AsType[*gate.Pending](err); ok {
+		e.Details["approval"], e.again = p.ID, true
+	}
+	return e
+}
+
+// refused adds what a refusal says.
+func (e *Error) refused(c gate.Call, r *gate.Refusal) {
+	if e.Details["record"] == nil && r.Call != "" {
+		e.Details["record"] = r.Call
+	}
+	if r.RetryAfter > 0 {
+		e.Details["retry_after_ms"], e.again = max(1, r.RetryAfter.Milliseconds()), true
+	}
+	if r.Step != gate.StepLookup && !r.Hidden {
+		return
+	}
+	e.Server = "" // whether there is one is not to be learnt
+	switch c.Action {
+	case gate.GetPrompt, gate.Complete:
+		e.Code = PromptNotFound
+	case gate.CallTool:
+		e.Code = ToolNotFound
+	default:
+		e.Code = ResourceNotFound
+	}
+}
+
+// ofNoCall tells a configuration that cannot be from a server that cannot be
+// reached.
+func ofNoCall(err error) *Error {
+	if f, ok := errors.AsType[*bridge.Fault](err); ok {
+		e := AsError(gate.Call{Action: gate.CallTool}, f)
+		e.Tool, e.err = "", err
+		return e
+	}
+	e := &Error{Code: ConfigError, Message: err.Error(), err: err}
+	_, module := errors.AsType[*ModuleError](err)
+	_, rego := errors.AsType[*policy.CompileError](err)
+	_, pins := errors.AsType[*lock.SyntaxError](err)
+	if code := gate.Code(err); !module && !rego && !pins && code != gate.CodeProtocol { // protocol stands for any error
+		e.Code, e.again = outcomes[code].code, outcomes[code].again
+	}
+	return e
+}
+
+// serverOf returns the server that a failure is of.
+func serverOf(c gate.Call, err error) string {
+	if f, ok := errors.AsType[*bridge.Fault](err); ok {
+		return f.Server
+	}
+	if c.Action == gate.CallTool || c.Action == gate.GetPrompt {
+		if server, _, ok := strings.Cut(c.Name, "__"); ok {
+			return server
+		}
+	}
+	return ""
+}
+
+// incompatible says that a tool cannot be described as it was asked for.
+func incompatible(t *gate.Tool, format string, args ...any) *Error {
+	return &Error{Code: SchemaIncompatible, Message: fmt.Sprintf(format, args...), Server: t.Name.Server, Tool: t.Offered}
+}

@@ -1,0 +1,109 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// coded is an error of a part that names its outcome.
+type coded string
+
+func (c coded) Error() string { return "secret cause" }
+func (c coded) Code() string  { return string(c) }
+
+// TestErrorCodes takes every code that a call can end with.
+func TestErrorCodes(t *testing.T) {
+	retry, once := true, false
+	tests := map[string]struct {
+		code  gateway.ErrorCode
+		again bool
+	}{
+		"spawn_failed": {gateway.ConnectionFailed, retry}, "transport": {gateway.TransportError, retry},
+		"not_connected": {gateway.NotConnected, retry}, "timeout": {gateway.TimedOut, retry}, "cancelled": {gateway.TimedOut, once},
+		"protocol": {gateway.ProtocolError, once}, "tool_error": {gateway.ServerError, once},
+		"trap_fuel": {gateway.ServerError, once}, "trap_memory": {gateway.ServerError, once}, "trap_deadline": {gateway.TimedOut, retry},
+		"trap_guest": {gateway.ServerError, once}, "trap_denied": {gateway.ServerError, once},
+		"refused_parse": {gateway.InvalidParameters, once}, "refused_lookup": {gateway.ToolNotFound, once},
+		"refused_authorize": {gateway.ServerError, once}, "refused_validate_input": {gateway.InvalidParameters, once},
+		"refused_limit": {gateway.ServerError, retry}, "refused_busy": {gateway.ServerError, retry}, "refused_approve": {gateway.ServerError, once},
+		"refused_pin": {gateway.ServerError, once}, "refused_record": {gateway.ServerError, retry},
+		"refused_validate_output": {gateway.ProtocolError, once}, "refused_sanitize": {gateway.ServerError, once},
+	}
+	if len(tests) != 23 {
+		t.Errorf("%d codes; gate.Code documents 23 beside ok", len(tests))
+	}
+	for code, want := range tests {
+		t.Run(code, func(t *testing.T) {
+			if got := gate.Code(coded(code)); got != code {
+				t.Fatalf("the gate does not know the code: %s", got)
+			}
+			e := gateway.AsError(gate.Call{ID: "7", Action: gate.CallTool, Name: "files__read"}, coded(code))
+			if e.Code != want.code || e.Retryable() != want.again {
+				t.Errorf("%s, again %v; want %s, %v", e.Code, e.Retryable(), want.code, want.again)
+			}
+			if e.Details["outcome"] != code || e.Details["record"] != "7" || e.Server != "files" || e.Tool != "files__read" {
+				t.Errorf("it says too little: %+v", e)
+			}
+			if gate.Code(e) != code || !strings.Contains(e.Error(), "secret cause") {
+				t.Errorf("the cause is lost: %v", e)
+			}
+			b, err := json.Marshal(e)
+			if err != nil || strings.Contains(string(b), "secret cause") {
+				t.Errorf("JSON shows the cause: %s, %v", b, err)
+			}
+		})
+	}
+}
+
+func TestErrorsOfCalls(t *testing.T) {
+	call := func(a gate.Action) gate.Call { return gate.Call{ID: "1", Action: a, Name: "s__x"} }
+	hidden := &gate.Refusal{Step: gate.StepAuthorize, Hidden: true, Reason: "no such prompt"}
+	tests := map[string]struct {
+		call gate.Call
+		err  error
+		want string
+	}{
+		"an unknown tool":        {call(gate.CallTool), &gate.Refusal{Step: gate.StepLookup, Reason: "no such tool"}, "tool_not_found false false"},
+		"a hidden prompt":        {call(gate.GetPrompt), hidden, "prompt_not_found false false"},
+		"an unknown resource":    {call(gate.ReadResource), &gate.Refusal{Step: gate.StepLookup}, "resource_not_found false false"},
+		"over a rate":            {call(gate.CallTool), &gate.Refusal{Step: gate.StepLimit, RetryAfter: time.Second}, "server_error true false"},
+		"waits for a person":     {call(gate.CallTool), &gate.Refusal{Step: gate.StepApprove, Err: &gate.Pending{ID: "a"}}, "server_error true false"},
+		"a server that is gone":  {call(gate.CallTool), &bridge.Fault{Kind: bridge.NotConnected, Server: "s", Err: errors.New("x")}, "not_connected true true"},
+		"a gateway that ends":    {call(gate.CallTool), gateway.ErrDraining, "session_error true true"},
+		"a session that is gone": {gate.Call{}, fmt.Errorf("reset: %w", gateway.ErrNoSession), "session_error true true"},
+		"a caller that has left": {call(gate.CallTool), fmt.Errorf("x: %w", context.Canceled), "timeout false false"},
+		"a wrong module":         {gate.Call{}, &gateway.ModuleError{Module: "m", Err: coded("trap_guest")}, "config_error false false"},
+		"a configuration":        {gate.Call{}, errors.New("gateway: without an audit log"), "config_error false false"},
+		"a server to connect":    {gate.Call{}, &bridge.Fault{Kind: bridge.SpawnFailed, Server: "s", Err: errors.New("x")}, "connection_failed true false"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := gateway.AsError(tt.call, tt.err)
+			if got := fmt.Sprint(e.Code, " ", e.Retryable(), " ", e.NeedsReconnect()); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			if !errors.Is(e, tt.err) || gateway.AsError(gate.Call{}, e) != e {
+				t.Error("it does not wrap its cause, or does not stay what it is")
+			}
+		})
+	}
+	if gateway.AsError(call(gate.CallTool), nil) != nil {
+		t.Error("nil is an error")
+	}
+	b, err := json.Marshal(gateway.AsError(call(gate.CallTool), &gate.Refusal{Step: gate.StepLimit, Reason: "too many", RetryAfter: 1500 * time.Millisecond, Remedy: "wasmgate grant"}))
+	want := `{"code":"server_error","message":"refused: too many","server":"s","tool":"s__x","retryable":true,"details":{"outcome":"refused_limit","record":"1","retry_after_ms":1500}}`
+	if diff := cmp.Diff(want, string(b)); diff != "" || err != nil {
+		t.Errorf("JSON (-want +got), %v:\n%s", err, diff)
+	}
+}

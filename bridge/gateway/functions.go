@@ -1,0 +1,220 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Func makes a tool of a Go function. In is a struct, or a map with string keys; its
+// JSON Schema is the tool's input schema, in which a field's tag jsonschema:"..."
+// is its description, and omitempty makes it optional. If Out is a struct or such a
+// map, the result is structured content of its schema; anything else is text. An
+// error of f is a failure that the tool reports itself, with the error's text, unless
+// ctx has ended.
+//
+// A schema that Go types cannot say is given as JSON, in the Definition of a
+// [bridge.LocalTool].
+func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error)) (bridge.LocalTool, error) {
+	input, err := objectSchema[In]()
+	if err == nil && input == nil {
+		err = fmt.Errorf("%T is neither a struct nor a map with string keys", *new(In))
+	}
+	if err != nil {
+		return bridge.LocalTool{}, fmt.Errorf("tool %s: input: %w", name, err)
+	}
+	output, err := objectSchema[Out]()
+	if err != nil {
+		return bridge.LocalTool{}, fmt.Errorf("tool %s: output: %w", name, err)
+	}
+	definition, err := document(struct {
+		Name        string             `json:"name"`
+		Description string             `json:"description,omitempty"`
+		Input       *jsonschema.Schema `json:"inputSchema"`
+		Output      *jsonschema.Schema `json:"outputSchema,omitempty"`
+	}{name, description, input, output})
+	if err != nil {
+		return bridge.LocalTool{}, fmt.Errorf("tool %s: %w", name, err)
+	}
+	return bridge.LocalTool{
+		Definition: definition,
+		Call: func(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+			var in In
+			if err := json.Unmarshal(c.Args.Raw(), &in); err != nil {
+				return failure(err)
+			}
+			out, err := f(ctx, in)
+			switch {
+			case ctx.Err() != nil:
+				return gate.Result{}, ctx.Err()
+			case err != nil:
+				return failure(err)
+			}
+			return answer(out, output != nil)
+		},
+	}, nil
+}
+
+// objectSchema returns the schema of a type whose values are JSON objects, and nil
+// for any other.
+func objectSchema[T any]() (*jsonschema.Schema, error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Struct && t.Kind() != reflect.Map {
+		return nil, nil
+	}
+	s, err := jsonschema.For[T](nil)
+	if err != nil || s.Type != "object" { // such as a time.Time
+		return nil, err
+	}
+	return s, nil
+}
+
+// failure is the result of a tool that reports its own failure.
+func failure(err error) (gate.Result, error) {
+	doc, derr := document(map[string]any{"content": texts(err.Error()), "isError": true})
+	return gate.Result{Doc: doc, IsError: true}, derr
+}
+
+// answer is the result of a tool: a string as it is, anything else as JSON.
+func answer(out any, structured bool) (gate.Result, error) {
+	text, isText := out.(string)
+	if !isText {
+		b, err := json.Marshal(out)
+		if err != nil {
+			return failure(err)
+		}
+		text = string(b)
+	}
+	result := map[string]any{"content": texts(text)}
+	if structured {
+		result["structuredContent"] = json.RawMessage(text)
+	}
+	doc, err := document(result)
+	return gate.Result{Doc: doc}, err
+}
+
+func texts(s string) []map[string]string { return []map[string]string{{"type": "text", "text": s}} }
+
+// published are the servers that are made of Go functions, which may change while
+// clients are connected.
+type published struct {
+	mu      sync.Mutex
+	servers map[string]*publication
+}
+
+type publication struct {
+	local *bridge.Local
+	tools []bridge.LocalTool
+}
+
+// Publish offers Go functions as tools of a server, beside those that it has; one of
+// the same name is replaced. Clients that are connected are told. The server may be
+// new, or one of Config.Functions, and none that is reached in another way.
+func (g *Gateway) Publish(server string, tools ...bridge.LocalTool) error {
+	p := &g.published
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.servers[server]
+	if known == nil {
+		if err := g.free(server); err != nil {
+			return err
+		}
+		l, err := bridge.NewLocal(server, bridge.ToolOptions{Sanitizer: g.clean, Schemas: g.schemas, Groups: g.cfg.Groups}, g.replayed(server, tools)...)
+		if err != nil {
+			return err
+		}
+		if err := g.fleet.AddLocal(l); err != nil {
+			return err
+		}
+		p.add(server, l, tools)
+		return nil
+	}
+	all := without(known.tools, toolNames(tools)...)
+	return known.set(g, server, append(all, tools...))
+}
+
+// Withdraw takes tools back that were published, or all of the server's if none is
+// named, and the server with them. Calls under way go on. What is not there is an
+// error.
+func (g *Gateway) Withdraw(server string, names ...string) error {
+	p := &g.published
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.servers[server]
+	if known == nil {
+		return fmt.Errorf("no functions are published on server %q", server)
+	}
+	if len(names) == 0 {
+		delete(p.servers, server)
+		return g.fleet.Remove(server)
+	}
+	have := toolNames(known.tools)
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return fmt.Errorf("server %s: no tool %q is published", server, name)
+		}
+	}
+	return known.set(g, server, without(known.tools, names...))
+}
+
+func (p *published) add(server string, l *bridge.Local, tools []bridge.LocalTool) {
+	if p.servers == nil {
+		p.servers = make(map[string]*publication)
+	}
+	p.servers[server] = &publication{l, slices.Clone(tools)}
+}
+
+func (p *publication) set(g *Gateway, server string, tools []bridge.LocalTool) error {
+	if err := p.local.Set(g.replayed(server, tools)...); err != nil {
+		return err
+	}
+	p.tools = tools
+	return nil
+}
+
+// free reports why functions cannot be published on a server.
+func (g *Gateway) free(server string) error {
+	if server == bridge.CatalogServer || server == JobServer {
+		return fmt.Errorf("server %s is the gateway's own: publish them on another", server)
+	}
+	for _, s := range g.fleet.Status() {
+		if s.Server == server {
+			return fmt.Errorf("server %s is not made of functions: publish them on another", server)
+		}
+	}
+	return nil
+}
+
+func toolNames(tools []bridge.LocalTool) (names []string) {
+	for _, t := range tools {
+		names = append(names, t.Definition.Get("name").Text())
+	}
+	return names
+}
+
+// without returns the tools but the named ones.
+func without(tools []bridge.LocalTool, names ...string) []bridge.LocalTool {
+	return slices.DeleteFunc(slices.Clone(tools), func(t bridge.LocalTool) bool {
+		return slices.Contains(names, t.Definition.Get("name").Text())
+	})
+}
+
+// publishFunctions keeps the local server as one that is made of functions, if it is
+// made of nothing else.
+func (g *Gateway) publishFunctions(server string, l *bridge.Local) {
+	shared := server == LocalServer && g.cfg.Embedded || slices.ContainsFunc(g.cfg.Modules, func(m Module) bool {
+		return cmp.Or(m.Server, LocalServer) == server
+	})
+	if tools, ok := g.cfg.Functions[server]; ok && !shared {
+		g.published.add(server, l, tools)
+	}
+}

@@ -1,0 +1,168 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// function returns a tool of a Go function that must be one.
+func function[In, Out any](t *testing.T, name string, f func(context.Context, In) (Out, error)) bridge.LocalTool {
+	t.Helper()
+	tool, err := gateway.Func(name, "", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
+
+func TestFunc(t *testing.T) {
+	type in struct {
+		Text  string    `json:"text" jsonschema:"what to say"`
+		Times int       `json:"times,omitempty"`
+		At    time.Time `json:"at,omitzero"`
+	}
+	type out struct {
+		Said []string `json:"said"`
+	}
+	tools := []bridge.LocalTool{
+		function(t, "structured", func(_ context.Context, i in) (out, error) { return out{[]string{i.Text}}, nil }),
+		function(t, "text", func(_ context.Context, i in) (string, error) { return strings.Repeat(i.Text, i.Times), nil }),
+		function(t, "number", func(_ context.Context, i map[string]int) (int, error) { return i["a"], nil }),
+		function(t, "failing", func(context.Context, struct{}) (string, error) { return "", errors.New("no paper") }),
+		function(t, "broken", func(context.Context, struct{}) (out, error) { return out{}, nil }), // null is no array
+	}
+	if got, want := tools[0].Definition.At("/inputSchema/properties/text").String(), `{"type":"string","description":"what to say"}`; got != want {
+		t.Errorf("schema of a field: %s, want %s", got, want)
+	}
+	g := start(t, gateway.Config{Functions: map[string][]bridge.LocalTool{"f": tools}, Policy: granting("f__*"), Recorder: new(records)})
+	client := g.NewClient(gateway.ClientConfig{})
+	for name, tt := range map[string]struct{ tool, args, want string }{
+		"structured content":      {"structured", `{"text":"hi"}`, `{"content":[{"text":"{\"said\":[\"hi\"]}","type":"text"}],"structuredContent":{"said":["hi"]}}`},
+		"text":                    {"text", `{"text":"a","times":2}`, `{"content":[{"text":"aa","type":"text"}]}`},
+		"a value that is no text": {"number", `{"a":5}`, `{"content":[{"text":"5","type":"text"}]}`},
+		"a failure":               {"failing", `{}`, `{"content":[{"text":"no paper","type":"text"}],"isError":true}`},
+		"a missing argument":      {"structured", `{}`, "refused_validate_input"},
+		"one too many":            {"text", `{"text":"a","more":1}`, "refused_validate_input"},
+		"a field of another type": {"text", `{"text":1}`, "refused_validate_input"},
+	} {
+		res, err := client.CallTool(t.Context(), "f__"+tt.tool, gate.MustDoc(tt.args))
+		got := res.Doc.String()
+		if err != nil {
+			got = gate.Code(err)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestFuncRefused(t *testing.T) {
+	if _, err := gateway.Func("f", "", func(context.Context, string) (string, error) { return "", nil }); err == nil {
+		t.Error("a text is no object")
+	}
+	if _, err := gateway.Func("f", "", func(context.Context, struct{ C chan int }) (string, error) { return "", nil }); err == nil {
+		t.Error("a channel is no JSON")
+	}
+	if _, err := gateway.Func("f", "", func(context.Context, time.Time) (string, error) { return "", nil }); err == nil {
+		t.Error("a time is no object")
+	}
+}
+
+func TestPublish(t *testing.T) {
+	g := start(t, gateway.Config{
+		Functions: map[string][]bridge.LocalTool{"a": {tool("one", nil)}, gateway.LocalServer: {tool("mine", nil)}}, Embedded: true,
+		Policy: granting("*"), Recorder: new(records),
+	})
+	client := g.NewClient(gateway.ClientConfig{})
+	offered := func() string {
+		tools, err := client.Tools(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, t := range tools {
+			if t.Name.Server != gateway.LocalServer {
+				all = append(all, t.Offered)
+			}
+		}
+		return strings.Join(all, " ")
+	}
+	for _, step := range []struct {
+		does string
+		do   func() error
+		want string
+	}{
+		{"another tool beside it", func() error { return g.Publish("a", tool("two", nil)) }, "a__one a__two"},
+		{"a new server", func() error { return g.Publish("b", tool("x", nil), tool("y", nil)) }, "a__one a__two b__x b__y"},
+		{"one tool taken back", func() error { return g.Withdraw("a", "one") }, "a__two b__x b__y"},
+		{"a server taken back", func() error { return g.Withdraw("b") }, "a__two"},
+		{"the same server again", func() error { return g.Publish("b", tool("z", nil)) }, "a__two b__z"},
+	} {
+		if err := step.do(); err != nil {
+			t.Errorf("%s: %v", step.does, err)
+		}
+		if got := offered(); got != step.want {
+			t.Errorf("%s: offered %s, want %s", step.does, got, step.want)
+		}
+	}
+	for does, err := range map[string]error{
+		"on a server that is more than functions": g.Publish(gateway.LocalServer, tool("more", nil)),
+		"on a server of the gateway":              g.Publish(gateway.JobServer, tool("more", nil)),
+		"a name that is none":                     g.Publish("B!", tool("x", nil)),
+		"a server that looks like another":        g.Publish("а", tool("x", nil)), // Cyrillic
+		"a tool without a function":               g.Publish("a", bridge.LocalTool{Definition: gate.MustDoc(`{"name":"n","inputSchema":{"type":"object"}}`)}),
+		"a tool that is not there":                g.Withdraw("a", "none"),
+		"a server that is not there":              g.Withdraw("none"),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", does)
+		}
+	}
+	if got := offered(); got != "a__two b__z" {
+		t.Errorf("after what was refused: offered %s", got)
+	}
+}
+
+// Tools come and go while calls run and listings are made.
+func TestPublishHammer(t *testing.T) {
+	patient := granting("*")
+	patient.Options.Timeout = time.Minute // a busy machine decides slowly
+	g := start(t, gateway.Config{Policy: patient, Recorder: new(records)})
+	if err := g.Publish("s", tool("stays", nil)); err != nil {
+		t.Fatal(err)
+	}
+	client := g.NewClient(gateway.ClientConfig{})
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() {
+			name := fmt.Sprint("t", n)
+			for range 20 {
+				if err := errors.Join(g.Publish("s", tool(name, nil)), g.Withdraw("s", name)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		wg.Go(func() {
+			for range 20 {
+				if _, err := client.CallTool(t.Context(), "s__stays", nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if tools, err := client.Tools(t.Context()); err != nil || len(tools) != 1 {
+		t.Errorf("%d tools are left, %v", len(tools), err)
+	}
+}

@@ -1,0 +1,262 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/jobs"
+	"github.com/wasmgate/wasmgate/gate/store"
+)
+
+// Jobs says how calls are kept that outlive the request that started them.
+type Jobs struct {
+	// Path is the file that they are kept in; empty keeps them in memory.
+	Path string
+	// Offer has the tools of the server jobs offered: jobs__start and so on.
+	Offer bool
+	// NoTasks does not offer clients to call tools as tasks (MCP 2025-11-25,
+	// basic/utilities/tasks).
+	NoTasks bool
+	// Options bound them; New sets the Store and Public, and the Log if it is nil.
+	Options jobs.Options
+}
+
+// JobServer is the server of the tools that start jobs and fetch their outcomes.
+const JobServer = "jobs"
+
+// newJobs opens what jobs are kept in. Those that an earlier run has left are failed.
+func (g *Gateway) newJobs(ctx context.Context) (err error) {
+	if g.cfg.Jobs == nil {
+		return nil
+	}
+	if g.store, err = store.Open(ctx, cmp.Or(g.cfg.Jobs.Path, store.Memory)); err != nil {
+		return err
+	}
+	o := g.cfg.Jobs.Options
+	o.Store, o.Public = g.store, bridge.Public
+	if o.Log == nil {
+		o.Log = g.cfg.Log
+	}
+	g.jobs, err = jobs.New(ctx, o)
+	return err
+}
+
+// taskRunner returns what carries out the calls that clients make as tasks; nil if
+// they cannot.
+func (g *Gateway) taskRunner() *jobs.Runner {
+	if g.cfg.Jobs == nil || g.cfg.Jobs.NoTasks {
+		return nil
+	}
+	return g.jobs
+}
+
+// Jobs counts the jobs that run, and those whose outcome is kept.
+func (g *Gateway) Jobs() (jobs.Counts, error) {
+	if g.jobs == nil {
+		return jobs.Counts{}, nil
+	}
+	return g.jobs.Counts(g.life)
+}
+
+const (
+	// jobWait is how long jobs__wait waits at most: clients give up after a minute.
+	jobWait = 55 * time.Second
+	// jobPage is how many jobs are listed at once.
+	jobPage = 50
+)
+
+// metaJob is the member of a result's _meta that says of which job it is.
+const metaJob = "io.github.wasmgate/job"
+
+// jobTools are the tools of the server jobs. They need no grant: what they start does.
+func (g *Gateway) jobTools() []bridge.LocalTool {
+	if g.cfg.Jobs == nil || !g.cfg.Jobs.Offer {
+		return nil
+	}
+	const (
+		reads = `"annotations":{"readOnlyHint":true,"openWorldHint":false}`
+		id    = `"job_id":{"type":"string","minLength":1,"maxLength":128,"description":"As jobs__start has returned it"}`
+	)
+	tools := []struct {
+		definition string
+		call       func(context.Context, *gate.Call, gate.Permit) (gate.Result, error)
+	}{
+		{`{"name":"start","title":"Start a job","description":"Calls a tool in the background and returns the handle of a job at once. Wait for it with jobs__wait, and fetch what came of it with jobs__result.",
+			"inputSchema":{"type":"object","required":["tool"],"additionalProperties":false,"properties":{
+				"tool":{"type":"string","minLength":1,"maxLength":256,"description":"Name of the tool, as it is listed"},
+				"arguments":{"type":"object","description":"Its arguments"},
+				"ttl_ms":{"type":"integer","minimum":1,"description":"How long the outcome is to be kept after the end, in milliseconds; as long as the gateway does if it is absent"}}},
+			"annotations":{"openWorldHint":true}}`, g.startJob},
+		{`{"name":"status","title":"How a job is","description":"Returns at once how a job is: running, completed, failed or cancelled.",
+			"inputSchema":{"type":"object","required":["job_id"],"additionalProperties":false,"properties":{` + id + `}},` + reads + `}`, g.jobStatus},
+		{`{"name":"wait","title":"Wait for a job","description":"Waits until a job has ended, and returns how it is. If it still runs after timeout_ms, call this again.",
+			"inputSchema":{"type":"object","required":["job_id"],"additionalProperties":false,"properties":{` + id + `,
+				"timeout_ms":{"type":"integer","minimum":0,"maximum":55000,"default":55000,"description":"How long to wait, in milliseconds"}}},` + reads + `}`, g.waitForJob},
+		{`{"name":"result","title":"What came of a job","description":"Returns the result of the tool that a job has called, once it has ended.",
+			"inputSchema":{"type":"object","required":["job_id"],"additionalProperties":false,"properties":{` + id + `}},` + reads + `}`, g.jobResult},
+		{`{"name":"cancel","title":"Cancel a job","description":"Ends a job that runs. One that has ended stays as it is.",
+			"inputSchema":{"type":"object","required":["job_id"],"additionalProperties":false,"properties":{` + id + `}},
+			"annotations":{"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`, g.cancelJob},
+		{`{"name":"list","title":"List jobs","description":"Lists your jobs, the newest first, in pages.",
+			"inputSchema":{"type":"object","additionalProperties":false,"properties":{
+				"after":{"type":"string","maxLength":128,"description":"The job_id after which to go on: next of the page before"}}},` + reads + `}`, g.listJobs},
+	}
+	locals := make([]bridge.LocalTool, len(tools))
+	for i, t := range tools {
+		locals[i] = bridge.LocalTool{Definition: gate.MustDoc(t.definition), Relay: true, Call: t.call}
+	}
+	return locals
+}
+
+func (g *Gateway) startJob(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
+	inner := *c
+	inner.ID, inner.Name, inner.Args = "", c.Args.Get("tool").Text(), c.Args.Get("arguments")
+	j, err := g.jobs.Start(ctx, p.Relay, inner, milliseconds(c.Args.Get("ttl_ms"), 0))
+	if err != nil {
+		return gate.Result{}, err
+	}
+	return told(statusOf(j), false)
+}
+
+// milliseconds reads a duration that the schema has found to be an integer. One that
+// is longer than a year is a year.
+func milliseconds(d gate.Doc, otherwise time.Duration) time.Duration {
+	const year = 365 * 24 * time.Hour
+	if d.IsZero() {
+		return otherwise
+	}
+	var n float64
+	if _, err := fmt.Sscan(d.String(), &n); err != nil || n > float64(year.Milliseconds()) {
+		return year
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+func (g *Gateway) jobStatus(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+	j, err := g.jobs.Status(ctx, c.Who.Owner, c.Args.Get("job_id").Text())
+	return toldOf(j, err)
+}
+
+func (g *Gateway) waitForJob(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+	waits, cancel := context.WithTimeout(ctx, min(milliseconds(c.Args.Get("timeout_ms"), jobWait), jobWait))
+	defer cancel()
+	id := c.Args.Get("job_id").Text()
+	j, err := g.jobs.Wait(waits, c.Who.Owner, id)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		j, err = g.jobs.Status(ctx, c.Who.Owner, id)
+	}
+	return toldOf(j, err)
+}
+
+func (g *Gateway) cancelJob(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+	j, err := g.jobs.Cancel(ctx, c.Who.Owner, c.Args.Get("job_id").Text())
+	return toldOf(j, err)
+}
+
+func (g *Gateway) listJobs(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+	all, err := g.jobs.List(ctx, c.Who.Owner, c.Args.Get("after").Text(), jobPage)
+	if err != nil {
+		return toldOf(jobs.Job{}, err)
+	}
+	list := make([]map[string]any, len(all))
+	for i, j := range all {
+		list[i] = statusOf(j)
+	}
+	page := map[string]any{"jobs": list}
+	if len(all) == jobPage {
+		page["next"] = all[jobPage-1].ID
+	}
+	return told(page, false)
+}
+
+// jobResult returns the result of a job's call as it was, with a word in _meta of which
+// job it is. The session that reads it learns its labels.
+func (g *Gateway) jobResult(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
+	j, kept, err := g.jobs.Result(ctx, c.Who.Owner, c.Args.Get("job_id").Text())
+	if errors.Is(err, jobs.ErrRunning) {
+		status := statusOf(j)
+		status["code"], status["message"] = "job_not_finished", "The job is running. Wait for it with jobs__wait."
+		return told(status, true)
+	}
+	if err != nil {
+		return toldOf(j, err)
+	}
+	if kept.Doc.IsZero() {
+		kept.Doc, kept.IsError = bridge.NoResult(j), true
+	}
+	of := map[string]any{"job_id": j.ID, "status": j.State, "lifecycle_status": j.State, "is_terminal": true, "record_id": j.Call}
+	if j.Reason != "" {
+		of["error"] = j.Reason
+	}
+	meta := kept.Doc.Get("_meta")
+	if meta.Kind() != gate.Object {
+		meta = gate.Doc{}
+	}
+	word, err := document(of)
+	if err != nil {
+		return gate.Result{}, err
+	}
+	kept.Doc = kept.Doc.With("_meta", meta.With(metaJob, word.Raw()).Raw())
+	return p.Recall(ctx, kept)
+}
+
+// statusOf is how a job is, in the words of its tools.
+func statusOf(j jobs.Job) map[string]any {
+	status := map[string]any{
+		"job_id": j.ID, "tool": j.Tool, "lifecycle_status": j.State, "is_terminal": j.Terminal(),
+		"result_available": j.Terminal() && j.Size > 0, "started": j.Started.UTC().Format(time.RFC3339Nano), "record_id": j.Call,
+	}
+	if j.Terminal() {
+		status["ended"] = j.Ended.UTC().Format(time.RFC3339Nano)
+		status["expires"] = j.Expires().UTC().Format(time.RFC3339Nano)
+		status["expired"] = j.Expired
+	}
+	if j.Reason != "" {
+		status["reason"] = j.Reason
+	}
+	return status
+}
+
+// toldOf tells how a job is, or that there is none.
+func toldOf(j jobs.Job, err error) (gate.Result, error) {
+	handle, ok := errors.AsType[*jobs.HandleError](err)
+	switch {
+	case ok && handle.Expired:
+		return told(handleWords(handle, "expired", "Job handle expired: %s. Result unavailable.", "expired"), true)
+	case ok:
+		return told(handleWords(handle, "invalid", "Job handle not found: %s. Result unavailable.", "not_found"), true)
+	case err != nil:
+		return gate.Result{}, err
+	}
+	return told(statusOf(j), false)
+}
+
+// handleWords say that a handle is of no use. Scripts hold on to them.
+func handleWords(h *jobs.HandleError, status, message, reason string) map[string]any {
+	return map[string]any{
+		"code": h.Code(), "message": fmt.Sprintf(message, h.ID), "job_id": h.ID, "lifecycle_status": status,
+		"is_terminal": true, "result_available": false, "reason": reason,
+	}
+}
+
+// told is a result that says something as structured content, and as text: its message
+// if there is one.
+func told(v map[string]any, failed bool) (gate.Result, error) {
+	content, err := document(v)
+	if err != nil {
+		return gate.Result{}, err
+	}
+	text := content.String()
+	if message, ok := v["message"].(string); ok {
+		text = message
+	}
+	doc, err := document(map[string]any{
+		"content": []any{map[string]string{"type": "text", "text": text}}, "structuredContent": content, "isError": failed,
+	})
+	return gate.Result{Doc: doc, IsError: failed}, err
+}

@@ -1,0 +1,245 @@
+package gateway_test
+
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated since MCP 2026-07-28, and are to work as long as there is who uses them
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// upstreamEnv makes the test binary an MCP server: on standard input and output, or at
+// the address that it names.
+const upstreamEnv = "WASMGATE_TEST_UPSTREAM"
+
+func TestMain(m *testing.M) {
+	bridge.ChildMain()
+	if at := os.Getenv(upstreamEnv); at != "" {
+		if err := serveUpstream(at); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// serveUpstream serves the tools work, which takes a moment, and pid.
+func serveUpstream(at string) error {
+	s := mcp.NewServer(&mcp.Implementation{Name: "up", Version: "1"}, nil)
+	answer := func(text string) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "work"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		time.Sleep(5 * time.Millisecond)
+		return answer("done")
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "pid"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return answer(strconv.Itoa(os.Getpid()))
+	})
+	if at == "stdio" {
+		return s.Run(context.Background(), &mcp.StdioTransport{})
+	}
+	return http.ListenAndServe(at, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
+}
+
+// outcomes keeps the code of each call that has ended, and how often it was granted.
+type outcomes struct {
+	mu      sync.Mutex
+	done    map[string]string
+	granted map[string]int
+}
+
+func (o *outcomes) Record(_ context.Context, r *gate.Record) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r.Event == gate.Granted {
+		o.granted[r.Call.ID]++
+	}
+	if r.Event == gate.Done {
+		o.done[r.Call.ID] = r.Code
+	}
+	return nil
+}
+
+// Servers are killed under load, and come back. Only calls that are under way then are
+// lost, at most one of each client; each has its record; and no client notices anything
+// of it in its session.
+func TestKilledUpstreams(t *testing.T) {
+	const clients, kills = 8, 3
+	o := &outcomes{done: make(map[string]string), granted: make(map[string]int)}
+	web := startWeb(t)
+	g := start(t, gateway.Config{
+		Recorder: o, Policy: granting("pipe__*", "web__*"),
+		Servers: []bridge.EndpointConfig{
+			{Server: "pipe", Command: os.Args[0], Env: []string{upstreamEnv + "=stdio"}},
+			{Server: "web", URL: web.url},
+		},
+	})
+	if err := g.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(g)
+	defer front.Close()
+
+	var made atomic.Int32
+	var lost [2]atomic.Int32
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range clients {
+		// One that can be asked for its roots has connections of its own, others share one.
+		capabilities := new(mcp.ClientCapabilities)
+		if i%4 == 0 {
+			capabilities.RootsV2 = new(mcp.RootCapabilities)
+		}
+		c := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{Capabilities: capabilities})
+		s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: front.URL + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		session := s.ID()
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					if s.ID() != session || session == "" {
+						t.Errorf("the session %q has become %q", session, s.ID())
+					}
+					return
+				default:
+				}
+				which := i % 2
+				res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: []string{"pipe", "web"}[which] + "__work"})
+				made.Add(1)
+				if err != nil {
+					t.Errorf("a client's session broke: %v", err)
+					return
+				}
+				if res.IsError {
+					lost[which].Add(1)
+					o.check(t, res)
+				}
+			}
+		})
+	}
+	for range kills {
+		time.Sleep(200 * time.Millisecond)
+		kill(t, g)
+		time.Sleep(200 * time.Millisecond)
+		web.restart(t)
+	}
+	time.Sleep(time.Second)
+	close(stop)
+	wg.Wait()
+	for i, server := range []string{"pipe", "web"} {
+		if n := lost[i].Load(); n > clients*kills {
+			t.Errorf("%d calls of %s were lost, with %d clients and %d kills", n, server, clients, kills)
+		}
+	}
+	if lost[0].Load()+lost[1].Load() == 0 {
+		t.Error("no call was under way when a server was killed: nothing was tested")
+	}
+	t.Logf("%d calls; lost: %d of the pipe, %d of the web", made.Load(), lost[0].Load(), lost[1].Load())
+	for id, n := range o.granted {
+		if n != 1 || o.done[id] == "" {
+			t.Errorf("call %s: granted %d times, ended %q", id, n, o.done[id])
+		}
+	}
+}
+
+// check looks the record of a lost call up.
+func (o *outcomes) check(t *testing.T, res *mcp.CallToolResult) {
+	refusal, _ := res.Meta["io.github.wasmgate/refusal"].(map[string]any)
+	id, _ := refusal["record_id"].(string)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if code := o.done[id]; code != "transport" && code != "not_connected" || code != refusal["code"] {
+		t.Errorf("a lost call has the record %q: %v", code, res.Meta)
+	}
+}
+
+// kill kills the server on the pipe, which says who it is.
+func kill(t *testing.T, g *gateway.Gateway) {
+	t.Helper()
+	res, err := call(g, "pipe__pid", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(res.Doc.At("/content/0/text").Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A webProcess is a server over HTTP in a process of its own.
+type webProcess struct {
+	url, at string
+	cmd     *exec.Cmd
+}
+
+func startWeb(t *testing.T) *webProcess {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &webProcess{at: l.Addr().String(), url: "http://" + l.Addr().String() + "/mcp"}
+	l.Close()
+	w.start(t)
+	t.Cleanup(w.kill)
+	for range 500 {
+		if c, err := net.Dial("tcp", w.at); err == nil {
+			c.Close()
+			return w
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the server does not listen")
+	return nil
+}
+
+func (w *webProcess) start(t *testing.T) {
+	t.Helper()
+	w.cmd = exec.Command(os.Args[0])
+	w.cmd.Env = append(os.Environ(), upstreamEnv+"="+w.at)
+	w.cmd.Stderr = os.Stderr
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *webProcess) kill() {
+	_ = w.cmd.Process.Kill()
+	_ = w.cmd.Wait()
+}
+
+// restart kills the server, and starts it again after a while.
+func (w *webProcess) restart(t *testing.T) {
+	t.Helper()
+	w.kill()
+	time.Sleep(200 * time.Millisecond)
+	w.start(t)
+}

@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A CatalogMode says whether clients are offered the tools of the server catalog, by
+// which they search for others and call them.
+type CatalogMode string
+
+// The modes. Only lists them in the place of all others, which can be called by name all
+// the same.
+const (
+	CatalogOff    CatalogMode = ""
+	CatalogBeside CatalogMode = "beside"
+	CatalogOnly   CatalogMode = "only"
+)
+
+func (c *Config) checkCatalog() error {
+	switch c.Catalog {
+	case CatalogOff:
+		return nil
+	case CatalogBeside, CatalogOnly:
+	default:
+		return fmt.Errorf("gateway: unknown mode %q of the catalog", c.Catalog)
+	}
+	if _, taken := c.Functions[bridge.CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s bridge.EndpointConfig) bool { return s.Server == bridge.CatalogServer }) {
+		return fmt.Errorf("gateway: the server id %s is the catalog's", bridge.CatalogServer)
+	}
+	return nil
+}
+
+// catalog returns the tools of the server catalog; nil if it is off.
+func (g *Gateway) catalog() []bridge.LocalTool {
+	if g.cfg.Catalog == CatalogOff {
+		return nil
+	}
+	return bridge.CatalogTools(func(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) { return g.gate.Tools(ctx, who) })
+}
+
+// groupsFor returns the groups of a server's tools: those of its configuration, and the
+// gateway's.
+func (g *Gateway) groupsFor(server string, own bridge.Groups) bridge.Groups {
+	all := g.cfg.Groups.For(server)
+	if len(all) == 0 {
+		return own
+	}
+	for group, patterns := range own {
+		all[group] = append(all[group], patterns...)
+	}
+	return all
+}
+
+// HasGroup reports whether there is a group: in Config.Groups, or of a tool that is
+// offered now.
+func (g *Gateway) HasGroup(name string) bool {
+	if _, ok := g.cfg.Groups[name]; ok {
+		return true
+	}
+	return slices.ContainsFunc(g.fleet.Known(), func(t *gate.Tool) bool { return slices.Contains(t.Groups, name) })
+}
+
+// Groups returns the names of the groups in Config.Groups, sorted.
+func (g *Gateway) Groups() []string { return slices.Sorted(maps.Keys(g.cfg.Groups)) }
+
+// Conflicts returns the names that more than one would offer: who has each, a server or
+// the program that embeds the gateway, and what became of the other.
+func (g *Gateway) Conflicts() []bridge.Conflict { return g.fleet.Conflicts() }
+
+// Offer narrows what clients over HTTP are offered to what is in one of the groups; none
+// narrows nothing. It is called before the first request.
+func (g *Gateway) Offer(groups []string) { g.host.Offer(groups) }
+
+// handleMCP serves MCP at /mcp, and at /mcp/GROUP what is in that group alone.
+func (g *Gateway) handleMCP(mux *http.ServeMux) {
+	mux.Handle("/mcp", g.host)
+	mux.Handle("/mcp/{"+bridge.GroupParam+"}", g.host)
+}
+
+// Resolve returns the name by which a principal calls a tool that it names as the tool's
+// server does: see [bridge.Resolve].
+func (g *Gateway) Resolve(ctx context.Context, who *gate.Principal, name string) (string, error) {
+	known := g.fleet.Tools(ctx)
+	if who == nil {
+		return bridge.Resolve(name, known, nil)
+	}
+	visible, err := g.gate.Tools(ctx, who)
+	if err != nil {
+		return "", err
+	}
+	return bridge.Resolve(name, known, visible)
+}

@@ -1,0 +1,154 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/session"
+)
+
+// A Server is an MCP server that comes, or changes, while the gateway runs.
+type Server struct {
+	bridge.EndpointConfig
+	// Guest is the WASM module that the server is, if it is one; nothing else says
+	// then how it is reached.
+	Guest *Guest
+	// Sanitize is the profile for its texts; "" leaves that to [Config.Sanitize].
+	Sanitize string
+	// Concurrent is how many calls may be under way there; zero or less sets no limit
+	// of its own.
+	Concurrent int
+}
+
+// SetServer connects one more server, or another in the place of the one that has its
+// id, and returns when it is ready or faulted, with the fault as the error. Clients
+// stay connected and are told of the tools; calls under way end where they were made.
+// See [bridge.Fleet.Add]. The audit log has it before it is done.
+func (g *Gateway) SetServer(ctx context.Context, s Server) error {
+	if g.player.stubs(s.Server) {
+		return fmt.Errorf("server %s: a recording answers for it, and nothing else", s.Server)
+	}
+	if s.Guest != nil && g.runtime == nil {
+		return fmt.Errorf("server %s: this gateway was built without modules, and runs none", s.Server)
+	}
+	if err := g.clean.check(s.Sanitize); err != nil {
+		return fmt.Errorf("server %s: %w", s.Server, err)
+	}
+	if err := g.noteChange(s.Server, "set"); err != nil {
+		return err
+	}
+	g.clean.servers.set(s.Server, s.Sanitize)
+	g.atOnce.set(s.Server, s.Concurrent)
+	guests := map[string]Guest{}
+	if s.Guest != nil {
+		guests[s.Server] = *s.Guest
+	}
+	return g.fleet.Add(ctx, g.endpoint(ctx, s.EndpointConfig, guests))
+}
+
+// RemoveServer forgets a server: see [bridge.Fleet.Remove].
+func (g *Gateway) RemoveServer(id string) error {
+	if err := g.noteChange(id, "removed"); err != nil {
+		return err
+	}
+	err := g.fleet.Remove(id)
+	g.clean.servers.set(id, "")
+	g.atOnce.set(id, 0)
+	return err
+}
+
+// noteChange records what the operator has done to a server. Its phase is recorded
+// anew after that.
+func (g *Gateway) noteChange(id, what string) error {
+	if err := g.note(audit.Entry{Event: audit.Server, Server: id, Code: gate.CodeOK, Reasons: []string{"configuration: " + what}}); err != nil {
+		return fmt.Errorf("server %s stays as it was: %w", id, err)
+	}
+	g.phases.forget(id)
+	return nil
+}
+
+// endpoint completes the configuration of a server with what is the gateway's.
+func (g *Gateway) endpoint(ctx context.Context, s bridge.EndpointConfig, guests map[string]Guest) bridge.EndpointConfig {
+	s.Tools.Sanitizer, s.Tools.Schemas = g.clean, g.schemas
+	s.Tools.Groups = g.groupsFor(s.Server, s.Tools.Groups)
+	if s.MaxMessage == 0 {
+		s.MaxMessage = g.cfg.Limits.Result
+	}
+	if guest, ok := guests[s.Server]; ok {
+		g.guest(ctx, &s, guest)
+	}
+	return s
+}
+
+// ConfigRefused records why a configuration could not be read. The one in use stays.
+func (g *Gateway) ConfigRefused(err error) error {
+	return g.note(audit.Entry{Event: audit.Server, Code: "failed", Error: err.Error(), Reasons: []string{"configuration: refused"}})
+}
+
+// newLimits returns what bounds calls at once.
+func (g *Gateway) newLimits() *session.Limits {
+	l := g.cfg.Limits
+	return session.NewLimits(session.LimitOptions{
+		Concurrent: l.Concurrent, Session: l.Session, Wait: l.Wait,
+		Server: func(id string) int { n, _ := g.atOnce.get(id); return n },
+		Tool:   l.ofTool,
+	})
+}
+
+// ofTool returns how many calls of a tool may be under way; zero sets no limit.
+func (l *Limits) ofTool(name string) int {
+	for _, t := range l.Tools {
+		if (Rule{Pattern: t.Pattern}).matches(name) {
+			return t.Concurrent
+		}
+	}
+	return 0
+}
+
+// perServer is what the operator says of servers, which may change while calls run.
+// The zero value of T says nothing.
+type perServer[T comparable] struct {
+	mu sync.Mutex // for changes
+	by atomic.Pointer[map[string]T]
+}
+
+func newPerServer[T comparable](by map[string]T) *perServer[T] {
+	p := new(perServer[T])
+	by = maps.Clone(by)
+	p.by.Store(&by)
+	return p
+}
+
+func (p *perServer[T]) get(id string) (T, bool) {
+	v, ok := (*p.by.Load())[id]
+	return v, ok
+}
+
+func (p *perServer[T]) set(id string, v T) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := maps.Clone(*p.by.Load())
+	if next == nil {
+		next = make(map[string]T)
+	}
+	next[id] = v
+	if zero := *new(T); v == zero {
+		delete(next, id)
+	}
+	p.by.Store(&next)
+}
+
+// check reports a profile that nobody knows; "" is none.
+func (s *sanitizers) check(profile string) error {
+	if profile != "" && s.byProfile[profile] == nil {
+		return errors.New("sanitize: unknown profile " + profile)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// TestSetServerRefuses what cannot be, and leaves the servers as they are.
+func TestSetServerRefuses(t *testing.T) {
+	var r records
+	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]bridge.LocalTool{"own": {tool("t", nil)}}, Policy: granting("own__*")})
+	tests := map[string]struct {
+		server gateway.Server
+		says   string
+	}{
+		"a profile that nobody knows":         {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "s", Broken: "so"}, Sanitize: "loose"}, "unknown profile loose"},
+		"a module without anything to run it": {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "s"}, Guest: &gateway.Guest{}}, "without modules"},
+		"the name of the program's own tools": {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "own", Broken: "so"}}, "choose another"},
+		"no name":                             {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "S s", Broken: "so"}}, "S s"},
+	}
+	for name, tt := range tests {
+		if err := g.SetServer(t.Context(), tt.server); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want %q", name, err, tt.says)
+		}
+	}
+	if err := g.RemoveServer("nobody"); err == nil {
+		t.Error("a server that is not there was removed")
+	}
+	if _, err := call(g, "own__t", `{"text":"x"}`); err != nil || len(g.Fleet().Status()) != 1 {
+		t.Errorf("%v, servers %+v", err, g.Fleet().Status())
+	}
+}
+
+// TestLimitsAtOnce: each limit of the configuration refuses what is beyond it, and the
+// refusal says whose it is.
+func TestLimitsAtOnce(t *testing.T) {
+	tests := map[string]struct {
+		limits gateway.Limits
+		whose  string
+	}{
+		"of a session": {gateway.Limits{Session: 1}, "this client"},
+		"of a server":  {gateway.Limits{Servers: map[string]int{"f": 1}}, "the server"},
+		"of a tool":    {gateway.Limits{Tools: []gateway.ToolLimit{{Pattern: "f__w*", Concurrent: 1}, {Pattern: "f__*", Concurrent: 9}}}, "the tool"},
+		"of all":       {gateway.Limits{Concurrent: 1}, "the gateway"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			begun, let := make(chan bool), make(chan bool)
+			waits := tool("waits", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+				begun <- true
+				<-let
+				return text("done"), nil
+			})
+			tt.limits.Wait = -1
+			g := start(t, gateway.Config{Recorder: new(records), Limits: tt.limits, Policy: granting("f__*"), Functions: map[string][]bridge.LocalTool{"f": {waits}}})
+			ended := make(chan error)
+			go func() { _, err := call(g, "f__waits", "{}"); ended <- err }()
+			<-begun
+			_, err := call(g, "f__waits", "{}")
+			if gate.Code(err) != "refused_busy" || !strings.HasPrefix(bridge.Public(err), "refused: "+tt.whose+" has as many calls under way") || !strings.HasSuffix(bridge.Public(err), "try again later") {
+				t.Errorf("%v: %s", err, bridge.Public(err))
+			}
+			close(let)
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

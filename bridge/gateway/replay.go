@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A ReplayMode says what a gateway that replays a recording does with a tool.
+type ReplayMode string
+
+// The modes. What must be stubbed is answered from the recording and never touched;
+// pure tools, which only compute, and live ones are called. The zero mode is Pure for
+// sandboxed tools without capabilities, and MustStub for all others.
+const (
+	MustStub ReplayMode = "must_stub"
+	Live     ReplayMode = "live"
+	Pure     ReplayMode = "pure"
+)
+
+// Replay has a gateway answer from a recording. Servers that must be stubbed are not
+// started: what they offer are the tools that the recording has calls of, without
+// prompts and resources. A call of such a tool is answered with the recorded result of
+// the same tool, by its digest where that is known, and of equal arguments (RFC 8785),
+// whoever made it: in the order of the recording, and each once. A call that the
+// recording does not hold fails with [NotRecordedError]. Calls go the whole way
+// through the gate.
+type Replay struct {
+	Calls []RecordedCall
+	// Servers says what is done with the tools of Config.Servers and Config.Functions,
+	// by server; that of modules stands in [Module].
+	Servers map[string]ReplayMode
+	// Definition finds the definition of a tool by its digest; absent if it is not
+	// known. Nil knows none. A tool without one is offered as taking any object.
+	Definition func(digest string) gate.Doc
+}
+
+// A NotRecordedError says that a recording holds no answer to a call that must not
+// reach anybody.
+type NotRecordedError struct{ Tool string }
+
+func (e *NotRecordedError) Error() string { return e.Tool + ": " + e.Public() }
+
+// Public returns what a client may read.
+func (e *NotRecordedError) Public() string {
+	return "the recording that is replayed holds no answer to this call that was not given yet"
+}
+
+// Code returns "not_connected": nobody is there who could be called.
+func (e *NotRecordedError) Code() string { return string(bridge.NotConnected) }
+
+// player gives the results of a recording out.
+type player struct {
+	Replay
+	unknown map[string]bool // tools whose definitions are not known, by qualified name
+
+	mu   sync.Mutex
+	left map[recordedKey][]RecordedCall
+}
+
+// recordedKey is what calls have in common that may answer each other.
+type recordedKey struct{ tool, args string }
+
+func newPlayer(r Replay) *player {
+	p := &player{Replay: r, unknown: make(map[string]bool), left: make(map[recordedKey][]RecordedCall)}
+	for _, c := range r.Calls {
+		k := recordedKey{c.Tool, c.Args}
+		p.left[k] = append(p.left[k], c)
+	}
+	return p
+}
+
+// take returns the first recorded call of a tool that was not given out yet.
+func (p *player) take(t *gate.Tool, args string) (RecordedCall, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := recordedKey{t.Name.String(), args}
+	for i, c := range p.left[k] {
+		if c.Digest == "" || c.Digest == t.Digest || p.unknown[k.tool] {
+			p.left[k] = slices.Delete(p.left[k], i, i+1)
+			return c, true
+		}
+	}
+	return RecordedCall{}, false
+}
+
+// answer is the Call of a [bridge.LocalTool] that is stubbed.
+func (p *player) answer(_ context.Context, c *gate.Call, permit gate.Permit) (gate.Result, error) {
+	_, tool, ok := permit.Open()
+	if !ok {
+		return gate.Result{}, &NotRecordedError{c.Name}
+	}
+	recorded, ok := p.take(tool, c.Args.Digest())
+	if !ok {
+		return gate.Result{}, &NotRecordedError{tool.Name.String()}
+	}
+	return gate.Result{Doc: recorded.Result}, nil
+}
+
+// stubs reports whether a server is answered for.
+func (p *player) stubs(server string) bool {
+	return p != nil && p.Servers[server] != Live && p.Servers[server] != Pure
+}
+
+// stubbed puts the recording in the place of tools that must be stubbed. The mode is
+// that of their server or module.
+func (p *player) stubbed(mode ReplayMode, tools []bridge.LocalTool) []bridge.LocalTool {
+	if p == nil || mode == Live || mode == Pure {
+		return tools
+	}
+	tools = slices.Clone(tools)
+	for i, t := range tools {
+		if mode == "" && t.Sandboxed && string(t.Capabilities.Canonical()) == "{}" {
+			continue
+		}
+		tools[i].Call = p.answer
+	}
+	return tools
+}
+
+// recordedServers returns what stands in the place of servers that are reached in
+// another way than by functions and modules: those of the configuration in its order,
+// then those that only the recording knows.
+func (p *player) recordedServers(servers []bridge.EndpointConfig, local map[string]bool, o bridge.ToolOptions) ([]*bridge.Local, error) {
+	tools, order := make(map[string][]bridge.LocalTool), []string{}
+	for _, s := range servers {
+		order = append(order, s.Server)
+	}
+	for _, c := range p.latest() {
+		name, err := gate.ParseToolName(c.Tool)
+		if err != nil {
+			return nil, fmt.Errorf("recording: %w", err)
+		}
+		if local[name.Server] {
+			continue
+		}
+		if !slices.Contains(order, name.Server) {
+			order = append(order, name.Server)
+		}
+		tools[name.Server] = append(tools[name.Server], bridge.LocalTool{Definition: p.define(name, c.Digest), Call: p.answer})
+	}
+	var locals []*bridge.Local
+	for _, server := range order {
+		if !p.stubs(server) {
+			continue
+		}
+		own := o
+		if i := slices.IndexFunc(servers, func(s bridge.EndpointConfig) bool { return s.Server == server }); i >= 0 {
+			own = servers[i].Tools
+			own.Sanitizer, own.Schemas = o.Sanitizer, o.Schemas
+		}
+		own.OutputWarn = true // the results were checked when they were recorded, and have been sanitized since
+		l, err := bridge.NewLocal(server, own, tools[server]...)
+		if err != nil {
+			return nil, fmt.Errorf("recording: %w", err)
+		}
+		locals = append(locals, l)
+	}
+	return locals, nil
+}
+
+// latest returns one call of each tool, in the order in which the tools were first
+// called: the last one of which the definition is known, or else the last one.
+func (p *player) latest() []RecordedCall {
+	at, known := make(map[string]int), make(map[string]bool) // known by digest
+	var all []RecordedCall
+	for _, c := range p.Calls {
+		if _, asked := known[c.Digest]; !asked {
+			known[c.Digest] = !p.find(c.Digest).IsZero()
+		}
+		i, there := at[c.Tool]
+		switch {
+		case !there:
+			at[c.Tool], all = len(all), append(all, c)
+		case known[c.Digest] || !known[all[i].Digest]:
+			all[i] = c
+		}
+	}
+	return all
+}
+
+func (p *player) find(digest string) gate.Doc {
+	if p.Definition == nil || digest == "" {
+		return gate.Doc{}
+	}
+	return p.Definition(digest)
+}
+
+// define returns the definition of a recorded tool, or one that takes any object.
+func (p *player) define(name gate.ToolName, digest string) gate.Doc {
+	if d := p.find(digest); d.Kind() == gate.Object {
+		return d
+	}
+	p.unknown[name.String()] = true
+	quoted, err := json.Marshal(name.Tool)
+	if err != nil {
+		panic(err) // a string
+	}
+	return gate.MustDoc(`{"name":` + string(quoted) + `,"description":"Answers what was recorded of it. How it was defined is not known here.","inputSchema":{"type":"object"}}`)
+}
+
+// replayed returns functions of a server as they are offered.
+func (g *Gateway) replayed(server string, tools []bridge.LocalTool) []bridge.LocalTool {
+	if g.player == nil {
+		return tools
+	}
+	return g.player.stubbed(g.player.Servers[server], tools)
+}
+
+// stubs returns what stands in the place of servers that are not started.
+func (g *Gateway) stubs(o bridge.ToolOptions) ([]*bridge.Local, error) {
+	if g.player == nil {
+		return nil, nil
+	}
+	local := map[string]bool{bridge.CatalogServer: true, JobServer: true}
+	if g.cfg.Embedded {
+		local[LocalServer] = true
+	}
+	for _, m := range g.cfg.Modules {
+		local[cmp.Or(m.Server, LocalServer)] = true
+	}
+	for server := range g.cfg.Functions {
+		local[server] = true
+	}
+	return g.player.recordedServers(g.cfg.Servers, local, o)
+}

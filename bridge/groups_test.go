@@ -1,0 +1,137 @@
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// echo is a local tool of a definition's members.
+func echo(members string) bridge.LocalTool {
+	return bridge.LocalTool{
+		Definition: gate.MustDoc(`{"inputSchema":{"type":"object"},` + members + `}`),
+		Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+			return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+		},
+	}
+}
+
+func TestToolsAreInTheGroupsOfTheirNames(t *testing.T) {
+	o := options()
+	o.Groups = bridge.Groups{"docs": {"files__read_*", "files__stat"}, "all": {"*"}, "other": {"mail__*"}, "none": nil}
+	stat := echo(`"name":"stat"`)
+	stat.Groups = []string{"zoo", "docs"}
+	l, err := bridge.NewLocal("files", o, echo(`"name":"read_text"`), stat, echo(`"name":"status"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string][]string)
+	for _, tool := range l.Tools(t.Context()) {
+		got[tool.Local] = tool.Groups
+	}
+	want := map[string][]string{"read_text": {"all", "docs"}, "stat": {"all", "docs", "zoo"}, "status": {"all"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestGroupsForAServer: what is said of other servers is left out, so that a server's
+// configuration stays what it is when that changes.
+func TestGroupsForAServer(t *testing.T) {
+	all := bridge.Groups{"docs": {"files__read_*", "mail__*"}, "all": {"*"}, "f": {"f*"}, "file": {"file__*", "files"}, "s": {"files__*"}}
+	want := bridge.Groups{"docs": {"files__read_*"}, "all": {"*"}, "f": {"f*"}, "s": {"files__*"}}
+	if diff := cmp.Diff(want, all.For("files")); diff != "" {
+		t.Error(diff)
+	}
+	if got := (bridge.Groups{"docs": {"mail__*"}}).For("files"); got != nil {
+		t.Errorf("groups %v", got)
+	}
+}
+
+// TestOnlyTheProgramsOwnToolsRelay: a module or a server never makes calls as a client.
+func TestOnlyTheProgramsOwnToolsRelay(t *testing.T) {
+	for name, change := range map[string]func(*bridge.LocalTool){
+		"a sandboxed tool": func(t *bridge.LocalTool) { t.Sandboxed = true },
+		"a foreign tool":   func(t *bridge.LocalTool) { t.Foreign = true },
+	} {
+		one := echo(`"name":"call"`)
+		one.Relay = true
+		change(&one)
+		if _, err := bridge.NewLocal("files", options(), one); err == nil || !strings.Contains(err.Error(), "makes no calls") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	l, err := bridge.NewLocal("files", options(), echo(`"name":"call"`))
+	if err != nil || l.Tools(t.Context())[0].Relay {
+		t.Errorf("a tool that does not ask for it relays, %v", err)
+	}
+	claims := newScript(nil)
+	claims.list(`{"name":"call","Relay":true,"relay":true,"Groups":["docs"],"groups":["docs"],"inputSchema":{"type":"object"}}`)
+	e := newFleet(t, bridge.FleetConfig{Servers: []bridge.EndpointConfig{claims.config("claims")}})
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tools := e.Tools(t.Context())
+	if len(tools) != 1 || tools[0].Relay || tools[0].Groups != nil {
+		t.Errorf("tools = %+v", tools)
+	}
+}
+
+func TestSearch(t *testing.T) {
+	const offered, local, title, description = "files__read_text_file", "read_text_file", "Read a Text", "Returns the content, as UTF-8."
+	for query, want := range map[string]bool{
+		"":                                true,
+		"READ":                            true,
+		"text read":                       true,
+		"files utf":                       true,
+		"  content ":                      true,
+		"read_text_file":                  true,
+		"files__read":                     true,
+		"read binary":                     false,
+		"file content of nothing":         false,
+		"__":                              false,
+		"files__read_text_file_and_more":  false,
+		"a read of the text: content, as": false,
+	} {
+		if got := bridge.NewSearch(query).Finds(offered, local, title, description); got != want {
+			t.Errorf("%q: found = %t", query, got)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	named := func(server, local, offered string) *gate.Tool {
+		return &gate.Tool{Name: gate.ToolName{Server: server, Tool: strings.ReplaceAll(local, ".", "_")}, Local: local, Offered: offered}
+	}
+	read, other := named("files", "read", "files__read"), named("notes", "read", "notes__read")
+	list, bare := named("files", "list.all", "files__list_all"), named("web", "fetch", "fetch")
+	hidden := named("mail", "send", "mail__send")
+	known := []*gate.Tool{read, other, list, bare, hidden}
+	visible := []*gate.Tool{read, other, list, bare}
+	for name, tt := range map[string]struct {
+		want      string
+		ambiguous []string
+	}{
+		"files__read": {"files__read", nil},
+		"fetch":       {"fetch", nil},
+		"web__fetch":  {"web__fetch", nil},
+		"list.all":    {"files__list_all", nil},
+		"list_all":    {"files__list_all", nil},
+		"read":        {"", []string{"files__read", "notes__read"}},
+		"send":        {"send", nil}, // hidden: nobody is told that there is one
+		"mail__send":  {"mail__send", nil},
+		"nothing":     {"nothing", nil},
+	} {
+		got, err := bridge.Resolve(name, known, visible)
+		var several *bridge.AmbiguousError
+		if errors.As(err, &several); got != tt.want || (several == nil) != (tt.ambiguous == nil) || several != nil && !cmp.Equal(several.Candidates, tt.ambiguous) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}

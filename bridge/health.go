@@ -1,0 +1,60 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	defaultHealth = 30 * time.Second
+	// pingTime is how long a server may take to answer a ping, and maxSilent how many in
+	// a row it may leave unanswered.
+	pingTime  = 10 * time.Second
+	maxSilent = 2
+)
+
+// HealthOff is the [EndpointConfig.Health] of a server that is not pinged.
+const HealthOff time.Duration = -1
+
+// pings asks a server that has said nothing for a while, and is asked nothing, whether
+// it still lives (MCP 2025-11-25, basic/utilities/ping), and ends the connection to one
+// that does not answer. One that works on a call is not asked: it may have but one
+// thread.
+func (e *Endpoint) pings(ctx context.Context, l *link) {
+	if l.modern() {
+		return // which has no ping, and no connection that lives
+	}
+	tick := time.NewTicker(e.cfg.Health)
+	defer tick.Stop()
+	heard := l.peer.heard.Load()
+	for {
+		select {
+		case <-tick.C:
+		case <-l.ended:
+			return
+		}
+		before := heard
+		if heard = l.peer.heard.Load(); heard != before || l.peer.busy() {
+			continue
+		}
+		if err := l.lives(ctx); err != nil {
+			l.peer.fail(err)
+			return
+		}
+	}
+}
+
+// lives pings until the server answers, or has not too often. Any answer will do.
+func (l *link) lives(ctx context.Context) error {
+	for range maxSilent {
+		timed, cancel := context.WithTimeout(ctx, pingTime)
+		_, err := l.peer.call(timed, "ping", []byte("{}"))
+		cancel()
+		if _, spoke := errors.AsType[*RPCError](err); err == nil || spoke {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d pings in a row without an answer: %w", maxSilent, context.DeadlineExceeded)
+}

@@ -1,0 +1,257 @@
+package bridge
+
+import (
+	"container/list"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Clients of the older revisions whose stream breaks can come back with a GET for what
+// they have missed (MCP 2025-11-25, basic/transports, "Resumability and Redelivery").
+// That takes two things: what was sent is kept for a while, here, and a call outlives
+// its request for a while, see [post].
+
+// resumeWindow is how long a call goes on whose client has lost the stream.
+const resumeWindow = 30 * time.Second
+
+// Bounds of what is kept for clients that come back, of all sessions together.
+const (
+	maxKept        = 10 << 20 // bytes
+	maxKeptStreams = 4096
+	// keptOverhead is what an event takes beside its bytes.
+	keptOverhead = 64
+)
+
+// keptEvents is what has been sent to sessions. Of what does not fit into its bounds
+// the streams go that were used longest ago, whole. It is an [mcp.EventStore].
+type keptEvents struct {
+	opened func(ctx context.Context, stream string) // is told of each stream of a request
+
+	mu      sync.Mutex
+	size    int
+	streams map[streamKey]*list.Element
+	used    *list.List // of *keptStream, the last used one in front
+}
+
+type streamKey struct{ session, stream string }
+
+// keptStream is one stream. Of one that was dropped and is used again nobody knows
+// what came first: it is lost.
+type keptStream struct {
+	key    streamKey
+	events [][]byte
+	size   int
+	lost   bool
+}
+
+var _ mcp.EventStore = (*keptEvents)(nil)
+
+func newKeptEvents(opened func(context.Context, string)) *keptEvents {
+	return &keptEvents{opened: opened, streams: make(map[streamKey]*list.Element), used: list.New()}
+}
+
+// Open implements [mcp.EventStore]. The stream of no request is "".
+func (k *keptEvents) Open(ctx context.Context, session, stream string) error {
+	if stream != "" {
+		k.opened(ctx, stream)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.add(&keptStream{key: streamKey{session, stream}})
+	return nil
+}
+
+// add keeps one more stream. The caller holds mu.
+func (k *keptEvents) add(s *keptStream) *keptStream {
+	k.drop(k.streams[s.key])
+	k.streams[s.key] = k.used.PushFront(s)
+	for k.used.Len() > maxKeptStreams {
+		k.drop(k.used.Back())
+	}
+	return s
+}
+
+// drop forgets a stream; nil is none. The caller holds mu.
+func (k *keptEvents) drop(at *list.Element) {
+	if at == nil {
+		return
+	}
+	s := k.used.Remove(at).(*keptStream)
+	k.size -= s.size
+	delete(k.streams, s.key)
+}
+
+// Append implements [mcp.EventStore].
+func (k *keptEvents) Append(_ context.Context, session, stream string, data []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := streamKey{session, stream}
+	at := k.streams[key]
+	if at == nil {
+		k.add(&keptStream{key: key, lost: true})
+		return nil
+	}
+	k.used.MoveToFront(at)
+	s := at.Value.(*keptStream)
+	if s.lost {
+		return nil
+	}
+	s.events = append(s.events, data)
+	s.size += len(data) + keptOverhead
+	k.size += len(data) + keptOverhead
+	for k.size > maxKept {
+		k.drop(k.used.Back())
+	}
+	return nil
+}
+
+// After implements [mcp.EventStore]. Who opens the stream "" without having had it
+// wants what comes from now on.
+func (k *keptEvents) After(_ context.Context, session, stream string, index int) iter.Seq2[[]byte, error] {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := streamKey{session, stream}
+	if stream == "" && index < 0 {
+		k.add(&keptStream{key: key})
+		return func(func([]byte, error) bool) {}
+	}
+	at := k.streams[key]
+	if at == nil || at.Value.(*keptStream).lost || index+1 > len(at.Value.(*keptStream).events) {
+		return func(yield func([]byte, error) bool) { yield(nil, mcp.ErrEventsPurged) }
+	}
+	k.used.MoveToFront(at)
+	events := slices.Clone(at.Value.(*keptStream).events[max(0, index+1):])
+	return func(yield func([]byte, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// SessionClosed implements [mcp.EventStore].
+func (k *keptEvents) SessionClosed(_ context.Context, session string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, at := range k.streams {
+		if key.session == session {
+			k.drop(at)
+		}
+	}
+	return nil
+}
+
+// A post is an HTTP request under way that a client has sent. The call of a session
+// outlives it by resumeWindow if the client has lost the stream of the answer, and by
+// as long as the client is back for it.
+type post struct {
+	session string
+	request string // the JSON of its id; "" of one that has none
+	// ctx is the call's, where the SDK runs it; cancel ends it and the request.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	// The host's mu guards what follows.
+	stream  string      // of the answer; "" while there is none
+	resumed int         // requests that wait for the rest of the stream
+	window  *time.Timer // at whose end the call ends; nil unless the client has gone
+}
+
+// postKey is where the context of an HTTP request has the number of its post, for the
+// SDK gives the request itself to nobody.
+type postKey struct{}
+
+// answersOn notes which stream answers a post.
+func (h *Host) answersOn(ctx context.Context, stream string) {
+	number, _ := ctx.Value(postKey{}).(string)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.posts[number]; p != nil {
+		p.stream = stream
+	}
+}
+
+// left ends what a post has under way when its request has ended, unless the client
+// may come back.
+func (h *Host) left(number string, mayResume bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.posts[number]
+	switch {
+	case p == nil: // its call has ended
+	case mayResume && p.stream != "" && p.ctx.Err() == nil && !h.closing:
+		h.expect(number, p)
+	default:
+		p.cancel()
+		delete(h.posts, number)
+	}
+}
+
+// expect gives the client of a post time to come back. The caller holds mu.
+func (h *Host) expect(number string, p *post) {
+	var window *time.Timer
+	window = time.AfterFunc(resumeWindow, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if p.window == window && h.posts[number] == p {
+			p.cancel()
+			delete(h.posts, number)
+		}
+	})
+	p.window = window
+}
+
+// expectNobody ends the calls of clients that have gone: the gateway is ending. The
+// caller holds mu.
+func (h *Host) expectNobody() {
+	for number, p := range h.posts {
+		if p.window != nil {
+			p.window.Stop()
+			p.cancel()
+			delete(h.posts, number)
+		}
+	}
+}
+
+// callEnded forgets a post whose call has ended.
+func (h *Host) callEnded(number string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.posts[number]; p != nil && p.window != nil {
+		p.window.Stop()
+	}
+	delete(h.posts, number)
+}
+
+// resume keeps the call going whose stream a client has come back for, until gone is
+// called.
+func (h *Host) resume(session, lastEvent string) (gone func()) {
+	stream, _, _ := strings.Cut(lastEvent, "_") // as the SDK writes it
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for number, p := range h.posts {
+		if stream == "" || p.stream != stream || p.session != session {
+			continue
+		}
+		p.resumed++
+		if p.window != nil {
+			p.window.Stop()
+			p.window = nil
+		}
+		return func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			if p.resumed--; p.resumed == 0 && h.posts[number] == p {
+				h.expect(number, p)
+			}
+		}
+	}
+	return func() {}
+}

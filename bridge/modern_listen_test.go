@@ -1,0 +1,147 @@
+package bridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// eventually waits for what is to come.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for range 500 {
+		if f() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("not within 5 s: %s", what)
+}
+
+// changing is a server of the Go SDK that speaks MCP 2026-07-28 and tells of changes.
+func changing(uris ...string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{
+		Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+		},
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	})
+	addTool(s, "one")
+	for _, uri := range uris {
+		s.AddResource(&mcp.Resource{Name: uri, URI: uri}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{}, nil
+		})
+	}
+	return s
+}
+
+func addTool(s *mcp.Server, name string) {
+	s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
+	})
+}
+
+// TestModernChanges: a server of 2026 tells what has changed, also after its stream broke
+// and over both transports.
+func TestModernChanges(t *testing.T) {
+	for name, config := range map[string]func(*mcp.Server) (bridge.EndpointConfig, func()){
+		"HTTP": func(s *mcp.Server) (bridge.EndpointConfig, func()) {
+			srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}))
+			t.Cleanup(srv.Close)
+			return bridge.EndpointConfig{Server: "s", URL: srv.URL, Tools: options()}, srv.CloseClientConnections
+		},
+		"lines": func(s *mcp.Server) (bridge.EndpointConfig, func()) {
+			dial := func() (mcp.Transport, error) {
+				a, b := mcp.NewInMemoryTransports()
+				_, err := s.Connect(context.WithoutCancel(t.Context()), a, nil)
+				return b, err
+			}
+			return bridge.EndpointConfig{Server: "s", Dial: dial, Protocol: bridge.Stateless, Tools: options()}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // a server's announcements are gathered for a second each
+			s := changing("file:///a", "file:///b")
+			cfg, breaks := config(s)
+			f := newFleet(t, bridge.FleetConfig{Servers: []bridge.EndpointConfig{cfg}})
+			var mu sync.Mutex
+			var updated []string
+			f.Hear(func(n bridge.Notice) {
+				mu.Lock()
+				defer mu.Unlock()
+				updated = append(updated, n.Params.Get("uri").Text())
+			})
+			if err := f.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tools := func(n int) func() bool { return func() bool { return len(f.Known()) == n } }
+			addTool(s, "two")
+			eventually(t, "a tool that was added is listed", tools(2))
+
+			g, _ := newGate(t, f)
+			subscribe := func(uri, id string) {
+				t.Helper()
+				if _, err := g.Do(t.Context(), gate.Call{ID: id, Action: gate.Subscribe, Name: uri, Who: gate.Local()}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			subscribe("file:///a", "1")
+			subscribe("file:///b", "2")
+			heard := func(uri string) func() bool {
+				return func() bool {
+					_ = s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: uri})
+					mu.Lock()
+					defer mu.Unlock()
+					return slices.Contains(updated, uri)
+				}
+			}
+			eventually(t, "an update of a", heard("file:///a"))
+			eventually(t, "an update of b", heard("file:///b"))
+			addTool(s, "three")
+			eventually(t, "a tool that was added after subscriptions is listed", tools(3))
+			if err := f.Unsubscribe(t.Context(), "2", "file:///b"); err != nil {
+				t.Fatal(err)
+			}
+			addTool(s, "four")
+			eventually(t, "a tool that was added after the end of a subscription is listed", tools(4))
+			if breaks == nil {
+				return
+			}
+			breaks()
+			mu.Lock()
+			updated = nil
+			mu.Unlock()
+			addTool(s, "five")
+			eventually(t, "a tool that was added while the stream was broken is listed", tools(5))
+			eventually(t, "an update of a after that", heard("file:///a"))
+		})
+	}
+}
+
+// TestModernSubscribeRefused: a resource that the server does not tell of is not
+// subscribed to.
+func TestModernSubscribeRefused(t *testing.T) {
+	s := changing("file:///a")
+	srv := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true}))
+	t.Cleanup(srv.Close)
+	f := newFleet(t, bridge.FleetConfig{Servers: []bridge.EndpointConfig{{Server: "s", URL: srv.URL, Tools: options()}, {Server: "n", URL: urlOf(t, newModern(nil)), Tools: options()}}})
+	if err := f.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g, _ := newGate(t, f)
+	res, err := g.Do(t.Context(), gate.Call{Action: gate.Subscribe, Name: "file:///ä", Who: gate.Local()})
+	if err == nil && !res.IsError {
+		t.Errorf("a server without subscriptions has one: %s", res.Doc)
+	}
+}

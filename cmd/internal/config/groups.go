@@ -1,0 +1,98 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+)
+
+// A Group is a name for tools, prompts and resources. Patterns are literals, or
+// literals with * at their end: qualified names of tools and prompts; SERVER__* means
+// all that the server has.
+type Group struct {
+	Name     string
+	Patterns []string
+}
+
+// Catalog says whether clients can search for tools instead of listing them all.
+type Catalog struct {
+	// Mode is off, beside (the tools of the server catalog are listed with the others)
+	// or only (they are listed in the place of the others).
+	Mode string
+}
+
+var groupPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+
+// groupNames reads a list of groups.
+func (d *decoder) groupNames(to *[]string) reader {
+	return d.texts(to, matches(groupPattern, "a group: lower-case letters, digits and -"))
+}
+
+// offered reads what somebody is offered, which is not nothing.
+func (d *decoder) offered(to *[]string) reader {
+	return func(n *node, path string) {
+		d.groupNames(to)(n, path)
+		if n.kind == list && len(n.items) == 0 {
+			d.fail(n, path, "offers nothing: name a group, or leave it out to offer all")
+		}
+	}
+}
+
+func (d *decoder) groups(to *[]Group, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		g := Group{Name: f.key}
+		if !groupPattern.MatchString(f.key) {
+			d.fail(&node{line: f.line}, path, "a group is named by lower-case letters, digits and -")
+		}
+		d.texts(&g.Patterns, matches(toolPattern, "the name of a tool, or its beginning and *"))(f.value, path)
+		*to = append(*to, g)
+	})
+}
+
+func (d *decoder) catalog(to *Catalog, n *node, path string) {
+	d.table(n, path, map[string]reader{"mode": d.one(&to.Mode, "off", "beside", "only")})
+}
+
+// AllGroups returns the patterns of all groups, by name. Those that only servers and
+// modules name have none.
+func (c *Config) AllGroups() map[string][]string {
+	all := make(map[string][]string)
+	for _, g := range c.Groups {
+		all[g.Name] = append(all[g.Name], g.Patterns...)
+	}
+	var named []string
+	for _, s := range c.Servers {
+		named = append(named, s.Groups...)
+	}
+	for _, m := range c.Tools {
+		named = append(named, m.Groups...)
+	}
+	for _, name := range named {
+		if all[name] == nil {
+			all[name] = []string{}
+		}
+	}
+	return all
+}
+
+// checkGroups reports groups that a principal is offered and nothing is in.
+func (d *decoder) checkGroups(principals *node, c *Config) {
+	known := slices.Sorted(maps.Keys(c.AllGroups()))
+	for i, p := range c.Principals { // one for each field of principals
+		f := principals.fields[i]
+		for _, name := range p.Groups {
+			if !slices.Contains(known, name) {
+				d.fail(f.value.get("groups"), join(join("principals", f.key), "groups"), "%q is none of the groups%s", name, hint(name, known))
+			}
+		}
+	}
+}
+
+// noGroups refuses groups in a project's file: grants are given to them.
+func (d *decoder) noGroups(n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		if at := f.value.get("groups"); at != nil {
+			d.fail(at, join(path, "groups"), "may not stand in a project's file, since grants can be given to groups: put it into your own")
+		}
+	})
+}

@@ -1,0 +1,88 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// Reread reads the files that c was made of again. The error is as that of [Load] and
+// [Open]; of a project's file it is one, too, that it is not trusted as it is now.
+func (c *Config) Reread(o Options) (*Config, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	next := Default(o.Dirs)
+	if c.File != "" {
+		if next, err = Load(c.File, o); err != nil {
+			return nil, err
+		}
+	}
+	if c.Project == "" {
+		return next, nil
+	}
+	data, err := read(c.Project)
+	if err != nil {
+		return nil, fmt.Errorf("read the project's configuration: %w", err)
+	}
+	trust, err := trustOf(o.Dirs.State, c.Project, data)
+	if err != nil {
+		return nil, err
+	}
+	if trust != trusted {
+		return nil, Problems{{File: c.Project, Message: string(trust)}}
+	}
+	return next, next.addProject(c.Project, data, o)
+}
+
+// Files are those that c was made of; none for the defaults.
+func (c *Config) Files() []string {
+	var files []string
+	for _, f := range []string{c.File, c.Project} {
+		if f != "" {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// Changed returns the keys of a configuration whose values differ from those of c, but
+// for servers, which [Config.Servers] has one by one.
+func (c *Config) Changed(next *Config) (keys []string) {
+	for _, k := range []struct {
+		name     string
+		old, new any
+	}{
+		{"listen", c.Listen, next.Listen}, {"principals", c.Principals, next.Principals}, {"tools", c.Tools, next.Tools},
+		{"groups", c.Groups, next.Groups}, {"catalog", c.Catalog, next.Catalog},
+		{"secrets", c.Secrets, next.Secrets}, {"policy", c.Policy, next.Policy}, {"sanitize", c.Sanitize, next.Sanitize},
+		{"pins", c.Pins, next.Pins}, {"approvals", c.Approvals, next.Approvals}, {"sessions", c.Sessions, next.Sessions}, {"jobs", c.Jobs, next.Jobs},
+		{"audit", c.Audit, next.Audit}, {"limits", c.Limits, next.Limits}, {"http", c.HTTP, next.HTTP},
+		{"log", c.Log, next.Log}, {"state", c.State, next.State},
+	} {
+		if !reflect.DeepEqual(k.old, k.new) {
+			keys = append(keys, k.name)
+		}
+	}
+	return keys
+}
+
+// Running returns as much of the configuration that [Open] would read as it takes to
+// find the gateway that runs on it, when something is wrong with its file now. False
+// means that not even that can be told.
+func Running(explicit, cwd string, o Options) (*Config, bool) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, false
+	}
+	f := Lookup(explicit, cwd, o.Dirs)
+	if f.Base == "" || f.Project != "" {
+		return nil, false
+	}
+	data, err := read(f.Base)
+	if err != nil {
+		return nil, false
+	}
+	c, _, err := parseAll(f.Base, data, o)
+	return c, err == nil
+}

@@ -1,0 +1,193 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// UserFile returns the file of the person's own configuration, which need not exist.
+func UserFile(d Dirs) string { return filepath.Join(d.Config, fileName) }
+
+// ProjectFile returns the configuration of the project that cwd is in: the one that
+// [Lookup] finds, or else where it would be for cwd itself.
+func ProjectFile(cwd string, d Dirs) string {
+	if f := Lookup("", cwd, d); f.Project != "" {
+		return f.Project
+	}
+	return filepath.Join(cwd, ".wasmgate", fileName)
+}
+
+// AddServers adds servers to the wasmgate.yaml at path, which it creates for its owner
+// alone if need be, and returns the ids of those that were not there yet. What else
+// stands in the file stays as it is, comments included. A server that the file has with
+// other settings is an error, and so is a file that is written in a way that only a
+// person can edit: then nothing is written. The servers are those of [ImportMCP].
+func AddServers(path string, servers []Server) (added []string, err error) {
+	path = canonical(path) // not the link to it, if it is one
+	if isJSON(path, nil) {
+		return nil, fmt.Errorf("%s is the file of another program: name a wasmgate.yaml", path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	unlock, err := lockBeside(path)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	data, err := readWhole(path)
+	if errors.Is(err, os.ErrNotExist) {
+		data, err = []byte("version: 1\n"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{path: path, data: data}
+	if w.root, err = w.tree(data); err != nil {
+		return nil, err
+	}
+	if err := w.choose(servers); err != nil || len(w.ids) == 0 {
+		return nil, err
+	}
+	out := w.edited()
+	if err := w.check(out); err != nil {
+		return nil, err
+	}
+	return w.ids, replaceFile(path, out)
+}
+
+// A writer adds servers to one file.
+type writer struct {
+	path string
+	data []byte
+	root *node
+
+	ids   []string // to be added
+	nodes []*node  // what each is to read as
+	text  []byte   // the same as [Render] writes it
+}
+
+func (w *writer) tree(data []byte) (*node, error) {
+	d := &decoder{file: w.path}
+	root := d.parse(data, false)
+	if root == nil || !d.is(root, "", table) {
+		return nil, d.problems.err()
+	}
+	return root, nil
+}
+
+// choose keeps the servers that the file does not have.
+func (w *writer) choose(servers []Server) error {
+	var differ []string
+	for _, s := range servers {
+		text := Render([]Server{s})
+		root, err := w.tree(text)
+		if err != nil {
+			return err
+		}
+		now := root.get("servers").get(s.ID)
+		if old := w.servers(w.root).get(s.ID); old == nil {
+			w.ids, w.nodes = append(w.ids, s.ID), append(w.nodes, now)
+			w.text = append(w.text, text[len("servers:\n"):]...)
+		} else if !same(old, now) {
+			differ = append(differ, s.ID)
+		}
+	}
+	if len(differ) > 0 {
+		return fmt.Errorf("%s has other servers of these names: %s; rename or remove them there, and try again. Nothing was written", w.path, strings.Join(differ, ", "))
+	}
+	return nil
+}
+
+// servers returns the servers of a file; no fields if there are none.
+func (*writer) servers(root *node) *node {
+	if n := root.get("servers"); n != nil {
+		return n
+	}
+	return new(node)
+}
+
+// noServers is a block of servers that holds nothing.
+var noServers = regexp.MustCompile(`^servers:[ \t]*\{[ \t]*\}`)
+
+// edited returns the file with the servers after the last one that it has.
+func (w *writer) edited() []byte {
+	lines := slices.Collect(bytes.Lines(bytes.Clone(w.data)))
+	if n := len(lines); n > 0 && !bytes.HasSuffix(lines[n-1], []byte("\n")) {
+		lines[n-1] = append(lines[n-1], '\n')
+	}
+	at := slices.IndexFunc(w.root.fields, func(f field) bool { return f.key == "servers" })
+	if at < 0 {
+		return slices.Concat(bytes.Join(lines, nil), []byte("servers:\n"), w.text)
+	}
+	first, end := w.root.fields[at].line, len(lines) // lines are counted from 1
+	if at+1 < len(w.root.fields) {
+		end = w.root.fields[at+1].line - 1
+	}
+	for end > first && isOutside(lines[end-1]) {
+		end--
+	}
+	lines[first-1] = noServers.ReplaceAll(lines[first-1], []byte("servers:"))
+	indent := "  "
+	if fields := w.root.fields[at].value.fields; len(fields) > 0 {
+		line := lines[fields[0].line-1]
+		indent = string(line[:len(line)-len(bytes.TrimLeft(line, " "))])
+	}
+	var text []byte
+	for line := range bytes.Lines(w.text) { // which is written with two spaces
+		text = append(append(text, indent...), line[len("  "):]...)
+	}
+	return bytes.Join(slices.Insert(lines, end, text), nil)
+}
+
+// isOutside reports whether a line is empty, or a comment that belongs to no block.
+func isOutside(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 || line[0] == '#' }
+
+// check holds the new file against what it was meant to be: an edit by lines does not
+// suit every way of writing YAML.
+func (w *writer) check(out []byte) error {
+	if len(out) > maxYAML {
+		return fmt.Errorf("%s would be larger than %d MiB. Nothing was written", w.path, maxYAML>>20)
+	}
+	byHand := fmt.Errorf("%s is written in a way that only a person can edit: run the command without a file to write to, and put in what it prints by hand. Nothing was written", w.path)
+	root, err := w.tree(out)
+	if err != nil {
+		return byHand
+	}
+	for _, f := range w.root.fields {
+		if now := root.get(f.key); f.key != "servers" && (now == nil || !same(f.value, now)) {
+			return byHand
+		}
+	}
+	before, now := w.servers(w.root), w.servers(root)
+	if len(now.fields) != len(before.fields)+len(w.ids) {
+		return byHand
+	}
+	for _, f := range before.fields {
+		if one := now.get(f.key); one == nil || !same(f.value, one) {
+			return byHand
+		}
+	}
+	for i, id := range w.ids {
+		if one := now.get(id); one == nil || !same(w.nodes[i], one) {
+			return byHand
+		}
+	}
+	d := &decoder{file: w.path, dir: filepath.Dir(w.path), keep: true}
+	var servers []Server
+	d.servers(&servers, nil, now, "servers")
+	return d.problems.err()
+}
+
+// same reports whether two values say the same, wherever they stand.
+func same(a, b *node) bool {
+	return a.kind == b.kind && a.text == b.text &&
+		slices.EqualFunc(a.items, b.items, same) &&
+		slices.EqualFunc(a.fields, b.fields, func(a, b field) bool { return a.key == b.key && same(a.value, b.value) })
+}

@@ -1,0 +1,86 @@
+//go:build unix
+
+package main_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// testGroups offers clients one group: by the path, and to a relayed client by its own
+// process. What is not in it they can neither list, nor find, nor call.
+func testGroups(t *testing.T, p *program) {
+	pl := p.place(t, "groups: {hashes: [local__hash], queries: [local__json_query]}\ncatalog: {mode: beside}\n")
+	gw := pl.serve()
+	stdio := append([]string{p.path}, pl.args("serve", "--stdio", "--group", "hashes")...)
+	for front, transport := range map[string]mcp.Transport{
+		"path":  &mcp.StreamableClientTransport{Endpoint: gw.url + "/hashes"},
+		"relay": &mcp.CommandTransport{Command: pl.command(context.WithoutCancel(t.Context()), stdio[0], stdio[1:]...)},
+	} {
+		c, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).
+			Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		if err != nil {
+			t.Fatalf("%s: %v", front, err)
+		}
+		list, err := c.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", front, err)
+		}
+		var names []string
+		for _, tool := range list.Tools {
+			names = append(names, tool.Name)
+		}
+		slices.Sort(names)
+		if want := "catalog__call catalog__describe catalog__search local__hash"; strings.Join(names, " ") != want {
+			t.Errorf("%s: tools %v, want %s", front, names, want)
+		}
+		hash := map[string]any{"text": "hello", "algorithm": "sha256"}
+		for _, params := range []*mcp.CallToolParams{
+			{Name: "local__hash", Arguments: hash},
+			{Name: "catalog__call", Arguments: map[string]any{"tool": "local__hash", "arguments": hash}},
+		} {
+			if res, err := c.CallTool(t.Context(), params); err != nil || res.IsError || !strings.Contains(res.Content[0].(*mcp.TextContent).Text, "2cf24dba") {
+				t.Errorf("%s: %s: %+v, %v", front, params.Name, res, err)
+			}
+		}
+		for _, params := range []*mcp.CallToolParams{
+			{Name: "local__json_query", Arguments: map[string]any{}},
+			{Name: "catalog__call", Arguments: map[string]any{"tool": "local__json_query"}},
+		} {
+			if res, err := c.CallTool(t.Context(), params); err == nil || !strings.Contains(err.Error(), `unknown tool "local__json_query"`) {
+				t.Errorf("%s: %s: %+v, %v", front, params.Name, res, err)
+			}
+		}
+		c.Close()
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gw.url+"/nothing", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusNotFound {
+		t.Errorf("a group that is not there: %s", resp.Status)
+	}
+	relayed := 0
+	for _, e := range pl.log() {
+		if e.Tool == "catalog__call" && e.Code == "ok" {
+			t.Errorf("the audit log has the call of a call: %+v", e)
+		}
+		if e.Event == "done" && e.Tool == "local__hash" && e.Parent != "" {
+			relayed++
+		}
+	}
+	if relayed != 2 {
+		t.Errorf("%d calls are recorded that were made by another, want 2", relayed)
+	}
+	pl.verify()
+}

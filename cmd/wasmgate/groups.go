@@ -1,0 +1,20 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+)
+
+// checkGroups checks the groups that --group names. One that is not there would offer
+// nothing, and none at all everything, which nobody means.
+func checkGroups(cmd *cobra.Command, cfg *config.Config, names []string) error {
+	if cmd.Flags().Changed("group") && len(names) == 0 {
+		return misuse("--group is empty; name a group")
+	}
+	if err := app.CheckGroups(cfg, names); err != nil {
+		return misuse("--group: %v", err)
+	}
+	return nil
+}

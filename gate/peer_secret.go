@@ -1,0 +1,166 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// AsksSecret reports whether a server asks a person for what is a secret: by a form
+// into which a password, a key, a token, a PIN, the number of a card or the like is to
+// be typed, as far as the words of the form say so; or by a URL to which what the
+// person gives would go in clear text. It is false of other actions. A form is what
+// the server says it is: one that asks for a secret in other words is not noticed.
+//
+// Policies see it as input.request.secret.
+func AsksSecret(a Action, params Doc) bool {
+	if a != Elicit {
+		return false
+	}
+	if params.Get("mode").Text() == "url" {
+		u, ok := visitable(params.Get("url").Text())
+		return !ok || u.Scheme != "https" && !loopback(u)
+	}
+	typed := false
+	for name, p := range params.At("/requestedSchema/properties").Members() {
+		if chosen(p) {
+			continue // nothing is typed into it
+		}
+		typed = true
+		if p.Get("writeOnly").True() || secretWords(name) || slices.Contains(secretProperties, strings.ToLower(name)) {
+			return true
+		}
+		for _, said := range []string{"title", "description", "format", "default", "pattern"} {
+			if secretWords(p.Get(said).Text()) {
+				return true
+			}
+		}
+	}
+	return typed && (secretWords(params.Get("message").Text()) ||
+		secretWords(params.At("/requestedSchema/title").Text()) || secretWords(params.At("/requestedSchema/description").Text()))
+}
+
+// chosen reports whether the value of a property is picked, and not typed.
+func chosen(property Doc) bool {
+	options := property
+	if property.Get("type").Text() == "array" {
+		options = property.Get("items")
+	}
+	return property.Get("type").Text() == "boolean" || options.Get("enum").Kind() == Array ||
+		options.Get("oneOf").Kind() == Array || options.Get("anyOf").Kind() == Array
+}
+
+// secretNames are words, and words that follow each other with or without something
+// between them, by which a form asks for a secret.
+var secretNames = func() map[string]bool {
+	names := make(map[string]bool)
+	for _, n := range strings.Fields(`
+		password passwords passwd passphrase passphrases passcode passcodes pwd pswd
+		secret secrets token tokens bearer jwt credential credentials creds
+		apikey apikeys access_key access_keys private_key private_keys signing_key encryption_key ssh_key
+		recovery_key recovery_code recovery_codes recovery_phrase backup_code backup_codes seed_phrase mnemonic
+		pin pins pincode otp totp mfa one_time_code verification_code security_code security_answer two_factor_code auth_code authorization_code
+		card_number card_no credit_card debit_card payment_card cvv cvc cvn
+		bank_account account_number iban social_security_number ssn
+		passwort kennwort geheimnis zugangsdaten contrasena contrasenya senha mot_de_passe wachtwoord haslo losenord heslo jelszo sifre
+		пароль секрет токен`) {
+		names[strings.ReplaceAll(n, "_", "")] = true
+	}
+	return names
+}()
+
+var (
+	// secretProperties are names of properties that mean something else in a sentence.
+	secretProperties = []string{"pass", "pw", "pan", "cred"}
+	// secretStems are secrets within whatever word, as newpassword.
+	secretStems = []string{"password", "passwd", "passphrase", "passcode", "passwort", "apikey", "privatekey", "secretkey", "accesskey", "cardnumber", "creditcard"}
+	// secretSigns are those of scripts without spaces between words.
+	secretSigns = []string{"密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호"}
+)
+
+// maxSecretWords is of how many words the longest of secretNames is.
+const maxSecretWords = 3
+
+// secretWords reports whether a text has a word, or words, of secretNames, however it
+// is spelt: in other case, joined by _, - or capital letters, in wide letters, with
+// accents, or with digits in the place of letters. A word in letters of several
+// scripts is taken for one: no honest form needs it.
+func secretWords(text string) bool {
+	words := wordsOf(text)
+	for i := range words {
+		if mixed(words[i]) {
+			return true
+		}
+		words[i] = strings.TrimRight(unleet(strings.TrimRight(words[i], "0123456789")), "0123456789")
+	}
+	for i, word := range words {
+		if slices.ContainsFunc(secretStems, func(stem string) bool { return strings.Contains(word, stem) }) ||
+			strings.HasSuffix(word, "secret") || strings.HasSuffix(word, "token") {
+			return true
+		}
+		for n := 1; n <= maxSecretWords && i+n <= len(words); n++ {
+			if name := strings.Join(words[i:i+n], ""); secretNames[name] {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(secretSigns, func(s string) bool { return strings.Contains(text, s) })
+}
+
+// wordsOf splits a text into words of lower case, without accents: at what is no
+// letter, and in front of a capital letter that follows a small one.
+func wordsOf(text string) []string {
+	var words []string
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			words = append(words, string(word))
+		}
+		word = nil
+	}
+	before := rune(0)
+	for _, r := range text {
+		if r >= 0xFF01 && r <= 0xFF5E { // wide forms of ASCII
+			r -= 0xFEE0
+		}
+		switch {
+		case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Cf, r): // accents on their own, and what is not seen
+			continue
+		case unicode.IsUpper(r) && unicode.IsLower(before):
+			end()
+			fallthrough
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '$' || r == '@':
+			word = append(word, unaccented(unicode.ToLower(r)))
+		default:
+			end()
+		}
+		before = r
+	}
+	end()
+	return words
+}
+
+// unaccented returns a small letter of Latin without its accent.
+func unaccented(r rune) rune {
+	const accented, bare = "àáâãäåāçćčèéêëēęìíîïīłñńňòóôõöøōùúûüūýÿžźżşšś", "aaaaaaaccceeeeeeiiiiilnnnooooooouuuuuyyzzzsss"
+	at := 0
+	for _, a := range accented {
+		if a == r {
+			return rune(bare[at])
+		}
+		at++
+	}
+	return r
+}
+
+// unleet returns a word with letters in the place of digits that stand for them.
+var unleet = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s").Replace
+
+// mixed reports whether a word has letters of Latin and of a script whose letters look
+// like those.
+func mixed(word string) bool {
+	latin := strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(unicode.Latin, r) })
+	return latin && strings.ContainsFunc(word, func(r rune) bool {
+		return unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee)
+	})
+}

@@ -1,0 +1,179 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// checkRequest checks the shape of what a server asks of a client (MCP 2025-11-25,
+// client/elicitation and client/sampling). Its error is for the server.
+func checkRequest(a Action, params Doc) error {
+	switch {
+	case params.Kind() != Object:
+		return errors.New("the parameters are no object")
+	case a == Elicit:
+		return checkElicit(params)
+	case a == Sample && params.Get("messages").Kind() != Array:
+		return errors.New("messages is no array")
+	case !a.IsPeerRequest():
+		return errors.New("it is no request that this gateway passes on to clients")
+	}
+	return nil
+}
+
+func checkElicit(params Doc) error {
+	if params.Get("message").Kind() != String {
+		return errors.New("message is no string")
+	}
+	switch params.Get("mode").Text() {
+	case "url":
+		if _, ok := visitable(params.Get("url").Text()); !ok {
+			return errors.New("url is none that a person can be sent to: it must be http or https, with a host, and without a user")
+		}
+		return nil
+	case "form":
+	default:
+		if !params.Get("mode").IsZero() {
+			return errors.New("mode is neither form nor url")
+		}
+	}
+	properties := params.At("/requestedSchema/properties")
+	if properties.Kind() != Object {
+		return errors.New("requestedSchema has no properties")
+	}
+	for name, p := range properties.Members() {
+		if !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, p.Get("type").Text()) {
+			return fmt.Errorf("property %.100q of requestedSchema is none that a form can have", name)
+		}
+	}
+	return nil
+}
+
+// visitable reads a URL that a person can be sent to.
+func visitable(s string) (*url.URL, bool) {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
+		return nil, false
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return nil, false
+	}
+	return u, true
+}
+
+// loopback reports whether a URL stays on the machine of who visits it.
+func loopback(u *url.URL) bool {
+	if strings.EqualFold(u.Hostname(), "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err == nil && ip.IsLoopback()
+}
+
+// lacks says which capability a client would need for a request and has not declared;
+// "" if none is lacking. A client that names no mode of elicitation can fill in forms
+// (MCP 2025-11-25, client/elicitation, "Capabilities").
+func lacks(declared Doc, a Action, params Doc) string {
+	switch a {
+	case ListRoots:
+		if declared.Get("roots").Kind() != Object {
+			return "roots"
+		}
+	case Sample:
+		s := declared.Get("sampling")
+		tools := !params.Get("tools").IsZero() || !params.Get("toolChoice").IsZero()
+		switch {
+		case s.Kind() != Object:
+			return "sampling"
+		case tools && s.Get("tools").Kind() != Object:
+			return "sampling with tools"
+		}
+	case Elicit:
+		e := declared.Get("elicitation")
+		form, link := e.Get("form").Kind() == Object, e.Get("url").Kind() == Object
+		switch {
+		case e.Kind() != Object:
+			return "elicitation"
+		case params.Get("mode").Text() == "url" && !link:
+			return "elicitation by URL"
+		case params.Get("mode").Text() != "url" && !form && link:
+			return "elicitation by form"
+		}
+	}
+	return ""
+}
+
+// checkAnswer checks the shape of what a client answers to a request of a server.
+func checkAnswer(a Action, answer Doc) error {
+	if answer.Kind() != Object {
+		return errors.New("it is no object")
+	}
+	switch a {
+	case Elicit:
+		return checkElicited(answer)
+	case ListRoots:
+		return checkRoots(answer.Get("roots"))
+	default:
+		content := answer.Get("content")
+		switch {
+		case answer.Get("role").Kind() != String || answer.Get("model").Kind() != String:
+			return errors.New("role or model is no string")
+		case content.Kind() != Object && content.Kind() != Array:
+			return errors.New("content is neither an object nor an array")
+		}
+		for block := range content.Elements() {
+			if block.Kind() != Object {
+				return errors.New("content has what is no object")
+			}
+		}
+		return nil
+	}
+}
+
+func checkElicited(answer Doc) error {
+	if !slices.Contains([]string{"accept", "decline", "cancel"}, answer.Get("action").Text()) {
+		return errors.New("action is none of accept, decline and cancel")
+	}
+	content := answer.Get("content")
+	if k := content.Kind(); k != Absent && k != Null && k != Object {
+		return errors.New("content is no object")
+	}
+	for name, v := range content.Members() {
+		switch v.Kind() {
+		case String, Number, Bool:
+			continue
+		case Array:
+			if onlyStrings(v) {
+				continue
+			}
+		}
+		return fmt.Errorf("content has a value that no form can have, of %.100q", name)
+	}
+	return nil
+}
+
+func onlyStrings(list Doc) bool {
+	for e := range list.Elements() {
+		if e.Kind() != String {
+			return false
+		}
+	}
+	return true
+}
+
+func checkRoots(roots Doc) error {
+	if roots.Kind() != Array {
+		return errors.New("roots is no array")
+	}
+	for r := range roots.Elements() {
+		if name := r.Get("name"); r.Get("uri").Kind() != String || !name.IsZero() && name.Kind() != String {
+			return errors.New("roots has one without a uri, or with a name that is no string")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,569 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A client is a peer that answers at once.
+type client struct {
+	declares string
+	answer   func(context.Context, gate.Action, gate.Doc) (gate.Doc, error)
+}
+
+func (c client) Capabilities() gate.Doc { return gate.MustDoc(c.declares) }
+
+func (c client) Request(ctx context.Context, a gate.Action, params gate.Doc) (gate.Doc, error) {
+	return c.answer(ctx, a, params)
+}
+
+func answering(doc string) client {
+	return client{`{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`, func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
+		return gate.MustDoc(doc), nil
+	}}
+}
+
+// What a server asks, and what clients answer.
+const (
+	asksName   = `{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`
+	asksPIN    = `{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"PIN":{"type":"integer"}}}}`
+	asksModel  = `{"messages":[{"role":"user","content":{"type":"text","text":"write"}}],"maxTokens":9}`
+	givesName  = `{"action":"accept","content":{"name":"Ada"}}`
+	givesRoots = `{"roots":[{"uri":"file:///srv"}]}`
+	givesText  = `{"role":"assistant","model":"m","content":{"type":"text","text":"hi"}}`
+)
+
+// asked makes a call in which its server asks the client once, and returns what the
+// server got.
+func asked(t *testing.T, r *rig, c gate.Peer, a gate.Action, params string, more ...func(*gate.Parts)) (got gate.Doc, err error) {
+	t.Helper()
+	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
+		var doc gate.Doc
+		if params != "" {
+			doc = gate.MustDoc(params)
+		}
+		got, err = p.Request(ctx, a, doc)
+		return answer(`{"structuredContent":1}`), nil
+	}
+	parts := r.parts()
+	for _, f := range more {
+		f(&parts)
+	}
+	g, gerr := gate.New(parts)
+	if gerr != nil {
+		t.Fatal(gerr)
+	}
+	call := newCall()
+	call.Peer = c
+	if _, derr := g.Do(t.Context(), call); derr != nil {
+		t.Fatal(derr)
+	}
+	return got, err
+}
+
+// The client sees a request only after it was decided on, cleaned and recorded.
+func TestRequest(t *testing.T) {
+	r := newRig()
+	r.sanitize = replace("evil", "[removed]")
+	var seen string
+	c := answering("")
+	c.answer = func(_ context.Context, a gate.Action, params gate.Doc) (gate.Doc, error) {
+		r.step("ask " + string(a))
+		seen = params.String()
+		return gate.MustDoc(givesName), nil
+	}
+	var q gate.Query
+	r.decide = func(now gate.Query) gate.Decision { q = now; return gate.Decision{Effect: gate.Allow} }
+	got, err := asked(t, r, c, gate.Elicit, strings.Replace(asksName, "Who", "evil who", 1))
+	if err != nil || got.String() != givesName {
+		t.Fatalf("the server got %s, %v", got, err)
+	}
+	if want := strings.Replace(asksName, "Who", "[removed] who", 1); seen != want {
+		t.Errorf("the client saw %s", seen)
+	}
+	if q.Call.Action != gate.Elicit || q.Call.Parent != "c1" || q.Call.Name != "files__read" || q.Tool != r.tool || q.Call.Args.String() != seen {
+		t.Errorf("decided on %+v", q.Call)
+	}
+	if diff := cmp.Diff([]gate.Event{gate.Granted, gate.Granted, gate.Done, gate.Done}, r.events()); diff != "" {
+		t.Fatalf("events (-want +got):\n%s", diff)
+	}
+	granted, done := r.records[1], r.records[2]
+	if granted.Call.ID == "c1" || granted.Call.ID != done.Call.ID || done.Code != "ok" || done.Result.String() != givesName || len(done.Findings) != 1 {
+		t.Errorf("recorded %+v, %+v", granted, done)
+	}
+	trace := strings.Join(r.trace, " ")
+	if i, j := strings.LastIndex(trace, "record granted"), strings.Index(trace, "ask "); i < 0 || j < i {
+		t.Errorf("trace = %s", trace)
+	}
+}
+
+func TestRequestIsRefused(t *testing.T) {
+	peer := func(f func(*client)) *client { c := answering(givesName); f(&c); return &c }
+	declares := func(d string) *client { return peer(func(c *client) { c.declares = d }) }
+	link := func(u string) string {
+		return fmt.Sprintf(`{"mode":"url","elicitationId":"1","message":"go","url":%q}`, u)
+	}
+	with := func(o gate.Obligation) func(*rig) {
+		return only(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{o}})
+	}
+	tests := map[string]struct {
+		change func(*rig)
+		client *client
+		action gate.Action
+		params string
+		code   string
+		reason string
+	}{
+		"what the policy denies":                     {only(gate.Decision{Effect: gate.Deny, Reasons: []string{"no"}}), nil, "", "", "refused_authorize", "no"},
+		"what nothing allows":                        {only(gate.Decision{}), nil, "", "", "refused_authorize", "not allowed by policy"},
+		"what a person would be asked":               {only(gate.Decision{Effect: gate.Ask}), nil, "", "", "refused_approve", "nobody can be asked in the middle"},
+		"an obligation that the call is not under":   {with(gate.Profile{Name: "strict"}), nil, "", "", "refused_authorize", "demands"},
+		"without a record of it":                     {func(r *rig) { r.at = nth("record granted", 2) }, nil, "", "", "refused_record", "audit log"},
+		"a method that is none":                      {nil, nil, "tools/call", `{"messages":[]}`, "refused_parse", "no request"},
+		"parameters that are no object":              {nil, nil, "", `[]`, "refused_parse", "no object"},
+		"a form without properties":                  {nil, nil, "", `{"message":"x"}`, "refused_parse", "no properties"},
+		"a form with an object in it":                {nil, nil, "", strings.Replace(asksName, `"string"`, `"object"`, 1), "refused_parse", `"name"`},
+		"a mode that is none":                        {nil, nil, "", `{"mode":"x","message":"x"}`, "refused_parse", "mode"},
+		"a script in the place of a URL":             {nil, nil, "", link("javascript:alert(1)"), "refused_parse", "url"},
+		"a file in the place of a URL":               {nil, nil, "", link("file:///etc/passwd"), "refused_parse", "url"},
+		"a URL with a user":                          {nil, nil, "", link("https://good.example@evil.example/"), "refused_parse", "url"},
+		"sampling without messages":                  {nil, nil, gate.Sample, `{}`, "refused_parse", "messages"},
+		"a request that is too large":                {nil, nil, "", strings.Replace(asksName, "Who", strings.Repeat("w", 1<<20), 1), "refused_parse", "larger than 1048576"},
+		"a client that has declared nothing":         {nil, declares(`{}`), "", "", "refused_authorize", "elicitation"},
+		"sampling that was not declared":             {nil, declares(`{"roots":{}}`), gate.Sample, asksModel, "refused_authorize", "sampling"},
+		"sampling with tools that were not declared": {nil, declares(`{"sampling":{}}`), gate.Sample, `{"messages":[],"tools":[]}`, "refused_authorize", "sampling with tools"},
+		"roots that were not declared":               {nil, declares(`{"sampling":{}}`), gate.ListRoots, "", "refused_authorize", "roots"},
+		"a URL that was not declared":                {nil, declares(`{"elicitation":{"form":{}}}`), "", link("https://a.example"), "refused_authorize", "by URL"},
+		"a form where only URLs were declared":       {nil, declares(`{"elicitation":{"url":{}}}`), "", "", "refused_authorize", "by form"},
+		"a sanitizer that panics":                    {func(r *rig) { r.sanitize = breaks("Who") }, nil, "", "", "refused_sanitize", "internal error"},
+		"a URL that cannot be shown as it is":        {func(r *rig) { r.sanitize = replace("evil", "good") }, nil, "", link("https://evil.example"), "refused_sanitize", "URL"},
+		"an answer that is none":                     {nil, peer(func(c *client) { c.answer = nothing }), "", "", "refused_validate_output", "no object"},
+		"an action that is none":                     {nil, says(`{"action":"yes"}`), "", "", "refused_validate_output", "action"},
+		"an answer with an object in it":             {nil, says(`{"action":"accept","content":{"a":{}}}`), "", "", "refused_validate_output", `"a"`},
+		"an answer with numbers in a list":           {nil, says(`{"action":"accept","content":{"a":[1]}}`), "", "", "refused_validate_output", `"a"`},
+		"an answer that is too large":                {nil, says(`{"action":"accept","x":"` + strings.Repeat("x", 1<<20) + `"}`), "", "", "refused_validate_output", "larger"},
+		"roots that are no list":                     {nil, says(`{"roots":{}}`), gate.ListRoots, "", "refused_validate_output", "no array"},
+		"a root without a uri":                       {nil, says(`{"roots":[{"name":"a"}]}`), gate.ListRoots, "", "refused_validate_output", "uri"},
+		"a sample without a model":                   {nil, says(`{"role":"assistant","content":{}}`), gate.Sample, asksModel, "refused_validate_output", "model"},
+		"a sample whose content is text":             {nil, says(`{"role":"assistant","model":"m","content":"x"}`), gate.Sample, asksModel, "refused_validate_output", "content"},
+		"a client that panics":                       {nil, peer(func(c *client) { c.answer = nil }), "", "", "refused_validate_output", "internal error"},
+		"a client that refuses":                      {nil, refusing("not now"), "", "", "tool_error", ""},
+		"a client whose refusal has a secret":        {nil, refusing("not with KEY"), "", "", "refused_sanitize", "holds a secret"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			if tt.change != nil {
+				tt.change(r)
+			}
+			if tt.client == nil {
+				c := answering(givesName)
+				tt.client = &c
+			}
+			asks := 0
+			inner := tt.client.answer
+			tt.client.answer = func(ctx context.Context, a gate.Action, p gate.Doc) (gate.Doc, error) {
+				asks++
+				return inner(ctx, a, p)
+			}
+			if tt.action == "" {
+				tt.action = gate.Elicit
+			}
+			if tt.params == "" && tt.action == gate.Elicit {
+				tt.params = asksName
+			}
+			got, err := asked(t, r, *tt.client, tt.action, tt.params, func(p *gate.Parts) { p.Secrets = spy{} })
+			code := gate.Code(err)
+			if tt.code == "tool_error" { // it is the client's own, which has no code
+				code = "tool_error"
+			}
+			if err == nil || code != tt.code || !got.IsZero() || !strings.Contains(reason(err), tt.reason) {
+				t.Fatalf("got %.100s, %v; want %s, %q", got, err, tt.code, tt.reason)
+			}
+			mayAsk := tt.code == "refused_validate_output" || tt.code == "tool_error" || strings.Contains(name, "refusal")
+			if (asks > 0) != mayAsk {
+				t.Errorf("the client was asked %d times", asks)
+			}
+			last := r.records[len(r.records)-2]
+			if last.Event != gate.Done || last.Call.Action != tt.action || last.Reason != reason(err) {
+				t.Errorf("recorded %s %s %q", last.Event, last.Code, last.Reason)
+			}
+		})
+	}
+}
+
+// only answers d to what servers ask, and lets the call itself pass.
+func only(d gate.Decision) func(*rig) { return hostDecides(d) }
+
+func nothing(context.Context, gate.Action, gate.Doc) (gate.Doc, error) { return gate.Doc{}, nil }
+
+func says(doc string) *client { c := answering(doc); return &c }
+
+func refusing(text string) *client {
+	c := answering("{}")
+	c.answer = func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) { return gate.Doc{}, errors.New(text) }
+	return &c
+}
+
+// breaks panics at one text.
+func breaks(at string) func(gate.Text) (string, []gate.Finding) {
+	return func(x gate.Text) (string, []gate.Finding) {
+		if strings.Contains(x.Text, at) {
+			panic(errInternal)
+		}
+		return x.Text, nil
+	}
+}
+
+// nth fails a method when it is called for the nth time.
+func nth(method string, n int) func(string) error {
+	return func(m string) error {
+		if m != method {
+			return nil
+		}
+		if n--; n == 0 {
+			return errInternal
+		}
+		return nil
+	}
+}
+
+// What a person or a model answers goes to a server as arguments do.
+func TestRequestGuardsTheAnswer(t *testing.T) {
+	const holds = `{"action":"accept","content":{"name":"my KEY"}}`
+	const clean = `{"action":"accept","content":{"name":"my [redacted: word]"}}`
+	tests := map[string]struct {
+		treat  gate.Treatment
+		params string
+		want   string
+	}{
+		"they are redacted":                 {gate.RedactSecrets, asksName, clean},
+		"they are redacted by default":      {"", asksName, clean},
+		"they are refused":                  {gate.RefuseSecrets, asksName, ""},
+		"nobody can be asked":               {gate.AskSecrets, asksName, ""},
+		"they are allowed":                  {gate.AllowSecrets, asksName, holds},
+		"a secret is what was asked for":    {gate.RedactSecrets, asksPIN, holds},
+		"a secret, though they are refused": {gate.RefuseSecrets, asksPIN, holds},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			got, err := asked(t, r, answering(holds), gate.Elicit, tt.params, func(p *gate.Parts) { p.Secrets = spy{arguments: tt.treat} })
+			if got.String() != tt.want || (err == nil) != (tt.want != "") {
+				t.Errorf("the server got %s, %v", got, err)
+			}
+			done := r.records[2]
+			if kept := !done.Result.IsZero(); kept != (tt.want != "" && tt.params == asksName) {
+				t.Errorf("recorded %s", done.Result)
+			}
+		})
+	}
+}
+
+func TestRequestCannot(t *testing.T) {
+	r := newRig()
+	if _, err := asked(t, r, nil, gate.Elicit, asksName); gate.Code(err) != "refused_authorize" || len(r.records) != 2 {
+		t.Errorf("without a client: %v", err)
+	}
+	if _, err := (gate.Permit{}).Request(t.Context(), gate.Elicit, gate.MustDoc(asksName)); gate.Code(err) != "refused_authorize" {
+		t.Errorf("the zero permit: %v", err)
+	}
+	var permit gate.Permit
+	r = newRig()
+	r.hosted = func(_ context.Context, p gate.Permit) (gate.Result, error) {
+		permit = p
+		return answer(`{"structuredContent":1}`), nil
+	}
+	c := newCall()
+	c.Peer, c.Rounds = answering(givesName), true
+	if _, err := r.do(t, c); err != nil {
+		t.Fatal(err)
+	}
+	n := len(r.records)
+	_, err := permit.Request(t.Context(), gate.Elicit, gate.MustDoc(asksName))
+	_, err2 := permit.Screen(t.Context(), gate.Elicit, gate.MustDoc(asksName))
+	if gate.Code(err) != "refused_authorize" || gate.Code(err2) != "refused_authorize" || len(r.records) != n {
+		t.Errorf("after the call: %v, %v", err, err2)
+	}
+}
+
+// A request that waits ends with its call.
+func TestRequestEndsWithItsCall(t *testing.T) {
+	r := newRig()
+	var mu sync.Mutex
+	var records []gate.Record
+	parts := r.parts()
+	parts.Recorder = recorderFunc(func(_ context.Context, rec *gate.Record) error {
+		mu.Lock()
+		defer mu.Unlock()
+		records = append(records, *rec)
+		return nil
+	})
+	asks, ended := make(chan struct{}), make(chan error, 1)
+	c := answering("")
+	c.answer = func(ctx context.Context, _ gate.Action, _ gate.Doc) (gate.Doc, error) {
+		close(asks)
+		<-ctx.Done()
+		return gate.Doc{}, ctx.Err()
+	}
+	r.hosted = func(_ context.Context, p gate.Permit) (gate.Result, error) {
+		go func() { // as a server whose connection outlives the call
+			_, err := p.Request(context.WithoutCancel(t.Context()), gate.Elicit, gate.MustDoc(asksName))
+			ended <- err
+		}()
+		<-asks
+		return answer(`{"structuredContent":1}`), nil
+	}
+	g, err := gate.New(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := newCall()
+	call.Peer = c
+	if _, err := g.Do(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; gate.Code(err) != "cancelled" {
+		t.Errorf("the server got %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if last := records[len(records)-1]; last.Call.Action != gate.Elicit || last.Code != "cancelled" {
+		t.Errorf("recorded %s %s", last.Call.Action, last.Code)
+	}
+}
+
+// A server that asks without end fills neither the person's day nor the log.
+func TestRequestsAreBounded(t *testing.T) {
+	const most = 100
+	var mixed, askedFor, recorded atomic.Int64
+	x := newInstant("v", &mixed)
+	p := x.parts()
+	p.Recorder = recorderFunc(func(_ context.Context, r *gate.Record) error {
+		if r.Call.Action == gate.ListRoots {
+			recorded.Add(1)
+		}
+		return nil
+	})
+	c := answering("")
+	c.answer = func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
+		askedFor.Add(1)
+		return gate.MustDoc(givesRoots), nil
+	}
+	u := newRig()
+	u.tool = x.tool
+	u.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range most {
+					if _, err := p.Request(ctx, gate.ListRoots, gate.Doc{}); err != nil && gate.Code(err) != "refused_limit" {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		return x.result, nil
+	}
+	p.Upstream = u
+	g, err := gate.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := newCall()
+	call.Peer = c
+	if _, err := g.Do(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	// Those that had begun when one too many came may be refused as well.
+	if n := askedFor.Load(); n > most || n < most-4 {
+		t.Errorf("the client was asked %d times", n)
+	}
+	if n := recorded.Load(); n > 2*most+1 {
+		t.Errorf("%d records", n)
+	}
+}
+
+func TestAsksSecret(t *testing.T) {
+	field := func(name, more string) string {
+		return fmt.Sprintf(`{"message":"Please fill in","requestedSchema":{"type":"object","properties":{%q:{"type":"string"%s}}}}`, name, more)
+	}
+	for _, name := range []string{
+		"password", "Password", "PASSWORD", "user_password", "userPassword", "user-password", "newpassword", "password2", "passw0rd", "p4ssw0rd", "pa$$word",
+		"ｐａｓｓｗｏｒｄ", "pass\u200bword", "pässwörd", "pаssword", "passwd", "pwd", "pass", "passphrase", "token", "apiToken", "access_token", "authtoken", "tokens",
+		"apiKey", "api_key", "API-KEY", "api key", "APIKey", "secret", "clientSecret", "client_secret_value", "cardNumber", "card number", "credit-card", "cvv",
+		"pin", "PIN", "pinCode", "user_pin", "privateKey", "private key", "ssh_key", "otp", "Passwort", "contraseña", "mot de passe", "пароль", "密码", "あなたのパスワード",
+	} {
+		if !gate.AsksSecret(gate.Elicit, gate.MustDoc(field(name, ""))) {
+			t.Errorf("a property %q was not noticed", name)
+		}
+		if name == "pass" {
+			continue
+		}
+		for _, said := range []string{"title", "description", "format"} {
+			if !gate.AsksSecret(gate.Elicit, gate.MustDoc(field("a", fmt.Sprintf(`,%q:%q`, said, "Your "+name+", please")))) {
+				t.Errorf("a %s with %q was not noticed", said, name)
+			}
+		}
+		if !gate.AsksSecret(gate.Elicit, gate.MustDoc(strings.Replace(field("a", ""), "Please fill in", "Your "+name, 1))) {
+			t.Errorf("a message with %q was not noticed", name)
+		}
+	}
+	for _, name := range []string{"name", "email", "pinned", "spinning", "tokenize", "secretary", "cardinality", "passenger", "bypass", "keyboard", "Größe", "имя", "ключи от дома", "日本"} {
+		if gate.AsksSecret(gate.Elicit, gate.MustDoc(field(name, `,"title":"`+name+`"`))) {
+			t.Errorf("%q was taken for a secret", name)
+		}
+	}
+	for params, want := range map[string]bool{
+		field("a", `,"writeOnly":true`):     true,
+		field("token", `,"enum":["a","b"]`): false,
+		`{"message":"Delete the token?","requestedSchema":{"properties":{"sure":{"type":"boolean"}}}}`:                    false,
+		`{"message":"Which tokens?","requestedSchema":{"properties":{"x":{"type":"array","items":{"enum":["a"]}}}}}`:      false,
+		`{"message":"Your password","requestedSchema":{"properties":{"sure":{"type":"boolean"},"x":{"type":"integer"}}}}`: true,
+		`{"mode":"url","message":"Your password","url":"https://a.example/login"}`:                                        false,
+		`{"mode":"url","message":"go","url":"http://127.0.0.1:8080/"}`:                                                    false,
+		`{"mode":"url","message":"go","url":"http://[::1]/"}`:                                                             false,
+		`{"mode":"url","message":"go","url":"http://localhost/"}`:                                                         false,
+		`{"mode":"url","message":"go","url":"http://a.example/"}`:                                                         true,
+		`{"mode":"url","message":"go","url":"http://localhost.a.example/"}`:                                               true,
+		`{"mode":"url","message":"go","url":"ftp://a.example/"}`:                                                          true,
+		asksName: false,
+	} {
+		if got := gate.AsksSecret(gate.Elicit, gate.MustDoc(params)); got != want {
+			t.Errorf("%s: %t", params, got)
+		}
+	}
+	if gate.AsksSecret(gate.Sample, gate.MustDoc(asksPIN)) {
+		t.Error("sampling asks no person")
+	}
+}
+
+// rounds makes a call whose server asks the client by its answer.
+func rounds(t *testing.T, r *rig, c gate.Call, invoke func(context.Context, gate.Permit) string) (gate.Result, error) {
+	t.Helper()
+	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
+		return gate.Result{Doc: gate.MustDoc(invoke(ctx, p)), InputRequired: true}, nil
+	}
+	return r.do(t, c)
+}
+
+func TestScreen(t *testing.T) {
+	r := newRig()
+	r.sanitize = replace("evil", "[removed]")
+	c := newCall()
+	c.Peer, c.Rounds = answering(""), true
+	res, err := rounds(t, r, c, func(ctx context.Context, p gate.Permit) string {
+		params, err := p.Screen(ctx, gate.Elicit, gate.MustDoc(strings.Replace(asksName, "Who", "evil", 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return `{"resultType":"input_required","more":"evil","requestState":"evil","inputRequests":{"k":{"method":"elicitation/create","params":` + params.String() + `,"x":1}}}`
+	})
+	if err != nil || !res.InputRequired {
+		t.Fatal(err)
+	}
+	want := `{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":` + strings.Replace(asksName, "Who", "[removed]", 1) + `}},"requestState":"evil"}`
+	if res.Doc.String() != want {
+		t.Errorf("the client gets %s", res.Doc)
+	}
+	if diff := cmp.Diff([]gate.Event{gate.Granted, gate.Done, gate.Done}, r.events()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestScreenRefuses(t *testing.T) {
+	able := func(c *gate.Call) { c.Peer, c.Rounds = answering(""), true }
+	screened := func(ctx context.Context, p gate.Permit) error {
+		_, err := p.Screen(ctx, gate.Elicit, gate.MustDoc(asksName))
+		return err
+	}
+	asks := func(key, params, state string) string {
+		return fmt.Sprintf(`{"inputRequests":{%q:{"method":"elicitation/create","params":%s}},"requestState":%s}`, key, params, state)
+	}
+	tests := map[string]struct {
+		call   func(*gate.Call)
+		result string
+	}{
+		"a client that cannot be asked":                    {func(*gate.Call) {}, asks("k", asksName, `"s"`)},
+		"a client that knows no rounds":                    {func(c *gate.Call) { c.Peer = answering("") }, asks("k", asksName, `"s"`)},
+		"one that knows no rounds, where nothing is asked": {func(c *gate.Call) { c.Peer = answering("") }, `{"requestState":"s"}`},
+		"what was not screened":                            {able, asks("k", asksPIN, `"s"`)},
+		"a method that was not screened":                   {able, strings.Replace(asks("k", asksName, `"s"`), "elicitation/create", "roots/list", 1)},
+		"a state that is no text":                          {able, asks("k", asksName, `{}`)},
+		"a state that is too large":                        {able, asks("k", asksName, `"`+strings.Repeat("s", 16<<10+1)+`"`)},
+		"a name with hidden characters":                    {able, asks("k\u202e", asksName, `"s"`)},
+		"a name that is too long":                          {able, asks(strings.Repeat("k", 200), asksName, `"s"`)},
+		"more requests than a round may have": {able, func() string {
+			var b strings.Builder
+			for i := range 17 {
+				fmt.Fprintf(&b, `,"k%d":{"method":"elicitation/create","params":%s}`, i, asksName)
+			}
+			return `{"inputRequests":{` + b.String()[1:] + `}}`
+		}()},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			c := newCall()
+			tt.call(&c)
+			_, err := rounds(t, r, c, func(ctx context.Context, p gate.Permit) string {
+				if err := screened(ctx, p); (err == nil) != c.Rounds {
+					t.Errorf("screened: %v", err)
+				}
+				return tt.result
+			})
+			if gate.Code(err) != "refused_validate_output" {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// What a client brings with a call goes to the server as arguments do.
+func TestResponses(t *testing.T) {
+	tests := map[string]struct {
+		treat     gate.Treatment
+		responses string
+		state     string
+		code      string
+		want      string
+	}{
+		"an answer":              {"", `{"k":{"action":"accept"}}`, "s", "ok", `{"k":{"action":"accept"}}`},
+		"a secret":               {"", `{"k":{"content":{"a":"KEY"}}}`, "s", "ok", `{"k":{"content":{"a":"[redacted: word]"}}}`},
+		"a secret to be refused": {gate.RefuseSecrets, `{"k":{"content":{"a":"KEY"}}}`, "s", "refused_sanitize", ""},
+		"no object":              {"", `[]`, "s", "refused_parse", ""},
+		"too much":               {"", `{"k":"` + strings.Repeat("k", 4<<20) + `"}`, "s", "refused_parse", ""},
+		"too large a state":      {"", `{}`, strings.Repeat("s", 16<<10+1), "refused_parse", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			got := ""
+			r.invoke = func(_ context.Context, c *gate.Call) (gate.Result, error) {
+				got = c.Responses.String()
+				return answer(`{"structuredContent":1}`), nil
+			}
+			parts := r.parts()
+			parts.Secrets = spy{arguments: tt.treat}
+			g, err := gate.New(parts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := newCall()
+			c.Rounds, c.Responses, c.State = true, gate.MustDoc(tt.responses), tt.state
+			if _, err := g.Do(t.Context(), c); gate.Code(err) != tt.code || got != tt.want {
+				t.Errorf("the server got %.80s, %v", got, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,27 @@
+package gate
+
+// Tell returns the parameters of a notification that a server sends outside of any
+// call, an object, as a client may see them: every string goes the way of the strings
+// of results. It is false for what cannot be made safe.
+func (g *Gate) Tell(server string, params Doc) (Doc, bool) {
+	return g.parts.Load().notice(&Tool{Name: ToolName{Server: server}}, noDuty, params)
+}
+
+// notice makes the parameters of a server's notification safe.
+func (p *Parts) notice(from *Tool, d duty, params Doc) (clean Doc, ok bool) {
+	defer func() {
+		if recover() != nil { // a part that panics has made nothing safe
+			clean, ok = Doc{}, false
+		}
+	}()
+	if params.Kind() != Object {
+		return Doc{}, false
+	}
+	w := way{Parts: p, duty: d, rec: Record{Tool: from}}
+	s := scrub{w: p.Sanitizer, text: Text{Server: from.Name.Server, Tool: from.qualified(), Profile: d.profile}, secrets: w.guardResult()}
+	clean, err := s.doc(params, "", 0)
+	if err != nil || s.secrets != nil && w.refusesSecrets(s.found) {
+		return Doc{}, false
+	}
+	return clean, true
+}
