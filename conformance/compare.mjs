@@ -1,0 +1,49 @@
+// Compares what the suite found without wasmgate and with it. Each argument is a folder with a folder of results a way:
+// direct, plain (nothing is changed on the way) and guarded (validation and sanitizing). Prints a table, and exits 1
+// when a check fails through wasmgate that does not fail without it, or is not even come to.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+
+// The names of result folders end in the time at which they were written.
+const scenarioOf = (folder) => folder.replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, "");
+
+// read returns the checks of one way: counts, and the status of each "scenario: check" (the worst, of several).
+function read(folder) {
+  const checks = new Map();
+  const count = { SUCCESS: 0, FAILURE: 0 };
+  for (const name of readdirSync(folder)) {
+    for (const check of JSON.parse(readFileSync(join(folder, name, "checks.json"), "utf8"))) {
+      const key = `${scenarioOf(name)}: ${check.id}`;
+      if (check.status in count) count[check.status]++;
+      if (checks.get(key) !== "FAILURE") checks.set(key, check.status);
+    }
+  }
+  return { checks, count };
+}
+
+const lines = [];
+const worse = [];
+for (const folder of process.argv.slice(2)) {
+  const direct = read(join(folder, "direct"));
+  if (direct.count.SUCCESS === 0) worse.push(`${basename(folder)}, direct: nothing has passed`);
+  for (const way of ["direct", "plain", "guarded"].filter((way) => existsSync(join(folder, way)))) {
+    const { checks, count } = read(join(folder, way));
+    const more = [];
+    for (const [key, status] of checks) {
+      if (status === "FAILURE" && direct.checks.get(key) !== "FAILURE") more.push(`fails: ${key}`);
+    }
+    for (const [key, status] of direct.checks) {
+      if (status === "SUCCESS" && !checks.has(key)) more.push(`is not come to: ${key}`);
+    }
+    lines.push([basename(folder), way, count.SUCCESS, count.FAILURE, more.length].map(String));
+    worse.push(...more.map((what) => `${basename(folder)}, ${way} ${what}`));
+  }
+}
+
+const head = ["run", "way", "passed", "failed", "worse than direct"];
+const width = head.map((h, i) => Math.max(h.length, ...lines.map((l) => l[i].length)));
+for (const line of [head, width.map((w) => "-".repeat(w)), ...lines]) {
+  console.log(`| ${line.map((cell, i) => cell.padEnd(width[i])).join(" | ")} |`);
+}
+for (const what of worse) console.error(what);
+process.exit(worse.length > 0 ? 1 : 0);
