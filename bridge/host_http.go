@@ -73,8 +73,12 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Host) serveHTTP(w *slowWriter, r *http.Request) {
 	group := r.PathValue(GroupParam)
 	front, ok := h.front(group)
-	if !ok || strays(r.Header.Get(headerSession), group) {
-		http.NotFound(w, r)
+	if !ok {
+		http.Error(w, "there is no such group", http.StatusNotFound)
+		return
+	}
+	if strays(r.Header.Get(headerSession), group) {
+		http.Error(w, "the session is not of this address", http.StatusNotFound)
 		return
 	}
 	if r.Method == http.MethodPost {
@@ -118,8 +122,17 @@ func (h *Host) serveHTTP(w *slowWriter, r *http.Request) {
 		}
 	}
 	if r.Method == http.MethodGet {
+		if h.kept.answered(r.Header.Get(headerSession), r.Header.Get(headerLastEvent)) {
+			w.Header().Set("Allow", "POST, DELETE")
+			http.Error(w, "the stream has ended with its answer, which was sent", http.StatusMethodNotAllowed)
+			return
+		}
 		defer h.endWithStreams(&r)()
-		defer h.resume(r.Header.Get(headerSession), r.Header.Get("Last-Event-ID"))()
+		gone, resumed := h.resume(r.Header.Get(headerSession), r.Header.Get(headerLastEvent))
+		defer gone()
+		if resumed && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+			w.beginStream()
+		}
 	}
 	if session := r.Header.Get(headerSession); r.Method == http.MethodDelete && session != "" {
 		h.endSession(session)

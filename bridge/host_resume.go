@@ -5,11 +5,14 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/gate"
 )
 
 // Clients of the older revisions whose stream breaks can come back with a GET for what
@@ -136,6 +139,29 @@ func (k *keptEvents) After(_ context.Context, session, stream string, index int)
 	}
 }
 
+// answered reports whether an event is the answer with which a stream has ended, after
+// which there is nothing to come back for. There are clients that do so when the answer
+// is an error; given an empty stream, they would ask for another for ever.
+func (k *keptEvents) answered(session, lastEvent string) bool {
+	stream, index, _ := strings.Cut(lastEvent, "_") // as the SDK writes it
+	n, err := strconv.Atoi(index)
+	if stream == "" || err != nil {
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := k.streams[streamKey{session, stream}]
+	if at == nil {
+		return false
+	}
+	events := at.Value.(*keptStream).events
+	if n < 0 || n != len(events)-1 {
+		return false
+	}
+	last, err := gate.ParseDoc(events[n])
+	return err == nil && last.Get("method").IsZero() && !last.Get("id").IsZero()
+}
+
 // SessionClosed implements [mcp.EventStore].
 func (k *keptEvents) SessionClosed(_ context.Context, session string) error {
 	k.mu.Lock()
@@ -231,8 +257,8 @@ func (h *Host) callEnded(number string) {
 }
 
 // resume keeps the call going whose stream a client has come back for, until gone is
-// called.
-func (h *Host) resume(session, lastEvent string) (gone func()) {
+// called. It reports whether there is such a call.
+func (h *Host) resume(session, lastEvent string) (gone func(), resumed bool) {
 	stream, _, _ := strings.Cut(lastEvent, "_") // as the SDK writes it
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -251,7 +277,7 @@ func (h *Host) resume(session, lastEvent string) (gone func()) {
 			if p.resumed--; p.resumed == 0 && h.posts[number] == p {
 				h.expect(number, p)
 			}
-		}
+		}, true
 	}
-	return func() {}
+	return func() {}, false
 }

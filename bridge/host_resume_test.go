@@ -203,6 +203,16 @@ func TestBrokenStream(t *testing.T) {
 				t.Errorf("it reads %q", back.read())
 			}
 		}, "answered"},
+		"the client has had the answer": {"", func(t *testing.T, w *waiting, x *exchange) {
+			w.let <- struct{}{}
+			back := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x))
+			<-back.ended
+			again := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, back))
+			<-again.ended
+			if again.status != http.StatusMethodNotAllowed {
+				t.Errorf("asking for more is answered with %d, %q", again.status, again.read())
+			}
+		}, "answered"},
 		"the client comes back, and goes again": {"", func(t *testing.T, w *waiting, x *exchange) {
 			time.Sleep(20 * time.Second)
 			send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x)).breaks()

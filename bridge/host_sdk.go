@@ -202,8 +202,8 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 	if errors.As(err, &rpc) {
 		return nil, &jsonrpc.Error{Code: rpc.code, Message: rpc.message, Data: rpc.data}
 	}
-	if err != nil {
-		return nil, err
+	if err != nil { // nobody waits for the answer, which the SDK sends all the same
+		return nil, &jsonrpc.Error{Code: codeInternal, Message: "the request was cancelled"}
 	}
 	return &rawResult{doc: doc}, nil
 }

@@ -90,6 +90,17 @@ func (s *slowWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// beginStream begins an answer that is a stream. The SDK, which does so too, sends the
+// head of a stream that is taken up only with its next event, and until then the client
+// does not know that it is there.
+func (s *slowWriter) beginStream() {
+	s.Header().Set("Content-Type", "text/event-stream")
+	s.Header().Set("Cache-Control", "no-cache, no-transform")
+	_ = s.deadline(time.Now().Add(writeTime))                // a writer of a test may have none
+	_, _ = io.WriteString(s.ResponseWriter, ": resumed\n\n") // who has gone is noticed with the next event
+	_ = s.flush()
+}
+
 // FlushError is what the SDK calls after each event. A stream is flushed as it is
 // written.
 func (s *slowWriter) FlushError() error {

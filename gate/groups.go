@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Groups narrow what a client is offered: to what is in at least one of the groups of
@@ -18,6 +19,18 @@ func (g Groups) Within(names []string) Groups {
 		return g
 	}
 	return append(slices.Clip(g), names)
+}
+
+// String is as one would say it: "docs or mail, and reading".
+func (g Groups) String() string {
+	lists := make([]string, len(g))
+	for i, names := range g {
+		lists[i] = strings.Join(names, " or ")
+		if len(names) == 0 {
+			lists[i] = "no group"
+		}
+	}
+	return strings.Join(lists, ", and ")
 }
 
 // Has reports whether a client that is offered the groups is offered the tool. Tools
@@ -56,7 +69,7 @@ func (p *Parts) find(ctx context.Context, c *Call) (*Tool, error) {
 	}
 	for _, offered := range []Groups{c.Who.Groups, c.Groups} {
 		if !offered.Has(t) {
-			return nil, fmt.Errorf("%w to this client, which is offered the groups %v: %s is in %v", ErrUnknown, offered, t.Name, t.Groups)
+			return nil, fmt.Errorf("%w to this client, which is offered what is in %s: %s is in %s", ErrUnknown, offered, t.Name, Groups{t.Groups})
 		}
 	}
 	return t, nil
