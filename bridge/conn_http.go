@@ -31,6 +31,7 @@ const (
 	// listenAgain is the pause before the stream of a server's own messages is
 	// opened again, doubled up to maxListenAgain.
 	listenAgain    = time.Second
+	minListenAgain = 100 * time.Millisecond // whatever the server asks for
 	maxListenAgain = time.Minute
 	// openTime bounds how long the first answer to that is waited for; some servers give
 	// none before they have something to say.
@@ -365,17 +366,18 @@ func (c *httpConn) receive() error {
 func (c *httpConn) listen() {
 	opened := sync.OnceFunc(func() { close(c.opened) })
 	defer opened()
+	var at place
 	for pause := listenAgain; ; pause = min(2*pause, maxListenAgain) {
-		resp, err := c.do(c.ctx, http.MethodGet, nil)
+		resp, err := c.do(at.from(c.ctx), http.MethodGet, nil)
 		opened()
 		if err == nil {
-			heard, offered := c.hear(resp)
+			heard, offered := c.hear(resp, &at)
 			resp.Body.Close()
 			if !offered {
 				return
 			}
 			if heard {
-				pause = listenAgain
+				pause = max(at.pause(), minListenAgain)
 			}
 		}
 		select {
@@ -398,11 +400,11 @@ func (c *httpConn) listens(ctx context.Context) {
 
 // hear delivers what comes in the answer to a GET. offered tells whether the
 // server has such a stream, perhaps at another time.
-func (c *httpConn) hear(resp *http.Response) (heard, offered bool) {
+func (c *httpConn) hear(resp *http.Response, at *place) (heard, offered bool) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode == http.StatusOK && kind == "text/event-stream":
-		_, _ = c.events(resp.Body, "", new(place), nil) // a broken stream is opened again
+		_, _ = c.events(resp.Body, "", at, nil) // a broken stream is opened again
 		return true, true
 	case resp.StatusCode == http.StatusNotFound && c.sessionID() != "":
 		_ = c.noSession(resp) // receive says so

@@ -53,6 +53,22 @@ func (p *place) passed() {
 	p.id = p.next
 }
 
+// from returns a context in which a stream is taken up from where it is.
+func (p *place) from(ctx context.Context) context.Context {
+	if p.id == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, headersOf{}, http.Header{headerLastEvent: {p.id}})
+}
+
+// pause returns how long to wait before the stream is taken up.
+func (p *place) pause() time.Duration {
+	if p.retry == 0 {
+		return resumeAfter
+	}
+	return p.retry
+}
+
 // answers delivers the messages of the stream that answers request id. A stream that
 // ends before its answer is taken up where it ended, if the server says where that is:
 // it may end streams, so that clients poll (MCP 2025-11-25, basic/transports,
@@ -80,16 +96,12 @@ func (c *httpConn) answers(ctx context.Context, body io.Reader, id string, stop 
 
 // resume takes up the stream that answers request id.
 func (c *httpConn) resume(ctx context.Context, id string, at *place) (answered bool, err error) {
-	pause := at.retry
-	if pause == 0 {
-		pause = resumeAfter
-	}
 	select {
-	case <-time.After(pause):
+	case <-time.After(at.pause()):
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	ctx, cancel := context.WithCancel(context.WithValue(ctx, headersOf{}, http.Header{headerLastEvent: {at.id}}))
+	ctx, cancel := context.WithCancel(at.from(ctx))
 	defer cancel()
 	resp, err := c.do(ctx, http.MethodGet, nil)
 	if err != nil {

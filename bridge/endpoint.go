@@ -339,7 +339,9 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, tools *se
 		if e.cfg.Health > 0 && !l.modern() { // which knows no ping
 			e.wg.Go(func() { e.pings(context.WithoutCancel(ctx), l) })
 		}
-		e.cfg.Log.Info("endpoint ready", "tools", len(tools.tools))
+		if e.audience == nil { // those of single clients come and go
+			e.cfg.Log.Info("endpoint ready", "tools", len(tools.tools))
+		}
 	}
 	e.mu.Unlock()
 	if changed {

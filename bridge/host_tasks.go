@@ -141,9 +141,18 @@ func (h *Host) startTask(ctx context.Context, p peerInfo, c gate.Call, task gate
 	}
 	j, err := h.cfg.Jobs.Start(ctx, h.cfg.Do, c, keep)
 	if err != nil {
-		return h.failed(ctx, p, c, err)
+		return gate.Doc{}, h.unstarted(ctx, p, c, err)
 	}
 	return gate.MustDoc(`{"task":` + string(taskJSON(j)) + `}`), nil
+}
+
+// unstarted is the error of a task that was refused before there was one. A client that
+// has asked for a task takes no result of a tool for the answer.
+func (h *Host) unstarted(ctx context.Context, p peerInfo, c gate.Call, err error) error {
+	if _, other := h.failed(ctx, p, c, err); other != nil {
+		return other
+	}
+	return &rpcError{code: codeRefused, message: Public(err), data: mustJSON(map[string]any{gate.MetaRefusal: refusalOf(c.ID, err)})}
 }
 
 // maxTTL bounds what is made of a ttl, in milliseconds: a year, far beyond what is kept.

@@ -221,8 +221,8 @@ func TestTaskRequestsThatAreRefused(t *testing.T) {
 				t.Errorf("%s: %s, want %s", name, got, tt.code)
 			}
 		}
-		res := ask("tools/call", `"name":"local__denied","arguments":{},"task":{}`).Get("result")
-		if res.Get("_meta").Get(gate.MetaRefusal).Get("code").Text() != "refused_authorize" || !res.Get("task").IsZero() {
+		res := ask("tools/call", `"name":"local__denied","arguments":{},"task":{}`)
+		if res.At("/error/data").Get(gate.MetaRefusal).Get("code").Text() != "refused_authorize" || res.At("/error/code").String() != "-32010" {
 			t.Errorf("a call that is refused: %s", res)
 		}
 		if got := ask("tasks/list", ``).At("/result/tasks").String(); got != "[]" {

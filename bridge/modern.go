@@ -89,6 +89,9 @@ func bothRefused(older, newer error) error {
 func (e *Endpoint) discover(ctx context.Context, l *link) error {
 	l.speak(Stateless)
 	res, err := l.discovered(ctx)
+	if speaksModern(err) {
+		res, err = l.discovered(ctx)
+	}
 	if err != nil {
 		l.speak("")
 		return err
@@ -114,6 +117,26 @@ func (l *link) discovered(ctx context.Context) (gate.Doc, error) {
 		}
 	}
 	return gate.Doc{}, &nonsense{fmt.Errorf("the server does not speak MCP revision %s", Stateless)}
+}
+
+// speaksModern reports whether a server refuses the revision of a request and names it
+// among those that it speaks: such a request is to be made again (MCP 2026-07-28,
+// basic/versioning).
+func speaksModern(err error) bool {
+	rpc, ok := errors.AsType[*RPCError](err)
+	if !ok || rpc.Code != codeUnsupported {
+		return false
+	}
+	data, err := gate.ParseDoc(rpc.Data)
+	if err != nil {
+		return false
+	}
+	for v := range data.Get("supported").Elements() {
+		if v.Text() == Stateless {
+			return true
+		}
+	}
+	return false
 }
 
 // otherwise returns err, the error of a request to a server of [Stateless]. If the server

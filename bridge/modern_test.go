@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,6 +140,7 @@ func TestErasOverHTTP(t *testing.T) {
 		"2026 not among the revisions":              {newModern(map[string]string{"server/discover": strings.Replace(discovered, "2026-07-28", "2027-01-01", 1)}), "", both, "protocol"},
 		"no capabilities":                           {newModern(map[string]string{"server/discover": `{"supportedVersions":["2026-07-28"]}`}), "", both, "protocol"},
 		"the revision is refused":                   {newModern(map[string]string{"server/discover": `?{"code":-32022,"message":"Unsupported protocol version","data":{"supported":["2030-01-01"]}}`}), "", both, "protocol"},
+		"the revision is refused, and offered":      {refusingOnce(newModern(nil)), "", []string{"server/discover", "server/discover"}, "ok"},
 		"configured: 2026":                          {newModern(nil), "2026-07-28", both[:1], "ok"},
 		"configured: 2026, and the server is older": {sdk(false), "2026-07-28", both[:1], "protocol"},
 		"configured: 2025":                          {sdk(true), "2025-11-25", both[1:], "ok"},
@@ -417,6 +419,22 @@ func TestEraChanges(t *testing.T) {
 			srv.Close()
 		})
 	}
+}
+
+// refusingOnce refuses the revision of the first request, and names it among its own.
+func refusingOnce(h http.Handler) http.Handler {
+	var asked atomic.Bool
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Swap(true) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		msg, _ := gate.ParseDoc(body)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"Unsupported protocol version","data":{"supported":["2026-07-28"]}}}`, msg.Get("id"))
+	})
 }
 
 func refuseRevision(w http.ResponseWriter, r *http.Request) {

@@ -21,6 +21,11 @@ function read(folder) {
   return { checks, count };
 }
 
+// What fails through wasmgate because it is a gate.
+const meant = new Map([
+  ["client-2026-07-28: http-custom-headers: sep-2243-client-omit-null", "the call breaks the tool's input schema, and is refused"],
+]);
+
 const lines = [];
 const worse = [];
 for (const folder of process.argv.slice(2)) {
@@ -30,7 +35,10 @@ for (const folder of process.argv.slice(2)) {
     const { checks, count } = read(join(folder, way));
     const more = [];
     for (const [key, status] of checks) {
-      if (status === "FAILURE" && direct.checks.get(key) !== "FAILURE") more.push(`fails: ${key}`);
+      if (status !== "FAILURE" || direct.checks.get(key) === "FAILURE") continue;
+      const why = meant.get(`${basename(folder)}: ${key}`);
+      if (why) console.error(`${basename(folder)}, ${way} fails as it should: ${key}: ${why}`);
+      else more.push(`fails: ${key}`);
     }
     for (const [key, status] of direct.checks) {
       if (status === "SUCCESS" && !checks.has(key)) more.push(`is not come to: ${key}`);

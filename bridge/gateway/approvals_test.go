@@ -24,8 +24,9 @@ import (
 // asking is a policy under which a person approves each call of mail__send.
 func asking(more ...policy.Grant) gateway.Policy {
 	return gateway.Policy{Options: policy.Options{
-		Packs:  []string{"grants", "approve"},
-		Grants: append(more, policy.Grant{To: []string{"*"}, Tools: []string{"mail__send"}}),
+		Timeout: patience,
+		Packs:   []string{"grants", "approve"},
+		Grants:  append(more, policy.Grant{To: []string{"*"}, Tools: []string{"mail__send"}}),
 	}}
 }
 

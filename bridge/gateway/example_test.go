@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing/fstest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -36,7 +37,7 @@ func Example() {
 			package wasmgate
 			allow contains "whoever has a name" if startswith(input.tool.name, "people__")
 			deny contains "not to strangers" if input.arguments.name == "stranger"
-		`)}}},
+		`)}}, Options: policy.Options{Timeout: time.Second}},
 		Audit: filepath.Join(dir, "audit.jsonl"), AuditOptions: audit.Options{Node: "example"},
 	})
 	if err != nil {
@@ -93,7 +94,7 @@ func (recorder) Record(context.Context, *gate.Record) error { return nil }
 
 // grant lets everybody use what the patterns name.
 func grant(tools ...string) gateway.Policy {
-	return gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{
+	return gateway.Policy{Options: policy.Options{Timeout: patience, Grants: []policy.Grant{{
 		To: []string{"*"}, Tools: tools, Prompts: []string{"people__*"}, Resources: []string{"people://*"},
 	}}}}
 }

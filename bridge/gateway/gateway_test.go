@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -58,11 +59,18 @@ func text(s string) gate.Result {
 }
 
 func granting(patterns ...string) gateway.Policy {
-	return gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Tools: patterns}}}}
+	return gateway.Policy{Options: policy.Options{Timeout: patience, Grants: []policy.Grant{{To: []string{"*"}, Tools: patterns}}}}
 }
+
+// patience is how long a decision may take where a test is not about that: a busy machine
+// decides slowly.
+const patience = 5 * time.Second
 
 func start(t *testing.T, cfg gateway.Config) *gateway.Gateway {
 	t.Helper()
+	if cfg.Policy.Options.Timeout == 0 {
+		cfg.Policy.Options.Timeout = patience
+	}
 	g, err := gateway.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func under(obligations ...string) gateway.Policy {
 	for _, o := range obligations {
 		rules += "\nobligations contains " + o + " if input.action == \"tools/call\"\n"
 	}
-	return gateway.Policy{Files: fstest.MapFS{"p.rego": {Data: []byte(rules)}}, Options: policy.Options{Packs: []string{}}}
+	return gateway.Policy{Files: fstest.MapFS{"p.rego": {Data: []byte(rules)}}, Options: policy.Options{Packs: []string{}, Timeout: patience}}
 }
 
 func startUnder(t *testing.T, p gateway.Policy, more func(*gateway.Config)) (*gateway.Gateway, string) {

@@ -22,7 +22,8 @@ func TestShadow(t *testing.T) {
 		return text("from: eve@evil.example"), nil
 	}
 	plain := policy.Options{
-		Grants: []policy.Grant{{To: []string{"*"}, Tools: []string{"mail__*"}}},
+		Timeout: patience,
+		Grants:  []policy.Grant{{To: []string{"*"}, Tools: []string{"mail__*"}}},
 		Labels: []policy.Label{
 			{Pattern: "mail__search", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectRead}}},
 			{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, Control: []string{"/to"}}},
