@@ -49,10 +49,24 @@ const (
 )
 
 // A circuitError says that a server has failed too often to be called now.
-type circuitError struct{ until time.Time }
+type circuitError struct {
+	until time.Time
+	fault *Fault // why there is no connection; nil if there is one
+}
 
 func (e *circuitError) Error() string {
-	return fmt.Sprintf("%d faults in a row; the next call is let through after %s", maxFaults, clock(e.until))
+	text := fmt.Sprintf("%d faults in a row; the next call is let through after %s", maxFaults, clock(e.until))
+	if e.fault != nil {
+		text += ": " + e.fault.Error()
+	}
+	return text
+}
+
+func (e *circuitError) Unwrap() error {
+	if e.fault == nil {
+		return nil
+	}
+	return e.fault
 }
 
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -126,7 +126,9 @@ func (e *Endpoint) notReady() *Fault {
 
 // tooOften is the fault of a call that an open circuit does not let through.
 func (e *Endpoint) tooOften(until time.Time) *Fault {
-	return &Fault{NotConnected, e.cfg.Server, "call", &circuitError{until}}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return &Fault{NotConnected, e.cfg.Server, "call", &circuitError{until, e.fault}}
 }
 
 // An unseen error says that the server cannot have seen the message.

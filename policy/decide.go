@@ -107,7 +107,7 @@ func (e *Engine) full(ctx context.Context, q gate.Query) (gate.Decision, error) 
 }
 
 // complete completes a denial. That of a host call, or of a request to the client,
-// has no remedy by command, and hides no tool: whoever made the call knows it.
+// hides no tool: whoever made the call knows it.
 func (e *Engine) complete(ctx context.Context, q gate.Query, d gate.Decision) gate.Decision {
 	if d.Effect != gate.Deny {
 		return d
@@ -138,13 +138,52 @@ func what(q gate.Query) string {
 	return q.Subject()
 }
 
-// remedy returns the command that would allow what nothing allows, or "": there is
-// one for tools alone.
+// remedy returns what would allow what nothing allows: a command for a tool, a line of
+// the grants file for what else grants can grant, and "" for the rest.
 func (e *Engine) remedy(q gate.Query) string {
-	if !e.grants || q.Call.Action != gate.CallTool {
+	if !e.grants {
 		return ""
 	}
-	return remedy(q.Tool.Name.String(), q.Call.Who.ID)
+	who := q.Call.Who.ID
+	switch a := q.Call.Action; a {
+	case gate.CallTool:
+		return remedy(q.Tool.Name.String(), who)
+	case gate.GetPrompt, gate.ReadResource, gate.Subscribe, gate.Complete:
+		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "")
+	case gate.Sample:
+		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), askSampling)
+	case gate.ListRoots:
+		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), askRoots)
+	case gate.Elicit:
+		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), askSecrets)
+	default:
+		return ""
+	}
+}
+
+// grantKey is where the patterns of a feature stand in a grant.
+func grantKey(f gate.Feature) string {
+	switch f {
+	case gate.FeaturePrompt:
+		return "prompts"
+	case gate.FeatureResource, gate.FeatureTemplate:
+		return "resources"
+	default:
+		return "tools"
+	}
+}
+
+// grantLine says which line of the grants file grants what is named, and lets its
+// server ask for what asks says; "" if who cannot be named, or if the pattern would
+// match more.
+func grantLine(who, key, name, asks string) string {
+	if parseSubject(who).kind != "id" || strings.HasSuffix(name, "*") {
+		return ""
+	}
+	if asks != "" {
+		asks = ", asks: [" + asks + "]"
+	}
+	return fmt.Sprintf("write into the grants file: - {to: [%q], %s: [%q]%s}", who, key, name, asks)
 }
 
 // remedy returns the command that grants the tool, or "" if who cannot be named.
