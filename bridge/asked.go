@@ -28,7 +28,7 @@ const (
 
 // errUnasked says that there is no client who could be asked: the server asks outside
 // of a call, or on a connection that clients share.
-var errUnasked = errors.New("no client can be asked: there is no call of one here to ask on behalf of")
+var errUnasked = errors.New("no client can be asked: no call is under way here of one that says it can be")
 
 // asked is what the server at the other end asks of clients. The zero asked refuses
 // everything.
@@ -146,7 +146,7 @@ func (p *peer) passOn(method gate.Action, id, params gate.Doc, of *calling) {
 		}
 		timed, stop := context.WithTimeout(context.WithoutCancel(ctx), asideTime)
 		defer stop()
-		_ = p.conn.send(timed, response(id, endedBy(res, err))) // if the connection is broken, receive says so
+		_ = p.conn.send(timed, response(id, endedBy(res, err)), nil) // if the connection is broken, receive says so
 	}()
 }
 

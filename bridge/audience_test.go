@@ -79,6 +79,12 @@ func newAsker() *asker {
 		}
 		return "logged"
 	})
+	// A call that lasts until the server was told what it asks by itself.
+	a.tool("linger", func(ctx context.Context, _ *mcp.ServerSession) string {
+		for ; len(a.roots) == 0 && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		}
+		return "lingered"
+	})
 	a.tool("later", func(_ context.Context, ss *mcp.ServerSession) string {
 		go func() {
 			time.Sleep(50 * time.Millisecond)
@@ -145,12 +151,13 @@ type front struct {
 	host    *bridge.Host
 	url     string
 	records *records
+	changed chan struct{} // each time that the fleet was told of a client's roots
 }
 
 func newFront(t *testing.T, up *asker, cfg bridge.EndpointConfig) *front {
 	t.Helper()
 	cfg.Server, cfg.Tools = "up", options()
-	x := &front{up: up, records: new(records)}
+	x := &front{up: up, records: new(records), changed: make(chan struct{}, 100)}
 	x.fleet = newFleet(t, bridge.FleetConfig{Servers: []bridge.EndpointConfig{cfg}})
 	g, err := gate.New(gate.Parts{
 		Upstream: x.fleet, Sessions: sessions{}, Recorder: x.records,
@@ -170,7 +177,11 @@ func newFront(t *testing.T, up *asker, cfg bridge.EndpointConfig) *front {
 	x.host, err = bridge.NewHost(bridge.HostConfig{
 		Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: x.fleet.Offering,
 		SetLevel: x.fleet.SetLevel, Unsubscribe: x.fleet.Unsubscribe, Clean: g.Tell,
-		PeerChanged: x.fleet.PeerChanged, Ended: x.fleet.EndSession,
+		PeerChanged: func(k gate.SessionKey) {
+			x.fleet.PeerChanged(k)
+			x.changed <- struct{}{}
+		},
+		Ended: x.fleet.EndSession,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -327,7 +338,7 @@ func TestOwnConnectionsEndWithTheirSession(t *testing.T) {
 					t.Errorf("on the shared connection the server was told %q", got)
 				}
 				g := x.dial(t, "ann", old, stdio, false)
-				g.use(t, "log")
+				g.use(t, "linger")
 				if got := up.told(); got != "file:///ann" && !(way == "HTTP" && strings.Contains(got, early)) {
 					t.Errorf("at first the server was told %q", got)
 				}
@@ -335,12 +346,8 @@ func TestOwnConnectionsEndWithTheirSession(t *testing.T) {
 					t.Errorf("%d connections", n)
 				}
 				g.client.AddRoots(&mcp.Root{URI: "file:///new", Name: "new"})
-				for range 100 { // the notification needs its time
-					g.use(t, "log")
-					if len(up.roots) > 0 {
-						break
-					}
-				}
+				<-x.changed
+				g.use(t, "linger")
 				if got := up.told(); got != "again file:///ann file:///new" {
 					t.Errorf("later the server was told %q", got)
 				}

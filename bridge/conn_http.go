@@ -162,13 +162,13 @@ func newHTTPConn(ctx context.Context, cfg EndpointConfig) (*httpConn, error) {
 }
 
 // send posts a message and delivers the answer.
-func (c *httpConn) send(ctx context.Context, msg []byte) error {
+func (c *httpConn) send(ctx context.Context, msg []byte, headers http.Header) error {
 	c.posting(1)
 	defer c.posting(-1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
-	resp, err := c.do(ctx, http.MethodPost, msg)
+	resp, err := c.do(ctx, http.MethodPost, msg, headers)
 	if err != nil {
 		return err
 	}
@@ -295,7 +295,8 @@ func (c *httpConn) events(body io.Reader, id string, at *place, stop func()) (an
 	return answered, err
 }
 
-func (c *httpConn) do(ctx context.Context, method string, msg []byte) (*http.Response, error) {
+// do makes a request with these headers and those of the connection.
+func (c *httpConn) do(ctx context.Context, method string, msg []byte, headers http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, c.url, bytes.NewReader(msg))
 	if err != nil {
 		return nil, err
@@ -313,9 +314,7 @@ func (c *httpConn) do(ctx context.Context, method string, msg []byte) (*http.Res
 	if c.protocol != "" {
 		r.Header.Set(headerProtocol, c.protocol)
 	}
-	if h, ok := ctx.Value(headersOf{}).(http.Header); ok {
-		maps.Copy(r.Header, h)
-	}
+	maps.Copy(r.Header, headers)
 	c.mu.Unlock()
 	resp, err := c.client.Do(r)
 	var op *net.OpError
@@ -368,7 +367,7 @@ func (c *httpConn) listen() {
 	defer opened()
 	var at place
 	for pause := listenAgain; ; pause = min(2*pause, maxListenAgain) {
-		resp, err := c.do(at.from(c.ctx), http.MethodGet, nil)
+		resp, err := c.do(c.ctx, http.MethodGet, nil, at.headers())
 		opened()
 		if err == nil {
 			heard, offered := c.hear(resp, &at)
@@ -420,7 +419,7 @@ func (c *httpConn) close() error {
 	c.closing.Do(func() {
 		if c.sessionID() != "" {
 			ctx, cancel := context.WithTimeout(c.ctx, childGrace)
-			if resp, err := c.do(ctx, http.MethodDelete, nil); err == nil {
+			if resp, err := c.do(ctx, http.MethodDelete, nil, nil); err == nil {
 				resp.Body.Close()
 			}
 			cancel()

@@ -53,12 +53,12 @@ func (p *place) passed() {
 	p.id = p.next
 }
 
-// from returns a context in which a stream is taken up from where it is.
-func (p *place) from(ctx context.Context) context.Context {
+// headers returns those of a request that takes the stream up from where it is.
+func (p *place) headers() http.Header {
 	if p.id == "" {
-		return ctx
+		return nil
 	}
-	return context.WithValue(ctx, headersOf{}, http.Header{headerLastEvent: {p.id}})
+	return http.Header{headerLastEvent: {p.id}}
 }
 
 // pause returns how long to wait before the stream is taken up.
@@ -101,9 +101,9 @@ func (c *httpConn) resume(ctx context.Context, id string, at *place) (answered b
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	ctx, cancel := context.WithCancel(at.from(ctx))
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	resp, err := c.do(ctx, http.MethodGet, nil)
+	resp, err := c.do(ctx, http.MethodGet, nil, at.headers())
 	if err != nil {
 		return false, err
 	}

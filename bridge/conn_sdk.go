@@ -46,7 +46,7 @@ func dialSDK(ctx context.Context, t mcp.Transport, max int64) (*sdkConn, error) 
 	return &sdkConn{conn: c, ctx: life, stop: stop, max: max}, nil
 }
 
-func (c *sdkConn) send(ctx context.Context, msg []byte) error {
+func (c *sdkConn) send(ctx context.Context, msg []byte, _ http.Header) error {
 	m, err := jsonrpc.DecodeMessage(msg)
 	if err != nil {
 		return err

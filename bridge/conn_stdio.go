@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,7 +97,7 @@ var (
 
 // send hands msg to the writer, for a write to a server that does not read
 // would block, whatever becomes of ctx.
-func (c *stdioConn) send(ctx context.Context, msg []byte) error {
+func (c *stdioConn) send(ctx context.Context, msg []byte, _ http.Header) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

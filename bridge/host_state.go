@@ -112,5 +112,5 @@ func (s states) openAs(form string, c *gate.Call, state string) ([]byte, error) 
 
 // boundTo is what a call must be again for its state to open.
 func boundTo(c *gate.Call) []byte {
-	return mustJSON([]string{string(c.Action), c.Who.Tenant, c.Who.ID, c.Session.ID, c.Name, c.Args.Digest()})
+	return mustJSON([]string{string(c.Action), c.Who.Tenant, c.Who.ID, c.Session.ID, c.Groups.String(), c.Name, c.Args.Digest()})
 }

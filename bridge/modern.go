@@ -104,7 +104,7 @@ func (e *Endpoint) discover(ctx context.Context, l *link) error {
 // discovered returns the server's answer to [methodDiscover], or why it is none that
 // says that it speaks [Stateless].
 func (l *link) discovered(ctx context.Context) (gate.Doc, error) {
-	res, err := l.peer.callOf(l.addressed(ctx, asking{method: methodDiscover}), nil, methodDiscover, asking{}.paramsFor(true))
+	res, err := l.peer.exchange(ctx, l.worded(asking{method: methodDiscover}))
 	if err != nil {
 		return gate.Doc{}, err
 	}

@@ -203,8 +203,9 @@ func (w *listening) open(ctx context.Context, l *link) *listenStream {
 // await sends a request that stays open, and waits for its end.
 func (l *link) await(ctx context.Context, id int64, ch <-chan answer, a asking) error {
 	defer l.peer.forget(id)
-	msg := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, a.method, a.paramsFor(true))
-	if err := l.peer.conn.send(l.addressed(ctx, a), msg); err != nil {
+	r := l.worded(a)
+	msg := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, r.method, r.params)
+	if err := l.peer.conn.send(ctx, msg, r.headers); err != nil {
 		return err
 	}
 	select {
@@ -313,7 +314,7 @@ func (l *link) listsChanged() {
 // that. They are called one at a time.
 func (l *link) subscribe(ctx context.Context, of *calling, uri string) (gate.Doc, error) {
 	if !l.modern() {
-		return l.peer.callOf(ctx, of, string(gate.Subscribe), uriParams(uri))
+		return l.peer.exchange(ctx, request{of: of, method: string(gate.Subscribe), params: uriParams(uri)})
 	}
 	ctx, cancel := context.WithTimeout(ctx, ackTime)
 	defer cancel()

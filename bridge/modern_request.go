@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -80,21 +81,20 @@ func (l *link) ask(ctx context.Context, method string, params []byte) (gate.Doc,
 
 // send sends a request in the words of the revision that the server speaks.
 func (l *link) send(ctx context.Context, a asking) (gate.Doc, error) {
-	modern := l.modern()
-	res, err := l.peer.callOf(l.addressed(ctx, a), a.of, a.method, a.paramsFor(modern))
-	if err != nil && modern {
+	res, err := l.peer.exchange(ctx, l.worded(a))
+	if err != nil && l.modern() {
 		return gate.Doc{}, l.otherwise(ctx, err)
 	}
 	return res, err
 }
 
-// addressed returns a context to send the request with: one with its headers, where the
-// transport has some.
-func (l *link) addressed(ctx context.Context, a asking) context.Context {
-	if !l.modern() || l.overHTTP() == nil {
-		return ctx
+// worded returns the request in the words of the revision that the server speaks.
+func (l *link) worded(a asking) request {
+	r := request{of: a.of, method: a.method, params: a.paramsFor(l.modern())}
+	if l.modern() && l.overHTTP() != nil {
+		r.headers = a.header()
 	}
-	return context.WithValue(ctx, headersOf{}, a.header())
+	return r
 }
 
 // paramsFor returns the parameters with their _meta.
@@ -161,9 +161,6 @@ func withMembers(object []byte, member string, value []byte) []byte {
 	return append(append(append(out, member...), value...), '}')
 }
 
-// headersOf is the key of the headers of one message, in the context it is sent with.
-type headersOf struct{}
-
 // header returns the headers that say again what the message says (MCP 2026-07-28,
 // basic/transports/streamable-http, "Request Metadata").
 func (a asking) header() http.Header {
@@ -171,8 +168,6 @@ func (a asking) header() http.Header {
 	if a.name != "" {
 		h[headerName] = []string{encodedHeader(a.name)}
 	}
-	for name, values := range a.headers {
-		h[name] = values
-	}
+	maps.Copy(h, a.headers)
 	return h
 }

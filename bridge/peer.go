@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -14,9 +15,10 @@ import (
 
 // conn carries JSON-RPC messages between the gateway and one server.
 type conn interface {
-	// send gives msg to the server. It is called concurrently. On a transport
-	// where a request has its own answer stream it returns when that ends.
-	send(ctx context.Context, msg []byte) error
+	// send gives msg to the server, with headers of its own where the transport has
+	// some; nil are none. It is called concurrently. On a transport where a request has
+	// its own answer stream it returns when that ends.
+	send(ctx context.Context, msg []byte, headers http.Header) error
 	// bind says who gets what the server sends, in its order, and on the stream of which
 	// request: 0 if the transport does not tell. It is called once, before anything else.
 	// Ending is told of a connection that nothing more can be sent over, which may be
@@ -160,21 +162,29 @@ func (p *peer) why() error {
 // call sends a request and waits for its answer: the result, an [*RPCError], or
 // why there is none.
 func (p *peer) call(ctx context.Context, method string, params []byte) (gate.Doc, error) {
-	return p.callOf(ctx, nil, method, params)
+	return p.exchange(ctx, request{method: method, params: params})
 }
 
-// callOf is call, on behalf of the call that the request carries out.
-func (p *peer) callOf(ctx context.Context, of *calling, method string, params []byte) (gate.Doc, error) {
-	id, ch, err := p.expect(of)
+// A request is what a server is asked in one message.
+type request struct {
+	of      *calling // the call that it carries out; nil for the gateway's own
+	method  string
+	params  []byte      // an object
+	headers http.Header // of its message; nil are none
+}
+
+// exchange is call, of any request.
+func (p *peer) exchange(ctx context.Context, r request) (gate.Doc, error) {
+	id, ch, err := p.expect(r.of)
 	if err != nil {
 		return gate.Doc{}, err
 	}
 	defer p.forget(id)
-	msg := append(make([]byte, 0, len(params)+96), `{"jsonrpc":"2.0","id":`...)
+	msg := append(make([]byte, 0, len(r.params)+96), `{"jsonrpc":"2.0","id":`...)
 	msg = strconv.AppendInt(msg, id, 10)
-	msg = append(append(append(msg, `,"method":"`...), method...), `","params":`...)
-	msg = append(append(msg, params...), '}')
-	if err := p.conn.send(ctx, msg); err != nil {
+	msg = append(append(append(msg, `,"method":"`...), r.method...), `","params":`...)
+	msg = append(append(msg, r.params...), '}')
+	if err := p.conn.send(ctx, msg, r.headers); err != nil {
 		select {
 		case a := <-ch: // the connection's end says more than the failed write
 			if a.err == nil || ctx.Err() == nil {
@@ -183,7 +193,7 @@ func (p *peer) callOf(ctx context.Context, of *calling, method string, params []
 		default:
 		}
 		if ctx.Err() != nil {
-			p.cancelled(method, id)
+			p.cancelled(r.method, id)
 		}
 		return gate.Doc{}, err
 	}
@@ -191,7 +201,7 @@ func (p *peer) callOf(ctx context.Context, of *calling, method string, params []
 	case a := <-ch:
 		return a.result, a.err
 	case <-ctx.Done():
-		p.cancelled(method, id)
+		p.cancelled(r.method, id)
 		return gate.Doc{}, ctx.Err()
 	}
 }
@@ -230,7 +240,7 @@ func (p *peer) cancelled(method string, id int64) {
 
 // tell sends a notification.
 func (p *peer) tell(ctx context.Context, method, params string) error {
-	return p.conn.send(ctx, notification(method, params))
+	return p.conn.send(ctx, notification(method, params), nil)
 }
 
 func notification(method, params string) []byte {
@@ -298,7 +308,7 @@ func (p *peer) sendAsides(ctx context.Context) {
 		select {
 		case msg := <-p.asides:
 			timed, cancel := context.WithTimeout(ctx, asideTime)
-			_ = p.conn.send(timed, msg) // if the connection is broken, receive says so
+			_ = p.conn.send(timed, msg, nil) // if the connection is broken, receive says so
 			cancel()
 		case <-ctx.Done():
 			return

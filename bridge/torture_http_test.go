@@ -219,14 +219,7 @@ func redirect(code int, to string) func(*tortureWeb, http.ResponseWriter, *http.
 // bomb is a body that is small on the wire, and 64 MiB after that.
 func bomb(kind, begin string) func(*tortureWeb, http.ResponseWriter, *http.Request, string) {
 	body := sync.OnceValue(func() []byte {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		io.WriteString(z, begin)
-		for range 64 {
-			z.Write(bytes.Repeat([]byte{'x'}, 1<<20))
-		}
-		z.Close()
-		return b.Bytes()
+		return append(zipped(begin), bytes.Repeat(zipped(strings.Repeat("x", 1<<20)), 64)...)
 	})
 	return func(_ *tortureWeb, w http.ResponseWriter, _ *http.Request, _ string) {
 		w.Header().Set("Content-Type", kind)
@@ -236,6 +229,16 @@ func bomb(kind, begin string) func(*tortureWeb, http.ResponseWriter, *http.Reque
 		}
 		w.Write(body())
 	}
+}
+
+// zipped is one member of a gzip file: several after one another are a file, too
+// (RFC 1952, section 2.2).
+func zipped(text string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, text)
+	z.Close()
+	return b.Bytes()
 }
 
 func halfBody(_ *tortureWeb, w http.ResponseWriter, _ *http.Request, id string) {

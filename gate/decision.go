@@ -26,8 +26,8 @@ type Decision struct {
 	// Hidden says that no call of this tool could pass for this principal: to
 	// the client the tool does not exist.
 	Hidden bool
-	// Remedy is the command by which the operator would allow the call, if
-	// there is one. It is never shown to a client.
+	// Remedy is the command by which the operator would allow the call, or what to
+	// write where, if there is such. It is never shown to a client.
 	Remedy string
 	// Revision is a hash of the policy that decided.
 	Revision string

@@ -33,7 +33,7 @@ func checkElicit(params Doc) error {
 	switch params.Get("mode").Text() {
 	case "url":
 		if _, ok := visitable(params.Get("url").Text()); !ok {
-			return errors.New("url is none that a person can be sent to: it must be http or https, with a host, and without a user")
+			return errors.New("url is none that a person can be sent to: it must be http or https, with a host in ASCII, and without a user or a backslash")
 		}
 		return nil
 	case "form":
@@ -46,6 +46,9 @@ func checkElicit(params Doc) error {
 	if properties.Kind() != Object {
 		return errors.New("requestedSchema has no properties")
 	}
+	if keyword := refers(params.Get("requestedSchema"), 0); keyword != "" {
+		return fmt.Errorf("requestedSchema has %s, which no form needs", keyword)
+	}
 	for name, p := range properties.Members() {
 		if !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, p.Get("type").Text()) {
 			return fmt.Errorf("property %.100q of requestedSchema is none that a form can have", name)
@@ -54,7 +57,35 @@ func checkElicit(params Doc) error {
 	return nil
 }
 
-// visitable reads a URL that a person can be sent to.
+// maxFormDepth bounds how deep the schema of a form is nested: a list of choices in a
+// property is four deep.
+const maxFormDepth = 16
+
+// refers returns what a schema has that has a validator look elsewhere, "" if nothing
+// does: there are clients that a schema which refers to itself brings down. What is
+// nested too deep counts as that.
+func refers(schema Doc, depth int) string {
+	if depth > maxFormDepth {
+		return "a schema that is nested too deep"
+	}
+	for name, v := range schema.Members() {
+		if slices.Contains([]string{"$ref", "$dynamicRef", "$recursiveRef"}, name) {
+			return name
+		}
+		if found := refers(v, depth+1); found != "" {
+			return found
+		}
+	}
+	for v := range schema.Elements() {
+		if found := refers(v, depth+1); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+// visitable reads a URL that a person can be sent to. Its host is in the letters of
+// ASCII, as it is looked up: in others it can look like any other host.
 func visitable(s string) (*url.URL, bool) {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
 		return nil, false
@@ -62,6 +93,9 @@ func visitable(s string) (*url.URL, bool) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 		return nil, false
+	}
+	if strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > unicode.MaxASCII || r == '%' }) || strings.Contains(s, `\`) {
+		return nil, false // browsers take a backslash for the end of the host
 	}
 	return u, true
 }

@@ -37,7 +37,7 @@ type Refusal struct {
 	Name   string // what was asked for
 	Reason string // safe to show to the client
 	Hidden bool   // the client must not learn whether the tool exists
-	Remedy string // command that would allow the call, for the operator
+	Remedy string // what would allow the call, for the operator: see [Decision]
 	// RetryAfter is when it is worth trying again; zero if that is not known.
 	RetryAfter time.Duration
 	Err        error // cause, for the operator; may be nil

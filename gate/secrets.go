@@ -35,11 +35,15 @@ const ruleSecret = "secret/"
 // inArguments is the place of a finding that stands in the arguments.
 const inArguments = "arguments:"
 
-// inAnswer is the place of a finding in what a client answers to a server.
-const inAnswer = "answer:"
+// inAnswer is the place of a finding in what a client answers to a server, and inMeta of
+// one in the _meta of its request.
+const (
+	inAnswer = "answer:"
+	inMeta   = "meta:"
+)
 
-// guardArguments looks for secrets in the arguments, and in the answers that came with
-// them, before anybody sees them.
+// guardArguments looks for secrets in the arguments, and in the answers and the _meta
+// that came with them, before anybody sees them.
 // What is to be refused is refused once it is known that the caller may know of
 // the tool.
 func (w *way) guardArguments(c *Call, tool *Tool) error {
@@ -49,6 +53,9 @@ func (w *way) guardArguments(c *Call, tool *Tool) error {
 	treat, _ := w.Secrets.Treat(tool)
 	if treat == AllowSecrets {
 		return nil
+	}
+	if err := w.guardMeta(c); err != nil {
+		return err
 	}
 	clean, found, err := w.withoutSecrets(inArguments, c.Args)
 	if err != nil {
@@ -80,6 +87,34 @@ func (w *way) guardArguments(c *Call, tool *Tool) error {
 	}
 	return nil
 }
+
+// guardMeta leaves out what holds a secret of the _meta that came with a call. No model
+// chooses what is in it, and no server needs it for the call. The token of progress stays
+// here: servers are given another.
+func (w *way) guardMeta(c *Call) error {
+	kept := c.Meta
+	for name, v := range c.Meta.Members() {
+		if name == metaProgress {
+			continue
+		}
+		_, found, err := w.withoutSecrets(inMeta, emptyObject.With(name, v.Raw()))
+		if err != nil {
+			return err
+		}
+		if secretKinds(found) != "" {
+			kept = kept.Without(name)
+		}
+		for _, f := range found {
+			w.found(f)
+		}
+	}
+	c.Meta = kept
+	return nil
+}
+
+// metaProgress is the member of a request's _meta by which its client asks to be told how
+// far it is.
+const metaProgress = "progressToken"
 
 // withoutSecrets returns a document that goes to a server without its secrets, and what
 // was found. Place begins the places of that.

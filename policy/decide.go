@@ -148,14 +148,19 @@ func (e *Engine) remedy(q gate.Query) string {
 	switch a := q.Call.Action; a {
 	case gate.CallTool:
 		return remedy(q.Tool.Name.String(), who)
-	case gate.GetPrompt, gate.ReadResource, gate.Subscribe, gate.Complete:
+	case gate.Complete:
+		if q.Tool.Feature != gate.FeaturePrompt {
+			return "" // who can read what a template stands for is asked of each URI
+		}
+		return grantLine(who, "prompts", q.Subject(), "")
+	case gate.GetPrompt, gate.ReadResource, gate.Subscribe:
 		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "")
 	case gate.Sample:
-		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), askSampling)
+		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "sampling")
 	case gate.ListRoots:
-		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), askRoots)
+		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "roots")
 	case gate.Elicit:
-		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), askSecrets)
+		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "secrets")
 	default:
 		return ""
 	}
@@ -177,7 +182,7 @@ func grantKey(f gate.Feature) string {
 // server ask for what asks says; "" if who cannot be named, or if the pattern would
 // match more.
 func grantLine(who, key, name, asks string) string {
-	if parseSubject(who).kind != "id" || strings.HasSuffix(name, "*") {
+	if parseSubject(who).kind != "id" || strings.Contains(name, "*") {
 		return ""
 	}
 	if asks != "" {

@@ -65,6 +65,39 @@ func TestFeatureInput(t *testing.T) {
 	}
 }
 
+// TestFeatureRemedies: the operator learns which line of the grants file allows the use
+// of what is refused, and with it the use is allowed.
+func TestFeatureRemedies(t *testing.T) {
+	page := newResource(gate.FeatureTemplate, "docs", "doc://{page}")
+	for name, tt := range map[string]struct {
+		call   gate.Call
+		tool   *gate.Tool
+		remedy string
+		grant  policy.Grant
+	}{
+		"a prompt":                        {gate.Call{Action: gate.GetPrompt, Name: "greet"}, newPrompt("files__greet"), `prompts: ["files__greet"]`, policy.Grant{Prompts: []string{"files__greet"}}},
+		"its argument":                    {gate.Call{Action: gate.Complete, Name: "greet"}, newPrompt("files__greet"), `prompts: ["files__greet"]`, policy.Grant{Prompts: []string{"files__greet"}}},
+		"a resource":                      {gate.Call{Action: gate.ReadResource, Name: "doc://a"}, newResource(gate.FeatureResource, "docs", "doc://a"), `resources: ["doc://a"]`, policy.Grant{Resources: []string{"doc://a"}}},
+		"one of a template":               {gate.Call{Action: gate.Subscribe, Name: "doc://7"}, page, `resources: ["doc://7"]`, policy.Grant{Resources: []string{"doc://7"}}},
+		"one that no pattern names alone": {gate.Call{Action: gate.ReadResource, Name: "doc://*"}, page, "", policy.Grant{Resources: []string{"doc://*"}}},
+	} {
+		tt.call.Who, tt.call.Args, tt.grant.To = alice, gate.MustDoc("{}"), []string{"alice"}
+		q := gate.Query{Call: &tt.call, Tool: tt.tool}
+		want := ""
+		if tt.remedy != "" {
+			want = `write into the grants file: - {to: ["alice"], ` + tt.remedy + "}"
+		}
+		d, err := load(t, nil, policy.Options{Packs: []string{"grants"}}).Authorize(t.Context(), q)
+		if err != nil || d.Effect != gate.Deny || d.Remedy != want {
+			t.Errorf("%s: %+v, %v", name, d, err)
+		}
+		d, err = load(t, nil, policy.Options{Packs: []string{"grants"}, Grants: []policy.Grant{tt.grant}}).Authorize(t.Context(), q)
+		if err != nil || d.Effect != gate.Allow {
+			t.Errorf("%s, granted: %+v, %v", name, d, err)
+		}
+	}
+}
+
 // TestFeatureActions: no action is decided on for what it does not use, so that no
 // grant of the one is taken for one of the other.
 func TestFeatureActions(t *testing.T) {

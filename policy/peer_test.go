@@ -58,13 +58,18 @@ func TestPeerInput(t *testing.T) {
 func TestPeerGrants(t *testing.T) {
 	granted := []policy.Grant{{To: []string{"alice"}, Servers: []string{"files"}}, {To: []string{"alice"}, Tools: []string{"mail__*"}, Asks: []string{"roots", "sampling", "secrets"}}}
 	e := load(t, nil, policy.Options{Packs: []string{"grants"}, Grants: granted})
+	remedies := map[gate.Action]string{
+		gate.Elicit:    `write into the grants file: - {to: ["alice"], tools: ["files__read"], asks: [secrets]}`,
+		gate.Sample:    `write into the grants file: - {to: ["alice"], tools: ["files__read"], asks: [sampling]}`,
+		gate.ListRoots: `write into the grants file: - {to: ["alice"], tools: ["files__read"], asks: [roots]}`,
+	}
 	for action, params := range map[gate.Action]string{gate.Elicit: asksPIN, gate.Sample: `{"messages":[]}`, gate.ListRoots: `{}`} {
 		d, err := e.Authorize(t.Context(), asks(action, params, newTool("mail__send"), "mail__send"))
 		if err != nil || d.Effect != gate.Allow || !strings.Contains(d.Reasons[0], "mail__* is granted to alice, with ") {
 			t.Errorf("%s: %+v, %v", action, d, err)
 		}
 		d, err = e.Authorize(t.Context(), asks(action, params, newTool("files__read"), "files__read"))
-		if err != nil || d.Effect != gate.Deny || d.Hidden || d.Remedy != "" || !strings.Contains(d.Reasons[0], string(action)) {
+		if err != nil || d.Effect != gate.Deny || d.Hidden || d.Remedy != remedies[action] || !strings.Contains(d.Reasons[0], string(action)) {
 			t.Errorf("%s: %+v, %v", action, d, err)
 		}
 	}

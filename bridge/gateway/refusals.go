@@ -8,8 +8,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// refusals logs calls that were refused and that a command would allow: the
-// operator, who reads the log, can decide on it.
+// refusals logs what was refused and a command, or a line of the grants file, would
+// allow: the operator, who reads the log, can decide on it.
 type refusals struct{ log *slog.Logger }
 
 // Record implements [gate.Recorder].
@@ -18,8 +18,12 @@ func (r refusals) Record(ctx context.Context, rec *gate.Record) error {
 	if rec.Event != gate.Done || remedy == "" || !strings.HasPrefix(rec.Code, "refused_") || rec.Tool == nil || rec.Call.Who == nil {
 		return nil
 	}
-	r.log.LogAttrs(ctx, slog.LevelInfo, "call refused",
-		slog.String("tool", rec.Tool.Name.String()), slog.String("principal", rec.Call.Who.ID), slog.String("code", rec.Code),
+	msg, about := "call refused", "tool"
+	if rec.Call.Action != gate.CallTool {
+		msg, about = string(rec.Call.Action)+" refused", "about"
+	}
+	r.log.LogAttrs(ctx, slog.LevelInfo, msg,
+		slog.String(about, gate.Query{Call: rec.Call, Tool: rec.Tool}.Subject()), slog.String("principal", rec.Call.Who.ID), slog.String("code", rec.Code),
 		slog.String("call", rec.Call.ID), slog.String("remedy", remedy))
 	return nil
 }

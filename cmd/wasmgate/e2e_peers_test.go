@@ -52,6 +52,7 @@ func testPeers(t *testing.T, p *program) {
 	for _, c := range clients {
 		c.session.Close()
 	}
+	pl.askTypeScript(t, dir, gw.url)
 	eventually(t, "the clients' own servers end with them", func() bool { return len(processes(t, mark)) == began })
 	pl.verify()
 	for _, action := range []string{"elicitation/create", "sampling/createMessage", "roots/list", "resources/subscribe"} {
@@ -158,4 +159,19 @@ func (c *peer) check(t *testing.T) {
 	})
 	other := filepath.Join(filepath.Dir(c.folder), map[string]string{"ann": "bob", "bob": "ann"}[c.name], "note.txt")
 	holds(t, c.use(t, "files__read_text_file", map[string]any{"path": other}), "Access denied")
+}
+
+// askTypeScript has servers ask a client that is made with the TypeScript SDK, which
+// they also tell how far they are.
+func (pl *place) askTypeScript(t *testing.T, dir, url string) {
+	t.Helper()
+	calls := `[{"name":"remote__trigger-elicitation-request","arguments":{}},{"name":"everything__trigger-sampling-request","arguments":{"prompt":"p","maxTokens":9}},
+		{"name":"remote__get-roots-list","arguments":{}},{"name":"everything__trigger-long-running-operation","arguments":{"duration":0.5,"steps":5}}]`
+	o := pl.finish("node", filepath.Join(dir, "tspeer.mjs"), calls, url)
+	for _, want := range []string{"Name: tess", "written by tess", "/srv/tess", `"elicitation":1,"sampling":1,"roots":`, `"progress":5`} {
+		holds(t, o.stdout, want)
+	}
+	if o.code != 0 {
+		t.Errorf("exit %d: %s", o.code, o.stderr)
+	}
 }

@@ -46,7 +46,7 @@ type Entry struct {
 	Code    string      `json:"code"` // as of [gate.Code]
 	Reasons []string    `json:"reasons"`
 	Error   string      `json:"error"`  // for the operator
-	Remedy  string      `json:"remedy"` // the command that would allow the call
+	Remedy  string      `json:"remedy"` // the command, or what to write where, that would allow the call
 
 	Approval Approval `json:"approval"` // by which the call passed, for which it waits, or whose event it is
 

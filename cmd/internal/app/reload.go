@@ -116,11 +116,16 @@ func (a *App) changeServers(ctx context.Context, before, now []config.Server) (p
 	var mu sync.Mutex // guards errs
 	var wg sync.WaitGroup
 	for _, s := range now {
-		if at := find(before, s.ID); at >= 0 && reflect.DeepEqual(before[at], s) {
+		at := find(before, s.ID)
+		if at >= 0 && reflect.DeepEqual(before[at], s) {
 			continue
 		}
 		wg.Go(func() {
-			a.log.Info("server changed", "server", s.ID)
+			if at < 0 {
+				a.log.Info("server added", "server", s.ID)
+			} else {
+				a.log.Info("server changed", "server", s.ID)
+			}
 			err := a.gateway.SetServer(ctx, a.server(ctx, s))
 			if _, ok := errors.AsType[*bridge.Fault](err); ok {
 				return // its status says so
