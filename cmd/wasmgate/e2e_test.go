@@ -28,14 +28,14 @@ func TestE2E(t *testing.T) {
 		name string
 		run  func(*testing.T, *program)
 	}{
-		{"real", testRealServers}, {"features", testFeatures}, {"stdio", testOneFleet}, {"denied", testDenied},
+		{"real", testRealServers}, {"features", testFeatures}, {"twins", testTwins}, {"stdio", testOneFleet}, {"denied", testDenied},
 		{"lying", testLyingResults}, {"arguments", testBadArguments}, {"sick", testSickServers}, {"gone", testClientGone},
 		{"kill", testKill}, {"drain", testDrain}, {"twice", testSecondSignal},
 		{"reload", testReload}, {"refused", testRefusedStarts}, {"audit", testAuditFull}, {"readme", testReadme},
 		{"languages", testLanguages}, {"plugins", testPlugins}, {"guest", testGuestServer}, {"hostcalls", testHostCalls},
 		{"traps", testTraps}, {"repos", testRepoScan}, {"modules", testWrongModules}, {"pins", testPins},
 		{"bundles", testBundles}, {"shadow", testShadow}, {"asked", testAsked}, {"probe", testProbe}, {"confined", testConfinedServers},
-		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"peers", testPeers}, {"groups", testGroups},
+		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"memory", testMemory}, {"peers", testPeers}, {"groups", testGroups},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()
