@@ -178,7 +178,30 @@ func (e *Endpoint) ownFor(a *audience) *Endpoint {
 	own := newEndpoint(e.cfg)
 	own.cfg.Log = e.cfg.Log.With("session", a.session.ID)
 	own.audience, own.levels, own.tell = a, e.levels, e.tell
+	own.observe = e.observeOwn
 	return own
+}
+
+// observeOwn sees what is at the other end of a client's own connection: it is to be the
+// server whose tools were listed, and if it is another program, or has another key, none
+// of them is approved any more.
+func (e *Endpoint) observeOwn(d Declaration) {
+	e.declaring.Lock()
+	known := e.declared
+	if known.Config != nil {
+		known.TLSKey, known.Announced = d.TLSKey, time.Time{}
+		e.observe(known)
+	}
+	e.declaring.Unlock()
+	e.changed()
+}
+
+// observes has a listing seen, and keeps it for [Endpoint.observeOwn].
+func (e *Endpoint) observes(d Declaration) {
+	e.declaring.Lock()
+	defer e.declaring.Unlock()
+	e.declared = d
+	e.observe(d)
 }
 
 // evict closes the connection that was not used for the longest time, and is not used

@@ -276,7 +276,7 @@ func (g *guest) use(t *testing.T, tool string) string {
 }
 
 // within waits until what is true, for a generous while.
-func within(t *testing.T, what string, is func() bool) {
+func within(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if is() {

@@ -177,6 +177,9 @@ type Endpoint struct {
 	subscriptions subscriptions
 	tell          func(Notice) // what nobody's call is told
 
+	declaring sync.Mutex  // one declaration after the other is observed
+	declared  Declaration // the last one of all that the server lists
+
 	mu      sync.Mutex
 	phase   Phase
 	attempt *attempt // of connecting, under way
@@ -312,7 +315,7 @@ func (e *Endpoint) begin(ctx context.Context) {
 		defer cancel()
 		l, tools, err := e.connect(ctx)
 		if err == nil {
-			e.observe(e.declaration(l, tools, time.Time{}))
+			e.observes(e.declaration(l, tools, time.Time{}))
 		}
 		e.connected(ctx, a, l, tools, err)
 	})
@@ -406,7 +409,7 @@ func (e *Endpoint) relist(ctx context.Context, l *link, announced time.Time) {
 		e.cfg.Log.Warn("listing failed", "error", err)
 		return // the old listing stays
 	}
-	e.observe(e.declaration(l, tools, announced))
+	e.observes(e.declaration(l, tools, announced))
 	e.mu.Lock()
 	other := e.link == l && !tools.same(e.tools)
 	if other {

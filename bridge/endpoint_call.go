@@ -76,6 +76,9 @@ func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool) (gate.Doc, err
 	if err == nil && waited && e.audience == nil {
 		err = e.offers(t)
 	}
+	if err == nil {
+		err = of.permit.Approved() // the connection may be newer than the permit
+	}
 	if err != nil {
 		return gate.Doc{}, ctx.of(err)
 	}

@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -152,7 +153,7 @@ func TestServerEndsAtOnce(t *testing.T) {
 		_ = e.Connect(t.Context())
 		close(stop)
 		wg.Wait()
-		s.cut(nil)
+		s.cut(io.EOF) // or it would be connected again before anybody looks
 		for i := 0; e.Phase() != bridge.Faulted; i++ {
 			if i == 1000 {
 				t.Fatalf("phase %s of a dead connection", e.Phase())

@@ -23,9 +23,6 @@ const HealthOff time.Duration = -1
 // that does not answer. One that works on a call is not asked: it may have but one
 // thread.
 func (e *Endpoint) pings(ctx context.Context, l *link) {
-	if l.modern() {
-		return // which has no ping, and no connection that lives
-	}
 	tick := time.NewTicker(e.cfg.Health)
 	defer tick.Stop()
 	heard := l.peer.heard.Load()

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -146,7 +147,7 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	}
 	h.listening = listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*listener)}
 	h.listening.unnamed.send = h.tellListening
-	h.peers.by = make(map[string]gate.Doc)
+	h.peers.most, h.peers.by = maxPeers, make(map[string]*list.Element)
 	h.kept = newKeptEvents(h.answersOn)
 	h.streams, h.endStreams = context.WithCancel(context.Background())
 	return h, nil

@@ -81,6 +81,7 @@ func (h *Host) serveHTTP(w *slowWriter, r *http.Request) {
 		http.Error(w, "the session is not of this address", http.StatusNotFound)
 		return
 	}
+	h.peers.use(r.Header.Get(headerSession))
 	if r.Method == http.MethodPost {
 		body, err := w.read(r, h.cfg.MaxBody)
 		var large *http.MaxBytesError

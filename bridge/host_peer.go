@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"net/http"
@@ -52,16 +53,67 @@ func declares(r *http.Request, msg gate.Doc) {
 	}
 }
 
-// peers are the sessions over HTTP, by id, with what their clients can be asked.
+// maxPeers bounds the sessions over HTTP. Clients that come again and again without
+// ending theirs would fill the memory until those are idle for long: the one that was not
+// used for the longest time makes room for another, and its client is told to begin anew.
+const maxPeers = 2048
+
+// peers are the sessions over HTTP, by id.
 type peers struct {
-	mu sync.Mutex
-	by map[string]gate.Doc
+	most int // maxPeers, but for tests
+	mu   sync.Mutex
+	by   map[string]*list.Element
+	used list.List // of *peerSession, the last used one in front
+}
+
+// A peerSession is a session over HTTP, with what its client can be asked.
+type peerSession struct {
+	*mcp.ServerSession
+	can gate.Doc
+}
+
+// begin adds a session; it is false of one that is there. The one that has to make room
+// is ended in the background.
+func (p *peers) begin(s *peerSession) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.by[s.ID()] != nil {
+		return false
+	}
+	for len(p.by) >= p.most {
+		oldest := p.used.Remove(p.used.Back()).(*peerSession)
+		delete(p.by, oldest.ID())
+		go func() { _ = oldest.Close() }() // ends with the connection
+	}
+	p.by[s.ID()] = p.used.PushFront(s)
+	return true
+}
+
+func (p *peers) end(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at := p.by[id]; at != nil {
+		p.used.Remove(at)
+		delete(p.by, id)
+	}
+}
+
+// use says that a request of a session has come.
+func (p *peers) use(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at := p.by[id]; at != nil {
+		p.used.MoveToFront(at)
+	}
 }
 
 func (p *peers) of(id string) gate.Doc {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.by[id]
+	if at := p.by[id]; at != nil {
+		return at.Value.(*peerSession).can
+	}
+	return gate.Doc{}
 }
 
 // beginPeer keeps what the client of a session that is initialized can be asked, until the
@@ -77,20 +129,12 @@ func (h *Host) beginPeer(req mcp.Request, p peerInfo) {
 			can, _ = gate.ParseDoc([]byte(text)) // it was read before
 		}
 	}
-	h.peers.mu.Lock()
-	_, twice := h.peers.by[ss.ID()]
-	if !twice {
-		h.peers.by[ss.ID()] = can
-	}
-	h.peers.mu.Unlock()
-	if twice {
+	if !h.peers.begin(&peerSession{ss, can}) {
 		return
 	}
 	go func() { // ends with the session, which the SDK ends when it is idle
 		_ = ss.Wait()
-		h.peers.mu.Lock()
-		delete(h.peers.by, ss.ID())
-		h.peers.mu.Unlock()
+		h.peers.end(ss.ID())
 		h.endedSession(p.key())
 	}()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -302,5 +304,29 @@ func TestAnswerForReal(t *testing.T) {
 	}
 	if n := len(x.records.done()); n != 1+3+8 {
 		t.Errorf("%d calls are recorded", n)
+	}
+}
+
+// A state is good at the address where it was given: clients elsewhere are offered other
+// tools.
+func TestStateStaysInItsGroup(t *testing.T) {
+	d := newDesk(t, bridge.HostConfig{Asks: true, Group: func(string) bool { return true }})
+	mux := http.NewServeMux()
+	mux.Handle("/mcp/{"+bridge.GroupParam+"}", d.host)
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	at := func(group, more string) gate.Doc {
+		of := &desk{url: web.URL + "/mcp/" + group}
+		return of.call(t, "t", more)
+	}
+	state := at("docs", "").At("/result/requestState").Text()
+	if state == "" {
+		t.Fatal("no state")
+	}
+	if got := at("mail", approve("{}", state)).At("/result/content/0/text").Text(); got != "refused: a bad answer" {
+		t.Errorf("elsewhere: %q", got)
+	}
+	if got := at("docs", approve("{}", state)).At("/result/content/0/text").Text(); got != "for-t approved false" {
+		t.Errorf("where it was given: %q", got)
 	}
 }

@@ -33,7 +33,7 @@ func checkElicit(params Doc) error {
 	switch params.Get("mode").Text() {
 	case "url":
 		if _, ok := visitable(params.Get("url").Text()); !ok {
-			return errors.New("url is none that a person can be sent to: it must be http or https, with a host in ASCII, and without a user or a backslash")
+			return errors.New("url is none that a person can be sent to: it must be http or https, with a host in ASCII, and without a user")
 		}
 		return nil
 	case "form":
@@ -94,8 +94,8 @@ func visitable(s string) (*url.URL, bool) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 		return nil, false
 	}
-	if strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > unicode.MaxASCII || r == '%' }) || strings.Contains(s, `\`) {
-		return nil, false // browsers take a backslash for the end of the host
+	if strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > unicode.MaxASCII }) {
+		return nil, false
 	}
 	return u, true
 }

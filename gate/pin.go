@@ -59,6 +59,17 @@ func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
 	return r
 }
 
+// Approved returns nil as long as the definition of the tool is approved that the permit
+// is for: since the call was let pass, its server can have turned out to be another. The
+// error is a [*Refusal].
+func (p Permit) Approved() error {
+	o := p.of
+	if o == nil || o.parts.check(o.tool) == nil {
+		return nil
+	}
+	return &Refusal{Step: StepPin, Call: o.call.ID, Name: o.call.Name, Reason: "the server is another than the one whose tools were approved"}
+}
+
 // check returns why a tool may be neither offered nor called, or nil.
 func (p *Parts) check(t *Tool) error {
 	switch {

@@ -92,25 +92,41 @@ func (w *way) guardArguments(c *Call, tool *Tool) error {
 // chooses what is in it, and no server needs it for the call. The token of progress stays
 // here: servers are given another.
 func (w *way) guardMeta(c *Call) error {
-	kept := c.Meta
-	for name, v := range c.Meta.Members() {
+	holds := make(map[string]bool)
+	_, err := c.Meta.MapStrings(func(at Leaf, text string) string {
+		name, _, _ := strings.Cut(strings.TrimPrefix(at.Pointer(), "/"), "/")
 		if name == metaProgress {
-			continue
+			return text
 		}
-		_, found, err := w.withoutSecrets(inMeta, emptyObject.With(name, v.Raw()))
-		if err != nil {
-			return err
-		}
+		_, found := w.Secrets.Redact(at.Pointer(), text)
 		if secretKinds(found) != "" {
-			kept = kept.Without(name)
+			holds[unescaped.Replace(name)] = true
 		}
 		for _, f := range found {
+			f.At = inMeta + cut(at.Pointer(), maxPointer)
 			w.found(f)
 		}
+		return text
+	})
+	if err != nil || len(holds) == 0 {
+		return err
 	}
-	c.Meta = kept
-	return nil
+	kept := []byte{'{'}
+	for name, v := range c.Meta.Members() {
+		if holds[name] {
+			continue
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(append(appendString(kept, name), ':'), v.Raw()...)
+	}
+	c.Meta, err = ParseDoc(append(kept, '}'))
+	return err
 }
+
+// unescaped undoes the escapes of a JSON Pointer (RFC 6901, section 3).
+var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
 
 // metaProgress is the member of a request's _meta by which its client asks to be told how
 // far it is.

@@ -109,3 +109,36 @@ func TestSecretsDoNotShowHiddenTools(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What of the _meta holds a secret no server gets, whatever becomes of arguments; the rest
+// stays as it is, and so does the token of progress, which stays here.
+func TestSecretsInMeta(t *testing.T) {
+	const meta = `{"progressToken":"KEY","a.example/b":{"c":["a KEY"]},"d~e/f":"KEY","a.example/KEY":1,"a.example/g":"x"}`
+	for treat, want := range map[gate.Treatment]string{
+		gate.RedactSecrets: `{"progressToken":"KEY","a.example/g":"x"}`,
+		gate.AskSecrets:    `{"progressToken":"KEY","a.example/g":"x"}`,
+		gate.RefuseSecrets: `{"progressToken":"KEY","a.example/g":"x"}`,
+		gate.AllowSecrets:  meta,
+	} {
+		r := newRig()
+		got := ""
+		r.invoke = func(_ context.Context, c *gate.Call) (gate.Result, error) {
+			got = c.Meta.String()
+			return answer(`{"structuredContent":1}`), nil
+		}
+		parts := r.parts()
+		parts.Secrets = spy{arguments: treat}
+		g, err := gate.New(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCall()
+		c.Meta = gate.MustDoc(meta)
+		if _, err := g.Do(t.Context(), c); err != nil || got != want {
+			t.Errorf("%s: the server got %s, %v", treat, got, err)
+		}
+		if found := len(r.done(t).Findings); (found == 3) != (treat != gate.AllowSecrets) {
+			t.Errorf("%s: %d findings", treat, found)
+		}
+	}
+}

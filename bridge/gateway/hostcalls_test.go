@@ -88,7 +88,7 @@ func TestHostCalls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	var logged strings.Builder
 	g := start(t, gateway.Config{
-		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: policy, Secrets: []dial.Secret{secret}, Log: slog.New(slog.NewTextHandler(&logged, nil)),
+		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: policy, Secrets: []dial.Secret{secret}, Log: slog.New(slog.NewTextHandler(&logged, nil)), CacheDir: compiled(t),
 		Modules: []gateway.Module{{
 			WASM:   buildGuest(t, filepath.Join("..", "..", "sandbox", "testdata", "asker"), "c-shared"),
 			Config: sandbox.ModuleConfig{Name: "asker", Manifest: &manifest},

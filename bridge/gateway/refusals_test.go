@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
 )
 
 // The log tells the operator by which command a refused call would pass; of what
@@ -27,5 +28,35 @@ func TestRefusalsAreLoggedWithTheirRemedy(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 1 || !strings.Contains(lines[0], `msg="call refused" tool=a__t principal=local code=refused_`) || !strings.Contains(lines[0], "remedy=\"wasmgate grant ") {
 		t.Errorf("logged %q", lines)
+	}
+}
+
+// What is no tool is named as it is known, with the line of the grants file that would
+// allow its use.
+func TestRefusedUsesAreLoggedWithTheirRemedy(t *testing.T) {
+	var log bytes.Buffer
+	g := start(t, gateway.Config{
+		Recorder: new(records), Servers: []bridge.EndpointConfig{upstream("library", newLibrary())},
+		Policy: granting("b__*"), Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err := g.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []gate.Call{
+		{Action: gate.GetPrompt, Name: "library__greet", Args: gate.MustDoc(`{"who":"a"}`)},
+		{Action: gate.ReadResource, Name: "doc://closed/b"},
+	} {
+		c.ID, c.Who, c.Session = gate.NewID(), gate.Local(), gate.SessionKey{ID: "s"}
+		if _, err := g.Do(t.Context(), c); err == nil {
+			t.Fatalf("%s passed", c.Name)
+		}
+	}
+	for _, want := range []string{
+		`msg="prompts/get refused" about=library__greet principal=local`, `prompts: [\"library__greet\"]}`,
+		`msg="resources/read refused" about=doc://closed/b principal=local`, `resources: [\"doc://closed/b\"]}`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%s is not in:\n%s", want, log.String())
+		}
 	}
 }

@@ -52,6 +52,22 @@ func testFeatures(t *testing.T, p *program) {
 	}
 }
 
+// testTwins: of two servers of one kind the second has no URI to itself. Status says so
+// in few lines, and with --json in full.
+func testTwins(t *testing.T, p *program) {
+	of := fmt.Sprintf("{command: node, args: [%q, stdio]}\n", filepath.Join(node(t), everythingServer))
+	pl := p.place(t, "servers:\n  one: "+of+"  two: "+of)
+	s := pl.must("status")
+	holds(t, s, "note: two resource: 4 more like these; status --json has all")
+	holds(t, s, "quarantined: two template demo://resource/dynamic/text/{resourceId}: not offered, for server one, which comes first, has ")
+	if n := strings.Count(s, "offered as wasmgate://two/"); n != 3 {
+		t.Errorf("%d notes on resources, want 3:\n%s", n, s)
+	}
+	if n := strings.Count(pl.must("status", "--json"), `"resolution": "offered as wasmgate://two/`); n != 7 {
+		t.Errorf("%d conflicts in JSON, want 7", n)
+	}
+}
+
 // checkFeatures uses what is granted, and fails at what is not.
 func checkFeatures(t *testing.T, c *mcp.ClientSession) {
 	t.Helper()

@@ -3,8 +3,11 @@
 package main_test
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -83,4 +86,26 @@ func testGroups(t *testing.T, p *program) {
 		t.Errorf("%d calls are recorded that were made by another, want 2", relayed)
 	}
 	pl.verify()
+	gw.signal(os.Interrupt)
+	gw.wait()
+	pl.checkBanner()
+}
+
+// checkBanner starts a gateway of a group, of whose tools one is granted: what it says
+// is that, and not that the rest are in want of a grant.
+func (pl *place) checkBanner() {
+	pl.t.Helper()
+	r, w := io.Pipe()
+	c := pl.command(context.WithoutCancel(pl.t.Context()), pl.program.path, pl.args("serve", "--listen", "127.0.0.1:0", "--group", "queries")...)
+	c.Stdout = w
+	gw := start(pl.t, c)
+	go func() { <-gw.ended; w.Close() }()
+	var banner strings.Builder
+	for lines := bufio.NewScanner(r); lines.Scan() && !strings.HasPrefix(lines.Text(), "Add it "); {
+		banner.WriteString(lines.Text() + "\n")
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	if got := banner.String(); !strings.Contains(got, "1 offered to local: local__json_query\n") || strings.Contains(got, "Nothing grants") {
+		pl.t.Errorf("the gateway says:\n%s", got)
+	}
 }

@@ -141,6 +141,7 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 	if err != nil || ctx.Err() != nil {
 		return // the gateway is ending
 	}
+	granted := slices.Clone(tools)
 	tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, bridge.Search{}) })
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {
@@ -155,16 +156,16 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 	for _, p := range s.Problems {
 		fmt.Fprintln(out, "problem    "+visible(p))
 	}
-	c.printShut(out, s, tools)
+	c.printShut(out, s, granted)
 	if url != "" {
 		fmt.Fprintf(out, "\nAdd it to a client, for example with:\n  claude mcp add --transport http wasmgate %s\n  {\"mcpServers\": {\"wasmgate\": {\"type\": \"http\", \"url\": %q}}}\n", url, url)
 	}
 }
 
 // printShut names the servers that cannot be used, and what would change that.
-func (c *cli) printShut(out io.Writer, s *app.Status, offered []app.Tool) {
+func (c *cli) printShut(out io.Writer, s *app.Status, granted []app.Tool) {
 	open := make(map[string]bool)
-	for _, t := range offered {
+	for _, t := range granted {
 		open[t.Server] = true
 	}
 	var commands []string

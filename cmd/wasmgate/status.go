@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -160,9 +161,17 @@ func (c *cli) printUnenforced(servers []bridge.ServerStatus) {
 	}
 }
 
+// maxAlike is how many notes on resources, templates or prompts of one server are
+// printed; two servers of one kind have the same URIs, all of them. Of tools all are.
+const maxAlike = 3
+
 func (c *cli) printNotes(servers []bridge.ServerStatus) {
 	for _, one := range servers {
+		alike := make(map[gate.Feature]int)
 		for _, n := range one.Notes {
+			if alike[n.Feature]++; n.Feature != gate.FeatureTool && alike[n.Feature] > maxAlike {
+				continue
+			}
 			word, colour := "note", faint
 			if n.Quarantined {
 				word, colour = "quarantined", bad
@@ -175,6 +184,11 @@ func (c *cli) printNotes(servers []bridge.ServerStatus) {
 				name += " " + n.Tool
 			}
 			fmt.Fprintln(c.out, paint(c.out, colour, fmt.Sprintf("%s: %s: %s", word, visible(name), visible(n.Text))))
+		}
+		for _, f := range slices.Sorted(maps.Keys(alike)) {
+			if more := alike[f] - maxAlike; f != gate.FeatureTool && more > 0 {
+				fmt.Fprintln(c.out, paint(c.out, faint, fmt.Sprintf("note: %s %s: %d more like these; status --json has all", visible(one.Server), f, more)))
+			}
 		}
 	}
 }
