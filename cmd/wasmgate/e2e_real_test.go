@@ -412,7 +412,9 @@ func (pl *place) stdioClient() *stdioClient {
 func (c *stdioClient) connect(t *testing.T) {
 	t.Helper()
 	var err error
-	c.session, err = mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).
+	// A client that servers can ask something would get servers of its own.
+	silent := &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}
+	c.session, err = mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, silent).
 		Connect(t.Context(), &mcp.IOTransport{Reader: c.stdout, Writer: c.stdin}, nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, c.process.stderr)
