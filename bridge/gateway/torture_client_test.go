@@ -403,7 +403,13 @@ func TestTortureParallel(t *testing.T) {
 			var ok, busy atomic.Int64
 			var others sync.WaitGroup
 			ctx, stop := context.WithCancel(t.Context())
-			others.Go(func() { // places become free, a few at a time
+			met := make(chan struct{}) // closed when the limit has been met
+			meets := sync.OnceFunc(func() { close(met) })
+			others.Go(func() { // then places become free, a few at a time
+				select {
+				case <-met:
+				case <-ctx.Done():
+				}
 				for i := 0; ; i++ {
 					select {
 					case tt.let <- struct{}{}:
@@ -416,6 +422,10 @@ func TestTortureParallel(t *testing.T) {
 				}
 			})
 			others.Go(func() {
+				select {
+				case <-met:
+				case <-ctx.Done():
+				}
 				for range 20 { // it takes its turn, and does not wait for theirs
 					if err := other.well(t.Context()); err != nil {
 						t.Error(err)
@@ -428,6 +438,7 @@ func TestTortureParallel(t *testing.T) {
 					ok.Add(1)
 				case err == nil && strings.Contains(answer, `"code":"refused_busy"`) && strings.Contains(answer, "as many calls under way as it may have at once"):
 					busy.Add(1)
+					meets()
 				default:
 					t.Errorf("%.300s, %v", answer, err)
 				}
