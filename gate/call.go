@@ -114,6 +114,9 @@ type Call struct {
 	// Poll lets the client's stream end, which then asks for the answer again after a
 	// while, see [Permit.Poll]; nil if there is no such stream.
 	Poll func(after time.Duration)
+	// Tasked is called once the server has answered that it carries the call out as a task,
+	// see [Permit.Tasked]; nil is not. It must not block.
+	Tasked func()
 	// ClientName and ClientVersion are what the client says of itself. They are
 	// shown, and nothing is decided by them.
 	ClientName, ClientVersion string

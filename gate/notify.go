@@ -34,3 +34,12 @@ func (p Permit) Poll(after time.Duration) {
 		p.of.call.Poll(after)
 	}
 }
+
+// Tasked says that the server carries the call out as a task, which may take long: whoever
+// waits for the answer may be given a task likewise. After the call, and by the zero
+// Permit, it does nothing.
+func (p Permit) Tasked() {
+	if p.of != nil && p.of.call.Tasked != nil && !p.of.over.Load() {
+		p.of.call.Tasked()
+	}
+}
