@@ -29,8 +29,13 @@ func random(r *rand.Rand, alphabet string, n int) string {
 // pat makes what looks like a personal access token of GitHub.
 func pat(r *rand.Rand) string { return "gh" + "p_" + random(r, letters, 36) }
 
-// password makes what no word is in: gitleaks takes secrets with words for names.
-func password(r *rand.Rand) string { return random(r, "0123456789QXZJKVW", 48) }
+// password makes what no word is in, for gitleaks takes secrets with words for names, and
+// what has each character three times, for it takes those with less variety for placeholders.
+func password(r *rand.Rand) string {
+	chars := []byte(strings.Repeat("0123456789QXZJKVW", 3))
+	r.Shuffle(len(chars), func(i, j int) { chars[i], chars[j] = chars[j], chars[i] })
+	return string(chars)
+}
 
 func rulesOf(found []secrets.Finding) []string {
 	var ids []string
@@ -369,7 +374,8 @@ func TestWordsFarAwayAllowNothing(t *testing.T) {
 	}
 }
 
-// What is made to be slow takes time by its length, and not by its square.
+// What is made to be slow takes time by its length, and not by its square: seconds, of
+// which the race detector makes many on a busy machine, and not days.
 func TestHostileTextsEnd(t *testing.T) {
 	s, r := newScanner(t, secrets.Options{Decode: true, Checked: true}), seeded(t)
 	const size = 512 << 10
@@ -380,7 +386,7 @@ func TestHostileTextsEnd(t *testing.T) {
 		text := "(((" + strings.Repeat(part, size/len(part)) + ")))"
 		start := time.Now()
 		clean, _ := s.Redact(text)
-		if took := time.Since(start); took > time.Minute {
+		if took := time.Since(start); took > 5*time.Minute {
 			t.Errorf("%q took %v", part, took)
 		} else {
 			t.Logf("%.30q: %v, %d bytes", part, took.Round(time.Millisecond), len(clean))
