@@ -60,6 +60,11 @@ func lineEnd(s string, i int) int {
 	return len(s)
 }
 
+// lineAt returns the line in which s[i] stands, without its end.
+func lineAt(s string, i int) string {
+	return s[strings.LastIndexByte(s[:i], '\n')+1 : lineEnd(s, i)]
+}
+
 // sequences finds terminal sequences (ECMA-48, section 5; xterm's OSC). It keeps
 // where the next string terminator is, so that a text made of openings takes no
 // longer than another.

@@ -2,10 +2,11 @@
 // terminal or a browser.
 //
 // A [Sanitizer] treats one decoded string at a time, in fixed order: control
-// characters and terminal sequences, hidden and bidirectional characters,
-// control tokens of chat templates, and markup, as the [Profile] says. It goes
-// on until nothing changes any more, so that no removal puts together what
-// another step would have removed.
+// characters and terminal sequences; hidden and bidirectional characters; marks and
+// full-width letters that disguise words; white space that pushes text out of view;
+// control tokens of chat templates; markup, as the [Profile] says; and links to places
+// that are not on the list of [Links]. It goes on until nothing changes any more, so
+// that no removal puts together what another step would have removed.
 //
 // Text in which nothing was found comes back as it is, the same string. What was
 // removed leaves a marker that people and models can see, such as
@@ -26,6 +27,7 @@
 //
 // # What it does not do
 //
-// It does not read prose. An instruction in plain words is text like any other,
-// and so are letters that look like others and links in Markdown.
+// It does not read prose: an instruction in plain words is text like any other, and so
+// are letters of one script that look like those of another. What a link to an ordinary
+// page shows is not looked at, and by default such a link stays.
 package sanitize

@@ -69,8 +69,7 @@ func isFullwidth(r rune) bool {
 // hasAsian reports whether the line at i has characters of a script that is
 // written with full-width forms.
 func hasAsian(s string, i int) bool {
-	start := strings.LastIndexByte(s[:i], '\n') + 1
-	return strings.IndexFunc(s[start:lineEnd(s, i)], func(r rune) bool {
+	return strings.IndexFunc(lineAt(s, i), func(r rune) bool {
 		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo) || r >= 0x3000 && r <= 0x303f
 	}) >= 0
 }

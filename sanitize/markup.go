@@ -49,7 +49,7 @@ func (g *glance) inertAngle(s string) bool {
 	case !isLetter(c):
 		return c < 0x80 && c != '&'
 	}
-	if g.near(s, '>') {
+	if g.closes(s) {
 		t := parseTag(s, g.allowed)
 		return t.whole && active[t.name] == inert && t.harm == "" && !t.hides && t.off == "" && !slices.Contains(angleNames, s[1:1+len(t.name)])
 	}
@@ -74,10 +74,10 @@ type glance struct {
 	hasArm bool
 }
 
-// near reports whether c, which is always '>', comes within maxTag.
-func (g *glance) near(s string, c byte) bool {
+// closes reports whether a '>' comes within maxTag.
+func (g *glance) closes(s string) bool {
 	if !g.looked || g.next > len(s) {
-		i := strings.IndexByte(s, c)
+		i := strings.IndexByte(s, '>')
 		g.looked, g.next = true, len(s)-i
 		if i < 0 {
 			g.next = 0
@@ -160,7 +160,7 @@ func (w *walker) angle() {
 	switch c := s[1]; {
 	case strings.HasPrefix(s, "<!--"):
 		w.comment()
-	case isLetter(c) && !w.look.near(s, '>') && len(s) > maxTag:
+	case isLetter(c) && !w.look.closes(s) && len(s) > maxTag:
 		w.endless(s)
 	case isLetter(c), c == '/' && len(s) > 2 && isLetter(s[2]):
 		w.tag(parseTag(s, w.allowed))

@@ -95,10 +95,3 @@ func (f *findings) returns(o *output, i, j int) {
 		}
 	}
 }
-
-// fill puts text in the place of from[i:j].
-func (o *output) fill(i, j int, text string) {
-	o.copy(i)
-	o.b.WriteString(text)
-	o.last = j
-}

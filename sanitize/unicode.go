@@ -101,8 +101,7 @@ func isMark(r rune) bool { return r == 0x200e || r == 0x200f || r == 0x061c }
 // hasRTL reports whether the line at i has a letter that is written from right
 // to left.
 func hasRTL(s string, i int) bool {
-	start := strings.LastIndexByte(s[:i], '\n') + 1
-	return strings.IndexFunc(s[start:lineEnd(s, i)], func(r rune) bool { return unicode.In(r, rightToLeft...) }) >= 0
+	return strings.IndexFunc(lineAt(s, i), func(r rune) bool { return unicode.In(r, rightToLeft...) }) >= 0
 }
 
 var (

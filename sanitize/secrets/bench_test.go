@@ -55,6 +55,20 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
+// BenchmarkShort is what a string of a call costs, most of which are short.
+func BenchmarkShort(b *testing.B) {
+	for name, text := range map[string]string{"plain": "The quick brown fox jumps over the lazy dog.", "with a keyword": "the key is under the mat"} {
+		b.Run(name, func(b *testing.B) {
+			s := newScanner(b, secrets.Options{Checked: true, Decode: true})
+			s.FindIn("/content/0/text", text)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.FindIn("/content/0/text", text)
+			}
+		})
+	}
+}
+
 func BenchmarkReadRules(b *testing.B) {
 	for b.Loop() {
 		if err := secrets.ReadRules(); err != nil {

@@ -29,7 +29,6 @@ const maxCost = 8
 // A pass is what is written down while keywords are found.
 type pass struct {
 	path, text string
-	lenient    bool // a file of checksums, pictures and the like: no generic rules
 	windows    []window
 	last       []int // by rule: 1 + the index of its last window; 0: none
 }
@@ -67,7 +66,6 @@ func (s *Scanner) search(path, text string) []match {
 	p := passes.Get().(*pass)
 	defer passes.Put(p)
 	p.reset(path, text, len(s.rules))
-	p.lenient = s.global.paths.matches(path)
 	defer p.reset("", "", 0)
 	s.keywords.each(text, func(w *word, start int) {
 		for _, r := range w.rules {
@@ -79,10 +77,17 @@ func (s *Scanner) search(path, text string) []match {
 	if len(p.windows) == 0 {
 		return nil
 	}
+	// No generic rules hold in a file of checksums, pictures and the like. Its name is looked at
+	// when one of them matches: that takes longer than to search most texts.
+	lenient := sync.OnceValue(func() bool { return s.global.paths.matches(path) })
 	var matches []match
 	judged := 0
 	for _, w := range mergeWindows(p.windows) {
-		for _, at := range w.rule.compiled().re.FindAllStringIndex(text[w.from:w.to], maxJudged+1-judged) {
+		all := w.rule.compiled().re.FindAllStringIndex(text[w.from:w.to], maxJudged+1-judged)
+		if len(all) > 0 && w.rule.generic && lenient() {
+			continue
+		}
+		for _, at := range all {
 			if judged++; judged > maxJudged {
 				return []match{{rule: w.rule, end: len(text), whole: [2]int{0, len(text)}, secret: text}}
 			}
@@ -99,7 +104,7 @@ func (p *pass) keyword(r *rule, start int) {
 	if i := p.last[r.order]; i > 0 && p.windows[i-1].from == 0 && p.windows[i-1].to == len(p.text) {
 		return
 	}
-	if p.lenient && r.generic || r.Path != "" && !r.path.matches(p.path) {
+	if r.Path != "" && !r.path.matches(p.path) {
 		return
 	}
 	c := r.compiled()

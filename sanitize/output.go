@@ -1,0 +1,49 @@
+package sanitize
+
+import "strings"
+
+// output builds a changed text from pieces of the old one. Until the first
+// change it holds nothing.
+type output struct {
+	from string
+	last int // from[:last] is in b
+	b    strings.Builder
+}
+
+// replace puts a marker of a class in the place of from[i:j].
+func (o *output) replace(i, j int, class string) {
+	o.copy(i)
+	marker := "[removed: " + class + "]"
+	if !strings.HasSuffix(o.tail(len(marker)), marker) {
+		o.b.WriteString(marker)
+	}
+	o.last = j
+}
+
+// fill puts text in the place of from[i:j].
+func (o *output) fill(i, j int, text string) {
+	o.copy(i)
+	o.b.WriteString(text)
+	o.last = j
+}
+
+// insert puts text before from[i].
+func (o *output) insert(i int, text string) { o.fill(i, i, text) }
+
+// drop leaves from[i:j] out without a marker of its own.
+func (o *output) drop(i, j int) { o.fill(i, j, "") }
+
+func (o *output) copy(i int) { o.b.WriteString(o.from[o.last:i]) }
+
+func (o *output) tail(n int) string {
+	s := o.b.String()
+	return s[max(0, len(s)-n):]
+}
+
+func (o *output) String() string {
+	if o.last == 0 && o.b.Len() == 0 {
+		return o.from
+	}
+	o.copy(len(o.from))
+	return o.b.String()
+}
