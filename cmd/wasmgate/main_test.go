@@ -24,6 +24,8 @@ import (
 func TestMain(m *testing.M) {
 	bridge.ChildMain()
 	serveTailor()
+	serveEcho()
+	serveMeasured()
 	testscript.Main(m, map[string]func(){"wasmgate": main, "mcp-stub": stub})
 }
 

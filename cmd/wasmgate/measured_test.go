@@ -1,0 +1,33 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	_ "net/http/pprof" // profiles of the gateway that is measured, on its socket
+	"os"
+	"runtime"
+)
+
+// serveMeasured makes this program wasmgate, if it was started as a gateway that is
+// measured: it tells on a Unix socket, to tests, what nobody sees from outside. Profiles
+// are there too, while a benchmark runs:
+//
+//	curl --unix-socket /tmp/BenchmarkGateway*/001/measured 'http://gateway/debug/pprof/profile?seconds=5' >cpu
+func serveMeasured() {
+	socket, ok := os.LookupEnv("WASMGATE_TEST_MEASURED")
+	if !ok {
+		return
+	}
+	ln, err := net.Listen("unix", socket)
+	if err != nil {
+		panic(err)
+	}
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		_ = json.NewEncoder(w).Encode(map[string]uint64{"goroutines": uint64(runtime.NumGoroutine()), "mallocs": m.Mallocs, "bytes": m.TotalAlloc})
+	})
+	go func() { panic(http.Serve(ln, nil)) }()
+	main()
+}
