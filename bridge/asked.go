@@ -34,8 +34,8 @@ var errUnasked = errors.New("no client can be asked: no call is under way here o
 // everything.
 type asked struct {
 	// call returns the call on whose behalf the server asks; nil if there is none. It is
-	// given the one whose stream the request came on, or nil.
-	call func(of *calling) *calling
+	// given the one whose stream the request came on, or nil, and what it asks.
+	call func(of *calling, params gate.Doc) *calling
 
 	mu      sync.Mutex
 	waiting map[string]context.CancelFunc // by the JSON of the request's id
@@ -120,7 +120,7 @@ func (p *peer) answer(method string, id, params gate.Doc, of *calling) {
 func (p *peer) passOn(method gate.Action, id, params gate.Doc, of *calling) {
 	var c *calling
 	if p.asked.call != nil {
-		c = p.asked.call(of)
+		c = p.asked.call(of, params)
 	}
 	if c == nil || !c.hold() {
 		p.reply(id, errorMember(codeUnasked, errUnasked.Error()))
@@ -140,7 +140,8 @@ func (p *peer) passOn(method gate.Action, id, params gate.Doc, of *calling) {
 		if params.Kind() != gate.Object {
 			params = gate.MustDoc("{}")
 		}
-		res, err := c.permit.Request(ctx, method, params)
+		res, err := c.permit.Request(ctx, method, withoutTask(params))
+		res = ofTask(res, params.Get("_meta").Get(metaRelatedTask))
 		if ctx.Err() != nil && c.ctx.Err() == nil && err != nil {
 			return // the server has cancelled it, and wants no answer
 		}

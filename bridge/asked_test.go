@@ -1,9 +1,11 @@
 package bridge_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,13 +19,16 @@ import (
 
 // A prober is a server on whose connection a test speaks for it while it works on a call.
 type prober struct {
+	capabilities, tools string
+
 	conn    chan mcp.Connection // of a client's own connection
 	calls   chan jsonrpc.ID     // of tools
 	answers chan *jsonrpc.Response
 }
 
-func newProber(t *testing.T) (*prober, *bridge.Endpoint) {
-	p := &prober{conn: make(chan mcp.Connection, 9), calls: make(chan jsonrpc.ID, 9), answers: make(chan *jsonrpc.Response, 99)}
+// newProber returns a server with these capabilities and tools.
+func newProber(t *testing.T, capabilities, tools string) (*prober, *bridge.Endpoint) {
+	p := &prober{capabilities: capabilities, tools: tools, conn: make(chan mcp.Connection, 9), calls: make(chan jsonrpc.ID, 9), answers: make(chan *jsonrpc.Response, 99)}
 	e := newEndpoint(t, bridge.EndpointConfig{Server: "up", Tools: options(), Protocol: bridge.Revision, Dial: func() (mcp.Transport, error) {
 		ours, theirs := mcp.NewInMemoryTransports()
 		c, err := ours.Connect(context.Background())
@@ -50,7 +55,11 @@ func (p *prober) serve(c mcp.Connection) {
 		case *jsonrpc.Response:
 			p.answers <- m
 		case *jsonrpc.Request:
-			result := map[string]string{"initialize": initialized, "tools/list": `{"tools":[` + echoTool + `]}`, "ping": "{}"}[m.Method]
+			result := map[string]string{
+				"initialize": strings.Replace(initialized, `"capabilities":{}`, `"capabilities":`+p.capabilities, 1),
+				"tools/list": `{"tools":[` + p.tools + `]}`,
+			}[m.Method]
+			result = cmp.Or(result, "{}")
 			if m.Method == "tools/call" {
 				p.calls <- m.ID
 			} else if m.IsCall() {
@@ -80,7 +89,7 @@ func (s slowPeer) Request(ctx context.Context, _ gate.Action, _ gate.Doc) (gate.
 // What a server asks in a call is answered, cancelled when it wants no answer any more,
 // and bounded; what comes after the call is refused.
 func TestAsked(t *testing.T) {
-	p, e := newProber(t)
+	p, e := newProber(t, `{}`, echoTool)
 	client := slowPeer{make(chan context.Context, 99), make(chan string)}
 	g, _ := newGate(t, e)
 	var wg sync.WaitGroup

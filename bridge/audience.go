@@ -141,7 +141,8 @@ var errAudiences = errors.New("every connection that the server may have for a c
 
 // take returns the connection of the client of a call, a new one if it has none.
 func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
-	want := &audience{session: c.Audience(), pooled: c.Rounds, capabilities: declared(c), owner: s}
+	// A call that nobody waits for outlives the session, whose own connections end with it.
+	want := &audience{session: c.Audience(), pooled: c.Rounds || c.Detached, capabilities: declared(c), owner: s}
 	if want.pooled {
 		want.session.ID = ""
 	}
@@ -205,13 +206,21 @@ func (e *Endpoint) observes(d Declaration) {
 }
 
 // evict closes the connection that was not used for the longest time, and is not used
-// now. The caller holds mu.
+// now. One with subscriptions makes room only when it was not used for long, and there is
+// no other: a client over HTTP may have gone without a word. The caller holds mu.
 func (s *audiences) evict() bool {
-	var oldest *audience
+	var oldest, subscribed *audience
 	for _, a := range s.all {
-		if a.calls == 0 && !a.endpoint.subscriptions.any() && (oldest == nil || a.used.Before(oldest.used)) {
-			oldest = a
+		longest := &oldest
+		if a.endpoint.subscriptions.any() {
+			longest = &subscribed
 		}
+		if a.calls == 0 && (*longest == nil || a.used.Before((*longest).used)) {
+			*longest = a
+		}
+	}
+	if oldest == nil && subscribed != nil && time.Since(subscribed.used) >= audienceIdle {
+		oldest = subscribed
 	}
 	if oldest == nil {
 		return false

@@ -18,10 +18,7 @@ func TestCircuit(t *testing.T) {
 		s := newScript(map[string]string{"tools/call": "-"})
 		cfg := s.config("s")
 		cfg.CallTimeout = time.Second
-		e := newEndpoint(t, cfg)
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, cfg)
 		// call makes a call and tells how it ended, and how long that took.
 		call := func() (string, time.Duration) {
 			before := time.Now()
@@ -84,10 +81,7 @@ func TestCircuitSaysUntilWhen(t *testing.T) {
 		s := newScript(map[string]string{"tools/call": "-"})
 		cfg := s.config("s")
 		cfg.CallTimeout = time.Second
-		e := newEndpoint(t, cfg)
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, cfg)
 		for range 5 {
 			_, _ = do(t.Context(), t, e, "s__echo", "{}")
 		}
@@ -107,10 +101,7 @@ func TestAnswersAreNoFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScript(map[string]string{"tools/call": answer})
-				e := newEndpoint(t, s.config("s"))
-				if err := e.Connect(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				e := ready(t, s.config("s"))
 				for range 20 {
 					if res, err := do(t.Context(), t, e, "s__echo", "{}"); err != nil || !res.IsError {
 						t.Fatalf("%v, isError %v", err, res.IsError)
@@ -166,10 +157,7 @@ func TestCircuitOfConnecting(t *testing.T) {
 func TestOneBreakIsOneFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(map[string]string{"tools/call": "-"})
-		e := newEndpoint(t, s.config("s"))
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, s.config("s"))
 		broken := make(chan string, 50)
 		for range cap(broken) {
 			go func() {

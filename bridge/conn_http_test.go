@@ -81,10 +81,7 @@ func dialled(t testing.TB, h http.Handler, change ...func(*bridge.EndpointConfig
 	for _, c := range change {
 		c(&cfg)
 	}
-	e := newEndpoint(t, cfg)
-	if err := e.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e := ready(t, cfg)
 	return e, srv
 }
 
@@ -198,10 +195,7 @@ func TestHTTPReusesConnections(t *testing.T) {
 			}
 			srv.Start()
 			defer srv.Close()
-			e := newEndpoint(t, bridge.EndpointConfig{Server: "s", URL: srv.URL, Tools: options()})
-			if err := e.Connect(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			e := ready(t, bridge.EndpointConfig{Server: "s", URL: srv.URL, Tools: options()})
 			for range 100 {
 				if _, err := do(t.Context(), t, e, "s__echo", "{}"); err != nil {
 					t.Fatal(err)

@@ -20,10 +20,7 @@ import (
 
 func started(t testing.TB, how string) *bridge.Endpoint {
 	t.Helper()
-	e := newEndpoint(t, child(how))
-	if err := e.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e := ready(t, child(how))
 	return e
 }
 
@@ -84,10 +81,7 @@ func TestStdioDeaf(t *testing.T) {
 	noLeaks(t)
 	cfg := child("deaf")
 	cfg.CallTimeout = 200 * time.Millisecond
-	e := newEndpoint(t, cfg)
-	if err := e.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e := ready(t, cfg)
 	args := `{"a":"` + strings.Repeat("y", 1<<20) + `"}`
 	start := time.Now()
 	var wg sync.WaitGroup

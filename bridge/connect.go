@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -137,7 +138,7 @@ func (e *Endpoint) start(ctx context.Context, c conn) *link {
 			e.updated(params)
 		}
 	})
-	l.peer.asked.call = e.onBehalf
+	l.peer.asked.call = e.asker
 	if h, ok := c.(*httpConn); ok {
 		h.polls = l.peer.polled
 	}
@@ -184,7 +185,11 @@ func (e *Endpoint) handshake(ctx context.Context, l *link) error {
 
 // list reads all that the server lists.
 func (e *Endpoint) list(ctx context.Context, l *link) (*serverTools, error) {
-	raw, err := listed(ctx, l, "tools/list", "tools")
+	began, hints := time.Now(), make(map[gate.Feature]hint)
+	raw, kept, err := listed(ctx, l, "tools/list", "tools")
+	if err == nil {
+		hints[gate.FeatureTool] = kept
+	}
 	if rpc, ok := errors.AsType[*RPCError](err); ok && rpc.Code == codeMethodNotFound && raw == nil {
 		raw, err = nil, nil // a server without tools
 	}
@@ -192,41 +197,45 @@ func (e *Endpoint) list(ctx context.Context, l *link) (*serverTools, error) {
 		return nil, err
 	}
 	tools := e.toolsOf(l, raw)
-	tools.features, err = e.listFeatures(ctx, l)
-	return tools, err
+	if tools.features, err = e.listFeatures(ctx, l, hints); err != nil {
+		return nil, err
+	}
+	e.keeps(l, began, hints)
+	return tools, nil
 }
 
-// listed reads a whole listing, page by page. member is where its results have it.
-func listed(ctx context.Context, l *link, method, member string) ([]gate.Doc, error) {
-	var raw []gate.Doc
+// listed reads a whole listing, page by page, and for how long it can be kept. member is
+// where its results have it.
+func listed(ctx context.Context, l *link, method, member string) (raw []gate.Doc, kept hint, err error) {
 	size := 0
 	params := []byte("{}")
 	seen := make(map[string]bool)
-	for range maxPages {
+	for n := range maxPages {
 		page, err := l.ask(ctx, method, params)
 		if err != nil {
-			return raw, err
+			return raw, hint{}, err
 		}
+		kept = kept.with(page, n == 0)
 		if size += len(page.Raw()); size > maxListing {
-			return nil, &nonsense{fmt.Errorf("the listing has more than %d bytes", maxListing)}
+			return nil, hint{}, &nonsense{fmt.Errorf("the listing has more than %d bytes", maxListing)}
 		}
 		if page.Get(member).Kind() != gate.Array {
-			return nil, &nonsense{fmt.Errorf("the listing has no array of %s", member)}
+			return nil, hint{}, &nonsense{fmt.Errorf("the listing has no array of %s", member)}
 		}
 		for t := range page.Get(member).Elements() {
 			if raw = append(raw, t); len(raw) > maxTools {
-				return nil, &nonsense{fmt.Errorf("the server lists more than %d %s", maxTools, member)}
+				return nil, hint{}, &nonsense{fmt.Errorf("the server lists more than %d %s", maxTools, member)}
 			}
 		}
 		cursor := page.Get("nextCursor")
 		if cursor.Kind() != gate.String || cursor.Text() == "" {
-			return raw, nil
+			return raw, kept, nil
 		}
 		if seen[cursor.Text()] {
-			return nil, &nonsense{errors.New("the listing goes round in circles: a cursor comes twice")}
+			return nil, hint{}, &nonsense{errors.New("the listing goes round in circles: a cursor comes twice")}
 		}
 		seen[cursor.Text()] = true
 		params = append(append([]byte(`{"cursor":`), cursor.Raw()...), '}')
 	}
-	return nil, &nonsense{fmt.Errorf("the listing has more than %d pages", maxPages)}
+	return nil, hint{}, &nonsense{fmt.Errorf("the listing has more than %d pages", maxPages)}
 }

@@ -33,10 +33,7 @@ func TestProgressExtends(t *testing.T) {
 				s := newScript(map[string]string{"tools/call": "-"})
 				cfg := s.config("s")
 				cfg.CallTimeout = 10 * time.Second
-				e := newEndpoint(t, cfg)
-				if err := e.Connect(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				e := ready(t, cfg)
 				stop := make(chan struct{})
 				go func() {
 					for tt.every > 0 {
@@ -83,10 +80,7 @@ func TestTimeoutsOfTools(t *testing.T) {
 		cfg := s.config("s")
 		cfg.CallTimeout = 3 * time.Second
 		cfg.CallTimeouts = []bridge.ToolTimeout{{Pattern: "get_one", Timeout: time.Second}, {Pattern: "get_*", Timeout: 2 * time.Second}, {Pattern: "get_all", Timeout: time.Hour}}
-		e := newEndpoint(t, cfg)
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, cfg)
 		for name, want := range map[string]time.Duration{"get_one": time.Second, "get_all": 2 * time.Second, "get": 3 * time.Second, "put": 3 * time.Second} {
 			before := time.Now()
 			if _, err := do(t.Context(), t, e, "s__"+name, "{}"); kind(err) != "timeout" || time.Since(before) != want {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -64,11 +65,13 @@ func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool) (gate.Doc, err
 		return gate.Doc{}, e.tooOften(e.circuit.openUntil())
 	}
 	began, what := time.Time{}, silent
-	defer func() {
+	leave := sync.OnceFunc(func() {
 		if e.circuit.leave(trial, began, time.Now(), what) {
 			e.changed()
 		}
-	}()
+	})
+	defer leave()
+	of.answer = func() { what = answered; leave() }
 	if err := e.connectOwn(ctx); err != nil {
 		return gate.Doc{}, ctx.of(err)
 	}

@@ -19,25 +19,39 @@ func (e *Endpoint) request(ctx *deadline, l *link, of *calling, t *gate.Tool) (g
 	case c.Action == gate.CallTool && t.Feature == gate.FeatureTool, c.Action == gate.GetPrompt && t.Feature == gate.FeaturePrompt:
 		a.params = callParams(t.Local, c.Args.Raw())
 	case c.Action == gate.ReadResource && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
-		a.params = uriParams(uriAt(c, t))
+		a.params = uriParams(c.URI(t))
 	case c.Action == gate.Complete && (t.Feature == gate.FeaturePrompt || t.Feature == gate.FeatureTemplate):
 		if l.capabilities.Get("completions").Kind() != gate.Object {
 			return nothingToComplete, nil
 		}
 		a.params = completeParams(t, c.Args)
 	case c.Action == gate.Subscribe && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
-		return e.subscribe(ctx, l, of, uriAt(c, t))
+		return e.subscribe(ctx, l, of, c.URI(t))
+	case t.Feature == gate.FeatureMethod && string(c.Action) == t.Local:
+		a.params = methodParamsOf(c.Args)
 	default:
 		return gate.Doc{}, fmt.Errorf("no server is asked for %s of a %s", c.Action, t.Feature)
 	}
 	e.prepare(ctx, l, of)
-	if l.modern() {
-		return l.rounds(ctx, a.about(t))
-	}
-	if c.Action == gate.CallTool && l.asTask(t) {
+	switch {
+	case l.modern():
+		return e.requestModern(ctx, l, a.about(t))
+	case l.asTask(t, c):
 		return l.callAsTask(ctx, a)
+	default:
+		return l.send(ctx, a)
 	}
-	return l.send(ctx, a)
+}
+
+// requestModern sends the request of a call to a server of [Stateless], and waits for the
+// end of the task if it is answered by one.
+func (e *Endpoint) requestModern(ctx *deadline, l *link, a asking) (gate.Doc, error) {
+	a.tasks = a.of.call.Action == gate.CallTool && l.offersTasks()
+	res, err := l.rounds(ctx, a)
+	if err != nil || !a.tasks || !isTask(res) {
+		return res, err
+	}
+	return e.follow(ctx, l, a, res)
 }
 
 // completeParams gives the server its own name of what is completed.

@@ -19,10 +19,7 @@ import (
 func TestCancellationReachesServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(map[string]string{"tools/call": "-"})
-		e := newEndpoint(t, s.config("s"))
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, s.config("s"))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { _, err := do(ctx, t, e, "s__echo", "{}"); done <- err }()
@@ -47,10 +44,7 @@ func TestCancellationReachesServer(t *testing.T) {
 func TestReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(nil)
-		e := newEndpoint(t, s.config("s"))
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, s.config("s"))
 		time.Sleep(time.Minute)
 		s.cut(nil)
 		synctest.Wait()
@@ -202,10 +196,7 @@ func TestRelist(t *testing.T) {
 func TestServerAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(nil)
-		e := newEndpoint(t, s.config("s"))
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, s.config("s"))
 		for i := range 1000 {
 			id, _ := jsonrpc.MakeID(float64(i))
 			s.tell(&jsonrpc.Request{ID: id, Method: "ping"})

@@ -3,7 +3,10 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -21,12 +24,72 @@ const (
 	cancelTaskTime = 2 * time.Second
 )
 
-// asTask reports whether a tool must be called as a task at its server (MCP 2025-11-25,
-// basic/utilities/tasks, "Tool-Level Negotiation"). Whether its client does so is
-// between the client and the gateway.
-func (l *link) asTask(t *gate.Tool) bool {
-	return t.Definition.At("/execution/taskSupport").Text() == "required" &&
-		l.capabilities.At("/tasks/requests/tools/call").Kind() == gate.Object
+// The states of a task. Those from taskCompleted on are its end.
+const (
+	taskWorking   = "working"
+	taskInput     = "input_required"
+	taskCompleted = "completed"
+	taskFailed    = "failed"
+	taskCancelled = "cancelled"
+)
+
+// A taskState is what a server has said last of a task.
+type taskState struct{ id, status string }
+
+// newTask reads the task that a call was answered by.
+func newTask(made gate.Doc) (taskState, error) {
+	id := made.Get("taskId")
+	if id.Kind() != gate.String || id.Text() == "" || len(id.Raw()) > maxTaskID {
+		return taskState{}, &nonsense{errors.New("a task without an acceptable taskId")}
+	}
+	s := taskState{id: id.Text()}
+	return s, s.next(made)
+}
+
+// next holds what the server says of the task against what it has said before.
+func (s *taskState) next(task gate.Doc) error {
+	status := task.Get("status").Text()
+	switch {
+	case task.Get("taskId").Text() != s.id:
+		return &nonsense{errors.New("the server was asked for one task, and answers with another")}
+	case !slices.Contains([]string{taskWorking, taskInput, taskCompleted, taskFailed, taskCancelled}, status):
+		return &nonsense{fmt.Errorf("a task of the status %s, which MCP does not have", quoted(task.Get("status").Raw()))}
+	case s.ended() && status != s.status:
+		return &nonsense{fmt.Errorf("a task was %s, and is %s again", s.status, status)}
+	}
+	s.status = status
+	return nil
+}
+
+func (s *taskState) ended() bool {
+	return s.status != "" && s.status != taskWorking && s.status != taskInput
+}
+
+// params returns the parameters of a request about the task.
+func (s *taskState) params() []byte {
+	return withMembers([]byte("{}"), `"taskId":`, mustJSON(s.id))
+}
+
+// pollAfter returns when to ask for a task again, of which the server gives an advice in
+// milliseconds: soon enough for a call with a timeout.
+func pollAfter(advice gate.Doc, timeout time.Duration) time.Duration {
+	after := askPoll
+	if ms, err := strconv.ParseFloat(advice.String(), 64); err == nil && advice.Kind() == gate.Number {
+		after = time.Duration(min(ms, float64(maxPoll.Milliseconds())) * float64(time.Millisecond))
+	}
+	return max(minPoll, min(after, timeout/2))
+}
+
+// asTask reports whether a call of a tool is made as a task at its server (MCP 2025-11-25,
+// basic/utilities/tasks, "Tool-Level Negotiation"). Whether its client does so is between
+// the client and the gateway. Where the server leaves it open, a call for which nobody
+// waits is one: it may take as long as the server says that it goes on.
+func (l *link) asTask(t *gate.Tool, c *gate.Call) bool {
+	if c.Action != gate.CallTool || l.capabilities.At("/tasks/requests/tools/call").Kind() != gate.Object {
+		return false
+	}
+	support := t.Definition.At("/execution/taskSupport").Text()
+	return support == "required" || support == "optional" && c.Detached
 }
 
 // callAsTask calls a tool as a task and waits for its end, for as long as the server
@@ -36,51 +99,76 @@ func (l *link) callAsTask(ctx *deadline, a asking) (gate.Doc, error) {
 	ttl := strconv.FormatInt(((maxExtended + 1) * ctx.timeout).Milliseconds(), 10)
 	a.params = withMembers(a.params, `"task":`, []byte(`{"ttl":`+ttl+`}`))
 	res, err := l.send(ctx, a)
-	task := res.Get("task")
-	if err != nil || task.Kind() != gate.Object {
+	made := res.Get("task")
+	if err != nil || made.Kind() != gate.Object {
 		return res, err // a server may carry it out at once
 	}
-	id := task.Get("taskId")
-	if id.Kind() != gate.String || len(id.Raw()) > maxTaskID {
-		return gate.Doc{}, &nonsense{errors.New("a task without an acceptable taskId")}
+	state, err := newTask(made)
+	if err != nil {
+		return gate.Doc{}, err
 	}
-	about := asking{of: a.of, params: []byte(`{"taskId":` + id.String() + `}`)}
-	res, err = l.taskResult(ctx, about, task)
-	if ctx.Err() != nil {
+	a.of.becomesTask(state.id)
+	about := asking{of: a.of, params: state.params()}
+	res, err = l.taskResult(ctx, about, &state, made)
+	if err != nil && !state.ended() {
 		l.cancelTask(ctx, about)
 	}
-	if never, ok := errors.AsType[*unseen](err); ok { // of a later request: the server has the call
-		err = never.err
+	return withoutTask(res), seen(err)
+}
+
+// seen returns the error of a request about a task: its server has seen the call.
+func seen(err error) error {
+	if never, ok := errors.AsType[*unseen](err); ok {
+		return never.err
 	}
-	return withoutTask(res), err
+	return err
 }
 
 // taskResult waits until a task has ended, or wants something, and then for its result.
-func (l *link) taskResult(ctx *deadline, about asking, task gate.Doc) (gate.Doc, error) {
-	for task.Get("status").Text() == "working" {
-		select {
-		case <-time.After(pollAfter(task)):
-		case <-ctx.Done():
-			return gate.Doc{}, ctx.Err()
-		}
-		about.method = methodTaskGet
+func (l *link) taskResult(ctx *deadline, about asking, state *taskState, task gate.Doc) (gate.Doc, error) {
+	for state.status == taskWorking {
 		var err error
-		if task, err = l.send(ctx, about); err != nil {
+		if task, err = l.taskLater(ctx, ctx.timeout, about, task); err != nil {
+			return gate.Doc{}, err
+		}
+		if err = state.next(task); err != nil {
 			return gate.Doc{}, err
 		}
 		ctx.extend()
+	}
+	if state.status == taskInput {
+		defer l.hearOn(ctx, about, task)()
 	}
 	about.method = methodTaskResult
 	return l.send(ctx, about)
 }
 
-// pollAfter returns when to ask for a task again.
-func pollAfter(task gate.Doc) time.Duration {
-	ms, err := strconv.ParseFloat(task.Get("pollInterval").String(), 64)
-	if err != nil || task.Get("pollInterval").Kind() != gate.Number {
-		return askPoll
+// taskLater asks for a task when it is time to ask again.
+func (l *link) taskLater(ctx context.Context, timeout time.Duration, about asking, task gate.Doc) (gate.Doc, error) {
+	select {
+	case <-time.After(pollAfter(task.Get("pollInterval"), timeout)):
+	case <-ctx.Done():
+		return gate.Doc{}, ctx.Err()
 	}
-	return max(minPoll, time.Duration(min(ms, float64(maxPoll.Milliseconds()))*float64(time.Millisecond)))
+	about.method = methodTaskGet
+	return l.send(ctx, about)
+}
+
+// hearOn asks for a task until stop is called, while its result is waited for: the server
+// may say nothing else for long.
+func (l *link) hearOn(d *deadline, about asking, task gate.Doc) (stop func()) {
+	ctx, cancel := context.WithCancel(d)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			var err error
+			if task, err = l.taskLater(ctx, d.timeout, about, task); err != nil {
+				return
+			}
+			d.extend()
+		}
+	})
+	return func() { cancel(); wg.Wait() }
 }
 
 // cancelTask tells the server that nobody waits for a task any more.
@@ -91,12 +179,33 @@ func (l *link) cancelTask(ctx context.Context, about asking) {
 	_, _ = l.send(ctx, about) // it may have ended, or not know of it
 }
 
-// withoutTask returns a result that does not name the server's task: its client, if it
-// knows of a task at all, knows the gateway's.
-func withoutTask(res gate.Doc) gate.Doc {
-	meta := res.Get("_meta")
+// withoutTask returns a result, or what a server asks, without the name of the server's
+// task: its client, if it knows of a task at all, knows the gateway's.
+func withoutTask(d gate.Doc) gate.Doc {
+	meta := d.Get("_meta")
 	if meta.Get(metaRelatedTask).IsZero() {
-		return res
+		return d
 	}
-	return res.With("_meta", without(meta, metaRelatedTask, metaRelatedTask).Raw())
+	return d.With("_meta", without(meta, metaRelatedTask, metaRelatedTask).Raw())
+}
+
+// ofTask returns what a client has answered as an answer within the server's task, if the
+// question named one (MCP 2025-11-25, basic/utilities/tasks, "Associating Task-Related
+// Messages").
+func ofTask(answer, related gate.Doc) gate.Doc {
+	answer = withoutTask(answer)
+	if answer.IsZero() || related.IsZero() {
+		return answer
+	}
+	return stamped(answer, metaRelatedTask, related.Raw())
+}
+
+// asker returns the call on whose behalf the server asks something: that of the task which
+// it names, and which the connection must have; else see onBehalf.
+func (e *Endpoint) asker(of *calling, params gate.Doc) *calling {
+	related := params.Get("_meta").Get(metaRelatedTask)
+	if related.IsZero() || e.audience == nil {
+		return e.onBehalf(of)
+	}
+	return e.under.byTask(related.Get("taskId").Text())
 }

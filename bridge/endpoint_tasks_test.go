@@ -1,16 +1,18 @@
 package bridge_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,7 +24,10 @@ import (
 // is told, in turn: of each method the last answer stands.
 type tasker struct {
 	declares string // of tasks, in its capabilities
+	support  string // of tasks, by its tool; "" is required
 	answers  map[string][]string
+
+	late time.Duration // after which "late" is a result
 
 	mu   sync.Mutex
 	seen []string // methods, with the task's id
@@ -57,6 +62,12 @@ func (s *tasker) serve(c mcp.Connection) {
 		if answer == "-" {
 			continue
 		}
+		if answer == "late" {
+			time.AfterFunc(s.late, func() {
+				_ = c.Write(context.Background(), &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(finished)})
+			})
+			continue
+		}
 		if c.Write(context.Background(), &jsonrpc.Response{ID: req.ID, Result: json.RawMessage(answer)}) != nil {
 			return
 		}
@@ -68,7 +79,8 @@ func (s *tasker) answer(req *jsonrpc.Request) string {
 	case "initialize":
 		return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":` + s.declares + `},"serverInfo":{"name":"s","version":"1"}}`
 	case "tools/list":
-		return `{"tools":[{"name":"slow","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}]}`
+		support := cmp.Or(s.support, "required")
+		return `{"tools":[{"name":"slow","inputSchema":{"type":"object"},"execution":{"taskSupport":"` + support + `"}}]}`
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,15 +145,12 @@ func TestToolThatMustBeATask(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEndpoint(t, bridge.EndpointConfig{Server: "s", Dial: tt.server.dial, Tools: options()})
-			if err := e.Connect(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			e := ready(t, bridge.EndpointConfig{Server: "s", Dial: tt.server.dial, Tools: options()})
 			res, err := do(t.Context(), t, e, "s__slow", `{"a":1}`)
 			if err != nil || res.Doc.String() != tt.result {
 				t.Errorf("result %s, %v", res.Doc, err)
 			}
-			if diff := cmp.Diff(tt.seen, tt.server.seen); diff != "" {
+			if diff := gocmp.Diff(tt.seen, tt.server.seen); diff != "" {
 				t.Error(diff)
 			}
 			call := gate.MustDoc(tt.server.call)
@@ -166,10 +175,7 @@ func TestTaskThatIsBrokenOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &tasker{declares: declared, answers: map[string][]string{"tools/call": {created}, "tasks/get": {tt.get}}}
-			e := newEndpoint(t, bridge.EndpointConfig{Server: "s", Dial: s.dial, Tools: options(), CallTimeout: tt.timeout})
-			if err := e.Connect(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			e := ready(t, bridge.EndpointConfig{Server: "s", Dial: s.dial, Tools: options(), CallTimeout: tt.timeout})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if name == "the client goes" {
@@ -202,24 +208,142 @@ func TestTaskExtendsItsTimeout(t *testing.T) {
 		"tools/call": {created}, "tasks/get": append(goesOn, working("completed")), "tasks/result": {finished},
 	}}
 	const timeout = time.Second
-	e := newEndpoint(t, bridge.EndpointConfig{Server: "s", Dial: s.dial, Tools: options(), CallTimeout: timeout})
-	if err := e.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e := ready(t, bridge.EndpointConfig{Server: "s", Dial: s.dial, Tools: options(), CallTimeout: timeout})
 	began := time.Now()
 	if _, err := do(t.Context(), t, e, "s__slow", `{}`); err != nil || time.Since(began) < timeout {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}
 }
 
-func TestTaskWithoutAnID(t *testing.T) {
-	s := &tasker{declares: declared, answers: map[string][]string{"tools/call": {`{"task":{"taskId":7,"status":"working"}}`}}}
-	e := newEndpoint(t, bridge.EndpointConfig{Server: "s", Dial: s.dial, Tools: options()})
-	if err := e.Connect(t.Context()); err != nil {
-		t.Fatal(err)
+// What no server must say of a task ends the call, and the task.
+func TestTaskThatIsNone(t *testing.T) {
+	for name, tt := range map[string]struct{ made, get, says string }{
+		"an id that is a number": {`{"task":{"taskId":7,"status":"working"}}`, "", "taskId"},
+		"an empty id":            {`{"task":{"taskId":"","status":"working"}}`, "", "taskId"},
+		"no status":              {`{"task":{"taskId":"7"}}`, "", "status"},
+		"an unknown status":      {created, working("odd"), `status "\"odd\""`},
+		"another task":           {created, `{"taskId":"8","status":"working"}`, "another"},
+		"nothing":                {created, `{}`, "another"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &tasker{declares: declared, answers: map[string][]string{"tools/call": {tt.made}, "tasks/get": {tt.get}}}
+			e := ready(t, bridge.EndpointConfig{Server: "s", Dial: s.dial, Tools: options()})
+			if _, err := do(t.Context(), t, e, "s__slow", `{}`); gate.Code(err) != "protocol" || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("error %v, want %q", err, tt.says)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if cancelled := slices.Contains(s.seen, "tasks/cancel 7"); cancelled != (tt.get != "") {
+				t.Errorf("the server has seen %q", s.seen)
+			}
+		})
 	}
-	if _, err := do(t.Context(), t, e, "s__slow", `{}`); gate.Code(err) != "protocol" {
-		t.Errorf("error %v", err)
+}
+
+// A server may be silent on the result of a task for longer than the timeout, as long as
+// it says of the task that it goes on.
+func TestTaskExtendsItsTimeoutWhileItIsAsked(t *testing.T) {
+	const timeout = 500 * time.Millisecond
+	s := &tasker{declares: declared, answers: map[string][]string{
+		"tools/call": {created}, "tasks/get": {working("input_required")}, "tasks/result": {"late"},
+	}, late: 2 * timeout}
+	e := ready(t, bridge.EndpointConfig{Server: "s", Dial: s.dial, Tools: options(), CallTimeout: timeout})
+	if _, err := do(t.Context(), t, e, "s__slow", `{}`); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where the server leaves it open, a call for which nobody waits is made as a task. Its
+// gateway learns of the task at once.
+func TestTaskOfDetachedCall(t *testing.T) {
+	for name, tt := range map[string]struct {
+		support  string
+		detached bool
+		tasks    int32
+	}{
+		"optional, and nobody waits":  {"optional", true, 1},
+		"optional, and a client does": {"optional", false, 0},
+		"forbidden":                   {"forbidden", true, 0},
+		"required, and a client does": {"required", false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &tasker{declares: declared, support: tt.support, answers: map[string][]string{
+				"tools/call": {`{"content":[]}`}, "tasks/get": {working("completed")}, "tasks/result": {finished},
+			}}
+			if tt.tasks > 0 {
+				s.answers["tools/call"] = []string{created}
+			}
+			e := ready(t, bridge.EndpointConfig{Server: "s", Dial: s.dial, Tools: options()})
+			g, _ := newGate(t, e)
+			c := newCall("s__slow", `{}`)
+			var tasked atomic.Int32
+			c.Detached, c.Tasked = tt.detached, func() { tasked.Add(1) }
+			if _, err := g.Do(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			if asked := !gate.MustDoc(s.call).Get("task").IsZero(); asked != (tt.tasks > 0) || tasked.Load() != tt.tasks {
+				t.Errorf("called with %s; told of %d tasks", s.call, tasked.Load())
+			}
+		})
+	}
+}
+
+// What a server asks in a task reaches the client of that task's call, and nobody else,
+// without the server's name of the task, which the answer has.
+func TestTaskAsksItsClient(t *testing.T) {
+	p, e := newProber(t, `{"tasks":`+declared+`}`, `{"name":"slow","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`)
+	g, _ := newGate(t, e)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	asked := make(chan string, 9)
+	call := func(who string) (made chan struct{}) {
+		made = make(chan struct{})
+		c := newCall("up__slow", "{}")
+		c.Session, c.Tasked = gate.SessionKey{Owner: c.Who.Owner, ID: "s"}, func() { close(made) }
+		c.Peer = client{`{"roots":{}}`, func(_ context.Context, _ gate.Action, params gate.Doc) (gate.Doc, error) {
+			asked <- who + " " + params.String()
+			return gate.MustDoc(`{"roots":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"the gateway's"}}}`), nil
+		}}
+		wg.Go(func() { _, _ = g.Do(ctx, c) })
+		return made
+	}
+	answer := func(c mcp.Connection, task string) {
+		id := <-p.calls
+		if err := c.Write(t.Context(), &jsonrpc.Response{ID: id, Result: json.RawMessage(`{"task":{"taskId":"` + task + `","status":"working","pollInterval":5000}}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := call("first")
+	conn := <-p.conn
+	answer(conn, "1")
+	<-first
+	second := call("second")
+	answer(conn, "2")
+	<-second
+	for i, tt := range []struct{ task, asked, answer string }{
+		{"2", `second {"_meta":{}}`, `{"roots":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"2"}}}`},
+		{"1", `first {"_meta":{}}`, `{"roots":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"1"}}}`},
+		{"3", "", ""},
+	} {
+		id, _ := jsonrpc.MakeID(float64(i))
+		params := json.RawMessage(`{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"` + tt.task + `"}}}`)
+		if err := conn.Write(t.Context(), &jsonrpc.Request{ID: id, Method: "roots/list", Params: params}); err != nil {
+			t.Fatal(err)
+		}
+		a := <-p.answers
+		if (a.Error != nil) != (tt.answer == "") || string(a.Result) != tt.answer {
+			t.Errorf("task %s: answered %s, %v", tt.task, a.Result, a.Error)
+		}
+		if tt.asked != "" {
+			if got := <-asked; got != tt.asked {
+				t.Errorf("task %s: asked %s", tt.task, got)
+			}
+		}
+	}
+	if len(asked) > 0 {
+		t.Errorf("asked, too: %s", <-asked)
 	}
 }
 
@@ -228,10 +352,7 @@ func TestTaskWithoutAnID(t *testing.T) {
 func TestDetachedCallAsksForProgress(t *testing.T) {
 	for detached, want := range map[bool]gate.Kind{true: gate.Number, false: gate.Absent} {
 		s := &tasker{declares: `{}`, answers: map[string][]string{"tools/call": {`{"content":[]}`}}}
-		e := newEndpoint(t, bridge.EndpointConfig{Server: "s", Dial: s.dial, Tools: options()})
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, bridge.EndpointConfig{Server: "s", Dial: s.dial, Tools: options()})
 		g, _ := newGate(t, e)
 		c := newCall("s__slow", `{}`)
 		c.Detached = detached

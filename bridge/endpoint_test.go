@@ -248,10 +248,7 @@ func TestCallFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScript(map[string]string{"tools/call": tt.answer})
-				e := newEndpoint(t, s.config("s"))
-				if err := e.Connect(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				e := ready(t, s.config("s"))
 				if tt.act != nil {
 					tt.act(s, e)
 					synctest.Wait()
@@ -281,10 +278,7 @@ func TestCallError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(jsonServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,` + tt.resp + `}` }))
 			defer srv.Close()
-			e := newEndpoint(t, bridge.EndpointConfig{Server: "s", URL: srv.URL, Tools: options()})
-			if err := e.Connect(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			e := ready(t, bridge.EndpointConfig{Server: "s", URL: srv.URL, Tools: options()})
 			res, err := do(t.Context(), t, e, "s__echo", "{}")
 			if err != nil || !res.IsError {
 				t.Fatalf("isError %v, %v", res.IsError, err)

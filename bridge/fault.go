@@ -92,3 +92,27 @@ type RPCError struct {
 func (e *RPCError) Error() string {
 	return fmt.Sprintf("server answered error %d: %q", e.Code, e.Message)
 }
+
+// asFault makes err a Fault of that server unless it is one.
+func asFault(server, doing string, err error) *Fault {
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return &Fault{Transport, server, doing, err}
+}
+
+// kindOf tells a server that broke the protocol from one at which something
+// else went wrong.
+func kindOf(err error, otherwise FaultKind) FaultKind {
+	var n *nonsense
+	var rpc *RPCError
+	switch {
+	case errors.As(err, &n), errors.As(err, &rpc), ofClient(err):
+		return Protocol
+	case errors.Is(err, context.DeadlineExceeded):
+		return TimedOut
+	default:
+		return otherwise
+	}
+}

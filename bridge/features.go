@@ -24,9 +24,10 @@ type serverFeatures struct {
 	notes                         []Note
 }
 
-// listFeatures reads the listings of what the server says that it has. One that the
+// listFeatures reads the listings of what the server says that it has, and puts into hints
+// for how long they can be kept. One that the
 // server answers with an error is a note: its tools are of use without it.
-func (e *Endpoint) listFeatures(ctx context.Context, l *link) (*serverFeatures, error) {
+func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Feature]hint) (*serverFeatures, error) {
 	s := &serverFeatures{
 		server: e.cfg.Server, options: e.cfg.Tools, offers: make(map[gate.Feature]bool),
 		completes: l.capabilities.Get("completions").Kind() == gate.Object,
@@ -44,7 +45,7 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link) (*serverFeatures, 
 			continue
 		}
 		s.offers[one.feature] = true
-		defs, err := listed(ctx, l, one.method, one.member)
+		defs, kept, err := listed(ctx, l, one.method, one.member)
 		if rpc, ok := errors.AsType[*RPCError](err); ok {
 			if rpc.Code != codeMethodNotFound {
 				s.notes = append(s.notes, Note{Text: fmt.Sprintf("%s failed: %.200q", one.method, rpc.Message)})
@@ -54,6 +55,7 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link) (*serverFeatures, 
 		if err != nil {
 			return nil, err
 		}
+		hints[one.feature] = kept
 		s.add(one.feature, defs)
 	}
 	return s, nil

@@ -26,7 +26,10 @@ type FleetConfig struct {
 	HostTools []string
 	// Pins sees what servers declare before it is offered; nil looks at nothing.
 	Pins Pins
-	Log  *slog.Logger // nil discards
+	// Groups are those of all servers, beside those of [ToolOptions]: see
+	// [Fleet.Regroup].
+	Groups Groups
+	Log    *slog.Logger // nil discards
 }
 
 const defaultSettleTimeout = 10 * time.Second
@@ -70,12 +73,14 @@ type ServerStatus struct {
 	Local  bool      `json:"local,omitempty"`
 	Tools  int       `json:"tools"`
 	// Prompts, Resources and Templates, of resources, are how many the server lists.
-	Prompts   int       `json:"prompts,omitempty"`
-	Resources int       `json:"resources,omitempty"`
-	Templates int       `json:"templates,omitempty"`
-	Fault     FaultKind `json:"fault,omitempty"`
-	Error     string    `json:"error,omitempty"`
-	Notes     []Note    `json:"notes,omitempty"`
+	Prompts   int `json:"prompts,omitempty"`
+	Resources int `json:"resources,omitempty"`
+	Templates int `json:"templates,omitempty"`
+	// Methods are how many it has that MCP does not have.
+	Methods int       `json:"methods,omitempty"`
+	Fault   FaultKind `json:"fault,omitempty"`
+	Error   string    `json:"error,omitempty"`
+	Notes   []Note    `json:"notes,omitempty"`
 	// Confined says that all of the server's confinement is enforced, Unenforced
 	// what is not, in words.
 	Confined   bool     `json:"confined,omitempty"`
@@ -286,10 +291,10 @@ func newCatalog(members []member, cfg *FleetConfig, said *mentions) *catalog {
 			continue
 		}
 		names.add(one.tool)
-		c.add(one.member, one.tool)
+		c.add(one.member, cfg.Groups.put(one.tool))
 	}
 	c.knowHeld()
-	c.more = newFeatures(members, c.notes)
+	c.more = newFeatures(members, cfg.Groups, c.notes)
 	return c
 }
 
@@ -330,8 +335,9 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 }
 
 // Tools implements [gate.Upstream]. It waits for servers that are connecting for
-// the first time.
+// the first time, and for a moment for those whose listings must not be kept.
 func (f *Fleet) Tools(ctx context.Context) []*gate.Tool {
+	f.refresh(ctx)
 	f.settle(ctx)
 	return f.catalog.Load().tools
 }

@@ -16,8 +16,11 @@ type features struct {
 	byURI     map[string]*gate.Tool
 	templates []ownedTemplate // in order of configuration
 	listed    []*gate.Tool    // templates
+	methods   []*gate.Tool
+	byMethod  map[string]*gate.Tool // by method, and by server__method
 
 	opaque    map[string]map[string]string // by server: URIs to those under which they are offered
+	yielded   map[string][]ownedTemplate   // by server: templates that are offered by opaque ones
 	conflicts []Conflict                   // about URIs
 
 	completing map[*gate.Tool]*gate.Tool // what completing an argument of it is held against
@@ -34,21 +37,23 @@ type ownedTemplate struct {
 
 // newFeatures joins what all servers offer beside tools. Names of prompts are as
 // those of tools. Of two servers with one URI, or one template, the earlier in the
-// configuration has it, and the status of the other says so: its resource is offered
-// by an opaque URI, its template not at all.
-func newFeatures(members []member, notes map[string][]Note) *features {
+// configuration has it, and the status of the other says so: its own is offered by an
+// opaque one.
+func newFeatures(members []member, groups Groups, notes map[string][]Note) *features {
 	f := &features{
 		prompts: &catalog{byName: make(map[string]*gate.Tool), notes: notes}, byURI: make(map[string]*gate.Tool), opaque: make(map[string]map[string]string),
-		completing: make(map[*gate.Tool]*gate.Tool), offers: make(map[gate.Feature]bool),
+		yielded:    make(map[string][]ownedTemplate),
+		completing: make(map[*gate.Tool]*gate.Tool), offers: make(map[gate.Feature]bool), byMethod: make(map[string]*gate.Tool),
 	}
 	names, owners := newNames(), make(map[string]string)
 	for _, m := range members {
+		f.addMethods(m, groups, notes)
 		s := m.features()
 		if s == nil {
 			continue
 		}
-		for one := range s.offers {
-			f.offers[one] = true
+		for one, has := range s.offers {
+			f.offers[one] = f.offers[one] || has
 		}
 		f.completes, f.logs, f.updates = f.completes || s.completes, f.logs || s.logs, f.updates || s.updates
 		for _, t := range s.prompts {
@@ -57,7 +62,7 @@ func newFeatures(members []member, notes map[string][]Note) *features {
 				continue
 			}
 			names.add(t)
-			f.prompts.add(m, t)
+			f.prompts.add(m, groups.put(t))
 		}
 		for _, t := range slices.Concat(s.resources, s.templates) {
 			owner, taken := owners[t.Local]
@@ -67,7 +72,7 @@ func newFeatures(members []member, notes map[string][]Note) *features {
 				owners[t.Local] = m.id
 			}
 			if t != nil {
-				f.addResource(t)
+				f.addResource(groups.put(t))
 			}
 		}
 	}
@@ -87,7 +92,12 @@ func (f *features) addResource(t *gate.Tool) {
 	if err != nil {
 		return // it was read when it was listed
 	}
-	f.templates, f.listed = append(f.templates, ownedTemplate{compiled, t}), append(f.listed, t)
+	f.listed = append(f.listed, t)
+	if t.Offered == t.Local {
+		f.templates = append(f.templates, ownedTemplate{compiled, t})
+	} else {
+		f.yielded[t.Name.Server] = append(f.yielded[t.Name.Server], ownedTemplate{compiled, t})
+	}
 	f.knowCompletion(t, compiled.variables)
 }
 
@@ -100,6 +110,9 @@ func (f *features) knowCompletion(t *gate.Tool, declared []string) {
 
 // features returns what a member offers beside tools; nil if that is nothing.
 func (m member) features() *serverFeatures {
+	if l, local := m.upstream.(*Local); local {
+		return l.features
+	}
 	if m.endpoint == nil {
 		return nil
 	}
@@ -120,11 +133,13 @@ func (f *features) lookup(action gate.Action, name string) *gate.Tool {
 		if t := f.prompts.byName[name]; t != nil {
 			return f.completion(t)
 		}
-		for _, t := range f.templates { // no name of a prompt is a URI
-			if t.tool.Local == name {
-				return f.completion(t.tool)
+		for _, t := range f.listed { // no name of a prompt is a URI
+			if t.Offered == name {
+				return f.completion(t)
 			}
 		}
+	default:
+		return f.method(action, name)
 	}
 	return nil
 }
@@ -144,12 +159,24 @@ func (f *features) owner(uri string) *gate.Tool {
 	if t := f.byURI[uri]; t != nil {
 		return t
 	}
+	if server, own := templated(uri); own != "" {
+		if t := best(f.yielded[server], own); t != nil && checkURI(own) == nil {
+			its := *t
+			its.URI = own
+			return &its
+		}
+	}
 	if checkURI(uri) != nil {
 		return nil
 	}
+	return best(f.templates, uri)
+}
+
+// best returns the template that could have made a URI; nil if none could.
+func best(templates []ownedTemplate, uri string) *gate.Tool {
 	var best *ownedTemplate
-	for i := range f.templates {
-		t := &f.templates[i]
+	for i := range templates {
+		t := &templates[i]
 		if (best == nil || len(t.prefix) > len(best.prefix)) && t.matches(uri) {
 			best = t
 		}
@@ -169,6 +196,8 @@ func (f *features) list(one gate.Feature) []*gate.Tool {
 		return f.resources
 	case gate.FeatureTemplate:
 		return f.listed
+	case gate.FeatureMethod:
+		return f.methods
 	default:
 		return nil
 	}
@@ -181,7 +210,10 @@ func (f *Fleet) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
 	if one == gate.FeatureTool {
 		return f.Tools(ctx)
 	}
-	f.settle(ctx)
+	if one != gate.FeatureMethod { // which nobody lists who could be waited for
+		f.refresh(ctx)
+		f.settle(ctx)
+	}
 	return f.catalog.Load().more.list(one)
 }
 
@@ -189,7 +221,9 @@ func (f *Fleet) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
 func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
 	c := f.catalog.Load()
 	t := c.more.lookup(action, name)
-	if t == nil {
+	if action.IsMethod() {
+		// as the configuration says
+	} else if t == nil {
 		f.settle(ctx)
 		t = f.catalog.Load().more.lookup(action, name)
 	} else if e, remote := c.server[t.Name.Server].(*Endpoint); remote && f.relisted(ctx, e) {

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -30,23 +29,4 @@ func (g Groups) of(name gate.ToolName) []string {
 func fits(pattern, name string) bool {
 	prefix, open := strings.CutSuffix(pattern, "*")
 	return name == pattern || open && strings.HasPrefix(name, prefix)
-}
-
-// For returns what of the groups can concern a server, so that what is said of another
-// does not change its configuration. Nil is nothing.
-func (g Groups) For(server string) Groups {
-	var its Groups
-	for _, group := range slices.Sorted(maps.Keys(g)) {
-		for _, p := range g[group] {
-			prefix, open := strings.CutSuffix(p, "*")
-			if !strings.HasPrefix(p, server+"__") && !(open && strings.HasPrefix(server+"__", prefix)) {
-				continue
-			}
-			if its == nil {
-				its = make(Groups)
-			}
-			its[group] = append(its[group], p)
-		}
-	}
-	return its
 }

@@ -41,16 +41,33 @@ func TestToolsAreInTheGroupsOfTheirNames(t *testing.T) {
 	}
 }
 
-// TestGroupsForAServer: what is said of other servers is left out, so that a server's
-// configuration stays what it is when that changes.
-func TestGroupsForAServer(t *testing.T) {
-	all := bridge.Groups{"docs": {"files__read_*", "mail__*"}, "all": {"*"}, "f": {"f*"}, "file": {"file__*", "files"}, "s": {"files__*"}}
-	want := bridge.Groups{"docs": {"files__read_*"}, "all": {"*"}, "f": {"f*"}, "s": {"files__*"}}
-	if diff := cmp.Diff(want, all.For("files")); diff != "" {
+// TestRegroup: groups of the fleet are beside those of a server, and others take their
+// place without a new connection.
+func TestRegroup(t *testing.T) {
+	script := newScript(nil)
+	own := script.config("files")
+	own.Tools.Groups = bridge.Groups{"own": {"files__*"}}
+	f := newFleet(t, bridge.FleetConfig{Servers: []bridge.EndpointConfig{own}, Groups: bridge.Groups{"docs": {"files__e*"}, "far": {"mail__*"}}})
+	if err := f.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	groups := func() []string {
+		one, err := f.Lookup(t.Context(), gate.CallTool, "files__echo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return one.Groups
+	}
+	if diff := cmp.Diff([]string{"docs", "own"}, groups()); diff != "" {
 		t.Error(diff)
 	}
-	if got := (bridge.Groups{"docs": {"mail__*"}}).For("files"); got != nil {
-		t.Errorf("groups %v", got)
+	f.Regroup(bridge.Groups{"all": {"*"}, "own": {"files__echo"}})
+	if diff := cmp.Diff([]string{"all", "own"}, groups()); diff != "" {
+		t.Error(diff)
+	}
+	f.Regroup(nil)
+	if diff := cmp.Diff([]string{"own"}, groups()); diff != "" || script.dials != 1 {
+		t.Errorf("dialled %d times: %s", script.dials, diff)
 	}
 }
 

@@ -28,10 +28,7 @@ func TestHealth(t *testing.T) {
 				s := newScript(map[string]string{"ping": tt.answer})
 				cfg := s.config("s")
 				cfg.Health = 30 * time.Second
-				e := newEndpoint(t, cfg)
-				if err := e.Connect(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				e := ready(t, cfg)
 				time.Sleep(49 * time.Second)
 				if n := s.count("ping"); n == 0 {
 					t.Error("not pinged")
@@ -62,10 +59,7 @@ func TestHealthOfTheBusy(t *testing.T) {
 		s := newScript(map[string]string{"ping": "-", "tools/call": "-"})
 		cfg := s.config("s")
 		cfg.Health, cfg.CallTimeout = 30*time.Second, time.Hour
-		e := newEndpoint(t, cfg)
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, cfg)
 		for range 600 {
 			time.Sleep(time.Second)
 			s.tell(&jsonrpc.Request{Method: "notifications/message"})
@@ -99,10 +93,7 @@ func TestSilentServerIsNamed(t *testing.T) {
 		s := newScript(map[string]string{"ping": "-"})
 		cfg := s.config("s")
 		cfg.Health = 30 * time.Second
-		e := newEndpoint(t, cfg)
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, cfg)
 		s.answer("initialize", "-")
 		time.Sleep(55 * time.Second)
 		if got := e.Status(); got.Fault != bridge.TimedOut || !strings.Contains(got.Error, "2 pings in a row") {

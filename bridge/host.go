@@ -30,6 +30,8 @@ type HostConfig struct {
 	// any server offers, a fleet's. Without both, clients are offered tools alone.
 	Features func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error)
 	Offering func(context.Context) Offering
+	// Fresh says for how long clients may keep a listing, a fleet's. Nil lets them keep none.
+	Fresh func(gate.Feature) time.Duration
 	// Lookup finds a tool, for what its definition wants in the headers of calls, and
 	// Instructions are what servers say of how they are used; both a fleet's. Without
 	// them no such headers are looked at, and clients are told nothing.
@@ -52,9 +54,9 @@ type HostConfig struct {
 	// Group reports whether there is a group, for clients over HTTP that are offered one
 	// alone: see [GroupParam]. Nil knows none.
 	Group func(name string) bool
-	// Brief lists to clients only the tools by which they find and call the others: see
-	// [LocalTool.Relay].
-	Brief bool
+	// Brief reports whether clients are listed only the tools by which they find and call
+	// the others: see [LocalTool.Relay]. Nil lists all. It is asked for each listing.
+	Brief func() bool
 	// MaxBody bounds a message of a client, in bytes. Zero means 4 MiB.
 	MaxBody int64
 	// Origins and Hosts are allowed in those headers of HTTP requests, beside
@@ -70,6 +72,9 @@ type HostConfig struct {
 	// ParkIdle is how long a call waits for the next request of a client without a
 	// session that its server has asked something. Zero means 10 min.
 	ParkIdle time.Duration
+	// TaskAfter is how long a call goes on before it becomes a task, if its client speaks
+	// the extension of tasks (MCP 2026-07-28). Zero means 10 s.
+	TaskAfter time.Duration
 	// PeerChanged is told when the roots of the client of a session are others, and Ended
 	// when the session has ended; both a fleet's. Nil tells nobody.
 	PeerChanged, Ended func(gate.SessionKey)
@@ -91,6 +96,7 @@ type Host struct {
 	sessions  quickSessions
 	listening listeners
 	parking   parking
+	taskCalls taskCalls
 	peers     peers
 
 	calls sync.WaitGroup // under way
@@ -127,6 +133,9 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	if cfg.ParkIdle == 0 {
 		cfg.ParkIdle = parkIdle
 	}
+	if cfg.TaskAfter == 0 {
+		cfg.TaskAfter = taskAfter
+	}
 	if cfg.Name == "" {
 		cfg.Name = ClientName
 	}
@@ -145,6 +154,7 @@ func NewHost(cfg HostConfig) (*Host, error) {
 		info:     mustJSON(mcp.Implementation{Name: cfg.Name, Version: cfg.Version}),
 		sessions: quickSessions{by: make(map[string]*quickSession)},
 	}
+	h.parking.grace = cfg.ParkIdle / parkGrace
 	h.listening = listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*listener)}
 	h.listening.unnamed.send = h.tellListening
 	h.peers.most, h.peers.by = maxPeers, make(map[string]*list.Element)
@@ -170,6 +180,9 @@ type peerInfo struct {
 	// poll ends the stream of the request and has the client come back; nil if it is no
 	// stream that a client can come back to.
 	poll func(after time.Duration)
+	// write writes a message on the stream of a request that listens; nil if there is
+	// none.
+	write func(msg []byte) error
 	// listener hears what servers say outside of calls; nil unless it asks about that,
 	// and has a session.
 	listener *listener
@@ -218,8 +231,8 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 		if h.offers(ctx, method) {
 			return h.use(ctx, p, gate.Action(method), params)
 		}
-	case methodTaskGet, methodTaskResult, methodTaskList, methodTaskCancel:
-		if h.cfg.Jobs != nil && !p.stateless {
+	case methodTaskGet, methodTaskResult, methodTaskList, methodTaskUpdate, methodTaskCancel:
+		if h.offersTasks(p, method) {
 			return h.tasks(ctx, p, method, params)
 		}
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
@@ -238,8 +251,12 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 		if h.offers(ctx, method) {
 			return h.unsubscribe(p, params)
 		}
+	default:
+		if h.method(ctx, method) != nil {
+			return h.useMethod(ctx, p, method, params)
+		}
 	}
-	return gate.Doc{}, &rpcError{code: codeMethodNotFound, message: "method not found"}
+	return gate.Doc{}, errNoMethod
 }
 
 func (h *Host) begin() bool {
@@ -292,13 +309,20 @@ func (h *Host) list(ctx context.Context, p peerInfo, method string) (gate.Doc, e
 	}
 	out = append(out, ']')
 	if p.stateless { // a list is its principal's, and not for caches that others share
-		out = append(out, `,"ttlMs":0,"cacheScope":"private"`...)
+		out = fmt.Appendf(out, `,"ttlMs":%d,"cacheScope":"private"`, h.fresh(listings[method].feature).Milliseconds())
 	}
 	res, err := gate.ParseDoc(append(out, '}'))
 	if err != nil {
 		return gate.Doc{}, err
 	}
 	return p.complete(res), nil
+}
+
+func (h *Host) fresh(f gate.Feature) time.Duration {
+	if h.cfg.Fresh == nil {
+		return 0
+	}
+	return h.cfg.Fresh(f)
 }
 
 // callTool answers tools/call.

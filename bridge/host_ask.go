@@ -135,12 +135,12 @@ func without(d gate.Doc, one, other string) gate.Doc {
 }
 
 // maxResponses bounds the answers that a client brings with a call.
-const maxResponses = 16
+const maxResponses = gate.MaxRoundRequests
 
 // checkBrought checks the shape of what a client brings with a call that it was
 // asked to make again.
 func checkBrought(params gate.Doc) error {
-	if state := params.Get("requestState"); !state.IsZero() && (state.Kind() != gate.String || len(state.Raw()) > maxState) {
+	if state := params.Get("requestState"); !state.IsZero() && (state.Kind() != gate.String || len(state.Text()) > maxState) {
 		return fmt.Errorf("requestState is no string of at most %d bytes", maxState)
 	}
 	responses := params.Get("inputResponses")

@@ -54,7 +54,7 @@ func (h *Host) offers(ctx context.Context, method string) bool {
 		return h.offering(ctx, 0).Logging
 	case string(gate.Subscribe), methodUnsubscribe:
 		return h.offering(ctx, 0).Updates
-	case methodTaskGet, methodTaskResult, methodTaskList, methodTaskCancel:
+	case methodTaskGet, methodTaskResult, methodTaskList, methodTaskUpdate, methodTaskCancel:
 		return h.cfg.Jobs != nil
 	default:
 		return true
@@ -163,6 +163,9 @@ func (h *Host) unused(ctx context.Context, p peerInfo, c *gate.Call, err error) 
 
 // unknown is the error of what does not exist, or is hidden.
 func (p peerInfo) unknown(c *gate.Call) error {
+	if c.Action.IsMethod() {
+		return errNoMethod
+	}
 	what, code, data := "prompt", int64(codeInvalidParams), []byte(nil)
 	switch c.Action {
 	case gate.ReadResource, gate.Subscribe:

@@ -93,7 +93,7 @@ func (h *Host) listed(ctx context.Context, p peerInfo, f gate.Feature) ([]*gate.
 // brief returns those of the tools that a client finds the others by, if that is all it
 // is to be shown.
 func (h *Host) brief(tools []*gate.Tool) []*gate.Tool {
-	if !h.cfg.Brief {
+	if h.cfg.Brief == nil || !h.cfg.Brief() {
 		return tools
 	}
 	return slices.DeleteFunc(slices.Clone(tools), func(t *gate.Tool) bool { return t.Feature == gate.FeatureTool && !t.Relay })

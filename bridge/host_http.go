@@ -115,12 +115,14 @@ func (h *Host) serveHTTP(w *slowWriter, r *http.Request) {
 		declares(r, msg)
 		r, done = h.begins(r, msg)
 		defer done()
-		if msg.Get("method").Text() == "subscriptions/listen" {
+		if msg.Get("method").Text() == methodListen {
 			defer h.endWithStreams(&r)()
+			h.writtenBy(r, w)
 		}
 		if h.quick(w, r, p, msg) {
 			return
 		}
+		stowMethodHTTP(r, msg)
 	}
 	if r.Method == http.MethodGet {
 		if h.kept.answered(r.Header.Get(headerSession), r.Header.Get(headerLastEvent)) {
@@ -165,7 +167,8 @@ func (h *Host) begins(r *http.Request, msg gate.Doc) (numbered *http.Request, do
 	h.cancelled(session, msg)
 	ctx, cancel := context.WithCancel(client)
 	p := &post{session: session, request: msg.Get("id").String(), ctx: ctx, cancel: cancel}
-	resumable := session != "" && !msg.Get("id").IsZero() && slices.Contains(acting, gate.Action(msg.Get("method").Text()))
+	_, acts := actionOf(msg.Get("method").Text())
+	resumable := session != "" && !msg.Get("id").IsZero() && acts
 	if resumable {
 		var end context.CancelFunc
 		p.ctx, end = context.WithCancel(context.WithoutCancel(client))
@@ -201,6 +204,28 @@ func (h *Host) during(ctx context.Context, extra *mcp.RequestExtra) (context.Con
 	}
 	stop := context.AfterFunc(p.ctx, cancel)
 	return ctx, func() { stop(); cancel(); h.callEnded(number) }
+}
+
+// writtenBy says that the answer to a post is written by w, and writesTo returns what
+// writes a message between those of the SDK; nil if nothing does.
+func (h *Host) writtenBy(r *http.Request, w *slowWriter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.posts[r.Header.Get(headerPost)]; p != nil {
+		p.write = w.event
+	}
+}
+
+func (h *Host) writesTo(extra *mcp.RequestExtra) func([]byte) error {
+	if extra == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.posts[extra.Header.Get(headerPost)]; p != nil {
+		return p.write
+	}
+	return nil
 }
 
 // endSession cancels what a session has under way.

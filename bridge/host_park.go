@@ -5,10 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"runtime/debug"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -25,182 +22,147 @@ import (
 // A state is good for one round. Who brings it without an answer is asked the same
 // again; who brings it a second time, while the call goes on or after that, is refused.
 
-// Bounds of calls that wait for their clients.
-const (
-	maxParked    = 256 // of a host
-	maxParkedOf  = 16  // of a principal
-	maxQuestions = maxResponses
-	// parkIdle is how long a parked call waits if the configuration does not say.
-	parkIdle = 10 * time.Minute
-)
+// parkIdle is how long a parked call waits if the configuration does not say.
+const parkIdle = 10 * time.Minute
 
 var (
 	errParkedGone = errors.New("the call that this requestState belongs to has ended; call again without it")
 	errParkedUsed = errors.New("this requestState has been used already; bring the one that came last")
 )
 
-// parking is where calls wait for their clients.
-type parking struct {
-	mu     sync.Mutex
-	closed bool
-	calls  map[string]*parked
-	of     map[gate.Owner]int
-}
-
-// keep keeps a call until leave is called; it may be kept already.
-func (p *parking) keep(k *parked) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	owner := k.call.Who.Owner
-	switch {
-	case p.calls[k.id] != nil:
-		return nil
-	case p.closed:
-		return &gate.Refusal{Step: gate.StepBusy, Name: k.call.Name, Reason: "the gateway is shutting down"}
-	case len(p.calls) >= maxParked || p.of[owner] >= maxParkedOf:
-		return &gate.Refusal{Step: gate.StepBusy, Name: k.call.Name, Reason: "too many calls wait for their clients"}
-	}
-	if p.calls == nil {
-		p.calls, p.of = make(map[string]*parked), make(map[gate.Owner]int)
-	}
-	p.calls[k.id] = k
-	p.of[owner]++
-	return nil
-}
-
-func (p *parking) leave(k *parked) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.calls[k.id] == nil {
-		return
-	}
-	delete(p.calls, k.id)
-	if owner := k.call.Who.Owner; p.of[owner] > 1 {
-		p.of[owner]--
-	} else {
-		delete(p.of, owner)
-	}
-}
-
-func (p *parking) find(id string) *parked {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.calls[id]
-}
-
-// close ends the calls that wait, and lets no more wait.
-func (p *parking) close() {
-	p.mu.Lock()
-	p.closed = true
-	var all []*parked
-	for _, k := range p.calls {
-		all = append(all, k)
-	}
-	p.mu.Unlock()
-	for _, k := range all {
-		k.expire()
-	}
-}
-
-// parked is a call of a client without a session, from its begin on. It is the client,
-// to the server of the call.
+// parked is a call whose client is asked by answers to its requests, from its begin on.
+// It is the client, to the server of the call. It may become a task, and is one from the
+// begin on for a client with a session: see [Host.startTask].
 type parked struct {
 	host   *Host
 	id     string
 	call   gate.Call
-	can    gate.Doc
-	cancel context.CancelFunc
-	news   chan struct{} // there is something to ask
+	can    gate.Doc        // absent if the client can be asked nothing
+	life   context.Context // of the call
+	cancel context.CancelCauseFunc
+	left   func()        // says that the host does not wait for the call any more
 	done   chan struct{} // closed when res and err are there
 	res    gate.Result
 	err    error
 
-	mu     sync.Mutex
-	round  uint64
-	last   int         // number of a question
-	asking []*question // without an answer
-	by     *attending  // the request that waits for the call; nil while the call is parked
-	idle   *time.Timer // runs while it is
+	mayBeTask bool
+	tasked    chan struct{} // closed when its server carries it out as a task; nil if it is to be none
+
+	questions
+
+	turn  sync.Mutex // guards what follows; is locked before the lock of the questions
+	round uint64
+	by    *attending  // the request that waits for the call; nil while the call is parked
+	idle  *time.Timer // runs while it is
+	task  bool        // no request waits for the call, nor does the call for one
 }
 
 var _ gate.Peer = (*parked)(nil)
-
-// question is what the server waits for.
-type question struct {
-	key    string
-	method gate.Action
-	params gate.Doc
-	answer chan gate.Doc
-}
 
 // attending is a request that waits for a call.
 type attending struct {
 	ctx   context.Context
 	tell  func(context.Context, string, gate.Doc) // nil if it has no stream
 	token gate.Doc                                // of progress
+	tasks bool                                    // can be answered with a task
 }
 
 func attendingBy(ctx context.Context, p peerInfo, c *gate.Call) *attending {
-	return &attending{ctx, p.tell, c.Meta.Get("progressToken")}
+	return &attending{ctx, p.tell, c.Meta.Get("progressToken"), declaresTasks(c.Meta)}
 }
 
-// park carries out a call, which can be parked when its server asks something.
-func (h *Host) park(ctx context.Context, p peerInfo, c *gate.Call, can gate.Doc) (gate.Result, error) {
-	inside, cancel := context.WithCancel(context.WithoutCancel(ctx))
+// park carries out a call, which can be parked when its server asks something; if it may,
+// it can become a task.
+func (h *Host) park(ctx context.Context, p peerInfo, c *gate.Call, can gate.Doc, mayBeTask bool) (gate.Result, error) {
+	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	h.calls.Add(1)
+	by := attendingBy(ctx, p, c)
 	k := &parked{
-		host: h, id: rand.Text(), call: *c, can: can, cancel: cancel,
-		news: make(chan struct{}, 1), done: make(chan struct{}), by: attendingBy(ctx, p, c),
+		host: h, id: rand.Text(), call: *c, can: can, life: life, cancel: cancel, left: sync.OnceFunc(h.calls.Done),
+		done: make(chan struct{}), mayBeTask: mayBeTask, by: by,
 	}
-	k.call.Peer, k.call.Rounds = k, true
+	if !can.IsZero() {
+		k.call.Peer, k.call.Rounds = k, !mayBeTask // a task cannot be called again
+	}
 	if p.tell != nil {
 		k.call.Notify = k.tell
 	}
-	h.calls.Go(func() { // ends with the call, which the request or its idleness ends
+	if mayBeTask {
+		k.tasked = make(chan struct{})
+		k.call.Tasked, k.call.Detached = sync.OnceFunc(func() { close(k.tasked) }), true
+		h.taskCalls.enter(k)
+	}
+	go func() { // ends with the call, which the request, its idleness or its job ends
 		growStack(0)
-		defer cancel()
+		defer k.left()
 		defer close(k.done)
+		defer h.taskCalls.leave(k)
 		defer func() {
 			if v := recover(); v != nil {
 				h.cfg.Log.Error("call panicked", "panic", v, "stack", string(debug.Stack()))
 				k.res, k.err = gate.Result{}, &rpcError{code: codeInternal, message: "internal error"}
 			}
 		}()
-		k.res, k.err = h.cfg.Do(inside, k.call)
-	})
-	return k.attend(ctx)
+		k.res, k.err = h.cfg.Do(life, k.call)
+	}()
+	return k.attend(by)
 }
 
 // attend waits for what comes next of the call. A client that goes meanwhile ends it.
-func (k *parked) attend(ctx context.Context) (gate.Result, error) {
-	for {
-		select {
-		case <-k.done:
-			k.host.parking.leave(k)
-			return k.host.sealed(&k.call, k.res), k.err
-		case <-k.news:
-			if doc, asks := k.ask(true); asks {
+func (k *parked) attend(by *attending) (gate.Result, error) {
+	tasked, long := k.toBeTask(by)
+	for toBe := false; ; {
+		news := k.change()
+		if isClosed(k.done) {
+			return k.outcome()
+		}
+		if toBe || isClosed(tasked) {
+			if doc, is := k.becomeTask(by.ctx); is {
 				return gate.Result{Doc: doc, InputRequired: true}, nil
 			}
-		case <-ctx.Done():
-			k.cancel()
+			toBe, tasked, long = false, nil, nil // it is answered as any other call
+		}
+		if doc, asks := k.ask(true); asks {
+			return gate.Result{Doc: doc, InputRequired: true}, nil
+		}
+		select {
+		case <-k.done:
+		case <-news:
+		case <-tasked:
+		case <-long:
+			toBe = true
+		case <-by.ctx.Done():
+			k.cancel(nil)
 			<-k.done
-			k.host.parking.leave(k)
-			return gate.Result{}, ctx.Err()
+			_, _ = k.outcome()
+			return gate.Result{}, by.ctx.Err()
 		}
 	}
 }
 
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// outcome is what came of the call, which has ended.
+func (k *parked) outcome() (gate.Result, error) {
+	k.cancel(nil)
+	k.host.parking.leave(k)
+	return k.host.sealed(&k.call, k.res), k.err
+}
+
 // ask parks the call and returns what the client is asked; false if there is nothing.
 func (k *parked) ask(parks bool) (gate.Doc, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.asking) == 0 && parks {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	requests, asks, _ := k.requests()
+	if !asks && parks {
 		return gate.Doc{}, false
-	}
-	requests := gate.MustDoc("{}")
-	for _, q := range k.asking {
-		one := gate.MustDoc("{}").With("method", mustJSON(q.method)).With("params", q.params.Raw())
-		requests = requests.With(q.key, one.Raw())
 	}
 	idle := k.host.cfg.ParkIdle
 	if k.by = nil; k.idle == nil {
@@ -208,6 +170,7 @@ func (k *parked) ask(parks bool) (gate.Doc, bool) {
 	} else {
 		k.idle.Reset(idle)
 	}
+	k.host.parking.rest(k)
 	inside := append(binary.BigEndian.AppendUint64(nil, k.round), k.id...)
 	state := k.host.states.sealAs(parkedForm, &k.call, inside, time.Now().Add(idle))
 	doc := gate.MustDoc(`{"resultType":"input_required"}`).With("inputRequests", requests.Raw())
@@ -216,10 +179,11 @@ func (k *parked) ask(parks bool) (gate.Doc, bool) {
 
 // expire ends a call that is parked.
 func (k *parked) expire() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.by == nil {
-		k.cancel()
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	if k.by == nil && !k.task {
+		k.idle.Stop() // it may be another who ends it: see [parking.keep]
+		k.cancel(nil)
 		k.host.parking.leave(k)
 	}
 }
@@ -237,7 +201,8 @@ func (h *Host) unpark(ctx context.Context, p peerInfo, c *gate.Call, state strin
 	if k == nil {
 		return gate.Result{}, h.badState(ctx, p, c, errParkedGone)
 	}
-	again, err := k.take(binary.BigEndian.Uint64(inside), responses, attendingBy(ctx, p, c))
+	by := attendingBy(ctx, p, c)
+	again, err := k.resume(binary.BigEndian.Uint64(inside), responses, by)
 	if err != nil {
 		return gate.Result{}, h.badState(ctx, p, c, err)
 	}
@@ -245,90 +210,76 @@ func (h *Host) unpark(ctx context.Context, p peerInfo, c *gate.Call, state strin
 		doc, _ := k.ask(false)
 		return gate.Result{Doc: doc, InputRequired: true}, nil
 	}
-	return k.attend(ctx)
+	return k.attend(by)
 }
 
-// take gives the answers of a round to who waits for them. Again says that none of them
+// resume gives the answers of a round to who waits for them. Again says that none of them
 // was there, and nobody attends the call then.
-func (k *parked) take(round uint64, responses gate.Doc, by *attending) (again bool, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (k *parked) resume(round uint64, responses gate.Doc, by *attending) (again bool, err error) {
+	k.turn.Lock()
+	defer k.turn.Unlock()
 	if k.by != nil || round != k.round {
 		return false, errParkedUsed
 	}
-	answered := 0
-	k.asking = slices.DeleteFunc(k.asking, func(q *question) bool {
-		r := responses.Get(q.key)
-		if r.IsZero() {
-			return false
-		}
-		answered++
-		q.answer <- r // has room for the only one
-		return true
-	})
-	if answered == 0 && len(k.asking) > 0 {
+	if !k.host.parking.attend(k) {
+		return false, errParkedGone
+	}
+	answered := k.answer(responses)
+	if _, asks, _ := k.requests(); answered == 0 && asks {
 		return true, nil
 	}
 	k.idle.Stop()
 	k.round++
 	k.by = by
-	if len(k.asking) > 0 {
-		k.wake()
-	}
 	return false, nil
-}
-
-// wake tells who attends the call that there is something to ask.
-func (k *parked) wake() {
-	select {
-	case k.news <- struct{}{}:
-	default:
-	}
 }
 
 // Capabilities implements [gate.Peer].
 func (k *parked) Capabilities() gate.Doc { return k.can }
 
+// errNobodyAnswers is what the server of a task gets whose client does not come to
+// answer.
+var errNobodyAnswers = errors.New("the client has not answered")
+
 // Request implements [gate.Peer]. What the server asks while its call is parked already
-// the client is asked in the next round.
+// the client is asked in the next round; of a task it can be asked at any time, for as
+// long as a call is parked.
 func (k *parked) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
-	q := &question{method: method, params: params, answer: make(chan gate.Doc, 1)}
-	if err := k.add(q); err != nil {
+	q, err := k.admit(method, params)
+	if err != nil {
 		return gate.Doc{}, err
 	}
-	select {
-	case a := <-q.answer:
-		return a, nil
-	case <-ctx.Done():
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.asking = slices.DeleteFunc(k.asking, func(o *question) bool { return o == q })
-		return gate.Doc{}, ctx.Err()
+	if !k.mayBeTask {
+		return k.await(ctx, q)
 	}
+	waits, cancel := context.WithTimeout(ctx, k.host.cfg.ParkIdle)
+	defer cancel()
+	answer, err := k.await(waits, q)
+	if err != nil && waits.Err() != nil && ctx.Err() == nil {
+		err = errNobodyAnswers
+	}
+	return answer, err
 }
 
-func (k *parked) add(q *question) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.asking) == maxQuestions {
-		return &gate.Refusal{Step: gate.StepBusy, Name: k.call.Name, Reason: fmt.Sprintf("the server has asked %d things without waiting for an answer", maxQuestions)}
+// admit asks a question of the server; of a call that is no task it is kept for its
+// client to come back.
+func (k *parked) admit(method gate.Action, params gate.Doc) (*question, error) {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	if !k.task {
+		if err := k.host.parking.keep(k); err != nil {
+			return nil, err
+		}
 	}
-	if err := k.host.parking.keep(k); err != nil {
-		return err
-	}
-	k.last++
-	q.key = "ask-" + strconv.Itoa(k.last)
-	k.asking = append(k.asking, q)
-	k.wake()
-	return nil
+	return k.add(method, withoutTask(params)) // the client knows of the gateway's task, if of any
 }
 
 // tell tells the client something of the call, on the stream of the request that waits
 // for it, if one does.
 func (k *parked) tell(_ context.Context, method string, params gate.Doc) {
-	k.mu.Lock()
+	k.turn.Lock()
 	by := k.by
-	k.mu.Unlock()
+	k.turn.Unlock()
 	if by == nil || by.tell == nil {
 		return
 	}

@@ -141,6 +141,7 @@ func (h *Host) beginPeer(req mcp.Request, p peerInfo) {
 
 // endedSession tells that a session of a client has ended.
 func (h *Host) endedSession(k gate.SessionKey) {
+	h.parking.end(k)
 	if h.cfg.Ended != nil {
 		h.cfg.Ended(k)
 	}
@@ -167,8 +168,12 @@ func reach(send mcp.MethodHandler, req mcp.Request, p peerInfo) toClient {
 		ok = r.Params != nil && !isStateless(r.Params.Meta)
 	case *mcp.ReadResourceRequest:
 		ok = r.Params != nil && !isStateless(r.Params.Meta)
+	case *mcp.ServerRequest[*methodRequest]:
+		ok = !r.Params.stateless()
 	case *mcp.SubscribeRequest:
 		ok = r.Params != nil && !isStateless(r.Params.Meta)
+	case *mcp.ServerRequest[*taskParams]:
+		ok = r.Params != nil && r.Params.doc.Get("_meta").Get(metaProtocol).Text() < stateless
 	default:
 		ok = false
 	}
@@ -242,11 +247,14 @@ func (h *Host) carry(ctx context.Context, p peerInfo, c *gate.Call, params gate.
 	case !can.IsZero():
 		c.Responses = responses
 	}
+	mayBeTask := h.mayBeTask(ctx, c)
 	if can.IsZero() {
 		c.State, c.Responses = "", gate.Doc{} // nobody has asked it for anything
+	}
+	if can.IsZero() && !mayBeTask {
 		return h.cfg.Do(ctx, *c)
 	}
-	return h.park(ctx, p, c, can)
+	return h.park(ctx, p, c, can, mayBeTask)
 }
 
 // sealed is a result whose state, which is its server's own, the client can neither read

@@ -97,7 +97,8 @@ func newAsking(t testing.TB, cfg bridge.HostConfig) *asking {
 			return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":` + quote(text) + `}]}`)}, nil
 		}})
 	}
-	tools = append(tools, bridge.LocalTool{Definition: gate.MustDoc(tool("rounds")), Call: asksByAnswer})
+	tools = append(tools, bridge.LocalTool{Definition: gate.MustDoc(tool("rounds")), Call: asksByAnswer},
+		bridge.LocalTool{Definition: gate.MustDoc(tool("heavy")), Call: asksHeavily})
 	local, err := bridge.NewLocal("local", options(), tools...)
 	if err != nil {
 		t.Fatal(err)
@@ -169,6 +170,15 @@ func asksByAnswer(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result
 	}
 	doc := gate.MustDoc(`{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":` + params.String() + `}},"requestState":` + quote(state) + `}`)
 	return gate.Result{Doc: doc, InputRequired: true}, nil
+}
+
+// asksHeavily asks once, with as large a state as there may be.
+func asksHeavily(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+	if c.State != "" {
+		return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, len(c.State)))}, nil
+	}
+	state := strings.Repeat("s", gate.MaxRoundState)
+	return gate.Result{Doc: gate.MustDoc(`{"resultType":"input_required","requestState":` + quote(state) + `}`), InputRequired: true}, nil
 }
 
 // asksWell connects a client that can be asked anything.
@@ -272,6 +282,10 @@ func TestRoundsPassThrough(t *testing.T) {
 	}
 	if got := x.calls(t, "form", state, answer); got.At("/error/code").String() != "-32602" {
 		t.Errorf("for another tool: %s", got)
+	}
+	state = x.calls(t, "heavy", "", "").At("/result/requestState").Text()
+	if got := x.calls(t, "heavy", state, "").At("/result/content/0/text").Text(); got != fmt.Sprint(gate.MaxRoundState) {
+		t.Errorf("of the largest state the server got %q bytes", got)
 	}
 }
 
@@ -422,7 +436,7 @@ func TestParkedExpires(t *testing.T) {
 func TestParkedIsBounded(t *testing.T) {
 	x := newAsking(t, bridge.HostConfig{})
 	var states []string
-	for range 16 {
+	for range 64 {
 		got := x.calls(t, "form", "", "")
 		if got.At("/result/resultType").Text() != "input_required" {
 			t.Fatalf("got %s", got)
@@ -445,7 +459,7 @@ func TestParkedIsBounded(t *testing.T) {
 	if err := x.host.Drain(ctx); err != nil {
 		t.Errorf("drained: %v", err)
 	}
-	for range 16 {
+	for range 64 {
 		if err := <-x.over; !errors.Is(err, context.Canceled) {
 			t.Errorf("the server got %v", err)
 		}

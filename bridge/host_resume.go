@@ -179,7 +179,8 @@ func (k *keptEvents) SessionClosed(_ context.Context, session string) error {
 // as long as the client is back for it.
 type post struct {
 	session string
-	request string // the JSON of its id; "" of one that has none
+	request string                 // the JSON of its id; "" of one that has none
+	write   func(msg []byte) error // writes to a stream of notifications; nil if it is none
 	// ctx is the call's, where the SDK runs it; cancel ends it and the request.
 	ctx    context.Context
 	cancel context.CancelFunc

@@ -155,7 +155,7 @@ func post(ctx context.Context, url, era, session, msg string) (*http.Response, e
 	}
 	if doc, err := gate.ParseDoc([]byte(msg)); err == nil && era == newest {
 		r.Header.Set("Mcp-Method", doc.Get("method").Text())
-		for _, at := range []string{"/params/name", "/params/uri"} {
+		for _, at := range []string{"/params/name", "/params/uri", "/params/taskId"} {
 			if name := doc.At(at); !name.IsZero() {
 				r.Header.Set("Mcp-Name", name.Text())
 			}
@@ -256,4 +256,26 @@ func dialStdio(t testing.TB, x *fixture) (w wire, end func()) {
 			}
 		}
 	}, end
+}
+
+// postWith sends a message as a client without a session does, with other headers.
+func postWith(t testing.TB, url, msg string, change func(map[string][]string)) gate.Doc {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(msg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := gate.MustDoc(msg)
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": newest,
+		"Mcp-Method": doc.Get("method").Text(), "Mcp-Name": doc.At("/params/taskId").Text(),
+	} {
+		r.Header.Set(name, value)
+	}
+	change(r.Header)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate.MustDoc(answerOf(t, resp))
 }

@@ -18,7 +18,7 @@ var served = []string{
 	"initialize", "ping", "server/discover", "subscriptions/listen", "tools/list", "tools/call",
 	"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "completion/complete",
 	methodSetLevel, string(gate.Subscribe), methodUnsubscribe,
-	methodTaskGet, methodTaskResult, methodTaskList, methodTaskCancel,
+	methodTaskGet, methodTaskResult, methodTaskList, methodTaskUpdate, methodTaskCancel,
 	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed",
 }
 
@@ -58,15 +58,14 @@ func (h *Host) judge(ctx context.Context, p peerInfo, doc gate.Doc) *refusal {
 		return refuse(http.StatusBadRequest, nil, codeInvalidRequest, "invalid request: an id is a string or an integer up to 2^53")
 	case method.IsZero():
 		return nil // an answer
-	case !slices.Contains(served, method.Text()), p.stateless && asksToHear(method.Text()), !h.offers(ctx, method.Text()):
+	case !slices.Contains(served, method.Text()) && (id.IsZero() || !h.offersMethod(ctx, p, method.Text())), p.stateless && (asksToHear(method.Text()) || onlyWithSessions(method.Text())), !h.offers(ctx, method.Text()):
 		return h.unserved(ctx, p, id, method.Text(), params)
 	}
-	action := gate.Action(method.Text())
-	name, err := checkParams(action, params)
+	name, err := checkParams(gate.Action(method.Text()), params)
 	if err == nil {
 		return nil
 	}
-	if slices.Contains(acting, action) {
+	if action, acts := actionOf(method.Text()); acts {
 		h.malformed(ctx, p, action, name, err)
 	}
 	return refuse(http.StatusBadRequest, id.Raw(), codeInvalidParams, "invalid parameters: "+err.Error())
@@ -95,6 +94,8 @@ var acting = []gate.Action{gate.CallTool, gate.GetPrompt, gate.ReadResource, gat
 // wrong with other parameters the SDK says.
 func checkParams(action gate.Action, params gate.Doc) (name string, err error) {
 	switch {
+	case isMethod(string(action)):
+		return string(action), checkMethodParams(params)
 	case action == gate.CallTool:
 		return params.Get("name").Text(), checkCall(params)
 	case slices.Contains(acting, action):
@@ -157,6 +158,8 @@ func (h *Host) unreadable(ctx context.Context, p peerInfo, body []byte, why erro
 	}
 	if slices.Contains(acting, gate.Action(method)) {
 		h.malformed(ctx, p, gate.Action(method), name, why)
+	} else if h.method(ctx, method) != nil {
+		h.malformed(ctx, p, gate.MethodAction(method), method, why)
 	}
 	return refuse(http.StatusBadRequest, id, code, "message refused: "+why.Error())
 }

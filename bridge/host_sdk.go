@@ -39,16 +39,20 @@ func (h *Host) newServer(group string, from func(mcp.Request) peerInfo) *mcp.Ser
 		Logger:             sdkLog(h.cfg.Log),
 	})
 	h.addTasks(s)
+	h.addMethods(s)
 	var send mcp.MethodHandler
 	s.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		send = next
-		return next
+		return acknowledging(next)
 	})
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			p := from(req)
 			p.send = reach(send, req, p)
 			if r, ok := req.(*mcp.CallToolRequest); ok {
+				p.tell, p.poll = teller(send, r.Session), poller(r.Extra)
+			}
+			if r, ok := req.(*mcp.ServerRequest[*methodRequest]); ok {
 				p.tell, p.poll = teller(send, r.Session), poller(r.Extra)
 			}
 			if ss, ok := req.GetSession().(*mcp.ServerSession); ok && asksToHear(method) && h.offers(ctx, method) {
@@ -165,6 +169,9 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 			params = r.Params.doc
 		}
 		p.stateless = params.Get("_meta").Get(metaProtocol).Text() >= stateless
+	case *mcp.ServerRequest[*methodRequest]:
+		method, params = r.Params.method()
+		p.stateless = r.Params.stateless()
 	case *mcp.GetPromptRequest, *mcp.ReadResourceRequest, *mcp.CompleteRequest:
 		if params, err = gate.ParseDoc(mustJSON(req.GetParams())); err != nil {
 			h.malformed(ctx, p, gate.Action(method), "", err)
@@ -173,7 +180,10 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 		p.stateless = params.Get("_meta").Get(metaProtocol).Text() >= stateless
 	case *mcp.SubscriptionsListenRequest:
 		defer h.listen(ctx, p, r)()
-		return next(ctx, method, req)
+		if p.write == nil {
+			p.write = h.writesTo(req.GetExtra())
+		}
+		return h.listenTasks(ctx, p, r, next)
 	default:
 		switch method {
 		case methodSetLevel, string(gate.Subscribe), methodUnsubscribe:
@@ -200,6 +210,9 @@ func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p pe
 	doc, err := h.dispatch(ctx, p, method, params)
 	var rpc *rpcError
 	if errors.As(err, &rpc) {
+		if rpc.code == codeMethodNotFound {
+			return nil, noMethod(rpc.message)
+		}
 		return nil, &jsonrpc.Error{Code: rpc.code, Message: rpc.message, Data: rpc.data}
 	}
 	if err != nil { // nobody waits for the answer, which the SDK sends all the same
@@ -315,6 +328,9 @@ func (h *Host) advertise(ctx context.Context, res mcp.Result) mcp.Result {
 	case *mcp.DiscoverResult:
 		if r != nil {
 			r.Capabilities = capabilities(h.offering(ctx, offeringTime))
+			if h.cfg.Jobs != nil {
+				r.Capabilities.AddExtension(extTasks, nil)
+			}
 		}
 	}
 	return res

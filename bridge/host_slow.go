@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -30,7 +31,10 @@ const (
 	maxUnanswered = 256
 )
 
-var errSlow = errors.New("the client does not read")
+var (
+	errSlow     = errors.New("the client does not read")
+	errNoStream = errors.New("the answer is no stream, or has ended")
+)
 
 // slowWriter writes an answer within writeTime, and a stream of events from a buffer.
 type slowWriter struct {
@@ -88,6 +92,19 @@ func (s *slowWriter) Write(b []byte) (int, error) {
 	s.unread = append(s.unread, b...)
 	s.room.Broadcast()
 	return len(b), nil
+}
+
+// event writes a message to a stream that has begun, between those of the SDK, which
+// writes an event at a time.
+func (s *slowWriter) event(msg []byte) error {
+	s.mu.Lock()
+	began := s.writing && !s.ended
+	s.mu.Unlock()
+	if !began {
+		return errNoStream
+	}
+	_, err := s.Write(fmt.Appendf(nil, "event: message\ndata: %s\n\n", msg))
+	return err
 }
 
 // beginStream begins an answer that is a stream. The SDK, which does so too, sends the

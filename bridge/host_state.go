@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// maxState bounds the state that a client brings back, in bytes. Ours have
-	// about a hundred, and those that hold a server's own at most 16 KiB of it.
-	maxState = 24 << 10
+	// maxState bounds the state that a client brings back, in bytes: the longest hold
+	// what a server has given, in base64, with what seals it.
+	maxState = gate.MaxRoundState*4/3 + 256
 	// minSeal is how long a secret for states must be, in bytes.
 	minSeal = 32
 	// What begins each state tells one form of it from the next: those of approvals, of

@@ -154,7 +154,7 @@ func TestForgedShape(t *testing.T) {
 	tests := map[string]struct{ more, says string }{
 		"a state that is none":      {`"requestState":5`, "requestState is no string"},
 		"a null state":              {`"requestState":null`, "requestState is no string"},
-		"a long state":              {`"requestState":"` + strings.Repeat("x", 25_000) + `"`, "at most 24576 bytes"},
+		"a long state":              {`"requestState":"` + strings.Repeat("x", gate.MaxRoundState*4/3+257) + `"`, "requestState is no string of at most"},
 		"responses that are a list": {`"inputResponses":[]`, "inputResponses is no object"},
 		"null responses":            {`"inputResponses":null`, "inputResponses is no object"},
 		"a response that is none":   {`"inputResponses":{"approval":"approve"}`, "no result of elicitation/create"},

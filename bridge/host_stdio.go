@@ -25,24 +25,24 @@ func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out
 	session := gate.NewID()
 	var declared atomic.Pointer[gate.Doc]
 	declared.Store(new(gate.Doc))
+	t := &lineTransport{out: out, mark: rand.Text()[:8] + "-", lines: make(chan line), closed: make(chan struct{})}
 	server := h.newServer("", func(req mcp.Request) peerInfo {
-		p := peerInfo{who: who, session: session, capabilities: *declared.Load()}
+		p := peerInfo{who: who, session: session, capabilities: *declared.Load(), write: t.write}
 		p.name, p.version = claimed(req)
 		return p
 	})
 	defer h.live(server)()
-	t := &lineTransport{out: out, mark: rand.Text()[:8] + "-", lines: make(chan line), closed: make(chan struct{})}
-	t.screen = func(l line) *refusal {
+	t.screen = func(l line) (gate.Doc, *refusal) {
 		p := peerInfo{who: who, session: session}
 		if l.bad != nil {
-			return h.unreadable(ctx, p, l.text, l.bad)
+			return gate.Doc{}, h.unreadable(ctx, p, l.text, l.bad)
 		}
 		msg, no := h.screen(ctx, p, l.text)
 		if no == nil && msg.Get("method").Text() == "initialize" {
 			can := askable(msg.At("/params/capabilities"))
 			declared.Store(&can)
 		}
-		return no
+		return msg, no
 	}
 	defer h.endedSession(gate.SessionKey{Owner: who.Owner, ID: session})
 	go t.read(in, h.cfg.MaxBody) // ends with in, which is the caller's
@@ -67,7 +67,7 @@ type line struct {
 // lineTransport is an SDK transport and its one connection: a message a line,
 // each screened before the SDK sees it.
 type lineTransport struct {
-	screen func(line) *refusal
+	screen func(line) (gate.Doc, *refusal)
 	// mark begins the ids of the host's requests. A client may outlive its gateway
 	// and be served by the next one; what it answers to the first must not be taken
 	// for an answer to the second, which also counts from 1.
@@ -170,10 +170,14 @@ func (t *lineTransport) decode(l line) (jsonrpc.Message, *refusal) {
 	if len(l.text) == 0 {
 		return nil, nil
 	}
-	if no := t.screen(l); no != nil {
+	msg, no := t.screen(l)
+	if no != nil {
 		return nil, no
 	}
-	m, err := jsonrpc.DecodeMessage(stowTaskLine(l.text))
+	m, err := jsonrpc.DecodeMessage(stowTask(msg))
+	if err == nil {
+		err = stowMethodLine(m)
+	}
 	if err != nil {
 		return nil, refuse(0, nil, codeInvalidRequest, "invalid request")
 	}

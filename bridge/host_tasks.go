@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate/jobs"
 )
 
-// The requests about tasks (MCP 2025-11-25, basic/utilities/tasks). Clients are not told
-// of changes, which is optional there: the SDK sends no notification that it does not know.
+// The requests about tasks (MCP 2025-11-25, basic/utilities/tasks). Those of 2026-07-28
+// are in host_tasks_ext.go. Clients of 2025-11-25 are not told of changes, which is optional
+// there: the streams of a session are the SDK's, which sends no notification that it does
+// not know.
 const (
 	methodTaskGet    = "tasks/get"
 	methodTaskResult = "tasks/result"
@@ -23,12 +26,12 @@ const (
 	methodTaskCancel = "tasks/cancel"
 )
 
-var taskMethods = []string{methodTaskGet, methodTaskResult, methodTaskList, methodTaskCancel}
+var taskMethods = []string{methodTaskGet, methodTaskResult, methodTaskList, methodTaskUpdate, methodTaskCancel}
 
 // metaRelatedTask names the task that a message is of, in its _meta.
 const metaRelatedTask = "io.modelcontextprotocol/related-task"
 
-// metaTask is where the task that a call asks for is put while the SDK has the call,
+// metaTask is where that is put what a request says of tasks while the SDK has the request,
 // which drops what it does not know beside the arguments.
 const metaTask = "io.github.wasmgate/task"
 
@@ -94,27 +97,31 @@ func (p *taskParams) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// stowTask returns a message with the task that a call asks for where the SDK keeps it.
+// stowTask returns a message with what its client wants of tasks where the SDK keeps it:
+// the task that a call asks for, or the tasks that a client listens to. What a client has
+// put there itself says nothing.
 func stowTask(msg gate.Doc) []byte {
 	params := msg.Get("params")
-	task := params.Get("task")
-	if task.IsZero() || msg.Get("method").Text() != string(gate.CallTool) {
+	var wants gate.Doc
+	switch msg.Get("method").Text() {
+	case string(gate.CallTool):
+		wants = params.Get("task")
+	case methodListen:
+		wants = params.At("/notifications/taskIds")
+	default:
 		return msg.Raw()
 	}
-	meta := params.Get("_meta").With(metaTask, task.Raw())
+	meta := params.Get("_meta")
+	forged := !meta.Get(metaTask).IsZero()
+	if forged {
+		meta = without(meta, metaTask, metaTask)
+	}
+	if !wants.IsZero() {
+		meta = meta.With(metaTask, wants.Raw())
+	} else if !forged {
+		return msg.Raw()
+	}
 	return msg.With("params", params.With("_meta", meta.Raw()).Raw()).Raw()
-}
-
-// stowTaskLine is stowTask for a line that is no document yet.
-func stowTaskLine(text []byte) []byte {
-	if !bytes.Contains(text, []byte(`"task"`)) {
-		return text
-	}
-	msg, err := gate.ParseDoc(text)
-	if err != nil {
-		return text
-	}
-	return stowTask(msg)
 }
 
 // unstowTask undoes stowTask in the parameters of a call.
@@ -134,16 +141,33 @@ func (h *Host) startTask(ctx context.Context, p peerInfo, c gate.Call, task gate
 	if !ok {
 		return gate.Doc{}, &rpcError{code: codeInvalidParams, message: "invalid parameters: task is no object with a ttl in milliseconds, or without one"}
 	}
-	if h.cfg.Lookup != nil {
-		if t, err := h.cfg.Lookup(ctx, c.Action, c.Name); err == nil && t.Relay {
-			return gate.Doc{}, &rpcError{code: codeMethodNotFound, message: fmt.Sprintf("tool %.200q cannot be called as a task", c.Name)}
-		}
+	if h.relays(ctx, &c) {
+		return gate.Doc{}, &rpcError{code: codeMethodNotFound, message: fmt.Sprintf("tool %.200q cannot be called as a task", c.Name)}
 	}
-	j, err := h.cfg.Jobs.Start(ctx, h.cfg.Do, c, keep)
+	k := &parked{host: h, call: c, mayBeTask: true, task: true}
+	if p.send != nil {
+		k.can, c.Peer = p.capabilities, k
+	}
+	do := func(ctx context.Context, c gate.Call) (gate.Result, error) {
+		h.taskCalls.enter(k)
+		defer h.taskCalls.leave(k)
+		return h.cfg.Do(ctx, c)
+	}
+	j, err := h.cfg.Jobs.Start(ctx, do, c, keep)
 	if err != nil {
 		return gate.Doc{}, h.unstarted(ctx, p, c, err)
 	}
-	return gate.MustDoc(`{"task":` + string(taskJSON(j)) + `}`), nil
+	return gate.MustDoc(`{"task":` + string(h.taskJSON(j)) + `}`), nil
+}
+
+// relays reports whether a call is one of a tool that makes calls itself: such a tool is
+// no task.
+func (h *Host) relays(ctx context.Context, c *gate.Call) bool {
+	if h.cfg.Lookup == nil {
+		return false
+	}
+	t, err := h.cfg.Lookup(ctx, c.Action, c.Name)
+	return err == nil && t.Relay
 }
 
 // unstarted is the error of a task that was refused before there was one. A client that
@@ -171,32 +195,54 @@ func taskTTL(task gate.Doc) (time.Duration, bool) {
 	return max(time.Millisecond, time.Duration(min(ms, maxTTL)*float64(time.Millisecond))), true
 }
 
-// taskJSON is a job as a task of MCP.
-func taskJSON(j jobs.Job) []byte {
-	const form = "2006-01-02T15:04:05.000Z"
-	task := map[string]any{
-		"taskId": j.ID, "status": taskStatus(j), "createdAt": j.Started.UTC().Format(form),
-		"lastUpdatedAt": j.Started.UTC().Format(form), "ttl": j.Keep.Milliseconds(), "pollInterval": taskPoll.Milliseconds(),
-	}
-	if j.Terminal() {
-		task["lastUpdatedAt"] = j.Ended.UTC().Format(form)
-	}
-	if j.Reason != "" {
-		task["statusMessage"] = j.Reason
-	}
-	return mustJSON(task)
+// A taskView is how a job is, as a task of MCP.
+type taskView struct {
+	ID      string `json:"taskId"`
+	Status  string `json:"status"`
+	Message string `json:"statusMessage,omitempty"`
+	Created string `json:"createdAt"`
+	Updated string `json:"lastUpdatedAt"`
+	// In milliseconds; only those of one revision are set.
+	TTL    *int64 `json:"ttl,omitempty"`
+	Poll   int64  `json:"pollInterval,omitempty"`
+	TTLMs  *int64 `json:"ttlMs,omitempty"`
+	PollMs int64  `json:"pollIntervalMs,omitempty"`
 }
 
-func taskStatus(j jobs.Job) string {
-	if j.State == jobs.Running {
-		return "working"
+// view returns how a job is, and what its server waits for, if it waits for its client.
+func (h *Host) view(j jobs.Job) (v taskView, requests gate.Doc) {
+	const form = "2006-01-02T15:04:05.000Z"
+	v = taskView{ID: j.ID, Status: taskWorking, Message: j.Reason, Created: j.Started.UTC().Format(form)}
+	updated := j.Started
+	switch k := h.taskCalls.of(j); {
+	case j.Terminal():
+		v.Status, updated = string(j.State), j.Ended
+	case k != nil:
+		all, asks, at := k.requests()
+		if asks {
+			v.Status, requests = taskInput, all
+		}
+		if at.After(updated) {
+			updated = at
+		}
 	}
-	return string(j.State)
+	v.Updated = updated.UTC().Format(form)
+	return v, requests
+}
+
+// taskJSON is a job as a task of MCP 2025-11-25.
+func (h *Host) taskJSON(j jobs.Job) []byte {
+	v, _ := h.view(j)
+	v.TTL, v.Poll = new(j.Keep.Milliseconds()), taskPoll.Milliseconds()
+	return mustJSON(v)
 }
 
 // tasks answers a request about tasks. To all but the principal who started one it
-// does not exist.
+// does not exist, nor does it for a client that is not offered its tool.
 func (h *Host) tasks(ctx context.Context, p peerInfo, method string, params gate.Doc) (gate.Doc, error) {
+	if p.stateless && !declaresTasks(params.Get("_meta")) {
+		return gate.Doc{}, lacksTasks()
+	}
 	if method == methodTaskList {
 		return h.listTasks(ctx, p, params.Get("cursor"))
 	}
@@ -204,23 +250,50 @@ func (h *Host) tasks(ctx context.Context, p peerInfo, method string, params gate
 	if id.Kind() != gate.String {
 		return gate.Doc{}, &rpcError{code: codeInvalidParams, message: "invalid parameters: taskId is no string"}
 	}
-	j, err := h.cfg.Jobs.Status(ctx, p.who.Owner, id.Text())
-	if err == nil && method == methodTaskResult {
-		return h.taskResult(ctx, p, j.ID)
-	}
-	if err == nil && method == methodTaskCancel {
-		if j.Terminal() {
-			return gate.Doc{}, &rpcError{code: codeInvalidParams, message: "the task has ended already: it is " + taskStatus(j)}
-		}
+	j, err := h.task(ctx, p, id.Text())
+	switch {
+	case err != nil:
+	case p.stateless:
+		return h.extTask(ctx, p, j, method, params)
+	case method == methodTaskResult:
+		return h.taskResult(ctx, p, j)
+	case method == methodTaskCancel && j.Terminal():
+		return gate.Doc{}, &rpcError{code: codeInvalidParams, message: "the task has ended already: it is " + string(j.State)}
+	case method == methodTaskCancel:
 		j, err = h.cfg.Jobs.Cancel(ctx, p.who.Owner, j.ID)
-	}
-	if err == nil && j.Expired {
-		err = &jobs.HandleError{ID: j.ID, Expired: true}
 	}
 	if err != nil {
 		return gate.Doc{}, h.taskError(ctx, err)
 	}
-	return gate.MustDoc(string(taskJSON(j))), nil
+	return gate.MustDoc(string(h.taskJSON(j))), nil
+}
+
+// task returns a task of a client's principal that the client may know of.
+func (h *Host) task(ctx context.Context, p peerInfo, id string) (jobs.Job, error) {
+	j, err := h.cfg.Jobs.Status(ctx, p.who.Owner, id)
+	switch {
+	case err != nil:
+		return jobs.Job{}, err
+	case !Offered(ctx, h.cfg.Lookup, j.Tool, p.who.Groups, p.groups):
+		return jobs.Job{}, &jobs.HandleError{ID: id}
+	case j.Expired:
+		return jobs.Job{}, &jobs.HandleError{ID: id, Expired: true}
+	}
+	return j, nil
+}
+
+// Offered reports whether a client that is offered what is in some groups may know of the
+// calls of a tool: who is not offered the tool is to learn nothing of what came of it. A
+// tool that is there no more is in no group.
+func Offered(ctx context.Context, lookup func(context.Context, gate.Action, string) (*gate.Tool, error), tool string, groups ...gate.Groups) bool {
+	if !slices.ContainsFunc(groups, func(g gate.Groups) bool { return len(g) > 0 }) {
+		return true
+	}
+	if lookup == nil {
+		return false
+	}
+	t, err := lookup(ctx, gate.CallTool, tool)
+	return err == nil && !slices.ContainsFunc(groups, func(g gate.Groups) bool { return !g.Has(t) })
 }
 
 // taskError is the answer to a request about a task that cannot be answered.
@@ -230,6 +303,9 @@ func (h *Host) taskError(ctx context.Context, err error) error {
 			return &rpcError{code: codeInvalidParams, message: "the task has expired"}
 		}
 		return &rpcError{code: codeInvalidParams, message: "there is no such task"}
+	}
+	if rpc, ok := errors.AsType[*rpcError](err); ok {
+		return rpc
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -249,13 +325,13 @@ func (h *Host) listTasks(ctx context.Context, p peerInfo, cursor gate.Doc) (gate
 	out := []byte(`{"tasks":[`)
 	n := 0
 	for _, j := range all {
-		if j.Expired {
+		if j.Expired || !Offered(ctx, h.cfg.Lookup, j.Tool, p.who.Groups, p.groups) {
 			continue
 		}
 		if n++; n > 1 {
 			out = append(out, ',')
 		}
-		out = append(out, taskJSON(j)...)
+		out = append(out, h.taskJSON(j)...)
 	}
 	out = append(out, ']')
 	if len(all) == taskPage {
@@ -265,23 +341,39 @@ func (h *Host) listTasks(ctx context.Context, p peerInfo, cursor gate.Doc) (gate
 }
 
 // taskResult waits for the end of a task and answers what its call would have been
-// answered. The session that reads it learns what the result teaches.
-func (h *Host) taskResult(ctx context.Context, p peerInfo, id string) (gate.Doc, error) {
-	if _, err := h.cfg.Jobs.Wait(ctx, p.who.Owner, id); err != nil {
-		return gate.Doc{}, h.taskError(ctx, err)
-	}
-	j, res, err := h.cfg.Jobs.Result(ctx, p.who.Owner, id)
+// answered. Meanwhile the client is asked what the task's server asks.
+func (h *Host) taskResult(ctx context.Context, p peerInfo, j jobs.Job) (gate.Doc, error) {
+	stop := h.askFor(ctx, p, j)
+	_, err := h.cfg.Jobs.Wait(ctx, p.who.Owner, j.ID)
+	stop()
 	if err != nil {
 		return gate.Doc{}, h.taskError(ctx, err)
 	}
-	if err := h.cfg.Recall(ctx, p.key(), j.Call, res); err != nil {
+	doc, err := h.recalled(ctx, p, j)
+	if err != nil {
 		return gate.Doc{}, h.taskError(ctx, err)
+	}
+	return stamped(doc, metaRelatedTask, relatedTask(j)), nil
+}
+
+// relatedTask says of which task something is.
+func relatedTask(j jobs.Job) []byte { return mustJSON(map[string]string{"taskId": j.ID}) }
+
+// recalled returns the result of a task that has ended. The session that reads it learns
+// what it teaches.
+func (h *Host) recalled(ctx context.Context, p peerInfo, j jobs.Job) (gate.Doc, error) {
+	j, res, err := h.cfg.Jobs.Result(ctx, p.who.Owner, j.ID)
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	if err := h.cfg.Recall(ctx, p.key(), j.Call, res); err != nil {
+		return gate.Doc{}, err
 	}
 	doc := res.Doc
 	if doc.IsZero() {
 		doc = NoResult(j)
 	}
-	return stamped(withoutTask(p.complete(doc)), metaRelatedTask, mustJSON(map[string]string{"taskId": j.ID})), nil
+	return withoutTask(p.complete(doc)), nil
 }
 
 // NoResult is the result of a job that has none: that of a call which failed.

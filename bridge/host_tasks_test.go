@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -37,6 +38,12 @@ func (s *learning) Learn(_ context.Context, k gate.SessionKey, l gate.Lesson) er
 // newTaskFixture is a fixture whose host keeps tasks.
 func newTaskFixture(t *testing.T) (*fixture, *learning) {
 	t.Helper()
+	return newTaskFixtureWith(t, bridge.HostConfig{})
+}
+
+// newTaskFixtureWith has more tools, and other settings.
+func newTaskFixtureWith(t *testing.T, cfg bridge.HostConfig, more ...bridge.LocalTool) (*fixture, *learning) {
+	t.Helper()
 	x := &fixture{results: map[string]string{"echo": `{"content":[{"type":"text","text":"done"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"forged"}}}`}, begun: make(chan struct{}, 100)}
 	var tools []bridge.LocalTool
 	for _, name := range []string{"echo", "denied", "hidden", "fails", "block"} {
@@ -46,7 +53,7 @@ func newTaskFixture(t *testing.T) (*fixture, *learning) {
 		bridge.LocalTool{Definition: gate.MustDoc(`{"name":"own","inputSchema":{"type":"object"},"execution":{"taskSupport":"required","x":1}}`), Call: x.call},
 		bridge.LocalTool{Definition: gate.MustDoc(tool("relays")), Call: x.call, Relay: true})
 	var err error
-	if x.local, err = bridge.NewLocal("local", options(), tools...); err != nil {
+	if x.local, err = bridge.NewLocal("local", options(), append(tools, more...)...); err != nil {
 		t.Fatal(err)
 	}
 	x.fleet = newFleet(t, bridge.FleetConfig{Locals: []*bridge.Local{x.local}})
@@ -71,18 +78,24 @@ func newTaskFixture(t *testing.T) (*fixture, *learning) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner, err := jobs.New(t.Context(), jobs.Options{Store: db, Public: bridge.Public})
-	if err != nil {
+	runner := cfg.Jobs
+	if runner == nil {
+		if runner, err = jobs.New(t.Context(), jobs.Options{Store: db, Public: bridge.Public}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.Version, cfg.Do, cfg.Tools, cfg.Lookup, cfg.Jobs, cfg.Recall = "1", g.Do, g.Tools, x.fleet.Lookup, runner, g.Recall
+	if x.host, err = bridge.NewHost(cfg); err != nil {
 		t.Fatal(err)
 	}
-	x.host, err = bridge.NewHost(bridge.HostConfig{Version: "1", Do: g.Do, Tools: g.Tools, Lookup: x.fleet.Lookup, Jobs: runner, Recall: g.Recall})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(x.host)
+	mux := http.NewServeMux()
+	mux.Handle("/", x.host)
+	mux.Handle("/group/{"+bridge.GroupParam+"}", x.host)
+	srv := httptest.NewServer(mux)
 	t.Cleanup(func() {
-		srv.Close()
 		runner.Close()
+		srv.CloseClientConnections()
+		srv.Close()
 		db.Close()
 	})
 	x.url = srv.URL

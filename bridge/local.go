@@ -43,6 +43,9 @@ type Local struct {
 	options ToolOptions
 	changed func()
 
+	features *serverFeatures // beside tools; nil if there are none
+	more     func(context.Context, *gate.Call, gate.Permit) (gate.Result, error)
+
 	mu    sync.Mutex
 	tools *serverTools
 	calls map[string]LocalTool // by qualified name
@@ -134,6 +137,9 @@ func (l *Local) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	if !ok {
 		return gate.Result{}, errNoPermit
 	}
+	if tool.Feature != gate.FeatureTool && l.more != nil {
+		return l.more(ctx, c, p)
+	}
 	l.mu.Lock()
 	t, ok := l.calls[tool.Name.String()]
 	l.mu.Unlock()
@@ -147,5 +153,7 @@ func (l *Local) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 func (l *Local) Status() ServerStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return ServerStatus{Server: l.server, Phase: Ready, Local: true, Tools: len(l.tools.tools), Notes: l.tools.notes}
+	s := ServerStatus{Server: l.server, Phase: Ready, Local: true, Tools: len(l.tools.tools), Notes: l.tools.notes}
+	l.features.counts(&s)
+	return s
 }

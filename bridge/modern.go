@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -32,17 +31,6 @@ const (
 	codeHeaderMismatch = -32020
 	codeUnsupported    = -32022 // the revision
 )
-
-// checkProtocol checks the revision that is configured.
-func (c *EndpointConfig) checkProtocol() error {
-	if !slices.Contains([]string{"", ProtocolAuto, Revision, Stateless}, c.Protocol) {
-		return fmt.Errorf("server %s: unknown protocol %q", c.Server, c.Protocol)
-	}
-	if c.Protocol == Stateless && c.Transport == TransportSSE {
-		return fmt.Errorf("server %s: nobody speaks MCP %s over the older HTTP+SSE", c.Server, Stateless)
-	}
-	return nil
-}
 
 // agree finds out which revision to speak with the server, and asks what it offers. It
 // takes one round trip more than the one that is needed, at most, and a server over HTTP

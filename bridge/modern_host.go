@@ -20,7 +20,14 @@ func (h *Host) checkHeaders(r *http.Request, p peerInfo, msg gate.Doc) *refusal 
 		}
 		r.Header[headerName] = []string{name}
 	}
-	if msg.Get("method").Text() != string(gate.CallTool) || h.cfg.Lookup == nil {
+	if namesTask(msg.Get("method").Text()) && r.Header.Get(headerName) != params.Get("taskId").Text() {
+		return refuse(http.StatusBadRequest, msg.Get("id").Raw(), codeHeaderMismatch, "header mismatch: "+headerName+" is not the taskId of the message")
+	}
+	method := msg.Get("method").Text()
+	if err := methodDiffers(r.Header, method); err != nil {
+		return refuse(http.StatusBadRequest, msg.Get("id").Raw(), codeHeaderMismatch, err.Error())
+	}
+	if method != string(gate.CallTool) || h.cfg.Lookup == nil {
 		return nil
 	}
 	name := params.Get("name").Text()

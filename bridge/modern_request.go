@@ -53,6 +53,7 @@ type asking struct {
 
 	meta         gate.Doc // of the client's request; absent for the gateway's own
 	capabilities gate.Doc // of the client; absent are none
+	tasks        bool     // the server may answer by a task, or is asked for one
 	progress     string   // the token of what is told meanwhile, JSON; "" for none
 }
 
@@ -66,7 +67,7 @@ func (a asking) about(t *gate.Tool) asking {
 	case gate.GetPrompt:
 		a.name = t.Local
 	case gate.ReadResource:
-		a.name = uriAt(c, t)
+		a.name = c.URI(t)
 	}
 	if c.Peer != nil {
 		a.capabilities = c.Peer.Capabilities()
@@ -127,7 +128,7 @@ func (a asking) metaFor(modern bool) []byte {
 	if modern {
 		add(metaProtocol, []byte(`"`+Stateless+`"`))
 		add(metaClient, clientInfo)
-		add(metaCapabilities, orEmpty(a.capabilities))
+		add(metaCapabilities, a.declares())
 		if level := a.meta.Get(metaLogLevel); level.Kind() == gate.String {
 			add(metaLogLevel, level.Raw())
 		}
@@ -141,11 +142,22 @@ func (a asking) metaFor(modern bool) []byte {
 // clientInfo is how the gateway calls itself, JSON.
 var clientInfo = mustJSON(map[string]string{"name": ClientName, "version": Version()})
 
-func orEmpty(object gate.Doc) []byte {
-	if object.Kind() != gate.Object {
-		return []byte("{}")
+// declares returns what a server of [Stateless] is told that its client is capable of:
+// what the client itself is, but for tasks, which are between the server and the gateway.
+func (a asking) declares() []byte {
+	all := a.capabilities
+	if all.Kind() != gate.Object {
+		all = gate.MustDoc("{}")
 	}
-	return object.Raw()
+	extensions := all.Get("extensions")
+	if !a.tasks && extensions.Get(extTasks).IsZero() {
+		return all.Raw()
+	}
+	extensions = without(extensions, extTasks, extTasks)
+	if a.tasks {
+		extensions = extensions.With(extTasks, []byte("{}"))
+	}
+	return all.With("extensions", extensions.Raw()).Raw()
 }
 
 // withMembers adds a member to an object that this package has written; no value adds

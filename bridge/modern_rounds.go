@@ -14,9 +14,9 @@ const (
 	// maxRounds bounds how often a server answers a call by asking for more, and
 	// maxInputs what it asks for in one answer.
 	maxRounds = 10
-	maxInputs = 16
+	maxInputs = gate.MaxRoundRequests
 	// maxInputState bounds the state that a server has brought back to it, in bytes.
-	maxInputState = 64 << 10
+	maxInputState = gate.MaxRoundState
 	// roundPause is how long a server is left alone that asks for nothing but to be
 	// called again; each time twice as long.
 	roundPause = 100 * time.Millisecond
@@ -48,7 +48,8 @@ func (b brought) with(params []byte) []byte {
 
 // rounds sends the request of a call until the server has all that it asks for (MCP
 // 2026-07-28, basic/patterns/mrtr). A client that can be asked by the answer to its
-// call gets the server's questions, and calls again; any other is asked meanwhile.
+// call gets the server's questions, and calls again; any other is asked meanwhile. The
+// answer may be a task, if it can be one.
 func (l *link) rounds(ctx context.Context, a asking) (gate.Doc, error) {
 	c, call, params := a.of, a.of.call, a.params
 	b := broughtBy(call)
@@ -61,6 +62,9 @@ func (l *link) rounds(ctx context.Context, a asking) (gate.Doc, error) {
 		}
 		if err != nil {
 			return gate.Doc{}, err
+		}
+		if a.tasks && isTask(res) {
+			return res, nil
 		}
 		m, err := moreOf(call.Action, res)
 		switch {
@@ -106,6 +110,8 @@ func moreOf(action gate.Action, res gate.Doc) (*more, error) {
 	switch kind := res.Get("resultType"); {
 	case kind.IsZero(), kind.Text() == resultComplete:
 		return nil, nil
+	case isTask(res):
+		return nil, errors.New("the server has made a task of a request that was not declared to be capable of it")
 	case kind.Text() != resultMore:
 		return nil, fmt.Errorf("a result of the type %s, which MCP does not have", quoted(kind.Raw()))
 	case action != gate.CallTool && action != gate.GetPrompt && action != gate.ReadResource:
@@ -120,16 +126,26 @@ func moreOf(action gate.Action, res gate.Doc) (*more, error) {
 	switch {
 	case requests.IsZero() && state.IsZero():
 		return nil, errors.New("the result asks for more, and does not say of what")
-	case !requests.IsZero() && requests.Kind() != gate.Object:
-		return nil, errors.New("inputRequests is no object")
-	case !state.IsZero() && (state.Kind() != gate.String || len(state.Raw()) > maxInputState):
+	case !state.IsZero() && (state.Kind() != gate.String || len(state.Text()) > maxInputState):
 		return nil, fmt.Errorf("requestState is no string of at most %d bytes", maxInputState)
 	}
-	m := &more{state: state}
+	all, err := inputRequests(requests)
+	if err != nil {
+		return nil, err
+	}
+	return &more{all, state}, nil
+}
+
+// inputRequests reads what a server asks of the client in one answer; nothing if it is
+// absent.
+func inputRequests(requests gate.Doc) (all []inputRequest, err error) {
+	if !requests.IsZero() && requests.Kind() != gate.Object {
+		return nil, errors.New("inputRequests is no object")
+	}
 	for key, r := range requests.Members() {
 		method, params := gate.Action(r.Get("method").Text()), r.Get("params")
 		switch {
-		case len(m.requests) == maxInputs:
+		case len(all) == maxInputs:
 			return nil, fmt.Errorf("more than %d requests in one answer", maxInputs)
 		case !method.IsPeerRequest():
 			return nil, fmt.Errorf("the server asks for %.100q, which is nothing to ask a client for", method)
@@ -138,9 +154,9 @@ func moreOf(action gate.Action, res gate.Doc) (*more, error) {
 		case params.Kind() != gate.Object:
 			return nil, fmt.Errorf("the params of %s are no object", method)
 		}
-		m.requests = append(m.requests, inputRequest{key, method, params})
+		all = append(all, inputRequest{key, method, params})
 	}
-	return m, nil
+	return all, nil
 }
 
 // filled reports whether a member is there and says something.

@@ -226,10 +226,7 @@ func TestRoundsRefused(t *testing.T) {
 // answers, whatever is in them.
 func TestRoundsOfOlderServers(t *testing.T) {
 	s := newScript(map[string]string{"tools/call": strings.Replace(needs(`{"a":`+askName+`}`, `"s"`), "{", `{"content":[],`, 1)})
-	e := newEndpoint(t, s.config("s"))
-	if err := e.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e := ready(t, s.config("s"))
 	g, _ := newGate(t, e)
 	c := newCall("s__echo", "{}")
 	c.Rounds = true

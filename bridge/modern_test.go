@@ -26,11 +26,12 @@ const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],
 // A modern server speaks MCP 2026-07-28 over HTTP, as it is told, and keeps what it was
 // sent.
 type modern struct {
-	answers map[string]string // result by method; "?" begins the message of an error
+	answers map[string]string // result by method; "?" begins an error, "HTTP 503" is that status, "!" hangs up, "-" never comes
 	answer  func(msg gate.Doc) string
 
-	mu   sync.Mutex
-	seen []sent
+	mu    sync.Mutex
+	seen  []sent
+	turns map[string][]string // results by method that go before answers, one after the other; the last one stands
 }
 
 type sent struct {
@@ -62,21 +63,41 @@ func (m *modern) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	m.seen = append(m.seen, sent{method, r.Header, msg.Get("params")})
 	answer, known := m.answers[method]
+	if turns := m.turns[method]; len(turns) > 0 {
+		answer, known = turns[0], true
+		m.turns[method] = turns[min(1, len(turns)-1):]
+	}
 	m.mu.Unlock()
 	if m.answer != nil && (method == "tools/call" || method == "prompts/get" || method == "resources/read") {
 		answer, known = m.answer(msg), true
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Mcp-Session-Id", "none") // which clients pass over
-	switch {
-	case !known:
+	if !known {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, msg.Get("id"))
+		return
+	}
+	writeAnswer(w, r, msg.Get("id"), answer)
+}
+
+// writeAnswer writes an answer in the words of [modern].
+func writeAnswer(w http.ResponseWriter, r *http.Request, id gate.Doc, answer string) {
+	switch {
+	case answer == "!":
+		panic(http.ErrAbortHandler)
+	case answer == "-":
+		<-r.Context().Done()
+	case strings.HasPrefix(answer, "HTTP "):
+		var status int
+		fmt.Sscanf(answer, "HTTP %d", &status)
+		w.Header().Set("Content-Type", "text/plain")
+		http.Error(w, "no", status)
 	case strings.HasPrefix(answer, "?"):
 		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":%s}`, msg.Get("id"), answer[1:])
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, answer[1:])
 	default:
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, msg.Get("id"), answer)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, answer)
 	}
 }
 
@@ -112,7 +133,7 @@ func TestErasOverHTTP(t *testing.T) {
 		return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
 	}
 	answering := func(status int, body string) http.Handler { // an older server that answers so to what it does not know
-		web := jsonServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[]}}` })
+		web := jsonServer(nothing)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Mcp-Method") == "server/discover" {
 				w.WriteHeader(status)
@@ -189,7 +210,7 @@ func TestErasOverHTTP(t *testing.T) {
 // for the handshake in time.
 func TestEraOfSilentServers(t *testing.T) {
 	t.Parallel() // it waits
-	web := jsonServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[]}}` })
+	web := jsonServer(nothing)
 	e, _ := dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Method") != "" {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -381,7 +402,7 @@ func TestOwnMetaInBothEras(t *testing.T) {
 // call that finds it out is made again.
 func TestEraChanges(t *testing.T) {
 	newer := newModern(nil)
-	older := jsonServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[]}}` })
+	older := jsonServer(nothing)
 	for name, answer := range map[string]http.HandlerFunc{
 		"a plain 400":             func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no session", http.StatusBadRequest) },
 		"the revision is refused": func(w http.ResponseWriter, r *http.Request) { refuseRevision(w, r) },

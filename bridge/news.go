@@ -11,6 +11,8 @@ type news struct {
 	mu   sync.Mutex
 	due  chan struct{} // closed with the end of the next listing; nil if there is none to wait for
 	more bool          // announced since the listing under way began
+
+	fresh freshness // of the last listing
 }
 
 func (n *news) announce() {

@@ -16,8 +16,15 @@ func opaqueURI(server, uri string) string {
 	return opaqueScheme + "//" + server + "/" + base64.RawURLEncoding.EncodeToString([]byte(uri))
 }
 
+// opaqueTemplate stands in the place of that for templates, which are as their server has
+// them behind it: what is made of one by RFC 6570 begins with the same letters.
+const opaqueTemplate = "/template/"
+
 // plainURI returns the URI that a server knows a resource by whose URI clients know.
 func plainURI(uri string) string {
+	if _, own := templated(uri); own != "" {
+		return own
+	}
 	path, made := strings.CutPrefix(uri, opaqueScheme+"//")
 	if !made {
 		return uri
@@ -30,24 +37,30 @@ func plainURI(uri string) string {
 	return string(own)
 }
 
-// uriAt returns the URI of a call's resource as its server knows it.
-func uriAt(c *gate.Call, t *gate.Tool) string {
-	if t.Feature == gate.FeatureResource {
-		return t.Local
+// templated returns of which server's template a URI was made that the gateway has
+// offered in the place of the server's own, and what the server knows the URI by; "" if it
+// is no such URI.
+func templated(uri string) (server, own string) {
+	path, made := strings.CutPrefix(uri, opaqueScheme+"//")
+	server, own, found := strings.Cut(path, opaqueTemplate)
+	if !made || !found || strings.Contains(server, "/") {
+		return "", ""
 	}
-	return c.Name
+	return server, own
 }
 
-// yield offers what an earlier server has the URI of: a resource by an opaque one. Of a
-// template nobody could make URIs then: nil.
+// yield offers what an earlier server has the URI, or the template, of by an opaque one.
 func (f *features) yield(m member, t *gate.Tool, owner string, notes map[string][]Note) *gate.Tool {
 	var its *gate.Tool
-	offered := ""
 	if t.Feature == gate.FeatureResource {
 		its = f.opaquely(t)
-		offered = its.Offered
+	} else {
+		one := *t
+		one.Offered = opaqueScheme + "//" + t.Name.Server + opaqueTemplate + t.Local
+		one.Definition = t.Definition.With("uriTemplate", mustJSON(one.Offered))
+		its = &one
 	}
-	conflict, note := newConflict(t, owner, t.Local, offered)
+	conflict, note := newConflict(t, owner, t.Local, its.Offered)
 	f.conflicts, notes[m.id] = append(f.conflicts, conflict), append(notes[m.id], note)
 	return its
 }
@@ -65,21 +78,34 @@ func (f *features) opaquely(t *gate.Tool) *gate.Tool {
 	return &its
 }
 
+// known returns the URI under which clients know what a server speaks of by its own.
+func (f *features) known(server, own string) string {
+	if uri, ok := f.opaque[server][own]; ok {
+		return uri
+	}
+	yielded := f.yielded[server]
+	if len(yielded) == 0 || checkURI(own) != nil || best(yielded, own) == nil {
+		return own
+	}
+	if t := f.owner(own); t != nil && t.Name.Server == server {
+		return own
+	}
+	return opaqueScheme + "//" + server + opaqueTemplate + own
+}
+
 // translated returns what a server says to clients with the URIs of resources as they know
 // them. The structured content of tools is theirs alone.
 func (f *features) translated(server string, said gate.Doc) (gate.Doc, error) {
-	known := f.opaque[server]
-	if len(known) == 0 {
+	if len(f.opaque[server]) == 0 && len(f.yielded[server]) == 0 {
 		return said, nil
 	}
 	return said.MapStrings(func(at gate.Leaf, s string) string {
-		own, ok := known[s]
-		if !ok || at.Key {
+		if at.Key {
 			return s
 		}
 		if p := at.Pointer(); !strings.HasSuffix(p, "/uri") || strings.HasPrefix(p, "/structuredContent/") {
 			return s
 		}
-		return own
+		return f.known(server, s)
 	})
 }

@@ -273,8 +273,7 @@ func (p *peer) answered(id, msg gate.Doc) {
 	}
 	a := answer{result: msg.Get("result")}
 	if e := msg.Get("error"); !e.IsZero() {
-		code, _ := strconv.ParseInt(string(e.Get("code").Raw()), 10, 64)
-		a.err = &RPCError{Code: code, Message: e.Get("message").Text(), Data: e.Get("data").Raw()}
+		a.err = rpcErrorOf(e)
 	} else if a.result.IsZero() {
 		a.err = errMessage
 	}
@@ -284,6 +283,12 @@ func (p *peer) answered(id, msg gate.Doc) {
 		one.answer <- a
 		delete(p.pending, n)
 	}
+}
+
+// rpcErrorOf reads the error of a response.
+func rpcErrorOf(e gate.Doc) *RPCError {
+	code, _ := strconv.ParseInt(string(e.Get("code").Raw()), 10, 64)
+	return &RPCError{Code: code, Message: e.Get("message").Text(), Data: e.Get("data").Raw()}
 }
 
 // polled passes on that the server has ended the stream of its answer to a request.

@@ -238,6 +238,9 @@ const maxReplaced = 8
 // offers reports why a call that was permitted for a tool must not be made, since
 // the tool has become another one while it was decided.
 func (e *Endpoint) offers(t *gate.Tool) error {
+	if t.Feature == gate.FeatureMethod && !slices.Contains(e.cfg.Methods, t.Local) {
+		return &Fault{NotConnected, e.cfg.Server, "call", errors.New("the server has the method no more")}
+	}
 	if t.Feature != gate.FeatureTool {
 		return nil
 	}

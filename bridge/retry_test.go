@@ -42,7 +42,7 @@ func repeats(t *testing.T, up gate.Upstream) (code string, again, granted int) {
 // one that meets a session which the server has ended.
 func TestExpiredSession(t *testing.T) {
 	var expired atomic.Int32 // messages that are still to be refused
-	s := jsonServer(func(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, id) })
+	s := jsonServer(nothing)
 	e, _ := dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" && expired.Add(-1) >= 0 {
 			http.Error(w, "Session not found", http.StatusNotFound)
@@ -133,7 +133,7 @@ func (n *named) Write(b []byte) (int, error) {
 // A call that finds nobody at the address waits for the server to come back, and is sent
 // again: nothing of it was ever sent.
 func TestRefusedConnection(t *testing.T) {
-	s := jsonServer(func(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, id) })
+	s := jsonServer(nothing)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // so that each message is dialled for
 		s.ServeHTTP(w, r)
@@ -179,10 +179,7 @@ func TestRepeats(t *testing.T) {
 				s.list(`{"name":"echo","inputSchema":{"type":"object"},"annotations":` + tt.annotations + `}`)
 				cfg := s.config("s")
 				cfg.Retry = tt.retry
-				e := newEndpoint(t, cfg)
-				if err := e.Connect(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				e := ready(t, cfg)
 				code, again, granted := repeats(t, e)
 				if code != "transport" || again != tt.again || granted != 1 {
 					t.Errorf("%s after %d repeats, %d granted; want %d repeats", code, again, granted, tt.again)
@@ -203,10 +200,7 @@ func TestLateIsNotRepeated(t *testing.T) {
 		s.list(`{"name":"echo","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
 		cfg := s.config("s")
 		cfg.Retry = bridge.RetryIdempotent
-		e := newEndpoint(t, cfg)
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, cfg)
 		if code, again, _ := repeats(t, e); code != "timeout" || again != 0 || s.count("tools/call") != 1 {
 			t.Errorf("%s after %d repeats", code, again)
 		}
@@ -219,10 +213,7 @@ func TestLateIsNotRepeated(t *testing.T) {
 func TestAnotherToolAfterReconnecting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(nil)
-		e := newEndpoint(t, s.config("s"))
-		if err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := ready(t, s.config("s"))
 		s.cut(io.EOF)
 		synctest.Wait()
 		s.list(`{"name":"echo","description":"another","inputSchema":{"type":"object"}}`)
@@ -239,10 +230,7 @@ func TestClosedPipe(t *testing.T) {
 	var said lines
 	cfg := child("shut")
 	cfg.Log = slog.New(slog.NewTextHandler(&said, nil))
-	e := newEndpoint(t, cfg)
-	if err := e.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e := ready(t, cfg)
 	for i := 0; !said.has("line=shut"); i++ {
 		if i == 5000 {
 			t.Fatal("the server does not close its input")

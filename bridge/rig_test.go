@@ -267,6 +267,19 @@ func newEndpoint(t testing.TB, cfg bridge.EndpointConfig) *bridge.Endpoint {
 	return e
 }
 
+// ready returns an endpoint that is connected.
+func ready(t testing.TB, cfg bridge.EndpointConfig) *bridge.Endpoint {
+	t.Helper()
+	e := newEndpoint(t, cfg)
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// nothing is a message that answers request id with an empty result.
+func nothing(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":[]}}` }
+
 // child is the configuration of a lying server on stdio.
 func child(how string) bridge.EndpointConfig {
 	return bridge.EndpointConfig{

@@ -1,10 +1,11 @@
 package bridge_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"runtime"
@@ -21,11 +22,11 @@ import (
 // repetitionsEnv is how many misdeeds [TestTortureLeavesNothing] does.
 const repetitionsEnv = "WASMGATE_REPETITIONS"
 
-// A rack is a fleet of two servers that misbehave, and one that does not.
+// A rack is a fleet of servers that misbehave, and one that does not.
 type rack struct {
 	fleet *bridge.Fleet
 	gate  *gate.Gate
-	web   *httptest.Server
+	webs  []*httptest.Server
 	hurry bool // do not wait for a server to be connected again by itself
 }
 
@@ -34,15 +35,20 @@ const tortureTime = 50 * time.Millisecond
 
 func newRack(t testing.TB) *rack {
 	t.Helper()
-	r := &rack{web: httptest.NewServer(new(tortureWeb))}
-	web := bridge.EndpointConfig{Server: "web", URL: r.web.URL, Tools: options()}
+	r := new(rack)
 	pipe := child("torture")
 	pipe.Server = "pipe"
-	var servers []bridge.EndpointConfig
-	for _, cfg := range []bridge.EndpointConfig{web, pipe} {
-		cfg.MaxMessage = tortureMost
-		cfg.CallTimeouts = []bridge.ToolTimeout{{Pattern: "late", Timeout: tortureTime}}
-		servers = append(servers, cfg)
+	servers := []bridge.EndpointConfig{pipe}
+	for server, h := range map[string]http.Handler{
+		"web": new(tortureWeb), "tasks": &tortureTasks{modern: true, deeds: modernTaskDeeds}, "older-tasks": &tortureTasks{deeds: olderTaskDeeds},
+	} {
+		web := httptest.NewServer(h)
+		r.webs = append(r.webs, web)
+		servers = append(servers, bridge.EndpointConfig{Server: server, URL: web.URL, Tools: options()})
+	}
+	for i := range servers {
+		servers[i].MaxMessage = tortureMost
+		servers[i].CallTimeouts = []bridge.ToolTimeout{{Pattern: "late", Timeout: tortureTime}}
 	}
 	r.fleet = newFleet(t, bridge.FleetConfig{Servers: append(servers, newScript(nil).config("healthy"))})
 	var err error
@@ -65,7 +71,29 @@ func (forgetful) Record(context.Context, *gate.Record) error { return nil }
 
 func (r *rack) close() {
 	r.fleet.Close()
-	r.web.Close()
+	for _, web := range r.webs {
+		web.Close()
+	}
+}
+
+// A misdeed is something that a server of the rack does, and what is to come of it.
+type misdeed struct{ server, deed, code, says string }
+
+// misdeeds returns all of them.
+func misdeeds() (all []misdeed) {
+	for deed, want := range webDeeds {
+		all = append(all, misdeed{"web", deed, want.code, want.says})
+	}
+	for deed, want := range pipeDeeds {
+		all = append(all, misdeed{"pipe", deed, want.code, want.says})
+	}
+	for server, deeds := range map[string]map[string]taskDeed{"tasks": modernTaskDeeds, "older-tasks": olderTaskDeeds} {
+		for deed, want := range deeds {
+			all = append(all, misdeed{server, deed, want.code, want.says})
+		}
+	}
+	slices.SortFunc(all, func(a, b misdeed) int { return cmp.Or(cmp.Compare(a.server, b.server), cmp.Compare(a.deed, b.deed)) })
+	return all
 }
 
 // do has a server do something, and returns how the call ended.
@@ -89,8 +117,9 @@ func (r *rack) do(ctx context.Context, server, deed, code string) (string, error
 
 // torment has a server do one misdeed, and fails the test unless that ends as it should,
 // the server can be called again after it, and the other one is none the worse.
-func (r *rack) torment(t *testing.T, server, deed, code, says string) {
+func (r *rack) torment(t *testing.T, m misdeed) {
 	t.Helper()
+	server, deed, code, says := m.server, m.deed, m.code, m.says
 	got, err := r.do(t.Context(), server, deed, code)
 	if got != code || err != nil && !strings.Contains(err.Error(), says) {
 		t.Errorf("%s %s: %s, want %s with %q: %v", server, deed, got, code, says, err)
@@ -111,11 +140,8 @@ func (r *rack) torment(t *testing.T, server, deed, code, says string) {
 func TestTorture(t *testing.T) {
 	r := newRack(t)
 	defer r.close()
-	for deed, want := range webDeeds {
-		t.Run("web "+deed, func(t *testing.T) { r.torment(t, "web", deed, want.code, want.says) })
-	}
-	for deed, want := range pipeDeeds {
-		t.Run("pipe "+deed, func(t *testing.T) { r.torment(t, "pipe", deed, want.code, want.says) })
+	for _, m := range misdeeds() {
+		t.Run(m.server+" "+m.deed, func(t *testing.T) { r.torment(t, m) })
 	}
 	for _, s := range r.fleet.Status() {
 		if s.Phase != bridge.Ready || s.Circuit != "" {
@@ -175,30 +201,24 @@ func TestTortureLeavesNothing(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	web, pipe := slices.Sorted(maps.Keys(webDeeds)), slices.Sorted(maps.Keys(pipeDeeds))
+	all := misdeeds()
 
 	warm := newRack(t) // what is made once, and stays
-	warm.torment(t, "web", "a gzip bomb", "protocol", "")
-	warm.torment(t, "pipe", "exits", "transport", "")
+	warm.torment(t, misdeed{"web", "a gzip bomb", "protocol", ""})
+	warm.torment(t, misdeed{"pipe", "exits", "transport", ""})
 	warm.close()
 	before := measure(t, usage{goroutines: 1 << 30, files: 1 << 30, heap: 1 << 60})
 	r := newRack(t)
 	r.hurry = true
 	began := time.Now()
-	for i := range n {
-		if i%2 == 0 {
-			deed := web[rng.IntN(len(web))]
-			r.torment(t, "web", deed, webDeeds[deed].code, webDeeds[deed].says)
-		} else {
-			deed := pipe[rng.IntN(len(pipe))]
-			r.torment(t, "pipe", deed, pipeDeeds[deed].code, pipeDeeds[deed].says)
-		}
+	for range n {
+		r.torment(t, all[rng.IntN(len(all))])
 	}
 	took := time.Since(began)
 	during := measure(t, usage{goroutines: 1 << 30, files: 1 << 30, heap: 1 << 60})
 	r.close()
 	after := measure(t, usage{before.goroutines, before.files, before.heap + growth})
-	t.Logf("%d misdeeds of %d kinds in %v: %+v before, %+v during, %+v after", n, len(web)+len(pipe), took.Round(time.Millisecond), before, during, after)
+	t.Logf("%d misdeeds of %d kinds in %v: %+v before, %+v during, %+v after", n, len(all), took.Round(time.Millisecond), before, during, after)
 	if during.heap > before.heap+growth {
 		t.Errorf("the heap has grown while the servers were connected: %+v before, %+v after %d misdeeds", before, during, n)
 	}

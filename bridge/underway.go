@@ -36,7 +36,9 @@ type calling struct {
 	call   *gate.Call
 	level  severity // of log messages, from which on its client wants them; 0 for none
 	among  *underWay
-	more   bool // the server's answer asks the client for more
+	more   bool   // the server's answer asks the client for more
+	answer func() // tells the circuit that the server has answered
+	task   string // the id of the task by which the server carries it out; of among's mu; "" for none
 
 	said   chan remark   // to the client; nil if it wants to hear nothing
 	passed chan struct{} // closed when all of it has been passed on
@@ -92,6 +94,28 @@ func (u *underWay) oldest() (oldest *calling) {
 		}
 	}
 	return oldest
+}
+
+// byTask returns the call that the server carries out as a task; nil if it has ended.
+func (u *underWay) byTask(id string) *calling {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, one := range u.calls {
+		if id != "" && one.task == id {
+			return one
+		}
+	}
+	return nil
+}
+
+// becomesTask says that the server carries the call out as a task, which is its answer for
+// the time being.
+func (c *calling) becomesTask(id string) {
+	c.among.mu.Lock()
+	c.task = id
+	c.among.mu.Unlock()
+	c.answer()
+	c.permit.Tasked()
 }
 
 // only returns the call that alone is under way; nil if none is, or several are.

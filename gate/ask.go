@@ -141,8 +141,10 @@ type NotApproved struct {
 	Err    error  // cause, for the operator; may be nil
 }
 
+// Error is what a client is told.
 func (e *NotApproved) Error() string { return e.Reason }
 
+// Unwrap returns the cause, or nil.
 func (e *NotApproved) Unwrap() error { return e.Err }
 
 // Code returns "refused_approve".

@@ -36,10 +36,7 @@ func (r *rig) asking(t testing.TB, approve approverFunc, c gate.Call) (gate.Resu
 		r.step("approve")
 		return approve(ctx, q)
 	})
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	return g.Do(t.Context(), c)
 }
 
@@ -134,10 +131,7 @@ func TestCallerGoesWhileItIsAsked(t *testing.T) {
 		<-ctx.Done()
 		return gate.Approval{}, ctx.Err()
 	})
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if _, err := g.Do(ctx, newCall()); gate.Code(err) != gate.CodeCancelled {
 		t.Errorf("error %v", err)
 	}

@@ -40,16 +40,17 @@ const maxNestedJSON = 4
 // an output schema still keeps to it afterwards, or is refused: clients check
 // too, and would blame the tool.
 func (w *way) clean(ctx context.Context, res Result) (Doc, error) {
+	w.next(StepSanitize)
 	doc, err := w.checkContent(res.Doc)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 	}
-	s := scrub{w: w.Sanitizer, text: Text{Server: w.rec.Tool.Name.Server, Tool: w.rec.Tool.qualified(), Profile: w.profile}, secrets: w.guardResult()}
+	s := w.scrub()
 	doc, err = s.doc(doc, "", 0)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 	}
-	if s.secrets != nil && w.refusesSecrets(s.found) {
+	if w.refusesSecrets(s.found) {
 		return Doc{}, w.fail(ctx, "the result holds a secret", nil)
 	}
 	doc, redacted, err := redactResult(doc, w.redact)
@@ -87,11 +88,21 @@ func withMeta(doc Doc, name string, v any) (Doc, error) {
 
 // scrub sanitizes documents and collects what it finds.
 type scrub struct {
-	w     Sanitizer
-	text  Text
-	found []Finding
+	sanitizer Sanitizer
+	text      Text
+	found     []Finding
 	// secrets takes secrets out of a text; nil leaves them.
 	secrets func(pointer, text string) (string, []Finding)
+}
+
+// scrub returns what makes safe what the server of the call's tool says.
+func (w *way) scrub() *scrub {
+	t := w.rec.Tool
+	s := &scrub{sanitizer: w.Sanitizer, text: Text{Server: t.Name.Server, Tool: t.qualified(), Profile: w.profile}}
+	if _, treat := w.treatments(); treat != AllowSecrets {
+		s.secrets = w.Secrets.Redact
+	}
+	return s
 }
 
 // doc sanitizes the strings of d, which stands at a place of the result.
@@ -120,15 +131,11 @@ func (s *scrub) leaf(leaf Leaf, text, at string, nested int) (string, error) {
 		if err != nil {
 			return text, err
 		}
-		if out == inner {
-			return text, nil
-		}
-		n := inner.node() // white space around it stays
-		return text[:n.start] + out.String() + text[n.end:], nil
+		return around(text, inner, out), nil
 	}
 	t := s.text
 	t.MIME, t.Text = leaf.MIME, text
-	clean, found := s.w.Sanitize(t)
+	clean, found := s.sanitizer.Sanitize(t)
 	if s.secrets != nil {
 		var secrets []Finding
 		clean, secrets = s.secrets(at+leaf.Pointer(), clean)
@@ -143,7 +150,7 @@ func (s *scrub) leaf(leaf Leaf, text, at string, nested int) (string, error) {
 	}
 	if len(found) > 0 { // the pointer holds names that the server chose
 		t.MIME, t.Text = "", cut(at+leaf.Pointer(), maxPointer)
-		at, _ = s.w.Sanitize(t)
+		at, _ = s.sanitizer.Sanitize(t)
 	}
 	for _, f := range found {
 		f.At = at
@@ -160,4 +167,14 @@ func embedded(text string) (Doc, bool) {
 	}
 	d, err := ParseDoc([]byte(text))
 	return d, err == nil
+}
+
+// around puts out in the place of the document inner that text consists of; white
+// space around it stays.
+func around(text string, inner, out Doc) string {
+	if out == inner {
+		return text
+	}
+	n := inner.node()
+	return text[:n.start] + out.String() + text[n.end:]
 }

@@ -23,9 +23,9 @@ type Content struct {
 	URI     string // of a link to a resource
 }
 
-// RuleContent is the rule of a finding: a content was replaced by a text that
+// ruleContent is the rule of a finding: a content was replaced by a text that
 // says why.
-const RuleContent = "content/refused"
+const ruleContent = "content/refused"
 
 // checkContent replaces what the checker refuses among the contents of a result.
 func (w *way) checkContent(res Doc) (Doc, error) {
@@ -55,7 +55,7 @@ func (w *way) checkContent(res Doc) (Doc, error) {
 				return Doc{}, err
 			}
 			raw = text
-			w.found(Finding{Rule: RuleContent, At: "/" + member + "/" + strconv.Itoa(at), Count: 1, Removed: true})
+			w.found(Finding{Rule: ruleContent, At: "/" + member + "/" + strconv.Itoa(at), Count: 1, Removed: true})
 		}
 		if at > 0 {
 			out = append(out, ',')

@@ -40,10 +40,7 @@ func TestContentThatIsRefusedBecomesText(t *testing.T) {
 			}
 			parts := r.parts()
 			parts.ContentChecker = tt.checker
-			g, err := gate.New(parts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := newGate(t, parts)
 			res, err := g.Do(t.Context(), newCall())
 			if err != nil {
 				t.Fatal(err)

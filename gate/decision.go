@@ -1,9 +1,15 @@
 package gate
 
 import (
-	"slices"
 	"time"
 )
+
+// A Query is what an [Authorizer] decides on.
+type Query struct {
+	Call    *Call
+	Tool    *Tool
+	Session Session
+}
 
 // An Effect is the outcome of a decision. The zero Effect denies.
 type Effect string
@@ -81,46 +87,3 @@ func (d Decision) Asked() Decision {
 	}
 	return d
 }
-
-// Labels say what a session has read: a sorted set of at most 64 names.
-// Labels only rise. The zero value is the empty set.
-type Labels []string
-
-// maxLabels is how many labels a set holds; policies give names to a handful of
-// kinds of content.
-const maxLabels = 64
-
-// NewLabels returns the set of the given names.
-func NewLabels(names ...string) Labels {
-	l := slices.Clone(names)
-	slices.Sort(l)
-	return slices.Compact(l)
-}
-
-// Cover reports whether l has every label of m.
-func (l Labels) Cover(m Labels) bool {
-	for _, name := range m {
-		if _, ok := slices.BinarySearch(l, name); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// Join returns the union of both sets, and l itself if m adds nothing.
-func (l Labels) Join(m Labels) Labels {
-	if l.Cover(m) {
-		return l
-	}
-	return NewLabels(append(slices.Clone(l), m...)...)
-}
-
-// TooMany reports whether the set is beyond what a session may hold.
-func (l Labels) TooMany() bool { return len(l) > maxLabels }
-
-// Untrusted is the label of a session that has read what somebody outside may
-// have written.
-const Untrusted = "untrusted"
-
-// Private is the label of a session that has read what is not for everybody.
-const Private = "private"

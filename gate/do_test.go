@@ -115,7 +115,7 @@ func TestDoDecides(t *testing.T) {
 			r.input = func(gate.Doc) error { return gate.Violations{{Pointer: "/path", Message: "too long"}} }
 		}, code: "refused_validate_input", reason: "the arguments break the tool's input schema: /path: too long", events: refused},
 		"policy fails, whatever it decided": {change: fails("authorize", errInternal), code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
-		"session cannot be viewed":          {change: fails("view", errInternal), code: "refused_authorize", reason: "the session's state is unavailable", events: refused},
+		"session cannot be viewed":          {change: fails("view", errInternal), code: "refused_authorize", reason: "the session's state cannot be read", events: refused},
 		"session cannot be kept":            {change: fails("admit", errInternal), code: "refused_authorize", reason: "the session's state cannot be kept", events: refused},
 		"an obligation of another package":  {change: with(foreign{}), code: "refused_authorize", reason: unable, events: refused},
 		"an obligation that is nil":         {change: with(nil), code: "refused_authorize", reason: unable, events: refused},
@@ -188,7 +188,7 @@ func TestDoChecksTheAnswer(t *testing.T) {
 		"a tool error has no output to check": {change: both(answers(`{"content":[],"isError":true}`), violated), code: "tool_error"},
 		"isError false is checked":            {change: both(answers(`{"content":[],"isError":false}`)), code: "refused_validate_output", reason: broken},
 		"no output schema, any result":        {change: both(answers(`{"structuredContent":7}`), func(r *rig) { r.tool.Output = nil }), code: "ok"},
-		"larger than the policy lets":         {change: both(answers(`{"structuredContent":7}`), short), code: "refused_validate_output", reason: "the result is larger than 10 bytes"},
+		"larger than the policy lets":         {change: both(answers(`{"structuredContent":7}`), short), code: "refused_validate_output", reason: "the result is larger than 10 bytes; ask for less of it"},
 		"as large as the policy lets":         {change: both(answers(`{"isOk":1}`), func(r *rig) { r.tool.Output = nil }, decides(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{gate.MaxResult{Bytes: 10}}})), code: "ok"},
 		"no object":                           {change: answers(`[]`), code: "protocol"},
 		"nothing": {change: func(r *rig) {
@@ -346,10 +346,7 @@ func TestNewAndToolsFailClosed(t *testing.T) {
 	}
 	for _, method := range []string{"tools", "visible"} {
 		r := newRig()
-		g, err := gate.New(r.parts())
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := newGate(t, r.parts())
 		if tools, err := g.Tools(t.Context(), gate.Local()); err != nil || len(tools) != 1 {
 			t.Errorf("tools = %v, %v; want one", tools, err)
 		}
@@ -365,10 +362,7 @@ func TestNewAndToolsFailClosed(t *testing.T) {
 	}
 	p := newRig().parts()
 	p.Authorizer = fewerVerdicts{p.Authorizer}
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if tools, err := g.Tools(t.Context(), gate.Local()); err == nil || tools != nil {
 		t.Errorf("no verdicts: tools = %v, %v; want an error, not a panic", tools, err)
 	} else if strings.Contains(err.Error(), "panic") {

@@ -1,37 +1,66 @@
 // Package gate decides whether a capability may be used, and carries the use
 // through to its audited end.
 //
-// What a client asks of a server is a [Call]. There is one way through:
+// What a client asks of a server is a [Call]. There is one way through, and
+// [Gate.Do] is that way, written top to bottom:
 //
-//	authorize, validate input, approve, invoke, validate output, sanitize, record
+//	lookup           what the call names, within the groups the client is offered
+//	pin              whether its definition is approved
+//	authorize        what the policy says, in the state of the session
+//	validate input   the arguments, against the tool's schema
+//	approve          a person, if the policy asks
+//	limit            a place among the calls under way, and the rates
+//	admit            the call's labels join its session; decided again if that has read more
+//	record           that the call was let pass
+//	invoke           the upstream
+//	validate output  the result, against what the tool declares
+//	sanitize         every string of the result, then what the policy redacts
+//	learn            what the session has read by it
+//	record           what came of it, before the client sees it
 //
-// [Gate.Do] is that way, written top to bottom. No step can be skipped or
-// reordered by configuration, and an upstream can only be reached with a
-// [Permit], which only Do can make.
-//
-// What a sandboxed tool does outside of its sandbox while it carries out a call
-// is a host call: [Permit.HostCall] has the same authorizer decide on it, and
-// records it, before it is done.
-//
-// What a server asks of the client while it carries out a call goes the same way:
-// [Permit.Request] has it decided, made safe to be seen and recorded before the client
-// sees it, and the answer guarded as arguments are.
-//
-// What a session has read is kept by [Sessions]: as [Labels], by what the operator
-// says of the tools ([ToolLabels]), and as [Provenance], the values that it has
-// met. Both are given to the authorizer with the next call, and a call's labels
-// join when it is admitted, so that calls at once cannot slip by each other.
-//
-// A call about which the policy asks waits for a person, by an [Approver], before it
-// takes anything that others wait for. Then what was approved is looked at again, and
-// decided on again, in the state of then.
+// The order is part of what is promised: who may not call learns no schema, nobody is
+// asked about a call that cannot run, and a call that waits for a person takes nothing
+// that others wait for. No step can be skipped or reordered by configuration, and an
+// upstream can only be reached with a [Permit], which only Do can make.
 //
 // An error in any step refuses the call: a policy that does not evaluate, an
 // obligation that is not understood, an audit log that cannot be written, a
 // collaborator that panics. A refusal is a [*Refusal]; [Code] gives the stable
 // word for any outcome.
 //
+// # Within a call
+//
+// While an upstream carries out a call, its Permit lets it do more on the call's behalf,
+// and each of these is decided and recorded by itself:
+//
+//   - [Permit.HostCall]: what a sandboxed tool does outside of its sandbox.
+//   - [Permit.Request]: what a server asks of the client. The request is made safe before
+//     the client sees it, and the answer is guarded as arguments are. [Permit.Screen] does
+//     so for requests that reach the client with the answer to its call.
+//   - [Permit.Relay]: the call of another tool, by a tool of the gateway's own that finds
+//     tools, or starts calls and fetches their results later. The other call takes the
+//     whole way; the relay leaves no record beside it unless it fails itself.
+//
+// [Permit.Notify] tells the client how far the call is, every string made safe.
+//
+// # What a session knows
+//
+// What a session has read is kept by [Sessions]: as [Labels], by what the operator
+// says of the tools ([ToolLabels]), and as [Provenance], the values that it has
+// met. Both are given to the authorizer with the next call, and a call's labels
+// join when it is admitted, so that calls at once cannot slip by each other. A result
+// that was kept, and is read later or by another session, teaches that session by
+// [Gate.Recall] or [Permit.Recall] before it is read.
+//
+// # Replays
+//
+// A gate does not know whether its upstream is a server or a recording of one: replaying a
+// session is another [Upstream], and the same way.
+//
+// # Parts
+//
 // The package imports nothing but the standard library. It declares what it
 // needs from others as small interfaces ([Upstream], [Authorizer], [Sessions],
-// [Limiter], [Sanitizer], [Recorder]); [Parts] holds one of each.
+// [Sanitizer], [Recorder], and others that may be missing); [Parts] holds one of each,
+// and [Gate.Swap] replaces them all at once.
 package gate

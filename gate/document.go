@@ -109,9 +109,12 @@ func (d Doc) True() bool { return d.Kind() == Bool && d.t.raw[d.node().start] ==
 
 // Get returns the member of an object with the given name, or an absent value.
 func (d Doc) Get(name string) Doc {
-	for k, v := range d.Members() {
-		if k == name {
-			return v
+	if d.Kind() != Object {
+		return Doc{}
+	}
+	for i, end := d.i+1, d.node().next; i < end; i = d.t.nodes[i+1].next {
+		if d.t.view(i) == name {
+			return Doc{d.t, i + 1}
 		}
 	}
 	return Doc{}
@@ -320,10 +323,15 @@ type Leaf struct {
 // Pointer returns the JSON Pointer of the string; that of a member's name is
 // the pointer of its value. It is valid only during the call that got the Leaf.
 func (l Leaf) Pointer() string {
+	size := 0
+	for _, token := range l.path {
+		size += len("/") + len(token)
+	}
 	var b strings.Builder
+	b.Grow(size)
 	for _, token := range l.path {
 		b.WriteByte('/')
-		escapePointer.WriteString(&b, token)
+		b.WriteString(escapePointer.Replace(token)) // the token itself, nearly always
 	}
 	return b.String()
 }
@@ -388,3 +396,5 @@ func (m *mapper) leaf(i uint32, key bool, mime string) {
 	m.out = appendString(m.out, s)
 	m.last = n.end
 }
+
+var emptyObject = MustDoc("{}")

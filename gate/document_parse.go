@@ -30,6 +30,7 @@ type SyntaxError struct {
 	Err    error
 }
 
+// Error says what is wrong, and where.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("JSON at byte %d: %v", e.Offset, e.Err) }
 func (e *SyntaxError) Unwrap() error { return e.Err }
 

@@ -32,16 +32,29 @@ func (p *Parts) features(ctx context.Context, f Feature) []*Tool {
 	return nil
 }
 
+// URI returns the URI of the resource, or the template, that the call names, as its server
+// has it: the client may know it by another.
+func (c *Call) URI(t *Tool) string {
+	switch {
+	case t.Feature == FeatureResource, c.Action == Complete:
+		return t.Local
+	case t.URI != "":
+		return t.URI
+	default:
+		return c.Name
+	}
+}
+
 // Subject names what the query is about: the qualified name of a tool or of a
 // prompt, the URI of a resource as its server has it, or what the call names of a
 // template.
 func (q Query) Subject() string {
 	switch q.Tool.Feature {
 	case FeatureResource, FeatureTemplate:
-		if q.Call == nil || q.Tool.Feature == FeatureResource {
+		if q.Call == nil {
 			return q.Tool.Local
 		}
-		return q.Call.Name
+		return q.Call.URI(q.Tool)
 	default:
 		return q.Tool.Name.String()
 	}

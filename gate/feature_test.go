@@ -74,10 +74,7 @@ func TestContentsOfFeatures(t *testing.T) {
 		c.Name = tt.name
 		p := r.parts()
 		p.ContentChecker = check
-		g, err := gate.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := newGate(t, p)
 		res, err := g.Do(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
@@ -99,10 +96,7 @@ func TestFeaturesAreNoTools(t *testing.T) {
 	p.Approver = approverFunc(func(context.Context, gate.Question) (gate.Approval, error) {
 		return gate.Approval{ID: "a", By: "test"}, nil
 	})
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), c); err != nil || !r.taught.Cover(gate.Labels{gate.Untrusted}) {
 		t.Errorf("taught %v, %v", r.taught, err)
 	}
@@ -136,10 +130,7 @@ func TestFeaturesAreListed(t *testing.T) {
 	held.Quarantine = "held"
 	p := r.parts()
 	p.Upstream = listing{r, []*gate.Tool{r.tool, &held}}
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if got, err := g.Features(t.Context(), gate.Local(), gate.FeaturePrompt); err != nil || len(got) != 1 || got[0] != r.tool {
 		t.Errorf("listed %v, %v", got, err)
 	}

@@ -86,10 +86,7 @@ func TestGroupsHide(t *testing.T) {
 func TestGroupsNarrowListings(t *testing.T) {
 	r := newRig()
 	r.tool.Groups = []string{"docs"}
-	g, err := gate.New(r.parts())
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, r.parts())
 	for group, want := range map[string]int{"docs": 1, "other": 0} {
 		who := gate.Local()
 		who.Groups = gate.Groups{{group}}
@@ -113,10 +110,7 @@ func TestGroupsHoldWhileAPersonIsAsked(t *testing.T) {
 		r.tool = &moved
 		return gate.Approval{ID: "a1", By: "test"}, nil
 	})
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	c := newCall()
 	c.Groups = gate.Groups{{"docs"}}
 	if _, err := g.Do(t.Context(), c); gate.Code(err) != "refused_approve" || slices.Contains(r.trace, "invoke") {

@@ -157,10 +157,7 @@ func TestOneGuardRefuses(t *testing.T) {
 					tt.remove(r, &p)
 					want, invoked = "ok", true
 				}
-				g, err := gate.New(p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				g := newGate(t, p)
 				res, err := g.Do(t.Context(), newCall())
 				if got := outcome(res, err); got != want || (r.count("invoke") > 0) != invoked {
 					t.Errorf("guard removed: %t: code = %q, invoked = %t; want %q, %t (err: %v)", removed, got, !invoked, want, invoked, err)
@@ -223,10 +220,7 @@ func TestDoNeedsARelease(t *testing.T) {
 	r := newRig()
 	p := r.parts()
 	p.Limiter = limiterFunc(func(context.Context, []gate.Charge) (gate.Release, error) { return nil, nil })
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), newCall()); gate.Code(err) != "refused_limit" || r.count("invoke") > 0 {
 		t.Errorf("err = %v, trace = %v; want refused_limit before the upstream", err, r.trace)
 	}
@@ -248,10 +242,7 @@ func TestLimiterIsAskedForOnePlaceOfThePrincipal(t *testing.T) {
 		}
 		return func(int64) {}, nil
 	})
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), newCall()); err != nil {
 		t.Error(err)
 	}

@@ -96,10 +96,7 @@ func TestSwapDuringCalls(t *testing.T) {
 	for i := range 4 {
 		all = append(all, newInstant(fmt.Sprint("v", i), &mixed))
 	}
-	g, err := gate.New(all[0].parts())
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, all[0].parts())
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
@@ -142,10 +139,7 @@ func TestPanicsUnderLoad(t *testing.T) {
 		}
 		return nil
 	})
-	g, err := gate.New(x.parts())
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, x.parts())
 	var wg sync.WaitGroup
 	var ok, failed atomic.Int64
 	for range 8 {

@@ -74,7 +74,7 @@ func TestHostCallDecides(t *testing.T) {
 				}
 				return s, nil
 			}
-		}, "refused_authorize", "the session changes too fast"},
+		}, "refused_authorize", "the session changed with every decision on the call; call again"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -300,10 +300,7 @@ func TestHostCallEndsWithItsCall(t *testing.T) {
 		<-deciding
 		return answer(`{"structuredContent":1}`), nil
 	}
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), newCall()); err != nil {
 		t.Fatal(err)
 	}
@@ -394,10 +391,7 @@ func TestHostCallDecidesAgainWhenTheSessionChanged(t *testing.T) {
 func TestHostCallKeepsThePartsOfItsCall(t *testing.T) {
 	var got error
 	old, next := newHostRig(&got), newRig()
-	g, err := gate.New(old.parts())
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, old.parts())
 	ask := old.hosted
 	old.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
 		if err := g.Swap(next.parts()); err != nil {
@@ -445,10 +439,7 @@ func TestHostCallsAtOnce(t *testing.T) {
 		return x.result, nil
 	}
 	p.Upstream = u
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), newCall()); err != nil {
 		t.Fatal(err)
 	}

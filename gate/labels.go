@@ -1,60 +1,46 @@
 package gate
 
-// ToolLabels are what the operator says of a tool: what its results are, what it
-// does, and by which arguments somebody could turn it against the user.
-type ToolLabels struct {
-	Result  ResultKind
-	Private bool // results hold what is not for everybody
-	Effects []ToolEffect
-	// Control are JSON Pointers into the arguments: to whom, or on what, the tool
-	// acts. Each stands for all below it. Nil means that all arguments are.
-	Control []string
-	// Content are JSON Pointers to arguments that the tool gives to others. Nil
-	// means all that are not in Control.
-	Content []string
+import "slices"
+
+// Labels say what a session has read: a sorted set of at most 64 names.
+// Labels only rise. The zero value is the empty set.
+type Labels []string
+
+// maxLabels is how many labels a set holds; policies give names to a handful of
+// kinds of content.
+const maxLabels = 64
+
+// NewLabels returns the set of the given names.
+func NewLabels(names ...string) Labels {
+	l := slices.Clone(names)
+	slices.Sort(l)
+	return slices.Compact(l)
 }
 
-// A ResultKind says who may have written a tool's results. The zero ResultKind is
-// ResultUntrusted.
-type ResultKind string
-
-// The kinds of results.
-const (
-	ResultUntrusted ResultKind = "untrusted" // somebody outside may have
-	ResultTrusted   ResultKind = "trusted"   // nobody outside could
-	ResultEcho      ResultKind = "echo"      // it says what it was told
-)
-
-// A ToolEffect is something that a tool does.
-type ToolEffect string
-
-// The effects of tools.
-const (
-	EffectRead        ToolEffect = "read"        // nothing changes
-	EffectLocal       ToolEffect = "local"       // changes what the user has on the machine
-	EffectInternal    ToolEffect = "internal"    // changes what the user has elsewhere
-	EffectExternal    ToolEffect = "external"    // reaches other people
-	EffectDestructive ToolEffect = "destructive" // what is lost is lost
-	EffectEgress      ToolEffect = "egress"      // sends data to an address
-	EffectCredential  ToolEffect = "credential"  // changes who has access
-)
-
-// ToolEffects returns all effects of tools.
-func ToolEffects() []ToolEffect {
-	return []ToolEffect{EffectRead, EffectLocal, EffectInternal, EffectExternal, EffectDestructive, EffectEgress, EffectCredential}
-}
-
-// Teaches returns the labels that a session gets from a result. That of a tool
-// which says what it was told teaches nothing that the session has not read.
-func (l ToolLabels) Teaches() Labels {
-	var names []string
-	switch l.Result {
-	case ResultTrusted, ResultEcho:
-	default:
-		names = append(names, Untrusted)
+// Cover reports whether l has every label of m.
+func (l Labels) Cover(m Labels) bool {
+	for _, name := range m {
+		if _, ok := slices.BinarySearch(l, name); !ok {
+			return false
+		}
 	}
-	if l.Private {
-		names = append(names, Private)
-	}
-	return NewLabels(names...)
+	return true
 }
+
+// Join returns the union of both sets, and l itself if m adds nothing.
+func (l Labels) Join(m Labels) Labels {
+	if l.Cover(m) {
+		return l
+	}
+	return NewLabels(append(slices.Clone(l), m...)...)
+}
+
+// TooMany reports whether the set is beyond what a session may hold.
+func (l Labels) TooMany() bool { return len(l) > maxLabels }
+
+// Untrusted is the label of a session that has read what somebody outside may
+// have written.
+const Untrusted = "untrusted"
+
+// Private is the label of a session that has read what is not for everybody.
+const Private = "private"

@@ -92,10 +92,7 @@ func TestWhatASessionLearns(t *testing.T) {
 			if tt.change != nil {
 				tt.change(&c, &p)
 			}
-			g, err := gate.New(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := newGate(t, p)
 			if _, err := g.Do(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
@@ -136,10 +133,7 @@ func TestPromptThatIsNoText(t *testing.T) {
 	r := newRig()
 	p, c := r.parts(), newCall()
 	p.TrackValues, c.Prompt = true, "a\xff"
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), c); gate.Code(err) != "refused_authorize" || r.count("invoke") > 0 {
 		t.Errorf("err = %v", err)
 	}

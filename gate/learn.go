@@ -19,8 +19,8 @@ func (w *way) readPrompt(ctx context.Context, c *Call) error {
 		if p.Text() == "" {
 			continue
 		}
-		if err := w.Sessions.Learn(ctx, c.Session, Lesson{Call: c.ID, From: p, Source: FromPrompt}); err != nil {
-			return w.fail(ctx, "the session's state cannot be kept", err)
+		if err := w.teach(ctx, c, Lesson{From: p, Source: FromPrompt}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -30,12 +30,12 @@ func (w *way) readPrompt(ctx context.Context, c *Call) error {
 func (w *way) learn(ctx context.Context, p Permit, result Doc) error {
 	c := p.of.call
 	labels, vouched := w.teaches(p.of.tool)
-	l := Lesson{Call: c.ID, Labels: labels}
+	l := Lesson{Labels: labels}
 	if w.TrackValues {
 		l.From, l.Source = result, source(vouched, p.of.session, p.of.tool, c.Args)
 	}
-	if err := w.Sessions.Learn(ctx, c.Session, l); err != nil {
-		return w.fail(ctx, "the session's state cannot be kept", err)
+	if err := w.teach(ctx, c, l); err != nil {
+		return err
 	}
 	w.rec.After = w.rec.After.Join(labels)
 	return nil
@@ -59,7 +59,13 @@ func (w *way) vouch(ctx context.Context, q *Query) error {
 	if !w.TrackValues || q.Session.Tainted() || w.parent != nil {
 		return nil
 	}
-	if err := w.Sessions.Learn(ctx, q.Call.Session, Lesson{Call: q.Call.ID, From: w.rec.Call.Args, Source: FromTrusted}); err != nil {
+	return w.teach(ctx, q.Call, Lesson{From: w.rec.Call.Args, Source: FromTrusted})
+}
+
+// teach has the session of a call learn.
+func (w *way) teach(ctx context.Context, c *Call, l Lesson) error {
+	l.Call = c.ID
+	if err := w.Sessions.Learn(ctx, c.Session, l); err != nil {
 		return w.fail(ctx, "the session's state cannot be kept", err)
 	}
 	return nil

@@ -25,10 +25,7 @@ func TestNotify(t *testing.T) {
 	}
 	parts := r.parts()
 	parts.Secrets = spy{}
-	g, err := gate.New(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, parts)
 	var got []string
 	c := newCall()
 	c.Notify = func(_ context.Context, method string, params gate.Doc) { got = append(got, method+" "+params.String()) }

@@ -32,10 +32,7 @@ func TestToolsAreOfferedAsTheAuthorizerSays(t *testing.T) {
 			r.tool.Definition = gate.MustDoc(declared)
 			p := r.parts()
 			p.Authorizer = offering{r, tt.offer}
-			g, err := gate.New(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := newGate(t, p)
 			tools, err := g.Tools(t.Context(), gate.Local())
 			if err != nil || len(tools) != 1 {
 				t.Fatalf("%v, %v", tools, err)

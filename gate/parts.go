@@ -5,10 +5,9 @@ import (
 	"errors"
 )
 
-// Parts are the collaborators of a gate, one immutable snapshot. All are
-// required but Limiter, Pins, ContentChecker, Secrets, Labeler and Approver. All are called
-// concurrently. None may keep or change
-// its arguments, and a panic in any of them refuses the call.
+// Parts are the collaborators of a gate, one immutable snapshot. Those whose comment does
+// not say what nil means are required. All are called concurrently, none may keep or
+// change its arguments, and a panic in any of them refuses the call.
 type Parts struct {
 	Upstream   Upstream
 	Authorizer Authorizer
@@ -137,13 +136,31 @@ type Charge struct {
 	Rate *Rate
 }
 
-// Concurrent is the limit on calls at upstreams at one time.
-const Concurrent = "concurrent"
+// Concurrent is the limit on calls at upstreams at one time, and Relays that on calls of
+// tools that carry out others: see [Tool.Relay]. A call takes a place of one of them.
+const (
+	Concurrent = "concurrent"
+	Relays     = "relays"
+)
 
 // A Release gives back what was taken from limits on what is used at once, and
 // takes from rates what is known only now: the bytes that the call has used. It is
 // called exactly once.
 type Release func(bytes int64)
+
+// A Pauser is a [Limiter] whose places calls give back while they wait for their client:
+// a person may take minutes to answer a server. From another a call keeps its place.
+type Pauser interface {
+	Limiter
+	// TakePausable is Take. The Pause is nil if the charges take no place, or none that
+	// can be given back.
+	TakePausable(ctx context.Context, charges []Charge) (Release, Pause, error)
+}
+
+// Pause gives back the place of a call, and returns what takes it again; nil if the call
+// keeps it. What it returns is called once. It waits for a place until ctx ends, and its
+// error is ctx.Err(). The Release of the call may come before it.
+type Pause func() (resume func(ctx context.Context) error)
 
 // ErrBusy says that a limit is reached for the moment.
 var ErrBusy = errors.New("too many calls at once")

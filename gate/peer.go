@@ -2,12 +2,9 @@ package gate
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // The actions of servers: what they ask of the client of a call while it runs.
@@ -114,31 +111,6 @@ func (p Permit) Request(ctx context.Context, method Action, params Doc) (Doc, er
 	return answer, nil
 }
 
-// Screen does what [Permit.Request] does up to the point where the client is asked,
-// for a request that reaches the client with the answer to the call (MCP 2026-07-28,
-// basic/patterns, multi round-trip requests). It returns the parameters as the client
-// may see them: an answer with InputRequired holds no others. It is recorded once.
-func (p Permit) Screen(ctx context.Context, method Action, params Doc) (Doc, error) {
-	w, err := p.peerWay(method, params)
-	if err != nil {
-		return Doc{}, err
-	}
-	ctx, cancel := p.of.asking.during(ctx)
-	defer cancel()
-	err = w.caught(ctx, w.propose)
-	if err == nil && !p.of.call.Rounds {
-		err = w.fail(ctx, "the client cannot be asked by the answer to its call", nil)
-	}
-	clean := w.rec.Call.Args
-	if err == nil {
-		p.of.asking.screen(method, clean)
-	}
-	if err := w.end(ctx, peerOutcome(err), err); err != nil {
-		return Doc{}, err
-	}
-	return clean, nil
-}
-
 // peerOutcome is the code of what came of a request: an error that a client answers
 // with is its own, as that of a tool.
 func peerOutcome(err error) string {
@@ -164,34 +136,15 @@ func (p Permit) peerWay(method Action, params Doc) (*way, error) {
 	if params.IsZero() {
 		params = emptyObject
 	}
-	by := p.of.call
-	c := Call{
-		ID: NewID(), Parent: by.ID, Action: method, Name: by.Name, Args: params, Who: by.Who, Session: by.Session,
-		ClientName: by.ClientName, ClientVersion: by.ClientVersion,
-	}
-	w := &way{Parts: p.of.parts, parent: p.of, duty: p.of.duty, step: StepParse, mark: time.Now()}
-	w.rec = Record{Event: Done, Time: w.mark, Call: &c, Tool: p.of.tool, Snapshot: w.Snapshot}
-	return w, nil
+	return p.of.nested(Done, method, params), nil
 }
 
 const tooOften = "the server has asked the client too often in this call"
 
-// caught makes an error of a panic in f.
-func (w *way) caught(ctx context.Context, f func(context.Context) error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			step := w.step
-			if step == StepInvoke { // the client's, and no refusal has that step
-				step = StepValidateOutput
-			}
-			err = w.refuse(step, "internal error", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
-		}
-	}()
-	return f(ctx)
-}
-
 // propose takes a request of a server up to the point where the client is asked.
-func (w *way) propose(ctx context.Context) error {
+func (w *way) propose(ctx context.Context) (err error) {
+	defer w.caught(ctx, &err)
+
 	c, of := w.rec.Call, w.parent
 	if of.asking.times.Load() > maxPeerRequests {
 		w.next(StepLimit)
@@ -214,23 +167,7 @@ func (w *way) propose(ctx context.Context) error {
 	}
 
 	w.next(StepAuthorize)
-	q := Query{Call: c, Tool: w.rec.Tool}
-	if err := w.authorize(ctx, &q); err != nil {
-		return err
-	}
-	if err := w.ask(ctx, &q); err != nil {
-		return err
-	}
-	if err := w.admit(ctx, &q); err == errUnasked {
-		return w.ask(ctx, &q)
-	} else if err != nil {
-		return err
-	}
-	w.next(StepRecord)
-	if ctx.Err() != nil || of.over.Load() {
-		return w.fail(ctx, "the call has ended meanwhile", nil)
-	}
-	return nil
+	return w.settleNested(ctx)
 }
 
 // cleanRequest makes the parameters safe to be seen by the client. The policy then
@@ -241,12 +178,12 @@ func (w *way) cleanRequest(ctx context.Context) error {
 	if err != nil {
 		return w.fail(ctx, "the request cannot be made safe", err)
 	}
-	s := scrub{w: w.Sanitizer, text: Text{Server: w.rec.Tool.Name.Server, Tool: w.rec.Tool.qualified(), Profile: w.profile}, secrets: w.guardResult()}
+	s := w.scrub()
 	doc, err = s.doc(doc, "", 0)
 	switch {
 	case err != nil:
 		return w.fail(ctx, "the request cannot be made safe", err)
-	case s.secrets != nil && w.refusesSecrets(s.found):
+	case w.refusesSecrets(s.found):
 		return w.fail(ctx, "the request holds a secret", nil)
 	case c.Action == Elicit && doc.Get("url").Text() != c.Args.Get("url").Text():
 		return w.fail(ctx, "the URL cannot be shown as it is", nil)
@@ -259,27 +196,20 @@ func (w *way) cleanRequest(ctx context.Context) error {
 // consult puts a request to the client, and returns its answer as the server may have
 // it.
 func (w *way) consult(ctx context.Context) (answer Doc, err error) {
-	err = w.caught(ctx, func(ctx context.Context) error {
-		if err := w.propose(ctx); err != nil {
-			return err
-		}
-		rec := w.rec
-		rec.Event, rec.Steps = Granted, append([]StepTime(nil), w.rec.Steps...)
-		if err := w.record(ctx, &rec); err != nil {
-			return w.fail(ctx, "the audit log cannot be written", err)
-		}
-		w.next(StepInvoke)
-		answer, err = w.parent.call.Peer.Request(ctx, w.rec.Call.Action, w.rec.Call.Args)
-		if err != nil {
-			return w.refusedByClient(ctx, err)
-		}
-		answer, err = w.checkReply(ctx, answer)
-		return err
-	})
-	if err != nil {
+	defer w.caught(ctx, &err)
+
+	if err := w.propose(ctx); err != nil {
 		return Doc{}, err
 	}
-	return answer, nil
+	if err := w.recordGranted(ctx); err != nil {
+		return Doc{}, err
+	}
+	w.next(StepInvoke)
+	answer, err = w.reach(ctx)
+	if err != nil {
+		return Doc{}, w.refusedByClient(ctx, err)
+	}
+	return w.checkReply(ctx, answer)
 }
 
 // refusedByClient returns the error of a client as its server may read it: without
@@ -308,21 +238,18 @@ func (w *way) checkReply(ctx context.Context, answer Doc) (Doc, error) {
 		return Doc{}, w.fail(ctx, "the client's answer is not one: "+err.Error(), nil)
 	}
 	w.next(StepSanitize)
-	if ctx.Err() != nil || w.parent.over.Load() {
-		return Doc{}, w.fail(ctx, "the call has ended meanwhile", nil)
+	if err := w.alive(ctx); err != nil {
+		return Doc{}, err
 	}
 	if AsksSecret(c.Action, c.Args) { // that it holds one was allowed
 		return answer, nil
 	}
 	clean, found, err := w.withoutSecrets(inAnswer, answer)
 	if err != nil {
-		return Doc{}, w.fail(ctx, "the client's answer cannot be looked through", err)
+		return Doc{}, w.fail(ctx, "the client's answer cannot be searched for secrets", err)
 	}
-	treat := RedactSecrets
-	if w.Secrets != nil {
-		treat, _ = w.Secrets.Treat(w.rec.Tool)
-	}
-	redacts := treat == RedactSecrets || treat == ""
+	treat, _ := w.treatments()
+	redacts := treat.redacts()
 	for _, f := range found {
 		f.Removed = f.Removed && redacts
 		w.found(f)
@@ -335,20 +262,3 @@ func (w *way) checkReply(ctx context.Context, answer Doc) (Doc, error) {
 	}
 	return answer, nil
 }
-
-// screen notes what the client may be asked by the answer to the call.
-func (a *asking) screen(method Action, params Doc) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.screened[screenedKey(method, params)] = true
-}
-
-func (a *asking) wasScreened(method Action, params Doc) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.screened[screenedKey(method, params)]
-}
-
-func screenedKey(method Action, params Doc) string { return string(method) + " " + params.Digest() }
-
-var errNotScreened = errors.New("the server's answer asks what has not gone through the gate")

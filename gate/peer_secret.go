@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,11 +28,18 @@ func AsksSecret(a Action, params Doc) bool {
 			continue // nothing is typed into it
 		}
 		typed = true
-		if p.Get("writeOnly").True() || secretWords(name) || slices.Contains(secretProperties, strings.ToLower(name)) {
+		if p.Get("writeOnly").True() || slices.Contains(secretProperties, strings.ToLower(name)) {
 			return true
 		}
-		for _, said := range []string{"title", "description", "format", "default", "pattern"} {
-			if secretWords(p.Get(said).Text()) {
+		asks := secretWords
+		if n := p.Get("type").Text(); n == "integer" || n == "number" {
+			asks = func(text string) bool { return secretWords(tokens.ReplaceAllString(text, "")) }
+		}
+		if asks(name) && !describes(name) || asks(unwanted(p.Get("description").Text())) {
+			return true
+		}
+		for _, said := range []string{"title", "format", "default", "pattern"} {
+			if asks(p.Get(said).Text()) {
 				return true
 			}
 		}
@@ -48,6 +56,32 @@ func chosen(property Doc) bool {
 	}
 	return property.Get("type").Text() == "boolean" || options.Get("enum").Kind() == Array ||
 		options.Get("oneOf").Kind() == Array || options.Get("anyOf").Kind() == Array
+}
+
+// tokens are what is counted where a number is asked for, such as max_tokens.
+var tokens = regexp.MustCompile(`(?i)tokens`)
+
+// describes reports whether a name is not of a secret, but of what is known about one, as
+// token_name is.
+func describes(name string) bool {
+	words := wordsOf(name)
+	return len(words) > 1 && slices.Contains([]string{"name", "label", "type", "length", "count", "limit", "policy", "expiry", "expires", "ttl"}, words[len(words)-1])
+}
+
+// warning is what a description ends with that asks for no secret to be given: what
+// follows it must not take that back.
+var (
+	warning   = regexp.MustCompile(`(?i)\b(?:do not|don['’]t|never)\s+(?:give us|send us|enter|include|type|paste|provide)\b([^.;:!?()\n]*)[.)!\s]*$`)
+	takenBack = regexp.MustCompile(`(?i)\b(?:but|instead|then|except|unless|until|before|after|only|here|if|without|rather|just|than|is|are|must|need|needed|required|please|enter|type|give|use|new|old)\b`)
+)
+
+// unwanted returns a description without the warning at its end not to give secrets.
+func unwanted(description string) string {
+	at := warning.FindStringSubmatchIndex(description)
+	if at == nil || takenBack.MatchString(description[at[2]:at[3]]) {
+		return description
+	}
+	return description[:at[0]]
 }
 
 // secretNames are words, and words that follow each other with or without something

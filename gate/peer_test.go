@@ -58,10 +58,7 @@ func asked(t *testing.T, r *rig, c gate.Peer, a gate.Action, params string, more
 	for _, f := range more {
 		f(&parts)
 	}
-	g, gerr := gate.New(parts)
-	if gerr != nil {
-		t.Fatal(gerr)
-	}
+	g := newGate(t, parts)
 	call := newCall()
 	call.Peer = c
 	if _, derr := g.Do(t.Context(), call); derr != nil {
@@ -330,10 +327,7 @@ func TestRequestEndsWithItsCall(t *testing.T) {
 		<-asks
 		return answer(`{"structuredContent":1}`), nil
 	}
-	g, err := gate.New(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, parts)
 	call := newCall()
 	call.Peer = c
 	if _, err := g.Do(t.Context(), call); err != nil {
@@ -383,10 +377,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		return x.result, nil
 	}
 	p.Upstream = u
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	call := newCall()
 	call.Peer = c
 	if _, err := g.Do(t.Context(), call); err != nil {
@@ -398,179 +389,5 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 	if n := recorded.Load(); n > 2*most+1 {
 		t.Errorf("%d records", n)
-	}
-}
-
-func TestAsksSecret(t *testing.T) {
-	field := func(name, more string) string {
-		return fmt.Sprintf(`{"message":"Please fill in","requestedSchema":{"type":"object","properties":{%q:{"type":"string"%s}}}}`, name, more)
-	}
-	for _, name := range []string{
-		"password", "Password", "PASSWORD", "user_password", "userPassword", "user-password", "newpassword", "password2", "passw0rd", "p4ssw0rd", "pa$$word",
-		"ｐａｓｓｗｏｒｄ", "pass\u200bword", "pässwörd", "pаssword", "passwd", "pwd", "pass", "passphrase", "token", "apiToken", "access_token", "authtoken", "tokens",
-		"apiKey", "api_key", "API-KEY", "api key", "APIKey", "secret", "clientSecret", "client_secret_value", "cardNumber", "card number", "credit-card", "cvv",
-		"pin", "PIN", "pinCode", "user_pin", "privateKey", "private key", "ssh_key", "otp", "Passwort", "contraseña", "mot de passe", "пароль", "密码", "あなたのパスワード",
-	} {
-		if !gate.AsksSecret(gate.Elicit, gate.MustDoc(field(name, ""))) {
-			t.Errorf("a property %q was not noticed", name)
-		}
-		if name == "pass" {
-			continue
-		}
-		for _, said := range []string{"title", "description", "format"} {
-			if !gate.AsksSecret(gate.Elicit, gate.MustDoc(field("a", fmt.Sprintf(`,%q:%q`, said, "Your "+name+", please")))) {
-				t.Errorf("a %s with %q was not noticed", said, name)
-			}
-		}
-		if !gate.AsksSecret(gate.Elicit, gate.MustDoc(strings.Replace(field("a", ""), "Please fill in", "Your "+name, 1))) {
-			t.Errorf("a message with %q was not noticed", name)
-		}
-	}
-	for _, name := range []string{"name", "email", "pinned", "spinning", "tokenize", "secretary", "cardinality", "passenger", "bypass", "keyboard", "Größe", "имя", "ключи от дома", "日本"} {
-		if gate.AsksSecret(gate.Elicit, gate.MustDoc(field(name, `,"title":"`+name+`"`))) {
-			t.Errorf("%q was taken for a secret", name)
-		}
-	}
-	for params, want := range map[string]bool{
-		field("a", `,"writeOnly":true`):     true,
-		field("token", `,"enum":["a","b"]`): false,
-		`{"message":"Delete the token?","requestedSchema":{"properties":{"sure":{"type":"boolean"}}}}`:                    false,
-		`{"message":"Which tokens?","requestedSchema":{"properties":{"x":{"type":"array","items":{"enum":["a"]}}}}}`:      false,
-		`{"message":"Your password","requestedSchema":{"properties":{"sure":{"type":"boolean"},"x":{"type":"integer"}}}}`: true,
-		`{"mode":"url","message":"Your password","url":"https://a.example/login"}`:                                        false,
-		`{"mode":"url","message":"go","url":"http://127.0.0.1:8080/"}`:                                                    false,
-		`{"mode":"url","message":"go","url":"http://[::1]/"}`:                                                             false,
-		`{"mode":"url","message":"go","url":"http://localhost/"}`:                                                         false,
-		`{"mode":"url","message":"go","url":"http://a.example/"}`:                                                         true,
-		`{"mode":"url","message":"go","url":"http://localhost.a.example/"}`:                                               true,
-		`{"mode":"url","message":"go","url":"ftp://a.example/"}`:                                                          true,
-		asksName: false,
-	} {
-		if got := gate.AsksSecret(gate.Elicit, gate.MustDoc(params)); got != want {
-			t.Errorf("%s: %t", params, got)
-		}
-	}
-	if gate.AsksSecret(gate.Sample, gate.MustDoc(asksPIN)) {
-		t.Error("sampling asks no person")
-	}
-}
-
-// rounds makes a call whose server asks the client by its answer.
-func rounds(t *testing.T, r *rig, c gate.Call, invoke func(context.Context, gate.Permit) string) (gate.Result, error) {
-	t.Helper()
-	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
-		return gate.Result{Doc: gate.MustDoc(invoke(ctx, p)), InputRequired: true}, nil
-	}
-	return r.do(t, c)
-}
-
-func TestScreen(t *testing.T) {
-	r := newRig()
-	r.sanitize = replace("evil", "[removed]")
-	c := newCall()
-	c.Peer, c.Rounds = answering(""), true
-	res, err := rounds(t, r, c, func(ctx context.Context, p gate.Permit) string {
-		params, err := p.Screen(ctx, gate.Elicit, gate.MustDoc(strings.Replace(asksName, "Who", "evil", 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return `{"resultType":"input_required","more":"evil","requestState":"evil","inputRequests":{"k":{"method":"elicitation/create","params":` + params.String() + `,"x":1}}}`
-	})
-	if err != nil || !res.InputRequired {
-		t.Fatal(err)
-	}
-	want := `{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":` + strings.Replace(asksName, "Who", "[removed]", 1) + `}},"requestState":"evil"}`
-	if res.Doc.String() != want {
-		t.Errorf("the client gets %s", res.Doc)
-	}
-	if diff := cmp.Diff([]gate.Event{gate.Granted, gate.Done, gate.Done}, r.events()); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-}
-
-func TestScreenRefuses(t *testing.T) {
-	able := func(c *gate.Call) { c.Peer, c.Rounds = answering(""), true }
-	screened := func(ctx context.Context, p gate.Permit) error {
-		_, err := p.Screen(ctx, gate.Elicit, gate.MustDoc(asksName))
-		return err
-	}
-	asks := func(key, params, state string) string {
-		return fmt.Sprintf(`{"inputRequests":{%q:{"method":"elicitation/create","params":%s}},"requestState":%s}`, key, params, state)
-	}
-	tests := map[string]struct {
-		call   func(*gate.Call)
-		result string
-	}{
-		"a client that cannot be asked":                    {func(*gate.Call) {}, asks("k", asksName, `"s"`)},
-		"a client that knows no rounds":                    {func(c *gate.Call) { c.Peer = answering("") }, asks("k", asksName, `"s"`)},
-		"one that knows no rounds, where nothing is asked": {func(c *gate.Call) { c.Peer = answering("") }, `{"requestState":"s"}`},
-		"what was not screened":                            {able, asks("k", asksPIN, `"s"`)},
-		"a method that was not screened":                   {able, strings.Replace(asks("k", asksName, `"s"`), "elicitation/create", "roots/list", 1)},
-		"a state that is no text":                          {able, asks("k", asksName, `{}`)},
-		"a state that is too large":                        {able, asks("k", asksName, `"`+strings.Repeat("s", 16<<10+1)+`"`)},
-		"a name with hidden characters":                    {able, asks("k\u202e", asksName, `"s"`)},
-		"a name that is too long":                          {able, asks(strings.Repeat("k", 200), asksName, `"s"`)},
-		"more requests than a round may have": {able, func() string {
-			var b strings.Builder
-			for i := range 17 {
-				fmt.Fprintf(&b, `,"k%d":{"method":"elicitation/create","params":%s}`, i, asksName)
-			}
-			return `{"inputRequests":{` + b.String()[1:] + `}}`
-		}()},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := newRig()
-			c := newCall()
-			tt.call(&c)
-			_, err := rounds(t, r, c, func(ctx context.Context, p gate.Permit) string {
-				if err := screened(ctx, p); (err == nil) != c.Rounds {
-					t.Errorf("screened: %v", err)
-				}
-				return tt.result
-			})
-			if gate.Code(err) != "refused_validate_output" {
-				t.Errorf("got %v", err)
-			}
-		})
-	}
-}
-
-// What a client brings with a call goes to the server as arguments do.
-func TestResponses(t *testing.T) {
-	tests := map[string]struct {
-		treat     gate.Treatment
-		responses string
-		state     string
-		code      string
-		want      string
-	}{
-		"an answer":              {"", `{"k":{"action":"accept"}}`, "s", "ok", `{"k":{"action":"accept"}}`},
-		"a secret":               {"", `{"k":{"content":{"a":"KEY"}}}`, "s", "ok", `{"k":{"content":{"a":"[redacted: word]"}}}`},
-		"a secret to be refused": {gate.RefuseSecrets, `{"k":{"content":{"a":"KEY"}}}`, "s", "refused_sanitize", ""},
-		"no object":              {"", `[]`, "s", "refused_parse", ""},
-		"too much":               {"", `{"k":"` + strings.Repeat("k", 4<<20) + `"}`, "s", "refused_parse", ""},
-		"too large a state":      {"", `{}`, strings.Repeat("s", 16<<10+1), "refused_parse", ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := newRig()
-			got := ""
-			r.invoke = func(_ context.Context, c *gate.Call) (gate.Result, error) {
-				got = c.Responses.String()
-				return answer(`{"structuredContent":1}`), nil
-			}
-			parts := r.parts()
-			parts.Secrets = spy{arguments: tt.treat}
-			g, err := gate.New(parts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := newCall()
-			c.Rounds, c.Responses, c.State = true, gate.MustDoc(tt.responses), tt.state
-			if _, err := g.Do(t.Context(), c); gate.Code(err) != tt.code || got != tt.want {
-				t.Errorf("the server got %.80s, %v", got, err)
-			}
-		})
 	}
 }

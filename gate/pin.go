@@ -22,6 +22,7 @@ type Unpinned struct {
 	Err    error  // cause, for the operator; may be nil
 }
 
+// Error is what the operator is told: the reason, and the cause.
 func (e *Unpinned) Error() string {
 	if e.Err != nil {
 		return e.Reason + ": " + e.Err.Error()
@@ -57,17 +58,6 @@ func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
 		r.Reason, r.Hidden, r.Remedy = unknown(c.Action), true, ""
 	}
 	return r
-}
-
-// Approved returns nil as long as the definition of the tool is approved that the permit
-// is for: since the call was let pass, its server can have turned out to be another. The
-// error is a [*Refusal].
-func (p Permit) Approved() error {
-	o := p.of
-	if o == nil || o.parts.check(o.tool) == nil {
-		return nil
-	}
-	return &Refusal{Step: StepPin, Call: o.call.ID, Name: o.call.Name, Reason: "the server is another than the one whose tools were approved"}
 }
 
 // check returns why a tool may be neither offered nor called, or nil.

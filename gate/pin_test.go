@@ -16,10 +16,7 @@ func gateWithPins(t *testing.T, r *rig, f pinsFunc) *gate.Gate {
 	t.Helper()
 	p := r.parts()
 	p.Pins = f
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	return g
 }
 

@@ -18,11 +18,8 @@ func TestDoRefusesWhatIsQuarantined(t *testing.T) {
 			r.tool = &held
 			p := r.parts()
 			p.Pins = pins
-			g, err := gate.New(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = g.Do(t.Context(), newCall())
+			g := newGate(t, p)
+			_, err := g.Do(t.Context(), newCall())
 			var refusal *gate.Refusal
 			if !errors.As(err, &refusal) || refusal.Code() != "refused_pin" || refusal.Reason != held.Quarantine {
 				t.Errorf("err = %v", err)

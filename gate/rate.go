@@ -45,6 +45,7 @@ const (
 // RateKeys returns all keys of rates.
 func RateKeys() []RateKey { return []RateKey{ByPrincipal, ByServer, BySession, ByTool} }
 
+// String is as one would say it: "60 calls and 1000 bytes in 1m0s".
 func (r Rate) String() string {
 	var what []string
 	switch {
@@ -125,7 +126,7 @@ func (w *way) take(ctx context.Context, q Query, charges ...Charge) (Release, er
 		}
 		return func(int64) {}, nil
 	}
-	release, err := w.Limiter.Take(ctx, charges)
+	release, pause, err := takeFrom(ctx, w.Limiter, charges)
 	if over, ok := errors.AsType[*OverRate](err); ok && ctx.Err() == nil {
 		r := w.refuse(StepLimit, over.Error(), nil)
 		r.RetryAfter = over.After
@@ -144,6 +145,9 @@ func (w *way) take(ctx context.Context, q Query, charges ...Charge) (Release, er
 	}
 	for _, r := range rates {
 		w.paid = joinRates(w.paid, r)
+	}
+	if pause != nil {
+		w.pause = pause
 	}
 	return release, nil
 }

@@ -32,11 +32,8 @@ func (m *meter) do(t *testing.T, r *rig, c gate.Call) error {
 	t.Helper()
 	p := r.parts()
 	p.Limiter = m
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = g.Do(t.Context(), c)
+	g := newGate(t, p)
+	_, err := g.Do(t.Context(), c)
 	return err
 }
 
@@ -114,10 +111,7 @@ func TestRatesNeedALimiter(t *testing.T) {
 	r := obliged(slow)
 	p := r.parts()
 	p.Limiter = nil
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), newCall()); gate.Code(err) != "refused_limit" || r.count("invoke") > 0 {
 		t.Errorf("err = %v", err)
 	}

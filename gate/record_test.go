@@ -63,10 +63,7 @@ func TestDoRecordsTheEvidence(t *testing.T) {
 	}
 	p := r.parts()
 	p.TrackValues = true
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -151,10 +148,7 @@ func TestDoRecordsAfterTheClientHasGone(t *testing.T) {
 	alive := false
 	p := newRig().parts()
 	p.Recorder = recorderFunc(func(ctx context.Context, _ *gate.Record) error { alive = ctx.Err() == nil; return nil })
-	g, err := gate.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, p)
 	if g.Do(ctx, newCall()); !alive {
 		t.Error("the record's context ended with the call's")
 	}

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 )
@@ -31,21 +30,6 @@ func joined(a, b []string) []string {
 	all := append(slices.Clone(a), b...)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// validateSent refuses the call if what the policy leaves of its arguments breaks
-// the tool's input schema.
-func (w *way) validateSent(ctx context.Context, c *Call) error {
-	if w.rec.Call == c {
-		return nil
-	}
-	if w.step != StepValidateInput {
-		w.next(StepValidateInput)
-	}
-	if err := w.rec.Tool.Input.Validate(w.rec.Call.Args); err != nil {
-		return w.fail(ctx, publicViolations(w.rec.Tool, "the arguments, after the policy's redaction,", err), err)
-	}
-	return nil
 }
 
 // sent returns the call as the upstream gets it under the obligations, and c
@@ -206,14 +190,4 @@ func (r *redaction) texts(d Doc, f func(Leaf, string) (string, error)) (Doc, err
 		return Doc{}, failed
 	}
 	return out, err
-}
-
-// around puts out in the place of the document inner that text consists of; white
-// space around it stays.
-func around(text string, inner, out Doc) string {
-	if out == inner {
-		return text
-	}
-	n := inner.node()
-	return text[:n.start] + out.String() + text[n.end:]
 }

@@ -43,6 +43,8 @@ type Refusal struct {
 	Err        error // cause, for the operator; may be nil
 }
 
+// Error is what the operator is told: what was refused at which step, the reason, and the
+// cause. A client is told the Reason alone.
 func (e *Refusal) Error() string {
 	name := e.Name
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -55,6 +57,7 @@ func (e *Refusal) Error() string {
 	return s
 }
 
+// Unwrap returns the cause, or nil.
 func (e *Refusal) Unwrap() error { return e.Err }
 
 // Code returns the stable, machine-readable code of the refusal.

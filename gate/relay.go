@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 )
 
@@ -15,6 +16,9 @@ import (
 // relaying is what the permit of a [Tool] with Relay has more than others.
 type relaying struct {
 	gate *Gate
+	// leave gives back the place that the call holds among relays. It does so before
+	// another call is carried out, which has a place of its own or waits for a person.
+	leave func()
 	// passed is the result that came through the gate last, and needs no second
 	// look; nil if none did.
 	passed atomic.Pointer[Doc]
@@ -26,6 +30,7 @@ type Relayed struct {
 	Err  error
 }
 
+// Error is that of the call.
 func (e *Relayed) Error() string { return e.Err.Error() }
 
 // Unwrap returns the call's error.
@@ -63,6 +68,7 @@ func (p Permit) Relay(ctx context.Context, c Call) (Result, error) {
 	}
 	c.Parent, c.Who, c.Session, c.Groups, c.Prompt, c.Meta = by.ID, by.Who, by.Session, by.Groups, by.Prompt, by.Meta
 	c.ClientName, c.ClientVersion = by.ClientName, by.ClientVersion
+	p.of.relay.leave()
 	res, err := p.of.relay.gate.do(ctx, c, true)
 	if err != nil {
 		return Result{}, &Relayed{c.ID, err}
@@ -90,7 +96,7 @@ func (p Permit) Recall(ctx context.Context, kept Result) (Result, error) {
 func (p Permit) relays() bool { return p.of != nil && p.of.relay != nil && !p.of.over.Load() }
 
 func noRelay(name string) *Refusal {
-	return &Refusal{Step: StepAuthorize, Name: name, Reason: "there is no call on whose behalf it would be done"}
+	return &Refusal{Step: StepAuthorize, Name: name, Reason: noCall}
 }
 
 // relay carries out the call of a tool that carries out another.
@@ -99,17 +105,16 @@ func (w *way) relay(ctx context.Context, c *Call, t *Tool) (Result, error) {
 		w.next(StepAuthorize)
 		return Result{}, w.fail(ctx, "it makes calls itself, and is not called by another tool that does", nil)
 	}
-	w.next(StepValidateInput)
-	if t.Input == nil {
-		return Result{}, w.fail(ctx, "the tool has no usable input schema", nil)
+	if err := w.validateInput(ctx, c); err != nil {
+		return Result{}, err
 	}
-	if err := t.Input.Validate(c.Args); err != nil {
-		return Result{}, w.fail(ctx, publicViolations(t, "the arguments", err), err)
-	}
-	p := Permit{&permitted{call: c, tool: t, parts: w.Parts, duty: noDuty, relay: &relaying{gate: w.gate}}}
 	w.duty = noDuty
-
-	w.next(StepInvoke)
+	leave, err := w.takeRelay(ctx, c, t)
+	if err != nil {
+		return Result{}, err
+	}
+	defer leave()
+	p := Permit{&permitted{call: c, tool: t, parts: w.Parts, duty: noDuty, relay: &relaying{gate: w.gate, leave: leave}}}
 	res, err := w.invoke(ctx, p)
 	if err != nil {
 		return Result{}, err
@@ -117,13 +122,23 @@ func (w *way) relay(ctx context.Context, c *Call, t *Tool) (Result, error) {
 	if passed := p.of.relay.passed.Load(); passed != nil && *passed == res.Doc {
 		return res, nil
 	}
-	w.next(StepValidateOutput)
 	if err := w.validateOutput(ctx, res); err != nil {
 		return Result{}, err
 	}
-	w.next(StepSanitize)
 	res.Doc, err = w.clean(ctx, res)
 	return res, err
+}
+
+// takeRelay takes the call's place among relays. They have places of their own: calls
+// that wait for others must not hold those that the others need.
+func (w *way) takeRelay(ctx context.Context, c *Call, t *Tool) (leave func(), err error) {
+	release, err := w.take(ctx, Query{Call: c, Tool: t}, Charge{
+		Limit: Relays, Owner: c.Who.Owner, N: 1, Session: c.Session.ID, Server: t.Name.Server, Tool: t.Name.String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() { release(0) }), nil
 }
 
 // leaves reports whether the evidence of the call is another's: it was carried out by

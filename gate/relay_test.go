@@ -318,3 +318,73 @@ func TestRecall(t *testing.T) {
 		t.Errorf("a session that learns nothing got the result: %v", err)
 	}
 }
+
+// Tools that carry out others have places of their own: however many of them wait, a call
+// that they wait for finds its place, and how many wait is bounded all the same.
+func TestRelaysAreBounded(t *testing.T) {
+	r := newRelayRig()
+	begun, end, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	r.carry = func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+		begun <- struct{}{}
+		<-end
+		return answer(`{"content":[]}`), nil
+	}
+	g := r.gate(t, func(p *gate.Parts) { p.Limiter = session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1}) })
+	of := func(id string) gate.Call {
+		c := outer(`{}`)
+		c.Who = &gate.Principal{Owner: gate.Owner{ID: id}}
+		return c
+	}
+	wait := func(id string) {
+		go func() { _, _ = g.Do(t.Context(), of(id)); ended <- struct{}{} }()
+		<-begun
+	}
+	refused := func(id, whose string) {
+		t.Helper()
+		_, err := g.Do(t.Context(), of(id))
+		if gate.Code(err) != "refused_busy" || !strings.Contains(err.Error(), whose+" has as many calls under way to tools that carry out others") {
+			t.Errorf("%s: %v, want it refused for %s", id, err, whose)
+		}
+	}
+	wait("alice")
+	wait("alice")
+	refused("alice", "this principal")
+	wait("bob")
+	wait("bob")
+	refused("carol", "the gateway")
+	c := newCall()
+	c.ID, c.Name = "", "files__read"
+	if _, err := g.Do(t.Context(), c); err != nil {
+		t.Errorf("another call: %v", err)
+	}
+	for range 4 { // one after the other, for the rig notes what they do
+		end <- struct{}{}
+		<-ended
+	}
+}
+
+// A relay gives its place back before it carries out another call, for that may wait for
+// a person.
+func TestRelayLeavesBeforeTheOtherCall(t *testing.T) {
+	r := newRelayRig()
+	limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
+	g := r.gate(t, func(p *gate.Parts) { p.Limiter = limits })
+	r.invoke = func(ctx context.Context, _ *gate.Call) (gate.Result, error) {
+		var taken []gate.Release
+		for range 2 { // half of the four are one principal's
+			release, err := limits.Take(ctx, []gate.Charge{{Limit: gate.Relays, Owner: gate.Local().Owner, N: 1, Session: "other"}})
+			if err != nil {
+				t.Errorf("a relay holds its place while the other call is under way: %v", err)
+				break
+			}
+			taken = append(taken, release)
+		}
+		for _, release := range taken {
+			release(0)
+		}
+		return answer(`{"structuredContent":1}`), nil
+	}
+	if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -66,6 +66,16 @@ func (r *rig) parts() gate.Parts {
 	return gate.Parts{Upstream: r, Authorizer: r, Sessions: r, Limiter: r, Sanitizer: r, Recorder: r, Snapshot: "s1"}
 }
 
+// newGate returns a gate of the parts.
+func newGate(t testing.TB, p gate.Parts) *gate.Gate {
+	t.Helper()
+	g, err := gate.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 func (r *rig) do(t testing.TB, c gate.Call) (gate.Result, error) {
 	t.Helper()
 	return r.doContext(t, t.Context(), c)
@@ -73,10 +83,7 @@ func (r *rig) do(t testing.TB, c gate.Call) (gate.Result, error) {
 
 func (r *rig) doContext(t testing.TB, ctx context.Context, c gate.Call) (gate.Result, error) {
 	t.Helper()
-	g, err := gate.New(r.parts())
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, r.parts())
 	return g.Do(ctx, c)
 }
 

@@ -7,11 +7,16 @@ import (
 	"unicode"
 )
 
+// Bounds of one round, whoever answers it: the client by its next call, or the upstream
+// that asks the client meanwhile.
 const (
-	// maxState bounds the state that a server gives the client to bring back, in bytes.
-	maxState = 16 << 10
-	// maxRoundRequests bounds what a server asks in one round.
-	maxRoundRequests = 16
+	// MaxRoundState bounds the state that a server has brought back to it, in bytes.
+	MaxRoundState = 64 << 10
+	// MaxRoundRequests bounds what a server asks in one round.
+	MaxRoundRequests = 16
+)
+
+const (
 	// maxRoundKey bounds the name of a request, in bytes.
 	maxRoundKey = 128
 )
@@ -24,8 +29,8 @@ func (c *Call) checkBrought() error {
 		return errors.New("the answers are no object")
 	case len(c.Responses.Raw()) > maxSampling:
 		return fmt.Errorf("the answers are larger than %d bytes", maxSampling)
-	case len(c.State) > maxState:
-		return fmt.Errorf("the state is larger than %d bytes", maxState)
+	case len(c.State) > MaxRoundState:
+		return fmt.Errorf("the state is larger than %d bytes", MaxRoundState)
 	}
 	return nil
 }
@@ -34,12 +39,13 @@ func (c *Call) checkBrought() error {
 // that went through [Permit.Screen], and the server's own state, which nobody but the
 // server reads and which is not part of the record.
 func (w *way) askMore(ctx context.Context, p Permit, res Result) (Result, error) {
+	w.next(StepValidateOutput)
 	if !p.of.call.Rounds || p.of.asking == nil {
 		return Result{}, w.fail(ctx, "the server asks for more, and the client cannot be asked by the answer to its call", nil)
 	}
 	requests, state := res.Doc.Get("inputRequests"), res.Doc.Get("requestState")
-	if len(state.Text()) > maxState || !state.IsZero() && state.Kind() != String {
-		return Result{}, w.fail(ctx, fmt.Sprintf("the server's state is no string of at most %d bytes", maxState), nil)
+	if len(state.Text()) > MaxRoundState || !state.IsZero() && state.Kind() != String {
+		return Result{}, w.fail(ctx, fmt.Sprintf("the server's state is no string of at most %d bytes", MaxRoundState), nil)
 	}
 	doc, err := p.of.asking.round(requests)
 	if err != nil {
@@ -58,8 +64,8 @@ func (w *way) askMore(ctx context.Context, p Permit, res Result) (Result, error)
 func (a *asking) round(requests Doc) (Doc, error) {
 	out, n := emptyObject, 0
 	for key, r := range requests.Members() {
-		if n++; n > maxRoundRequests {
-			return Doc{}, fmt.Errorf("it asks more than %d things at once", maxRoundRequests)
+		if n++; n > MaxRoundRequests {
+			return Doc{}, fmt.Errorf("it asks more than %d things at once", MaxRoundRequests)
 		}
 		if !plainKey(key) {
 			return Doc{}, fmt.Errorf("the name of a request is no text of at most %d printable characters", maxRoundKey)
@@ -84,3 +90,45 @@ func plainKey(key string) bool {
 	}
 	return key != "" && len(key) <= maxRoundKey
 }
+
+// Screen does what [Permit.Request] does up to the point where the client is asked,
+// for a request that reaches the client with the answer to the call (MCP 2026-07-28,
+// basic/patterns, multi round-trip requests). It returns the parameters as the client
+// may see them: an answer with InputRequired holds no others. It is recorded once.
+func (p Permit) Screen(ctx context.Context, method Action, params Doc) (Doc, error) {
+	w, err := p.peerWay(method, params)
+	if err != nil {
+		return Doc{}, err
+	}
+	ctx, cancel := p.of.asking.during(ctx)
+	defer cancel()
+	err = w.propose(ctx)
+	if err == nil && !p.of.call.Rounds {
+		err = w.fail(ctx, "the client cannot be asked by the answer to its call", nil)
+	}
+	clean := w.rec.Call.Args
+	if err == nil {
+		p.of.asking.screen(method, clean)
+	}
+	if err := w.end(ctx, peerOutcome(err), err); err != nil {
+		return Doc{}, err
+	}
+	return clean, nil
+}
+
+// screen notes what the client may be asked by the answer to the call.
+func (a *asking) screen(method Action, params Doc) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.screened[screenedKey(method, params)] = true
+}
+
+func (a *asking) wasScreened(method Action, params Doc) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.screened[screenedKey(method, params)]
+}
+
+func screenedKey(method Action, params Doc) string { return string(method) + " " + params.Digest() }
+
+var errNotScreened = errors.New("the server's answer asks what has not gone through the gate")

@@ -32,25 +32,30 @@ const (
 // ruleSecret begins the rules of findings of secrets.
 const ruleSecret = "secret/"
 
-// inArguments is the place of a finding that stands in the arguments.
-const inArguments = "arguments:"
-
-// inAnswer is the place of a finding in what a client answers to a server, and inMeta of
-// one in the _meta of its request.
+// Where a secret was found that goes to a server: a JSON Pointer follows.
 const (
-	inAnswer = "answer:"
-	inMeta   = "meta:"
+	inArguments = "arguments:"
+	inAnswer    = "answer:" // of a client to what its server asked
+	inMeta      = "meta:"   // of a client's request
 )
 
-// guardArguments looks for secrets in the arguments, and in the answers and the _meta
-// that came with them, before anybody sees them.
-// What is to be refused is refused once it is known that the caller may know of
-// the tool.
-func (w *way) guardArguments(c *Call, tool *Tool) error {
+// redacts reports whether secrets are taken out.
+func (t Treatment) redacts() bool { return t == RedactSecrets || t == "" }
+
+// treatments says what becomes of secrets in the arguments and the results of the
+// call's tool.
+func (w *way) treatments() (arguments, results Treatment) {
 	if w.Secrets == nil {
-		return nil
+		return AllowSecrets, AllowSecrets
 	}
-	treat, _ := w.Secrets.Treat(tool)
+	return w.Secrets.Treat(w.rec.Tool)
+}
+
+// guardArguments looks for secrets in the arguments, and in the answers and the _meta
+// that came with them, before anybody sees them. What is to be refused for them is
+// refused by [way.refuseSecrets], once it is known that the caller may know of the tool.
+func (w *way) guardArguments(c *Call) error {
+	treat, _ := w.treatments()
 	if treat == AllowSecrets {
 		return nil
 	}
@@ -71,7 +76,7 @@ func (w *way) guardArguments(c *Call, tool *Tool) error {
 	}
 	kinds := secretKinds(found)
 	switch {
-	case treat == RedactSecrets || treat == "":
+	case treat.redacts():
 		c.Args, c.Responses = clean, responses
 	case treat != AskSecrets && treat != RefuseSecrets:
 		return errors.New("unknown treatment of secrets: " + string(treat))
@@ -82,7 +87,7 @@ func (w *way) guardArguments(c *Call, tool *Tool) error {
 		w.secretRefused = "the arguments hold a secret (" + kinds + ")"
 	}
 	for _, f := range found {
-		f.Removed = f.Removed && (treat == RedactSecrets || treat == "")
+		f.Removed = f.Removed && treat.redacts()
 		w.found(f)
 	}
 	return nil
@@ -94,16 +99,17 @@ func (w *way) guardArguments(c *Call, tool *Tool) error {
 func (w *way) guardMeta(c *Call) error {
 	holds := make(map[string]bool)
 	_, err := c.Meta.MapStrings(func(at Leaf, text string) string {
-		name, _, _ := strings.Cut(strings.TrimPrefix(at.Pointer(), "/"), "/")
+		pointer := at.Pointer()
+		name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 		if name == metaProgress {
 			return text
 		}
-		_, found := w.Secrets.Redact(at.Pointer(), text)
+		_, found := w.Secrets.Redact(pointer, text)
 		if secretKinds(found) != "" {
-			holds[unescaped.Replace(name)] = true
+			holds[unescapePointer.Replace(name)] = true
 		}
 		for _, f := range found {
-			f.At = inMeta + cut(at.Pointer(), maxPointer)
+			f.At = inMeta + cut(pointer, maxPointer)
 			w.found(f)
 		}
 		return text
@@ -125,9 +131,6 @@ func (w *way) guardMeta(c *Call) error {
 	return err
 }
 
-// unescaped undoes the escapes of a JSON Pointer (RFC 6901, section 3).
-var unescaped = strings.NewReplacer("~1", "/", "~0", "~")
-
 // metaProgress is the member of a request's _meta by which its client asks to be told how
 // far it is.
 const metaProgress = "progressToken"
@@ -135,10 +138,7 @@ const metaProgress = "progressToken"
 // withoutSecrets returns a document that goes to a server without its secrets, and what
 // was found. Place begins the places of that.
 func (w *way) withoutSecrets(place string, d Doc) (clean Doc, found []Finding, err error) {
-	if w.Secrets == nil {
-		return d, nil, nil
-	}
-	if treat, _ := w.Secrets.Treat(w.rec.Tool); treat == AllowSecrets {
+	if treat, _ := w.treatments(); treat == AllowSecrets {
 		return d, nil, nil
 	}
 	clean, err = d.MapStrings(func(at Leaf, s string) string {
@@ -181,21 +181,9 @@ func (w *way) wary(d Decision) Decision {
 	return d
 }
 
-// guardResult returns what takes secrets out of the strings of a result, or nil
-// if nothing does.
-func (w *way) guardResult() func(pointer, text string) (string, []Finding) {
-	if w.Secrets == nil {
-		return nil
-	}
-	if _, treat := w.Secrets.Treat(w.rec.Tool); treat == AllowSecrets {
-		return nil
-	}
-	return w.Secrets.Redact
-}
-
 // refusesSecrets reports whether a result with secrets must not be passed on at
 // all.
 func (w *way) refusesSecrets(found []Finding) bool {
-	_, treat := w.Secrets.Treat(w.rec.Tool)
-	return treat != RedactSecrets && treat != "" && slices.ContainsFunc(found, func(f Finding) bool { return f.Removed && strings.HasPrefix(f.Rule, ruleSecret) })
+	_, treat := w.treatments()
+	return !treat.redacts() && slices.ContainsFunc(found, func(f Finding) bool { return f.Removed && strings.HasPrefix(f.Rule, ruleSecret) })
 }

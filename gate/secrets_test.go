@@ -62,10 +62,7 @@ func TestSecrets(t *testing.T) {
 					return gate.Approval{ID: "a1", By: "test"}, nil
 				})
 			}
-			g, err := gate.New(parts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := newGate(t, parts)
 			c := newCall()
 			c.Args = gate.MustDoc(`{"path":` + strconv.Quote(tt.args) + `}`)
 			res, err := g.Do(t.Context(), c)
@@ -99,10 +96,7 @@ func TestSecretsDoNotShowHiddenTools(t *testing.T) {
 	r.decide = func(gate.Query) gate.Decision { return gate.Decision{Hidden: true} }
 	parts := r.parts()
 	parts.Secrets = spy{arguments: gate.RefuseSecrets}
-	g, err := gate.New(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, parts)
 	c := newCall()
 	c.Args = gate.MustDoc(`{"path":"KEY"}`)
 	if _, err := g.Do(t.Context(), c); gate.Code(err) != "refused_authorize" || strings.Contains(err.Error(), "secret") {
@@ -128,10 +122,7 @@ func TestSecretsInMeta(t *testing.T) {
 		}
 		parts := r.parts()
 		parts.Secrets = spy{arguments: treat}
-		g, err := gate.New(parts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := newGate(t, parts)
 		c := newCall()
 		c.Meta = gate.MustDoc(meta)
 		if _, err := g.Do(t.Context(), c); err != nil || got != want {

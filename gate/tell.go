@@ -18,9 +18,9 @@ func (p *Parts) notice(from *Tool, d duty, params Doc) (clean Doc, ok bool) {
 		return Doc{}, false
 	}
 	w := way{Parts: p, duty: d, rec: Record{Tool: from}}
-	s := scrub{w: p.Sanitizer, text: Text{Server: from.Name.Server, Tool: from.qualified(), Profile: d.profile}, secrets: w.guardResult()}
+	s := w.scrub()
 	clean, err := s.doc(params, "", 0)
-	if err != nil || s.secrets != nil && w.refusesSecrets(s.found) {
+	if err != nil || w.refusesSecrets(s.found) {
 		return Doc{}, false
 	}
 	return clean, true

@@ -12,10 +12,7 @@ func TestTell(t *testing.T) {
 	r.sanitize = replace("evil", "[removed]")
 	parts := r.parts()
 	parts.Secrets = spy{}
-	g, err := gate.New(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGate(t, parts)
 	for name, tt := range map[string]struct{ params, want string }{
 		"a message is sanitized, and loses its secrets": {`{"level":"info","data":{"text":"evil KEY"}}`, `{"level":"info","data":{"text":"[removed] [redacted: word]"}}`},
 		"one without anything bad stays as it is":       {`{"level":"info","data":1.0}`, `{"level":"info","data":1.0}`},

@@ -2,7 +2,8 @@
 # anybody, and what a module does with what its configuration grants it.
 # wasmgate.granted looks into an index of data.grants and gives the grant that matches,
 # in words; it is undefined when none does. wasmgate.granted_group does so by groups,
-# wasmgate.granted_resource and wasmgate.granted_template of what an owner has by URI.
+# wasmgate.granted_resource and wasmgate.granted_template of what an owner has by URI,
+# wasmgate.granted_method of methods that MCP does not have.
 package wasmgate
 
 allow contains reason if {
@@ -64,6 +65,12 @@ allow contains reason if {
 
 allow contains grants_group_template if input.action == "completion/complete"
 
+# The action of such a method is the method. What its server asks meanwhile is another.
+allow contains reason if {
+	input.method.name == concat("__", [input.method.server, input.action])
+	reason := wasmgate.granted_method(data.grants, input.method, input.principal.id, input.principal.roles)
+}
+
 # What a server asks of the client is asked within a call that was allowed. A form, or
 # a URL, is part of the call, unless it is for a secret. For that, for the client's
 # model and for its folders, the grant of the call says so under asks.
@@ -89,11 +96,19 @@ allow contains reason if {
 	reason := grants_ask("roots")
 }
 
-grants_ask(what) := wasmgate.granted_ask(data.grants, what, "tools", input.tool, input.principal.id, input.principal.roles) if input.tool
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "tools", used, input.principal.id, input.principal.roles) if {
+	used := {"name": input.tool.name, "server": input.tool.server, "groups": input.tool.groups}
+}
 
-grants_ask(what) := wasmgate.granted_ask(data.grants, what, "prompts", input.prompt, input.principal.id, input.principal.roles) if input.prompt
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "prompts", used, input.principal.id, input.principal.roles) if {
+	used := {"name": input.prompt.name, "server": input.prompt.server, "groups": input.prompt.groups}
+}
 
-grants_ask(what) := wasmgate.granted_ask(data.grants, what, "resources", input.resource, input.principal.id, input.principal.roles) if input.resource
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "resources", used, input.principal.id, input.principal.roles) if {
+	used := {"uri": input.resource.uri, "server": input.resource.server, "groups": input.resource.groups}
+}
+
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "methods", input.method, input.principal.id, input.principal.roles) if input.method
 
 # Host calls are made only within a call that was allowed, and by a tool that
 # needed a grant for that. What the configuration grants the module, the operator

@@ -161,6 +161,43 @@ test_prompts_are_granted_by_name if {
 	effect(object.union(request, {"action": "prompts/get", "prompt": {"name": "files__x"}})) == "deny"
 }
 
+test_methods_are_granted_by_name_at_one_server_or_at_all if {
+	granted := [
+		{"to": ["alice"], "methods": ["acme/*", "files__other/one"], "except": ["acme/secret", "wiki__acme/*"]},
+		{"to": ["alice"], "groups": ["docs"], "except": ["other/secret"], "asks": ["roots"]},
+		{"to": ["alice"], "tools": ["*"]},
+	]
+	every want, methods in {
+		"allow": [["files", "acme/search"], ["mail", "acme/search"], ["files", "other/one"], ["docs", "other/two"]],
+		"deny": [["files", "acme/secret"], ["wiki", "acme/search"], ["mail", "other/one"], ["docs", "other/secret"], ["files", "third/x"]],
+	} {
+		every method in methods {
+			groups := {g | g := "docs"; method[0] == "docs"}
+			request := {
+				"action": method[1], "server": method[0], "principal": {"id": "alice", "roles": []},
+				"method": {"name": concat("__", method), "server": method[0], "groups": [g | some g in groups]},
+			}
+			got := wasmgate.decision.effect with input as request with data.grants as granted
+			got == want
+			nobody := object.union(request, {"principal": {"id": "bob", "roles": ["docs"]}})
+			refused := wasmgate.decision.effect with input as nobody with data.grants as granted
+			refused == "deny"
+		}
+	}
+}
+
+test_a_server_asks_more_than_its_method_is_granted_only_if_the_grant_says_so if {
+	granted := [{"to": ["alice"], "servers": ["files"], "asks": ["roots"]}]
+	request := {
+		"server": "files", "request": {"secret": true}, "principal": {"id": "alice", "roles": []},
+		"method": {"name": "files__acme/search", "server": "files", "groups": []},
+	}
+	every action, want in {"roots/list": "allow", "sampling/createMessage": "deny", "elicitation/create": "deny"} {
+		got := wasmgate.decision.effect with input as object.union(request, {"action": action}) with data.grants as granted
+		got == want
+	}
+}
+
 test_a_grant_is_for_its_own_action if {
 	request := object.union(call("files__stat", "bob", []), {"action": "admin/grant"})
 	effect(request) == "deny"
@@ -351,13 +388,13 @@ test_models_and_folders_need_a_grant_that_says_so if {
 
 test_a_grant_says_so_of_all_that_it_grants if {
 	every used in [
-		{"prompt": {"name": "mail__greet", "server": "mail"}},
-		{"resource": {"uri": "mail://1", "server": "mail"}},
+		{"prompt": {"name": "mail__greet", "server": "mail", "groups": []}},
+		{"resource": {"uri": "mail://1", "server": "mail", "groups": []}},
 		{"tool": {"name": "any__thing", "server": "any", "groups": ["desk"], "sandboxed": false, "capabilities": {}}},
 	] {
 		asks("elicitation/create", true, used, "carol", ["dev"]) == "allow"
 		asks("elicitation/create", true, used, "carol", []) == "deny"
 	}
-	asks("elicitation/create", true, {"prompt": {"name": "mail__other", "server": "mail"}}, "carol", ["dev"]) == "deny"
-	asks("elicitation/create", true, {"resource": {"uri": "file://1", "server": "mail"}}, "carol", ["dev"]) == "deny"
+	asks("elicitation/create", true, {"prompt": {"name": "mail__other", "server": "mail", "groups": []}}, "carol", ["dev"]) == "deny"
+	asks("elicitation/create", true, {"resource": {"uri": "file://1", "server": "mail", "groups": []}}, "carol", ["dev"]) == "deny"
 }

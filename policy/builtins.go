@@ -32,8 +32,12 @@ var (
 
 // declared returns the functions that rules have beside OPA's.
 func declared() []*ast.Builtin {
+	functions := []*rego.Function{rateLookup.decl, pathDecl, urlDecl}
+	for _, l := range grantLookups {
+		functions = append(functions, l.decl)
+	}
 	var all []*ast.Builtin
-	for _, f := range []*rego.Function{grantedDecl, groupDecl, askDecl, resourceDecl, templateDecl, ratesDecl, pathDecl, urlDecl} {
+	for _, f := range functions {
 		all = append(all, &ast.Builtin{Name: f.Name, Decl: f.Decl})
 	}
 	return all

@@ -147,16 +147,13 @@ func checkBundle(b *bundle.Bundle) error {
 		slices.ContainsFunc(slices.Collect(maps.Values(m.FileRegoVersions)), func(v int) bool { return v != 1 }):
 		return errors.New("its manifest says that it is not Rego v1, the only version that is read")
 	}
-	for _, owned := range gatewayData {
+	for _, owned := range append([]string{sharedRoot}, gatewayData...) {
 		if _, ok := b.Data[owned]; ok {
 			return fmt.Errorf("its data defines data.%s, which belongs to the gateway; choose another name", owned)
 		}
 	}
 	return nil
 }
-
-// gatewayData is the data that the gateway provides; data.wasmgate is the rules'.
-var gatewayData = []string{"wasmgate", "grants", "labels", "system"}
 
 // config returns the verification in the words of OPA.
 func (v *Verification) config() (*bundle.VerificationConfig, error) {

@@ -303,6 +303,7 @@ func TestABundleThatIsNoneIsRefused(t *testing.T) {
 		"roots that overlap":               {archive(t, with(acme, map[string]string{".manifest": `{"roots": ["acme", "acme/x", "wasmgate"]}`})), "overlapped roots"},
 		"data in the place of the rules":   {archive(t, with(acme, map[string]string{"wasmgate/data.json": `{"decision": {"effect": "allow"}}`})), "belongs to the gateway"},
 		"data in the place of the grants":  {archive(t, map[string]string{"grants/data.json": `[]`}), "belongs to the gateway"},
+		"data in the place of the limits":  {archive(t, map[string]string{"ratelimit/data.json": `[]`}), "belongs to the gateway"},
 		"compiled policies":                {archive(t, map[string]string{"policy.wasm": "x"}), "only Rego is evaluated"},
 		"a change of another bundle":       {archive(t, map[string]string{"patch.json": `{"data": [{"op": "upsert", "path": "/a", "value": 1}]}`}), "delta bundle"},
 		"policies in Rego v0":              {archive(t, map[string]string{".manifest": `{"rego_version": 0}`, "a.rego": "package a\n\nx { true }"}), "not Rego v1"},

@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/gate"
 )
 
-// actions are all that input.action can be.
+// actions are all that input.action can be, but for methods that MCP does not have.
 var actions = []string{
 	"tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete",
 	"sampling/createMessage", "elicitation/create", "roots/list",
@@ -47,7 +49,7 @@ func misspelt(m *ast.Module) []Problem {
 				continue
 			}
 			for _, name := range textsIn(terms[2-i]) {
-				if !slices.Contains(actions, name) {
+				if !slices.Contains(actions, name) && (!gate.Action(name).IsMethod() || meant(name) != "") {
 					problems = append(problems, warn(loc, "there is no action %q, so input.action is never that%s", name, meant(name)))
 				}
 			}
@@ -138,11 +140,11 @@ func readsAllGrants(m *ast.Module) []Problem {
 		ast.WalkNodes(r, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.Expr:
-				return n.IsCall() && n.Operator().String() == grantedDecl.Name
+				return n.IsCall() && looksUp(n.Operator().String())
 			case *ast.Term:
 				switch v := n.Value.(type) {
 				case ast.Call:
-					return v[0].String() == grantedDecl.Name
+					return looksUp(v[0].String())
 				case ast.Ref:
 					found = found || v.HasPrefix(grantsRef)
 				}
@@ -152,11 +154,16 @@ func readsAllGrants(m *ast.Module) []Problem {
 		if found {
 			problems = append(problems, warn(r.Location,
 				"%s goes through all grants for each call; ask %s(data.grants, \"tools\", input.tool.name, input.principal.id, input.principal.roles) instead",
-				r.Head.Ref(), grantedDecl.Name))
+				r.Head.Ref(), grantedLookup.decl.Name))
 		}
 		return true
 	})
 	return problems
+}
+
+// looksUp reports whether a function looks into the grants by their index.
+func looksUp(function string) bool {
+	return slices.ContainsFunc(grantLookups, func(l lookup) bool { return l.decl.Name == function })
 }
 
 var grantsRef = ast.MustParseRef("data.grants")
@@ -178,7 +185,7 @@ func (other) Resolve(ref ast.Ref) (ast.Value, error) {
 // that hold for everything cost nothing and are left out.
 func unindexed(c *ast.Compiler) []Problem {
 	var problems []Problem
-	for _, set := range []string{"allow", "ask", "deny", "obligations", "labels"} {
+	for _, set := range sets {
 		index := c.RuleIndex(ast.MustParseRef("data.wasmgate." + set))
 		if index == nil {
 			continue

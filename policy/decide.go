@@ -130,12 +130,16 @@ func what(q gate.Query) string {
 		return string(q.Call.Action) + " of " + q.Tool.Name.String()
 	}
 	if gate.AsksSecret(q.Call.Action, q.Call.Args) {
-		return string(q.Call.Action) + " for a secret by server " + q.Tool.Name.Server
+		return whatSecret(q)
 	}
 	if q.Call.Action.IsPeerRequest() {
 		return string(q.Call.Action) + " by server " + q.Tool.Name.Server
 	}
 	return q.Subject()
+}
+
+func whatSecret(q gate.Query) string {
+	return string(q.Call.Action) + " for a secret by server " + q.Tool.Name.Server
 }
 
 // remedy returns what would allow what nothing allows: a command for a tool, a line of
@@ -145,6 +149,9 @@ func (e *Engine) remedy(q gate.Query) string {
 		return ""
 	}
 	who := q.Call.Who.ID
+	if q.Tool.Feature == gate.FeatureMethod && !within(q.Call.Action) {
+		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "")
+	}
 	switch a := q.Call.Action; a {
 	case gate.CallTool:
 		return remedy(q.Tool.Name.String(), who)
@@ -171,6 +178,8 @@ func grantKey(f gate.Feature) string {
 	switch f {
 	case gate.FeaturePrompt:
 		return "prompts"
+	case gate.FeatureMethod:
+		return "methods"
 	case gate.FeatureResource, gate.FeatureTemplate:
 		return "resources"
 	default:

@@ -41,12 +41,18 @@ func decode(o ast.Object) (gate.Decision, error) {
 	return d, nil
 }
 
-// member1 returns a member of an object, or nil.
+// member returns a member of an object, or nil.
 func member(o ast.Object, name string) ast.Value {
 	if t := o.Get(ast.InternedTerm(name)); t != nil {
 		return t.Value
 	}
 	return nil
+}
+
+// memberText returns the text of an object's member, or "".
+func memberText(o ast.Object, name string) string {
+	s, _ := member(o, name).(ast.String)
+	return string(s)
 }
 
 // texts returns the elements of a set of strings that are not empty, sorted.

@@ -56,7 +56,7 @@ func used(input gate.Doc) string {
 	} else if gate.Action(action).IsPeerRequest() {
 		return action + " by server " + cmp.Or(input.Get("server").Text(), "of the call")
 	}
-	for _, pointer := range []string{"/tool/name", "/resource/uri", "/prompt/name", "/action"} {
+	for _, pointer := range []string{"/tool/name", "/resource/uri", "/prompt/name", "/method/name", "/action"} {
 		if s := input.At(pointer).Text(); s != "" {
 			return s
 		}

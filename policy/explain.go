@@ -30,10 +30,20 @@ type Explanation struct {
 	Nearly []Explained `json:"nearly"`
 	// Open are the rules that may hold or not, for all that is known.
 	Open []Explained `json:"open"`
-	// Remedy is the command that would allow the call, if there is one.
+	// Remedy is what would allow the call, if there is such a thing: a command, or what
+	// is to be written into the grants file.
 	Remedy string `json:"remedy,omitempty"`
+	// Otherwise is what would be decided if no rule of deny held; nil if none does. No
+	// grant helps against those that do.
+	Otherwise *Alternative `json:"otherwise,omitempty"`
 	// Revision is that of the policy that explains.
 	Revision string `json:"policy_revision"`
+}
+
+// An Alternative is what would be decided under another policy.
+type Alternative struct {
+	Effect gate.Effect `json:"effect"` // as of [Explanation]
+	Remedy string      `json:"remedy,omitempty"`
 }
 
 // Explained is what came of one rule.
@@ -44,10 +54,14 @@ type Explained struct {
 	Reason string `json:"reason,omitempty"` // that the rule gives, if it holds
 	// Condition is the first that fails, or the first that is open.
 	Condition *Condition `json:"condition,omitempty"`
+	// Holds are the conditions of a rule of deny that holds. It takes one that does not
+	// to let the call pass.
+	Holds []Condition `json:"holds,omitempty"`
 	// Unknown says what the rule depends on that is not known.
 	Unknown []string `json:"unknown,omitempty"`
 
-	held int // conditions before the one that fails
+	held int         // conditions before the one that fails
+	body []Condition // all of them
 }
 
 // Condition is a part of a rule.
@@ -97,7 +111,7 @@ func (e *Engine) Explain(ctx context.Context, call Case) (x Explanation, err err
 		}
 		c.unknowns = append(c.unknowns, t)
 	}
-	c.nothing = nothingAllows(what(q), q.Call.Who.ID)
+	c.nothing = c.nothingAllows(q)
 	x.Revision = e.revision
 	sets, broken := map[string][]Explained{}, map[string][]Explained{}
 	for _, set := range []string{"deny", "ask", "allow"} {
@@ -122,6 +136,9 @@ func (e *Engine) Explain(ctx context.Context, call Case) (x Explanation, err err
 			}
 			switch outcome {
 			case holds:
+				if set == string(gate.Deny) {
+					one.Holds = one.body
+				}
 				sets[set] = append(sets[set], one)
 			case isOpen:
 				x.Open = append(x.Open, one)
@@ -135,9 +152,16 @@ func (e *Engine) Explain(ctx context.Context, call Case) (x Explanation, err err
 		}
 	}
 	x.settle(c.decision, sets)
+	without := Explanation{Open: slices.Clone(x.Open)}
 	x.conclude(sets, broken)
-	if x.Effect == gate.Deny && x.Decided == nil {
+	switch {
+	case x.Effect == gate.Deny && x.Decided == nil:
 		x.Remedy = e.remedy(q)
+	case x.Effect == gate.Deny && x.Error == "":
+		x.Otherwise = without.otherwise(sets, broken)
+		if x.Otherwise.Effect == gate.Deny && without.Error == "" {
+			x.Otherwise.Remedy = e.remedy(q)
+		}
 	}
 	slices.SortStableFunc(x.Nearly, func(a, b Explained) int { return cmp.Compare(b.held, a.held) })
 	x.Nearly = x.Nearly[:min(len(x.Nearly), maxNearly)]
@@ -160,7 +184,7 @@ func (x *Explanation) settle(d gate.Decision, hold map[string][]Explained) {
 		return
 	}
 	one := x.Open[at]
-	hold[one.Set] = append(hold[one.Set], Explained{Set: one.Set, File: one.File, Line: one.Line, Reason: strings.Join(left, "; ")})
+	hold[one.Set] = append(hold[one.Set], Explained{Set: one.Set, File: one.File, Line: one.Line, Reason: strings.Join(left, "; "), Holds: one.body})
 	x.Open = slices.Delete(x.Open, at, at+1)
 }
 
@@ -191,6 +215,17 @@ func (x *Explanation) conclude(hold, broken map[string][]Explained) {
 	x.Effect = gate.Deny
 }
 
+// otherwise returns what x would come to without the rules of deny.
+func (x *Explanation) otherwise(hold, broken map[string][]Explained) *Alternative {
+	ofDeny := func(set string, _ []Explained) bool { return set == string(gate.Deny) }
+	hold, broken = maps.Clone(hold), maps.Clone(broken)
+	maps.DeleteFunc(hold, ofDeny)
+	maps.DeleteFunc(broken, ofDeny)
+	x.Open = slices.DeleteFunc(x.Open, func(o Explained) bool { return o.Set == string(gate.Deny) })
+	x.conclude(hold, broken)
+	return &Alternative{Effect: x.Effect}
+}
+
 type outcome int
 
 const (
@@ -208,7 +243,17 @@ type explaining struct {
 	unknowns []*ast.Term
 	missing  map[string]string
 	decision gate.Decision // by the same policy; zero if unknown
-	nothing  string        // the reason given if nothing allows
+	nothing  []string      // the reasons one of which is given if nothing allows
+}
+
+// nothingAllows returns what may have been the only reason if nothing allowed a query. Whether a server
+// asked for a secret is in it, which is not known without the request.
+func (c *explaining) nothingAllows(q gate.Query) []string {
+	reasons := []string{nothingAllows(what(q), q.Call.Who.ID)}
+	if q.Call.Action == gate.Elicit && q.Call.Args.IsZero() {
+		reasons = append(reasons, nothingAllows(whatSecret(q), q.Call.Who.ID))
+	}
+	return reasons
 }
 
 // deduce returns what came of an open rule, by the decision that was taken.
@@ -217,7 +262,7 @@ func (c *explaining) deduce(set, reason string) outcome {
 	switch {
 	case d.Effect == "":
 		return isOpen
-	case d.Effect == gate.Deny && slices.Equal(d.Reasons, []string{c.nothing}),
+	case d.Effect == gate.Deny && len(d.Reasons) == 1 && slices.Contains(c.nothing, d.Reasons[0]),
 		d.Effect != gate.Deny && set == string(gate.Deny),
 		d.Effect == gate.Allow && set == string(gate.Ask):
 		return fails // the set had no member
@@ -232,7 +277,7 @@ func (c *explaining) deduce(set, reason string) outcome {
 
 // rule finds out what comes of one rule, condition by condition.
 func (c *explaining) rule(set string, r *ast.Rule) (Explained, outcome, error) {
-	one := Explained{Set: set, File: r.Location.File, Line: r.Location.Row}
+	one := Explained{Set: set, File: r.Location.File, Line: r.Location.Row, body: c.conditions(r)}
 	var firstOpen *Condition
 	firstAt := 0
 	for n := 1; n <= len(r.Body); n++ {
@@ -433,14 +478,30 @@ func (c *explaining) condition(r *ast.Rule, i int) *Condition {
 			}
 		}
 	}
-	text := strings.Join(strings.Fields(string(at.Text)), " ")
+	one := conditionAt(at)
 	if at == r.Location {
-		text, _, _ = strings.Cut(text, " if ")
+		one.Text, _, _ = strings.Cut(one.Text, " if ")
 	}
+	return &one
+}
+
+// conditions describes the conditions of a rule, as they were written.
+func (c *explaining) conditions(r *ast.Rule) []Condition {
+	var all []Condition
+	for _, e := range c.engine.writtenBody(r) {
+		if one := conditionAt(e.Location); one.Text != "true" && one.Line > 0 {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func conditionAt(at *ast.Location) Condition {
+	text := strings.Join(strings.Fields(string(at.Text)), " ")
 	if len(text) > maxConditionText {
 		text = strings.ToValidUTF8(text[:maxConditionText], "") + " ..."
 	}
-	return &Condition{File: at.File, Line: at.Row, Text: text}
+	return Condition{File: at.File, Line: at.Row, Text: text}
 }
 
 // maxConditionText bounds the text of a condition, in bytes; those that people

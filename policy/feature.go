@@ -26,7 +26,15 @@ func decides(q gate.Query) bool {
 	if q.Call.Action.IsHostCall() {
 		return q.Tool.Feature == gate.FeatureTool
 	}
-	return slices.Contains(actionsOf[q.Tool.Feature], q.Call.Action)
+	return slices.Contains(actionsFor(q.Tool), q.Call.Action)
+}
+
+// actionsFor returns the actions by which t is used.
+func actionsFor(t *gate.Tool) []gate.Action {
+	if t.Feature == gate.FeatureMethod {
+		return []gate.Action{gate.Action(t.Local)}
+	}
+	return actionsOf[t.Feature]
 }
 
 // featureInput returns what the input has of a use of a prompt or a resource: never
@@ -34,26 +42,34 @@ func decides(q gate.Query) bool {
 func featureInput(q gate.Query) [][2]*ast.Term {
 	c, t := q.Call, q.Tool
 	if t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate && c.Action != gate.Complete {
-		return [][2]*ast.Term{resourceTerm(t, &c.Name)}
+		uri := c.URI(t) // the client may know it by another
+		return [][2]*ast.Term{resourceTerm(t, &uri)}
 	}
-	subject := resourceTerm(t, nil)
-	if t.Feature == gate.FeaturePrompt {
-		subject = promptTerm(t)
+	args := [2]*ast.Term{keyArguments, docOrObject(c.Args)}
+	switch t.Feature {
+	case gate.FeaturePrompt:
+		return [][2]*ast.Term{promptTerm(t), args}
+	case gate.FeatureMethod:
+		return [][2]*ast.Term{methodTerm(t), serverTerm(t), args}
+	default:
+		return [][2]*ast.Term{resourceTerm(t, nil), args}
 	}
-	return [][2]*ast.Term{subject, {keyArguments, docOrObject(c.Args)}}
 }
 
 // featureListing returns what is known of a use before it is made. The URI of a
 // template is not: see [unknownOf].
 func featureListing(who *ast.Term, t *gate.Tool) ast.Value {
-	subject := promptTerm(t)
+	subjects := [][2]*ast.Term{promptTerm(t)}
 	switch t.Feature {
 	case gate.FeatureResource:
-		subject = resourceTerm(t, &t.Local)
+		subjects[0] = resourceTerm(t, &t.Local)
 	case gate.FeatureTemplate:
-		subject = resourceTerm(t, nil)
+		subjects[0] = resourceTerm(t, nil)
+	case gate.FeatureMethod:
+		subjects = [][2]*ast.Term{methodTerm(t), serverTerm(t)}
 	}
-	return ast.NewObject([2]*ast.Term{keyAction, ast.InternedTerm(string(actionsOf[t.Feature][0]))}, [2]*ast.Term{keyPrincipal, who}, subject)
+	input := [][2]*ast.Term{{keyAction, ast.InternedTerm(string(actionsFor(t)[0]))}, {keyPrincipal, who}}
+	return ast.NewObject(append(input, subjects...)...)
 }
 
 // templateUnknowns are what is not known of a template.
@@ -67,21 +83,25 @@ func unknownOf(t *gate.Tool) []rego.EvalOption {
 	return []rego.EvalOption{rego.EvalParsedUnknowns(templateUnknowns)}
 }
 
-func promptTerm(t *gate.Tool) [2]*ast.Term {
-	return pair("prompt", ast.ObjectTerm(
+func promptTerm(t *gate.Tool) [2]*ast.Term { return namedTerm("prompt", t) }
+
+func methodTerm(t *gate.Tool) [2]*ast.Term { return namedTerm("method", t) }
+
+// namedTerm is {name, server, groups}.
+func namedTerm(kind string, t *gate.Tool) [2]*ast.Term {
+	return pair(kind, ast.ObjectTerm(
 		[2]*ast.Term{keyName, ast.StringTerm(t.Name.String())},
-		pair("server", ast.StringTerm(t.Name.Server)),
+		serverTerm(t),
 		pair("groups", stringArray(t.Groups)),
 	))
 }
+
+func serverTerm(t *gate.Tool) [2]*ast.Term { return pair("server", ast.StringTerm(t.Name.Server)) }
 
 // resourceTerm is {uri, server, mime_type, groups}, and the template that the URI was found
 // by, if it is not listed.
 func resourceTerm(t *gate.Tool, uri *string) [2]*ast.Term {
 	members := [][2]*ast.Term{pair("server", ast.StringTerm(t.Name.Server)), pair("mime_type", ast.StringTerm(t.MIME)), pair("groups", stringArray(t.Groups))}
-	if uri != nil && t.Feature == gate.FeatureResource {
-		uri = &t.Local // the client may know it by another
-	}
 	if uri != nil {
 		members = append(members, pair("uri", ast.StringTerm(*uri)))
 	}

@@ -27,10 +27,12 @@ type LabelError struct {
 	Err     error
 }
 
+// Error begins with the place of what is wrong.
 func (e *LabelError) Error() string {
 	return strings.TrimSuffix("labels."+e.Pattern+"."+e.Field, ".") + ": " + e.Err.Error()
 }
 
+// Unwrap returns what is wrong, without its place.
 func (e *LabelError) Unwrap() error { return e.Err }
 
 // CheckLabels returns all that is wrong with the labels, in their order. [Load]

@@ -40,7 +40,7 @@ type listing struct {
 
 func newListing(ctx context.Context, c *ast.Compiler, options []func(*rego.Rego)) (*listing, error) {
 	l := &listing{sets: map[string]rego.PreparedPartialQuery{}, verdicts: newCache[pairing, listed](keptVerdicts)}
-	for _, set := range []string{"deny", "ask", "allow", "obligations", "labels"} {
+	for _, set := range sets {
 		// One rule is the declaration that the set exists.
 		if len(c.GetRulesExact(ast.MustParseRef("data.wasmgate."+set))) <= 1 {
 			continue

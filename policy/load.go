@@ -319,15 +319,14 @@ func newStore(ctx context.Context, grants []Grant, limits []RateLimit, data map[
 			return nil, nil, errors.New("the store does not keep values of Rego")
 		}
 	}
-	granted, rates := grantedBuiltin(stored[0], newIndex(grants)), ratesBuiltin(stored[1], newRateIndex(limits))
-	owned, grouped := ownedBuiltins(stored[0], newIndex(grants)), groupBuiltin(stored[0], newIndex(grants))
-	asked := askBuiltin(stored[0], newIndex(grants))
+	granted, limited := newIndex(grants), newRateIndex(limits)
+	functions := []func(*rego.Rego){plainBuiltins, rateLookup.over(stored[1], limited)}
+	for _, l := range grantLookups {
+		functions = append(functions, l.over(stored[0], granted))
+	}
 	return store, func(r *rego.Rego) {
-		granted(r)
-		owned(r)
-		grouped(r)
-		asked(r)
-		rates(r)
-		plainBuiltins(r)
+		for _, give := range functions {
+			give(r)
+		}
 	}, nil
 }

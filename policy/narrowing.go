@@ -28,38 +28,34 @@ func narrowing(v ast.Value) (gate.Obligation, error) {
 		return nil, errors.New("expected sandbox, an object")
 	}
 	var n gate.Narrowing
-	err := o.Iter(func(k, v *ast.Term) (err error) {
-		name, _ := k.Value.(ast.String)
+	err := eachMember("sandbox", o, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "http":
-			n.HTTP, err = names(v.Value, checkOrigin)
+			n.HTTP, err = names(v, checkOrigin)
 		case "dirs":
-			n.Dirs, err = names(v.Value, checkDir)
+			n.Dirs, err = names(v, checkDir)
 		case "secrets":
-			n.Secrets, err = names(v.Value, checkName)
+			n.Secrets, err = names(v, checkName)
 		case "kv":
-			kv, ok := v.Value.(ast.Boolean)
+			kv, ok := v.(ast.Boolean)
 			if !ok {
 				err = errors.New("expected true or false")
 			}
 			n.NoKV = !bool(kv)
 		case "fuel":
-			number, _ := v.Value.(ast.Number)
+			number, _ := v.(ast.Number)
 			if n.Fuel, err = strconv.ParseUint(string(json.Number(number)), 10, 64); err != nil || n.Fuel == 0 {
 				err = errors.New("expected a whole number of instructions, at least 1")
 			}
 		case "timeout":
-			text, _ := v.Value.(ast.String)
+			text, _ := v.(ast.String)
 			if n.Timeout, err = time.ParseDuration(string(text)); err != nil || n.Timeout <= 0 {
 				err = errors.New(`expected a positive duration such as "1s"`)
 			}
 		default:
-			err = errors.New("this gateway does not know the member")
+			err = errMember
 		}
-		if err != nil {
-			return fmt.Errorf("sandbox.%s: %w", strings.Trim(k.String(), `"`), err)
-		}
-		return nil
+		return err
 	})
 	return n, err
 }

@@ -18,6 +18,20 @@ var single = map[string]func(ast.Value) (gate.Obligation, error){
 	"sandbox": narrowing, "redact": redact, "rate": rate, "record": record, "approve": approve,
 }
 
+// eachMember gives the members of an obligation to read, whose error then says of which it
+// is.
+func eachMember(obligation string, o ast.Object, read func(name string, v ast.Value) error) error {
+	return o.Iter(func(k, v *ast.Term) error {
+		name, _ := k.Value.(ast.String)
+		if err := read(string(name), v.Value); err != nil {
+			return fmt.Errorf("%s.%s: %w", obligation, strings.Trim(k.String(), `"`), err)
+		}
+		return nil
+	})
+}
+
+var errMember = errors.New("this gateway does not know the member")
+
 // maxRedacted bounds the pointers of one redaction, each of which is looked for in
 // the document and in what stands in its texts.
 const maxRedacted = 64
@@ -29,20 +43,16 @@ func redact(v ast.Value) (gate.Obligation, error) {
 		return nil, errors.New("expected redact, an object of arguments, result or both")
 	}
 	var r gate.Redact
-	err := o.Iter(func(k, v *ast.Term) (err error) {
-		name, _ := k.Value.(ast.String)
+	err := eachMember("redact", o, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "arguments":
-			r.Arguments, err = pointers(v.Value, "/")
+			r.Arguments, err = pointers(v, "/")
 		case "result":
-			r.Result, err = pointers(v.Value, "/structuredContent/", "/content/")
+			r.Result, err = pointers(v, "/structuredContent/", "/content/")
 		default:
-			err = errors.New("this gateway does not know the member")
+			err = errMember
 		}
-		if err != nil {
-			return fmt.Errorf("redact.%s: %w", strings.Trim(k.String(), `"`), err)
-		}
-		return nil
+		return err
 	})
 	return r, err
 }
@@ -89,34 +99,30 @@ func rate(v ast.Value) (gate.Obligation, error) {
 		return nil, errors.New("expected rate, an object")
 	}
 	var r gate.Rate
-	err := o.Iter(func(k, v *ast.Term) (err error) {
-		name, _ := k.Value.(ast.String)
+	err := eachMember("rate", o, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "name":
-			text, _ := v.Value.(ast.String)
+			text, _ := v.(ast.String)
 			if r.Name = string(text); text == "" || len(text) > 64 {
 				err = errors.New("expected a name of at most 64 bytes")
 			}
 		case "key":
-			r.Key, err = rateKeys(v.Value)
+			r.Key, err = rateKeys(v)
 		case "calls":
-			r.Calls, err = amount(v.Value)
+			r.Calls, err = amount(v)
 		case "bytes":
-			r.Bytes, err = amount(v.Value)
+			r.Bytes, err = amount(v)
 		case "burst":
-			r.Burst, err = amount(v.Value)
+			r.Burst, err = amount(v)
 		case "per":
-			text, _ := v.Value.(ast.String)
+			text, _ := v.(ast.String)
 			if r.Per, err = time.ParseDuration(string(text)); err != nil || r.Per < minRateTime || r.Per > maxRateTime {
 				err = fmt.Errorf(`expected a duration such as "1m", from %v to %v`, minRateTime, maxRateTime)
 			}
 		default:
-			err = errors.New("this gateway does not know the member")
+			err = errMember
 		}
-		if err != nil {
-			return fmt.Errorf("rate.%s: %w", strings.Trim(k.String(), `"`), err)
-		}
-		return nil
+		return err
 	})
 	switch {
 	case err != nil:

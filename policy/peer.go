@@ -1,13 +1,11 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -26,6 +24,8 @@ func (t *terms) peerInput(q gate.Query) [][2]*ast.Term {
 		subject[1] = t.tool(q.Tool)
 	case gate.FeaturePrompt:
 		subject = promptTerm(q.Tool)
+	case gate.FeatureMethod:
+		subject = methodTerm(q.Tool)
 	default:
 		subject = resourceTerm(q.Tool, &q.Call.Name)
 	}
@@ -50,62 +50,42 @@ func checkAsk(ask string) error {
 	return nil
 }
 
-// askDecl declares the built-in function by which the pack grants asks what a server may
-// ask of the client:
-//
-//	wasmgate.granted_ask(grants, ask, kind, used, id, roles) reason
-//
-// Used is the input's tool, prompt or resource, of the kind tools, prompts or resources.
-var askDecl = &rego.Function{
-	Name: "wasmgate.granted_ask",
-	Decl: types.NewFunction(types.Args(
-		types.NewArray(nil, types.A), types.S, types.S, types.NewObject(nil, types.NewDynamicProperty(types.S, types.A)),
-		types.S, types.NewArray(nil, types.S),
-	), types.S),
+// askLookup is of what a server may ask of the client. Used is the input's tool, prompt,
+// resource or method, of the kind tools, prompts, resources or methods.
+var askLookup = grantLookup("wasmgate.granted_ask", "(grants, ask, kind, used, id, roles)", grantedAsk, types.S, types.S, anObject)
+
+// anObject is the type of a part of the input.
+var anObject = types.NewObject(nil, types.NewDynamicProperty(types.S, types.A))
+
+func grantedAsk(ix index, who []subject, asked []*ast.Term) (*ast.Term, bool) {
+	ask, ok1 := asked[0].Value.(ast.String)
+	kind, ok2 := asked[1].Value.(ast.String)
+	used, ok3 := asked[2].Value.(ast.Object)
+	if !ok1 || !ok2 || !ok3 {
+		return nil, false
+	}
+	best := ix.using(who, string(kind), used, func(e *entry) bool { return slices.Contains(e.asks, string(ask)) })
+	if best.entry == nil {
+		return nil, true
+	}
+	text, _ := best.reason().Value.(ast.String)
+	return ast.StringTerm(string(text) + ", with " + string(ask)), true
 }
 
-// askBuiltin is as [grantedBuiltin].
-func askBuiltin(list ast.Value, ix index) func(*rego.Rego) {
-	return rego.FunctionDyn(askDecl, func(_ rego.BuiltinContext, args []*ast.Term) (*ast.Term, error) {
-		ix, err := indexOf(args[0].Value, list, ix)
-		if err != nil {
-			return nil, err
+// using returns the first of the grants to one of the subjects, in the order of the file,
+// that grants what is used and suits.
+func (ix index) using(who []subject, kind string, used ast.Object, suits func(*entry) bool) (best first) {
+	names := namesOf(kind, used)
+	consider := func(e *entry) {
+		if suits(e) && !slices.ContainsFunc(names, e.except.matches) {
+			best.offer(e)
 		}
-		ask, ok1 := args[1].Value.(ast.String)
-		kind, ok2 := args[2].Value.(ast.String)
-		used, ok3 := args[3].Value.(ast.Object)
-		if !ok1 || !ok2 || !ok3 {
-			return nil, errors.New(askDecl.Name + ": expected (grants, ask, kind, used, id, roles)")
-		}
-		who, err := subjectsOf(args[4], args[5])
-		if err != nil {
-			return nil, err
-		}
-		if e := ix.ask(who, string(ask), string(kind), used); e != nil {
-			text, _ := e.reason.Value.(ast.String)
-			return ast.StringTerm(string(text) + ", with " + string(ask)), nil
-		}
-		return nil, nil // undefined
-	})
-}
-
-// ask returns the first of the grants to one of the subjects, in the order of the file,
-// that grants what is used and lets its server ask; nil if there is none.
-func (ix index) ask(who []subject, ask, kind string, used ast.Object) (best *entry) {
-	name := memberText(used, "name")
-	if kind == "resources" {
-		name = memberText(used, "uri")
 	}
-	consider := func(e *entry) bool {
-		if (best == nil || e.order < best.order) && slices.Contains(e.asks, ask) && !e.except.matches(name) {
-			best = e
-		}
-		return true
-	}
-	groups, ok := ast.NewArray(), false
-	if g := used.Get(ast.InternedTerm("groups")); g != nil {
-		if groups, ok = g.Value.(*ast.Array); !ok {
-			return nil
+	groups := ast.NewArray()
+	if g := member(used, "groups"); g != nil {
+		var ok bool
+		if groups, ok = g.(*ast.Array); !ok {
+			return first{}
 		}
 	}
 	for _, s := range who {
@@ -114,27 +94,29 @@ func (ix index) ask(who []subject, ask, kind string, used ast.Object) (best *ent
 			continue
 		}
 		if m := g.kinds[kind]; m != nil {
-			m.each(name, consider)
+			for _, name := range names {
+				m.each(name, func(e *entry) bool { consider(e); return true })
+			}
 		}
 		for _, e := range g.servers[memberText(used, "server")] {
 			consider(e)
 		}
-		for i := range groups.Len() {
-			group, _ := groups.Elem(i).Value.(ast.String)
-			for _, e := range g.groups[string(group)] {
-				consider(e)
-			}
-		}
+		g.inGroups(groups, consider)
 	}
 	return best
 }
 
-// memberText returns the text of an object's member, or "".
-func memberText(o ast.Object, name string) string {
-	t := o.Get(ast.InternedTerm(name))
-	if t == nil {
-		return ""
+// namesOf returns the names by which grants grant, and except, what is used: of a method
+// also the one without its server, by which it is granted at any.
+func namesOf(kind string, used ast.Object) []string {
+	name := memberText(used, "name")
+	switch kind {
+	case "resources":
+		return []string{memberText(used, "uri")}
+	case "methods":
+		_, method, _ := strings.Cut(name, "__")
+		return []string{name, method}
+	default:
+		return []string{name}
 	}
-	s, _ := t.Value.(ast.String)
-	return string(s)
 }

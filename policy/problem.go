@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,12 +86,13 @@ func problemsOf(file string, err error) []Problem {
 
 func sortProblems(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
-		if c := strings.Compare(a.File, b.File); c != 0 {
-			return c
-		}
-		return a.Line - b.Line
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 }
+
+// gatewayData is the data that the gateway provides, or OPA itself; data.wasmgate is the
+// rules'.
+var gatewayData = []string{"grants", "labels", "ratelimit", "system"}
 
 // checkOwnership finds what only the gateway may define: the decision, and the
 // data that it provides.
@@ -100,8 +102,7 @@ func checkOwnership(m *ast.Module) []Problem {
 		problems = append(problems, Problem{File: loc.File, Line: loc.Row, Message: message})
 	}
 	pkg := stringsOf(m.Package.Path[1:])
-	switch pkg[0] {
-	case "grants", "labels", "ratelimit", "system":
+	if slices.Contains(gatewayData, pkg[0]) {
 		add(m.Package.Location, fmt.Sprintf("package %s: data.%s belongs to the gateway; choose another name", strings.Join(pkg, "."), pkg[0]))
 	}
 	if len(pkg) >= 2 && pkg[0] == "wasmgate" && (pkg[1] == "paths" || pkg[1] == "urls") {

@@ -1,15 +1,12 @@
 package policy
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -46,10 +43,12 @@ type RateLimitError struct {
 	Err   error
 }
 
+// Error begins with the place of what is wrong.
 func (e *RateLimitError) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("ratelimit[%d].%s", e.Index, e.Field), ".") + ": " + e.Err.Error()
 }
 
+// Unwrap returns what is wrong, without its place.
 func (e *RateLimitError) Unwrap() error { return e.Err }
 
 // CheckRateLimits returns all that is wrong with the limits, in their order.
@@ -57,22 +56,17 @@ func (e *RateLimitError) Unwrap() error { return e.Err }
 func CheckRateLimits(limits []RateLimit) []*RateLimitError {
 	var problems []*RateLimitError
 	for i, l := range limits {
-		check := func(field string, values []string, f func(string) error) {
-			for j, v := range values {
-				if err := f(v); err != nil {
-					problems = append(problems, &RateLimitError{i, fmt.Sprintf("%s[%d]", field, j), err})
-				}
-			}
-		}
+		wrong := func(field string, err error) { problems = append(problems, &RateLimitError{i, field, err}) }
+		check := checkEach(wrong)
 		check("to", l.To, checkTo)
 		check("tools", l.Tools, checkTool)
 		check("servers", l.Servers, checkServer)
 		check("except", l.Except, checkPattern)
 		if len(l.To) == 0 {
-			problems = append(problems, &RateLimitError{i, "to", errors.New("missing; name principals, role:NAME, or \"*\"")})
+			wrong("to", errToNobody)
 		}
 		if _, err := rate(l.rate().Value); err != nil {
-			problems = append(problems, &RateLimitError{i, "", err})
+			wrong("", err)
 		}
 	}
 	return problems
@@ -130,80 +124,33 @@ func newRateIndex(limits []RateLimit) index {
 	return ix
 }
 
-// rates returns the rates for a call, in the order of the file.
-func (ix index) rates(tool, id string, roles []string) []*ast.Term {
+// rateLookup is the function by which the pack ratelimit asks for the rates of a call.
+var rateLookup = lookup{declare("wasmgate.rates", types.NewArray(nil, types.A), types.S), "(limits, tool, id, roles)", readRateLimits, rates}
+
+// rates answers with the rates that hold, in the order of the file.
+func rates(ix index, who []subject, asked []*ast.Term) (*ast.Term, bool) {
+	tool, ok := asked[0].Value.(ast.String)
 	var found []*entry
-	add := func(e *entry) { found = append(found, e) }
-	ix.each(everybody, "tools", tool, add)
-	ix.each(subject{"id", id}, "tools", tool, add)
-	for _, role := range roles {
-		ix.each(subject{"role", role}, "tools", tool, add)
+	for _, s := range who {
+		ix.each(s, "tools", string(tool), func(e *entry) { found = append(found, e) })
 	}
 	slices.SortFunc(found, func(a, b *entry) int { return a.order - b.order })
-	var rates []*ast.Term
+	var all []*ast.Term
 	for _, e := range slices.Compact(found) {
-		rates = append(rates, e.reason)
+		all = append(all, e.reason)
 	}
-	return rates
+	return ast.ArrayTerm(all...), ok
 }
 
-// ratesDecl declares the built-in function by which the pack ratelimit asks:
-//
-//	wasmgate.rates(limits, tool, id, roles) array of rates
-//
-// As with [grantedDecl] the limits are an argument for the sake of tests.
-var ratesDecl = &rego.Function{
-	Name: "wasmgate.rates",
-	Decl: types.NewFunction(types.Args(
-		types.NewArray(nil, types.A), types.S, types.S, types.NewArray(nil, types.S),
-	), types.NewArray(nil, types.A)),
-}
-
-// ratesBuiltin looks into ix if it is asked about list, from which ix was made,
-// and else into an index made for the occasion.
-func ratesBuiltin(list ast.Value, ix index) func(*rego.Rego) {
-	return rego.FunctionDyn(ratesDecl, func(_ rego.BuiltinContext, args []*ast.Term) (*ast.Term, error) {
-		ix := ix
-		if args[0].Value != list {
-			limits, err := decodeRateLimits(args[0].Value)
-			if err != nil {
-				return nil, err
-			}
-			ix = newRateIndex(limits)
-		}
-		tool, ok1 := args[1].Value.(ast.String)
-		id, ok2 := args[2].Value.(ast.String)
-		array, ok3 := args[3].Value.(*ast.Array)
-		if !ok1 || !ok2 || !ok3 {
-			return nil, errors.New("wasmgate.rates: expected (limits, tool, id, roles)")
-		}
-		var roles []string
-		array.Foreach(func(t *ast.Term) {
-			if role, ok := t.Value.(ast.String); ok {
-				roles = append(roles, string(role))
-			}
-		})
-		return ast.ArrayTerm(ix.rates(string(tool), string(id), roles)...), nil
-	})
-}
-
-func decodeRateLimits(v ast.Value) ([]RateLimit, error) {
-	x, err := ast.JSON(v)
+// readRateLimits returns an index of limits that a test has put in the place of
+// data.ratelimit.
+func readRateLimits(list ast.Value) (index, error) {
+	limits, err := entriesOf[RateLimit]("ratelimit", list)
 	if err != nil {
 		return nil, err
-	}
-	b, err := json.Marshal(x)
-	if err != nil {
-		return nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	var limits []RateLimit
-	if err := d.Decode(&limits); err != nil {
-		return nil, fmt.Errorf("data.ratelimit: %w", err)
 	}
 	if problems := CheckRateLimits(limits); problems != nil {
 		return nil, fmt.Errorf("data.%w", problems[0])
 	}
-	return limits, nil
+	return newRateIndex(limits), nil
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -159,10 +160,7 @@ func (s *suite) run(ctx context.Context, src *source) error {
 		s.results = append(s.results, testResult(r))
 	}
 	slices.SortFunc(s.results, func(a, b TestResult) int {
-		if c := strings.Compare(a.File, b.File); c != 0 {
-			return c
-		}
-		return a.Line - b.Line
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	return ctx.Err()
 }

@@ -173,6 +173,17 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (gate.Result, err
 	return c.use(ctx, gate.ReadResource, uri, nil)
 }
 
+// Method calls a method that MCP does not have, with params that marshal to a JSON object,
+// or nil. Of several servers that have it, the first in the configuration is asked, and
+// server__method asks one. The result is what the server answers.
+func (c *Client) Method(ctx context.Context, method string, params any) (gate.Result, error) {
+	action := gate.MethodAction(method)
+	if err := gate.CheckMethod(string(action)); err != nil {
+		return gate.Result{}, &Error{Code: InvalidParameters, Message: fmt.Sprintf("%.200q %v", action, err), Tool: method, err: err}
+	}
+	return c.use(ctx, action, method, params)
+}
+
 // Complete returns what an argument of a prompt, or a variable of a template of
 // resources, can be that begins with value; known are those that are filled already.
 func (c *Client) Complete(ctx context.Context, of, argument, value string, known map[string]string) ([]string, error) {
@@ -240,13 +251,23 @@ func (c *Client) Do(ctx context.Context, call gate.Call) (gate.Result, error) {
 	if err != nil {
 		return gate.Result{}, AsError(call, err)
 	}
-	if res.IsError && call.Action != gate.CallTool { // of these no result says that it failed
+	if res.IsError && saysNoFailure(call.Action, res) {
 		return gate.Result{}, &Error{
 			Code: ServerError, Message: res.Text(), Server: serverOf(call, nil), Tool: call.Name,
 			Details: map[string]any{"outcome": gate.CodeToolError, "record": call.ID},
 		}
 	}
 	return res, nil
+}
+
+// saysNoFailure reports whether a failure cannot be read from the result of an action: only
+// tools have results that say so. What the results of methods that MCP does not have say is
+// their own.
+func saysNoFailure(a gate.Action, res gate.Result) bool {
+	if a.IsMethod() {
+		return !res.Doc.Get("_meta").Get(bridge.MetaError).IsZero()
+	}
+	return a != gate.CallTool
 }
 
 // complete fills in what the client knows.

@@ -32,6 +32,9 @@ type Config struct {
 	// that the gateway brings along, on the server local.
 	Modules  []Module
 	Embedded bool
+	// LeaveOut serves without the modules that cannot be used: see
+	// [Gateway.Modules]. Otherwise New fails for the first of them.
+	LeaveOut bool
 	// Functions are Go functions offered as tools, by server; see [Func], and
 	// [Gateway.Publish] for later ones.
 	Functions map[string][]bridge.LocalTool
@@ -112,6 +115,8 @@ type Module struct {
 	Groups []string
 	// Config configures it; what it grants comes from Grant.
 	Config sandbox.ModuleConfig
+	// Broken, if set, says why the module cannot be used; nothing of it is run.
+	Broken string
 	// Named says that the operator has named the module by its digest, which
 	// approves of it.
 	Named bool

@@ -12,6 +12,16 @@
 // and publishes Go functions as tools with [Func] and [Gateway.Publish]. Its errors are
 // of thirteen kinds, see [Error]; agent frameworks take what [Client.Functions] returns.
 //
-// A gateway is a [net/http.Handler]: MCP at /mcp, liveness at /healthz; [Gateway.Dial] connects a
-// client in this process.
+// A gateway is a [net/http.Handler]: MCP at /mcp, what is in one of its groups of tools at
+// /mcp/GROUP (Config.Groups), liveness at /healthz; [Gateway.Dial] connects a client in this
+// process.
+//
+// Two servers hold tools that carry out other calls, each of which is decided and recorded
+// by itself: catalog, by which clients search for tools (Config.Catalog), and jobs, whose
+// calls outlive their requests, as MCP tasks do (Config.Jobs).
+//
+// While clients are connected [Gateway.SetServer], [Gateway.RemoveServer],
+// [Gateway.SetModules], [Gateway.SetGroups], [Gateway.SetCatalog], [Gateway.SetLimits] and
+// [Gateway.SetPolicy] change it; calls under way end as they began. What else is in Config
+// stays as it is. With [Replay] what was recorded answers in the place of servers.
 package gateway

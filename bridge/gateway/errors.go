@@ -27,7 +27,7 @@ const (
 	ProtocolError      ErrorCode = "protocol_error"          // the server's answer is not valid
 	ServerError        ErrorCode = "server_error"            // the server, a sandboxed tool, or the gate answered with a failure
 	InvalidParameters  ErrorCode = "invalid_parameters"      // the arguments break what the tool declares, or are no JSON
-	ToolNotFound       ErrorCode = "tool_not_found"          // or hidden from who asks
+	ToolNotFound       ErrorCode = "tool_not_found"          // or hidden from who asks; also a method
 	ResourceNotFound   ErrorCode = "resource_not_found"      // likewise
 	PromptNotFound     ErrorCode = "prompt_not_found"        // likewise; also of completion
 	ConfigError        ErrorCode = "config_error"            // the gateway cannot be built as it is configured
@@ -183,10 +183,10 @@ func (e *Error) refused(c gate.Call, r *gate.Refusal) {
 		return
 	}
 	e.Server = "" // whether there is one is not to be learnt
-	switch c.Action {
-	case gate.GetPrompt, gate.Complete:
+	switch {
+	case c.Action == gate.GetPrompt, c.Action == gate.Complete:
 		e.Code = PromptNotFound
-	case gate.CallTool:
+	case c.Action == gate.CallTool, c.Action.IsMethod():
 		e.Code = ToolNotFound
 	default:
 		e.Code = ResourceNotFound
@@ -216,7 +216,7 @@ func serverOf(c gate.Call, err error) string {
 	if f, ok := errors.AsType[*bridge.Fault](err); ok {
 		return f.Server
 	}
-	if c.Action == gate.CallTool || c.Action == gate.GetPrompt {
+	if c.Action == gate.CallTool || c.Action == gate.GetPrompt || c.Action.IsMethod() {
 		if server, _, ok := strings.Cut(c.Name, "__"); ok {
 			return server
 		}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -128,7 +127,7 @@ func (g *Gateway) Publish(server string, tools ...bridge.LocalTool) error {
 		if err := g.free(server); err != nil {
 			return err
 		}
-		l, err := bridge.NewLocal(server, bridge.ToolOptions{Sanitizer: g.clean, Schemas: g.schemas, Groups: g.cfg.Groups}, g.replayed(server, tools)...)
+		l, err := bridge.NewLocal(server, g.toolOptions(), g.replayed(server, tools)...)
 		if err != nil {
 			return err
 		}
@@ -206,15 +205,4 @@ func without(tools []bridge.LocalTool, names ...string) []bridge.LocalTool {
 	return slices.DeleteFunc(slices.Clone(tools), func(t bridge.LocalTool) bool {
 		return slices.Contains(names, t.Definition.Get("name").Text())
 	})
-}
-
-// publishFunctions keeps the local server as one that is made of functions, if it is
-// made of nothing else.
-func (g *Gateway) publishFunctions(server string, l *bridge.Local) {
-	shared := server == LocalServer && g.cfg.Embedded || slices.ContainsFunc(g.cfg.Modules, func(m Module) bool {
-		return cmp.Or(m.Server, LocalServer) == server
-	})
-	if tools, ok := g.cfg.Functions[server]; ok && !shared {
-		g.published.add(server, l, tools)
-	}
 }

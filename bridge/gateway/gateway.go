@@ -2,58 +2,59 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"sync"
-	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge"
-	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/bridge/schema"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
-	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/jobs"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/gate/store"
 	"github.com/wasmgate/wasmgate/policy"
-	"github.com/wasmgate/wasmgate/sandbox"
-	"github.com/wasmgate/wasmgate/sandbox/kv"
 )
 
 // A Gateway is a running gateway. Use it from several goroutines.
 type Gateway struct {
-	cfg       Config
-	gate      *gate.Gate
-	fleet     *bridge.Fleet
-	host      *bridge.Host
-	runtime   *sandbox.Runtime
-	dial      *dial.Client
-	kv        *kv.Store
-	life      context.Context // of servers in the sandbox
-	end       context.CancelFunc
-	serving   sync.WaitGroup
-	audit     *audit.Log      // nil without Config.Audit
-	asking    *approval.Queue // nil without Config.Approvals
-	pins      *lock.Pins      // nil without Config.Pins
-	phases    phases
-	mux       *http.ServeMux
-	sessions  *session.Sessions
-	calls     calls // those of Do
-	clean     *sanitizers
-	schemas   *schema.Compiler
-	player    *player // nil without Config.Replay
-	published published
-	atOnce    *perServer[int] // calls at a server
-	jobs      *jobs.Runner    // nil without Config.Jobs
-	store     *store.DB       // of the jobs
-	engine    atomic.Pointer[policy.Engine]
-	setting   sync.Mutex     // held over SetPolicy: one at a time
-	shadow    *policy.Shadow // nil without Config.Shadow
+	cfg   Config // as it was built; what may change since is in settings
+	gate  *gate.Gate
+	fleet *bridge.Fleet
+	host  *bridge.Host
+	mux   *http.ServeMux
+	calls calls // those of Do
+
+	journal
+	policies
+	settings
+	cleaning
+	locals
+	machine
+
+	sessions *session.Sessions
+	asking   *approval.Queue // nil without Config.Approvals
+	pins     *lock.Pins      // nil without Config.Pins
+	player   *player         // nil without Config.Replay
+	jobs     *jobs.Runner    // nil without Config.Jobs
+	store    *store.DB       // of the jobs
+
+	life    context.Context // of servers in the sandbox, and of what runs beside calls
+	end     context.CancelFunc
+	serving sync.WaitGroup
+}
+
+// cleaning is what makes the texts and the schemas of servers safe.
+type cleaning struct {
+	clean   *sanitizers
+	schemas *schema.Compiler
+}
+
+// toolOptions says how the tools of servers in this process are offered.
+func (c *cleaning) toolOptions() bridge.ToolOptions {
+	return bridge.ToolOptions{Sanitizer: c.clean, Schemas: c.schemas}
 }
 
 // New builds a gateway. No server is connected yet: see [Gateway.Start]. It
@@ -80,7 +81,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.clean, g.schemas, g.atOnce = clean, schema.NewCompiler(), newPerServer(g.cfg.Limits.Servers)
+	g.cleaning, g.settings = cleaning{clean, schema.NewCompiler()}, newSettings(g.cfg)
 	secrets, hide, err := newSecretScan(g.cfg.Sanitize.Secrets, g.cfg.Seal)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err := g.newJobs(ctx); err != nil {
 		return err
 	}
-	if err := g.newFleet(ctx, bridge.ToolOptions{Sanitizer: clean, Schemas: g.schemas, Groups: g.cfg.Groups}); err != nil {
+	if err := g.newFleet(ctx); err != nil {
 		return err
 	}
 	approver, err := g.newApprover(recorder)
@@ -109,7 +110,7 @@ func (g *Gateway) build(ctx context.Context) error {
 		Upstream: g.fleet, Authorizer: engine, Labeler: engine, Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder,
 		TrackValues: g.tracksValues(engine), TrustPrompt: g.cfg.TrustPrompt,
 		Sessions: g.sessions,
-		Limiter:  g.newLimits(),
+		Limiter:  g.limits,
 		Snapshot: g.cfg.Snapshot,
 	})
 	if err != nil {
@@ -118,41 +119,15 @@ func (g *Gateway) build(ctx context.Context) error {
 	return g.newHost()
 }
 
-// openAudit opens the audit log, into which nothing comes that hide takes out.
-func (g *Gateway) openAudit(hide func(string) string) (gate.Recorder, error) {
-	if g.cfg.Audit == "" {
-		return g.cfg.Recorder, nil
-	}
-	o := g.cfg.AuditOptions
-	o.Hide = hide
-	if o.Version == "" {
-		o.Version = bridge.Version()
-	}
-	if o.Snapshot == "" {
-		o.Snapshot = g.cfg.Snapshot
-	}
-	if o.Log == nil {
-		o.Log = g.cfg.Log
-	}
-	var err error
-	if g.audit, err = audit.Open(g.cfg.Audit, o); err != nil {
-		return nil, err
-	}
-	if g.cfg.Recorder == nil {
-		return g.audit, nil
-	}
-	return gate.Recorders(g.audit, g.cfg.Recorder), nil
-}
-
-func (g *Gateway) newFleet(ctx context.Context, o bridge.ToolOptions) error {
+func (g *Gateway) newFleet(ctx context.Context) error {
 	if g.cfg.Replay != nil {
 		g.player = newPlayer(*g.cfg.Replay)
 	}
-	locals, err := g.locals(ctx, o)
+	locals, err := g.newLocals(ctx)
 	if err != nil {
 		return err
 	}
-	stubs, err := g.stubs(o)
+	stubs, err := g.stubs(g.toolOptions())
 	if err != nil {
 		return err
 	}
@@ -160,19 +135,19 @@ func (g *Gateway) newFleet(ctx context.Context, o bridge.ToolOptions) error {
 	var servers []bridge.EndpointConfig
 	for _, s := range g.cfg.Servers {
 		if !g.player.stubs(s.Server) {
-			servers = append(servers, g.endpoint(ctx, s, g.cfg.Guests))
+			servers = append(servers, g.endpoint(ctx, s))
 		}
 	}
-	g.fleet, err = bridge.NewFleet(bridge.FleetConfig{Locals: locals, Servers: servers, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Log: g.cfg.Log})
+	g.fleet, err = bridge.NewFleet(bridge.FleetConfig{Locals: locals, Servers: servers, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Groups: g.cfg.Groups, Log: g.cfg.Log})
 	return err
 }
 
 func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = bridge.NewHost(bridge.HostConfig{
-		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, Lookup: g.fleet.Lookup, Instructions: g.fleet.Instructions, MaxBody: g.cfg.Limits.Body,
+		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup, Instructions: g.fleet.Instructions, MaxBody: g.cfg.Limits.Body,
 		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
-		Who: g.cfg.Who, Group: g.HasGroup, Brief: g.cfg.Catalog == CatalogOnly,
+		Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
 		Asks: g.asking != nil && g.asking.Uses(approval.Client), Seal: g.cfg.Seal,
 		Jobs: g.taskRunner(), Recall: g.recall,
 		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.fleet.EndSession,
@@ -222,76 +197,12 @@ func (g *Gateway) Tools(ctx context.Context, who *gate.Principal) ([]*gate.Tool,
 // Fleet returns the servers, to be added, removed and asked for their status.
 func (g *Gateway) Fleet() *bridge.Fleet { return g.fleet }
 
-// Policy returns the policy in use.
-func (g *Gateway) Policy() *policy.Engine { return g.engine.Load() }
-
 // ServeHTTP serves MCP at /mcp, of one group at /mcp/GROUP, and liveness at /healthz.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
 
 // Serve serves one client that speaks MCP in lines, until in or ctx ends.
 func (g *Gateway) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out io.Writer) error {
 	return g.host.Serve(ctx, who, in, out)
-}
-
-// SetPolicy puts another policy in the place of the one in use, whole, and tells
-// the clients. If it does not load the old one stays, and the error says why;
-// the audit log keeps either.
-func (g *Gateway) SetPolicy(ctx context.Context, p Policy) error {
-	g.setting.Lock()
-	defer g.setting.Unlock()
-	old := g.engine.Load()
-	engine, err := policy.Load(ctx, p.Files, p.Options)
-	entry := audit.Entry{Event: audit.Policy, Code: gate.CodeOK}
-	if err != nil {
-		entry.Code, entry.Error, entry.PolicyRevision = "failed", err.Error(), old.Revision()
-		return errors.Join(err, g.note(entry))
-	}
-	if engine.Revision() == old.Revision() {
-		return nil
-	}
-	entry.PolicyRevision = engine.Revision()
-	if err := g.note(entry); err != nil {
-		return fmt.Errorf("the policy stays as it was: %w", err)
-	}
-	parts := g.gate.Parts()
-	parts.Authorizer, parts.Labeler, parts.TrackValues = engine, engine, g.tracksValues(engine)
-	if err := g.gate.Swap(parts); err != nil {
-		return err
-	}
-	g.engine.Store(engine)
-	g.host.Changed()
-	return nil
-}
-
-// PolicyRefused records, as an event of the policy, why one could not even be read.
-// The one in use stays.
-func (g *Gateway) PolicyRefused(err error) error {
-	return g.note(audit.Entry{Event: audit.Policy, Code: "failed", Error: err.Error(), PolicyRevision: g.Policy().Revision()})
-}
-
-func (g *Gateway) note(e audit.Entry) error {
-	if g.audit == nil {
-		return nil
-	}
-	return g.audit.Append(e)
-}
-
-// Healthy returns why no call would pass now, or nil.
-func (g *Gateway) Healthy() error {
-	if g.audit == nil {
-		return nil
-	}
-	return g.audit.Healthy()
-}
-
-func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
-	answer := map[string]string{"status": "ok", "version": bridge.Version()}
-	w.Header().Set("Content-Type", "application/json")
-	if err := g.Healthy(); err != nil {
-		answer["status"], answer["error"] = "failing", err.Error()
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
-	_ = json.NewEncoder(w).Encode(answer)
 }
 
 // Drain refuses new requests and waits for those under way, or for ctx. Calls that
@@ -326,12 +237,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 	g.end()
 	g.serving.Wait()
-	if g.runtime != nil {
-		errs = append(errs, g.runtime.Close(ctx))
-	}
-	if g.kv != nil {
-		errs = append(errs, g.kv.Close())
-	}
+	errs = append(errs, g.machine.close(ctx))
 	if g.store != nil {
 		errs = append(errs, g.store.Close())
 	}

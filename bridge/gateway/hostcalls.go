@@ -23,18 +23,19 @@ type granted struct {
 	kv      bool
 }
 
-func (g *Gateway) newGranted(grant Grant) (*granted, error) {
+// newGranted checks a grant; secrets are all those that can be granted.
+func newGranted(grant Grant, secrets []dial.Secret) (*granted, error) {
 	rules, err := dial.Compile(grant.HTTP)
 	if err != nil {
 		return nil, err
 	}
 	to := &granted{rules: rules, http: grant.HTTP, dirs: grant.Dirs, kv: grant.KV}
 	for _, name := range grant.Secrets {
-		i := slices.IndexFunc(g.cfg.Secrets, func(s dial.Secret) bool { return s.Name() == name })
+		i := slices.IndexFunc(secrets, func(s dial.Secret) bool { return s.Name() == name })
 		if i < 0 {
 			return nil, fmt.Errorf("it is granted the secret %q, which there is not", name)
 		}
-		to.secrets = append(to.secrets, g.cfg.Secrets[i])
+		to.secrets = append(to.secrets, secrets[i])
 	}
 	return to, nil
 }

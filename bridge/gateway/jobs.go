@@ -20,7 +20,7 @@ type Jobs struct {
 	// Offer has the tools of the server jobs offered: jobs__start and so on.
 	Offer bool
 	// NoTasks does not offer clients to call tools as tasks (MCP 2025-11-25,
-	// basic/utilities/tasks).
+	// basic/utilities/tasks; 2026-07-28, the extension of that name).
 	NoTasks bool
 	// Options bound them; New sets the Store and Public, and the Log if it is nil.
 	Options jobs.Options
@@ -115,6 +115,7 @@ func (g *Gateway) jobTools() []bridge.LocalTool {
 
 func (g *Gateway) startJob(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
 	inner := *c
+	inner.Peer = nil // the client's answer would come to a call that has ended
 	inner.ID, inner.Name, inner.Args = "", c.Args.Get("tool").Text(), c.Args.Get("arguments")
 	j, err := g.jobs.Start(ctx, p.Relay, inner, milliseconds(c.Args.Get("ttl_ms"), 0))
 	if err != nil {
@@ -137,24 +138,44 @@ func milliseconds(d gate.Doc, otherwise time.Duration) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
+// offers reports whether the client of a call may know of the calls of a tool.
+func (g *Gateway) offers(ctx context.Context, c *gate.Call, tool string) bool {
+	return bridge.Offered(ctx, g.fleet.Lookup, tool, c.Who.Groups, c.Groups)
+}
+
+// jobOf returns the job that a call is about. For a client that is not offered its tool
+// there is none.
+func (g *Gateway) jobOf(ctx context.Context, c *gate.Call) (jobs.Job, error) {
+	id := c.Args.Get("job_id").Text()
+	j, err := g.jobs.Status(ctx, c.Who.Owner, id)
+	if err == nil && !g.offers(ctx, c, j.Tool) {
+		err = &jobs.HandleError{ID: id}
+	}
+	return j, err
+}
+
 func (g *Gateway) jobStatus(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
-	j, err := g.jobs.Status(ctx, c.Who.Owner, c.Args.Get("job_id").Text())
-	return toldOf(j, err)
+	return toldOf(g.jobOf(ctx, c))
 }
 
 func (g *Gateway) waitForJob(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 	waits, cancel := context.WithTimeout(ctx, min(milliseconds(c.Args.Get("timeout_ms"), jobWait), jobWait))
 	defer cancel()
-	id := c.Args.Get("job_id").Text()
-	j, err := g.jobs.Wait(waits, c.Who.Owner, id)
+	j, err := g.jobOf(ctx, c)
+	if err == nil {
+		j, err = g.jobs.Wait(waits, c.Who.Owner, j.ID)
+	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		j, err = g.jobs.Status(ctx, c.Who.Owner, id)
+		j, err = g.jobOf(ctx, c)
 	}
 	return toldOf(j, err)
 }
 
 func (g *Gateway) cancelJob(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
-	j, err := g.jobs.Cancel(ctx, c.Who.Owner, c.Args.Get("job_id").Text())
+	j, err := g.jobOf(ctx, c)
+	if err == nil {
+		j, err = g.jobs.Cancel(ctx, c.Who.Owner, j.ID)
+	}
 	return toldOf(j, err)
 }
 
@@ -163,9 +184,11 @@ func (g *Gateway) listJobs(ctx context.Context, c *gate.Call, _ gate.Permit) (ga
 	if err != nil {
 		return toldOf(jobs.Job{}, err)
 	}
-	list := make([]map[string]any, len(all))
-	for i, j := range all {
-		list[i] = statusOf(j)
+	list := make([]map[string]any, 0, len(all))
+	for _, j := range all {
+		if g.offers(ctx, c, j.Tool) {
+			list = append(list, statusOf(j))
+		}
 	}
 	page := map[string]any{"jobs": list}
 	if len(all) == jobPage {
@@ -177,7 +200,11 @@ func (g *Gateway) listJobs(ctx context.Context, c *gate.Call, _ gate.Permit) (ga
 // jobResult returns the result of a job's call as it was, with a word in _meta of which
 // job it is. The session that reads it learns its labels.
 func (g *Gateway) jobResult(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
-	j, kept, err := g.jobs.Result(ctx, c.Who.Owner, c.Args.Get("job_id").Text())
+	j, err := g.jobOf(ctx, c)
+	if err != nil {
+		return toldOf(j, err)
+	}
+	j, kept, err := g.jobs.Result(ctx, c.Who.Owner, j.ID)
 	if errors.Is(err, jobs.ErrRunning) {
 		status := statusOf(j)
 		status["code"], status["message"] = "job_not_finished", "The job is running. Wait for it with jobs__wait."

@@ -153,6 +153,38 @@ func about2(t *testing.T, g *gateway.Gateway, name, args string) gate.Doc {
 	return res.Doc.Get("structuredContent")
 }
 
+// Who is offered some groups learns nothing of the calls of other tools.
+func TestJobOfAToolThatIsNotOffered(t *testing.T) {
+	g, _ := jobbing(t, func(c *gateway.Config) { c.Groups = bridge.Groups{"one": {"a__echo"}, "other": {"a__hang"}} })
+	id := started(t, g, "a__echo", `{}`)
+	about(t, g, "jobs__wait", id)
+	in := func(group, name, args string) gate.Doc {
+		who := gate.Local()
+		who.ID = "alice"
+		res, err := g.Do(t.Context(), gate.Call{
+			Action: gate.CallTool, Name: name, Args: gate.MustDoc(args), Who: who, Session: gate.SessionKey{Owner: who.Owner, ID: "s"}, Groups: gate.Groups{{group}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Doc.Get("structuredContent")
+	}
+	for _, name := range []string{"jobs__status", "jobs__wait", "jobs__result", "jobs__cancel"} {
+		if got := in("other", name, fmt.Sprintf(`{"job_id":%q}`, id)); got.Get("code").Text() != "job_handle_not_found" {
+			t.Errorf("%s: %s", name, got)
+		}
+		if got := in("one", name, fmt.Sprintf(`{"job_id":%q}`, id)); got.Get("code").Text() == "job_handle_not_found" {
+			t.Errorf("%s, of a tool that is offered: %s", name, got)
+		}
+	}
+	if got := in("other", "jobs__list", `{}`).Get("jobs").String(); got != "[]" {
+		t.Errorf("listed are %s", got)
+	}
+	if got := in("one", "jobs__list", `{}`).At("/jobs/0/job_id").Text(); got != id {
+		t.Errorf("of a tool that is offered, listed is %q", got)
+	}
+}
+
 // What comes of a job is checked and made safe as that of any call.
 func TestJobsResultsPassTheGate(t *testing.T) {
 	g, _ := jobbing(t, nil)

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge"
@@ -32,64 +31,31 @@ func (e *ModuleError) Error() string { return "module " + e.Module + ": " + e.Er
 // Unwrap returns what is wrong with it.
 func (e *ModuleError) Unwrap() error { return e.Err }
 
-// locals builds the servers that are made of modules and functions.
-func (g *Gateway) locals(ctx context.Context, o bridge.ToolOptions) ([]*bridge.Local, error) {
-	tools := make(map[string][]bridge.LocalTool)
-	order := []string{}
-	add := func(server string, ts ...bridge.LocalTool) {
-		if !slices.Contains(order, server) {
-			order = append(order, server)
-		}
-		tools[server] = append(tools[server], ts...)
-	}
-	if g.cfg.Embedded || len(g.cfg.Modules)+len(g.cfg.Guests) > 0 {
-		if err := g.newRuntime(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if g.cfg.Embedded {
-		tools, err := g.embedded(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("embedded tools: %w", err)
-		}
-		add(LocalServer, g.player.stubbed("", tools)...)
-	}
-	for _, m := range g.cfg.Modules {
-		tools, err := g.module(ctx, m)
-		if err != nil {
-			return nil, &ModuleError{m.Config.Name, err}
-		}
-		add(cmp.Or(m.Server, LocalServer), g.player.stubbed(m.Replay, tools)...)
-	}
-	if tools := g.catalog(); tools != nil {
-		add(bridge.CatalogServer, tools...)
-	}
-	for _, server := range slices.Sorted(maps.Keys(g.cfg.Functions)) {
-		add(server, g.replayed(server, g.cfg.Functions[server])...)
-	}
-	if tools := g.jobTools(); tools != nil {
-		add(JobServer, tools...)
-	}
-	var locals []*bridge.Local
-	for _, server := range order {
-		l, err := bridge.NewLocal(server, o, tools[server]...)
-		if err != nil {
-			return nil, err
-		}
-		g.publishFunctions(server, l)
-		locals = append(locals, l)
-	}
-	return locals, nil
+// machine is what runs sandboxed tools and servers.
+type machine struct {
+	runtime *sandbox.Runtime // nil if there is nothing to run
+	dial    *dial.Client
+	kv      *kv.Store
 }
 
-// newRuntime makes what sandboxed tools need.
-func (g *Gateway) newRuntime(ctx context.Context) (err error) {
-	g.dial = dial.New(g.cfg.Dial)
-	if g.kv, err = kv.Open(g.cfg.KVDir, kv.Options{}); err != nil {
+func (m *machine) open(ctx context.Context, c *Config) (err error) {
+	m.dial = dial.New(c.Dial)
+	if m.kv, err = kv.Open(c.KVDir, kv.Options{}); err != nil {
 		return err
 	}
-	g.runtime, err = sandbox.New(ctx, sandbox.Config{CacheDir: g.cfg.CacheDir, Log: g.cfg.Log})
+	m.runtime, err = sandbox.New(ctx, sandbox.Config{CacheDir: c.CacheDir, Log: c.Log})
 	return err
+}
+
+func (m *machine) close(ctx context.Context) error {
+	var errs []error
+	if m.runtime != nil {
+		errs = append(errs, m.runtime.Close(ctx))
+	}
+	if m.kv != nil {
+		errs = append(errs, m.kv.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // embedded returns the tools that wasmgate brings along. Their code takes 40 MB,
@@ -101,35 +67,73 @@ func (g *Gateway) embedded(ctx context.Context) ([]bridge.LocalTool, error) {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	return g.sandboxed(manifest.Tools, new(granted), sync.OnceValues(func() (*sandbox.Module, error) {
+	compiled := sync.OnceValues(func() (*sandbox.Module, error) {
 		wasm, err := sandbox.EmbeddedTools()
 		if err != nil {
 			return nil, err
 		}
 		return g.runtime.Compile(ctx, wasm, sandbox.ModuleConfig{Name: "embedded tools"})
-	}))
+	})
+	return g.sandboxed(manifest.Tools, new(granted), func() (*sandbox.Module, func(), error) {
+		m, err := compiled()
+		return m, func() {}, err
+	})
 }
 
 // module compiles a module and returns its tools.
-func (g *Gateway) module(ctx context.Context, m Module) ([]bridge.LocalTool, error) {
-	grant, err := g.newGranted(m.Grant)
+func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (*compiled, []bridge.LocalTool, error) {
+	if m.Broken != "" {
+		return nil, nil, errors.New(m.Broken)
+	}
+	grant, err := newGranted(m.Grant, secrets)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m.Config.Grants = sandbox.Grants{HTTP: len(m.Grant.HTTP) > 0, KV: m.Grant.KV, Dirs: m.Grant.Dirs, Config: m.Grant.Config}
-	compiled, err := g.runtime.Compile(ctx, m.WASM, m.Config)
+	code, err := g.runtime.Compile(ctx, m.WASM, m.Config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	tools, err := g.sandboxed(compiled.Tools(), grant, func() (*sandbox.Module, error) { return compiled, nil })
+	c := &compiled{server: cmp.Or(m.Server, LocalServer), module: code}
+	tools, err := g.sandboxed(code.Tools(), grant, c.enter)
 	for i := range tools {
 		tools[i].Module, tools[i].Foreign, tools[i].Groups = sum(m.WASM), !m.Named, m.Groups
 	}
-	return tools, err
+	return c, g.player.stubbed(m.Replay, tools), err
+}
+
+// compiled is a module that is closed once it has been replaced, when no call of it runs.
+type compiled struct {
+	server string
+	calls  sync.RWMutex // held by each for reading
+	module *sandbox.Module
+	closed bool // with calls
+}
+
+// enter returns the module for a call, which leaves it at its end.
+func (c *compiled) enter() (m *sandbox.Module, leave func(), err error) {
+	c.calls.RLock()
+	if c.closed {
+		c.calls.RUnlock()
+		return nil, nil, &bridge.Fault{Kind: bridge.NotConnected, Server: c.server, Doing: "call", Err: errors.New("the module was replaced; call again")}
+	}
+	return c.module, c.calls.RUnlock, nil
+}
+
+// close waits for the calls under way, each of which has a deadline. It may be called
+// again.
+func (c *compiled) close(ctx context.Context) error {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	return c.module.Close(ctx)
 }
 
 // sandboxed makes tools of a module's, which is asked for when one is called.
-func (g *Gateway) sandboxed(offered []sandbox.Tool, grant *granted, module func() (*sandbox.Module, error)) ([]bridge.LocalTool, error) {
+func (g *Gateway) sandboxed(offered []sandbox.Tool, grant *granted, enter func() (m *sandbox.Module, leave func(), err error)) ([]bridge.LocalTool, error) {
 	capabilities, err := grant.capabilities()
 	if err != nil {
 		return nil, err
@@ -147,10 +151,11 @@ func (g *Gateway) sandboxed(offered []sandbox.Tool, grant *granted, module func(
 		tools = append(tools, bridge.LocalTool{
 			Definition: definition, Sandboxed: true, Capabilities: capabilities,
 			Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
-				m, err := module()
+				m, leave, err := enter()
 				if err != nil {
 					return gate.Result{}, err
 				}
+				defer leave()
 				r, err := m.Call(ctx, t.Name, c.Args.Raw(), g.callConfig(grant, c, p))
 				used := gate.Usage{Fuel: r.Fuel, MemoryPeak: r.MemoryPeak}
 				if err != nil {

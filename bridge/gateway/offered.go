@@ -23,13 +23,18 @@ const (
 	CatalogOnly   CatalogMode = "only"
 )
 
-func (c *Config) checkCatalog() error {
-	switch c.Catalog {
-	case CatalogOff:
+func (m CatalogMode) check() error {
+	switch m {
+	case CatalogOff, CatalogBeside, CatalogOnly:
 		return nil
-	case CatalogBeside, CatalogOnly:
 	default:
-		return fmt.Errorf("gateway: unknown mode %q of the catalog", c.Catalog)
+		return fmt.Errorf("gateway: unknown mode %q of the catalog", m)
+	}
+}
+
+func (c *Config) checkCatalog() error {
+	if err := c.Catalog.check(); err != nil || c.Catalog == CatalogOff {
+		return err
 	}
 	if _, taken := c.Functions[bridge.CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s bridge.EndpointConfig) bool { return s.Server == bridge.CatalogServer }) {
 		return fmt.Errorf("gateway: the server id %s is the catalog's", bridge.CatalogServer)
@@ -37,38 +42,23 @@ func (c *Config) checkCatalog() error {
 	return nil
 }
 
-// catalog returns the tools of the server catalog; nil if it is off.
-func (g *Gateway) catalog() []bridge.LocalTool {
-	if g.cfg.Catalog == CatalogOff {
-		return nil
-	}
+// catalogTools returns the tools of the server catalog.
+func (g *Gateway) catalogTools() []bridge.LocalTool {
 	return bridge.CatalogTools(func(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) { return g.gate.Tools(ctx, who) })
 }
 
-// groupsFor returns the groups of a server's tools: those of its configuration, and the
-// gateway's.
-func (g *Gateway) groupsFor(server string, own bridge.Groups) bridge.Groups {
-	all := g.cfg.Groups.For(server)
-	if len(all) == 0 {
-		return own
-	}
-	for group, patterns := range own {
-		all[group] = append(all[group], patterns...)
-	}
-	return all
-}
-
-// HasGroup reports whether there is a group: in Config.Groups, or of a tool that is
-// offered now.
+// HasGroup reports whether there is a group: in Config.Groups, or what [Gateway.SetGroups]
+// put in their place, or of a tool that is offered now.
 func (g *Gateway) HasGroup(name string) bool {
-	if _, ok := g.cfg.Groups[name]; ok {
+	if _, ok := (*g.groups.Load())[name]; ok {
 		return true
 	}
 	return slices.ContainsFunc(g.fleet.Known(), func(t *gate.Tool) bool { return slices.Contains(t.Groups, name) })
 }
 
-// Groups returns the names of the groups in Config.Groups, sorted.
-func (g *Gateway) Groups() []string { return slices.Sorted(maps.Keys(g.cfg.Groups)) }
+// Groups returns the names of the groups in Config.Groups, or of what
+// [Gateway.SetGroups] put in their place, sorted.
+func (g *Gateway) Groups() []string { return slices.Sorted(maps.Keys(*g.groups.Load())) }
 
 // Conflicts returns the names that more than one would offer: who has each, a server or
 // the program that embeds the gateway, and what became of the other.

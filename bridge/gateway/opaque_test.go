@@ -243,3 +243,93 @@ func TestConflictsWithTheHost(t *testing.T) {
 		t.Errorf("notes %+v", st.Notes)
 	}
 }
+
+// TestTwoServersWithOneTemplate: the first has it, the other's is offered, read, completed
+// and denied by another one, of which policies and the audit log see nothing.
+func TestTwoServersWithOneTemplate(t *testing.T) {
+	const template, made = "note://{id}{?rev}", "note://7?rev=2"
+	server := func(name string) *mcp.Server {
+		s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ServerOptions{
+			CompletionHandler: func(_ context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+				return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{name + " " + r.Params.Ref.URI}}}, nil
+			},
+		})
+		s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: template, Name: "of " + name}, func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: name}}}, nil
+		})
+		s.AddTool(&mcp.Tool{Name: "find", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ResourceLink{URI: made, Name: "found"}, &mcp.ResourceLink{URI: "other://7", Name: "other"}}}, nil
+		})
+		return s
+	}
+	log := new(records)
+	g := start(t, gateway.Config{
+		Recorder: log, Servers: []bridge.EndpointConfig{upstream("first", server("first")), upstream("second", server("second"))},
+		Sanitize: gateway.Sanitize{Links: []string{"*"}},
+		Policy: gateway.Policy{
+			Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"first", "second"}}}},
+			Files: fstest.MapFS{"a.rego": {Data: []byte(`package wasmgate
+
+deny contains "not this one" if {
+	input.resource.uri == "note://hidden"
+	input.resource.template == "note://{id}{?rev}"
+	input.resource.server == "second"
+}
+`)}},
+		},
+	})
+	if err := g.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const opaque = "wasmgate://second/template/"
+	if got := g.Conflicts(); len(got) != 1 || got[0].Name != template || got[0].Offered != opaque+template || got[0].ShadowedBy != "first" {
+		t.Errorf("conflicts: %+v", got)
+	}
+	for era, c := range clients(t, g) {
+		list, err := c.ListResourceTemplates(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range list.ResourceTemplates {
+			got = append(got, r.URITemplate+" "+r.Name)
+		}
+		if diff := cmp.Diff([]string{template + " of first", opaque + template + " of second"}, got); diff != "" {
+			t.Errorf("%s: %s", era, diff)
+		}
+		for uri, name := range map[string]string{made: "first", opaque + made: "second"} {
+			res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			if err != nil || len(res.Contents) != 1 || res.Contents[0].URI != uri || res.Contents[0].Text != name {
+				t.Errorf("%s: %s: %+v, %v", era, uri, res, err)
+			}
+		}
+		for uri, name := range map[string]string{template: "first", opaque + template: "second"} {
+			res, err := c.Complete(t.Context(), &mcp.CompleteParams{
+				Ref: &mcp.CompleteReference{Type: "ref/resource", URI: uri}, Argument: mcp.CompleteParamsArgument{Name: "id", Value: "x"},
+			})
+			if err != nil || !cmp.Equal(res.Completion.Values, []string{name + " " + template}) {
+				t.Errorf("%s: completing %s: %+v, %v", era, uri, res, err)
+			}
+		}
+		for tool, link := range map[string]string{"first__find": made, "second__find": opaque + made} {
+			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
+			if err != nil || len(res.Content) != 2 {
+				t.Fatalf("%s: %s: %+v, %v", era, tool, res, err)
+			}
+			if res.Content[0].(*mcp.ResourceLink).URI != link || res.Content[1].(*mcp.ResourceLink).URI != "other://7" {
+				t.Errorf("%s: %s: %+v", era, tool, res)
+			}
+		}
+		for _, uri := range []string{
+			"wasmgate://first/template/" + made, opaque, opaque + "other://7", opaque + "note://..", opaque + opaque + made,
+			"wasmgate://nobody/template/" + made, opaque + "note://hidden",
+		} {
+			if res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
+				t.Errorf("%s: %s is read: %+v", era, uri, res)
+			}
+		}
+		if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "note://hidden"}); err != nil {
+			t.Errorf("%s: what is denied of the second is denied of the first: %v", era, err)
+		}
+	}
+}

@@ -44,13 +44,13 @@ func (g *Gateway) fleetPins() bridge.Pins {
 	if g.pins == nil {
 		return nil
 	}
-	return observer{g.pins, g.cfg.Guests}
+	return observer{g.pins, g.guests}
 }
 
 // observer puts what servers declare into the words of pins.
 type observer struct {
 	*lock.Pins
-	guests map[string]Guest
+	guests *perServer[*Guest] // that may change
 }
 
 // Observe implements [bridge.Pins].
@@ -65,7 +65,7 @@ func (o observer) Observe(d bridge.Declaration) {
 	for i, t := range d.Tools {
 		l.Items = append(l.Items, lock.Item{Kind: lock.Tool, Name: t.Get("name").Text(), Doc: t, Own: d.Own[i]})
 	}
-	if o.guests[d.Server].Named {
+	if guest, ok := o.guests.get(d.Server); ok && guest.Named {
 		for i := range l.Items {
 			l.Items[i].Own = true
 		}
@@ -77,7 +77,7 @@ func (o observer) Observe(d bridge.Declaration) {
 // part of it.
 func (o observer) identify(l *lock.Listing, d bridge.Declaration) {
 	c := d.Config
-	guest, isGuest := o.guests[d.Server]
+	guest, isGuest := o.guests.get(d.Server)
 	switch {
 	case isGuest:
 		l.Items = append(l.Items, lock.Module(sum(guest.WASM), guest.Args))

@@ -7,18 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// A RecordedCall is a call of a tool whose result was written down.
+// A RecordedCall is a call of a tool whose result was written down; or a prompt that was
+// got, or a resource that was read.
 type RecordedCall struct {
-	Tool   string // server__tool
+	// Action is what was done; "" is [gate.CallTool].
+	Action gate.Action
+	Server string // of a prompt or a resource; the name of a tool says it
+	Tool   string // server__tool, or the qualified name of the prompt, or the URI of the resource
 	Digest string // of the tool's definition then; "" if it is not known
 	Args   string // digest of the arguments, as of [gate.Doc.Digest]
 	Result gate.Doc
+	Named  []string // the arguments of a prompt, sorted
 }
 
 // maxRecorded bounds the results of a recording, in bytes: all of them are held in
@@ -29,7 +35,7 @@ const maxRecorded = 1 << 30
 // has to be kept with record: full.
 var ErrNothingRecorded = errors.New("the calls in it were recorded without their results: set audit.record to full, and record the session again")
 
-// ReadRecording reads the calls of tools that a file tells of, in their order: an audit
+// ReadRecording reads what was called, got and read that a file tells of, in its order: an audit
 // log that holds results, over all its files, or recorded sessions, one a line, as
 // [policy.ReadTrace] takes them. Calls that came to no result are left out.
 func ReadRecording(ctx context.Context, path string) ([]RecordedCall, error) {
@@ -72,7 +78,7 @@ type recording struct {
 }
 
 func (r *recording) addEntry(e audit.Entry) error {
-	if e.Event != gate.Done || e.Action != gate.CallTool || e.Code != gate.CodeOK && e.Code != gate.CodeToolError {
+	if e.Event != gate.Done || e.Action != gate.CallTool && e.Action != gate.GetPrompt && e.Action != gate.ReadResource || e.Code != gate.CodeOK && e.Code != gate.CodeToolError {
 		return nil
 	}
 	if len(e.Result) == 0 {
@@ -83,7 +89,14 @@ func (r *recording) addEntry(e audit.Entry) error {
 	if err != nil {
 		return fmt.Errorf("record %d: %w", e.Seq, err)
 	}
-	return r.add(RecordedCall{Tool: e.Tool, Digest: e.ToolDigest, Args: e.ArgsSHA256, Result: result})
+	c := RecordedCall{Action: e.Action, Server: e.Server, Tool: e.Tool, Digest: e.ToolDigest, Args: e.ArgsSHA256, Result: result}
+	if args, err := gate.ParseDoc(e.Arguments); err == nil && e.Action == gate.GetPrompt {
+		for name := range args.Members() {
+			c.Named = append(c.Named, name)
+		}
+		slices.Sort(c.Named)
+	}
+	return r.add(c)
 }
 
 func (r *recording) addSession(s policy.RecordedSession) error {

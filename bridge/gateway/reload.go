@@ -11,7 +11,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/gate/session"
 )
 
 // A Server is an MCP server that comes, or changes, while the gateway runs.
@@ -46,11 +45,8 @@ func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	}
 	g.clean.servers.set(s.Server, s.Sanitize)
 	g.atOnce.set(s.Server, s.Concurrent)
-	guests := map[string]Guest{}
-	if s.Guest != nil {
-		guests[s.Server] = *s.Guest
-	}
-	return g.fleet.Add(ctx, g.endpoint(ctx, s.EndpointConfig, guests))
+	g.guests.set(s.Server, s.Guest)
+	return g.fleet.Add(ctx, g.endpoint(ctx, s.EndpointConfig))
 }
 
 // RemoveServer forgets a server: see [bridge.Fleet.Remove].
@@ -61,6 +57,7 @@ func (g *Gateway) RemoveServer(id string) error {
 	err := g.fleet.Remove(id)
 	g.clean.servers.set(id, "")
 	g.atOnce.set(id, 0)
+	g.guests.set(id, nil)
 	return err
 }
 
@@ -75,14 +72,13 @@ func (g *Gateway) noteChange(id, what string) error {
 }
 
 // endpoint completes the configuration of a server with what is the gateway's.
-func (g *Gateway) endpoint(ctx context.Context, s bridge.EndpointConfig, guests map[string]Guest) bridge.EndpointConfig {
+func (g *Gateway) endpoint(ctx context.Context, s bridge.EndpointConfig) bridge.EndpointConfig {
 	s.Tools.Sanitizer, s.Tools.Schemas = g.clean, g.schemas
-	s.Tools.Groups = g.groupsFor(s.Server, s.Tools.Groups)
 	if s.MaxMessage == 0 {
 		s.MaxMessage = g.cfg.Limits.Result
 	}
-	if guest, ok := guests[s.Server]; ok {
-		g.guest(ctx, &s, guest)
+	if guest, ok := g.guests.get(s.Server); ok {
+		g.guest(ctx, &s, *guest)
 	}
 	return s
 }
@@ -90,26 +86,6 @@ func (g *Gateway) endpoint(ctx context.Context, s bridge.EndpointConfig, guests 
 // ConfigRefused records why a configuration could not be read. The one in use stays.
 func (g *Gateway) ConfigRefused(err error) error {
 	return g.note(audit.Entry{Event: audit.Server, Code: "failed", Error: err.Error(), Reasons: []string{"configuration: refused"}})
-}
-
-// newLimits returns what bounds calls at once.
-func (g *Gateway) newLimits() *session.Limits {
-	l := g.cfg.Limits
-	return session.NewLimits(session.LimitOptions{
-		Concurrent: l.Concurrent, Session: l.Session, Wait: l.Wait,
-		Server: func(id string) int { n, _ := g.atOnce.get(id); return n },
-		Tool:   l.ofTool,
-	})
-}
-
-// ofTool returns how many calls of a tool may be under way; zero sets no limit.
-func (l *Limits) ofTool(name string) int {
-	for _, t := range l.Tools {
-		if (Rule{Pattern: t.Pattern}).matches(name) {
-			return t.Concurrent
-		}
-	}
-	return 0
 }
 
 // perServer is what the operator says of servers, which may change while calls run.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge"
@@ -25,8 +26,9 @@ const (
 )
 
 // Replay has a gateway answer from a recording. Servers that must be stubbed are not
-// started: what they offer are the tools that the recording has calls of, without
-// prompts and resources. A call of such a tool is answered with the recorded result of
+// started: what they offer are the tools, prompts and resources that the recording tells
+// of, the latter with no more of their definitions than that. Prompts are got and
+// resources read as tools are called. A call of such a tool is answered with the recorded result of
 // the same tool, by its digest where that is known, and of equal arguments (RFC 8785),
 // whoever made it: in the order of the recording, and each once. A call that the
 // recording does not hold fails with [NotRecordedError]. Calls go the whole way
@@ -65,24 +67,28 @@ type player struct {
 }
 
 // recordedKey is what calls have in common that may answer each other.
-type recordedKey struct{ tool, args string }
+type recordedKey struct {
+	action     gate.Action
+	tool, args string
+}
 
 func newPlayer(r Replay) *player {
 	p := &player{Replay: r, unknown: make(map[string]bool), left: make(map[recordedKey][]RecordedCall)}
 	for _, c := range r.Calls {
-		k := recordedKey{c.Tool, c.Args}
+		k := recordedKey{cmp.Or(c.Action, gate.CallTool), c.Tool, c.Args}
 		p.left[k] = append(p.left[k], c)
 	}
 	return p
 }
 
-// take returns the first recorded call of a tool that was not given out yet.
-func (p *player) take(t *gate.Tool, args string) (RecordedCall, bool) {
+// take returns the first recorded call of a tool, a prompt or a resource that was not
+// given out yet.
+func (p *player) take(c *gate.Call, t *gate.Tool) (RecordedCall, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k := recordedKey{t.Name.String(), args}
+	k := recordedKey{c.Action, gate.Query{Call: c, Tool: t}.Subject(), c.Args.Digest()}
 	for i, c := range p.left[k] {
-		if c.Digest == "" || c.Digest == t.Digest || p.unknown[k.tool] {
+		if c.Digest == "" || c.Digest == t.Digest || p.unknown[k.tool] || t.Feature != gate.FeatureTool {
 			p.left[k] = slices.Delete(p.left[k], i, i+1)
 			return c, true
 		}
@@ -96,9 +102,9 @@ func (p *player) answer(_ context.Context, c *gate.Call, permit gate.Permit) (ga
 	if !ok {
 		return gate.Result{}, &NotRecordedError{c.Name}
 	}
-	recorded, ok := p.take(tool, c.Args.Digest())
+	recorded, ok := p.take(c, tool)
 	if !ok {
-		return gate.Result{}, &NotRecordedError{tool.Name.String()}
+		return gate.Result{}, &NotRecordedError{gate.Query{Call: c, Tool: tool}.Subject()}
 	}
 	return gate.Result{Doc: recorded.Result}, nil
 }
@@ -145,6 +151,11 @@ func (p *player) recordedServers(servers []bridge.EndpointConfig, local map[stri
 		}
 		tools[name.Server] = append(tools[name.Server], bridge.LocalTool{Definition: p.define(name, c.Digest), Call: p.answer})
 	}
+	for _, c := range p.Calls { // of some nothing but prompts and resources were used
+		if c.Server != "" && !local[c.Server] && !slices.Contains(order, c.Server) {
+			order = append(order, c.Server)
+		}
+	}
 	var locals []*bridge.Local
 	for _, server := range order {
 		if !p.stubs(server) {
@@ -156,7 +167,7 @@ func (p *player) recordedServers(servers []bridge.EndpointConfig, local map[stri
 			own.Sanitizer, own.Schemas = o.Sanitizer, o.Schemas
 		}
 		own.OutputWarn = true // the results were checked when they were recorded, and have been sanitized since
-		l, err := bridge.NewLocal(server, own, tools[server]...)
+		l, err := bridge.NewLocalWith(p.features(server), server, own, tools[server]...)
 		if err != nil {
 			return nil, fmt.Errorf("recording: %w", err)
 		}
@@ -171,6 +182,9 @@ func (p *player) latest() []RecordedCall {
 	at, known := make(map[string]int), make(map[string]bool) // known by digest
 	var all []RecordedCall
 	for _, c := range p.Calls {
+		if c.Action != "" && c.Action != gate.CallTool {
+			continue
+		}
 		if _, asked := known[c.Digest]; !asked {
 			known[c.Digest] = !p.find(c.Digest).IsZero()
 		}
@@ -183,6 +197,48 @@ func (p *player) latest() []RecordedCall {
 		}
 	}
 	return all
+}
+
+// features returns the prompts and resources of a server that were used. A prompt takes
+// the arguments that it was given.
+func (p *player) features(server string) bridge.LocalFeatures {
+	f := bridge.LocalFeatures{Call: p.answer}
+	var prompts, resources []string
+	named := make(map[string][]string) // by prompt
+	for _, c := range p.Calls {
+		switch {
+		case c.Server != server:
+		case c.Action == gate.GetPrompt:
+			name := strings.TrimPrefix(c.Tool, server+"__")
+			if !slices.Contains(prompts, name) {
+				prompts = append(prompts, name)
+			}
+			named[name] = append(named[name], c.Named...)
+		case c.Action == gate.ReadResource && !slices.Contains(resources, c.Tool):
+			resources = append(resources, c.Tool)
+		}
+	}
+	for _, name := range prompts {
+		slices.Sort(named[name])
+		arguments := []any{}
+		for _, a := range slices.Compact(named[name]) {
+			arguments = append(arguments, map[string]any{"name": a})
+		}
+		f.Prompts = append(f.Prompts, definition(map[string]any{"name": name, "arguments": arguments}))
+	}
+	for _, uri := range resources {
+		f.Resources = append(f.Resources, definition(map[string]any{"uri": uri, "name": uri}))
+	}
+	return f
+}
+
+// definition makes a document of what was recorded.
+func definition(v map[string]any) gate.Doc {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // of strings
+	}
+	return gate.MustDoc(string(b))
 }
 
 func (p *player) find(digest string) gate.Doc {

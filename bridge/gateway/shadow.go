@@ -76,7 +76,7 @@ func (g *Gateway) noteDifference(d policy.Difference) {
 		Tenant: c.Who.Tenant, Principal: c.Who.ID, Roles: c.Who.Roles,
 		Server: d.Query.Tool.Name.Server, Tool: d.Query.Subject(), ToolDigest: d.Query.Tool.Digest,
 		Effect: d.Decision.Effect, Reasons: d.Decision.Reasons, PolicyRevision: d.Decision.Revision,
-		Snapshot: g.cfg.Snapshot,
+		Snapshot: g.gate.Parts().Snapshot,
 		Shadow: audit.ShadowDecision{
 			Effect: d.Shadow.Effect, Reasons: d.Shadow.Reasons, Revision: d.Shadow.Revision, Differs: d.Differs,
 		},

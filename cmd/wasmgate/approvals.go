@@ -48,9 +48,10 @@ func (c *cli) running(cmd *cobra.Command) (*app.Remote, error) {
 
 func (c *cli) newApprovalsList() *cobra.Command {
 	return &cobra.Command{
-		Use:   "list",
-		Short: "List the calls that wait, the oldest first",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Short:   "List the calls that wait, the oldest first",
+		Example: "  wasmgate approvals list --json",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := c.running(cmd)
 			if err != nil {
@@ -90,10 +91,11 @@ func roughly(d time.Duration) string {
 
 func (c *cli) newApprovalsShow() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show ID",
-		Short: "Show a call that waits: its arguments as they will be sent, and why it is asked",
-		Long:  "Characters that a terminal would not show, or would act on, are shown as escapes such as \\u202e.",
-		Args:  cobra.ExactArgs(1),
+		Use:     "show ID",
+		Short:   "Show a call that waits: its arguments as they will be sent, and why it is asked",
+		Long:    "Characters that a terminal would not show, or would act on, are shown as escapes such as \\u202e.",
+		Example: "  wasmgate approvals show ID",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := c.running(cmd)
 			if err != nil {
@@ -158,7 +160,8 @@ func (c *cli) newApprovalsApprove() *cobra.Command {
 		Long: `Lets the call pass, once. With --always it also writes a grant: it allows the tool to the
 principal, and names it under always, so that the pack approve does not ask about it again,
 whatever the arguments.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  wasmgate approvals approve ID\n  wasmgate approvals approve ID --always",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always})
 		},
@@ -170,9 +173,10 @@ whatever the arguments.`,
 func (c *cli) newApprovalsDeny() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
-		Use:   "deny ID",
-		Short: "Refuse the call, and others like it until the approval expires",
-		Args:  cobra.ExactArgs(1),
+		Use:     "deny ID",
+		Short:   "Refuse the call, and others like it until the approval expires",
+		Example: "  wasmgate approvals deny ID --reason 'not to them'",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Denied, Note: why})
 		},

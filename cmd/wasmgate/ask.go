@@ -61,7 +61,9 @@ func (c *cli) ask(ctx context.Context, cfg *config.Config, only string) (asked, 
 	if isTerminal(c.err) {
 		var names []string
 		for _, s := range cfg.Servers {
-			names = append(names, s.ID)
+			if s.Enabled && (only == "" || only == s.ID) {
+				names = append(names, s.ID)
+			}
 		}
 		note := time.AfterFunc(slowStart, func() { fmt.Fprintf(c.err, "connecting %s ...\n", strings.Join(names, ", ")) })
 		defer note.Stop()

@@ -236,7 +236,7 @@ Exits with 0 if the chain holds, and with 3 if it does not.`,
 				return &exitError{exitFalse, err}
 			}
 			if err != nil {
-				return err
+				return named(err)
 			}
 			return c.printReport(report)
 		},

@@ -110,9 +110,13 @@ func inputOf(e audit.Entry) (input map[string]any, erased []string) {
 // inputOfRequest makes the input of what a server asked of the client of that of a call.
 func inputOfRequest(e audit.Entry, input map[string]any, erased []string) (map[string]any, []string) {
 	input["server"] = e.Server
-	if strings.Contains(e.Tool, ":") { // a URI, as no name of a tool is
+	switch {
+	case strings.Contains(e.Tool, ":"): // a URI, as no name of a tool is
 		delete(input, "tool")
 		input["resource"] = map[string]any{"uri": e.Tool, "server": e.Server}
+	case gate.MethodAction(e.Tool).IsMethod():
+		delete(input, "tool")
+		input["method"] = map[string]any{"name": e.Tool, "server": e.Server}
 	}
 	request, err := gate.ParseDoc(e.Arguments)
 	if err != nil || request.Kind() != gate.Object {
@@ -122,19 +126,25 @@ func inputOfRequest(e audit.Entry, input map[string]any, erased []string) (map[s
 	return input, erased
 }
 
-// uses reports whether an action uses a prompt or a resource, and no tool.
+// uses reports whether an action uses a prompt, a resource or a method that MCP does not
+// have, and no tool.
 func uses(a gate.Action) bool {
-	return a == gate.GetPrompt || a == gate.ReadResource || a == gate.Subscribe || a == gate.Complete
+	return a == gate.GetPrompt || a == gate.ReadResource || a == gate.Subscribe || a == gate.Complete || a.IsMethod()
 }
 
-// inputOfUse makes the input of the use of a prompt or a resource of that of a call.
+// inputOfUse makes the input of the use of a prompt, a resource or a method of that of a
+// call.
 func inputOfUse(e audit.Entry, input map[string]any) (map[string]any, []string) {
 	delete(input, "tool")
 	erased := []string{"/input/principal/auth", "/input/principal/claims"}
-	if strings.Contains(e.Tool, ":") { // a URI, as no name of a prompt is
+	switch {
+	case e.Action.IsMethod():
+		input["method"], input["server"] = map[string]any{"name": e.Tool, "server": e.Server}, e.Server
+		erased = append(erased, "/input/method/groups")
+	case strings.Contains(e.Tool, ":"): // a URI, as no name of a prompt is
 		input["resource"] = map[string]any{"uri": e.Tool, "server": e.Server}
 		erased = append(erased, "/input/resource/mime_type", "/input/resource/template")
-	} else {
+	default:
 		input["prompt"] = map[string]any{"name": e.Tool, "server": e.Server}
 	}
 	switch {

@@ -23,7 +23,7 @@ func (c *cli) newCall() *cobra.Command {
 server may be left out of the name where one tool alone has it.
 Prints the texts of the result, or the whole result with --json. A call that a person has to
 approve is put to the person at the terminal; without one it is refused, and waits for
-wasmgate approvals in the gateway that runs.
+wasmgate approvals in the gateway that runs. On a terminal it shows how far a long call is.
 
 Exits with 1 if the tool reports an error or its server fails, and with 3 if the gate refuses.`,
 		Example: "  wasmgate call local__hash '{\"text\":\"hello\",\"algorithm\":\"sha256\"}'\n  wasmgate call files__read_text_file - --as alice < arguments.json",
@@ -58,9 +58,18 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 				return err
 			}
 			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
+			if _, ends := g.(own); ends && r.Tool == startJob && cfg.Jobs.Offer {
+				return errors.New("a job ends with its gateway, and none runs that would carry it out: start one with wasmgate serve" + c.configFlag())
+			}
+			show, done := c.progress()
+			r.Progress = show
 			res, err := c.callAsking(cmd.Context(), g, r)
+			done()
 			if several, ok := errors.AsType[*bridge.AmbiguousError](err); ok {
 				return misuse("%v", several)
+			}
+			if e, ok := errors.AsType[*app.CallError](err); ok && e.Code == "refused_lookup" {
+				e.Cause = c.missing(cmd.Context(), cfg, g, r)
 			}
 			if err != nil {
 				return c.callFailed(err)
@@ -71,6 +80,9 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
 	return cmd
 }
+
+// startJob is the tool that starts a job.
+const startJob = gateway.JobServer + "__start"
 
 // callFailed says on standard error why a call was not carried out.
 func (c *cli) callFailed(err error) error {
@@ -91,10 +103,22 @@ func (c *cli) callFailed(err error) error {
 	if !strings.Contains(e.Reason, e.Cause) { // or the last line says it
 		fmt.Fprintln(c.err, visible(e.Cause))
 	}
+	if e.Code == "refused_authorize" && e.Remedy == "" {
+		fmt.Fprintf(c.err, "which rule, and why: wasmgate policy explain %s%s\n", e.RecordID, c.configFlag())
+	}
 	if e.Remedy != "" {
-		fmt.Fprintf(c.err, "to allow it: %s%s\n", e.Remedy, c.configFlag())
+		fmt.Fprintln(c.err, "to allow it: "+c.toAllow(e.Remedy))
 	}
 	return &exitError{code, err}
+}
+
+// toAllow is a remedy as it works for the configuration at hand: a command, or what is to
+// be written into the grants file.
+func (c *cli) toAllow(remedy string) string {
+	if strings.HasPrefix(remedy, "wasmgate ") {
+		return remedy + c.configFlag()
+	}
+	return remedy
 }
 
 // printResult prints what a tool answered, and fails if that is an error.

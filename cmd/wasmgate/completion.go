@@ -32,9 +32,9 @@ func newHelp(root *cobra.Command) *cobra.Command {
 		Short:   "Help about a command",
 		Example: "  wasmgate help audit verify",
 		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 && cmd.HasSubCommands() {
-				return misuse("there is no command %q; see wasmgate --help", args)
+			cmd, rest, _ := root.Find(args)
+			if len(rest) > 0 {
+				return noCommand(cmd, rest[0])
 			}
 			return cmd.Help()
 		},

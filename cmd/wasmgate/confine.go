@@ -79,7 +79,7 @@ func (c *cli) learn(cmd *cobra.Command, r app.LearnRequest) error {
 		return errors.New("a gateway runs on this configuration; stop it first")
 	}
 	if err != nil {
-		return err
+		return named(err)
 	}
 	return c.printProposal(r.Server, p)
 }

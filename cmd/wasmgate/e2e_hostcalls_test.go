@@ -305,9 +305,9 @@ func testRepoScan(t *testing.T, p *program) {
 // component begins as a WebAssembly component does, in the place of a module.
 const component = "\x00asm\x0d\x00\x01\x00"
 
-// testWrongModules starts gateways with modules that cannot be used. A tool keeps
-// the gateway from starting, with one line that says what to do; a server is
-// faulted alone.
+// testWrongModules has modules that cannot be used. What the configuration itself shows
+// keeps the gateway from starting, with one line that says what to do; any other module
+// is left out alone, and a server is faulted alone.
 func testWrongModules(t *testing.T, p *program) {
 	none := strings.Repeat("0", 64)
 	tests := map[string]struct {
@@ -331,6 +331,21 @@ func testWrongModules(t *testing.T, p *program) {
 			pl.write("text.wasm", "no module")
 			pl.write("listed.wasm", "")
 			pl.write("listed.yaml", "tool: []\n")
+			if !tt.early {
+				o := pl.run("status", "--check")
+				if o.code != 3 || !strings.Contains(o.stderr, "wasmgate: faulted: x\n") {
+					t.Errorf("status --check: exit %d:\n%s", o.code, o.stderr)
+				}
+				holds(t, o.stdout, "problem: module x: ")
+				holds(t, o.stdout, tt.says)
+				holds(t, o.stdout, tt.todo)
+				o = pl.run("call", "local__ask", "{}")
+				if o.code != 3 {
+					t.Errorf("call: exit %d", o.code)
+				}
+				holds(t, strings.ReplaceAll(o.stderr, `\"`, `"`), tt.says) // quoted, by the log
+				return
+			}
 			for _, args := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"call", "local__ask", "{}"}} {
 				o := pl.run(args...)
 				if o.code != 2 || strings.Count(o.stderr, "\n") != 1 || !strings.HasPrefix(o.stderr, "wasmgate: ") {

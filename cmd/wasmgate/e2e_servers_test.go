@@ -45,7 +45,7 @@ func testServers(t *testing.T, p *program) {
 	for _, w := range watchers {
 		w.forget()
 	}
-	configure("servers:\n  up: {url: " + url + ", timeout: 29s}\n  other: {url: " + otherURL + "}\nlimits: {session: 5}\n")
+	configure("servers:\n  up: {url: " + url + ", timeout: 29s}\n  other: {url: " + otherURL + "}\nlimits: {session: 5, body: 1MiB}\nlog: {level: warn}\n")
 	eventually(t, "the other server is there", func() bool { return strings.Contains(pl.must("tools"), "other__echo") })
 	for _, w := range watchers {
 		w.told(t)
@@ -58,7 +58,8 @@ func testServers(t *testing.T, p *program) {
 		t.Errorf("the call under way: %s", got)
 	}
 	s := pl.must("status")
-	if !strings.Contains(s, "configuration "+pl.file("wasmgate.yaml")+", read ") || !strings.Contains(s, "not in use until a restart: limits") {
+	if !strings.Contains(s, "configuration "+pl.file("wasmgate.yaml")+", read ") ||
+		!strings.Contains(s, "limits.body changed: restart to apply it") || !strings.Contains(s, "log changed: restart to apply it") || strings.Contains(s, "limits.session") {
 		t.Errorf("status: %s", s)
 	}
 
@@ -85,7 +86,7 @@ func testServers(t *testing.T, p *program) {
 			changes = append(changes, e.Raw)
 		}
 	}
-	if len(changes) != 4 || !strings.Contains(changes[3], `"server":"up"`) || !strings.Contains(changes[3], "configuration: removed") {
+	if len(changes) != 6 || !strings.Contains(changes[0], "configuration: limits changed") || !strings.Contains(changes[4], `"server":"up"`) || !strings.Contains(changes[4], "configuration: removed") {
 		t.Errorf("recorded: %q", changes)
 	}
 	pl.verify()

@@ -76,7 +76,7 @@ as an exception to those that cover it.`,
 			said := fmt.Sprintf("removed %s from %s", args[0], plural(r.Removed, "grant"))
 			switch {
 			case r == config.Revoked{}:
-				return fmt.Errorf("no grant in %s covers %s", cfg.Policy.Grants, args[0])
+				return misuse("no grant in %s covers %s", cfg.Policy.Grants, args[0])
 			case r.Removed == 0:
 				said = fmt.Sprintf("added %s as an exception to %s", args[0], plural(r.Excepted, "grant"))
 			case r.Left > 0:

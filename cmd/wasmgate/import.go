@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -14,8 +15,6 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 )
 
-var hosts = []string{"claude", "cursor", "vscode"}
-
 // importFlags say where the servers are written to: nowhere, or one of three files.
 type importFlags struct {
 	user, project bool
@@ -25,7 +24,7 @@ type importFlags struct {
 func (c *cli) newImport() *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use:   "import claude|cursor|vscode|FILE [--user|--project|--to FILE]",
+		Use:   "import " + strings.Join(config.Hosts(), "|") + "|FILE [--user|--project|--to FILE]",
 		Short: "Make a configuration of the servers that a client has",
 		Long: `Prints, as the servers block of a wasmgate.yaml, the servers that a client is configured with:
 those of the named program, or of a file in its format. Literal tokens become ${NAME}, and
@@ -34,9 +33,8 @@ standard error says which.
 With --user, --project or --to it adds them to that configuration instead, which it creates if need be,
 and leaves everything else in it as it is. A server that is there with other settings is an error.
 A project's configuration has no effect until it is trusted, again after each change.`,
-		Example:   "  wasmgate import claude > wasmgate.yaml\n  wasmgate import cursor --user",
-		Args:      cobra.ExactArgs(1),
-		ValidArgs: hosts,
+		Example: "  wasmgate import claude > wasmgate.yaml\n  wasmgate import cursor --user",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch to := cmd.Flags().Changed("to"); {
 			case to && f.to == "":
@@ -49,6 +47,9 @@ A project's configuration has no effect until it is trusted, again after each ch
 				return err
 			}
 			r, err := os.Open(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return misuse("there is no file %s, and no program of that name is known: %s", args[0], strings.Join(config.Hosts(), ", "))
+			}
 			if err != nil {
 				return err
 			}
@@ -152,7 +153,7 @@ func (c *cli) printImport(path string, servers []config.Server, problems []confi
 
 // importPath returns the file that holds the servers.
 func importPath(from string) (string, error) {
-	if !slices.Contains(hosts, from) {
+	if !slices.Contains(config.Hosts(), from) {
 		return from, nil
 	}
 	home, err := os.UserHomeDir()
@@ -167,5 +168,5 @@ func importPath(from string) (string, error) {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("%s has no servers here; looked at %s", from, strings.Join(paths, ", "))
+	return "", misuse("%s has no servers here; looked at %s", from, strings.Join(paths, ", "))
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +57,7 @@ func (c *cli) pinned(cmd *cobra.Command, f func(ctx context.Context, cfg *config
 		return err
 	}
 	defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
-	return f(cmd.Context(), cfg, g)
+	return named(f(cmd.Context(), cfg, g))
 }
 
 func selector(args []string) string { return strings.Join(args, " ") }
@@ -146,6 +148,22 @@ func (c *cli) printDifferences(all []lock.Difference) error {
 	return nil
 }
 
+// maxValue is the width up to which a value stands on one line, in bytes.
+const maxValue = 100
+
+// printValue prints a value of a definition, on lines of its own if it is long; nothing,
+// if there is none.
+func printValue(w io.Writer, colour, sign, value string) {
+	var lines bytes.Buffer
+	if len(value) <= maxValue || json.Indent(&lines, []byte(value), "", "  ") != nil {
+		lines.Reset()
+		lines.WriteString(value)
+	}
+	for line := range strings.Lines(lines.String()) {
+		fmt.Fprintln(w, paint(w, colour, sign+strings.TrimSuffix(line, "\n")))
+	}
+}
+
 func printDifference(w io.Writer, d lock.Difference) {
 	what := "is new"
 	switch {
@@ -159,12 +177,8 @@ func printDifference(w io.Writer, d lock.Difference) {
 	fmt.Fprintf(w, "%s %s\n", lock.Visible(d.Label), what)
 	for _, change := range d.Changes {
 		fmt.Fprintf(w, "  %s\n", change.Pointer)
-		if change.Old != "" {
-			fmt.Fprintln(w, paint(w, bad, "    - "+change.Old))
-		}
-		if change.New != "" {
-			fmt.Fprintln(w, paint(w, good, "    + "+change.New))
-		}
+		printValue(w, bad, "    - ", change.Old)
+		printValue(w, good, "    + ", change.New)
 	}
 	for i, m := range d.Means {
 		if i == 0 {

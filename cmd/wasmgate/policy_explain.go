@@ -22,13 +22,16 @@ func (c *cli) newPolicyExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain ID",
 		Short: "Say why a recorded call was decided as it was",
-		Long: `Finds a call in the audit log by its record ID and explains the decision: the rules that decided,
+		Long: `Finds a record in the audit log by its ID and explains the decision: the rules that decided,
 by file and line; for each rule that nearly allowed the call its first condition that failed; and
-what would have allowed it.
+what would have allowed it. Of a rule that denied, which no grant helps against, it shows the
+conditions, and what would be decided without it. Records are of calls of tools, of the use of
+prompts and resources, of what servers asked their client, and of what sandboxed tools asked their
+host for.
 
 It explains by the policy as it is now, and says so if that is not the one that decided. What the
 log does not hold is said to be unknown: arguments, unless the configuration has
-"audit: {record: full}", and what a tool is, unless the gateway runs.`,
+"audit: {record: full}", what a tool is, unless the gateway runs, and what a resource is.`,
 		Example: "  wasmgate audit --denied --last 1\n  wasmgate policy explain 0199f3a2-6f0e-7c1b-9a54-2f9d3f1c7b10",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,9 +44,6 @@ log does not hold is said to be unknown: arguments, unless the configuration has
 				return err
 			}
 			why := reasoned{Record: record}
-			if uses(record.Action) {
-				return &exitError{exitFalse, fmt.Errorf("record %s is of %s; explain answers for calls of tools alone", record.ID, record.Action)}
-			}
 			if record.Tool == "" || record.Principal == "" || record.Code == "refused_lookup" && record.Effect == "" {
 				return c.printExplained(why) // no policy was asked
 			}
@@ -55,11 +55,20 @@ log does not hold is said to be unknown: arguments, unless the configuration has
 			if err != nil {
 				return err
 			}
-			q, unknown, err := queryOf(record)
+			used, err := usedIn(cmd.Context(), cfg, record)
 			if err != nil {
 				return err
 			}
-			describe(cmd.Context(), cfg, q.Tool, record.ToolDigest, unknown)
+			q, unknown, err := queryOf(record, used)
+			if err != nil {
+				return err
+			}
+			if len(cfg.AllGroups()) == 0 {
+				maps.DeleteFunc(unknown, func(part, _ string) bool { return strings.HasSuffix(part, ".groups") })
+			}
+			if used == gate.FeatureTool {
+				describe(cmd.Context(), cfg, q.Tool, record.ToolDigest, unknown)
+			}
 			d := gate.Decision{Effect: record.Effect, Reasons: record.Reasons, Revision: record.PolicyRevision}
 			x, err := engine.Explain(cmd.Context(), policy.Case{Query: q, Unknown: unknown, Decision: d})
 			if err != nil {
@@ -89,52 +98,9 @@ func findRecord(ctx context.Context, file, id string) (audit.Entry, error) {
 		}
 	}
 	if found.Seq == 0 {
-		return audit.Entry{}, fmt.Errorf("no call %q is recorded in %s; wasmgate audit shows the records", id, file)
+		return audit.Entry{}, misuse("no call %q is recorded in %s; wasmgate audit shows the records", id, file)
 	}
 	return found, nil
-}
-
-// queryOf makes the query of which a record tells, and says which parts of the
-// input a record does not hold.
-func queryOf(e audit.Entry) (gate.Query, map[string]string, error) {
-	name, err := gate.ParseToolName(e.Tool)
-	if err != nil {
-		return gate.Query{}, nil, fmt.Errorf("record %s: %w", e.ID, err)
-	}
-	owner := gate.Owner{Tenant: e.Tenant, ID: e.Principal}
-	q := gate.Query{
-		Call: &gate.Call{
-			ID: e.ID, Parent: e.Parent, Action: e.Action, Name: e.Tool,
-			Who:        &gate.Principal{Owner: owner, Auth: "local", Client: e.Client.ID, Roles: e.Roles},
-			Session:    gate.SessionKey{Owner: owner, ID: e.Session},
-			ClientName: e.Client.Name, ClientVersion: e.Client.Version,
-		},
-		Tool:    &gate.Tool{Name: name, Local: name.Tool, Offered: e.Tool, Digest: e.ToolDigest},
-		Session: gate.Session{Version: e.SessionVersion, Labels: e.LabelsBefore, Top: e.SessionTop},
-	}
-	unknown := map[string]string{
-		"input.provenance":        "provenance not recorded",
-		"input.carried":           "provenance not recorded",
-		"input.principal.auth":    "authentication not recorded",
-		"input.principal.claims":  "claims not recorded",
-		"input.tool.annotations":  toolUnknown,
-		"input.tool.sandboxed":    toolUnknown,
-		"input.tool.capabilities": toolUnknown,
-		"input.tool.pinned":       toolUnknown,
-		"input.tool.findings":     toolUnknown,
-	}
-	if len(e.Arguments) == 0 {
-		unknown["input.arguments"] = "arguments not recorded"
-		if e.Action.IsHostCall() || e.Action.IsPeerRequest() {
-			unknown["input.request"] = "arguments not recorded"
-		}
-		return q, unknown, nil
-	}
-	q.Call.Args, err = gate.ParseDoc(e.Arguments)
-	if err != nil {
-		return gate.Query{}, nil, fmt.Errorf("record %s: arguments: %w", e.ID, err)
-	}
-	return q, unknown, nil
 }
 
 const toolUnknown = "the tool's definition is not recorded, and no gateway runs that knows it"
@@ -160,7 +126,7 @@ func describe(ctx context.Context, cfg *config.Config, t *gate.Tool, digest stri
 		return
 	}
 	t.Local, t.Annotations, t.Sandboxed, t.Capabilities = known.Local, known.Annotations, known.Sandboxed, known.Capabilities
-	t.Pinned, t.Findings = known.Pinned, known.Findings
+	t.Pinned, t.Findings, t.Groups = known.Pinned, known.Findings, known.Groups
 	maps.DeleteFunc(unknown, func(_, why string) bool { return why == toolUnknown })
 }
 
@@ -200,7 +166,7 @@ func (c *cli) printExplained(x reasoned) error {
 		return c.printJSON(out)
 	}
 	say := func(format string, args ...any) { fmt.Fprintln(c.out, visible(fmt.Sprintf(format, args...))) }
-	say("%s by %s at %s: %s", e.Tool, e.Principal, e.Time.Local().Format(time.DateTime), outcomeOf(e))
+	say("%s by %s at %s: %s", subjectOf(e), e.Principal, e.Time.Local().Format(time.DateTime), outcomeOf(e))
 	if len(e.LabelsBefore) > 0 {
 		say("the session had read: %s", strings.Join(e.LabelsBefore, ", "))
 	}
@@ -220,9 +186,35 @@ func (c *cli) printExplained(x reasoned) error {
 	}
 	c.printRules(p)
 	if remedy := x.remedy(); remedy != "" {
-		say("to allow it: %s%s", remedy, c.configFlag())
+		say("to allow it: %s", c.toAllow(remedy))
+	}
+	if e.Effect == gate.Allow && e.Code != "" && e.Code != gate.CodeOK {
+		say("the policy did not stop it: %s", e.Error)
 	}
 	return nil
+}
+
+// subjectOf says what a record is about: what was used, and what else was done than to
+// call it or to use it.
+func subjectOf(e audit.Entry) string {
+	if e.Action == gate.CallTool {
+		return e.Tool
+	}
+	return fmt.Sprintf("%s of %s", e.Action, e.Tool)
+}
+
+// otherwise says what no grant can do about rules of deny, and what would be decided
+// without them.
+func otherwise(a *policy.Alternative) string {
+	const head = "no grant helps, for deny beats allow: it takes another call, or other rules, so that of each rule above a condition fails. "
+	switch {
+	case a.Effect == "":
+		return head + "What would be decided then depends on what is not known"
+	case a.Remedy != "":
+		return head + "Nothing allows it then either; what would: " + a.Remedy
+	default:
+		return head + "Then: " + string(a.Effect)
+	}
 }
 
 func outcomeOf(e audit.Entry) string {
@@ -248,7 +240,11 @@ func (c *cli) printRules(p *policy.Explanation) {
 		fmt.Fprintln(c.out, head)
 		for _, r := range rules {
 			fmt.Fprintln(c.out, "  "+visible(strings.TrimRight(fmt.Sprintf("%-5s %s:%d  %s", r.Set, r.File, r.Line, r.Reason), " ")))
-			if w := r.Condition; w != nil {
+			conditions := r.Holds
+			if r.Condition != nil {
+				conditions = []policy.Condition{*r.Condition}
+			}
+			for _, w := range conditions {
 				fmt.Fprintln(c.out, "        "+visible(fmt.Sprintf("%s:%d: %s", w.File, w.Line, w.Text)))
 				if w.Error != "" {
 					fmt.Fprintln(c.out, "        "+visible(w.Error))
@@ -270,8 +266,11 @@ func (c *cli) printRules(p *policy.Explanation) {
 	default:
 		list("decided: "+string(p.Effect)+", by", p.Decided)
 	}
+	if p.Otherwise != nil {
+		fmt.Fprintln(c.out, visible(otherwise(p.Otherwise)))
+	}
 	list("may apply:", p.Open)
-	if p.Effect != gate.Allow {
+	if p.Effect != gate.Allow && (p.Otherwise == nil || p.Otherwise.Effect == gate.Deny) {
 		list("nearly applied, but for the condition below each:", p.Nearly)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -56,6 +57,9 @@ func (c *cli) toolsOf(ctx context.Context, server string) (_ map[string]gate.Doc
 	if err != nil {
 		return nil, err
 	}
+	if !isServer(cfg, server) {
+		return nil, named(app.NoServer(cfg, server))
+	}
 	g, err := c.ask(ctx, cfg, server)
 	if err != nil {
 		return nil, err
@@ -79,7 +83,7 @@ func (c *cli) toolsOf(ctx context.Context, server string) (_ map[string]gate.Doc
 		}
 	}
 	if len(tools) == 0 {
-		return nil, fmt.Errorf("server %s has no tools; see `wasmgate status`", server)
+		return nil, fmt.Errorf("server %s has no tools; see `wasmgate status%s`", server, c.configFlag())
 	}
 	return tools, nil
 }

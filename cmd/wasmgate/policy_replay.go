@@ -84,7 +84,7 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 	}
 	for s, err := range recorded(ctx, c.in, file, definitions) {
 		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			return named(fmt.Errorf("%s: %w", file, err))
 		}
 		r, err := engine.Replay(ctx, o, s)
 		if err != nil {

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -25,7 +27,7 @@ import (
 const (
 	exitDone   = 0
 	exitFailed = 1
-	exitMisuse = 2 // of the command line, or a bad configuration
+	exitMisuse = 2 // of the command line, which also names what is not there, or a bad configuration
 	exitFalse  = 3 // refused, unanswered, or found false
 )
 
@@ -46,6 +48,16 @@ func (e *exitError) Unwrap() error { return e.err }
 
 func misuse(format string, args ...any) error {
 	return &exitError{exitMisuse, fmt.Errorf(format, args...)}
+}
+
+// named makes a misuse of an error that says that what the command line names is not
+// there.
+func named(err error) error {
+	var session *app.SessionError
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, lock.ErrNothing) || errors.Is(err, app.ErrNoServer) || errors.As(err, &session) {
+		return &exitError{exitMisuse, err}
+	}
+	return err
 }
 
 // cli is what all commands share.
@@ -130,23 +142,42 @@ func (c *cli) newRoot() *cobra.Command {
 	)
 	root.AddCommand(newCompletion(root))
 	root.SetHelpCommand(newHelp(root))
+	c.complete(root)
 	misuseArgs(root)
 	return root
 }
 
-// misuseArgs makes a wrong number of arguments a misuse, for all commands.
+// misuseArgs makes wrong arguments a misuse that says how to write it, for all commands.
 func misuseArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return misuse("%v; see %s --help", err, cmd.CommandPath())
+			switch err := check(cmd, args); {
+			case err == nil:
+				return nil
+			case cmd.HasAvailableSubCommands():
+				return noCommand(cmd, args[0])
+			default:
+				_, written, _ := strings.Cut(cmd.Use, " ")
+				return misuse("write it as: %s; see %s --help", strings.TrimSpace(cmd.CommandPath()+" "+written), cmd.CommandPath())
 			}
-			return nil
 		}
 	}
 	for _, sub := range cmd.Commands() {
 		misuseArgs(sub)
 	}
+}
+
+// suggested is how many letters a command that is meant may differ by.
+const suggested = 2
+
+// noCommand says that cmd has no such command, and which ones are meant perhaps.
+func noCommand(cmd *cobra.Command, name string) error {
+	cmd.SuggestionsMinimumDistance = suggested
+	meant := ""
+	if like := cmd.SuggestionsFor(name); len(like) > 0 {
+		meant = "; did you mean " + strings.Join(like, " or ") + "?"
+	}
+	return misuse("%s has no command %q%s; see %s --help", cmd.CommandPath(), name, meant, cmd.CommandPath())
 }
 
 // open reads the configuration that the command line names, or that is found.
@@ -212,7 +243,7 @@ func (c *cli) input(file string) ([]byte, error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, err
+			return nil, named(err)
 		}
 		defer f.Close()
 		r = f

@@ -89,7 +89,7 @@ func (m moduleReader) read(module string) (wasm []byte, mc sandbox.ModuleConfig,
 	}
 	f, err := os.Open(module)
 	if err != nil {
-		return nil, mc, err
+		return nil, mc, named(err)
 	}
 	defer f.Close()
 	if wasm, err = io.ReadAll(io.LimitReader(f, maxModule+1)); err != nil {

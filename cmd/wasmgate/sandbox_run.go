@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -92,7 +93,7 @@ func (f sandboxFlags) parse() (r sandboxRun, err error) {
 		return r, fmt.Errorf("--http: %w", err)
 	}
 	if r.grants.Dirs, err = parseDirs(f.dirs); err != nil {
-		return r, fmt.Errorf("--dir: %w", err)
+		return r, named(fmt.Errorf("--dir: %w", err))
 	}
 	if r.grants.Config, err = parseSettings(f.set); err != nil {
 		return r, fmt.Errorf("--set: %w", err)
@@ -120,6 +121,9 @@ func parseDirs(written []string) ([]sandbox.Dir, error) {
 		}
 		path, err := filepath.Abs(path)
 		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(path); err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(dirs, func(d sandbox.Dir) bool { return d.Path == path }) {

@@ -125,7 +125,7 @@ func (c *cli) scanServers(ctx context.Context, server string) (_ *app.Scan, err 
 		return nil, err
 	}
 	if server != "" && !isServer(cfg, server) {
-		return nil, misuse("no server %q in the configuration; a file is named with its folder, such as ./%s", server, server)
+		return nil, misuse("%v; a file is named with its folder, such as ./%s", app.NoServer(cfg, server), server)
 	}
 	g, err := c.ask(ctx, cfg, server)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *cli) scanFile(ctx context.Context, file string) (*app.Scan, error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, err
+			return nil, named(err)
 		}
 		defer f.Close()
 		in = f

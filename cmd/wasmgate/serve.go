@@ -40,8 +40,8 @@ a client is offered a single group at /mcp/GROUP.
 
 With --replay calls are answered from a recording, through the whole gate: servers are not started,
 and neither are modules that hold a capability, unless their replay in the configuration is live or pure. Each
-recorded answer is given once, to the same tool and equal arguments; what the recording does not hold is
-not carried out. Such a gateway has a state and an audit log of its own.
+recorded answer is given once, to the same tool, prompt or resource and equal arguments; what the recording does not
+hold is not carried out. Such a gateway has a state and an audit log of its own.
 
 The first SIGTERM or interrupt lets calls under way end and then ends the servers; the
 second ends at once.`,

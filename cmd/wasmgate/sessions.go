@@ -63,7 +63,8 @@ func find(ctx context.Context, k keeper, id string) (app.Session, error) {
 	if err != nil {
 		return app.Session{}, err
 	}
-	return app.FindSession(list, id)
+	s, err := app.FindSession(list, id)
+	return s, named(err)
 }
 
 func (c *cli) newSessionsList() *cobra.Command {

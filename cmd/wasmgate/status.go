@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,9 +22,12 @@ import (
 func (c *cli) newStatus() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
-		Use:     "status",
-		Short:   "Show the servers: phase, tools, faults, what is quarantined",
-		Long:    "Asks the gateway that runs on the configuration. If none does, connects the servers once and reports.",
+		Use:   "status",
+		Short: "Show the servers: phase, tools, faults, what is quarantined",
+		Long: `Asks the gateway that runs on the configuration. If none does, connects the servers once and reports.
+
+With --check it exits with 0 if all servers are ready, with 3 if any is faulted or a module cannot be
+used, and with 1 if none is and some are still connecting after 5 s.`,
 		Example: "  wasmgate status\n  wasmgate status --check --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -36,21 +40,58 @@ func (c *cli) newStatus() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
-			s, err := g.Status(cmd.Context())
+			wait := time.Duration(0)
+			if check {
+				wait = settleTime
+			}
+			s, err := settled(cmd.Context(), g, wait)
 			if err != nil {
 				return err
 			}
-			if err := c.printStatus(s); err != nil {
+			if err := c.printStatus(s); err != nil || !check {
 				return err
 			}
-			if check && s.Faulted() {
-				return &exitError{exitFalse, errors.New("a server is faulted")}
-			}
-			return nil
+			return checkStatus(s)
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 when any server is faulted")
+	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 when any server is faulted, with 1 when one is not ready in 5 s")
 	return cmd
+}
+
+const (
+	// settleTime is how long --check waits for servers that are connecting, and lookEvery
+	// how often it looks.
+	settleTime = 5 * time.Second
+	lookEvery  = 100 * time.Millisecond
+)
+
+// settled returns the status once all servers are ready or faulted, or time is up.
+func settled(ctx context.Context, g interface {
+	Status(context.Context) (*app.Status, error)
+}, wait time.Duration) (*app.Status, error) {
+	giveUp := time.Now().Add(wait)
+	for {
+		s, err := g.Status(ctx)
+		if err != nil || len(s.Unready()) == 0 || !time.Now().Before(giveUp) {
+			return s, err
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// checkStatus says what of the servers cannot be used.
+func checkStatus(s *app.Status) error {
+	if names := s.Faulted(); len(names) > 0 {
+		return &exitError{exitFalse, fmt.Errorf("faulted: %s", strings.Join(names, ", "))}
+	}
+	if names := s.Unready(); len(names) > 0 {
+		return fmt.Errorf("not ready yet: %s; they are still connecting: ask again, or see the log of the gateway", strings.Join(names, ", "))
+	}
+	return nil
 }
 
 // statusOfRunning shows the gateway that runs on a configuration whose file has been
@@ -93,8 +134,12 @@ func (c *cli) printStatus(s *app.Status) error {
 	}
 	columns := []string{"SERVER", "PHASE", "TOOLS", "FAULT"}
 	more := slices.ContainsFunc(s.Servers, func(s bridge.ServerStatus) bool { return s.Prompts+s.Resources+s.Templates > 0 })
+	methods := slices.ContainsFunc(s.Servers, func(s bridge.ServerStatus) bool { return s.Methods > 0 })
 	if more {
 		columns = []string{"SERVER", "PHASE", "TOOLS", "PROMPTS", "RESOURCES", "FAULT"}
+	}
+	if methods {
+		columns = slices.Insert(columns, len(columns)-1, "METHODS")
 	}
 	t := newTable(c.out, columns...)
 	for _, one := range s.Servers {
@@ -112,6 +157,9 @@ func (c *cli) printStatus(s *app.Status) error {
 		counts := []string{strconv.Itoa(one.Tools)}
 		if more {
 			counts = append(counts, strconv.Itoa(one.Prompts), strconv.Itoa(one.Resources+one.Templates))
+		}
+		if methods {
+			counts = append(counts, strconv.Itoa(one.Methods))
 		}
 		t.row(append(append([]string{one.Server, phase}, counts...), fault)...)
 	}

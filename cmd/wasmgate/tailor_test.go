@@ -35,9 +35,17 @@ func serveTailor() {
 
 // newTailor returns a server whose tool asks its client for two measures, one
 // after the other: with requests to clients that have sessions, with results
-// that require input to the others.
+// that require input to the others. It has two methods that MCP does not have.
 func newTailor() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "tailor", Version: "1"}, nil)
+	for _, method := range []string{"tailor/price", "tailor/secret"} {
+		err := mcp.AddReceivingCustomMethod(s, method, func(_ context.Context, _ *mcp.ServerSession, p *priceParams) (*price, error) {
+			return &price{Of: p.Of, Cents: 4200}, nil
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
 	s.AddTool(&mcp.Tool{Name: "measure", InputSchema: json.RawMessage(`{"type":"object","properties":{"what":{"type":"string"}}}`)},
 		func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var args struct{ What string }
@@ -65,6 +73,17 @@ func newTailor() *mcp.Server {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: args.What + ": " + strings.Join(measures, ", ")}}}, nil
 		})
 	return s
+}
+
+type priceParams struct {
+	mcp.ParamsBase
+	Of string `json:"of"`
+}
+
+type price struct {
+	mcp.ResultBase
+	Of    string `json:"of"`
+	Cents int    `json:"cents"`
 }
 
 func measure(r *mcp.ElicitResult) string { return fmt.Sprint(r.Content["cm"]) }

@@ -35,14 +35,18 @@ Trust holds for the file as it is now; a change asks for it anew.`,
 				return misuse("there is no .wasmgate/wasmgate.yaml here or above")
 			}
 			if undo {
-				if err := config.Untrust(dirs.State, file); err != nil {
+				was, err := config.Untrust(dirs.State, file)
+				if err != nil {
 					return err
+				}
+				if !was {
+					return misuse("%s was not trusted", file)
 				}
 				return c.said(map[string]any{"file": file, "trusted": false}, "no longer trusted: "+file)
 			}
 			sum, err := config.Trust(dirs.State, file)
 			if err != nil {
-				return err
+				return named(err)
 			}
 			return c.said(map[string]any{"file": file, "trusted": true, "sha256": sum}, fmt.Sprintf("trusted: %s (sha256 %.12s)", file, sum))
 		},

@@ -45,6 +45,10 @@ type Job struct {
 // Terminal reports whether the job has ended.
 func (j Job) Terminal() bool { return j.State != Running }
 
+// Lost reports whether the job has ended with the gateway that carried it out, so that
+// nobody knows what came of the call.
+func (j Job) Lost() bool { return j.State == Failed && j.Code == gate.CodeCancelled }
+
 // Expires returns when the outcome is given up; zero while the job runs.
 func (j Job) Expires() time.Time {
 	if !j.Terminal() {

@@ -157,45 +157,83 @@ func setDefault[T int | int64 | time.Duration](v *T, d T) {
 // it pass: a refusal before that is the error, and there is no job. If that takes long,
 // because a person is asked, the job is returned while it waits.
 //
-// The job outlives ctx from then on, and its client: nobody is told of its progress,
-// and its server cannot ask anybody. Keep is how long its outcome is to be kept; zero,
-// or longer than the runner does, is as long as that.
+// The job outlives ctx from then on, and its client, who is not told of its progress.
+// Its server can ask the call's Peer, which has to outlive ctx too; without one it can
+// ask nobody. Keep is how long its outcome is to be kept; zero, or longer than the runner
+// does, is as long as that.
 func (r *Runner) Start(ctx context.Context, do Do, c gate.Call, keep time.Duration) (Job, error) {
-	if keep <= 0 || keep > r.o.Keep {
-		keep = r.o.Keep
-	}
 	if c.ID == "" {
 		c.ID = gate.NewID()
 	}
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	one := &run{
+	one := r.newRun(c, keep, cancel)
+	if err := r.begin(ctx, one); err != nil {
+		cancel(nil)
+		return Job{}, err
+	}
+	c.Notify, c.Detached = nil, true
+	c.Rounds, c.Responses, c.State = false, gate.Doc{}, ""
+	c.Granted = sync.OnceFunc(func() { close(one.granted) })
+	go r.follow(life, one, func() (gate.Result, error) { return do(life, c) }) // ends with the call
+	return r.started(ctx, one)
+}
+
+// UnderWay is a call that is carried out already.
+type UnderWay struct {
+	gate.Call
+	// Life is the context of the call, and Cancel ends it, for a reason.
+	Life   context.Context
+	Cancel context.CancelCauseFunc
+	// Outcome returns when the call has ended. It is called once.
+	Outcome func() (gate.Result, error)
+}
+
+// Adopt makes a job of a call that is carried out already, and that who waited for it
+// leaves to the runner. The job is kept when Adopt returns; with an error there is none,
+// and the call is still the caller's.
+func (r *Runner) Adopt(ctx context.Context, c UnderWay) (Job, error) {
+	one := r.newRun(c.Call, 0, c.Cancel)
+	one.known = true
+	if err := r.begin(ctx, one); err != nil {
+		return Job{}, err
+	}
+	go r.follow(c.Life, one, c.Outcome) // ends with the call
+	return one.job, nil
+}
+
+func (r *Runner) newRun(c gate.Call, keep time.Duration, cancel context.CancelCauseFunc) *run {
+	if keep <= 0 || keep > r.o.Keep {
+		keep = r.o.Keep
+	}
+	return &run{
 		job: Job{
 			ID: r.newID(), Owner: c.Who.Owner, Node: r.o.Node, Boot: r.boot, Tool: c.Name[:min(len(c.Name), maxTool)], Call: c.ID,
 			State: Running, Started: time.Now(), Keep: keep,
 		},
 		cancel: cancel, granted: make(chan struct{}), done: make(chan struct{}),
 	}
+}
+
+// begin keeps a job that begins. Who has begun one calls work.Done at its end.
+func (r *Runner) begin(ctx context.Context, one *run) error {
 	if err := r.enter(one); err != nil {
-		cancel(nil)
-		return Job{}, err
+		return err
 	}
 	if err := r.o.Store.AddJob(ctx, one.job); err != nil {
 		r.leave(one)
 		r.work.Done()
-		cancel(nil)
-		return Job{}, fmt.Errorf("keep job: %w", err)
+		return fmt.Errorf("keep job: %w", err)
 	}
-	c.Peer, c.Notify, c.Detached = nil, nil, true
-	c.Rounds, c.Responses, c.State = false, gate.Doc{}, ""
-	c.Granted = sync.OnceFunc(func() { close(one.granted) })
-	go func() {
-		defer r.work.Done()
-		defer cancel(nil)
-		defer context.AfterFunc(r.life, func() { cancel(context.Cause(r.life)) })()
-		res, err := do(life, c)
-		r.ends(life, one, res, err)
-	}()
-	return r.started(ctx, one)
+	return nil
+}
+
+// follow waits for the end of a call, and keeps its outcome.
+func (r *Runner) follow(life context.Context, one *run, outcome func() (gate.Result, error)) {
+	defer r.work.Done()
+	defer one.cancel(nil)
+	defer context.AfterFunc(r.life, func() { one.cancel(context.Cause(r.life)) })()
+	res, err := outcome()
+	r.ends(life, one, res, err)
 }
 
 // newID returns an id of 128 random bits.

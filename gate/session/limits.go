@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -42,21 +43,36 @@ const maxQueue = 4096
 // call that is refused for another session's. For a rate nobody waits. Use it from
 // several goroutines.
 //
+// Calls of tools that carry out others ([gate.Relays]) have places of their own, four
+// times as many, of which one principal gets half: they wait for the calls that they
+// carry out, and must not hold the places of those. Session and Tool hold for them too.
+//
 // A bucket of a rate that has filled again is as good as none, and makes room for
 // another. If all are in use, a call that needs a new one is refused: to forget
 // one would be to let its owner begin anew.
 type Limits struct {
-	o     LimitOptions
-	rates *buckets
-	places
+	o       LimitOptions // but for Concurrent and Session, which can change
+	session atomic.Int64
+	rates   *buckets
+	calls   places
+	relays  places
+	away    places // of calls that have given their place back for a while
 }
 
-var _ gate.Limiter = (*Limits)(nil)
+// timesMore is how many times more relays there are than other calls, and calls that
+// wait for their clients: both take memory, and next to no work.
+const timesMore = 4
+
+// usualConcurrent is how many calls may be at upstreams at one time unless somebody says
+// otherwise.
+const usualConcurrent = 64
+
+var _ gate.Pauser = (*Limits)(nil)
 
 // NewLimits returns Limits of which nothing is taken.
 func NewLimits(o LimitOptions) *Limits {
 	if o.Concurrent <= 0 {
-		o.Concurrent = 64
+		o.Concurrent = usualConcurrent
 	}
 	if o.Wait == 0 {
 		o.Wait = time.Second
@@ -68,41 +84,55 @@ func NewLimits(o LimitOptions) *Limits {
 		o.Buckets = 1 << 16
 	}
 	l := &Limits{o: o, rates: newBuckets(o.Buckets)}
-	l.places.init(int64(o.Concurrent), o.Queue)
+	l.session.Store(int64(o.Session))
+	l.calls.init(int64(o.Concurrent), o.Queue)
+	l.relays.init(timesMore*int64(o.Concurrent), o.Queue)
+	l.away.init(timesMore*int64(o.Concurrent), 0)
 	return l
 }
 
-// Take takes places for calls, and tokens of rates. The only limit beside rates is
-// [gate.Concurrent]; a charge to another is an error, since nobody would keep it.
+// Take takes places for calls, and tokens of rates. The limits beside rates are
+// [gate.Concurrent] and [gate.Relays], of which a call takes one; a charge to another is
+// an error, since nobody would keep it.
 // The error is a [*gate.Busy] if there was no place in time, and wraps ctx.Err() if
 // ctx ended first; it is a [*gate.OverRate] if a rate is used up. A Release that is
 // called again does nothing.
 func (l *Limits) Take(ctx context.Context, charges []gate.Charge) (gate.Release, error) {
+	release, _, err := l.TakePausable(ctx, charges)
+	return release, err
+}
+
+// TakePausable implements [gate.Pauser]. A call that is away keeps its places at its
+// server and of its tool, which go on with it.
+func (l *Limits) TakePausable(ctx context.Context, charges []gate.Charge) (gate.Release, gate.Pause, error) {
 	d, rated, err := l.demand(charges)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var spent []gate.Charge
 	if rated {
 		if spent, err = l.rates.take(charges); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	if d.n > 0 {
-		if err := l.take(ctx, d, l.o.Wait); err != nil {
+	h := &holding{limits: l, demand: d, has: d.n > 0}
+	if h.has {
+		if err := d.from.take(ctx, d, l.o.Wait); err != nil {
 			l.rates.giveBack(spent)
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	var once sync.Once
-	return func(bytes int64) {
+	release := func(bytes int64) {
 		once.Do(func() {
-			if d.n > 0 {
-				l.release(d)
-			}
+			h.end()
 			l.rates.spend(spent, bytes)
 		})
-	}, nil
+	}
+	if d.from != &l.calls {
+		return release, nil, nil
+	}
+	return release, h.pause, nil
 }
 
 // demand adds up the places that charges take, and reports whether there are rates
@@ -113,27 +143,50 @@ func (l *Limits) demand(charges []gate.Charge) (d demand, rated bool, err error)
 			rated = true
 			continue
 		}
-		if c.Limit != gate.Concurrent {
+		from := l.placesOf(c.Limit)
+		if from == nil {
 			return demand{}, false, fmt.Errorf("there is no limit %q", c.Limit)
 		}
-		if c.N <= 0 || c.N > int64(l.o.Concurrent)-d.n {
-			return demand{}, false, fmt.Errorf("limit %s: a charge of %d can never be met; the limit is %d", c.Limit, c.N, l.o.Concurrent)
+		if d.from != nil && d.from != from {
+			return demand{}, false, errors.New("a call takes places of one limit, not of two")
 		}
+		most := from.size()
+		if c.N <= 0 || c.N > most-d.n {
+			return demand{}, false, fmt.Errorf("limit %s: a charge of %d can never be met; the limit is %d", c.Limit, c.N, most)
+		}
+		d.from = from
 		d.n += c.N
 		d.who = room{of: ofSession, Owner: c.Owner, name: c.Session}
-		d.within(d.who, l.o.Session, c.N)
-		d.within(room{of: ofServer, name: c.Server}, most(l.o.Server, c.Server), c.N)
-		d.within(room{of: ofTool, name: c.Tool}, most(l.o.Tool, c.Tool), c.N)
+		d.within(d.who, int(l.session.Load()), c.N)
+		d.within(room{of: ofTool, name: c.Tool}, limitOf(l.o.Tool, c.Tool), c.N)
+		if from == &l.relays {
+			d.what = ofRelays
+			d.within(room{of: ofPrincipal, Owner: c.Owner}, int(max(1, most/2)), c.N)
+		} else {
+			d.within(room{of: ofServer, name: c.Server}, limitOf(l.o.Server, c.Server), c.N)
+		}
 	}
 	for _, s := range d.shares {
 		if s.n > s.most {
-			return demand{}, false, errors.New("a charge can never be met: " + s.busy().What)
+			return demand{}, false, errors.New("a charge can never be met: " + busy(s.of, d.what, s.most).What)
 		}
 	}
 	return d, rated, nil
 }
 
-func most(limit func(string) int, name string) int {
+// placesOf returns the places that a limit is on; nil if there is no such limit.
+func (l *Limits) placesOf(limit string) *places {
+	switch limit {
+	case gate.Concurrent:
+		return &l.calls
+	case gate.Relays:
+		return &l.relays
+	default:
+		return nil
+	}
+}
+
+func limitOf(limit func(string) int, name string) int {
 	if limit == nil {
 		return 0
 	}

@@ -12,10 +12,14 @@ import (
 
 // What limits on calls at once are of.
 const (
-	ofSession = "this client"
-	ofServer  = "the server"
-	ofTool    = "the tool"
+	ofSession   = "this client"
+	ofPrincipal = "this principal"
+	ofServer    = "the server"
+	ofTool      = "the tool"
 )
+
+// ofRelays says which calls are meant if it is not all of them.
+const ofRelays = " to tools that carry out others"
 
 // room is what has places of its own among all places.
 type room struct {
@@ -26,6 +30,8 @@ type room struct {
 
 // demand is what a call takes: of all places, and of those of each room.
 type demand struct {
+	from   *places
+	what   string // which calls have these places; "" for most
 	n      int64
 	who    room // the session, with which others take turns
 	shares []share
@@ -39,7 +45,7 @@ type share struct {
 
 // within adds n places of a room that has so many, if it has a limit.
 func (d *demand) within(r room, most int, n int64) {
-	if most <= 0 || r.name == "" && r.of != ofSession {
+	if most <= 0 || r.name == "" && (r.of == ofServer || r.of == ofTool) {
 		return
 	}
 	for i := range d.shares {
@@ -51,10 +57,8 @@ func (d *demand) within(r room, most int, n int64) {
 	d.shares = append(d.shares, share{r, n, int64(most)})
 }
 
-func (s *share) busy() *gate.Busy { return busy(s.of, s.most) }
-
-func busy(whose string, most int64) *gate.Busy {
-	return &gate.Busy{What: fmt.Sprintf("%s has as many calls under way as it may have at once, which is %d", whose, most)}
+func busy(whose, what string, most int64) *gate.Busy {
+	return &gate.Busy{What: fmt.Sprintf("%s has as many calls under way%s as it may have at once, which is %d", whose, what, most)}
 }
 
 // places are the places for calls, and the queue for them.
@@ -73,7 +77,7 @@ type waiter struct {
 	demand
 	// turn is how often it is the session's turn before it. The first waiter of each
 	// session comes before the second of any, and so on (start-time fair queueing,
-	// Goyal et al., 1996, with calls of one size).
+	// Goyal et al., 1996, with calls of one size). It is 0 of a call that comes back.
 	turn  int64
 	ready chan struct{} // closed when the waiter has its places, or err is set
 	err   error
@@ -120,7 +124,7 @@ func (p *places) enqueue(w *waiter, wait time.Duration) *list.Element {
 	}
 	w.turn = p.turn + 1
 	for at := p.waiting.Back(); at != nil; at = at.Prev() {
-		if o := at.Value.(*waiter); o.who == w.who {
+		if o := at.Value.(*waiter); o.who == w.who && o.turn > 0 {
 			w.turn = o.turn + 1
 			break
 		}
@@ -140,6 +144,35 @@ func (p *places) enqueue(w *waiter, wait time.Duration) *list.Element {
 		}
 	}
 	return p.waiting.PushFront(w)
+}
+
+// again is take for a call that has been away. It comes before those that wait for their
+// first place, and is refused for want of none: a person has done something for it.
+func (p *places) again(ctx context.Context, d demand) error {
+	p.mu.Lock()
+	if p.full(&d) == nil {
+		p.occupy(&d)
+		p.mu.Unlock()
+		return nil
+	}
+	w := &waiter{demand: d, ready: make(chan struct{})}
+	before := p.waiting.Front()
+	for before != nil && before.Value.(*waiter).turn == 0 {
+		before = before.Next()
+	}
+	var at *list.Element
+	if before != nil {
+		at = p.waiting.InsertBefore(w, before)
+	} else {
+		at = p.waiting.PushBack(w)
+	}
+	p.mu.Unlock()
+	select {
+	case <-w.ready:
+		return w.err
+	case <-ctx.Done():
+		return p.leave(ctx, at)
+	}
 }
 
 // leave ends the wait of one that gives up, unless it got its places meanwhile.
@@ -202,11 +235,11 @@ func (p *places) occupy(d *demand) {
 func (p *places) full(d *demand) *gate.Busy {
 	for i := range d.shares {
 		if s := &d.shares[i]; p.inRoom[s.room]+s.n > s.most {
-			return s.busy()
+			return busy(s.of, d.what, s.most)
 		}
 	}
 	if p.taken+d.n > p.most {
-		return busy("the gateway", p.most)
+		return busy("the gateway", d.what, p.most)
 	}
 	return nil
 }
@@ -216,5 +249,5 @@ func (p *places) whyBusy(d *demand) *gate.Busy {
 	if b := p.full(d); b != nil {
 		return b
 	}
-	return busy("the gateway", p.most)
+	return busy("the gateway", d.what, p.most)
 }

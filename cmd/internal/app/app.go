@@ -41,6 +41,7 @@ type App struct {
 	url     string               // where it listens for HTTP; "" if it does not
 
 	config      atomic.Pointer[configState]
+	guests      digests
 	policyError atomic.Pointer[policyState]
 	pinError    atomic.Pointer[policyState]
 	shadowError atomic.Pointer[policyState]
@@ -57,7 +58,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string)
 // newApp is New, with somebody to be told what the only server uses, if not nil.
 func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only string, learn func(confine.Access)) (_ *App, err error) {
 	a := &App{learn: learn, cfg: cfg, log: log, policy: newPolicyFiles(cfg), shadow: newShadowFiles(cfg), bundles: newBundleSources(cfg)}
-	a.config.Store(&configState{read: time.Now(), cfg: cfg})
+	a.config.Store(&configState{read: time.Now(), cfg: cfg, files: configFiles(cfg)}) // before anything takes its time
 	if a.lock, err = control.Acquire(cfg.State); err != nil {
 		return nil, err
 	}
@@ -81,6 +82,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 		return nil, errors.Join(err, a.gateway.Close(ctx))
 	}
 	a.reloadShadow(ctx)
+	a.logLeftOut()
 	return a, nil
 }
 
@@ -92,8 +94,24 @@ func (a *App) Close(ctx context.Context) error {
 	return errors.Join(a.gateway.Close(ctx), a.lock.Release())
 }
 
-// translate makes a gateway's configuration of a file's.
+// translate makes a gateway's configuration of a file's. Only, if it is not empty, names
+// the only server that is needed.
 func (a *App) translate(ctx context.Context, only string) (gateway.Config, error) {
+	gc, err := a.translateGate()
+	if err != nil {
+		return gateway.Config{}, err
+	}
+	a.translateServers(ctx, only, &gc)
+	gc.Groups, gc.Catalog = a.cfg.AllGroups(), catalogModes[a.cfg.Catalog.Mode]
+	gc.Embedded, gc.Modules, gc.LeaveOut = true, a.modules(ctx, a.cfg), true
+	if gc.Secrets, err = boundSecrets(a.cfg); err != nil {
+		return gateway.Config{}, err
+	}
+	return gc, a.replay(ctx, &gc)
+}
+
+// translateGate says who comes, what is checked, and what is kept.
+func (a *App) translateGate() (gateway.Config, error) {
 	c := a.cfg
 	node, err := nodeName(c.State)
 	if err != nil {
@@ -103,32 +121,37 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 	if err != nil {
 		return gateway.Config{}, err
 	}
-	gc := gateway.Config{
-		Embedded: true,
-		Audit:    c.Audit.Path,
+	who, err := principal(c, "")
+	if err != nil {
+		return gateway.Config{}, err
+	}
+	return gateway.Config{
+		Who: who, Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts,
+		Audit: c.Audit.Path,
 		AuditOptions: audit.Options{
 			Node: node, MaxSize: c.Audit.MaxSize, Keep: c.Audit.Keep, Record: c.Audit.Record, Sync: c.Audit.Sync,
 		},
-		Sanitize:  gateway.Sanitize{Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links, Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string)},
+		Sanitize: gateway.Sanitize{
+			Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links,
+			Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string),
+		},
 		Limits:    callLimits(c),
 		Approvals: a.approvalOptions(node), Seal: seal,
-		Jobs:     jobOptions(c, node),
 		Pins:     pinOptions(c),
 		Sessions: sessionOptions(c), OneSession: onePerPrincipal(c), TrustPrompt: c.Sessions.TrustPrompt,
-		Origins:  c.HTTP.Origins,
-		Hosts:    c.HTTP.Hosts,
+		Jobs:     jobOptions(c, node),
 		CacheDir: filepath.Join(kept(c), "wasm"),
 		KVDir:    filepath.Join(c.State, "kv"),
 		Snapshot: snapshot(c),
 		Log:      a.log,
-		Guests:   make(map[string]gateway.Guest),
-		Groups:   c.AllGroups(), Catalog: catalogModes[c.Catalog.Mode],
-	}
-	if gc.Who, err = principal(c, ""); err != nil {
-		return gateway.Config{}, err
-	}
-	for _, s := range c.Servers {
-		if !s.Enabled || only != "" && only != s.ID {
+	}, nil
+}
+
+// translateServers adds the servers that are enabled, and what is said of each.
+func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Config) {
+	gc.Guests = make(map[string]gateway.Guest)
+	for _, s := range enabled(a.cfg.Servers) {
+		if only != "" && only != s.ID {
 			continue
 		}
 		one := a.server(ctx, s)
@@ -143,27 +166,12 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 			gc.Limits.Servers[s.ID] = s.Concurrent
 		}
 	}
-	for _, b := range c.Secrets {
-		secret, err := dial.NewSecret(b.Name, string(b.Value), b.Origin)
-		if err != nil {
-			return gateway.Config{}, fmt.Errorf("secrets.%s: %w", b.Name, err)
-		}
-		gc.Secrets = append(gc.Secrets, secret)
-	}
-	for _, m := range c.Tools {
-		module, err := a.readModule(ctx, m)
-		if err != nil {
-			return gateway.Config{}, moduleError(m, err)
-		}
-		gc.Modules = append(gc.Modules, module)
-	}
-	return gc, a.replay(ctx, &gc)
 }
 
 func endpoint(s config.Server) bridge.EndpointConfig {
 	e := bridge.EndpointConfig{
 		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, CallTimeout: s.Timeout,
-		Sessions: s.Sessions, Retry: s.Retry, Health: s.Health,
+		Sessions: s.Sessions, Retry: s.Retry, Health: s.Health, Methods: s.Methods,
 		Tools: bridge.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Groups: groupsOf(s)},
 	}
 	for _, t := range s.Timeouts {

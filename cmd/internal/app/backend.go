@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/cmd/internal/control"
 	"github.com/wasmgate/wasmgate/gate"
@@ -60,6 +61,7 @@ const (
 	codePrincipal = "principal"
 	codeApproval  = "approval" // a *gate.NotApproved
 	codeAmbiguous = "ambiguous"
+	codeNoPin     = "no-pin" // wraps lock.ErrNothing
 )
 
 // backend answers the control socket.
@@ -89,6 +91,9 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		var r CallRequest
 		if err := json.Unmarshal(params, &r); err != nil {
 			return nil, err
+		}
+		if control.Listens(ctx) {
+			r.Progress = func(p Progress) { control.Note(ctx, p) }
 		}
 		res, err := a.Call(ctx, r)
 		return callAnswer{res.Doc.Raw(), res.IsError}, err
@@ -141,6 +146,8 @@ func wire(err error) error {
 		e.Detail, _ = json.Marshal(who) // strings only
 	case errors.As(err, &unapproved):
 		e.Code = codeApproval
+	case errors.Is(err, lock.ErrNothing):
+		e.Code = codeNoPin
 	case errors.As(err, &several):
 		e.Code = codeAmbiguous
 		e.Detail, _ = json.Marshal(several) // strings only
@@ -178,9 +185,17 @@ func unwire(err error) error {
 		return several
 	case codeApproval:
 		return &gate.NotApproved{Reason: e.Message}
+	case codeNoPin:
+		return &nothingError{e.Message}
 	}
 	return err
 }
+
+// nothingError is a [lock.ErrNothing] of the other side.
+type nothingError struct{ text string }
+
+func (e *nothingError) Error() string { return e.text }
+func (e *nothingError) Unwrap() error { return lock.ErrNothing }
 
 // Client implements [control.Backend].
 func (b backend) Client(as string, groups []string) (func(context.Context, io.Reader, io.Writer) error, error) {
@@ -227,8 +242,17 @@ func (r *Remote) Tools(ctx context.Context, as string, all bool) ([]Tool, error)
 // Call does what [App.Call] does.
 func (r *Remote) Call(ctx context.Context, c CallRequest) (gate.Result, error) {
 	var answer callAnswer
-	if err := r.call(ctx, methodCall, c, &answer); err != nil {
-		return gate.Result{}, err
+	var note func(json.RawMessage)
+	if c.Progress != nil {
+		note = func(b json.RawMessage) {
+			var p Progress
+			if json.Unmarshal(b, &p) == nil {
+				c.Progress(p)
+			}
+		}
+	}
+	if err := r.client.CallNoted(ctx, methodCall, c, &answer, note); err != nil {
+		return gate.Result{}, unwire(err)
 	}
 	doc, err := gate.ParseDoc(answer.Result)
 	return gate.Result{Doc: doc, IsError: answer.IsError}, err

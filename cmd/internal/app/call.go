@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge"
@@ -15,6 +17,30 @@ type CallRequest struct {
 	Tool string `json:"tool"`
 	Args string `json:"args"` // JSON; what is none is refused and recorded
 	As   string `json:"as"`   // principal; "" is local
+	// Progress is told how far the server says that it is; nil if nobody wants to know.
+	// It is not called concurrently.
+	Progress func(Progress) `json:"-"`
+}
+
+// Progress is how far a call is (MCP, notifications/progress).
+type Progress struct {
+	Done    float64 `json:"progress"`
+	Total   float64 `json:"total,omitempty"` // 0 if it is not known
+	Message string  `json:"message,omitempty"`
+}
+
+// listen has the server of a call say how far it is.
+func (r CallRequest) listen(c *gate.Call) {
+	if r.Progress == nil {
+		return
+	}
+	c.Meta = gate.MustDoc(fmt.Sprintf(`{"progressToken":%q}`, c.ID))
+	c.Notify = func(_ context.Context, method string, params gate.Doc) {
+		var p Progress
+		if method == "notifications/progress" && json.Unmarshal(params.Raw(), &p) == nil {
+			r.Progress(p)
+		}
+	}
 }
 
 // A CallError says why a call was not carried out, in words for the operator.
@@ -53,6 +79,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	if q := a.gateway.Approvals(); q != nil {
 		c.AskByAnswer = q.Uses(approval.CLI) // a command does not wait: it asks, or is given again
 	}
+	r.listen(&c)
 	if c.Args, err = gate.ParseDoc([]byte(r.Args)); err != nil {
 		c.Malformed = err
 	}

@@ -35,7 +35,11 @@ type GroupError struct {
 }
 
 func (e *GroupError) Error() string {
-	return fmt.Sprintf("no group %q; put tools into it under groups in the configuration (there: %s)", e.Name, strings.Join(e.Known, ", "))
+	there := "there is none"
+	if len(e.Known) > 0 {
+		there = "there: " + strings.Join(e.Known, ", ")
+	}
+	return fmt.Sprintf("no group %q; put tools into it under groups in the configuration (%s)", e.Name, there)
 }
 
 // CheckGroups returns a [*GroupError] for the first of the groups that a configuration

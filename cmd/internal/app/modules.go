@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
@@ -48,13 +49,67 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Grant: grant(m), Replay: gateway.ReplayMode(m.Replay)}, nil
 }
 
-// moduleError says what is wrong with a module. Of a file it is the configuration
-// that is wrong; a registry may just not answer.
-func moduleError(m config.Module, err error) error {
-	if m.Path == "" {
-		return fmt.Errorf("module %s: %w", m.ID, err)
+// modules reads the modules of a configuration. One that cannot be read, or is another
+// one than the operator has named, is broken; nothing of it is run.
+func (a *App) modules(ctx context.Context, c *config.Config) []gateway.Module {
+	var all []gateway.Module
+	for _, m := range c.Tools {
+		module, err := a.readModule(ctx, m)
+		if err != nil {
+			module = gateway.Module{Server: m.Server, Config: sandbox.ModuleConfig{Name: m.ID}, Broken: err.Error()}
+		}
+		all = append(all, module)
 	}
-	return &gateway.ModuleError{Module: m.ID, Err: err}
+	return all
+}
+
+// boundSecrets are those that modules can be granted.
+func boundSecrets(c *config.Config) ([]dial.Secret, error) {
+	var all []dial.Secret
+	for _, b := range c.Secrets {
+		secret, err := dial.NewSecret(b.Name, string(b.Value), b.Origin)
+		if err != nil {
+			return nil, fmt.Errorf("secrets.%s: %w", b.Name, err)
+		}
+		all = append(all, secret)
+	}
+	return all, nil
+}
+
+// moduleFiles are the files of a configuration's modules, and of the manifests beside
+// them.
+func moduleFiles(c *config.Config) (files []string) {
+	add := func(m config.Module) {
+		if m.Path != "" {
+			files = append(files, m.Path, config.ManifestFile(m.Path))
+		}
+	}
+	for _, m := range c.Tools {
+		add(m)
+	}
+	for _, s := range enabled(c.Servers) {
+		add(s.Module)
+	}
+	return files
+}
+
+// digests are those of the modules that are servers, as they are in use.
+type digests struct {
+	mu sync.Mutex
+	by map[string][sha256.Size]byte
+}
+
+// changed keeps the digest of a server's module, and reports whether it is another one.
+func (d *digests) changed(server string, wasm []byte) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sum := sha256.Sum256(wasm)
+	if d.by == nil {
+		d.by = make(map[string][sha256.Size]byte)
+	}
+	was := d.by[server]
+	d.by[server] = sum
+	return was != sum
 }
 
 // guest reads the module that is a server.

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,8 +18,9 @@ import (
 type configState struct {
 	read    time.Time // when what is in use was read
 	cfg     *config.Config
+	files   string   // as they were at the start; see configFiles
 	err     error    // why what the files hold now is not in use
-	servers []string // problems of servers that were changed
+	unset   []string // what of it could not be put in place
 	restart []string // keys that have changed since the start, and wait for the next
 }
 
@@ -39,23 +39,18 @@ func (a *App) server(ctx context.Context, s config.Server) gateway.Server {
 		to.Broken = err.Error()
 		return to
 	}
+	a.guests.changed(s.ID, guest.WASM)
 	to.Guest = &guest
 	return to
 }
 
-// watchConfig reads the configuration anew whenever its files have changed and then
-// rest, for an editor may write them in several steps, or a signal asks for it, until
-// ctx ends.
+// watchConfig reads the configuration anew whenever its files, or those of its modules,
+// have changed and then rest, for they may be written in several steps, or a signal asks
+// for it, until ctx ends.
 func (a *App) watchConfig(ctx context.Context) {
 	hangup, stop := hangups()
 	defer stop()
-	state := func() (all string) {
-		for _, f := range a.cfg.Files() {
-			all += fileState(f) + "\n"
-		}
-		return all
-	}
-	read, last := state(), state()
+	read, last := a.config.Load().files, configFiles(a.cfg)
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -67,8 +62,8 @@ func (a *App) watchConfig(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		now := state()
-		if asked || now == last && now != read {
+		now := configFiles(a.config.Load().cfg)
+		if asked || now == last && now != read { // once more if it names other modules
 			read = now
 			_ = a.reloadConfig(ctx) // it logs what is wrong
 		}
@@ -76,9 +71,19 @@ func (a *App) watchConfig(ctx context.Context) {
 	}
 }
 
-// reloadConfig puts the servers that the files name now in place. If anything is
-// wrong with the files, all stays as it is. What has changed beside servers waits for
-// a restart. A server that cannot be reached is no error.
+// configFiles tells one version of the configuration's files, and of its modules', from
+// another.
+func configFiles(c *config.Config) (all string) {
+	for _, f := range append(c.Files(), moduleFiles(c)...) {
+		all += f + " " + fileState(f) + "\n"
+	}
+	return all
+}
+
+// reloadConfig puts in place what the files say now. If anything is wrong with the
+// files, all stays as it is. What cannot change while the gateway runs waits for a
+// restart, and is named. A server that cannot be reached, or a module that cannot be
+// used, is no error: status tells of it.
 func (a *App) reloadConfig(ctx context.Context) error {
 	before := a.config.Load()
 	next, err := before.cfg.Reread(config.Options{})
@@ -91,33 +96,86 @@ func (a *App) reloadConfig(ctx context.Context) error {
 		}
 		return errors.Join(err, a.gateway.ConfigRefused(err))
 	}
-	after := &configState{read: time.Now(), cfg: next, restart: a.cfg.Changed(next)}
-	if len(after.restart) > 0 {
-		a.log.Warn("configuration changed; restart for all but servers", "keys", strings.Join(after.restart, ", "))
+	after := &configState{read: time.Now(), cfg: next, restart: a.cfg.NeedRestart(next)}
+	for _, key := range after.restart {
+		a.log.Warn(toRestart(key))
 	}
-	if after.servers, err = a.changeServers(ctx, before.cfg.Servers, next.Servers); ctx.Err() != nil {
+	errs := a.put(ctx, before.cfg, next)
+	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	for _, err := range errs {
+		a.log.Error("not all of the configuration is in place", "error", err)
+		after.unset = append(after.unset, err.Error())
 	}
 	a.config.Store(after)
 	a.log.Info("configuration loaded", "servers", len(next.Servers))
+	return errors.Join(errs...)
+}
+
+// toRestart says that what has changed under a key is not in use.
+func toRestart(key string) string { return key + " changed: restart to apply it" }
+
+// put puts in place what differs between two configurations, and returns what could not
+// be. What goes makes room for what comes.
+func (a *App) put(ctx context.Context, before, next *config.Config) (errs []error) {
+	fail := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	fail(a.removeServers(before.Servers, next.Servers))
+	if groups := next.AllGroups(); !reflect.DeepEqual(before.AllGroups(), groups) {
+		fail(a.gateway.SetGroups(groups))
+	}
+	if next.Catalog != before.Catalog {
+		fail(a.gateway.SetCatalog(catalogModes[next.Catalog.Mode]))
+	}
+	if !reflect.DeepEqual(before.Limits, next.Limits) {
+		fail(a.gateway.SetLimits(callLimits(next)))
+	}
+	fail(a.setModules(ctx, next))
+	fail(a.setServers(ctx, before.Servers, next.Servers))
+	fail(a.gateway.SetSnapshot(snapshot(next)))
+	return errs
+}
+
+// setModules puts the modules of a configuration in place. Their files are read again. A
+// module that cannot be used is no error.
+func (a *App) setModules(ctx context.Context, next *config.Config) error {
+	secrets, err := boundSecrets(next)
+	if err != nil {
+		return err
+	}
+	err = a.gateway.SetModules(ctx, a.modules(ctx, next), secrets)
+	a.logLeftOut()
+	if _, ok := errors.AsType[*gateway.ModuleError](err); ok {
+		return nil // its status says so
+	}
 	return err
 }
 
-// changeServers removes, replaces and adds what differs, and returns what went wrong.
-func (a *App) changeServers(ctx context.Context, before, now []config.Server) (problems []string, err error) {
-	before, now = enabled(before), enabled(now)
+// removeServers ends those that there are no more.
+func (a *App) removeServers(before, now []config.Server) error {
 	var errs []error
-	for _, s := range before {
-		if find(now, s.ID) < 0 {
+	for _, s := range enabled(before) {
+		if find(enabled(now), s.ID) < 0 {
 			errs = append(errs, a.gateway.RemoveServer(s.ID))
 			a.log.Info("server removed", "server", s.ID)
 		}
 	}
-	var mu sync.Mutex // guards errs
+	return errors.Join(errs...)
+}
+
+// setServers replaces and adds servers that differ, all at once. One that cannot be
+// reached is no error.
+func (a *App) setServers(ctx context.Context, before, now []config.Server) error {
+	before, now = enabled(before), enabled(now)
+	errs := make([]error, len(now))
 	var wg sync.WaitGroup
-	for _, s := range now {
+	for i, s := range now {
 		at := find(before, s.ID)
-		if at >= 0 && reflect.DeepEqual(before[at], s) {
+		if at >= 0 && reflect.DeepEqual(before[at], s) && !a.moduleChanged(ctx, s) {
 			continue
 		}
 		wg.Go(func() {
@@ -126,23 +184,24 @@ func (a *App) changeServers(ctx context.Context, before, now []config.Server) (p
 			} else {
 				a.log.Info("server changed", "server", s.ID)
 			}
-			err := a.gateway.SetServer(ctx, a.server(ctx, s))
-			if _, ok := errors.AsType[*bridge.Fault](err); ok {
-				return // its status says so
+			errs[i] = a.gateway.SetServer(ctx, a.server(ctx, s))
+			if _, ok := errors.AsType[*bridge.Fault](errs[i]); ok {
+				errs[i] = nil // its status says so
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			errs = append(errs, err)
 		})
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			a.log.Error("server not changed", "error", err)
-			problems = append(problems, err.Error())
-		}
+	return errors.Join(errs...)
+}
+
+// moduleChanged reports whether a server is a module, and another one than that which
+// runs.
+func (a *App) moduleChanged(ctx context.Context, s config.Server) bool {
+	if !isModule(s) {
+		return false
 	}
-	return problems, errors.Join(errs...)
+	guest, err := a.guest(ctx, s)
+	return err != nil || a.guests.changed(s.ID, guest.WASM)
 }
 
 func enabled(servers []config.Server) []config.Server {
@@ -162,11 +221,11 @@ func (a *App) configProblems() []string {
 			problems = append(problems, "configuration: "+strings.TrimSuffix(line, "\n")+"; the last good one is in use")
 		}
 	}
-	for _, p := range c.servers {
+	for _, p := range c.unset {
 		problems = append(problems, "configuration: "+p)
 	}
-	if len(c.restart) > 0 {
-		problems = append(problems, fmt.Sprintf("configuration: changed since the start, and not in use until a restart: %s", strings.Join(c.restart, ", ")))
+	for _, key := range c.restart {
+		problems = append(problems, "configuration: "+toRestart(key))
 	}
 	for _, w := range c.cfg.Warnings {
 		problems = append(problems, w.String())

@@ -56,14 +56,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 		return err
 	}
 	a.gateway.Offer(f.Groups)
-	var web net.Listener
-	if f.Listen != "" {
-		if web, err = listen(ctx, f.Listen); err != nil {
-			return err
-		}
-		a.url = "http://" + web.Addr().String() + "/mcp"
-	}
-	socket, err := control.Listen(ctx, a.cfg.State)
+	web, socket, err := a.listen(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -80,29 +73,12 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	}
 	g, life := errgroup.WithContext(life)
 	a.gateway.Start(life)
-	if f.Stdio {
-		leave := a.clients.enter()
-		g.Go(func() error {
-			defer leave()
-			a.serveStdio(life, who, f)
-			return nil
-		})
-	}
-	g.Go(func() error { return control.Serve(life, socket, backend{a}) })
-	g.Go(func() error { a.watchPolicy(life); return nil })
-	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go
-		g.Go(func() error { a.watchConfig(life); return nil })
-	}
-	g.Go(func() error { a.watchPins(life); return nil })
-	for _, s := range a.bundles {
-		if s.cfg.URL != "" {
-			g.Go(func() error { a.pollBundle(life, s); return nil })
-		}
-	}
 	server := a.newServer(life)
-	if web != nil {
-		g.Go(func() error { return serveHTTP(life, server, web) })
+	a.serve(life, g, server, web, socket)
+	if f.Stdio {
+		a.serveStdio(life, g, who, f)
 	}
+	a.watch(life, g)
 	g.Go(func() error {
 		select {
 		case <-leave.Done():
@@ -116,10 +92,56 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	return g.Wait()
 }
 
-func (a *App) serveStdio(ctx context.Context, who *gate.Principal, f Front) {
-	err := a.gateway.Serve(ctx, who, f.In, f.Out)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
-		a.log.Info("client ended", "error", err)
+// listen listens for clients, web being nil if they do not come over HTTP, and for
+// commands and further processes.
+func (a *App) listen(ctx context.Context, f Front) (web, socket net.Listener, err error) {
+	if f.Listen != "" {
+		if web, err = listen(ctx, f.Listen); err != nil {
+			return nil, nil, err
+		}
+		a.url = "http://" + web.Addr().String() + "/mcp"
+	}
+	if socket, err = control.Listen(ctx, a.cfg.State); err != nil && web != nil {
+		return nil, nil, errors.Join(err, web.Close())
+	}
+	return web, socket, err
+}
+
+// serve serves who comes over HTTP, and over the control socket.
+func (a *App) serve(ctx context.Context, g *errgroup.Group, server *http.Server, web, socket net.Listener) {
+	g.Go(func() error { return control.Serve(ctx, socket, backend{a}) })
+	if web != nil {
+		g.Go(func() error { return serveHTTP(ctx, server, web) })
+	}
+}
+
+// serveStdio serves the client on standard input, until it has gone.
+func (a *App) serveStdio(ctx context.Context, g *errgroup.Group, who *gate.Principal, f Front) {
+	leave := a.clients.enter()
+	g.Go(func() error {
+		defer leave()
+		err := a.gateway.Serve(ctx, who, f.In, f.Out)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+			a.log.Info("client ended", "error", err)
+		}
+		return nil
+	})
+}
+
+// watch looks for what the operator has changed: policies, the configuration, pins, and
+// bundles far away.
+func (a *App) watch(ctx context.Context, g *errgroup.Group) {
+	watches := []func(context.Context){a.watchPolicy, a.watchPins}
+	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go
+		watches = append(watches, a.watchConfig)
+	}
+	for _, s := range a.bundles {
+		if s.cfg.URL != "" {
+			watches = append(watches, func(ctx context.Context) { a.pollBundle(ctx, s) })
+		}
+	}
+	for _, watch := range watches {
+		g.Go(func() error { watch(ctx); return nil })
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/jobs"
 	"github.com/wasmgate/wasmgate/policy"
@@ -27,6 +28,8 @@ type Status struct {
 	Policy  string                `json:"policy_revision"`
 	Running bool                  `json:"running"` // false if it was started for this answer alone
 	Servers []bridge.ServerStatus `json:"servers"`
+	// Modules are those whose tools are offered, or would be.
+	Modules []gateway.ModuleStatus `json:"modules,omitempty"`
 	// Conflicts are names that several servers would offer.
 	Conflicts []bridge.Conflict `json:"conflicts,omitempty"`
 	// Approvals is how many calls wait for a person.
@@ -41,14 +44,29 @@ type Status struct {
 	Shadow  *ShadowStatus  `json:"shadow,omitempty"`  // the policy that decides beside it
 }
 
-// Faulted reports whether any server is.
-func (s *Status) Faulted() bool {
+// Faulted names the servers that are faulted, and the modules that are left out.
+func (s *Status) Faulted() (names []string) {
 	for _, one := range s.Servers {
 		if one.Phase == bridge.Faulted {
-			return true
+			names = append(names, one.Server)
 		}
 	}
-	return false
+	for _, one := range s.Modules {
+		if one.Error != "" {
+			names = append(names, one.Module)
+		}
+	}
+	return names
+}
+
+// Unready names the servers that are neither ready nor faulted yet.
+func (s *Status) Unready() (names []string) {
+	for _, one := range s.Servers {
+		if one.Phase != bridge.Ready && one.Phase != bridge.Faulted {
+			names = append(names, one.Server)
+		}
+	}
+	return names
 }
 
 // Status tells how the gateway is.
@@ -56,8 +74,8 @@ func (a *App) Status() *Status {
 	s := &Status{
 		PID: os.Getpid(), Version: bridge.Version(), URL: a.url, Config: a.cfg.File, Replays: a.cfg.Replay.File,
 		Grants: a.cfg.Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
-		Conflicts: a.gateway.Conflicts(),
-		Read:      a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
+		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
+		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
 	}
 	a.countJobs(s)
 	if err := a.gateway.Healthy(); err != nil {
@@ -91,8 +109,26 @@ func (a *App) Status() *Status {
 	if ok, why := confine.Supervised(); !ok {
 		s.Problems = append(s.Problems, "children: "+why)
 	}
+	for _, m := range s.Modules {
+		if m.Error != "" {
+			s.Problems = append(s.Problems, leftOut(m))
+		}
+	}
 	s.Problems = append(s.Problems, a.configProblems()...)
 	return s
+}
+
+func leftOut(m gateway.ModuleStatus) string {
+	return fmt.Sprintf("module %s: %s; it is not run, and its tools are not offered", m.Module, m.Error)
+}
+
+// logLeftOut tells of the modules that cannot be used.
+func (a *App) logLeftOut() {
+	for _, m := range a.gateway.Modules() {
+		if m.Error != "" {
+			a.log.Error("module left out", "module", m.Module, "error", m.Error)
+		}
+	}
 }
 
 // A Tool is a tool as the commands show it.

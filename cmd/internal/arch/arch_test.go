@@ -56,7 +56,7 @@ var rules = map[string]rule{
 	"bridge/gateway":       {imports: everything},
 	"cmd/configured":       {imports: []string{"bridge/gateway", "cmd/internal/app", "cmd/internal/config", "cmd/internal/control"}},
 	"cmd/internal/arch":    {},
-	"cmd/internal/config":  {imports: []string{"sanitize/lookalike"}},
+	"cmd/internal/config":  {imports: []string{"gate", "sanitize/lookalike"}},
 	"cmd/internal/control": {},
 	"cmd/internal/probe":   {bans: []string{"github.com/..."}},
 	"cmd/internal/starter": {},

@@ -94,6 +94,7 @@ type Server struct {
 	Schema     string   // declared | normalized
 	Output     string   // enforce | warn
 	Sanitize   string   // profile of its results; empty: see [Sanitize]
+	Methods    []string // of its own that it may be asked, beside those of MCP
 	Replay     string   // must_stub | live | pure; empty: must_stub
 	Fault      string   // why it cannot be started as written; empty if it can
 }

@@ -22,6 +22,7 @@ type Grant struct {
 	Always    []string // patterns of tools' names about which the pack approve does not ask
 	Resources []string // patterns of URIs
 	Prompts   []string // patterns of prompts' names
+	Methods   []string // patterns of methods that MCP does not have
 	Asks      []string // what servers may ask of the client: roots, sampling, secrets
 }
 
@@ -54,7 +55,7 @@ func parseGrants(path string, data []byte) (grants []Grant, lines []int, err err
 		at := fmt.Sprintf("[%d]", i)
 		d.table(n, at, map[string]reader{
 			"to": d.texts(&g.To), "tools": d.texts(&g.Tools), "servers": d.texts(&g.Servers), "groups": d.texts(&g.Groups),
-			"except": d.texts(&g.Except), "always": d.texts(&g.Always), "resources": d.texts(&g.Resources), "prompts": d.texts(&g.Prompts), "asks": d.texts(&g.Asks),
+			"except": d.texts(&g.Except), "always": d.texts(&g.Always), "resources": d.texts(&g.Resources), "prompts": d.texts(&g.Prompts), "methods": d.texts(&g.Methods), "asks": d.texts(&g.Asks),
 		})
 		if n.kind == table && len(g.To) == 0 {
 			d.fail(n, at+".to", "is missing: say who gets it, such as [local], [\"role:dev\"] or [\"*\"]")
@@ -163,7 +164,7 @@ func overlaps(others []string, pattern string) bool {
 }
 
 func (g Grant) empty() bool {
-	return len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts) == 0
+	return len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts)+len(g.Methods) == 0
 }
 
 // editGrants edits a grants file and puts it in place of the old one in one
@@ -223,7 +224,7 @@ func waitLock(path string, try func() (bool, error)) error {
 
 func equal(a, b Grant) bool {
 	return slices.Equal(a.To, b.To) && slices.Equal(a.Tools, b.Tools) && slices.Equal(a.Servers, b.Servers) && slices.Equal(a.Groups, b.Groups) &&
-		slices.Equal(a.Except, b.Except) && slices.Equal(a.Always, b.Always) && slices.Equal(a.Resources, b.Resources) && slices.Equal(a.Prompts, b.Prompts) && slices.Equal(a.Asks, b.Asks)
+		slices.Equal(a.Except, b.Except) && slices.Equal(a.Always, b.Always) && slices.Equal(a.Resources, b.Resources) && slices.Equal(a.Prompts, b.Prompts) && slices.Equal(a.Methods, b.Methods) && slices.Equal(a.Asks, b.Asks)
 }
 
 // replaceFile writes a file in one step. Its mode stays; a new file is its

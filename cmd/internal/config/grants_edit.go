@@ -107,7 +107,7 @@ func renderGrant(g Grant) string {
 	for _, part := range []struct {
 		key    string
 		values []string
-	}{{"to", g.To}, {"tools", g.Tools}, {"servers", g.Servers}, {"groups", g.Groups}, {"except", g.Except}, {"always", g.Always}, {"resources", g.Resources}, {"prompts", g.Prompts}, {"asks", g.Asks}} {
+	}{{"to", g.To}, {"tools", g.Tools}, {"servers", g.Servers}, {"groups", g.Groups}, {"except", g.Except}, {"always", g.Always}, {"resources", g.Resources}, {"prompts", g.Prompts}, {"methods", g.Methods}, {"asks", g.Asks}} {
 		if len(part.values) == 0 {
 			continue
 		}

@@ -54,7 +54,7 @@ func (d *decoder) hostServers(file string, data []byte, home string) []Server {
 		d.dir = filepath.Dir(d.dir)
 	}
 	workspace := d.dir
-	for _, name := range []string{"claude", "cursor", "vscode"} {
+	for _, name := range Hosts() {
 		if slices.Contains(HostPaths(name, home, runtime.GOOS), file) {
 			workspace = "" // the file is the user's, which every workspace shares
 		}
@@ -315,7 +315,10 @@ func (h *host) known(name string) (string, bool) {
 	return "", false
 }
 
-// HostPaths returns where a host (claude, cursor or vscode) keeps its servers on
+// Hosts returns the names of the hosts whose files are known.
+func Hosts() []string { return []string{"claude", "cursor", "vscode"} }
+
+// HostPaths returns where one of the [Hosts] keeps its servers on
 // goos, the project's files (relative) before the user's, in the order in which
 // they are to be tried. An unknown host has none.
 func HostPaths(host, home, goos string) []string {

@@ -150,7 +150,7 @@ func TestProjectIsInertUntilTrusted(t *testing.T) {
 	}
 
 	h.trust()
-	if err := config.Untrust(h.o.Dirs.State, h.project); err != nil {
+	if was, err := config.Untrust(h.o.Dirs.State, h.project); err != nil || !was {
 		t.Fatal(err)
 	}
 	if ok, err := config.Trusted(h.o.Dirs.State, h.project); ok || err != nil {

@@ -15,7 +15,7 @@ import (
 // is none. The order of members and the digits of numbers are those of the file.
 // The error is a [Problems] if the file is no manifest.
 func ReadManifest(module string) ([]byte, error) {
-	path := strings.TrimSuffix(module, filepath.Ext(module)) + ".yaml"
+	path := ManifestFile(module)
 	data, err := read(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -36,6 +36,11 @@ func ReadManifest(module string) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
+}
+
+// ManifestFile is where the manifest of a module is looked for.
+func ManifestFile(module string) string {
+	return strings.TrimSuffix(module, filepath.Ext(module)) + ".yaml"
 }
 
 // json writes a tree as JSON.

@@ -67,6 +67,9 @@ func Render(servers []Server) []byte {
 		line("output", s.Output, "enforce")
 		line("sanitize", s.Sanitize, "")
 		line("replay", s.Replay, "")
+		if len(s.Methods) > 0 {
+			fmt.Fprintf(&b, "    methods: [%s]\n", strings.Join(s.Methods, ", "))
+		}
 		if len(s.Groups) > 0 {
 			fmt.Fprintf(&b, "    groups: [%s]\n", strings.Join(s.Groups, ", "))
 		}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // Reread reads the files that c was made of again. The error is as that of [Load] and
@@ -46,25 +47,53 @@ func (c *Config) Files() []string {
 	return files
 }
 
-// Changed returns the keys of a configuration whose values differ from those of c, but
-// for servers, which [Config.Servers] has one by one.
-func (c *Config) Changed(next *Config) (keys []string) {
+// NeedRestart returns the keys whose values differ from those of c, with which a gateway
+// runs, and which it does not take over while it runs. It takes servers, tools, secrets,
+// groups, catalog, and what of limits is not named here.
+func (c *Config) NeedRestart(next *Config) (keys []string) {
 	for _, k := range []struct {
 		name     string
 		old, new any
 	}{
-		{"listen", c.Listen, next.Listen}, {"principals", c.Principals, next.Principals}, {"tools", c.Tools, next.Tools},
-		{"groups", c.Groups, next.Groups}, {"catalog", c.Catalog, next.Catalog},
-		{"secrets", c.Secrets, next.Secrets}, {"policy", c.Policy, next.Policy}, {"sanitize", c.Sanitize, next.Sanitize},
+		{"listen", c.Listen, next.Listen}, {"principals", c.Principals, next.Principals},
+		{"servers (their order)", c.followed(next), next.enabledServers()},
+		{"policy", c.Policy, next.Policy}, {"sanitize", c.Sanitize, next.Sanitize},
 		{"pins", c.Pins, next.Pins}, {"approvals", c.Approvals, next.Approvals}, {"sessions", c.Sessions, next.Sessions}, {"jobs", c.Jobs, next.Jobs},
-		{"audit", c.Audit, next.Audit}, {"limits", c.Limits, next.Limits}, {"http", c.HTTP, next.HTTP},
-		{"log", c.Log, next.Log}, {"state", c.State, next.State},
+		{"audit", c.Audit, next.Audit}, {"limits.body", c.Limits.Body, next.Limits.Body}, {"limits.result", c.Limits.Result, next.Limits.Result},
+		{"http", c.HTTP, next.HTTP}, {"log", c.Log, next.Log}, {"state", c.State, next.State},
 	} {
 		if !reflect.DeepEqual(k.old, k.new) {
 			keys = append(keys, k.name)
 		}
 	}
 	return keys
+}
+
+func (c *Config) enabledServers() []string {
+	ids := []string{}
+	for _, s := range c.Servers {
+		if s.Enabled {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+// followed returns the servers of next in the order that they have in a gateway which
+// runs with those of c: those first that it has.
+func (c *Config) followed(next *Config) []string {
+	ids, now := []string{}, next.enabledServers()
+	for _, id := range c.enabledServers() {
+		if slices.Contains(now, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range now {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // Running returns as much of the configuration that [Open] would read as it takes to

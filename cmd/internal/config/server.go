@@ -70,6 +70,7 @@ func (d *decoder) server(f field, path string) Server {
 		"enabled":    func(*node, string) {},
 		"groups":     d.groupNames(&s.Groups),
 		"prefix":     d.flag(&s.Prefix),
+		"methods":    d.methods(&s.Methods),
 		"replay":     d.one(&s.Replay, replayModes...),
 		"schema":     d.one(&s.Schema, "declared", "normalized"),
 		"output":     d.one(&s.Output, "enforce", "warn"),

@@ -21,9 +21,13 @@ func Trust(state, file string) (sha256 string, err error) {
 	return sha256, editTrust(state, func(digests map[string]string) { digests[canonical(file)] = sha256 })
 }
 
-// Untrust forgets the digest of a project's file, if there is one.
-func Untrust(state, file string) error {
-	return editTrust(state, func(digests map[string]string) { delete(digests, canonical(file)) })
+// Untrust forgets the digest of a project's file, and reports whether there was one.
+func Untrust(state, file string) (was bool, err error) {
+	err = editTrust(state, func(digests map[string]string) {
+		_, was = digests[canonical(file)]
+		delete(digests, canonical(file))
+	})
+	return was, err
 }
 
 // Trusted reports whether a project's file is trusted as it is now.

@@ -40,6 +40,12 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Call sends a request and decodes its answer into result. The error is an
 // [*Error] if the gateway answered with one.
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
+	return c.CallNoted(ctx, method, params, result, nil)
+}
+
+// CallNoted is Call, and gives note what the gateway tells meanwhile, see [Note]. A nil
+// note listens to nothing.
+func (c *Client) CallNoted(ctx context.Context, method string, params, result any, note func(json.RawMessage)) error {
 	body, err := json.Marshal(params)
 	if err != nil {
 		return err
@@ -48,6 +54,9 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	if err != nil {
 		return err
 	}
+	if note != nil {
+		r.Header.Set("Accept", linesType)
+	}
 	resp, err := c.http.Do(r)
 	if err != nil {
 		return fmt.Errorf("ask the running gateway: %w", err)
@@ -55,6 +64,9 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return answered(resp)
+	}
+	if resp.Header.Get("Content-Type") == linesType {
+		return readLines(resp.Body, result, note)
 	}
 	if err := json.NewDecoder(resp.Body).Decode(result); err != nil {
 		return fmt.Errorf("ask the running gateway: %w", err)

@@ -57,6 +57,11 @@ func (gateway) Client(as string, groups []string) (func(context.Context, io.Read
 // serve serves a gateway on a new state folder until the test or end ends it.
 func serve(t *testing.T, state string) (end func()) {
 	t.Helper()
+	return serveBackend(t, state, gateway{})
+}
+
+func serveBackend(t *testing.T, state string, b control.Backend) (end func()) {
+	t.Helper()
 	lock, err := control.Acquire(state)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +73,7 @@ func serve(t *testing.T, state string) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := control.Serve(ctx, ln, gateway{}); err != nil {
+		if err := control.Serve(ctx, ln, b); err != nil {
 			t.Error(err)
 		}
 	})

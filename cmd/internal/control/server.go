@@ -79,6 +79,10 @@ func (s *server) method(w http.ResponseWriter, r *http.Request) {
 		fail(w, fmt.Errorf("read the request: %w", err))
 		return
 	}
+	if r.Header.Get("Accept") == linesType {
+		s.notes(w, r, params)
+		return
+	}
 	res, err := s.backend.Handle(r.Context(), r.PathValue("method"), params)
 	if err != nil {
 		fail(w, err)
@@ -87,12 +91,15 @@ func (s *server) method(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, res)
 }
 
-func fail(w http.ResponseWriter, err error) {
+func fail(w http.ResponseWriter, err error) { answer(w, http.StatusUnprocessableEntity, wired(err)) }
+
+// wired returns an error as it crosses the socket.
+func wired(err error) *Error {
 	var e *Error
 	if !errors.As(err, &e) {
 		e = &Error{Message: err.Error()}
 	}
-	answer(w, http.StatusUnprocessableEntity, e)
+	return e
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -1,0 +1,273 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+)
+
+// locals are the servers in this process: of modules, of the embedded tools, of Go
+// functions.
+type locals struct {
+	published published // those of nothing but functions
+
+	changing sync.Mutex                    // held over a change of the modules: one at a time
+	own      map[string][]bridge.LocalTool // by server: tools beside those of modules
+	made     map[string]*bridge.Local      // by id: servers that modules are in, or can come to
+	listed   sync.Mutex                    // guards modules
+	modules  []loaded                      // in order
+}
+
+// loaded is a module as it is in use, or out of it.
+type loaded struct {
+	Module
+	secrets []dial.Secret // that could be granted
+	code    *compiled
+	tools   []bridge.LocalTool
+	err     error // why the module is left out; nil if it is not
+}
+
+func (m *loaded) server() string { return cmp.Or(m.Server, LocalServer) }
+
+// A ModuleStatus tells how a module is.
+type ModuleStatus struct {
+	Module string `json:"module"` // its name in the configuration
+	Server string `json:"server"`
+	Tools  int    `json:"tools"`
+	// Error says why the module is not run, and its tools are not offered; "" if they are.
+	Error string `json:"error,omitempty"`
+}
+
+// Modules tells how each module is, in the order of the configuration.
+func (g *Gateway) Modules() []ModuleStatus {
+	g.listed.Lock()
+	defer g.listed.Unlock()
+	var all []ModuleStatus
+	for _, m := range g.modules {
+		s := ModuleStatus{Module: m.Config.Name, Server: m.server(), Tools: len(m.tools)}
+		if m.err != nil {
+			s.Error = m.err.Error()
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// newLocals builds the servers in this process, in the order in which they are listed.
+func (g *Gateway) newLocals(ctx context.Context) ([]*bridge.Local, error) {
+	if g.cfg.Embedded || len(g.cfg.Modules)+len(g.cfg.Guests) > 0 {
+		if err := g.machine.open(ctx, &g.cfg); err != nil {
+			return nil, err
+		}
+	}
+	g.own, g.made = make(map[string][]bridge.LocalTool), make(map[string]*bridge.Local)
+	var order []string
+	if g.cfg.Embedded {
+		tools, err := g.embedded(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("embedded tools: %w", err)
+		}
+		order, g.own[LocalServer] = append(order, LocalServer), g.player.stubbed("", tools)
+	}
+	for server, tools := range g.cfg.Functions {
+		g.own[server] = append(g.own[server], g.replayed(server, tools)...)
+	}
+	modules, err := g.load(ctx, g.cfg.Modules, g.cfg.Secrets)
+	g.modules = modules
+	if err != nil && !g.cfg.LeaveOut {
+		return nil, err
+	}
+	for _, m := range modules {
+		if m.err == nil {
+			order = append(order, m.server())
+		}
+	}
+	if g.cfg.Catalog != CatalogOff {
+		order, g.own[bridge.CatalogServer] = append(order, bridge.CatalogServer), g.catalogTools()
+	}
+	order = append(order, slices.Sorted(maps.Keys(g.cfg.Functions))...)
+	if tools := g.jobTools(); tools != nil {
+		order, g.own[JobServer] = append(order, JobServer), tools
+	}
+	return g.makeLocals(order)
+}
+
+// makeLocals makes the servers of the given ids, each once.
+func (g *Gateway) makeLocals(order []string) (all []*bridge.Local, err error) {
+	done := make(map[string]bool)
+	for _, server := range order {
+		if done[server] {
+			continue
+		}
+		done[server] = true
+		l, err := bridge.NewLocal(server, g.toolOptions(), toolsOn(server, g.own, g.modules)...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+		functions, has := g.cfg.Functions[server]
+		shared := server == LocalServer && g.cfg.Embedded || slices.ContainsFunc(g.modules, func(m loaded) bool { return m.server() == server })
+		switch {
+		case has && !shared:
+			g.published.add(server, l, functions)
+		case server != bridge.CatalogServer && server != JobServer:
+			g.made[server] = l
+		}
+	}
+	return all, nil
+}
+
+// toolsOn returns the tools of a server: its own, and those of modules.
+func toolsOn(server string, own map[string][]bridge.LocalTool, modules []loaded) []bridge.LocalTool {
+	tools := slices.Clone(own[server])
+	for _, m := range modules {
+		if m.server() == server {
+			tools = append(tools, m.tools...)
+		}
+	}
+	return tools
+}
+
+// load returns modules as they can be used, those that were in use before as they were.
+// The error joins a [*ModuleError] for each that cannot be used, and is left out.
+func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Secret) (all []loaded, err error) {
+	for _, m := range modules {
+		next := loaded{Module: m, secrets: secrets}
+		i := slices.IndexFunc(g.modules, func(o loaded) bool { return o.err == nil && o.same(&next) })
+		if i >= 0 {
+			next = g.modules[i]
+		} else {
+			next.code, next.tools, next.err = g.module(ctx, m, secrets)
+		}
+		if next.err == nil { // its tools may be no tools, or another module's
+			_, next.err = bridge.NewLocal(next.server(), g.toolOptions(), append(toolsOn(next.server(), g.own, all), next.tools...)...)
+		}
+		if next.err != nil {
+			next.tools = nil
+			err = errors.Join(err, &ModuleError{m.Config.Name, next.err}, g.leaveOut(&next))
+		}
+		all = append(all, next)
+	}
+	return all, err
+}
+
+// same reports whether a module, and what it is granted, is what it was.
+func (m *loaded) same(next *loaded) bool {
+	return reflect.DeepEqual(m.Module, next.Module) && (len(m.Grant.Secrets) == 0 || reflect.DeepEqual(m.secrets, next.secrets))
+}
+
+// leaveOut records that a module cannot be used.
+func (g *Gateway) leaveOut(m *loaded) error {
+	return g.note(audit.Entry{
+		Event: audit.Server, Server: m.server(), Code: "failed", Error: m.err.Error(),
+		Reasons: []string{fmt.Sprintf("configuration: module %s left out", m.Config.Name)},
+	})
+}
+
+// SetModules puts other modules in the place of Config.Modules, which can be granted
+// these secrets, and tells the clients. A module that stays as it is goes on as it is;
+// calls under way of one that is replaced or removed go on to their end. One that cannot
+// be used is left out, whatever stood in its place before: [Gateway.Modules] says why,
+// and the error joins a [*ModuleError] for each. The audit log has a change before it is
+// made.
+func (g *Gateway) SetModules(ctx context.Context, modules []Module, secrets []dial.Secret) error {
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	if g.runtime == nil {
+		return errors.New("this gateway was built without modules, and runs none")
+	}
+	before := g.modules
+	now, left := g.load(ctx, modules, secrets)
+	servers, err := g.noteModules(before, now)
+	if err != nil {
+		return fmt.Errorf("the modules stay as they were: %w", errors.Join(err, closeUnused(ctx, now, before)))
+	}
+	var errs []error
+	for _, server := range servers {
+		if err := g.setLocal(server, toolsOn(server, g.own, now)); err != nil {
+			errs = append(errs, err)
+			for i := range now {
+				if now[i].server() == server && now[i].err == nil {
+					now[i].tools, now[i].err = nil, err
+				}
+			}
+		}
+	}
+	g.listed.Lock()
+	g.modules = now
+	g.listed.Unlock()
+	g.serving.Go(func() { // when the calls under way have ended
+		if err := closeUnused(context.WithoutCancel(ctx), slices.Concat(before, now), now); err != nil {
+			g.cfg.Log.Warn("module not closed", "error", err)
+		}
+	})
+	return errors.Join(append(errs, left)...)
+}
+
+// noteModules records which modules come, change and go, and returns the servers whose
+// tools are others by that.
+func (g *Gateway) noteModules(before, now []loaded) (servers []string, err error) {
+	note := func(m *loaded, what string) {
+		if !slices.Contains(servers, m.server()) {
+			servers = append(servers, m.server())
+		}
+		err = errors.Join(err, g.note(audit.Entry{
+			Event: audit.Server, Server: m.server(), Code: gate.CodeOK, Reasons: []string{fmt.Sprintf("configuration: module %s %s", m.Config.Name, what)},
+		}))
+	}
+	for i := range before {
+		if o := &before[i]; o.err == nil && !slices.ContainsFunc(now, func(m loaded) bool { return m.code == o.code && m.err == nil }) {
+			note(o, "taken out")
+		}
+	}
+	for i := range now {
+		if m := &now[i]; m.err == nil && !slices.ContainsFunc(before, func(o loaded) bool { return m.code == o.code && o.err == nil }) {
+			note(m, "set")
+		}
+	}
+	return servers, err
+}
+
+// setLocal gives a server its tools: it comes with the first and goes with the last.
+func (g *Gateway) setLocal(server string, tools []bridge.LocalTool) error {
+	l := g.made[server]
+	switch {
+	case l != nil && len(tools) == 0:
+		delete(g.made, server)
+		return g.fleet.Remove(server)
+	case l != nil:
+		return l.Set(tools...)
+	case len(tools) == 0:
+		return nil
+	}
+	l, err := bridge.NewLocal(server, g.toolOptions(), tools...)
+	if err != nil {
+		return err
+	}
+	if err := g.fleet.AddLocal(l); err != nil {
+		return err
+	}
+	g.made[server] = l
+	return nil
+}
+
+// closeUnused closes the modules of some that are not in use among others.
+func closeUnused(ctx context.Context, some, others []loaded) error {
+	var errs []error
+	for _, m := range some {
+		if m.code != nil && !slices.ContainsFunc(others, func(o loaded) bool { return o.code == m.code && o.err == nil }) {
+			errs = append(errs, m.code.close(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}

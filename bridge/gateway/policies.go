@@ -1,0 +1,59 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// policies are what decides, and what decides beside it.
+type policies struct {
+	engine  atomic.Pointer[policy.Engine]
+	shadow  *policy.Shadow // nil without Config.Shadow
+	setting sync.Mutex     // held over a change of the gate's parts: one at a time
+}
+
+// Policy returns the policy in use.
+func (g *Gateway) Policy() *policy.Engine { return g.engine.Load() }
+
+// SetPolicy puts another policy in the place of the one in use, whole, and tells
+// the clients. If it does not load the old one stays, and the error says why;
+// the audit log keeps either.
+func (g *Gateway) SetPolicy(ctx context.Context, p Policy) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	old := g.engine.Load()
+	engine, err := policy.Load(ctx, p.Files, p.Options)
+	entry := audit.Entry{Event: audit.Policy, Code: gate.CodeOK}
+	if err != nil {
+		entry.Code, entry.Error, entry.PolicyRevision = "failed", err.Error(), old.Revision()
+		return errors.Join(err, g.note(entry))
+	}
+	if engine.Revision() == old.Revision() {
+		return nil
+	}
+	entry.PolicyRevision = engine.Revision()
+	if err := g.note(entry); err != nil {
+		return fmt.Errorf("the policy stays as it was: %w", err)
+	}
+	parts := g.gate.Parts()
+	parts.Authorizer, parts.Labeler, parts.TrackValues = engine, engine, g.tracksValues(engine)
+	if err := g.gate.Swap(parts); err != nil {
+		return err
+	}
+	g.engine.Store(engine)
+	g.host.Changed()
+	return nil
+}
+
+// PolicyRefused records, as an event of the policy, why one could not even be read.
+// The one in use stays.
+func (g *Gateway) PolicyRefused(err error) error {
+	return g.note(audit.Entry{Event: audit.Policy, Code: "failed", Error: err.Error(), PolicyRevision: g.Policy().Revision()})
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/session"
+)
+
+// settings are what of a [Config] may change while calls run, beside its servers and
+// modules.
+type settings struct {
+	groups  *atomic.Pointer[bridge.Groups]
+	catalog *atomic.Pointer[CatalogMode]
+	limits  *session.Limits
+	ofTools *atomic.Pointer[[]ToolLimit]
+	atOnce  *perServer[int]    // calls at a server
+	guests  *perServer[*Guest] // servers that are modules
+}
+
+func newSettings(c Config) settings {
+	s := settings{
+		groups: new(atomic.Pointer[bridge.Groups]), catalog: new(atomic.Pointer[CatalogMode]), ofTools: new(atomic.Pointer[[]ToolLimit]),
+		atOnce: newPerServer(c.Limits.Servers), guests: newPerServer[*Guest](nil),
+	}
+	s.groups.Store(&c.Groups)
+	s.catalog.Store(&c.Catalog)
+	s.ofTools.Store(&c.Limits.Tools)
+	for id, guest := range c.Guests {
+		s.guests.set(id, &guest)
+	}
+	s.limits = session.NewLimits(session.LimitOptions{
+		Concurrent: c.Limits.Concurrent, Session: c.Limits.Session, Wait: c.Limits.Wait,
+		Server: func(id string) int { n, _ := s.atOnce.get(id); return n },
+		Tool:   s.ofTool,
+	})
+	return s
+}
+
+// ofTool returns how many calls of a tool may be under way; zero sets no limit.
+func (s *settings) ofTool(name string) int {
+	for _, t := range *s.ofTools.Load() {
+		if (Rule{Pattern: t.Pattern}).matches(name) {
+			return t.Concurrent
+		}
+	}
+	return 0
+}
+
+func (s *settings) catalogMode() CatalogMode { return *s.catalog.Load() }
+
+// SetGroups puts other groups in the place of Config.Groups, and tells the clients, which
+// stay connected, as the servers do.
+func (g *Gateway) SetGroups(groups bridge.Groups) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	if err := g.noteSetting("groups"); err != nil {
+		return err
+	}
+	g.groups.Store(&groups)
+	g.fleet.Regroup(groups)
+	return nil
+}
+
+// SetCatalog puts another mode in the place of Config.Catalog, and tells the clients.
+func (g *Gateway) SetCatalog(mode CatalogMode) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	before := g.catalogMode()
+	if err := mode.check(); err != nil || mode == before {
+		return err
+	}
+	if err := g.noteSetting("catalog"); err != nil {
+		return err
+	}
+	switch CatalogOff {
+	case mode:
+		if err := g.fleet.Remove(bridge.CatalogServer); err != nil {
+			return err
+		}
+	case before:
+		l, err := bridge.NewLocal(bridge.CatalogServer, g.toolOptions(), g.catalogTools()...)
+		if err != nil {
+			return err
+		}
+		if err := g.fleet.AddLocal(l); err != nil {
+			return err
+		}
+	}
+	g.catalog.Store(&mode)
+	g.host.Changed()
+	return nil
+}
+
+// SetLimits puts the Concurrent, Session and Tools of l in the place of those of
+// Config.Limits; what else l says is left as it was. Calls under way beyond a smaller
+// limit go on; where there was no limit before, they do not count. See
+// [session.Limits.Change].
+func (g *Gateway) SetLimits(l Limits) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	if err := g.noteSetting("limits"); err != nil {
+		return err
+	}
+	tools := slices.Clone(l.Tools)
+	g.ofTools.Store(&tools)
+	g.limits.Change(l.Concurrent, l.Session)
+	return nil
+}
+
+// SetSnapshot puts another hash in the place of Config.Snapshot, when the configuration
+// has changed. What people have approved under the one before holds no more.
+func (g *Gateway) SetSnapshot(hash string) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	parts := g.gate.Parts()
+	parts.Snapshot = hash
+	return g.gate.Swap(parts)
+}
+
+// noteSetting records that the operator has changed something, before it is done.
+func (g *Gateway) noteSetting(what string) error {
+	if err := g.note(audit.Entry{Event: audit.Server, Code: gate.CodeOK, Reasons: []string{"configuration: " + what + " changed"}}); err != nil {
+		return fmt.Errorf("%s stay as they were: %w", what, err)
+	}
+	return nil
+}

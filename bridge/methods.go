@@ -1,0 +1,85 @@
+package bridge
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// MaxMethods bounds the methods of one server.
+const MaxMethods = 64
+
+// checkMethods refuses methods that a server cannot have.
+func checkMethods(methods []string) error {
+	if len(methods) > MaxMethods {
+		return fmt.Errorf("%d methods, of at most %d", len(methods), MaxMethods)
+	}
+	for i, name := range methods {
+		if err := gate.CheckMethod(name); err != nil {
+			return fmt.Errorf("method %.200q %w", name, err)
+		}
+		if slices.Contains(methods[:i], name) {
+			return fmt.Errorf("method %s is listed twice", name)
+		}
+	}
+	return nil
+}
+
+// newMethods returns what stands for the methods of a server that MCP does not have on the
+// way through the gate. No server lists them, so that they are what the configuration says.
+func newMethods(server string, o ToolOptions, methods []string) []*gate.Tool {
+	all := make([]*gate.Tool, len(methods))
+	for i, method := range methods {
+		t := newFeature(gate.FeatureMethod, gate.ToolName{Server: server, Tool: method}, gate.MustDoc(string(mustJSON(map[string]string{"name": method}))))
+		t.Groups, t.Offered, t.Input = o.Groups.of(t.Name), t.Name.String(), methodParams{}
+		all[i] = t
+	}
+	return all
+}
+
+// methodParams is the schema of the parameters of a method of which nothing is known.
+type methodParams struct{}
+
+// Validate implements [gate.Schema].
+func (methodParams) Validate(params gate.Doc) error {
+	if !params.Get("_meta").IsZero() { // which says what holds between two who speak MCP
+		return gate.Violations{{Pointer: "/_meta", Message: "is not part of the arguments"}}
+	}
+	return nil
+}
+
+// addMethods adds the methods of a server. One that an earlier server has is reached by
+// its full name alone.
+func (f *features) addMethods(m member, groups Groups, notes map[string][]Note) {
+	if m.endpoint == nil {
+		return
+	}
+	for _, t := range m.endpoint.methods {
+		t = groups.put(t)
+		f.methods, f.byMethod[t.Name.String()] = append(f.methods, t), t
+		first := f.byMethod[t.Local]
+		if first == nil {
+			f.byMethod[t.Local] = t
+			continue
+		}
+		conflict, note := newConflict(t, first.Name.Server, t.Local, t.Offered)
+		f.conflicts, notes[m.id] = append(f.conflicts, conflict), append(notes[m.id], note)
+	}
+}
+
+// method returns what a method of a client's request names: at its server it is the action.
+func (f *features) method(action gate.Action, name string) *gate.Tool {
+	if t := f.byMethod[name]; t != nil && t.Local == string(action) {
+		return t
+	}
+	return nil
+}
+
+// methodParamsOf returns the parameters of a call of such a method as they are sent.
+func methodParamsOf(args gate.Doc) []byte {
+	if empty(args) {
+		return []byte("{}")
+	}
+	return args.Raw()
+}

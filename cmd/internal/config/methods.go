@@ -1,0 +1,17 @@
+package config
+
+import "github.com/wasmgate/wasmgate/gate"
+
+// maxMethods bounds the methods of one server.
+const maxMethods = 64
+
+// methods reads the methods of a server that MCP does not have. Each is named as it is,
+// since nothing lists them.
+func (d *decoder) methods(to *[]string) reader {
+	return func(n *node, path string) {
+		d.texts(to, gate.CheckMethod)(n, path)
+		if len(*to) > maxMethods {
+			d.fail(n, path, "has %d methods, of at most %d", len(*to), maxMethods)
+		}
+	}
+}

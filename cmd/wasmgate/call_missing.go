@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
+)
+
+// missing says what the operator can do about a tool that there is not for the client;
+// "" if nothing is known of it. A client never learns that.
+func (c *cli) missing(ctx context.Context, cfg *config.Config, g asked, r app.CallRequest) string {
+	server, _, qualified := strings.Cut(r.Tool, "__")
+	switch {
+	case server == gateway.JobServer && !cfg.Jobs.Offer:
+		return "jobs are off: set jobs: {offer: true} in the configuration"
+	case server == bridge.CatalogServer && cfg.Catalog.Mode == "off":
+		return "the catalog is off: set catalog: {mode: beside} in the configuration"
+	}
+	tools, err := g.Tools(ctx, r.As, true)
+	if err != nil {
+		return ""
+	}
+	for _, t := range tools {
+		if !t.Offered && (t.Name == r.Tool || strings.HasSuffix(t.Name, "__"+r.Tool)) {
+			return fmt.Sprintf("%s is hidden: %s", t.Name, t.Why)
+		}
+	}
+	if !qualified {
+		return "no server has it; see `wasmgate tools --all" + c.configFlag() + "`"
+	}
+	if !isServer(cfg, server) {
+		return app.NoServer(cfg, server).Error()
+	}
+	if s, err := g.Status(ctx); err == nil {
+		for _, one := range s.Servers {
+			if one.Server == server && one.Error != "" {
+				return fmt.Sprintf("server %s is %s: %s", server, one.Phase, one.Error)
+			}
+		}
+	}
+	return "server " + server + " does not have it; see `wasmgate tools --all" + c.configFlag() + "`"
+}

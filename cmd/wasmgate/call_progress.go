@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/app"
+)
+
+// progressEvery is how often at most a terminal is told how far a call is.
+const progressEvery = 100 * time.Millisecond
+
+// maxProgress is the width of what is said of it, in characters.
+const maxProgress = 70
+
+// progress returns what shows on one line of the terminal how far a call is, and what
+// takes the line away again. Nobody is told where no person looks.
+func (c *cli) progress() (show func(app.Progress), end func()) {
+	if c.json || !isTerminal(c.err) {
+		return nil, func() {}
+	}
+	var last time.Time
+	show = func(p app.Progress) {
+		if now := time.Now(); now.Sub(last) >= progressEvery {
+			last = now
+			fmt.Fprint(c.err, "\r\x1b[K"+progressLine(p))
+		}
+	}
+	return show, func() {
+		if !last.IsZero() {
+			fmt.Fprint(c.err, "\r\x1b[K")
+		}
+	}
+}
+
+// progressLine says how far a call is.
+func progressLine(p app.Progress) string {
+	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+	line := number(p.Done)
+	if p.Total > 0 {
+		line = fmt.Sprintf("%s of %s (%.0f %%)", number(p.Done), number(p.Total), min(100*p.Done/p.Total, 100))
+	}
+	return visible(short(strings.TrimSuffix(line+" "+p.Message, " "), maxProgress))
+}

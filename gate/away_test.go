@@ -1,0 +1,61 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/session"
+)
+
+// A call holds no place while its client is asked, and has one again when its server goes
+// on.
+func TestRequestGivesThePlaceBack(t *testing.T) {
+	for name, refuses := range map[string]bool{"a client that answers": false, "a client that refuses": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
+			free := func() bool {
+				release, err := limits.Take(t.Context(), []gate.Charge{{Limit: gate.Concurrent, Owner: gate.Local().Owner, N: 1}})
+				if err == nil {
+					release(0)
+				}
+				return err == nil
+			}
+			c := answering("")
+			c.answer = func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
+				if !free() {
+					t.Error("the call holds a place while its client is asked")
+				}
+				if refuses {
+					return gate.Doc{}, errors.New("no")
+				}
+				return gate.MustDoc(givesName), nil
+			}
+			r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
+				if _, err := p.Request(ctx, gate.Elicit, gate.MustDoc(asksName)); (err != nil) != refuses {
+					t.Error(err)
+				}
+				if free() {
+					t.Error("the call goes on without a place")
+				}
+				return answer(`{"structuredContent":1}`), nil
+			}
+			parts := r.parts()
+			parts.Limiter = limits
+			g, err := gate.New(parts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := newCall()
+			call.Peer = c
+			if _, err := g.Do(t.Context(), call); err != nil {
+				t.Fatal(err)
+			}
+			if !free() {
+				t.Error("the call has left something behind")
+			}
+		})
+	}
+}

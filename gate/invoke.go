@@ -1,0 +1,30 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// invoke has the upstream carry out the call, within the time that the decision leaves
+// it.
+func (w *way) invoke(ctx context.Context, p Permit) (Result, error) {
+	w.next(StepInvoke)
+	if w.timeout < math.MaxInt64 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.timeout)
+		defer cancel()
+	}
+	defer func() { w.rec.HostCalls = p.of.end() }()
+	res, err := w.Upstream.Invoke(ctx, p)
+	w.rec.Usage = res.Usage
+	if err != nil {
+		_, _ = Code(err), err.Error() // a nil pointer in err panics here, where that is caught
+		return Result{}, err
+	}
+	res.IsError = res.Doc.Get("isError").True() // what the client will read
+	if res.Doc.Kind() != Object {
+		return Result{}, fmt.Errorf("%s: the result is no JSON object", w.rec.Tool.Name)
+	}
+	return res, nil
+}

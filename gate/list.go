@@ -1,0 +1,53 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+)
+
+// Tools returns the tools that who may call, or might with the right arguments.
+// Those whose definitions are not approved are none.
+func (g *Gate) Tools(ctx context.Context, who *Principal) ([]*Tool, error) {
+	return g.Features(ctx, who, FeatureTool)
+}
+
+// Features returns the tools, or the prompts, resources or templates, that who may
+// use, or might with the right arguments. Those whose definitions are not approved
+// are none.
+func (g *Gate) Features(ctx context.Context, who *Principal, f Feature) (tools []*Tool, err error) {
+	p := g.parts.Load()
+	defer func() {
+		if v := recover(); v != nil {
+			tools, err = nil, fmt.Errorf("list features: %w", panicked(v))
+		}
+	}()
+	all := who.offered(p.approved(p.features(ctx, f)))
+	visible, err := p.Authorizer.Visible(ctx, who, all)
+	if err != nil {
+		return nil, fmt.Errorf("list features: %w", err)
+	}
+	if len(visible) != len(all) {
+		return nil, fmt.Errorf("list features: %d verdicts for %d of them", len(visible), len(all))
+	}
+	offerer, _ := p.Authorizer.(Offerer)
+	for i, t := range all {
+		if visible[i] || t.Relay {
+			tools = append(tools, seenBy(ctx, who, t, offerer))
+		}
+	}
+	return tools, nil
+}
+
+// seenBy returns the tool as who should see it.
+func seenBy(ctx context.Context, who *Principal, t *Tool, o Offerer) *Tool {
+	if o == nil || t.Feature != FeatureTool || t.Relay {
+		return t
+	}
+	d := o.Offer(ctx, who, t)
+	if d.Kind() != Object || &d.Raw()[0] == &t.Definition.Raw()[0] {
+		return t
+	}
+	its := *t
+	its.Definition = d
+	return &its
+}

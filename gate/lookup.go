@@ -1,0 +1,55 @@
+package gate
+
+import (
+	"context"
+	"errors"
+)
+
+// parsed refuses what is no call that could be decided on.
+func (w *way) parsed(ctx context.Context, c *Call) error {
+	if c.Who == nil {
+		return w.fail(ctx, "nobody is known to ask", nil)
+	}
+	if c.Malformed != nil || c.Args.Kind() != Object {
+		return w.fail(ctx, "the arguments are no acceptable JSON object", c.Malformed)
+	}
+	if err := c.checkBrought(); err != nil {
+		return w.fail(ctx, "what came with the call is not acceptable", err)
+	}
+	return nil
+}
+
+// lookup returns what the call names, if its definition is approved.
+func (w *way) lookup(ctx context.Context, c *Call) (*Tool, error) {
+	w.next(StepLookup)
+	tool, err := w.find(ctx, c)
+	if err != nil {
+		err = w.fail(ctx, unknown(c.Action), err)
+		if r, ok := errors.AsType[*Refusal](err); ok {
+			r.Hidden = true
+		}
+		return nil, err
+	}
+	w.rec.Tool = tool
+	if err := w.pinned(ctx, c, tool); err != nil {
+		return nil, err
+	}
+	return tool, nil
+}
+
+// unknown is what a client reads of a tool that does not exist, and of one that
+// is hidden from it.
+func unknown(a Action) string {
+	switch a {
+	case GetPrompt:
+		return "no such prompt"
+	case ReadResource, Subscribe:
+		return "no such resource"
+	case Complete:
+		return "no such prompt or template of resources"
+	case CallTool:
+		return "no such tool"
+	default:
+		return "no such method"
+	}
+}

@@ -1,0 +1,61 @@
+package gate
+
+import "sync/atomic"
+
+// A Permit is the proof that a call was authorized, and what its upstream may do
+// on its behalf. Only [Gate.Do] makes one, so an upstream cannot be reached
+// around the gate. The zero Permit permits nothing. Copies are the same permit,
+// and may be used from several goroutines.
+type Permit struct{ of *permitted }
+
+// permitted is a call that the upstream has.
+type permitted struct {
+	call    *Call
+	tool    *Tool
+	parts   *Parts  // those that the call began with
+	session Session // in which it was admitted
+	duty    duty
+	pause   Pause     // of its place; nil if it keeps that
+	relay   *relaying // nil unless the tool makes calls
+	asking  *asking   // nil unless the client can be asked
+
+	hostCalls atomic.Uint64
+	told      atomic.Uint64 // notifications
+	over      atomic.Bool
+}
+
+// end ends what the permit permits and returns how many host calls were made.
+func (p *permitted) end() uint64 {
+	if !p.over.Swap(true) && p.asking != nil {
+		close(p.asking.ended)
+	}
+	return p.hostCalls.Load()
+}
+
+// Open returns what is permitted, and false for the zero Permit.
+func (p Permit) Open() (*Call, *Tool, bool) {
+	if p.of == nil {
+		return nil, nil, false
+	}
+	return p.of.call, p.of.tool, true
+}
+
+// Narrowing returns what the decision leaves a sandboxed tool of its grants, all
+// its narrowings taken together. The zero Permit leaves nothing.
+func (p Permit) Narrowing() Narrowing {
+	if p.of == nil {
+		return nothing
+	}
+	return p.of.duty.narrowing
+}
+
+// Approved returns nil as long as the definition of the tool is approved that the permit
+// is for: since the call was let pass, its server can have turned out to be another. The
+// error is a [*Refusal].
+func (p Permit) Approved() error {
+	o := p.of
+	if o == nil || o.parts.check(o.tool) == nil {
+		return nil
+	}
+	return &Refusal{Step: StepPin, Call: o.call.ID, Name: o.call.Name, Reason: "the server is another than the one whose tools were approved"}
+}

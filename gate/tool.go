@@ -1,0 +1,93 @@
+package gate
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A ToolName names a tool among all servers: the server, and the tool's name
+// there in the letters that MCP clients accept. Its text is server__tool.
+type ToolName struct{ Server, Tool string }
+
+var (
+	serverID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
+	toolID   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+)
+
+// NewToolName returns the name of a tool of a server. A server matches
+// [a-z0-9][a-z0-9-]*, which has no underscore, so that server__tool has exactly
+// one reading; a tool matches [A-Za-z0-9_-]+.
+func NewToolName(server, tool string) (ToolName, error) {
+	if !serverID.MatchString(server) {
+		return ToolName{}, fmt.Errorf("server %q: its name must match %s", server, serverID)
+	}
+	if !toolID.MatchString(tool) {
+		return ToolName{}, fmt.Errorf("tool %q of server %s: its name must match %s", tool, server, toolID)
+	}
+	return ToolName{server, tool}, nil
+}
+
+// ParseToolName reads server__tool, split at the first "__".
+func ParseToolName(s string) (ToolName, error) {
+	server, tool, ok := strings.Cut(s, "__")
+	if !ok {
+		return ToolName{}, fmt.Errorf("tool %q: expected server__tool", s)
+	}
+	return NewToolName(server, tool)
+}
+
+// String returns server__tool, or "" for the zero name.
+func (n ToolName) String() string {
+	if n == (ToolName{}) {
+		return ""
+	}
+	return n.Server + "__" + n.Tool
+}
+
+// A Tool is a tool as the gateway knows it, or what stands in the place of one when
+// another [Feature] is used: then Name is that of a prompt, and of resources the
+// server alone. It is immutable and shared.
+type Tool struct {
+	Feature Feature
+	Name    ToolName
+	Local   string // its name at the server, sent upstream; of resources their URI, or their template
+	URI     string // made by a template, as the server has it; "" if clients name it so, too
+	MIME    string // that a resource is declared to have; "" if it is not
+	Offered string // the name that clients use: Name, or without the server
+	// Definition is the MCP tool as it is offered to clients.
+	Definition  Doc
+	Annotations Doc
+	// Digest is the SHA-256 of the definition as the server declared it, over
+	// its canonical form.
+	Digest string
+	// Pinned says that a person has approved the definition, rather than that it
+	// was trusted when the server was first seen. Policies see it as
+	// input.tool.pinned.
+	Pinned bool
+	// Input checks arguments, Output structured results. Without Input no call
+	// passes; without Output any result does. Both are the server's schemas as
+	// declared, whatever form of them clients are offered.
+	Input, Output Schema
+	// OutputWarn lets results pass that break Output, with a finding.
+	OutputWarn bool
+	// Teaches are the labels that a session gets from a result of the tool, unless
+	// the operator has labelled it.
+	Teaches Labels
+	// Sandboxed tools run as WASM modules. Capabilities is what they may use, an
+	// object; absent for other tools.
+	Sandboxed    bool
+	Capabilities Doc
+	// Groups are those that the tool is in, sorted. Policies see them as
+	// input.tool.groups.
+	Groups []string
+	// Relay tools are the gateway's own, and carry out another call by [Permit.Relay].
+	// They need no grant: the other call does.
+	Relay bool
+	// Findings are what was found in the definition, as it was declared: the rules of
+	// it, and what was changed. Policies see them as input.tool.findings.
+	Findings []string
+	// Quarantine says why the tool is neither offered nor callable, whoever approves
+	// of it; "" if it is. It is safe to show to a client.
+	Quarantine string
+}

@@ -1,0 +1,106 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// validateInput refuses arguments that break the tool's input schema, as the client
+// sent them or as the policy leaves them.
+func (w *way) validateInput(ctx context.Context, c *Call) error {
+	w.next(StepValidateInput)
+	tool := w.rec.Tool
+	if tool.Input == nil {
+		return w.fail(ctx, "the tool has no usable input schema", nil)
+	}
+	if err := tool.Input.Validate(c.Args); err != nil {
+		return w.fail(ctx, publicViolations(tool, "the arguments", err), err)
+	}
+	return w.validateSent(ctx, c)
+}
+
+// validateSent refuses the call if what the policy leaves of its arguments breaks
+// the tool's input schema.
+func (w *way) validateSent(ctx context.Context, c *Call) error {
+	if w.rec.Call == c {
+		return nil
+	}
+	if w.step != StepValidateInput {
+		w.next(StepValidateInput)
+	}
+	if err := w.rec.Tool.Input.Validate(w.rec.Call.Args); err != nil {
+		return w.fail(ctx, publicViolations(w.rec.Tool, "the arguments, after the policy's redaction,", err), err)
+	}
+	return nil
+}
+
+// Bounds of what a caller is told of its violations: a schema can find one in
+// each element of an array, and a pointer holds names of any length.
+const (
+	maxViolations = 20
+	maxReason     = 4 << 10 // bytes
+)
+
+// publicViolations tells a caller what is wrong with what it sent.
+func publicViolations(t *Tool, what string, err error) string {
+	declared := "the tool's input schema"
+	if t.Feature != FeatureTool {
+		declared = "what the prompt or template declares"
+	}
+	var v Violations
+	if errors.As(err, &v) {
+		more := ""
+		if len(v) > maxViolations {
+			more = fmt.Sprintf("; and %d more", len(v)-maxViolations)
+			v = v[:maxViolations]
+		}
+		return what + " break " + declared + ": " + cut(v.Error(), maxReason) + more
+	}
+	return what + " cannot be checked against " + declared
+}
+
+// validateOutput refuses a result that is larger than the decision allows, or that
+// breaks what its tool declares.
+func (w *way) validateOutput(ctx context.Context, res Result) error {
+	w.next(StepValidateOutput)
+	if int64(len(res.Doc.Raw())) > w.maxResult {
+		return w.fail(ctx, fmt.Sprintf("the result is larger than %d bytes; ask for less of it", w.maxResult), nil)
+	}
+	err := checkOutput(w.rec.Tool, res)
+	if err != nil && w.rec.Tool.OutputWarn {
+		w.rec.Err = err
+		w.rec.Findings = append(w.rec.Findings, Finding{Rule: "schema/output", At: "/structuredContent", Count: 1})
+		return nil
+	}
+	if err != nil {
+		return w.fail(ctx, "the result breaks the output schema that the tool declares", err)
+	}
+	return nil
+}
+
+// checkOutput holds a result against the tool's declaration. A failure that the
+// tool reports has no structured content to check (MCP 2025-11-25, server/tools,
+// "Output Schema").
+func checkOutput(t *Tool, res Result) error {
+	if t.Output == nil || res.IsError {
+		return nil
+	}
+	content := res.Doc.Get("structuredContent")
+	if content.IsZero() {
+		return Violations{{Pointer: "", Message: "the tool declares an output schema and returned no structured content"}}
+	}
+	return t.Output.Validate(content)
+}
+
+// cut returns the beginning of s, of at most n bytes.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}

@@ -1,0 +1,112 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+)
+
+// way is one call on its way.
+type way struct {
+	*Parts
+	gate    *Gate      // nil for a host call
+	parent  *permitted // of a host call, or of a request to the client; otherwise nil
+	relayed bool       // made by [Permit.Relay]
+	rec     Record
+	step    Step // under way
+	mark    time.Time
+	// What is to be done for the secrets in the arguments; "" for nothing.
+	secretAsks, secretRefused string
+
+	consent string // the binding that a person has approved; "" if none has
+	paid    []Rate // those that the call has been charged for
+	pause   Pause  // of its place; nil if it keeps that
+	duty
+}
+
+func outcome(res Result, err error) string {
+	if err == nil && res.IsError {
+		return CodeToolError
+	}
+	return Code(err)
+}
+
+// next ends the time of the step under way and begins that of another.
+func (w *way) next(s Step) {
+	now := time.Now()
+	w.rec.Steps = append(w.rec.Steps, StepTime{w.step, now.Sub(w.mark)})
+	w.step, w.mark = s, now
+}
+
+// end completes the record with the outcome and keeps it. The error is err, or
+// says that there is no record.
+func (w *way) end(ctx context.Context, code string, err error) error {
+	w.next("")
+	w.rec.Code, w.rec.Took = code, w.mark.Sub(w.rec.Time)
+	if err != nil {
+		w.rec.Err = err
+	}
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		w.rec.Reason = refused.Reason
+	}
+	if rerr := w.record(ctx, &w.rec); rerr != nil {
+		return errors.Join(w.refuse(StepRecord, "the audit log cannot be written", rerr), err)
+	}
+	return err
+}
+
+// recordGranted keeps the record that the call is let pass.
+func (w *way) recordGranted(ctx context.Context) error {
+	rec := w.rec
+	rec.Event, rec.Steps = Granted, slices.Clone(w.rec.Steps)
+	if err := w.record(ctx, &rec); err != nil {
+		return w.fail(ctx, "the audit log cannot be written", err)
+	}
+	return nil
+}
+
+// record gives the record to the recorder. The end of the call's context does
+// not end the record.
+func (w *way) record(ctx context.Context, r *Record) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(v)
+		}
+	}()
+	return w.Recorder.Record(context.WithoutCancel(ctx), r)
+}
+
+// fail refuses the call at the step under way. If the caller has gone, that is
+// the outcome, whatever the step says; and a panic at the upstream is the
+// upstream's failure, not a refusal.
+func (w *way) fail(ctx context.Context, reason string, cause error) error {
+	if cerr := ctx.Err(); cerr != nil {
+		return fmt.Errorf("%q: %w at %s (%v)", w.rec.Call.Name, cerr, w.step, cause)
+	}
+	if w.step == StepInvoke {
+		return fmt.Errorf("%q: %w", w.rec.Call.Name, cause)
+	}
+	return w.refuse(w.step, reason, cause)
+}
+
+func (w *way) refuse(s Step, reason string, cause error) *Refusal {
+	return &Refusal{Step: s, Call: w.rec.Call.ID, Name: w.rec.Call.Name, Reason: reason, Err: cause}
+}
+
+// caught is deferred, and makes a failure of a panic.
+func (w *way) caught(ctx context.Context, err *error) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if w.parent != nil && w.step == StepInvoke { // the client's, and no refusal has that step
+		w.step = StepValidateOutput
+	}
+	*err = w.fail(ctx, "internal error", panicked(v))
+}
+
+// panicked is the error for the value of a panic, for the operator.
+func panicked(v any) error { return fmt.Errorf("panic: %v\n%s", v, debug.Stack()) }
