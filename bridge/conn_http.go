@@ -256,12 +256,12 @@ func (c *httpConn) single(resp *http.Response, id string) error {
 	if err != nil {
 		return err
 	}
-	c.to(doc, streamOf(id))
+	c.to(doc, requestNumber(id))
 	return nil
 }
 
-// streamOf returns the number of the request whose answer a stream is; 0 of none.
-func streamOf(id string) int64 {
+// requestNumber reads the id of a request of the gateway's; 0 of any other.
+func requestNumber(id string) int64 {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
 		return 0
@@ -282,7 +282,7 @@ func (c *httpConn) events(body io.Reader, id string, at *place, stop func()) (an
 		if err != nil {
 			return false, err
 		}
-		c.to(doc, streamOf(id))
+		c.to(doc, requestNumber(id))
 		answered = answered || id != "" && answers(doc, id)
 		return !answered, nil
 	})

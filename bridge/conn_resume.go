@@ -77,7 +77,7 @@ func (c *httpConn) answers(ctx context.Context, body io.Reader, id string, stop 
 	var at place
 	answered, err := c.events(body, id, &at, stop)
 	if err == nil && !answered && at.retry > 0 {
-		c.polls(streamOf(id), at.retry)
+		c.polls(requestNumber(id), at.retry)
 	}
 	for again := 0; !answered && again < maxResumes && at.id != "" && !final(err); again++ {
 		at.moved = false

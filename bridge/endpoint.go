@@ -1,9 +1,7 @@
 package bridge
 
 import (
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/confine"
@@ -43,27 +41,6 @@ type declarations struct {
 	declared  Declaration // the last one of all that the server lists
 }
 
-// link is a connection that has been made.
-type link struct {
-	peer  *peer
-	ended chan struct{}
-	again chan struct{} // the server's tools have changed; room for one
-	news  news          // what is not listed yet of that
-	// wanted says that a call waits for the next listing; room for one.
-	wanted chan struct{}
-	// useful says that the server has answered a call.
-	useful atomic.Bool
-
-	listening listening // of a server of [Stateless]
-
-	tuning chan struct{} // has room while nobody tells the server what to log
-	level  severity      // that the server was told; 0 if it was not; of who tells it
-
-	instructions gate.Doc // of the handshake; absent if there are none
-	capabilities gate.Doc // of the server, of the handshake
-	tlsKey       string   // "" if it is not asked for
-}
-
 // NewEndpoint returns an endpoint in phase Idle. It starts nothing.
 func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 	if err := cfg.check(); err != nil {
@@ -85,21 +62,12 @@ func newEndpoint(cfg EndpointConfig) *Endpoint {
 	}
 }
 
-func (l *link) close() error {
-	err := l.peer.conn.close()
-	<-l.ended
-	return err
-}
-
 // Status tells how the endpoint is.
 func (e *Endpoint) Status() ServerStatus {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := ServerStatus{Server: e.cfg.Server, Phase: e.phase, Since: e.since, Tools: len(e.tools.tools), Methods: len(e.methods), Notes: e.tools.notes}
-	if more := e.tools.features; more != nil {
-		s.Prompts, s.Resources, s.Templates = len(more.prompts), len(more.resources), len(more.templates)
-		s.Notes = slices.Concat(s.Notes, more.notes)
-	}
+	e.tools.features.counts(&s)
 	if e.phase == Connecting && e.fault != nil {
 		s.Phase = Faulted // and being tried again, which lasts a moment
 	}

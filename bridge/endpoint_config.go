@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"time"
 
@@ -36,7 +37,8 @@ type EndpointConfig struct {
 	Server string // id that prefixes its tools; required
 
 	// Command is started as a child that speaks on its standard input and
-	// output, with exactly the environment Env and in the folder Dir.
+	// output, with exactly the environment Env and in the folder Dir. A nil Env is
+	// the least that programs need of this one's: see [confine.Environ].
 	Command string
 	Args    []string
 	Env     []string
@@ -146,6 +148,9 @@ func (c *EndpointConfig) check() error {
 }
 
 func (c *EndpointConfig) setDefaults() {
+	if c.Env == nil && c.Command != "" {
+		c.Env = confine.Environ(nil, os.LookupEnv)
+	}
 	if c.Health == 0 && c.Dial == nil {
 		c.Health = defaultHealth
 	}

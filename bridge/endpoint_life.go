@@ -50,7 +50,7 @@ func (e *Endpoint) Connect(ctx context.Context) error {
 		return nil
 	case Closing, Closed:
 		e.mu.Unlock()
-		return e.isClosed()
+		return e.closedFault()
 	case Idle, Faulted:
 		e.begin(ctx)
 	}
@@ -64,7 +64,7 @@ func (e *Endpoint) Connect(ctx context.Context) error {
 	}
 }
 
-func (e *Endpoint) isClosed() *Fault {
+func (e *Endpoint) closedFault() *Fault {
 	return &Fault{NotConnected, e.cfg.Server, "connect", errors.New("the endpoint is closed")}
 }
 
@@ -121,7 +121,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, tools *se
 	}
 	switch {
 	case e.phase == Closing: // Close waits for us and goes on
-		e.link, a.err = l, e.isClosed()
+		e.link, a.err = l, e.closedFault()
 	case err != nil:
 		a.err, changed = e.failed(ctx, asFault(e.cfg.Server, "connect", err))
 	default:

@@ -186,7 +186,7 @@ func withoutTask(d gate.Doc) gate.Doc {
 	if meta.Get(metaRelatedTask).IsZero() {
 		return d
 	}
-	return d.With("_meta", without(meta, metaRelatedTask, metaRelatedTask).Raw())
+	return d.With("_meta", without(meta, metaRelatedTask).Raw())
 }
 
 // ofTask returns what a client has answered as an answer within the server's task, if the

@@ -150,6 +150,8 @@ func TestConnectFaults(t *testing.T) {
 	}{
 		"the command is missing":            {bridge.EndpointConfig{Command: "/nonexistent/server"}, bridge.SpawnFailed, is(os.ErrNotExist), "server"},
 		"the command is not in the path":    {bridge.EndpointConfig{Command: "no-such-server-at-all", Env: []string{"PATH=/usr/bin"}}, bridge.SpawnFailed, nil, "not found"},
+		"not in the path of this process":   {bridge.EndpointConfig{Command: "no-such-server-at-all"}, bridge.SpawnFailed, nil, "not found in PATH=" + os.Getenv("PATH")},
+		"an environment without a path":     {bridge.EndpointConfig{Command: "cat", Env: []string{}}, bridge.SpawnFailed, nil, "no PATH"},
 		"the confinement is impossible":     {bridge.EndpointConfig{Command: "cat", Env: []string{"PATH=/bin:/usr/bin"}, Confine: &confine.Rules{Read: []string{"/nonexistent"}}}, bridge.SpawnFailed, is(os.ErrNotExist), "confine.read"},
 		"the child ends in the handshake":   {child("exits"), bridge.SpawnFailed, isExit, "set DB_URL"},
 		"the child writes nonsense":         {child("nonsense"), bridge.Protocol, nil, "JSON at byte"},

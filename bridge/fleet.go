@@ -42,6 +42,7 @@ type Fleet struct {
 
 	mu       sync.Mutex
 	members  []member // in order of configuration
+	order    []string // what [Fleet.Reorder] was given
 	watchers map[int]func()
 	nextID   int
 	joining  map[string]*Endpoint // that are being connected, to take the place of the member of their id
@@ -90,19 +91,6 @@ type ServerStatus struct {
 	Circuit string `json:"circuit,omitempty"`
 	// Quarantined are the names of what the server declares and nobody has approved.
 	Quarantined []string `json:"quarantined,omitempty"`
-}
-
-// catalog is all tools at one time, immutable.
-type catalog struct {
-	tools  []*gate.Tool
-	byName map[string]*gate.Tool    // by offered and by qualified name
-	server map[string]gate.Upstream // by id
-	notes  map[string][]Note        // by id
-	held   []*gate.Tool             // quarantined for their names; not in tools
-	more   *features                // beside tools
-	taken  []string                 // names that are the host's own
-
-	conflicts []Conflict
 }
 
 // NewFleet returns a fleet in which nothing is connected yet. Of two servers
@@ -157,6 +145,7 @@ func (f *Fleet) put(m member) (old *Endpoint) {
 	i := slices.IndexFunc(f.members, func(o member) bool { return o.id == m.id })
 	if i < 0 {
 		f.members = append(f.members, m)
+		f.sort()
 		return nil
 	}
 	old = f.members[i].endpoint
@@ -259,125 +248,4 @@ func (f *Fleet) snapshot() []member {
 	return slices.Clone(f.members)
 }
 
-// rebuild makes the catalog anew and tells who watches.
-func (f *Fleet) rebuild() {
-	f.mu.Lock()
-	old, now := f.catalog.Load(), newCatalog(f.members, &f.cfg, &f.mentions)
-	f.catalog.Store(now)
-	watchers := make([]func(), 0, len(f.watchers))
-	for _, w := range f.watchers {
-		watchers = append(watchers, w)
-	}
-	f.mu.Unlock()
-	f.logHeld(old, now)
-	for _, w := range watchers {
-		w()
-	}
-}
-
-// newCatalog joins the tools of all servers. Of two tools with one offered name
-// the earlier keeps it; the later gets six hex digits of its digest, or else its
-// server's name. One whose name looks like an earlier one's is quarantined.
-func newCatalog(members []member, cfg *FleetConfig, said *mentions) *catalog {
-	c := &catalog{byName: make(map[string]*gate.Tool), server: make(map[string]gate.Upstream), notes: make(map[string][]Note), taken: cfg.HostTools}
-	for _, m := range members {
-		c.server[m.id] = m.upstream
-	}
-	tools, names := pinned(members, cfg.Pins), newNames()
-	said.note(tools, c)
-	for _, one := range tools {
-		if other, why := names.like(one.tool); other != nil {
-			c.hold(one.member, one.tool, other, why)
-			continue
-		}
-		names.add(one.tool)
-		c.add(one.member, cfg.Groups.put(one.tool))
-	}
-	c.knowHeld()
-	c.more = newFeatures(members, cfg.Groups, c.notes)
-	return c
-}
-
-func (c *catalog) add(m member, t *gate.Tool) {
-	if owner := c.owner(t.Offered); owner != "" {
-		if t = c.yield(m, t, owner); t == nil {
-			return
-		}
-	}
-	c.tools = append(c.tools, t)
-	c.byName[t.Offered] = t
-	if _, clash := c.byName[t.Name.String()]; !clash {
-		c.byName[t.Name.String()] = t
-	}
-}
-
 var _ gate.Upstream = (*Fleet)(nil)
-
-// Lookup implements [gate.Upstream]. While servers are connecting, a name that
-// nobody has yet may still become known, so that it waits for them. Of a server
-// that has announced changes it waits for the listing.
-func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
-	if action != gate.CallTool {
-		return f.lookupFeature(ctx, action, name)
-	}
-	c := f.catalog.Load()
-	t, ok := c.byName[name]
-	if !ok {
-		f.settle(ctx)
-		t, ok = f.catalog.Load().byName[name]
-	} else if e, remote := c.server[t.Name.Server].(*Endpoint); remote && f.relisted(ctx, e) {
-		t, ok = f.catalog.Load().byName[name]
-	}
-	if !ok {
-		return nil, fmt.Errorf("tool %q: %w", name, gate.ErrUnknown)
-	}
-	return t, nil
-}
-
-// Tools implements [gate.Upstream]. It waits for servers that are connecting for
-// the first time, and for a moment for those whose listings must not be kept.
-func (f *Fleet) Tools(ctx context.Context) []*gate.Tool {
-	f.refresh(ctx)
-	f.settle(ctx)
-	return f.catalog.Load().tools
-}
-
-// relisted waits, for at most SettleTimeout, for the listing that a server has
-// announced, and reports whether there was one to wait for.
-func (f *Fleet) relisted(ctx context.Context, e *Endpoint) bool {
-	if !e.announced() {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.cfg.SettleTimeout)
-	defer cancel()
-	e.relisted(ctx)
-	return true
-}
-
-// Known returns the tools that are known now, and waits for nothing.
-func (f *Fleet) Known() []*gate.Tool { return f.catalog.Load().tools }
-
-// settle waits until no server is connecting for the first time, for at most
-// SettleTimeout. Those that are faulted are not waited for: who watches learns of
-// their tools.
-func (f *Fleet) settle(ctx context.Context) {
-	if ctx.Value(notWaiting{}) != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.cfg.SettleTimeout)
-	defer cancel()
-	for _, m := range f.snapshot() {
-		if m.endpoint == nil {
-			continue
-		}
-		connected := m.endpoint.first()
-		if connected == nil {
-			continue
-		}
-		select {
-		case <-connected:
-		case <-ctx.Done():
-			return
-		}
-	}
-}

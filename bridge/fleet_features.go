@@ -214,7 +214,7 @@ func (f *Fleet) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
 		f.refresh(ctx)
 		f.settle(ctx)
 	}
-	return f.catalog.Load().more.list(one)
+	return f.KnownFeatures(one)
 }
 
 // lookupFeature is [Fleet.Lookup] of what is no tool.
@@ -249,19 +249,8 @@ var allOffered = Offering{Prompts: true, Resources: true, Completions: true, Log
 // are connecting for the first time it waits for them, until ctx ends: what is not
 // known then counts as offered.
 func (f *Fleet) Offering(ctx context.Context) Offering {
-	for _, m := range f.snapshot() {
-		if m.endpoint == nil {
-			continue
-		}
-		connected := m.endpoint.first()
-		if connected == nil {
-			continue
-		}
-		select {
-		case <-connected:
-		case <-ctx.Done():
-			return allOffered
-		}
+	if !f.settled(ctx) {
+		return allOffered
 	}
 	more := f.catalog.Load().more
 	return Offering{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -119,11 +120,11 @@ func (p peerInfo) complete(res gate.Doc) gate.Doc {
 	return res.With("resultType", []byte(`"complete"`))
 }
 
-// without returns an object without the members of two names.
-func without(d gate.Doc, one, other string) gate.Doc {
+// without returns an object without the members of some names.
+func without(d gate.Doc, names ...string) gate.Doc {
 	out := []byte{'{'}
 	for name, v := range d.Members() {
-		if name == one || name == other {
+		if slices.Contains(names, name) {
 			continue
 		}
 		if len(out) > 1 {

@@ -11,18 +11,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// listings are the methods that list, by what they list and the member of the result
-// that has it.
-var listings = map[string]struct {
-	feature gate.Feature
-	member  string
-}{
-	"tools/list":               {gate.FeatureTool, "tools"},
-	"prompts/list":             {gate.FeaturePrompt, "prompts"},
-	"resources/list":           {gate.FeatureResource, "resources"},
-	"resources/templates/list": {gate.FeatureTemplate, "resourceTemplates"},
-}
-
 // offeringTime bounds how long a client that connects waits for servers that are
 // connecting: it is told once what the gateway can do.
 const offeringTime = 2 * time.Second

@@ -1,10 +1,8 @@
 package bridge
 
 import (
-	"context"
 	"crypto/rand"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -73,28 +71,4 @@ func strays(session, group string) bool {
 		opened = ""
 	}
 	return session != "" && opened != group
-}
-
-// listed returns what a client is offered of a feature.
-func (h *Host) listed(ctx context.Context, p peerInfo, f gate.Feature) ([]*gate.Tool, error) {
-	list := h.cfg.Tools
-	if f != gate.FeatureTool {
-		list = func(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) {
-			return h.cfg.Features(ctx, who, f)
-		}
-	}
-	all, err := list(ctx, p.who)
-	if err != nil || len(p.groups) == 0 {
-		return all, err
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(t *gate.Tool) bool { return !p.groups.Has(t) }), nil
-}
-
-// brief returns those of the tools that a client finds the others by, if that is all it
-// is to be shown.
-func (h *Host) brief(tools []*gate.Tool) []*gate.Tool {
-	if h.cfg.Brief == nil || !h.cfg.Brief() {
-		return tools
-	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t *gate.Tool) bool { return t.Feature == gate.FeatureTool && !t.Relay })
 }

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +34,7 @@ func (h *Host) newHTTP(group string) http.Handler {
 		}
 		return p
 	})
-	h.live(server)
+	h.servers.add(server)
 	get := func(*http.Request) *mcp.Server { return server }
 	options := mcp.StreamableHTTPOptions{
 		Logger: sdkLog(h.cfg.Log), MaxRequestBodyBytes: h.cfg.MaxBody, SessionTimeout: sessionIdle,
@@ -64,81 +63,118 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	r = r.WithContext(ctx)
+	p := &post{ctx: ctx, cancel: cancel}
 	answer := newSlowWriter(w, cancel)
 	defer answer.End()
-	h.serveHTTP(answer, r)
+	h.serveHTTP(answer, r.WithContext(context.WithValue(ctx, postKey{}, p)), p)
 }
 
-func (h *Host) serveHTTP(w *slowWriter, r *http.Request) {
-	group := r.PathValue(GroupParam)
+func (h *Host) serveHTTP(w *slowWriter, r *http.Request, p *post) {
+	group, session := r.PathValue(GroupParam), r.Header.Get(headerSession)
 	front, ok := h.front(group)
 	if !ok {
 		http.Error(w, "there is no such group", http.StatusNotFound)
 		return
 	}
-	if strays(r.Header.Get(headerSession), group) {
+	if strays(session, group) {
 		http.Error(w, "the session is not of this address", http.StatusNotFound)
 		return
 	}
-	h.peers.use(r.Header.Get(headerSession))
-	if r.Method == http.MethodPost {
-		body, err := w.read(r, h.cfg.MaxBody)
-		var large *http.MaxBytesError
-		switch {
-		case errors.As(err, &large):
-			http.Error(w, "the message is larger than limits.body", http.StatusRequestEntityTooLarge)
-			return
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			http.Error(w, "the message took too long to arrive", http.StatusRequestTimeout)
-			return
-		case err != nil:
-			return // the client has gone
-		}
-		p := peerInfo{who: h.cfg.Who, groups: h.at(group), session: sessionName(r.Header.Get(headerSession)), stateless: isStatelessHTTP(r)}
-		growStack(0)
-		msg, no := h.screen(r.Context(), p, body)
-		if no == nil && p.stateless {
-			no = h.checkHeaders(r, p, msg)
-		}
-		if no == nil && !p.stateless && p.session == "" && msg.Get("method").Text() != "initialize" {
-			no = refuse(http.StatusBadRequest, msg.Get("id").Raw(), codeInvalidRequest, "invalid request: it belongs to no session; initialize one, and name it in "+headerSession)
-		}
-		if no != nil {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(no.status)
-			_, _ = w.Write(no.body)
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(stowTask(msg)))
-		var done func()
-		declares(r, msg)
-		r, done = h.begins(r, msg)
-		defer done()
-		if msg.Get("method").Text() == methodListen {
-			defer h.endWithStreams(&r)()
-			h.writtenBy(r, w)
-		}
-		if h.quick(w, r, p, msg) {
-			return
-		}
-		stowMethodHTTP(r, msg)
+	h.peers.use(session)
+	switch {
+	case r.Method == http.MethodPost:
+		h.servePost(w, r, p, front)
+		return
+	case r.Method == http.MethodGet:
+		h.serveGet(w, r, front)
+		return
+	case r.Method == http.MethodDelete && session != "":
+		h.quickly.forget(session)
+		h.posts.end(session)
 	}
-	if r.Method == http.MethodGet {
-		if h.kept.answered(r.Header.Get(headerSession), r.Header.Get(headerLastEvent)) {
-			w.Header().Set("Allow", "POST, DELETE")
-			http.Error(w, "the stream has ended with its answer, which was sent", http.StatusMethodNotAllowed)
-			return
-		}
+	front.ServeHTTP(w, r)
+}
+
+// servePost answers a message of a client.
+func (h *Host) servePost(w *slowWriter, r *http.Request, p *post, front http.Handler) {
+	body, ok := h.readBody(w, r)
+	if !ok {
+		return
+	}
+	session := r.Header.Get(headerSession)
+	from := peerInfo{who: h.cfg.Who, groups: h.at(r.PathValue(GroupParam)), session: sessionName(session), stateless: isStatelessHTTP(r)}
+	growStack(0)
+	msg, no := h.screenHTTP(r, from, body)
+	if no != nil {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(no.status)
+		_, _ = w.Write(no.body)
+		return
+	}
+	listens := msg.Get("method").Text() == methodListen
+	if listens {
+		p.write = w.event
+	}
+	h.posts.cancelled(session, msg)
+	h.posts.begin(r, p, msg)
+	defer h.posts.left(p)
+	if h.quick(w, r, from, msg) {
+		return
+	}
+	if listens {
 		defer h.endWithStreams(&r)()
-		gone, resumed := h.resume(r.Header.Get(headerSession), r.Header.Get(headerLastEvent))
-		defer gone()
-		if resumed && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-			w.beginStream()
-		}
 	}
-	if session := r.Header.Get(headerSession); r.Method == http.MethodDelete && session != "" {
-		h.endSession(session)
+	declares(r, msg)
+	r.Body = io.NopCloser(bytes.NewReader(stowTask(stow(msg))))
+	stowMethodHTTP(r, msg)
+	front.ServeHTTP(w, r)
+}
+
+// readBody reads the message of a post. It is false if there is none, and the client has
+// been told so.
+func (h *Host) readBody(w *slowWriter, r *http.Request) (body []byte, ok bool) {
+	body, err := w.read(r, h.cfg.MaxBody)
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		return body, true
+	case errors.As(err, &large):
+		http.Error(w, "the message is larger than limits.body", http.StatusRequestEntityTooLarge)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		http.Error(w, "the message took too long to arrive", http.StatusRequestTimeout)
+	} // else the client has gone
+	return nil, false
+}
+
+// screenHTTP is [Host.screen] of the message of a post, whose headers say some of it
+// again.
+func (h *Host) screenHTTP(r *http.Request, p peerInfo, body []byte) (gate.Doc, *refusal) {
+	msg, no := h.screen(r.Context(), p, body)
+	switch {
+	case no != nil:
+		return gate.Doc{}, no
+	case p.stateless:
+		return msg, h.checkHeaders(r, p, msg)
+	case p.session == "" && msg.Get("method").Text() != "initialize":
+		return gate.Doc{}, refuse(http.StatusBadRequest, msg.Get("id").Raw(), codeInvalidRequest, "invalid request: it belongs to no session; initialize one, and name it in "+headerSession)
+	}
+	return msg, nil
+}
+
+// serveGet answers a client of a session that wants a stream: of what is said outside of
+// its calls, or the rest of one that broke.
+func (h *Host) serveGet(w *slowWriter, r *http.Request, front http.Handler) {
+	session, lastEvent := r.Header.Get(headerSession), r.Header.Get(headerLastEvent)
+	if h.kept.answered(session, lastEvent) {
+		w.Header().Set("Allow", "POST, DELETE")
+		http.Error(w, "the stream has ended with its answer, which was sent", http.StatusMethodNotAllowed)
+		return
+	}
+	defer h.endWithStreams(&r)()
+	gone, resumed := h.posts.resume(session, lastEvent)
+	defer gone()
+	if resumed && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		w.beginStream()
 	}
 	front.ServeHTTP(w, r)
 }
@@ -154,94 +190,6 @@ func (h *Host) endWithStreams(r **http.Request) (done func()) {
 
 func isStatelessHTTP(r *http.Request) bool {
 	return r.Header.Get(headerProtocol) >= stateless && r.Header.Get(headerSession) == ""
-}
-
-// headerPost carries the number of a post to receive. It is set on every
-// request, whatever the client has sent.
-const headerPost = "Wasmgate-Post"
-
-// begins numbers a request. Its context ends with the client; that of its call too,
-// unless the client can come back for the answer.
-func (h *Host) begins(r *http.Request, msg gate.Doc) (numbered *http.Request, done func()) {
-	session, client := r.Header.Get(headerSession), r.Context()
-	h.cancelled(session, msg)
-	ctx, cancel := context.WithCancel(client)
-	p := &post{session: session, request: msg.Get("id").String(), ctx: ctx, cancel: cancel}
-	_, acts := actionOf(msg.Get("method").Text())
-	resumable := session != "" && !msg.Get("id").IsZero() && acts
-	if resumable {
-		var end context.CancelFunc
-		p.ctx, end = context.WithCancel(context.WithoutCancel(client))
-		p.cancel = func() { cancel(); end() }
-	}
-	h.mu.Lock()
-	h.last++
-	number := strconv.FormatUint(h.last, 10)
-	h.posts[number] = p
-	h.mu.Unlock()
-	r = r.WithContext(context.WithValue(ctx, postKey{}, number))
-	r.Header.Set(headerPost, number)
-	return r, func() {
-		h.left(number, resumable) // if its call is still under way, the client or the server has ended the stream
-		cancel()
-	}
-}
-
-// during returns a context that ends with ctx, or with the post that brought a
-// request, if one did.
-func (h *Host) during(ctx context.Context, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	if extra == nil || extra.Header.Get(headerPost) == "" {
-		return ctx, cancel
-	}
-	number := extra.Header.Get(headerPost)
-	h.mu.Lock()
-	p, ok := h.posts[number]
-	h.mu.Unlock()
-	if !ok {
-		cancel() // the client has gone already
-		return ctx, cancel
-	}
-	stop := context.AfterFunc(p.ctx, cancel)
-	return ctx, func() { stop(); cancel(); h.callEnded(number) }
-}
-
-// writtenBy says that the answer to a post is written by w, and writesTo returns what
-// writes a message between those of the SDK; nil if nothing does.
-func (h *Host) writtenBy(r *http.Request, w *slowWriter) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if p := h.posts[r.Header.Get(headerPost)]; p != nil {
-		p.write = w.event
-	}
-}
-
-func (h *Host) writesTo(extra *mcp.RequestExtra) func([]byte) error {
-	if extra == nil {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if p := h.posts[extra.Header.Get(headerPost)]; p != nil {
-		return p.write
-	}
-	return nil
-}
-
-// endSession cancels what a session has under way.
-func (h *Host) endSession(session string) {
-	h.sessions.forget(session)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for number, p := range h.posts {
-		if p.session == session {
-			p.cancel()
-			if p.window != nil {
-				p.window.Stop()
-				delete(h.posts, number)
-			}
-		}
-	}
 }
 
 func (h *Host) allowed(r *http.Request) error {

@@ -251,13 +251,7 @@ func (h *Host) listen(ctx context.Context, p peerInfo, r *mcp.SubscriptionsListe
 // tellListening has the SDK tell those with subscriptions/listen that a resource has
 // changed, each with the name of its subscription.
 func (h *Host) tellListening(ctx context.Context, _ string, params gate.Doc) {
-	h.mu.Lock()
-	servers := make([]*mcp.Server, 0, len(h.servers))
-	for s := range h.servers {
-		servers = append(servers, s)
-	}
-	h.mu.Unlock()
-	for _, s := range servers {
+	for _, s := range h.servers.list() {
 		_ = s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: params.Get("uri").Text()}) // who has gone needs to know nothing
 	}
 }

@@ -81,7 +81,7 @@ func (h *Host) useMethod(ctx context.Context, p peerInfo, method string, params 
 	if err := checkMethodParams(params); err != nil {
 		c.Malformed = err
 	} else if !params.IsZero() {
-		c.Meta, c.Args = params.Get("_meta"), without(params, "_meta", "_meta")
+		c.Meta, c.Args = params.Get("_meta"), without(params, "_meta")
 	}
 	if !p.stateless && p.send != nil {
 		c.Peer = sessionPeer{p.capabilities, ctx, p.send}
@@ -116,12 +116,7 @@ type methodRequest struct{ taskParams }
 // method returns the method that was asked for, and its parameters as they came.
 func (r *methodRequest) method() (method string, params gate.Doc) {
 	meta := r.doc.Get("_meta")
-	return meta.Get(metaMethod).Text(), r.doc.With("_meta", without(meta, metaMethod, metaMethod).Raw())
-}
-
-// stateless reports whether the client has no session.
-func (r *methodRequest) stateless() bool {
-	return r.doc.Get("_meta").Get(metaProtocol).Text() >= stateless
+	return meta.Get(metaMethod).Text(), r.doc.With("_meta", without(meta, metaMethod).Raw())
 }
 
 // stowMethod puts the method of a request that MCP does not have where the SDK keeps it.

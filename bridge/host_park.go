@@ -99,7 +99,7 @@ func (h *Host) park(ctx context.Context, p peerInfo, c *gate.Call, can gate.Doc,
 		defer h.taskCalls.leave(k)
 		defer func() {
 			if v := recover(); v != nil {
-				h.cfg.Log.Error("call panicked", "panic", v, "stack", string(debug.Stack()))
+				h.cfg.Log.Error("call panicked", "call", k.call.ID, "panic", v, "stack", string(debug.Stack()))
 				k.res, k.err = gate.Result{}, &rpcError{code: codeInternal, message: "internal error"}
 			}
 		}()

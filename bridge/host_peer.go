@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,12 +32,8 @@ const headerCapabilities = "Wasmgate-Capabilities"
 
 // askable returns the capabilities by which servers may ask a client, as it has declared
 // them; absent if it has none.
-func askable(declared gate.Doc) (can gate.Doc) {
-	for _, name := range []string{"elicitation", "roots", "sampling"} {
-		if c := declared.Get(name); c.Kind() == gate.Object {
-			can = can.With(name, c.Raw())
-		}
-	}
+func askable(declared gate.Doc) gate.Doc {
+	can := peerCapabilities(declared)
 	if len(can.Raw()) > maxCapabilities {
 		return gate.Doc{}
 	}
@@ -169,11 +164,11 @@ func reach(send mcp.MethodHandler, req mcp.Request, p peerInfo) toClient {
 	case *mcp.ReadResourceRequest:
 		ok = r.Params != nil && !isStateless(r.Params.Meta)
 	case *mcp.ServerRequest[*methodRequest]:
-		ok = !r.Params.stateless()
+		ok = !saysStateless(r.Params.doc)
 	case *mcp.SubscribeRequest:
 		ok = r.Params != nil && !isStateless(r.Params.Meta)
 	case *mcp.ServerRequest[*taskParams]:
-		ok = r.Params != nil && r.Params.doc.Get("_meta").Get(metaProtocol).Text() < stateless
+		ok = r.Params != nil && !saysStateless(r.Params.doc)
 	default:
 		ok = false
 	}
@@ -206,81 +201,7 @@ func (s sessionPeer) Request(ctx context.Context, method gate.Action, params gat
 	case ctx.Err() != nil:
 		return gate.Doc{}, ctx.Err()
 	case errors.As(err, &rpc):
-		return gate.Doc{}, &rpcError{code: rpc.Code, message: beginning(rpc.Message, maxClientError)}
+		return gate.Doc{}, &rpcError{code: rpc.Code, message: clipped(rpc.Message, maxClientError)}
 	}
 	return res, err
-}
-
-// beginning returns the first n bytes of a text, in whole characters.
-func beginning(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
-}
-
-// carry carries out a call whose server may ask its client something meanwhile. A result
-// with InputRequired is what the client gets as it is. An error that is an [*rpcError] is
-// the answer to the request.
-func (h *Host) carry(ctx context.Context, p peerInfo, c *gate.Call, params gate.Doc) (gate.Result, error) {
-	if !p.stateless {
-		if p.send != nil {
-			c.Peer = sessionPeer{p.capabilities, ctx, p.send}
-		}
-		return h.cfg.Do(ctx, *c)
-	}
-	can := askable(c.Meta.Get(metaCapabilities))
-	state, responses := params.Get("requestState").Text(), params.Get("inputResponses")
-	switch {
-	case strings.HasPrefix(state, parkedForm):
-		return h.unpark(ctx, p, c, state, responses)
-	case strings.HasPrefix(state, roundForm):
-		inside, err := h.states.openAs(roundForm, c, state)
-		if err != nil {
-			return gate.Result{}, h.badState(ctx, p, c, err)
-		}
-		c.State, c.Responses = string(inside), responses
-	case h.asksAbout(c) && (state != "" || !responses.Get(askedKey).IsZero()):
-		c.Answered = h.answered(c, params)
-	case state != "":
-		return gate.Result{}, h.badState(ctx, p, c, errState)
-	case !can.IsZero():
-		c.Responses = responses
-	}
-	mayBeTask := h.mayBeTask(ctx, c)
-	if can.IsZero() {
-		c.State, c.Responses = "", gate.Doc{} // nobody has asked it for anything
-	}
-	if can.IsZero() && !mayBeTask {
-		return h.cfg.Do(ctx, *c)
-	}
-	return h.park(ctx, p, c, can, mayBeTask)
-}
-
-// sealed is a result whose state, which is its server's own, the client can neither read
-// nor bring back with another call.
-func (h *Host) sealed(c *gate.Call, res gate.Result) gate.Result {
-	state := res.Doc.Get("requestState")
-	if res.InputRequired && state.Kind() == gate.String {
-		sealed := h.states.sealAs(roundForm, c, []byte(state.Text()), time.Now().Add(roundTime))
-		res.Doc = res.Doc.With("requestState", mustJSON(sealed))
-	}
-	return res
-}
-
-// answer is what the client gets of a result.
-func (p peerInfo) answer(res gate.Result) gate.Doc {
-	if res.InputRequired {
-		return res.Doc
-	}
-	return p.complete(res.Doc)
-}
-
-// asksAbout reports whether a person is asked about such calls by the answer to them.
-func (h *Host) asksAbout(c *gate.Call) bool { return h.cfg.Asks && c.Action == gate.CallTool }
-
-// badState refuses a call for the state that it brings, and records it.
-func (h *Host) badState(ctx context.Context, p peerInfo, c *gate.Call, why error) error {
-	h.malformed(ctx, p, c.Action, c.Name, why)
-	return &rpcError{code: codeInvalidParams, message: "invalid parameters: " + why.Error()}
 }

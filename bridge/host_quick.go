@@ -41,7 +41,7 @@ func (h *Host) quick(w http.ResponseWriter, r *http.Request, from peerInfo, msg 
 	}
 	p, ok := statelessPeer(from, r.Header, params)
 	if !ok {
-		p, ok = h.sessions.peer(r.Header)
+		p, ok = h.quickly.peer(r.Header)
 	}
 	if !ok {
 		return false
@@ -60,7 +60,7 @@ func (h *Host) reply(w http.ResponseWriter, p peerInfo, id, res gate.Doc, err er
 	var rpc *rpcError
 	switch {
 	case err == nil && p.stateless:
-		out = append(append(out, `,"result":`...), stamped(res, metaServer, h.info).Raw()...)
+		out = appendStamped(append(out, `,"result":`...), res, metaServer, h.info)
 	case err == nil:
 		out = append(append(out, `,"result":`...), res.Raw()...)
 	case errors.As(err, &rpc):
@@ -78,14 +78,19 @@ func (h *Host) reply(w http.ResponseWriter, p peerInfo, id, res gate.Doc, err er
 
 // stamped adds a member to the _meta of a result, unless it is there.
 func stamped(res gate.Doc, name string, value []byte) gate.Doc {
+	return gate.MustDoc(string(appendStamped(nil, res, name, value)))
+}
+
+// appendStamped appends to b what [stamped] returns.
+func appendStamped(b []byte, res gate.Doc, name string, value []byte) []byte {
 	meta := res.Get("_meta")
 	if meta.Kind() != gate.Object {
 		meta = gate.Doc{}
 	}
 	if !meta.Get(name).IsZero() {
-		return res
+		return append(b, res.Raw()...)
 	}
-	return res.With("_meta", meta.With(name, value).Raw())
+	return res.AppendWith(b, "_meta", meta.AppendWith(nil, name, value))
 }
 
 func acceptsBoth(h http.Header) bool {
@@ -166,22 +171,6 @@ func (q *quickSessions) peer(header http.Header) (peerInfo, bool) {
 		return peerInfo{}, false
 	}
 	return s.info, true
-}
-
-// cancelled ends the call of a session that a client wants no answer to any
-// more.
-func (h *Host) cancelled(session string, msg gate.Doc) {
-	if session == "" || msg.Get("method").Text() != "notifications/cancelled" {
-		return
-	}
-	request := msg.At("/params/requestId").String()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, p := range h.posts {
-		if p.session == session && p.request == request {
-			p.cancel()
-		}
-	}
 }
 
 // callStack is what the way of a call needs of a stack; OPA needs most of it.

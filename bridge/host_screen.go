@@ -15,11 +15,11 @@ import (
 
 // served are the methods that the host, or the SDK for it, has an answer to.
 var served = []string{
-	"initialize", "ping", "server/discover", "subscriptions/listen", "tools/list", "tools/call",
-	"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "completion/complete",
+	"initialize", "ping", methodDiscover, methodListen, "tools/list", string(gate.CallTool),
+	"prompts/list", string(gate.GetPrompt), "resources/list", "resources/templates/list", string(gate.ReadResource), string(gate.Complete),
 	methodSetLevel, string(gate.Subscribe), methodUnsubscribe,
 	methodTaskGet, methodTaskResult, methodTaskList, methodTaskUpdate, methodTaskCancel,
-	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed",
+	"notifications/initialized", methodCancelled, methodProgress, methodRootsChanged,
 }
 
 // A refusal is the answer to a message that nothing else gets to see.
@@ -58,7 +58,7 @@ func (h *Host) judge(ctx context.Context, p peerInfo, doc gate.Doc) *refusal {
 		return refuse(http.StatusBadRequest, nil, codeInvalidRequest, "invalid request: an id is a string or an integer up to 2^53")
 	case method.IsZero():
 		return nil // an answer
-	case !slices.Contains(served, method.Text()) && (id.IsZero() || !h.offersMethod(ctx, p, method.Text())), p.stateless && (asksToHear(method.Text()) || onlyWithSessions(method.Text())), !h.offers(ctx, method.Text()):
+	case !h.serves(ctx, p, method.Text(), !id.IsZero()):
 		return h.unserved(ctx, p, id, method.Text(), params)
 	}
 	name, err := checkParams(gate.Action(method.Text()), params)
@@ -69,6 +69,19 @@ func (h *Host) judge(ctx context.Context, p peerInfo, doc gate.Doc) *refusal {
 		h.malformed(ctx, p, action, name, err)
 	}
 	return refuse(http.StatusBadRequest, id.Raw(), codeInvalidParams, "invalid parameters: "+err.Error())
+}
+
+// serves reports whether there is an answer to the requests of a method, or use for its
+// notifications.
+func (h *Host) serves(ctx context.Context, p peerInfo, method string, request bool) bool {
+	switch {
+	case p.stateless && (asksToHear(method) || onlyWithSessions(method)), !h.offers(ctx, method):
+		return false
+	case slices.Contains(served, method):
+		return true
+	default:
+		return request && h.offersMethod(ctx, p, method)
+	}
 }
 
 // validID reports whether an id is absent, or one that comes back as it was.
@@ -102,6 +115,10 @@ func checkParams(action gate.Action, params gate.Doc) (name string, err error) {
 		return checkUse(action, params)
 	case !params.IsZero() && params.Kind() != gate.Object && params.Kind() != gate.Null:
 		return "", errors.New("params is no object")
+	case action == methodListen:
+		if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != gate.Object { // [stowTask] puts something there
+			return "", errors.New("_meta is no object")
+		}
 	}
 	if _, ok := listings[string(action)]; ok {
 		return "", checkCursor(params.Get("cursor"))

@@ -10,6 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -24,8 +28,8 @@ const stateless = "2026-07-28"
 // metaProtocol is where a request of a stateless revision names it.
 const metaProtocol = "io.modelcontextprotocol/protocolVersion"
 
-// newServer returns an SDK server whose requests are answered by dispatch. who
-// is told the peer as far as the transport knows it; group is the one that it serves.
+// newServer returns an SDK server whose requests are answered by dispatch. from returns
+// the peer as far as the transport knows it; group is the one that it serves.
 // The SDK carries handshake, sessions and streams; it reads no definition and no result.
 func (h *Host) newServer(group string, from func(mcp.Request) peerInfo) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: h.cfg.Name, Version: h.cfg.Version}, &mcp.ServerOptions{
@@ -49,16 +53,15 @@ func (h *Host) newServer(group string, from func(mcp.Request) peerInfo) *mcp.Ser
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			p := from(req)
 			p.send = reach(send, req, p)
-			if r, ok := req.(*mcp.CallToolRequest); ok {
-				p.tell, p.poll = teller(send, r.Session), poller(r.Extra)
+			ss, ok := req.GetSession().(*mcp.ServerSession)
+			switch req.(type) {
+			case *mcp.CallToolRequest, *mcp.ServerRequest[*methodRequest]:
+				p.tell, p.poll = teller(send, ss), poller(req.GetExtra())
 			}
-			if r, ok := req.(*mcp.ServerRequest[*methodRequest]); ok {
-				p.tell, p.poll = teller(send, r.Session), poller(r.Extra)
-			}
-			if ss, ok := req.GetSession().(*mcp.ServerSession); ok && asksToHear(method) && h.offers(ctx, method) {
+			if ok && asksToHear(method) && h.offers(ctx, method) {
 				p.listener = h.listener(ss, p.key(), teller(send, ss))
 				if method == methodSetLevel {
-					h.sessions.forget(ss.ID()) // its calls need a stream
+					h.quickly.forget(ss.ID()) // its calls need a stream
 				}
 			}
 			return h.receive(ctx, method, req, p, next)
@@ -98,15 +101,7 @@ func sender(send mcp.MethodHandler, ss *mcp.ServerSession) toClient {
 		case err != nil:
 			return gate.Doc{}, nil // it has answered, with what is no result
 		}
-		b, err := json.Marshal(res)
-		if err != nil {
-			return gate.Doc{}, nil
-		}
-		doc, err := gate.ParseDoc(b)
-		if err != nil {
-			return gate.Doc{}, nil
-		}
-		return doc, nil
+		return unstowAnswer(res), nil
 	}
 }
 
@@ -139,90 +134,104 @@ func (p *rawParams) MarshalJSON() ([]byte, error) { return p.doc.Raw(), nil }
 func (h *Host) receive(ctx context.Context, method string, req mcp.Request, p peerInfo, next mcp.MethodHandler) (res mcp.Result, err error) {
 	defer func() { // the SDK does not recover, and its handlers run on goroutines of their own
 		if v := recover(); v != nil {
-			h.cfg.Log.Error("request panicked", "method", method, "panic", v)
+			h.cfg.Log.Error("request panicked", "method", method, "panic", v, "stack", string(debug.Stack()))
 			res, err = nil, &jsonrpc.Error{Code: codeInternal, Message: "internal error"}
 		}
 	}()
 	growStack(0)
-	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && method == "notifications/initialized" && p.capabilities.IsZero() {
-		h.sessions.open(ss, p)
+	if slices.Contains(ofSDK, method) {
+		return h.accompany(ctx, method, req, p, next)
 	}
-	var params gate.Doc
-	switch r := req.(type) {
-	case *mcp.ListToolsRequest:
-		p.stateless = r.Params != nil && isStateless(r.Params.Meta)
-	case *mcp.ListPromptsRequest:
-		p.stateless = r.Params != nil && isStateless(r.Params.Meta)
-	case *mcp.ListResourcesRequest:
-		p.stateless = r.Params != nil && isStateless(r.Params.Meta)
-	case *mcp.ListResourceTemplatesRequest:
-		p.stateless = r.Params != nil && isStateless(r.Params.Meta)
-	case *mcp.CallToolRequest:
-		p.stateless = isStateless(r.Params.Meta)
-		if params, err = gate.ParseDoc(paramsOf(r.Params)); err != nil {
-			h.malformed(ctx, p, gate.CallTool, r.Params.Name, err)
-			return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "invalid parameters: " + err.Error()}
+	method, params, err := undecoded(method, req)
+	if err != nil {
+		if action, acts := actionOf(method); acts {
+			h.malformed(ctx, p, action, toolOf(req), err)
 		}
-		params = unstowTask(params)
+		return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "invalid parameters: " + err.Error()}
+	}
+	p.stateless = saysStateless(params) && !asksToHear(method)
+	ctx, done := h.posts.during(ctx, req.GetExtra())
+	defer done()
+	doc, err := h.dispatch(ctx, p, method, params)
+	return toSDK(doc, err)
+}
+
+// ofSDK are the methods that the SDK answers.
+var ofSDK = []string{
+	"initialize", methodDiscover, "ping", methodListen,
+	"notifications/initialized", methodCancelled, methodProgress, methodRootsChanged,
+}
+
+// accompany has the SDK answer a request, and does what there is to do beside that.
+func (h *Host) accompany(ctx context.Context, method string, req mcp.Request, p peerInfo, next mcp.MethodHandler) (mcp.Result, error) {
+	switch method {
+	case "initialize":
+		res, err := next(ctx, method, req)
+		res = h.instruct(ctx, p, h.advertise(ctx, res))
+		h.beginPeer(req, p)
+		return h.declareTasks(res, err)
+	case methodDiscover:
+		res, err := next(ctx, method, req)
+		return h.instruct(ctx, p, h.advertise(ctx, res)), err
+	case "notifications/initialized":
+		if ss, ok := req.GetSession().(*mcp.ServerSession); ok && p.capabilities.IsZero() {
+			h.quickly.open(ss, p)
+		}
+	case methodRootsChanged:
+		h.rootsChanged(p)
+	case methodListen:
+		if r, ok := req.(*mcp.SubscriptionsListenRequest); ok {
+			defer h.listen(ctx, p, r)()
+			if p.write == nil {
+				p.write = h.posts.writesTo(req.GetExtra())
+			}
+			return h.listenTasks(ctx, p, r, next)
+		}
+	}
+	return next(ctx, method, req)
+}
+
+// undecoded returns the method and the parameters of a request as its client sent them.
+func undecoded(method string, req mcp.Request) (_ string, params gate.Doc, err error) {
+	switch r := req.(type) {
+	case *mcp.CallToolRequest:
+		params, err = gate.ParseDoc(paramsOf(r.Params))
 	case *mcp.ServerRequest[*taskParams]:
 		if r.Params != nil {
 			params = r.Params.doc
 		}
-		p.stateless = params.Get("_meta").Get(metaProtocol).Text() >= stateless
 	case *mcp.ServerRequest[*methodRequest]:
 		method, params = r.Params.method()
-		p.stateless = r.Params.stateless()
-	case *mcp.GetPromptRequest, *mcp.ReadResourceRequest, *mcp.CompleteRequest:
-		if params, err = gate.ParseDoc(mustJSON(req.GetParams())); err != nil {
-			h.malformed(ctx, p, gate.Action(method), "", err)
-			return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "invalid parameters: " + err.Error()}
-		}
-		p.stateless = params.Get("_meta").Get(metaProtocol).Text() >= stateless
-	case *mcp.SubscriptionsListenRequest:
-		defer h.listen(ctx, p, r)()
-		if p.write == nil {
-			p.write = h.writesTo(req.GetExtra())
-		}
-		return h.listenTasks(ctx, p, r, next)
 	default:
-		switch method {
-		case methodSetLevel, string(gate.Subscribe), methodUnsubscribe:
-			if params, err = gate.ParseDoc(mustJSON(req.GetParams())); err != nil {
-				return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: "invalid parameters: " + err.Error()}
-			}
-		case "initialize", "server/discover":
-			res, err := next(ctx, method, req)
-			res = h.instruct(ctx, p, h.advertise(ctx, res))
-			if method == "initialize" {
-				h.beginPeer(req, p)
-				return h.declareTasks(res, err)
-			}
-			return res, err
-		case methodRootsChanged:
-			h.rootsChanged(p)
-			return next(ctx, method, req)
-		case "ping", "notifications/initialized", "notifications/cancelled", "notifications/progress":
-			return next(ctx, method, req)
-		}
+		params, err = gate.ParseDoc(mustJSON(req.GetParams()))
 	}
-	ctx, done := h.during(ctx, req.GetExtra())
-	defer done()
-	doc, err := h.dispatch(ctx, p, method, params)
-	var rpc *rpcError
-	if errors.As(err, &rpc) {
-		if rpc.code == codeMethodNotFound {
-			return nil, noMethod(rpc.message)
-		}
-		return nil, &jsonrpc.Error{Code: rpc.code, Message: rpc.message, Data: rpc.data}
-	}
-	if err != nil { // nobody waits for the answer, which the SDK sends all the same
-		return nil, &jsonrpc.Error{Code: codeInternal, Message: "the request was cancelled"}
-	}
-	return &rawResult{doc: doc}, nil
+	return method, unstow(params), err
 }
 
-// paramsOf writes the parameters of a call as the client sent them, of which the
-// SDK keeps only the arguments as bytes.
+// toolOf returns the name of the tool that a request calls; "" if it calls none.
+func toolOf(req mcp.Request) string {
+	if r, ok := req.(*mcp.CallToolRequest); ok {
+		return r.Params.Name
+	}
+	return ""
+}
+
+// toSDK puts the answer of dispatch into the SDK's words.
+func toSDK(doc gate.Doc, err error) (mcp.Result, error) {
+	rpc, ok := errors.AsType[*rpcError](err)
+	switch {
+	case err == nil:
+		return &rawResult{doc: doc}, nil
+	case !ok: // nobody waits for the answer, which the SDK sends all the same
+		return nil, &jsonrpc.Error{Code: codeInternal, Message: "the request was cancelled"}
+	case rpc.code == codeMethodNotFound:
+		return nil, noMethod(rpc.message)
+	default:
+		return nil, &jsonrpc.Error{Code: rpc.code, Message: rpc.message, Data: rpc.data}
+	}
+}
+
+// paramsOf writes the parameters of a call as the SDK has read them.
 func paramsOf(p *mcp.CallToolParamsRaw) []byte {
 	args := p.Arguments
 	if len(args) == 0 {
@@ -233,15 +242,16 @@ func paramsOf(p *mcp.CallToolParamsRaw) []byte {
 	if p.Meta != nil {
 		b = append(append(b, `,"_meta":`...), mustJSON(p.Meta)...)
 	}
-	if p.InputResponses != nil {
-		b = append(append(b, `,"inputResponses":`...), mustJSON(p.InputResponses)...)
-	}
-	if p.RequestState != "" {
-		b = append(append(b, `,"requestState":`...), mustJSON(p.RequestState)...)
-	}
 	return append(b, '}')
 }
 
+// saysStateless reports whether the parameters of a request say that its client has no
+// session.
+func saysStateless(params gate.Doc) bool {
+	return params.Get("_meta").Get(metaProtocol).Text() >= stateless
+}
+
+// isStateless is saysStateless of a _meta that the SDK has read.
 func isStateless(meta mcp.Meta) bool {
 	v, _ := meta[metaProtocol].(string)
 	return v >= stateless
@@ -272,7 +282,7 @@ func (r *rawResult) MarshalJSON() ([]byte, error) {
 		}
 		meta = meta.With(k, b)
 	}
-	return r.doc.With("_meta", meta.Raw()).Raw(), nil
+	return r.doc.AppendWith(nil, "_meta", meta.Raw()), nil
 }
 
 // claimed returns the name and version that a client gives itself.
@@ -343,18 +353,44 @@ const (
 	changedURI  = "wasmgate:changed"
 )
 
+// liveServers are the SDK's servers with connections, to be told of changes.
+type liveServers struct {
+	mu      sync.Mutex
+	all     map[*mcp.Server]struct{}
+	offered Offering // when they were told last
+}
+
+// add adds a server until done is called.
+func (l *liveServers) add(s *mcp.Server) (done func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all[s] = struct{}{}
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.all, s)
+	}
+}
+
+func (l *liveServers) list() []*mcp.Server {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.all))
+}
+
+// tell keeps what is offered now, and returns what was before.
+func (l *liveServers) tell(now Offering) (before Offering) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, l.offered = l.offered, now
+	return before
+}
+
 // Changed tells all clients that what they are offered may be other things now.
 func (h *Host) Changed() {
 	now := h.offering(context.Background(), 0)
-	h.mu.Lock()
-	before := h.offered
-	h.offered = now
-	servers := make([]*mcp.Server, 0, len(h.servers))
-	for s := range h.servers {
-		servers = append(servers, s)
-	}
-	h.mu.Unlock()
-	for _, s := range servers {
+	before := h.servers.tell(now)
+	for _, s := range h.servers.list() {
 		s.AddTool(&mcp.Tool{Name: changedName, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 		s.RemoveTools(changedName)
 		if now.Prompts || before.Prompts {
@@ -365,16 +401,5 @@ func (h *Host) Changed() {
 			s.AddResource(&mcp.Resource{Name: changedName, URI: changedURI}, nil)
 			s.RemoveResources(changedURI)
 		}
-	}
-}
-
-func (h *Host) live(s *mcp.Server) (done func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.servers[s] = struct{}{}
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.servers, s)
 	}
 }

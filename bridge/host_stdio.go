@@ -31,7 +31,7 @@ func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out
 		p.name, p.version = claimed(req)
 		return p
 	})
-	defer h.live(server)()
+	defer h.servers.add(server)()
 	t.screen = func(l line) (gate.Doc, *refusal) {
 		p := peerInfo{who: who, session: session}
 		if l.bad != nil {
@@ -174,7 +174,7 @@ func (t *lineTransport) decode(l line) (jsonrpc.Message, *refusal) {
 	if no != nil {
 		return nil, no
 	}
-	m, err := jsonrpc.DecodeMessage(stowTask(msg))
+	m, err := jsonrpc.DecodeMessage(stowTask(stow(msg)))
 	if err == nil {
 		err = stowMethodLine(m)
 	}
@@ -194,7 +194,7 @@ func (t *lineTransport) marked(m jsonrpc.Message) (jsonrpc.Message, error) {
 		return m, nil
 	}
 	out := *r
-	if r.Method == "notifications/cancelled" { // of a request of the host
+	if r.Method == methodCancelled { // of a request of the host
 		params, err := gate.ParseDoc(r.Params)
 		if err != nil {
 			return nil, err

@@ -31,8 +31,8 @@ var taskMethods = []string{methodTaskGet, methodTaskResult, methodTaskList, meth
 // metaRelatedTask names the task that a message is of, in its _meta.
 const metaRelatedTask = "io.modelcontextprotocol/related-task"
 
-// metaTask is where that is put what a request says of tasks while the SDK has the request,
-// which drops what it does not know beside the arguments.
+// metaTask is where the tasks are put that a client wants to listen to while the SDK has
+// the request, which drops them.
 const metaTask = "io.github.wasmgate/task"
 
 const (
@@ -97,24 +97,18 @@ func (p *taskParams) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// stowTask returns a message with what its client wants of tasks where the SDK keeps it:
-// the task that a call asks for, or the tasks that a client listens to. What a client has
-// put there itself says nothing.
+// stowTask returns a message with the tasks that its client wants to listen to where the
+// SDK keeps them. What a client has put there itself says nothing.
 func stowTask(msg gate.Doc) []byte {
-	params := msg.Get("params")
-	var wants gate.Doc
-	switch msg.Get("method").Text() {
-	case string(gate.CallTool):
-		wants = params.Get("task")
-	case methodListen:
-		wants = params.At("/notifications/taskIds")
-	default:
+	if msg.Get("method").Text() != methodListen {
 		return msg.Raw()
 	}
+	params := msg.Get("params")
+	wants := params.At("/notifications/taskIds")
 	meta := params.Get("_meta")
 	forged := !meta.Get(metaTask).IsZero()
 	if forged {
-		meta = without(meta, metaTask, metaTask)
+		meta = without(meta, metaTask)
 	}
 	if !wants.IsZero() {
 		meta = meta.With(metaTask, wants.Raw())
@@ -122,16 +116,6 @@ func stowTask(msg gate.Doc) []byte {
 		return msg.Raw()
 	}
 	return msg.With("params", params.With("_meta", meta.Raw()).Raw()).Raw()
-}
-
-// unstowTask undoes stowTask in the parameters of a call.
-func unstowTask(params gate.Doc) gate.Doc {
-	meta := params.Get("_meta")
-	task := meta.Get(metaTask)
-	if task.IsZero() {
-		return params
-	}
-	return params.With("_meta", without(meta, metaTask, metaTask).Raw()).With("task", task.Raw())
 }
 
 // startTask carries out a call as a task, if its client asks for one: the answer is
@@ -310,7 +294,7 @@ func (h *Host) taskError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	h.cfg.Log.Error("tasks failed", "error", err)
+	h.cfg.Log.Error("tasks not read", "error", err)
 	return &rpcError{code: codeInternal, message: "the tasks cannot be read"}
 }
 

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -190,11 +192,13 @@ func TestListenToTasks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			release := make(chan struct{})
+			let := sync.OnceFunc(func() { close(release) })
+			defer let()
 			x, _ := newTaskFixtureWith(t, bridge.HostConfig{}, tasked(release)...)
 			wire := dialHTTP(t, x, newest)
 			id := gate.MustDoc(wire(sessionless(1, "tools/call", `"name":"local__asking","arguments":{}`, knowsTasks))).At("/result/taskId").String()
 			told := listen(t, x, sessionless(7, "subscriptions/listen", fmt.Sprintf(listens, id), knowsTasks))
-			ack := gate.MustDoc(<-told)
+			ack := gate.MustDoc(hear(t, told))
 			if ack.Get("method").Text() != "notifications/subscriptions/acknowledged" || ack.At("/params/notifications/taskIds").String() != "["+id+"]" {
 				t.Errorf("acknowledged was %s", ack)
 			}
@@ -202,7 +206,7 @@ func TestListenToTasks(t *testing.T) {
 			next := func(status string) gate.Doc {
 				t.Helper()
 				for {
-					got := gate.MustDoc(<-told)
+					got := gate.MustDoc(hear(t, told))
 					params := got.Get("params")
 					if got.Get("method").Text() != "notifications/tasks" || params.Get("taskId").String() != id || params.Get("_meta").String() != `{"io.modelcontextprotocol/subscriptionId":7}` {
 						t.Fatalf("told was %s", got)
@@ -217,11 +221,11 @@ func TestListenToTasks(t *testing.T) {
 				}
 			}
 			next("working")
-			close(release)
+			let()
 			for i := 1; i <= 2; i++ {
 				key := fmt.Sprint("ask-", i)
 				if next("input_required").At("/inputRequests/" + key).IsZero() {
-					t.Errorf("it does not say what it asks")
+					t.Fatal("it does not say what it asks")
 				}
 				wire(sessionless(2, "tasks/update", `"taskId":`+id+taskAnswers(key, "Ada"), knowsTasks))
 			}
@@ -229,6 +233,21 @@ func TestListenToTasks(t *testing.T) {
 				t.Errorf("in the end told was %s", last)
 			}
 		})
+	}
+}
+
+// hear returns the next thing that a client is told.
+func hear(t *testing.T, told <-chan string) string {
+	t.Helper()
+	select {
+	case msg, ok := <-told:
+		if !ok {
+			t.Fatal("the stream has ended")
+		}
+		return msg
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing more is told")
+		return ""
 	}
 }
 

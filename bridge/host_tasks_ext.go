@@ -77,7 +77,7 @@ func (k *parked) becomeTask(ctx context.Context) (created gate.Doc, is bool) {
 	})
 	if err != nil {
 		if _, busy := errors.AsType[*gate.Refusal](err); !busy && ctx.Err() == nil {
-			k.host.cfg.Log.Error("a call cannot become a task", "error", err)
+			k.host.cfg.Log.Error("task not begun", "call", k.call.ID, "error", err)
 		}
 		return gate.Doc{}, false
 	}
@@ -146,9 +146,9 @@ func (h *Host) detailed(ctx context.Context, p peerInfo, j jobs.Job) (gate.Doc, 
 }
 
 // answeredByError returns the JSON-RPC error that a server has answered with, nil if its
-// answer was a result.
+// answer was a result, whatever a server has put into one that reports no failure.
 func answeredByError(res gate.Doc) error {
-	if res.Get("_meta").Get(MetaError).IsZero() {
+	if !res.Get("isError").True() || res.Get("_meta").Get(MetaError).IsZero() {
 		return nil
 	}
 	return serverError(res)

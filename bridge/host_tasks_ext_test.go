@@ -45,6 +45,11 @@ func tasked(release <-chan struct{}) (all []bridge.LocalTool) {
 			<-release
 			return gate.Result{IsError: true, Doc: gate.MustDoc(`{"content":[{"type":"text","text":"no paper"}],"isError":true,"_meta":{"` + bridge.MetaError + `":{"code":-32000,"data":{"a":1}}}}`)}, nil
 		},
+		"claiming": func(_ context.Context, p gate.Permit) (gate.Result, error) {
+			p.Tasked()
+			<-release
+			return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":"ink"}],"_meta":{"` + bridge.MetaError + `":{"code":-32021}}}`)}, nil
+		},
 		"fault": func(_ context.Context, p gate.Permit) (gate.Result, error) {
 			p.Tasked()
 			<-release
@@ -221,16 +226,16 @@ func TestCallThatBecomesNoTask(t *testing.T) {
 				t.Errorf("%s: %s", name, got)
 			}
 		}
+	})
+	withoutSessions(t, bridge.HostConfig{}, func(t *testing.T, c *taskClient) {
+		if got := c.send("tools/call", `"name":"local__echo","arguments":{}`, knowsTasks).Get("result"); got.Get("resultType").Text() != "complete" {
+			t.Errorf("a quick call: %s", got)
+		}
 		if got := c.send("tools/call", `"name":"local__denied","arguments":{}`, knowsTasks).Get("result"); got.Get("_meta").Get(gate.MetaRefusal).Get("code").Text() != "refused_authorize" {
 			t.Errorf("a call that is refused: %s", got)
 		}
 		if got := c.send("tools/call", `"name":"local__hidden","arguments":{}`, knowsTasks); got.At("/error/code").String() != "-32602" {
 			t.Errorf("a call of a hidden tool: %s", got)
-		}
-	})
-	withoutSessions(t, bridge.HostConfig{}, func(t *testing.T, c *taskClient) {
-		if got := c.send("tools/call", `"name":"local__echo","arguments":{}`, knowsTasks).Get("result"); got.Get("resultType").Text() != "complete" {
-			t.Errorf("a quick call: %s", got)
 		}
 	})
 }
@@ -312,7 +317,7 @@ func memoryStore(t *testing.T) *store.DB {
 
 func TestHowTasksEnd(t *testing.T) {
 	withoutSessions(t, bridge.HostConfig{}, func(t *testing.T, c *taskClient) {
-		broken, fault, cancelled := c.begin("broken"), c.begin("fault"), c.begin("tasked")
+		broken, fault, cancelled, claiming := c.begin("broken"), c.begin("fault"), c.begin("tasked"), c.begin("claiming")
 		for range 2 {
 			if got := c.about("tasks/cancel", cancelled, "").Get("result"); without(got) != `{"resultType":"complete"}` {
 				t.Errorf("cancelling is answered with %s", got)
@@ -325,6 +330,9 @@ func TestHowTasksEnd(t *testing.T) {
 		got := c.until(broken, "failed")
 		if got.Get("error").String() != `{"code":-32000,"data":{"a":1},"message":"no paper"}` || !got.Get("result").IsZero() {
 			t.Errorf("a JSON-RPC error makes it %s", got)
+		}
+		if got := c.until(claiming, "completed"); got.At("/result/content/0/text").Text() != "ink" || !got.Get("error").IsZero() {
+			t.Errorf("a result that calls itself an error makes it %s", got)
 		}
 		got = c.until(fault, "completed")
 		if !got.At("/result/isError").True() || got.At("/result/_meta").Get(gate.MetaRefusal).Get("code").Text() != "transport" || !got.Get("error").IsZero() {

@@ -124,7 +124,7 @@ func (h *Host) tellTask(ctx context.Context, p peerInfo, id string, subscription
 		}
 		if is := task.String(); is != last {
 			last = is
-			task = without(task, "resultType", "resultType").With("_meta", mustJSON(map[string]any{metaSubscription: subscription}))
+			task = without(task, "resultType").With("_meta", mustJSON(map[string]any{metaSubscription: subscription}))
 			if p.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, methodTaskChanged, task.Raw())) != nil {
 				return
 			}

@@ -28,12 +28,3 @@ func NewLocalWith(more LocalFeatures, server string, o ToolOptions, tools ...Loc
 	l.features, l.more = s, more.Call
 	return l, nil
 }
-
-// counts adds to a status what the server offers beside tools.
-func (s *serverFeatures) counts(to *ServerStatus) {
-	if s == nil {
-		return
-	}
-	to.Prompts, to.Resources = len(s.prompts), len(s.resources)
-	to.Notes = append(to.Notes[:len(to.Notes):len(to.Notes)], s.notes...)
-}

@@ -147,21 +147,3 @@ func (l *link) otherwise(ctx context.Context, err error) error {
 	l.peer.fail(fmt.Errorf("the server does not speak MCP revision %s any more: %w", Stateless, err))
 	return &unseen{err}
 }
-
-// speak sets the revision of what is sent from now on; "" is none yet.
-func (l *link) speak(revision string) {
-	l.peer.stateless.Store(revision == Stateless)
-	if h := l.overHTTP(); h != nil {
-		h.agreed(revision)
-	}
-}
-
-// modern reports whether the server speaks [Stateless]: every request to it stands for
-// itself, it asks nothing by itself, and clients can share the connection.
-func (l *link) modern() bool { return l.peer.stateless.Load() }
-
-// overHTTP returns the connection if it is streamable HTTP, or nil.
-func (l *link) overHTTP() *httpConn {
-	h, _ := l.peer.conn.(*httpConn)
-	return h
-}

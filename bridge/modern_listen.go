@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -256,7 +255,7 @@ func (w *listening) next() <-chan struct{} {
 
 // acknowledged takes the parameters of the notification that the server has agreed.
 func (w *listening) acknowledged(params gate.Doc) {
-	id := requestID(params.Get("_meta").Get(metaSubscription))
+	id := requestNumber(params.Get("_meta").Get(metaSubscription).String())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stream == nil || w.stream.id != id {
@@ -276,18 +275,9 @@ func (w *listening) acknowledged(params gate.Doc) {
 func (w *listening) ended(id gate.Doc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stream != nil && w.stream.id == requestID(id) {
+	if w.stream != nil && w.stream.id == requestNumber(id.String()) {
 		w.stream.cancel()
 	}
-}
-
-// requestID reads the number of a request of the gateway's; 0 of any other.
-func requestID(id gate.Doc) int64 {
-	n, err := strconv.ParseInt(id.String(), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // missed has everything looked at that may have changed while nobody listened.

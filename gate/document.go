@@ -286,28 +286,30 @@ func (t *tape) view(i uint32) string {
 // its old place or else at the end. Everything else keeps its bytes. An absent
 // document counts as {}. It panics if d is of another kind, or raw is not JSON.
 func (d Doc) With(name string, raw []byte) Doc {
+	return MustDoc(string(d.AppendWith(nil, name, MustDoc(string(raw)).Raw())))
+}
+
+// AppendWith appends to b what [Doc.With] returns, for who sends it and needs no
+// document of it. It does not look at raw, which has to be JSON.
+func (d Doc) AppendWith(b []byte, name string, raw []byte) []byte {
 	if d.t == nil {
 		d = MustDoc("{}")
 	}
-	raw = MustDoc(string(raw)).Raw()
 	if d.Kind() != Object {
 		panic(fmt.Sprintf("gate: member %q added to a JSON value that is no object", name))
 	}
-	var out []byte
 	text := d.Raw()
 	if old := d.Get(name); !old.IsZero() {
 		base := d.node().start
 		n := old.node()
-		out = append(append(append(out, text[:n.start-base]...), raw...), text[n.end-base:]...)
-	} else {
-		out = append(out, bytes.TrimRight(text[:len(text)-1], " \t\r\n")...)
-		if d.node().next > d.i+1 {
-			out = append(out, ',')
-		}
-		out = append(append(appendString(out, name), ':'), raw...)
-		out = append(out, '}')
+		return append(append(append(b, text[:n.start-base]...), raw...), text[n.end-base:]...)
 	}
-	return MustDoc(string(out))
+	b = append(b, bytes.TrimRight(text[:len(text)-1], " \t\r\n")...)
+	if d.node().next > d.i+1 {
+		b = append(b, ',')
+	}
+	b = append(append(appendString(b, name), ':'), raw...)
+	return append(b, '}')
 }
 
 // A Leaf is the place of a string within a document, during [Doc.MapStrings].

@@ -147,6 +147,9 @@ func TestDocWith(t *testing.T) {
 			if got.Get(tt.name).String() != tt.raw {
 				t.Errorf("member = %s", got.Get(tt.name))
 			}
+			if b := d.AppendWith([]byte("x"), tt.name, []byte(tt.raw)); string(b) != "x"+tt.want {
+				t.Errorf("appended %s, want %s behind x", b, tt.want)
+			}
 		})
 	}
 	part := gate.MustDoc(`[0,{"a":{"b":1}},2]`).At("/1")

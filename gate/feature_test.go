@@ -129,8 +129,12 @@ func TestFeaturesAreListed(t *testing.T) {
 	held := *r.tool
 	held.Quarantine = "held"
 	p := r.parts()
-	p.Upstream = listing{r, []*gate.Tool{r.tool, &held}}
+	all := []*gate.Tool{r.tool, &held}
+	p.Upstream = listing{r, all}
 	g := newGate(t, p)
+	if got, err := g.Visible(t.Context(), gate.Local(), all); err != nil || len(got) != 1 || got[0] != r.tool {
+		t.Errorf("visible are %v, %v", got, err)
+	}
 	if got, err := g.Features(t.Context(), gate.Local(), gate.FeaturePrompt); err != nil || len(got) != 1 || got[0] != r.tool {
 		t.Errorf("listed %v, %v", got, err)
 	}
@@ -142,5 +146,8 @@ func TestFeaturesAreListed(t *testing.T) {
 	}
 	if got, err := g.Features(t.Context(), gate.Local(), gate.FeaturePrompt); err == nil || got != nil {
 		t.Errorf("listed %v, %v though nobody could say what may be", got, err)
+	}
+	if got, err := g.Visible(t.Context(), gate.Local(), all); err == nil || got != nil {
+		t.Errorf("visible are %v, %v though nobody could say what may be", got, err)
 	}
 }

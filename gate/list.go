@@ -14,14 +14,24 @@ func (g *Gate) Tools(ctx context.Context, who *Principal) ([]*Tool, error) {
 // Features returns the tools, or the prompts, resources or templates, that who may
 // use, or might with the right arguments. Those whose definitions are not approved
 // are none.
-func (g *Gate) Features(ctx context.Context, who *Principal, f Feature) (tools []*Tool, err error) {
+func (g *Gate) Features(ctx context.Context, who *Principal, f Feature) ([]*Tool, error) {
+	return g.list(ctx, who, func(p *Parts) []*Tool { return p.features(ctx, f) })
+}
+
+// Visible returns those of the gate's tools, or of what else its upstream has, that
+// Features would return of them. It waits for no server.
+func (g *Gate) Visible(ctx context.Context, who *Principal, all []*Tool) ([]*Tool, error) {
+	return g.list(ctx, who, func(*Parts) []*Tool { return all })
+}
+
+func (g *Gate) list(ctx context.Context, who *Principal, from func(*Parts) []*Tool) (tools []*Tool, err error) {
 	p := g.parts.Load()
 	defer func() {
 		if v := recover(); v != nil {
 			tools, err = nil, fmt.Errorf("list features: %w", panicked(v))
 		}
 	}()
-	all := who.offered(p.approved(p.features(ctx, f)))
+	all := who.offered(p.approved(from(p)))
 	visible, err := p.Authorizer.Visible(ctx, who, all)
 	if err != nil {
 		return nil, fmt.Errorf("list features: %w", err)

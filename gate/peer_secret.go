@@ -33,9 +33,9 @@ func AsksSecret(a Action, params Doc) bool {
 		}
 		asks := secretWords
 		if n := p.Get("type").Text(); n == "integer" || n == "number" {
-			asks = func(text string) bool { return secretWords(tokens.ReplaceAllString(text, "")) }
+			asks = func(text string) bool { return secretWords(uncounted(text)) }
 		}
-		if asks(name) && !describes(name) || asks(unwanted(p.Get("description").Text())) {
+		if asks(name) && !describes(name) || asks(unwanted(p.Get("description").Text())) || asks(wordsUnder(p.Get("items"))) {
 			return true
 		}
 		for _, said := range []string{"title", "format", "default", "pattern"} {
@@ -48,37 +48,85 @@ func AsksSecret(a Action, params Doc) bool {
 		secretWords(params.At("/requestedSchema/title").Text()) || secretWords(params.At("/requestedSchema/description").Text()))
 }
 
-// chosen reports whether the value of a property is picked, and not typed.
+// chosen reports whether the value of a property is picked, and not typed. A list of
+// choices without any is none: a client that knows no such list lets the person type.
 func chosen(property Doc) bool {
 	options := property
-	if property.Get("type").Text() == "array" {
+	switch property.Get("type").Text() {
+	case "boolean":
+		return true
+	case "array":
 		options = property.Get("items")
 	}
-	return property.Get("type").Text() == "boolean" || options.Get("enum").Kind() == Array ||
-		options.Get("oneOf").Kind() == Array || options.Get("anyOf").Kind() == Array
+	if options.Get("enum").Kind() == Array {
+		return someAndAll(options.Get("enum"), func(choice Doc) bool { return choice.Kind() == String || choice.Kind() == Number })
+	}
+	isConst := func(choice Doc) bool {
+		return choice.Get("const").Kind() == String || choice.Get("const").Kind() == Number
+	}
+	return someAndAll(options.Get("oneOf"), isConst) || someAndAll(options.Get("anyOf"), isConst)
 }
 
-// tokens are what is counted where a number is asked for, such as max_tokens.
-var tokens = regexp.MustCompile(`(?i)tokens`)
+// someAndAll reports whether a list has elements, which are all as they are to be.
+func someAndAll(list Doc, be func(Doc) bool) bool {
+	some := false
+	for e := range list.Elements() {
+		if some = be(e); !some {
+			return false
+		}
+	}
+	return some
+}
+
+// wordsUnder returns what the schema of a list's elements says of them.
+func wordsUnder(items Doc) string {
+	said := make([]string, 0, 4)
+	for _, name := range []string{"title", "description", "format", "default"} {
+		said = append(said, items.Get(name).Text())
+	}
+	return strings.Join(said, "\n")
+}
+
+// counted are tokens where a number of them is asked for, as by max_tokens. Without a word
+// that says so they are what a device shows for a login.
+var counted = regexp.MustCompile(`\b(?:max|maximum|min|minimum|number of|how many)(?: (?:number|of|new|input|output|prompt|completion|context|thinking))* tokens\b|\btokens at (?:most|least)\b`)
+
+// uncounted returns the words of a text without those of a number of tokens.
+func uncounted(text string) string {
+	if !strings.Contains(strings.ToLower(text), "tokens") {
+		return text
+	}
+	return counted.ReplaceAllString(strings.Join(wordsOf(text), " "), ".")
+}
 
 // describes reports whether a name is not of a secret, but of what is known about one, as
-// token_name is.
+// token_name is. A longer one can be a sentence, as enter_your_password_of_any_type.
 func describes(name string) bool {
 	words := wordsOf(name)
-	return len(words) > 1 && slices.Contains([]string{"name", "label", "type", "length", "count", "limit", "policy", "expiry", "expires", "ttl"}, words[len(words)-1])
+	return 2 <= len(words) && len(words) <= 3 &&
+		slices.Contains([]string{"name", "label", "type", "length", "count", "limit", "policy", "expiry", "expires", "ttl"}, words[len(words)-1]) &&
+		!slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return slices.Contains(sentenceWords, w) })
 }
 
-// warning is what a description ends with that asks for no secret to be given: what
-// follows it must not take that back.
+// sentenceWords are words of who asks, or that join two things.
+var sentenceWords = []string{"your", "my", "the", "enter", "give", "type", "please", "put", "input", "provide", "confirm", "and", "or", "with", "by", "not"}
+
+// warning is a sentence at the end of a description that asks for no secret to be given.
+// It has nothing but names of what is not to be given: "spaces in your password" and
+// "spaces, password of the database" ask for one.
 var (
-	warning   = regexp.MustCompile(`(?i)\b(?:do not|don['’]t|never)\s+(?:give us|send us|enter|include|type|paste|provide)\b([^.;:!?()\n]*)[.)!\s]*$`)
-	takenBack = regexp.MustCompile(`(?i)\b(?:but|instead|then|except|unless|until|before|after|only|here|if|without|rather|just|than|is|are|must|need|needed|required|please|enter|type|give|use|new|old)\b`)
+	warning  = regexp.MustCompile(`(?i)(?:^|[.!?;(\n])[ \t]*(?:please )?(?:do not|don['’]t|never) (?:give us|send us|enter|include|type|paste|provide) ([a-z0-9,/ ]+)[.)! ]*$`)
+	unasked  = []string{"your", "a", "an", "any", "or", "and", "such", "as", "phone", "number", "numbers", "email", "address", "personal", "sensitive", "private", "confidential", "card", "info", "information", "data", "api", "key", "keys"}
+	noSecret = func(word string) bool { return !slices.Contains(unasked, word) && !secretWords(word) }
 )
+
+// orOther ends a list; "any other password" would leave one that is asked for.
+var orOther = regexp.MustCompile(`(?i) or (?:any )?other (sensitive|private|personal|confidential|info|information|data|secrets)\b`)
 
 // unwanted returns a description without the warning at its end not to give secrets.
 func unwanted(description string) string {
 	at := warning.FindStringSubmatchIndex(description)
-	if at == nil || takenBack.MatchString(description[at[2]:at[3]]) {
+	if at == nil || slices.ContainsFunc(wordsOf(orOther.ReplaceAllString(description[at[2]:at[3]], " $1")), noSecret) {
 		return description
 	}
 	return description[:at[0]]
@@ -108,6 +156,8 @@ var (
 	secretProperties = []string{"pass", "pw", "pan", "cred"}
 	// secretStems are secrets within whatever word, as newpassword.
 	secretStems = []string{"password", "passwd", "passphrase", "passcode", "passwort", "apikey", "privatekey", "secretkey", "accesskey", "cardnumber", "creditcard"}
+	// secretEnds are secrets at the end of a word, as authtoken.
+	secretEnds = []string{"secret", "secrets", "token", "tokens"}
 	// secretSigns are those of scripts without spaces between words.
 	secretSigns = []string{"密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호"}
 )
@@ -129,7 +179,7 @@ func secretWords(text string) bool {
 	}
 	for i, word := range words {
 		if slices.ContainsFunc(secretStems, func(stem string) bool { return strings.Contains(word, stem) }) ||
-			strings.HasSuffix(word, "secret") || strings.HasSuffix(word, "token") {
+			slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(word, end) }) {
 			return true
 		}
 		for n := 1; n <= maxSecretWords && i+n <= len(words); n++ {

@@ -9,6 +9,12 @@ ask contains "approve: the tool does more than read" if {
 	not approve_always
 }
 
+# Methods that MCP does not have may do anything. People are asked about tools alone, so
+# that this refuses them.
+ask contains "approve: a method that MCP does not have may do anything" if {
+	input.method.name == concat("__", [input.method.server, input.action])
+}
+
 approve_reads if input.tool.labels.effect == ["read"]
 
 # A module without capabilities computes, and does nothing to anybody.

@@ -30,3 +30,9 @@ test_approve_lets_be_what_a_person_has_approved_for_good if {
 test_approve_lets_a_module_compute if {
 	not approve_asks({"labels": {}, "sandboxed": true, "capabilities": {}})
 }
+
+test_approve_asks_for_methods_that_mcp_does_not_have if {
+	call := {"action": "acme/wipe", "method": {"name": "files__acme/wipe", "server": "files", "groups": []}}
+	count(wasmgate.ask) == 1 with input as call
+	count(wasmgate.ask) == 0 with input as object.union(call, {"action": "roots/list"})
+}

@@ -33,6 +33,13 @@ deny contains reason if {
 	reason := concat("", ["flow: the session has read untrusted content, and nobody trusted has named an address in ", pointer])
 }
 
+# Of a method that MCP does not have nobody says what it does, nor where its parameters
+# come from.
+deny contains "flow: the session has read untrusted content, and nobody has said what a method does that MCP does not have" if {
+	input.method.name == concat("__", [input.method.server, input.action])
+	"untrusted" in input.session.labels
+}
+
 # What the client's model writes goes to the server, and it may write what it has read.
 deny contains "flow: the session has read private content, and the server would have the client's model write" if {
 	input.action == "sampling/createMessage"

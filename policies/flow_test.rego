@@ -91,3 +91,10 @@ test_flow_lets_no_model_write_for_a_server_in_a_private_session if {
 	form := object.union(sample, {"action": "elicitation/create", "session": {"id": "s", "labels": ["private", "untrusted"]}})
 	not flow_denies(form)
 }
+
+test_flow_lets_no_method_run_that_mcp_does_not_have if {
+	call := {"action": "acme/wipe", "session": {"id": "s", "labels": ["untrusted"]}, "method": {"name": "files__acme/wipe", "server": "files", "groups": []}, "arguments": {}}
+	flow_denies(call)
+	not flow_denies(object.union(call, {"session": {"labels": ["private"]}})) # arrays are replaced
+	not flow_denies(object.union(call, {"action": "roots/list"}))
+}

@@ -8,3 +8,8 @@ obligations contains {"rate": rate} if {
 	input.action == "tools/call"
 	some rate in wasmgate.rates(data.ratelimit, input.tool.name, input.principal.id, input.principal.roles)
 }
+
+obligations contains {"rate": rate} if {
+	input.method.name == concat("__", [input.method.server, input.action])
+	some rate in wasmgate.rates(data.ratelimit, input.method.name, input.principal.id, input.principal.roles)
+}

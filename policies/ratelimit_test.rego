@@ -44,3 +44,9 @@ test_ratelimit_without_limits_obliges_to_nothing if {
 	count(wasmgate.obligations) == 0 with input as {"action": "tools/call", "principal": {"id": "alice", "roles": []}, "tool": {"name": "a__b"}}
 		with data.ratelimit as []
 }
+
+test_ratelimit_holds_methods_that_mcp_does_not_have if {
+	call := {"action": "acme/wipe", "principal": {"id": "bob", "roles": []}, "method": {"name": "files__acme/wipe", "server": "files", "groups": []}}
+	count(wasmgate.obligations) == 2 with input as call with data.ratelimit as limits with data.grants as []
+	count(wasmgate.obligations) == 0 with input as object.union(call, {"action": "roots/list"}) with data.ratelimit as limits with data.grants as []
+}

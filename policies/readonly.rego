@@ -7,4 +7,9 @@ deny contains "readonly: the operator has not marked the tool as one that only r
 	not readonly_reads
 }
 
+# Methods that MCP does not have nobody can mark.
+deny contains "readonly: a method that MCP does not have may do anything" if {
+	input.method.name == concat("__", [input.method.server, input.action])
+}
+
 readonly_reads if input.tool.labels.effect == ["read"]

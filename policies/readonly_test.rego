@@ -17,3 +17,9 @@ test_readonly_denies_what_does_more if {
 }
 
 test_readonly_denies_what_nobody_has_marked if readonly_denies({})
+
+test_readonly_denies_methods_that_mcp_does_not_have if {
+	call := {"action": "acme/wipe", "method": {"name": "files__acme/wipe", "server": "files", "groups": []}}
+	count(wasmgate.deny) == 1 with input as call
+	count(wasmgate.deny) == 0 with input as object.union(call, {"action": "roots/list"})
+}

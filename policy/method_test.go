@@ -120,3 +120,33 @@ func TestMethodsAreNoMisspeltActions(t *testing.T) {
 		}
 	}
 }
+
+// TestMethodPacks: what a pack says of tools of which nothing is known it says of methods,
+// however they are granted.
+func TestMethodPacks(t *testing.T) {
+	read := gate.Session{Labels: gate.NewLabels(gate.Untrusted)}
+	for name, tt := range map[string]struct {
+		pack    string
+		session gate.Session
+		want    gate.Effect
+		rates   int
+	}{
+		"only what reads":                 {"readonly", gate.Session{}, gate.Deny, 0},
+		"a person approves":               {"approve", gate.Session{}, gate.Ask, 0},
+		"nothing untrusted has been read": {"flow", gate.Session{}, gate.Allow, 0},
+		"something untrusted has":         {"flow", read, gate.Deny, 0},
+		"the same, and a person is asked": {"flow-ask", read, gate.Ask, 0},
+		"limits":                          {"ratelimit", gate.Session{}, gate.Allow, 1},
+	} {
+		e := load(t, nil, policy.Options{
+			Packs: []string{"grants", tt.pack}, Grants: []policy.Grant{{To: []string{"alice"}, Servers: []string{"files"}}},
+			RateLimits: []policy.RateLimit{{To: []string{"*"}, Servers: []string{"files"}, Calls: 3, Per: "1m"}},
+		})
+		q := methodQuery(newMethod("files", "acme/wipe"))
+		q.Session = tt.session
+		d, err := e.Authorize(t.Context(), q)
+		if err != nil || d.Effect != tt.want || len(d.Obligations) != tt.rates {
+			t.Errorf("%s: %+v, %v; want %v", name, d, err, tt.want)
+		}
+	}
+}

@@ -27,7 +27,11 @@ func (t *terms) peerInput(q gate.Query) [][2]*ast.Term {
 	case gate.FeatureMethod:
 		subject = methodTerm(q.Tool)
 	default:
-		subject = resourceTerm(q.Tool, &q.Call.Name)
+		uri := q.Call.URI(q.Tool) // the client may know it by another
+		if q.Call.Name == q.Tool.Offered {
+			uri = q.Tool.Local // a template whose argument is completed
+		}
+		subject = resourceTerm(q.Tool, &uri)
 	}
 	secret := []byte("false")
 	if gate.AsksSecret(q.Call.Action, q.Call.Args) {

@@ -49,7 +49,8 @@ type Root struct {
 }
 
 // A Client is a principal's view of a gateway: what it is offered, and calls in one
-// session of its own, unless [Config].OneSession says otherwise. Its errors are [*Error]. Use it from several goroutines.
+// session of its own, unless [Config].OneSession says otherwise. Its errors are [*Error].
+// Use it from several goroutines.
 type Client struct {
 	gateway *Gateway
 	cfg     ClientConfig
@@ -64,7 +65,8 @@ type Client struct {
 	words string
 }
 
-// NewClient begins a session. It needs no server to be connected.
+// NewClient begins a session. It needs no server to be connected. The client should be
+// closed when it is not used any more; it ends with the gateway at the latest.
 func (g *Gateway) NewClient(cfg ClientConfig) *Client {
 	if cfg.Who == nil {
 		cfg.Who = gate.Local()
@@ -83,7 +85,8 @@ func (g *Gateway) NewClient(cfg ClientConfig) *Client {
 	return c
 }
 
-// Close ends the session: calls under way are cancelled, and no other begins.
+// Close ends the session: calls under way are cancelled, and no other begins. It may be
+// called again, and its error is always nil.
 func (c *Client) Close() error {
 	c.end()
 	c.gateway.fleet.EndSession(c.session) // and with it the connections that are its own
@@ -184,8 +187,8 @@ func (c *Client) Method(ctx context.Context, method string, params any) (gate.Re
 	return c.use(ctx, action, method, params)
 }
 
-// Complete returns what an argument of a prompt, or a variable of a template of
-// resources, can be that begins with value; known are those that are filled already.
+// Complete returns what an argument of the prompt, or a variable of the URI template, that
+// of names can be if it begins with value; known are those that are filled already.
 func (c *Client) Complete(ctx context.Context, of, argument, value string, known map[string]string) ([]string, error) {
 	args := map[string]any{"argument": map[string]string{"name": argument, "value": value}}
 	if len(known) > 0 {
@@ -232,9 +235,9 @@ func document(v any) (gate.Doc, error) {
 	return gate.ParseDoc(b)
 }
 
-// Do carries out a call that says more than the other methods take: who calls, in
-// which session, and how the client is reached comes from the client where the call
-// leaves it out.
+// Do carries out a call that says more than the other methods take, such as its ID or
+// its Meta. Who calls, and in which session, is always the client; how the client is
+// reached, and the user's own words, are the client's where the call leaves them out.
 func (c *Client) Do(ctx context.Context, call gate.Call) (gate.Result, error) {
 	if err := c.closed(); err != nil {
 		return gate.Result{}, err

@@ -57,8 +57,9 @@ func (c *cleaning) toolOptions() bridge.ToolOptions {
 	return bridge.ToolOptions{Sanitizer: c.clean, Schemas: c.schemas}
 }
 
-// New builds a gateway. No server is connected yet: see [Gateway.Start]. It
-// must be closed.
+// New builds a gateway. No server is connected yet: see [Gateway.Start] and
+// [Gateway.Connect]. It must be closed, and lives until then, whatever becomes of ctx.
+// [AsError] makes an [*Error] of its error.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -107,7 +108,8 @@ func (g *Gateway) build(ctx context.Context) error {
 	g.sessions = session.New(g.cfg.Sessions)
 	g.gate, err = gate.New(gate.Parts{
 		Approver: approver, Pins: g.gatePins(),
-		Upstream: g.fleet, Authorizer: engine, Labeler: engine, Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder,
+		Upstream: g.fleet, Authorizer: engine, Labeler: engine,
+		Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder,
 		TrackValues: g.tracksValues(engine), TrustPrompt: g.cfg.TrustPrompt,
 		Sessions: g.sessions,
 		Limiter:  g.limits,
@@ -138,14 +140,17 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 			servers = append(servers, g.endpoint(ctx, s))
 		}
 	}
-	g.fleet, err = bridge.NewFleet(bridge.FleetConfig{Locals: locals, Servers: servers, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Groups: g.cfg.Groups, Log: g.cfg.Log})
+	g.fleet, err = bridge.NewFleet(bridge.FleetConfig{
+		Locals: locals, Servers: servers, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Groups: g.cfg.Groups, Log: g.cfg.Log,
+	})
 	return err
 }
 
 func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = bridge.NewHost(bridge.HostConfig{
-		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup, Instructions: g.fleet.Instructions, MaxBody: g.cfg.Limits.Body,
+		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
+		Instructions: g.fleet.Instructions, Known: g.known, MaxBody: g.cfg.Limits.Body,
 		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
 		Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
 		Asks: g.asking != nil && g.asking.Uses(approval.Client), Seal: g.cfg.Seal,
@@ -192,6 +197,11 @@ func (g *Gateway) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
 // Tools returns what a principal is offered.
 func (g *Gateway) Tools(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) {
 	return g.gate.Tools(ctx, who)
+}
+
+// known is as Features of the gate, and waits for no server.
+func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
+	return g.gate.Visible(ctx, who, g.fleet.KnownFeatures(f))
 }
 
 // Fleet returns the servers, to be added, removed and asked for their status.

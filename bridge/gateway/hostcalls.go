@@ -119,8 +119,7 @@ func put(request any, to func(gate.Doc) error) error {
 		return denied("it is no request that can be judged")
 	}
 	err = to(doc)
-	var refusal *gate.Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*gate.Refusal](err); ok {
 		return denied(refusal.Reason)
 	}
 	return err
@@ -139,11 +138,11 @@ func (h *guestHost) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HT
 		h.egress = h.gateway.dial.Egress(scope)
 	}
 	res, err := h.egress.Do(ctx, dial.Request(r))
-	var refused *dial.Denied
+	refused, is := errors.AsType[*dial.Denied](err)
 	switch {
-	case errors.As(err, &refused) && errors.Is(err, sandbox.ErrDenied): // by the gate, which has recorded it
+	case is && errors.Is(err, sandbox.ErrDenied): // by the gate, which has recorded it
 		return sandbox.HTTPResponse{}, denied(refused.Reason)
-	case errors.As(err, &refused):
+	case is:
 		return sandbox.HTTPResponse{}, h.refuse(ctx, gate.SandboxHTTP, httpRequest(refused.Target), refused.Reason)
 	case err != nil:
 		return sandbox.HTTPResponse{}, err
@@ -208,7 +207,7 @@ func (h *guestHost) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResp
 	case errors.Is(err, kv.ErrQuota), errors.Is(err, kv.ErrInvalid):
 		return sandbox.KVResponse{}, err
 	}
-	h.gateway.cfg.Log.Error("values of a tool", "tool", h.call.Name, "error", err)
+	h.gateway.cfg.Log.Error("values not reached", "tool", h.call.Name, "call", h.call.ID, "error", err)
 	return sandbox.KVResponse{}, errors.New("the values cannot be had; the operator's log says why")
 }
 

@@ -82,10 +82,10 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*bridge.Local, error) {
 	for server, tools := range g.cfg.Functions {
 		g.own[server] = append(g.own[server], g.replayed(server, tools)...)
 	}
-	modules, err := g.load(ctx, g.cfg.Modules, g.cfg.Secrets)
+	modules, left, err := g.load(ctx, g.cfg.Modules, g.cfg.Secrets)
 	g.modules = modules
-	if err != nil && !g.cfg.LeaveOut {
-		return nil, err
+	if err != nil || left != nil && !g.cfg.LeaveOut {
+		return nil, errors.Join(left, err)
 	}
 	for _, m := range modules {
 		if m.err == nil {
@@ -139,8 +139,9 @@ func toolsOn(server string, own map[string][]bridge.LocalTool, modules []loaded)
 }
 
 // load returns modules as they can be used, those that were in use before as they were.
-// The error joins a [*ModuleError] for each that cannot be used, and is left out.
-func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Secret) (all []loaded, err error) {
+// Left joins a [*ModuleError] for each that cannot be used, and is left out; err is that
+// this could not be recorded.
+func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Secret) (all []loaded, left, err error) {
 	for _, m := range modules {
 		next := loaded{Module: m, secrets: secrets}
 		i := slices.IndexFunc(g.modules, func(o loaded) bool { return o.err == nil && o.same(&next) })
@@ -154,11 +155,11 @@ func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Sec
 		}
 		if next.err != nil {
 			next.tools = nil
-			err = errors.Join(err, &ModuleError{m.Config.Name, next.err}, g.leaveOut(&next))
+			left, err = errors.Join(left, &ModuleError{m.Config.Name, next.err}), errors.Join(err, g.leaveOut(&next))
 		}
 		all = append(all, next)
 	}
-	return all, err
+	return all, left, err
 }
 
 // same reports whether a module, and what it is granted, is what it was.
@@ -187,7 +188,7 @@ func (g *Gateway) SetModules(ctx context.Context, modules []Module, secrets []di
 		return errors.New("this gateway was built without modules, and runs none")
 	}
 	before := g.modules
-	now, left := g.load(ctx, modules, secrets)
+	now, left, unrecorded := g.load(ctx, modules, secrets)
 	servers, err := g.noteModules(before, now)
 	if err != nil {
 		return fmt.Errorf("the modules stay as they were: %w", errors.Join(err, closeUnused(ctx, now, before)))
@@ -211,7 +212,7 @@ func (g *Gateway) SetModules(ctx context.Context, modules []Module, secrets []di
 			g.cfg.Log.Warn("module not closed", "error", err)
 		}
 	})
-	return errors.Join(append(errs, left)...)
+	return errors.Join(append(errs, left, unrecorded)...)
 }
 
 // noteModules records which modules come, change and go, and returns the servers whose

@@ -94,10 +94,10 @@ func (o observer) identify(l *lock.Listing, d bridge.Declaration) {
 	}
 }
 
-var errNoPins = errors.New("pins are off: set pins.mode in the configuration to trust-first or strict")
+var errNoPins = errors.New("this gateway pins nothing: Config.Pins is nil, or pins.mode in its configuration off")
 
 // Pins returns what is held against what servers declare, or an error without
-// any.
+// Config.Pins.
 func (g *Gateway) Pins() (*lock.Pins, error) {
 	if g.pins == nil {
 		return nil, errNoPins

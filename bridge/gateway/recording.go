@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +34,10 @@ const maxRecorded = 1 << 30
 // has to be kept with record: full.
 var ErrNothingRecorded = errors.New("the calls in it were recorded without their results: set audit.record to full, and record the session again")
 
-// ReadRecording reads what was called, got and read that a file tells of, in its order: an audit
-// log that holds results, over all its files, or recorded sessions, one a line, as
-// [policy.ReadTrace] takes them. Calls that came to no result are left out.
+// ReadRecording reads what was called, got and read that a file tells of, in its order:
+// an audit log that holds results, over all its files, or recorded sessions, one a line,
+// as [policy.ReadTrace] takes them. Calls that came to no result are left out. The error
+// wraps [ErrNothingRecorded] if no result was recorded.
 func ReadRecording(ctx context.Context, path string) ([]RecordedCall, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func ReadRecording(ctx context.Context, path string) ([]RecordedCall, error) {
 	defer f.Close()
 	r := bufio.NewReader(f)
 	rec := new(recording)
-	if begin, _ := r.Peek(64); bytes.HasPrefix(bytes.TrimSpace(begin), []byte(`{"log":`)) { // as lines of a log begin
+	if audit.IsLog(r) {
 		for e, err := range audit.Read(ctx, path, audit.Filter{}) {
 			if err == nil {
 				err = rec.addEntry(e)

@@ -18,12 +18,13 @@ func (r refusals) Record(ctx context.Context, rec *gate.Record) error {
 	if rec.Event != gate.Done || remedy == "" || !strings.HasPrefix(rec.Code, "refused_") || rec.Tool == nil || rec.Call.Who == nil {
 		return nil
 	}
-	msg, about := "call refused", "tool"
+	subject := gate.Query{Call: rec.Call, Tool: rec.Tool}.Subject()
+	what := []slog.Attr{slog.String("tool", subject)}
 	if rec.Call.Action != gate.CallTool {
-		msg, about = string(rec.Call.Action)+" refused", "about"
+		what = []slog.Attr{slog.String("action", string(rec.Call.Action)), slog.String("about", subject)}
 	}
-	r.log.LogAttrs(ctx, slog.LevelInfo, msg,
-		slog.String(about, gate.Query{Call: rec.Call, Tool: rec.Tool}.Subject()), slog.String("principal", rec.Call.Who.ID), slog.String("code", rec.Code),
-		slog.String("call", rec.Call.ID), slog.String("remedy", remedy))
+	r.log.LogAttrs(ctx, slog.LevelInfo, "call refused", append(what,
+		slog.String("principal", rec.Call.Who.ID), slog.String("code", rec.Code),
+		slog.String("call", rec.Call.ID), slog.String("remedy", remedy))...)
 	return nil
 }

@@ -52,8 +52,8 @@ func TestRefusedUsesAreLoggedWithTheirRemedy(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`msg="prompts/get refused" about=library__greet principal=local`, `prompts: [\"library__greet\"]}`,
-		`msg="resources/read refused" about=doc://closed/b principal=local`, `resources: [\"doc://closed/b\"]}`,
+		`msg="call refused" action=prompts/get about=library__greet principal=local`, `prompts: [\"library__greet\"]}`,
+		`msg="call refused" action=resources/read about=doc://closed/b principal=local`, `resources: [\"doc://closed/b\"]}`,
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%s is not in:\n%s", want, log.String())

@@ -2,11 +2,7 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"sync"
-	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/gate"
@@ -49,13 +45,13 @@ func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	return g.fleet.Add(ctx, g.endpoint(ctx, s.EndpointConfig))
 }
 
-// RemoveServer forgets a server: see [bridge.Fleet.Remove].
+// RemoveServer forgets a server: see [bridge.Fleet.Remove]. Calls under way there go on,
+// and what comes of them is sanitized by the server's profile, which is kept.
 func (g *Gateway) RemoveServer(id string) error {
 	if err := g.noteChange(id, "removed"); err != nil {
 		return err
 	}
 	err := g.fleet.Remove(id)
-	g.clean.servers.set(id, "")
 	g.atOnce.set(id, 0)
 	g.guests.set(id, nil)
 	return err
@@ -86,45 +82,4 @@ func (g *Gateway) endpoint(ctx context.Context, s bridge.EndpointConfig) bridge.
 // ConfigRefused records why a configuration could not be read. The one in use stays.
 func (g *Gateway) ConfigRefused(err error) error {
 	return g.note(audit.Entry{Event: audit.Server, Code: "failed", Error: err.Error(), Reasons: []string{"configuration: refused"}})
-}
-
-// perServer is what the operator says of servers, which may change while calls run.
-// The zero value of T says nothing.
-type perServer[T comparable] struct {
-	mu sync.Mutex // for changes
-	by atomic.Pointer[map[string]T]
-}
-
-func newPerServer[T comparable](by map[string]T) *perServer[T] {
-	p := new(perServer[T])
-	by = maps.Clone(by)
-	p.by.Store(&by)
-	return p
-}
-
-func (p *perServer[T]) get(id string) (T, bool) {
-	v, ok := (*p.by.Load())[id]
-	return v, ok
-}
-
-func (p *perServer[T]) set(id string, v T) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	next := maps.Clone(*p.by.Load())
-	if next == nil {
-		next = make(map[string]T)
-	}
-	next[id] = v
-	if zero := *new(T); v == zero {
-		delete(next, id)
-	}
-	p.by.Store(&next)
-}
-
-// check reports a profile that nobody knows; "" is none.
-func (s *sanitizers) check(profile string) error {
-	if profile != "" && s.byProfile[profile] == nil {
-		return errors.New("sanitize: unknown profile " + profile)
-	}
-	return nil
 }

@@ -18,7 +18,7 @@ func TestSetServerRefuses(t *testing.T) {
 		server gateway.Server
 		says   string
 	}{
-		"a profile that nobody knows":         {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "s", Broken: "so"}, Sanitize: "loose"}, "unknown profile loose"},
+		"a profile that nobody knows":         {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "s", Broken: "so"}, Sanitize: "loose"}, `unknown profile "loose"`},
 		"a module without anything to run it": {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "s"}, Guest: &gateway.Guest{}}, "without modules"},
 		"the name of the program's own tools": {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "own", Broken: "so"}}, "choose another"},
 		"no name":                             {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "S s", Broken: "so"}}, "S s"},
@@ -70,5 +70,30 @@ func TestLimitsAtOnce(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestRemovedUnderWay: what comes of a call whose server is removed meanwhile is made as
+// safe as the server's results were.
+func TestRemovedUnderWay(t *testing.T) {
+	begun, let := make(chan bool), make(chan bool)
+	waits := tool("waits", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+		close(begun)
+		<-let
+		return text("a <script>x()</script> b"), nil
+	})
+	g := start(t, gateway.Config{
+		Recorder: new(records), Policy: granting("f__*"), Functions: map[string][]bridge.LocalTool{"f": {waits}},
+		Sanitize: gateway.Sanitize{Profile: "off", Servers: map[string]string{"f": "strict"}},
+	})
+	ended := make(chan gate.Result)
+	go func() { res, _ := call(g, "f__waits", "{}"); ended <- res }()
+	<-begun
+	if err := g.RemoveServer("f"); err != nil {
+		t.Fatal(err)
+	}
+	close(let)
+	if got := (<-ended).Doc.At("/content/0/text").Text(); got != "a &lt;script&gt;x()&lt;/script&gt; b" {
+		t.Errorf("%q", got)
 	}
 }

@@ -28,10 +28,10 @@ const (
 // Replay has a gateway answer from a recording. Servers that must be stubbed are not
 // started: what they offer are the tools, prompts and resources that the recording tells
 // of, the latter with no more of their definitions than that. Prompts are got and
-// resources read as tools are called. A call of such a tool is answered with the recorded result of
-// the same tool, by its digest where that is known, and of equal arguments (RFC 8785),
-// whoever made it: in the order of the recording, and each once. A call that the
-// recording does not hold fails with [NotRecordedError]. Calls go the whole way
+// resources read as tools are called. A call of such a tool is answered with the recorded
+// result of the same tool, by its digest where that is known, and of equal arguments (RFC
+// 8785), whoever made it: in the order of the recording, and each once. A call that the
+// recording does not hold fails with a [*NotRecordedError]. Calls go the whole way
 // through the gate.
 type Replay struct {
 	Calls []RecordedCall

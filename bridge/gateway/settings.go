@@ -112,6 +112,18 @@ func (g *Gateway) SetLimits(l Limits) error {
 	return nil
 }
 
+// SetOrder lists the servers in the order of ids: see [bridge.Fleet.Reorder]. Of two that
+// have one resource, template or method, the first has it.
+func (g *Gateway) SetOrder(ids []string) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	if err := g.noteSetting("order of servers"); err != nil {
+		return err
+	}
+	g.fleet.Reorder(ids)
+	return nil
+}
+
 // SetSnapshot puts another hash in the place of Config.Snapshot, when the configuration
 // has changed. What people have approved under the one before holds no more.
 func (g *Gateway) SetSnapshot(hash string) error {
@@ -125,7 +137,7 @@ func (g *Gateway) SetSnapshot(hash string) error {
 // noteSetting records that the operator has changed something, before it is done.
 func (g *Gateway) noteSetting(what string) error {
 	if err := g.note(audit.Entry{Event: audit.Server, Code: gate.CodeOK, Reasons: []string{"configuration: " + what + " changed"}}); err != nil {
-		return fmt.Errorf("%s stay as they were: %w", what, err)
+		return fmt.Errorf("%s: all stays as it was: %w", what, err)
 	}
 	return nil
 }

@@ -71,8 +71,10 @@ func TestOpen(t *testing.T) {
 	if _, err := configured.Open(t.Context(), path, nil); !errors.Is(err, configured.ErrRuns) {
 		t.Errorf("a second gateway: %v", err)
 	}
-	if err := gw.Close(t.Context()); err != nil {
-		t.Error(err)
+	for range 2 { // the second does nothing
+		if err := gw.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 	again, err := configured.Open(t.Context(), path, nil)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 func (c *cli) newApprovals() *cobra.Command {
-	cmd := &cobra.Command{
+	return withCommands(&cobra.Command{
 		Use:   "approvals",
 		Short: "Show and answer calls that wait for a person",
 		Long: `Calls about which the policy asks a person wait for one. An approval is for the call that is
@@ -25,11 +25,7 @@ call that the gateway no longer holds passes when the client makes it again.
 
 These commands ask the gateway that runs on the configuration.`,
 		Example: "  wasmgate approvals list\n  wasmgate approvals show ID\n  wasmgate approvals approve ID\n  wasmgate approvals deny ID --reason 'not to them'",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.newApprovalsList(), c.newApprovalsShow(), c.newApprovalsApprove(), c.newApprovalsDeny())
-	return cmd
+	}, c.newApprovalsList(), c.newApprovalsShow(), c.newApprovalsApprove(), c.newApprovalsDeny())
 }
 
 // running returns the gateway that runs on the configuration: what waits, waits
@@ -78,15 +74,6 @@ func (c *cli) newApprovalsList() *cobra.Command {
 			return t.flush()
 		},
 	}
-}
-
-// roughly returns a duration in whole seconds, or in minutes.
-func roughly(d time.Duration) string {
-	d = max(d, 0)
-	if d < time.Minute {
-		return d.Truncate(time.Second).String()
-	}
-	return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
 }
 
 func (c *cli) newApprovalsShow() *cobra.Command {

@@ -51,7 +51,12 @@ func (c *cli) confirm(e *app.CallError) (gate.Verdict, error) {
 	for line := range strings.Lines(e.Question) {
 		fmt.Fprintln(c.err, gate.Visible(strings.TrimSuffix(line, "\n")))
 	}
-	fmt.Fprint(c.err, "Approve this call? [y/N] ")
+	return c.answer("Approve this call?")
+}
+
+// answer puts a question to the person at the terminal.
+func (c *cli) answer(question string) (gate.Verdict, error) {
+	fmt.Fprint(c.err, question+" [y/N] ")
 	said, err := bufio.NewReader(io.LimitReader(c.in, maxAnswer)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return gate.Dismissed, fmt.Errorf("read the answer: %w", err)

@@ -37,6 +37,20 @@ type own struct{ *app.App }
 func (o own) Status(context.Context) (*app.Status, error) { return o.App.Status(), nil }
 func (o own) close(ctx context.Context) error             { return o.Close(ctx) }
 
+// start starts a gateway for a command, with the server only if that is not empty.
+// Nothing of it is connected.
+func (c *cli) start(ctx context.Context, cfg *config.Config, only string) (*app.App, error) {
+	log, err := c.logger(cfg, true)
+	if err != nil {
+		return nil, err
+	}
+	a, err := app.New(ctx, cfg, log, only)
+	if errors.Is(err, control.ErrHeld) {
+		return nil, errors.New("a wasmgate is starting or ending on this configuration; try again")
+	}
+	return a, err
+}
+
 // slowStart is after how long a person is told what a command waits for.
 const slowStart = time.Second
 
@@ -47,14 +61,7 @@ func (c *cli) ask(ctx context.Context, cfg *config.Config, only string) (asked, 
 	if r, err := app.Dial(ctx, cfg); err == nil {
 		return remote{r}, nil
 	}
-	log, err := c.logger(cfg, true)
-	if err != nil {
-		return nil, err
-	}
-	a, err := app.New(ctx, cfg, log, only)
-	if errors.Is(err, control.ErrHeld) {
-		return nil, fmt.Errorf("a wasmgate is starting or ending on this configuration; try again")
-	}
+	a, err := c.start(ctx, cfg, only)
 	if err != nil {
 		return nil, err
 	}

@@ -38,12 +38,13 @@ func (c *cli) newAudit() *cobra.Command {
 		Short: "Read the audit log",
 		Long: `Shows the records of calls, the newest last: one line for a call that has ended or was refused,
 and before it one for each thing that a sandboxed tool asked its host for in the call, and for each
-thing that became of its approval, under the call's RECORD. What exactly it asked for is in the log with audit.record: full.
-With --json each line is the record as it was written, those of granted calls and of other
-events included. A line with the outcome "shadow" says what the shadow policy would have decided.
+thing that became of its approval, under the call's RECORD. What exactly it asked for is in the log
+with audit.record: full. With --json each line is the record as it was written, those of granted
+calls and of other events included. A line with the outcome "shadow" says what the shadow policy
+would have decided.
 
-With --format decision-log each decision is a line in the format of OPA's decision logs, for tools that
-read these. What policies saw and the audit log does not hold, such as the arguments without
+With --format decision-log each decision is a line in the format of OPA's decision logs, for tools
+that read these. What policies saw and the audit log does not hold, such as the arguments without
 audit.record: full, is listed under erased.`,
 		Example: "  wasmgate audit --denied --since 24h\n  wasmgate audit --tool 'files__*' --follow\n  wasmgate audit --call 01a1ffdb-74c9-7693-9d20-39fefe540e4e\n  wasmgate audit verify audit.jsonl",
 		Args:    cobra.NoArgs,
@@ -152,6 +153,9 @@ func auditRow(e audit.Entry) []string {
 	if e.Error != "" { // the reasons are those of the decision, which may not be what refused it
 		why = refusedAt.ReplaceAllString(e.Error, "")
 	}
+	if why == "" {
+		why = news(e)
+	}
 	switch {
 	case e.Event == gate.HostCall:
 		tool, record = tool+": "+short(hostRequest(e), maxRequest), e.Parent
@@ -172,11 +176,32 @@ func auditRow(e audit.Entry) []string {
 	}
 	took := ""
 	if e.TookUS > 0 {
-		took = (time.Duration(e.TookUS) * time.Microsecond).String()
+		took = taken(time.Duration(e.TookUS) * time.Microsecond)
 	}
 	return []string{
 		e.Time.Local().Format("2006-01-02 15:04:05"), e.Principal, tool, outcome, took, short(why, maxWhy), record,
 	}
+}
+
+// news says what an event is about that is no call, and gives no reason.
+func news(e audit.Entry) string {
+	switch {
+	case e.Event == audit.Server:
+		return "ready"
+	case e.Event == audit.Policy && e.PolicyRevision != "":
+		return "revision " + e.PolicyRevision + " is in use"
+	}
+	return ""
+}
+
+// taken is a time with the digits that matter.
+func taken(d time.Duration) string {
+	for unit := time.Second; unit > time.Microsecond; unit /= 1000 {
+		if d >= unit {
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.String()
 }
 
 // shadowed says what the shadow policy would have decided otherwise.
@@ -255,11 +280,4 @@ func (c *cli) printReport(r audit.Report) error {
 	}
 	_, err := fmt.Fprintf(c.out, "head %s\n", r.Last)
 	return err
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return strconv.Itoa(n) + " " + word + "s"
 }

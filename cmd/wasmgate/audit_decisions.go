@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -188,7 +187,5 @@ func (c *cli) printDecision(e audit.Entry) error {
 	if !ok {
 		return nil
 	}
-	out := json.NewEncoder(c.out)
-	out.SetEscapeHTML(false)
-	return out.Encode(d)
+	return printLine(c.out, d)
 }

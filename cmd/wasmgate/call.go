@@ -1,9 +1,10 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -28,7 +30,7 @@ wasmgate approvals in the gateway that runs. On a terminal it shows how far a lo
 Exits with 1 if the tool reports an error or its server fails, and with 3 if the gate refuses.`,
 		Example: "  wasmgate call local__hash '{\"text\":\"hello\",\"algorithm\":\"sha256\"}'\n  wasmgate call files__read_text_file - --as alice < arguments.json",
 		Args:    cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			r := app.CallRequest{Tool: args[0], As: as, Args: "{}"}
 			if len(args) == 2 {
 				r.Args = args[1]
@@ -40,45 +42,50 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 				}
 				r.Args = string(b)
 			}
-			cfg, err := c.open()
-			if err != nil {
-				return err
-			}
-			server, _, qualified := strings.Cut(r.Tool, "__")
-			if !qualified || server == bridge.CatalogServer || server == gateway.JobServer {
-				server = "" // whichever has it
-			}
-			for _, s := range cfg.Servers {
-				if !s.Prefix {
-					server = "" // its tools have any name
-				}
-			}
-			g, err := c.ask(cmd.Context(), cfg, server)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
-			if _, ends := g.(own); ends && r.Tool == startJob && cfg.Jobs.Offer {
-				return errors.New("a job ends with its gateway, and none runs that would carry it out: start one with wasmgate serve" + c.configFlag())
-			}
-			show, done := c.progress()
-			r.Progress = show
-			res, err := c.callAsking(cmd.Context(), g, r)
-			done()
-			if several, ok := errors.AsType[*bridge.AmbiguousError](err); ok {
-				return misuse("%v", several)
-			}
-			if e, ok := errors.AsType[*app.CallError](err); ok && e.Code == "refused_lookup" {
-				e.Cause = c.missing(cmd.Context(), cfg, g, r)
-			}
-			if err != nil {
-				return c.callFailed(err)
-			}
-			return c.printResult(res)
+			return c.call(cmd.Context(), r)
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
 	return cmd
+}
+
+func (c *cli) call(ctx context.Context, r app.CallRequest) (err error) {
+	cfg, err := c.open()
+	if err != nil {
+		return err
+	}
+	g, err := c.ask(ctx, cfg, serverOf(cfg, r.Tool))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.close(ctx)) }()
+	if _, ends := g.(own); ends && r.Tool == startJob && cfg.Jobs.Offer {
+		return errors.New("a job ends with its gateway, and none runs that would carry it out: start one with wasmgate serve" + c.configFlag())
+	}
+	show, done := c.progress()
+	r.Progress = show
+	res, err := c.callAsking(ctx, g, r)
+	done()
+	if several, ok := errors.AsType[*bridge.AmbiguousError](err); ok {
+		return misuse("%v", several)
+	}
+	if e, ok := errors.AsType[*app.CallError](err); ok && e.Code == "refused_lookup" {
+		e.Cause = c.missing(ctx, cfg, g, r)
+	}
+	if err != nil {
+		return c.callFailed(err)
+	}
+	return c.printResult(res)
+}
+
+// serverOf returns the only server that a call of a tool needs; "" if any may have it.
+func serverOf(cfg *config.Config, tool string) string {
+	anyName := func(s config.Server) bool { return !s.Prefix } // of tools
+	server, _, qualified := strings.Cut(tool, "__")
+	if !qualified || server == bridge.CatalogServer || server == gateway.JobServer || slices.ContainsFunc(cfg.Servers, anyName) {
+		return ""
+	}
+	return server
 }
 
 // startJob is the tool that starts a job.
@@ -95,7 +102,7 @@ func (c *cli) callFailed(err error) error {
 		code = exitFalse
 	}
 	if c.json {
-		if err := json.NewEncoder(c.err).Encode(e); err != nil {
+		if err := printLine(c.err, e); err != nil {
 			return err
 		}
 		return &exitError{code: code}

@@ -17,13 +17,11 @@ import (
 const defaultWatch = 5 * time.Second
 
 func (c *cli) newConfine() *cobra.Command {
-	cmd := &cobra.Command{
+	return withCommands(&cobra.Command{
 		Use:     "confine",
 		Short:   "Find out what a server needs, to confine it to that",
 		Example: "  wasmgate confine learn files",
-	}
-	cmd.AddCommand(c.newConfineLearn())
-	return cmd
+	}, c.newConfineLearn())
 }
 
 func (c *cli) newConfineLearn() *cobra.Command {
@@ -59,7 +57,7 @@ read the block before it is used. A server that does harm while it is watched ha
 		},
 	}
 	cmd.Flags().DurationVar(&r.For, "for", r.For, "how long to watch after the calls")
-	cmd.Flags().StringArrayVar(&calls, "call", nil, "a call to make: TOOL and its arguments as JSON (may be repeated)")
+	cmd.Flags().StringArrayVar(&calls, "call", nil, "a call to make: TOOL and its arguments as JSON; may be repeated")
 	return cmd
 }
 

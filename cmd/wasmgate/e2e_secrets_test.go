@@ -154,12 +154,11 @@ func newCredentials(t *testing.T) map[string]credential {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
+	// Each letter as seldom as can be: texts with less variety count as placeholders.
 	some := func(letters string, n int) string {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = letters[r.IntN(len(letters))]
-		}
-		return string(b)
+		b := []byte(strings.Repeat(letters, n/len(letters)+1))
+		r.Shuffle(len(b), func(i, j int) { b[i], b[j] = b[j], b[i] })
+		return string(b[:n])
 	}
 	all := map[string]credential{}
 	for rule, secret := range map[string]string{

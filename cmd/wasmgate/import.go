@@ -30,8 +30,9 @@ func (c *cli) newImport() *cobra.Command {
 those of the named program, or of a file in its format. Literal tokens become ${NAME}, and
 standard error says which.
 
-With --user, --project or --to it adds them to that configuration instead, which it creates if need be,
-and leaves everything else in it as it is. A server that is there with other settings is an error.
+With --user, --project or --to it adds them to that configuration instead, which it creates if need
+be, and leaves everything else in it as it is. A server that is there with other settings is an
+error.
 A project's configuration has no effect until it is trusted, again after each change.`,
 		Example: "  wasmgate import claude > wasmgate.yaml\n  wasmgate import cursor --user",
 		Args:    cobra.ExactArgs(1),

@@ -26,7 +26,7 @@ type pinning interface {
 }
 
 func (c *cli) newPin() *cobra.Command {
-	cmd := &cobra.Command{
+	return withCommands(&cobra.Command{
 		Use:   "pin",
 		Short: "Show and approve the definitions of tools",
 		Long: `The definitions of tools, and what their servers are, are known by their digests. What is new or
@@ -36,11 +36,7 @@ wasmgate.lock, which belongs under version control.
 These commands ask the gateway that runs on the configuration. If none does, they connect the
 servers once.`,
 		Example: "  wasmgate pin list\n  wasmgate pin diff files__read_file\n  wasmgate pin approve files",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.newPinList(), c.newPinDiff(), c.newPinApprove())
-	return cmd
+	}, c.newPinList(), c.newPinDiff(), c.newPinApprove())
 }
 
 // pinned calls f with the pins of the gateway.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -87,11 +85,6 @@ func (c *cli) confirmPins(ctx context.Context, p pinning, selector string, pins 
 	for _, pin := range pins {
 		fmt.Fprintf(c.err, "%s sha256:%s\n", lock.Visible(pin.String()), pin.Digest)
 	}
-	fmt.Fprintf(c.err, "Approve %s? [y/N] ", plural(len(pins), "definition"))
-	said, err := bufio.NewReader(io.LimitReader(c.in, maxAnswer)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("read the answer: %w", err)
-	}
-	said = strings.ToLower(strings.TrimSpace(said))
-	return said == "y" || said == "yes", nil
+	verdict, err := c.answer(fmt.Sprintf("Approve %s?", plural(len(pins), "definition")))
+	return verdict == gate.Approved, err
 }

@@ -19,15 +19,11 @@ import (
 )
 
 func (c *cli) newPolicy() *cobra.Command {
-	cmd := &cobra.Command{
+	return withCommands(&cobra.Command{
 		Use:     "policy",
 		Short:   "Check, test and evaluate the policy",
 		Example: "  wasmgate policy check\n  wasmgate policy test\n  wasmgate policy eval input.json",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.newPolicyCheck(), c.newPolicyTest(), c.newPolicyEval(), c.newPolicyExplain(), c.newPolicyReplay(), c.newPolicyLabel())
-	return cmd
+	}, c.newPolicyCheck(), c.newPolicyTest(), c.newPolicyEval(), c.newPolicyExplain(), c.newPolicyReplay(), c.newPolicyLabel())
 }
 
 func (c *cli) newPolicyCheck() *cobra.Command {
@@ -130,9 +126,9 @@ func (c *cli) newPolicyTest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test",
 		Short: "Run the tests of the policy, with coverage",
-		Long: `Runs the rules whose names begin with test_, of the packs, of the bundles and of your *_test.rego files.
-Exits with 3 if one fails. With --watch it runs them again whenever a file of the policy changes, until it
-is interrupted.`,
+		Long: `Runs the rules whose names begin with test_, of the packs, of the bundles and of your *_test.rego
+files. Exits with 3 if one fails. With --watch it runs them again whenever a file of the policy
+changes, until it is interrupted.`,
 		Example: "  wasmgate policy test --uncovered\n  wasmgate policy test --watch",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

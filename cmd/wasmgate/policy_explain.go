@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,45 +40,50 @@ log does not hold is said to be unknown: arguments, unless the configuration has
 			if err != nil {
 				return err
 			}
-			record, err := findRecord(cmd.Context(), cfg.Audit.Path, args[0])
-			if err != nil {
+			why := reasoned{}
+			if why.Record, err = findRecord(cmd.Context(), cfg.Audit.Path, args[0]); err != nil {
 				return err
 			}
-			why := reasoned{Record: record}
-			if record.Tool == "" || record.Principal == "" || record.Code == "refused_lookup" && record.Effect == "" {
-				return c.printExplained(why) // no policy was asked
+			if r := why.Record; r.Tool != "" && r.Principal != "" && (r.Code != "refused_lookup" || r.Effect != "") { // else no policy was asked
+				if why.Explanation, err = c.explain(cmd.Context(), cfg, r); err != nil {
+					return err
+				}
 			}
-			p, err := c.policy(cmd.Context(), cfg)
-			if err != nil {
-				return err
-			}
-			engine, err := policy.Load(cmd.Context(), p.Files, p.Options)
-			if err != nil {
-				return err
-			}
-			used, err := usedIn(cmd.Context(), cfg, record)
-			if err != nil {
-				return err
-			}
-			q, unknown, err := queryOf(record, used)
-			if err != nil {
-				return err
-			}
-			if len(cfg.AllGroups()) == 0 {
-				maps.DeleteFunc(unknown, func(part, _ string) bool { return strings.HasSuffix(part, ".groups") })
-			}
-			if used == gate.FeatureTool {
-				describe(cmd.Context(), cfg, q.Tool, record.ToolDigest, unknown)
-			}
-			d := gate.Decision{Effect: record.Effect, Reasons: record.Reasons, Revision: record.PolicyRevision}
-			x, err := engine.Explain(cmd.Context(), policy.Case{Query: q, Unknown: unknown, Decision: d})
-			if err != nil {
-				return &exitError{exitFalse, err}
-			}
-			why.Explanation = &x
 			return c.printExplained(why)
 		},
 	}
+}
+
+// explain explains the decision of which a record tells.
+func (c *cli) explain(ctx context.Context, cfg *config.Config, record audit.Entry) (*policy.Explanation, error) {
+	p, err := c.policy(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := policy.Load(ctx, p.Files, p.Options)
+	if err != nil {
+		return nil, err
+	}
+	used, err := usedIn(ctx, cfg, record)
+	if err != nil {
+		return nil, err
+	}
+	q, unknown, err := queryOf(record, used)
+	if err != nil {
+		return nil, err
+	}
+	if len(cfg.AllGroups()) == 0 {
+		maps.DeleteFunc(unknown, func(part, _ string) bool { return strings.HasSuffix(part, ".groups") })
+	}
+	if used == gate.FeatureTool {
+		describe(ctx, cfg, q.Tool, record.ToolDigest, unknown)
+	}
+	d := gate.Decision{Effect: record.Effect, Reasons: record.Reasons, Revision: record.PolicyRevision}
+	x, err := engine.Explain(ctx, policy.Case{Query: q, Unknown: unknown, Decision: d})
+	if err != nil {
+		return nil, &exitError{exitFalse, err}
+	}
+	return &x, nil
 }
 
 // findRecord returns the last record of a call: what became of it, or that it was
@@ -189,7 +195,7 @@ func (c *cli) printExplained(x reasoned) error {
 		say("to allow it: %s", c.toAllow(remedy))
 	}
 	if e.Effect == gate.Allow && e.Code != "" && e.Code != gate.CodeOK {
-		say("the policy did not stop it: %s", e.Error)
+		say("the policy did not stop it: %s", cmp.Or(e.Error, "the tool reported an error"))
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ func (c *cli) newPolicyLabel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "label SERVER | --tools FILE",
 		Short: "Draft labels for the tools of a server",
-		Long: `Drafts the labels of tools from their names, schemas and annotations, and prints them as a labels file.
-They are guesses for a person to correct: no tool is called, and no result is taken for trusted.`,
+		Long: `Drafts the labels of tools from their names, schemas and annotations, and prints them as a labels
+file. They are guesses for a person to correct: no tool is called, and no result is taken for trusted.`,
 		Example: "  wasmgate policy label tickets >>labels.yaml",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,11 +39,16 @@ func (c *cli) newPolicyReplay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [--policy DIR] [--pack NAME]... [--tools FILE] [--approve-asks] TRACE|AUDIT-LOG",
 		Short: "Put recorded sessions before a policy, without calling anything",
-		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call is refused
-the session does not see. TRACE holds a session a line; an audit log needs record: full, and is compared with what
-was decided then, but for prompts and resources, which are left out. DIR holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
-What a tool is says the gateway that runs, or else the servers, which are connected for it; a call whose definition they no longer have
-is counted as unknown. With --tools, and for a TRACE, tools declare what FILE says or nothing, and count as native, unpinned and without findings.
+		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call
+is refused the session does not see. TRACE holds a session a line; an audit log needs record: full,
+and is compared with what was decided then, but for prompts and resources, which are left out. DIR
+holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
+
+For an audit log the gateway that runs is asked what the tools are, or else the servers, which are
+connected for that; a call whose definition they no longer have is counted as unknown. With --tools,
+and for a TRACE, tools declare what FILE says or nothing, and count as native, unpinned and without
+findings.
+
 Exits with 3 if a call would pass that did not then.`,
 		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow audit.jsonl",
 		Args:    cobra.ExactArgs(1),
@@ -92,10 +95,8 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 		}
 		count.add(r)
 		if c.json {
-			e := json.NewEncoder(c.out)
-			e.SetEscapeHTML(false)
 			r.ID = cmp.Or(r.ID, r.Principal) // a principal's one session has no name of its own
-			if err := e.Encode(r); err != nil {
+			if err := printLine(c.out, r); err != nil {
 				return err
 			}
 		}
@@ -197,7 +198,7 @@ func recorded(ctx context.Context, in io.Reader, file string, definitions func()
 		defer f.Close()
 		r := bufio.NewReader(f)
 		sessions := policy.ReadTrace(r)
-		if begin, _ := r.Peek(64); bytes.HasPrefix(bytes.TrimSpace(begin), []byte(`{"log":`)) { // as audit lines begin
+		if audit.IsLog(r) {
 			sessions = audited(ctx, file, definitions)
 		}
 		sessions(yield)

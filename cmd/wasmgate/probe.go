@@ -16,17 +16,14 @@ import (
 )
 
 func (c *cli) newProbe() *cobra.Command {
-	cmd := &cobra.Command{
+	return withCommands(&cobra.Command{
 		Use:   "probe",
 		Short: "Find out what comes through a gateway, this one or any other",
-		Long: "Put `wasmgate probe serve` behind a gateway, as a server like any other, allow its tools, and point `wasmgate probe run` at the\n" +
-			"gateway. What the gateway is does not matter: both ends speak nothing but MCP, in revisions 2025-11-25 and 2026-07-28.",
+		Long: "Put `wasmgate probe serve` behind a gateway, as a server like any other, allow its tools, and point\n" +
+			"`wasmgate probe run` at the gateway. What the gateway is does not matter: both ends speak nothing\n" +
+			"but MCP, in revisions 2025-11-25 and 2026-07-28.",
 		Example: "  # servers: {liar: {command: wasmgate, args: [probe, serve]}}\n  wasmgate probe run http://127.0.0.1:7420/mcp",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.newProbeServe(), c.newProbeRun())
-	return cmd
+	}, c.newProbeServe(), c.newProbeRun())
 }
 
 func (c *cli) newProbeServe() *cobra.Command {
@@ -116,7 +113,7 @@ func (c *cli) newProbeRun() *cobra.Command {
 			return c.printProbe(found)
 		},
 	}
-	cmd.Flags().StringArrayVar(&headers, "header", nil, "send this header with each request: NAME: VALUE; repeatable")
+	cmd.Flags().StringArrayVar(&headers, "header", nil, "send this header with each request: NAME: VALUE; may be repeated")
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,9 +113,13 @@ func exitCode(err error) int {
 
 func (c *cli) newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "wasmgate",
-		Short:         "A gateway that stands between agents and tools",
-		Long:          "wasmgate is one MCP endpoint in front of many servers and sandboxed tools. Every call is\nauthorized by policy, validated both ways, sanitized and recorded.",
+		Use:   "wasmgate",
+		Short: "A gateway that stands between agents and tools",
+		Long: `wasmgate is one MCP endpoint in front of many servers and sandboxed tools. Every call is
+authorized by policy, validated both ways, sanitized and recorded.
+
+A command exits with 0 when it is done, with 1 when it failed, with 2 when the command line or the
+configuration is wrong, and with 3 when what was asked was refused, or found to be false.`,
 		Example:       "  wasmgate serve\n  wasmgate call local__hash '{\"text\":\"hello\",\"algorithm\":\"sha256\"}'",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -137,14 +140,21 @@ func (c *cli) newRoot() *cobra.Command {
 		return misuse("%v; see %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		c.newServe(), c.newStatus(), c.newTools(), c.newCall(), c.newAudit(), c.newPolicy(),
-		c.newPin(), c.newScan(), c.newGrant(), c.newRevoke(), c.newApprovals(), c.newSessions(), c.newSandbox(), c.newConfine(), c.newProbe(), c.newImport(), c.newTrust(), c.newVersion(),
+		c.newServe(), c.newStatus(), c.newTools(), c.newCall(), c.newAudit(), c.newPolicy(), c.newPin(), c.newScan(), c.newGrant(), c.newRevoke(),
+		c.newApprovals(), c.newSessions(), c.newSandbox(), c.newConfine(), c.newProbe(), c.newImport(), c.newTrust(), c.newVersion(), newCompletion(root),
 	)
-	root.AddCommand(newCompletion(root))
 	root.SetHelpCommand(newHelp(root))
 	c.complete(root)
 	misuseArgs(root)
 	return root
+}
+
+// withCommands makes cmd one that holds others, and prints its help alone.
+func withCommands(cmd *cobra.Command, others ...*cobra.Command) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(others...)
+	return cmd
 }
 
 // misuseArgs makes wrong arguments a misuse that says how to write it, for all commands.
@@ -210,14 +220,6 @@ func (c *cli) logger(cfg *config.Config, quiet bool) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(c.err, o)), nil
 	}
 	return slog.New(slog.NewTextHandler(c.err, o)), nil
-}
-
-// printJSON prints a result for machines.
-func (c *cli) printJSON(v any) error {
-	e := json.NewEncoder(c.out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
 
 func (c *cli) newVersion() *cobra.Command {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,15 +17,11 @@ import (
 )
 
 func (c *cli) newSandbox() *cobra.Command {
-	cmd := &cobra.Command{
+	return withCommands(&cobra.Command{
 		Use:     "sandbox",
 		Short:   "Begin, look at and run WASM tools, without the gate",
 		Example: "  wasmgate sandbox new go words\n  wasmgate sandbox inspect tool.wasm\n  echo '{\"text\":\"hello\"}' | wasmgate sandbox run tool.wasm --tool hash",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.newSandboxInspect(), c.newSandboxRun(), c.newSandboxNew())
-	return cmd
+	}, c.newSandboxInspect(), c.newSandboxRun(), c.newSandboxNew())
 }
 
 // withSandbox runs f with a sandbox, and with what reads modules. What they keep
@@ -103,43 +98,4 @@ func (m moduleReader) read(module string) (wasm []byte, mc sandbox.ModuleConfig,
 	parsed, err := sandbox.ParseManifest(manifest)
 	mc.Manifest = &parsed
 	return wasm, mc, err
-}
-
-// sizeText writes a number of bytes for people.
-func sizeText(n int64) string {
-	size, unit := float64(n), "bytes"
-	switch {
-	case n >= 1<<30:
-		size, unit = size/(1<<30), "GiB"
-	case n >= 1<<20:
-		size, unit = size/(1<<20), "MiB"
-	case n >= 1<<10:
-		size, unit = size/(1<<10), "KiB"
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + " " + unit
-}
-
-// wrapped joins words with commas to lines of some width.
-func wrapped(words []string, width int) []string {
-	var lines []string
-	for i, w := range words {
-		if i < len(words)-1 {
-			w += ","
-		}
-		if last := len(lines) - 1; last >= 0 && len(lines[last])+1+len(w) <= width {
-			lines[last] += " " + w
-			continue
-		}
-		lines = append(lines, w)
-	}
-	return lines
-}
-
-// visibleLines is visible for text of several lines.
-func visibleLines(text string) string {
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		lines = append(lines, visible(line))
-	}
-	return strings.Join(lines, "\n")
 }

@@ -56,10 +56,10 @@ and no policy is asked: it is for who writes tools. The module has what the flag
 	flags.DurationVar(&f.timeout, "timeout", 0, "wall time, such as 1s (default: the module's, or 5s)")
 	flags.StringVar(&f.memory, "memory", "", "linear memory, such as 64MiB (default: the module's, or 64MiB)")
 	flags.Uint64Var(&f.fuel, "fuel", 0, "instructions (default: the module's, or so many that time ends first)")
-	flags.StringArrayVar(&f.http, "http", nil, "origin that may be reached with "+strings.Join(httpMethods, ", ")+", such as https://api.example.com; repeatable")
-	flags.StringArrayVar(&f.dirs, "dir", nil, "folder that may be read, or with :rw at its end also changed; repeatable")
+	flags.StringArrayVar(&f.http, "http", nil, "origin that may be reached with "+strings.Join(httpMethods, ", ")+", such as https://api.example.com; may be repeated")
+	flags.StringArrayVar(&f.dirs, "dir", nil, "folder that may be read, or with :rw at its end also changed; may be repeated")
 	flags.BoolVar(&f.kv, "kv", false, "values may be kept, until the command ends")
-	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE that the module may know, as its environment; repeatable")
+	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE that the module may know, as its environment; may be repeated")
 	flags.StringVar(&f.isolation, "isolation", "", "call or instance (default: the module's, or call)")
 	return cmd
 }
@@ -250,7 +250,7 @@ func (c *cli) runFailed(r sandbox.Result, err error) error {
 		fmt.Fprintln(c.err, used(r))
 		return err
 	}
-	if err := json.NewEncoder(c.err).Encode(struct {
+	if err := printLine(c.err, struct {
 		Code   string `json:"code"`
 		Reason string `json:"reason"`
 		figures

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/sanitize/scan"
@@ -136,7 +137,7 @@ func (c *cli) scanServers(ctx context.Context, server string) (_ *app.Scan, err 
 }
 
 func isServer(cfg *config.Config, id string) bool {
-	return id == "local" || slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.ID == id }) ||
+	return id == gateway.LocalServer || slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.ID == id }) ||
 		slices.ContainsFunc(cfg.Tools, func(m config.Module) bool { return m.Server == id })
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,10 +37,11 @@ The first process on a configuration owns the servers and the audit log. A furth
 With --group clients are offered what is in one of these groups of the configuration. Over HTTP
 a client is offered a single group at /mcp/GROUP.
 
-With --replay calls are answered from a recording, through the whole gate: servers are not started,
-and neither are modules that hold a capability, unless their replay in the configuration is live or pure. Each
-recorded answer is given once, to the same tool, prompt or resource and equal arguments; what the recording does not
-hold is not carried out. Such a gateway has a state and an audit log of its own.
+With --replay calls are answered from a recording, through the whole gate: servers are not
+started, and neither are modules that hold a capability, unless their replay in the configuration
+is live or pure. Each recorded answer is given once, to the same tool, prompt or resource and equal
+arguments; what the recording does not hold is not carried out. Such a gateway has a state and an
+audit log of its own.
 
 The first SIGTERM or interrupt lets calls under way end and then ends the servers; the
 second ends at once.`,
@@ -70,7 +70,7 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	}
 	if f.replay != "" {
 		if cfg, err = app.Replaying(cfg, f.replay); err != nil {
-			return err
+			return named(err)
 		}
 	}
 	if err := checkGroups(cmd, cfg, f.groups); err != nil {
@@ -127,7 +127,7 @@ func runsAlready(ctx context.Context, r *app.Remote) error {
 func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []string, out io.Writer) {
 	s := a.Status()
 	if c.json {
-		_ = json.NewEncoder(out).Encode(map[string]any{"url": url, "grants": s.Grants, "audit": s.Audit, "pid": s.PID})
+		_ = printLine(out, map[string]any{"url": url, "grants": s.Grants, "audit": s.Audit, "pid": s.PID})
 	} else {
 		if url != "" {
 			fmt.Fprintf(out, "MCP at     %s\n", url)
@@ -149,7 +149,7 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 	}
 	s = a.Status()
 	if c.json {
-		_ = json.NewEncoder(out).Encode(map[string]any{"tools": names, "servers": s.Servers, "problems": s.Problems})
+		_ = printLine(out, map[string]any{"tools": names, "servers": s.Servers, "problems": s.Problems})
 		return
 	}
 	fmt.Fprintf(out, "tools      %d offered to local: %s\n", len(names), short(strings.Join(names, " "), 200))

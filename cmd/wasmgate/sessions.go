@@ -10,22 +10,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 )
 
 func (c *cli) newSessions() *cobra.Command {
-	cmd := &cobra.Command{
+	return withCommands(&cobra.Command{
 		Use:   "sessions",
 		Short: "Show what sessions have read, and reset them",
 		Long: `A session gets labels from what it reads, such as untrusted, and policies decide by them. Labels
 end when the session has not been used for sessions.ttl, or when a person resets it. Sessions
 that have read nothing are not kept, and not shown.`,
 		Example: "  wasmgate sessions list\n  wasmgate sessions show alice\n  wasmgate sessions reset alice",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(c.newSessionsList(), c.newSessionsShow(), c.newSessionsReset())
-	return cmd
+	}, c.newSessionsList(), c.newSessionsShow(), c.newSessionsReset())
 }
 
 // keeper is a gateway that is asked about sessions.
@@ -45,11 +42,7 @@ func (c *cli) withKeeper(cmd *cobra.Command, f func(keeper) error) (err error) {
 		defer r.Close()
 		return f(r)
 	}
-	log, err := c.logger(cfg, true)
-	if err != nil {
-		return err
-	}
-	a, err := app.New(cmd.Context(), cfg, log, "local")
+	a, err := c.start(cmd.Context(), cfg, gateway.LocalServer)
 	if err != nil {
 		return err
 	}

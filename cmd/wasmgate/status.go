@@ -24,10 +24,11 @@ func (c *cli) newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the servers: phase, tools, faults, what is quarantined",
-		Long: `Asks the gateway that runs on the configuration. If none does, connects the servers once and reports.
+		Long: `Asks the gateway that runs on the configuration. If none does, connects the servers once and
+reports.
 
-With --check it exits with 0 if all servers are ready, with 3 if any is faulted or a module cannot be
-used, and with 1 if none is and some are still connecting after 5 s.`,
+With --check it exits with 0 if all servers are ready, with 3 if any is faulted or a module cannot
+be used, and with 1 if none is and some are still connecting after 5 s.`,
 		Example: "  wasmgate status\n  wasmgate status --check --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -132,9 +133,29 @@ func (c *cli) printStatus(s *app.Status) error {
 	if s.Config != "" && s.Running {
 		fmt.Fprintf(c.out, "configuration %s, read %s\n", visible(s.Config), s.Read.Local().Format(time.DateTime))
 	}
+	if err := c.printServers(s.Servers); err != nil {
+		return err
+	}
+	c.printNotes(s.Servers)
+	c.printUnenforced(s.Servers)
+	c.printPolicies(s)
+	if s.Approvals > 0 {
+		fmt.Fprintf(c.out, "%s for approval: wasmgate approvals list\n", waits(s.Approvals))
+	}
+	if j := s.Jobs; j.Running+j.Kept > 0 {
+		fmt.Fprintf(c.out, "jobs: %d running, %d kept\n", j.Running, j.Kept)
+	}
+	for _, p := range s.Problems {
+		fmt.Fprintln(c.out, paint(c.out, bad, "problem: "+visible(p)))
+	}
+	return nil
+}
+
+// printServers prints a row for each server, with the columns that any of them needs.
+func (c *cli) printServers(servers []bridge.ServerStatus) error {
 	columns := []string{"SERVER", "PHASE", "TOOLS", "FAULT"}
-	more := slices.ContainsFunc(s.Servers, func(s bridge.ServerStatus) bool { return s.Prompts+s.Resources+s.Templates > 0 })
-	methods := slices.ContainsFunc(s.Servers, func(s bridge.ServerStatus) bool { return s.Methods > 0 })
+	more := slices.ContainsFunc(servers, func(s bridge.ServerStatus) bool { return s.Prompts+s.Resources+s.Templates > 0 })
+	methods := slices.ContainsFunc(servers, func(s bridge.ServerStatus) bool { return s.Methods > 0 })
 	if more {
 		columns = []string{"SERVER", "PHASE", "TOOLS", "PROMPTS", "RESOURCES", "FAULT"}
 	}
@@ -142,7 +163,7 @@ func (c *cli) printStatus(s *app.Status) error {
 		columns = slices.Insert(columns, len(columns)-1, "METHODS")
 	}
 	t := newTable(c.out, columns...)
-	for _, one := range s.Servers {
+	for _, one := range servers {
 		fault := ""
 		if one.Fault != "" {
 			fault = fmt.Sprintf("%s: %s", one.Fault, short(one.Error, 200))
@@ -163,22 +184,7 @@ func (c *cli) printStatus(s *app.Status) error {
 		}
 		t.row(append(append([]string{one.Server, phase}, counts...), fault)...)
 	}
-	if err := t.flush(); err != nil {
-		return err
-	}
-	c.printNotes(s.Servers)
-	c.printUnenforced(s.Servers)
-	c.printPolicies(s)
-	if s.Approvals > 0 {
-		fmt.Fprintf(c.out, "%s for approval: wasmgate approvals list\n", waits(s.Approvals))
-	}
-	if j := s.Jobs; j.Running+j.Kept > 0 {
-		fmt.Fprintf(c.out, "jobs: %d running, %d kept\n", j.Running, j.Kept)
-	}
-	for _, p := range s.Problems {
-		fmt.Fprintln(c.out, paint(c.out, bad, "problem: "+visible(p)))
-	}
-	return nil
+	return t.flush()
 }
 
 // printPolicies tells of the bundles, and of the policy that decides beside the one

@@ -3,12 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/term"
 )
 
 // table prints rows in aligned columns. Columns stay aligned when rows lack their
@@ -58,48 +54,4 @@ func (t *table) flush() error {
 	t.rows = nil
 	_, err := io.WriteString(t.out, b.String())
 	return err
-}
-
-// visible replaces what a terminal would act on.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case !unicode.IsGraphic(r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
-
-// short cuts a text to n characters.
-func short(s string, n int) string {
-	r := []rune(strings.Join(strings.Fields(s), " "))
-	if len(r) <= n {
-		return string(r)
-	}
-	return string(r[:n-1]) + "…"
-}
-
-// isTerminal reports whether a person looks at what is written to w.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// The colours of a terminal, by meaning.
-const (
-	good  = "32"
-	bad   = "31"
-	faint = "2"
-)
-
-// paint colours s on terminals, unless NO_COLOR asks for none. It is for the
-// last column, whose width nothing is aligned by.
-func paint(w io.Writer, colour, s string) string {
-	if !isTerminal(w) || os.Getenv("NO_COLOR") != "" {
-		return s
-	}
-	return "\x1b[" + colour + "m" + s + "\x1b[0m"
 }

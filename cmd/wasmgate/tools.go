@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +39,9 @@ func (c *cli) newTools() *cobra.Command {
 				return err
 			}
 			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, bridge.NewSearch(search)) })
+			if len(tools) == 0 && !c.json {
+				return c.noTools(search != "" || len(groups) > 0, all)
+			}
 			return c.printTools(tools, all)
 		},
 	}
@@ -67,13 +69,20 @@ func (c *cli) printTools(tools []app.Tool, all bool) error {
 		}
 		t.row(tool.Name, offered(tool), description)
 	}
-	if err := t.flush(); err != nil {
-		return err
+	return t.flush()
+}
+
+// noTools says on standard error that there is nothing to list, and where more may be.
+func (c *cli) noTools(narrowed, all bool) error {
+	text := "no tools"
+	if narrowed {
+		text = "no tool matches"
 	}
-	if len(tools) == 0 && !all {
-		fmt.Fprintln(c.err, "no tools; `wasmgate tools --all` shows what is hidden and why")
+	if !all {
+		text += "; `wasmgate tools --all` looks at hidden ones too, and says why they are"
 	}
-	return nil
+	_, err := fmt.Fprintln(c.err, text)
+	return err
 }
 
 // offered says whether a tool is offered, and why not, or for which calls.
@@ -86,11 +95,4 @@ func offered(t app.Tool) string {
 	default:
 		return "yes"
 	}
-}
-
-func firstSentence(s string) string {
-	if i := strings.Index(s, ". "); i >= 0 {
-		return s[:i+1]
-	}
-	return s
 }

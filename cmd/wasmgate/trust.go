@@ -54,12 +54,3 @@ Trust holds for the file as it is now; a change asks for it anew.`,
 	cmd.Flags().BoolVar(&undo, "undo", false, "take the trust back")
 	return cmd
 }
-
-// said prints what a command has done.
-func (c *cli) said(result any, text string) error {
-	if c.json {
-		return c.printJSON(result)
-	}
-	_, err := fmt.Fprintln(c.out, text)
-	return err
-}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -463,5 +464,67 @@ func TestOptionsThatAreRefused(t *testing.T) {
 		if _, err := jobs.New(t.Context(), o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+}
+
+// late is a store that takes its time after it has read: meanwhile whatever runs ends.
+type late struct {
+	*store.DB
+	end func()
+}
+
+func (l late) Job(ctx context.Context, who gate.Owner, id string) (jobs.Job, error) {
+	defer l.end()
+	return l.DB.Job(ctx, who, id)
+}
+
+func (l late) JobResult(ctx context.Context, who gate.Owner, id string) (jobs.Job, gate.Doc, error) {
+	defer l.end()
+	return l.DB.JobResult(ctx, who, id)
+}
+
+func (l late) Jobs(ctx context.Context, who gate.Owner, after string, limit int) ([]jobs.Job, error) {
+	defer l.end()
+	return l.DB.Jobs(ctx, who, after, limit)
+}
+
+// A job that ends while it is asked for has ended as it has: its outcome is not lost.
+func TestEndsWhileItIsAskedFor(t *testing.T) {
+	for name, ask := range map[string]func(*jobs.Runner, string) (jobs.Job, error){
+		"status": func(r *jobs.Runner, id string) (jobs.Job, error) { return r.Status(t.Context(), alice.Owner, id) },
+		"result": func(r *jobs.Runner, id string) (jobs.Job, error) {
+			j, res, err := r.Result(t.Context(), alice.Owner, id)
+			if res.Doc.String() != answer.Doc.String() {
+				t.Errorf("the result is %s", res.Doc)
+			}
+			return j, err
+		},
+		"list": func(r *jobs.Runner, _ string) (jobs.Job, error) {
+			all, err := r.List(t.Context(), alice.Owner, "", 1)
+			if len(all) != 1 {
+				t.Fatalf("jobs %v: %v", all, err)
+			}
+			return all[0], err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			let, ended := make(chan struct{}), make(chan struct{})
+			var once atomic.Bool
+			kept := late{memory(t), func() {
+				if once.CompareAndSwap(false, true) {
+					close(let)
+					<-ended
+				}
+			}}
+			r := runner(t, jobs.Options{Store: kept})
+			j := start(t, r, granted(func(context.Context) (gate.Result, error) { <-let; return answer, nil }))
+			go func() {
+				defer close(ended)
+				wait(t, r, j.ID)
+			}()
+			if got, err := ask(r, j.ID); err != nil || got.State != jobs.Completed {
+				t.Errorf("job %+v: %v", got, err)
+			}
+		})
 	}
 }

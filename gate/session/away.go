@@ -13,6 +13,7 @@ type holding struct {
 	mu   sync.Mutex
 	has  bool // its place among all, and that of its session
 	away bool // a place among those that have given theirs back
+	late bool // it is away, and nobody is to resume it
 	over bool
 }
 
@@ -21,6 +22,10 @@ type holding struct {
 func (h *holding) pause() (resume func(context.Context) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.late && h.away && !h.over {
+		h.late = false
+		return h.resume
+	}
 	gives, _ := h.parts()
 	if !h.has || h.over || h.limits.away.take(context.Background(), gives, -1) != nil { // it waits for nothing
 		return nil
@@ -30,20 +35,26 @@ func (h *holding) pause() (resume func(context.Context) error) {
 	return h.resume
 }
 
-// resume takes the place again, and waits for it until ctx ends.
+// resume takes the place again, and waits for it until ctx ends. A call that has not got
+// it by then stays away: it may go on, for its server can end the question that it waits
+// with, and then it counts among those that are away until another question or its end.
 func (h *holding) resume(ctx context.Context) error {
 	h.mu.Lock()
 	if !h.away {
 		h.mu.Unlock()
 		return nil
 	}
-	h.away = false
+	h.away = false // end and others leave the place among those away to this one
 	h.mu.Unlock()
 	gives, _ := h.parts()
 	err := h.from.again(ctx, gives)
-	h.limits.away.release(gives)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if err != nil && !h.over {
+		h.away, h.late = true, true
+		return err
+	}
+	h.limits.away.release(gives)
 	switch {
 	case err != nil:
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -162,6 +163,53 @@ func TestAwayIsBounded(t *testing.T) {
 	}
 }
 
+// TestAwayTooLate: the server of a call can end the question that the call waits with, and
+// goes on. Such calls are as many as may be away, however often their servers do so.
+func TestAwayTooLate(t *testing.T) {
+	l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
+	other, _ := holds(t, l, "end files a")
+	ended, end := context.WithCancel(t.Context())
+	end()
+	var all []gate.Release
+	for i := range 4 {
+		other(0)
+		release, pause := holds(t, l, fmt.Sprint("s", i, " files a"))
+		resume := pause()
+		other, _ = holds(t, l, "end files a")
+		if err := resume(ended); !errors.Is(err, context.Canceled) {
+			t.Fatalf("err = %v", err)
+		}
+		if i == 3 { // it asks once more, and gets its place back
+			again := pause()
+			other(0)
+			if again == nil || again(t.Context()) != nil || !busy(t, l, "t files a") {
+				t.Fatal("a call that came too late has no place after another question")
+			}
+			release(0)
+			release, pause = holds(t, l, "s3 files a")
+			resume = pause()
+			other, _ = holds(t, l, "end files a")
+			_ = resume(ended)
+		}
+		all = append(all, release)
+	}
+	other(0)
+	fifth, pause := holds(t, l, "t files a")
+	if pause() != nil {
+		t.Error("a fifth call is away, and four are without a place of either kind")
+	}
+	fifth(0)
+	for _, release := range all {
+		release(0)
+		release(0)
+	}
+	for i := range 4 {
+		if _, pause := holds(t, l, fmt.Sprint("u", i, " files a")); pause() == nil {
+			t.Errorf("place %d among those away is lost", i)
+		}
+	}
+}
+
 // TestHammerAway: whatever calls do, never more have places than there are, and none is
 // lost.
 func TestHammerAway(t *testing.T) {
@@ -195,6 +243,16 @@ func TestHammerAway(t *testing.T) {
 				case rnd.IntN(4) == 0: // the call ends meanwhile
 					wg.Go(func() { _ = resume(t.Context()) })
 				case rnd.IntN(4) == 0: // nobody goes on
+				case rnd.IntN(4) == 0: // the question ends meanwhile, and the call asks again
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rnd.IntN(30))*time.Microsecond)
+					_ = resume(ctx)
+					cancel()
+					if again := pause(); again != nil {
+						if err := again(t.Context()); err != nil {
+							t.Errorf("%v, seed %d", err, seed)
+						}
+					}
+					wg.Go(func() { release(0) }) // twice, at one time
 				default:
 					if err := resume(t.Context()); err != nil {
 						t.Errorf("%v, seed %d", err, seed)
@@ -212,5 +270,32 @@ func TestHammerAway(t *testing.T) {
 		if _, err := l.Take(t.Context(), place(fmt.Sprint("end", rand.Int(), " files a"))); err != nil {
 			t.Errorf("a place is lost: %v, seed %d", err, seed)
 		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := l.Take(ctx, place("many files a")); err == nil {
+		t.Errorf("there are more places than there were, seed %d", seed)
+	}
+}
+
+// TestEnormousLimits leave room for the calls that there are.
+func TestEnormousLimits(t *testing.T) {
+	l := session.NewLimits(session.LimitOptions{Concurrent: math.MaxInt, Wait: -1})
+	for range 2 {
+		relay, err := l.Take(t.Context(), []gate.Charge{{Limit: gate.Relays, Owner: gate.Owner{ID: "alice"}, N: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		release, pause := holds(t, l, "s files a")
+		resume := pause()
+		if resume == nil {
+			t.Fatal("a call keeps its place")
+		}
+		if err := resume(t.Context()); err != nil {
+			t.Error(err)
+		}
+		release(0)
+		relay(0)
+		l.Change(math.MaxInt, -1)
 	}
 }

@@ -10,8 +10,8 @@ func (l *Limits) Change(concurrent, session int) {
 	}
 	l.session.Store(int64(session))
 	l.calls.change(int64(concurrent))
-	l.relays.change(timesMore * int64(concurrent))
-	l.away.change(timesMore * int64(concurrent))
+	l.relays.change(more(concurrent))
+	l.away.change(more(concurrent))
 }
 
 // change has so many places from now on.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,6 +64,10 @@ type Limits struct {
 // wait for their clients: both take memory, and next to no work.
 const timesMore = 4
 
+func more(concurrent int) int64 {
+	return timesMore * min(int64(concurrent), math.MaxInt64/timesMore)
+}
+
 // usualConcurrent is how many calls may be at upstreams at one time unless somebody says
 // otherwise.
 const usualConcurrent = 64
@@ -78,7 +83,7 @@ func NewLimits(o LimitOptions) *Limits {
 		o.Wait = time.Second
 	}
 	if o.Queue == 0 {
-		o.Queue = min(4*o.Concurrent, maxQueue)
+		o.Queue = int(min(more(o.Concurrent), maxQueue))
 	}
 	if o.Buckets <= 0 {
 		o.Buckets = 1 << 16
@@ -86,8 +91,8 @@ func NewLimits(o LimitOptions) *Limits {
 	l := &Limits{o: o, rates: newBuckets(o.Buckets)}
 	l.session.Store(int64(o.Session))
 	l.calls.init(int64(o.Concurrent), o.Queue)
-	l.relays.init(timesMore*int64(o.Concurrent), o.Queue)
-	l.away.init(timesMore*int64(o.Concurrent), 0)
+	l.relays.init(more(o.Concurrent), o.Queue)
+	l.away.init(more(o.Concurrent), 0)
 	return l
 }
 

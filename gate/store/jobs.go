@@ -62,19 +62,15 @@ func (d *DB) EndJob(ctx context.Context, j jobs.Job, result gate.Doc) error {
 		err := tx.QueryRowContext(ctx,
 			`UPDATE jobs SET state = ?, code = ?, reason = ?, labels = ?, ended = ?, expires = ?, size = ? WHERE id = ? AND state = ? RETURNING seq`,
 			j.State, j.Code, j.Reason, labels, micros(j.Ended), micros(j.Expires()), len(doc), j.ID, jobs.Running).Scan(&seq)
-		if errors.Is(err, sql.ErrNoRows) || err != nil || len(doc) == 0 {
-			return ignore(err, sql.ErrNoRows)
+		switch {
+		case errors.Is(err, sql.ErrNoRows): // it has ended already
+			return nil
+		case err != nil || len(doc) == 0:
+			return err
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO results (job, doc) VALUES (?, ?)`, seq, doc)
 		return err
 	})
-}
-
-func ignore(err, harmless error) error {
-	if errors.Is(err, harmless) {
-		return nil
-	}
-	return err
 }
 
 // within does something in one transaction.

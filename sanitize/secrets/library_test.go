@@ -125,6 +125,9 @@ func TestFindingsOfTheCorporaAreTheLibrarys(t *testing.T) {
 
 // The sources of Go are code that everybody who runs this test has.
 func TestFindingsInCodeAreTheLibrarys(t *testing.T) {
+	if raced {
+		t.Skip("one goroutine reads megabytes, in which the race detector finds nothing: compared without it")
+	}
 	l, s := newLibrary(t), newScanner(t, secrets.Options{})
 	found, total := 0, 0
 	for _, dir := range []string{"crypto/tls", "crypto/x509", "encoding/pem", "net/url", "cmd/go/internal/auth"} {
@@ -155,7 +158,7 @@ func TestFindingsOfSyntheticSecretsAreTheLibrarys(t *testing.T) {
 	l, s, r := newLibrary(t), newScanner(t, secrets.Options{}), seeded(t)
 	found := 0
 	for _, src := range sources(t) {
-		for range 4 {
+		for range secretsOfEach {
 			x := secret(r, src.tree)
 			for place, format := range places {
 				for _, path := range paths {
@@ -168,7 +171,7 @@ func TestFindingsOfSyntheticSecretsAreTheLibrarys(t *testing.T) {
 		}
 	}
 	t.Logf("%d findings", found)
-	if found < 1000 {
+	if found < 250*secretsOfEach {
 		t.Errorf("only %d findings: nothing was compared", found)
 	}
 }

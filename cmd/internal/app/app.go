@@ -42,9 +42,9 @@ type App struct {
 
 	config      atomic.Pointer[configState]
 	guests      digests
-	policyError atomic.Pointer[policyState]
-	pinError    atomic.Pointer[policyState]
-	shadowError atomic.Pointer[policyState]
+	policyError atomic.Pointer[outcome]
+	pinError    atomic.Pointer[outcome]
+	shadowError atomic.Pointer[outcome]
 	reloading   sync.Mutex // held over reading and setting a policy, so that the newest is set last
 }
 

@@ -126,10 +126,11 @@ func dial(t *testing.T, cfg *config.Config) *app.Remote {
 	return r
 }
 
-// eventually waits for something that another goroutine brings about.
+// eventually waits for something that another goroutine brings about, however busy the
+// machine is.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	giveUp := time.After(10 * time.Second)
+	giveUp := time.After(time.Minute)
 	for !ok() {
 		select {
 		case <-time.After(10 * time.Millisecond):

@@ -82,52 +82,43 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		s.Running = true
 		return s, nil
 	case methodTools:
-		var r toolsRequest
-		if err := json.Unmarshal(params, &r); err != nil {
-			return nil, err
-		}
-		return a.Tools(ctx, r.As, r.All)
+		return given(params, func(r toolsRequest) (any, error) { return a.Tools(ctx, r.As, r.All) })
 	case methodCall:
-		var r CallRequest
-		if err := json.Unmarshal(params, &r); err != nil {
-			return nil, err
-		}
-		if control.Listens(ctx) {
-			r.Progress = func(p Progress) { control.Note(ctx, p) }
-		}
-		res, err := a.Call(ctx, r)
-		return callAnswer{res.Doc.Raw(), res.IsError}, err
+		return given(params, func(r CallRequest) (any, error) {
+			if control.Listens(ctx) {
+				r.Progress = func(p Progress) { control.Note(ctx, p) }
+			}
+			res, err := a.Call(ctx, r)
+			return callAnswer{res.Doc.Raw(), res.IsError}, err
+		})
 	case methodApprovals:
 		return a.Approvals(ctx)
 	case methodApproval:
-		var r DecideRequest
-		if err := json.Unmarshal(params, &r); err != nil {
-			return nil, err
-		}
-		return a.Approval(r.ID)
+		return given(params, func(r DecideRequest) (any, error) { return a.Approval(r.ID) })
 	case methodDecide:
-		var r DecideRequest
-		if err := json.Unmarshal(params, &r); err != nil {
-			return nil, err
-		}
-		return a.Decide(ctx, r)
+		return given(params, func(r DecideRequest) (any, error) { return a.Decide(ctx, r) })
 	case methodPins, methodPinDiff, methodPinApproval, methodPinReload:
-		return b.handlePins(ctx, method, params)
+		return given(params, func(r pinRequest) (any, error) { return a.handlePins(ctx, method, r) })
 	case methodSessions:
 		return a.Sessions(ctx)
 	case methodReset:
-		var r resetRequest
-		if err := json.Unmarshal(params, &r); err != nil {
-			return nil, err
-		}
-		return a.ResetSession(ctx, r.Session)
+		return given(params, func(r resetRequest) (any, error) { return a.ResetSession(ctx, r.Session) })
 	case methodScan:
-		return b.handleScan(ctx, params)
+		return given(params, func(r scanRequest) (any, error) { return a.Scan(ctx, r.Server) })
 	case methodReload:
 		return struct{}{}, a.reloadPolicy(ctx)
 	default:
 		return nil, fmt.Errorf("the running gateway does not know %q; it may be of another version", method)
 	}
+}
+
+// given answers a request by its parameters.
+func given[T any](params json.RawMessage, answer func(T) (any, error)) (any, error) {
+	var r T
+	if err := json.Unmarshal(params, &r); err != nil {
+		return nil, fmt.Errorf("read the request: %w", err)
+	}
+	return answer(r)
 }
 
 // wire makes an error that crosses the socket, and unwire the same of it again.
@@ -285,8 +276,8 @@ func (r *Remote) Decide(ctx context.Context, d DecideRequest) (*Decided, error) 
 }
 
 // Relay connects an MCP client that speaks on in and out, for the principal as, which
-// is offered what is in one of the groups, or all if there are none,
-// until the gateway ends the connection, as it does after the end of in.
+// is offered what is in one of the groups, or all if there are none, until the gateway
+// ends the connection, as it does after the end of in.
 func (r *Remote) Relay(ctx context.Context, as string, groups []string, in io.Reader, out io.Writer) error {
 	return unwire(r.client.Relay(ctx, as, groups, in, out))
 }

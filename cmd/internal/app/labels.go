@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -12,7 +13,7 @@ import (
 // LabelWarnings warns of labels for servers that the configuration does not have.
 // Which tools a server has, only a gateway knows: see [Status].
 func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
-	known := []string{"local", "jobs", "catalog"}
+	known := []string{gateway.LocalServer, gateway.JobServer, bridge.CatalogServer}
 	for _, s := range cfg.Servers {
 		known = append(known, s.ID)
 	}

@@ -112,6 +112,13 @@ func (d *digests) changed(server string, wasm []byte) bool {
 	return was != sum
 }
 
+// forget has any module of a server be another one.
+func (d *digests) forget(server string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.by, server)
+}
+
 // guest reads the module that is a server.
 func (a *App) guest(ctx context.Context, s config.Server) (gateway.Guest, error) {
 	m := s.Module

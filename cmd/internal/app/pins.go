@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -92,7 +91,7 @@ func (a *App) reloadPins(by string) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	err := a.gateway.ReloadPins(by)
-	a.pinError.Store(&policyState{err})
+	a.pinError.Store(&outcome{err})
 	if err != nil {
 		a.log.Error("lockfile refused; the last good one stays", "error", err)
 		return fmt.Errorf("%w; the last good lockfile stays in use", err)
@@ -199,20 +198,17 @@ type pinRequest struct {
 	By       string `json:"by,omitempty"`
 }
 
-func (b backend) handlePins(ctx context.Context, method string, params json.RawMessage) (any, error) {
-	var r pinRequest
-	if err := json.Unmarshal(params, &r); err != nil {
-		return nil, err
-	}
+// handlePins answers what commands ask of pins.
+func (a *App) handlePins(ctx context.Context, method string, r pinRequest) (any, error) {
 	switch method {
 	case methodPins:
-		return b.app.Pins(ctx, r.Selector)
+		return a.Pins(ctx, r.Selector)
 	case methodPinDiff:
-		return b.app.PinDiff(ctx, r.Selector)
+		return a.PinDiff(ctx, r.Selector)
 	case methodPinApproval:
-		return b.app.PinApproval(ctx, r.Selector)
+		return a.PinApproval(ctx, r.Selector)
 	default:
-		return struct{}{}, b.app.ReloadPins(ctx, r.By)
+		return struct{}{}, a.ReloadPins(ctx, r.By)
 	}
 }
 

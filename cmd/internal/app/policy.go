@@ -237,7 +237,7 @@ func (a *App) reloadPolicy(ctx context.Context) error {
 	}
 	before := a.gateway.Policy().Revision()
 	_, err := settle(a.policy, a.bundles, a.log, func(p gateway.Policy) error { return a.gateway.SetPolicy(ctx, p) })
-	a.policyError.Store(&policyState{err})
+	a.policyError.Store(&outcome{err})
 	switch after := a.gateway.Policy().Revision(); {
 	case err != nil:
 		a.log.Error("policy refused; the last good one stays", "error", err)
@@ -248,5 +248,5 @@ func (a *App) reloadPolicy(ctx context.Context) error {
 	return err
 }
 
-// policyState is the outcome of the last load.
-type policyState struct{ err error }
+// An outcome is what came of the last time that something was read.
+type outcome struct{ err error }

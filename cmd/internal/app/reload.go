@@ -18,10 +18,11 @@ import (
 type configState struct {
 	read    time.Time // when what is in use was read
 	cfg     *config.Config
-	files   string   // as they were at the start; see configFiles
-	err     error    // why what the files hold now is not in use
-	unset   []string // what of it could not be put in place
-	restart []string // keys that have changed since the start, and wait for the next
+	files   string          // as they were at the start; see configFiles
+	err     error           // why what the files hold now is not in use
+	unset   []string        // what of it could not be put in place, and is tried again
+	stuck   []config.Server // that could not be removed
+	restart []string        // keys that have changed since the start, and wait for the next
 }
 
 // server puts a server of the configuration into the words of a gateway.
@@ -36,6 +37,7 @@ func (a *App) server(ctx context.Context, s config.Server) gateway.Server {
 	}
 	guest, err := a.guest(ctx, s)
 	if err != nil {
+		a.guests.forget(s.ID) // the same module can come back
 		to.Broken = err.Error()
 		return to
 	}
@@ -100,7 +102,7 @@ func (a *App) reloadConfig(ctx context.Context) error {
 	for _, key := range after.restart {
 		a.log.Warn(toRestart(key))
 	}
-	errs := a.put(ctx, before.cfg, next)
+	errs := a.put(ctx, before, after)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -117,26 +119,34 @@ func (a *App) reloadConfig(ctx context.Context) error {
 func toRestart(key string) string { return key + " changed: restart to apply it" }
 
 // put puts in place what differs between two configurations, and returns what could not
-// be. What goes makes room for what comes.
-func (a *App) put(ctx context.Context, before, next *config.Config) (errs []error) {
+// be; if that was so of the one before, all of the next one. What goes makes room for what
+// comes. No approval holds from the first change on that was given before.
+func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
+	before, next, again := last.cfg, now.cfg, len(last.unset) > 0
 	fail := func(err error) {
 		if err != nil {
 			errs = append(errs, err)
 		}
 	}
-	fail(a.removeServers(before.Servers, next.Servers))
-	if groups := next.AllGroups(); !reflect.DeepEqual(before.AllGroups(), groups) {
+	fail(a.gateway.SetSnapshot(snapshot(next)))
+	fail(a.removeServers(slices.Concat(before.Servers, last.stuck), now))
+	if groups := next.AllGroups(); again || !reflect.DeepEqual(before.AllGroups(), groups) {
 		fail(a.gateway.SetGroups(groups))
 	}
-	if next.Catalog != before.Catalog {
+	if again || next.Catalog != before.Catalog {
 		fail(a.gateway.SetCatalog(catalogModes[next.Catalog.Mode]))
 	}
-	if !reflect.DeepEqual(before.Limits, next.Limits) {
+	if again || !reflect.DeepEqual(before.Limits, next.Limits) {
 		fail(a.gateway.SetLimits(callLimits(next)))
 	}
 	fail(a.setModules(ctx, next))
+	if order := ids(next.Servers); again || !slices.Equal(ids(before.Servers), order) {
+		fail(a.gateway.SetOrder(order))
+	}
+	if again {
+		before = &config.Config{}
+	}
 	fail(a.setServers(ctx, before.Servers, next.Servers))
-	fail(a.gateway.SetSnapshot(snapshot(next)))
 	return errs
 }
 
@@ -149,20 +159,40 @@ func (a *App) setModules(ctx context.Context, next *config.Config) error {
 	}
 	err = a.gateway.SetModules(ctx, a.modules(ctx, next), secrets)
 	a.logLeftOut()
-	if _, ok := errors.AsType[*gateway.ModuleError](err); ok {
-		return nil // its status says so
+	return besideModules(err)
+}
+
+// besideModules returns what of a joined error is no module that was left out, whose status
+// says so.
+func besideModules(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var rest []error
+		for _, one := range all.Unwrap() {
+			rest = append(rest, besideModules(one))
+		}
+		return errors.Join(rest...)
+	}
+	if _, left := errors.AsType[*gateway.ModuleError](err); left {
+		return nil
 	}
 	return err
 }
 
-// removeServers ends those that there are no more.
-func (a *App) removeServers(before, now []config.Server) error {
+// removeServers ends those that there are no more, and keeps which could not be.
+func (a *App) removeServers(before []config.Server, now *configState) error {
 	var errs []error
 	for _, s := range enabled(before) {
-		if find(enabled(now), s.ID) < 0 {
-			errs = append(errs, a.gateway.RemoveServer(s.ID))
-			a.log.Info("server removed", "server", s.ID)
+		if find(enabled(now.cfg.Servers), s.ID) >= 0 {
+			continue
 		}
+		if err := a.gateway.RemoveServer(s.ID); err != nil {
+			errs = append(errs, err)
+			if slices.ContainsFunc(a.gateway.Fleet().Status(), func(o bridge.ServerStatus) bool { return o.Server == s.ID }) {
+				now.stuck = append(now.stuck, s)
+			}
+			continue
+		}
+		a.log.Info("server removed", "server", s.ID)
 	}
 	return errors.Join(errs...)
 }
@@ -206,6 +236,14 @@ func (a *App) moduleChanged(ctx context.Context, s config.Server) bool {
 
 func enabled(servers []config.Server) []config.Server {
 	return slices.DeleteFunc(slices.Clone(servers), func(s config.Server) bool { return !s.Enabled })
+}
+
+// ids are the names of servers that are enabled, in order.
+func ids(servers []config.Server) (ids []string) {
+	for _, s := range enabled(servers) {
+		ids = append(ids, s.ID)
+	}
+	return ids
 }
 
 func find(servers []config.Server, id string) int {

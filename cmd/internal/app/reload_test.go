@@ -78,3 +78,29 @@ func TestReloadSays(t *testing.T) {
 		t.Error("the catalog is still there")
 	}
 }
+
+// TestReloadOrders the servers as the file does, also those that come with it: of two with
+// one resource or method the first has it.
+func TestReloadOrders(t *testing.T) {
+	servers := func(order string) string {
+		text := ""
+		for id := range strings.FieldsSeq(order) {
+			text += id + ": {command: no-such-program-here}, "
+		}
+		return "version: 1\nservers: {" + text + "}\n"
+	}
+	cfg := load(t, servers("a b c d"))
+	a := start(t, cfg)
+	_, _, _ = run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	const order = "e d a g c f"
+	write(t, cfg.File, servers(order))
+	eventually(t, "the order of the file", func() bool {
+		var ids []string
+		for _, s := range a.Status().Servers {
+			if !s.Local {
+				ids = append(ids, s.Server)
+			}
+		}
+		return strings.Join(ids, " ") == order
+	})
+}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
@@ -16,11 +18,14 @@ import (
 // Replaying returns the configuration of a gateway that answers from the recording in
 // a file. It is another gateway than the one of c: what it records is no evidence of
 // calls, and what its sessions read was read before, so that its log and its state are
-// its own, in folders below.
+// its own, in folders below. A file that is not there is [os.ErrNotExist].
 func Replaying(c *config.Config, file string) (*config.Config, error) {
 	file, err := filepath.Abs(file)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(file); err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
 	}
 	sum := sha256.Sum256([]byte(file))
 	own := filepath.Join("replays", hex.EncodeToString(sum[:6])) // short: the path of a socket is bounded

@@ -3,7 +3,6 @@ package app
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/schema"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/sanitize"
@@ -62,7 +62,7 @@ func (a *App) Scan(ctx context.Context, server string) (*Scan, error) {
 		all = append(all, declared{server: d.Server, instructions: d.Instructions, tools: d.Tools})
 	}
 	s, err := scanAll(all, func(d declared) bool {
-		return d.server == server || server == "" && d.server != "local"
+		return d.server == server || server == "" && d.server != gateway.LocalServer
 	})
 	if err != nil {
 		return nil, err
@@ -84,14 +84,6 @@ func (r *Remote) Scan(ctx context.Context, server string) (*Scan, error) {
 
 type scanRequest struct {
 	Server string `json:"server"`
-}
-
-func (b backend) handleScan(ctx context.Context, params json.RawMessage) (any, error) {
-	var r scanRequest
-	if err := json.Unmarshal(params, &r); err != nil {
-		return nil, err
-	}
-	return b.app.Scan(ctx, r.Server)
 }
 
 // ScanURL connects to an MCP server over HTTP and scans what it declares.

@@ -37,7 +37,7 @@ func (a *App) reloadShadow(ctx context.Context) {
 		p.Options.Bundles = inUse
 		err = a.gateway.SetShadow(ctx, p)
 	}
-	a.shadowError.Store(&policyState{err})
+	a.shadowError.Store(&outcome{err})
 	if err != nil {
 		a.log.Error("shadow policy refused; it decides nothing, or as before", "error", err)
 	}

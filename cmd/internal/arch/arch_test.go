@@ -54,6 +54,7 @@ var rules = map[string]rule{
 	"bridge/schema":        {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
 	"bridge/lock":          {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
 	"bridge/gateway":       {imports: everything},
+	"conformance/tasks":    {bans: []string{"github.com/..."}},
 	"cmd/configured":       {imports: []string{"bridge/gateway", "cmd/internal/app", "cmd/internal/config", "cmd/internal/control"}},
 	"cmd/internal/arch":    {},
 	"cmd/internal/config":  {imports: []string{"gate", "sanitize/lookalike"}},

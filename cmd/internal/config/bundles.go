@@ -64,7 +64,7 @@ var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", 
 var needsURL = []string{"headers", "private", "poll"}
 
 func (d *decoder) bundles(to *[]Bundle, n *node, path string) {
-	d.tables(n, path, func(n *node, path string) {
+	d.items(n, path, func(n *node, path string) {
 		b := Bundle{Poll: DefaultPoll}
 		d.table(n, path, map[string]reader{
 			"name":    d.text(&b.Name, matches(bundlePattern, "the name of a bundle: lower-case letters, digits and . _ -")),

@@ -69,16 +69,6 @@ func (d *decoder) ports(to *[]uint16) reader {
 	}
 }
 
-// items reads each item of a list.
-func (d *decoder) items(n *node, path string, read reader) {
-	if !d.is(n, path, list) {
-		return
-	}
-	for i, item := range n.items {
-		read(item, fmt.Sprintf("%s[%d]", path, i))
-	}
-}
-
 // seconds reads a duration of whole seconds.
 func (d *decoder) seconds(to *time.Duration) reader {
 	return measure(d, to, "s", func(s string) (time.Duration, error) {

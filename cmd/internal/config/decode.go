@@ -88,6 +88,16 @@ func (d *decoder) each(n *node, path string, read func(f field, path string)) {
 	}
 }
 
+// items gives each item of the list n to read.
+func (d *decoder) items(n *node, path string, read reader) {
+	if !d.is(n, path, list) {
+		return
+	}
+	for i, item := range n.items {
+		read(item, fmt.Sprintf("%s[%d]", path, i))
+	}
+}
+
 // expanded returns the text of n with its variables replaced.
 func (d *decoder) expanded(n *node, path string) (string, bool) {
 	if d.keep {
@@ -160,23 +170,31 @@ func matches(re *regexp.Regexp, what string) check {
 	}
 }
 
+// among returns a check for one of the words.
+func among(words []string) check {
+	return func(s string) error {
+		if !slices.Contains(words, s) {
+			return errors.New("is none of " + strings.Join(words, ", "))
+		}
+		return nil
+	}
+}
+
 // texts reads a list of texts.
 func (d *decoder) texts(to *[]string, checks ...check) reader {
 	return func(n *node, path string) {
 		if !d.is(n, path, list) {
 			return
 		}
-		out := make([]string, 0, len(n.items))
-		for i, item := range n.items {
-			at := fmt.Sprintf("%s[%d]", path, i)
+		*to = make([]string, 0, len(n.items))
+		d.items(n, path, func(item *node, at string) {
 			s, ok := d.checked(item, at, append([]check{plain}, checks...))
-			if ok && slices.Contains(out, s) {
+			if ok && slices.Contains(*to, s) {
 				d.fail(item, at, "%q is listed twice", item.text)
 			} else if ok {
-				out = append(out, s)
+				*to = append(*to, s)
 			}
-		}
-		*to = out
+		})
 	}
 }
 

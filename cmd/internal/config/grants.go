@@ -26,6 +26,20 @@ type Grant struct {
 	Asks      []string // what servers may ask of the client: roots, sampling, secrets
 }
 
+// grantKey is a key of an entry, and what stands there.
+type grantKey struct {
+	key    string
+	values *[]string
+}
+
+// keys returns the keys of an entry, in the order in which they are written.
+func (g *Grant) keys() []grantKey {
+	return []grantKey{
+		{"to", &g.To}, {"tools", &g.Tools}, {"servers", &g.Servers}, {"groups", &g.Groups}, {"except", &g.Except}, {"always", &g.Always},
+		{"resources", &g.Resources}, {"prompts", &g.Prompts}, {"methods", &g.Methods}, {"asks", &g.Asks},
+	}
+}
+
 // ReadGrants reads a grants file. One that does not exist holds no grants. The
 // error is a [Problems] with everything that is wrong with it.
 func ReadGrants(path string) ([]Grant, error) {
@@ -47,21 +61,18 @@ func parseGrants(path string, data []byte) (grants []Grant, lines []int, err err
 	if root == nil {
 		return nil, nil, d.problems.err()
 	}
-	if !d.is(root, "", list) {
-		return nil, nil, d.problems.err()
-	}
-	for i, n := range root.items {
+	d.items(root, "", func(n *node, at string) {
 		var g Grant
-		at := fmt.Sprintf("[%d]", i)
-		d.table(n, at, map[string]reader{
-			"to": d.texts(&g.To), "tools": d.texts(&g.Tools), "servers": d.texts(&g.Servers), "groups": d.texts(&g.Groups),
-			"except": d.texts(&g.Except), "always": d.texts(&g.Always), "resources": d.texts(&g.Resources), "prompts": d.texts(&g.Prompts), "methods": d.texts(&g.Methods), "asks": d.texts(&g.Asks),
-		})
+		readers := make(map[string]reader)
+		for _, k := range g.keys() {
+			readers[k.key] = d.texts(k.values)
+		}
+		d.table(n, at, readers)
 		if n.kind == table && len(g.To) == 0 {
 			d.fail(n, at+".to", "is missing: say who gets it, such as [local], [\"role:dev\"] or [\"*\"]")
 		}
 		grants, lines = append(grants, g), append(lines, n.line)
-	}
+	})
 	return grants, lines, d.problems.err()
 }
 
@@ -223,8 +234,7 @@ func waitLock(path string, try func() (bool, error)) error {
 }
 
 func equal(a, b Grant) bool {
-	return slices.Equal(a.To, b.To) && slices.Equal(a.Tools, b.Tools) && slices.Equal(a.Servers, b.Servers) && slices.Equal(a.Groups, b.Groups) &&
-		slices.Equal(a.Except, b.Except) && slices.Equal(a.Always, b.Always) && slices.Equal(a.Resources, b.Resources) && slices.Equal(a.Prompts, b.Prompts) && slices.Equal(a.Methods, b.Methods) && slices.Equal(a.Asks, b.Asks)
+	return slices.EqualFunc(a.keys(), b.keys(), func(a, b grantKey) bool { return slices.Equal(*a.values, *b.values) })
 }
 
 // replaceFile writes a file in one step. Its mode stays; a new file is its

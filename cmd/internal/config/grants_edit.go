@@ -104,18 +104,15 @@ func comments(text []byte) []string {
 // renderGrant writes an entry on one line.
 func renderGrant(g Grant) string {
 	var parts []string
-	for _, part := range []struct {
-		key    string
-		values []string
-	}{{"to", g.To}, {"tools", g.Tools}, {"servers", g.Servers}, {"groups", g.Groups}, {"except", g.Except}, {"always", g.Always}, {"resources", g.Resources}, {"prompts", g.Prompts}, {"methods", g.Methods}, {"asks", g.Asks}} {
-		if len(part.values) == 0 {
+	for _, k := range g.keys() {
+		if len(*k.values) == 0 {
 			continue
 		}
-		quoted := make([]string, len(part.values))
-		for i, v := range part.values {
+		quoted := make([]string, len(*k.values))
+		for i, v := range *k.values {
 			quoted[i] = scalar(v)
 		}
-		parts = append(parts, part.key+": ["+strings.Join(quoted, ", ")+"]")
+		parts = append(parts, k.key+": ["+strings.Join(quoted, ", ")+"]")
 	}
 	return "- {" + strings.Join(parts, ", ") + "}\n"
 }

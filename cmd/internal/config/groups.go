@@ -44,7 +44,7 @@ func (d *decoder) groups(to *[]Group, n *node, path string) {
 		if !groupPattern.MatchString(f.key) {
 			d.fail(&node{line: f.line}, path, "a group is named by lower-case letters, digits and -")
 		}
-		d.texts(&g.Patterns, matches(toolPattern, "the name of a tool, or its beginning and *"))(f.value, path)
+		d.texts(&g.Patterns, checkTools)(f.value, path)
 		*to = append(*to, g)
 	})
 }

@@ -47,8 +47,8 @@ func parseLabels(path string, data []byte) ([]ToolLabel, error) {
 	var labels []ToolLabel
 	d.each(root, "", func(f field, path string) {
 		l := ToolLabel{Pattern: f.key, Result: "untrusted"}
-		if err := matches(toolPattern, "the name of a tool, or its beginning and *")(f.key); err != nil || f.key == "" {
-			d.fail(&node{line: f.line}, path, "%q is not the name of a tool, or its beginning and *", f.key)
+		if f.key == "" || checkTools(f.key) != nil {
+			d.fail(&node{line: f.line}, path, "%q is not %s", f.key, toolWords)
 		}
 		d.table(f.value, path, map[string]reader{
 			"result": d.one(&l.Result, resultKinds...), "private": d.flag(&l.Private), "effect": d.texts(&l.Effect, among(toolEffects)),
@@ -60,17 +60,6 @@ func parseLabels(path string, data []byte) ([]ToolLabel, error) {
 		labels = append(labels, l)
 	})
 	return labels, d.problems.err()
-}
-
-func among(words []string) check {
-	return func(s string) error {
-		for _, w := range words {
-			if s == w {
-				return nil
-			}
-		}
-		return errors.New("is none of " + strings.Join(words, ", "))
-	}
 }
 
 func pointer(s string) error {

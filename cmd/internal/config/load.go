@@ -209,15 +209,12 @@ func (d *decoder) packs(to *Policy) reader {
 }
 
 func (d *decoder) paths(to *[]string, n *node, path string) {
-	if !d.is(n, path, list) {
-		return
-	}
-	for i, item := range n.items {
+	d.items(n, path, func(item *node, at string) {
 		var s string
-		if d.path(&s, exists)(item, fmt.Sprintf("%s[%d]", path, i)); s != "" {
+		if d.path(&s, exists)(item, at); s != "" {
 			*to = append(*to, s)
 		}
-	}
+	})
 }
 
 func (d *decoder) policyData(to *Policy) reader {
@@ -243,10 +240,16 @@ var (
 	mimePattern = regexp.MustCompile(`^[a-z0-9!#$&^_.+-]+/([a-z0-9!#$&^_.+-]+|\*)$`)
 )
 
+// toolWords says what toolPattern matches.
+const toolWords = "the name of a tool, or its beginning and *"
+
+// checkTools checks a pattern of tools' names.
+func checkTools(s string) error { return matches(toolPattern, toolWords)(s) }
+
 func (d *decoder) sanitize(to *Sanitize, n *node, path string) {
 	d.table(n, path, map[string]reader{
 		"profile": d.one(&to.Profile, profiles...),
-		"tools":   d.rules(&to.Tools, matches(toolPattern, "the name of a tool, or its beginning and *")),
+		"tools":   d.rules(&to.Tools, checkTools),
 		"mime":    d.rules(&to.MIME, matches(mimePattern, "a media type in lower case, such as text/html or text/*")),
 		"links": func(n *node, path string) {
 			to.Links = []string{}
@@ -289,14 +292,9 @@ var channels = []string{"client", "cli"}
 
 func (d *decoder) approvals(to *Approvals, n *node, path string) {
 	d.table(n, path, map[string]reader{
-		"channels": d.texts(&to.Channels, func(s string) error {
-			if !slices.Contains(channels, s) {
-				return errors.New("is none of " + strings.Join(channels, ", "))
-			}
-			return nil
-		}),
-		"hold":   d.duration(&to.Hold, 0, time.Hour),
-		"expire": d.duration(&to.Expire, time.Minute, 24*time.Hour),
+		"channels": d.texts(&to.Channels, among(channels)),
+		"hold":     d.duration(&to.Hold, 0, time.Hour),
+		"expire":   d.duration(&to.Expire, time.Minute, 24*time.Hour),
 	})
 	if to.Hold > to.Expire {
 		d.fail(n, join(path, "hold"), "is longer than expire, after which no answer counts")
@@ -337,7 +335,7 @@ const maxConcurrent = 65_536
 func (d *decoder) toolLimits(to *[]ToolLimit, n *node, path string) {
 	d.each(n, path, func(f field, path string) {
 		l := ToolLimit{Pattern: f.key}
-		if err := matches(toolPattern, "the name of a tool, or its beginning and *")(f.key); err != nil {
+		if err := checkTools(f.key); err != nil {
 			d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
 		}
 		d.count(&l.Concurrent, 1, maxConcurrent)(f.value, path)

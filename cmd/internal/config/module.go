@@ -111,7 +111,7 @@ func (d *decoder) moduleLimits(to *ModuleLimits, n *node, path string) {
 		"output":      d.size(&to.Output, 1<<10, maxSize),
 		"log":         d.size(&to.Log, 1<<10, maxSize),
 		"host_calls":  d.count(&to.HostCalls, 1, maxHostCalls),
-		"concurrent":  d.count(&to.Concurrent, 1, 65_536),
+		"concurrent":  d.count(&to.Concurrent, 1, maxConcurrent),
 		"files_bytes": d.size(&to.FilesBytes, 1<<10, maxFiles),
 	})
 }
@@ -125,18 +125,8 @@ func (d *decoder) grant(to *ModuleGrant, n *node, path string) {
 	})
 }
 
-// tables gives each table of a list to read.
-func (d *decoder) tables(n *node, path string, read reader) {
-	if !d.is(n, path, list) {
-		return
-	}
-	for i, item := range n.items {
-		read(item, fmt.Sprintf("%s[%d]", path, i))
-	}
-}
-
 func (d *decoder) httpGrants(to *[]HTTPGrant, n *node, path string) {
-	d.tables(n, path, func(n *node, path string) {
+	d.items(n, path, func(n *node, path string) {
 		g := HTTPGrant{Methods: []string{"GET", "HEAD"}, Path: "/"}
 		d.table(n, path, map[string]reader{
 			"origin":  d.text(&g.Origin, checkOrigin),
@@ -153,7 +143,7 @@ func (d *decoder) httpGrants(to *[]HTTPGrant, n *node, path string) {
 }
 
 func (d *decoder) dirGrants(to *[]DirGrant, n *node, path string) {
-	d.tables(n, path, func(n *node, path string) {
+	d.items(n, path, func(n *node, path string) {
 		var g DirGrant
 		d.table(n, path, map[string]reader{"path": d.path(&g.Path), "write": d.flag(&g.Write)})
 		d.needs(n, path, "path", "a path, the folder that is granted")

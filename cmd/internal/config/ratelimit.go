@@ -42,13 +42,11 @@ func ReadRateLimits(path string) ([]RateLimit, error) {
 	}
 	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
 	root := d.parse(data, false)
-	if root == nil || !d.is(root, "", list) {
+	if root == nil {
 		return nil, d.problems.err()
 	}
 	var limits []RateLimit
-	for i, n := range root.items {
-		limits = append(limits, d.rateLimit(n, fmt.Sprintf("[%d]", i)))
-	}
+	d.items(root, "", func(n *node, at string) { limits = append(limits, d.rateLimit(n, at)) })
 	return limits, d.problems.err()
 }
 

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"slices"
 )
 
 // Reread reads the files that c was made of again. The error is as that of [Load] and
@@ -56,7 +55,6 @@ func (c *Config) NeedRestart(next *Config) (keys []string) {
 		old, new any
 	}{
 		{"listen", c.Listen, next.Listen}, {"principals", c.Principals, next.Principals},
-		{"servers (their order)", c.followed(next), next.enabledServers()},
 		{"policy", c.Policy, next.Policy}, {"sanitize", c.Sanitize, next.Sanitize},
 		{"pins", c.Pins, next.Pins}, {"approvals", c.Approvals, next.Approvals}, {"sessions", c.Sessions, next.Sessions}, {"jobs", c.Jobs, next.Jobs},
 		{"audit", c.Audit, next.Audit}, {"limits.body", c.Limits.Body, next.Limits.Body}, {"limits.result", c.Limits.Result, next.Limits.Result},
@@ -67,33 +65,6 @@ func (c *Config) NeedRestart(next *Config) (keys []string) {
 		}
 	}
 	return keys
-}
-
-func (c *Config) enabledServers() []string {
-	ids := []string{}
-	for _, s := range c.Servers {
-		if s.Enabled {
-			ids = append(ids, s.ID)
-		}
-	}
-	return ids
-}
-
-// followed returns the servers of next in the order that they have in a gateway which
-// runs with those of c: those first that it has.
-func (c *Config) followed(next *Config) []string {
-	ids, now := []string{}, next.enabledServers()
-	for _, id := range c.enabledServers() {
-		if slices.Contains(now, id) {
-			ids = append(ids, id)
-		}
-	}
-	for _, id := range now {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // Running returns as much of the configuration that [Open] would read as it takes to

@@ -102,36 +102,6 @@ func alter(t *testing.T, v reflect.Value) {
 	}
 }
 
-// TestServersInOrder: a gateway keeps the order in which servers came.
-func TestServersInOrder(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		before, now string
-		restart     bool
-	}{
-		"one more at the end":     {"a: {command: sh}, b: {command: sh}", "a: {command: sh}, b: {command: sh}, c: {command: sh}", false},
-		"one less":                {"a: {command: sh}, b: {command: sh}", "b: {command: sh}", false},
-		"one more at the front":   {"a: {command: sh}", "b: {command: sh}, a: {command: sh}", true},
-		"the other way round":     {"a: {command: sh}, b: {command: sh}", "b: {command: sh}, a: {command: sh}", true},
-		"one that is not enabled": {"a: {command: sh}", "b: {command: sh, enabled: false}, a: {command: sh}", false},
-	}
-	for name, tt := range tests {
-		file := write(t, filepath.Join(t.TempDir(), "wasmgate.yaml"), "version: 1\nservers: {"+tt.before+"}\n")
-		before, err := config.Load(file, config.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, file, "version: 1\nservers: {"+tt.now+"}\n")
-		now, err := before.Reread(config.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if keys := before.NeedRestart(now); (len(keys) > 0) != tt.restart {
-			t.Errorf("%s: %q", name, keys)
-		}
-	}
-}
-
 // TestReread: what is wrong with the file now is an error, and so is its end.
 func TestReread(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 )
 
@@ -48,8 +47,8 @@ func (d *decoder) secretRules(to *[]SecretRule) reader {
 	return func(n *node, path string) {
 		d.each(n, path, func(f field, path string) {
 			r := SecretRule{Pattern: f.key}
-			if !toolPattern.MatchString(f.key) {
-				d.fail(&node{line: f.line}, path, "%q is not the name of a tool, or its beginning and *", f.key)
+			if err := checkTools(f.key); err != nil {
+				d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
 			}
 			d.table(f.value, path, map[string]reader{
 				"arguments": d.one(&r.Arguments, secretArguments...),
@@ -62,12 +61,8 @@ func (d *decoder) secretRules(to *[]SecretRule) reader {
 
 func (d *decoder) secretAllows(to *[]SecretAllow) reader {
 	return func(n *node, path string) {
-		if !d.is(n, path, list) {
-			return
-		}
-		for i, item := range n.items {
+		d.items(n, path, func(item *node, at string) {
 			var a SecretAllow
-			at := fmt.Sprintf("%s[%d]", path, i)
 			d.table(item, at, map[string]reader{
 				"rule": d.text(&a.Rule), "fingerprint": d.text(&a.Fingerprint), "path": d.text(&a.Path, compiles), "regexp": d.text(&a.Regexp, compiles),
 			})
@@ -75,7 +70,7 @@ func (d *decoder) secretAllows(to *[]SecretAllow) reader {
 				d.fail(item, at, "names nothing: set rule, fingerprint, path or regexp")
 			}
 			*to = append(*to, a)
-		}
+		})
 	}
 }
 

@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"net/textproto"
 	"net/url"
 	"path/filepath"
@@ -146,14 +145,11 @@ func (d *decoder) command(to *string) reader {
 
 func (d *decoder) args(to *[]string) reader {
 	return func(n *node, path string) {
-		if !d.is(n, path, list) {
-			return
-		}
-		for i, item := range n.items {
-			if s, ok := d.written(item, fmt.Sprintf("%s[%d]", path, i)); ok {
+		d.items(n, path, func(item *node, at string) {
+			if s, ok := d.written(item, at); ok {
 				*to = append(*to, s)
 			}
-		}
+		})
 	}
 }
 

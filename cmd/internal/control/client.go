@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 )
 
 // ErrNotRunning says that no gateway listens on the state folder.
@@ -59,7 +60,7 @@ func (c *Client) CallNoted(ctx context.Context, method string, params, result an
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return fmt.Errorf("ask the running gateway: %w", err)
+		return unanswered(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -69,9 +70,17 @@ func (c *Client) CallNoted(ctx context.Context, method string, params, result an
 		return readLines(resp.Body, result, note)
 	}
 	if err := json.NewDecoder(resp.Body).Decode(result); err != nil {
-		return fmt.Errorf("ask the running gateway: %w", err)
+		return unanswered(err)
 	}
 	return nil
+}
+
+// unanswered says why there is no answer: the gateway may have ended before it gave one.
+func unanswered(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+		return errors.New("the gateway ended before it answered; what it was asked for may or may not have been done")
+	}
+	return fmt.Errorf("ask the running gateway: %w", err)
 }
 
 // answered returns the error that the gateway answered with.
@@ -84,9 +93,10 @@ func answered(resp *http.Response) error {
 }
 
 // Relay connects an MCP client that speaks on in and out to the gateway, for the
-// principal as, which is offered what is in one of the groups or all, until the gateway has ended the connection: it does so once in
-// has ended. The error is an [*Error] if the gateway refused the client. What is
-// read from in after the gateway has gone is lost.
+// principal as, which is offered what is in one of the groups, or all if there are none,
+// until the gateway has ended the connection: it does so once in has ended. The error is
+// an [*Error] if the gateway refused the client. What is read from in after the gateway
+// has gone is lost.
 func (c *Client) Relay(ctx context.Context, as string, groups []string, in io.Reader, out io.Writer) error {
 	conn, err := dial(ctx, c.state)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,8 @@ func (gateway) Handle(ctx context.Context, method string, params json.RawMessage
 		return nil, fmt.Errorf("wrapped: %w", &control.Error{Code: "refused_lookup", Message: "no such tool", Detail: json.RawMessage(`{"a":1}`)})
 	case "break":
 		return nil, errors.New("it broke")
+	case "die":
+		panic(http.ErrAbortHandler)
 	default: // wait
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -232,6 +235,11 @@ func TestCall(t *testing.T) {
 	}
 	if err := c.Call(t.Context(), "echo", strings.Repeat("a", 17<<20), &got); !errors.As(err, &e) || !strings.Contains(e.Message, "too large") {
 		t.Errorf("a request that is too large: error %v", err)
+	}
+	for name, note := range map[string]func(json.RawMessage){"": nil, ", heard": func(json.RawMessage) {}} {
+		if err := c.CallNoted(t.Context(), "die", nil, &got, note); err == nil || !strings.Contains(err.Error(), "ended before it answered") {
+			t.Errorf("a gateway that ends in the middle of a request%s: error %v", name, err)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

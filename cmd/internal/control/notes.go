@@ -3,8 +3,6 @@ package control
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -71,10 +69,7 @@ func readLines(in io.Reader, result any, note func(json.RawMessage)) error {
 	for d := json.NewDecoder(in); ; {
 		var l line
 		if err := d.Decode(&l); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return fmt.Errorf("ask the running gateway: %w", err)
+			return unanswered(err)
 		}
 		switch {
 		case l.Error != nil:

@@ -1,0 +1,181 @@
+package bridge
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Servers of [Stateless] say with each listing for how long it can be kept (MCP
+// 2026-07-28, server/utilities, caching: ttlMs). The gateway's own listings are good for no
+// longer, and one that can be kept no more is made anew, unless its server tells by itself
+// what changes.
+
+const (
+	// relistHinted bounds how often a server is listed because its listing may be stale,
+	// and maxHint for how long a listing is kept, whatever the server says.
+	relistHinted = 5 * time.Second
+	maxHint      = time.Hour
+	// relistWait is how long who lists waits for a listing that may not be kept at all.
+	relistWait = 2 * time.Second
+	// maxFresh bounds for how long clients may keep a listing: grants and policies can
+	// change what is in it at any time, and not every client listens.
+	maxFresh = time.Minute
+)
+
+// A hint is how long the listing of a server can be kept.
+type hint struct {
+	given bool // by every page
+	ttl   time.Duration
+}
+
+// with is the hint of a listing with one more page.
+func (h hint) with(page gate.Doc, first bool) hint {
+	n, ok := integer(page.Get("ttlMs").String())
+	if !ok || !first && !h.given {
+		return hint{}
+	}
+	ttl := time.Duration(max(0, min(n, maxHint.Milliseconds()))) * time.Millisecond
+	if !first {
+		ttl = min(ttl, h.ttl)
+	}
+	return hint{true, ttl}
+}
+
+// freshness is for how long what the server has listed can be kept.
+type freshness struct {
+	at    time.Time             // when the listing began
+	hints map[gate.Feature]hint // of what it has listed; nil of a server that gives none
+	over  chan struct{}         // closed when there is another listing
+}
+
+// relistsAfter returns when a listing is to be made anew; 0 if it is not by itself.
+func (l *link) relistsAfter(hints map[gate.Feature]hint) (after time.Duration) {
+	for one, h := range hints {
+		if h.ttl > 0 && !l.tellsOf(one) && (after == 0 || h.ttl < after) {
+			after = max(h.ttl, relistHinted)
+		}
+	}
+	return after
+}
+
+// keeps notes how long a listing can be kept, and has it made anew when that is over. A
+// listing that must not be kept at all is made anew when somebody asks: see
+// [Fleet.refresh].
+func (e *Endpoint) keeps(l *link, at time.Time, hints map[gate.Feature]hint) {
+	if !l.modern() {
+		return
+	}
+	f := freshness{at, hints, make(chan struct{})}
+	l.news.mu.Lock()
+	if l.news.fresh.over != nil {
+		close(l.news.fresh.over)
+	}
+	l.news.fresh = f
+	l.news.mu.Unlock()
+	after := l.relistsAfter(hints)
+	if after == 0 {
+		return
+	}
+	e.wg.Go(func() {
+		again := time.NewTimer(after)
+		defer again.Stop()
+		select {
+		case <-again.C:
+			l.listsChanged()
+		case <-f.over:
+		case <-l.ended:
+		}
+	})
+}
+
+func (n *news) freshness() freshness {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.fresh
+}
+
+// tellsOf reports whether the server says by itself when the list of a feature changes.
+func (l *link) tellsOf(one gate.Feature) bool {
+	list := "resources"
+	switch one {
+	case gate.FeatureTool:
+		list = "tools"
+	case gate.FeaturePrompt:
+		list = "prompts"
+	}
+	return l.capabilities.Get(list).Get("listChanged").True()
+}
+
+// stale reports whether there is a listing that must not be kept, and is to be made anew.
+func (l *link) stale() bool {
+	f := l.news.freshness()
+	if time.Since(f.at) < relistHinted {
+		return false
+	}
+	for one, h := range f.hints {
+		if h.given && h.ttl == 0 && !l.tellsOf(one) {
+			return true
+		}
+	}
+	return false
+}
+
+// connection returns the connection that there is; nil if there is none.
+func (e *Endpoint) connection() *link {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.link
+}
+
+// refresh has the servers listed whose listings must not be kept, and waits for a moment.
+func (f *Fleet) refresh(ctx context.Context) {
+	var waited []*Endpoint
+	for _, m := range f.snapshot() {
+		if m.endpoint == nil {
+			continue
+		}
+		if l := m.endpoint.connection(); l != nil && l.stale() {
+			l.listsChanged()
+			waited = append(waited, m.endpoint)
+		}
+	}
+	if len(waited) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, relistWait)
+	defer cancel()
+	for _, e := range waited {
+		e.relisted(ctx)
+	}
+}
+
+// Fresh returns for how long clients may keep a listing of what the fleet offers: for no
+// longer than any of the servers says that have a part in it. One that says nothing, or
+// is not connected, has its part kept for no time. What the gateway has itself changes
+// only when it says so.
+func (f *Fleet) Fresh(one gate.Feature) time.Duration {
+	least, said := maxFresh, false
+	for _, m := range f.snapshot() {
+		if m.endpoint == nil {
+			continue
+		}
+		l := m.endpoint.connection()
+		if l == nil {
+			return 0
+		}
+		now := l.news.freshness()
+		h, lists := now.hints[one]
+		if now.hints == nil || lists && !h.given {
+			return 0
+		}
+		if lists {
+			least, said = min(least, h.ttl-time.Since(now.at)), true
+		}
+	}
+	if !said {
+		return 0
+	}
+	return max(0, least)
+}

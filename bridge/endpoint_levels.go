@@ -1,0 +1,151 @@
+package bridge
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	methodLog      = "notifications/message"
+	methodSetLevel = "logging/setLevel"
+	// tuneTime bounds how long a server gets to take a level of logging.
+	tuneTime = 2 * time.Second
+)
+
+// A severity is that of a log message; the zero severity is that of none.
+type severity int
+
+// severities are the levels of MCP from the least severe, which is 1 (RFC 5424, section
+// 6.2.1, in the words of MCP 2025-11-25, server/utilities/logging).
+var severities = []string{"", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// severityOf returns the severity of a level; 0 if there is no such level.
+func severityOf(level string) severity { return severity(max(0, slices.Index(severities, level))) }
+
+func (s severity) String() string { return severities[s] }
+
+// levels are what clients want of the log messages of servers, from which severity on.
+// Who has not said gets none: on a connection that clients share there would be no
+// telling what a server takes for worth saying. The zero levels are none.
+type levels struct {
+	mu sync.Mutex
+	by map[gate.SessionKey]severity
+}
+
+// set keeps what a session wants; 0 forgets it.
+func (s *levels) set(k gate.SessionKey, from severity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if from == 0 {
+		delete(s.by, k)
+		return
+	}
+	if s.by == nil {
+		s.by = make(map[gate.SessionKey]severity)
+	}
+	s.by[k] = from
+}
+
+func (s *levels) session(k gate.SessionKey) severity {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.by[k]
+}
+
+// of returns what the client of a call wants. One without a session says so with each.
+func (s *levels) of(c *gate.Call) severity {
+	if c.Meta.Get(metaProtocol).Text() >= stateless {
+		return severityOf(c.Meta.Get(metaLogLevel).Text())
+	}
+	return s.session(c.Audience())
+}
+
+// lowest returns what the session wants that wants the most; 0 if none wants any.
+func (s *levels) lowest() (lowest severity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.by {
+		if lowest == 0 || one < lowest {
+			lowest = one
+		}
+	}
+	return lowest
+}
+
+// logs reports whether the server can be told from which severity on to log.
+func (l *link) logs() bool {
+	return l.capabilities.Get("logging").Kind() == gate.Object && !l.modern()
+}
+
+// tune tells the server from which severity on to log, unless it knows. With atMost it
+// is told only to say more: a connection that clients share says as much as any of them
+// has wanted, and each gets what it wants of that. A server that does not take the level
+// is left as it is.
+func (l *link) tune(ctx context.Context, from severity, atMost bool) {
+	if from == 0 || !l.logs() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tuneTime)
+	defer cancel()
+	select {
+	case l.tuning <- struct{}{}:
+		defer func() { <-l.tuning }()
+	case <-ctx.Done():
+		return
+	}
+	if l.level == from || atMost && l.level != 0 && l.level < from {
+		return
+	}
+	l.level = from
+	_, _ = l.peer.call(ctx, methodSetLevel, mustJSON(map[string]string{"level": from.String()}))
+}
+
+// logged takes a log message of the server, in the call of which it is if the transport
+// tells. Where it does not, a message belongs to the call that alone is under way; on a
+// client's own connection to the oldest one, or else to the client. One that could be
+// several clients' is dropped: it could tell one of another.
+func (e *Endpoint) logged(l *link, params gate.Doc, of *calling) {
+	how := severityOf(params.Get("level").Text())
+	if how == 0 || params.Kind() != gate.Object {
+		return
+	}
+	switch {
+	case of != nil:
+	case e.audience != nil:
+		of = e.under.oldest()
+	case l.overHTTP() == nil:
+		of = e.under.only()
+	}
+	switch {
+	case of != nil && of.level > 0 && how >= of.level:
+		of.say(remark{method: methodLog, params: params})
+	case of == nil && e.audience != nil && !e.audience.pooled:
+		if from := e.levels.session(e.audience.session); from > 0 && how >= from {
+			e.tell(Notice{Server: e.cfg.Server, Session: e.audience.session, Method: methodLog, Params: params})
+		}
+	}
+}
+
+// setLevel tells the server what a session wants, over the connection that carries its
+// calls. Whatever is not connected is told with the next call.
+func (e *Endpoint) setLevel(ctx context.Context, k gate.SessionKey, from severity) {
+	ctx = context.WithoutCancel(ctx)
+	tune := func(one *Endpoint, atMost bool) {
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		if l := one.link; l != nil && one.phase == Ready {
+			one.wg.Go(func() { l.tune(ctx, from, atMost) })
+		}
+	}
+	own := e.audiences.of(k)
+	for _, a := range own {
+		tune(a.endpoint, false)
+	}
+	if len(own) == 0 {
+		tune(e, true)
+	}
+}

@@ -1,0 +1,123 @@
+package bridge
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Pins sees what servers declare, and says what of it is approved.
+type Pins interface {
+	gate.Pins
+	// Observe sees what a server declares, before any of it is offered. It may take
+	// its time, and is called concurrently for different servers.
+	Observe(d Declaration)
+	// Pinned reports whether a person has approved the definition of a tool.
+	Pinned(t *gate.Tool) bool
+	// CheckInstructions returns nil if what a server says of how it is used is approved.
+	CheckInstructions(server string, text gate.Doc) error
+}
+
+// A Declaration is what a server is and declares, at one time.
+type Declaration struct {
+	Server string
+	// Config says how the server is reached; nil for a local one.
+	Config *EndpointConfig
+	// TLSKey is the hex SHA-256 of the public key of its certificate, as the
+	// certificate holds it (RFC 7469, section 2.4), if it is asked for.
+	TLSKey       string
+	Instructions gate.Doc // absent if there are none
+	Tools        []gate.Doc
+	// Own says, for each of Tools, whether it is part of the program.
+	Own []bool
+	// Announced is when the server said that its tools have changed; zero if it has
+	// just been connected.
+	Announced time.Time
+}
+
+func (e *Endpoint) declaration(l *link, tools *serverTools, announced time.Time) Declaration {
+	return Declaration{
+		Server: e.cfg.Server, Config: &e.cfg, TLSKey: l.tlsKey, Instructions: l.instructions,
+		Tools: tools.declared, Own: make([]bool, len(tools.declared)), Announced: announced,
+	}
+}
+
+func (l *Local) declaration() Declaration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := Declaration{Server: l.server, Tools: l.tools.declared}
+	for _, foreign := range l.tools.foreign {
+		d.Own = append(d.Own, !foreign)
+	}
+	return d
+}
+
+func (f *Fleet) observe(d Declaration) {
+	if f.cfg.Pins != nil {
+		f.cfg.Pins.Observe(d)
+	}
+}
+
+// Refresh has the fleet and who watches it look again at what is approved.
+func (f *Fleet) Refresh() { f.rebuild() }
+
+// candidate is a tool that a catalog can have.
+type candidate struct {
+	member member
+	tool   *gate.Tool
+}
+
+// pinned returns the tools of all servers in the order in which they get their
+// names: those first that are approved, so that none that is not can take or change
+// the name of one that is.
+func pinned(members []member, pins Pins) []candidate {
+	var approved, others []candidate
+	for _, m := range members {
+		for _, t := range m.upstream.Tools(context.Background()) {
+			switch {
+			case pins == nil:
+				approved = append(approved, candidate{m, t})
+			case pins.Check(t) != nil:
+				others = append(others, candidate{m, t})
+			case pins.Pinned(t):
+				known := *t
+				known.Pinned = true
+				approved = append(approved, candidate{m, &known})
+			default:
+				approved = append(approved, candidate{m, t})
+			}
+		}
+	}
+	return slices.Concat(approved, others)
+}
+
+// Declared returns what each server has declared last, in the order of
+// configuration and as it was written: also definitions that are quarantined. A
+// server that has not been connected has declared nothing.
+func (f *Fleet) Declared() []Declaration {
+	var all []Declaration
+	for _, m := range f.snapshot() {
+		switch up := m.upstream.(type) {
+		case *Local:
+			all = append(all, up.declaration())
+		case *Endpoint:
+			all = append(all, up.Declared())
+		}
+	}
+	return all
+}
+
+// Declared returns what the server has declared last, also definitions that are
+// quarantined.
+func (e *Endpoint) Declared() Declaration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d := Declaration{Server: e.cfg.Server, Config: &e.cfg, Tools: e.tools.listed}
+	d.Own = make([]bool, len(d.Tools))
+	if e.link != nil {
+		d.Instructions, d.TLSKey = e.link.instructions, e.link.tlsKey
+	}
+	return d
+}

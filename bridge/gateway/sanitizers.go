@@ -1,0 +1,118 @@
+package gateway
+
+import (
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/sanitize"
+)
+
+// sanitizers chooses among sanitizers by [Sanitize]; it is the gate's.
+type sanitizers struct {
+	choice    Sanitize
+	byProfile map[string]*sanitize.Sanitizer
+	links     sanitize.Links
+	servers   *perServer[string] // profiles
+}
+
+var (
+	_ gate.Sanitizer      = (*sanitizers)(nil)
+	_ gate.ContentChecker = (*sanitizers)(nil)
+)
+
+func newSanitizers(choice Sanitize) (*sanitizers, error) {
+	s := &sanitizers{choice: choice, byProfile: make(map[string]*sanitize.Sanitizer), servers: newPerServer(choice.Servers)}
+	if choice.Links != nil {
+		var err error
+		if s.links, err = sanitize.NewLinks(choice.Links); err != nil {
+			return nil, fmt.Errorf("sanitize: links: %w", err)
+		}
+	}
+	for _, p := range sanitize.Profiles() {
+		one, err := sanitize.New(sanitize.Options{Profile: p, Links: s.links})
+		if err != nil {
+			return nil, err
+		}
+		s.byProfile[string(p)] = one
+	}
+	if choice.Profile == "" {
+		s.choice.Profile = string(sanitize.Text)
+	}
+	names := []string{s.choice.Profile}
+	for _, r := range append(append([]Rule{}, choice.Tools...), choice.MIME...) {
+		names = append(names, r.Profile)
+	}
+	for _, p := range choice.Servers {
+		names = append(names, p)
+	}
+	for _, name := range names {
+		if s.byProfile[name] == nil {
+			return nil, unknownProfile(name)
+		}
+	}
+	return s, nil
+}
+
+func (s *sanitizers) profile(t gate.Text) string {
+	if t.Profile != "" {
+		return t.Profile
+	}
+	for _, r := range s.choice.Tools {
+		if r.matches(t.Tool) {
+			return r.Profile
+		}
+	}
+	if p, ok := s.servers.get(t.Server); ok {
+		return p
+	}
+	for _, r := range s.choice.MIME {
+		if t.MIME != "" && r.matches(t.MIME) {
+			return r.Profile
+		}
+	}
+	return s.choice.Profile
+}
+
+// Check implements [gate.ContentChecker].
+func (s *sanitizers) Check(c gate.Content) string {
+	if s.profile(gate.Text{Server: c.Server, Tool: c.Tool, Profile: c.Profile, MIME: c.MIME}) == string(sanitize.Off) {
+		return ""
+	}
+	if c.URI != "" && !s.links.Resource(c.URI) {
+		return "link to a resource that is not allowed"
+	}
+	if c.Data == "" {
+		return ""
+	}
+	return sanitize.Media(c.MIME, c.Data)
+}
+
+// Sanitize implements [gate.Sanitizer]. A profile that nobody knows, which a
+// policy may ask for, is taken for the strictest.
+func (s *sanitizers) Sanitize(t gate.Text) (string, []gate.Finding) {
+	one := s.byProfile[s.profile(t)]
+	if one == nil {
+		one = s.byProfile[string(sanitize.Strict)]
+	}
+	clean, found := one.Sanitize(t.Text)
+	if len(found) == 0 {
+		return clean, nil
+	}
+	findings := make([]gate.Finding, len(found))
+	for i, f := range found {
+		findings[i] = gate.Finding{Rule: f.Rule, Count: f.Count, Removed: f.Removed}
+	}
+	return clean, findings
+}
+
+// check reports a profile that nobody knows; "" is none.
+func (s *sanitizers) check(profile string) error {
+	if profile != "" && s.byProfile[profile] == nil {
+		return unknownProfile(profile)
+	}
+	return nil
+}
+
+func unknownProfile(name string) error {
+	return fmt.Errorf("sanitize: unknown profile %q; these are known: %v", name, sanitize.Profiles())
+}
