@@ -10,9 +10,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,14 +65,21 @@ type outcomes struct {
 	mu      sync.Mutex
 	done    map[string]string
 	granted map[string]int
+	spans   map[string]*span
 	begun   map[string]chan struct{} // by tool; closed when a call of it is granted
 }
+
+// A span is when a call was under way, or when a server died.
+type span struct{ from, to time.Time }
+
+func (s span) meets(o span) bool { return !s.from.After(o.to) && !o.from.After(s.to) }
 
 func (o *outcomes) Record(_ context.Context, r *gate.Record) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if r.Event == gate.Granted {
 		o.granted[r.Call.ID]++
+		o.spans[r.Call.ID] = &span{from: time.Now()}
 		if begun := o.begun[r.Call.Name]; begun != nil {
 			close(begun)
 			delete(o.begun, r.Call.Name)
@@ -78,6 +87,9 @@ func (o *outcomes) Record(_ context.Context, r *gate.Record) error {
 	}
 	if r.Event == gate.Done {
 		o.done[r.Call.ID] = r.Code
+		if s := o.spans[r.Call.ID]; s != nil {
+			s.to = time.Now()
+		}
 	}
 	return nil
 }
@@ -91,13 +103,17 @@ func (o *outcomes) underWay(tool string) {
 	<-begun
 }
 
+// unnoticed is how long, at most, it may take on a busy machine until what a process that
+// has gone leaves of its connections is noticed at their other end.
+const unnoticed = time.Second
+
 // Servers are killed under load, and come back. Only calls that are under way then are
-// lost, one of each client or, seldom, two; others wait for the server, or are told that it is
-// away, and were not made. Each has its record; no client notices anything of it in its
+// lost, one of each client or, over HTTP, seldom two; others wait for the server, or are told that it
+// is away while it is, and were not made. Each has its record; no client notices anything of it in its
 // session; and in the end all are served again.
 func TestKilledUpstreams(t *testing.T) {
 	const clients, kills = 8, 3
-	o := &outcomes{done: make(map[string]string), granted: make(map[string]int), begun: make(map[string]chan struct{})}
+	o := &outcomes{done: make(map[string]string), granted: make(map[string]int), spans: make(map[string]*span), begun: make(map[string]chan struct{})}
 	web := startWeb(t)
 	g := start(t, gateway.Config{
 		Recorder: o, Policy: granting("pipe__*", "web__*"),
@@ -114,6 +130,12 @@ func TestKilledUpstreams(t *testing.T) {
 
 	var made atomic.Int32
 	var lost [2]atomic.Int32
+	var deaths, absences [2][]span // from each kill until the process is gone, and until all are served again
+	back := func(which int) {
+		if n := len(deaths[which]); n > len(absences[which]) {
+			absences[which] = append(absences[which], span{deaths[which][n-1].from, time.Now()})
+		}
+	}
 	var served [clients][2]atomic.Int32
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -171,24 +193,47 @@ func TestKilledUpstreams(t *testing.T) {
 	}
 	for range kills {
 		all(0)
+		back(0)
 		p := pipe(t, g)
 		o.underWay("pipe__work")
+		died := span{from: time.Now()}
 		if err := p.Kill(); err != nil {
 			t.Fatal(err)
 		}
+		for end := time.Now().Add(time.Minute); p.Signal(syscall.Signal(0)) == nil; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the process that was killed is still there")
+			}
+		}
+		died.to = time.Now()
+		deaths[0] = append(deaths[0], died)
 		all(1)
+		back(1)
 		o.underWay("web__work")
-		web.restart(t)
+		deaths[1] = append(deaths[1], web.restart(t))
 	}
 	all(0)
+	back(0)
 	all(1)
+	back(1)
 	close(stop)
 	wg.Wait()
 	for i, server := range []string{"pipe", "web"} {
 		// A process that dies closes its connections one after the other, which takes a while
-		// on a busy machine: a client can lose its next call on one of the last.
-		if n := lost[i].Load(); n > 2*clients*kills {
+		// on a busy machine: a client of the web can lose its next call on one of the last.
+		if n := lost[i].Load(); n > int32((i+1)*clients*kills) {
 			t.Errorf("%d calls of %s were lost, with %d clients and %d kills", n, server, clients, kills)
+		}
+	}
+	for id, code := range o.done {
+		within := map[string][]span{"transport": slices.Concat(deaths[0], deaths[1]), "not_connected": slices.Concat(absences[0], absences[1])}[code]
+		if within == nil {
+			continue
+		}
+		s := *o.spans[id]
+		s.from = s.from.Add(-unnoticed)
+		if !slices.ContainsFunc(within, s.meets) {
+			t.Errorf("call %s: %s, and no server died or was away then", id, code)
 		}
 	}
 	if lost[0].Load()+lost[1].Load() == 0 {
@@ -274,10 +319,13 @@ func (w *webProcess) kill() {
 	_ = w.cmd.Wait()
 }
 
-// restart kills the server, and starts it again after a while.
-func (w *webProcess) restart(t *testing.T) {
+// restart kills the server, and starts it again after a while. It returns when it died.
+func (w *webProcess) restart(t *testing.T) span {
 	t.Helper()
+	died := span{from: time.Now()}
 	w.kill()
+	died.to = time.Now()
 	time.Sleep(200 * time.Millisecond)
 	w.start(t)
+	return died
 }
