@@ -1,6 +1,6 @@
-# Pack approve: a person approves every call of a tool that does more than read,
-# as the labels file says. A tool of which it says nothing is one of them. What a
-# grant names under always, a person has approved for good.
+# Pack approve: of the calls that something allows, a person approves each of a tool
+# that does more than read, as the labels file says. A tool of which it says nothing
+# is one of them. What a grant names under always, a person has approved for good.
 package wasmgate
 
 ask contains "approve: the tool does more than read" if {

@@ -1,6 +1,6 @@
 # The gate's own module. Packs and users' files add to the sets; what comes of
-# them is decided here and nowhere else: deny beats ask beats allow, and what
-# nothing allows is denied.
+# them is decided here and nowhere else: what nothing allows is denied, of what is
+# allowed ask has a person asked, and deny beats both.
 package wasmgate
 
 # Each set exists, even if no other file adds to it. The condition on the action
@@ -33,6 +33,7 @@ labels contains "" if {
 decision := {"effect": "deny", "reasons": deny, "obligations": set(), "labels": set()} if {
 	deny != set()
 } else := {"effect": "ask", "reasons": ask, "obligations": obligations, "labels": labels} if {
+	allow != set()
 	ask != set()
 } else := {"effect": "allow", "reasons": allow, "obligations": obligations, "labels": labels} if {
 	allow != set()

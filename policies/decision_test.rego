@@ -21,6 +21,11 @@ test_ask_beats_allow if {
 	d.reasons == {"b"}
 }
 
+test_ask_allows_nothing if {
+	d := wasmgate.decision with wasmgate.allow as set() with wasmgate.ask as {"b"} with wasmgate.deny as set()
+	d == {"effect": "deny", "reasons": set(), "obligations": set(), "labels": set()}
+}
+
 test_deny_beats_ask_and_allow if {
 	d := wasmgate.decision with wasmgate.allow as {"a"} with wasmgate.ask as {"b"} with wasmgate.deny as {"c", "d"}
 	d.effect == "deny"

@@ -65,6 +65,13 @@ func TestAuthorize(t *testing.T) {
 			files: user(anything + `ask contains "writing is asked" if input.tool.local_name == "write"`), tool: "files__write",
 			want: gate.Decision{Effect: gate.Ask, Reasons: []string{"writing is asked"}},
 		},
+		"ask allows nothing": {
+			files: user(`ask contains "x" if true`), tool: "files__write",
+			want: gate.Decision{
+				Effect: gate.Deny, Reasons: []string{"no policy allows files__write for alice"},
+				Hidden: true, Remedy: "wasmgate grant files__write --to alice",
+			},
+		},
 		"deny beats ask and allow": {
 			files: user(anything + `
 ask contains "x" if true

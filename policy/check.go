@@ -19,8 +19,8 @@ var actions = []string{
 }
 
 // warnings returns what is doubtful in rules that compile.
-func (s *source) warnings(c *ast.Compiler) []Problem {
-	problems := idle(c)
+func (s *source) warnings(c *ast.Compiler, o Options) []Problem {
+	problems := slices.Concat(idle(c), s.idleAsks(c, o))
 	for file, m := range s.rules {
 		if strings.HasPrefix(file, packFolder) {
 			continue

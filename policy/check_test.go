@@ -9,9 +9,10 @@ import (
 
 func TestCheckWarns(t *testing.T) {
 	tests := map[string]struct {
-		rules string
-		want  string // in the one warning; "" for none
-		line  int
+		rules  string
+		grants []policy.Grant
+		want   string // in the one warning; "" for none
+		line   int
 	}{
 		"an action that is none": {
 			rules: `deny contains "x" if input.action == "tool/call"`, line: 3,
@@ -29,7 +30,25 @@ func TestCheckWarns(t *testing.T) {
 		"a rule that is looked at for every call": {
 			rules: `deny contains "x" if not startswith(input.arguments.path, "/srv/")`, line: 3, want: "deny is evaluated for every call",
 		},
-		"a condition on all but one": {rules: `ask contains "x" if input.tool.server != "a"`, line: 3, want: "ask is evaluated for every call"},
+		"a question about what nothing allows": {
+			rules: `ask contains "x" if input.tool.server == "a"`, line: 3,
+			want: `so that it is denied: a question narrows what is allowed; grant it, or write: allow contains "x" if input.tool.server == "a"`,
+		},
+		"a question about a tool that is not granted": {
+			rules: `ask contains "x" if input.tool.name == "b__c"`, line: 3, grants: someone, want: "write: wasmgate grant b__c --to NAME",
+		},
+		"a question about a server of which something is granted": {rules: `ask contains "x" if input.tool.server == "files"`, grants: someone},
+		"a question about a server, allowed by a rule": {
+			rules: "ask contains \"x\" if input.tool.server == \"a\"\n\nallow contains \"y\" if input.tool.name == \"a__b\"",
+		},
+		"a question about a server of which a rule allows nothing": {
+			rules: "ask contains \"x\" if input.tool.server == \"a\"\n\nallow contains \"y\" if input.tool.name == \"b__b\"", line: 3,
+			want: "write: wasmgate grant 'a__*' --to NAME",
+		},
+		"a question that something may allow": {
+			rules: "ask contains \"x\" if input.tool.server == \"a\"\n\nallow contains \"y\" if { input.action == \"tools/call\"; \"dev\" in input.principal.roles }",
+		},
+		"a condition on all but one": {rules: "allow contains \"y\" if input.action == \"tools/call\"\n\nask contains \"x\" if input.tool.server != \"a\"", line: 5, want: "ask is evaluated for every call"},
 		"the action first":           {rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tnot startswith(input.arguments.path, \"/srv/\")\n}"},
 		"the beginning of a name":    {rules: `deny contains "x" if startswith(input.tool.local_name, "write_")`},
 		"no condition":               {rules: `allow contains "x" if true`},
@@ -43,7 +62,7 @@ func TestCheckWarns(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := policy.Check(user(tt.rules), policy.Options{})
+			got, err := policy.Check(user(tt.rules), policy.Options{Grants: tt.grants})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,5 +76,21 @@ func TestCheckWarns(t *testing.T) {
 				t.Errorf("problems: %v\nwant one warning in line %d: %s", got, tt.line, tt.want)
 			}
 		})
+	}
+}
+
+// TestPacksThatAskWithoutGrants: they would refuse everything, which is said at once.
+func TestPacksThatAskWithoutGrants(t *testing.T) {
+	for _, pack := range []string{"approve", "flow-ask"} {
+		e := load(t, nil, policy.Options{Packs: []string{pack}})
+		if got := e.IdleAsks(); len(got) != 1 || !strings.Contains(got[0].Message, "write policy: {packs: [grants, "+pack+"]}") {
+			t.Errorf("%s: %v", pack, got)
+		}
+		if got := load(t, nil, policy.Options{Packs: []string{"grants", pack}}).IdleAsks(); len(got) != 0 {
+			t.Errorf("%s with grants: %v", pack, got)
+		}
+		if got := load(t, user(`allow contains "x" if true`), policy.Options{Packs: []string{pack}}).IdleAsks(); len(got) != 0 {
+			t.Errorf("%s with a rule: %v", pack, got)
+		}
 	}
 }

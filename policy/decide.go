@@ -31,6 +31,8 @@ type Engine struct {
 	listing  *listing
 	terms    *terms
 
+	idleAsks []Problem
+
 	// To explain decisions.
 	compiler *ast.Compiler
 	written  map[string]*ast.Module // by file, as parsed
@@ -45,6 +47,10 @@ var _ gate.Authorizer = (*Engine)(nil)
 // Revision identifies the policy: a hash of the packs', files' and grants'
 // content, the same wherever that content is the same.
 func (e *Engine) Revision() string { return e.revision }
+
+// IdleAsks returns warnings of rules and packs that ask about what nothing allows. Such
+// calls are denied, and nobody is asked.
+func (e *Engine) IdleAsks() []Problem { return e.idleAsks }
 
 // prepare makes the queries.
 func (e *Engine) prepare(ctx context.Context, c *ast.Compiler, o Options, data map[string]any) error {

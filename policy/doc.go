@@ -4,8 +4,8 @@
 // [Engine], which is immutable and a [gate.Authorizer]. A policy that changes is
 // another engine. Packs and files are Rego v1 in package wasmgate and add to
 // the sets allow, ask, deny (of reasons), obligations and labels; the gate's own
-// module makes data.wasmgate.decision of them: deny beats ask beats allow, and
-// what nothing allows is denied.
+// module makes data.wasmgate.decision of them: what nothing allows is denied, of what
+// is allowed ask has a person asked, and deny beats both.
 //
 //	package wasmgate
 //

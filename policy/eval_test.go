@@ -11,7 +11,9 @@ import (
 )
 
 func TestEval(t *testing.T) {
-	e := load(t, user(`ask contains "b" if input.arguments.ask
+	e := load(t, user(`allow contains "c" if input.arguments.ask
+
+ask contains "b" if input.arguments.ask
 
 ask contains "a" if input.arguments.ask
 

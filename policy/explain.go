@@ -21,8 +21,8 @@ type Explanation struct {
 	// of allow; or those that cannot be evaluated. None means that nothing allows
 	// the call.
 	Decided []Explained `json:"decided"`
-	// Nearly are the rules of allow and ask that fail, the one that held longest
-	// first, without those that are about something else from the start.
+	// Nearly are the rules of allow that fail, the one that held longest first, without
+	// those that are about something else from the start.
 	Nearly []Explained `json:"nearly"`
 	// Open are the rules that may hold or not, for all that is known.
 	Open []Explained `json:"open"`
@@ -127,10 +127,14 @@ func (e *Engine) Explain(ctx context.Context, call Case) (x Explanation, err err
 // declarations is the file whose rules only say that the sets exist.
 const declarations = packFolder + "decision.rego"
 
-// settle takes the only open rule of deny for one that held, if the decision has
-// reasons that no other rule gives: rules may make their reasons of what is not
-// recorded.
+// settle takes what is open for what it was, as far as the decision that was taken tells
+// that: the open rules of allow where a person was asked, and the only open one of deny
+// if the decision has reasons that no other rule gives, for rules may make their reasons
+// of what is not recorded.
 func (x *Explanation) settle(d gate.Decision, hold map[string][]Explained) {
+	if d.Effect == gate.Ask && hold["allow"] == nil { // one of these held, or nobody would have been asked
+		hold["allow"] = slices.DeleteFunc(slices.Clone(x.Open), func(o Explained) bool { return o.Set != "allow" })
+	}
 	deny := func(o Explained) bool { return o.Set == string(gate.Deny) }
 	at := slices.IndexFunc(x.Open, deny)
 	left := slices.DeleteFunc(slices.Clone(d.Reasons), func(reason string) bool {
@@ -147,28 +151,45 @@ func (x *Explanation) settle(d gate.Decision, hold map[string][]Explained) {
 // conclude makes the decision of the rules that hold and of those that break, as
 // decision.rego does, unless an open rule could change it.
 func (x *Explanation) conclude(hold, broken map[string][]Explained) {
-	may := func(set string) func(Explained) bool { return func(o Explained) bool { return o.Set == set } }
-	for _, set := range []string{"deny", "ask", "allow"} {
-		x.Decided = broken[set]
-		switch {
-		case x.Decided != nil:
-			x.Effect, x.Error = gate.Deny, x.Decided[0].Condition.Error
-		case hold[set] != nil:
-			x.Effect, x.Decided = gate.Effect(set), hold[set]
-		case slices.ContainsFunc(x.Open, may(set)):
-			// These decide if the open rules do not hold.
-			if x.Decided = hold["ask"]; x.Decided == nil {
-				x.Decided = hold["allow"]
-			}
-			return
-		default:
-			continue
-		}
-		// Whether rules of the weaker sets hold changes nothing.
-		x.Open = slices.DeleteFunc(x.Open, func(o Explained) bool { return !may(set)(o) })
-		return
+	may := func(set string) bool {
+		return slices.ContainsFunc(x.Open, func(o Explained) bool { return o.Set == set })
 	}
-	x.Effect = gate.Deny
+	decided := "" // by the rules of this set
+	for _, set := range []string{"deny", "allow", "ask"} {
+		switch {
+		case broken[set] != nil:
+			x.Effect, x.Decided, x.Error = gate.Deny, broken[set], broken[set][0].Condition.Error
+			x.only(set)
+			return
+		case hold[set] != nil:
+			decided = set
+		case may(set):
+			x.Decided = unlessOpen(hold)
+			return
+		}
+		if set == "deny" && decided != "" || set == "allow" && decided == "" {
+			break // the sets that follow have no say
+		}
+	}
+	x.Effect, x.Decided = gate.Deny, nil
+	if decided != "" {
+		x.Effect, x.Decided = gate.Effect(decided), hold[decided]
+	}
+	x.only(decided)
+}
+
+// only keeps the open rules of the set that has decided: whether others hold changes
+// nothing.
+func (x *Explanation) only(set string) {
+	x.Open = slices.DeleteFunc(x.Open, func(o Explained) bool { return o.Set != set })
+}
+
+// unlessOpen returns the rules that decide if no open one holds.
+func unlessOpen(hold map[string][]Explained) []Explained {
+	if hold["allow"] == nil || hold["ask"] == nil {
+		return hold["allow"]
+	}
+	return hold["ask"]
 }
 
 // otherwise returns what x would come to without the rules of deny.

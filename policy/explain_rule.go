@@ -82,7 +82,7 @@ func (c *explaining) explainSet(x *Explanation, set string, hold, broken map[str
 			x.Open = append(x.Open, one)
 		case outcome == breaks:
 			broken[set] = append(broken[set], one)
-		case set != string(gate.Deny) && one.held > 0:
+		case set == string(gate.Allow) && one.held > 0:
 			x.Nearly = append(x.Nearly, one)
 		}
 	}

@@ -27,6 +27,8 @@ allow contains "small writes" if {
 }
 
 ask contains sprintf("%s is asked", [input.tool.name]) if input.tool.server == "mail"
+
+allow contains "mail, to a person's knowledge" if input.tool.name == "mail__send"
 `
 	noArguments := map[string]string{"input.arguments": "arguments not recorded"}
 	tests := map[string]struct {
@@ -45,12 +47,16 @@ ask contains sprintf("%s is asked", [input.tool.name]) if input.tool.server == "
 		"denied, and without that nothing allows it": {rules: `deny contains "never" if true`, tool: "files__stat", want: `{"effect":"deny",
 			"decided":[{"set":"deny","file":"user.rego","line":3,"reason":"never"}],"otherwise":{"effect":"deny","remedy":"wasmgate grant files__stat --to alice"}}`},
 		"denied, and without that a person is asked": {rules: guard + `deny contains "no mail" if input.tool.local_name == "send"`, tool: "mail__send", want: `{"effect":"deny",
-			"decided":[{"set":"deny","file":"user.rego","line":15,"reason":"no mail","holds":[{"file":"user.rego","line":15,"text":"input.tool.local_name == \"send\""}]}],
+			"decided":[{"set":"deny","file":"user.rego","line":17,"reason":"no mail","holds":[{"file":"user.rego","line":17,"text":"input.tool.local_name == \"send\""}]}],
 			"otherwise":{"effect":"ask"}}`},
 		"denied, and the rest depends on the arguments": {rules: `deny contains "never" if true` + "\n" + `allow contains "small" if input.arguments.n < 1`, tool: "files__stat", unknown: noArguments, want: `{"effect":"deny",
 			"decided":[{"set":"deny","file":"user.rego","line":3,"reason":"never"}],"open":[],"otherwise":{"effect":""}}`},
 		"asked": {rules: guard, tool: "mail__send", want: `{"effect":"ask",
 			"decided":[{"set":"ask","file":"user.rego","line":14,"reason":"mail__send is asked"}]}`},
+		"what nothing allows is not asked": {rules: guard, tool: "mail__wipe", want: `{"effect":"deny","remedy":"wasmgate grant mail__wipe --to alice"}`},
+		"asked, if the open rule allows": {rules: "ask contains \"a person\" if input.tool.server == \"files\"\n\nallow contains \"x\" if input.arguments.n < 1", tool: "files__stat", unknown: noArguments, want: `{"effect":"",
+			"open":[{"set":"allow","file":"user.rego","line":5,"reason":"x","unknown":["arguments not recorded"],
+				"condition":{"file":"user.rego","line":5,"text":"input.arguments.n < 1"}}]}`},
 		"nearly allowed, by a condition on a line with another": {rules: guard, tool: "files__write", args: `{"path":"/srv/x","size":12}`, want: `{"effect":"deny",
 			"nearly":[{"set":"allow","file":"user.rego","line":8,"condition":{"file":"user.rego","line":10,"text":"input.arguments.size < 10"}}],
 			"remedy":"wasmgate grant files__write --to alice"}`},

@@ -56,7 +56,7 @@ func newListing(ctx context.Context, c *ast.Compiler, options []func(*rego.Rego)
 }
 
 // Visible returns, for each tool, whether any call of it by who could pass:
-// false if nothing allows or asks, or something denies, whatever the arguments,
+// false if nothing allows it, or something denies, whatever the arguments,
 // the session and the client's name are. A tool is visible if that cannot be
 // told. Verdicts are kept, so listing again costs little.
 func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate.Tool) (visible []bool, err error) {
@@ -108,17 +108,14 @@ func (e *Engine) visible(ctx context.Context, input ast.Value, o ...rego.EvalOpt
 	if slices.ContainsFunc(denied.Queries, constant) {
 		return false, nil, true
 	}
-	for _, set := range []string{"allow", "ask"} {
-		passed, err := e.partial(ctx, set, input, nil, o...)
-		if err != nil {
-			return true, nil, false
-		}
-		if slices.ContainsFunc(passed.Queries, constant) {
-			return true, nil, true
-		}
-		ways = append(ways, passed.Queries...)
+	allowed, err := e.partial(ctx, "allow", input, nil, o...)
+	switch {
+	case err != nil:
+		return true, nil, false
+	case slices.ContainsFunc(allowed.Queries, constant):
+		return true, nil, true
 	}
-	return len(ways) > 0, ways, true
+	return len(allowed.Queries) > 0, allowed.Queries, true
 }
 
 // partial returns what is left of the rules of a set: one body for each way in

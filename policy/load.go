@@ -82,6 +82,7 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 		terms:    newTerms(o.Labels, src.tracks()),
 		every:    src.labels(),
 		written:  src.rules,
+		idleAsks: src.idleAsks(compiler, o),
 
 		keys:      newCache[*gate.Principal, principalKey](keptPrincipals),
 		decisions: newCache[pairing, specialised](keptDecisions),

@@ -46,8 +46,8 @@ func (e *CompileError) Error() string {
 
 // Check returns what is wrong with the policies: all for which [Load] would
 // refuse them, what is wrong with their tests, and, as warnings, rules that
-// nothing comes of, that cost more than they have to, or that compare the action
-// with what is none. The error says that they could not be read at all.
+// nothing comes of, that ask about what nothing allows, that cost more than they have
+// to, or that compare the action with what is none. The error says that they could not be read at all.
 func Check(fsys fs.FS, o Options) ([]Problem, error) {
 	src, problems, err := read(fsys, &o)
 	if err != nil || problems != nil {
@@ -60,7 +60,7 @@ func Check(fsys fs.FS, o Options) ([]Problem, error) {
 	if _, problems := src.compileTests(src.rules, src.tests); problems != nil {
 		return problems, nil
 	}
-	return src.warnings(compiler), nil
+	return src.warnings(compiler, o), nil
 }
 
 // problemsOf takes an error of OPA apart.

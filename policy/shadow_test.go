@@ -66,7 +66,7 @@ func TestShadow(t *testing.T) {
 		"it agrees, in its own words":     {rules: `allow contains "other words"`, record: done(allowed, "{}"), compared: 1},
 		"it would deny":                   {rules: `deny contains "not now"`, record: done(allowed, "{}"), differs: []string{"effect"}, effect: gate.Deny, reason: "not now", compared: 1},
 		"it would allow":                  {rules: `allow contains "now"`, record: done(denied, "{}"), differs: []string{"effect"}, effect: gate.Allow, reason: "now", compared: 1},
-		"it would ask":                    {rules: `ask contains "a person"`, record: done(allowed, "{}"), differs: []string{"effect"}, effect: gate.Ask, reason: "a person", compared: 1},
+		"it would ask":                    {rules: "allow contains \"all\" if true\n\nask contains \"a person\"", record: done(allowed, "{}"), differs: []string{"effect"}, effect: gate.Ask, reason: "a person", compared: 1},
 		"it would deny by the arguments":  {rules: `deny contains "etc" if startswith(input.arguments.path, "/etc/")`, record: done(allowed, `{"path":"/etc/passwd"}`), differs: []string{"effect"}, effect: gate.Deny, reason: "etc", compared: 1},
 		"it would oblige":                 {rules: "allow contains \"x\"\n\nobligations contains {\"type\": \"max_result\", \"bytes\": 9}", record: done(allowed, "{}"), differs: []string{"obligations"}, effect: gate.Allow, reason: "x", compared: 1},
 		"it would label the session":      {rules: "allow contains \"x\"\n\nlabels contains \"secret\"", record: done(allowed, "{}"), differs: []string{"labels"}, effect: gate.Allow, reason: "x", compared: 1},

@@ -137,7 +137,8 @@ func (e *Engine) prove(ctx context.Context, q gate.Query) state {
 		r.state, best = fixed, guarded
 	}
 	// As in decision.rego, what has no say is not looked at.
-	if !denied && (r.of("ask") > 0 || r.of("allow") > 0) {
+	if !denied && r.of("allow") > 0 {
+		r.of("ask")
 		r.of("obligations")
 		r.of("labels")
 	}

@@ -45,19 +45,18 @@ func (e *Engine) Verdict(ctx context.Context, who *gate.Principal, tool *gate.To
 	}
 	deny, ask, allow := left["deny"], left["ask"], left["allow"]
 	switch {
-	case deny.always, !ask.may() && !allow.may():
+	case deny.always, !allow.may():
 		return Never, "", nil
-	case ask.always:
-		v, condition = Always, "a person is asked"
-	case allow.always:
-		v, condition = Always, ask.words("a person is asked if ")
+	case allow.always && !deny.may():
+		v = Always
 	default:
-		v, condition = Conditional, joined(allow.words("if "), ask.words("a person is asked if "))
+		v = Conditional
 	}
-	if deny.may() {
-		v, condition = Conditional, joined(condition, deny.words("not if "))
+	asked := ask.words("a person is asked if ")
+	if ask.always {
+		asked = "a person is asked"
 	}
-	return v, condition, nil
+	return v, joined(allow.words("if "), asked, deny.words("not if ")), nil
 }
 
 func joined(parts ...string) string {

@@ -16,15 +16,17 @@ func TestVerdict(t *testing.T) {
 		want      policy.Verdict
 		condition string
 	}{
-		"nothing allows":        {"", policy.Never, ""},
-		"everything is allowed": {anything, policy.Always, ""},
-		"denied":                {anything + `deny contains "x" if input.tool.server == "a"`, policy.Never, ""},
-		"asked":                 {`ask contains "x" if true`, policy.Always, "a person is asked"},
-		"a comparison":          {`allow contains "x" if input.arguments.n <= 10`, policy.Conditional, "if argument n is at most 10"},
-		"a comparison, turned":  {`allow contains "x" if 10 < input.arguments.n`, policy.Conditional, "if argument n is greater than 10"},
-		"a prefix":              {`allow contains "x" if startswith(input.arguments.file.path, "/srv/")`, policy.Conditional, `if argument file.path begins with "/srv/"`},
-		"all but a prefix":      {anything + `deny contains "x" if not startswith(input.arguments.path, "/srv/")`, policy.Conditional, `not if argument path does not begin with "/srv/"`},
-		"one of some":           {`allow contains "x" if input.arguments.mode in {"r", "w"}`, policy.Conditional, `if argument mode is one of "r", "w"`},
+		"nothing allows":         {"", policy.Never, ""},
+		"everything is allowed":  {anything, policy.Always, ""},
+		"denied":                 {anything + `deny contains "x" if input.tool.server == "a"`, policy.Never, ""},
+		"asked":                  {anything + `ask contains "x" if true`, policy.Always, "a person is asked"},
+		"asked, and not allowed": {`ask contains "x" if true`, policy.Never, ""},
+		"asked of what may pass": {"allow contains \"y\" if input.arguments.n > 1\n\nask contains \"x\" if true", policy.Conditional, "if argument n is greater than 1; a person is asked"},
+		"a comparison":           {`allow contains "x" if input.arguments.n <= 10`, policy.Conditional, "if argument n is at most 10"},
+		"a comparison, turned":   {`allow contains "x" if 10 < input.arguments.n`, policy.Conditional, "if argument n is greater than 10"},
+		"a prefix":               {`allow contains "x" if startswith(input.arguments.file.path, "/srv/")`, policy.Conditional, `if argument file.path begins with "/srv/"`},
+		"all but a prefix":       {anything + `deny contains "x" if not startswith(input.arguments.path, "/srv/")`, policy.Conditional, `not if argument path does not begin with "/srv/"`},
+		"one of some":            {`allow contains "x" if input.arguments.mode in {"r", "w"}`, policy.Conditional, `if argument mode is one of "r", "w"`},
 		"several, and others": {`allow contains "x" if { input.arguments.a == 1; input.arguments.b != "c" }
 
 allow contains "y" if input.arguments.force`, policy.Conditional, `if argument a is 1 and argument b is not "c", or argument force is set`},

@@ -84,6 +84,9 @@ func (a *App) Status() *Status {
 	if p := a.policyError.Load(); p != nil && p.err != nil {
 		s.Problems = append(s.Problems, "policy: "+p.err.Error()+"; the last good one is in use")
 	}
+	for _, p := range a.gateway.Policy().IdleAsks() {
+		s.Problems = append(s.Problems, "policy: "+p.String())
+	}
 	for _, one := range a.bundles {
 		b := one.status()
 		s.Bundles = append(s.Bundles, b)
