@@ -6,18 +6,21 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
 var recordUpgrade = flag.String("record-upgrade", "", "a folder of testdata/upgrade to record, as this version decides: state and log that it leaves, and the outcomes")
+
+var upgradeRow = flag.String("upgrade-row", "", "words of a row of UPGRADING.md: what differs and is not named yet is named in changed.json with them")
 
 // upgraded is what a version does with the files of a folder of testdata/upgrade.
 type upgraded struct {
@@ -64,7 +67,10 @@ func TestUpgrade(t *testing.T) {
 			readJSON(t, filepath.Join(folder, "was.json"), &was)
 			var known []changed
 			readJSON(t, filepath.Join(folder, "changed.json"), &known)
-			compareUpgrade(t, was, outcomes(t, dir), known)
+			known = compareUpgrade(t, was, outcomes(t, dir), known)
+			if *upgradeRow != "" {
+				writeJSON(t, filepath.Join(folder, "changed.json"), known)
+			}
 			if out := command(t, dir, "audit", "verify", "audit.jsonl").out; !strings.Contains(out, "holds") {
 				t.Errorf("audit verify over the log that was continued: %s", out)
 			}
@@ -88,18 +94,26 @@ func recordFolder(t *testing.T, folder string) {
 	if err := os.CopyFS(again, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	b, err := json.MarshalIndent(outcomes(t, again), "", "  ")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "was.json"), append(b, '\n'), 0o600)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "changed.json"), []byte("[]\n"), 0o600)
-	}
-	if err == nil {
-		err = os.RemoveAll(folder)
-	}
+	writeJSON(t, filepath.Join(dir, "was.json"), outcomes(t, again))
+	writeJSON(t, filepath.Join(dir, "changed.json"), []changed{})
+	err := os.RemoveAll(folder)
 	if err == nil {
 		err = os.CopyFS(folder, os.DirFS(dir))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeJSON(t *testing.T, file string, v any) {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	if err == nil {
+		err = os.WriteFile(file, b.Bytes(), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +175,9 @@ func outcomes(t *testing.T, dir string) upgraded {
 		got.Calls = append(got.Calls, c.As+" "+c.Tool+" "+oneLine(c.Arguments)+": "+
 			outcome(command(t, dir, "call", c.Tool, string(c.Arguments), "--as", c.As)))
 	}
-	var list struct{ Pins []struct{ Label, State, Digest string } }
+	var list struct {
+		Pins []struct{ Label, State, Digest string }
+	}
 	if pins := command(t, dir, "pin", "list", "--json"); pins.code == 0 { // 2: pins are off
 		if err := json.Unmarshal([]byte(pins.out), &list); err != nil {
 			t.Fatal(err)
@@ -249,7 +265,7 @@ func upgradeEnv(dir string) []string {
 
 // compareUpgrade reports each outcome that differs and that nobody has named, and each
 // name that nothing needs.
-func compareUpgrade(t *testing.T, was, now upgraded, known []changed) {
+func compareUpgrade(t *testing.T, was, now upgraded, known []changed) []changed {
 	t.Helper()
 	rows, err := os.ReadFile("../../UPGRADING.md")
 	if err != nil && len(known) > 0 {
@@ -271,17 +287,24 @@ func compareUpgrade(t *testing.T, was, now upgraded, known []changed) {
 			t.Errorf("%s: changed.json says %q became %q; it was %q and is %q", c.What, c.Was, c.Now, wasLines[c.What], nowLines[c.What])
 		}
 	}
-	for what, before := range wasLines {
-		if _, ok := told[what]; !ok && !reflect.DeepEqual(before, nowLines[what]) {
+	for _, what := range slices.Sorted(maps.Keys(wasLines)) {
+		before := wasLines[what]
+		if _, ok := told[what]; ok || before == nowLines[what] {
+			continue
+		}
+		if known = append(known, changed{what, before, nowLines[what], *upgradeRow}); *upgradeRow == "" {
 			t.Errorf("%s: was %q, is %q: mend it, or tell users in UPGRADING.md and name it in changed.json", what, before, nowLines[what])
 		}
 	}
+	return known
 }
 
 func (u upgraded) lines() map[string]string {
 	all := map[string]string{}
 	for who, names := range u.Lists {
-		all["tools of "+who] = strings.Join(names, " ")
+		for _, name := range names {
+			all[who+" is offered "+name] = "yes"
+		}
 	}
 	for _, c := range u.Calls {
 		what, result, _ := strings.Cut(c, "}: ")
