@@ -185,43 +185,30 @@ type Answered struct {
 	Err    error
 }
 
-// errUnasked says that a person has to approve a call, and nobody was asked yet.
-var errUnasked = errors.New("nobody was asked")
-
-// asks reports whether a person has to approve the call, and none has.
-func (w *way) asks() bool { return w.rec.Decision.Effect == Ask && w.consent == "" }
-
-// ask has a person approve the call, if [way.asks]. It may be called whenever the
-// call has been decided on and holds nothing that others wait for; then the call
-// goes on in the state of now, which may be a minute later: see [way.resume].
-func (w *way) ask(ctx context.Context, q *Query) error {
-	if a := q.Call.Answered; a != nil && a.Err != nil {
-		w.next(StepApprove)
-		return w.fail(ctx, "the answer that came with the call is not acceptable; call again without it", a.Err)
-	}
-	if !w.asks() {
-		return nil
-	}
+// ask has a person approve the call, and returns the binding of what they have approved.
+// The call holds nothing meanwhile that others wait for. Approved says that a person has
+// approved it before, and the policy asks all the same.
+func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consent string, err error) {
 	w.next(StepApprove)
 	switch {
-	case w.parent != nil:
-		return w.fail(ctx, "a person would have to approve this, and nobody can be asked in the middle of a call", nil)
+	case approved:
+		return "", w.fail(ctx, "the policy has changed since the call was approved; call again", nil)
 	case q.Tool.Feature != FeatureTool:
-		return w.fail(ctx, "a person would have to approve this, and people are asked about calls of tools alone", nil)
+		return "", w.fail(ctx, "a person would have to approve this, and people are asked about calls of tools alone", nil)
 	case w.Approver == nil:
-		return w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)
+		return "", w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)
 	}
-	asked := w.question(*q)
+	asked := r.question(q, w.Snapshot)
 	a, err := w.Approver.Approve(ctx, asked)
 	if err == nil && a.ID == "" {
 		err = errors.New("the approver returned no approval")
 	}
 	if err != nil {
-		return w.unapproved(ctx, err)
+		return "", w.unapproved(ctx, err)
 	}
-	w.consent = asked.Binding()
-	w.rec.Approval = ApprovalRecord{Approval: a, Binding: w.consent}
-	return w.resume(ctx, q)
+	consent = asked.Binding()
+	w.rec.Approval = ApprovalRecord{Approval: a, Binding: consent}
+	return consent, nil
 }
 
 // unapproved refuses the call for want of an approval.
@@ -238,51 +225,27 @@ func (w *way) unapproved(ctx context.Context, err error) error {
 	return w.fail(ctx, "a person would have to approve this call, and none can be asked", err)
 }
 
-// resume takes an approved call on, in the state of now: while it waited the
-// operator may have changed the policy, the server its tool, and the session may
-// have read more. The decision is taken again.
-func (w *way) resume(ctx context.Context, q *Query) error {
+// resume returns what an approved call is now: while it waited the operator may have
+// changed the parts, the server its tool, and the session may have read more.
+func (w *way) resume(ctx context.Context, q Query) (Query, error) {
 	w.Parts = w.gate.parts.Load()
 	w.rec.Snapshot = w.Snapshot
 	tool, err := w.find(ctx, q.Call)
 	if err != nil || tool.Digest != q.Tool.Digest || tool.Name != q.Tool.Name {
-		return w.fail(ctx, "the tool has changed since the call was approved; call again", err)
+		return q, w.fail(ctx, "the tool has changed since the call was approved; call again", err)
 	}
 	q.Tool, w.rec.Tool = tool, tool
 	if err := w.pinned(ctx, q.Call, tool); err != nil {
-		return err
+		return q, err
 	}
-
 	w.next(StepAuthorize)
-	if err := w.authorize(ctx, q); err != nil {
-		return err
-	}
-	if err := w.validateSent(ctx, q.Call); err != nil {
-		return err
-	}
-	if w.asks() {
-		w.next(StepApprove)
-		return w.fail(ctx, "the policy has changed since the call was approved; call again", nil)
-	}
-	return nil
+	q.Session, err = w.view(ctx, q.Call)
+	return q, err
 }
 
-// question is what a person is asked about the call, as it was decided last.
-func (w *way) question(q Query) Question {
-	q.Call = w.rec.Call // the policy may have changed the arguments
-	d := w.rec.Decision
-	return Question{Query: q, Reasons: d.Reasons, Revision: d.Revision, Snapshot: w.Snapshot}
-}
-
-// consented reports whether the call, as it was decided last, is the one that a
-// person has approved.
-func (w *way) consented(q Query) bool { return w.question(q).Binding() == w.consent }
-
-// seen is the call as the policy sees it: the arguments of one that was approved
-// are approved. That is true of this call alone, so the session does not learn it.
-func (w *way) seen(q Query) Query {
-	if w.consent != "" {
-		q.Session.Values = q.Session.Values.approve()
-	}
-	return q
+// question is what a person is asked about the call: its arguments are those that will be
+// sent.
+func (r ruling) question(q Query, snapshot string) Question {
+	q.Call = r.sent
+	return Question{Query: q, Reasons: r.Reasons, Revision: r.Revision, Snapshot: snapshot}
 }

@@ -23,9 +23,9 @@ func (p *permitted) away() (resume func(context.Context) error) {
 
 // reach has the client of the call asked, which holds no place meanwhile that others
 // wait for.
-func (w *way) reach(ctx context.Context) (Doc, error) {
-	resume := w.parent.away()
-	answer, err := w.parent.call.Peer.Request(ctx, w.rec.Call.Action, w.rec.Call.Args)
+func (n *nested) reach(ctx context.Context) (Doc, error) {
+	resume := n.by.away()
+	answer, err := n.by.call.Peer.Request(ctx, n.rec.Call.Action, n.rec.Call.Args)
 	if rerr := resume(ctx); rerr != nil && err == nil {
 		err = rerr
 	}

@@ -39,27 +39,28 @@ const maxNestedJSON = 4
 // then takes out what the policy has redacted. A result that was checked against
 // an output schema still keeps to it afterwards, or is refused: clients check
 // too, and would blame the tool.
-func (w *way) clean(ctx context.Context, res Result) (Doc, error) {
+func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) {
 	w.next(StepSanitize)
-	doc, err := w.checkContent(res.Doc)
+	doc, refused, err := contents{w.ContentChecker, p.call, p.tool, p.duty.profile}.check(res.Doc)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 	}
-	s := w.scrub()
+	w.found(refused...)
+	s := w.scrub(p.tool, p.duty.profile)
 	doc, err = s.doc(doc, "", 0)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 	}
-	if w.refusesSecrets(s.found) {
+	if w.guard(p.tool).refusesResult(s.found) {
 		return Doc{}, w.fail(ctx, "the result holds a secret", nil)
 	}
-	doc, redacted, err := redactResult(doc, w.redact)
+	doc, redacted, err := redactResult(doc, p.duty.redact)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be redacted", err)
 	}
 	changed := !bytes.Equal(doc.Raw(), res.Doc.Raw())
-	if changed && !w.rec.Tool.OutputWarn {
-		if err := checkOutput(w.rec.Tool, Result{Doc: doc, IsError: res.IsError}); err != nil {
+	if changed && !p.tool.OutputWarn {
+		if err := checkOutput(p.tool, Result{Doc: doc, IsError: res.IsError}); err != nil {
 			return Doc{}, w.fail(ctx, "the result, made safe, breaks the output schema that the tool declares", err)
 		}
 	}
@@ -95,12 +96,11 @@ type scrub struct {
 	secrets func(pointer, text string) (string, []Finding)
 }
 
-// scrub returns what makes safe what the server of the call's tool says.
-func (w *way) scrub() *scrub {
-	t := w.rec.Tool
-	s := &scrub{sanitizer: w.Sanitizer, text: Text{Server: t.Name.Server, Tool: t.qualified(), Profile: w.profile}}
-	if _, treat := w.treatments(); treat != AllowSecrets {
-		s.secrets = w.Secrets.Redact
+// scrub returns what makes safe what the server of a tool says.
+func (p *Parts) scrub(t *Tool, profile string) *scrub {
+	s := &scrub{sanitizer: p.Sanitizer, text: Text{Server: t.Name.Server, Tool: t.qualified(), Profile: profile}}
+	if p.guard(t).results != AllowSecrets {
+		s.secrets = p.Secrets.Redact
 	}
 	return s
 }

@@ -27,35 +27,45 @@ type Content struct {
 // says why.
 const ruleContent = "content/refused"
 
-// checkContent replaces what the checker refuses among the contents of a result.
-func (w *way) checkContent(res Doc) (Doc, error) {
-	member := contentMember[w.rec.Call.Action]
+// contents judges the contents of what the server of a call says. A nil checker passes
+// all.
+type contents struct {
+	checker ContentChecker
+	call    *Call
+	tool    *Tool
+	profile string
+}
+
+// check replaces what the checker refuses among the contents of a result.
+func (c contents) check(res Doc) (Doc, []Finding, error) {
+	member := contentMember[c.call.Action]
 	list := res.Get(member)
-	if w.ContentChecker == nil || list.Kind() != Array {
-		return res, nil
+	if c.checker == nil || list.Kind() != Array {
+		return res, nil, nil
 	}
+	var found []Finding
 	why := make(map[int]string)
 	at := 0
 	for one := range list.Elements() {
-		if reason := w.refuses(one); reason != "" {
+		if reason := c.refuses(one); reason != "" {
 			why[at] = reason
 		}
 		at++
 	}
 	if len(why) == 0 {
-		return res, nil
+		return res, nil, nil
 	}
 	out := []byte{'['}
 	at = 0
 	for one := range list.Elements() {
 		raw := one.Raw()
 		if reason := why[at]; reason != "" {
-			text, err := w.instead(one, "[removed: "+reason+"]")
+			text, err := c.instead(one, "[removed: "+reason+"]")
 			if err != nil {
-				return Doc{}, err
+				return Doc{}, nil, err
 			}
 			raw = text
-			w.found(Finding{Rule: ruleContent, At: "/" + member + "/" + strconv.Itoa(at), Count: 1, Removed: true})
+			found = append(found, Finding{Rule: ruleContent, At: "/" + member + "/" + strconv.Itoa(at), Count: 1, Removed: true})
 		}
 		if at > 0 {
 			out = append(out, ',')
@@ -63,7 +73,7 @@ func (w *way) checkContent(res Doc) (Doc, error) {
 		out = append(out, raw...)
 		at++
 	}
-	return res.With(member, append(out, ']')), nil
+	return res.With(member, append(out, ']')), found, nil
 }
 
 // contentMember is where results have their contents: blocks of a tool's, messages
@@ -73,56 +83,50 @@ var contentMember = map[Action]string{CallTool: "content", GetPrompt: "messages"
 
 // instead returns what stands in the place of a refused content, or of a message
 // that has one.
-func (w *way) instead(refused Doc, text string) ([]byte, error) {
-	if w.rec.Call.Action == ReadResource {
+func (c contents) instead(refused Doc, text string) ([]byte, error) {
+	if c.call.Action == ReadResource {
 		return json.Marshal(map[string]string{"uri": refused.Get("uri").Text(), "mimeType": "text/plain", "text": text})
 	}
 	block, err := json.Marshal(map[string]string{"type": "text", "text": text})
-	if err != nil || w.rec.Call.Action == CallTool {
+	if err != nil || c.call.Action == CallTool {
 		return block, err
 	}
 	return refused.With("content", block).Raw(), nil
 }
 
 // refuses asks about one content, or about those of a message.
-func (w *way) refuses(one Doc) string {
-	if a := w.rec.Call.Action; a != GetPrompt && a != Sample {
-		return w.refusesBlock(one)
+func (c contents) refuses(one Doc) string {
+	if a := c.call.Action; a != GetPrompt && a != Sample {
+		return c.refusesBlock(one)
 	}
 	content := one.Get("content")
 	for block := range content.Elements() {
-		if reason := w.refusesBlock(block); reason != "" {
+		if reason := c.refusesBlock(block); reason != "" {
 			return reason
 		}
 	}
-	return w.refusesBlock(content)
+	return c.refusesBlock(content)
 }
 
 // refusesBlock asks about one content; text has nothing to ask about. The URI by
 // which a resource was read is no link that leads on.
-func (w *way) refusesBlock(block Doc) string {
+func (c contents) refusesBlock(block Doc) string {
 	from := block
 	if block.Get("resource").Kind() == Object {
 		from = block.Get("resource")
 	}
-	c := Content{
-		Server: w.rec.Tool.Name.Server, Tool: w.rec.Tool.qualified(), Profile: w.profile,
+	one := Content{
+		Server: c.tool.Name.Server, Tool: c.tool.qualified(), Profile: c.profile,
 		MIME: from.Get("mimeType").Text(), Data: from.Get("data").Text(), URI: from.Get("uri").Text(),
 	}
-	if w.rec.Call.Action == ReadResource && c.URI == w.rec.Call.Name {
-		c.URI = ""
+	if c.call.Action == ReadResource && one.URI == c.call.Name {
+		one.URI = ""
 	}
-	if c.Data == "" {
-		c.Data = from.Get("blob").Text()
+	if one.Data == "" {
+		one.Data = from.Get("blob").Text()
 	}
-	if c.Data == "" && c.URI == "" {
+	if one.Data == "" && one.URI == "" {
 		return ""
 	}
-	return w.ContentChecker.Check(c)
-}
-
-func (w *way) found(f Finding) {
-	if len(w.rec.Findings) < maxFindings {
-		w.rec.Findings = append(w.rec.Findings, f)
-	}
+	return c.checker.Check(one)
 }

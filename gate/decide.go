@@ -6,49 +6,85 @@ import (
 	"strings"
 )
 
-// maxDecisions bounds how often a call is decided again because its session has
-// changed meanwhile.
-const maxDecisions = 8
+// maxDecisions bounds how often a call is decided on: again when its session has changed
+// meanwhile, and when a person has approved it.
+const maxDecisions = 9
 
-// authorize decides on the call, in the state that its session has now.
-func (w *way) authorize(ctx context.Context, q *Query) error {
-	var err error
-	if q.Session, err = w.Sessions.View(ctx, q.Call.Session); err != nil {
-		return w.fail(ctx, "the session's state cannot be read", err)
-	}
-	if w.parent != nil { // the view may be older than what the call was admitted with
-		q.Session.Labels = q.Session.Labels.Join(w.parent.session.Labels)
-		q.Session.Top = q.Session.Top || w.parent.session.Top
-	}
-	return w.decide(ctx, q)
+// tooManyDecisions is what the caller reads whose call was decided on so often in vain.
+const tooManyDecisions = "the session changed with every decision on the call; call again"
+
+// A ruling is what a decision comes to for a call.
+type ruling struct {
+	Decision        // as it holds: see [Decision.Asked]
+	sent     *Call  // the call as its server gets it; the call itself if nothing is taken out
+	duty     duty   // what the obligations come to
+	adds     Labels // to the session, once the call is admitted
+	consent  string // the [Question.Binding] that a person has approved; "" if none has
 }
+
+// asks reports whether a person has to approve the call, and none has.
+func (r ruling) asks() bool { return r.Effect == Ask && r.consent == "" }
 
 // decide has the authorizer decide on the call in the session's state that q has, and
-// takes the decision on: the call goes on as the decision leaves it.
-func (w *way) decide(ctx context.Context, q *Query) error {
-	w.rec.Session = q.Session
-	w.rec.Decision = Decision{}
-	d, err := w.Authorizer.Authorize(ctx, w.seen(*q))
+// returns what that comes to. Consent is what a person has approved before: if that was
+// another call, it is nothing.
+func (w *way) decide(ctx context.Context, q Query, b brought, consent string) (ruling, error) {
+	d, err := w.authorize(ctx, q, consent)
 	if err != nil {
-		return w.fail(ctx, "the policy cannot be evaluated", err)
+		return ruling{}, err
 	}
-	if w.parent == nil {
-		d = w.wary(d).Asked()
-		w.rec.Call = sent(q.Call, d.Obligations)
+	r, err := w.rule(q, b.wary(d).Asked())
+	w.rec.Decision, w.rec.Call = r.Decision, r.sent
+	if consent != "" && r.question(q, w.Snapshot).Binding() != consent {
+		w.rec.Approval = ApprovalRecord{}
+		return w.decide(ctx, q, b, "")
+	}
+	if !r.passes() {
+		return ruling{}, w.denied(r.Decision)
+	}
+	if err != nil {
+		return ruling{}, w.fail(ctx, unableToMeet, err)
+	}
+	w.rec.Full, r.consent = r.duty.full, consent
+	if b.refuses != "" {
+		w.next(StepSanitize)
+		return ruling{}, w.fail(ctx, b.refuses, nil)
+	}
+	return r, nil
+}
+
+const unableToMeet = "the policy demands what this gateway cannot do"
+
+// authorize has the authorizer decide. What it decided before is forgotten first: it does
+// not stand if this fails. It sees the arguments of an approved call as approved, which is
+// true of this call alone: its session does not learn it.
+func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision, error) {
+	w.rec.Session, w.rec.Decision = q.Session, Decision{}
+	if consent != "" {
+		q.Session.Values = q.Session.Values.approve()
+	}
+	d, err := w.Authorizer.Authorize(ctx, q)
+	if err != nil {
+		return Decision{}, w.fail(ctx, "the policy cannot be evaluated", err)
 	}
 	w.rec.Decision = d
-	if w.consent != "" && !w.consented(*q) { // what was approved is another call by now
-		w.consent, w.rec.Approval = "", ApprovalRecord{}
-		return w.decide(ctx, q)
-	}
-	if d.Effect != Allow && d.Effect != Ask {
-		return w.denied(d)
-	}
-	if err := w.oblige(d.Obligations); err != nil {
-		return w.fail(ctx, "the policy demands what this gateway cannot do", err)
-	}
-	return nil
+	return d, nil
 }
+
+// rule returns what a decision on a call comes to. The error says which obligation cannot
+// be met.
+func (p *Parts) rule(q Query, d Decision) (ruling, error) {
+	labels, _ := p.teaches(q.Tool)
+	r := ruling{Decision: d, sent: sent(q.Call, d.Obligations), adds: d.Labels.Join(labels)}
+	var err error
+	if r.duty, err = noDuty.with(d.Obligations); err == nil && r.duty.narrowed && !q.Tool.Sandboxed {
+		err = errors.New("only a sandboxed tool can be narrowed")
+	}
+	return r, err
+}
+
+// passes reports whether a call can pass, if a person approves of it perhaps.
+func (d Decision) passes() bool { return d.Effect == Allow || d.Effect == Ask }
 
 // denied refuses the call as the policy does.
 func (w *way) denied(d Decision) *Refusal {
@@ -64,18 +100,11 @@ func (w *way) denied(d Decision) *Refusal {
 	return r
 }
 
-// oblige takes on the obligations of a decision.
-func (w *way) oblige(obligations []Obligation) (err error) {
-	if w.parent != nil {
-		w.rec.Full = w.parent.duty.full
-		return w.parent.duty.holds(obligations)
+// view returns the state that the session of a call has.
+func (w *way) view(ctx context.Context, c *Call) (Session, error) {
+	s, err := w.Sessions.View(ctx, c.Session)
+	if err != nil {
+		return Session{}, w.fail(ctx, "the session's state cannot be read", err)
 	}
-	if w.duty, err = noDuty.with(obligations); err != nil {
-		return err
-	}
-	w.rec.Full = w.full
-	if w.narrowed && !w.rec.Tool.Sandboxed {
-		return errors.New("only a sandboxed tool can be narrowed")
-	}
-	return nil
+	return s, nil
 }

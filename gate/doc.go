@@ -18,6 +18,34 @@
 //	learn            what the session has read by it
 //	record           what came of it, before the client sees it
 //
+// In the middle there is a loop: what was decided holds for one state of the session, and
+// a call that waited for a person, or whose session has read more, is decided on anew.
+//
+//	parse -> lookup, pin -> arrive: prompt, secrets, view of the session
+//	             |
+//	             v
+//	   +-----> decide ---- denied -----------------------------> refused
+//	   |         |  a ruling: what is sent, duties, labels, whether a person is asked
+//	   |         v
+//	   |       validate input
+//	   |         |
+//	   |         +--- a person has to approve: ask -> resume --+
+//	   |         v                                             |
+//	   |       take a place, pay the rates                     |
+//	   |         v                                             |
+//	   |       admit -- the session has read more --+          |
+//	   |         |                                  v          v
+//	   +---------|----------- at most 9 times ------+----------+
+//	             v
+//	           grant: the granted record, the only maker of a [Permit]
+//	             v
+//	           invoke -> answer: validate output, sanitize, learn -> the done record
+//
+// Two words for what goes this way: the call is what the client made, less the secrets that
+// must not go on, and what policies see; what is sent is the call less what the policy's
+// [Redact] takes out, and what the schema, people, the upstream and the log see. A step
+// returns what it finds to [Gate.Do]'s pass, and leaves nothing for another to find.
+//
 // The order is part of what is promised: who may not call learns no schema, nobody is
 // asked about a call that cannot run, and a call that waits for a person takes nothing
 // that others wait for. No step can be skipped or reordered by configuration, and an

@@ -61,7 +61,7 @@ func (g *Gate) do(ctx context.Context, c Call, relayed bool) (Result, error) {
 	if p == nil {
 		return Result{}, &Refusal{Step: StepRecord, Call: c.ID, Name: c.Name, Reason: "the gate has no parts"}
 	}
-	w := way{gate: g, Parts: p, relayed: relayed, step: StepParse, mark: time.Now()}
+	w := &way{gate: g, Parts: p, relayed: relayed, step: StepParse, mark: time.Now()}
 	w.rec = Record{Event: Done, Time: w.mark, Call: &c, Snapshot: w.Snapshot}
 	res, err := w.pass(ctx, &c)
 	if w.leaves(err) {
@@ -81,7 +81,7 @@ func (g *Gate) do(ctx context.Context, c Call, relayed bool) (Result, error) {
 func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 	defer w.caught(ctx, &err)
 
-	if err := w.parsed(ctx, c); err != nil {
+	if err := w.parse(ctx, c); err != nil {
 		return Result{}, err
 	}
 	tool, err := w.lookup(ctx, c)
@@ -89,51 +89,92 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 		return Result{}, err
 	}
 	if tool.Relay {
-		return w.relay(ctx, c, tool)
+		return w.relay(ctx, Query{Call: c, Tool: tool})
+	}
+	q, b, err := w.arrive(ctx, c, tool)
+	if err != nil {
+		return Result{}, err
 	}
 
+	var r ruling
+	var held held
+	var used int64 // bytes
+	defer func() { held.back(used) }()
+	for turn := range maxDecisions {
+		approved := r.consent != ""
+		if r, err = w.decide(ctx, q, b, r.consent); err != nil {
+			return Result{}, err
+		}
+		if err := w.validateInput(ctx, q, r.sent, turn > 0); err != nil {
+			return Result{}, err
+		}
+		if r.asks() {
+			held.back(0)
+			if r.consent, err = w.ask(ctx, q, r, approved); err != nil {
+				return Result{}, err
+			}
+			if q, err = w.resume(ctx, q); err != nil {
+				return Result{}, err
+			}
+			continue
+		}
+		if held, err = w.take(ctx, q, r.duty.rates, held); err != nil {
+			return Result{}, err
+		}
+		now, admitted, err := w.admit(ctx, q, r.adds)
+		if err != nil {
+			return Result{}, err
+		}
+		if !admitted {
+			q.Session = now
+			continue
+		}
+		p, err := w.grant(ctx, q, now, r, held)
+		if err != nil {
+			return Result{}, err
+		}
+		used = int64(len(r.sent.Args.Raw()))
+		res, err := w.invoke(ctx, p)
+		used += int64(len(res.Doc.Raw()))
+		if err != nil {
+			return Result{}, err
+		}
+		return w.answer(ctx, p.of, res)
+	}
+	return Result{}, w.fail(ctx, tooManyDecisions, ErrStale)
+}
+
+// arrive returns what is decided on: the call without the secrets that are not to go on,
+// in the state that its session has now.
+func (w *way) arrive(ctx context.Context, c *Call, t *Tool) (q Query, b brought, err error) {
 	w.next(StepAuthorize)
 	if err := w.readPrompt(ctx, c); err != nil {
-		return Result{}, err
+		return q, b, err
 	}
-	if err := w.guardArguments(c); err != nil {
-		return Result{}, w.fail(ctx, "the arguments cannot be searched for secrets", err)
-	}
-	q := Query{Call: c, Tool: tool}
-	if err := w.authorize(ctx, &q); err != nil {
-		return Result{}, err
-	}
-	if err := w.refuseSecrets(ctx); err != nil {
-		return Result{}, err
-	}
-	if err := w.validateInput(ctx, c); err != nil {
-		return Result{}, err
-	}
-
-	permit, release, err := w.permit(ctx, q)
+	b, err = w.guard(t).call(c)
+	w.found(b.found...)
 	if err != nil {
-		return Result{}, err
+		return q, b, w.fail(ctx, "the arguments cannot be searched for secrets", err)
 	}
-	used := int64(len(w.rec.Call.Args.Raw()))
-	defer func() { release(used) }()
-	res, err := w.invoke(ctx, permit)
-	used += int64(len(res.Doc.Raw()))
-	if err != nil {
-		return Result{}, err
-	}
+	q = Query{Call: c, Tool: t}
+	q.Session, err = w.view(ctx, c)
+	return q, b, err
+}
 
+// answer returns the result of a permitted call as its client gets it.
+func (w *way) answer(ctx context.Context, p *permitted, res Result) (_ Result, err error) {
 	if res.InputRequired {
-		return w.askMore(ctx, permit, res)
+		return w.askMore(ctx, p, res)
 	}
-	if err := w.validateOutput(ctx, res); err != nil {
+	if err := w.validateOutput(ctx, p, res); err != nil {
 		return Result{}, err
 	}
-	if res.Doc, err = w.clean(ctx, res); err != nil {
+	if res.Doc, err = w.clean(ctx, p, res); err != nil {
 		return Result{}, err
 	}
-	if err := w.learn(ctx, permit, res.Doc); err != nil {
+	if err := w.learn(ctx, p, res.Doc); err != nil {
 		return Result{}, err
 	}
-	res.Labels = w.adds(tool)
+	res.Labels = p.adds
 	return res, nil
 }

@@ -41,42 +41,42 @@ func (a Action) IsHostCall() bool {
 // What was granted to the module is not known here; the upstream checks that
 // beside it. HostCall may be called concurrently.
 func (p Permit) HostCall(ctx context.Context, action Action, request Doc) error {
-	return p.hostCall(ctx, action, request, (*way).host)
+	return p.hostCall(ctx, action, request, (*nested).host)
 }
 
 // DenyHostCall records a host call which the upstream refuses because it was not
 // granted to the module, or not left by the decision on the call. The error is a
 // [*Refusal] with this reason, which the guest may be told.
 func (p Permit) DenyHostCall(ctx context.Context, action Action, request Doc, reason string) error {
-	return p.hostCall(ctx, action, request, func(w *way, ctx context.Context) error {
-		w.next(StepAuthorize)
-		w.rec.Decision = Decision{Effect: Deny, Reasons: []string{reason}}
-		return w.fail(ctx, reason, nil)
+	return p.hostCall(ctx, action, request, func(n *nested, ctx context.Context) error {
+		n.next(StepAuthorize)
+		n.rec.Decision = Decision{Effect: Deny, Reasons: []string{reason}}
+		return n.fail(ctx, reason, nil)
 	})
 }
 
 // hostCall takes a host call its way and records how it ended.
-func (p Permit) hostCall(ctx context.Context, action Action, request Doc, decide func(*way, context.Context) error) error {
+func (p Permit) hostCall(ctx context.Context, action Action, request Doc, decide func(*nested, context.Context) error) error {
 	if p.of == nil || p.of.over.Load() {
 		return &Refusal{Step: StepAuthorize, Name: string(action), Reason: noCall}
 	}
 	p.of.hostCalls.Add(1)
-	w := p.of.nested(HostCall, action, request)
-	err := decide(w, ctx)
-	return w.end(ctx, Code(err), err)
+	n := p.of.nested(HostCall, action, request)
+	err := decide(n, ctx)
+	return n.end(ctx, Code(err), err)
 }
 
 // host takes a host call from step to step.
-func (w *way) host(ctx context.Context) (err error) {
-	defer w.caught(ctx, &err)
+func (n *nested) host(ctx context.Context) (err error) {
+	defer n.caught(ctx, &err)
 
-	c := w.rec.Call
+	c := n.rec.Call
 	if !c.Action.IsHostCall() || c.Args.Kind() != Object {
-		return w.fail(ctx, "it is no host call that this gateway knows", nil)
+		return n.fail(ctx, "it is no host call that this gateway knows", nil)
 	}
-	w.next(StepAuthorize)
-	if !w.rec.Tool.Sandboxed {
-		return w.fail(ctx, "only a sandboxed tool makes host calls", nil)
+	n.next(StepAuthorize)
+	if !n.by.tool.Sandboxed {
+		return n.fail(ctx, "only a sandboxed tool makes host calls", nil)
 	}
-	return w.settleNested(ctx)
+	return n.settle(ctx)
 }

@@ -10,9 +10,9 @@ import (
 // it.
 func (w *way) invoke(ctx context.Context, p Permit) (Result, error) {
 	w.next(StepInvoke)
-	if w.timeout < math.MaxInt64 {
+	if timeout := p.of.duty.timeout; timeout < math.MaxInt64 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, w.timeout)
+		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
 	defer func() { w.rec.HostCalls = p.of.end() }()
@@ -24,7 +24,7 @@ func (w *way) invoke(ctx context.Context, p Permit) (Result, error) {
 	}
 	res.IsError = res.Doc.Get("isError").True() // what the client will read
 	if res.Doc.Kind() != Object {
-		return Result{}, fmt.Errorf("%s: the result is no JSON object", w.rec.Tool.Name)
+		return Result{}, fmt.Errorf("%s: the result is no JSON object", p.of.tool.Name)
 	}
 	return res, nil
 }

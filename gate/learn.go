@@ -26,40 +26,28 @@ func (w *way) readPrompt(ctx context.Context, c *Call) error {
 	return nil
 }
 
-// learn gives the session what a result taught.
-func (w *way) learn(ctx context.Context, p Permit, result Doc) error {
-	c := p.of.call
-	labels, vouched := w.teaches(p.of.tool)
+// learn gives the session what a result taught. Its labels joined the session when the
+// call was admitted.
+func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
+	labels, vouched := w.teaches(p.tool)
 	l := Lesson{Labels: labels}
 	if w.TrackValues {
-		l.From, l.Source = result, source(vouched, p.of.session, p.of.tool, c.Args)
+		l.From, l.Source = result, source(vouched, p.session, p.tool, p.call.Args)
 	}
-	if err := w.teach(ctx, c, l); err != nil {
+	if err := w.teach(ctx, p.call, l); err != nil {
 		return err
 	}
-	w.rec.After = w.rec.After.Join(labels)
+	w.rec.After = p.session.Labels.Join(labels)
 	return nil
 }
 
-// adds returns the labels that a call adds to its session when it is admitted: the
-// decision's, and those that its result will teach, since a call that is admitted
-// after it may be made by who knows the result already.
-func (w *way) adds(t *Tool) Labels {
-	if w.parent != nil {
-		return w.rec.Decision.Labels
-	}
-	labels, _ := w.teaches(t)
-	return w.rec.Decision.Labels.Join(labels)
-}
-
 // vouch has the session trust what a call uses that was admitted before anything
-// untrusted was read: nobody outside had a part in choosing it. What a module asks
-// for, others may have told the module.
-func (w *way) vouch(ctx context.Context, q *Query) error {
-	if !w.TrackValues || q.Session.Tainted() || w.parent != nil {
+// untrusted was read: nobody outside had a part in choosing it.
+func (w *way) vouch(ctx context.Context, decided Session, sent *Call) error {
+	if !w.TrackValues || decided.Tainted() {
 		return nil
 	}
-	return w.teach(ctx, q.Call, Lesson{From: w.rec.Call.Args, Source: FromTrusted})
+	return w.teach(ctx, sent, Lesson{From: sent.Args, Source: FromTrusted})
 }
 
 // teach has the session of a call learn.

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// parsed refuses what is no call that could be decided on.
-func (w *way) parsed(ctx context.Context, c *Call) error {
+// parse refuses what is no call that could be decided on.
+func (w *way) parse(ctx context.Context, c *Call) error {
 	if c.Who == nil {
 		return w.fail(ctx, "nobody is known to ask", nil)
 	}

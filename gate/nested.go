@@ -14,41 +14,77 @@ import (
 // noCall refuses what is done by the zero Permit, or by that of a call that has ended.
 const noCall = "there is no call on whose behalf it would be done"
 
+// nested is the way of a nested call.
+type nested struct {
+	way
+	by *permitted
+}
+
 // nested returns the way of a nested call.
-func (p *permitted) nested(e Event, action Action, args Doc) *way {
+func (p *permitted) nested(e Event, action Action, args Doc) *nested {
 	by := p.call
 	c := Call{
 		ID: NewID(), Parent: by.ID, Action: action, Name: by.Name, Args: args, Who: by.Who, Session: by.Session,
 		ClientName: by.ClientName, ClientVersion: by.ClientVersion,
 	}
-	w := &way{Parts: p.parts, parent: p, duty: p.duty, step: StepParse, mark: time.Now()}
-	w.rec = Record{Event: e, Time: w.mark, Call: &c, Tool: p.tool, Snapshot: w.Snapshot}
-	return w
+	n := &nested{way{Parts: p.parts, step: StepParse, mark: time.Now()}, p}
+	n.rec = Record{Event: e, Time: n.mark, Call: &c, Tool: p.tool, Snapshot: n.Snapshot}
+	return n
 }
 
-// settleNested decides on a nested call, as it stands in the record, up to the point
-// where it may be done.
-func (w *way) settleNested(ctx context.Context) error {
-	q := Query{Call: w.rec.Call, Tool: w.rec.Tool}
-	if err := w.authorize(ctx, &q); err != nil {
+// settle decides on a nested call, as it stands in the record, up to the point where it
+// may be done.
+func (n *nested) settle(ctx context.Context) (err error) {
+	q := Query{Call: n.rec.Call, Tool: n.by.tool}
+	if q.Session, err = n.view(ctx, q.Call); err != nil {
 		return err
 	}
-	if err := w.ask(ctx, &q); err != nil {
-		return err
+	// The view may be older than what the call was admitted with.
+	q.Session.Labels = q.Session.Labels.Join(n.by.session.Labels)
+	q.Session.Top = q.Session.Top || n.by.session.Top
+	for range maxDecisions {
+		adds, err := n.decide(ctx, q)
+		if err != nil {
+			return err
+		}
+		now, admitted, err := n.admit(ctx, q, adds)
+		if err != nil {
+			return err
+		}
+		if admitted {
+			n.next(StepRecord)
+			return n.alive(ctx)
+		}
+		q.Session = now
 	}
-	if err := w.admit(ctx, &q); err == errUnasked {
-		return w.ask(ctx, &q)
-	} else if err != nil {
-		return err
+	return n.fail(ctx, tooManyDecisions, ErrStale)
+}
+
+// decide refuses what the authorizer does not allow, and what it allows under a condition
+// that the call does not meet already. It returns the labels that the session gets.
+func (n *nested) decide(ctx context.Context, q Query) (adds Labels, err error) {
+	d, err := n.authorize(ctx, q, "")
+	if err != nil {
+		return nil, err
 	}
-	w.next(StepRecord)
-	return w.alive(ctx)
+	if !d.passes() {
+		return nil, n.denied(d)
+	}
+	n.rec.Full = n.by.duty.full
+	if err := n.by.duty.holds(d.Obligations); err != nil {
+		return nil, n.fail(ctx, unableToMeet, err)
+	}
+	if d.Effect == Ask {
+		n.next(StepApprove)
+		return nil, n.fail(ctx, "a person would have to approve this, and nobody can be asked in the middle of a call", nil)
+	}
+	return d.Labels, nil
 }
 
 // alive refuses a nested call whose caller has ended.
-func (w *way) alive(ctx context.Context) error {
-	if ctx.Err() != nil || w.parent.over.Load() {
-		return w.fail(ctx, "the call has ended meanwhile", nil)
+func (n *nested) alive(ctx context.Context) error {
+	if ctx.Err() != nil || n.by.over.Load() {
+		return n.fail(ctx, "the call has ended meanwhile", nil)
 	}
 	return nil
 }

@@ -95,17 +95,17 @@ func (a *asking) during(ctx context.Context) (context.Context, context.CancelFun
 // request is one for a secret that was allowed: see [AsksSecret]. After the call every
 // request is refused. Request may be called concurrently.
 func (p Permit) Request(ctx context.Context, method Action, params Doc) (Doc, error) {
-	w, err := p.peerWay(method, params)
+	n, err := p.peerWay(method, params)
 	if err != nil {
 		return Doc{}, err
 	}
 	ctx, cancel := p.of.asking.during(ctx)
 	defer cancel()
-	answer, err := w.consult(ctx)
-	if err == nil && !AsksSecret(method, w.rec.Call.Args) { // not even the digest of a PIN is kept
-		w.rec.Result = answer
+	answer, err := n.consult(ctx)
+	if err == nil && !AsksSecret(method, n.rec.Call.Args) { // not even the digest of a PIN is kept
+		n.rec.Result = answer
 	}
-	if err := w.end(ctx, peerOutcome(err), err); err != nil {
+	if err := n.end(ctx, peerOutcome(err), err); err != nil {
 		return Doc{}, err
 	}
 	return answer, nil
@@ -121,8 +121,8 @@ func peerOutcome(err error) string {
 }
 
 // peerWay returns the way of a request of a server, or why it has none.
-func (p Permit) peerWay(method Action, params Doc) (*way, error) {
-	refuse := func(s Step, reason string) (*way, error) {
+func (p Permit) peerWay(method Action, params Doc) (*nested, error) {
+	refuse := func(s Step, reason string) (*nested, error) {
 		return nil, &Refusal{Step: s, Name: string(method), Reason: reason}
 	}
 	switch {
@@ -142,120 +142,121 @@ func (p Permit) peerWay(method Action, params Doc) (*way, error) {
 const tooOften = "the server has asked the client too often in this call"
 
 // propose takes a request of a server up to the point where the client is asked.
-func (w *way) propose(ctx context.Context) (err error) {
-	defer w.caught(ctx, &err)
+func (n *nested) propose(ctx context.Context) (err error) {
+	defer n.caught(ctx, &err)
 
-	c, of := w.rec.Call, w.parent
+	c, of := n.rec.Call, n.by
 	if of.asking.times.Load() > maxPeerRequests {
-		w.next(StepLimit)
-		return w.fail(ctx, tooOften, nil)
+		n.next(StepLimit)
+		return n.fail(ctx, tooOften, nil)
 	}
 	if len(c.Args.Raw()) > maxOf(c.Action) {
-		return w.fail(ctx, fmt.Sprintf("the request is larger than %d bytes", maxOf(c.Action)), nil)
+		return n.fail(ctx, fmt.Sprintf("the request is larger than %d bytes", maxOf(c.Action)), nil)
 	}
 	if err := checkRequest(c.Action, c.Args); err != nil {
-		return w.fail(ctx, err.Error(), nil)
+		return n.fail(ctx, err.Error(), nil)
 	}
-	w.next(StepAuthorize)
+	n.next(StepAuthorize)
 	if lacks := lacks(of.call.Peer.Capabilities(), c.Action, c.Args); lacks != "" {
-		return w.fail(ctx, "the client has not declared that it can be asked for "+lacks, nil)
+		return n.fail(ctx, "the client has not declared that it can be asked for "+lacks, nil)
 	}
 
-	w.next(StepSanitize)
-	if err := w.cleanRequest(ctx); err != nil {
+	n.next(StepSanitize)
+	if err := n.cleanRequest(ctx); err != nil {
 		return err
 	}
 
-	w.next(StepAuthorize)
-	return w.settleNested(ctx)
+	n.next(StepAuthorize)
+	return n.settle(ctx)
 }
 
 // cleanRequest makes the parameters safe to be seen by the client. The policy then
 // decides on what the client would see.
-func (w *way) cleanRequest(ctx context.Context) error {
-	c := w.rec.Call
-	doc, err := w.checkContent(c.Args)
+func (n *nested) cleanRequest(ctx context.Context) error {
+	c := n.rec.Call
+	doc, refused, err := contents{n.ContentChecker, c, n.by.tool, n.by.duty.profile}.check(c.Args)
 	if err != nil {
-		return w.fail(ctx, "the request cannot be made safe", err)
+		return n.fail(ctx, "the request cannot be made safe", err)
 	}
-	s := w.scrub()
+	n.found(refused...)
+	s := n.scrub(n.by.tool, n.by.duty.profile)
 	doc, err = s.doc(doc, "", 0)
 	switch {
 	case err != nil:
-		return w.fail(ctx, "the request cannot be made safe", err)
-	case w.refusesSecrets(s.found):
-		return w.fail(ctx, "the request holds a secret", nil)
+		return n.fail(ctx, "the request cannot be made safe", err)
+	case n.guard(n.by.tool).refusesResult(s.found):
+		return n.fail(ctx, "the request holds a secret", nil)
 	case c.Action == Elicit && doc.Get("url").Text() != c.Args.Get("url").Text():
-		return w.fail(ctx, "the URL cannot be shown as it is", nil)
+		return n.fail(ctx, "the URL cannot be shown as it is", nil)
 	}
-	w.rec.Findings = append(w.rec.Findings, s.found...)
+	n.rec.Findings = append(n.rec.Findings, s.found...)
 	c.Args = doc
 	return nil
 }
 
 // consult puts a request to the client, and returns its answer as the server may have
 // it.
-func (w *way) consult(ctx context.Context) (answer Doc, err error) {
-	defer w.caught(ctx, &err)
+func (n *nested) consult(ctx context.Context) (answer Doc, err error) {
+	defer n.caught(ctx, &err)
 
-	if err := w.propose(ctx); err != nil {
+	if err := n.propose(ctx); err != nil {
 		return Doc{}, err
 	}
-	if err := w.recordGranted(ctx); err != nil {
+	if err := n.recordGranted(ctx); err != nil {
 		return Doc{}, err
 	}
-	w.next(StepInvoke)
-	answer, err = w.reach(ctx)
+	n.next(StepInvoke)
+	answer, err = n.reach(ctx)
 	if err != nil {
-		return Doc{}, w.refusedByClient(ctx, err)
+		return Doc{}, n.refusedByClient(ctx, err)
 	}
-	return w.checkReply(ctx, answer)
+	return n.checkReply(ctx, answer)
 }
 
 // refusedByClient returns the error of a client as its server may read it: without
 // secrets, as all that goes to a server.
-func (w *way) refusedByClient(ctx context.Context, err error) error {
+func (n *nested) refusedByClient(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", w.rec.Call.Action, ctx.Err())
+		return fmt.Errorf("%s: %w", n.rec.Call.Action, ctx.Err())
 	}
 	text, _ := ParseDoc(appendString(nil, err.Error()))
-	w.next(StepSanitize)
-	if _, found, serr := w.withoutSecrets(inAnswer, text); serr != nil || secretKinds(found) != "" {
-		return w.fail(ctx, "the client's refusal holds a secret", serr)
+	n.next(StepSanitize)
+	if _, found, serr := n.guard(n.by.tool).without(inAnswer, text); serr != nil || secretKinds(found) != "" {
+		return n.fail(ctx, "the client's refusal holds a secret", serr)
 	}
 	return err
 }
 
 // checkReply holds the answer of a client to the shape that it has in MCP, and takes
 // secrets out of it.
-func (w *way) checkReply(ctx context.Context, answer Doc) (Doc, error) {
-	c := w.rec.Call
-	w.next(StepValidateOutput)
+func (n *nested) checkReply(ctx context.Context, answer Doc) (Doc, error) {
+	c := n.rec.Call
+	n.next(StepValidateOutput)
 	if len(answer.Raw()) > maxOf(c.Action) {
-		return Doc{}, w.fail(ctx, fmt.Sprintf("the client's answer is larger than %d bytes", maxOf(c.Action)), nil)
+		return Doc{}, n.fail(ctx, fmt.Sprintf("the client's answer is larger than %d bytes", maxOf(c.Action)), nil)
 	}
 	if err := checkAnswer(c.Action, answer); err != nil {
-		return Doc{}, w.fail(ctx, "the client's answer is not one: "+err.Error(), nil)
+		return Doc{}, n.fail(ctx, "the client's answer is not one: "+err.Error(), nil)
 	}
-	w.next(StepSanitize)
-	if err := w.alive(ctx); err != nil {
+	n.next(StepSanitize)
+	if err := n.alive(ctx); err != nil {
 		return Doc{}, err
 	}
 	if AsksSecret(c.Action, c.Args) { // that it holds one was allowed
 		return answer, nil
 	}
-	clean, found, err := w.withoutSecrets(inAnswer, answer)
+	g := n.guard(n.by.tool)
+	clean, found, err := g.without(inAnswer, answer)
 	if err != nil {
-		return Doc{}, w.fail(ctx, "the client's answer cannot be searched for secrets", err)
+		return Doc{}, n.fail(ctx, "the client's answer cannot be searched for secrets", err)
 	}
-	treat, _ := w.treatments()
-	redacts := treat.redacts()
+	redacts := g.arguments.redacts()
 	for _, f := range found {
 		f.Removed = f.Removed && redacts
-		w.found(f)
+		n.found(f)
 	}
 	if kinds := secretKinds(found); kinds != "" && !redacts { // nobody can be asked in the middle of a call
-		return Doc{}, w.fail(ctx, "the client's answer holds a secret ("+kinds+")", nil)
+		return Doc{}, n.fail(ctx, "the client's answer holds a secret ("+kinds+")", nil)
 	}
 	if redacts {
 		return clean, nil

@@ -15,6 +15,7 @@ type permitted struct {
 	parts   *Parts  // those that the call began with
 	session Session // in which it was admitted
 	duty    duty
+	adds    Labels    // to the session
 	pause   Pause     // of its place; nil if it keeps that
 	relay   *relaying // nil unless the tool makes calls
 	asking  *asking   // nil unless the client can be asked

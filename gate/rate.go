@@ -111,62 +111,87 @@ func (e *OverRate) Error() string {
 	return fmt.Sprintf("over the limit of %s; try again in %s", e.Rate, e.After.Round(time.Millisecond))
 }
 
-// take takes charges, and what the call owes to the rates of its decision.
-func (w *way) take(ctx context.Context, q Query, charges ...Charge) (Release, error) {
-	w.next(StepLimit)
-	rates := w.rates
+// held is what a call has taken from limits. The zero held is nothing.
+type held struct {
+	release Release // nil: it holds nothing now
+	pause   Pause   // of its place; nil if it keeps that
+	paid    []Rate  // those that the call has been charged for
+}
+
+// back gives back what is held, of a call that has used so many bytes.
+func (h *held) back(bytes int64) {
+	if release := h.release; release != nil {
+		h.release = nil
+		release(bytes)
+	}
+}
+
+// take takes what the call does not hold yet of its place, and of the rates of the
+// decision. If it fails, what was held still is.
+func (w *way) take(ctx context.Context, q Query, rates []Rate, h held) (held, error) {
+	var charges []Charge
+	if h.release == nil {
+		charges = append(charges, place(q))
+	}
 	for i := range rates {
-		if !slices.ContainsFunc(w.paid, rates[i].equal) {
+		if !slices.ContainsFunc(h.paid, rates[i].equal) {
 			charges = append(charges, rates[i].charge(q.Call, q.Tool))
 		}
 	}
+	if len(charges) == 0 {
+		return h, nil
+	}
+	w.next(StepLimit)
 	if w.Limiter == nil {
 		if rates != nil {
-			return nil, w.fail(ctx, "the policy sets a rate, and this gateway has nothing to keep it", nil)
+			return h, w.fail(ctx, "the policy sets a rate, and this gateway has nothing to keep it", nil)
 		}
-		return func(int64) {}, nil
+		return h, nil
 	}
 	release, pause, err := takeFrom(ctx, w.Limiter, charges)
+	if err != nil || release == nil {
+		return h, w.overLimit(ctx, err)
+	}
+	for _, r := range rates {
+		h.paid = joinRates(h.paid, r)
+	}
+	if pause != nil {
+		h.pause = pause
+	}
+	if before := h.release; before != nil {
+		h.release = func(bytes int64) { before(bytes); release(bytes) }
+	} else {
+		h.release = release
+	}
+	return h, nil
+}
+
+// place is what a call takes of the limits on calls at one time.
+func place(q Query) Charge {
+	limit := Concurrent
+	if q.Tool.Relay {
+		limit = Relays // calls that wait for others must not hold the places that those need
+	}
+	return Charge{
+		Limit: limit, Owner: q.Call.Who.Owner, N: 1,
+		Session: q.Call.Session.ID, Server: q.Tool.Name.Server, Tool: q.Tool.Name.String(),
+	}
+}
+
+// overLimit refuses the call for the error of a limiter.
+func (w *way) overLimit(ctx context.Context, err error) error {
 	if over, ok := errors.AsType[*OverRate](err); ok && ctx.Err() == nil {
 		r := w.refuse(StepLimit, over.Error(), nil)
 		r.RetryAfter = over.After
-		return nil, r
+		return r
 	}
-	if errors.Is(err, ErrBusy) {
-		w.step = StepBusy
-		reason := "the gateway is busy"
-		if b, ok := errors.AsType[*Busy](err); ok {
-			reason = b.What
-		}
-		return nil, w.fail(ctx, reason+"; try again later", err)
+	if !errors.Is(err, ErrBusy) {
+		return w.fail(ctx, "over a limit", err)
 	}
-	if err != nil || release == nil {
-		return nil, w.fail(ctx, "over a limit", err)
+	w.step = StepBusy
+	reason := "the gateway is busy"
+	if b, ok := errors.AsType[*Busy](err); ok {
+		reason = b.What
 	}
-	for _, r := range rates {
-		w.paid = joinRates(w.paid, r)
-	}
-	if pause != nil {
-		w.pause = pause
-	}
-	return release, nil
-}
-
-// settle completes a call that has been admitted. If it was decided again for that,
-// the decision may name more rates, and other arguments to take out.
-func (w *way) settle(ctx context.Context, q Query, release Release) (Release, error) {
-	if err := w.validateSent(ctx, q.Call); err != nil {
-		return release, err
-	}
-	for _, r := range w.rates {
-		if slices.ContainsFunc(w.paid, r.equal) {
-			continue
-		}
-		more, err := w.take(ctx, q)
-		if err != nil {
-			return release, err
-		}
-		return func(bytes int64) { release(bytes); more(bytes) }, nil
-	}
-	return release, nil
+	return w.fail(ctx, reason+"; try again later", err)
 }

@@ -100,21 +100,21 @@ func noRelay(name string) *Refusal {
 }
 
 // relay carries out the call of a tool that carries out another.
-func (w *way) relay(ctx context.Context, c *Call, t *Tool) (Result, error) {
+func (w *way) relay(ctx context.Context, q Query) (Result, error) {
 	if w.relayed {
 		w.next(StepAuthorize)
 		return Result{}, w.fail(ctx, "it makes calls itself, and is not called by another tool that does", nil)
 	}
-	if err := w.validateInput(ctx, c); err != nil {
+	if err := w.validateInput(ctx, q, q.Call, false); err != nil {
 		return Result{}, err
 	}
-	w.duty = noDuty
-	leave, err := w.takeRelay(ctx, c, t)
+	held, err := w.take(ctx, q, nil, held{})
 	if err != nil {
 		return Result{}, err
 	}
+	leave := sync.OnceFunc(func() { held.back(0) })
 	defer leave()
-	p := Permit{&permitted{call: c, tool: t, parts: w.Parts, duty: noDuty, relay: &relaying{gate: w.gate, leave: leave}}}
+	p := Permit{&permitted{call: q.Call, tool: q.Tool, parts: w.Parts, duty: noDuty, relay: &relaying{gate: w.gate, leave: leave}}}
 	res, err := w.invoke(ctx, p)
 	if err != nil {
 		return Result{}, err
@@ -122,23 +122,11 @@ func (w *way) relay(ctx context.Context, c *Call, t *Tool) (Result, error) {
 	if passed := p.of.relay.passed.Load(); passed != nil && *passed == res.Doc {
 		return res, nil
 	}
-	if err := w.validateOutput(ctx, res); err != nil {
+	if err := w.validateOutput(ctx, p.of, res); err != nil {
 		return Result{}, err
 	}
-	res.Doc, err = w.clean(ctx, res)
+	res.Doc, err = w.clean(ctx, p.of, res)
 	return res, err
-}
-
-// takeRelay takes the call's place among relays. They have places of their own: calls
-// that wait for others must not hold those that the others need.
-func (w *way) takeRelay(ctx context.Context, c *Call, t *Tool) (leave func(), err error) {
-	release, err := w.take(ctx, Query{Call: c, Tool: t}, Charge{
-		Limit: Relays, Owner: c.Who.Owner, N: 1, Session: c.Session.ID, Server: t.Name.Server, Tool: t.Name.String(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return sync.OnceFunc(func() { release(0) }), nil
 }
 
 // leaves reports whether the evidence of the call is another's: it was carried out by

@@ -38,16 +38,16 @@ func (c *Call) checkBrought() error {
 // askMore takes a result on that is no outcome yet: it has nothing but the requests
 // that went through [Permit.Screen], and the server's own state, which nobody but the
 // server reads and which is not part of the record.
-func (w *way) askMore(ctx context.Context, p Permit, res Result) (Result, error) {
+func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, error) {
 	w.next(StepValidateOutput)
-	if !p.of.call.Rounds || p.of.asking == nil {
+	if !p.call.Rounds || p.asking == nil {
 		return Result{}, w.fail(ctx, "the server asks for more, and the client cannot be asked by the answer to its call", nil)
 	}
 	requests, state := res.Doc.Get("inputRequests"), res.Doc.Get("requestState")
 	if len(state.Text()) > MaxRoundState || !state.IsZero() && state.Kind() != String {
 		return Result{}, w.fail(ctx, fmt.Sprintf("the server's state is no string of at most %d bytes", MaxRoundState), nil)
 	}
-	doc, err := p.of.asking.round(requests)
+	doc, err := p.asking.round(requests)
 	if err != nil {
 		return Result{}, w.fail(ctx, "the server's answer is not valid", err)
 	}
@@ -57,7 +57,7 @@ func (w *way) askMore(ctx context.Context, p Permit, res Result) (Result, error)
 	if !state.IsZero() {
 		doc = doc.With("requestState", state.Raw())
 	}
-	return Result{Doc: doc, InputRequired: true, Usage: res.Usage, Labels: w.adds(p.of.tool)}, nil
+	return Result{Doc: doc, InputRequired: true, Usage: res.Usage, Labels: p.adds}, nil
 }
 
 // round returns the result that asks the client for more.
@@ -96,21 +96,21 @@ func plainKey(key string) bool {
 // basic/patterns, multi round-trip requests). It returns the parameters as the client
 // may see them: an answer with InputRequired holds no others. It is recorded once.
 func (p Permit) Screen(ctx context.Context, method Action, params Doc) (Doc, error) {
-	w, err := p.peerWay(method, params)
+	n, err := p.peerWay(method, params)
 	if err != nil {
 		return Doc{}, err
 	}
 	ctx, cancel := p.of.asking.during(ctx)
 	defer cancel()
-	err = w.propose(ctx)
+	err = n.propose(ctx)
 	if err == nil && !p.of.call.Rounds {
-		err = w.fail(ctx, "the client cannot be asked by the answer to its call", nil)
+		err = n.fail(ctx, "the client cannot be asked by the answer to its call", nil)
 	}
-	clean := w.rec.Call.Args
+	clean := n.rec.Call.Args
 	if err == nil {
 		p.of.asking.screen(method, clean)
 	}
-	if err := w.end(ctx, peerOutcome(err), err); err != nil {
+	if err := n.end(ctx, peerOutcome(err), err); err != nil {
 		return Doc{}, err
 	}
 	return clean, nil

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -42,80 +41,94 @@ const (
 // redacts reports whether secrets are taken out.
 func (t Treatment) redacts() bool { return t == RedactSecrets || t == "" }
 
-// treatments says what becomes of secrets in the arguments and the results of the
-// call's tool.
-func (w *way) treatments() (arguments, results Treatment) {
-	if w.Secrets == nil {
-		return AllowSecrets, AllowSecrets
-	}
-	return w.Secrets.Treat(w.rec.Tool)
+// A guard is what becomes of secrets in what goes to the server of a tool, and in what
+// comes from it.
+type guard struct {
+	Secrets            // nil if they are not looked for
+	arguments, results Treatment
 }
 
-// guardArguments looks for secrets in the arguments, and in the answers and the _meta
-// that came with them, before anybody sees them. What is to be refused for them is
-// refused by [way.refuseSecrets], once it is known that the caller may know of the tool.
-func (w *way) guardArguments(c *Call) error {
-	treat, _ := w.treatments()
-	if treat == AllowSecrets {
-		return nil
+// guard returns the guard of a tool.
+func (p *Parts) guard(t *Tool) guard {
+	if p.Secrets == nil {
+		return guard{nil, AllowSecrets, AllowSecrets}
 	}
-	if err := w.guardMeta(c); err != nil {
-		return err
+	arguments, results := p.Secrets.Treat(t)
+	return guard{p.Secrets, arguments, results}
+}
+
+// brought is what was found of secrets in what came with a call, and what is to be done
+// for them beside taking them out, in words; "" for nothing.
+type brought struct {
+	found         []Finding
+	asks, refuses string
+}
+
+// call looks for secrets in the arguments of a call, and in the answers and the _meta that
+// came with them, before anybody sees them, and takes them out if that is what becomes of
+// them. What is to be refused for them is refused once it is known that the caller may
+// know of the tool.
+func (g guard) call(c *Call) (b brought, err error) {
+	if g.arguments == AllowSecrets {
+		return brought{}, nil
 	}
-	clean, found, err := w.withoutSecrets(inArguments, c.Args)
+	if b.found, err = g.meta(c); err != nil {
+		return b, err
+	}
+	clean, found, err := g.without(inArguments, c.Args)
 	if err != nil {
-		return err
+		return b, err
 	}
-	responses, more, err := w.withoutSecrets(inAnswer, c.Responses)
+	responses, more, err := g.without(inAnswer, c.Responses)
 	if err != nil {
-		return err
+		return b, err
 	}
 	found = append(found, more...)
 	if len(found) == 0 {
-		return nil
+		return b, nil
 	}
-	kinds := secretKinds(found)
+	words := "the arguments hold a secret (" + secretKinds(found) + ")"
 	switch {
-	case treat.redacts():
+	case g.arguments.redacts():
 		c.Args, c.Responses = clean, responses
-	case treat != AskSecrets && treat != RefuseSecrets:
-		return errors.New("unknown treatment of secrets: " + string(treat))
-	case kinds == "": // nothing but what is reported
-	case treat == AskSecrets:
-		w.secretAsks = "the arguments hold a secret (" + kinds + ")"
+	case g.arguments != AskSecrets && g.arguments != RefuseSecrets:
+		return b, errors.New("unknown treatment of secrets: " + string(g.arguments))
+	case secretKinds(found) == "": // nothing but what is reported
+	case g.arguments == AskSecrets:
+		b.asks = words
 	default:
-		w.secretRefused = "the arguments hold a secret (" + kinds + ")"
+		b.refuses = words
 	}
 	for _, f := range found {
-		f.Removed = f.Removed && treat.redacts()
-		w.found(f)
+		f.Removed = f.Removed && g.arguments.redacts()
+		b.found = append(b.found, f)
 	}
-	return nil
+	return b, nil
 }
 
-// guardMeta leaves out what holds a secret of the _meta that came with a call. No model
+// meta leaves out what holds a secret of the _meta that came with a call. No model
 // chooses what is in it, and no server needs it for the call. The token of progress stays
 // here: servers are given another.
-func (w *way) guardMeta(c *Call) error {
+func (g guard) meta(c *Call) (all []Finding, err error) {
 	holds := make(map[string]bool)
-	_, err := c.Meta.MapStrings(func(at Leaf, text string) string {
+	_, err = c.Meta.MapStrings(func(at Leaf, text string) string {
 		pointer := at.Pointer()
 		name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 		if name == metaProgress {
 			return text
 		}
-		_, found := w.Secrets.Redact(pointer, text)
+		_, found := g.Redact(pointer, text)
 		if secretKinds(found) != "" {
 			holds[unescapePointer.Replace(name)] = true
 		}
 		for _, f := range found {
 			f.At = inMeta + cut(pointer, maxPointer)
-			w.found(f)
+			all = append(all, f)
 		}
 		return text
 	})
 	if err != nil || len(holds) == 0 {
-		return err
+		return all, err
 	}
 	kept := []byte{'{'}
 	for name, v := range c.Meta.Members() {
@@ -128,21 +141,21 @@ func (w *way) guardMeta(c *Call) error {
 		kept = append(append(appendString(kept, name), ':'), v.Raw()...)
 	}
 	c.Meta, err = ParseDoc(append(kept, '}'))
-	return err
+	return all, err
 }
 
 // metaProgress is the member of a request's _meta by which its client asks to be told how
 // far it is.
 const metaProgress = "progressToken"
 
-// withoutSecrets returns a document that goes to a server without its secrets, and what
-// was found. Place begins the places of that.
-func (w *way) withoutSecrets(place string, d Doc) (clean Doc, found []Finding, err error) {
-	if treat, _ := w.treatments(); treat == AllowSecrets {
+// without returns a document that goes to a server without its secrets, and what was
+// found. Place begins the places of that.
+func (g guard) without(place string, d Doc) (clean Doc, found []Finding, err error) {
+	if g.arguments == AllowSecrets {
 		return d, nil, nil
 	}
 	clean, err = d.MapStrings(func(at Leaf, s string) string {
-		out, here := w.Secrets.Redact(at.Pointer(), s)
+		out, here := g.Redact(at.Pointer(), s)
 		for _, f := range here {
 			f.At = place + cut(at.Pointer(), maxPointer)
 			found = append(found, f)
@@ -163,27 +176,16 @@ func secretKinds(found []Finding) string {
 	return cut(strings.Join(kinds, ", "), maxReason)
 }
 
-// refuseSecrets refuses the call for what guardArguments has found.
-func (w *way) refuseSecrets(ctx context.Context) error {
-	if w.secretRefused == "" {
-		return nil
-	}
-	w.next(StepSanitize)
-	return w.fail(ctx, w.secretRefused, nil)
-}
-
-// wary has a person asked for what guardArguments has found.
-func (w *way) wary(d Decision) Decision {
-	if w.secretAsks != "" && d.Effect == Allow {
+// wary has a person asked for the secrets that came with a call.
+func (b brought) wary(d Decision) Decision {
+	if b.asks != "" && d.Effect == Allow {
 		d.Obligations = append(slices.Clone(d.Obligations), Approve{})
-		d.Reasons = append(slices.Clone(d.Reasons), w.secretAsks)
+		d.Reasons = append(slices.Clone(d.Reasons), b.asks)
 	}
 	return d
 }
 
-// refusesSecrets reports whether a result with secrets must not be passed on at
-// all.
-func (w *way) refusesSecrets(found []Finding) bool {
-	_, treat := w.treatments()
-	return !treat.redacts() && slices.ContainsFunc(found, func(f Finding) bool { return f.Removed && strings.HasPrefix(f.Rule, ruleSecret) })
+// refusesResult reports whether a result with secrets must not be passed on at all.
+func (g guard) refusesResult(found []Finding) bool {
+	return !g.results.redacts() && slices.ContainsFunc(found, func(f Finding) bool { return f.Removed && strings.HasPrefix(f.Rule, ruleSecret) })
 }

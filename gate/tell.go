@@ -17,10 +17,9 @@ func (p *Parts) notice(from *Tool, d duty, params Doc) (clean Doc, ok bool) {
 	if params.Kind() != Object {
 		return Doc{}, false
 	}
-	w := way{Parts: p, duty: d, rec: Record{Tool: from}}
-	s := w.scrub()
+	s := p.scrub(from, d.profile)
 	clean, err := s.doc(params, "", 0)
-	if err != nil || w.refusesSecrets(s.found) {
+	if err != nil || p.guard(from).refusesResult(s.found) {
 		return Doc{}, false
 	}
 	return clean, true

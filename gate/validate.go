@@ -7,31 +7,30 @@ import (
 	"unicode/utf8"
 )
 
-// validateInput refuses arguments that break the tool's input schema, as the client
-// sent them or as the policy leaves them.
-func (w *way) validateInput(ctx context.Context, c *Call) error {
-	w.next(StepValidateInput)
-	tool := w.rec.Tool
-	if tool.Input == nil {
-		return w.fail(ctx, "the tool has no usable input schema", nil)
-	}
-	if err := tool.Input.Validate(c.Args); err != nil {
-		return w.fail(ctx, publicViolations(tool, "the arguments", err), err)
-	}
-	return w.validateSent(ctx, c)
-}
-
-// validateSent refuses the call if what the policy leaves of its arguments breaks
-// the tool's input schema.
-func (w *way) validateSent(ctx context.Context, c *Call) error {
-	if w.rec.Call == c {
+// validateInput refuses arguments that break the tool's input schema, as the client sent
+// them or as the policy leaves them, and an answer that nobody accepts. Again says that
+// what the client sent has been found valid before.
+func (w *way) validateInput(ctx context.Context, q Query, sent *Call, again bool) error {
+	if again && sent == q.Call {
 		return nil
 	}
-	if w.step != StepValidateInput {
-		w.next(StepValidateInput)
+	w.next(StepValidateInput)
+	if q.Tool.Input == nil {
+		return w.fail(ctx, "the tool has no usable input schema", nil)
 	}
-	if err := w.rec.Tool.Input.Validate(w.rec.Call.Args); err != nil {
-		return w.fail(ctx, publicViolations(w.rec.Tool, "the arguments, after the policy's redaction,", err), err)
+	if !again {
+		if err := q.Tool.Input.Validate(q.Call.Args); err != nil {
+			return w.fail(ctx, publicViolations(q.Tool, "the arguments", err), err)
+		}
+	}
+	if sent != q.Call {
+		if err := q.Tool.Input.Validate(sent.Args); err != nil {
+			return w.fail(ctx, publicViolations(q.Tool, "the arguments, after the policy's redaction,", err), err)
+		}
+	}
+	if a := q.Call.Answered; a != nil && a.Err != nil {
+		w.next(StepApprove)
+		return w.fail(ctx, "the answer that came with the call is not acceptable; call again without it", a.Err)
 	}
 	return nil
 }
@@ -63,13 +62,13 @@ func publicViolations(t *Tool, what string, err error) string {
 
 // validateOutput refuses a result that is larger than the decision allows, or that
 // breaks what its tool declares.
-func (w *way) validateOutput(ctx context.Context, res Result) error {
+func (w *way) validateOutput(ctx context.Context, p *permitted, res Result) error {
 	w.next(StepValidateOutput)
-	if int64(len(res.Doc.Raw())) > w.maxResult {
-		return w.fail(ctx, fmt.Sprintf("the result is larger than %d bytes; ask for less of it", w.maxResult), nil)
+	if int64(len(res.Doc.Raw())) > p.duty.maxResult {
+		return w.fail(ctx, fmt.Sprintf("the result is larger than %d bytes; ask for less of it", p.duty.maxResult), nil)
 	}
-	err := checkOutput(w.rec.Tool, res)
-	if err != nil && w.rec.Tool.OutputWarn {
+	err := checkOutput(p.tool, res)
+	if err != nil && p.tool.OutputWarn {
 		w.rec.Err = err
 		w.rec.Findings = append(w.rec.Findings, Finding{Rule: "schema/output", At: "/structuredContent", Count: 1})
 		return nil

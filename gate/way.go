@@ -9,22 +9,16 @@ import (
 	"time"
 )
 
-// way is one call on its way.
+// way is one call on its way: what every step needs, and the evidence. A step returns
+// what it finds to whoever takes the call on; into the record it writes for those who
+// read the log, and no step reads there what is to be done.
 type way struct {
 	*Parts
-	gate    *Gate      // nil for a host call
-	parent  *permitted // of a host call, or of a request to the client; otherwise nil
-	relayed bool       // made by [Permit.Relay]
+	gate    *Gate // nil for what is done within a call
+	relayed bool  // made by [Permit.Relay]
 	rec     Record
 	step    Step // under way
 	mark    time.Time
-	// What is to be done for the secrets in the arguments; "" for nothing.
-	secretAsks, secretRefused string
-
-	consent string // the binding that a person has approved; "" if none has
-	paid    []Rate // those that the call has been charged for
-	pause   Pause  // of its place; nil if it keeps that
-	duty
 }
 
 func outcome(res Result, err error) string {
@@ -36,6 +30,9 @@ func outcome(res Result, err error) string {
 
 // next ends the time of the step under way and begins that of another.
 func (w *way) next(s Step) {
+	if s == w.step {
+		return
+	}
 	now := time.Now()
 	w.rec.Steps = append(w.rec.Steps, StepTime{w.step, now.Sub(w.mark)})
 	w.step, w.mark = s, now
@@ -66,6 +63,11 @@ func (w *way) recordGranted(ctx context.Context) error {
 		return w.fail(ctx, "the audit log cannot be written", err)
 	}
 	return nil
+}
+
+// found writes down what was found in what came with the call, or in its result.
+func (w *way) found(all ...Finding) {
+	w.rec.Findings = append(w.rec.Findings, all[:min(len(all), max(0, maxFindings-len(w.rec.Findings)))]...)
 }
 
 // record gives the record to the recorder. The end of the call's context does
@@ -102,7 +104,7 @@ func (w *way) caught(ctx context.Context, err *error) {
 	if v == nil {
 		return
 	}
-	if w.parent != nil && w.step == StepInvoke { // the client's, and no refusal has that step
+	if w.step == StepInvoke && w.rec.Call.Action.IsPeerRequest() { // the client's, and no refusal has that step
 		w.step = StepValidateOutput
 	}
 	*err = w.fail(ctx, "internal error", panicked(v))
