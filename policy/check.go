@@ -27,6 +27,7 @@ func (s *source) warnings(c *ast.Compiler, o Options) []Problem {
 		}
 		problems = append(problems, misspelt(m)...)
 		problems = append(problems, readsAllGrants(m)...)
+		problems = append(problems, beginnings(m)...)
 	}
 	problems = append(problems, unindexed(c)...)
 	sortProblems(problems)

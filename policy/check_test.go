@@ -28,7 +28,7 @@ func TestCheckWarns(t *testing.T) {
 		},
 		"all actions": {rules: `allow contains "x" if input.action in ["tools/call", "sandbox/http", "admin/grant"]`},
 		"a rule that is looked at for every call": {
-			rules: `deny contains "x" if not startswith(input.arguments.path, "/srv/")`, line: 3, want: "deny is evaluated for every call",
+			rules: `deny contains "x" if not startswith(input.arguments.title, "ok")`, line: 3, want: "deny is evaluated for every call",
 		},
 		"a question about what nothing allows": {
 			rules: `ask contains "x" if input.tool.server == "a"`, line: 3,
@@ -49,9 +49,24 @@ func TestCheckWarns(t *testing.T) {
 			rules: "ask contains \"x\" if input.tool.server == \"a\"\n\nallow contains \"y\" if { input.action == \"tools/call\"; \"dev\" in input.principal.roles }",
 		},
 		"a condition on all but one": {rules: "allow contains \"y\" if input.action == \"tools/call\"\n\nask contains \"x\" if input.tool.server != \"a\"", line: 5, want: "ask is evaluated for every call"},
-		"the action first":           {rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tnot startswith(input.arguments.path, \"/srv/\")\n}"},
+		"the action first":           {rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tnot startswith(input.arguments.title, \"ok\")\n}"},
 		"the beginning of a name":    {rules: `deny contains "x" if startswith(input.tool.local_name, "write_")`},
-		"no condition":               {rules: `allow contains "x" if true`},
+		"the beginning of a path": {
+			rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tnot startswith(input.arguments.path, \"/srv/\")\n}", line: 5, want: `write paths.within(p, "/srv/docs")`,
+		},
+		"a part of a path, by the name of the argument": {
+			rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tcontains(input.arguments.targetFile, input.tool.server)\n}", line: 5, want: "contains on a path",
+		},
+		"the beginning of one of several": {
+			rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tsome p in input.arguments.list\n\tnot startswith(p, \"C:\\\\srv\")\n}", line: 6, want: "startswith on a path",
+		},
+		"the beginning of a URL": {
+			rules: "allow contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tstartswith(input.arguments.q, \"https://good.example\")\n}", line: 5, want: "urls.within",
+		},
+		"the beginning of what is no path": {
+			rules: "deny contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tstartswith(input.arguments.title, \"DRAFT\")\n}",
+		},
+		"no condition": {rules: `allow contains "x" if true`},
 		"going through all grants": {
 			rules: "allow contains \"x\" if {\n\tinput.action == \"tools/call\"\n\tsome g in data.grants\n\tinput.tool.name in g.tools\n}", line: 3,
 			want: "allow goes through all grants for each call; ask wasmgate.granted",

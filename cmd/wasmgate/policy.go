@@ -46,7 +46,7 @@ func (c *cli) newPolicyCheck() *cobra.Command {
 			if err = errors.Join(err, unread); err != nil {
 				return &exitError{exitFalse, err}
 			}
-			problems, err := checkPolicy(cmd.Context(), p)
+			problems, err := checkPolicy(cmd.Context(), cfg, p)
 			if err != nil {
 				return &exitError{exitFalse, err}
 			}
@@ -72,18 +72,22 @@ func (c *cli) newestPolicy(ctx context.Context, cfg *config.Config) (p gateway.P
 }
 
 // checkPolicy returns what is wrong with a policy. Of one that compiles the tests of
-// its bundles may yet fail, for which it does not load.
-func checkPolicy(ctx context.Context, p gateway.Policy) ([]policy.Problem, error) {
+// its bundles may yet fail, for which it does not load; its rules are held against the
+// tools that are known.
+func checkPolicy(ctx context.Context, cfg *config.Config, p gateway.Policy) ([]policy.Problem, error) {
 	problems, err := policy.Check(p.Files, p.Options)
-	if err != nil || len(p.Options.Bundles) == 0 || slices.ContainsFunc(problems, func(p policy.Problem) bool { return !p.Warning }) {
+	if err != nil || slices.ContainsFunc(problems, func(p policy.Problem) bool { return !p.Warning }) {
 		return problems, err
 	}
-	_, err = policy.Load(ctx, p.Files, p.Options)
-	var failed *policy.CompileError
-	if errors.As(err, &failed) {
+	engine, err := policy.Load(ctx, p.Files, p.Options)
+	if failed, ok := errors.AsType[*policy.CompileError](err); ok {
 		return append(problems, failed.Problems...), nil
 	}
-	return problems, err
+	if err != nil {
+		return problems, err
+	}
+	tools, err := app.Declared(ctx, cfg)
+	return append(problems, engine.Overlooked(tools)...), err
 }
 
 // ofGrants puts what is wrong with the grants file into the words of a policy.
