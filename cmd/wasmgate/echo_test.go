@@ -13,9 +13,10 @@ import (
 )
 
 // serveEcho makes this program an MCP server whose tools answer with their argument, if
-// it was started as one: over stdio, or over HTTP, in which case it prints its URL and
-// ends with its input. Its arguments are the one revision that it speaks, how many tools
-// it has, and a file that grows by a byte with each handshake, or none.
+// it was started as one: over stdio, or over HTTP (http, or sse, which answers with event
+// streams), in which case it prints its URL and ends with its input. Its arguments are the
+// one revision that it speaks, how many tools it has, and a file that grows by a byte with
+// each handshake, or none. A text of "give:N" is answered with N bytes of prose.
 func serveEcho() {
 	kind, ok := os.LookupEnv("WASMGATE_TEST_ECHO")
 	if !ok {
@@ -25,11 +26,11 @@ func serveEcho() {
 	if err != nil {
 		panic(err)
 	}
-	e := &echoServer{revision: os.Args[1], hellos: os.Args[3]}
+	e := &echoServer{revision: os.Args[1], hellos: os.Args[3], streams: kind == "sse"}
 	for i := range tools {
 		e.tools = append(e.tools, fmt.Sprintf(echoTool, i))
 	}
-	if kind == "http" {
+	if kind != "stdio" {
 		fmt.Println(httptest.NewServer(e).URL)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
@@ -46,7 +47,11 @@ func serveEcho() {
 type echoServer struct {
 	revision, hellos string
 	tools            []string
+	streams          bool // answers are event streams
 }
+
+// prose is what a server gives that is asked for so many bytes.
+const prose = "The quick brown fox jumps over the lazy dog. "
 
 const echoTool = `{"name":"echo_%d","title":"Echo","description":"Answers with what it is given.",` +
 	`"inputSchema":{"type":"object","required":["text","n"],"additionalProperties":false,"properties":{` +
@@ -83,10 +88,20 @@ func (e *echoServer) answer(message []byte) string {
 	case "tools/list":
 		result = `{"resultType":"complete","tools":[` + strings.Join(e.tools, ",") + `]}`
 	case "tools/call":
-		content := fmt.Sprintf(`{"text":%q,"n":%d}`, m.Params.Arguments.Text, m.Params.Arguments.N)
+		content := fmt.Sprintf(`{"text":%q,"n":%d}`, given(m.Params.Arguments.Text), m.Params.Arguments.N)
 		result = fmt.Sprintf(`{"resultType":"complete","content":[{"type":"text","text":%q}],"structuredContent":%s}`, content, content)
 	}
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+}
+
+// given returns what a text is answered with.
+func given(text string) string {
+	if n, ok := strings.CutPrefix(text, "give:"); ok {
+		if n, err := strconv.Atoi(n); err == nil {
+			return strings.Repeat(prose, n/len(prose)+1)[:n]
+		}
+	}
+	return text
 }
 
 // greeted counts a handshake.
@@ -114,6 +129,11 @@ func (e *echoServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := e.answer(message)
 	if answer == "" {
 		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if e.streams {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: message\ndata: "+answer+"\n\n")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

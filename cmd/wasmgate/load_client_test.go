@@ -27,6 +27,9 @@ var words = strings.Repeat("The quick brown fox jumps over the lazy dog. ", 11)
 // hand, and of the answers reads only what tells that they are right.
 type load struct {
 	revision, tool string
+	text           string // of each call
+	gives          int    // how many bytes the text asks for; 0: the text itself comes back
+	progress       bool   // each call has a token for progress
 	clients        []caller
 	next           atomic.Int64
 }
@@ -38,21 +41,25 @@ type caller interface {
 
 // newLoad returns clients that have shaken hands, if those of their revision do.
 func newLoad(tb testing.TB, revision, tool string, clients ...caller) *load {
-	l := &load{revision: revision, tool: tool, clients: clients}
 	for _, c := range clients {
-		if revision == newer {
-			break
-		}
-		answer, err := c.exchange(tb.Context(), "", fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":`+
-			`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"load","version":"1"}}}`, revision))
-		if err != nil || !bytes.Contains(answer, []byte(`"protocolVersion":"`+revision+`"`)) {
-			tb.Fatalf("initialize: %s, %v", answer, err)
-		}
-		if _, err := c.exchange(tb.Context(), "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
-			tb.Fatal(err)
-		}
+		shakeHands(tb, c, revision, "{}")
 	}
-	return l
+	return &load{revision: revision, tool: tool, text: words, clients: clients}
+}
+
+// shakeHands has a client declare its capabilities, if its revision has a handshake.
+func shakeHands(tb testing.TB, c caller, revision, capabilities string) {
+	if revision == newer {
+		return
+	}
+	answer, err := c.exchange(tb.Context(), "", fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":`+
+		`{"protocolVersion":%q,"capabilities":%s,"clientInfo":{"name":"load","version":"1"}}}`, revision, capabilities))
+	if err != nil || !bytes.Contains(answer, []byte(`"protocolVersion":"`+revision+`"`)) {
+		tb.Fatalf("initialize: %s, %v", answer, err)
+	}
+	if _, err := c.exchange(tb.Context(), "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // run has the clients make so many calls, and returns how long each took.
@@ -86,15 +93,24 @@ const metaNewer = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + newer
 
 func (l *load) call(ctx context.Context, c caller) error {
 	n, meta := l.next.Add(1), ""
-	if l.revision == newer {
+	switch {
+	case l.revision == newer:
 		meta = metaNewer
+	case l.progress:
+		meta = fmt.Sprintf(`"_meta":{"progressToken":%d},`, n)
 	}
 	answer, err := c.exchange(ctx, l.tool, fmt.Sprintf(
-		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s"name":%q,"arguments":{"text":%q,"tags":["a","b"],"n":%d}}}`, n, meta, l.tool, words, n))
+		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s"name":%q,"arguments":{"text":%q,"tags":["a","b"],"n":%d}}}`, n, meta, l.tool, l.text, n))
 	if err != nil {
 		return fmt.Errorf("%.200s: %w", answer, err)
 	}
-	if want := fmt.Appendf(nil, `"structuredContent":{"text":%q,"n":%d}`, words, n); !bytes.Contains(answer, want) {
+	want := fmt.Appendf(nil, `"structuredContent":{"text":%q,"n":%d}`, l.text, n)
+	if l.gives > 0 {
+		if want = fmt.Appendf(nil, `,"n":%d}`, n); len(answer) < 2*l.gives { // text and structured content
+			return fmt.Errorf("an answer of %d bytes to call %d, which asks for %d", len(answer), n, l.gives)
+		}
+	}
+	if !bytes.Contains(answer, want) {
 		return fmt.Errorf("the answer has no structured content of call %d: %.300s", n, answer)
 	}
 	return nil

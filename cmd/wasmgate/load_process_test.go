@@ -36,7 +36,7 @@ func startUpstream(tb testing.TB, kind, revision string, tools int) *upstream {
 	if err := os.WriteFile(u.hellos, nil, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	if kind == "http" {
+	if kind != "stdio" {
 		_, out := u.start(tb, kind, u.hellos)
 		url, err := out.ReadString('\n')
 		if err != nil {
@@ -122,8 +122,8 @@ func startGateway(tb testing.TB, program, dir string, ups ...*upstream) gatewayP
 	}
 	for name, text := range map[string]string{
 		"wasmgate.yaml": "version: 1\nservers:\n" + servers +
-			"policy: {data: {grants: grants.yaml}, timeout: 5s}\naudit: {path: audit.jsonl}\nstate: state/\n",
-		"grants.yaml": "- {to: [local], tools: [\"http-*\", \"stdio-*\"]}\n",
+			"policy: {data: {grants: grants.yaml}, timeout: 5s}\nlimits: {concurrent: 256}\naudit: {path: audit.jsonl}\nstate: state/\n",
+		"grants.yaml": "- {to: [local], tools: [\"http-*\", \"sse-*\", \"stdio-*\"]}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			tb.Fatal(err)

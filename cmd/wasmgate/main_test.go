@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 	bridge.ChildMain()
 	serveTailor()
 	serveEcho()
+	serveProxy()
 	serveMeasured()
 	testscript.Main(m, map[string]func(){"wasmgate": main, "mcp-stub": stub})
 }
