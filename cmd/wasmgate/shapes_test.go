@@ -127,8 +127,9 @@ func (s shape) measure(b *testing.B, against string) []string {
 	}
 	calls := max(b.N*4096/(4096+s.bytes), 2*s.clients)
 	before := ways[2].process.holds(b)
-	for range rounds {
-		for _, w := range ways {
+	for round := range rounds {
+		for i := range ways { // each begins a round in its turn: what came before one leaves its traces
+			w := ways[(i+round)%len(ways)]
 			cpu := w.process.runTime(b)
 			w.run.each = append(w.run.each, w.load.run(b, calls)...)
 			w.cpu = append(w.cpu, (w.process.runTime(b)-cpu)/float64(calls))
