@@ -3,7 +3,6 @@ package wasi
 import (
 	"context"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/tetratelabs/wazero/api"
@@ -22,7 +21,7 @@ const (
 // A directory is a name and an identity; nothing of the host is open for it.
 type directory struct {
 	place
-	info    fs.FileInfo // of when it was opened; nil for the root of a grant
+	info    *info // of when it was opened; nil for the root of a grant
 	preopen bool
 	listed  bool
 	entries []entry // as fd_readdir saw them when it last began: a cookie is an index
@@ -32,40 +31,6 @@ type entry struct {
 	name  string
 	kind  filetype
 	inode uint64 // 0: unknown
-}
-
-func newEntry(d fs.DirEntry) entry {
-	e := entry{name: d.Name(), kind: filetypeOf(d.Type())}
-	if info, err := d.Info(); err == nil {
-		e.inode = identify(info).inode
-	}
-	return e
-}
-
-// stat describes the directory, if it is still where it was.
-func (d *directory) stat() (fs.FileInfo, errno) {
-	if d.info != nil {
-		return d.same(d.info)
-	}
-	info, err := d.grant.Root.Lstat(d.name())
-	return info, errnoOf(err)
-}
-
-func (d *directory) open() (*os.File, errno) {
-	f, _, e := d.place.open(os.O_RDONLY, d.info)
-	if e == errAgain {
-		e = errStale
-	}
-	return f, e
-}
-
-func (d *directory) sync() errno {
-	f, e := d.open()
-	if e != success {
-		return e
-	}
-	defer f.Close()
-	return errnoOf(f.Sync())
 }
 
 // fdReaddir writes entries from the cookie on until the buffer is full; the
@@ -105,11 +70,7 @@ func fdReaddir(ctx context.Context, p *Process, mem api.Memory, a []uint64) errn
 // list reads the directory. It asks each time: opening one asks nothing, as
 // only here something is read.
 func (p *Process) list(ctx context.Context, d *directory) errno {
-	if e := p.ask(ctx, OpRead, d.place); e != success {
-		return e
-	}
-	p.charge(callCost)
-	f, e := d.open()
+	f, e := p.openDirectory(d, func(t target) errno { return p.ask(ctx, OpRead, t) })
 	if e != success {
 		return e
 	}
@@ -125,13 +86,33 @@ func (p *Process) list(ctx context.Context, d *directory) errno {
 	return success
 }
 
+// openDirectory opens a directory of the guest's, if it may.
+func (p *Process) openDirectory(d *directory, may func(target) errno) (*os.File, errno) {
+	t, e := p.reach(d.place, d.info)
+	if e == success {
+		e = may(t)
+	}
+	if e != success {
+		return nil, staleNotAgain(e)
+	}
+	p.charge(callCost)
+	f, _, e := t.open(os.O_RDONLY)
+	return f, staleNotAgain(e)
+}
+
+// staleNotAgain is for what is open: whoever tries again finds it no more.
+func staleNotAgain(e errno) errno {
+	if e == errAgain {
+		return errStale
+	}
+	return e
+}
+
 func (p *Process) readEntries(f *os.File, d *directory) errno {
 	for {
-		some, err := f.ReadDir(listPiece)
-		p.charge(callCost * (1 + len(some))) // below an os.Root each entry is looked at
-		for _, s := range some {
-			d.entries = append(d.entries, newEntry(s))
-		}
+		some, err := entriesOf(f, listPiece)
+		p.charge(callCost * (1 + len(some))) // each is looked at
+		d.entries = append(d.entries, some...)
 		switch {
 		case err == io.EOF:
 			return success

@@ -9,18 +9,22 @@
 //
 // # What it promises
 //
-// A guest reaches files only below the directories of its Process, through
-// [os.Root]: `..`, absolute paths and symbolic links cannot leave them, a guest
+// A guest reaches files only below the directories of its Process:
+// `..`, absolute paths and symbolic links cannot leave them, a guest
 // makes no symbolic link that climbs, and names are linked and renamed within
 // one directory tree only. A directory is read-only unless granted for writing.
 // Nothing is opened but regular files: a FIFO or device would block or act on
 // the host.
 //
-// This package follows symbolic links itself, so that [Process.Ask] is told
-// where a path really leads, and compares what it opened with what was asked
-// about. Only if somebody else swaps a directory for a link at that very moment
-// may a created, removed or renamed name end up elsewhere; it stays within the
-// granted tree. Where the file system folds case (Windows, macOS) Ask hears a
+// A path is walked one open directory after the other, and symbolic links are
+// followed here: on Linux and macOS by openat(2) of single names that are not
+// links, elsewhere by an [os.Root] for each directory and a comparison of what was
+// opened with what was looked at. So whatever another writer does meanwhile,
+// [Process.Ask] is told where the path leads; what is opened is the very object
+// that was found there, and a name is made, removed or renamed in the very
+// directory that was asked about. After the question the way must still lead
+// there, or the host call fails (EAGAIN; ESTALE for a descriptor).
+// Where the file system folds case (Windows, macOS) Ask hears a
 // name as the guest spells it.
 //
 // Every pointer and length is checked before anything happens (EFAULT), and
@@ -35,7 +39,8 @@
 //   - A descriptor of a directory reaches what is below it, and nothing above,
 //     also by links. It is a name and an identity, and holds nothing
 //     open. If somebody else moves the directory, it is ESTALE; the guest's own
-//     renames are followed.
+//     renames are followed. A granted directory is ESTALE, too, once another
+//     has its name.
 //   - Symbolic links with an absolute target or with `..` in it cannot be made:
 //     moved to another place, they could point out of the tree for programs
 //     of the host that follow them. Links that others made may climb, and a
@@ -54,8 +59,8 @@
 //   - clock_res_get and clock_time_get of the CPU-time clocks (process, thread):
 //     ENOTSUP. Fuel counts what a guest executes; CPU time would measure its
 //     neighbours.
-//   - path_filestat_set_times of a symbolic link itself: ENOTSUP. os.Root cannot
-//     change it without following it.
+//   - path_filestat_set_times of a symbolic link itself: ENOTSUP. Windows
+//     cannot.
 //   - fd_fdstat_set_flags that changes dsync, rsync or sync: ENOTSUP. Hosts fix
 //     these when a file is opened.
 //   - fd_renumber from or onto a preopened directory: ENOTSUP.

@@ -269,7 +269,12 @@ func (p *Process) sync(fd uint64, want rights) errno {
 	if f.disk != nil {
 		return errnoOf(f.disk.host.Sync())
 	}
-	return f.dir.sync()
+	dir, e := p.openDirectory(f.dir, func(target) errno { return success })
+	if e != success {
+		return e
+	}
+	defer dir.Close()
+	return errnoOf(dir.Sync())
 }
 
 func fdFdstatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
@@ -313,7 +318,7 @@ func fdFdstatSetFlags(_ context.Context, p *Process, _ api.Memory, a []uint64) e
 		return errUnsupported
 	}
 	if flags&flagAppend != 0 && f.disk != nil && f.rights&rightFdWrite != 0 {
-		if e := f.disk.openAppender(f.flags); e != success {
+		if e := p.openAppender(f.disk, f.flags); e != success {
 			return e
 		}
 	}

@@ -2,7 +2,6 @@ package wasi
 
 import (
 	"context"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ func pathCreateDirectory(ctx context.Context, p *Process, mem api.Memory, a []ui
 	if e := p.newName(ctx, t); e != success {
 		return e
 	}
-	return errnoOf(t.grant.Root.Mkdir(t.rel, newDirectory))
+	return errnoOf(t.in().mkdir(t.base()))
 }
 
 // newName asks and pays for a name that is to be made.
@@ -26,7 +25,7 @@ func (p *Process) newName(ctx context.Context, t target) errno {
 	if t.info != nil {
 		return errExist
 	}
-	if e := p.ask(ctx, OpCreate, t.place); e != success {
+	if e := p.ask(ctx, OpCreate, t); e != success {
 		return e
 	}
 	p.charge(callCost)
@@ -49,18 +48,18 @@ func (p *Process) removeName(ctx context.Context, mem api.Memory, a []uint64, ri
 		return e
 	case t.info == nil:
 		return errNoEntry
-	case directory && !t.info.IsDir():
+	case directory && t.info.kind != typeDirectory:
 		return errNotDir
-	case !directory && t.info.IsDir():
+	case !directory && t.info.kind == typeDirectory:
 		return errIsDir
 	case t.rel == "":
 		return errBusy
 	}
-	if e := p.ask(ctx, OpRemove, t.place); e != success {
+	if e := p.ask(ctx, OpRemove, t); e != success {
 		return e
 	}
 	p.charge(callCost)
-	return errnoOf(t.grant.Root.Remove(t.rel))
+	return errnoOf(t.in().remove(t.base(), directory))
 }
 
 func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
@@ -75,21 +74,19 @@ func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) err
 	if e := mayRename(from, to); e != success {
 		return e
 	}
-	for _, at := range []place{from.place, to.place} {
-		if e := p.ask(ctx, OpRename, at); e != success {
+	for _, t := range []target{from, to} {
+		if e := p.ask(ctx, OpRename, t); e != success {
 			return e
 		}
+	}
+	if !from.stands() { // while the other was asked about
+		return errAgain
 	}
 	if from.rel == to.rel {
 		return success
 	}
 	p.charge(callCost)
-	if to.info != nil && to.info.IsDir() { // POSIX replaces an empty directory, os.Root does not
-		if err := to.grant.Root.Remove(to.rel); err != nil {
-			return errnoOf(err)
-		}
-	}
-	if err := from.grant.Root.Rename(from.rel, to.rel); err != nil {
+	if err := from.in().rename(from.base(), to.in(), to.base()); err != nil {
 		return errnoOf(err)
 	}
 	p.follow(from.place, to.rel)
@@ -97,18 +94,19 @@ func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) err
 }
 
 func mayRename(from, to target) errno {
+	directory := func(i *info) bool { return i != nil && i.kind == typeDirectory }
 	switch {
 	case from.info == nil:
 		return errNoEntry
-	case from.grant.Root != to.grant.Root:
+	case from.grant != to.grant:
 		return errCrossDevice
 	case from.rel == "" || to.rel == "":
 		return errBusy
 	case strings.HasPrefix(to.rel, from.rel+"/"):
 		return errInvalid // a directory into itself
-	case from.info.IsDir() && to.info != nil && !to.info.IsDir(), !from.info.IsDir() && to.slash:
+	case directory(from.info) && to.info != nil && !directory(to.info), !directory(from.info) && to.slash:
 		return errNotDir
-	case !from.info.IsDir() && to.info != nil && to.info.IsDir():
+	case !directory(from.info) && directory(to.info):
 		return errIsDir
 	}
 	return success
@@ -125,7 +123,7 @@ func (p *Process) follow(from place, to string) {
 		case f.disk != nil:
 			at = &f.disk.place
 		}
-		if at == nil || at.grant.Root != from.grant.Root {
+		if at == nil || at.grant != from.grant {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(at.rel, from.rel); ok && (rest == "" || rest[0] == '/') {
@@ -143,20 +141,23 @@ func pathLink(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno
 	switch {
 	case e != success:
 		return e
-	case !old.info.Mode().IsRegular():
+	case old.info.kind != typeRegular:
 		return errPermission
-	case old.grant.Root != t.grant.Root:
+	case old.grant != t.grant:
 		return errCrossDevice
 	case t.slash:
 		return errNoEntry
 	}
-	if e := p.ask(ctx, OpLink, old.place); e != success {
+	if e := p.ask(ctx, OpLink, old); e != success {
 		return e
 	}
 	if e := p.newName(ctx, t); e != success {
 		return e
 	}
-	return errnoOf(old.grant.Root.Link(old.rel, t.rel))
+	if !old.stands() { // while the other was asked about
+		return errAgain
+	}
+	return errnoOf(old.in().link(old.base(), t.in(), t.base()))
 }
 
 // pathSymlink makes only links that lead down: such a link stays within the
@@ -179,7 +180,7 @@ func pathSymlink(ctx context.Context, p *Process, mem api.Memory, a []uint64) er
 	if e := p.newName(ctx, t); e != success {
 		return e
 	}
-	return errnoOf(t.grant.Root.Symlink(filepath.FromSlash(to), t.rel))
+	return errnoOf(t.in().symlink(to, t.base()))
 }
 
 func climbs(link string) bool {
@@ -200,11 +201,11 @@ func pathReadlink(_ context.Context, p *Process, mem api.Memory, a []uint64) err
 	if e != success {
 		return e
 	}
-	if t.info.Mode()&fs.ModeSymlink == 0 {
+	if t.info.kind != typeLink {
 		return errInvalid
 	}
 	p.charge(callCost)
-	to, err := t.grant.Root.Readlink(t.rel)
+	to, err := t.in().readlink(t.base())
 	if err != nil {
 		return errnoOf(err)
 	}

@@ -2,7 +2,6 @@ package wasi
 
 import (
 	"context"
-	"io/fs"
 	"os"
 
 	"github.com/tetratelabs/wazero/api"
@@ -17,11 +16,6 @@ const (
 
 	openAll = openCreate | openDirectory | openExclusive | openTruncate
 )
-
-// openAttempts is how often a file is opened anew when it was replaced between
-// looking at it and opening it, as programs do that write a new file and
-// rename it.
-const openAttempts = 8
 
 // What new files and directories are made with. The umask of the process
 // narrows it; preview 1 knows no permissions.
@@ -59,7 +53,8 @@ func pathOpen(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno
 		return e
 	}
 	e = errAgain
-	for n := 0; n < openAttempts && e == errAgain; n++ {
+	for n := 0; n < attempts && e == errAgain; n++ {
+		p.leave(0)
 		var f *file
 		if f, e = p.open(ctx, from.dir, path, o); e == success {
 			mem.WriteUint32Le(uint32(a[8]), p.add(f))
@@ -108,13 +103,13 @@ func (p *Process) open(ctx context.Context, from *directory, path string, o open
 		return p.create(ctx, t, o)
 	case o.has(openCreate) && o.has(openExclusive):
 		return nil, errExist
-	case t.info.IsDir():
+	case t.info.kind == typeDirectory:
 		return openDir(t, o)
 	case o.has(openDirectory):
 		return nil, errNotDir
-	case t.info.Mode()&fs.ModeSymlink != 0:
+	case t.info.kind == typeLink:
 		return nil, errLoop
-	case !t.info.Mode().IsRegular():
+	case t.info.kind != typeRegular:
 		return nil, errAccess // a FIFO, device or socket
 	}
 	return p.openRegular(ctx, t, o)
@@ -127,13 +122,13 @@ func (p *Process) create(ctx context.Context, t target, o opening) (*file, errno
 	case t.slash:
 		return nil, errIsDir
 	}
-	if e := p.ask(ctx, OpCreate, t.place); e != success {
+	if e := p.ask(ctx, OpCreate, t); e != success {
 		return nil, e
 	}
 	if e := p.spend(nameCost); e != success {
 		return nil, e
 	}
-	f, e := openFile(t, o, os.O_CREATE|os.O_EXCL)
+	f, e := p.openFile(t, o, os.O_CREATE|os.O_EXCL)
 	if e == errExist { // only now
 		return nil, errAgain
 	}
@@ -155,16 +150,16 @@ func openDir(t target, o opening) (*file, errno) {
 func (p *Process) openRegular(ctx context.Context, t target, o opening) (*file, errno) {
 	change := o.rights&rightFdWrite != 0 || o.has(openTruncate)
 	if o.rights&rightFdRead != 0 || !change {
-		if e := p.ask(ctx, OpRead, t.place); e != success {
+		if e := p.ask(ctx, OpRead, t); e != success {
 			return nil, e
 		}
 	}
 	if change {
-		if e := p.ask(ctx, OpWrite, t.place); e != success {
+		if e := p.ask(ctx, OpWrite, t); e != success {
 			return nil, e
 		}
 	}
-	f, e := openFile(t, o, 0)
+	f, e := p.openFile(t, o, 0)
 	if e != success || !o.has(openTruncate) {
 		return f, e
 	}
@@ -177,7 +172,7 @@ func (p *Process) openRegular(ctx context.Context, t target, o opening) (*file, 
 }
 
 // openFile opens the regular file at t, with os.OpenFile's flags in addition.
-func openFile(t target, o opening, extra int) (*file, errno) {
+func (p *Process) openFile(t target, o opening, extra int) (*file, errno) {
 	write := o.rights&rightFdWrite != 0
 	mode := os.O_RDONLY
 	switch {
@@ -186,12 +181,12 @@ func openFile(t target, o opening, extra int) (*file, errno) {
 	case write || o.has(openTruncate):
 		mode = os.O_WRONLY
 	}
-	host, info, e := t.open(mode|extra|syncMode(o.flags), t.info)
+	host, info, e := t.open(mode | extra | syncMode(o.flags))
 	if e != success {
 		return nil, e
 	}
 	f := &file{
-		disk:   &regular{place: t.place, info: info, host: host, size: info.Size()},
+		disk:   &regular{place: t.place, info: info, host: host, size: info.size},
 		rights: o.rights & fileRights,
 		flags:  o.flags,
 	}
@@ -199,7 +194,7 @@ func openFile(t target, o opening, extra int) (*file, errno) {
 		f.rights &^= writing
 	}
 	if write && o.flags&flagAppend != 0 {
-		if e := f.disk.openAppender(o.flags); e != success {
+		if e := p.openAppender(f.disk, o.flags); e != success {
 			f.close()
 			return nil, e
 		}
@@ -216,34 +211,14 @@ func syncMode(flags fdflags) int {
 }
 
 // openAppender opens the file a second time, if it is still where it was.
-func (r *regular) openAppender(flags fdflags) errno {
+func (p *Process) openAppender(r *regular, flags fdflags) errno {
 	if r.appender != nil {
 		return success
 	}
-	f, _, e := r.place.open(os.O_WRONLY|os.O_APPEND|syncMode(flags), r.info)
-	if e == errAgain {
-		e = errStale
+	t, e := p.reach(r.place, r.info)
+	if e != success {
+		return e
 	}
-	r.appender = f
-	return e
-}
-
-// open opens the file or directory here and checks that it is the one that
-// want describes (nil: it is new). It does not wait for a FIFO that someone put
-// here meanwhile.
-func (l place) open(mode int, want fs.FileInfo) (*os.File, fs.FileInfo, errno) {
-	f, err := l.grant.Root.OpenFile(l.name(), mode|nonblock, newFile)
-	if err != nil {
-		return nil, nil, errnoOf(err)
-	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		f.Close()
-		return nil, nil, errnoOf(err)
-	case want != nil && !os.SameFile(info, want):
-		f.Close()
-		return nil, nil, errAgain
-	}
-	return f, info, success
+	r.appender, _, e = t.open(os.O_WRONLY | os.O_APPEND | syncMode(flags))
+	return staleNotAgain(e)
 }

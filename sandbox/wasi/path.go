@@ -11,13 +11,17 @@ import (
 )
 
 const (
-	// maxDepth is how many names a resolved path may have below its grant.
-	// Resolving looks at each name from the grant on, so that the work grows
-	// with the square of it.
+	// maxDepth is how many names a resolved path may have below its grant:
+	// while a walk lasts, each directory on it is open.
 	maxDepth = 64
 	// maxSteps is how many names resolving may look at, over all links.
 	maxSteps = 256
 	maxLinks = 40 // as in Linux
+
+	// attempts is how often a path is resolved and a file is opened anew when
+	// another writer changed it meanwhile, as programs do that write a new file
+	// and rename it.
+	attempts = 8
 
 	followLink = 1 // $lookupflags
 )
@@ -25,16 +29,8 @@ const (
 // A place is a name below a granted directory, without symbolic links or dots;
 // "" is the directory itself.
 type place struct {
-	grant *Dir
+	grant *grant
 	rel   string
-}
-
-// name is what os.Root calls it.
-func (l place) name() string {
-	if l.rel == "" {
-		return "."
-	}
-	return l.rel
 }
 
 // host is the place's path on the host.
@@ -42,23 +38,95 @@ func (l place) host() string {
 	return filepath.Join(l.grant.Root.Name(), filepath.FromSlash(l.rel))
 }
 
-// same checks that what is here is still the file that info describes.
-func (l place) same(info fs.FileInfo) (fs.FileInfo, errno) {
-	now, err := l.grant.Root.Lstat(l.name())
-	if err != nil {
-		return nil, errnoOf(err)
+// base is what the place is called in the folder that it is in.
+func (l place) base() string {
+	if l.rel == "" {
+		return "."
 	}
-	if !os.SameFile(now, info) {
-		return nil, errStale
-	}
-	return now, success
+	return l.rel[strings.LastIndexByte(l.rel, '/')+1:]
 }
 
-// A target is where a path leads.
+// A grant is a granted directory, as one call has it.
+type grant struct {
+	*Dir
+	opened bool
+	folder folder
+}
+
+// open opens the directory, before anything is reached in it. If somebody has
+// put another in its place, the name that is asked about would not be its own.
+func (g *grant) open() errno {
+	if g.opened {
+		return success
+	}
+	f, err := openFolder(g.Root)
+	if err != nil {
+		return errnoOf(err)
+	}
+	is, err := f.lstat(".")
+	if err == nil {
+		var there *info
+		if there, err = statPath(g.Root.Name()); err == nil && is.same(there) {
+			g.folder, g.opened = f, true
+			return success
+		}
+	}
+	f.close()
+	return errStale
+}
+
+// A target is where a path leads. What is open for it is closed when the host
+// call ends.
 type target struct {
 	place
-	info  fs.FileInfo // nil: nothing has this name, but it could be made
-	slash bool        // the path says that it is a directory
+	way   []step // the directories above it, from that of the grant on
+	info  *info  // nil: nothing has this name, but it could be made
+	slash bool   // the path says that it is a directory
+}
+
+// A step is a directory on the way to a place.
+type step struct {
+	folder
+	info *info
+}
+
+// in is the folder that has the target's name.
+func (t *target) in() folder {
+	if len(t.way) == 0 {
+		return t.grant.folder
+	}
+	return t.way[len(t.way)-1].folder
+}
+
+// stands reports whether the way is still the one that was gone, so that what
+// was asked about is what is there.
+func (t *target) stands() bool {
+	if len(t.way) < 2 {
+		return true
+	}
+	names := strings.Split(t.rel, "/")
+	for i := 1; i < len(t.way); i++ {
+		now, err := t.way[i-1].lstat(names[i-1])
+		if err != nil || !now.same(t.way[i].info) {
+			return false
+		}
+	}
+	return true
+}
+
+// open opens the target, which must be the file or directory that was looked at.
+func (t *target) open(mode int) (*os.File, *info, errno) {
+	f, info, err := t.in().open(t.base(), mode)
+	switch e := errnoOf(err); {
+	case t.info != nil && replaced(e):
+		return nil, nil, errAgain
+	case e != success:
+		return nil, nil, e
+	case t.info != nil && !info.same(t.info):
+		f.Close()
+		return nil, nil, errAgain
+	}
+	return f, info, success
 }
 
 // lookup resolves the guest's path below the directory fd, which must have the
@@ -95,33 +163,34 @@ func follows(flags uint64) (bool, errno) {
 	return uint32(flags) == followLink, success
 }
 
-// A walk is where resolving a path has come to.
-type walk struct {
-	target
-	floor string // `..` does not go above this directory
-	rest  string // of the path
-	links int
+// resolve finds where path leads from d, which it cannot leave. Symbolic links
+// are followed here and not by the host, one open folder after the other, so that
+// what is asked about and opened is the place itself. follow says whether to
+// follow one at the end, too.
+func (p *Process) resolve(d *directory, path string, follow bool) (t target, e errno) {
+	before := len(p.table.folders)
+	e = errAgain
+	for n := 0; n < attempts && e == errAgain; n++ {
+		p.leave(before)
+		t, e = p.resolveOnce(d, path, follow)
+	}
+	return t, e
 }
 
-// resolve finds where path leads from d, which it cannot leave. Symbolic links
-// are followed here and not by the host, so that what is asked about and opened
-// is the place itself. follow says whether to follow one at the end, too.
-func (p *Process) resolve(d *directory, path string, follow bool) (target, errno) {
-	p.charge(callCost)
-	info, e := d.stat()
+func (p *Process) resolveOnce(d *directory, path string, follow bool) (target, errno) {
+	from, e := p.reach(d.place, d.info)
 	if e != success {
 		return target{}, e
 	}
-	w := walk{target: target{place: d.place, info: info}, floor: d.rel, rest: path}
+	w := walk{target: from, p: p, floor: d.rel, rest: path}
 	for range maxSteps {
-		p.charge(callCost * (1 + strings.Count(w.rel, "/"))) // os.Root opens each directory on the way
 		if e := w.step(follow); e != success {
 			return target{}, e
 		}
 		if w.rest != "" {
 			continue
 		}
-		if w.slash && w.info != nil && !w.info.IsDir() {
+		if w.slash && w.info != nil && w.info.kind != typeDirectory {
 			return target{}, errNotDir
 		}
 		return w.target, success
@@ -129,12 +198,51 @@ func (p *Process) resolve(d *directory, path string, follow bool) (target, errno
 	return target{}, errNameLong
 }
 
+// reach goes to a place again, where there must still be what want describes;
+// nil is the grant's own directory.
+func (p *Process) reach(at place, want *info) (target, errno) {
+	w := walk{p: p, target: target{place: place{grant: at.grant}}}
+	if e := at.grant.open(); e != success {
+		return target{}, e
+	}
+	if e := w.look(); e != success {
+		return target{}, e
+	}
+	for rest := at.rel; rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		switch e := w.down(name); {
+		case e == errAgain:
+			return target{}, errStale
+		case e != success:
+			return target{}, e
+		case w.info == nil:
+			return target{}, errNoEntry
+		case rest != "" && w.info.kind != typeDirectory:
+			return target{}, errStale
+		}
+	}
+	if want != nil && !w.info.same(want) {
+		return target{}, errStale
+	}
+	return w.target, success
+}
+
+// A walk is where resolving a path has come to.
+type walk struct {
+	target
+	p     *Process
+	floor string // `..` does not go above this directory
+	rest  string // of the path
+	links int
+}
+
 // step goes on by one name.
 func (w *walk) step(follow bool) errno {
 	switch {
 	case w.info == nil:
 		return errNoEntry
-	case !w.info.IsDir():
+	case w.info.kind != typeDirectory:
 		return errNotDir
 	case w.rest[0] == '/': // an absolute path or link: slashes after names are gone
 		return errPermission
@@ -149,53 +257,71 @@ func (w *walk) step(follow bool) errno {
 	case !filepath.IsLocal(name) || strings.ContainsRune(name, filepath.Separator):
 		return errInvalid // such as NUL or a\b on Windows
 	}
-	return w.down(name, follow || slash)
+	if e := w.down(name); e != success {
+		return e
+	}
+	if w.info != nil && w.info.kind == typeLink && (follow || slash) {
+		return w.follow()
+	}
+	return success
 }
 
+// down enters the directory where the walk is, and looks at a name in it.
+func (w *walk) down(name string) errno {
+	if len(w.way) >= maxDepth {
+		return errNameLong
+	}
+	s := step{w.grant.folder, w.info}
+	if w.rel != "" {
+		f, e := w.p.enter(w.in(), w.base(), w.info)
+		if e != success {
+			return e
+		}
+		s.folder = f
+		name = w.rel + "/" + name
+	}
+	w.way, w.rel = append(w.way, s), name
+	return w.look()
+}
+
+// up goes to the directory above, for `..`.
 func (w *walk) up() errno {
 	if w.rel == w.floor {
 		return errPermission
 	}
+	w.back()
+	return success
+}
+
+// back goes to the directory that was come through.
+func (w *walk) back() {
+	last := len(w.way) - 1
+	if last > 0 { // else it is the grant's, which stays open
+		w.p.leave(len(w.p.table.folders) - 1)
+	}
+	w.info, w.way = w.way[last].info, w.way[:last]
 	w.rel = w.rel[:max(0, strings.LastIndexByte(w.rel, '/'))]
-	return w.look(w.rel)
 }
 
-func (w *walk) down(name string, follow bool) errno {
-	from := w.target
-	if from.rel != "" {
-		name = from.rel + "/" + name
-	}
-	if strings.Count(name, "/") >= maxDepth {
-		return errNameLong
-	}
-	if e := w.look(name); e != success {
-		return e
-	}
-	if !follow || w.info == nil || w.info.Mode()&fs.ModeSymlink == 0 {
-		return success
-	}
-	w.target = from
-	return w.follow(name)
-}
-
-// look makes rel, which need not exist, the place where the walk is.
-func (w *walk) look(rel string) errno {
-	w.rel = rel
-	info, err := w.grant.Root.Lstat(w.name())
-	if errors.Is(err, fs.ErrNotExist) {
-		w.info = nil
-		return success
-	}
+// look looks at what is where the walk is, if anything.
+func (w *walk) look() errno {
+	w.p.charge(callCost)
+	info, err := w.in().lstat(w.base())
 	w.info = info
+	if errors.Is(err, fs.ErrNotExist) {
+		return success
+	}
 	return errnoOf(err)
 }
 
-// follow puts the target of the link called name before the rest of the path.
-func (w *walk) follow(name string) errno {
+// follow puts the target of the link where the walk is before the rest of the
+// path, and goes back to the directory that has the link.
+func (w *walk) follow() errno {
 	if w.links++; w.links > maxLinks {
 		return errLoop
 	}
-	to, err := w.grant.Root.Readlink(name)
+	w.p.charge(callCost)
+	to, err := w.in().readlink(w.base())
 	if err != nil {
 		return errnoOf(err)
 	}
@@ -206,5 +332,36 @@ func (w *walk) follow(name string) errno {
 	if w.rest = to + w.rest; len(w.rest) > maxPath || w.rest == "" {
 		return errNameLong
 	}
+	w.back()
 	return success
+}
+
+// enter opens a directory on a walk, which must be the one that was looked at.
+func (p *Process) enter(in folder, name string, want *info) (folder, errno) {
+	p.charge(callCost)
+	f, err := in.enter(name)
+	switch e := errnoOf(err); {
+	case replaced(e):
+		return folder{}, errAgain
+	case e != success:
+		return folder{}, e
+	}
+	p.table.folders = append(p.table.folders, f)
+	is, err := f.lstat(".")
+	if err != nil || !is.same(want) {
+		return folder{}, errAgain
+	}
+	return f, success
+}
+
+// replaced reports whether e, of opening what was there when it was looked at, says
+// that something else is there now: nothing, a link, or a file for a directory.
+func replaced(e errno) bool { return e == errNoEntry || e == errLoop || e == errNotDir }
+
+// leave closes what is open for walks, but for the first n.
+func (p *Process) leave(n int) {
+	for _, f := range p.table.folders[n:] {
+		f.close() // it was open for its name alone
+	}
+	p.table.folders = p.table.folders[:n]
 }

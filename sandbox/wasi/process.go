@@ -119,7 +119,7 @@ func (p *Process) start() {
 		t.files = append(t.files, &t.streams[i])
 	}
 	for i := range p.Dirs {
-		t.files = append(t.files, preopen(&p.Dirs[i]))
+		t.files = append(t.files, p.preopen(&p.Dirs[i]))
 	}
 }
 
@@ -130,11 +130,13 @@ func orDiscard(w io.Writer) io.Writer {
 	return w
 }
 
-func preopen(d *Dir) *file {
+func (p *Process) preopen(d *Dir) *file {
 	if d.Root == nil {
 		return nil
 	}
-	f := &file{dir: &directory{place: place{grant: d}, preopen: true}, rights: dirRights, inheriting: dirRights | fileRights}
+	g := &grant{Dir: d}
+	p.table.grants = append(p.table.grants, g)
+	f := &file{dir: &directory{place: place{grant: g}, preopen: true}, rights: dirRights, inheriting: dirRights | fileRights}
 	if !d.Write {
 		f.rights &^= changing
 		f.inheriting &^= changing
@@ -149,6 +151,12 @@ func (p *Process) Close() error {
 	for _, f := range p.table.files {
 		if f != nil {
 			errs = append(errs, f.close())
+		}
+	}
+	p.leave(0)
+	for _, g := range p.table.grants {
+		if g.opened {
+			errs = append(errs, g.folder.close())
 		}
 	}
 	p.table = table{started: true}
@@ -179,9 +187,13 @@ func (p *Process) spend(bytes int64) errno {
 	return success
 }
 
-func (p *Process) ask(ctx context.Context, op string, at place) errno {
-	if p.Ask == nil || p.Ask(ctx, op, at.host()) != nil {
+// ask asks about the target, to which the same way must still lead afterwards.
+func (p *Process) ask(ctx context.Context, op string, t target) errno {
+	switch {
+	case p.Ask == nil || p.Ask(ctx, op, t.host()) != nil:
 		return errAccess
+	case !t.stands():
+		return errAgain
 	}
 	return success
 }

@@ -2,7 +2,6 @@ package wasi
 
 import (
 	"io"
-	"io/fs"
 	"math"
 	"os"
 )
@@ -11,7 +10,7 @@ import (
 // host, so that a write beyond the end is seen and counted.
 type regular struct {
 	place
-	info     fs.FileInfo // of when it was opened: its identity
+	info     *info // of when it was opened: its identity
 	host     *os.File
 	appender *os.File // the same file, opened for appending, which only the host does atomically; nil until it is needed
 	position int64

@@ -77,9 +77,9 @@ func (f *file) missing(lack rights) errno {
 func (f *file) grant() *Dir {
 	switch {
 	case f.dir != nil:
-		return f.dir.place.grant
+		return f.dir.place.grant.Dir
 	case f.disk != nil:
-		return f.disk.place.grant
+		return f.disk.place.grant.Dir
 	}
 	return nil
 }

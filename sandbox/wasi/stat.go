@@ -2,7 +2,6 @@ package wasi
 
 import (
 	"context"
-	"io/fs"
 	"math"
 	"time"
 
@@ -22,45 +21,29 @@ const (
 	typeLink            filetype = 7
 )
 
-func filetypeOf(m fs.FileMode) filetype {
-	switch m.Type() {
-	case 0:
-		return typeRegular
-	case fs.ModeDir:
-		return typeDirectory
-	case fs.ModeSymlink:
-		return typeLink
-	case fs.ModeSocket:
-		return typeSocket
-	case fs.ModeDevice:
-		return typeBlockDevice
-	case fs.ModeDevice | fs.ModeCharDevice:
-		return typeCharacterDevice
-	}
-	return typeUnknown // such as a FIFO, for which preview 1 has no word
-}
-
 // filestatSize is that of typenames.witx, $filestat.
 const filestatSize = 64
 
-// identity is what package fs does not tell of a file, as far as the platform
-// does. Times are in nanoseconds since 1970.
-type identity struct {
-	device, inode, links uint64
-	accessed, changed    int64
+// An info describes a file as it was when it was looked at. Times are in
+// nanoseconds since 1970; what the platform does not tell is 0.
+type info struct {
+	kind                        filetype
+	size                        int64
+	device, inode, links        uint64
+	accessed, modified, changed int64
+	native                      native // see same
 }
 
-func putFilestat(b []byte, info fs.FileInfo) {
-	id := identify(info)
+func putFilestat(b []byte, i *info) {
 	clear(b)
-	le.PutUint64(b, id.device)
-	le.PutUint64(b[8:], id.inode)
-	b[16] = byte(filetypeOf(info.Mode()))
-	le.PutUint64(b[24:], id.links)
-	le.PutUint64(b[32:], uint64(info.Size()))
-	le.PutUint64(b[40:], uint64(id.accessed))
-	le.PutUint64(b[48:], uint64(info.ModTime().UnixNano()))
-	le.PutUint64(b[56:], uint64(id.changed))
+	le.PutUint64(b, i.device)
+	le.PutUint64(b[8:], i.inode)
+	b[16] = byte(i.kind)
+	le.PutUint64(b[24:], i.links)
+	le.PutUint64(b[32:], uint64(i.size))
+	le.PutUint64(b[40:], uint64(i.accessed))
+	le.PutUint64(b[48:], uint64(i.modified))
+	le.PutUint64(b[56:], uint64(i.changed))
 }
 
 func fdFilestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
@@ -77,7 +60,7 @@ func fdFilestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) er
 		return success
 	}
 	p.charge(callCost)
-	info, e := f.stat()
+	info, e := p.stat(f)
 	if e != success {
 		return e
 	}
@@ -85,12 +68,13 @@ func fdFilestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) er
 	return success
 }
 
-// stat is of a file or directory.
-func (f *file) stat() (fs.FileInfo, errno) {
+// stat is of a file or directory that is open.
+func (p *Process) stat(f *file) (*info, errno) {
 	if f.dir != nil {
-		return f.dir.stat()
+		t, e := p.reach(f.dir.place, f.dir.info)
+		return t.info, e
 	}
-	info, err := f.disk.host.Stat()
+	info, err := stat(f.disk.host)
 	return info, errnoOf(err)
 }
 
@@ -156,18 +140,16 @@ func fdFilestatSetTimes(ctx context.Context, p *Process, _ api.Memory, a []uint6
 	if e != success {
 		return e
 	}
-	var where place
+	var t target
 	if f.disk != nil {
-		where = f.disk.place
-		_, e = where.same(f.disk.info)
+		t, e = p.reach(f.disk.place, f.disk.info)
 	} else {
-		where = f.dir.place
-		_, e = f.dir.stat()
+		t, e = p.reach(f.dir.place, f.dir.info)
 	}
 	if e != success {
 		return e
 	}
-	return p.setTimes(ctx, where, accessed, modified)
+	return p.setTimes(ctx, t, accessed, modified)
 }
 
 func pathFilestatSetTimes(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
@@ -179,16 +161,23 @@ func pathFilestatSetTimes(ctx context.Context, p *Process, mem api.Memory, a []u
 	if e != success {
 		return e
 	}
-	if t.info.Mode()&fs.ModeSymlink != 0 {
+	if t.info.kind == typeLink {
 		return errUnsupported
 	}
-	return p.setTimes(ctx, t.place, accessed, modified)
+	return p.setTimes(ctx, t, accessed, modified)
 }
 
-func (p *Process) setTimes(ctx context.Context, at place, accessed, modified time.Time) errno {
-	if e := p.ask(ctx, OpWrite, at); e != success {
+func (p *Process) setTimes(ctx context.Context, t target, accessed, modified time.Time) errno {
+	if e := p.ask(ctx, OpWrite, t); e != success {
 		return e
 	}
 	p.charge(callCost)
-	return errnoOf(at.grant.Root.Chtimes(at.name(), accessed, modified))
+	a, m := t.info.accessed, t.info.modified
+	if !accessed.IsZero() {
+		a = accessed.UnixNano()
+	}
+	if !modified.IsZero() {
+		m = modified.UnixNano()
+	}
+	return errnoOf(t.in().setTimes(t.base(), a, m))
 }

@@ -12,6 +12,8 @@ type table struct {
 	opened  int     // by path_open
 	written int64   // bytes, see spend
 	entries int     // of directories, held for fd_readdir
+	grants  []*grant
+	folders []folder // open while a host call walks
 
 	streams [3]file
 	first   [8]*file // backs files while there are few

@@ -117,7 +117,9 @@ func (h *host) answer(ctx context.Context, m api.Module, stack []uint64, answer 
 		return errFault
 	}
 	p.start()
-	return answer(ctx, p, mem, stack)
+	e := answer(ctx, p, mem, stack)
+	p.leave(0)
+	return e
 }
 
 func types(params string) []api.ValueType {
