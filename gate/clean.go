@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -32,9 +33,6 @@ const maxPointer = 256
 // one would speak in the gate's name.
 const metaPrefix = "io.github.wasmgate/"
 
-// maxNestedJSON bounds how deep JSON within strings within JSON is walked.
-const maxNestedJSON = 4
-
 // clean checks the contents of a result and sanitizes every string of it, and
 // then takes out what the policy has redacted. A result that was checked against
 // an output schema still keeps to it afterwards, or is refused: clients check
@@ -47,7 +45,7 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	}
 	w.found(refused...)
 	s := w.scrub(p.tool, p.duty.profile)
-	doc, err = s.doc(doc, "", 0)
+	doc, err = s.doc(doc)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 	}
@@ -92,89 +90,67 @@ type scrub struct {
 	sanitizer Sanitizer
 	text      Text
 	found     []Finding
-	// secrets takes secrets out of a text; nil leaves them.
-	secrets func(pointer, text string) (string, []Finding)
+	// secrets takes secrets out of texts; nil leaves them.
+	secrets Secrets
 }
 
 // scrub returns what makes safe what the server of a tool says.
 func (p *Parts) scrub(t *Tool, profile string) *scrub {
 	s := &scrub{sanitizer: p.Sanitizer, text: Text{Server: t.Name.Server, Tool: t.qualified(), Profile: profile}}
 	if p.guard(t).results != AllowSecrets {
-		s.secrets = p.Secrets.Redact
+		s.secrets = p.Secrets
 	}
 	return s
 }
 
-// doc sanitizes the strings of d, which stands at a place of the result.
-func (s *scrub) doc(d Doc, at string, nested int) (Doc, error) {
-	var failed error
-	out, err := d.MapStrings(func(leaf Leaf, text string) string {
-		if failed != nil {
-			return text
-		}
-		clean, err := s.leaf(leaf, text, at, nested)
-		failed = err
-		return clean
-	})
-	if failed != nil {
-		return Doc{}, failed
-	}
-	return out, err
-}
+// doc sanitizes the strings of a result, and those of JSON within them, so that a text
+// stays in step with the structured content that it mirrors.
+func (s *scrub) doc(d Doc) (Doc, error) { return d.MapDeep(s.leaf) }
 
-// leaf sanitizes one string. JSON in it is walked and keeps its bytes but for
-// the strings that change, so that a text stays in step with the structured
-// content that it mirrors.
-func (s *scrub) leaf(leaf Leaf, text, at string, nested int) (string, error) {
-	if inner, ok := embedded(text); ok && nested < maxNestedJSON && !leaf.Key {
-		out, err := s.doc(inner, at+leaf.Pointer(), nested+1)
-		if err != nil {
-			return text, err
-		}
-		return around(text, inner, out), nil
-	}
+// leaf sanitizes one string.
+func (s *scrub) leaf(leaf Leaf, text string) string {
+	var found []Finding
 	t := s.text
 	t.MIME, t.Text = leaf.MIME, text
-	clean, found := s.sanitizer.Sanitize(t)
+	if !leaf.JSON {
+		text, found = s.sanitizer.Sanitize(t)
+	}
 	if s.secrets != nil {
 		var secrets []Finding
-		clean, secrets = s.secrets(at+leaf.Pointer(), clean)
-		found = append(found, secrets...)
+		text, secrets = s.secrets.Redact(leaf.Pointer(), leaf.Name(), text)
+		found = append(found, s.fresh(leaf, secrets)...)
 	}
-	if leaf.Key && at == "" && len(leaf.path) == 2 && leaf.path[0] == "_meta" && strings.HasPrefix(clean, metaPrefix) {
-		clean = "server:" + clean
+	if leaf.Key && len(leaf.path) == 2 && leaf.path[0] == "_meta" && strings.HasPrefix(text, metaPrefix) {
+		text = "server:" + text
 		found = append(found, Finding{Rule: "reserved", Count: 1, Removed: true})
 	}
 	if len(found) > maxFindings-len(s.found) {
 		found = found[:maxFindings-len(s.found)]
 	}
-	if len(found) > 0 { // the pointer holds names that the server chose
-		t.MIME, t.Text = "", cut(at+leaf.Pointer(), maxPointer)
-		at, _ = s.sanitizer.Sanitize(t)
+	if len(found) > 0 {
+		at := s.place(leaf)
+		for _, f := range found {
+			f.At = at
+			s.found = append(s.found, f)
+		}
 	}
-	for _, f := range found {
-		f.At = at
-		s.found = append(s.found, f)
-	}
-	return clean, nil
+	return text
 }
 
-// embedded reads a string that is a JSON object or array and nothing else.
-func embedded(text string) (Doc, bool) {
-	t := strings.TrimSpace(text)
-	if t == "" || (t[0] != '{' && t[0] != '[') {
-		return Doc{}, false
+// fresh leaves out of what was found in JSON as a whole what was found in its parts.
+func (s *scrub) fresh(leaf Leaf, secrets []Finding) []Finding {
+	if !leaf.JSON {
+		return secrets
 	}
-	d, err := ParseDoc([]byte(text))
-	return d, err == nil
+	return slices.DeleteFunc(secrets, func(f Finding) bool {
+		return slices.ContainsFunc(s.found, func(old Finding) bool { return old.Rule == f.Rule && old.Fingerprint == f.Fingerprint })
+	})
 }
 
-// around puts out in the place of the document inner that text consists of; white
-// space around it stays.
-func around(text string, inner, out Doc) string {
-	if out == inner {
-		return text
-	}
-	n := inner.node()
-	return text[:n.start] + out.String() + text[n.end:]
+// place returns the place of a finding. The server chose the names in it.
+func (s *scrub) place(leaf Leaf) string {
+	t := s.text
+	t.Text = cut(pointerWithout(s.secrets, leaf), maxPointer)
+	at, _ := s.sanitizer.Sanitize(t)
+	return at
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -316,10 +317,16 @@ func (d Doc) AppendWith(b []byte, name string, raw []byte) []byte {
 type Leaf struct {
 	// Key is true for the name of a member, false for a value.
 	Key bool
+	// JSON is true for a string that is a JSON object or array whose own strings
+	// [Doc.MapDeep] has been through already.
+	JSON bool
 	// MIME is the value of mimeType in the object that holds the string, as in
 	// the contents of MCP; "" if there is none.
-	MIME string
-	path []string
+	MIME   string
+	path   []string
+	names  []string // of members, as in path, that of the string itself the last
+	in     Doc      // the object or array that holds it
+	before Doc      // the element before it in an array
 }
 
 // Pointer returns the JSON Pointer of the string; that of a member's name is
@@ -342,12 +349,17 @@ func (l Leaf) Pointer() string {
 // included, replaced by what f makes of it. If f changes nothing it returns d
 // itself. It is an error if two members of an object get the same name.
 func (d Doc) MapStrings(f func(at Leaf, s string) string) (Doc, error) {
+	return d.mapBelow(Leaf{}, f)
+}
+
+// mapBelow is MapStrings for a document that stands in a string of another.
+func (d Doc) mapBelow(at Leaf, f func(at Leaf, s string) string) (Doc, error) {
 	if d.t == nil {
 		return d, nil
 	}
-	m := mapper{t: d.t, f: f, base: d.node().start}
+	m := mapper{t: d.t, f: f, base: d.node().start, path: slices.Clip(at.path), names: slices.Clip(at.names)}
 	m.last = m.base
-	m.walk(d.i, "")
+	m.walk(d.i, Leaf{})
 	if m.out == nil {
 		return d, nil
 	}
@@ -357,39 +369,48 @@ func (d Doc) MapStrings(f func(at Leaf, s string) string) (Doc, error) {
 
 // mapper copies the text lazily: out stays nil until a string changes.
 type mapper struct {
-	t    *tape
-	f    func(Leaf, string) string
-	path []string
-	base uint32 // where the mapped value starts
-	last uint32 // raw up to here is in out
-	out  []byte
+	t     *tape
+	f     func(Leaf, string) string
+	path  []string
+	names []string
+	base  uint32 // where the mapped value starts
+	last  uint32 // raw up to here is in out
+	out   []byte
 }
 
-func (m *mapper) walk(i uint32, mime string) {
+// walk goes through entry i, of which at says what it stands in.
+func (m *mapper) walk(i uint32, at Leaf) {
 	n := &m.t.nodes[i]
+	here := Doc{m.t, i}
 	switch n.kind {
 	case String:
-		m.leaf(i, false, mime)
+		m.leaf(i, at)
 	case Array:
+		at.in, at.before = here, Doc{}
 		for j, k := i+1, 0; j < n.next; j, k = m.t.nodes[j].next, k+1 {
 			m.path = append(m.path, strconv.Itoa(k))
-			m.walk(j, mime)
+			m.walk(j, at)
 			m.path = m.path[:len(m.path)-1]
+			at.before = Doc{m.t, j}
 		}
 	case Object:
-		mime := Doc{m.t, i}.Get("mimeType").Text()
+		at = Leaf{MIME: here.Get("mimeType").Text(), in: here}
 		for j := i + 1; j < n.next; j = m.t.nodes[j+1].next {
-			m.path = append(m.path, m.t.view(j))
-			m.leaf(j, true, mime)
-			m.walk(j+1, mime)
-			m.path = m.path[:len(m.path)-1]
+			name := m.t.view(j)
+			m.path, m.names = append(m.path, name), append(m.names, name)
+			at.Key = true
+			m.leaf(j, at)
+			at.Key = false
+			m.walk(j+1, at)
+			m.path, m.names = m.path[:len(m.path)-1], m.names[:len(m.names)-1]
 		}
 	}
 }
 
-func (m *mapper) leaf(i uint32, key bool, mime string) {
+func (m *mapper) leaf(i uint32, at Leaf) {
 	old := m.t.view(i)
-	s := m.f(Leaf{Key: key, MIME: mime, path: m.path}, old)
+	at.path, at.names = m.path, m.names
+	s := m.f(at, old)
 	if s == old {
 		return
 	}

@@ -13,8 +13,9 @@ type Secrets interface {
 	Treat(t *Tool) (arguments, results Treatment)
 	// Redact returns a text without its secrets, and what it found: rules that
 	// begin with "secret/". It returns text itself if there are none. Pointer is
-	// the place of the text, a JSON Pointer.
-	Redact(pointer, text string) (clean string, found []Finding)
+	// the place of the text, a JSON Pointer, and name what the text is called
+	// there, see [Leaf.Name].
+	Redact(pointer, name, text string) (clean string, found []Finding)
 }
 
 // A Treatment is what becomes of secrets. The zero Treatment is to redact them.
@@ -111,18 +112,18 @@ func (g guard) call(c *Call) (b brought, err error) {
 // here: servers are given another.
 func (g guard) meta(c *Call) (all []Finding, err error) {
 	holds := make(map[string]bool)
-	_, err = c.Meta.MapStrings(func(at Leaf, text string) string {
+	_, err = c.Meta.MapDeep(func(at Leaf, text string) string {
 		pointer := at.Pointer()
 		name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 		if name == metaProgress {
 			return text
 		}
-		_, found := g.Redact(pointer, text)
+		_, found := g.Redact(pointer, at.Name(), text)
 		if secretKinds(found) != "" {
 			holds[unescapePointer.Replace(name)] = true
 		}
 		for _, f := range found {
-			f.At = inMeta + cut(pointer, maxPointer)
+			f.At = inMeta + cut(pointerWithout(g, at), maxPointer)
 			all = append(all, f)
 		}
 		return text
@@ -154,15 +155,35 @@ func (g guard) without(place string, d Doc) (clean Doc, found []Finding, err err
 	if g.arguments == AllowSecrets {
 		return d, nil, nil
 	}
-	clean, err = d.MapStrings(func(at Leaf, s string) string {
-		out, here := g.Redact(at.Pointer(), s)
+	clean, err = d.MapDeep(func(at Leaf, s string) string {
+		out, here := g.Redact(at.Pointer(), at.Name(), s)
 		for _, f := range here {
-			f.At = place + cut(at.Pointer(), maxPointer)
+			known := func(old Finding) bool { return old.Rule == f.Rule && old.Fingerprint == f.Fingerprint }
+			if at.JSON && slices.ContainsFunc(found, known) { // in a part of it
+				continue
+			}
+			f.At = place + cut(pointerWithout(g, at), maxPointer)
 			found = append(found, f)
 		}
 		return out
 	})
 	return clean, found, err
+}
+
+// pointerWithout returns the place of a string without the secrets that names in it
+// are: neither clients nor the log get them by that way.
+func pointerWithout(secrets Secrets, at Leaf) string {
+	if secrets == nil {
+		return at.Pointer()
+	}
+	path := slices.Clone(at.path)
+	name := ""
+	for i, token := range path {
+		path[i], _ = secrets.Redact("", name, token)
+		name = token
+	}
+	at.path = path
+	return at.Pointer()
 }
 
 // secretKinds names the kinds of the secrets that are more than reported.

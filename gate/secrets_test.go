@@ -15,7 +15,7 @@ type spy struct{ arguments, results gate.Treatment }
 
 func (s spy) Treat(*gate.Tool) (gate.Treatment, gate.Treatment) { return s.arguments, s.results }
 
-func (s spy) Redact(_, text string) (string, []gate.Finding) {
+func (s spy) Redact(_, _, text string) (string, []gate.Finding) {
 	if !strings.Contains(text, "KEY") {
 		return text, nil
 	}

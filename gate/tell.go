@@ -18,7 +18,7 @@ func (p *Parts) notice(from *Tool, d duty, params Doc) (clean Doc, ok bool) {
 		return Doc{}, false
 	}
 	s := p.scrub(from, d.profile)
-	clean, err := s.doc(params, "", 0)
+	clean, err := s.doc(params)
 	if err != nil || p.guard(from).refusesResult(s.found) {
 		return Doc{}, false
 	}

@@ -16,7 +16,7 @@ type journal struct {
 }
 
 // openAudit opens the audit log, into which nothing comes that hide takes out.
-func (g *Gateway) openAudit(hide func(string) string) (gate.Recorder, error) {
+func (g *Gateway) openAudit(hide func(name, text string) string) (gate.Recorder, error) {
 	if g.cfg.Audit == "" {
 		return g.cfg.Recorder, nil
 	}

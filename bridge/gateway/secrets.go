@@ -10,12 +10,13 @@ import (
 )
 
 // SecretRules say what becomes of secrets in arguments and results. The zero
-// value redacts both.
+// value redacts both, but for what only looks like a secret, which is reported.
 type SecretRules struct {
 	Arguments, Results gate.Treatment
 	Tools              []SecretRule // the first that matches counts
 	Allow              []secrets.Allow
-	Skip, Report       []string // ids of rules that are not used, and that only report
+	Skip               []string // ids of rules that are not used
+	Report             []string // ids of rules that only report; nil: [secrets.RuleGeneric]
 	Checked            bool     // also numbers with a checksum: cards, accounts
 }
 
@@ -36,7 +37,10 @@ var _ gate.Secrets = (*secretScan)(nil)
 
 // newSecretScan returns what looks for secrets in calls, and what takes them out
 // of the audit log, where those that are only reported have no business either.
-func newSecretScan(rules SecretRules, seal []byte) (*secretScan, func(string) string, error) {
+func newSecretScan(rules SecretRules, seal []byte) (*secretScan, func(name, text string) string, error) {
+	if rules.Report == nil {
+		rules.Report = []string{secrets.RuleGeneric}
+	}
 	o := secrets.Options{Skip: rules.Skip, Report: rules.Report, Allow: rules.Allow, Checked: rules.Checked, Decode: true}
 	if seal != nil {
 		key, err := hkdf.Key(sha256.New, seal, nil, "wasmgate fingerprints of secrets", sha256.Size)
@@ -54,7 +58,7 @@ func newSecretScan(rules SecretRules, seal []byte) (*secretScan, func(string) st
 	if err != nil {
 		return nil, nil, fmt.Errorf("sanitize: secrets: %w", err)
 	}
-	return &secretScan{rules, scan}, func(s string) string { clean, _ := log.Redact(s); return clean }, nil
+	return &secretScan{rules, scan}, func(name, text string) string { clean, _ := log.RedactNamed("", name, text); return clean }, nil
 }
 
 // Treat implements [gate.Secrets].
@@ -76,8 +80,8 @@ func (s *secretScan) Treat(t *gate.Tool) (arguments, results gate.Treatment) {
 }
 
 // Redact implements [gate.Secrets].
-func (s *secretScan) Redact(pointer, text string) (string, []gate.Finding) {
-	clean, found := s.scan.RedactIn(pointer, text)
+func (s *secretScan) Redact(pointer, name, text string) (string, []gate.Finding) {
+	clean, found := s.scan.RedactNamed(pointer, name, text)
 	if len(found) == 0 {
 		return clean, nil
 	}

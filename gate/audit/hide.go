@@ -2,34 +2,83 @@ package audit
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // hide takes out of the texts and documents of an entry what must not be in a
-// log. What others have chosen the words of is a text.
-func (e *Entry) hide(r *gate.Record, hide func(string) string) error {
-	for _, s := range []*string{&e.Error, &e.Tool, &e.Remedy, &e.Approval.Note, &e.Client.Name, &e.Client.Version} {
-		*s = hide(*s)
+// log. What others have chosen the words of is a text. f is [Options.Hide].
+func (e *Entry) hide(f func(name, text string) string) error {
+	for _, s := range []*string{&e.Error, &e.Tool, &e.Remedy, &e.Approval.Note, &e.Client.Name, &e.Client.Version, &e.Shadow.Error} {
+		*s = hideText(*s, f)
 	}
-	if len(e.Reasons) > 0 {
-		e.Reasons = slices.Clone(e.Reasons) // the decision's own
-		for i, s := range e.Reasons {
-			e.Reasons[i] = hide(s)
+	for _, list := range []*[]string{&e.Reasons, &e.Shadow.Reasons} {
+		*list = slices.Clone(*list) // the decision's own
+		for i, s := range *list {
+			(*list)[i] = hideText(s, f)
 		}
 	}
-	if e.Arguments == nil && e.Result == nil {
+	e.Findings = slices.Clone(e.Findings) // the record's own
+	for i := range e.Findings {
+		e.Findings[i].At = hidePointer(e.Findings[i].At, f)
+	}
+	for _, d := range []*[]byte{(*[]byte)(&e.Arguments), (*[]byte)(&e.Result)} {
+		if err := hideDocument(d, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hideText hides what there is in a text, and in each word of it: a pointer that an
+// error quotes has names between its slashes.
+func hideText(s string, f func(name, text string) string) string {
+	s = f("", s)
+	if !strings.Contains(s, "/") {
+		return s
+	}
+	var b strings.Builder
+	for s != "" {
+		n := strings.IndexAny(s, "/ \"':,;()\n")
+		if n < 0 {
+			n = len(s)
+		}
+		b.WriteString(f("", s[:n]))
+		end := min(n+1, len(s))
+		b.WriteString(s[n:end])
+		s = s[end:]
+	}
+	return b.String()
+}
+
+// hidePointer hides the names that are secrets in a JSON Pointer behind a word for
+// the document it leads into.
+func hidePointer(at string, f func(name, text string) string) string {
+	tokens := strings.Split(at, "/")
+	for i := 1; i < len(tokens); i++ {
+		name := unescape.Replace(tokens[i])
+		if hidden := f(unescape.Replace(tokens[i-1]), name); hidden != name {
+			tokens[i] = escape.Replace(hidden)
+		}
+	}
+	return strings.Join(tokens, "/")
+}
+
+var (
+	unescape = strings.NewReplacer("~1", "/", "~0", "~")
+	escape   = strings.NewReplacer("~", "~0", "/", "~1")
+)
+
+func hideDocument(raw *[]byte, f func(name, text string) string) error {
+	if *raw == nil {
 		return nil
 	}
-	args, err := hidden(r.Call.Args, hide)
+	d, err := gate.ParseDoc(*raw)
 	if err != nil {
 		return err
 	}
-	result, err := hidden(r.Result, hide)
-	e.Arguments, e.Result = args.Raw(), result.Raw()
+	d, err = d.MapDeep(func(at gate.Leaf, s string) string { return f(at.Name(), s) })
+	*raw = d.Raw()
 	return err
-}
-
-func hidden(d gate.Doc, hide func(string) string) (gate.Doc, error) {
-	return d.MapStrings(func(_ gate.Leaf, s string) string { return hide(s) })
 }

@@ -38,8 +38,9 @@ type Options struct {
 	// Record returns, and records that are written at once share a sync.
 	Sync string
 	// Hide takes out of a text what must not be in a log, such as secrets; nil
-	// leaves all. Digests stay those of the documents as they were.
-	Hide func(string) string
+	// leaves all. Name is what the text is called where it stands, see
+	// [gate.Leaf.Name]. Digests stay those of the documents as they were.
+	Hide func(name, text string) string
 	Log  *slog.Logger // nil discards
 }
 
@@ -123,11 +124,6 @@ func open(path string, o Options, opener func(string) (file, error)) (*Log, erro
 // does not look at ctx.
 func (l *Log) Record(_ context.Context, r *gate.Record) error {
 	e := entry(r, l.o.Record == "full" || r.Full)
-	if l.o.Hide != nil {
-		if err := e.hide(r, l.o.Hide); err != nil {
-			return fmt.Errorf("audit log %s: %w", l.w.path, err)
-		}
-	}
 	return l.append(&e)
 }
 
@@ -144,6 +140,11 @@ func (l *Log) Append(e Entry) error {
 var bodies = sync.Pool{New: func() any { return new(line) }}
 
 func (l *Log) append(e *Entry) error {
+	if l.o.Hide != nil {
+		if err := e.hide(l.o.Hide); err != nil {
+			return fmt.Errorf("audit log %s: %w", l.w.path, err)
+		}
+	}
 	buf := bodies.Get().(*line)
 	*buf = (*buf)[:0].body(e)
 	seq, err := l.w.append(*buf)

@@ -67,7 +67,7 @@ func newScanner(t testing.TB, o secrets.Options) *secrets.Scanner {
 }
 
 // files calls f for each file below a folder, up to a number of bytes.
-func files(t *testing.T, root string, suffixes []string, limit int, f func(path, text string)) (n, bytes int) {
+func files(t testing.TB, root string, suffixes []string, limit int, f func(path, text string)) (n, bytes int) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(path, s) }) || bytes > limit {

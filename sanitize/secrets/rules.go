@@ -57,6 +57,7 @@ type rule struct {
 type ruleSet struct {
 	rules    []*rule
 	global   *allowlist // for all rules
+	generic  *rule      // [RuleGeneric]
 	keywords *matcher
 	checks   []check
 }
@@ -90,6 +91,11 @@ func readRules() (*ruleSet, error) {
 	for i, r := range set.rules {
 		r.order = i
 	}
+	i, err := set.index(RuleGeneric)
+	if err != nil {
+		return nil, err
+	}
+	set.generic = set.rules[i]
 	return set, nil
 }
 

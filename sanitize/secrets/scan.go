@@ -54,7 +54,7 @@ func (s *Scanner) scan(path, text string, depth int) []match {
 	if s.decode && depth < maxDepth {
 		all = s.decoded(all, path, text, depth)
 	}
-	return slices.DeleteFunc(all, func(m match) bool { return s.allowed(path, m) })
+	return slices.DeleteFunc(all, func(m match) bool { return s.allowed(path, m) || harmlessMatch(text, m) })
 }
 
 // maxJudged bounds the matches that are looked at in one text: each costs up to

@@ -120,10 +120,14 @@ const unstable = "[redacted: text in which secrets could not be told apart]"
 // RedactIn is [Scanner.Redact] for a text whose path is known, as in
 // [Scanner.FindIn].
 func (s *Scanner) RedactIn(path, text string) (clean string, found []Finding) {
+	return redact(text, func(text string) []Finding { return s.FindIn(path, text) })
+}
+
+func redact(text string, find func(string) []Finding) (clean string, found []Finding) {
 	clean = text
 	var redacted []Finding
 	for range maxPasses {
-		fresh, reported := split(s.FindIn(path, clean))
+		fresh, reported := split(find(clean))
 		move(fresh, redacted)
 		move(reported, redacted)
 		if len(fresh) == 0 {

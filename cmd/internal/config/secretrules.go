@@ -13,7 +13,7 @@ type Secrets struct {
 	Tools     []SecretRule
 	Allow     []SecretAllow
 	Skip      []string // ids of rules that are not used
-	Report    []string // ids of rules that report, and change nothing
+	Report    []string // ids of rules that report, and change nothing; nil: generic-api-key
 	Checked   bool     // also look for numbers with a checksum: cards, accounts
 }
 

@@ -1,0 +1,122 @@
+package gate
+
+import "strings"
+
+// maxNestedJSON bounds how deep JSON within strings within JSON is walked.
+const maxNestedJSON = 4
+
+// MapDeep is [Doc.MapStrings] for a document in whose strings there is JSON. Of a
+// string that is an object or an array and nothing else, f gets the strings first,
+// as parts of the document, and then the string as a whole with what has become of
+// them, of which [Leaf.JSON] is true. White space and all that stays keep their bytes.
+func (d Doc) MapDeep(f func(at Leaf, s string) string) (Doc, error) {
+	return d.mapDeep(Leaf{}, f, 0)
+}
+
+func (d Doc) mapDeep(at Leaf, f func(Leaf, string) string, nested int) (Doc, error) {
+	var failed error
+	out, err := d.mapBelow(at, func(at Leaf, s string) string {
+		if failed != nil {
+			return s
+		}
+		inner, ok := embedded(s)
+		if !ok || at.Key || nested == maxNestedJSON {
+			return f(at, s)
+		}
+		mapped, err := inner.mapDeep(at, f, nested+1)
+		if err != nil {
+			failed = err
+			return s
+		}
+		at.JSON = true
+		return f(at, around(s, inner, mapped))
+	})
+	if failed != nil {
+		return Doc{}, failed
+	}
+	return out, err
+}
+
+// embedded reads a string that is a JSON object or array and nothing else.
+func embedded(text string) (Doc, bool) {
+	t := strings.TrimSpace(text)
+	if t == "" || (t[0] != '{' && t[0] != '[') {
+		return Doc{}, false
+	}
+	d, err := ParseDoc([]byte(text))
+	return d, err == nil
+}
+
+// around puts out in the place of the document inner that text consists of; white
+// space around it stays.
+func around(text string, inner, out Doc) string {
+	if out == inner {
+		return text
+	}
+	n := inner.node()
+	return text[:n.start] + out.String() + text[n.end:]
+}
+
+// Name returns what the string is called where it stands, or "": the name of its
+// member, after that of the member that holds it and a slash; of a value beside a name, such as
+// {"name": "HOME", "value": "/root"}, what that says; of what follows an option in a
+// list, such as ["--user", "ann"], the option. The name of a member stands under the
+// name of the object that has it.
+func (l Leaf) Name() string {
+	names := l.names
+	if l.Key {
+		names = names[:len(names)-1]
+	}
+	if len(names) == 0 {
+		return l.option("")
+	}
+	own := names[len(names)-1]
+	if !l.Key {
+		own = l.option(l.beside(own))
+	}
+	if len(names) == 1 {
+		return own
+	}
+	return names[len(names)-2] + "/" + own
+}
+
+// Members that hold a value of which another member says the name, and those that do.
+var (
+	valueMembers = map[string]bool{"value": true, "val": true, "v": true, "content": true, "data": true, "default": true, "defaultvalue": true, "text": true, "secret": true}
+	nameMembers  = [...]string{"name", "key", "Name", "Key", "variable", "header", "field", "id", "label", "k", "property", "parameter", "option", "title"}
+)
+
+// maxSibling bounds what is taken for a name, in bytes.
+const maxSibling = 100
+
+// beside returns the name that a sibling says, or the member's own.
+func (l Leaf) beside(own string) string {
+	if l.in.Kind() != Object || !valueMembers[strings.ToLower(own)] {
+		return own
+	}
+	for _, member := range nameMembers {
+		if name := l.in.Get(member).Text(); name != "" && len(name) <= maxSibling {
+			return name
+		}
+	}
+	return own
+}
+
+// option returns the element before the string if that is the name of what follows,
+// or else own.
+func (l Leaf) option(own string) string {
+	before := l.before.Text()
+	if l.in.Kind() != Array || before == "" || len(before) > maxSibling {
+		return own
+	}
+	if before[0] == '-' || strings.ContainsAny(before[len(before)-1:], ":=") || l.pair() {
+		return before
+	}
+	return own
+}
+
+// pair reports whether the string is the second of two.
+func (l Leaf) pair() bool {
+	first, n := l.in.i+1, l.in.node()
+	return l.before.i == first && l.in.t.nodes[l.before.node().next].next == n.next
+}
