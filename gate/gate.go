@@ -151,7 +151,11 @@ func (w *way) arrive(ctx context.Context, c *Call, t *Tool) (q Query, b brought,
 	if err := w.readPrompt(ctx, c); err != nil {
 		return q, b, err
 	}
-	b, err = w.guard(t).call(c)
+	g := w.guard(t)
+	if w.Returned != nil {
+		g.returned = func(text string) bool { return w.Returned.knows(c.Session, t.Name.Server, text) }
+	}
+	b, err = g.call(c)
 	w.found(b.found...)
 	if err != nil {
 		return q, b, w.fail(ctx, "the arguments cannot be searched for secrets", err)
@@ -175,6 +179,7 @@ func (w *way) answer(ctx context.Context, p *permitted, res Result) (_ Result, e
 	if err := w.learn(ctx, p, res.Doc); err != nil {
 		return Result{}, err
 	}
+	w.Returned.learn(p.call.Session, p.tool.Name.Server, res.Doc)
 	res.Labels = p.adds
 	return res, nil
 }

@@ -23,6 +23,9 @@ type Parts struct {
 	ContentChecker ContentChecker
 	// Secrets finds secrets in arguments and results; nil looks for none.
 	Secrets Secrets
+	// Returned remembers what looks like a secret in an argument and came from the same
+	// server; nil remembers nothing, and none does where Secrets only reports it.
+	Returned *Returned
 	// Labeler knows what the operator says of tools; nil knows of none.
 	Labeler Labeler
 	// Approver asks people; without one, what a policy would ask is refused.

@@ -47,15 +47,16 @@ func (t Treatment) redacts() bool { return t == RedactSecrets || t == "" }
 type guard struct {
 	Secrets            // nil if they are not looked for
 	arguments, results Treatment
+	returned           func(text string) bool // earlier, by the tool's server; nil knows nothing
 }
 
 // guard returns the guard of a tool.
 func (p *Parts) guard(t *Tool) guard {
 	if p.Secrets == nil {
-		return guard{nil, AllowSecrets, AllowSecrets}
+		return guard{nil, AllowSecrets, AllowSecrets, nil}
 	}
 	arguments, results := p.Secrets.Treat(t)
-	return guard{p.Secrets, arguments, results}
+	return guard{p.Secrets, arguments, results, nil}
 }
 
 // brought is what was found of secrets in what came with a call, and what is to be done
@@ -157,6 +158,9 @@ func (g guard) without(place string, d Doc) (clean Doc, found []Finding, err err
 	}
 	clean, err = d.MapDeep(func(at Leaf, s string) string {
 		out, here := g.Redact(at.Pointer(), at.Name(), s)
+		if g.returned != nil && onlyGeneric(here) && (at.JSON || g.returned(s)) { // JSON has been looked through
+			return s
+		}
 		for _, f := range here {
 			known := func(old Finding) bool { return old.Rule == f.Rule && old.Fingerprint == f.Fingerprint }
 			if at.JSON && slices.ContainsFunc(found, known) { // in a part of it
@@ -168,6 +172,13 @@ func (g guard) without(place string, d Doc) (clean Doc, found []Finding, err err
 		return out
 	})
 	return clean, found, err
+}
+
+// ruleGeneric is the rule of findings that look like a secret and are of no known kind.
+const ruleGeneric = ruleSecret + "generic-api-key"
+
+func onlyGeneric(found []Finding) bool {
+	return len(found) > 0 && !slices.ContainsFunc(found, func(f Finding) bool { return f.Rule != ruleGeneric })
 }
 
 // pointerWithout returns the place of a string without the secrets that names in it

@@ -109,7 +109,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	g.gate, err = gate.New(gate.Parts{
 		Approver: approver, Pins: g.gatePins(),
 		Upstream: g.fleet, Authorizer: engine, Labeler: engine,
-		Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder,
+		Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder, Returned: secrets.returned(),
 		TrackValues: g.tracksValues(engine), TrustPrompt: g.cfg.TrustPrompt,
 		Sessions: g.sessions,
 		Limiter:  g.limits,

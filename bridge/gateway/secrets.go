@@ -4,6 +4,7 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/sanitize/secrets"
@@ -59,6 +60,14 @@ func newSecretScan(rules SecretRules, seal []byte) (*secretScan, func(name, text
 		return nil, nil, fmt.Errorf("sanitize: secrets: %w", err)
 	}
 	return &secretScan{rules, scan}, func(name, text string) string { clean, _ := log.RedactNamed("", name, text); return clean }, nil
+}
+
+// returned returns what remembers the words of results, if any could be taken for secrets.
+func (s *secretScan) returned() *gate.Returned {
+	if slices.Contains(s.rules.Report, secrets.RuleGeneric) || slices.Contains(s.rules.Skip, secrets.RuleGeneric) {
+		return nil
+	}
+	return new(gate.Returned)
 }
 
 // Treat implements [gate.Secrets].
