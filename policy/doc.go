@@ -11,11 +11,11 @@
 //
 //	allow contains "everybody may read" if startswith(input.tool.local_name, "read_")
 //
-//	deny contains "not outside of /srv" if not startswith(input.arguments.path, "/srv/")
+//	deny contains "only drafts" if not startswith(input.arguments.title, "DRAFT ")
 //
 // The keyword not has the semantics that OPA offers as future.keywords.not, in
 // every file: not holds as well when something in the negated expression is
-// undefined, so the deny rule above denies a call that has no path.
+// undefined, so the deny rule above denies a call that has no title.
 //
 // A [Bundle], in OPA's format, brings rules, data and tests of its own; it loads only
 // if these pass. A [Shadow] has a second policy decide on calls that were decided

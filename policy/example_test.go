@@ -13,12 +13,15 @@ import (
 func Example() {
 	files := fstest.MapFS{"docs.rego": {Data: []byte(`package wasmgate
 
+import data.wasmgate.paths
+
 deny contains "only files below /srv/docs" if {
 	input.tool.server == "files"
-	not startswith(input.arguments.path, "/srv/docs/")
+	not paths.within(input.arguments.path, "/srv/docs")
 }
 `)}}
 	engine, err := policy.Load(context.Background(), files, policy.Options{
+		Packs:  []string{"grants", "paths"},
 		Grants: []policy.Grant{{To: []string{"role:dev"}, Tools: []string{"files__read_*"}}},
 	})
 	if err != nil {

@@ -258,6 +258,7 @@ var subjects = []struct {
 	{ast.MustParseRef("input.provenance"), "where the arguments come from"},
 	{ast.MustParseRef("input.carried"), "where the arguments come from"},
 	{ast.MustParseRef("input.principal.client"), "the client"},
+	{ast.MustParseRef("input.resource.uri"), "the URI"},
 }
 
 // about says what a body depends on.

@@ -199,6 +199,11 @@ func (g *Gateway) Tools(ctx context.Context, who *gate.Principal) ([]*gate.Tool,
 	return g.gate.Tools(ctx, who)
 }
 
+// Features returns what a principal is offered of a feature: prompts, say.
+func (g *Gateway) Features(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
+	return g.gate.Features(ctx, who, f)
+}
+
 // known is as Features of the gate, and waits for no server.
 func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
 	return g.gate.Visible(ctx, who, g.fleet.KnownFeatures(f))

@@ -19,6 +19,7 @@ type asked interface {
 	pinning
 	Status(ctx context.Context) (*app.Status, error)
 	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
+	Features(ctx context.Context, as string, all bool) ([]app.Tool, error)
 	Call(ctx context.Context, r app.CallRequest) (gate.Result, error)
 	Scan(ctx context.Context, server string) (*app.Scan, error)
 	Decide(ctx context.Context, d app.DecideRequest) (*app.Decided, error)

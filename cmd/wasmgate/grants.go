@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,79 +14,180 @@ import (
 )
 
 func (c *cli) newGrant() *cobra.Command {
+	var g config.Grant
 	var to string
 	cmd := &cobra.Command{
-		Use:     "grant PATTERN",
-		Short:   "Grant tools to a principal",
-		Long:    "Adds a grant to the grants file. PATTERN is a tool's name, or the start of names with * at its end.",
-		Example: "  wasmgate grant 'files__read_*'\n  wasmgate grant tickets__create --to role:dev",
-		Args:    cobra.ExactArgs(1),
+		Use:   "grant [PATTERN]...",
+		Short: "Grant tools, prompts, resources or whole servers to a principal",
+		Long: `Adds a grant to the grants file. PATTERN is a tool's name, or the start of names with * at its end.
+--server grants all that a server has: tools, prompts, resources and methods. wasmgate tools --all
+lists what there is.`,
+		Example: "  wasmgate grant 'files__read_*'\n  wasmgate grant --server files --asks roots\n  wasmgate grant tickets__create --to role:dev",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkGrant(to, args[0]); err != nil {
+			g.To, g.Tools = []string{to}, args
+			if len(args)+len(g.Servers)+len(g.Groups)+len(g.Resources)+len(g.Prompts)+len(g.Methods) == 0 {
+				return misuse("name what is granted: a pattern of tools, or --server, --group, --prompt, --resource, --method; see %s --help", cmd.CommandPath())
+			}
+			if err := checkGrant(g); err != nil {
 				return err
 			}
 			cfg, err := c.open()
 			if err != nil {
 				return err
 			}
-			if to != "*" && !strings.HasPrefix(to, "role:") && !app.Knows(cfg, to) {
-				fmt.Fprintf(c.err, "nobody is %s yet: list it under principals in the configuration\n", to)
-			}
-			added, err := config.AddGrant(cfg.Policy.Grants, args[0], to)
+			c.warnGrant(cmd.Context(), cfg, g)
+			added, err := config.AddGrant(cfg.Policy.Grants, g)
 			if err != nil {
 				return err
 			}
-			said := fmt.Sprintf("granted %s to %s", args[0], to)
+			said := fmt.Sprintf("granted %s to %s", grantWords(g), to)
 			if !added {
-				said = fmt.Sprintf("%s is granted to %s already", args[0], to)
+				said = fmt.Sprintf("%s is granted to %s already", grantWords(g), to)
 			}
-			return c.edited(cmd, cfg, said, map[string]any{"added": added, "pattern": args[0], "to": to})
+			return c.edited(cmd, cfg, said, grantJSON(g, map[string]any{"added": added, "to": to}))
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "local", "principal, role:NAME, or * for everybody")
+	grantFlags(cmd, &g)
+	cmd.Flags().StringSliceVar(&g.Asks, "asks", nil, "what its servers may ask of the client: roots, sampling, secrets")
 	return cmd
 }
 
-func checkGrant(to, pattern string) error {
-	problems := policy.CheckGrants([]policy.Grant{{To: []string{to}, Tools: []string{pattern}}})
-	if len(problems) > 0 {
+// grantFlags adds the flags that name what is granted beside tools.
+func grantFlags(cmd *cobra.Command, g *config.Grant) {
+	f := cmd.Flags()
+	f.StringSliceVar(&g.Servers, "server", nil, "all of this server; may be repeated, as the others may")
+	f.StringSliceVar(&g.Groups, "group", nil, "all in this group")
+	f.StringSliceVar(&g.Prompts, "prompt", nil, "prompts: server__prompt, or its beginning and *")
+	f.StringArrayVar(&g.Resources, "resource", nil, "resources: a URI, or its beginning and *") // a URI may hold a comma
+	f.StringSliceVar(&g.Methods, "method", nil, "methods that MCP does not have: method, or server__method")
+}
+
+// grantKinds are what a grant names, and how it is said.
+func grantKinds(g config.Grant) [][2]string {
+	var said [][2]string
+	for _, k := range []struct {
+		kind   string
+		values []string
+	}{{"", g.Tools}, {"server", g.Servers}, {"group", g.Groups}, {"prompt", g.Prompts}, {"resource", g.Resources}, {"method", g.Methods}} {
+		for _, v := range k.values {
+			said = append(said, [2]string{k.kind, v})
+		}
+	}
+	return said
+}
+
+func grantWords(g config.Grant) string {
+	var words []string
+	for _, k := range grantKinds(g) {
+		words = append(words, strings.TrimSpace(k[0]+" "+k[1]))
+	}
+	text := strings.Join(words, ", ")
+	if len(g.Asks) > 0 {
+		text += " (asks: " + strings.Join(g.Asks, ", ") + ")"
+	}
+	return text
+}
+
+// grantJSON adds what a grant names to a result for programs. A single pattern of tools
+// has the key that it had when grants knew nothing else.
+func grantJSON(g config.Grant, result map[string]any) map[string]any {
+	if len(g.Tools) == 1 {
+		result["pattern"] = g.Tools[0]
+	}
+	for key, values := range map[string][]string{
+		"tools": g.Tools, "servers": g.Servers, "groups": g.Groups, "prompts": g.Prompts, "resources": g.Resources, "methods": g.Methods, "asks": g.Asks,
+	} {
+		if len(values) > 0 {
+			result[key] = values
+		}
+	}
+	return result
+}
+
+func checkGrant(g config.Grant) error {
+	if problems := policy.CheckGrants([]policy.Grant{policy.Grant(g)}); len(problems) > 0 {
 		return misuse("%v", problems[0].Err)
 	}
 	return nil
 }
 
+// warnGrant says what of a grant nothing is known of: it may be meant for later, or misspelt.
+func (c *cli) warnGrant(ctx context.Context, cfg *config.Config, g config.Grant) {
+	for _, to := range g.To {
+		role, isRole := strings.CutPrefix(to, "role:")
+		switch {
+		case to == "*" || app.Knows(cfg, to):
+		case !isRole:
+			fmt.Fprintf(c.err, "nobody is %s yet: list it under principals in the configuration\n", to)
+		case !slices.ContainsFunc(cfg.Principals, func(p config.Principal) bool { return slices.Contains(p.Roles, role) }):
+			fmt.Fprintf(c.err, "nobody has the role %s yet: give it to one of the principals in the configuration\n", role)
+		}
+	}
+	for _, text := range app.UnknownIn(ctx, cfg, g) {
+		fmt.Fprintln(c.err, text)
+	}
+}
+
 func (c *cli) newRevoke() *cobra.Command {
-	return &cobra.Command{
-		Use:   "revoke PATTERN",
+	var g config.Grant
+	cmd := &cobra.Command{
+		Use:   "revoke [PATTERN]",
 		Short: "Take a grant back",
 		Long: `Removes the pattern from the grants file. If no grant names exactly this pattern, it is added
-as an exception to those that cover it.`,
-		Example: "  wasmgate revoke 'files__read_*'\n  wasmgate revoke files__write_file",
-		Args:    cobra.ExactArgs(1),
+as an exception to those that cover it. With --server and the like it removes what a grant names so.`,
+		Example: "  wasmgate revoke 'files__read_*'\n  wasmgate revoke files__write_file\n  wasmgate revoke --server files",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkGrant("local", args[0]); err != nil {
+			g.To, g.Tools = []string{"local"}, args
+			if len(grantKinds(g)) == 0 || len(args) > 0 && len(grantKinds(g)) > 1 {
+				return misuse("name what is taken back: one pattern of tools, or --server, --group, --prompt, --resource, --method; see %s --help", cmd.CommandPath())
+			}
+			if err := checkGrant(g); err != nil {
 				return err
 			}
 			cfg, err := c.open()
 			if err != nil {
 				return err
 			}
-			r, err := config.RevokeGrant(cfg.Policy.Grants, args[0])
-			if err != nil {
-				return err
+			if len(args) == 0 {
+				return c.revokeNamed(cmd, cfg, g)
 			}
-			said := fmt.Sprintf("removed %s from %s", args[0], plural(r.Removed, "grant"))
-			switch {
-			case r == config.Revoked{}:
-				return misuse("no grant in %s covers %s", cfg.Policy.Grants, args[0])
-			case r.Removed == 0:
-				said = fmt.Sprintf("added %s as an exception to %s", args[0], plural(r.Excepted, "grant"))
-			case r.Left > 0:
-				fmt.Fprintf(c.err, "what it matches is still covered by %s; revoke it again to make it an exception there\n", plural(r.Left, "other grant"))
-			}
-			return c.edited(cmd, cfg, said, map[string]any{"removed": r.Removed, "excepted": r.Excepted, "left": r.Left, "pattern": args[0]})
+			return c.revokePattern(cmd, cfg, args[0])
 		},
 	}
+	grantFlags(cmd, &g)
+	return cmd
+}
+
+// revokeNamed takes back what grants name beside tools.
+func (c *cli) revokeNamed(cmd *cobra.Command, cfg *config.Config, g config.Grant) error {
+	removed, err := config.RevokeNamed(cfg.Policy.Grants, g)
+	switch {
+	case err != nil:
+		return err
+	case removed == 0:
+		return misuse("no grant in %s names %s", cfg.Policy.Grants, grantWords(g))
+	}
+	return c.edited(cmd, cfg, fmt.Sprintf("removed %s from %s", grantWords(g), plural(removed, "grant")), grantJSON(g, map[string]any{"removed": removed}))
+}
+
+// revokePattern takes back a pattern of tools.
+func (c *cli) revokePattern(cmd *cobra.Command, cfg *config.Config, pattern string) error {
+	r, err := config.RevokeGrant(cfg.Policy.Grants, pattern)
+	if err != nil {
+		return err
+	}
+	said := fmt.Sprintf("removed %s from %s", pattern, plural(r.Removed, "grant"))
+	switch {
+	case r == config.Revoked{}:
+		return misuse("no grant in %s covers %s", cfg.Policy.Grants, pattern)
+	case r.Removed == 0:
+		said = fmt.Sprintf("added %s as an exception to %s", pattern, plural(r.Excepted, "grant"))
+	case r.Left > 0:
+		fmt.Fprintf(c.err, "what it matches is still covered by %s; revoke it again to make it an exception there\n", plural(r.Left, "other grant"))
+	}
+	return c.edited(cmd, cfg, said, map[string]any{"removed": r.Removed, "excepted": r.Excepted, "left": r.Left, "pattern": pattern})
 }
 
 // edited tells the running gateway, if there is one, and says what was done.

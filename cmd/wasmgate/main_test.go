@@ -266,6 +266,15 @@ func stub() {
 			continue
 		case m.Method == "initialize":
 			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"stub","version":"1"}}`
+			if os.Getenv("STUB_MORE") != "" {
+				result = strings.Replace(result, `"tools":{}`, `"tools":{},"prompts":{},"resources":{}`, 1)
+			}
+		case m.Method == "prompts/list":
+			result = `{"prompts":[{"name":"greet","description":"A greeting."}]}`
+		case m.Method == "resources/list":
+			result = `{"resources":[{"uri":"memo://today","name":"today"}]}`
+		case m.Method == "resources/templates/list":
+			result = `{"resourceTemplates":[{"uriTemplate":"memo://day/{date}","name":"day"}]}`
 		case m.Method == "tools/list":
 			result = tools
 		case m.Params.Name == "echo":

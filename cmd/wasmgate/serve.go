@@ -141,7 +141,11 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 	if err != nil || ctx.Err() != nil {
 		return // the gateway is ending
 	}
-	granted := slices.Clone(tools)
+	others, err := a.Features(ctx, "", false)
+	if err != nil || ctx.Err() != nil {
+		return
+	}
+	granted := slices.Concat(tools, others)
 	tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, bridge.Search{}) })
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {
@@ -173,12 +177,12 @@ func (c *cli) printShut(out io.Writer, s *app.Status, granted []app.Tool) {
 		switch {
 		case one.Fault != "":
 			fmt.Fprintf(out, "faulted    %s: %s: %s\n", one.Server, one.Fault, short(visible(one.Error), 160))
-		case one.Tools > 0 && !open[one.Server]:
-			commands = append(commands, fmt.Sprintf("  wasmgate grant '%s__*'%s", one.Server, c.configFlag()))
+		case one.Tools+one.Prompts+one.Resources+one.Templates+one.Methods > 0 && !open[one.Server]:
+			commands = append(commands, fmt.Sprintf("  wasmgate grant --server %s%s", one.Server, c.configFlag()))
 		}
 	}
 	if len(commands) > 0 {
-		fmt.Fprintf(out, "\nNothing grants tools of these servers yet. To open one, all of it:\n%s\n", strings.Join(commands, "\n"))
+		fmt.Fprintf(out, "\nNothing of these servers is granted yet. To open one, with its tools, prompts and resources:\n%s\n", strings.Join(commands, "\n"))
 	}
 }
 

@@ -16,9 +16,10 @@ func (c *cli) newTools() *cobra.Command {
 	var groups []string
 	var all bool
 	cmd := &cobra.Command{
-		Use:     "tools",
-		Short:   "List the tools that a principal is offered",
-		Long:    "Lists the tools that a principal is offered; with --all also those that are hidden, and why,\nand on what it depends whether a call passes.",
+		Use:   "tools",
+		Short: "List the tools that a principal is offered",
+		Long: `Lists the tools that a principal is offered. With --all also those that are hidden, and why, on what
+it depends whether a call passes, and prompts, resources, templates of resources and methods.`,
 		Example: "  wasmgate tools --as alice --group docs\n  wasmgate tools --all --search \"read file\"",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -38,6 +39,13 @@ func (c *cli) newTools() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if all {
+				others, err := g.Features(cmd.Context(), as, all)
+				if err != nil {
+					return err
+				}
+				tools = append(tools, others...)
+			}
 			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, bridge.NewSearch(search)) })
 			if len(tools) == 0 && !c.json {
 				return c.noTools(search != "" || len(groups) > 0, all)
@@ -46,7 +54,7 @@ func (c *cli) newTools() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
-	cmd.Flags().BoolVar(&all, "all", false, "also tools that are hidden, and why")
+	cmd.Flags().BoolVar(&all, "all", false, "also what is hidden, and why, and prompts, resources and methods")
 	cmd.Flags().StringVar(&search, "search", "", "only tools in whose name, title and description all of these words occur")
 	cmd.Flags().StringSliceVar(&groups, "group", nil, "only tools of this group; may be repeated")
 	return cmd
@@ -60,6 +68,18 @@ func (c *cli) printTools(tools []app.Tool, all bool) error {
 	if all {
 		heads = []string{"TOOL", "OFFERED", "DESCRIPTION"}
 	}
+	at := slices.IndexFunc(tools, func(t app.Tool) bool { return t.Kind != "" })
+	if at < 0 {
+		at = len(tools)
+	}
+	if err := c.printTable(heads, tools[:at], all); err != nil || at == len(tools) {
+		return err
+	}
+	fmt.Fprintln(c.out)
+	return c.printTable([]string{"KIND", "NAME", "OFFERED", "DESCRIPTION"}, tools[at:], all)
+}
+
+func (c *cli) printTable(heads []string, tools []app.Tool, all bool) error {
 	t := newTable(c.out, heads...)
 	for _, tool := range tools {
 		description := short(firstSentence(tool.Description), 90)
@@ -67,7 +87,11 @@ func (c *cli) printTools(tools []app.Tool, all bool) error {
 			t.row(tool.Name, description)
 			continue
 		}
-		t.row(tool.Name, offered(tool), description)
+		cells := []string{tool.Name, offered(tool), description}
+		if tool.Kind != "" {
+			cells = slices.Insert(cells, 0, tool.Kind)
+		}
+		t.row(cells...)
 	}
 	return t.flush()
 }

@@ -327,7 +327,7 @@ func TestPolicyReload(t *testing.T) {
 		t.Errorf("problems %q", problem())
 	}
 
-	if _, err := config.AddGrant(cfg.Policy.Grants, "files__x", "local"); err != nil {
+	if _, err := config.AddGrant(cfg.Policy.Grants, config.Grant{To: []string{"local"}, Tools: []string{"files__x"}}); err != nil {
 		t.Fatal(err)
 	}
 	second := a.Status().Policy

@@ -18,6 +18,7 @@ import (
 const (
 	methodStatus = "status"
 	methodTools  = "tools"
+	methodOthers = "features"
 	methodCall   = "call"
 	methodReload = "reload"
 
@@ -83,6 +84,8 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return s, nil
 	case methodTools:
 		return given(params, func(r toolsRequest) (any, error) { return a.Tools(ctx, r.As, r.All) })
+	case methodOthers:
+		return given(params, func(r toolsRequest) (any, error) { return a.Features(ctx, r.As, r.All) })
 	case methodCall:
 		return given(params, func(r CallRequest) (any, error) {
 			if control.Listens(ctx) {
@@ -228,6 +231,13 @@ func (r *Remote) Tools(ctx context.Context, as string, all bool) ([]Tool, error)
 	var tools []Tool
 	err := r.call(ctx, methodTools, toolsRequest{as, all}, &tools)
 	return tools, err
+}
+
+// Features returns what [App.Features] does.
+func (r *Remote) Features(ctx context.Context, as string, all bool) ([]Tool, error) {
+	var list []Tool
+	err := r.call(ctx, methodOthers, toolsRequest{as, all}, &list)
+	return list, err
 }
 
 // Call does what [App.Call] does.

@@ -134,8 +134,10 @@ func (a *App) logLeftOut() {
 	}
 }
 
-// A Tool is a tool as the commands show it.
+// A Tool is a tool as the commands show it, or a prompt, a resource, a template of
+// resources or a method.
 type Tool struct {
+	Kind        string   `json:"kind,omitempty"`       // prompt, resource, template or method; "" for a tool
 	Name        string   `json:"name"`                 // as offered
 	Local       string   `json:"local_name,omitempty"` // its name at the server
 	Server      string   `json:"server"`

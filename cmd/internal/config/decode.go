@@ -69,7 +69,7 @@ func (d *decoder) table(n *node, path string, readers map[string]reader) {
 
 // hint says which words are known: the nearest, or all if they are few.
 func hint(s string, known []string) string {
-	if h := suggest(s, known); h != "" {
+	if h := Suggest(s, known); h != "" {
 		return h
 	}
 	if len(known) <= 8 {
@@ -221,7 +221,7 @@ func (d *decoder) one(to *string, words ...string) reader {
 		case slices.Contains(words, s) || d.unchecked(n):
 			*to = s
 		default:
-			d.fail(n, path, "%q is none of %s%s", n.text, strings.Join(words, ", "), suggest(s, words))
+			d.fail(n, path, "%q is none of %s%s", n.text, strings.Join(words, ", "), Suggest(s, words))
 		}
 	}
 }

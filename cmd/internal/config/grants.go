@@ -76,35 +76,37 @@ func parseGrants(path string, data []byte) (grants []Grant, lines []int, err err
 	return grants, lines, d.problems.err()
 }
 
-// AddGrant adds the grant of a tool pattern to the file at path, which it
-// creates if need be. It returns false, and changes nothing, if the file has it
-// already.
-func AddGrant(path, pattern, to string) (added bool, err error) {
+// AddGrant adds a grant to the file at path, which it creates if need be. It returns
+// false, and changes nothing, if one entry of the file grants all of it already.
+func AddGrant(path string, g Grant) (added bool, err error) {
 	err = editGrants(path, func(e *editor) {
-		for _, g := range e.grants {
-			if slices.Contains(g.To, to) && slices.Contains(g.Tools, pattern) && !g.excepts(pattern) {
-				return
-			}
+		if !slices.ContainsFunc(e.grants, func(has Grant) bool { return has.grants(g) }) {
+			added = true
+			e.add(g)
 		}
-		added = true
-		e.add(Grant{To: []string{to}, Tools: []string{pattern}})
 	})
 	return added && err == nil, err
+}
+
+// grants reports whether one entry names all that another does, and withholds none of it.
+func (g Grant) grants(other Grant) bool {
+	named := other.keys()
+	for i, k := range g.keys() {
+		if k.key != "except" && slices.ContainsFunc(*named[i].values, func(v string) bool { return !slices.Contains(*k.values, v) }) {
+			return false
+		}
+	}
+	whole := make([]string, len(other.Servers))
+	for i, server := range other.Servers {
+		whole[i] = server + "__*"
+	}
+	return !slices.ContainsFunc(slices.Concat(other.Tools, other.Prompts, other.Resources, other.Methods, whole), g.excepts)
 }
 
 // AddAlways adds, for one principal or role, the grant of a tool about which nobody
 // is asked again, as [AddGrant] does.
 func AddAlways(path, tool, to string) (added bool, err error) {
-	err = editGrants(path, func(e *editor) {
-		granted := slices.ContainsFunc(e.grants, func(g Grant) bool {
-			return slices.Contains(g.To, to) && slices.Contains(g.Tools, tool) && slices.Contains(g.Always, tool) && !g.excepts(tool)
-		})
-		if !granted {
-			added = true
-			e.add(Grant{To: []string{to}, Tools: []string{tool}, Always: []string{tool}})
-		}
-	})
-	return added && err == nil, err
+	return AddGrant(path, Grant{To: []string{to}, Tools: []string{tool}, Always: []string{tool}})
 }
 
 // Revoked says what [RevokeGrant] has done, in numbers of entries.
@@ -143,6 +145,30 @@ func RevokeGrant(path, pattern string) (r Revoked, err error) {
 		return Revoked{}, err
 	}
 	return r, nil
+}
+
+// RevokeNamed takes names out of the file at path, each under the key of g that has it:
+// servers, groups, resources, prompts, methods. Entries that name exactly that lose it.
+// It returns how many did.
+func RevokeNamed(path string, g Grant) (removed int, err error) {
+	err = editGrants(path, func(e *editor) {
+		for i, entry := range slices.Backward(e.grants) {
+			changed := false
+			named := g.keys()
+			for k, key := range entry.keys() {
+				for _, v := range *named[k].values {
+					if left := without(*key.values, v); len(left) < len(*key.values) {
+						*key.values, changed = left, true
+					}
+				}
+			}
+			if changed {
+				removed++
+				e.replace(i, entry)
+			}
+		}
+	})
+	return removed, err
 }
 
 // without returns the patterns but one.

@@ -48,7 +48,7 @@ func TestAddGrant(t *testing.T) {
 			if tt.file != "" {
 				write(t, path, tt.file)
 			}
-			added, err := config.AddGrant(path, "files__read", "local")
+			added, err := config.AddGrant(path, config.Grant{To: []string{"local"}, Tools: []string{"files__read"}})
 			if err != nil || added != tt.added {
 				t.Fatalf("added %v, error %v", added, err)
 			}
@@ -178,7 +178,7 @@ func TestGrantsThatOnlyAPersonCanEdit(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), file)
 			_, err := config.RevokeGrant(path, "a__b")
 			if err == nil {
-				_, err = config.AddGrant(path, "new__tool", "local")
+				_, err = config.AddGrant(path, config.Grant{To: []string{"local"}, Tools: []string{"new__tool"}})
 			}
 			if err == nil || !strings.Contains(err.Error(), "by hand") {
 				t.Errorf("error %v, and the file is now\n%s", err, read(t, path))
@@ -193,7 +193,10 @@ func TestGrantsThatOnlyAPersonCanEdit(t *testing.T) {
 func TestGrantsFileThatIsBroken(t *testing.T) {
 	path := write(t, filepath.Join(t.TempDir(), "grants.yaml"), "- {too: [a]}\n- {to: [a], tools: a__b}\n")
 	for name, edit := range map[string]func() error{
-		"add":    func() error { _, err := config.AddGrant(path, "a__b", "local"); return err },
+		"add": func() error {
+			_, err := config.AddGrant(path, config.Grant{To: []string{"local"}, Tools: []string{"a__b"}})
+			return err
+		},
 		"revoke": func() error { _, err := config.RevokeGrant(path, "a__b"); return err },
 	} {
 		var problems config.Problems
@@ -214,7 +217,7 @@ func TestGrantsFileBehindLink(t *testing.T) {
 	if err := os.Symlink(file, link); err != nil {
 		t.Skip("no symbolic links here:", err)
 	}
-	if _, err := config.AddGrant(link, "c__d", "local"); err != nil {
+	if _, err := config.AddGrant(link, config.Grant{To: []string{"local"}, Tools: []string{"c__d"}}); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(file)
@@ -235,7 +238,7 @@ const editorEnv = "CONFIG_TEST_EDIT"
 func TestGrantsEditedAtOnce(t *testing.T) {
 	if path := os.Getenv(editorEnv); path != "" {
 		for i := range 20 {
-			if _, err := config.AddGrant(path, fmt.Sprintf("p%d__t%d", os.Getpid(), i), "local"); err != nil {
+			if _, err := config.AddGrant(path, config.Grant{To: []string{"local"}, Tools: []string{fmt.Sprintf("p%d__t%d", os.Getpid(), i)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -279,7 +282,7 @@ func FuzzEditGrants(f *testing.F) {
 		if err != nil {
 			return
 		}
-		added, err := config.AddGrant(path, pattern, "local")
+		added, err := config.AddGrant(path, config.Grant{To: []string{"local"}, Tools: []string{pattern}})
 		after := grants(t, path)
 		switch {
 		case err != nil || !added:
@@ -327,4 +330,35 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// TestAddGrantOfOthers: what is granted by other keys than tools is found again, unless an
+// entry withholds a part of it, and is taken back by the same words.
+func TestAddGrantOfOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "grants.yaml")
+	whole := config.Grant{To: []string{"local"}, Servers: []string{"files"}, Asks: []string{"roots"}}
+	add := func(g config.Grant, want bool) {
+		t.Helper()
+		if added, err := config.AddGrant(path, g); err != nil || added != want {
+			t.Errorf("%+v: added %v, %v; want %v", g, added, err, want)
+		}
+	}
+	add(whole, true)
+	add(whole, false)
+	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}}, false) // less than there is
+	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}, Asks: []string{"sampling"}}, true)
+	add(config.Grant{To: []string{"bob"}, Servers: []string{"files"}}, true)
+	if removed, err := config.RevokeNamed(path, config.Grant{Servers: []string{"files"}}); err != nil || removed != 3 || read(t, path) != "" {
+		t.Errorf("removed %d, %v; left %q", removed, err, read(t, path))
+	}
+	if err := os.WriteFile(path, []byte("- {to: [local], servers: [files], except: [files__rm], resources: [\"file:///a\", \"file:///b\"]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}}, true) // nothing excepted
+	if removed, err := config.RevokeNamed(path, config.Grant{Resources: []string{"file:///a"}}); err != nil || removed != 1 {
+		t.Errorf("removed %d, %v", removed, err)
+	}
+	if want := "- {to: [local], servers: [files], except: [files__rm], resources: [\"file:///b\"]}\n- {to: [local], servers: [files]}\n"; read(t, path) != want {
+		t.Errorf("left %q", read(t, path))
+	}
 }

@@ -183,7 +183,7 @@ func (h *host) server(n *node, path string) *node {
 		if !known {
 			reason := ignoredKeys[f.key]
 			if reason == "" {
-				reason = "ignored: unknown key" + suggest(f.key, []string{"command", "args", "env", "cwd", "headers", "url", "type", "disabled"})
+				reason = "ignored: unknown key" + Suggest(f.key, []string{"command", "args", "env", "cwd", "headers", "url", "type", "disabled"})
 			}
 			h.warn(f.line, at, "%s", reason)
 			continue

@@ -251,7 +251,7 @@ func (d *decoder) checkSecrets(tools *node, c *Config) {
 			at := join("tools", f.key) + fmt.Sprintf(".grant.secrets[%d]", k)
 			j := slices.Index(known, name)
 			if j < 0 {
-				d.fail(item, at, "%q is none of the secrets%s", item.text, suggest(name, known))
+				d.fail(item, at, "%q is none of the secrets%s", item.text, Suggest(name, known))
 				continue
 			}
 			origin := c.Secrets[j].Origin

@@ -53,8 +53,8 @@ func (ps Problems) err() error {
 	return ps
 }
 
-// suggest returns `; did you mean "x"?` for the known word nearest to s, or "".
-func suggest(s string, known []string) string {
+// Suggest returns `; did you mean "x"?` for the known word nearest to s, or "".
+func Suggest(s string, known []string) string {
 	best, near := "", 3 // two edits are a slip, three another word
 	for _, k := range known {
 		if d := distance(s, k); d < near && 2*d <= len(k) {

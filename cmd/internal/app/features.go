@@ -1,0 +1,54 @@
+package app
+
+import (
+	"context"
+
+	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// features are what servers offer beside tools, in the order in which it is listed.
+var features = []gate.Feature{gate.FeaturePrompt, gate.FeatureResource, gate.FeatureTemplate, gate.FeatureMethod}
+
+// Features returns the prompts, resources, templates of resources and methods that the
+// principal as is offered, and if all is true the rest too.
+func (a *App) Features(ctx context.Context, as string, all bool) ([]Tool, error) {
+	who, err := principal(a.cfg, as)
+	if err != nil {
+		return nil, err
+	}
+	list := []Tool{}
+	for _, f := range features {
+		shown, err := a.gateway.Features(ctx, who, f)
+		if err != nil {
+			return nil, err
+		}
+		offered := make(map[string]bool, len(shown))
+		for _, t := range shown {
+			offered[nameOf(t)] = true
+		}
+		for _, t := range a.gateway.Fleet().Features(ctx, f) {
+			one := Tool{
+				Kind: string(f), Name: nameOf(t), Local: t.Local, Server: t.Name.Server, Title: bridge.Title(t),
+				Description: t.Definition.Get("description").Text(), Groups: t.Groups, Offered: offered[nameOf(t)], Digest: t.Digest, Definition: t.Definition.Raw(),
+			}
+			if !one.Offered && !all {
+				continue
+			}
+			if !one.Offered {
+				one.Why = a.whyNot(t, who)
+			}
+			if all {
+				if one.Verdict, one.Condition, err = a.gateway.Policy().Verdict(ctx, who, t); err != nil {
+					return nil, err
+				}
+			}
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+// nameOf returns the name by which a grant names what a server offers: a URI, or a name
+// with the server's.
+func nameOf(t *gate.Tool) string { return gate.Query{Tool: t}.Subject() }
