@@ -8,14 +8,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/wasmgate/wasmgate/sandbox/extism"
@@ -48,6 +46,7 @@ type ModuleConfig struct {
 type Module struct {
 	runtime   *Runtime
 	compiled  wazero.CompiledModule
+	code      int64 // bytes of its machine code
 	name      string
 	kind      kind
 	version   extism.Version // of a plug-in
@@ -80,10 +79,12 @@ type Module struct {
 // an Extism plug-in without a manifest, which is asked for its tools.
 //
 // It refuses what is no core module (a component is told apart), what is too
-// large, what imports more than functions of WASI preview 1 and those that are
-// granted, what follows no ABI of the package, and what starts with more memory
-// than its limits allow; the error says so. Compiling a large module takes
-// seconds, which ctx does not shorten, unless the cache holds its code.
+// large or too costly to compile, what imports more than functions of WASI preview 1
+// and those that are granted, what follows no ABI of the package, and what starts
+// with more memory than its limits allow; the error says so. Unless the cache holds
+// its code, compiling a large module takes seconds, one module at a time. It is a
+// child process that compiles, which ends with ctx, if the program has called
+// [ChildMain].
 func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_ *Module, err error) {
 	defer func() {
 		if p := recover(); p != nil { // a defect of the engine that a module can reach is that module's end only
@@ -114,19 +115,32 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_
 	if err := m.configure(cfg, manifest); err != nil {
 		return nil, err
 	}
-	if err := r.enter(ctx); err != nil { // compiling takes a slot like a call
-		return nil, err
-	}
-	defer r.leave()
-	ctx = experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
-	if m.compiled, err = r.engine.CompileModule(ctx, rewritten); err != nil {
-		return nil, err
+	if err := m.compile(ctx, rewritten); err != nil {
+		return nil, errors.Join(err, m.closeDirs())
 	}
 	if err := m.settle(ctx, manifest); err != nil {
 		return nil, errors.Join(err, m.Close(ctx))
 	}
-	r.keep(m)
 	return m, nil
+}
+
+// compile has the cache hold the module's machine code, and the engine load it.
+func (m *Module) compile(ctx context.Context, wasm []byte) (err error) {
+	r := m.runtime
+	if err := r.begin(); err != nil {
+		return err
+	}
+	defer r.working.Done()
+	if m.code, err = r.cache.Fill(ctx, wasm); err != nil {
+		return err
+	}
+	if err := r.keep(m); err != nil {
+		return err
+	}
+	if m.compiled, err = r.engine.CompileModule(ctx, wasm); err != nil {
+		r.forget(m)
+	}
+	return err
 }
 
 // configure takes what the operator and the manifest say of the module.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/wasmgate/wasmgate/sandbox/compiler"
 	"github.com/wasmgate/wasmgate/sandbox/extism"
 	"github.com/wasmgate/wasmgate/sandbox/image"
 	"github.com/wasmgate/wasmgate/sandbox/wasi"
@@ -30,8 +30,9 @@ type Config struct {
 	// twice GOMAXPROCS.
 	Concurrent int
 	// CacheDir keeps compiled code between processes. It is made if need be, and
-	// must be open to nobody else (0700): who writes there runs code here.
-	// Empty keeps nothing.
+	// must be open to nobody else (0700): who writes there runs code here. What was
+	// not used for a month is removed, and what is beyond 2 GiB. Empty means one that
+	// ends with the runtime.
 	CacheDir string
 	// Log takes what guests write to stderr. Nil discards it.
 	Log *slog.Logger
@@ -41,18 +42,20 @@ type Config struct {
 // goroutines.
 type Runtime struct {
 	engine  wazero.Runtime
-	cache   wazero.CompilationCache                      // nil without a CacheDir
+	cache   *compiler.Cache
 	host    map[string]map[string]api.FunctionDefinition // what guests may import, by module and name
 	limits  Limits
 	log     *slog.Logger
 	slots   *semaphore.Weighted
 	size    int64 // how many slots there are
 	closed  atomic.Bool
-	serving sync.WaitGroup // modules that serve
+	working sync.WaitGroup // modules that serve or are compiled
 	method  image.Method   // by which memories are reset
 
 	mu      sync.Mutex
 	modules map[*Module]struct{} // that are open
+	code    int64                // bytes of their machine code
+	maxCode int64
 }
 
 var errClosed = errors.New("sandbox: the runtime is closed")
@@ -76,15 +79,11 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	// Neither time nor memory is bounded here, for all modules alike, but by
 	// each call's meter and allocator. WithCloseOnContextDone looks at the time
 	// in loops only, and at many times the cost.
-	engineConfig := wazero.NewRuntimeConfig().WithDebugInfoEnabled(false)
-	r := &Runtime{limits: limits, log: cfg.Log, slots: semaphore.NewWeighted(size), size: size, host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, method: image.Detect()}
-	if cfg.CacheDir != "" {
-		if r.cache, err = openCache(cfg.CacheDir); err != nil {
-			return nil, err
-		}
-		engineConfig = engineConfig.WithCompilationCache(r.cache)
+	r := &Runtime{limits: limits, log: cfg.Log, slots: semaphore.NewWeighted(size), size: size, host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, maxCode: maxCode, method: image.Detect()}
+	if r.cache, err = compiler.Open(cfg.CacheDir); err != nil {
+		return nil, fmt.Errorf("sandbox: open the compile cache: %w", err)
 	}
-	r.engine = wazero.NewRuntimeWithConfig(ctx, engineConfig)
+	r.engine = wazero.NewRuntimeWithConfig(ctx, compiler.Config().WithCompilationCache(r.cache.Engine()))
 	if err := r.provide(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("sandbox: set up the host's functions: %w", err), r.Close(ctx))
 	}
@@ -113,24 +112,6 @@ func (r *Runtime) provide(ctx context.Context) error {
 	return nil
 }
 
-func openCache(dir string) (wazero.CompilationCache, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("sandbox: make the compile cache: %w", err)
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: look at the compile cache: %w", err)
-	}
-	if open := info.Mode().Perm() & 0o077; open != 0 && runtime.GOOS != "windows" { // Windows has no such bits
-		return nil, fmt.Errorf("sandbox: the compile cache %s is open to others (mode %04o): chmod 700 it", dir, info.Mode().Perm())
-	}
-	cache, err := wazero.NewCompilationCacheWithDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("sandbox: open the compile cache: %w", err)
-	}
-	return cache, nil
-}
-
 // enter waits for a slot. Whoever gets one must release it.
 func (r *Runtime) enter(ctx context.Context) error {
 	if r.closed.Load() {
@@ -148,25 +129,25 @@ func (r *Runtime) enter(ctx context.Context) error {
 
 func (r *Runtime) leave() { r.slots.Release(1) }
 
-// beginServing counts a module that serves.
-func (r *Runtime) beginServing() error {
+// begin counts a module that serves or is compiled, until working is done.
+func (r *Runtime) begin() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed.Load() {
 		return errClosed
 	}
-	r.serving.Add(1)
+	r.working.Add(1)
 	return nil
 }
 
 // Close refuses further calls, waits for the running ones until ctx ends, and
-// frees what the runtime holds. Modules that serve end by their own contexts. It
-// may be called again, also after an error.
+// frees what the runtime holds. Modules that serve or are
+// compiled end by their own contexts. It may be called again, also after an error.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed.Store(true)
 	r.mu.Unlock()
-	if err := r.waitServing(ctx); err != nil {
+	if err := r.waitWorking(ctx); err != nil {
 		return err
 	}
 	if err := r.slots.Acquire(ctx, r.size); err != nil {
@@ -180,37 +161,54 @@ func (r *Runtime) Close(ctx context.Context) error {
 	for _, m := range open {
 		err = errors.Join(err, m.Close(ctx))
 	}
-	err = errors.Join(err, r.engine.Close(ctx))
-	if r.cache != nil {
-		err = errors.Join(err, r.cache.Close(ctx))
-	}
-	return err
+	return errors.Join(err, r.engine.Close(ctx), r.cache.Close(ctx))
 }
 
-// keep notes a module, so that it ends with the runtime.
-func (r *Runtime) keep(m *Module) {
+// Apart reports whether modules are compiled by a child process, which takes the call of
+// [ChildMain]. Otherwise they are compiled in this one, under a quarter of the bounds.
+func (r *Runtime) Apart() bool { return compiler.Apart() }
+
+// ChildMain compiles a module if this process was started for that, and does not return
+// then. A program calls it first thing in main, so that a module which takes too much to
+// compile costs a child of it, and not the program.
+func ChildMain() { compiler.Main() }
+
+// maxCode is how many bytes of machine code all modules of a runtime may have, those
+// being replaced included.
+const maxCode = 1 << 30
+
+// keep notes a module with its machine code, so that it ends with the runtime.
+func (r *Runtime) keep(m *Module) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.code+m.code > r.maxCode {
+		return fmt.Errorf("%w: it has %d bytes of machine code, the modules that are loaded have %d, and all together may have %d", compiler.ErrCostly, m.code, r.code, r.maxCode)
+	}
+	r.code += m.code
 	r.modules[m] = struct{}{}
+	return nil
 }
 
 func (r *Runtime) forget(m *Module) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.modules, m)
+	if _, ok := r.modules[m]; ok {
+		r.code -= m.code
+		delete(r.modules, m)
+	}
 }
 
-// waitServing waits for the modules that serve.
-func (r *Runtime) waitServing(ctx context.Context) error {
+// waitWorking waits for the modules that serve or are compiled.
+func (r *Runtime) waitWorking(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { // ends with the last of them, whose ends do not depend on ours
-		r.serving.Wait()
+		r.working.Wait()
 		close(done)
 	}()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("sandbox: wait for modules that serve: %w", ctx.Err())
+		return fmt.Errorf("sandbox: wait for modules that serve or are compiled: %w", ctx.Err())
 	}
 }

@@ -39,10 +39,10 @@ func (m *Module) Serve(ctx context.Context, stdin *Pipe, stdout io.Writer, cfg S
 	if !m.server {
 		return fmt.Errorf("sandbox: module %q was not compiled as a server", m.name)
 	}
-	if err := m.runtime.beginServing(); err != nil {
+	if err := m.runtime.begin(); err != nil {
 		return err
 	}
-	defer m.runtime.serving.Done()
+	defer m.runtime.working.Done()
 	s, _, err := m.prepare(ctx, m.name)
 	if err != nil {
 		return err

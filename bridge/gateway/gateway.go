@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/gate/store"
 	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 // A Gateway is a running gateway. Use it from several goroutines.
@@ -55,6 +56,14 @@ type cleaning struct {
 // toolOptions says how the tools of servers in this process are offered.
 func (c *cleaning) toolOptions() bridge.ToolOptions {
 	return bridge.ToolOptions{Sanitizer: c.clean, Schemas: c.schemas}
+}
+
+// ChildMain is what this program does as a child of itself: it supervises a server that
+// is a command, or compiles a module. It returns if this process is no such child. A
+// program that runs a gateway calls it first thing in main.
+func ChildMain() {
+	bridge.ChildMain()
+	sandbox.ChildMain()
 }
 
 // New builds a gateway. No server is connected yet: see [Gateway.Start] and

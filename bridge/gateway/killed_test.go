@@ -30,7 +30,7 @@ import (
 const upstreamEnv = "WASMGATE_TEST_UPSTREAM"
 
 func TestMain(m *testing.M) {
-	bridge.ChildMain()
+	gateway.ChildMain()
 	if at := os.Getenv(upstreamEnv); at != "" {
 		if err := serveUpstream(at); err != nil {
 			fmt.Fprintln(os.Stderr, err)

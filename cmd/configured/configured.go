@@ -4,7 +4,7 @@
 // Go what it wants uses package bridge/gateway alone.
 //
 //	func main() {
-//		bridge.ChildMain() // this program supervises servers that are commands
+//		gateway.ChildMain() // this program supervises servers that are commands, and compiles modules
 //		...
 //		gw, err := configured.Open(ctx, "", nil)
 //		...

@@ -7,10 +7,10 @@ import (
 	"context"
 	"os"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 )
 
 func main() {
-	bridge.ChildMain()
+	gateway.ChildMain()
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

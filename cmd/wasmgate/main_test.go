@@ -18,11 +18,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 )
 
 func TestMain(m *testing.M) {
-	bridge.ChildMain()
+	gateway.ChildMain()
 	serveTailor()
 	serveEcho()
 	serveProxy()

@@ -1,0 +1,18 @@
+// Package compiler makes machine code of modules where it can be ended.
+//
+// A compiler's time and memory are no function of a module's size, and what runs in
+// the gateway cannot be interrupted. So a module is compiled by a child: this program,
+// started once more, under limits of memory and CPU, at the lowest priority, one at a
+// time. The child fills a folder of its own; what it left there is looked at, and moved
+// into the cache that the engine of the gateway reads. A module that takes too much
+// costs a child, and a module that makes the engine panic does, too.
+//
+// Beside each entry of the cache lies a file that names the module by its digest, the
+// engine, and the entry with its size. What no such file names is not read.
+//
+// A program that never calls [Main] has no child: it compiles in the process, by one
+// worker, so that a panic is an error, and under a quarter of the bounds.
+//
+// Who can write in the folder of a cache runs code in the gateway. It is open to its
+// owner alone, or refused.
+package compiler

@@ -1,0 +1,87 @@
+package compiler
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// maxKept is how many bytes of machine code a folder keeps, maxAge for how long one
+	// that is not used.
+	maxKept = 2 << 30
+	maxAge  = 30 * 24 * time.Hour
+	// another process is given grace to finish what it has begun.
+	grace = time.Hour
+)
+
+// tidy is told that an entry of this size was added, if of any. It looks at all of them
+// from time to time.
+func (c *Cache) tidy(now time.Time, size int64) {
+	if c.added += size; now.Sub(c.tidied) > maxAge/30 || c.added > c.kept/8 {
+		c.prune(now)
+		c.tidied, c.added = now, 0
+	}
+}
+
+// prune removes what was not used for long, what is too much, and what nothing names.
+// Errors leave the rest to the next time.
+func (c *Cache) prune(now time.Time) {
+	notes, _ := filepath.Glob(filepath.Join(c.dir, "*"+noteSuffix))
+	type kept struct {
+		note
+		file string
+		used time.Time
+	}
+	var all []kept
+	for _, file := range notes {
+		k := kept{file: file}
+		b, err := os.ReadFile(file)
+		info, serr := os.Stat(file)
+		if errors.Join(err, serr, json.Unmarshal(b, &k.note)) != nil {
+			_ = os.Remove(file)
+			continue
+		}
+		k.used = info.ModTime()
+		all = append(all, k)
+	}
+	slices.SortFunc(all, func(a, b kept) int { return b.used.Compare(a.used) }) // the last used first
+	var size int64
+	named := map[string]bool{}
+	for i, k := range all {
+		if size += k.Size; now.Sub(k.used) > maxAge || i > 0 && size > c.kept {
+			_ = os.Remove(k.file) // first: an entry without a note is read by nobody
+			continue
+		}
+		named[filepath.Join(c.dir, k.Entry)] = true
+	}
+	c.sweep(now, named)
+}
+
+// sweep removes what nothing names, and what a process has left that was killed.
+func (c *Cache) sweep(now time.Time, named map[string]bool) {
+	old := func(e fs.DirEntry) bool {
+		info, err := e.Info()
+		return err == nil && now.Sub(info.ModTime()) > grace
+	}
+	folders, _ := os.ReadDir(c.dir)
+	for _, f := range folders {
+		path := filepath.Join(c.dir, f.Name())
+		switch {
+		case strings.HasPrefix(f.Name(), workPrefix) && old(f):
+			_ = os.RemoveAll(path)
+		case strings.HasPrefix(f.Name(), enginePrefix):
+			entries, _ := os.ReadDir(path)
+			for _, e := range entries {
+				if file := filepath.Join(path, e.Name()); !named[file] && old(e) {
+					_ = os.Remove(file)
+				}
+			}
+		}
+	}
+}
