@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -19,6 +20,9 @@ import (
 
 // readModule reads a WASM module, and the manifest beside it if there is one.
 func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, error) {
+	if m.Fault != "" {
+		return gateway.Module{}, errors.New(m.Fault)
+	}
 	wasm, err := a.fetch(ctx, m)
 	if err != nil {
 		return gateway.Module{}, err
@@ -67,6 +71,9 @@ func (a *App) modules(ctx context.Context, c *config.Config) []gateway.Module {
 func boundSecrets(c *config.Config) ([]dial.Secret, error) {
 	var all []dial.Secret
 	for _, b := range c.Secrets {
+		if b.Fault != "" {
+			continue // as are the modules that are granted it
+		}
 		secret, err := dial.NewSecret(b.Name, string(b.Value), b.Origin)
 		if err != nil {
 			return nil, fmt.Errorf("secrets.%s: %w", b.Name, err)

@@ -32,7 +32,7 @@ func (a *App) server(ctx context.Context, s config.Server) gateway.Server {
 	if a.learn != nil {
 		to.Confine, to.Learn = nil, a.learn
 	}
-	if !isModule(s) {
+	if !isModule(s) || s.Fault != "" {
 		return to
 	}
 	guest, err := a.guest(ctx, s)

@@ -130,6 +130,7 @@ type Module struct {
 	Grant     ModuleGrant
 	Config    map[string]Secret // given to the module as it is
 	Isolation string            // call | instance | session; empty: as the module's manifest says
+	Fault     string            // why it cannot be used as written; empty if it can
 	ModuleLimits
 }
 
@@ -178,6 +179,7 @@ type BoundSecret struct {
 	Name   string
 	Value  Secret
 	Origin string // as that of an HTTPGrant
+	Fault  string // why it cannot be used as written; empty if it can
 }
 
 // Policy says what decides about calls.

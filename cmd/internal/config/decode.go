@@ -21,6 +21,7 @@ type decoder struct {
 	lookup   func(string) (string, bool) // the environment
 	keep     bool                        // leave variables as they are (for an import)
 	lenient  bool                        // an unset variable is empty (for a disabled server)
+	faults   *[]string                   // takes what a server lacks to be started; nil where a variable has to be set
 	problems Problems
 	warnings []Problem
 }
@@ -108,10 +109,25 @@ func (d *decoder) expanded(n *node, path string) (string, bool) {
 		lookup = func(name string) (string, bool) { v, _ := d.lookup(name); return v, true }
 	}
 	s, err := expand(n.text, lookup)
-	if err != nil {
+	if unset, ok := errors.AsType[*unsetError](err); ok && d.faults != nil {
+		*d.faults = append(*d.faults, path+": "+unset.Error())
+	} else if err != nil {
 		d.fail(n, path, "%v", err)
 	}
 	return s, err == nil
+}
+
+// faulting has variables that are not set fault what is read, and nothing else: who reads
+// a log, say, need not know the password of a server. It returns what makes one text of
+// them in the end.
+func (d *decoder) faulting() (fault func() string) {
+	outer := d.faults
+	d.faults = new([]string)
+	return func() string {
+		text := strings.Join(*d.faults, "; ")
+		d.faults = outer
+		return text
+	}
 }
 
 // unchecked reports whether a value cannot be judged yet: it holds a variable

@@ -52,7 +52,14 @@ func value(inner string, lookup func(string) (string, bool)) (string, error) {
 		return m[3], nil
 	}
 	if !ok {
-		return "", fmt.Errorf("the environment variable %s is not set: set it, or write ${%s:-default}", m[1], m[1])
+		return "", &unsetError{m[1]}
 	}
 	return v, nil
+}
+
+// An unsetError says that a variable without a default is not set.
+type unsetError struct{ name string }
+
+func (e *unsetError) Error() string {
+	return fmt.Sprintf("the environment variable %s is not set: set it, or write ${%s:-default}", e.name, e.name)
 }

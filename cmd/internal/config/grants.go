@@ -156,6 +156,9 @@ func RevokeNamed(path string, g Grant) (removed int, err error) {
 			changed := false
 			named := g.keys()
 			for k, key := range entry.keys() {
+				if key.key == "to" {
+					continue // who it was granted to does not matter
+				}
 				for _, v := range *named[k].values {
 					if left := without(*key.values, v); len(left) < len(*key.values) {
 						*key.values, changed = left, true

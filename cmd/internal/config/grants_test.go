@@ -348,7 +348,7 @@ func TestAddGrantOfOthers(t *testing.T) {
 	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}}, false) // less than there is
 	add(config.Grant{To: []string{"local"}, Servers: []string{"files"}, Asks: []string{"sampling"}}, true)
 	add(config.Grant{To: []string{"bob"}, Servers: []string{"files"}}, true)
-	if removed, err := config.RevokeNamed(path, config.Grant{Servers: []string{"files"}}); err != nil || removed != 3 || read(t, path) != "" {
+	if removed, err := config.RevokeNamed(path, config.Grant{To: []string{"local"}, Servers: []string{"files"}}); err != nil || removed != 3 || read(t, path) != "" {
 		t.Errorf("removed %d, %v; left %q", removed, err, read(t, path))
 	}
 	if err := os.WriteFile(path, []byte("- {to: [local], servers: [files], except: [files__rm], resources: [\"file:///a\", \"file:///b\"]}\n"), 0o600); err != nil {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -237,7 +238,7 @@ func (h *host) faulty(format string, args ...any) {
 func (h *host) decode(f field, path string) Server {
 	if h.fault == "" || h.keep {
 		s := h.decoder.server(f, path)
-		s.Fault = h.fault
+		s.Fault = cmp.Or(h.fault, s.Fault)
 		return s
 	}
 	at := field{key: f.key, line: f.line, value: &node{kind: table, line: f.line}}

@@ -141,7 +141,6 @@ func TestMCPProblems(t *testing.T) {
 		"two keys for one thing":     {"{\"servers\": {\"a\": {\"url\": \"https://a/\",\n\"serverUrl\": \"https://a/\"}}}", "mcp.json:2: servers.a.serverUrl: says the same as another key: keep one"},
 		"a header with a line break": {"{\"servers\": {\"a\": {\"url\": \"https://a/\", \"headers\": {\"A\": \"b\\nc\"}}}}", "mcp.json:1: servers.a.headers.A: the value holds a line break or another control character"},
 		"disabled in words":          {"{\"servers\": {\"a\": {\"command\": \"x\", \"disabled\": \"yes\"}}}", "mcp.json:1: servers.a.disabled: must be true or false, not text"},
-		"an unset variable":          {"{\"servers\": {\"a\": {\"command\": \"x\",\n\"args\": [\"${NONE}\"]}}}", "mcp.json:2: servers.a.args[0]: the environment variable NONE is not set: set it, or write ${NONE:-default}"},
 		"too deep":                   {strings.Repeat("[", 100), "mcp.json:1: nested deeper than 32 levels"},
 	}
 	for name, tt := range tests {

@@ -32,6 +32,7 @@ func (d *decoder) modules(to *[]Module, n *node, path string) {
 		if !serverPattern.MatchString(f.key) {
 			d.fail(&node{line: f.line}, path, "a module is named by lower-case letters, digits and -, such as %q", serverID(f.key))
 		}
+		fault := d.faulting()
 		d.table(f.value, path, map[string]reader{
 			"module":    d.module(&m),
 			"sha256":    d.text(&m.SHA256, matches(digestPattern, "64 hex digits in lower case")),
@@ -43,6 +44,7 @@ func (d *decoder) modules(to *[]Module, n *node, path string) {
 			"isolation": d.one(&m.Isolation, "call", "instance", "session"),
 			"limits":    func(n *node, path string) { d.moduleLimits(&m.ModuleLimits, n, path) },
 		})
+		m.Fault = fault()
 		d.needs(f.value, path, "module", "a module, the path of a WASM file")
 		*to = append(*to, m)
 	})
@@ -206,7 +208,9 @@ func (d *decoder) boundSecrets(to *[]BoundSecret, n *node, path string) {
 		if err := checkSecretName(f.key); err != nil {
 			d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
 		}
+		fault := d.faulting()
 		d.table(f.value, path, map[string]reader{"value": d.secret(&s.Value), "origin": d.text(&s.Origin, checkOrigin)})
+		s.Fault = fault()
 		d.needs(f.value, path, "value", "a value, such as \"${API_TOKEN}\"")
 		d.needs(f.value, path, "origin", "an origin, the only one that it is sent to")
 		if insecure(s.Origin) {
@@ -253,6 +257,9 @@ func (d *decoder) checkSecrets(tools *node, c *Config) {
 			if j < 0 {
 				d.fail(item, at, "%q is none of the secrets%s", item.text, Suggest(name, known))
 				continue
+			}
+			if fault := c.Secrets[j].Fault; fault != "" && c.Tools[i].Fault == "" {
+				c.Tools[i].Fault = fault
 			}
 			origin := c.Secrets[j].Origin
 			if origin != "" && !slices.ContainsFunc(m.Grant.HTTP, func(g HTTPGrant) bool { return g.Origin == origin }) {

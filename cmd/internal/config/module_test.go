@@ -69,16 +69,15 @@ func TestModuleProblems(t *testing.T) {
 
 func TestSecretProblems(t *testing.T) {
 	tests := map[string]struct{ secret, want string }{
-		"no origin":               {`API: {value: x}`, `secrets.API: needs an origin, the only one that it is sent to`},
-		"no value":                {`API: {origin: "https://a"}`, `secrets.API: needs a value, such as "${API_TOKEN}"`},
-		"a value alone":           {`API: x`, `secrets.API: must be a mapping, not text`},
-		"an origin with a path":   {`API: {value: x, origin: "https://a/v1"}`, `secrets.API.origin: "https://a/v1" is not an origin in lower case without a path, such as https://api.example.com`},
-		"an empty value":          {`API: {value: "${EMPTY}", origin: "https://a"}`, `secrets.API.value: is empty, or holds a line break or another control character`},
-		"a value of two lines":    {`API: {value: "${LINES}", origin: "https://a"}`, `secrets.API.value: is empty, or holds a line break or another control character`},
-		"a value that is not set": {`API: {value: "${NONE}", origin: "https://a"}`, `secrets.API.value: the environment variable NONE is not set: set it, or write ${NONE:-default}`},
-		"a name of odd letters":   {`"A P": {value: x, origin: "https://a"}`, `secrets["A P"]: "A P" is no name of a secret: use letters, digits, _ and -, such as API`},
-		"an unknown key":          {`API: {value: x, origin: "https://a", hosts: []}`, `secrets.API.hosts: unknown key; known are origin, value`},
-		"the same name twice":     {`API: {value: x, origin: "https://a"}, API: {value: y, origin: "https://b"}`, `secrets.API: given twice; first in line 1`},
+		"no origin":             {`API: {value: x}`, `secrets.API: needs an origin, the only one that it is sent to`},
+		"no value":              {`API: {origin: "https://a"}`, `secrets.API: needs a value, such as "${API_TOKEN}"`},
+		"a value alone":         {`API: x`, `secrets.API: must be a mapping, not text`},
+		"an origin with a path": {`API: {value: x, origin: "https://a/v1"}`, `secrets.API.origin: "https://a/v1" is not an origin in lower case without a path, such as https://api.example.com`},
+		"an empty value":        {`API: {value: "${EMPTY}", origin: "https://a"}`, `secrets.API.value: is empty, or holds a line break or another control character`},
+		"a value of two lines":  {`API: {value: "${LINES}", origin: "https://a"}`, `secrets.API.value: is empty, or holds a line break or another control character`},
+		"a name of odd letters": {`"A P": {value: x, origin: "https://a"}`, `secrets["A P"]: "A P" is no name of a secret: use letters, digits, _ and -, such as API`},
+		"an unknown key":        {`API: {value: x, origin: "https://a", hosts: []}`, `secrets.API.hosts: unknown key; known are origin, value`},
+		"the same name twice":   {`API: {value: x, origin: "https://a"}, API: {value: y, origin: "https://b"}`, `secrets.API: given twice; first in line 1`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

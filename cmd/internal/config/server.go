@@ -45,6 +45,7 @@ func (d *decoder) server(f field, path string) Server {
 	outer := d.lenient
 	d.lenient = !s.Enabled
 	defer func() { d.lenient = outer }()
+	fault := d.faulting()
 
 	readers := map[string]reader{
 		"command":    d.command(&s.Command),
@@ -76,6 +77,7 @@ func (d *decoder) server(f field, path string) Server {
 		"sanitize":   d.profile(&s.Sanitize),
 	}
 	d.table(f.value, path, readers)
+	s.Fault = fault()
 	s.Written = asWritten(f.value, s)
 	if f.value.kind == table || f.value.kind == null {
 		d.oneWay(f.value, path)
