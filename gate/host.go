@@ -31,7 +31,11 @@ func (a Action) IsHostCall() bool {
 //	sandbox/file    op, path
 //
 // It is decided for the principal, session and tool of the call, and when
-// HostCall returns nil, it is recorded: only then may the upstream do it. The
+// HostCall returns nil, it is recorded: only then may the upstream do it. One that
+// equals the last, decided alike, is counted instead, and a record has the count
+// a second later or at the end of the call. A call may have 1000 records of host
+// calls at once, and 100 a second after that: more are refused at [StepLimit], and
+// counted likewise. The
 // error is a [*Refusal], of which the guest may be told the Reason, or wraps
 // ctx.Err(). What a policy would ask a person is refused, and so is a decision
 // with an obligation that the call is not under already, since nobody would meet
@@ -62,8 +66,10 @@ func (p Permit) hostCall(ctx context.Context, action Action, request Doc, decide
 	}
 	p.of.hostCalls.Add(1)
 	n := p.of.nested(HostCall, action, request)
-	err := decide(n, ctx)
-	return n.end(ctx, Code(err), err)
+	if !p.of.ledger.admits(n) {
+		return p.of.ledger.refuses(ctx, n)
+	}
+	return p.of.ledger.keep(ctx, n, decide(n, ctx))
 }
 
 // host takes a host call from step to step.

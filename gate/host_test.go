@@ -407,16 +407,19 @@ func TestHostCallKeepsThePartsOfItsCall(t *testing.T) {
 	}
 }
 
-func TestHostCallsAtOnce(t *testing.T) {
-	const callers, rounds = 8, 50
-	var mixed, recorded atomic.Int64
+// hostRecords has a tool make host calls, and returns what was recorded of them.
+func hostRecords(t *testing.T, calls func(ctx context.Context, p gate.Permit)) (told []gate.Record, done gate.Record) {
+	t.Helper()
+	var mixed atomic.Int64
 	x := newInstant("v", &mixed)
 	x.tool.Sandboxed = true
 	p := x.parts()
-	var done gate.Record
+	var mu sync.Mutex
 	p.Recorder = recorderFunc(func(_ context.Context, r *gate.Record) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if r.Event == gate.HostCall {
-			recorded.Add(1)
+			told = append(told, *r)
 		} else {
 			done = *r
 		}
@@ -425,26 +428,177 @@ func TestHostCallsAtOnce(t *testing.T) {
 	u := newRig()
 	u.tool = x.tool
 	u.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
-		var wg sync.WaitGroup
-		for range callers {
-			wg.Go(func() {
-				for range rounds {
-					if err := p.HostCall(ctx, gate.SandboxKV, gate.MustDoc(`{"op":"get","key":"k"}`)); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		wg.Wait()
+		calls(ctx, p)
 		return x.result, nil
 	}
 	p.Upstream = u
-	g := newGate(t, p)
-	if _, err := g.Do(t.Context(), newCall()); err != nil {
+	if _, err := newGate(t, p).Do(t.Context(), newCall()); err != nil {
 		t.Fatal(err)
 	}
-	if n := recorded.Load(); n != callers*rounds || done.HostCalls != callers*rounds {
-		t.Errorf("%d records of host calls, %d counted; want %d", n, done.HostCalls, callers*rounds)
+	return told, done
+}
+
+func kvGet(key any) gate.Doc { return gate.MustDoc(fmt.Sprintf(`{"op":"get","key":"%v"}`, key)) }
+
+// count is how many host calls records tell of.
+func count(told []gate.Record) (n uint64) {
+	for _, r := range told {
+		n += max(1, r.Count)
+	}
+	return n
+}
+
+func TestHostCallsAtOnce(t *testing.T) {
+	const callers, rounds = 8, 50
+	for name, equal := range map[string]bool{"equal ones": true, "different ones": false} {
+		told, done := hostRecords(t, func(ctx context.Context, p gate.Permit) {
+			var wg sync.WaitGroup
+			for i := range callers {
+				wg.Go(func() {
+					for j := range rounds {
+						key := kvGet(i*rounds + j)
+						if equal {
+							key = kvGet("k")
+						}
+						if err := p.HostCall(ctx, gate.SandboxKV, key); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+		if count(told) != callers*rounds || done.HostCalls != callers*rounds || !equal && len(told) != callers*rounds {
+			t.Errorf("%s: %d records tell of %d host calls, %d counted; want %d", name, len(told), count(told), done.HostCalls, callers*rounds)
+		}
+	}
+}
+
+// TestEqualHostCallsAreCounted: of equal host calls in a row the first is recorded
+// before it is done, and one more record has the number of the others.
+func TestEqualHostCallsAreCounted(t *testing.T) {
+	told, done := hostRecords(t, func(ctx context.Context, p gate.Permit) {
+		for range 9900 {
+			if err := p.HostCall(ctx, gate.SandboxKV, kvGet("a")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.HostCall(ctx, gate.SandboxKV, kvGet("b"))
+		p.HostCall(ctx, gate.SandboxKV, kvGet("a"))
+		p.HostCall(ctx, gate.SandboxFile, kvGet("a")) // another action
+		p.DenyHostCall(ctx, gate.SandboxFile, kvGet("a"), "not there")
+		p.DenyHostCall(ctx, gate.SandboxFile, kvGet("a"), "not there")
+		p.DenyHostCall(ctx, gate.SandboxFile, kvGet("a"), "not now")
+	})
+	var got []string
+	ids := map[string]bool{}
+	for i, r := range told {
+		ids[r.Call.ID] = true
+		line := fmt.Sprintf("%s %s %s %s", r.Call.Action, r.Call.Args.Get("key").Text(), r.Code, r.Reason)
+		if i > 2 && strings.HasPrefix(got[len(got)-1], line) && r.Count > 1 { // a slow machine tells of them each second
+			told[i].Count += told[i-1].Count
+			got = got[:len(got)-1]
+		}
+		got = append(got, fmt.Sprintf("%s, %d", line, told[i].Count))
+	}
+	want := []string{
+		"sandbox/kv a ok , 0", "sandbox/kv a ok , 9899", "sandbox/kv b ok , 0", "sandbox/kv a ok , 0", "sandbox/file a ok , 0",
+		"sandbox/file a refused_authorize not there, 0", "sandbox/file a refused_authorize not there, 1", "sandbox/file a refused_authorize not now, 0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(ids) != len(told) || len(told) > 12 || done.HostCalls != 9906 {
+		t.Errorf("%d host calls, %d records, %d ids, records (-want +got):\n%s", done.HostCalls, len(told), len(ids), diff)
+	}
+}
+
+// TestEqualHostCallsThatEndOtherwise: what is decided otherwise is a record of its own.
+func TestEqualHostCallsThatEndOtherwise(t *testing.T) {
+	var got []string
+	r := newRig()
+	r.tool.Sandboxed = true
+	decided := 0
+	r.decide = func(q gate.Query) gate.Decision {
+		if q.Call.Action == gate.CallTool {
+			return gate.Decision{Effect: gate.Allow}
+		}
+		decided++
+		return gate.Decision{Effect: gate.Allow, Revision: []string{"a", "a", "b"}[(decided-1)%3], Labels: gate.NewLabels(fmt.Sprint("l", decided/4))}
+	}
+	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
+		for range 6 {
+			if err := p.HostCall(ctx, gate.SandboxKV, kvGet("k")); err != nil {
+				t.Error(err)
+			}
+		}
+		return answer(`{"structuredContent":1}`), nil
+	}
+	if _, err := r.do(t, newCall()); err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range r.records[1 : len(r.records)-1] {
+		got = append(got, fmt.Sprintf("%s %v %d", rec.Decision.Revision, rec.After[:1], rec.Count))
+	}
+	if want := []string{"a [l0] 0", "a [l0] 1", "b [l0] 0", "a [l1] 0", "a [l1] 1", "b [l1] 0"}; !cmp.Equal(want, got) || decided != 6 {
+		t.Errorf("%d decisions, records %q, want %q", decided, got, want)
+	}
+}
+
+// TestAFloodOfHostCalls: one call writes a bounded number of records, however many
+// host calls it makes. What is refused is done by nobody, and counted.
+func TestAFloodOfHostCalls(t *testing.T) {
+	const flood = 9900
+	var allowed uint64
+	began := time.Now()
+	told, done := hostRecords(t, func(ctx context.Context, p gate.Permit) {
+		for i := range flood {
+			err := p.HostCall(ctx, gate.SandboxKV, kvGet(i))
+			switch code := gate.Code(err); code {
+			case "ok":
+				allowed++
+			case "refused_limit":
+				if !strings.Contains(reason(err), "more host calls than are recorded for one call") {
+					t.Fatalf("the guest reads %q", reason(err))
+				}
+			default:
+				t.Fatal(err)
+			}
+		}
+	})
+	seconds := int(time.Since(began).Seconds())
+	if most := 1000 + 100*(seconds+1); len(told) > most+seconds+1 || allowed < 1000 {
+		t.Errorf("%d records in %d s, %d allowed", len(told), seconds, allowed)
+	}
+	var refused uint64
+	for _, r := range told {
+		if r.Code == "refused_limit" {
+			refused += max(1, r.Count)
+		}
+	}
+	if count(told) != flood || done.HostCalls != flood || refused != flood-allowed {
+		t.Errorf("%d records tell of %d host calls, %d refused; %d were made, %d allowed", len(told), count(told), refused, done.HostCalls, allowed)
+	}
+}
+
+// TestTheNumberOfHostCallsIsRecorded: a call whose host calls cannot be recorded
+// whole has not ended well.
+func TestTheNumberOfHostCallsIsRecorded(t *testing.T) {
+	var got error
+	r := newHostRig(&got)
+	hosted := r.hosted
+	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
+		p.HostCall(ctx, gate.SandboxHTTP, hostRequest)
+		return hosted(ctx, p)
+	}
+	told := 0
+	r.at = func(method string) error {
+		if method == "record host_call" {
+			if told++; told == 2 {
+				return errInternal
+			}
+		}
+		return nil
+	}
+	if _, err := r.do(t, newCall()); gate.Code(err) != "refused_record" || told != 2 {
+		t.Errorf("%v after %d records of host calls, want refused_record", err, told)
 	}
 }
 

@@ -8,15 +8,21 @@ import (
 
 // invoke has the upstream carry out the call, within the time that the decision leaves
 // it.
-func (w *way) invoke(ctx context.Context, p Permit) (Result, error) {
+func (w *way) invoke(ctx context.Context, p Permit) (res Result, err error) {
 	w.next(StepInvoke)
+	defer func(ctx context.Context) {
+		rerr := p.of.end(ctx)
+		w.rec.HostCalls = p.of.hostCalls.Load()
+		if rerr != nil {
+			res, err = Result{}, w.unrecorded(rerr, err)
+		}
+	}(ctx)
 	if timeout := p.of.duty.timeout; timeout < math.MaxInt64 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	defer func() { w.rec.HostCalls = p.of.end() }()
-	res, err := w.Upstream.Invoke(ctx, p)
+	res, err = w.Upstream.Invoke(ctx, p)
 	w.rec.Usage = res.Usage
 	if err != nil {
 		_, _ = Code(err), err.Error() // a nil pointer in err panics here, where that is caught

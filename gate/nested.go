@@ -17,7 +17,8 @@ const noCall = "there is no call on whose behalf it would be done"
 // nested is the way of a nested call.
 type nested struct {
 	way
-	by *permitted
+	by   *permitted
+	paid bool // it has room in the log, see [ledger]
 }
 
 // nested returns the way of a nested call.
@@ -27,7 +28,7 @@ func (p *permitted) nested(e Event, action Action, args Doc) *nested {
 		ID: NewID(), Parent: by.ID, Action: action, Name: by.Name, Args: args, Who: by.Who, Session: by.Session,
 		ClientName: by.ClientName, ClientVersion: by.ClientVersion,
 	}
-	n := &nested{way{Parts: p.parts, step: StepParse, mark: time.Now()}, p}
+	n := &nested{way: way{Parts: p.parts, step: StepParse, mark: time.Now()}, by: p}
 	n.rec = Record{Event: e, Time: n.mark, Call: &c, Tool: p.tool, Snapshot: n.Snapshot}
 	return n
 }

@@ -1,6 +1,9 @@
 package gate
 
-import "sync/atomic"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // A Permit is the proof that a call was authorized, and what its upstream may do
 // on its behalf. Only [Gate.Do] makes one, so an upstream cannot be reached
@@ -21,16 +24,18 @@ type permitted struct {
 	asking  *asking   // nil unless the client can be asked
 
 	hostCalls atomic.Uint64
+	ledger    ledger        // of host calls
 	told      atomic.Uint64 // notifications
 	over      atomic.Bool
 }
 
-// end ends what the permit permits and returns how many host calls were made.
-func (p *permitted) end() uint64 {
+// end ends what the permit permits. The error is that of the recorder, which could not
+// be told of all host calls.
+func (p *permitted) end(ctx context.Context) error {
 	if !p.over.Swap(true) && p.asking != nil {
 		close(p.asking.ended)
 	}
-	return p.hostCalls.Load()
+	return p.ledger.end(ctx)
 }
 
 // Open returns what is permitted, and false for the zero Permit.

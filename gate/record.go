@@ -13,7 +13,8 @@ type Event string
 // Done before the client sees the answer; a call that is refused before it
 // reaches the upstream has only Done. HostCall stands between them for each host
 // call, refused or not, and is recorded before anything is done about it; what
-// came of it is not.
+// came of it is not. Of equal ones in a row the first is recorded so, and the
+// others by their number.
 const (
 	Granted  Event = "granted"
 	Done     Event = "done"
@@ -66,7 +67,10 @@ type Record struct {
 	// HostCalls is how many host calls the upstream asked for, refused ones
 	// included; in Done.
 	HostCalls uint64
-	Took      time.Duration
+	// Count is of how many equal host calls in a row the record tells; zero means
+	// one. In HostCall.
+	Count uint64
+	Took  time.Duration
 	// Steps is the time that each step took, in the order in which they ran.
 	Steps    []StepTime
 	Snapshot string

@@ -41,6 +41,15 @@ func (w *way) next(s Step) {
 // end completes the record with the outcome and keeps it. The error is err, or
 // says that there is no record.
 func (w *way) end(ctx context.Context, code string, err error) error {
+	w.close(code, err)
+	if rerr := w.record(ctx, &w.rec); rerr != nil {
+		return w.unrecorded(rerr, err)
+	}
+	return err
+}
+
+// close completes the record with the outcome.
+func (w *way) close(code string, err error) {
 	w.next("")
 	w.rec.Code, w.rec.Took = code, w.mark.Sub(w.rec.Time)
 	if err != nil {
@@ -49,10 +58,11 @@ func (w *way) end(ctx context.Context, code string, err error) error {
 	if refused, ok := errors.AsType[*Refusal](err); ok {
 		w.rec.Reason = refused.Reason
 	}
-	if rerr := w.record(ctx, &w.rec); rerr != nil {
-		return errors.Join(w.refuse(StepRecord, "the audit log cannot be written", rerr), err)
-	}
-	return err
+}
+
+// unrecorded is the outcome of what there is no record of, because of rerr.
+func (w *way) unrecorded(rerr, err error) error {
+	return errors.Join(w.refuse(StepRecord, "the audit log cannot be written", rerr), err)
 }
 
 // recordGranted keeps the record that the call is let pass.

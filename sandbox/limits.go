@@ -32,7 +32,7 @@ type Limits struct {
 	// are kept; the rest is dropped. Zero means 16 KiB.
 	Log int64
 	// HostCalls is how many HTTP requests, values and files the guest may ask
-	// for. Zero means 10,000.
+	// for. Zero means 2,000.
 	HostCalls int
 	// Files is how many bytes the guest may write to files. Zero means 64 MiB.
 	Files int64
@@ -44,7 +44,7 @@ type Limits struct {
 const maxMemory = 65536 * image.PageSize // what 32-bit addresses reach
 
 func defaultLimits() Limits {
-	return Limits{Timeout: 5 * time.Second, Fuel: 1e14, Memory: 64 << 20, Stack: 8 << 20, Output: 1 << 20, Log: 16 << 10, HostCalls: 10_000, Files: 64 << 20}
+	return Limits{Timeout: 5 * time.Second, Fuel: 1e14, Memory: 64 << 20, Stack: 8 << 20, Output: 1 << 20, Log: 16 << 10, HostCalls: 2_000, Files: 64 << 20}
 }
 
 func (l Limits) check() error {

@@ -119,10 +119,14 @@ func put(request any, to func(gate.Doc) error) error {
 		return denied("it is no request that can be judged")
 	}
 	err = to(doc)
-	if refusal, ok := errors.AsType[*gate.Refusal](err); ok {
-		return denied(refusal.Reason)
+	refusal, ok := errors.AsType[*gate.Refusal](err)
+	switch {
+	case !ok:
+		return err
+	case refusal.Step == gate.StepLimit: // who asks too often may ask again, and is not looking for a hole
+		return errors.New(refusal.Reason)
 	}
-	return err
+	return denied(refusal.Reason)
 }
 
 // denied is an error for the guest, of which it is told the reason.

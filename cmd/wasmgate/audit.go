@@ -159,6 +159,9 @@ func auditRow(e audit.Entry) []string {
 	switch {
 	case e.Event == gate.HostCall:
 		tool, record = tool+": "+short(hostRequest(e), maxRequest), e.Parent
+		if e.Count > 1 {
+			tool += fmt.Sprintf(" (%d times)", e.Count)
+		}
 	case e.Action.IsPeerRequest():
 		tool += ": " + string(e.Action)
 	case tool == "":

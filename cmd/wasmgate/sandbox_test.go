@@ -229,7 +229,7 @@ func TestSandboxInspectJSON(t *testing.T) {
 		t.Fatalf("exit code %d, %v\n%s%s", code, e, out, err)
 	}
 	got := fmt.Sprintln(len(r.SHA256), r.ABI, r.Imports, r.Limits["timeout"], r.Limits["memory"], r.Limits["host_calls"])
-	if want := "64 reactor [{wasmgate [kv]}] 5s 6.7108864e+07 10000\n"; got != want {
+	if want := "64 reactor [{wasmgate [kv]}] 5s 6.7108864e+07 2000\n"; got != want {
 		t.Errorf("%s, want %s\n%s", got, want, out)
 	}
 	if strings.Contains(out, `"Timeout"`) {

@@ -44,9 +44,17 @@ func (b line) body(e *Entry) line {
 	b = b.text("policy_revision", e.PolicyRevision).text("snapshot", e.Snapshot)
 	b = b.text("args_sha256", e.ArgsSHA256).text("brought_sha256", e.BroughtSHA256).text("result_sha256", e.ResultSHA256).findings(e.Findings)
 	b = b.num("fuel", e.Fuel).num("memory_peak", uint64(max(0, e.MemoryPeak))).num("host_calls", e.HostCalls)
-	b = b.num("repeats", uint64(max(0, e.Repeats)))
+	b = b.num("count", more(e.Count)).num("repeats", uint64(max(0, e.Repeats)))
 	b = b.num("took_us", uint64(max(0, e.TookUS))).steps(e.Steps)
 	return b.doc("arguments", e.Arguments).doc("result", e.Result)
+}
+
+// more is n if it is more than one, which goes without saying.
+func more(n uint64) uint64 {
+	if n == 1 {
+		return 0
+	}
+	return n
 }
 
 func (b line) key(k string) line {

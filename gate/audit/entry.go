@@ -66,6 +66,7 @@ type Entry struct {
 	Fuel          uint64         `json:"fuel"`
 	MemoryPeak    int64          `json:"memory_peak"` // bytes
 	HostCalls     uint64         `json:"host_calls"`  // that were asked for in the call, refused ones included
+	Count         uint64         `json:"count"`       // of a host call: of how many equal ones in a row the line tells, if of more than one
 	Repeats       int            `json:"repeats"`     // how often the request was sent to the server again
 	TookUS        int64          `json:"took_us"`     // microseconds
 	Steps         Steps          `json:"steps_us"`
@@ -153,7 +154,7 @@ func entry(r *gate.Record, full bool) Entry {
 		SessionVersion: r.Session.Version, SessionTop: r.Session.Top,
 		PolicyRevision: r.Decision.Revision, Snapshot: r.Snapshot,
 		ArgsSHA256: c.Args.Digest(), BroughtSHA256: c.Responses.Digest(), ResultSHA256: r.Result.Digest(), Findings: r.Findings,
-		Fuel: r.Usage.Fuel, MemoryPeak: r.Usage.MemoryPeak, HostCalls: r.HostCalls, Repeats: r.Usage.Repeats,
+		Fuel: r.Usage.Fuel, MemoryPeak: r.Usage.MemoryPeak, HostCalls: r.HostCalls, Count: r.Count, Repeats: r.Usage.Repeats,
 		TookUS: r.Took.Microseconds(), Steps: r.Steps,
 	}
 	if who := c.Who; who != nil {

@@ -31,6 +31,10 @@ func Files(path string) ([]string, error) {
 	}
 	if _, err := os.Stat(path); err == nil {
 		names = append(names, path)
+	} else if len(names) == 0 { // perhaps it was renamed since
+		if names, err = rotated(path); err != nil {
+			return nil, err
+		}
 	}
 	if len(names) == 0 {
 		return nil, &os.PathError{Op: "find audit log", Path: path, Err: os.ErrNotExist}
