@@ -1,21 +1,27 @@
 package rewrite
 
-import (
-	"encoding/binary"
-	"errors"
-)
+import "encoding/binary"
 
 // Opcodes, 5.4, of which more than the length of their immediates matters.
 const (
+	opUnreachable  = 0x00
+	opNop          = 0x01
 	opBlock        = 0x02
 	opLoop         = 0x03
 	opIf           = 0x04
 	opElse         = 0x05
 	opEnd          = 0x0b
+	opBranch       = 0x0c
+	opBranchIf     = 0x0d
+	opBranchTable  = 0x0e
+	opReturn       = 0x0f
 	opCall         = 0x10
 	opCallIndirect = 0x11
 	opTailCall     = 0x12
 	opTailIndirect = 0x13
+	opDrop         = 0x1a
+	opSelect       = 0x1b
+	opSelectTyped  = 0x1c
 	opLocalGet     = 0x20
 	opLocalSet     = 0x21
 	opLocalTee     = 0x22
@@ -35,11 +41,16 @@ const (
 
 // An instruction is what the rewriting has to know of one.
 type instruction struct {
-	op    byte
-	index uint32 // of a function: call, return_call, ref.func
-	bulk  int    // what a bulk instruction moves: bulkNone, bulkBytes, bulkEntries
-	forks int64  // how many branches it adds, see maxWork
+	op     byte
+	number uint32 // behind a prefix
+	index  uint32 // of a function, the type of an indirect call, a local variable, or a label
+	labels []byte // of br_table, as they stand there, with how many there are
+	shape  shape  // of a block
+	bulk   int    // what a bulk instruction moves: bulkNone, bulkBytes, bulkEntries
 }
+
+// A shape is how many values a block takes and leaves.
+type shape struct{ params, results int64 }
 
 const (
 	bulkNone = iota
@@ -53,23 +64,19 @@ func (w *writer) instruction(c *cursor) instruction {
 	in := instruction{op: c.byte()}
 	switch op := in.op; {
 	case op == opBlock || op == opLoop || op == opIf:
-		w.block(c)
-		if in.forks = 1; op == opLoop {
-			in.forks = 6
-		}
+		in.shape = w.block(c)
 	case op == opCall || op == opTailCall || op == opRefFunc:
 		in.index = c.below(uint32(len(w.m.functions)))
 		if start := w.m.body[sectionStart]; op == opRefFunc && start != nil && in.index == (&cursor{b: start}).uint() {
 			w.cannot("it refers to its start function") // which, exported, would count as declared
 		}
 	case op == opCallIndirect || op == opTailIndirect:
-		c.below(uint32(len(w.m.params)))
+		in.index = c.below(uint32(len(w.m.params)))
 		c.uint()
 	case op >= opLocalGet && op <= opLocalTee:
-		c.below(w.locals)
-	case op == 0x0c || op == 0x0d: // br, br_if
-		c.uint()
-		in.forks = 1
+		in.index = c.below(w.locals)
+	case op == opBranch || op == opBranchIf:
+		in.index = c.uint()
 	case op == 0x25: // table.get
 		c.uint()
 	case op == 0x26: // table.set
@@ -77,10 +84,11 @@ func (w *writer) instruction(c *cursor) instruction {
 		c.uint()
 	case op == opGlobalGet || op == opGlobalSet:
 		c.below(w.m.globals)
-	case op == 0x0e: // br_table
-		c.each(func() { c.uint(); in.forks++ })
+	case op == opBranchTable:
+		in.labels = c.b
+		c.each(func() { c.uint() })
 		c.uint()
-	case op == 0x1c: // select with its type
+	case op == opSelectTyped:
 		if c.byte() != 1 {
 			c.fail()
 		}
@@ -100,11 +108,10 @@ func (w *writer) instruction(c *cursor) instruction {
 	case op == 0xd0: // ref.null
 		c.reference()
 	case op == prefixMisc:
-		in.bulk = w.misc(c)
+		in.number, in.bulk = w.misc(c)
 	case op == prefixSIMD:
-		w.vector(c)
-	case op <= 0x01 || op == opElse || op == opEnd || op == 0x0f || // unreachable, nop, return
-		op == 0x1a || op == 0x1b || // drop, select
+		in.number = w.vector(c)
+	case op <= opNop || op == opElse || op == opEnd || op == opReturn || op == opDrop || op == opSelect ||
 		op >= 0x45 && op <= 0xc4 || op == 0xd1: // arithmetic, ref.is_null
 	default:
 		c.refuse(featureOf(op))
@@ -129,21 +136,25 @@ func featureOf(op byte) string {
 
 // block reads the type of a block: one byte, or the index of a type as a
 // signed number.
-func (w *writer) block(c *cursor) {
+func (w *writer) block(c *cursor) shape {
 	if len(c.b) > 0 && c.b[0] == typeNone {
 		c.byte()
-		return
+		return shape{}
 	}
 	if len(c.b) > 0 && c.b[0] > typeNone && c.b[0] < 0x80 {
 		c.value()
-		return
+		return shape{results: 1}
 	}
 	start := c.b
-	c.below(uint32(len(w.m.params)))
+	i := c.below(uint32(len(w.m.params)))
 	// As an unsigned number it is the same if its last byte has no sign.
 	if n := len(start) - len(c.b); c.err == nil && start[n-1]&0x40 != 0 {
 		c.fail()
 	}
+	if c.err != nil {
+		return shape{}
+	}
+	return w.m.shape(i)
 }
 
 // address reads the immediate of a load or store.
@@ -164,29 +175,29 @@ func (w *writer) zero(c *cursor) {
 const writesTables = "it writes to tables"
 
 // misc reads an instruction of the prefix 0xfc.
-func (w *writer) misc(c *cursor) (bulk int) {
-	switch op := c.uint(); op {
+func (w *writer) misc(c *cursor) (op uint32, bulk int) {
+	switch op = c.uint(); op {
 	case 0, 1, 2, 3, 4, 5, 6, 7: // saturating conversions
 	case 8: // memory.init
 		w.cannot("it uses passive data segments")
 		c.uint()
 		w.zero(c)
-		return bulkBytes
+		return op, bulkBytes
 	case 9, 13: // data.drop, elem.drop
 		w.cannot("it drops segments")
 		c.uint()
 	case 10: // memory.copy
 		w.zero(c)
 		w.zero(c)
-		return bulkBytes
+		return op, bulkBytes
 	case 11: // memory.fill
 		w.zero(c)
-		return bulkBytes
+		return op, bulkBytes
 	case 12, 14: // table.init, table.copy
 		w.cannot(writesTables)
 		c.uint()
 		c.uint()
-		return bulkEntries
+		return op, bulkEntries
 	case 15: // table.grow
 		w.cannot(writesTables)
 		c.uint()
@@ -195,17 +206,17 @@ func (w *writer) misc(c *cursor) (bulk int) {
 	case 17: // table.fill
 		w.cannot(writesTables)
 		c.uint()
-		return bulkEntries
+		return op, bulkEntries
 	default:
 		c.refuse("an unknown instruction")
 	}
-	return bulkNone
+	return op, bulkNone
 }
 
 // vector reads an instruction of the prefix 0xfd. The engine reads the first
 // byte of its number alone, and takes a second byte 0x01 for a nop: nothing
 // else may stand there.
-func (w *writer) vector(c *cursor) {
+func (w *writer) vector(c *cursor) uint32 {
 	op := c.byte()
 	if op >= 0x80 && c.byte() != 1 && c.err == nil {
 		c.refuse("relaxed vector instructions")
@@ -221,6 +232,7 @@ func (w *writer) vector(c *cursor) {
 		w.address(c)
 		c.byte()
 	}
+	return uint32(op)
 }
 
 // code writes the section of code: every function metered, and one more for
@@ -235,7 +247,7 @@ func (w *writer) code(c *cursor) {
 	for i := range n {
 		w.body = w.body[:0]
 		body := &cursor{b: c.bytes()}
-		w.function(body, w.m.params[w.m.functions[w.m.imported+i]])
+		w.function(body, w.m.imported+i)
 		if err := body.end(); err != nil {
 			c.stop(err)
 			return
@@ -266,11 +278,16 @@ type edit struct {
 	region int // that a loop begins
 }
 
-// function writes the body of a function that has so many parameters.
-func (w *writer) function(c *cursor, params uint32) {
-	w.declare(c, params)
+// function writes the body of a function.
+func (w *writer) function(c *cursor, index uint32) {
+	t := w.m.functions[index]
+	w.declare(c, w.m.params[t])
 	code := c.b
+	w.estimator.begin(w.m.shape(t), w.locals)
 	w.read(c)
+	if err := w.estimator.end(len(code), index); err != nil {
+		c.stop(err)
+	}
 	if c.err != nil {
 		return
 	}
@@ -347,13 +364,13 @@ func (w *writer) declare(c *cursor, params uint32) {
 func (w *writer) read(c *cursor) {
 	w.edits, w.regions, w.blocks = w.edits[:0], append(w.regions[:0], region{}), append(w.blocks[:0], 0)
 	w.direct = false
-	size, straight, forks := len(c.b), true, int64(0)
+	size, straight := len(c.b), true
 	for len(w.blocks) > 0 && c.err == nil {
 		at := size - len(c.b)
 		e := edit{at: at, in: w.instruction(c), to: size - len(c.b)}
 		inside := w.blocks[len(w.blocks)-1]
 		w.regions[inside].cost++
-		forks += e.in.forks
+		w.estimator.instruction(e.in)
 		if straight && e.in.op == opLoop {
 			w.direct = true
 		}
@@ -377,8 +394,5 @@ func (w *writer) read(c *cursor) {
 		case op == opLoop, op == opCall, op == opTailCall, op == opRefFunc, e.in.bulk != bulkNone:
 			w.edits = append(w.edits, e)
 		}
-	}
-	if w.work += forks * forks; w.work > maxWork {
-		c.stop(errors.New("the module has functions with too many blocks and branches: it would take minutes to compile; split them"))
 	}
 }

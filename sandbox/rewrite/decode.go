@@ -29,10 +29,6 @@ const (
 	// maxElements bounds the entries of all element segments together. Segments
 	// may overlap, and each instantiation writes them all.
 	maxElements = 1 << 18
-	// maxWork bounds the sum over all functions of the square of how often each
-	// branches, a loop counting six times: so grows the time to compile them, to
-	// a minute or so. In 8 MB of tools written in Go it is some 3e8.
-	maxWork = 1 << 31
 )
 
 // Section ids of WebAssembly Core 2.0, 5.5.2.
@@ -95,7 +91,9 @@ type Module struct {
 	imported  uint32           // how many functions are
 	globals   uint32
 	memories  uint32
+	mutable   uint32 // how many of them can change
 	tables    []byte // the section of tables, with bounds
+	cost      Cost
 }
 
 // Decode checks what a module declares. The error says, of a module that is
@@ -238,7 +236,7 @@ func (m *Module) importing(c *cursor) {
 		m.memory(c)
 	case kindGlobal:
 		c.value()
-		c.byte()
+		m.mutable += uint32(c.byte()) & 1
 		m.globals++
 	case kindTag:
 		c.refuse("exceptions")

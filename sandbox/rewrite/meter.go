@@ -29,15 +29,15 @@ func GlobalName(i int) string { return "wasmgate:global:" + strconv.Itoa(i) }
 
 // A writer writes a module again.
 type writer struct {
-	m        *Module
-	sections [sections][]byte
-	fuel     uint32   // the index of MeterGlobal
-	mutable  []uint32 // the indices of the module's own mutable globals
-	memory   []byte   // what data segments put there
-	sealed   bool
-	unfit    string // the first thing for which the module cannot be sealed
-	entries  uint32 // of element segments, so far
-	work     int64  // of compiling the functions, so far: see maxWork
+	m         *Module
+	sections  [sections][]byte
+	fuel      uint32   // the index of MeterGlobal
+	mutable   []uint32 // the indices of the module's own mutable globals
+	memory    []byte   // what data segments put there
+	sealed    bool
+	unfit     string // the first thing for which the module cannot be sealed
+	entries   uint32 // of element segments, so far
+	estimator estimator
 
 	// Of the function that is written; kept to be used again.
 	locals  uint32 // how many it has itself, with its parameters
@@ -109,14 +109,19 @@ func (m *Module) rewrite(sealed bool) (*writer, error) {
 		return nil, c.err
 	}
 	own := *m
-	w := &writer{m: &own, sections: m.body, sealed: sealed}
+	w := &writer{m: &own, sections: m.body, sealed: sealed, estimator: estimator{module: &own}}
 	w.sections[sectionTable] = m.tables
 	for _, in := range m.Imports {
 		if !in.Function {
 			w.cannot("it imports what others can change: " + strconv.Quote(in.Module+"."+in.Name))
 		}
 	}
-	return w, w.write()
+	if err := w.write(); err != nil {
+		return nil, err
+	}
+	var err error
+	m.cost, err = w.estimator.cost(len(m.body[sectionCode]))
+	return w, err
 }
 
 // cannot notes a reason for which the module cannot be sealed.
@@ -213,6 +218,7 @@ func (w *writer) globals(c *cursor) {
 		head := c.b
 		c.value()
 		if c.byte() != 0 {
+			w.m.mutable++
 			w.mutable = append(w.mutable, w.m.globals)
 			if c.err == nil && head[0] <= typeVector {
 				w.cannot("it has a mutable global that is a vector or a reference")

@@ -1,0 +1,674 @@
+package rewrite
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A Cost is what compiling a module takes, estimated from above while it is
+// read: a compiler cannot be interrupted, and a few bytes of a module can ask it
+// for megabytes.
+type Cost struct {
+	Code   int64 // bytes of machine code
+	Memory int64 // bytes that the compiler holds at its height, with that code
+	Steps  int64 // of what grows faster than a module, some nanoseconds each
+}
+
+// A budget bounds a cost: by so much, and so much for each byte of code, but
+// never more than most.
+type budget struct{ least, perByte, most Cost }
+
+// Of the functions and modules of the real world none takes more than two thirds
+// of these. What is not bounded by the size of the code is a small bomb.
+var (
+	perFunction = budget{Cost{4 << 20, 128 << 20, 1 << 25}, Cost{128, 10 << 10, 4 << 10}, Cost{64 << 20, 3 << 29, 1 << 31}}
+	perModule   = budget{Cost{64 << 20, 256 << 20, 1 << 27}, Cost{128, 4 << 10, 4 << 10}, Cost{1 << 30, 6 << 30, 1 << 31}}
+)
+
+// within returns an error if a cost is more than the budget gives for so many
+// bytes. It names what, and what most of it was spent on.
+func (b budget) within(c Cost, bytes int, what string, on *expenses) error {
+	for _, r := range []struct {
+		spent, least, perByte, most int64
+		unit                        string
+		causes                      *[causes]int64
+	}{
+		{c.Code, b.least.Code, b.perByte.Code, b.most.Code, "bytes of machine code", &on.code},
+		{c.Memory, b.least.Memory, b.perByte.Memory, b.most.Memory, "bytes of memory", &on.memory},
+		{c.Steps, b.least.Steps, b.perByte.Steps, b.most.Steps, "steps", &on.steps},
+	} {
+		if most := min(r.least+r.perByte*int64(bytes), r.most); r.spent > most {
+			return &CostError{fmt.Sprintf("%s would take %d %s, more than %d for %d bytes of code, most of it for %s", what, r.spent, r.unit, most, bytes, mostly(r.causes))}
+		}
+	}
+	return nil
+}
+
+// A CostError says that a module would take more to compile than it may: which
+// function of it, or all together, and for what.
+type CostError struct{ Reason string }
+
+func (e *CostError) Error() string { return "too costly to compile: " + e.Reason }
+
+// A cause is what in a function something is spent on.
+type cause int
+
+const (
+	forInstructions cause = iota
+	forCalls
+	forBlocks
+	forLocals
+	forStack
+	forGlobals
+	forTypes
+	causes
+)
+
+var causeNames = [causes]string{
+	"the number of its instructions",
+	"calls and returns of many values",
+	"blocks and branches, or the values that they carry",
+	"local variables that live across many blocks",
+	"values and addresses that live across many blocks",
+	"globals, which are read anew after each call",
+	"types of many parameters and results",
+}
+
+// What the engine, of the version that is required, spends at most, in bytes of
+// machine code and of memory, with what the garbage collector has not freed yet.
+const (
+	codePlain      = 32
+	codeAccess     = 88
+	codeDivide     = 160
+	codeTruncate   = 224
+	codeVector     = 160
+	codeBulk       = 2048
+	codeFunction   = 160 // its beginning and end
+	codeCall       = 64
+	codeMoved      = 20 // a value that is passed, or moved to where a block expects it
+	codeBranch     = 40
+	codeRegister   = 16 // a register that is saved, or loaded again
+	registers      = 28
+	memoryPlain    = 1 << 10
+	memoryAccess   = 6 << 10
+	memoryTruncate = 8 << 10
+	memoryBulk     = 32 << 10
+	memoryFunction = 1 << 10 // which stays
+	memoryBlock    = 3 << 10
+	memoryMoved    = 448
+	memoryLive     = 20  // a value that lives at the beginning of a block
+	memoryBound    = 24  // an address that is known to be within memory
+	memoryLookup   = 140 // a local variable that is looked up in a block of several ways in
+	memoryArgument = 96  // and one that such a block has got a value for, of each way
+	memoryGlobal   = 192 // a global that is read anew
+	memoryOfCode   = 4
+	codeType       = 256
+	codeTyped      = 16 // a parameter or result of a type, in the way into functions of it
+	memoryTyped    = 96
+)
+
+// Workers is how many functions are compiled at a time, at most.
+const Workers = 4
+
+// An estimator adds up what the functions of a module cost. It follows what the
+// engine does: each local variable is looked up from where it is read back to
+// where it was written, through all blocks between, and is a parameter of those
+// with several ways in if it was written on one of them; each value that lives
+// at the beginning of a block is noted there.
+type estimator struct {
+	module *Module
+	all    expenses
+	most   [Workers]int64 // memory of the functions that take most
+
+	// Of the function that is read.
+	expenses
+	frames       []frame
+	vars         []variable
+	touched      []touch
+	height       int64 // of the operand stack
+	known        int64 // addresses known to be within memory
+	globals      int64 // uses of globals
+	chain        int64 // blocks with one way in, one behind the other, up to here
+	changes      int64 // of registers, up to here
+	forks, backs int64 // branches, and those back to loops
+	flow         int64 // what a variable has cost that lives from the beginning on to here
+	dead         bool  // this is behind a branch and not reached
+	over         bool  // the budget is spent
+}
+
+// A frame is a block, loop or if that is open, or the function.
+type frame struct {
+	op      byte
+	shape   shape
+	dead    bool  // it is not reached itself
+	height  int64 // of the operand stack below its parameters
+	ways    int64 // into its end, so far; of a loop, back to its beginning
+	known   int64 // at the way in with the fewest
+	chain   int64 // at the only way in
+	flow    int64 // at its beginning
+	changes int64 // at its beginning
+	before  int64 // known, at its beginning
+	links   int64 // chain, at its beginning
+	touched int   // where its touches begin
+}
+
+// A variable is what is known of a local variable.
+type variable struct {
+	seen    int64 // flow when it was read or written last on every way to here
+	backs   int64 // branches back to loops, then
+	paid    int64 // of the flow, so far
+	touch   int   // the last of it
+	pending int64 // ways into blocks behind which it can have several values, since it was read
+}
+
+// A touch says what is done with a variable within a frame.
+type touch struct {
+	variable int32
+	set      bool // it is written
+	passed   bool // what it was before the frame is read
+	last     int  // the variable as it was before
+	seen     int64
+}
+
+func (m *Module) shape(t uint32) shape {
+	return shape{int64(m.params[t]), int64(m.results[t])}
+}
+
+// begin begins a function with so many local variables, parameters included.
+func (e *estimator) begin(s shape, locals uint32) {
+	e.expenses = expenses{}
+	e.height, e.known, e.globals, e.chain, e.changes, e.forks, e.backs, e.flow, e.dead, e.over = 0, 0, 0, 0, 0, 0, 0, 0, false, false
+	e.touched = e.touched[:0]
+	n := int(locals) + 2
+	if cap(e.vars) < n {
+		e.vars = make([]variable, n)
+	}
+	e.vars = e.vars[:n]
+	for i := range e.vars {
+		e.vars[i] = variable{touch: -1}
+	}
+	e.frames = append(e.frames[:0], frame{shape: shape{results: s.results}, known: math.MaxInt64})
+	e.pay(forInstructions, codeFunction, int64(locals)*memoryLookup)
+	e.move(forCalls, s.params+s.results)
+	e.steps[forGlobals] += int64(len(e.module.Imports)) + int64(e.module.globals)
+	e.settle()
+}
+
+// end ends a function, of so many bytes and with such an index in the module.
+func (e *estimator) end(bytes int, index uint32) error {
+	e.steps[forBlocks] += e.forks * e.forks
+	f := e.sum()
+	e.all.add(&e.expenses)
+	if f.Memory > e.most[0] {
+		e.most[0] = f.Memory
+		slices.Sort(e.most[:])
+	}
+	return perFunction.within(f, bytes, fmt.Sprintf("function %d", index), &e.expenses)
+}
+
+// cost returns what a module costs whose functions have so many bytes.
+func (e *estimator) cost(bytes int) (Cost, error) {
+	for i := range e.module.params {
+		values := e.module.shape(uint32(i)).params + e.module.shape(uint32(i)).results
+		e.all.pay(forTypes, codeType+values*codeTyped, values*memoryTyped)
+	}
+	c := e.all.sum()
+	c.Memory = memoryOfCode*c.Code + memoryFunction*int64(len(e.module.functions)) + e.all.memory[forTypes]
+	for _, most := range e.most {
+		c.Memory += most
+	}
+	return c, perModule.within(c, bytes, "the module", &e.all)
+}
+
+// expenses are what was spent, by what for.
+type expenses struct{ code, memory, steps [causes]int64 }
+
+func (e *expenses) add(other *expenses) {
+	for c := range causes {
+		e.code[c] += other.code[c]
+		e.memory[c] += other.memory[c]
+		e.steps[c] += other.steps[c]
+	}
+}
+
+func (e *expenses) sum() (c Cost) {
+	for i := range causes {
+		c.Code += e.code[i]
+		c.Memory += e.memory[i]
+		c.Steps += e.steps[i]
+	}
+	return c
+}
+
+// mostly names what most is spent on.
+func mostly(by *[causes]int64) string {
+	most := 0
+	for c := range by {
+		if by[c] > by[most] {
+			most = c
+		}
+	}
+	return causeNames[most]
+}
+
+// pay adds what something costs.
+func (e *expenses) pay(c cause, code, memory int64) {
+	e.code[c] += code
+	e.memory[c] += memory
+}
+
+// move adds what it costs to pass so many values.
+func (e *estimator) move(c cause, values int64) {
+	e.pay(c, values*codeMoved, values*memoryMoved)
+}
+
+// block begins another basic block: everything that lives is noted there, and
+// what the way in has in other registers is moved.
+func (e *estimator) block() {
+	e.pay(forBlocks, codeBranch, memoryBlock)
+	e.pay(forStack, 0, max(e.height, 0)*memoryLive+e.known*(memoryLive+memoryBound))
+	e.pay(forGlobals, 0, min(e.globals, int64(e.module.globals))*memoryLive)
+	e.flow += memoryLive
+	e.chain++
+}
+
+// merge begins a block with so many ways in, of which one may be without others.
+func (e *estimator) merge(ways int64) {
+	e.block()
+	if ways > 1 {
+		e.flow += memoryLookup
+		e.chain = 0
+	}
+}
+
+// settle is what the rewriting adds where it charges: a call in an if.
+func (e *estimator) settle() {
+	e.pay(forInstructions, codeCall, 8*memoryPlain)
+	e.reload()
+	e.steps[forCalls] += int64(len(e.module.Imports)) // which the engine counts through
+	e.forks++
+	e.block()
+	e.block()
+	e.merge(2)
+	e.move(forLocals, 4)
+}
+
+// reload is what follows every call.
+func (e *estimator) reload() {
+	e.changes += registers
+	e.pay(forCalls, registers*codeRegister, 0)
+	e.pay(forGlobals, 0, int64(e.module.mutable)*memoryGlobal)
+	e.steps[forGlobals] += int64(e.module.mutable)
+}
+
+// branch is a way to the end of a frame, or to the beginning of a loop.
+func (e *estimator) branch(label int64) {
+	if label >= int64(len(e.frames)) {
+		return // the engine refuses it
+	}
+	f := &e.frames[int64(len(e.frames))-1-label]
+	values := f.shape.results
+	if f.op == opLoop {
+		values = f.shape.params
+		e.backs++
+	}
+	f.way(e)
+	e.forks++
+	e.pay(forBlocks, codeBranch, 2*memoryPlain)
+	e.move(forBlocks, values)
+	if f.ways > 1 || f.op == opLoop {
+		moved := min(registers, e.changes-f.changes, max(e.height, 0)+int64(len(e.vars))+4)
+		e.pay(forBlocks, moved*codeRegister, moved*memoryLive)
+		e.steps[forBlocks] += values * values
+	}
+}
+
+// way notes one way into the end of a frame.
+func (f *frame) way(e *estimator) {
+	f.ways++
+	f.chain = e.chain
+	f.known = min(f.known, e.known)
+}
+
+// open begins a block, loop or if.
+func (e *estimator) open(in instruction) {
+	s := in.shape
+	f := frame{op: in.op, shape: s, dead: e.dead, height: e.height - s.params, known: math.MaxInt64, changes: e.changes, before: e.known, links: e.chain, touched: len(e.touched)}
+	if e.dead {
+		e.frames = append(e.frames, f)
+		return
+	}
+	e.forks++
+	e.move(forBlocks, s.params+s.results)
+	switch in.op {
+	case opIf:
+		e.block()
+	case opLoop:
+		e.forks += 5
+		e.merge(2)
+	}
+	f.flow = e.flow
+	e.frames = append(e.frames, f)
+	if in.op == opLoop {
+		e.settle()
+	}
+}
+
+// otherwise begins the second half of an if.
+func (e *estimator) otherwise() {
+	f := &e.frames[len(e.frames)-1]
+	if f.dead {
+		return
+	}
+	e.leave(f)
+	for _, t := range e.touched[f.touched:] {
+		e.vars[t.variable].seen = t.seen
+	}
+	f.op = opElse
+	e.height, e.known, e.chain, e.dead = f.height+f.shape.params, f.before, f.links, false
+	e.block()
+}
+
+// leave is the way into the end of a frame that follows its last instruction.
+func (e *estimator) leave(f *frame) {
+	if !e.dead {
+		f.way(e)
+		e.move(forBlocks, f.shape.results)
+		if f.ways > 1 {
+			moved := min(registers, e.changes-f.changes, max(e.height, 0)+int64(len(e.vars))+4)
+			e.pay(forBlocks, moved*codeRegister, moved*memoryLive)
+		}
+	}
+}
+
+// close ends a block, loop, if, or the function.
+func (e *estimator) close() {
+	f := e.frames[len(e.frames)-1]
+	if f.dead {
+		e.frames = e.frames[:len(e.frames)-1]
+		return
+	}
+	back := int64(0)
+	if f.op == opLoop {
+		back, f.ways, f.known = f.ways, 0, math.MaxInt64
+	}
+	e.leave(&f)
+	if f.op == opIf { // the other half is empty
+		f.ways, f.known, f.chain = f.ways+1, min(f.known, f.before), f.links
+		e.move(forBlocks, f.shape.results)
+		e.block()
+	}
+	e.frames = e.frames[:len(e.frames)-1]
+	e.height, e.dead = f.height+f.shape.results, f.ways == 0
+	if len(e.frames) == 0 {
+		return
+	}
+	if f.ways > 0 {
+		e.known, e.chain = f.known, f.chain
+	}
+	e.merge(f.ways)
+	e.settleTouches(f, back)
+}
+
+// settleTouches hands what was done with variables within a frame to the frame
+// around it.
+func (e *estimator) settleTouches(f frame, back int64) {
+	within := e.touched[f.touched:]
+	if e.steps[forLocals] += 8 * int64(len(within)); e.steps[forLocals] > perFunction.most.Steps {
+		e.over = true // it is refused anyway
+		return
+	}
+	e.touched = e.touched[:f.touched] // shorter by at least what is added
+	unknown := int64(0)
+	for _, t := range within {
+		v := &e.vars[t.variable]
+		seen := v.seen
+		v.seen, v.touch = t.seen, t.last
+		if t.set && f.ways > 1 {
+			v.pending += f.ways
+		}
+		if t.set && f.op == opLoop {
+			v.pending += 1 + back
+		}
+		if t.passed && f.op == opLoop {
+			unknown++
+			e.pay(forLocals, 0, (1+back)*memoryArgument)
+			e.live(v, max(seen, f.flow), e.flow)
+			e.phis(v)
+		}
+		if t.passed {
+			e.read(t.variable, f.flow)
+		}
+		if t.set {
+			e.touch(t.variable).set = true
+		}
+	}
+	e.steps[forLocals] += unknown * unknown * (1 + back)
+}
+
+// touch returns what is done with a variable in the frame that is open.
+func (e *estimator) touch(i int32) *touch {
+	v := &e.vars[i]
+	if v.touch < e.frames[len(e.frames)-1].touched {
+		e.touched = append(e.touched, touch{variable: i, last: v.touch, seen: v.seen})
+		v.touch = len(e.touched) - 1
+	}
+	return &e.touched[v.touch]
+}
+
+// read reads a variable where the flow was such.
+func (e *estimator) read(i int32, flow int64) {
+	v, begin := &e.vars[i], e.frames[len(e.frames)-1].flow
+	t := e.touch(i)
+	t.passed = t.passed || v.seen < begin
+	e.live(v, max(v.seen, begin), flow)
+	e.phis(v)
+	v.seen, v.backs = max(v.seen, flow), e.backs
+}
+
+// live pays for a variable that lives from one place in the flow to another.
+// There is no more to pay for than the function has up to here.
+func (e *estimator) live(v *variable, from, to int64) {
+	if cost := min(to-from, e.flow-v.paid); cost > 0 {
+		v.paid += cost
+		e.pay(forLocals, 0, cost)
+	}
+}
+
+// phis pays for the blocks in which a variable that is read can have several
+// values.
+func (e *estimator) phis(v *variable) {
+	e.pay(forLocals, v.pending*codeMoved, v.pending*memoryArgument)
+	v.pending = 0
+}
+
+// write writes a variable.
+func (e *estimator) write(i int32) {
+	e.touch(i).set = true
+	v := &e.vars[i]
+	if e.backs > v.backs { // one of them looks the variable up from there
+		e.live(v, max(v.seen, e.frames[len(e.frames)-1].flow), e.flow)
+	}
+	v.seen, v.backs = e.flow, e.backs
+}
+
+// instruction adds what an instruction costs, and does to the operand stack.
+func (e *estimator) instruction(in instruction) {
+	if e.over {
+		return
+	}
+	switch in.op {
+	case opBlock, opLoop, opIf:
+		if in.op == opIf {
+			e.height--
+		}
+		e.open(in)
+		return
+	case opElse:
+		e.otherwise()
+		return
+	case opEnd:
+		e.close()
+		return
+	}
+	if e.dead {
+		return
+	}
+	switch in.op {
+	case opBranch:
+		e.branch(int64(in.index))
+		e.dead = true
+	case opBranchIf:
+		e.height--
+		e.branch(int64(in.index))
+		e.block()
+	case opBranchTable:
+		e.height--
+		c := &cursor{b: in.labels}
+		for range c.uint() + 1 { // and where everything else goes
+			e.block()
+			e.branch(int64(c.uint()))
+		}
+		e.dead = true
+	case opReturn:
+		e.forks++
+		e.block()
+		e.move(forCalls, e.frames[0].shape.results)
+		e.dead = true
+	case opUnreachable:
+		e.dead = true
+	case opCall, opTailCall:
+		e.call(e.module.shape(e.module.functions[in.index]))
+		e.dead = in.op == opTailCall
+	case opCallIndirect, opTailIndirect:
+		e.height--
+		e.call(e.module.shape(in.index))
+		e.dead = in.op == opTailIndirect
+	case opLocalGet:
+		e.height++
+		e.steps[forLocals] += e.chain
+		e.read(int32(in.index), e.flow)
+	case opLocalSet, opLocalTee:
+		if in.op == opLocalSet {
+			e.height--
+		}
+		e.write(int32(in.index))
+	case opGlobalGet, opGlobalSet:
+		e.globals++
+		e.height += effect(in)
+		e.plain(in)
+	default:
+		e.height += effect(in)
+		e.plain(in)
+	}
+}
+
+// call is a call of a function of such a type.
+func (e *estimator) call(s shape) {
+	e.pay(forCalls, codeCall, 2*memoryPlain)
+	e.move(forCalls, s.params+s.results)
+	e.height += s.results - s.params
+	e.reload()
+}
+
+// plain is an instruction that neither branches nor calls.
+func (e *estimator) plain(in instruction) {
+	e.changes += 3
+	code, memory := int64(codePlain), int64(memoryPlain)
+	switch op := in.op; {
+	case op >= 0x28 && op <= 0x3e: // loads and stores
+		e.known++
+		e.steps[forStack] += e.chain
+		code, memory = codeAccess, memoryAccess
+	case op >= 0x6d && op <= 0x70, op >= 0x7f && op <= 0x82: // division
+		code, memory = codeDivide, memoryAccess
+	case op >= 0xa8 && op <= 0xab, op >= 0xae && op <= 0xb1, op == prefixMisc && in.number < 8: // from floats to integers
+		code, memory = codeTruncate, memoryTruncate
+	case op == opGlobalGet, op == opGlobalSet:
+		e.steps[forGlobals] += e.chain
+	case op == prefixSIMD:
+		e.known++
+		e.steps[forStack] += e.chain
+		code, memory = codeVector, memoryAccess
+	case op == prefixMisc:
+		code, memory = codeBulk, memoryBulk
+		if in.bulk != bulkNone {
+			e.settle()
+			e.block()
+			e.block()
+			e.merge(2)
+			e.reload()
+		}
+	case op == opMemoryGrow:
+		code, memory = codeBulk, memoryBulk
+		e.reload()
+	}
+	e.pay(forInstructions, code, memory)
+}
+
+// effect is by how many values an instruction changes the operand stack.
+func effect(in instruction) int64 {
+	switch op := in.op; {
+	case op == opDrop, op == opGlobalSet, op == 0x46, // i32.eq
+		op > 0x46 && op <= 0x4f, op > 0x50 && op <= 0x66, // comparisons
+		op >= 0x6a && op <= 0x78, op >= 0x7c && op <= 0x8a, op >= 0x92 && op <= 0x98, op >= 0xa0 && op <= 0xa6: // of two operands
+		return -1
+	case op == opSelect, op == opSelectTyped, op == 0x26, op >= 0x36 && op <= 0x3e: // table.set, stores
+		return -2
+	case op == opGlobalGet, op == 0x3f, op >= opI32Const && op <= 0x44, op == 0xd0, op == opRefFunc: // memory.size, constants
+		return 1
+	case op == prefixMisc:
+		return effectMisc(in.number)
+	case op == prefixSIMD:
+		return effectVector(in.number)
+	}
+	return 0
+}
+
+func effectMisc(op uint32) int64 {
+	switch {
+	case op == 8, op == 10, op == 11, op == 12, op == 14, op == 17: // bulk instructions
+		return -3
+	case op == 15: // table.grow
+		return -1
+	case op == 16: // table.size
+		return 1
+	}
+	return 0
+}
+
+// unary are the vector instructions from 96 on that have one operand.
+var unary = func() (is [256]bool) {
+	for _, r := range [][2]int{{96, 100}, {103, 106}, {116, 117}, {122, 122}, {124, 129}, {131, 132}, {135, 138}, {148, 148}, {160, 161}, {163, 164}, {167, 170},
+		{192, 193}, {195, 196}, {199, 202}, {224, 225}, {227, 227}, {236, 237}, {239, 239}, {248, 255}} {
+		for op := r[0]; op <= r[1]; op++ {
+			is[op] = true
+		}
+	}
+	return is
+}()
+
+func effectVector(op uint32) int64 {
+	switch {
+	case op == 12: // v128.const
+		return 1
+	case op == 11, op >= 88 && op <= 91, op == 82: // stores, bitselect
+		return -2
+	case op < 11, op >= 15 && op <= 20, op == 77, op == 83, op >= 92 && op <= 95: // loads, splats, not, any_true, conversions
+		return 0
+	case op >= 21 && op <= 34: // lanes: extracted, or replaced
+		switch op {
+		case 23, 26, 28, 30, 32, 34:
+			return -1
+		}
+		return 0
+	case op >= 96 && unary[op]:
+		return 0
+	}
+	return -1
+}
+
+// Cost returns what compiling the module takes that Meter or Seal made of it,
+// which must have been called.
+func (m *Module) Cost() Cost { return m.cost }
