@@ -27,7 +27,7 @@ func (w *way) admit(ctx context.Context, q Query, adds Labels) (now Session, adm
 // refused after it but what the upstream's answer gives reason for. Now is the state in
 // which the call was admitted, q has the one in which it was decided on.
 func (w *way) grant(ctx context.Context, q Query, now Session, r ruling, held held) (Permit, error) {
-	if err := w.vouch(ctx, q.Session, r.sent); err != nil {
+	if err := w.vouch(ctx, q, r.sent); err != nil {
 		return Permit{}, err
 	}
 	w.next(StepRecord)
@@ -37,12 +37,15 @@ func (w *way) grant(ctx context.Context, q Query, now Session, r ruling, held he
 	if err := w.recordGranted(ctx); err != nil {
 		return Permit{}, err
 	}
+	p := &permitted{call: r.sent, tool: q.Tool, parts: w.Parts, session: q.Session, duty: r.duty, adds: r.adds, pause: held.pause}
+	p.session.Labels = now.Labels
+	if q.Tool.Relay { // whoever waits for the call waits for the other, and servers ask on behalf of that
+		p.relay = &relaying{gate: w.gate, leave: held.release}
+		return Permit{p}, nil
+	}
 	if q.Call.Granted != nil {
 		q.Call.Granted()
 	}
-	admitted := q.Session
-	admitted.Labels = now.Labels
-	return Permit{&permitted{
-		call: r.sent, tool: q.Tool, parts: w.Parts, session: admitted, duty: r.duty, adds: r.adds, pause: held.pause, asking: r.sent.asking(),
-	}}, nil
+	p.asking = r.sent.asking()
+	return Permit{p}, nil
 }

@@ -45,6 +45,7 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	}
 	w.found(refused...)
 	s := w.scrub(p.tool, p.duty.profile)
+	s.own = p.passedOn(res)
 	doc, err = s.doc(doc)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
@@ -90,6 +91,7 @@ type scrub struct {
 	sanitizer Sanitizer
 	text      Text
 	found     []Finding
+	own       bool // what is in _meta in the gate's name is the gate's
 	// secrets takes secrets out of texts; nil leaves them.
 	secrets Secrets
 }
@@ -120,7 +122,7 @@ func (s *scrub) leaf(leaf Leaf, text string) string {
 		text, secrets = s.secrets.Redact(leaf.Pointer(), leaf.Name(), text)
 		found = append(found, s.fresh(leaf, secrets)...)
 	}
-	if leaf.Key && len(leaf.path) == 2 && leaf.path[0] == "_meta" && strings.HasPrefix(text, metaPrefix) {
+	if leaf.Key && len(leaf.path) == 2 && leaf.path[0] == "_meta" && !s.own && strings.HasPrefix(text, metaPrefix) {
 		text = "server:" + text
 		found = append(found, Finding{Rule: "reserved", Count: 1, Removed: true})
 	}

@@ -66,8 +66,8 @@
 //     the client sees it, and the answer is guarded as arguments are. [Permit.Screen] does
 //     so for requests that reach the client with the answer to its call.
 //   - [Permit.Relay]: the call of another tool, by a tool of the gateway's own that finds
-//     tools, or starts calls and fetches their results later. The other call takes the
-//     whole way; the relay leaves no record beside it unless it fails itself.
+//     tools, or starts calls and fetches their results later. Both calls take the whole
+//     way, and the records of each name the other.
 //
 // [Permit.Notify] tells the client how far the call is, every string made safe.
 //

@@ -19,6 +19,11 @@ type duty struct {
 	approve   bool
 }
 
+// onResult reports whether something is owed about the result.
+func (d duty) onResult() bool {
+	return d.maxResult < math.MaxInt64 || d.profile != "" || d.redact != nil
+}
+
 var noDuty = duty{timeout: math.MaxInt64, maxResult: math.MaxInt64}
 
 // with returns the duty of whoever is under d and the obligations.

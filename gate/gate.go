@@ -64,9 +64,6 @@ func (g *Gate) do(ctx context.Context, c Call, relayed bool) (Result, error) {
 	w := &way{gate: g, Parts: p, relayed: relayed, step: StepParse, mark: time.Now()}
 	w.rec = Record{Event: Done, Time: w.mark, Call: &c, Snapshot: w.Snapshot}
 	res, err := w.pass(ctx, &c)
-	if w.leaves(err) {
-		return res, err
-	}
 	if err == nil {
 		w.rec.Result = res.Doc
 	}
@@ -87,9 +84,6 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 	tool, err := w.lookup(ctx, c)
 	if err != nil {
 		return Result{}, err
-	}
-	if tool.Relay {
-		return w.relay(ctx, Query{Call: c, Tool: tool})
 	}
 	q, b, err := w.arrive(ctx, c, tool)
 	if err != nil {
@@ -167,6 +161,10 @@ func (w *way) arrive(ctx context.Context, c *Call, t *Tool) (q Query, b brought,
 
 // answer returns the result of a permitted call as its client gets it.
 func (w *way) answer(ctx context.Context, p *permitted, res Result) (_ Result, err error) {
+	if p.passedOn(res) && (res.InputRequired || !p.duty.onResult()) {
+		res.Labels = res.Labels.Join(p.adds)
+		return res, nil
+	}
 	if res.InputRequired {
 		return w.askMore(ctx, p, res)
 	}
@@ -179,7 +177,10 @@ func (w *way) answer(ctx context.Context, p *permitted, res Result) (_ Result, e
 	if err := w.learn(ctx, p, res.Doc); err != nil {
 		return Result{}, err
 	}
-	w.Returned.learn(p.call.Session, p.tool.Name.Server, res.Doc)
-	res.Labels = p.adds
+	if p.relay == nil { // the labels of the other call stay, and what it returned is known
+		w.Returned.learn(p.call.Session, p.tool.Name.Server, res.Doc)
+		res.Labels = nil
+	}
+	res.Labels = res.Labels.Join(p.adds)
 	return res, nil
 }

@@ -29,6 +29,9 @@ func (w *way) readPrompt(ctx context.Context, c *Call) error {
 // learn gives the session what a result taught. Its labels joined the session when the
 // call was admitted.
 func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
+	if p.relay != nil { // the other call teaches
+		return nil
+	}
 	labels, vouched := w.teaches(p.tool)
 	l := Lesson{Labels: labels}
 	if w.TrackValues {
@@ -43,8 +46,8 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 
 // vouch has the session trust what a call uses that was admitted before anything
 // untrusted was read: nobody outside had a part in choosing it.
-func (w *way) vouch(ctx context.Context, decided Session, sent *Call) error {
-	if !w.TrackValues || decided.Tainted() {
+func (w *way) vouch(ctx context.Context, q Query, sent *Call) error {
+	if !w.TrackValues || q.Session.Tainted() || q.Tool.Relay { // what the other call uses is vouched for there
 		return nil
 	}
 	return w.teach(ctx, sent, Lesson{From: sent.Args, Source: FromTrusted})
@@ -60,8 +63,12 @@ func (w *way) teach(ctx context.Context, c *Call, l Lesson) error {
 }
 
 // teaches returns the labels that a session gets from a result of the tool, and
-// whether its values are trusted if its arguments are.
+// whether its values are trusted if its arguments are. What a tool says that carries out
+// others, they have taught.
 func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
+	if t.Relay {
+		return nil, false
+	}
 	if p.Labeler != nil && t.Feature == FeatureTool { // what the operator says of a tool says nothing of a prompt of that name
 		if l, ok := p.Labeler.Labels(t); ok {
 			return l.Teaches(), l.Result == ResultTrusted || l.Result == ResultEcho

@@ -41,7 +41,7 @@ func (g *Gate) list(ctx context.Context, who *Principal, from func(*Parts) []*To
 	}
 	offerer, _ := p.Authorizer.(Offerer)
 	for i, t := range all {
-		if visible[i] || t.Relay {
+		if visible[i] {
 			tools = append(tools, seenBy(ctx, who, t, offerer))
 		}
 	}
@@ -50,7 +50,7 @@ func (g *Gate) list(ctx context.Context, who *Principal, from func(*Parts) []*To
 
 // seenBy returns the tool as who should see it.
 func seenBy(ctx context.Context, who *Principal, t *Tool, o Offerer) *Tool {
-	if o == nil || t.Feature != FeatureTool || t.Relay {
+	if o == nil || t.Feature != FeatureTool {
 		return t
 	}
 	d := o.Offer(ctx, who, t)

@@ -34,6 +34,10 @@ func (w *way) lookup(ctx context.Context, c *Call) (*Tool, error) {
 	if err := w.pinned(ctx, c, tool); err != nil {
 		return nil, err
 	}
+	if tool.Relay && w.relayed {
+		w.next(StepAuthorize)
+		return nil, w.fail(ctx, "it makes calls itself, and is not called by another tool that does", nil)
+	}
 	return tool, nil
 }
 

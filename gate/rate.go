@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -152,6 +153,9 @@ func (w *way) take(ctx context.Context, q Query, rates []Rate, h held) (held, er
 	if err != nil || release == nil {
 		return h, w.overLimit(ctx, err)
 	}
+	if q.Tool.Relay {
+		release = release.once()
+	}
 	for _, r := range rates {
 		h.paid = joinRates(h.paid, r)
 	}
@@ -164,6 +168,12 @@ func (w *way) take(ctx context.Context, q Query, rates []Rate, h held) (held, er
 		h.release = release
 	}
 	return h, nil
+}
+
+// once returns a release that may be called again, from anywhere.
+func (r Release) once() Release {
+	var o sync.Once
+	return func(bytes int64) { o.Do(func() { r(bytes) }) }
 }
 
 // place is what a call takes of the limits on calls at one time.

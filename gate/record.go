@@ -67,6 +67,9 @@ type Record struct {
 	// HostCalls is how many host calls the upstream asked for, refused ones
 	// included; in Done.
 	HostCalls uint64
+	// Relayed are the IDs of the calls that a tool with Relay has made for this one; in
+	// Done. Their Parent is this one.
+	Relayed []string
 	// Count is of how many equal host calls in a row the record tells; zero means
 	// one. In HostCall.
 	Count uint64

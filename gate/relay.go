@@ -3,22 +3,26 @@ package gate
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
 
 // A relay is a tool of the gateway's own that carries out another call for its
-// client: it is how a call is searched for, or started and fetched later. The other
-// call alone is decided, charged and recorded, as if the client had made it. What
-// such a tool says itself is held against its output schema and sanitized like any
-// result, and recorded only if the tool is refused or fails.
+// client: it is how a call is searched for, or started and fetched later. Both calls are
+// decided and recorded, the other as if the client had made it: the records of each name
+// the other one. What such a tool says itself is held against its output schema and
+// sanitized like any result; what the other call has returned went that way already.
 
 // relaying is what the permit of a [Tool] with Relay has more than others.
 type relaying struct {
 	gate *Gate
-	// leave gives back the place that the call holds among relays. It does so before
-	// another call is carried out, which has a place of its own or waits for a person.
-	leave func()
+	// leave gives back what the call holds of limits, and may be called again; nil if it
+	// holds nothing. It does so before another call is carried out, which has a place of
+	// its own or waits for a person.
+	leave Release
+	mu    sync.Mutex
+	calls []string // IDs of those that were made
 	// passed is the result that came through the gate last, and needs no second
 	// look; nil if none did.
 	passed atomic.Pointer[Doc]
@@ -68,13 +72,23 @@ func (p Permit) Relay(ctx context.Context, c Call) (Result, error) {
 	}
 	c.Parent, c.Who, c.Session, c.Groups, c.Prompt, c.Meta = by.ID, by.Who, by.Session, by.Groups, by.Prompt, by.Meta
 	c.ClientName, c.ClientVersion = by.ClientName, by.ClientVersion
-	p.of.relay.leave()
+	p.of.relay.made(c.ID)
 	res, err := p.of.relay.gate.do(ctx, c, true)
 	if err != nil {
 		return Result{}, &Relayed{c.ID, err}
 	}
 	p.of.relay.passed.Store(&res.Doc)
 	return res, nil
+}
+
+// made writes down that a call is made, and makes room for it.
+func (r *relaying) made(id string) {
+	r.mu.Lock()
+	r.calls = append(r.calls, id)
+	r.mu.Unlock()
+	if r.leave != nil {
+		r.leave(0)
+	}
 }
 
 // Recall returns a result that a call by [Permit.Relay] had before, and that was kept
@@ -99,45 +113,21 @@ func noRelay(name string) *Refusal {
 	return &Refusal{Step: StepAuthorize, Name: name, Reason: noCall}
 }
 
-// relay carries out the call of a tool that carries out another.
-func (w *way) relay(ctx context.Context, q Query) (Result, error) {
-	if w.relayed {
-		w.next(StepAuthorize)
-		return Result{}, w.fail(ctx, "it makes calls itself, and is not called by another tool that does", nil)
+// relayed returns the IDs of the calls that were made by [Permit.Relay] so far.
+func (p *permitted) relayed() []string {
+	if p.relay == nil {
+		return nil
 	}
-	if err := w.validateInput(ctx, q, q.Call, false); err != nil {
-		return Result{}, err
-	}
-	held, err := w.take(ctx, q, nil, held{})
-	if err != nil {
-		return Result{}, err
-	}
-	leave := sync.OnceFunc(func() { held.back(0) })
-	defer leave()
-	p := Permit{&permitted{call: q.Call, tool: q.Tool, parts: w.Parts, duty: noDuty, relay: &relaying{gate: w.gate, leave: leave}}}
-	res, err := w.invoke(ctx, p)
-	if err != nil {
-		return Result{}, err
-	}
-	if passed := p.of.relay.passed.Load(); passed != nil && *passed == res.Doc {
-		return res, nil
-	}
-	if err := w.validateOutput(ctx, p.of, res); err != nil {
-		return Result{}, err
-	}
-	res.Doc, err = w.clean(ctx, p.of, res)
-	return res, err
+	p.relay.mu.Lock()
+	defer p.relay.mu.Unlock()
+	return slices.Clip(p.relay.calls)
 }
 
-// leaves reports whether the evidence of the call is another's: it was carried out by
-// a tool that carries out others.
-func (w *way) leaves(err error) bool {
-	if w.rec.Tool == nil || !w.rec.Tool.Relay {
+// passedOn reports whether a result came through the gate as that of another call.
+func (p *permitted) passedOn(res Result) bool {
+	if p.relay == nil {
 		return false
 	}
-	if err == nil {
-		return true
-	}
-	_, elsewhere := errors.AsType[*Relayed](err)
-	return elsewhere
+	passed := p.relay.passed.Load()
+	return passed != nil && *passed == res.Doc
 }

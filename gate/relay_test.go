@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -90,53 +91,62 @@ func TestRelay(t *testing.T) {
 		}
 	}
 	deny := func(gate.Query) gate.Decision { return gate.Decision{Effect: gate.Deny, Reasons: []string{"no"}} }
+	own := func(answer func() (gate.Result, error)) func(*relayRig) {
+		return func(r *relayRig) {
+			r.carry = func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) { return answer() }
+		}
+	}
 	for name, tt := range map[string]struct {
 		args   string
 		change func(*relayRig)
 		code   string
-		events []gate.Event
-		by     string // the tool of the last record
-		inner  bool   // the records are the inner call's
+		events string // of the call, and in brackets of the inner call
+		inner  string // what the inner call names
 	}{
-		"the inner call alone is decided and recorded": {`{}`, nil, "ok", []gate.Event{gate.Granted, gate.Done}, "files__read", true},
-		"an inner call that is denied is refused by its own record": {`{}`, func(r *relayRig) { r.decide = deny },
-			"refused_authorize", []gate.Event{gate.Done}, "files__read", true},
+		"both calls are decided and recorded": {`{}`, nil, "ok", "granted (granted done) done", "files__read"},
+		"a call that is denied makes no other": {`{}`, func(r *relayRig) {
+			r.decide = func(q gate.Query) gate.Decision {
+				if q.Tool.Relay {
+					return deny(q)
+				}
+				return gate.Decision{Effect: gate.Allow}
+			}
+		}, "refused_authorize", "done", ""},
+		"an inner call that is denied is refused by its own record": {`{}`, func(r *relayRig) {
+			r.decide = func(q gate.Query) gate.Decision {
+				if !q.Tool.Relay {
+					return deny(q)
+				}
+				return gate.Decision{Effect: gate.Allow}
+			}
+		}, "refused_authorize", "granted (done) done", "files__read"},
 		"an inner call that breaks its schema is refused": {`{}`, func(r *relayRig) {
 			r.input = func(gate.Doc) error { return gate.Violations{{Message: "wrong"}} }
-		}, "refused_validate_input", []gate.Event{gate.Done}, "files__read", true},
+		}, "refused_validate_input", "granted (done) done", "files__read"},
 		"an inner call whose result breaks its schema is refused": {`{}`, func(r *relayRig) {
 			r.output = func(gate.Doc) error { return gate.Violations{{Message: "wrong"}} }
-		}, "refused_validate_output", []gate.Event{gate.Granted, gate.Done}, "files__read", true},
+		}, "refused_validate_output", "granted (granted done) done", "files__read"},
 		"an inner call of nothing is unknown": {`{}`, func(r *relayRig) { r.carry = carries("nothing") },
-			"refused_lookup", []gate.Event{gate.Done}, "nothing", true},
+			"refused_lookup", "granted (done) done", "nothing"},
 		"a tool that makes calls calls no other": {`{}`, func(r *relayRig) { r.carry = carries(relayName) },
-			"refused_authorize", []gate.Event{gate.Done}, relayName, true},
+			"refused_authorize", "granted (done) done", relayName},
 		"arguments that break the tool's own schema are refused and recorded": {`{"bad":1}`, nil,
-			"refused_validate_input", []gate.Event{gate.Done}, relayName, false},
+			"refused_validate_input", "done", ""},
 		"without a schema of its own it is refused": {`{}`, func(r *relayRig) { r.relay.Input = nil },
-			"refused_validate_input", []gate.Event{gate.Done}, relayName, false},
-		"an error of its own is recorded": {`{}`, func(r *relayRig) {
-			r.carry = func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
-				return gate.Result{}, codedError("transport")
-			}
-		}, "transport", []gate.Event{gate.Done}, relayName, false},
-		"a panic of its own is recorded": {`{}`, func(r *relayRig) {
-			r.carry = func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) { panic(internal) }
-		}, "protocol", []gate.Event{gate.Done}, relayName, false},
-		"an answer of its own is no call": {`{}`, func(r *relayRig) {
-			r.carry = func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
-				return answer(`{"content":[]}`), nil
-			}
-		}, "ok", nil, "", false},
+			"refused_validate_input", "done", ""},
+		"an error of its own is recorded": {`{}`, own(func() (gate.Result, error) { return gate.Result{}, codedError("transport") }),
+			"transport", "granted done", ""},
+		"a panic of its own is recorded": {`{}`, own(func() (gate.Result, error) { panic(internal) }),
+			"protocol", "granted done", ""},
+		"an answer of its own is recorded": {`{}`, own(func() (gate.Result, error) { return answer(`{"content":[]}`), nil }),
+			"ok", "granted done", ""},
 		"an answer of its own breaks its output schema": {`{}`, func(r *relayRig) {
 			r.relay.Output = schemaFunc(func(gate.Doc) error { return gate.Violations{{Message: "wrong"}} })
-			r.carry = func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
-				return answer(`{"content":[],"structuredContent":{}}`), nil
-			}
-		}, "refused_validate_output", []gate.Event{gate.Done}, relayName, false},
+			own(func() (gate.Result, error) { return answer(`{"content":[],"structuredContent":{}}`), nil })(r)
+		}, "refused_validate_output", "granted done", ""},
 		"its output schema is not that of what it calls": {`{}`, func(r *relayRig) {
 			r.relay.Output = schemaFunc(func(gate.Doc) error { return gate.Violations{{Message: "wrong"}} })
-		}, "ok", []gate.Event{gate.Granted, gate.Done}, "files__read", true},
+		}, "ok", "granted (granted done) done", "files__read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRelayRig()
@@ -147,19 +157,26 @@ func TestRelay(t *testing.T) {
 			if got := gate.Code(err); got != tt.code {
 				t.Errorf("code = %q, want %q (%v)", got, tt.code, err)
 			}
-			if got := r.events(); !slices.Equal(got, tt.events) {
-				t.Fatalf("events = %v, want %v", got, tt.events)
-			}
+			inner, events := "", ""
 			for _, rec := range r.records {
-				if rec.Call.Name != tt.by {
-					t.Errorf("the record is of %s, want %s", rec.Call.Name, tt.by)
+				if rec.Call.ID == "outer" {
+					events += " " + string(rec.Event)
+					continue
 				}
-				if inner := rec.Call.Parent == "outer" && rec.Call.ID != "outer"; inner != tt.inner {
-					t.Errorf("the record is of call %q for %q", rec.Call.ID, rec.Call.Parent)
+				events += " (" + string(rec.Event) + ")"
+				if inner = rec.Call.ID; rec.Call.Name != tt.inner || rec.Call.Parent != "outer" {
+					t.Errorf("the inner call is one of %s, for %q", rec.Call.Name, rec.Call.Parent)
 				}
-				if got := gate.RecordID("outer", err); err != nil && got != rec.Call.ID {
-					t.Errorf("the refusal names record %q, want %q", got, rec.Call.ID)
-				}
+			}
+			if got := strings.ReplaceAll(strings.TrimSpace(events), ") (", " "); got != tt.events {
+				t.Fatalf("events = %s, want %s", got, tt.events)
+			}
+			done := r.done(t)
+			if want := strings.Fields(inner); !slices.Equal(done.Relayed, want) || done.Code != tt.code {
+				t.Errorf("the record says %s, and that the call made %v, want %v", done.Code, done.Relayed, want)
+			}
+			if got := gate.RecordID("outer", err); err != nil && got != cmp.Or(inner, "outer") {
+				t.Errorf("the refusal names record %q, want %q", got, cmp.Or(inner, "outer"))
 			}
 		})
 	}
@@ -185,10 +202,10 @@ func TestRelayDecidesAsTheClient(t *testing.T) {
 	if _, err := r.gate(t, nil).Do(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if len(seen) != 1 {
-		t.Fatalf("%d decisions, want one", len(seen))
+	if len(seen) != 2 || seen[0].Call.ID != c.ID {
+		t.Fatalf("%d decisions, want one on each call", len(seen))
 	}
-	got := seen[0].Call
+	got := seen[1].Call
 	if got.ID != "mine" || got.Parent != "outer" || got.Who != c.Who || got.Session != c.Session || got.ClientName != "client" ||
 		got.ClientVersion != "1" || got.Meta != c.Meta || got.Prompt != "" {
 		t.Errorf("the inner call is %+v", got)
@@ -239,17 +256,118 @@ func TestRelayTakesOnePlace(t *testing.T) {
 	}
 }
 
-func TestRelayIsListedForEverybody(t *testing.T) {
+func TestRelayIsListedAsThePolicySays(t *testing.T) {
 	r := newRelayRig()
-	g := r.gate(t, func(p *gate.Parts) { p.Authorizer = hidesAll{r} })
-	tools, err := g.Tools(t.Context(), gate.Local())
-	if err != nil || len(tools) != 1 || tools[0] != r.relay {
+	tools, err := r.gate(t, nil).Tools(t.Context(), gate.Local())
+	if err != nil || len(tools) != 2 || tools[1] != r.relay {
 		t.Errorf("tools = %v, %v", tools, err)
 	}
-	r.relay.Relay = false // the zero value is a tool like others
+	g := r.gate(t, func(p *gate.Parts) { p.Authorizer = hidesAll{r} })
 	if tools, err := g.Tools(t.Context(), gate.Local()); err != nil || len(tools) != 0 {
 		t.Errorf("tools = %v, %v", tools, err)
 	}
+}
+
+// TestRelayIsUnderItsObligations has what the policy says of the outer call hold for what
+// the inner one has returned, whose findings stay as they are.
+func TestRelayIsUnderItsObligations(t *testing.T) {
+	for name, tt := range map[string]struct {
+		o    gate.Obligation
+		code string
+		text string
+	}{
+		"a bound":     {gate.MaxResult{Bytes: 10}, "refused_validate_output", ""},
+		"a redaction": {gate.Redact{Result: []string{"/content/0/text"}}, "ok", gate.Redacted},
+		"a profile":   {gate.Profile{Name: "strict"}, "ok", "kind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRelayRig()
+			r.sanitize = replace("hello", "kind")
+			r.decide = func(q gate.Query) gate.Decision {
+				d := gate.Decision{Effect: gate.Allow}
+				if q.Tool.Relay {
+					d.Obligations = []gate.Obligation{tt.o}
+				}
+				return d
+			}
+			res, err := r.gate(t, nil).Do(t.Context(), outer(`{}`))
+			if gate.Code(err) != tt.code {
+				t.Fatalf("err = %v", err)
+			}
+			if got := res.Doc.At("/content/0/text").Text(); got != tt.text || err == nil && res.Doc.Get("_meta").Get(gate.MetaFindings).IsZero() {
+				t.Errorf("result %s", res.Doc)
+			}
+		})
+	}
+}
+
+// TestRelayTeachesNothing has a session learn by the inner call alone, though the outer
+// one is labelled as an echo and was called before anything untrusted was read.
+func TestRelayTeachesNothing(t *testing.T) {
+	s := &taughtRelay{relayRig: newRelayRig()}
+	s.tool.Output = nil
+	answers(`{"content":[]}`)(s.rig)
+	g := s.gate(t, func(p *gate.Parts) {
+		p.Sessions, p.TrackValues = s, true
+		p.Labeler = labelerFunc(func(tool *gate.Tool) (gate.ToolLabels, bool) {
+			return gate.ToolLabels{Result: gate.ResultEcho, Private: true}, tool.Relay
+		})
+	})
+	if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range s.lessons {
+		if l.Call == "outer" || l.Labels.Cover(gate.NewLabels(gate.Private)) {
+			t.Errorf("the outer call teaches %+v", l)
+		}
+	}
+	if n := len(s.lessons); n != 2 || s.lessons[1].Source != gate.FromUntrusted {
+		t.Errorf("%d lessons: %+v", n, s.lessons)
+	}
+}
+
+type taughtRelay struct {
+	*relayRig
+	lessons []gate.Lesson
+}
+
+func (s *taughtRelay) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson) error {
+	s.lessons = append(s.lessons, l)
+	return nil
+}
+
+// TestRelayPassesSecretsOn leaves them to the guard of the inner call's tool.
+func TestRelayPassesSecretsOn(t *testing.T) {
+	r := newRelayRig()
+	r.carry = func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
+		inner := *c
+		inner.Name = "files__read"
+		return p.Relay(ctx, inner)
+	}
+	r.invoke = func(_ context.Context, c *gate.Call) (gate.Result, error) {
+		if got := c.Args.Get("path").Text(); got != "a KEY" {
+			t.Errorf("the server got %q", got)
+		}
+		return answer(`{"structuredContent":1}`), nil
+	}
+	g := r.gate(t, func(p *gate.Parts) { p.Secrets = relaySpy{r.relay} })
+	if _, err := g.Do(t.Context(), outer(`{"path":"a KEY"}`)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// relaySpy redacts in everything but the arguments of tools other than relay.
+type relaySpy struct{ relay *gate.Tool }
+
+func (s relaySpy) Treat(t *gate.Tool) (arguments, results gate.Treatment) {
+	if t == s.relay {
+		return gate.RedactSecrets, gate.RedactSecrets
+	}
+	return gate.AllowSecrets, gate.RedactSecrets
+}
+
+func (relaySpy) Redact(pointer, name, text string) (string, []gate.Finding) {
+	return spy{}.Redact(pointer, name, text)
 }
 
 type hidesAll struct{ *relayRig }

@@ -56,6 +56,9 @@ func (p *Parts) guard(t *Tool) guard {
 		return guard{nil, AllowSecrets, AllowSecrets, nil}
 	}
 	arguments, results := p.Secrets.Treat(t)
+	if t.Relay { // they are those of the other call, and treated as that tool's are
+		arguments = AllowSecrets
+	}
 	return guard{p.Secrets, arguments, results, nil}
 }
 

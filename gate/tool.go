@@ -82,7 +82,7 @@ type Tool struct {
 	// input.tool.groups.
 	Groups []string
 	// Relay tools are the gateway's own, and carry out another call by [Permit.Relay].
-	// They need no grant: the other call does.
+	// Policies see it as input.tool.relay: the other call needs a grant of its own.
 	Relay bool
 	// Findings are what was found in the definition, as it was declared: the rules of
 	// it, and what was changed. Policies see them as input.tool.findings.

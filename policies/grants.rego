@@ -1,5 +1,5 @@
-# Pack grants: allows what the grants file grants, tools that can do nothing to
-# anybody, and what a module does with what its configuration grants it.
+# Pack grants: allows what the grants file grants, tools that by themselves do nothing
+# to anybody, and what a module does with what its configuration grants it.
 # wasmgate.granted looks into an index of data.grants and gives the grant that matches,
 # in words; it is undefined when none does. wasmgate.granted_group does so by groups,
 # wasmgate.granted_resource and wasmgate.granted_template of what an owner has by URI,
@@ -14,6 +14,13 @@ allow contains reason if {
 allow contains reason if {
 	input.action == "tools/call"
 	reason := wasmgate.granted_group(data.grants, input.tool.groups, input.tool.name, input.principal.id, input.principal.roles)
+}
+
+# A tool that carries out others (catalog__*, jobs__*) reaches nothing by itself: the call
+# that it makes is decided on as any other.
+allow contains "the tool carries out other calls, which need grants of their own" if {
+	input.action == "tools/call"
+	input.tool.relay == true
 }
 
 # A WASM module without capabilities computes: it reaches no file, no network

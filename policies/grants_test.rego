@@ -29,6 +29,12 @@ test_everybody_gets_what_is_granted_to_everybody if {
 	effect(call("files__read_text", "bob", [])) == "allow"
 }
 
+test_everybody_gets_tools_that_carry_out_others if {
+	relay := {"name": "catalog__call", "relay": true}
+	effect(object.union(call("catalog__call", "bob", []), {"tool": relay})) == "allow"
+	effect(call("catalog__call", "bob", [])) == "deny"
+}
+
 test_a_pattern_is_a_beginning_and_a_literal_is_the_whole if {
 	effect(call("files__statistics", "bob", [])) == "deny"
 	effect(call("files__rea", "bob", [])) == "deny"

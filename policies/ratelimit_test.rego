@@ -35,6 +35,17 @@ test_ratelimit_counts_an_entry_once if rates("pay__transfer", "alice", ["dev"]) 
 
 test_ratelimit_leaves_out_what_is_excepted if rates("pay__balance", "alice", []) == {everybody}
 
+test_ratelimit_charges_for_the_call_that_is_carried_out if {
+	count(wasmgate.obligations) == 0 with input as {
+		"action": "tools/call",
+		"principal": {"id": "alice", "roles": []},
+		"tool": {"name": "catalog__call", "labels": {}, "relay": true},
+		"arguments": {},
+	}
+		with data.ratelimit as limits
+		with data.grants as []
+}
+
 test_ratelimit_looks_at_calls_alone if {
 	count(wasmgate.obligations) == 0 with input as {"action": "sandbox/kv", "principal": {"id": "alice", "roles": []}, "tool": {"name": "a__b"}}
 		with data.ratelimit as limits

@@ -112,12 +112,22 @@ func (l labelling) of(t *gate.Tool) (gate.ToolLabels, bool) {
 		return labels, true
 	}
 	for _, p := range l.prefixes {
+		if t.Relay && !strings.Contains(p.Pattern, "__") {
+			continue // what is said of many servers is not meant for this
+		}
 		if strings.HasPrefix(name, p.Pattern) {
 			return p.ToolLabels, true
 		}
 	}
+	if t.Relay {
+		return relayLabels, true
+	}
 	return gate.ToolLabels{}, false
 }
+
+// relayLabels are those of a tool that carries out other calls, unless the operator says
+// otherwise of it: what it does, and whose words it returns, is the other calls' matter.
+var relayLabels = gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectRead}}
 
 // UnusedLabels returns the patterns in Options.Labels that match none of the tools,
 // sorted: what they say, they say of nothing.
@@ -142,7 +152,8 @@ func (e *Engine) UnusedLabels(tools []*gate.Tool) []string {
 	return slices.Sorted(maps.Keys(unused))
 }
 
-// Labels returns what Options.Labels say of a tool, and false if they say nothing.
+// Labels returns what Options.Labels say of a tool, and false if they say nothing. A tool
+// that carries out others, see [gate.Tool], reads and says what it was told.
 func (e *Engine) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return e.terms.labels.of(t) }
 
 var _ gate.Labeler = (*Engine)(nil)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,21 +101,55 @@ func TestJob(t *testing.T) {
 	if of.Get("job_id").Text() != id || of.Get("status").Text() != "completed" || !of.Get("is_terminal").True() {
 		t.Errorf("the result says of its job %s", of)
 	}
-	// The call that was made is recorded, and nothing of the job.
+	// The call that was made is recorded, and so are those of the tools of jobs: the records
+	// of the first two name each other.
 	var got []string
+	parent, relayed := "", []string(nil)
 	for e, err := range audit.Read(t.Context(), log, audit.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if e.Event != audit.Opened {
-			got = append(got, string(e.Event)+" "+e.Tool+" "+e.Principal+" "+e.Session)
-			if e.ID != of.Get("record_id").Text() || e.Parent == "" {
-				t.Errorf("record %s, parent %q", e.ID, e.Parent)
-			}
+			got = append(got, e.Tool+" "+string(e.Event)+" "+e.Principal+" "+e.Session)
+		}
+		switch {
+		case e.Tool == "a__echo" && (e.ID != of.Get("record_id").Text() || e.Parent == ""):
+			t.Errorf("record %s, parent %q", e.ID, e.Parent)
+		case e.Tool == "a__echo":
+			parent = e.Parent
+		case e.Tool == "jobs__start" && e.Event == gate.Done:
+			relayed = append(e.Relayed, e.ID)
 		}
 	}
-	if diff := cmp.Diff([]string{"granted a__echo alice s", "done a__echo alice s"}, got); diff != "" {
+	if !slices.Equal(relayed, []string{of.Get("record_id").Text(), parent}) {
+		t.Errorf("the call of jobs__start says that it made %v, for %s", relayed, parent)
+	}
+	slices.Sort(got) // the call can end before its start does
+	if diff := cmp.Diff([]string{
+		"a__echo done alice s", "a__echo granted alice s", "jobs__result done alice s", "jobs__result granted alice s",
+		"jobs__start done alice s", "jobs__start granted alice s", "jobs__wait done alice s", "jobs__wait granted alice s",
+	}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A rule that denies the tools of jobs has them denied, whatever they are to call.
+func TestJobsAreDecidedOn(t *testing.T) {
+	g, log := jobbing(t, func(c *gateway.Config) {
+		c.Policy.Files = fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\ndeny contains \"no jobs\" if input.tool.name == \"jobs__start\"\n")}}
+	})
+	if _, err := callAs(g, "alice", "s", "jobs__start", `{"tool":"a__echo","arguments":{"text":"hello"}}`); gate.Code(err) != "refused_authorize" {
+		t.Errorf("err = %v", err)
+	}
+	for e, err := range audit.Read(t.Context(), log, audit.Filter{}) {
+		if err != nil || e.Tool == "a__echo" || e.Event == gate.Granted {
+			t.Errorf("record %s of %s, %v", e.Event, e.Tool, err)
+		}
+	}
+	tools, err := g.Tools(t.Context(), &gate.Principal{Owner: gate.Owner{ID: "alice"}, Auth: "local"})
+	if err != nil || slices.ContainsFunc(tools, func(t *gate.Tool) bool { return t.Offered == "jobs__start" }) ||
+		!slices.ContainsFunc(tools, func(t *gate.Tool) bool { return t.Offered == "jobs__list" }) {
+		t.Errorf("tools %v, %v", tools, err)
 	}
 }
 
@@ -138,8 +173,8 @@ func TestJobIsRefusedAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Event == "done" && e.Tool == "jobs__start" && e.Parent == "" {
-			t.Errorf("a refusal is recorded as that of jobs__start: %+v", e)
+		if e.Event == "done" && e.Tool == "jobs__start" && e.Parent == "" && len(e.Relayed) != 1 {
+			t.Errorf("a refusal is recorded as that of jobs__start itself: it made %v", e.Relayed)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/policy"
@@ -80,6 +81,9 @@ type recording struct {
 func (r *recording) addEntry(e audit.Entry) error {
 	if e.Event != gate.Done || e.Action != gate.CallTool && e.Action != gate.GetPrompt && e.Action != gate.ReadResource || e.Code != gate.CodeOK && e.Code != gate.CodeToolError {
 		return nil
+	}
+	if e.Server == bridge.CatalogServer || e.Server == JobServer {
+		return nil // the call that it made is recorded, and made again
 	}
 	if len(e.Result) == 0 {
 		r.bare++

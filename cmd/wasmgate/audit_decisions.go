@@ -78,7 +78,7 @@ func inputOf(e audit.Entry) (input map[string]any, erased []string) {
 			"id": e.Principal, "tenant": e.Tenant, "roles": append([]string{}, e.Roles...), "client": e.Client,
 		},
 		"session": map[string]any{"id": e.Session, "labels": append([]string{}, e.LabelsBefore...)},
-		"tool":    map[string]any{"name": e.Tool, "server": server, "local_name": local},
+		"tool":    map[string]any{"name": e.Tool, "server": server, "local_name": local, "relay": relays(server)},
 	}
 	if e.Client == (audit.Client{}) {
 		delete(input["principal"].(map[string]any), "client")

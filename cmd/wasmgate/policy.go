@@ -87,7 +87,7 @@ func checkPolicy(ctx context.Context, cfg *config.Config, p gateway.Policy) ([]p
 		return problems, err
 	}
 	tools, err := app.Declared(ctx, cfg)
-	return append(problems, engine.Overlooked(tools)...), err
+	return slices.Concat(problems, engine.Overlooked(tools), app.RelayWarnings(ctx, cfg, engine)), err
 }
 
 // ofGrants puts what is wrong with the grants file into the words of a policy.

@@ -50,6 +50,7 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 			return gate.Query{}, nil, fmt.Errorf("record %s: %w", e.ID, err)
 		}
 		t.Name, t.Local = name, name.Tool
+		t.Relay = used == gate.FeatureTool && relays(name.Server)
 	}
 	owner := gate.Owner{Tenant: e.Tenant, ID: e.Principal}
 	q := gate.Query{

@@ -308,6 +308,9 @@ func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
 		}
 		l.define(&c, e)
 	}
+	if name, err := gate.ParseToolName(e.Tool); err == nil && relays(name.Server) && c.Definition == nil {
+		c.Definition = &gate.Tool{Name: name, Local: name.Tool, Offered: e.Tool, Digest: e.ToolDigest, Relay: true}
+	}
 	s.Calls = append(s.Calls, c)
 	return s, nil
 }

@@ -30,7 +30,7 @@ func (b line) body(e *Entry) line {
 		b = b.num("format", uint64(e.Format)).text("node", e.Node).text("boot", e.Boot).text("version", e.Version)
 		b = b.num("cut_bytes", uint64(max(0, e.CutBytes)))
 	}
-	b = b.text("id", e.ID).text("parent", e.Parent).text("action", string(e.Action))
+	b = b.text("id", e.ID).text("parent", e.Parent).list("relayed", e.Relayed, maxText).text("action", string(e.Action))
 	b = b.text("tenant", e.Tenant).text("principal", e.Principal).list("roles", e.Roles, maxText).client(e.Client)
 	b = b.text("session", e.Session).text("server", e.Server).text("tool", e.Tool).text("tool_digest", e.ToolDigest)
 	b = b.text("effect", string(e.Effect)).text("code", e.Code).list("reasons", e.Reasons, maxProse)

@@ -30,8 +30,9 @@ type Entry struct {
 	Time  time.Time  `json:"time"` // when the line was written, in UTC and microseconds
 	Event gate.Event `json:"event"`
 
-	ID         string      `json:"id"`     // of the call
-	Parent     string      `json:"parent"` // the call on whose behalf it was made
+	ID         string      `json:"id"`      // of the call
+	Parent     string      `json:"parent"`  // the call on whose behalf it was made
+	Relayed    []string    `json:"relayed"` // the calls that it made for its client, as a tool that carries out others
 	Action     gate.Action `json:"action"`
 	Tenant     string      `json:"tenant"`
 	Principal  string      `json:"principal"`
@@ -146,7 +147,7 @@ func (s *Steps) UnmarshalJSON(b []byte) error {
 func entry(r *gate.Record, full bool) Entry {
 	c := r.Call
 	e := Entry{
-		Event: r.Event, ID: c.ID, Parent: c.Parent, Action: c.Action,
+		Event: r.Event, ID: c.ID, Parent: c.Parent, Relayed: r.Relayed, Action: c.Action,
 		Client:  Client{Name: c.ClientName, Version: c.ClientVersion},
 		Session: c.Session.ID, Tool: c.Name,
 		Effect: r.Decision.Effect, Code: r.Code, Reasons: r.Decision.Reasons, Remedy: r.Decision.Remedy,

@@ -109,6 +109,9 @@ func (a *App) Status() *Status {
 		s.Problems = append(s.Problems, err.Error())
 	}
 	s.Problems = append(s.Problems, a.idleLabels()...)
+	for _, p := range RelayWarnings(context.Background(), a.config.Load().cfg, a.gateway.Policy()) {
+		s.Problems = append(s.Problems, p.Message)
+	}
 	if ok, why := confine.Supervised(); !ok {
 		s.Problems = append(s.Problems, "children: "+why)
 	}

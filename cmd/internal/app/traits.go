@@ -14,6 +14,7 @@ type Traits struct {
 	Local        string          `json:"local"` // its name at the server
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
 	Sandboxed    bool            `json:"sandboxed"`
+	Relay        bool            `json:"relay"` // it carries out other calls
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 	Pinned       bool            `json:"pinned"`
 	Findings     []string        `json:"findings,omitempty"`
@@ -23,7 +24,7 @@ type Traits struct {
 func traitsOf(t *gate.Tool) *Traits {
 	return &Traits{
 		Name: t.Name.String(), Local: t.Local, Annotations: t.Annotations.Raw(),
-		Sandboxed: t.Sandboxed, Capabilities: t.Capabilities.Raw(),
+		Sandboxed: t.Sandboxed, Relay: t.Relay, Capabilities: t.Capabilities.Raw(),
 		Pinned: t.Pinned, Findings: t.Findings, Teaches: t.Teaches,
 	}
 }
@@ -39,7 +40,7 @@ func (t Tool) Described() (*gate.Tool, error) {
 		return nil, fmt.Errorf("tool %s: %w", t.Name, err)
 	}
 	g := &gate.Tool{
-		Name: name, Local: t.Traits.Local, Offered: t.Name, Digest: t.Digest, Sandboxed: t.Traits.Sandboxed,
+		Name: name, Local: t.Traits.Local, Offered: t.Name, Digest: t.Digest, Sandboxed: t.Traits.Sandboxed, Relay: t.Traits.Relay,
 		Pinned: t.Traits.Pinned, Findings: t.Traits.Findings, Teaches: t.Traits.Teaches,
 	}
 	for doc, raw := range map[*gate.Doc]json.RawMessage{
