@@ -21,12 +21,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// The headers of streamable HTTP (MCP 2025-11-25, basic/transports).
-const (
-	headerSession  = "Mcp-Session-Id"
-	headerProtocol = "Mcp-Protocol-Version"
-)
-
 const (
 	// listenAgain is the pause before the stream of a server's own messages is
 	// opened again, doubled up to maxListenAgain.
@@ -94,24 +88,33 @@ type httpConn struct {
 	idle     chan struct{} // closed when none is; nil while nobody waits for that
 }
 
+// A remote is a server over HTTP: where it is, and how it is reached.
+type remote struct {
+	url         string
+	headers     http.Header
+	dialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	pinTLS      bool
+	maxMessage  int64 // bytes
+}
+
 // newHTTPClient returns a client for one server. It uses no proxy from the
 // environment.
-func newHTTPClient(cfg EndpointConfig) (*http.Client, error) {
-	u, err := url.Parse(cfg.URL)
+func newHTTPClient(to remote) (*http.Client, error) {
+	u, err := url.Parse(to.url)
 	if err != nil {
 		return nil, err
 	}
-	to := &origin{scheme: u.Scheme, host: u.Host, headers: cfg.Headers, Transport: http.Transport{
+	o := &origin{scheme: u.Scheme, host: u.Host, headers: to.headers, Transport: http.Transport{
 		MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		MaxResponseHeaderBytes: 64 << 10,
-		DialContext:            cfg.DialContext, // and no proxy, whatever the environment says
+		DialContext:            to.dialContext, // and no proxy, whatever the environment says
 	}}
-	if cfg.PinTLS {
-		to.TLSClientConfig = &tls.Config{VerifyConnection: to.seeKey}
+	if to.pinTLS {
+		o.TLSClientConfig = &tls.Config{VerifyConnection: o.seeKey}
 	}
 	return &http.Client{
-		Transport: to,
+		Transport: o,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
 				return errors.New("too many redirects")
@@ -149,14 +152,14 @@ func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.Transport.RoundTrip(r)
 }
 
-func newHTTPConn(ctx context.Context, cfg EndpointConfig) (*httpConn, error) {
-	client, err := newHTTPClient(cfg)
+func newHTTPConn(ctx context.Context, to remote) (*httpConn, error) {
+	client, err := newHTTPClient(to)
 	if err != nil {
 		return nil, err
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	return &httpConn{
-		url: cfg.URL, client: client, max: cfg.MaxMessage,
+		url: to.url, client: client, max: to.maxMessage,
 		ctx: life, stop: stop, broken: make(chan error, 1), opened: make(chan struct{}),
 	}, nil
 }

@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	headerLastEvent = "Last-Event-Id"
 	// maxResumes bounds how often the stream of one answer is taken up again without
 	// anything new in it.
 	maxResumes = 5

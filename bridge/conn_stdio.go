@@ -52,16 +52,16 @@ type stdioConn struct {
 	closeErr error
 }
 
-func startStdio(ctx context.Context, cfg EndpointConfig) (*stdioConn, error) {
-	stderr := &stderrLog{log: cfg.Log}
-	child, err := confine.Start(ctx, confine.Command{
-		Path: cfg.Command, Args: cfg.Args, Env: cfg.Env, Dir: cfg.Dir, Stderr: stderr, Confine: cfg.Confine, Learn: cfg.Learn,
-	})
+// startStdio starts a server whose messages have at most max bytes.
+func startStdio(ctx context.Context, cmd confine.Command, max int64, log *slog.Logger) (*stdioConn, error) {
+	stderr := &stderrLog{log: log}
+	cmd.Stderr = stderr
+	child, err := confine.Start(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
 	return &stdioConn{
-		child: child, stderr: stderr, max: cfg.MaxMessage, log: cfg.Log,
+		child: child, stderr: stderr, max: max, log: log,
 		lines: make(chan *outgoing, maxUnwritten), deaf: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
 }
@@ -231,35 +231,6 @@ func (c *stdioConn) close() error {
 	return c.closeErr
 }
 
-// nonsense is the error of a server that broke the protocol, not the
-// connection.
-type nonsense struct{ err error }
-
-func (e *nonsense) Error() string { return e.err.Error() }
-func (e *nonsense) Unwrap() error { return e.err }
-
-// readLine reads a line of at most max bytes, without its end. Of a longer one it
-// returns some, and the error is a [*nonsense].
-func readLine(r *bufio.Reader, max int64) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if int64(len(line)+len(part)) > max+1 {
-			return append(line, part...), &nonsense{fmt.Errorf("a message of more than %d bytes", max)}
-		}
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line[:len(line)-1], nil
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && len(line) > 0:
-			return nil, fmt.Errorf("the last line has no end: %w", io.ErrUnexpectedEOF)
-		default:
-			return nil, err
-		}
-	}
-}
-
 // parseMessage reads a message, which it keeps. Halves of surrogate pairs, which servers
 // make by cutting strings, are replaced.
 func parseMessage(b []byte) (gate.Doc, error) {
@@ -275,13 +246,4 @@ func parseMessage(b []byte) (gate.Doc, error) {
 		return gate.Doc{}, &nonsense{errMessage}
 	}
 	return doc, nil
-}
-
-// quoted shortens foreign text for a log.
-func quoted(b []byte) string {
-	const most = 200
-	if len(b) > most {
-		return fmt.Sprintf("%q...", b[:most])
-	}
-	return fmt.Sprintf("%q", b)
 }

@@ -2,9 +2,7 @@ package bridge
 
 import (
 	"sync"
-	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -62,24 +60,11 @@ func newEndpoint(cfg EndpointConfig) *Endpoint {
 	}
 }
 
-// Status tells how the endpoint is.
-func (e *Endpoint) Status() ServerStatus {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := ServerStatus{Server: e.cfg.Server, Phase: e.phase, Since: e.since, Tools: len(e.tools.tools), Methods: len(e.methods), Notes: e.tools.notes}
-	e.tools.features.counts(&s)
-	if e.phase == Connecting && e.fault != nil {
-		s.Phase = Faulted // and being tried again, which lasts a moment
-	}
-	if s.Phase == Faulted {
-		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()
-	}
-	s.Circuit = e.circuit.state(time.Now())
-	if r := e.cfg.Confine; r != nil {
-		s.Unenforced = confine.Missing(*r)
-		s.Confined = len(s.Unenforced) == 0
-	}
-	return s
+// Join makes the endpoint one of a fleet, which keeps the levels of all, and is told of
+// what happens. It is called before the endpoint is connected; none of the functions may
+// block.
+func (e *Endpoint) Join(all *levels, changed func(), observe func(Declaration), tell func(Notice)) {
+	e.levels, e.watchers = all, watchers{changed, observe, tell}
 }
 
 // Phase returns where the endpoint is in its life.

@@ -40,22 +40,9 @@ const (
 	SessionsShared = "shared"
 )
 
-// peerCapabilities returns those of a client's capabilities by which servers ask it;
-// absent if it has none.
-func peerCapabilities(all gate.Doc) (some gate.Doc) {
-	for _, name := range []string{"elicitation", "roots", "sampling"} {
-		if one := all.Get(name); one.Kind() == gate.Object {
-			some = some.With(name, one.Raw())
-		}
-	}
-	return some
-}
-
 // allCapabilities are declared on a connection that is shared, so that the server lists
 // what it has for clients with any of them.
 var allCapabilities = gate.MustDoc(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
-
-const methodRootsChanged = "notifications/roots/list_changed"
 
 // An audience is the client that a connection belongs to, or one after the other the
 // clients of a principal.
@@ -239,11 +226,7 @@ func (s *audiences) drop(a *audience) {
 	if a.idle != nil {
 		a.idle.Stop()
 	}
-	s.closing.Go(func() {
-		if err := a.endpoint.Close(); err != nil {
-			a.endpoint.cfg.Log.Warn("server not ended", "error", err)
-		}
-	})
+	s.closing.Go(a.endpoint.End)
 }
 
 // giveBack ends a call over a connection, which is kept for a while.
@@ -403,3 +386,9 @@ func (e *Endpoint) onBehalf(of *calling) *calling {
 		return e.under.oldest()
 	}
 }
+
+// RootsChanged says that the roots of the client of a session have changed.
+func (e *Endpoint) RootsChanged(k gate.SessionKey) { e.audiences.rootsChanged(k) }
+
+// EndSession closes the connections that a session has of its own. It does not wait.
+func (e *Endpoint) EndSession(k gate.SessionKey) { e.audiences.end(k) }

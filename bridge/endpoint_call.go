@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +31,16 @@ func (e *Endpoint) Tools(context.Context) []*gate.Tool {
 	defer e.mu.Unlock()
 	return e.tools.tools
 }
+
+// ListedFeatures returns what the server lists beside tools; nil if that is not known.
+func (e *Endpoint) ListedFeatures() *serverFeatures {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tools.features
+}
+
+// Methods returns what stands for the methods that MCP does not have and the server does.
+func (e *Endpoint) Methods() []*gate.Tool { return e.methods }
 
 // Invoke implements [gate.Upstream]: one request, sent again once if the server
 // cannot have seen it, or may see it twice (see [EndpointConfig.Retry]).
@@ -114,12 +125,6 @@ func (d *deadline) outcome(err error) outcome {
 
 var errNoPermit = errors.New("a call without a permit")
 
-func callParams(name string, args []byte) []byte {
-	b := append([]byte(`{"name":`), mustJSON(name)...)
-	b = append(append(b, `,"arguments":`...), args...)
-	return append(b, '}')
-}
-
 // result makes the outcome of a call of what the server answered. A JSON-RPC
 // error is the tool's failure, in the form that tools report one: its text is
 // the server's, and goes the way of all texts.
@@ -137,11 +142,6 @@ func (e *Endpoint) result(ctx context.Context, doc gate.Doc, err error) (gate.Re
 	}
 	return gate.Result{Doc: doc, IsError: doc.Get("isError").True()}, nil
 }
-
-// MetaError is the member of a result's _meta that holds {code, data} of a
-// JSON-RPC error that a server answered a call with. The server has chosen what
-// is in it, so that it has none of the names that are the gate's own.
-const MetaError = "jsonrpc_error"
 
 func errorResult(e *RPCError) gate.Result {
 	detail := map[string]any{"code": e.Code}
@@ -162,4 +162,22 @@ func errorResult(e *RPCError) gate.Result {
 		delete(detail, "data") // nested too deep to be nested deeper
 	}
 	return gate.Result{IsError: true, Doc: gate.MustDoc(string(mustJSON(result)))}
+}
+
+// offers reports why a call that was permitted for a tool must not be made, since
+// the tool has become another one while it was decided.
+func (e *Endpoint) offers(t *gate.Tool) error {
+	if t.Feature == gate.FeatureMethod && !slices.Contains(e.cfg.Methods, t.Local) {
+		return &Fault{NotConnected, e.cfg.Server, "call", errors.New("the server has the method no more")}
+	}
+	if t.Feature != gate.FeatureTool {
+		return nil
+	}
+	e.mu.Lock()
+	now, known := e.tools.byName[t.Name.String()]
+	e.mu.Unlock()
+	if known && now.Digest == t.Digest {
+		return nil
+	}
+	return &Fault{NotConnected, e.cfg.Server, "call", errors.New("the tool has changed since the call was permitted; list the tools and call again")}
 }

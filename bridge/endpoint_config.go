@@ -17,9 +17,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Revision is the newest revision of MCP that endpoints speak to servers.
-const Revision = "2025-11-25"
-
 // revisions are those that a server may answer with.
 var revisions = []string{Revision, "2025-06-18", "2025-03-26", "2024-11-05"}
 
@@ -145,6 +142,16 @@ func (c *EndpointConfig) check() error {
 	}
 	c.setDefaults()
 	return c.Tools.check()
+}
+
+// command is the child that Command says.
+func (c *EndpointConfig) command() confine.Command {
+	return confine.Command{Path: c.Command, Args: c.Args, Env: c.Env, Dir: c.Dir, Confine: c.Confine, Learn: c.Learn}
+}
+
+// remote is the server that URL says.
+func (c *EndpointConfig) remote() remote {
+	return remote{url: c.URL, headers: c.Headers, dialContext: c.DialContext, pinTLS: c.PinTLS, maxMessage: c.MaxMessage}
 }
 
 func (c *EndpointConfig) setDefaults() {

@@ -14,9 +14,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// ClientName is how the gateway calls itself towards servers.
-const ClientName = "wasmgate"
-
 const (
 	// maxTools, maxPages and maxListing (bytes) bound the listing of one server.
 	maxTools   = 10_000
@@ -31,7 +28,7 @@ func (e *Endpoint) connect(ctx context.Context) (*link, *serverTools, error) {
 		return nil, nil, &Fault{SpawnFailed, e.cfg.Server, "configuration", errors.New(e.cfg.Broken)}
 	}
 	if e.cfg.Command != "" {
-		c, err := startStdio(ctx, e.cfg)
+		c, err := startStdio(ctx, e.cfg.command(), e.cfg.MaxMessage, e.cfg.Log)
 		if err != nil {
 			return nil, nil, &Fault{SpawnFailed, e.cfg.Server, "start", err}
 		}
@@ -47,7 +44,7 @@ func (e *Endpoint) connect(ctx context.Context) (*link, *serverTools, error) {
 	if e.cfg.Transport == TransportSSE {
 		return e.openSSE(ctx)
 	}
-	c, err := newHTTPConn(ctx, e.cfg)
+	c, err := newHTTPConn(ctx, e.cfg.remote())
 	if err != nil {
 		return nil, nil, &Fault{Transport, e.cfg.Server, "connect", err}
 	}
@@ -71,7 +68,7 @@ func older(err error) bool {
 }
 
 func (e *Endpoint) openSSE(ctx context.Context) (*link, *serverTools, error) {
-	client, err := newHTTPClient(e.cfg)
+	client, err := newHTTPClient(e.cfg.remote())
 	if err != nil {
 		return nil, nil, &Fault{Transport, e.cfg.Server, "connect", err}
 	}
@@ -118,7 +115,7 @@ func (e *Endpoint) open(ctx context.Context, c conn, otherwise FaultKind) (*link
 func (e *Endpoint) start(ctx context.Context, c conn) *link {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &link{ended: make(chan struct{}), again: make(chan struct{}, 1), wanted: make(chan struct{}, 1), tuning: make(chan struct{}, 1)}
-	l.peer = newPeer(c, func(method string, params gate.Doc, of *calling) {
+	l.peer = newPeer(c, func(method string, params gate.Doc, of clientCall) {
 		switch method {
 		case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 			if e.audience == nil { // what is offered is what the shared connection lists
@@ -133,12 +130,17 @@ func (e *Endpoint) start(ctx context.Context, c conn) *link {
 				c.progressed(params)
 			}
 		case methodLog:
-			e.logged(l, params, of)
+			e.logged(l, params, callingOf(of))
 		case methodUpdated:
 			e.updated(params)
 		}
 	})
-	l.peer.asked.call = e.asker
+	l.peer.asked.call = func(of clientCall, params gate.Doc) clientCall {
+		if c := e.asker(callingOf(of), params); c != nil {
+			return c
+		}
+		return nil
+	}
 	if h, ok := c.(*httpConn); ok {
 		h.polls = l.peer.polled
 	}

@@ -95,3 +95,12 @@ func (c *EndpointConfig) timeoutOf(tool string) time.Duration {
 	}
 	return c.CallTimeout
 }
+
+// LongestCall is how long a call may take if the server tells of its progress.
+func (e *Endpoint) LongestCall() time.Duration {
+	longest := e.cfg.CallTimeout
+	for _, t := range e.cfg.CallTimeouts {
+		longest = max(longest, t.Timeout)
+	}
+	return maxExtended * longest
+}

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -17,11 +16,6 @@ const (
 	// and maxHint for how long a listing is kept, whatever the server says.
 	relistHinted = 5 * time.Second
 	maxHint      = time.Hour
-	// relistWait is how long who lists waits for a listing that may not be kept at all.
-	relistWait = 2 * time.Second
-	// maxFresh bounds for how long clients may keep a listing: grants and policies can
-	// change what is in it at any time, and not every client listens.
-	maxFresh = time.Minute
 )
 
 // A hint is how long the listing of a server can be kept.
@@ -62,7 +56,7 @@ func (l *link) relistsAfter(hints map[gate.Feature]hint) (after time.Duration) {
 
 // keeps notes how long a listing can be kept, and has it made anew when that is over. A
 // listing that must not be kept at all is made anew when somebody asks: see
-// [Fleet.refresh].
+// [Endpoint.Refresh].
 func (e *Endpoint) keeps(l *link, at time.Time, hints map[gate.Feature]hint) {
 	if !l.modern() {
 		return
@@ -129,53 +123,28 @@ func (e *Endpoint) connection() *link {
 	return e.link
 }
 
-// refresh has the servers listed whose listings must not be kept, and waits for a moment.
-func (f *Fleet) refresh(ctx context.Context) {
-	var waited []*Endpoint
-	for _, m := range f.snapshot() {
-		if m.endpoint == nil {
-			continue
-		}
-		if l := m.endpoint.connection(); l != nil && l.stale() {
-			l.listsChanged()
-			waited = append(waited, m.endpoint)
-		}
+// Refresh has the server listed anew if its listing must not be kept, and reports whether
+// it must not.
+func (e *Endpoint) Refresh() bool {
+	l := e.connection()
+	if l == nil || !l.stale() {
+		return false
 	}
-	if len(waited) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, relistWait)
-	defer cancel()
-	for _, e := range waited {
-		e.relisted(ctx)
-	}
+	l.listsChanged()
+	return true
 }
 
-// Fresh returns for how long clients may keep a listing of what the fleet offers: for no
-// longer than any of the servers says that have a part in it. One that says nothing, or
-// is not connected, has its part kept for no time. What the gateway has itself changes
-// only when it says so.
-func (f *Fleet) Fresh(one gate.Feature) time.Duration {
-	least, said := maxFresh, false
-	for _, m := range f.snapshot() {
-		if m.endpoint == nil {
-			continue
-		}
-		l := m.endpoint.connection()
-		if l == nil {
-			return 0
-		}
-		now := l.news.freshness()
-		h, lists := now.hints[one]
-		if now.hints == nil || lists && !h.given {
-			return 0
-		}
-		if lists {
-			least, said = min(least, h.ttl-time.Since(now.at)), true
-		}
+// Fresh returns for how much longer what the server lists of a feature can be kept. It is
+// false of a server that says how long, and does not list the feature.
+func (e *Endpoint) Fresh(one gate.Feature) (left time.Duration, lists bool) {
+	l := e.connection()
+	if l == nil {
+		return 0, true
 	}
-	if !said {
-		return 0
+	now := l.news.freshness()
+	h, lists := now.hints[one]
+	if now.hints == nil || lists && !h.given {
+		return 0, true
 	}
-	return max(0, least)
+	return h.ttl - time.Since(now.at), lists
 }

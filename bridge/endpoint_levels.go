@@ -2,31 +2,14 @@ package bridge
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-const (
-	methodLog      = "notifications/message"
-	methodSetLevel = "logging/setLevel"
-	// tuneTime bounds how long a server gets to take a level of logging.
-	tuneTime = 2 * time.Second
-)
-
-// A severity is that of a log message; the zero severity is that of none.
-type severity int
-
-// severities are the levels of MCP from the least severe, which is 1 (RFC 5424, section
-// 6.2.1, in the words of MCP 2025-11-25, server/utilities/logging).
-var severities = []string{"", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
-
-// severityOf returns the severity of a level; 0 if there is no such level.
-func severityOf(level string) severity { return severity(max(0, slices.Index(severities, level))) }
-
-func (s severity) String() string { return severities[s] }
+// tuneTime bounds how long a server gets to take a level of logging.
+const tuneTime = 2 * time.Second
 
 // levels are what clients want of the log messages of servers, from which severity on.
 // Who has not said gets none: on a connection that clients share there would be no
@@ -58,7 +41,7 @@ func (s *levels) session(k gate.SessionKey) severity {
 
 // of returns what the client of a call wants. One without a session says so with each.
 func (s *levels) of(c *gate.Call) severity {
-	if c.Meta.Get(metaProtocol).Text() >= stateless {
+	if c.Meta.Get(metaProtocol).Text() >= Stateless {
 		return severityOf(c.Meta.Get(metaLogLevel).Text())
 	}
 	return s.session(c.Audience())

@@ -221,3 +221,10 @@ func (e *Endpoint) Close() error {
 	e.mu.Unlock()
 	return err
 }
+
+// End closes the endpoint, and logs what goes wrong with that.
+func (e *Endpoint) End() {
+	if err := e.Close(); err != nil {
+		e.cfg.Log.Warn("server not ended", "error", err)
+	}
+}

@@ -2,7 +2,11 @@ package bridge
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
 )
 
 const (
@@ -57,4 +61,62 @@ func (e *Endpoint) relist(ctx context.Context, l *link, announced time.Time) {
 	if other {
 		e.changed()
 	}
+}
+
+// listFeatures reads the listings of what the server says that it has, and puts into hints
+// for how long they can be kept. One that the
+// server answers with an error is a note: its tools are of use without it.
+func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Feature]hint) (*serverFeatures, error) {
+	s := &serverFeatures{
+		server: e.cfg.Server, options: e.cfg.Tools, offers: make(map[gate.Feature]bool),
+		completes: l.capabilities.Get("completions").Kind() == gate.Object,
+		logs:      l.capabilities.Get("logging").Kind() == gate.Object, updates: l.subscribes(),
+	}
+	for _, one := range []struct {
+		feature                    gate.Feature
+		capability, method, member string
+	}{
+		{gate.FeaturePrompt, "prompts", "prompts/list", "prompts"},
+		{gate.FeatureResource, "resources", "resources/list", "resources"},
+		{gate.FeatureTemplate, "resources", "resources/templates/list", "resourceTemplates"},
+	} {
+		if l.capabilities.Get(one.capability).Kind() != gate.Object {
+			continue
+		}
+		s.offers[one.feature] = true
+		defs, kept, err := listed(ctx, l, one.method, one.member)
+		if rpc, ok := errors.AsType[*RPCError](err); ok {
+			if rpc.Code != codeMethodNotFound {
+				s.notes = append(s.notes, Note{Text: fmt.Sprintf("%s failed: %.200q", one.method, rpc.Message)})
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		hints[one.feature] = kept
+		s.add(one.feature, defs)
+	}
+	return s, nil
+}
+
+// toolsOf makes tools of the definitions that a server listed. Over HTTP those are left
+// out of which a client could not send the headers right (MCP 2026-07-28,
+// basic/transports/streamable-http, "Schema Extension").
+func (e *Endpoint) toolsOf(l *link, raw []gate.Doc) *serverTools {
+	if !l.modern() || l.overHTTP() == nil {
+		return newServerTools(e.cfg.Server, e.cfg.Tools, raw)
+	}
+	var usable []gate.Doc
+	var notes []Note
+	for _, def := range raw {
+		if _, err := paramHeaders(def.Get("inputSchema")); err != nil {
+			notes = append(notes, Note{Tool: quotedName(def.Get("name").Text()), Quarantined: true, Text: "input schema: " + err.Error()})
+			continue
+		}
+		usable = append(usable, def)
+	}
+	s := newServerTools(e.cfg.Server, e.cfg.Tools, usable)
+	s.listed, s.notes = raw, append(notes, s.notes...)
+	return s
 }

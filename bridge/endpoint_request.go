@@ -66,3 +66,11 @@ func completeParams(t *gate.Tool, args gate.Doc) []byte {
 	}
 	return append(append(b, ','), bytes.TrimPrefix(args.Raw(), []byte("{"))...)
 }
+
+// methodParamsOf returns the parameters of a call of such a method as they are sent.
+func methodParamsOf(args gate.Doc) []byte {
+	if empty(args) {
+		return []byte("{}")
+	}
+	return args.Raw()
+}

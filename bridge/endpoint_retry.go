@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"time"
 
@@ -129,29 +128,6 @@ func (e *Endpoint) tooOften(until time.Time) *Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return &Fault{NotConnected, e.cfg.Server, "call", &circuitError{until, e.fault}}
-}
-
-// An unseen error says that the server cannot have seen the message.
-type unseen struct{ err error }
-
-func (e *unseen) Error() string { return e.err.Error() }
-func (e *unseen) Unwrap() error { return e.err }
-
-// asUnseen returns err, marked if the message of which it tells was not sent.
-func asUnseen(err, sending error) error {
-	if _, never := errors.AsType[*unseen](sending); never && err != nil {
-		return &unseen{err}
-	}
-	return err
-}
-
-// notDialled marks an error of a connection that could not be made, over which
-// nothing was sent.
-func notDialled(err error) error {
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return &unseen{err}
-	}
-	return err
 }
 
 // repeats reports whether a call that failed with err is sent again: if the server

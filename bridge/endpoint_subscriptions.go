@@ -10,12 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-const (
-	methodUnsubscribe = "resources/unsubscribe"
-	methodUpdated     = "notifications/resources/updated"
-	// unsubscribeTime bounds how long a server gets to end a subscription.
-	unsubscribeTime = 5 * time.Second
-)
+// unsubscribeTime bounds how long a server gets to end a subscription.
+const unsubscribeTime = 5 * time.Second
 
 // subscriptions are the resources whose updates clients want to hear of, over one
 // connection: the server is asked once for each, by whoever comes first, and told when
@@ -107,6 +103,18 @@ func (e *Endpoint) subscribe(ctx context.Context, l *link, of *calling, uri stri
 	}
 	e.subscriptions.add(uri, of.call.ID)
 	return res, nil
+}
+
+// Unsubscribe ends what a call has subscribed to over any connection to the server, and
+// reports whether it had.
+func (e *Endpoint) Unsubscribe(ctx context.Context, call, uri string) bool {
+	for _, one := range append(e.audiences.endpoints(), e) {
+		if slices.Contains(one.subscriptions.of(uri), call) {
+			one.unsubscribe(ctx, call, uri)
+			return true
+		}
+	}
+	return false
 }
 
 // unsubscribe ends what a call has subscribed to over this connection, and reports

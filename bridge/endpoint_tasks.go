@@ -24,15 +24,6 @@ const (
 	cancelTaskTime = 2 * time.Second
 )
 
-// The states of a task. Those from taskCompleted on are its end.
-const (
-	taskWorking   = "working"
-	taskInput     = "input_required"
-	taskCompleted = "completed"
-	taskFailed    = "failed"
-	taskCancelled = "cancelled"
-)
-
 // A taskState is what a server has said last of a task.
 type taskState struct{ id, status string }
 
@@ -177,27 +168,6 @@ func (l *link) cancelTask(ctx context.Context, about asking) {
 	defer cancel()
 	about.method = methodTaskCancel
 	_, _ = l.send(ctx, about) // it may have ended, or not know of it
-}
-
-// withoutTask returns a result, or what a server asks, without the name of the server's
-// task: its client, if it knows of a task at all, knows the gateway's.
-func withoutTask(d gate.Doc) gate.Doc {
-	meta := d.Get("_meta")
-	if meta.Get(metaRelatedTask).IsZero() {
-		return d
-	}
-	return d.With("_meta", without(meta, metaRelatedTask).Raw())
-}
-
-// ofTask returns what a client has answered as an answer within the server's task, if the
-// question named one (MCP 2025-11-25, basic/utilities/tasks, "Associating Task-Related
-// Messages").
-func ofTask(answer, related gate.Doc) gate.Doc {
-	answer = withoutTask(answer)
-	if answer.IsZero() || related.IsZero() {
-		return answer
-	}
-	return stamped(answer, metaRelatedTask, related.Raw())
 }
 
 // asker returns the call on whose behalf the server asks something: that of the task which

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"time"
@@ -8,15 +9,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-const (
-	methodProgress = "notifications/progress"
-	// maxRemarks bounds what a server says in one call that waits for its client; more is
-	// dropped, so that a slow client holds up nobody else.
-	maxRemarks = 256
-	// drainTime bounds how long the result waits for what the server said, and for the
-	// answers to what it asked, before it.
-	drainTime = 2 * time.Second
-)
+// maxRemarks bounds what a server says in one call that waits for its client; more is
+// dropped, so that a slow client holds up nobody else.
+const maxRemarks = 256
 
 // underWay are the calls under way at a server: to one of them belongs what the server
 // says and asks while it works on it. The zero underWay is none.
@@ -109,6 +104,18 @@ func (u *underWay) byTask(id string) *calling {
 	return nil
 }
 
+// callingOf is the call of a request that was sent; nil if it is the gateway's own.
+func callingOf(c clientCall) *calling {
+	of, _ := c.(*calling)
+	return of
+}
+
+// Context implements [clientCall].
+func (c *calling) Context() context.Context { return c.ctx }
+
+// Permit implements [clientCall].
+func (c *calling) Permit() gate.Permit { return c.permit }
+
 // becomesTask says that the server carries the call out as a task, which is its answer for
 // the time being.
 func (c *calling) becomesTask(id string) {
@@ -146,9 +153,8 @@ func (c *calling) say(r remark) {
 	}
 }
 
-// told returns what is closed when the client has been told what the server has said so
-// far.
-func (c *calling) told() <-chan struct{} {
+// Told implements [clientCall].
+func (c *calling) Told() <-chan struct{} {
 	told := make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,9 +189,9 @@ func (c *calling) progressed(params gate.Doc) {
 	}
 }
 
-// hold begins something that the server asks of the client. While a person may have to
-// answer, the server's own time does not run. It is false when the call has ended.
-func (c *calling) hold() bool {
+// Hold implements [clientCall]. While a person may have to answer, the server's own time
+// does not run.
+func (c *calling) Hold() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -197,7 +203,8 @@ func (c *calling) hold() bool {
 	return true
 }
 
-func (c *calling) release() {
+// Release implements [clientCall].
+func (c *calling) Release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asks--

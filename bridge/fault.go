@@ -82,17 +82,6 @@ func fault(ctx context.Context, f Fault) error {
 	return &f
 }
 
-// RPCError is a JSON-RPC error that a server answered with.
-type RPCError struct {
-	Code    int64
-	Message string
-	Data    []byte // JSON, or nil
-}
-
-func (e *RPCError) Error() string {
-	return fmt.Sprintf("server answered error %d: %q", e.Code, e.Message)
-}
-
 // asFault makes err a Fault of that server unless it is one.
 func asFault(server, doing string, err error) *Fault {
 	var f *Fault

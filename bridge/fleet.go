@@ -66,33 +66,6 @@ type member struct {
 	superseded int            // how many earlier servers of this id were given up
 }
 
-// ServerStatus tells how one server is.
-type ServerStatus struct {
-	Server string    `json:"server"`
-	Phase  Phase     `json:"phase"`
-	Since  time.Time `json:"since,omitzero"`
-	Local  bool      `json:"local,omitempty"`
-	Tools  int       `json:"tools"`
-	// Prompts, Resources and Templates, of resources, are how many the server lists.
-	Prompts   int `json:"prompts,omitempty"`
-	Resources int `json:"resources,omitempty"`
-	Templates int `json:"templates,omitempty"`
-	// Methods are how many it has that MCP does not have.
-	Methods int       `json:"methods,omitempty"`
-	Fault   FaultKind `json:"fault,omitempty"`
-	Error   string    `json:"error,omitempty"`
-	Notes   []Note    `json:"notes,omitempty"`
-	// Confined says that all of the server's confinement is enforced, Unenforced
-	// what is not, in words.
-	Confined   bool     `json:"confined,omitempty"`
-	Unenforced []string `json:"unenforced,omitempty"`
-	// Circuit is CircuitOpen while calls fail at once, since the server has failed too
-	// often, and CircuitHalfOpen when the next one tries it; else empty.
-	Circuit string `json:"circuit,omitempty"`
-	// Quarantined are the names of what the server declares and nobody has approved.
-	Quarantined []string `json:"quarantined,omitempty"`
-}
-
 // NewFleet returns a fleet in which nothing is connected yet. Of two servers
 // with one id the later wins, and the status says so.
 func NewFleet(cfg FleetConfig) (*Fleet, error) {
@@ -104,12 +77,12 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	}
 	f := &Fleet{cfg: cfg, watchers: make(map[int]func()), joining: make(map[string]*Endpoint), closing: make(chan struct{})}
 	for _, l := range cfg.Locals {
-		l.changed = func() { f.observe(l.declaration()); f.rebuild() }
-		f.observe(l.declaration())
-		if err := checkServers(f.members, l.server); err != nil {
+		l.OnChange(func() { f.observe(l.Declared()); f.rebuild() })
+		f.observe(l.Declared())
+		if err := checkServers(f.members, l.Server()); err != nil {
 			return nil, err
 		}
-		f.supersede(member{id: l.server, upstream: l, status: l.Status})
+		f.supersede(member{id: l.Server(), upstream: l, status: l.Status})
 	}
 	for _, c := range cfg.Servers {
 		m, err := f.newMember(c)
@@ -134,8 +107,7 @@ func (f *Fleet) newMember(c EndpointConfig) (member, error) {
 	if err != nil {
 		return member{}, err
 	}
-	e.changed, e.observe = f.rebuild, f.observe
-	e.levels, e.tell = &f.levels, f.tell
+	e.Join(&f.levels, f.rebuild, f.observe, f.tell)
 	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e, given: given}, nil
 }
 

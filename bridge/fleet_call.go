@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -57,8 +56,8 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 		if !remote {
 			return up.Invoke(ctx, p)
 		}
-		if e.uses.begin() {
-			defer e.uses.end()
+		if e.Enter() {
+			defer e.Leave()
 			if err := e.offers(tool); err != nil {
 				return gate.Result{}, err
 			}
@@ -76,21 +75,3 @@ func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 // maxReplaced is how many replacements of its server a call follows. One takes the
 // time that connecting takes; more than that is a fault.
 const maxReplaced = 8
-
-// offers reports why a call that was permitted for a tool must not be made, since
-// the tool has become another one while it was decided.
-func (e *Endpoint) offers(t *gate.Tool) error {
-	if t.Feature == gate.FeatureMethod && !slices.Contains(e.cfg.Methods, t.Local) {
-		return &Fault{NotConnected, e.cfg.Server, "call", errors.New("the server has the method no more")}
-	}
-	if t.Feature != gate.FeatureTool {
-		return nil
-	}
-	e.mu.Lock()
-	now, known := e.tools.byName[t.Name.String()]
-	e.mu.Unlock()
-	if known && now.Digest == t.Digest {
-		return nil
-	}
-	return &Fault{NotConnected, e.cfg.Server, "call", errors.New("the tool has changed since the call was permitted; list the tools and call again")}
-}

@@ -111,14 +111,12 @@ func (f *features) knowCompletion(t *gate.Tool, declared []string) {
 // features returns what a member offers beside tools; nil if that is nothing.
 func (m member) features() *serverFeatures {
 	if l, local := m.upstream.(*Local); local {
-		return l.features
+		return l.ListedFeatures()
 	}
 	if m.endpoint == nil {
 		return nil
 	}
-	m.endpoint.mu.Lock()
-	defer m.endpoint.mu.Unlock()
-	return m.endpoint.tools.features
+	return m.endpoint.ListedFeatures()
 }
 
 // lookup finds what an action other than a tool's names; nil if there is no such
@@ -235,16 +233,6 @@ func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name stri
 	return t, nil
 }
 
-// Offering says what the fleet offers beside tools.
-type Offering struct {
-	Prompts, Resources, Completions bool
-	Logging                         bool // messages of servers, from a level on
-	Updates                         bool // of resources that are subscribed to
-}
-
-// allOffered is what is not known to be less.
-var allOffered = Offering{Prompts: true, Resources: true, Completions: true, Logging: true, Updates: true}
-
 // Offering returns what any server offers, also while it lists none. While servers
 // are connecting for the first time it waits for them, until ctx ends: what is not
 // known then counts as offered.
@@ -257,4 +245,31 @@ func (f *Fleet) Offering(ctx context.Context) Offering {
 		Prompts: more.offers[gate.FeaturePrompt], Resources: more.offers[gate.FeatureResource], Completions: more.completes,
 		Logging: more.logs, Updates: more.updates,
 	}
+}
+
+// addMethods adds the methods of a server. One that an earlier server has is reached by
+// its full name alone.
+func (f *features) addMethods(m member, groups Groups, notes map[string][]Note) {
+	if m.endpoint == nil {
+		return
+	}
+	for _, t := range m.endpoint.Methods() {
+		t = groups.put(t)
+		f.methods, f.byMethod[t.Name.String()] = append(f.methods, t), t
+		first := f.byMethod[t.Local]
+		if first == nil {
+			f.byMethod[t.Local] = t
+			continue
+		}
+		conflict, note := newConflict(t, first.Name.Server, t.Local, t.Offered)
+		f.conflicts, notes[m.id] = append(f.conflicts, conflict), append(notes[m.id], note)
+	}
+}
+
+// method returns what a method of a client's request names: at its server it is the action.
+func (f *features) method(action gate.Action, name string) *gate.Tool {
+	if t := f.byMethod[name]; t != nil && t.Local == string(action) {
+		return t
+	}
+	return nil
 }

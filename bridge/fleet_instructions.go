@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -10,9 +9,6 @@ import (
 // maxInstructions bounds what one server says of how it is used, in bytes: it goes into
 // the context of a model, with each conversation.
 const maxInstructions = 8 << 10
-
-// Instructions are what a server says of how it is used, safe to be shown.
-type Instructions struct{ Server, Text string }
 
 // Instructions returns what the servers say of how they are used, in the order of
 // configuration. What is not approved says nothing.
@@ -26,21 +22,10 @@ func (f *Fleet) Instructions() []Instructions {
 		if said.Kind() != gate.String || f.cfg.Pins != nil && f.cfg.Pins.CheckInstructions(m.id, said) != nil {
 			continue
 		}
-		text, _ := m.endpoint.cfg.Tools.Sanitizer.Sanitize(gate.Text{Server: m.id, Profile: "text", Text: clipped(said.Text(), maxInstructions)})
+		text, _ := m.given.Tools.Sanitizer.Sanitize(gate.Text{Server: m.id, Profile: "text", Text: clipped(said.Text(), maxInstructions)})
 		if text = clipped(strings.TrimSpace(text), maxInstructions); text != "" {
 			all = append(all, Instructions{m.id, text})
 		}
 	}
 	return all
-}
-
-// clipped returns the beginning of s, of at most n bytes.
-func clipped(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// opaqueScheme begins the URIs that the gateway makes. No server's URI does.
-const opaqueScheme = "wasmgate:"
-
 // opaqueURI is the URI under which clients know a resource whose own URI an earlier
 // server has: wasmgate://SERVER/ and its own in base64url (RFC 4648, section 5).
 func opaqueURI(server, uri string) string {

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -18,40 +17,6 @@ type Pins interface {
 	Pinned(t *gate.Tool) bool
 	// CheckInstructions returns nil if what a server says of how it is used is approved.
 	CheckInstructions(server string, text gate.Doc) error
-}
-
-// A Declaration is what a server is and declares, at one time.
-type Declaration struct {
-	Server string
-	// Config says how the server is reached; nil for a local one.
-	Config *EndpointConfig
-	// TLSKey is the hex SHA-256 of the public key of its certificate, as the
-	// certificate holds it (RFC 7469, section 2.4), if it is asked for.
-	TLSKey       string
-	Instructions gate.Doc // absent if there are none
-	Tools        []gate.Doc
-	// Own says, for each of Tools, whether it is part of the program.
-	Own []bool
-	// Announced is when the server said that its tools have changed; zero if it has
-	// just been connected.
-	Announced time.Time
-}
-
-func (e *Endpoint) declaration(l *link, tools *serverTools, announced time.Time) Declaration {
-	return Declaration{
-		Server: e.cfg.Server, Config: &e.cfg, TLSKey: l.tlsKey, Instructions: l.instructions,
-		Tools: tools.declared, Own: make([]bool, len(tools.declared)), Announced: announced,
-	}
-}
-
-func (l *Local) declaration() Declaration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d := Declaration{Server: l.server, Tools: l.tools.declared}
-	for _, foreign := range l.tools.foreign {
-		d.Own = append(d.Own, !foreign)
-	}
-	return d
 }
 
 func (f *Fleet) observe(d Declaration) {
@@ -101,23 +66,10 @@ func (f *Fleet) Declared() []Declaration {
 	for _, m := range f.snapshot() {
 		switch up := m.upstream.(type) {
 		case *Local:
-			all = append(all, up.declaration())
+			all = append(all, up.Declared())
 		case *Endpoint:
 			all = append(all, up.Declared())
 		}
 	}
 	return all
-}
-
-// Declared returns what the server has declared last, also definitions that are
-// quarantined.
-func (e *Endpoint) Declared() Declaration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	d := Declaration{Server: e.cfg.Server, Config: &e.cfg, Tools: e.tools.listed}
-	d.Own = make([]bool, len(d.Tools))
-	if e.link != nil {
-		d.Instructions, d.TLSKey = e.link.instructions, e.link.tlsKey
-	}
-	return d
 }

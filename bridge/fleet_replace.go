@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -15,45 +14,6 @@ import (
 // is connected while the old one still serves, and takes its place when it is ready
 // or faulted. The old one gets no call any more, keeps those under way to their end,
 // and is closed then.
-
-// uses counts the calls under way at an endpoint.
-type uses struct {
-	mu      sync.Mutex
-	n       int
-	retired chan struct{} // nil until it is; closed when the last call has ended
-}
-
-// begin counts a call, or reports that no more may begin.
-func (u *uses) begin() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.retired != nil {
-		return false
-	}
-	u.n++
-	return true
-}
-
-func (u *uses) end() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.n--
-	if u.n == 0 && u.retired != nil {
-		close(u.retired)
-	}
-}
-
-// retire lets no more calls begin, and returns what is closed when none is left. It
-// is called once.
-func (u *uses) retire() <-chan struct{} {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.retired = make(chan struct{})
-	if u.n == 0 {
-		close(u.retired)
-	}
-	return u.retired
-}
 
 // Add connects one more server, or another in the place of the one that has its id,
 // and returns when it is ready or faulted. A configuration that is the server's
@@ -182,55 +142,41 @@ func (f *Fleet) retire(e *Endpoint) {
 	if e == nil {
 		return
 	}
-	idle := e.uses.retire()
-	closing := func() {
-		if err := e.Close(); err != nil {
-			e.cfg.Log.Warn("server not ended", "error", err)
-		}
-	}
+	idle := e.Retire()
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()
-		closing()
+		e.End()
 		return
 	}
 	defer f.mu.Unlock()
 	f.retiring.Go(func() {
-		timeout := time.NewTimer(e.cfg.longestCall())
+		timeout := time.NewTimer(e.LongestCall())
 		defer timeout.Stop()
 		select {
 		case <-idle:
 		case <-timeout.C:
 		case <-f.closing:
 		}
-		closing()
+		e.End()
 	})
-}
-
-// longestCall is how long a call may take whose server tells of progress.
-func (c *EndpointConfig) longestCall() time.Duration {
-	longest := c.CallTimeout
-	for _, t := range c.CallTimeouts {
-		longest = max(longest, t.Timeout)
-	}
-	return maxExtended * longest
 }
 
 // AddLocal adds a server of functions while the fleet runs. An id that another server
 // has is an error. [Fleet.Remove] takes it out again.
 func (f *Fleet) AddLocal(l *Local) error {
-	l.changed = func() { f.observe(l.declaration()); f.rebuild() }
-	f.observe(l.declaration())
+	l.OnChange(func() { f.observe(l.Declared()); f.rebuild() })
+	f.observe(l.Declared())
 	f.mu.Lock()
-	err := checkServers(f.members, l.server)
+	err := checkServers(f.members, l.Server())
 	switch {
 	case err != nil:
 	case f.closed:
 		err = errClosed
-	case slices.ContainsFunc(f.members, func(m member) bool { return m.id == l.server }):
-		err = fmt.Errorf("server %s: there is one already", l.server)
+	case slices.ContainsFunc(f.members, func(m member) bool { return m.id == l.Server() }):
+		err = fmt.Errorf("server %s: there is one already", l.Server())
 	default:
-		f.put(member{id: l.server, upstream: l, status: l.Status})
+		f.put(member{id: l.Server(), upstream: l, status: l.Status})
 	}
 	f.mu.Unlock()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -13,7 +12,7 @@ import (
 func (f *Fleet) PeerChanged(k gate.SessionKey) {
 	for _, m := range f.snapshot() {
 		if m.endpoint != nil {
-			m.endpoint.audiences.rootsChanged(k)
+			m.endpoint.RootsChanged(k)
 		}
 	}
 }
@@ -24,7 +23,7 @@ func (f *Fleet) EndSession(k gate.SessionKey) {
 	f.levels.set(k, 0)
 	for _, m := range f.snapshot() {
 		if m.endpoint != nil {
-			m.endpoint.audiences.end(k)
+			m.endpoint.EndSession(k)
 		}
 	}
 }
@@ -62,29 +61,12 @@ func (f *Fleet) SetLevel(ctx context.Context, k gate.SessionKey, level string) e
 	return nil
 }
 
-// A Notice is what a server says outside of calls that some clients want to hear.
-type Notice struct {
-	Server string
-	Method string
-	Params gate.Doc // as the server wrote them
-	// Session is whose connection a log message came on.
-	Session gate.SessionKey
-	// Subscribers are the IDs of the calls that subscribed to the resource of an update.
-	Subscribers []string
-}
-
 // Unsubscribe ends the subscription to a resource that a call of the given ID has made.
 func (f *Fleet) Unsubscribe(ctx context.Context, call, uri string) error {
 	uri = plainURI(uri)
 	for _, m := range f.snapshot() {
-		if m.endpoint == nil {
-			continue
-		}
-		for _, e := range append(m.endpoint.audiences.endpoints(), m.endpoint) {
-			if slices.Contains(e.subscriptions.of(uri), call) {
-				e.unsubscribe(ctx, call, uri)
-				return nil
-			}
+		if m.endpoint != nil && m.endpoint.Unsubscribe(ctx, call, uri) {
+			return nil
 		}
 	}
 	return fmt.Errorf("no subscription of call %s: %w", call, errNotSubscribed)

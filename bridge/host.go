@@ -3,7 +3,6 @@ package bridge
 import (
 	"container/list"
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -106,24 +105,6 @@ type peerInfo struct {
 }
 
 func (p peerInfo) key() gate.SessionKey { return gate.SessionKey{Owner: p.who.Owner, ID: p.session} }
-
-// rpcError is a JSON-RPC error for a client.
-type rpcError struct {
-	code    int64
-	message string
-	data    []byte // JSON; nil if there is none
-}
-
-func (e *rpcError) Error() string { return e.message }
-
-// json returns the error as a message has it.
-func (e *rpcError) json() []byte {
-	m := map[string]any{"code": e.code, "message": e.message}
-	if e.data != nil {
-		m["data"] = json.RawMessage(e.data)
-	}
-	return mustJSON(m)
-}
 
 // dispatch answers a request of a client, whoever decoded it. Its error is an
 // [*rpcError], or the end of ctx.

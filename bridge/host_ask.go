@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -118,21 +117,6 @@ func (p peerInfo) complete(res gate.Doc) gate.Doc {
 		return res
 	}
 	return res.With("resultType", []byte(`"complete"`))
-}
-
-// without returns an object without the members of some names.
-func without(d gate.Doc, names ...string) gate.Doc {
-	out := []byte{'{'}
-	for name, v := range d.Members() {
-		if slices.Contains(names, name) {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, mustJSON(name)...), ':'), v.Raw()...)
-	}
-	return gate.MustDoc(string(append(out, '}')))
 }
 
 // maxResponses bounds the answers that a client brings with a call.

@@ -189,7 +189,7 @@ func (h *Host) endWithStreams(r **http.Request) (done func()) {
 }
 
 func isStatelessHTTP(r *http.Request) bool {
-	return r.Header.Get(headerProtocol) >= stateless && r.Header.Get(headerSession) == ""
+	return r.Header.Get(headerProtocol) >= Stateless && r.Header.Get(headerSession) == ""
 }
 
 func (h *Host) allowed(r *http.Request) error {

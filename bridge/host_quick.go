@@ -12,19 +12,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// The headers of a request without a session (MCP 2026-07-28, basic/transports).
-const (
-	headerMethod = "Mcp-Method"
-	headerName   = "Mcp-Name"
-)
-
-// Where a request without a session says who its client is and what it can do,
-// and where its answer says who answers.
-const (
-	metaClient       = "io.modelcontextprotocol/clientInfo"
-	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
-	metaServer       = "io.modelcontextprotocol/serverInfo"
-)
+// metaServer is where the answer to a request without a session says who answers.
+const metaServer = "io.modelcontextprotocol/serverInfo"
 
 // sdkEvery is how often a call of a session takes the SDK's way, which keeps the
 // session alive there. It is well below sessionIdle.
@@ -76,23 +65,6 @@ func (h *Host) reply(w http.ResponseWriter, p peerInfo, id, res gate.Doc, err er
 	_, _ = w.Write(append(out, '}')) // the client has gone if this fails
 }
 
-// stamped adds a member to the _meta of a result, unless it is there.
-func stamped(res gate.Doc, name string, value []byte) gate.Doc {
-	return gate.MustDoc(string(appendStamped(nil, res, name, value)))
-}
-
-// appendStamped appends to b what [stamped] returns.
-func appendStamped(b []byte, res gate.Doc, name string, value []byte) []byte {
-	meta := res.Get("_meta")
-	if meta.Kind() != gate.Object {
-		meta = gate.Doc{}
-	}
-	if !meta.Get(name).IsZero() {
-		return append(b, res.Raw()...)
-	}
-	return res.AppendWith(b, "_meta", meta.AppendWith(nil, name, value))
-}
-
 func acceptsBoth(h http.Header) bool {
 	accept := h.Get("Accept")
 	return strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
@@ -103,7 +75,7 @@ func acceptsBoth(h http.Header) bool {
 func statelessPeer(from peerInfo, header http.Header, params gate.Doc) (peerInfo, bool) {
 	meta := params.Get("_meta")
 	info := meta.Get(metaClient)
-	ok := header.Get(headerSession) == "" && header.Get(headerProtocol) == stateless && meta.Get(metaProtocol).Text() == stateless &&
+	ok := header.Get(headerSession) == "" && header.Get(headerProtocol) == Stateless && meta.Get(metaProtocol).Text() == Stateless &&
 		header.Get(headerMethod) == string(gate.CallTool) && header.Get(headerName) == params.Get("name").Text() &&
 		objects(meta.Get(metaCapabilities)) &&
 		info.Get("name").Kind() == gate.String && info.Get("version").Kind() == gate.String

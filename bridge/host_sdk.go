@@ -22,12 +22,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// stateless is the first revision of MCP without sessions.
-const stateless = "2026-07-28"
-
-// metaProtocol is where a request of a stateless revision names it.
-const metaProtocol = "io.modelcontextprotocol/protocolVersion"
-
 // newServer returns an SDK server whose requests are answered by dispatch. from returns
 // the peer as far as the transport knows it; group is the one that it serves.
 // The SDK carries handshake, sessions and streams; it reads no definition and no result.
@@ -248,13 +242,13 @@ func paramsOf(p *mcp.CallToolParamsRaw) []byte {
 // saysStateless reports whether the parameters of a request say that its client has no
 // session.
 func saysStateless(params gate.Doc) bool {
-	return params.Get("_meta").Get(metaProtocol).Text() >= stateless
+	return params.Get("_meta").Get(metaProtocol).Text() >= Stateless
 }
 
 // isStateless is saysStateless of a _meta that the SDK has read.
 func isStateless(meta mcp.Meta) bool {
 	v, _ := meta[metaProtocol].(string)
-	return v >= stateless
+	return v >= Stateless
 }
 
 // rawResult gives the SDK a result that is bytes. The SDK adds members to _meta

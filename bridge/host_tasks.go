@@ -15,21 +15,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate/jobs"
 )
 
-// The requests about tasks (MCP 2025-11-25, basic/utilities/tasks). Those of 2026-07-28
-// are in host_tasks_ext.go. Clients of 2025-11-25 are not told of changes, which is optional
-// there: the streams of a session are the SDK's, which sends no notification that it does
-// not know.
-const (
-	methodTaskGet    = "tasks/get"
-	methodTaskResult = "tasks/result"
-	methodTaskList   = "tasks/list"
-	methodTaskCancel = "tasks/cancel"
-)
-
+// taskMethods are the requests about tasks. Those of 2026-07-28 are in host_tasks_ext.go.
+// Clients of 2025-11-25 are not told of changes, which is optional there: the streams of a
+// session are the SDK's, which sends no notification that it does not know.
 var taskMethods = []string{methodTaskGet, methodTaskResult, methodTaskList, methodTaskUpdate, methodTaskCancel}
-
-// metaRelatedTask names the task that a message is of, in its _meta.
-const metaRelatedTask = "io.modelcontextprotocol/related-task"
 
 // metaTask is where the tasks are put that a client wants to listen to while the SDK has
 // the request, which drops them.

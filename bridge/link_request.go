@@ -10,22 +10,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// Members of the _meta of requests and notifications of [Stateless], beside metaProtocol.
-const (
-	metaLogLevel     = "io.modelcontextprotocol/logLevel"
-	metaSubscription = "io.modelcontextprotocol/subscriptionId"
-)
-
-// metaProgress is the member of a request's _meta by which its client asks to be told
-// how far it is.
-const metaProgress = "progressToken"
-
 // ownMeta are the members of a client's _meta that say what holds between it and the
 // gateway. Towards servers the gateway says that of itself.
 var ownMeta = []string{metaProtocol, metaClient, metaCapabilities, metaLogLevel, metaSubscription}
-
-// gatewayMeta begins the members of _meta that are between clients and this gateway.
-const gatewayMeta = "io.github.wasmgate/"
 
 // traceMeta are the members without a prefix that MCP keeps for tracing (MCP 2026-07-28,
 // basic, "_meta").
@@ -91,7 +78,10 @@ func (l *link) send(ctx context.Context, a asking) (gate.Doc, error) {
 
 // worded returns the request in the words of the revision that the server speaks.
 func (l *link) worded(a asking) request {
-	r := request{of: a.of, method: a.method, params: a.paramsFor(l.modern())}
+	r := request{method: a.method, params: a.paramsFor(l.modern())}
+	if a.of != nil {
+		r.of = a.of
+	}
 	if l.modern() && l.overHTTP() != nil {
 		r.headers = a.header()
 	}

@@ -64,6 +64,16 @@ func NewLocal(server string, o ToolOptions, tools ...LocalTool) (*Local, error) 
 	return l, l.Set(tools...)
 }
 
+// Server returns the id of the server.
+func (l *Local) Server() string { return l.server }
+
+// OnChange has changed called whenever the tools are others. It is called before the
+// server is in use.
+func (l *Local) OnChange(changed func()) { l.changed = changed }
+
+// ListedFeatures returns what the server offers beside tools; nil if that is nothing.
+func (l *Local) ListedFeatures() *serverFeatures { return l.features }
+
 // Set replaces the tools. Clients that are connected are told.
 func (l *Local) Set(tools ...LocalTool) error {
 	var raw []gate.Doc
@@ -107,14 +117,6 @@ func (l *Local) Set(tools ...LocalTool) error {
 	return nil
 }
 
-// empty reports whether an object has no members.
-func empty(object gate.Doc) bool {
-	for range object.Members() {
-		return false
-	}
-	return true
-}
-
 var _ gate.Upstream = (*Local)(nil)
 
 // Lookup implements [gate.Upstream].
@@ -154,6 +156,17 @@ func (l *Local) Status() ServerStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := ServerStatus{Server: l.server, Phase: Ready, Local: true, Tools: len(l.tools.tools), Notes: l.tools.notes}
-	l.features.counts(&s)
+	s.count(l.features)
 	return s
+}
+
+// Declared returns what the server declares.
+func (l *Local) Declared() Declaration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := Declaration{Server: l.server, Tools: l.tools.declared}
+	for _, foreign := range l.tools.foreign {
+		d.Own = append(d.Own, !foreign)
+	}
+	return d
 }

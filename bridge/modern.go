@@ -10,27 +10,13 @@ import (
 )
 
 // The values of [EndpointConfig.Protocol] beside [Revision].
-const (
-	// ProtocolAuto is the newest revision that the server speaks; one on standard
-	// input and output is asked for those with a handshake first.
-	ProtocolAuto = "auto"
-	// Stateless is the first revision of MCP without a handshake and sessions: each
-	// request says who asks, and what its client can do.
-	Stateless = stateless
-)
+// ProtocolAuto is the newest revision that the server speaks; one on standard
+// input and output is asked for those with a handshake first.
+const ProtocolAuto = "auto"
 
-const (
-	methodDiscover = "server/discover"
-	// discoverTime bounds how long a server that may be of an older revision is waited
-	// for: some do not answer a method that they do not know.
-	discoverTime = 5 * time.Second
-)
-
-// Codes of JSON-RPC errors of MCP 2026-07-28 (basic, "Error Codes").
-const (
-	codeHeaderMismatch = -32020
-	codeUnsupported    = -32022 // the revision
-)
+// discoverTime bounds how long a server that may be of an older revision is waited
+// for: some do not answer a method that they do not know.
+const discoverTime = 5 * time.Second
 
 // agree finds out which revision to speak with the server, and asks what it offers. It
 // takes one round trip more than the one that is needed, at most, and a server over HTTP

@@ -68,7 +68,7 @@ func (q *taskInputs) want(requests []inputRequest) error {
 			return &nonsense{fmt.Errorf("a key of more than %d bytes", maxInputKey)}
 		case len(q.asked) == maxTaskInputs:
 			return &nonsense{fmt.Errorf("the task asks for more than %d things", maxTaskInputs)}
-		case !q.of.hold():
+		case !q.of.Hold():
 			return errUnasked
 		}
 		ctx, drop := context.WithCancelCause(q.ctx)
@@ -85,7 +85,7 @@ func (q *taskInputs) want(requests []inputRequest) error {
 
 // ask asks the client, within the time that a person gets.
 func (q *taskInputs) ask(ctx context.Context, r inputRequest) {
-	defer q.of.release()
+	defer q.of.Release()
 	timed, stop := context.WithTimeout(ctx, maxAskedTime)
 	defer stop()
 	answer, err := q.of.permit.Request(timed, r.method, r.params)

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	methodListen       = "subscriptions/listen"
-	methodAcknowledged = "notifications/subscriptions/acknowledged"
 
 	// ackTime bounds how long a server gets to say to what it has subscribed us.
 	ackTime = 5 * time.Second

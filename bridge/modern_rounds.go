@@ -22,12 +22,6 @@ const (
 	roundPause = 100 * time.Millisecond
 )
 
-// The types of results (MCP 2026-07-28, basic, "ResultType"). One without is complete.
-const (
-	resultComplete = "complete"
-	resultMore     = "input_required"
-)
-
 // brought is what a request brings that was made before: what the client has answered,
 // and the server's own state. Absent ones were not given.
 type brought struct{ responses, state gate.Doc }
@@ -197,10 +191,10 @@ func (m *more) answered(ctx context.Context, c *calling) (gate.Doc, error) {
 	if len(m.requests) == 0 {
 		return gate.Doc{}, nil
 	}
-	if !c.hold() {
+	if !c.Hold() {
 		return gate.Doc{}, errUnasked
 	}
-	defer c.release()
+	defer c.Release()
 	ctx, cancel := context.WithTimeout(ctx, maxAskedTime)
 	defer cancel()
 	answers, errs := make([]gate.Doc, len(m.requests)), make([]error, len(m.requests))

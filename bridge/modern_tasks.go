@@ -9,15 +9,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// extTasks is the extension by which a server of [Stateless] may carry a call out as a
-// task (SEP-2663). Towards servers the gateway declares it, whatever the client does.
-const extTasks = "io.modelcontextprotocol/tasks"
-
-const methodTaskUpdate = "tasks/update"
-
-// resultTask is the type of a result that is a task.
-const resultTask = "task"
-
 // offersTasks reports whether the server may answer calls by tasks.
 func (l *link) offersTasks() bool {
 	return l.capabilities.Get("extensions").Get(extTasks).Kind() == gate.Object

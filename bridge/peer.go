@@ -2,8 +2,8 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -32,13 +32,21 @@ type conn interface {
 }
 
 // JSON-RPC error codes (JSON-RPC 2.0, section 5.1).
-const (
-	codeParse          = -32700
-	codeInvalidRequest = -32600
-	codeMethodNotFound = -32601
-	codeInvalidParams  = -32602
-	codeInternal       = -32603
-)
+
+// A clientCall is the call of a client that a request carries out. While it is under way
+// the server may ask that client something.
+type clientCall interface {
+	// Context ends with the call, or with its time.
+	Context() context.Context
+	Permit() gate.Permit
+	// Hold begins something that the server asks of the client, until Release. It is
+	// false when the call has ended.
+	Hold() bool
+	Release()
+	// Told returns what is closed when the client has been told what the server has said
+	// so far.
+	Told() <-chan struct{}
+}
 
 const (
 	// maxAsides bounds the asides that wait to be sent; a server that asks more
@@ -46,8 +54,6 @@ const (
 	maxAsides = 16
 	// asideTime bounds how long it may take to send one.
 	asideTime = 2 * time.Second
-	// maxID bounds the id of a server's request, in bytes: it is sent back.
-	maxID = 256
 )
 
 // errMessage is the fault of a server that breaks JSON-RPC.
@@ -57,10 +63,10 @@ var errMessage = errors.New("the server sent a message that is no JSON-RPC 2.0")
 // answers. Its fields are set before run.
 type peer struct {
 	conn   conn
-	notify func(method string, params gate.Doc, of *calling) // what the server tells, and in which call if that is known; must not block
-	asides chan []byte                                       // answers and cancellations: messages that nobody waits for
-	over   chan struct{}                                     // closed with ended
-	asked  asked                                             // what the server asks
+	notify func(method string, params gate.Doc, of clientCall) // what the server tells, and in which call if that is known; must not block
+	asides chan []byte                                         // answers and cancellations: messages that nobody waits for
+	over   chan struct{}                                       // closed with ended
+	asked  asked                                               // what the server asks
 	// stateless says that the server speaks [Stateless], and wants no answers.
 	stateless atomic.Bool
 	heard     atomic.Int64 // messages of the server
@@ -81,10 +87,10 @@ type answer struct {
 // those of the gateway's own.
 type pending struct {
 	answer chan answer
-	of     *calling
+	of     clientCall
 }
 
-func newPeer(c conn, notify func(string, gate.Doc, *calling)) *peer {
+func newPeer(c conn, notify func(string, gate.Doc, clientCall)) *peer {
 	p := &peer{conn: c, notify: notify, asides: make(chan []byte, maxAsides), over: make(chan struct{}), pending: make(map[int64]pending)}
 	c.bind(p.deliver, p.end)
 	return p
@@ -167,7 +173,7 @@ func (p *peer) call(ctx context.Context, method string, params []byte) (gate.Doc
 
 // A request is what a server is asked in one message.
 type request struct {
-	of      *calling // the call that it carries out; nil for the gateway's own
+	of      clientCall // the call that it carries out; nil for the gateway's own
 	method  string
 	params  []byte      // an object
 	headers http.Header // of its message; nil are none
@@ -206,7 +212,7 @@ func (p *peer) exchange(ctx context.Context, r request) (gate.Doc, error) {
 	}
 }
 
-func (p *peer) expect(of *calling) (int64, chan answer, error) {
+func (p *peer) expect(of clientCall) (int64, chan answer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended != nil {
@@ -294,12 +300,12 @@ func rpcErrorOf(e gate.Doc) *RPCError {
 // polled passes on that the server has ended the stream of its answer to a request.
 func (p *peer) polled(stream int64, after time.Duration) {
 	if c := p.callOn(stream); c != nil {
-		c.permit.Poll(after)
+		c.Permit().Poll(after)
 	}
 }
 
 // callOn returns the call whose request has the stream; nil if that is not known.
-func (p *peer) callOn(stream int64) *calling {
+func (p *peer) callOn(stream int64) clientCall {
 	if stream == 0 {
 		return nil
 	}
@@ -321,11 +327,13 @@ func (p *peer) sendAsides(ctx context.Context) {
 	}
 }
 
-// mustJSON encodes what this package itself has made.
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
+// RPCError is a JSON-RPC error that a server answered with.
+type RPCError struct {
+	Code    int64
+	Message string
+	Data    []byte // JSON, or nil
+}
+
+func (e *RPCError) Error() string {
+	return fmt.Sprintf("server answered error %d: %q", e.Code, e.Message)
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-const methodCancelled = "notifications/cancelled"
-
 const (
 	// maxAsked bounds what a server asks over one connection and has no answer to yet.
 	maxAsked = 16
 	// maxAskedTime bounds how long it waits for one: a person may have to read it.
 	maxAskedTime = 10 * time.Minute
+	// drainTime bounds how long the result of a call waits for what the server said, and for
+	// the answers to what it asked, before it.
+	drainTime = 2 * time.Second
 )
 
 // codeUnasked is the error that a server gets whose request no client was asked, and
@@ -35,7 +36,7 @@ var errUnasked = errors.New("no client can be asked: no call is under way here o
 type asked struct {
 	// call returns the call on whose behalf the server asks; nil if there is none. It is
 	// given the one whose stream the request came on, or nil, and what it asks.
-	call func(of *calling, params gate.Doc) *calling
+	call func(of clientCall, params gate.Doc) clientCall
 
 	mu      sync.Mutex
 	waiting map[string]context.CancelFunc // by the JSON of the request's id
@@ -102,7 +103,7 @@ func (a *asked) cancel(id gate.Doc) {
 
 // answer answers a server's own request. What it asks of a client goes to the client of
 // the call that it asks for; of the gateway itself it can ask whether it lives.
-func (p *peer) answer(method string, id, params gate.Doc, of *calling) {
+func (p *peer) answer(method string, id, params gate.Doc, of clientCall) {
 	if len(id.Raw()) > maxID || p.stateless.Load() { // a server of [Stateless] must ask nothing
 		return
 	}
@@ -117,25 +118,25 @@ func (p *peer) answer(method string, id, params gate.Doc, of *calling) {
 }
 
 // passOn asks the client of a call, and answers the server when it has answered.
-func (p *peer) passOn(method gate.Action, id, params gate.Doc, of *calling) {
-	var c *calling
+func (p *peer) passOn(method gate.Action, id, params gate.Doc, of clientCall) {
+	var c clientCall
 	if p.asked.call != nil {
 		c = p.asked.call(of, params)
 	}
-	if c == nil || !c.hold() {
+	if c == nil || !c.Hold() {
 		p.reply(id, errorMember(codeUnasked, errUnasked.Error()))
 		return
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, maxAskedTime)
+	ctx, cancel := context.WithTimeout(c.Context(), maxAskedTime)
 	if !p.asked.begin(id.String(), cancel) {
 		cancel()
-		c.release()
+		c.Release()
 		p.reply(id, errorMember(codeBusy, "too many requests without an answer"))
 		return
 	}
-	told := c.told()
+	told := c.Told()
 	go func() { // ends with ctx, at the latest
-		defer c.release()
+		defer c.Release()
 		defer cancel()
 		defer p.asked.done(id.String())
 		select { // the question may end the stream on which the client is told
@@ -146,9 +147,9 @@ func (p *peer) passOn(method gate.Action, id, params gate.Doc, of *calling) {
 		if params.Kind() != gate.Object {
 			params = gate.MustDoc("{}")
 		}
-		res, err := c.permit.Request(ctx, method, withoutTask(params))
+		res, err := c.Permit().Request(ctx, method, withoutTask(params))
 		res = ofTask(res, params.Get("_meta").Get(metaRelatedTask))
-		if ctx.Err() != nil && c.ctx.Err() == nil && err != nil {
+		if ctx.Err() != nil && c.Context().Err() == nil && err != nil {
 			return // the server has cancelled it, and wants no answer
 		}
 		timed, stop := context.WithTimeout(context.WithoutCancel(ctx), asideTime)
@@ -191,4 +192,15 @@ func (p *peer) reply(id gate.Doc, outcome []byte) {
 	case p.asides <- response(id, outcome):
 	default:
 	}
+}
+
+// ofTask returns what a client has answered as an answer within the server's task, if the
+// question named one (MCP 2025-11-25, basic/utilities/tasks, "Associating Task-Related
+// Messages").
+func ofTask(answer, related gate.Doc) gate.Doc {
+	answer = withoutTask(answer)
+	if answer.IsZero() || related.IsZero() {
+		return answer
+	}
+	return stamped(answer, metaRelatedTask, related.Raw())
 }

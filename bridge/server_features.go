@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,43 +21,6 @@ type serverFeatures struct {
 
 	prompts, resources, templates []*gate.Tool
 	notes                         []Note
-}
-
-// listFeatures reads the listings of what the server says that it has, and puts into hints
-// for how long they can be kept. One that the
-// server answers with an error is a note: its tools are of use without it.
-func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Feature]hint) (*serverFeatures, error) {
-	s := &serverFeatures{
-		server: e.cfg.Server, options: e.cfg.Tools, offers: make(map[gate.Feature]bool),
-		completes: l.capabilities.Get("completions").Kind() == gate.Object,
-		logs:      l.capabilities.Get("logging").Kind() == gate.Object, updates: l.subscribes(),
-	}
-	for _, one := range []struct {
-		feature                    gate.Feature
-		capability, method, member string
-	}{
-		{gate.FeaturePrompt, "prompts", "prompts/list", "prompts"},
-		{gate.FeatureResource, "resources", "resources/list", "resources"},
-		{gate.FeatureTemplate, "resources", "resources/templates/list", "resourceTemplates"},
-	} {
-		if l.capabilities.Get(one.capability).Kind() != gate.Object {
-			continue
-		}
-		s.offers[one.feature] = true
-		defs, kept, err := listed(ctx, l, one.method, one.member)
-		if rpc, ok := errors.AsType[*RPCError](err); ok {
-			if rpc.Code != codeMethodNotFound {
-				s.notes = append(s.notes, Note{Text: fmt.Sprintf("%s failed: %.200q", one.method, rpc.Message)})
-			}
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		hints[one.feature] = kept
-		s.add(one.feature, defs)
-	}
-	return s, nil
 }
 
 // add makes features of the definitions that a server listed. One that cannot be
@@ -120,15 +82,6 @@ func (s *serverFeatures) same(old *serverFeatures) bool {
 		return slices.EqualFunc(a, b, func(a, b *gate.Tool) bool { return a.Digest == b.Digest })
 	}
 	return equal(s.prompts, old.prompts) && equal(s.resources, old.resources) && equal(s.templates, old.templates) && slices.Equal(s.notes, old.notes)
-}
-
-// counts adds to a status what the server offers beside tools.
-func (s *serverFeatures) counts(to *ServerStatus) {
-	if s == nil {
-		return
-	}
-	to.Prompts, to.Resources, to.Templates = len(s.prompts), len(s.resources), len(s.templates)
-	to.Notes = slices.Concat(to.Notes, s.notes)
 }
 
 // newFeature returns what stands for a definition on the way through the gate.

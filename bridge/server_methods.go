@@ -48,38 +48,3 @@ func (methodParams) Validate(params gate.Doc) error {
 	}
 	return nil
 }
-
-// addMethods adds the methods of a server. One that an earlier server has is reached by
-// its full name alone.
-func (f *features) addMethods(m member, groups Groups, notes map[string][]Note) {
-	if m.endpoint == nil {
-		return
-	}
-	for _, t := range m.endpoint.methods {
-		t = groups.put(t)
-		f.methods, f.byMethod[t.Name.String()] = append(f.methods, t), t
-		first := f.byMethod[t.Local]
-		if first == nil {
-			f.byMethod[t.Local] = t
-			continue
-		}
-		conflict, note := newConflict(t, first.Name.Server, t.Local, t.Offered)
-		f.conflicts, notes[m.id] = append(f.conflicts, conflict), append(notes[m.id], note)
-	}
-}
-
-// method returns what a method of a client's request names: at its server it is the action.
-func (f *features) method(action gate.Action, name string) *gate.Tool {
-	if t := f.byMethod[name]; t != nil && t.Local == string(action) {
-		return t
-	}
-	return nil
-}
-
-// methodParamsOf returns the parameters of a call of such a method as they are sent.
-func methodParamsOf(args gate.Doc) []byte {
-	if empty(args) {
-		return []byte("{}")
-	}
-	return args.Raw()
-}

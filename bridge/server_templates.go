@@ -27,7 +27,6 @@ type template struct {
 var (
 	expression = regexp.MustCompile(`\{([+#./;?&]?)([^{}]*)\}`)
 	variable   = regexp.MustCompile(`^[A-Za-z0-9_.%]+$`)
-	scheme     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 )
 
 // newTemplate reads a template. What is beyond level 3 is an error: matching it
@@ -130,3 +129,6 @@ func checkURI(uri string) error {
 	}
 	return checkShown("its URI", uri)
 }
+
+// opaqueScheme begins the URIs that the gateway makes. No server's URI does.
+const opaqueScheme = "wasmgate:"

@@ -43,10 +43,6 @@ func (o *ToolOptions) check() error {
 // providers accept [A-Za-z0-9_-]{1,64}.
 const maxOffered = 64
 
-// maxLocal bounds a tool's name at its server (MCP 2025-11-25, server/tools:
-// 1 to 128 characters).
-const maxLocal = 128
-
 // serverTools are the tools of one server, immutable.
 type serverTools struct {
 	tools  []*gate.Tool
@@ -264,12 +260,8 @@ func cleaned(t *gate.Tool, def gate.Doc, o ToolOptions, machine func(gate.Leaf) 
 	return clean, err
 }
 
-// machineWords are the members whose strings clients send back or act on;
-// nameMaps are those whose members have names that the author chose.
-var (
-	machineWords = strings.Fields("enum const pattern default $ref $id $anchor $dynamicRef $dynamicAnchor $schema required dependentRequired type format")
-	nameMaps     = strings.Fields("properties patternProperties $defs definitions dependentSchemas")
-)
+// machineWords are the members whose strings clients send back or act on.
+var machineWords = strings.Fields("enum const pattern default $ref $id $anchor $dynamicRef $dynamicAnchor $schema required dependentRequired type format")
 
 // machineRead names the kind of a string that clients send back or act on, and
 // that therefore cannot be changed; "" for one that is only read.
@@ -304,16 +296,4 @@ func hidden(found []gate.Finding) bool {
 		}
 	}
 	return false
-}
-
-// quotedName shows a name, with what is hidden in it made visible.
-func quotedName(name string) string {
-	if len(name) > 2*maxLocal {
-		name = name[:2*maxLocal]
-	}
-	q := fmt.Sprintf("%+q", name)
-	if q == `"`+name+`"` {
-		return name
-	}
-	return q
 }

@@ -41,27 +41,6 @@ func paramHeaders(schema gate.Doc) ([]paramHeader, error) {
 	return w.found, err
 }
 
-// toolsOf makes tools of the definitions that a server listed. Over HTTP those are left
-// out of which a client could not send the headers right (MCP 2026-07-28,
-// basic/transports/streamable-http, "Schema Extension").
-func (e *Endpoint) toolsOf(l *link, raw []gate.Doc) *serverTools {
-	if !l.modern() || l.overHTTP() == nil {
-		return newServerTools(e.cfg.Server, e.cfg.Tools, raw)
-	}
-	var usable []gate.Doc
-	var notes []Note
-	for _, def := range raw {
-		if _, err := paramHeaders(def.Get("inputSchema")); err != nil {
-			notes = append(notes, Note{Tool: quotedName(def.Get("name").Text()), Quarantined: true, Text: "input schema: " + err.Error()})
-			continue
-		}
-		usable = append(usable, def)
-	}
-	s := newServerTools(e.cfg.Server, e.cfg.Tools, usable)
-	s.listed, s.notes = raw, append(notes, s.notes...)
-	return s
-}
-
 // offeredHeaders returns what the definition of a tool, as clients see it, wants in
 // headers. One that clients have to leave out wants nothing.
 func offeredHeaders(t *gate.Tool) []paramHeader {

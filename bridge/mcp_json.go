@@ -1,0 +1,132 @@
+package bridge
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// mustJSON encodes what the gateway itself has made.
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// without returns an object without the members of some names.
+func without(d gate.Doc, names ...string) gate.Doc {
+	out := []byte{'{'}
+	for name, v := range d.Members() {
+		if slices.Contains(names, name) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, mustJSON(name)...), ':'), v.Raw()...)
+	}
+	return gate.MustDoc(string(append(out, '}')))
+}
+
+// stamped adds a member to the _meta of a result, unless it is there.
+func stamped(res gate.Doc, name string, value []byte) gate.Doc {
+	return gate.MustDoc(string(appendStamped(nil, res, name, value)))
+}
+
+// appendStamped appends to b what [stamped] returns.
+func appendStamped(b []byte, res gate.Doc, name string, value []byte) []byte {
+	meta := res.Get("_meta")
+	if meta.Kind() != gate.Object {
+		meta = gate.Doc{}
+	}
+	if !meta.Get(name).IsZero() {
+		return append(b, res.Raw()...)
+	}
+	return res.AppendWith(b, "_meta", meta.AppendWith(nil, name, value))
+}
+
+// withoutTask returns a result, or what a server asks, without the name of the server's
+// task: its client, if it knows of a task at all, knows the gateway's.
+func withoutTask(d gate.Doc) gate.Doc {
+	meta := d.Get("_meta")
+	if meta.Get(metaRelatedTask).IsZero() {
+		return d
+	}
+	return d.With("_meta", without(meta, metaRelatedTask).Raw())
+}
+
+// empty reports whether an object has no members.
+func empty(object gate.Doc) bool {
+	for range object.Members() {
+		return false
+	}
+	return true
+}
+
+// clipped returns the beginning of s, of at most n bytes.
+func clipped(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// quoted shortens foreign text for a log.
+func quoted(b []byte) string {
+	const most = 200
+	if len(b) > most {
+		return fmt.Sprintf("%q...", b[:most])
+	}
+	return fmt.Sprintf("%q", b)
+}
+
+// quotedName shows a name, with what is hidden in it made visible.
+func quotedName(name string) string {
+	if len(name) > 2*maxLocal {
+		name = name[:2*maxLocal]
+	}
+	q := fmt.Sprintf("%+q", name)
+	if q == `"`+name+`"` {
+		return name
+	}
+	return q
+}
+
+// callParams returns the parameters of tools/call.
+func callParams(name string, args []byte) []byte {
+	b := append([]byte(`{"name":`), mustJSON(name)...)
+	b = append(append(b, `,"arguments":`...), args...)
+	return append(b, '}')
+}
+
+// peerCapabilities returns those of a client's capabilities by which servers ask it;
+// absent if it has none.
+func peerCapabilities(all gate.Doc) (some gate.Doc) {
+	for _, name := range []string{"elicitation", "roots", "sampling"} {
+		if one := all.Get(name); one.Kind() == gate.Object {
+			some = some.With(name, one.Raw())
+		}
+	}
+	return some
+}
+
+// nameMaps are the members of a JSON Schema whose own members have names that the author
+// chose.
+var nameMaps = strings.Fields("properties patternProperties $defs definitions dependentSchemas")
+
+// scheme begins a URI (RFC 3986, section 3.1).
+var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+
+// maxLocal bounds a tool's name at its server (MCP 2025-11-25, server/tools:
+// 1 to 128 characters).
+const maxLocal = 128
