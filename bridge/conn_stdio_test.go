@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -136,39 +135,6 @@ func TestStdioOrphans(t *testing.T) {
 	if len(bytes.TrimSpace(children)) > 0 {
 		t.Errorf("children are left: %s", children)
 	}
-}
-
-// FuzzReadLines: lines are no longer than allowed, and all that came.
-func FuzzReadLines(f *testing.F) {
-	f.Add([]byte("{}\n{\"a\":1}\r\n\nend"))
-	f.Add(bytes.Repeat([]byte("x"), 100))
-	f.Add([]byte(strings.Repeat("y", 20) + "\n" + strings.Repeat("z", 21) + "\n" + strings.Repeat("z", 22) + "\nok\n"))
-	f.Fuzz(func(t *testing.T, stream []byte) {
-		const most = 20
-		var want [][]byte // of lines that end
-		all := bytes.SplitAfter(stream, []byte("\n"))
-		for _, l := range all[:len(all)-1] {
-			want = append(want, bytes.TrimSuffix(l, []byte("\n")))
-		}
-		lines, err := bridge.ReadLines(bytes.NewReader(stream), most)
-		if err == nil {
-			t.Fatal("no error at the end")
-		}
-		for i, l := range lines {
-			if len(l) > most || !bytes.Equal(l, want[i]) {
-				t.Fatalf("line %d: %q", i, l)
-			}
-		}
-		got, bad, err := bridge.ReadMessages(bytes.NewReader(stream), most)
-		if errors.Is(err, io.EOF) && len(got) != len(want) {
-			t.Fatalf("%d lines, want %d", len(got), len(want))
-		}
-		for i := range got {
-			if bad[i] != (len(want[i]) > most) || !bad[i] && !bytes.Equal(got[i], want[i]) {
-				t.Fatalf("line %d of %d bytes: bad %v", i, len(want[i]), bad[i])
-			}
-		}
-	})
 }
 
 // FuzzParseMessage: what is accepted is JSON-RPC that another strict parser

@@ -17,9 +17,9 @@ import (
 // of those that its principal had before and that declare the same.
 
 const (
-	// maxAudiences bounds the connections to one server that belong to a client each. The
+	// MaxAudiences bounds the connections to one server that belong to a client each. The
 	// one that was idle for the longest time makes room for another.
-	maxAudiences = 32
+	MaxAudiences = 32
 	// audienceIdle is how long such a connection is kept without a call.
 	audienceIdle = 30 * time.Minute
 	// greetTime bounds how long a server gets, before the first call, to ask what it asks
@@ -144,7 +144,7 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	if i >= 0 {
 		want = s.all[i]
 	} else {
-		if len(s.all) == maxAudiences && !s.evict() {
+		if len(s.all) == MaxAudiences && !s.evict() {
 			return nil, &Fault{Busy, e.cfg.Server, "connect", errAudiences}
 		}
 		want.endpoint = e.ownFor(want)

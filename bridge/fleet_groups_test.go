@@ -1,7 +1,6 @@
 package bridge_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -11,16 +10,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// echo is a local tool of a definition's members.
-func echo(members string) bridge.LocalTool {
-	return bridge.LocalTool{
-		Definition: gate.MustDoc(`{"inputSchema":{"type":"object"},` + members + `}`),
-		Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
-			return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
-		},
-	}
-}
 
 func TestToolsAreInTheGroupsOfTheirNames(t *testing.T) {
 	o := options()

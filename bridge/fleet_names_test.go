@@ -29,15 +29,6 @@ func serving(server string, o bridge.ToolOptions, names ...string) bridge.Endpoi
 	return cfg
 }
 
-func connected(t testing.TB, cfg bridge.FleetConfig) *bridge.Fleet {
-	t.Helper()
-	f := newFleet(t, cfg)
-	if err := f.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
 // held returns the tools that are quarantined for their names: what each is asked
 // for by, and why.
 func held(t testing.TB, f *bridge.Fleet, names ...string) map[string]string {

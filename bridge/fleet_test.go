@@ -19,16 +19,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-func newFleet(t testing.TB, cfg bridge.FleetConfig) *bridge.Fleet {
-	t.Helper()
-	f, err := bridge.NewFleet(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
-
 func newLocal(t testing.TB, server string, o bridge.ToolOptions, names ...string) *bridge.Local {
 	t.Helper()
 	var tools []bridge.LocalTool

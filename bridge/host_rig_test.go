@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -181,6 +182,21 @@ func answerOf(t testing.TB, resp *http.Response) string {
 		}
 	}
 	return ""
+}
+
+// readStream calls f with the data of each event of a stream until f wants no more.
+func readStream(r io.Reader, f func(data []byte) (more bool, err error)) error {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !ok {
+			continue
+		}
+		if more, err := f(data); err != nil || !more {
+			return err
+		}
+	}
+	return lines.Err()
 }
 
 // openSession initializes a session over HTTP.

@@ -38,7 +38,7 @@ var answeringOver = map[string]func(*testing.T, *fixture) talk{
 			if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 				return gate.MustDoc(answerOf(t, resp))
 			}
-			_ = bridge.ReadEvents(resp.Body, 1<<20, func(data []byte) (bool, error) {
+			_ = readStream(resp.Body, func(data []byte) (bool, error) {
 				if len(data) == 0 {
 					return true, nil
 				}
@@ -259,7 +259,7 @@ func listenHTTP(t *testing.T, x *fixture, msg string) <-chan string {
 	told := make(chan string, 100)
 	go func() {
 		defer resp.Body.Close()
-		_ = bridge.ReadEvents(resp.Body, 1<<20, func(data []byte) (bool, error) { told <- string(data); return true, nil })
+		_ = readStream(resp.Body, func(data []byte) (bool, error) { told <- string(data); return true, nil })
 		close(told)
 	}()
 	return told

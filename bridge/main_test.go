@@ -21,13 +21,20 @@ import (
 // liarEnv makes the test binary a lying MCP server on stdio.
 const liarEnv = "WASMGATE_TEST_LIAR"
 
-func TestMain(m *testing.M) {
+// serve runs the tests of a package that has this binary started as lying servers: those
+// of more, by name, beside the usual ones. It does not return.
+func serve(m *testing.M, more map[string]func()) {
 	bridge.ChildMain()
-	if how := os.Getenv(liarEnv); how != "" {
+	how := os.Getenv(liarEnv)
+	switch {
+	case how == "":
+		os.Exit(m.Run())
+	case more[how] != nil:
+		more[how]()
+	default:
 		liar(how)
-		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(0)
 }
 
 // liar is a server that lies in one way.
@@ -35,9 +42,6 @@ func liar(how string) {
 	out := bufio.NewWriter(os.Stdout)
 	say := func(s string) { fmt.Fprintln(out, s); out.Flush() }
 	switch how {
-	case "torture":
-		torture()
-		return
 	case "exits":
 		fmt.Fprint(os.Stderr, "no such database\nset DB_URL") // without a newline
 		os.Exit(3)

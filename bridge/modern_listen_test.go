@@ -2,7 +2,6 @@ package bridge_test
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -44,12 +43,6 @@ func changing(uris ...string) *mcp.Server {
 		})
 	}
 	return s
-}
-
-func addTool(s *mcp.Server, name string) {
-	s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
-	})
 }
 
 // TestModernChanges: a server of 2026 tells what has changed, also after its stream broke

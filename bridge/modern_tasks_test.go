@@ -45,18 +45,6 @@ func newTaskServer(says ...string) *modern {
 	return m
 }
 
-// sentOf returns the methods of requests about tasks, and of calls, with what was answered.
-func (m *modern) sentOf() (all []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, one := range m.seen {
-		if strings.HasPrefix(one.method, "tasks/") || one.method == "tools/call" {
-			all = append(all, strings.TrimSpace(one.method+" "+one.params.Get("inputResponses").String()))
-		}
-	}
-	return all
-}
-
 // TestModernTask: how a call ends of which a server of MCP 2026-07-28 makes a task.
 func TestModernTask(t *testing.T) {
 	wants := func(requests string) string { // which gives the client time to answer before it is asked for again

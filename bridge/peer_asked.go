@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxAsked bounds what a server asks over one connection and has no answer to yet.
-	maxAsked = 16
+	// MaxAsked bounds what a server asks over one connection and has no answer to yet.
+	MaxAsked = 16
 	// maxAskedTime bounds how long it waits for one: a person may have to read it.
 	maxAskedTime = 10 * time.Minute
 	// drainTime bounds how long the result of a call waits for what the server said, and for
@@ -49,7 +49,7 @@ type asked struct {
 func (a *asked) begin(id string, cancel context.CancelFunc) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, twice := a.waiting[id]; twice || len(a.waiting) == maxAsked {
+	if _, twice := a.waiting[id]; twice || len(a.waiting) == MaxAsked {
 		return false
 	}
 	if a.waiting == nil {

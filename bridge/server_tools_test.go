@@ -1,7 +1,6 @@
 package bridge_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,28 +26,6 @@ func listed(t testing.TB, server string, o bridge.ToolOptions, defs ...string) *
 	return e
 }
 
-func tool(name string) string {
-	return fmt.Sprintf(`{"name":%s,"inputSchema":{"type":"object"}}`, quote(name))
-}
-
-func quote(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
-}
-
-func offered(e gate.Upstream, t testing.TB) (names []string) {
-	for _, tool := range e.Tools(t.Context()) {
-		if got := tool.Definition.Get("name").Text(); got != tool.Offered {
-			t.Errorf("offered as %q, defined as %q", tool.Offered, got)
-		}
-		names = append(names, tool.Offered)
-	}
-	return names
-}
-
 func quarantined(e *bridge.Endpoint) (names []string) {
 	for _, n := range e.Status().Notes {
 		if n.Quarantined {
@@ -57,8 +34,6 @@ func quarantined(e *bridge.Endpoint) (names []string) {
 	}
 	return names
 }
-
-func digest(def string) string { return gate.MustDoc(def).Digest()[:6] }
 
 func TestNames(t *testing.T) {
 	long := strings.Repeat("n", 70)

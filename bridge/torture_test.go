@@ -19,9 +19,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// repetitionsEnv is how many misdeeds [TestTortureLeavesNothing] does.
-const repetitionsEnv = "WASMGATE_REPETITIONS"
-
 // A rack is a fleet of servers that misbehave, and one that does not.
 type rack struct {
 	fleet *bridge.Fleet

@@ -9,32 +9,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// What tests and fuzz targets reach of the parsers of foreign bytes.
-
-// ReadEvents is readEvents of a stream that is not taken up again.
-func ReadEvents(r io.Reader, max int64, f func([]byte) (bool, error)) error {
-	return readEvents(r, max, new(place), f)
-}
-
-// ParseMessage is parseMessage.
-var ParseMessage = parseMessage
-
-// Glimpse is glimpse.
-var Glimpse = glimpse
-
-// ReadLines reads lines of at most max bytes until an error, as a stdio server's
-// output is read.
-func ReadLines(r io.Reader, max int64) (lines [][]byte, err error) {
-	br := bufio.NewReaderSize(r, 16)
-	for {
-		line, err := readLine(br, max)
-		if err != nil {
-			return lines, err
-		}
-		lines = append(lines, line)
-	}
-}
-
 // ReadMessages reads lines as a stdio client's input is read, and tells which
 // are too long.
 func ReadMessages(r io.Reader, max int64) (lines [][]byte, bad []bool, err error) {
@@ -86,3 +60,6 @@ func NewKeptEvents() KeptEvents { return KeptEvents{newKeptEvents(func(context.C
 
 // Kept returns how many streams are kept, and their size.
 func (k KeptEvents) Kept() (streams, size int) { return len(k.streams), k.size }
+
+// BoundPeers lets the host have at most n sessions over HTTP.
+func (h *Host) BoundPeers(n int) { h.peers.most = n }
