@@ -10,7 +10,7 @@ import (
 
 // A Go function as a tool, behind a gate.
 func ExampleFleet() {
-	local, err := bridge.NewLocal("local", options(), bridge.LocalTool{
+	double, err := bridge.NewLocal("local", options(), bridge.LocalTool{
 		Definition: gate.MustDoc(`{
 			"name": "double",
 			"description": "Doubles a number.",
@@ -26,7 +26,7 @@ func ExampleFleet() {
 		fmt.Println(err)
 		return
 	}
-	fleet, err := bridge.NewFleet(bridge.FleetConfig{Locals: []*bridge.Local{local}})
+	fleet, err := bridge.NewFleet(bridge.FleetConfig{Locals: []*bridge.Local{double}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -90,7 +90,7 @@ func TestOnlyTheProgramsOwnToolsRelay(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	const offered, local, title, description = "files__read_text_file", "read_text_file", "Read a Text", "Returns the content, as UTF-8."
+	const offered, own, title, description = "files__read_text_file", "read_text_file", "Read a Text", "Returns the content, as UTF-8."
 	for query, want := range map[string]bool{
 		"":                                true,
 		"READ":                            true,
@@ -105,7 +105,7 @@ func TestSearch(t *testing.T) {
 		"files__read_text_file_and_more":  false,
 		"a read of the text: content, as": false,
 	} {
-		if got := bridge.NewSearch(query).Finds(offered, local, title, description); got != want {
+		if got := bridge.NewSearch(query).Finds(offered, own, title, description); got != want {
 			t.Errorf("%q: found = %t", query, got)
 		}
 	}

@@ -20,11 +20,11 @@ func TestPinsObserve(t *testing.T) {
 	s := newScript(map[string]string{"initialize": strings.Replace(initialized, `"capabilities"`, `"instructions":"be kind","capabilities"`, 1)})
 	s.list(echoTool + `,{"name":"more","inputSchema":{"type":"object"},"later":{"x":1}}`)
 	p := &pins{}
-	local, err := bridge.NewLocal("go", options(), bridge.LocalTool{Definition: gate.MustDoc(echoTool), Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) { return gate.Result{}, nil }})
+	functions, err := bridge.NewLocal("go", options(), bridge.LocalTool{Definition: gate.MustDoc(echoTool), Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) { return gate.Result{}, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := bridge.NewFleet(bridge.FleetConfig{Locals: []*bridge.Local{local}, Servers: []bridge.EndpointConfig{s.config("s")}, Pins: p})
+	f, err := bridge.NewFleet(bridge.FleetConfig{Locals: []*bridge.Local{functions}, Servers: []bridge.EndpointConfig{s.config("s")}, Pins: p})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,11 +59,11 @@ func TestParamHeaders(t *testing.T) {
 			},
 		})
 	}
-	local, err := bridge.NewLocal("local", options(), tools...)
+	functions, err := bridge.NewLocal("local", options(), tools...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, r := behind(t, newFleet(t, bridge.FleetConfig{Locals: []*bridge.Local{local}}), func(tool *gate.Tool) bool { return tool.Local == "hidden" })
+	url, r := behind(t, newFleet(t, bridge.FleetConfig{Locals: []*bridge.Local{functions}}), func(tool *gate.Tool) bool { return tool.Local == "hidden" })
 	tests := map[string]struct {
 		name, args string
 		headers    map[string]string

@@ -99,12 +99,12 @@ func newAsking(t testing.TB, cfg bridge.HostConfig) *asking {
 	}
 	tools = append(tools, bridge.LocalTool{Definition: gate.MustDoc(tool("rounds")), Call: asksByAnswer},
 		bridge.LocalTool{Definition: gate.MustDoc(tool("heavy")), Call: asksHeavily})
-	local, err := bridge.NewLocal("local", options(), tools...)
+	functions, err := bridge.NewLocal("local", options(), tools...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g, err := gate.New(gate.Parts{
-		Upstream: newFleet(t, bridge.FleetConfig{Locals: []*bridge.Local{local}}), Sessions: sessions{}, Sanitizer: sanitizerFunc(unchanged), Recorder: x.records,
+		Upstream: newFleet(t, bridge.FleetConfig{Locals: []*bridge.Local{functions}}), Sessions: sessions{}, Sanitizer: sanitizerFunc(unchanged), Recorder: x.records,
 		Authorizer: authorizerFunc(func(gate.Query) gate.Decision { return gate.Decision{Effect: gate.Allow} }),
 	})
 	if err != nil {

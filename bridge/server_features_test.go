@@ -274,12 +274,12 @@ func TestFeatureListings(t *testing.T) {
 // TestFeatureChanges: what a server adds later is offered, and clients of every
 // revision are told.
 func TestFeatureChanges(t *testing.T) {
-	upstream := mcp.NewServer(&mcp.Implementation{Name: "lib", Version: "1"}, &mcp.ServerOptions{
+	lib := mcp.NewServer(&mcp.Implementation{Name: "lib", Version: "1"}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{Prompts: &mcp.PromptCapabilities{ListChanged: true}, Resources: &mcp.ResourceCapabilities{ListChanged: true}},
 	})
 	x := frontOf(t, fleetOf(t, bridge.EndpointConfig{Server: "lib", Tools: options(), Dial: func() (mcp.Transport, error) {
 		a, b := mcp.NewInMemoryTransports()
-		_, err := upstream.Connect(context.Background(), a, nil)
+		_, err := lib.Connect(context.Background(), a, nil)
 		return b, err
 	}}))
 	told := make(chan string, 100)
@@ -296,8 +296,8 @@ func TestFeatureChanges(t *testing.T) {
 	missing := map[string]bool{old + " prompts": true, old + " resources": true, newest + " prompts": true, newest + " resources": true}
 	deadline := time.After(20 * time.Second)
 	for i := 0; len(missing) > 0; i++ { // a client may still be opening its stream
-		upstream.AddPrompt(&mcp.Prompt{Name: fmt.Sprint("later", i)}, nil)
-		upstream.AddResource(&mcp.Resource{Name: "later", URI: fmt.Sprint("doc://later/", i)}, nil)
+		lib.AddPrompt(&mcp.Prompt{Name: fmt.Sprint("later", i)}, nil)
+		lib.AddResource(&mcp.Resource{Name: "later", URI: fmt.Sprint("doc://later/", i)}, nil)
 		next := time.After(2 * time.Second)
 		for waiting := true; waiting && len(missing) > 0; {
 			select {

@@ -133,7 +133,7 @@ func (p *player) stubbed(mode ReplayMode, tools []bridge.LocalTool) []bridge.Loc
 // recordedServers returns what stands in the place of servers that are reached in
 // another way than by functions and modules: those of the configuration in its order,
 // then those that only the recording knows.
-func (p *player) recordedServers(servers []bridge.EndpointConfig, local map[string]bool, o bridge.ToolOptions) ([]*bridge.Local, error) {
+func (p *player) recordedServers(servers []bridge.EndpointConfig, ours map[string]bool, o bridge.ToolOptions) ([]*bridge.Local, error) {
 	tools, order := make(map[string][]bridge.LocalTool), []string{}
 	for _, s := range servers {
 		order = append(order, s.Server)
@@ -143,7 +143,7 @@ func (p *player) recordedServers(servers []bridge.EndpointConfig, local map[stri
 		if err != nil {
 			return nil, fmt.Errorf("recording: %w", err)
 		}
-		if local[name.Server] {
+		if ours[name.Server] {
 			continue
 		}
 		if !slices.Contains(order, name.Server) {
@@ -152,7 +152,7 @@ func (p *player) recordedServers(servers []bridge.EndpointConfig, local map[stri
 		tools[name.Server] = append(tools[name.Server], bridge.LocalTool{Definition: p.define(name, c.Digest), Call: p.answer})
 	}
 	for _, c := range p.Calls { // of some nothing but prompts and resources were used
-		if c.Server != "" && !local[c.Server] && !slices.Contains(order, c.Server) {
+		if c.Server != "" && !ours[c.Server] && !slices.Contains(order, c.Server) {
 			order = append(order, c.Server)
 		}
 	}
