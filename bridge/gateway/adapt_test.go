@@ -9,21 +9,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // fixed returns a tool that always answers the same.
-func fixed(name, result string) bridge.LocalTool {
+func fixed(name, result string) gateway.LocalTool {
 	return tool(name, func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 		return gate.Result{Doc: gate.MustDoc(result)}, nil
 	})
 }
 
-func functions(t *testing.T, o gateway.FunctionOptions, tools ...bridge.LocalTool) ([]gateway.Function, error) {
+func functions(t *testing.T, o gateway.FunctionOptions, tools ...gateway.LocalTool) ([]gateway.Function, error) {
 	t.Helper()
-	g := start(t, gateway.Config{Functions: map[string][]bridge.LocalTool{"s": tools}, Policy: granting("*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": tools}, Policy: granting("*"), Recorder: new(records)})
 	return g.NewClient(gateway.ClientConfig{}).Functions(t.Context(), o)
 }
 
@@ -64,7 +63,7 @@ func TestAnswers(t *testing.T) {
 }
 
 func TestFunctionsOfTools(t *testing.T) {
-	odd := bridge.LocalTool{
+	odd := gateway.LocalTool{
 		Definition: gate.MustDoc(`{"name":"odd","description":"Does.","inputSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"a":{"type":"integer","default":1}},"additionalProperties":false}}`),
 		Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 			return gate.Result{Doc: gate.MustDoc(`{"content":[],"isError":true}`)}, nil

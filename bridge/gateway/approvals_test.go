@@ -13,7 +13,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
@@ -35,7 +34,7 @@ func startAsking(t *testing.T, o approval.Options) (*gateway.Gateway, string) {
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	g := start(t, gateway.Config{
 		Audit: log, AuditOptions: audit.Options{Node: "n1"}, Policy: asking(), Approvals: &o,
-		Functions: map[string][]bridge.LocalTool{"mail": {tool("send", nil)}},
+		Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}},
 	})
 	return g, log
 }
@@ -135,7 +134,7 @@ func TestDrainLetsGoOfCallsThatWait(t *testing.T) {
 }
 
 func TestNobodyToAsk(t *testing.T) {
-	g := start(t, gateway.Config{Recorder: new(records), Policy: asking(), Functions: map[string][]bridge.LocalTool{"mail": {tool("send", nil)}}})
+	g := start(t, gateway.Config{Recorder: new(records), Policy: asking(), Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}}})
 	if g.Approvals() != nil {
 		t.Error("questions without Config.Approvals")
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -23,7 +22,7 @@ func BenchmarkClean(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			g, err := gateway.New(b.Context(), gateway.Config{
 				Recorder: new(nothing), Policy: granting("up__say"),
-				Functions: map[string][]bridge.LocalTool{"up": {tool("say", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+				Functions: map[string][]gateway.LocalTool{"up": {tool("say", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 					return gate.Result{Doc: doc}, nil
 				})}},
 			})

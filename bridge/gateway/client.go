@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -72,7 +72,7 @@ func (g *Gateway) NewClient(cfg ClientConfig) *Client {
 		cfg.Who = gate.Local()
 	}
 	if cfg.Name == "" {
-		cfg.Name, cfg.Version = bridge.ClientName, bridge.Version()
+		cfg.Name, cfg.Version = ClientName, Version()
 	}
 	c := &Client{gateway: g, cfg: cfg, session: gate.SessionKey{Owner: cfg.Who.Owner, ID: gate.NewID()}}
 	c.life, c.end = context.WithCancel(g.life)
@@ -268,7 +268,7 @@ func (c *Client) Do(ctx context.Context, call gate.Call) (gate.Result, error) {
 // their own.
 func saysNoFailure(a gate.Action, res gate.Result) bool {
 	if a.IsMethod() {
-		return !res.Doc.Get("_meta").Get(bridge.MetaError).IsZero()
+		return !res.Doc.Get("_meta").Get(mcp.MetaError).IsZero()
 	}
 	return a != gate.CallTool
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
@@ -33,7 +32,7 @@ func code(err error) gateway.ErrorCode {
 }
 
 // slow answers when its context ends, and says so on began.
-func slow(began chan<- bool) bridge.LocalTool {
+func slow(began chan<- bool) gateway.LocalTool {
 	return tool("slow", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
 		began <- true
 		<-ctx.Done()
@@ -43,7 +42,7 @@ func slow(began chan<- bool) bridge.LocalTool {
 
 func TestClientEndsCalls(t *testing.T) {
 	began := make(chan bool, 1)
-	g := start(t, gateway.Config{Functions: map[string][]bridge.LocalTool{"s": {slow(began), tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {slow(began), tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records)})
 
 	hasty := g.NewClient(gateway.ClientConfig{Timeout: 10 * time.Millisecond})
 	_, err := hasty.CallTool(t.Context(), "s__slow", nil)
@@ -75,7 +74,7 @@ func TestClientEndsCalls(t *testing.T) {
 
 func TestClientArguments(t *testing.T) {
 	rec := new(records)
-	g := start(t, gateway.Config{Functions: map[string][]bridge.LocalTool{"s": {tool("echo", nil)}}, Policy: granting("s__*"), Recorder: rec})
+	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {tool("echo", nil)}}, Policy: granting("s__*"), Recorder: rec})
 	client := g.NewClient(gateway.ClientConfig{})
 	type in struct {
 		Text string `json:"text"`
@@ -105,7 +104,7 @@ func TestClientSessions(t *testing.T) {
 		seen = append(seen, c.Session)
 		return text(c.Prompt + c.ClientName), nil
 	})
-	g := start(t, gateway.Config{Functions: map[string][]bridge.LocalTool{"s": {look}}, Policy: granting("s__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {look}}, Policy: granting("s__*"), Recorder: new(records)})
 	one, other := g.NewClient(gateway.ClientConfig{Name: "one"}), g.NewClient(gateway.ClientConfig{})
 	one.Say("words, ")
 	for range 2 {
@@ -166,7 +165,7 @@ func TestClientIsTold(t *testing.T) {
 		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Message: "half"})
 		return &mcp.CallToolResult{Content: []mcp.Content{}}, errors.Join(err, r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Data: "hot"}))
 	})
-	g := start(t, gateway.Config{Servers: []bridge.EndpointConfig{{Server: "s", Dial: bridge.InProcess(s)}}, Policy: granting("s__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Servers: []gateway.EndpointConfig{{Server: "s", Dial: gateway.InProcess(s)}}, Policy: granting("s__*"), Recorder: new(records)})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +199,7 @@ func TestClientCapabilities(t *testing.T) {
 		peer = c.Peer
 		return text(""), nil
 	})
-	g := start(t, gateway.Config{Functions: map[string][]bridge.LocalTool{"s": {look}}, Policy: granting("s__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {look}}, Policy: granting("s__*"), Recorder: new(records)})
 	answer := func(_ context.Context, params gate.Doc) (gate.Doc, error) {
 		return params.With("action", []byte(`"accept"`)), nil
 	}
@@ -237,7 +236,7 @@ func TestClientCapabilities(t *testing.T) {
 
 // A client in this process speaks MCP over memory, until the gateway ends.
 func TestDial(t *testing.T) {
-	g := start(t, gateway.Config{Functions: map[string][]bridge.LocalTool{"s": {tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records)})
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		conn := g.Dial(gate.Local())
 		c, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).
@@ -258,7 +257,7 @@ func TestDial(t *testing.T) {
 // A tool may be called by its own name, while one server alone has it.
 func TestClientShortNames(t *testing.T) {
 	g := start(t, gateway.Config{
-		Functions: map[string][]bridge.LocalTool{"a": {tool("echo", nil), tool("once", nil)}, "b": {tool("echo", nil), tool("hidden", nil)}},
+		Functions: map[string][]gateway.LocalTool{"a": {tool("echo", nil), tool("once", nil)}, "b": {tool("echo", nil), tool("hidden", nil)}},
 		Policy:    granting("a__*", "b__echo"), Recorder: new(records),
 	})
 	client := g.NewClient(gateway.ClientConfig{})
@@ -286,7 +285,7 @@ func TestClientIsAsked(t *testing.T) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(asked.Content["day"])}}}, nil
 	})
 	policy := gateway.Policy{Files: fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\nallow contains \"all\" if true\n")}}}
-	g := start(t, gateway.Config{Servers: []bridge.EndpointConfig{{Server: "s", Dial: bridge.InProcess(s)}}, Policy: policy, Recorder: new(records)})
+	g := start(t, gateway.Config{Servers: []gateway.EndpointConfig{{Server: "s", Dial: gateway.InProcess(s)}}, Policy: policy, Recorder: new(records)})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
@@ -22,7 +21,7 @@ import (
 type Config struct {
 	// Servers are the MCP servers, in the order in which their tools are
 	// listed. New sets the sanitizer and the schema compiler of their Tools.
-	Servers []bridge.EndpointConfig
+	Servers []EndpointConfig
 	// Guests are those of Servers that are WASM modules, by id. Nothing else says
 	// how such a server is reached.
 	Guests map[string]Guest
@@ -35,12 +34,12 @@ type Config struct {
 	LeaveOut bool
 	// Functions are Go functions offered as tools, by server; see [Func], and
 	// [Gateway.Publish] for later ones.
-	Functions map[string][]bridge.LocalTool
+	Functions map[string][]LocalTool
 	// Replay answers calls from a recording; nil answers none.
 	Replay *Replay
 	// Groups say what is in which group of tools. A client is offered one alone at
 	// /mcp/GROUP, and grants can be given to one.
-	Groups bridge.Groups
+	Groups Groups
 	// Catalog says whether clients can search for tools.
 	Catalog CatalogMode
 	// HostTools are the names of the tools that the program which embeds the gateway has
@@ -72,7 +71,7 @@ type Config struct {
 	// Jobs says how calls are kept that outlive their request, as jobs and as tasks.
 	// Nil keeps none.
 	Jobs *Jobs
-	// Seal is a secret of at least 32 random bytes; see [bridge.HostConfig]. Nil makes
+	// Seal is a secret of at least 32 random bytes; see [host.Config]. Nil makes
 	// one that ends with the gateway, and what clients hold by it.
 	Seal []byte
 	// Sessions says how many sessions are kept, how much of each, and for how long.

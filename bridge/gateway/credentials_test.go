@@ -14,7 +14,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 )
 
@@ -42,7 +41,7 @@ func TestCredentialsOfClientsStayHere(t *testing.T) {
 
 	g := start(t, gateway.Config{
 		Recorder: new(records), Policy: granting("up__say"),
-		Servers: []bridge.EndpointConfig{{Server: "up", URL: stub.URL, Headers: http.Header{"Authorization": {"Bearer the-gateways-own"}}}},
+		Servers: []gateway.EndpointConfig{{Server: "up", URL: stub.URL, Headers: http.Header{"Authorization": {"Bearer the-gateways-own"}}}},
 	})
 	g.Start(t.Context())
 	web := httptest.NewServer(g)

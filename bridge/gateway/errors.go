@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
@@ -147,7 +146,7 @@ func AsError(c gate.Call, err error) *Error {
 	if c.Action == "" {
 		return ofNoCall(err)
 	}
-	if several, ok := errors.AsType[*bridge.AmbiguousError](err); ok {
+	if several, ok := errors.AsType[*AmbiguousError](err); ok {
 		return &Error{
 			Code: InvalidParameters, Message: err.Error(), Tool: c.Name, err: err,
 			Details: map[string]any{"candidates": several.Candidates},
@@ -156,7 +155,7 @@ func AsError(c gate.Call, err error) *Error {
 	outcome := gate.Code(err)
 	o := outcomes[outcome]
 	e := &Error{
-		Code: o.code, Message: bridge.Public(err), Server: serverOf(c, err), Tool: c.Name, again: o.again, err: err,
+		Code: o.code, Message: Public(err), Server: serverOf(c, err), Tool: c.Name, again: o.again, err: err,
 		Details: map[string]any{"outcome": outcome},
 	}
 	if id := gate.RecordID(c.ID, err); id != "" {
@@ -196,7 +195,7 @@ func (e *Error) refused(c gate.Call, r *gate.Refusal) {
 // ofNoCall tells a configuration that cannot be from a server that cannot be
 // reached.
 func ofNoCall(err error) *Error {
-	if f, ok := errors.AsType[*bridge.Fault](err); ok {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		e := AsError(gate.Call{Action: gate.CallTool}, f)
 		e.Tool, e.err = "", err
 		return e
@@ -213,7 +212,7 @@ func ofNoCall(err error) *Error {
 
 // serverOf returns the server that a failure is of.
 func serverOf(c gate.Call, err error) string {
-	if f, ok := errors.AsType[*bridge.Fault](err); ok {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		return f.Server
 	}
 	if c.Action == gate.CallTool || c.Action == gate.GetPrompt || c.Action.IsMethod() {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -79,13 +78,13 @@ func TestErrorsOfCalls(t *testing.T) {
 		"an unknown resource":    {call(gate.ReadResource), &gate.Refusal{Step: gate.StepLookup}, "resource_not_found false false"},
 		"over a rate":            {call(gate.CallTool), &gate.Refusal{Step: gate.StepLimit, RetryAfter: time.Second}, "server_error true false"},
 		"waits for a person":     {call(gate.CallTool), &gate.Refusal{Step: gate.StepApprove, Err: &gate.Pending{ID: "a"}}, "server_error true false"},
-		"a server that is gone":  {call(gate.CallTool), &bridge.Fault{Kind: "not_connected", Server: "s", Err: errors.New("x")}, "not_connected true true"},
+		"a server that is gone":  {call(gate.CallTool), &gateway.Fault{Kind: "not_connected", Server: "s", Err: errors.New("x")}, "not_connected true true"},
 		"a gateway that ends":    {call(gate.CallTool), gateway.ErrDraining, "session_error true true"},
 		"a session that is gone": {gate.Call{}, fmt.Errorf("reset: %w", gateway.ErrNoSession), "session_error true true"},
 		"a caller that has left": {call(gate.CallTool), fmt.Errorf("x: %w", context.Canceled), "timeout false false"},
 		"a wrong module":         {gate.Call{}, &gateway.ModuleError{Module: "m", Err: coded("trap_guest")}, "config_error false false"},
 		"a configuration":        {gate.Call{}, errors.New("gateway: without an audit log"), "config_error false false"},
-		"a server to connect":    {gate.Call{}, &bridge.Fault{Kind: "spawn_failed", Server: "s", Err: errors.New("x")}, "connection_failed true false"},
+		"a server to connect":    {gate.Call{}, &gateway.Fault{Kind: "spawn_failed", Server: "s", Err: errors.New("x")}, "connection_failed true false"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

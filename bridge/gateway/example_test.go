@@ -12,7 +12,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -29,8 +28,8 @@ func Example() {
 
 	ctx := context.Background()
 	gw, err := gateway.New(ctx, gateway.Config{
-		Servers: []bridge.EndpointConfig{ // these run in this process; others have a Command or a URL
-			{Server: "people", Dial: bridge.InProcess(greeter())},
+		Servers: []gateway.EndpointConfig{ // these run in this process; others have a Command or a URL
+			{Server: "people", Dial: gateway.InProcess(greeter())},
 			{Server: "broken", Dial: func() (mcp.Transport, error) { return nil, errors.New("nobody there") }},
 		},
 		Policy: gateway.Policy{Files: fstest.MapFS{"people.rego": {Data: []byte(`
@@ -103,7 +102,7 @@ func grant(tools ...string) gateway.Policy {
 func ExampleClient() {
 	ctx := context.Background()
 	gw, err := gateway.New(ctx, gateway.Config{
-		Servers:  []bridge.EndpointConfig{{Server: "people", Dial: bridge.InProcess(greeter())}},
+		Servers:  []gateway.EndpointConfig{{Server: "people", Dial: gateway.InProcess(greeter())}},
 		Policy:   grant("people__*"),
 		Recorder: recorder{},
 	})
@@ -192,7 +191,7 @@ func ExampleGateway_Publish() {
 func ExampleClient_Functions() {
 	ctx := context.Background()
 	gw, err := gateway.New(ctx, gateway.Config{
-		Servers:  []bridge.EndpointConfig{{Server: "people", Dial: bridge.InProcess(greeter())}},
+		Servers:  []gateway.EndpointConfig{{Server: "people", Dial: gateway.InProcess(greeter())}},
 		Policy:   grant("people__*"),
 		Recorder: recorder{},
 	})
@@ -242,7 +241,7 @@ func ExampleReplay() {
 	}
 	full := audit.Options{Node: "example", Record: "full"}
 	run(gateway.Config{
-		Servers: []bridge.EndpointConfig{{Server: "people", Dial: bridge.InProcess(greeter())}},
+		Servers: []gateway.EndpointConfig{{Server: "people", Dial: gateway.InProcess(greeter())}},
 		Audit:   filepath.Join(dir, "audit.jsonl"), AuditOptions: full,
 	})
 	calls, err := gateway.ReadRecording(ctx, filepath.Join(dir, "audit.jsonl"))
@@ -271,7 +270,7 @@ func ExampleGateway_SetServer() {
 		fmt.Println(len(res.Text()) > 0, gate.Code(err))
 	}
 
-	people := gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "people", Dial: bridge.InProcess(greeter())}}
+	people := gateway.Server{EndpointConfig: gateway.EndpointConfig{Server: "people", Dial: gateway.InProcess(greeter())}}
 	if err := gw.SetServer(ctx, people); err != nil {
 		log.Fatal(err)
 	}

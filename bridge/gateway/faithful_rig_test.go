@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
@@ -338,7 +337,7 @@ func (c *direct) read(resp *http.Response) gate.Doc {
 func open(t *testing.T, s *told) string {
 	g := start(t, gateway.Config{
 		Recorder: new(records), Sanitize: gateway.Sanitize{Profile: "off", Links: []string{"*"}},
-		Servers: []bridge.EndpointConfig{{Server: "s", URL: s.url, Methods: []string{"acme/x"}, Tools: bridge.ToolOptions{OutputWarn: true}}},
+		Servers: []gateway.EndpointConfig{{Server: "s", URL: s.url, Methods: []string{"acme/x"}, Tools: gateway.ToolOptions{OutputWarn: true}}},
 		Policy: gateway.Policy{Options: policy.Options{Grants: []policy.Grant{
 			{To: []string{"*"}, Servers: []string{"s"}, Asks: []string{"roots", "sampling", "secrets"}},
 		}}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
@@ -30,7 +29,7 @@ func TestFlow(t *testing.T) {
 			var r records
 			g := start(t, gateway.Config{
 				Recorder: &r, Policy: granting("mail__*"), TrustPrompt: trust,
-				Functions: map[string][]bridge.LocalTool{"mail": {tool("search", search), tool("send", nil)}},
+				Functions: map[string][]gateway.LocalTool{"mail": {tool("search", search), tool("send", nil)}},
 			})
 			if err := g.SetPolicy(t.Context(), p); err != nil {
 				t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -22,18 +22,18 @@ import (
 // ctx has ended.
 //
 // A schema that Go types cannot say is given as JSON, in the Definition of a
-// [bridge.LocalTool].
-func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error)) (bridge.LocalTool, error) {
+// [LocalTool].
+func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error)) (LocalTool, error) {
 	input, err := objectSchema[In]()
 	if err == nil && input == nil {
 		err = fmt.Errorf("%T is neither a struct nor a map with string keys", *new(In))
 	}
 	if err != nil {
-		return bridge.LocalTool{}, fmt.Errorf("tool %s: input: %w", name, err)
+		return LocalTool{}, fmt.Errorf("tool %s: input: %w", name, err)
 	}
 	output, err := objectSchema[Out]()
 	if err != nil {
-		return bridge.LocalTool{}, fmt.Errorf("tool %s: output: %w", name, err)
+		return LocalTool{}, fmt.Errorf("tool %s: output: %w", name, err)
 	}
 	definition, err := document(struct {
 		Name        string             `json:"name"`
@@ -42,9 +42,9 @@ func Func[In, Out any](name, description string, f func(ctx context.Context, in 
 		Output      *jsonschema.Schema `json:"outputSchema,omitempty"`
 	}{name, description, input, output})
 	if err != nil {
-		return bridge.LocalTool{}, fmt.Errorf("tool %s: %w", name, err)
+		return LocalTool{}, fmt.Errorf("tool %s: %w", name, err)
 	}
-	return bridge.LocalTool{
+	return LocalTool{
 		Definition: definition,
 		Call: func(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 			var in In
@@ -111,14 +111,14 @@ type published struct {
 }
 
 type publication struct {
-	local *bridge.Local
-	tools []bridge.LocalTool
+	local *Local
+	tools []LocalTool
 }
 
 // Publish offers Go functions as tools of a server, beside those that it has; one of
 // the same name is replaced. Clients that are connected are told. The server may be
 // new, or one of Config.Functions, and none that is reached in another way.
-func (g *Gateway) Publish(server string, tools ...bridge.LocalTool) error {
+func (g *Gateway) Publish(server string, tools ...LocalTool) error {
 	p := &g.published
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +127,7 @@ func (g *Gateway) Publish(server string, tools ...bridge.LocalTool) error {
 		if err := g.free(server); err != nil {
 			return err
 		}
-		l, err := bridge.NewLocal(server, g.toolOptions(), g.replayed(server, tools)...)
+		l, err := local.New(server, g.toolOptions(), g.replayed(server, tools)...)
 		if err != nil {
 			return err
 		}
@@ -165,14 +165,14 @@ func (g *Gateway) Withdraw(server string, names ...string) error {
 	return known.set(g, server, without(known.tools, names...))
 }
 
-func (p *published) add(server string, l *bridge.Local, tools []bridge.LocalTool) {
+func (p *published) add(server string, l *Local, tools []LocalTool) {
 	if p.servers == nil {
 		p.servers = make(map[string]*publication)
 	}
 	p.servers[server] = &publication{l, slices.Clone(tools)}
 }
 
-func (p *publication) set(g *Gateway, server string, tools []bridge.LocalTool) error {
+func (p *publication) set(g *Gateway, server string, tools []LocalTool) error {
 	if err := p.local.Set(g.replayed(server, tools)...); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (p *publication) set(g *Gateway, server string, tools []bridge.LocalTool) e
 
 // free reports why functions cannot be published on a server.
 func (g *Gateway) free(server string) error {
-	if server == bridge.CatalogServer || server == JobServer {
+	if server == CatalogServer || server == JobServer {
 		return fmt.Errorf("server %s is the gateway's own: publish them on another", server)
 	}
 	for _, s := range g.fleet.Status() {
@@ -193,7 +193,7 @@ func (g *Gateway) free(server string) error {
 	return nil
 }
 
-func toolNames(tools []bridge.LocalTool) (names []string) {
+func toolNames(tools []LocalTool) (names []string) {
 	for _, t := range tools {
 		names = append(names, t.Definition.Get("name").Text())
 	}
@@ -201,8 +201,8 @@ func toolNames(tools []bridge.LocalTool) (names []string) {
 }
 
 // without returns the tools but the named ones.
-func without(tools []bridge.LocalTool, names ...string) []bridge.LocalTool {
-	return slices.DeleteFunc(slices.Clone(tools), func(t bridge.LocalTool) bool {
+func without(tools []LocalTool, names ...string) []LocalTool {
+	return slices.DeleteFunc(slices.Clone(tools), func(t LocalTool) bool {
 		return slices.Contains(names, t.Definition.Get("name").Text())
 	})
 }

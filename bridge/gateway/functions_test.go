@@ -11,13 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // function returns a tool of a Go function that must be one.
-func function[In, Out any](t *testing.T, name string, f func(context.Context, In) (Out, error)) bridge.LocalTool {
+func function[In, Out any](t *testing.T, name string, f func(context.Context, In) (Out, error)) gateway.LocalTool {
 	t.Helper()
 	tool, err := gateway.Func(name, "", f)
 	if err != nil {
@@ -35,7 +34,7 @@ func TestFunc(t *testing.T) {
 	type out struct {
 		Said []string `json:"said"`
 	}
-	tools := []bridge.LocalTool{
+	tools := []gateway.LocalTool{
 		function(t, "structured", func(_ context.Context, i in) (out, error) { return out{[]string{i.Text}}, nil }),
 		function(t, "text", func(_ context.Context, i in) (string, error) { return strings.Repeat(i.Text, i.Times), nil }),
 		function(t, "number", func(_ context.Context, i map[string]int) (int, error) { return i["a"], nil }),
@@ -45,7 +44,7 @@ func TestFunc(t *testing.T) {
 	if got, want := tools[0].Definition.At("/inputSchema/properties/text").String(), `{"type":"string","description":"what to say"}`; got != want {
 		t.Errorf("schema of a field: %s, want %s", got, want)
 	}
-	g := start(t, gateway.Config{Functions: map[string][]bridge.LocalTool{"f": tools}, Policy: granting("f__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"f": tools}, Policy: granting("f__*"), Recorder: new(records)})
 	client := g.NewClient(gateway.ClientConfig{})
 	for name, tt := range map[string]struct{ tool, args, want string }{
 		"structured content":      {"structured", `{"text":"hi"}`, `{"content":[{"text":"{\"said\":[\"hi\"]}","type":"text"}],"structuredContent":{"said":["hi"]}}`},
@@ -81,7 +80,7 @@ func TestFuncRefused(t *testing.T) {
 
 func TestPublish(t *testing.T) {
 	g := start(t, gateway.Config{
-		Functions: map[string][]bridge.LocalTool{"a": {tool("one", nil)}, gateway.LocalServer: {tool("mine", nil)}}, Embedded: true,
+		Functions: map[string][]gateway.LocalTool{"a": {tool("one", nil)}, gateway.LocalServer: {tool("mine", nil)}}, Embedded: true,
 		Policy: granting("*"), Recorder: new(records),
 	})
 	client := g.NewClient(gateway.ClientConfig{})
@@ -121,7 +120,7 @@ func TestPublish(t *testing.T) {
 		"on a server of the gateway":              g.Publish(gateway.JobServer, tool("more", nil)),
 		"a name that is none":                     g.Publish("B!", tool("x", nil)),
 		"a server that looks like another":        g.Publish("а", tool("x", nil)), // Cyrillic
-		"a tool without a function":               g.Publish("a", bridge.LocalTool{Definition: gate.MustDoc(`{"name":"n","inputSchema":{"type":"object"}}`)}),
+		"a tool without a function":               g.Publish("a", gateway.LocalTool{Definition: gate.MustDoc(`{"name":"n","inputSchema":{"type":"object"}}`)}),
 		"a tool that is not there":                g.Withdraw("a", "none"),
 		"a server that is not there":              g.Withdraw("none"),
 	} {

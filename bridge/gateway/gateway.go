@@ -7,7 +7,8 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/bridge/schema"
 	"github.com/wasmgate/wasmgate/gate"
@@ -23,8 +24,8 @@ import (
 type Gateway struct {
 	cfg   Config // as it was built; what may change since is in settings
 	gate  *gate.Gate
-	fleet *bridge.Fleet
-	host  *bridge.Host
+	fleet *Fleet
+	host  *host.Host
 	mux   *http.ServeMux
 	calls calls // those of Do
 
@@ -54,8 +55,8 @@ type cleaning struct {
 }
 
 // toolOptions says how the tools of servers in this process are offered.
-func (c *cleaning) toolOptions() bridge.ToolOptions {
-	return bridge.ToolOptions{Sanitizer: c.clean, Schemas: c.schemas}
+func (c *cleaning) toolOptions() ToolOptions {
+	return ToolOptions{Sanitizer: c.clean, Schemas: c.schemas}
 }
 
 // ChildMain is what this program does as a child of itself: it supervises a server that
@@ -143,13 +144,13 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 		return err
 	}
 	locals = append(locals, stubs...)
-	var servers []bridge.EndpointConfig
+	var servers []EndpointConfig
 	for _, s := range g.cfg.Servers {
 		if !g.player.stubs(s.Server) {
 			servers = append(servers, g.endpoint(ctx, s))
 		}
 	}
-	g.fleet, err = bridge.NewFleet(bridge.FleetConfig{
+	g.fleet, err = fleet.New(fleet.Config{
 		Locals: locals, Servers: servers, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Groups: g.cfg.Groups, Log: g.cfg.Log,
 	})
 	return err
@@ -157,7 +158,7 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 
 func (g *Gateway) newHost() error {
 	var err error
-	g.host, err = bridge.NewHost(bridge.HostConfig{
+	g.host, err = host.New(host.Config{
 		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
 		Instructions: g.fleet.Instructions, Known: g.known, MaxBody: g.cfg.Limits.Body,
 		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
@@ -219,7 +220,7 @@ func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature
 }
 
 // Fleet returns the servers, to be added, removed and asked for their status.
-func (g *Gateway) Fleet() *bridge.Fleet { return g.fleet }
+func (g *Gateway) Fleet() *Fleet { return g.fleet }
 
 // ServeHTTP serves MCP at /mcp, of one group at /mcp/GROUP, and liveness at /healthz.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -41,13 +40,13 @@ func (r *records) Record(_ context.Context, rec *gate.Record) error {
 }
 
 // tool returns a function that answers with its arguments.
-func tool(name string, call func(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error)) bridge.LocalTool {
+func tool(name string, call func(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error)) gateway.LocalTool {
 	if call == nil {
 		call = func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 			return text(c.Args.Get("text").Text()), nil
 		}
 	}
-	return bridge.LocalTool{Definition: gate.MustDoc(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name)), Call: call}
+	return gateway.LocalTool{Definition: gate.MustDoc(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name)), Call: call}
 }
 
 func text(s string) gate.Result {
@@ -108,9 +107,9 @@ func TestNewRefuses(t *testing.T) {
 			c.Modules = []gateway.Module{{WASM: []byte("no"), Config: sandbox.ModuleConfig{Name: "m"}}}
 		}, "module m"},
 		"a function without code": {func(c *gateway.Config) {
-			c.Functions = map[string][]bridge.LocalTool{"a": {{Definition: gate.MustDoc(`{"name":"t","inputSchema":{"type":"object"}}`)}}}
+			c.Functions = map[string][]gateway.LocalTool{"a": {{Definition: gate.MustDoc(`{"name":"t","inputSchema":{"type":"object"}}`)}}}
 		}, "no function"},
-		"a server with a name that is none": {func(c *gateway.Config) { c.Functions = map[string][]bridge.LocalTool{"A_b": {tool("t", nil)}} }, "A_b"},
+		"a server with a name that is none": {func(c *gateway.Config) { c.Functions = map[string][]gateway.LocalTool{"A_b": {tool("t", nil)}} }, "A_b"},
 	}
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -140,7 +139,7 @@ func TestNewThatFailsClosesItsLog(t *testing.T) {
 
 func TestRecorderOnly(t *testing.T) {
 	var r records
-	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__*")})
+	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__*")})
 	if res, err := call(g, "a__t", `{"text":"x"}`); err != nil || res.Doc.At("/content/0/text").Text() != "x" {
 		t.Errorf("%v, error %v", res, err)
 	}
@@ -161,7 +160,7 @@ func TestAuditAndRecorder(t *testing.T) {
 	var r records
 	g := start(t, gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"}, Recorder: &r, Snapshot: "s1",
-		Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__*"),
+		Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__*"),
 	})
 	if _, err := call(g, "a__t", `{}`); err != nil {
 		t.Fatal(err)
@@ -190,7 +189,7 @@ func TestSetPolicy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	g := start(t, gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"},
-		Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil), tool("u", nil)}}, Policy: granting("a__t"),
+		Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil), tool("u", nil)}}, Policy: granting("a__t"),
 	})
 	offered := func() string {
 		tools, err := g.Tools(t.Context(), gate.Local())
@@ -231,7 +230,7 @@ func TestSetPolicy(t *testing.T) {
 func TestSetPolicyWithoutLog(t *testing.T) {
 	g := start(t, gateway.Config{
 		Audit: filepath.Join(t.TempDir(), "audit.jsonl"), AuditOptions: audit.Options{Node: "n"},
-		Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil)}},
+		Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}},
 	})
 	before := g.Policy().Revision()
 	if err := g.Close(t.Context()); err != nil {
@@ -245,7 +244,7 @@ func TestSetPolicyWithoutLog(t *testing.T) {
 // Policies change while calls pass: each call sees one of them.
 func TestSetPolicyHammer(t *testing.T) {
 	var r records
-	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__t")})
+	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}}, Policy: granting("a__t")})
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -280,7 +279,7 @@ func TestDrainAndClose(t *testing.T) {
 	}
 	g, err := gateway.New(t.Context(), gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"},
-		Functions: map[string][]bridge.LocalTool{"a": {tool("slow", slow)}}, Policy: granting("a__*"),
+		Functions: map[string][]gateway.LocalTool{"a": {tool("slow", slow)}}, Policy: granting("a__*"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -344,9 +343,9 @@ func TestHTTP(t *testing.T) {
 func TestSanitizeIsChosen(t *testing.T) {
 	const dirty = `a <script>x()</script> b`
 	const strict, cleaned = `a &lt;script&gt;x()&lt;/script&gt; b`, `a [removed: script] b`
-	functions := map[string][]bridge.LocalTool{}
+	functions := map[string][]gateway.LocalTool{}
 	for _, server := range []string{"one", "two", "three"} {
-		functions[server] = []bridge.LocalTool{tool("raw", nil), tool("t", nil)}
+		functions[server] = []gateway.LocalTool{tool("raw", nil), tool("t", nil)}
 	}
 	g := start(t, gateway.Config{
 		Recorder: new(records), Functions: functions,

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -32,7 +31,7 @@ func sum(wasm []byte) string {
 
 // guest makes the server of an endpoint out of a module. One that does not
 // compile is that server's fault alone.
-func (g *Gateway) guest(ctx context.Context, s *bridge.EndpointConfig, guest Guest) {
+func (g *Gateway) guest(ctx context.Context, s *EndpointConfig, guest Guest) {
 	guest.Config.Server = true
 	guest.Config.Grants = sandbox.Grants{Config: guest.Config.Grants.Config}
 	m, err := g.runtime.Compile(ctx, guest.WASM, guest.Config)
@@ -41,7 +40,7 @@ func (g *Gateway) guest(ctx context.Context, s *bridge.EndpointConfig, guest Gue
 		return
 	}
 	server, config := s.Server, sandbox.ServeConfig{Args: guest.Args, MaxLine: s.MaxMessage}
-	s.Dial = bridge.DialStreams(func() (io.ReadCloser, io.WriteCloser, error) {
+	s.Dial = DialStreams(func() (io.ReadCloser, io.WriteCloser, error) {
 		in := sandbox.NewPipe()
 		out, stdout := io.Pipe()
 		g.serving.Go(func() { stdout.CloseWithError(g.serve(server, m, in, stdout, config)) })

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -57,7 +56,7 @@ func TestGuest(t *testing.T) {
 	var r records
 	g := start(t, gateway.Config{
 		Recorder: &r, Policy: granting("wasm__upper", "wasm__spin"), CacheDir: compiled(t),
-		Servers: []bridge.EndpointConfig{{Server: "wasm"}, {Server: "broken"}},
+		Servers: []gateway.EndpointConfig{{Server: "wasm"}, {Server: "broken"}},
 		Guests: map[string]gateway.Guest{
 			"wasm": {
 				WASM:   buildGuest(t, filepath.Join("..", "..", "sandbox", "testdata", "mcpserver"), "exe"),
@@ -81,7 +80,7 @@ func TestGuest(t *testing.T) {
 		t.Errorf("tools %v, want %s", names, want)
 	}
 	for _, s := range g.Fleet().Status() {
-		if want := map[string]bridge.Phase{"wasm": bridge.Ready, "broken": bridge.Faulted}[s.Server]; s.Phase != want {
+		if want := map[string]gateway.Phase{"wasm": gateway.Ready, "broken": gateway.Faulted}[s.Server]; s.Phase != want {
 			t.Errorf("server %s is %v: %v", s.Server, s.Phase, s.Fault)
 		}
 	}

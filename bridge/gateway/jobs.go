@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/jobs"
 	"github.com/wasmgate/wasmgate/gate/store"
@@ -38,7 +38,7 @@ func (g *Gateway) newJobs(ctx context.Context) (err error) {
 		return err
 	}
 	o := g.cfg.Jobs.Options
-	o.Store, o.Public = g.store, bridge.Public
+	o.Store, o.Public = g.store, Public
 	if o.Log == nil {
 		o.Log = g.cfg.Log
 	}
@@ -74,7 +74,7 @@ const (
 const metaJob = "io.github.wasmgate/job"
 
 // jobTools are the tools of the server jobs. They need no grant: what they start does.
-func (g *Gateway) jobTools() []bridge.LocalTool {
+func (g *Gateway) jobTools() []LocalTool {
 	if g.cfg.Jobs == nil || !g.cfg.Jobs.Offer {
 		return nil
 	}
@@ -106,9 +106,9 @@ func (g *Gateway) jobTools() []bridge.LocalTool {
 			"inputSchema":{"type":"object","additionalProperties":false,"properties":{
 				"after":{"type":"string","maxLength":128,"description":"The job_id after which to go on: next of the page before"}}},` + reads + `}`, g.listJobs},
 	}
-	locals := make([]bridge.LocalTool, len(tools))
+	locals := make([]LocalTool, len(tools))
 	for i, t := range tools {
-		locals[i] = bridge.LocalTool{Definition: gate.MustDoc(t.definition), Relay: true, Call: t.call}
+		locals[i] = LocalTool{Definition: gate.MustDoc(t.definition), Relay: true, Call: t.call}
 	}
 	return locals
 }
@@ -140,7 +140,7 @@ func milliseconds(d gate.Doc, otherwise time.Duration) time.Duration {
 
 // offers reports whether the client of a call may know of the calls of a tool.
 func (g *Gateway) offers(ctx context.Context, c *gate.Call, tool string) bool {
-	return bridge.Offered(ctx, g.fleet.Lookup, tool, c.Who.Groups, c.Groups)
+	return host.Offered(ctx, g.fleet.Lookup, tool, c.Who.Groups, c.Groups)
 }
 
 // jobOf returns the job that a call is about. For a client that is not offered its tool
@@ -214,7 +214,7 @@ func (g *Gateway) jobResult(ctx context.Context, c *gate.Call, p gate.Permit) (g
 		return toldOf(j, err)
 	}
 	if kept.Doc.IsZero() {
-		kept.Doc, kept.IsError = bridge.NoResult(j), true
+		kept.Doc, kept.IsError = host.NoResult(j), true
 	}
 	of := map[string]any{"job_id": j.ID, "status": j.State, "lifecycle_status": j.State, "is_terminal": true, "record_id": j.Call}
 	if j.Reason != "" {

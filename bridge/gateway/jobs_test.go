@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -22,8 +21,8 @@ import (
 // jobbing returns a gateway that offers jobs, with tools that do as their names say.
 func jobbing(t *testing.T, more func(*gateway.Config)) (*gateway.Gateway, string) {
 	t.Helper()
-	returns := func(name, schema, result string) bridge.LocalTool {
-		return bridge.LocalTool{
+	returns := func(name, schema, result string) gateway.LocalTool {
+		return gateway.LocalTool{
 			Definition: gate.MustDoc(fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}%s}`, name, schema)),
 			Call: func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 				return gate.Result{Doc: gate.MustDoc(result)}, nil
@@ -33,7 +32,7 @@ func jobbing(t *testing.T, more func(*gateway.Config)) (*gateway.Gateway, string
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	cfg := gateway.Config{
 		Audit: log, AuditOptions: audit.Options{Node: "n"}, Policy: granting("a__*"), Jobs: &gateway.Jobs{Offer: true},
-		Functions: map[string][]bridge.LocalTool{
+		Functions: map[string][]gateway.LocalTool{
 			"a": {
 				tool("echo", nil),
 				tool("hang", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
@@ -190,7 +189,7 @@ func about2(t *testing.T, g *gateway.Gateway, name, args string) gate.Doc {
 
 // Who is offered some groups learns nothing of the calls of other tools.
 func TestJobOfAToolThatIsNotOffered(t *testing.T) {
-	g, _ := jobbing(t, func(c *gateway.Config) { c.Groups = bridge.Groups{"one": {"a__echo"}, "other": {"a__hang"}} })
+	g, _ := jobbing(t, func(c *gateway.Config) { c.Groups = gateway.Groups{"one": {"a__echo"}, "other": {"a__hang"}} })
 	id := started(t, g, "a__echo", `{}`)
 	about(t, g, "jobs__wait", id)
 	in := func(group, name, args string) gate.Doc {

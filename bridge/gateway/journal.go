@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
@@ -23,7 +22,7 @@ func (g *Gateway) openAudit(hide func(name, text string) string) (gate.Recorder,
 	o := g.cfg.AuditOptions
 	o.Hide = hide
 	if o.Version == "" {
-		o.Version = bridge.Version()
+		o.Version = Version()
 	}
 	if o.Snapshot == "" {
 		o.Snapshot = g.cfg.Snapshot
@@ -58,7 +57,7 @@ func (g *Gateway) Healthy() error {
 }
 
 func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
-	answer := map[string]string{"status": "ok", "version": bridge.Version()}
+	answer := map[string]string{"status": "ok", "version": Version()}
 	w.Header().Set("Content-Type", "application/json")
 	if err := g.Healthy(); err != nil {
 		answer["status"], answer["error"] = "failing", err.Error()

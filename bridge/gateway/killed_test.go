@@ -20,7 +20,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -117,7 +116,7 @@ func TestKilledUpstreams(t *testing.T) {
 	web := startWeb(t)
 	g := start(t, gateway.Config{
 		Recorder: o, Policy: granting("pipe__*", "web__*"),
-		Servers: []bridge.EndpointConfig{
+		Servers: []gateway.EndpointConfig{
 			{Server: "pipe", Command: os.Args[0], Env: []string{upstreamEnv + "=stdio"}},
 			{Server: "web", URL: web.url},
 		},

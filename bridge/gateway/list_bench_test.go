@@ -13,7 +13,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -31,7 +30,7 @@ func BenchmarkList(b *testing.B) {
 				InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"What to look for."},"limit":{"type":"integer","minimum":1}},"required":["query"]}`),
 			})
 		}
-		cfg.Servers = append(cfg.Servers, bridge.EndpointConfig{Server: fmt.Sprintf("s%d", i), Dial: newLiar(tools...).dial})
+		cfg.Servers = append(cfg.Servers, gateway.EndpointConfig{Server: fmt.Sprintf("s%d", i), Dial: newLiar(tools...).dial})
 	}
 	g, err := gateway.New(b.Context(), cfg)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
@@ -21,11 +21,11 @@ import (
 type locals struct {
 	published published // those of nothing but functions
 
-	changing sync.Mutex                    // held over a change of the modules: one at a time
-	own      map[string][]bridge.LocalTool // by server: tools beside those of modules
-	made     map[string]*bridge.Local      // by id: servers that modules are in, or can come to
-	listed   sync.Mutex                    // guards modules
-	modules  []loaded                      // in order
+	changing sync.Mutex             // held over a change of the modules: one at a time
+	own      map[string][]LocalTool // by server: tools beside those of modules
+	made     map[string]*Local      // by id: servers that modules are in, or can come to
+	listed   sync.Mutex             // guards modules
+	modules  []loaded               // in order
 }
 
 // loaded is a module as it is in use, or out of it.
@@ -33,7 +33,7 @@ type loaded struct {
 	Module
 	secrets []dial.Secret // that could be granted
 	code    *compiled
-	tools   []bridge.LocalTool
+	tools   []LocalTool
 	err     error // why the module is left out; nil if it is not
 }
 
@@ -64,13 +64,13 @@ func (g *Gateway) Modules() []ModuleStatus {
 }
 
 // newLocals builds the servers in this process, in the order in which they are listed.
-func (g *Gateway) newLocals(ctx context.Context) ([]*bridge.Local, error) {
+func (g *Gateway) newLocals(ctx context.Context) ([]*Local, error) {
 	if g.cfg.Embedded || len(g.cfg.Modules)+len(g.cfg.Guests) > 0 {
 		if err := g.machine.open(ctx, &g.cfg); err != nil {
 			return nil, err
 		}
 	}
-	g.own, g.made = make(map[string][]bridge.LocalTool), make(map[string]*bridge.Local)
+	g.own, g.made = make(map[string][]LocalTool), make(map[string]*Local)
 	var order []string
 	if g.cfg.Embedded {
 		tools, err := g.embedded(ctx)
@@ -93,7 +93,7 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*bridge.Local, error) {
 		}
 	}
 	if g.cfg.Catalog != CatalogOff {
-		order, g.own[bridge.CatalogServer] = append(order, bridge.CatalogServer), g.catalogTools()
+		order, g.own[CatalogServer] = append(order, CatalogServer), g.catalogTools()
 	}
 	order = append(order, slices.Sorted(maps.Keys(g.cfg.Functions))...)
 	if tools := g.jobTools(); tools != nil {
@@ -103,14 +103,14 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*bridge.Local, error) {
 }
 
 // makeLocals makes the servers of the given ids, each once.
-func (g *Gateway) makeLocals(order []string) (all []*bridge.Local, err error) {
+func (g *Gateway) makeLocals(order []string) (all []*Local, err error) {
 	done := make(map[string]bool)
 	for _, server := range order {
 		if done[server] {
 			continue
 		}
 		done[server] = true
-		l, err := bridge.NewLocal(server, g.toolOptions(), toolsOn(server, g.own, g.modules)...)
+		l, err := local.New(server, g.toolOptions(), toolsOn(server, g.own, g.modules)...)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (g *Gateway) makeLocals(order []string) (all []*bridge.Local, err error) {
 		switch {
 		case has && !shared:
 			g.published.add(server, l, functions)
-		case server != bridge.CatalogServer && server != JobServer:
+		case server != CatalogServer && server != JobServer:
 			g.made[server] = l
 		}
 	}
@@ -128,7 +128,7 @@ func (g *Gateway) makeLocals(order []string) (all []*bridge.Local, err error) {
 }
 
 // toolsOn returns the tools of a server: its own, and those of modules.
-func toolsOn(server string, own map[string][]bridge.LocalTool, modules []loaded) []bridge.LocalTool {
+func toolsOn(server string, own map[string][]LocalTool, modules []loaded) []LocalTool {
 	tools := slices.Clone(own[server])
 	for _, m := range modules {
 		if m.server() == server {
@@ -151,7 +151,7 @@ func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Sec
 			next.code, next.tools, next.err = g.module(ctx, m, secrets)
 		}
 		if next.err == nil { // its tools may be no tools, or another module's
-			_, next.err = bridge.NewLocal(next.server(), g.toolOptions(), append(toolsOn(next.server(), g.own, all), next.tools...)...)
+			_, next.err = local.New(next.server(), g.toolOptions(), append(toolsOn(next.server(), g.own, all), next.tools...)...)
 		}
 		if next.err != nil {
 			next.tools = nil
@@ -240,7 +240,7 @@ func (g *Gateway) noteModules(before, now []loaded) (servers []string, err error
 }
 
 // setLocal gives a server its tools: it comes with the first and goes with the last.
-func (g *Gateway) setLocal(server string, tools []bridge.LocalTool) error {
+func (g *Gateway) setLocal(server string, tools []LocalTool) error {
 	l := g.made[server]
 	switch {
 	case l != nil && len(tools) == 0:
@@ -251,7 +251,7 @@ func (g *Gateway) setLocal(server string, tools []bridge.LocalTool) error {
 	case len(tools) == 0:
 		return nil
 	}
-	l, err := bridge.NewLocal(server, g.toolOptions(), tools...)
+	l, err := local.New(server, g.toolOptions(), tools...)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -40,7 +39,7 @@ func TestClientMethod(t *testing.T) {
 	}
 	methods := []string{"acme/sum", "acme/secret", "acme/none"}
 	g := start(t, gateway.Config{
-		Servers: []bridge.EndpointConfig{{Server: "s", Dial: bridge.InProcess(s), Methods: methods}},
+		Servers: []gateway.EndpointConfig{{Server: "s", Dial: gateway.InProcess(s), Methods: methods}},
 		Policy: gateway.Policy{Options: policy.Options{Grants: []policy.Grant{
 			{To: []string{"local"}, Methods: []string{"acme/*"}, Except: []string{"acme/secret"}}, {To: []string{"local"}, Tools: []string{"*"}},
 		}}},

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/sandbox"
 	"github.com/wasmgate/wasmgate/sandbox/kv"
@@ -61,7 +61,7 @@ func (m *machine) close(ctx context.Context) error {
 // embedded returns the tools that wasmgate brings along. Their code takes 40 MB,
 // and seconds to compile when it is not in the cache: both wait until one of
 // them is called.
-func (g *Gateway) embedded(ctx context.Context) ([]bridge.LocalTool, error) {
+func (g *Gateway) embedded(ctx context.Context) ([]LocalTool, error) {
 	manifest, err := sandbox.EmbeddedToolsManifest()
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (g *Gateway) embedded(ctx context.Context) ([]bridge.LocalTool, error) {
 }
 
 // module compiles a module and returns its tools.
-func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (*compiled, []bridge.LocalTool, error) {
+func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (*compiled, []LocalTool, error) {
 	if m.Broken != "" {
 		return nil, nil, errors.New(m.Broken)
 	}
@@ -115,7 +115,7 @@ func (c *compiled) enter() (m *sandbox.Module, leave func(), err error) {
 	c.calls.RLock()
 	if c.closed {
 		c.calls.RUnlock()
-		return nil, nil, &bridge.Fault{Kind: bridge.NotConnected, Server: c.server, Doing: "call", Err: errors.New("the module was replaced; call again")}
+		return nil, nil, &Fault{Kind: upstream.NotConnected, Server: c.server, Doing: "call", Err: errors.New("the module was replaced; call again")}
 	}
 	return c.module, c.calls.RUnlock, nil
 }
@@ -133,12 +133,12 @@ func (c *compiled) close(ctx context.Context) error {
 }
 
 // sandboxed makes tools of a module's, which is asked for when one is called.
-func (g *Gateway) sandboxed(offered []sandbox.Tool, grant *granted, enter func() (m *sandbox.Module, leave func(), err error)) ([]bridge.LocalTool, error) {
+func (g *Gateway) sandboxed(offered []sandbox.Tool, grant *granted, enter func() (m *sandbox.Module, leave func(), err error)) ([]LocalTool, error) {
 	capabilities, err := grant.capabilities()
 	if err != nil {
 		return nil, err
 	}
-	var tools []bridge.LocalTool
+	var tools []LocalTool
 	for _, t := range offered {
 		b, err := json.Marshal(t)
 		if err != nil {
@@ -148,7 +148,7 @@ func (g *Gateway) sandboxed(offered []sandbox.Tool, grant *granted, enter func()
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
 		}
-		tools = append(tools, bridge.LocalTool{
+		tools = append(tools, LocalTool{
 			Definition: definition, Sandboxed: true, Capabilities: capabilities,
 			Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
 				m, leave, err := enter()

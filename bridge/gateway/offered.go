@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -36,15 +38,15 @@ func (c *Config) checkCatalog() error {
 	if err := c.Catalog.check(); err != nil || c.Catalog == CatalogOff {
 		return err
 	}
-	if _, taken := c.Functions[bridge.CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s bridge.EndpointConfig) bool { return s.Server == bridge.CatalogServer }) {
-		return fmt.Errorf("gateway: the server id %s is the catalog's", bridge.CatalogServer)
+	if _, taken := c.Functions[CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == CatalogServer }) {
+		return fmt.Errorf("gateway: the server id %s is the catalog's", CatalogServer)
 	}
 	return nil
 }
 
 // catalogTools returns the tools of the server catalog.
-func (g *Gateway) catalogTools() []bridge.LocalTool {
-	return bridge.CatalogTools(func(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) { return g.gate.Tools(ctx, who) })
+func (g *Gateway) catalogTools() []LocalTool {
+	return local.CatalogTools(func(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) { return g.gate.Tools(ctx, who) })
 }
 
 // HasGroup reports whether there is a group: in Config.Groups, or what [Gateway.SetGroups]
@@ -62,7 +64,7 @@ func (g *Gateway) Groups() []string { return slices.Sorted(maps.Keys(*g.groups.L
 
 // Conflicts returns the names that more than one would offer: who has each, a server or
 // the program that embeds the gateway, and what became of the other.
-func (g *Gateway) Conflicts() []bridge.Conflict { return g.fleet.Conflicts() }
+func (g *Gateway) Conflicts() []Conflict { return g.fleet.Conflicts() }
 
 // Offer narrows what clients over HTTP are offered to what is in one of the groups; none
 // narrows nothing. It is called before the first request.
@@ -71,19 +73,19 @@ func (g *Gateway) Offer(groups []string) { g.host.Offer(groups) }
 // handleMCP serves MCP at /mcp, and at /mcp/GROUP what is in that group alone.
 func (g *Gateway) handleMCP(mux *http.ServeMux) {
 	mux.Handle("/mcp", g.host)
-	mux.Handle("/mcp/{"+bridge.GroupParam+"}", g.host)
+	mux.Handle("/mcp/{"+host.GroupParam+"}", g.host)
 }
 
 // Resolve returns the name by which a principal calls a tool that it names as the tool's
-// server does: see [bridge.Resolve].
+// server does: see [fleet.Resolve].
 func (g *Gateway) Resolve(ctx context.Context, who *gate.Principal, name string) (string, error) {
 	known := g.fleet.Tools(ctx)
 	if who == nil {
-		return bridge.Resolve(name, known, nil)
+		return fleet.Resolve(name, known, nil)
 	}
 	visible, err := g.gate.Tools(ctx, who)
 	if err != nil {
 		return "", err
 	}
-	return bridge.Resolve(name, known, visible)
+	return fleet.Resolve(name, known, visible)
 }

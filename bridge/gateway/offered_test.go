@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -24,8 +23,8 @@ func grouped(t *testing.T, change func(*gateway.Config)) (*gateway.Gateway, *htt
 	t.Helper()
 	cfg := gateway.Config{
 		Recorder: new(records), Policy: granting("*"),
-		Groups:    bridge.Groups{"docs": {"files__read"}, "talk": {"chat__*"}, "empty": nil},
-		Functions: map[string][]bridge.LocalTool{"files": {tool("read", nil), tool("write", nil)}, "chat": {tool("say", nil)}},
+		Groups:    gateway.Groups{"docs": {"files__read"}, "talk": {"chat__*"}, "empty": nil},
+		Functions: map[string][]gateway.LocalTool{"files": {tool("read", nil), tool("write", nil)}, "chat": {tool("say", nil)}},
 	}
 	if change != nil {
 		change(&cfg)
@@ -245,8 +244,8 @@ func TestCatalog(t *testing.T) {
 // TestCatalogRefusesItsName: nobody else is served by it.
 func TestCatalogRefusesItsName(t *testing.T) {
 	for name, cfg := range map[string]gateway.Config{
-		"functions": {Catalog: gateway.CatalogBeside, Functions: map[string][]bridge.LocalTool{"catalog": {tool("search", nil)}}},
-		"a server":  {Catalog: gateway.CatalogOnly, Servers: []bridge.EndpointConfig{{Server: "catalog", Broken: "x"}}},
+		"functions": {Catalog: gateway.CatalogBeside, Functions: map[string][]gateway.LocalTool{"catalog": {tool("search", nil)}}},
+		"a server":  {Catalog: gateway.CatalogOnly, Servers: []gateway.EndpointConfig{{Server: "catalog", Broken: "x"}}},
 		"no mode":   {Catalog: "off"},
 	} {
 		cfg.Recorder = new(records)
@@ -260,7 +259,7 @@ func TestCatalogRefusesItsName(t *testing.T) {
 // TestResolve is of a principal: what is hidden from it is no candidate.
 func TestResolve(t *testing.T) {
 	g, _ := grouped(t, func(c *gateway.Config) {
-		c.Functions["notes"] = []bridge.LocalTool{tool("read", nil)}
+		c.Functions["notes"] = []gateway.LocalTool{tool("read", nil)}
 		c.Groups["notes"] = []string{"notes__*"}
 	})
 	who := gate.Local()

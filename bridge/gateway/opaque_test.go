@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -58,7 +58,7 @@ deny contains sprintf("%s of %s", [input.resource.uri, input.resource.server]) i
 `)}}
 	run := func(denied string) *gateway.Gateway {
 		g := start(t, gateway.Config{
-			Recorder: new(records), Servers: []bridge.EndpointConfig{upstream("first", first), upstream("second", second)},
+			Recorder: new(records), Servers: []gateway.EndpointConfig{upstream("first", first), upstream("second", second)},
 			Sanitize: gateway.Sanitize{Links: []string{"*"}},
 			Policy:   gateway.Policy{Files: rules, Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"first", "second", denied}}}}},
 		})
@@ -129,7 +129,7 @@ func TestUpdatesOfASharedURI(t *testing.T) {
 	asked := make(chan string, 10)
 	first, second := newShelf("first", asked), newShelf("second", asked)
 	g := start(t, gateway.Config{
-		Recorder: new(records), Servers: []bridge.EndpointConfig{upstream("first", first), upstream("second", second)},
+		Recorder: new(records), Servers: []gateway.EndpointConfig{upstream("first", first), upstream("second", second)},
 		Policy: gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"first", "second"}}}}},
 	})
 	if err := g.Connect(t.Context()); err != nil {
@@ -190,7 +190,7 @@ func TestNobodyTakesTheGatewaysScheme(t *testing.T) {
 		})
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "wasmgate://second/{x}", Name: "x"}, nil)
-	g := start(t, gateway.Config{Recorder: new(records), Servers: []bridge.EndpointConfig{upstream("first", s)}})
+	g := start(t, gateway.Config{Recorder: new(records), Servers: []gateway.EndpointConfig{upstream("first", s)}})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestConflictsWithTheHost(t *testing.T) {
 	}
 	bare := upstream("files", s)
 	bare.Tools.Bare = true
-	g := start(t, gateway.Config{Recorder: new(records), Servers: []bridge.EndpointConfig{bare}, HostTools: []string{"Read", "Write"}, Policy: granting("*")})
+	g := start(t, gateway.Config{Recorder: new(records), Servers: []gateway.EndpointConfig{bare}, HostTools: []string{"Read", "Write"}, Policy: granting("*")})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestConflictsWithTheHost(t *testing.T) {
 	if !strings.HasPrefix(other, "Read_") || tools[0].Definition.Get("name").Text() != other || tools[1].Offered != "Stat" {
 		t.Errorf("offered %s and %s", other, tools[1].Offered)
 	}
-	want := []bridge.Conflict{{Name: "Read", Server: "files", ShadowedBy: bridge.OwnerHost, Offered: other, Resolution: "offered as " + other}}
+	want := []gateway.Conflict{{Name: "Read", Server: "files", ShadowedBy: fleet.OwnerHost, Offered: other, Resolution: "offered as " + other}}
 	if diff := cmp.Diff(want, g.Conflicts()); diff != "" {
 		t.Error(diff)
 	}
@@ -264,7 +264,7 @@ func TestTwoServersWithOneTemplate(t *testing.T) {
 	}
 	log := new(records)
 	g := start(t, gateway.Config{
-		Recorder: log, Servers: []bridge.EndpointConfig{upstream("first", server("first")), upstream("second", server("second"))},
+		Recorder: log, Servers: []gateway.EndpointConfig{upstream("first", server("first")), upstream("second", server("second"))},
 		Sanitize: gateway.Sanitize{Links: []string{"*"}},
 		Policy: gateway.Policy{
 			Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"first", "second"}}}},

@@ -3,8 +3,8 @@ package gateway
 import (
 	"errors"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -40,7 +40,7 @@ func (g *Gateway) gatePins() gate.Pins {
 	return g.pins
 }
 
-func (g *Gateway) fleetPins() bridge.Pins {
+func (g *Gateway) fleetPins() fleet.Pins {
 	if g.pins == nil {
 		return nil
 	}
@@ -53,8 +53,8 @@ type observer struct {
 	guests *perServer[*Guest] // that may change
 }
 
-// Observe implements [bridge.Pins].
-func (o observer) Observe(d bridge.Declaration) {
+// Observe implements [fleet.Pins].
+func (o observer) Observe(d Declaration) {
 	l := lock.Listing{Server: d.Server, Announced: d.Announced}
 	if d.Config != nil {
 		o.identify(&l, d)
@@ -75,7 +75,7 @@ func (o observer) Observe(d bridge.Declaration) {
 
 // identify adds what the server is. One that this program connects by itself is
 // part of it.
-func (o observer) identify(l *lock.Listing, d bridge.Declaration) {
+func (o observer) identify(l *lock.Listing, d Declaration) {
 	c := d.Config
 	guest, isGuest := o.guests.get(d.Server)
 	switch {

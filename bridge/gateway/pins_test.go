@@ -17,7 +17,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
@@ -54,7 +53,7 @@ func (l *liar) gateway(t *testing.T, mode lock.Mode, dir string) *gateway.Gatewa
 	t.Helper()
 	cfg := gateway.Config{
 		Recorder: new(records), Policy: granting("s__*"),
-		Servers: []bridge.EndpointConfig{{Server: "s", Dial: l.dial}},
+		Servers: []gateway.EndpointConfig{{Server: "s", Dial: l.dial}},
 	}
 	if mode != "off" {
 		cfg.Pins = &lock.Options{Mode: mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")}
@@ -270,13 +269,13 @@ func TestQuarantinedToolsTakeNoNames(t *testing.T) {
 	dir := t.TempDir()
 	schema := json.RawMessage(`{"type":"object"}`)
 	first, second := newLiar(), newLiar(&mcp.Tool{Name: "send", InputSchema: schema})
-	bare := func(l *liar, id string) bridge.EndpointConfig {
-		return bridge.EndpointConfig{Server: id, Dial: l.dial, Tools: bridge.ToolOptions{Bare: true}}
+	bare := func(l *liar, id string) gateway.EndpointConfig {
+		return gateway.EndpointConfig{Server: id, Dial: l.dial, Tools: gateway.ToolOptions{Bare: true}}
 	}
 	open := func() *gateway.Gateway {
 		g := start(t, gateway.Config{
 			Recorder: new(records), Policy: granting("alpha__*", "mail__*"),
-			Servers: []bridge.EndpointConfig{bare(first, "alpha"), bare(second, "mail")},
+			Servers: []gateway.EndpointConfig{bare(first, "alpha"), bare(second, "mail")},
 			Pins:    &lock.Options{File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 		})
 		if err := g.Connect(t.Context()); err != nil {
@@ -300,7 +299,7 @@ func TestPinsOfLocalTools(t *testing.T) {
 		own, foreign := tool("own", nil), tool("foreign", nil)
 		foreign.Foreign, foreign.Module = true, strings.Repeat(module, 64)
 		return start(t, gateway.Config{
-			Recorder: new(records), Policy: granting("go__*"), Functions: map[string][]bridge.LocalTool{"go": {own, foreign}},
+			Recorder: new(records), Policy: granting("go__*"), Functions: map[string][]gateway.LocalTool{"go": {own, foreign}},
 			Pins: &lock.Options{Mode: lock.TrustFirst, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")},
 		})
 	}

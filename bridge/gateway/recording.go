@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/policy"
@@ -82,7 +81,7 @@ func (r *recording) addEntry(e audit.Entry) error {
 	if e.Event != gate.Done || e.Action != gate.CallTool && e.Action != gate.GetPrompt && e.Action != gate.ReadResource || e.Code != gate.CodeOK && e.Code != gate.CodeToolError {
 		return nil
 	}
-	if e.Server == bridge.CatalogServer || e.Server == JobServer {
+	if e.Server == CatalogServer || e.Server == JobServer {
 		return nil // the call that it made is recorded, and made again
 	}
 	if len(e.Result) == 0 {

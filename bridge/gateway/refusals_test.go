@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -16,7 +15,7 @@ import (
 func TestRefusalsAreLoggedWithTheirRemedy(t *testing.T) {
 	var log bytes.Buffer
 	g := start(t, gateway.Config{
-		Recorder: new(records), Functions: map[string][]bridge.LocalTool{"a": {tool("t", nil)}},
+		Recorder: new(records), Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}},
 		Policy: granting("b__*"), Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if _, err := call(g, "a__t", `{"text":"x"}`); err == nil {
@@ -36,7 +35,7 @@ func TestRefusalsAreLoggedWithTheirRemedy(t *testing.T) {
 func TestRefusedUsesAreLoggedWithTheirRemedy(t *testing.T) {
 	var log bytes.Buffer
 	g := start(t, gateway.Config{
-		Recorder: new(records), Servers: []bridge.EndpointConfig{upstream("library", newLibrary())},
+		Recorder: new(records), Servers: []gateway.EndpointConfig{upstream("library", newLibrary())},
 		Policy: granting("b__*"), Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err := g.Connect(t.Context()); err != nil {

@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
 // A Server is an MCP server that comes, or changes, while the gateway runs.
 type Server struct {
-	bridge.EndpointConfig
+	EndpointConfig
 	// Guest is the WASM module that the server is, if it is one; nothing else says
 	// then how it is reached.
 	Guest *Guest
@@ -25,7 +24,7 @@ type Server struct {
 // SetServer connects one more server, or another in the place of the one that has its
 // id, and returns when it is ready or faulted, with the fault as the error. Clients
 // stay connected and are told of the tools; calls under way end where they were made.
-// See [bridge.Fleet.Add]. The audit log has it before it is done.
+// See [Fleet.Add]. The audit log has it before it is done.
 func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	if g.player.stubs(s.Server) {
 		return fmt.Errorf("server %s: a recording answers for it, and nothing else", s.Server)
@@ -45,7 +44,7 @@ func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	return g.fleet.Add(ctx, g.endpoint(ctx, s.EndpointConfig))
 }
 
-// RemoveServer forgets a server: see [bridge.Fleet.Remove]. Calls under way there go on,
+// RemoveServer forgets a server: see [Fleet.Remove]. Calls under way there go on,
 // and what comes of them is sanitized by the server's profile, which is kept.
 func (g *Gateway) RemoveServer(id string) error {
 	if err := g.noteChange(id, "removed"); err != nil {
@@ -68,7 +67,7 @@ func (g *Gateway) noteChange(id, what string) error {
 }
 
 // endpoint completes the configuration of a server with what is the gateway's.
-func (g *Gateway) endpoint(ctx context.Context, s bridge.EndpointConfig) bridge.EndpointConfig {
+func (g *Gateway) endpoint(ctx context.Context, s EndpointConfig) EndpointConfig {
 	s.Tools.Sanitizer, s.Tools.Schemas = g.clean, g.schemas
 	if s.MaxMessage == 0 {
 		s.MaxMessage = g.cfg.Limits.Result

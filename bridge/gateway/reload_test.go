@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -13,15 +12,15 @@ import (
 // TestSetServerRefuses what cannot be, and leaves the servers as they are.
 func TestSetServerRefuses(t *testing.T) {
 	var r records
-	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]bridge.LocalTool{"own": {tool("t", nil)}}, Policy: granting("own__*")})
+	g := start(t, gateway.Config{Recorder: &r, Functions: map[string][]gateway.LocalTool{"own": {tool("t", nil)}}, Policy: granting("own__*")})
 	tests := map[string]struct {
 		server gateway.Server
 		says   string
 	}{
-		"a profile that nobody knows":         {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "s", Broken: "so"}, Sanitize: "loose"}, `unknown profile "loose"`},
-		"a module without anything to run it": {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "s"}, Guest: &gateway.Guest{}}, "without modules"},
-		"the name of the program's own tools": {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "own", Broken: "so"}}, "choose another"},
-		"no name":                             {gateway.Server{EndpointConfig: bridge.EndpointConfig{Server: "S s", Broken: "so"}}, "S s"},
+		"a profile that nobody knows":         {gateway.Server{EndpointConfig: gateway.EndpointConfig{Server: "s", Broken: "so"}, Sanitize: "loose"}, `unknown profile "loose"`},
+		"a module without anything to run it": {gateway.Server{EndpointConfig: gateway.EndpointConfig{Server: "s"}, Guest: &gateway.Guest{}}, "without modules"},
+		"the name of the program's own tools": {gateway.Server{EndpointConfig: gateway.EndpointConfig{Server: "own", Broken: "so"}}, "choose another"},
+		"no name":                             {gateway.Server{EndpointConfig: gateway.EndpointConfig{Server: "S s", Broken: "so"}}, "S s"},
 	}
 	for name, tt := range tests {
 		if err := g.SetServer(t.Context(), tt.server); err == nil || !strings.Contains(err.Error(), tt.says) {
@@ -57,13 +56,13 @@ func TestLimitsAtOnce(t *testing.T) {
 				return text("done"), nil
 			})
 			tt.limits.Wait = -1
-			g := start(t, gateway.Config{Recorder: new(records), Limits: tt.limits, Policy: granting("f__*"), Functions: map[string][]bridge.LocalTool{"f": {waits}}})
+			g := start(t, gateway.Config{Recorder: new(records), Limits: tt.limits, Policy: granting("f__*"), Functions: map[string][]gateway.LocalTool{"f": {waits}}})
 			ended := make(chan error)
 			go func() { _, err := call(g, "f__waits", "{}"); ended <- err }()
 			<-begun
 			_, err := call(g, "f__waits", "{}")
-			if gate.Code(err) != "refused_busy" || !strings.HasPrefix(bridge.Public(err), "refused: "+tt.whose+" has as many calls under way") || !strings.HasSuffix(bridge.Public(err), "try again later") {
-				t.Errorf("%v: %s", err, bridge.Public(err))
+			if gate.Code(err) != "refused_busy" || !strings.HasPrefix(gateway.Public(err), "refused: "+tt.whose+" has as many calls under way") || !strings.HasSuffix(gateway.Public(err), "try again later") {
+				t.Errorf("%v: %s", err, gateway.Public(err))
 			}
 			close(let)
 			if err := <-ended; err != nil {
@@ -83,7 +82,7 @@ func TestRemovedUnderWay(t *testing.T) {
 		return text("a <script>x()</script> b"), nil
 	})
 	g := start(t, gateway.Config{
-		Recorder: new(records), Policy: granting("f__*"), Functions: map[string][]bridge.LocalTool{"f": {waits}},
+		Recorder: new(records), Policy: granting("f__*"), Functions: map[string][]gateway.LocalTool{"f": {waits}},
 		Sanitize: gateway.Sanitize{Profile: "off", Servers: map[string]string{"f": "strict"}},
 	})
 	ended := make(chan gate.Result)

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -55,7 +56,7 @@ func (e *NotRecordedError) Public() string {
 }
 
 // Code returns "not_connected": nobody is there who could be called.
-func (e *NotRecordedError) Code() string { return string(bridge.NotConnected) }
+func (e *NotRecordedError) Code() string { return string(upstream.NotConnected) }
 
 // player gives the results of a recording out.
 type player struct {
@@ -96,7 +97,7 @@ func (p *player) take(c *gate.Call, t *gate.Tool) (RecordedCall, bool) {
 	return RecordedCall{}, false
 }
 
-// answer is the Call of a [bridge.LocalTool] that is stubbed.
+// answer is the Call of a [LocalTool] that is stubbed.
 func (p *player) answer(_ context.Context, c *gate.Call, permit gate.Permit) (gate.Result, error) {
 	_, tool, ok := permit.Open()
 	if !ok {
@@ -116,7 +117,7 @@ func (p *player) stubs(server string) bool {
 
 // stubbed puts the recording in the place of tools that must be stubbed. The mode is
 // that of their server or module.
-func (p *player) stubbed(mode ReplayMode, tools []bridge.LocalTool) []bridge.LocalTool {
+func (p *player) stubbed(mode ReplayMode, tools []LocalTool) []LocalTool {
 	if p == nil || mode == Live || mode == Pure {
 		return tools
 	}
@@ -133,8 +134,8 @@ func (p *player) stubbed(mode ReplayMode, tools []bridge.LocalTool) []bridge.Loc
 // recordedServers returns what stands in the place of servers that are reached in
 // another way than by functions and modules: those of the configuration in its order,
 // then those that only the recording knows.
-func (p *player) recordedServers(servers []bridge.EndpointConfig, ours map[string]bool, o bridge.ToolOptions) ([]*bridge.Local, error) {
-	tools, order := make(map[string][]bridge.LocalTool), []string{}
+func (p *player) recordedServers(servers []EndpointConfig, ours map[string]bool, o ToolOptions) ([]*Local, error) {
+	tools, order := make(map[string][]LocalTool), []string{}
 	for _, s := range servers {
 		order = append(order, s.Server)
 	}
@@ -149,25 +150,25 @@ func (p *player) recordedServers(servers []bridge.EndpointConfig, ours map[strin
 		if !slices.Contains(order, name.Server) {
 			order = append(order, name.Server)
 		}
-		tools[name.Server] = append(tools[name.Server], bridge.LocalTool{Definition: p.define(name, c.Digest), Call: p.answer})
+		tools[name.Server] = append(tools[name.Server], LocalTool{Definition: p.define(name, c.Digest), Call: p.answer})
 	}
 	for _, c := range p.Calls { // of some nothing but prompts and resources were used
 		if c.Server != "" && !ours[c.Server] && !slices.Contains(order, c.Server) {
 			order = append(order, c.Server)
 		}
 	}
-	var locals []*bridge.Local
+	var locals []*Local
 	for _, server := range order {
 		if !p.stubs(server) {
 			continue
 		}
 		own := o
-		if i := slices.IndexFunc(servers, func(s bridge.EndpointConfig) bool { return s.Server == server }); i >= 0 {
+		if i := slices.IndexFunc(servers, func(s EndpointConfig) bool { return s.Server == server }); i >= 0 {
 			own = servers[i].Tools
 			own.Sanitizer, own.Schemas = o.Sanitizer, o.Schemas
 		}
 		own.OutputWarn = true // the results were checked when they were recorded, and have been sanitized since
-		l, err := bridge.NewLocalWith(p.features(server), server, own, tools[server]...)
+		l, err := local.NewWith(p.features(server), server, own, tools[server]...)
 		if err != nil {
 			return nil, fmt.Errorf("recording: %w", err)
 		}
@@ -201,8 +202,8 @@ func (p *player) latest() []RecordedCall {
 
 // features returns the prompts and resources of a server that were used. A prompt takes
 // the arguments that it was given.
-func (p *player) features(server string) bridge.LocalFeatures {
-	f := bridge.LocalFeatures{Call: p.answer}
+func (p *player) features(server string) LocalFeatures {
+	f := LocalFeatures{Call: p.answer}
 	var prompts, resources []string
 	named := make(map[string][]string) // by prompt
 	for _, c := range p.Calls {
@@ -262,7 +263,7 @@ func (p *player) define(name gate.ToolName, digest string) gate.Doc {
 }
 
 // replayed returns functions of a server as they are offered.
-func (g *Gateway) replayed(server string, tools []bridge.LocalTool) []bridge.LocalTool {
+func (g *Gateway) replayed(server string, tools []LocalTool) []LocalTool {
 	if g.player == nil {
 		return tools
 	}
@@ -270,11 +271,11 @@ func (g *Gateway) replayed(server string, tools []bridge.LocalTool) []bridge.Loc
 }
 
 // stubs returns what stands in the place of servers that are not started.
-func (g *Gateway) stubs(o bridge.ToolOptions) ([]*bridge.Local, error) {
+func (g *Gateway) stubs(o ToolOptions) ([]*Local, error) {
 	if g.player == nil {
 		return nil, nil
 	}
-	local := map[string]bool{bridge.CatalogServer: true, JobServer: true}
+	local := map[string]bool{CatalogServer: true, JobServer: true}
 	if g.cfg.Embedded {
 		local[LocalServer] = true
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -29,7 +28,7 @@ func TestReplayFeatures(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	allow := gateway.Policy{Options: policy.Options{Timeout: patience, Grants: []policy.Grant{{To: []string{"*"}, Prompts: []string{"*"}, Resources: []string{"*"}, Servers: []string{"far"}}}}}
 	g := start(t, gateway.Config{
-		Servers: []bridge.EndpointConfig{{Server: "far", Dial: bridge.InProcess(s)}}, Policy: allow,
+		Servers: []gateway.EndpointConfig{{Server: "far", Dial: gateway.InProcess(s)}}, Policy: allow,
 		Audit: log, AuditOptions: audit.Options{Node: "n", Record: "full"},
 	})
 	if err := g.Connect(t.Context()); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -20,7 +19,7 @@ import (
 
 // counted reaches a server whose tool counts its calls, in the answer, and fails for
 // the text "bad". Connected is how often somebody connected to it.
-func counted(server string, connected *atomic.Int32) bridge.EndpointConfig {
+func counted(server string, connected *atomic.Int32) gateway.EndpointConfig {
 	var n atomic.Int32
 	s := mcp.NewServer(&mcp.Implementation{Name: server, Version: "1"}, nil)
 	input := map[string]any{"type": "object", "properties": map[string]any{"text": map[string]any{"type": "string"}}}
@@ -28,8 +27,8 @@ func counted(server string, connected *atomic.Int32) bridge.EndpointConfig {
 		said := gate.MustDoc(string(r.Params.Arguments)).Get("text").Text()
 		return &mcp.CallToolResult{IsError: said == "bad", Content: []mcp.Content{&mcp.TextContent{Text: said + " " + string('0'+rune(n.Add(1)))}}}, nil
 	})
-	dial := bridge.InProcess(s)
-	return bridge.EndpointConfig{Server: server, Dial: func() (mcp.Transport, error) {
+	dial := gateway.InProcess(s)
+	return gateway.EndpointConfig{Server: server, Dial: func() (mcp.Transport, error) {
 		connected.Add(1)
 		return dial()
 	}}
@@ -70,7 +69,7 @@ func recordedCalls(t *testing.T, calls ...string) ([]gateway.RecordedCall, strin
 	var n atomic.Int32
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	said(t, gateway.Config{
-		Servers: []bridge.EndpointConfig{counted("far", &n), counted("near", &n)},
+		Servers: []gateway.EndpointConfig{counted("far", &n), counted("near", &n)},
 		Audit:   log, AuditOptions: audit.Options{Node: "n", Record: "full"},
 	}, calls...)
 	recorded, err := gateway.ReadRecording(t.Context(), log)
@@ -84,7 +83,7 @@ func TestReplay(t *testing.T) {
 	recorded, _ := recordedCalls(t, "far__count a", "far__count b", "near__count a", "far__count a", "far__count bad", "far__none a")
 	var connected atomic.Int32
 	got := said(t, gateway.Config{
-		Servers:  []bridge.EndpointConfig{counted("far", &connected)},
+		Servers:  []gateway.EndpointConfig{counted("far", &connected)},
 		Replay:   &gateway.Replay{Calls: recorded},
 		Recorder: new(records),
 	}, "far__count b", "far__count a", "far__count a", "far__count a", "far__count c", "far__count bad", "near__count a", "far__none a")
@@ -105,7 +104,7 @@ func TestReplay(t *testing.T) {
 
 func TestReplayModes(t *testing.T) {
 	recorded, _ := recordedCalls(t, "far__count a", "near__count a")
-	native := func(string) bridge.LocalTool {
+	native := func(string) gateway.LocalTool {
 		return tool("count", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) { return text("native"), nil })
 	}
 	pure, capable := native("pure"), native("capable")
@@ -113,8 +112,8 @@ func TestReplayModes(t *testing.T) {
 	capable.Sandboxed, capable.Capabilities = true, gate.MustDoc(`{"kv":true}`)
 	var far, near atomic.Int32
 	got := said(t, gateway.Config{
-		Servers:   []bridge.EndpointConfig{counted("far", &far), counted("near", &near)},
-		Functions: map[string][]bridge.LocalTool{"go": {native("go")}, "open": {native("open")}, "pure": {pure}, "capable": {capable}},
+		Servers:   []gateway.EndpointConfig{counted("far", &far), counted("near", &near)},
+		Functions: map[string][]gateway.LocalTool{"go": {native("go")}, "open": {native("open")}, "pure": {pure}, "capable": {capable}},
 		Replay:    &gateway.Replay{Calls: recorded, Servers: map[string]gateway.ReplayMode{"near": gateway.Live, "open": gateway.Pure}},
 		Recorder:  new(records),
 	}, "far__count a", "near__count x", "near__count y", "go__count", "open__count", "pure__count", "capable__count")
@@ -154,7 +153,7 @@ func TestReplayDefinitions(t *testing.T) {
 		t.Errorf("arguments that break the schema: %v", err)
 	}
 	_, err = client.CallTool(t.Context(), "far__count", map[string]string{"text": "c"})
-	if _, ok := errors.AsType[*gateway.NotRecordedError](err); !ok || !strings.Contains(bridge.Public(err), "recording") {
+	if _, ok := errors.AsType[*gateway.NotRecordedError](err); !ok || !strings.Contains(gateway.Public(err), "recording") {
 		t.Errorf("the reason is not told: %v", err)
 	}
 }
@@ -174,7 +173,7 @@ func TestReadRecording(t *testing.T) {
 	}
 	var n atomic.Int32
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
-	said(t, gateway.Config{Servers: []bridge.EndpointConfig{counted("far", &n)}, Audit: log, AuditOptions: audit.Options{Node: "n"}}, "far__count a")
+	said(t, gateway.Config{Servers: []gateway.EndpointConfig{counted("far", &n)}, Audit: log, AuditOptions: audit.Options{Node: "n"}}, "far__count a")
 	if _, err := gateway.ReadRecording(t.Context(), log); !errors.Is(err, gateway.ErrNothingRecorded) {
 		t.Errorf("a log without results: %v", err)
 	}

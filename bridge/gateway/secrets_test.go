@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -63,7 +62,7 @@ func TestSecretsByName(t *testing.T) {
 		got, answer := "", ""
 		g := start(t, gateway.Config{
 			Audit: path, AuditOptions: audit.Options{Node: "n", Record: record}, Policy: granting("up__say"),
-			Functions: map[string][]bridge.LocalTool{"up": {tool("say", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+			Functions: map[string][]gateway.LocalTool{"up": {tool("say", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 				got = c.Args.String()
 				return gate.Result{Doc: gate.MustDoc(answer)}, nil
 			})}},
@@ -115,7 +114,7 @@ func TestCursorsAreNoSecrets(t *testing.T) {
 	config := func(report []string) gateway.Config {
 		return gateway.Config{
 			Recorder: new(records), Policy: granting("up__say"), Sanitize: gateway.Sanitize{Secrets: gateway.SecretRules{Report: report}},
-			Functions: map[string][]bridge.LocalTool{"up": {tool("say", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+			Functions: map[string][]gateway.LocalTool{"up": {tool("say", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 				answer = c.Args.String()
 				return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[{"type":"text","text":%q}],"structuredContent":%s}`, answer, answer))}, nil
 			})}},
@@ -159,7 +158,7 @@ func TestWhatAServerReturnedGoesBackToIt(t *testing.T) {
 	}
 	g := start(t, gateway.Config{
 		Recorder: new(records), Policy: granting("*"), Sanitize: gateway.Sanitize{Secrets: gateway.SecretRules{Report: []string{}, Results: gate.AllowSecrets}},
-		Functions: map[string][]bridge.LocalTool{"up": {tool("say", say)}, "other": {tool("say", say)}},
+		Functions: map[string][]gateway.LocalTool{"up": {tool("say", say)}, "other": {tool("say", say)}},
 	})
 	send := func(name, doc string) string {
 		if _, err := call(g, name, doc); err != nil {

@@ -3,7 +3,7 @@ package gateway
 import (
 	"sync"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
@@ -16,13 +16,13 @@ type phases struct {
 // A state is what the log tells of a server: that it is ready or faulted, and whether
 // it has failed so often that calls are not let through.
 type state struct {
-	phase bridge.Phase
+	phase Phase
 	open  bool
 }
 
 // changed returns the servers that have become ready or faulted, or whose circuit has
 // opened or closed, since it was last asked.
-func (p *phases) changed(now []bridge.ServerStatus) (changed []bridge.ServerStatus) {
+func (p *phases) changed(now []ServerStatus) (changed []ServerStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last == nil {
@@ -30,7 +30,7 @@ func (p *phases) changed(now []bridge.ServerStatus) (changed []bridge.ServerStat
 	}
 	for _, s := range now {
 		is := state{s.Phase, s.Circuit != ""}
-		if !s.Local && p.last[s.Server] != is && (s.Phase == bridge.Ready || s.Phase == bridge.Faulted) {
+		if !s.Local && p.last[s.Server] != is && (s.Phase == Ready || s.Phase == Faulted) {
 			p.last[s.Server] = is
 			changed = append(changed, s)
 		}
@@ -49,11 +49,11 @@ func (p *phases) forget(id string) {
 func (g *Gateway) noteServers() {
 	for _, s := range g.phases.changed(g.fleet.Status()) {
 		entry := audit.Entry{Event: audit.Server, Server: s.Server, Code: "ok"}
-		if s.Phase == bridge.Faulted {
+		if s.Phase == Faulted {
 			entry.Code, entry.Error = string(s.Fault), s.Error
 		}
 		if s.Circuit != "" {
-			entry.Code, entry.Error = string(bridge.NotConnected), "the circuit is open"
+			entry.Code, entry.Error = string(upstream.NotConnected), "the circuit is open"
 			if s.Error != "" {
 				entry.Error += ": " + s.Error
 			}

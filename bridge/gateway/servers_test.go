@@ -12,7 +12,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -33,7 +32,7 @@ func TestCircuitsAreRecorded(t *testing.T) {
 	})
 	g := start(t, gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"}, Policy: granting("s__*"),
-		Servers: []bridge.EndpointConfig{{Server: "s", Dial: l.dial, CallTimeout: 10 * time.Millisecond}},
+		Servers: []gateway.EndpointConfig{{Server: "s", Dial: l.dial, CallTimeout: 10 * time.Millisecond}},
 	})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
@@ -76,7 +75,7 @@ func TestServersAreRecorded(t *testing.T) {
 	down.Store(true)
 	g := start(t, gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"}, Policy: granting("s__*"),
-		Servers: []bridge.EndpointConfig{{Server: "s", Dial: func() (mcp.Transport, error) {
+		Servers: []gateway.EndpointConfig{{Server: "s", Dial: func() (mcp.Transport, error) {
 			if down.Load() {
 				return nil, errors.New("the cable is out")
 			}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
@@ -39,7 +38,7 @@ func startUnder(t *testing.T, p gateway.Policy, more func(*gateway.Config)) (*ga
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	cfg := gateway.Config{
 		Audit: log, AuditOptions: audit.Options{Node: "n1"}, Policy: p,
-		Functions: map[string][]bridge.LocalTool{"mail": {tool("send", nil)}},
+		Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}},
 	}
 	if more != nil {
 		more(&cfg)
@@ -128,7 +127,7 @@ func TestOneSession(t *testing.T) {
 // MCP clients of one principal are in its one session, and what a server asks reaches
 // the one whose call it is.
 func TestOneSessionOfManyClients(t *testing.T) {
-	ask := bridge.LocalTool{
+	ask := gateway.LocalTool{
 		Definition: gate.MustDoc(`{"name":"ask","inputSchema":{"type":"object"}}`),
 		Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
 			res, err := p.Request(ctx, gate.Elicit, gate.MustDoc(`{"message":"who?","requestedSchema":{"type":"object","properties":{}}}`))
@@ -140,7 +139,7 @@ func TestOneSessionOfManyClients(t *testing.T) {
 	}
 	policy := gateway.Policy{Files: fstest.MapFS{"p.rego": {Data: []byte("package wasmgate\n\nallow contains \"all\" if true\n")}}}
 	g, _ := startUnder(t, policy, func(c *gateway.Config) {
-		c.OneSession, c.Functions = true, map[string][]bridge.LocalTool{"mail": {ask}}
+		c.OneSession, c.Functions = true, map[string][]gateway.LocalTool{"mail": {ask}}
 	})
 	srv := httptest.NewServer(g)
 	t.Cleanup(srv.Close)
@@ -235,7 +234,7 @@ func TestRecordFullHoldsWhatWasSent(t *testing.T) {
 func TestApprovalShowsWhatWillBeSent(t *testing.T) {
 	g, _ := startUnder(t, under(`{"approve": true}`, `{"redact": {"arguments": ["/secret"]}}`), func(c *gateway.Config) {
 		c.Approvals = &approval.Options{Node: "n1"}
-		c.Functions["mail"] = []bridge.LocalTool{tool("send", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+		c.Functions["mail"] = []gateway.LocalTool{tool("send", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 			return text(c.Args.String()), nil
 		})}
 	})

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/session"
@@ -14,7 +14,7 @@ import (
 // settings are what of a [Config] may change while calls run, beside its servers and
 // modules.
 type settings struct {
-	groups  *atomic.Pointer[bridge.Groups]
+	groups  *atomic.Pointer[Groups]
 	catalog *atomic.Pointer[CatalogMode]
 	limits  *session.Limits
 	ofTools *atomic.Pointer[[]ToolLimit]
@@ -24,7 +24,7 @@ type settings struct {
 
 func newSettings(c Config) settings {
 	s := settings{
-		groups: new(atomic.Pointer[bridge.Groups]), catalog: new(atomic.Pointer[CatalogMode]), ofTools: new(atomic.Pointer[[]ToolLimit]),
+		groups: new(atomic.Pointer[Groups]), catalog: new(atomic.Pointer[CatalogMode]), ofTools: new(atomic.Pointer[[]ToolLimit]),
 		atOnce: newPerServer(c.Limits.Servers), guests: newPerServer[*Guest](nil),
 	}
 	s.groups.Store(&c.Groups)
@@ -55,7 +55,7 @@ func (s *settings) catalogMode() CatalogMode { return *s.catalog.Load() }
 
 // SetGroups puts other groups in the place of Config.Groups, and tells the clients, which
 // stay connected, as the servers do.
-func (g *Gateway) SetGroups(groups bridge.Groups) error {
+func (g *Gateway) SetGroups(groups Groups) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
 	if err := g.noteSetting("groups"); err != nil {
@@ -79,11 +79,11 @@ func (g *Gateway) SetCatalog(mode CatalogMode) error {
 	}
 	switch CatalogOff {
 	case mode:
-		if err := g.fleet.Remove(bridge.CatalogServer); err != nil {
+		if err := g.fleet.Remove(CatalogServer); err != nil {
 			return err
 		}
 	case before:
-		l, err := bridge.NewLocal(bridge.CatalogServer, g.toolOptions(), g.catalogTools()...)
+		l, err := local.New(CatalogServer, g.toolOptions(), g.catalogTools()...)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (g *Gateway) SetLimits(l Limits) error {
 	return nil
 }
 
-// SetOrder lists the servers in the order of ids: see [bridge.Fleet.Reorder]. Of two that
+// SetOrder lists the servers in the order of ids: see [Fleet.Reorder]. Of two that
 // have one resource, template or method, the first has it.
 func (g *Gateway) SetOrder(ids []string) error {
 	g.setting.Lock()

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -52,7 +51,7 @@ func wait(t *testing.T, what string, told <-chan bool) {
 // anew for them.
 func TestSetGroups(t *testing.T) {
 	var connected atomic.Int32
-	g, srv := grouped(t, func(c *gateway.Config) { c.Servers = []bridge.EndpointConfig{counted("far", &connected)} })
+	g, srv := grouped(t, func(c *gateway.Config) { c.Servers = []gateway.EndpointConfig{counted("far", &connected)} })
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +59,7 @@ func TestSetGroups(t *testing.T) {
 	if got := sees(t, c); !slices.Equal(got, []string{"files__read"}) {
 		t.Fatalf("before: %q", got)
 	}
-	if err := g.SetGroups(bridge.Groups{"docs": {"files__write", "far__*"}, "new": {"chat__*"}}); err != nil {
+	if err := g.SetGroups(gateway.Groups{"docs": {"files__write", "far__*"}, "new": {"chat__*"}}); err != nil {
 		t.Fatal(err)
 	}
 	wait(t, "groups", told)
@@ -115,7 +114,7 @@ func TestSetLimits(t *testing.T) {
 		return text("done"), nil
 	})
 	many := gateway.Limits{Wait: -1, Session: 9, Tools: []gateway.ToolLimit{{Pattern: "f__waits", Concurrent: 9}}}
-	g := start(t, gateway.Config{Recorder: new(records), Limits: many, Policy: granting("f__*"), Functions: map[string][]bridge.LocalTool{"f": {waits, tool("echo", nil)}}})
+	g := start(t, gateway.Config{Recorder: new(records), Limits: many, Policy: granting("f__*"), Functions: map[string][]gateway.LocalTool{"f": {waits, tool("echo", nil)}}})
 	ended := make(chan error)
 	go func() { _, err := call(g, "f__waits", "{}"); ended <- err }()
 	<-begun

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -34,7 +33,7 @@ func TestShadow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	g, err := gateway.New(t.Context(), gateway.Config{
 		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: gateway.Policy{Options: plain}, Shadow: true,
-		Functions: map[string][]bridge.LocalTool{"mail": {tool("search", search), tool("send", nil)}},
+		Functions: map[string][]gateway.LocalTool{"mail": {tool("search", search), tool("send", nil)}},
 	})
 	if err != nil {
 		t.Fatal(err)

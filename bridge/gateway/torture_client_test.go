@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -34,7 +33,7 @@ func torture(t *testing.T) *tortured {
 	tt := &tortured{records: new(records), let: make(chan struct{})}
 	tt.Gateway = start(t, gateway.Config{
 		Recorder: tt.records, Policy: granting("f__*"), Limits: gateway.Limits{Body: 4 << 20, Concurrent: 16, Wait: 5 * time.Second},
-		Functions: map[string][]bridge.LocalTool{"f": {tool("echo", nil), tool("waits", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
+		Functions: map[string][]gateway.LocalTool{"f": {tool("echo", nil), tool("waits", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
 			select {
 			case <-tt.let:
 				return text("done"), nil

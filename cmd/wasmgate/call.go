@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
@@ -66,7 +65,7 @@ func (c *cli) call(ctx context.Context, r app.CallRequest) (err error) {
 	r.Progress = show
 	res, err := c.callAsking(ctx, g, r)
 	done()
-	if several, ok := errors.AsType[*bridge.AmbiguousError](err); ok {
+	if several, ok := errors.AsType[*gateway.AmbiguousError](err); ok {
 		return misuse("%v", several)
 	}
 	if e, ok := errors.AsType[*app.CallError](err); ok && e.Code == "refused_lookup" {
@@ -90,7 +89,7 @@ func serverOf(cfg *config.Config, tool string) string {
 
 // relays reports whether the tools of a server carry out calls of others.
 func relays(server string) bool {
-	return server == bridge.CatalogServer || server == gateway.JobServer
+	return server == gateway.CatalogServer || server == gateway.JobServer
 }
 
 // startJob is the tool that starts a job.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
@@ -18,7 +17,7 @@ func (c *cli) missing(ctx context.Context, cfg *config.Config, g asked, r app.Ca
 	switch {
 	case server == gateway.JobServer && !cfg.Jobs.Offer:
 		return "jobs are off: set jobs: {offer: true} in the configuration"
-	case server == bridge.CatalogServer && cfg.Catalog.Mode == "off":
+	case server == gateway.CatalogServer && cfg.Catalog.Mode == "off":
 		return "the catalog is off: set catalog: {mode: beside} in the configuration"
 	}
 	tools, err := g.Tools(ctx, r.As, true)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
@@ -227,9 +226,9 @@ func (c *cli) newVersion() *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  wasmgate version --json",
 		RunE: func(*cobra.Command, []string) error {
 			if c.json {
-				return c.printJSON(map[string]string{"version": bridge.Version()})
+				return c.printJSON(map[string]string{"version": gateway.Version()})
 			}
-			_, err := fmt.Fprintln(c.out, "wasmgate "+bridge.Version())
+			_, err := fmt.Fprintln(c.out, "wasmgate "+gateway.Version())
 			return err
 		},
 	}

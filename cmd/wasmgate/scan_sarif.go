@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"path/filepath"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/sanitize/scan"
 )
@@ -83,7 +83,7 @@ func (c *cli) printSARIF(s *app.Scan) error { return c.printJSON(sarif(s)) }
 // sarif is the report of a scan.
 func sarif(s *app.Scan) sarifLog {
 	run := sarifRun{Results: []sarifResult{}, Invocations: []sarifInvocation{{Successful: len(s.Faults) == 0}}}
-	run.Tool.Driver = sarifDriver{Name: "wasmgate", Version: bridge.Version()}
+	run.Tool.Driver = sarifDriver{Name: "wasmgate", Version: gateway.Version()}
 	index := make(map[string]int)
 	for i, r := range scan.Rules() {
 		rule := sarifRule{ID: r.ID, Short: sarifMessage{r.Help}}

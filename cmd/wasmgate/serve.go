@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 )
@@ -146,7 +146,7 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 		return
 	}
 	granted := slices.Concat(tools, others)
-	tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, bridge.Search{}) })
+	tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, gateway.Search{}) })
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {
 		names = append(names, t.Name)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
@@ -152,10 +152,10 @@ func (c *cli) printStatus(s *app.Status) error {
 }
 
 // printServers prints a row for each server, with the columns that any of them needs.
-func (c *cli) printServers(servers []bridge.ServerStatus) error {
+func (c *cli) printServers(servers []gateway.ServerStatus) error {
 	columns := []string{"SERVER", "PHASE", "TOOLS", "FAULT"}
-	more := slices.ContainsFunc(servers, func(s bridge.ServerStatus) bool { return s.Prompts+s.Resources+s.Templates > 0 })
-	methods := slices.ContainsFunc(servers, func(s bridge.ServerStatus) bool { return s.Methods > 0 })
+	more := slices.ContainsFunc(servers, func(s gateway.ServerStatus) bool { return s.Prompts+s.Resources+s.Templates > 0 })
+	methods := slices.ContainsFunc(servers, func(s gateway.ServerStatus) bool { return s.Methods > 0 })
 	if more {
 		columns = []string{"SERVER", "PHASE", "TOOLS", "PROMPTS", "RESOURCES", "FAULT"}
 	}
@@ -169,7 +169,7 @@ func (c *cli) printServers(servers []bridge.ServerStatus) error {
 			fault = fmt.Sprintf("%s: %s", one.Fault, short(one.Error, 200))
 		}
 		phase := string(one.Phase)
-		if one.Confined && one.Phase == bridge.Ready {
+		if one.Confined && one.Phase == gateway.Ready {
 			phase += ", confined"
 		}
 		if one.Circuit != "" {
@@ -207,7 +207,7 @@ func (c *cli) printPolicies(s *app.Status) {
 
 // printUnenforced tells of servers for which not all can be enforced that their
 // confinement asks for.
-func (c *cli) printUnenforced(servers []bridge.ServerStatus) {
+func (c *cli) printUnenforced(servers []gateway.ServerStatus) {
 	for _, one := range servers {
 		for _, what := range one.Unenforced {
 			fmt.Fprintln(c.out, paint(c.out, bad, fmt.Sprintf("not confined: %s: %s", one.Server, visible(what))))
@@ -219,7 +219,7 @@ func (c *cli) printUnenforced(servers []bridge.ServerStatus) {
 // printed; two servers of one kind have the same URIs, all of them. Of tools all are.
 const maxAlike = 3
 
-func (c *cli) printNotes(servers []bridge.ServerStatus) {
+func (c *cli) printNotes(servers []gateway.ServerStatus) {
 	for _, one := range servers {
 		alike := make(map[gate.Feature]int)
 		for _, n := range one.Notes {

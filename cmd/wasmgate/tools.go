@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 )
 
@@ -46,7 +46,7 @@ it depends whether a call passes, and prompts, resources, templates of resources
 				}
 				tools = append(tools, others...)
 			}
-			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, bridge.NewSearch(search)) })
+			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, gateway.NewSearch(search)) })
 			if len(tools) == 0 && !c.json {
 				return c.noTools(search != "" || len(groups) > 0, all)
 			}

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
@@ -168,14 +167,14 @@ func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Con
 	}
 }
 
-func endpoint(s config.Server) bridge.EndpointConfig {
-	e := bridge.EndpointConfig{
+func endpoint(s config.Server) gateway.EndpointConfig {
+	e := gateway.EndpointConfig{
 		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, CallTimeout: s.Timeout,
 		Sessions: s.Sessions, Retry: s.Retry, Health: s.Health, Methods: s.Methods,
-		Tools: bridge.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Groups: groupsOf(s)},
+		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Groups: groupsOf(s)},
 	}
 	for _, t := range s.Timeouts {
-		e.CallTimeouts = append(e.CallTimeouts, bridge.ToolTimeout(t))
+		e.CallTimeouts = append(e.CallTimeouts, gateway.ToolTimeout(t))
 	}
 	switch {
 	case s.Fault != "":

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/cmd/internal/control"
@@ -129,7 +129,7 @@ func wire(err error) error {
 	var call *CallError
 	var who *PrincipalError
 	var unapproved *gate.NotApproved
-	var several *bridge.AmbiguousError
+	var several *gateway.AmbiguousError
 	e := &control.Error{}
 	switch {
 	case errors.As(err, &call):
@@ -172,7 +172,7 @@ func unwire(err error) error {
 		}
 		return who
 	case codeAmbiguous:
-		several := new(bridge.AmbiguousError)
+		several := new(gateway.AmbiguousError)
 		if err := json.Unmarshal(e.Detail, several); err != nil {
 			return err
 		}

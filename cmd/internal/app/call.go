@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 )
@@ -62,7 +62,7 @@ func (e *CallError) Error() string { return e.tool + ": " + e.Code + ": " + e.Re
 func (e *CallError) Refused() bool { return strings.HasPrefix(e.Code, "refused_") }
 
 // Call carries out one call. The error is a [*CallError] if the gate or the
-// server did not, and a [*bridge.AmbiguousError] if several tools have the name.
+// server did not, and a [*gateway.AmbiguousError] if several tools have the name.
 func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	who, err := principal(a.cfg, r.As)
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	}
 	c := gate.Call{
 		ID: gate.NewID(), Action: gate.CallTool, Name: name, Who: who,
-		Session: gate.SessionKey{Owner: who.Owner}, ClientName: bridge.ClientName + " call", ClientVersion: bridge.Version(),
+		Session: gate.SessionKey{Owner: who.Owner}, ClientName: gateway.ClientName + " call", ClientVersion: gateway.Version(),
 	}
 	if q := a.gateway.Approvals(); q != nil {
 		c.AskByAnswer = q.Uses(approval.CLI) // a command does not wait: it asks, or is given again
@@ -87,7 +87,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	if err == nil {
 		return res, nil
 	}
-	ce := &CallError{Code: gate.Code(err), Reason: bridge.Public(err), RecordID: gate.RecordID(c.ID, err), tool: name}
+	ce := &CallError{Code: gate.Code(err), Reason: gateway.Public(err), RecordID: gate.RecordID(c.ID, err), tool: name}
 	var refusal *gate.Refusal
 	if errors.As(err, &refusal) {
 		ce.Reason, ce.Remedy = refusal.Reason, refusal.Remedy

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 )
 
@@ -96,7 +96,7 @@ func (a *App) exercise(ctx context.Context, r LearnRequest, failed func(error)) 
 		return err
 	}
 	for _, s := range a.gateway.Fleet().Status() {
-		if s.Server == r.Server && s.Phase == bridge.Faulted {
+		if s.Server == r.Server && s.Phase == gateway.Faulted {
 			return fmt.Errorf("server %s: %s: %s", r.Server, s.Fault, s.Error)
 		}
 	}

@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -29,7 +29,7 @@ func (a *App) Features(ctx context.Context, as string, all bool) ([]Tool, error)
 		}
 		for _, t := range a.gateway.Fleet().Features(ctx, f) {
 			one := Tool{
-				Kind: string(f), Name: nameOf(t), Local: t.Local, Server: t.Name.Server, Title: bridge.Title(t),
+				Kind: string(f), Name: nameOf(t), Local: t.Local, Server: t.Name.Server, Title: gateway.Title(t),
 				Description: t.Definition.Get("description").Text(), Groups: t.Groups, Offered: offered[nameOf(t)], Digest: t.Digest, Definition: t.Definition.Raw(),
 			}
 			if !one.Offered && !all {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
@@ -17,11 +16,11 @@ var catalogModes = map[string]gateway.CatalogMode{
 }
 
 // groupsOf returns the groups that all of a server is in.
-func groupsOf(s config.Server) bridge.Groups {
+func groupsOf(s config.Server) gateway.Groups {
 	if len(s.Groups) == 0 {
 		return nil
 	}
-	its := make(bridge.Groups)
+	its := make(gateway.Groups)
 	for _, name := range s.Groups {
 		its[name] = []string{s.ID + "__*"}
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
@@ -13,7 +12,7 @@ import (
 // LabelWarnings warns of labels for servers that the configuration does not have.
 // Which tools a server has, only a gateway knows: see [Status].
 func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
-	known := []string{gateway.LocalServer, gateway.JobServer, bridge.CatalogServer}
+	known := []string{gateway.LocalServer, gateway.JobServer, gateway.CatalogServer}
 	for _, s := range cfg.Servers {
 		known = append(known, s.ID)
 	}
@@ -40,7 +39,7 @@ func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
 func (a *App) idleLabels() []string {
 	var absent, held []string // servers of which nothing can be told, and tools that are not offered
 	for _, s := range a.gateway.Fleet().Status() {
-		if s.Phase != bridge.Ready {
+		if s.Phase != gateway.Ready {
 			absent = append(absent, s.Server)
 		}
 		for _, n := range s.Notes {

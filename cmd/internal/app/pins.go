@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
@@ -127,7 +127,7 @@ const maxQuarantineNames = 10
 
 // addPins says of each server what of it is quarantined, and what to do about it.
 // Tools that are not callable do not count as the server's.
-func (a *App) addPins(servers []bridge.ServerStatus) []bridge.ServerStatus {
+func (a *App) addPins(servers []gateway.ServerStatus) []gateway.ServerStatus {
 	pins, err := a.gateway.Pins()
 	if err != nil {
 		return servers
@@ -148,13 +148,13 @@ func (a *App) addPins(servers []bridge.ServerStatus) []bridge.ServerStatus {
 		s := &servers[i]
 		s.Tools = min(s.Tools, callable[s.Server])
 		for _, n := range pins.Notes(s.Server) {
-			s.Notes = append(s.Notes, bridge.Note{Text: n})
+			s.Notes = append(s.Notes, gateway.Note{Text: n})
 		}
 		if some := quarantined[s.Server]; len(some) > 0 {
 			for _, e := range some {
 				s.Quarantined = append(s.Quarantined, e.Label)
 			}
-			s.Notes = append(s.Notes, bridge.Note{Quarantined: true, Text: quarantineNote(s.Server, some, pins.Faulted(s.Server))})
+			s.Notes = append(s.Notes, gateway.Note{Quarantined: true, Text: quarantineNote(s.Server, some, pins.Faulted(s.Server))})
 		}
 	}
 	return servers

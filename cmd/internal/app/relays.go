@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
@@ -34,7 +33,7 @@ func RelayWarnings(ctx context.Context, cfg *config.Config, e *policy.Engine) []
 
 // The policy keeps what it has found of a tool by its address.
 var (
-	aCatalogTool = &gate.Tool{Name: gate.ToolName{Server: bridge.CatalogServer, Tool: "search"}, Local: "search", Relay: true}
+	aCatalogTool = &gate.Tool{Name: gate.ToolName{Server: gateway.CatalogServer, Tool: "search"}, Local: "search", Relay: true}
 	aJobTool     = &gate.Tool{Name: gate.ToolName{Server: gateway.JobServer, Tool: "start"}, Local: "start", Relay: true}
 )
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 )
@@ -187,7 +186,7 @@ func (a *App) removeServers(before []config.Server, now *configState) error {
 		}
 		if err := a.gateway.RemoveServer(s.ID); err != nil {
 			errs = append(errs, err)
-			if slices.ContainsFunc(a.gateway.Fleet().Status(), func(o bridge.ServerStatus) bool { return o.Server == s.ID }) {
+			if slices.ContainsFunc(a.gateway.Fleet().Status(), func(o gateway.ServerStatus) bool { return o.Server == s.ID }) {
 				now.stuck = append(now.stuck, s)
 			}
 			continue
@@ -215,7 +214,7 @@ func (a *App) setServers(ctx context.Context, before, now []config.Server) error
 				a.log.Info("server changed", "server", s.ID)
 			}
 			errs[i] = a.gateway.SetServer(ctx, a.server(ctx, s))
-			if _, ok := errors.AsType[*bridge.Fault](errs[i]); ok {
+			if _, ok := errors.AsType[*gateway.Fault](errs[i]); ok {
 				errs[i] = nil // its status says so
 			}
 		})

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/schema"
 	"github.com/wasmgate/wasmgate/gate"
@@ -68,7 +67,7 @@ func (a *App) Scan(ctx context.Context, server string) (*Scan, error) {
 		return nil, err
 	}
 	for _, one := range a.gateway.Fleet().Status() {
-		if one.Phase != bridge.Ready && (server == "" || one.Server == server) {
+		if one.Phase != gateway.Ready && (server == "" || one.Server == server) {
 			s.Faults = append(s.Faults, fmt.Sprintf("server %s: %s: %s", one.Server, one.Phase, one.Error))
 		}
 	}
@@ -88,9 +87,9 @@ type scanRequest struct {
 
 // ScanURL connects to an MCP server over HTTP and scans what it declares.
 func ScanURL(ctx context.Context, target string, log *slog.Logger) (*Scan, error) {
-	e, err := bridge.NewEndpoint(bridge.EndpointConfig{
+	e, err := gateway.NewEndpoint(gateway.EndpointConfig{
 		Server: hostID(target), URL: target, Log: log,
-		Tools: bridge.ToolOptions{Sanitizer: unchanged{}, Schemas: schema.NewCompiler()},
+		Tools: gateway.ToolOptions{Sanitizer: unchanged{}, Schemas: schema.NewCompiler()},
 	})
 	if err != nil {
 		return nil, err

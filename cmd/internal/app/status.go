@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -18,20 +17,20 @@ import (
 
 // Status tells how a gateway is.
 type Status struct {
-	PID     int                   `json:"pid"`
-	Version string                `json:"version"`
-	URL     string                `json:"url,omitempty"`
-	Config  string                `json:"config,omitempty"`
-	Read    time.Time             `json:"config_read"` // when what is in use of it was read
-	Grants  string                `json:"grants"`
-	Audit   string                `json:"audit"`
-	Policy  string                `json:"policy_revision"`
-	Running bool                  `json:"running"` // false if it was started for this answer alone
-	Servers []bridge.ServerStatus `json:"servers"`
+	PID     int                    `json:"pid"`
+	Version string                 `json:"version"`
+	URL     string                 `json:"url,omitempty"`
+	Config  string                 `json:"config,omitempty"`
+	Read    time.Time              `json:"config_read"` // when what is in use of it was read
+	Grants  string                 `json:"grants"`
+	Audit   string                 `json:"audit"`
+	Policy  string                 `json:"policy_revision"`
+	Running bool                   `json:"running"` // false if it was started for this answer alone
+	Servers []gateway.ServerStatus `json:"servers"`
 	// Modules are those whose tools are offered, or would be.
 	Modules []gateway.ModuleStatus `json:"modules,omitempty"`
 	// Conflicts are names that several servers would offer.
-	Conflicts []bridge.Conflict `json:"conflicts,omitempty"`
+	Conflicts []gateway.Conflict `json:"conflicts,omitempty"`
 	// Approvals is how many calls wait for a person.
 	Approvals int `json:"approvals_pending"`
 	// Jobs are how many run, and of how many the outcome is kept.
@@ -47,7 +46,7 @@ type Status struct {
 // Faulted names the servers that are faulted, and the modules that are left out.
 func (s *Status) Faulted() (names []string) {
 	for _, one := range s.Servers {
-		if one.Phase == bridge.Faulted {
+		if one.Phase == gateway.Faulted {
 			names = append(names, one.Server)
 		}
 	}
@@ -62,7 +61,7 @@ func (s *Status) Faulted() (names []string) {
 // Unready names the servers that are neither ready nor faulted yet.
 func (s *Status) Unready() (names []string) {
 	for _, one := range s.Servers {
-		if one.Phase != bridge.Ready && one.Phase != bridge.Faulted {
+		if one.Phase != gateway.Ready && one.Phase != gateway.Faulted {
 			names = append(names, one.Server)
 		}
 	}
@@ -72,7 +71,7 @@ func (s *Status) Unready() (names []string) {
 // Status tells how the gateway is.
 func (a *App) Status() *Status {
 	s := &Status{
-		PID: os.Getpid(), Version: bridge.Version(), URL: a.url, Config: a.cfg.File, Replays: a.cfg.Replay.File,
+		PID: os.Getpid(), Version: gateway.Version(), URL: a.url, Config: a.cfg.File, Replays: a.cfg.Replay.File,
 		Grants: a.cfg.Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
 		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
@@ -185,7 +184,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 			definition = seen.Definition
 		}
 		tool := Tool{
-			Name: t.Offered, Local: t.Local, Server: t.Name.Server, Title: bridge.Title(t), Description: t.Definition.Get("description").Text(),
+			Name: t.Offered, Local: t.Local, Server: t.Name.Server, Title: gateway.Title(t), Description: t.Definition.Get("description").Text(),
 			Groups: t.Groups, Offered: seen != nil, Sandboxed: t.Sandboxed, Digest: t.Digest, Definition: definition.Raw(),
 		}
 		if !tool.Offered {
@@ -214,7 +213,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 
 // Matches reports whether the tool is in one of the groups, if there are any, and a
 // search finds it.
-func (t Tool) Matches(groups []string, s bridge.Search) bool {
+func (t Tool) Matches(groups []string, s gateway.Search) bool {
 	in := len(groups) == 0 || slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(t.Groups, g) })
 	return in && s.Finds(t.Name, t.Local, t.Title, t.Description)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
@@ -73,7 +72,7 @@ func listsMethod(s config.Server, pattern string) bool {
 
 // servers returns the ids of all that has tools in a configuration.
 func servers(cfg *config.Config) []string {
-	ids := []string{gateway.LocalServer, gateway.JobServer, bridge.CatalogServer}
+	ids := []string{gateway.LocalServer, gateway.JobServer, gateway.CatalogServer}
 	for _, s := range cfg.Servers {
 		ids = append(ids, s.ID)
 	}

@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	own "github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// What users of a gateway name of the packages that it is made of.
+type (
+	// An EndpointConfig is a server, and how it is reached.
+	EndpointConfig = upstream.Config
+	// An Endpoint is the connection to one server, which is a [gate.Upstream] too.
+	Endpoint = upstream.Endpoint
+	// A ServerStatus tells how one server is, and a Phase where it is in its life.
+	ServerStatus = upstream.Status
+	Phase        = upstream.Phase
+	// A Fault is what went wrong with one server.
+	Fault = upstream.Fault
+	// A ToolTimeout is the timeout of some tools.
+	ToolTimeout = upstream.ToolTimeout
+	// A Declaration is what a server is and declares, at one time.
+	Declaration = upstream.Declaration
+
+	// ToolOptions say how the tools of a server are offered.
+	ToolOptions = listing.Options
+	// Groups say what is in the groups of an operator.
+	Groups = listing.Groups
+	// A Note is something about a server's tools that an operator should know.
+	Note = listing.Note
+
+	// A Local is a server made of functions, and a LocalTool one of them. LocalFeatures
+	// are what it offers beside tools.
+	Local         = local.Server
+	LocalTool     = local.Tool
+	LocalFeatures = local.Features
+	// A Search finds tools by words.
+	Search = local.Search
+
+	// A Fleet is many servers as one.
+	Fleet = fleet.Fleet
+	// A Conflict is two servers with one name for something.
+	Conflict = fleet.Conflict
+	// An AmbiguousError says that several tools have a name.
+	AmbiguousError = fleet.AmbiguousError
+)
+
+// The phases of a server.
+const (
+	Idle       = upstream.Idle
+	Connecting = upstream.Connecting
+	Ready      = upstream.Ready
+	Faulted    = upstream.Faulted
+	Closing    = upstream.Closing
+	Closed     = upstream.Closed
+)
+
+// CatalogServer is the server of the tools by which clients search for others.
+const CatalogServer = local.CatalogServer
+
+// ClientName is how the gateway calls itself.
+const ClientName = own.ClientName
+
+// NewEndpoint returns an endpoint in phase [Idle]. It starts nothing.
+func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) { return upstream.New(cfg) }
+
+// InProcess reaches a server of the MCP SDK in this process: it is the Dial of an
+// [EndpointConfig]. Each connection is a session of its own.
+func InProcess(s *mcp.Server) func() (mcp.Transport, error) { return wire.InProcess(s) }
+
+// DialStreams returns a Dial for [EndpointConfig] of a server that speaks on two
+// streams as one does on its standard input and output. Open begins the server:
+// from reads what it writes, to is what it reads. Both are closed when the
+// connection ends, which is to end the server.
+func DialStreams(open func() (from io.ReadCloser, to io.WriteCloser, err error)) func() (mcp.Transport, error) {
+	return wire.DialStreams(open)
+}
+
+// ChildMain runs the supervisor of a stdio server if this process was started
+// as one, and does not return then. Programs that use this package call it
+// first in main; without it a killed gateway can leave servers behind.
+func ChildMain() { wire.ChildMain() }
+
+// NewSearch returns a search for tools by words.
+func NewSearch(text string) Search { return local.NewSearch(text) }
+
+// Title returns the title of a tool; "" if it has none.
+func Title(t *gate.Tool) string { return local.Title(t) }
+
+// Public returns what a client may read of an error of a call.
+func Public(err error) string { return host.Public(err) }
+
+// Version returns the version of the module: of a release, else of the commit that it
+// was built from, else "dev".
+func Version() string { return own.Version() }

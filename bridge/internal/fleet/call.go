@@ -1,0 +1,78 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Lookup implements [gate.Upstream]. While servers are connecting, a name that
+// nobody has yet may still become known, so that it waits for them. Of a server
+// that has announced changes it waits for the listing.
+func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	if action != gate.CallTool {
+		return f.lookupFeature(ctx, action, name)
+	}
+	c := f.catalog.Load()
+	t, ok := c.byName[name]
+	if !ok {
+		f.settle(ctx)
+		t, ok = f.catalog.Load().byName[name]
+	} else if e, remote := c.server[t.Name.Server].(*upstream.Endpoint); remote && f.relisted(ctx, e) {
+		t, ok = f.catalog.Load().byName[name]
+	}
+	if !ok {
+		return nil, fmt.Errorf("tool %q: %w", name, gate.ErrUnknown)
+	}
+	return t, nil
+}
+
+// relisted waits, for at most SettleTimeout, for the listing that a server has
+// announced, and reports whether there was one to wait for.
+func (f *Fleet) relisted(ctx context.Context, e *upstream.Endpoint) bool {
+	if !e.Announced() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.SettleTimeout)
+	defer cancel()
+	e.Relisted(ctx)
+	return true
+}
+
+// Invoke implements [gate.Upstream].
+func (f *Fleet) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
+	_, tool, ok := p.Open()
+	if !ok {
+		return gate.Result{}, upstream.ErrNoPermit
+	}
+	for range maxReplaced {
+		up, ok := f.catalog.Load().server[tool.Name.Server]
+		if !ok {
+			return gate.Result{}, &upstream.Fault{Kind: upstream.NotConnected, Server: tool.Name.Server, Doing: "call", Err: errors.New("the server was removed")}
+		}
+		e, remote := up.(*upstream.Endpoint)
+		if !remote {
+			return up.Invoke(ctx, p)
+		}
+		if e.Enter() {
+			defer e.Leave()
+			if err := e.Offers(tool); err != nil {
+				return gate.Result{}, err
+			}
+			res, err := e.Invoke(ctx, p)
+			if err != nil {
+				return res, err
+			}
+			res.Doc, err = f.catalog.Load().more.translated(tool.Name.Server, res.Doc)
+			return res, err
+		}
+	}
+	return gate.Result{}, &upstream.Fault{Kind: upstream.NotConnected, Server: tool.Name.Server, Doing: "call", Err: errors.New("the server is being replaced again and again")}
+}
+
+// maxReplaced is how many replacements of its server a call follows. One takes the
+// time that connecting takes; more than that is a fault.
+const maxReplaced = 8

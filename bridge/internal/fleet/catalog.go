@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"context"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// catalog is all tools at one time, immutable.
+type catalog struct {
+	tools  []*gate.Tool
+	byName map[string]*gate.Tool     // by offered and by qualified name
+	server map[string]gate.Upstream  // by id
+	notes  map[string][]listing.Note // by id
+	held   []*gate.Tool              // quarantined for their names; not in tools
+	more   *features                 // beside tools
+	taken  []string                  // names that are the host's own
+
+	conflicts []Conflict
+}
+
+// rebuild makes the catalog anew and tells who watches.
+func (f *Fleet) rebuild() {
+	f.mu.Lock()
+	old, now := f.catalog.Load(), newCatalog(f.members, &f.cfg, &f.mentions)
+	f.catalog.Store(now)
+	watchers := make([]func(), 0, len(f.watchers))
+	for _, w := range f.watchers {
+		watchers = append(watchers, w)
+	}
+	f.mu.Unlock()
+	f.logHeld(old, now)
+	for _, w := range watchers {
+		w()
+	}
+}
+
+// newCatalog joins the tools of all servers. Of two tools with one offered name
+// the earlier keeps it; the later gets six hex digits of its digest, or else its
+// server's name. One whose name looks like an earlier one's is quarantined.
+func newCatalog(members []member, cfg *Config, said *mentions) *catalog {
+	c := &catalog{byName: make(map[string]*gate.Tool), server: make(map[string]gate.Upstream), notes: make(map[string][]listing.Note), taken: cfg.HostTools}
+	for _, m := range members {
+		c.server[m.id] = m.upstream
+	}
+	tools, names := pinned(members, cfg.Pins), newNames()
+	said.note(tools, c)
+	for _, one := range tools {
+		if other, why := names.like(one.tool); other != nil {
+			c.hold(one.member, one.tool, other, why)
+			continue
+		}
+		names.add(one.tool)
+		c.add(one.member, cfg.Groups.Put(one.tool))
+	}
+	c.knowHeld()
+	c.more = newFeatures(members, cfg.Groups, c.notes)
+	return c
+}
+
+func (c *catalog) add(m member, t *gate.Tool) {
+	if owner := c.owner(t.Offered); owner != "" {
+		if t = c.yield(m, t, owner); t == nil {
+			return
+		}
+	}
+	c.tools = append(c.tools, t)
+	c.byName[t.Offered] = t
+	if _, clash := c.byName[t.Name.String()]; !clash {
+		c.byName[t.Name.String()] = t
+	}
+}
+
+// Tools implements [gate.Upstream]. It waits for servers that are connecting for
+// the first time, and for a moment for those whose listings must not be kept.
+func (f *Fleet) Tools(ctx context.Context) []*gate.Tool {
+	f.refresh(ctx)
+	f.settle(ctx)
+	return f.catalog.Load().tools
+}
+
+// Known returns the tools that are known now, and waits for nothing.
+func (f *Fleet) Known() []*gate.Tool { return f.catalog.Load().tools }
+
+// KnownFeatures is as [Fleet.Known], of any feature.
+func (f *Fleet) KnownFeatures(one gate.Feature) []*gate.Tool {
+	c := f.catalog.Load()
+	if one == gate.FeatureTool {
+		return c.tools
+	}
+	return c.more.list(one)
+}
+
+// settle waits until no server is connecting for the first time, for at most
+// SettleTimeout. Those that are faulted are not waited for: who watches learns of
+// their tools.
+func (f *Fleet) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.SettleTimeout)
+	defer cancel()
+	f.settled(ctx)
+}
+
+// settled waits until no server is connecting for the first time. It is false if ctx ends
+// before.
+func (f *Fleet) settled(ctx context.Context) bool {
+	for _, m := range f.snapshot() {
+		if m.endpoint == nil {
+			continue
+		}
+		connected := m.endpoint.FirstAttempt()
+		if connected == nil {
+			continue
+		}
+		select {
+		case <-connected:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}

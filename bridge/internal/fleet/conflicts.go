@@ -1,0 +1,79 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// OwnerHost stands for the program that embeds the gateway, as the owner of names.
+const OwnerHost = "host"
+
+// A Conflict is one name, or URI, that two would offer. One of them has it, and the
+// other is offered in another way, or not at all.
+type Conflict struct {
+	Feature gate.Feature `json:"feature,omitempty"` // a tool if empty
+	Name    string       `json:"name"`              // that both would have
+	// Server is who does not have it, ShadowedBy who does: the server that comes first,
+	// or [OwnerHost].
+	Server     string `json:"server"`
+	ShadowedBy string `json:"shadowed_by"`
+	// Offered is how what the server has is offered instead; "" if it is not.
+	Offered string `json:"offered,omitempty"`
+	// Resolution says so in words.
+	Resolution string `json:"resolution"`
+}
+
+// Conflicts returns the names that more than one would offer, in the order of the
+// servers that do not have them.
+func (f *Fleet) Conflicts() []Conflict {
+	c := f.catalog.Load()
+	return slices.Concat(c.conflicts, c.more.prompts.conflicts, c.more.conflicts)
+}
+
+// newConflict returns a conflict about a name, and the note that tells of it.
+func newConflict(t *gate.Tool, owner, name, offered string) (Conflict, listing.Note) {
+	c := Conflict{Feature: t.Feature, Name: name, Server: t.Name.Server, ShadowedBy: owner, Offered: offered, Resolution: "not offered"}
+	if offered != "" {
+		c.Resolution = "offered as " + offered
+	}
+	who := "server " + owner + ", which comes first, has"
+	if owner == OwnerHost {
+		who = "the host has a tool of its own by"
+	}
+	return c, listing.Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Quarantined: offered == "", Text: fmt.Sprintf("%s, for %s %s", c.Resolution, who, mcp.QuoteName(name))}
+}
+
+// owner returns who has a name, "" if nobody does.
+func (c *catalog) owner(name string) string {
+	if slices.Contains(c.taken, name) {
+		return OwnerHost
+	}
+	if t := c.byName[name]; t != nil {
+		return t.Name.Server
+	}
+	return ""
+}
+
+// yield offers a tool by a name that nobody has, for its own is another's: nil if there
+// is none.
+func (c *catalog) yield(m member, t *gate.Tool, owner string) *gate.Tool {
+	its := *t
+	its.Offered = ""
+	for _, name := range []string{listing.Shorten(t.Offered+"_"+t.Digest[:6], t.Digest), listing.Shorten(t.Name.String(), t.Digest)} {
+		if c.owner(name) == "" {
+			its.Offered = name
+			break
+		}
+	}
+	conflict, note := newConflict(t, owner, t.Offered, its.Offered)
+	c.conflicts, c.notes[m.id] = append(c.conflicts, conflict), append(c.notes[m.id], note)
+	if its.Offered == "" {
+		return nil
+	}
+	its.Definition = t.Definition.With("name", mcp.MustJSON(its.Offered))
+	return &its
+}

@@ -1,0 +1,279 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// features are the prompts, resources and templates of all servers at one time,
+// immutable. The zero features are none.
+type features struct {
+	prompts   *catalog
+	resources []*gate.Tool
+	byURI     map[string]*gate.Tool
+	templates []ownedTemplate // in order of configuration
+	listed    []*gate.Tool    // templates
+	methods   []*gate.Tool
+	byMethod  map[string]*gate.Tool // by method, and by server__method
+
+	opaque    map[string]map[string]string // by server: URIs to those under which they are offered
+	yielded   map[string][]ownedTemplate   // by server: templates that are offered by opaque ones
+	conflicts []Conflict                   // about URIs
+
+	completing map[*gate.Tool]*gate.Tool // what completing an argument of it is held against
+	offers     map[gate.Feature]bool
+	completes  bool
+	logs       bool
+	updates    bool
+}
+
+type ownedTemplate struct {
+	*listing.Template
+	tool *gate.Tool
+}
+
+// newFeatures joins what all servers offer beside tools. Names of prompts are as
+// those of tools. Of two servers with one URI, or one template, the earlier in the
+// configuration has it, and the status of the other says so: its own is offered by an
+// opaque one.
+func newFeatures(members []member, groups listing.Groups, notes map[string][]listing.Note) *features {
+	f := &features{
+		prompts: &catalog{byName: make(map[string]*gate.Tool), notes: notes}, byURI: make(map[string]*gate.Tool), opaque: make(map[string]map[string]string),
+		yielded:    make(map[string][]ownedTemplate),
+		completing: make(map[*gate.Tool]*gate.Tool), offers: make(map[gate.Feature]bool), byMethod: make(map[string]*gate.Tool),
+	}
+	names, owners := newNames(), make(map[string]string)
+	for _, m := range members {
+		f.addMethods(m, groups, notes)
+		s := m.features()
+		if s == nil {
+			continue
+		}
+		for one, has := range s.Offers {
+			f.offers[one] = f.offers[one] || has
+		}
+		f.completes, f.logs, f.updates = f.completes || s.Completes, f.logs || s.Logs, f.updates || s.Updates
+		for _, t := range s.Prompts {
+			if other, why := names.like(t); other != nil {
+				f.prompts.hold(m, t, other, why)
+				continue
+			}
+			names.add(t)
+			f.prompts.add(m, groups.Put(t))
+		}
+		for _, t := range slices.Concat(s.Resources, s.Templates) {
+			owner, taken := owners[t.Local]
+			if taken {
+				t = f.yield(m, t, owner, notes)
+			} else {
+				owners[t.Local] = m.id
+			}
+			if t != nil {
+				f.addResource(groups.Put(t))
+			}
+		}
+	}
+	f.prompts.knowHeld()
+	for _, t := range f.prompts.tools {
+		f.knowCompletion(t, t.Input.(listing.PromptSchema).Declared)
+	}
+	return f
+}
+
+func (f *features) addResource(t *gate.Tool) {
+	if t.Feature == gate.FeatureResource {
+		f.resources, f.byURI[t.Offered] = append(f.resources, t), t
+		return
+	}
+	compiled, err := listing.NewTemplate(t.Local)
+	if err != nil {
+		return // it was read when it was listed
+	}
+	f.listed = append(f.listed, t)
+	if t.Offered == t.Local {
+		f.templates = append(f.templates, ownedTemplate{compiled, t})
+	} else {
+		f.yielded[t.Name.Server] = append(f.yielded[t.Name.Server], ownedTemplate{compiled, t})
+	}
+	f.knowCompletion(t, compiled.Variables)
+}
+
+// knowCompletion keeps what stands for the completion of arguments.
+func (f *features) knowCompletion(t *gate.Tool, declared []string) {
+	c := *t
+	c.Input = listing.CompletionSchema{Declared: declared}
+	f.completing[t] = &c
+}
+
+// features returns what a member offers beside tools; nil if that is nothing.
+func (m member) features() *listing.Features {
+	if l, local := m.upstream.(*local.Server); local {
+		return l.ListedFeatures()
+	}
+	if m.endpoint == nil {
+		return nil
+	}
+	return m.endpoint.ListedFeatures()
+}
+
+// lookup finds what an action other than a tool's names; nil if there is no such
+// thing.
+func (f *features) lookup(action gate.Action, name string) *gate.Tool {
+	switch action {
+	case gate.GetPrompt:
+		return f.prompts.byName[name]
+	case gate.ReadResource, gate.Subscribe:
+		return f.owner(name)
+	case gate.Complete:
+		if t := f.prompts.byName[name]; t != nil {
+			return f.completion(t)
+		}
+		for _, t := range f.listed { // no name of a prompt is a URI
+			if t.Offered == name {
+				return f.completion(t)
+			}
+		}
+	default:
+		return f.method(action, name)
+	}
+	return nil
+}
+
+// completion returns what stands for the completion of t; what is quarantined is
+// that for completion, too.
+func (f *features) completion(t *gate.Tool) *gate.Tool {
+	if c := f.completing[t]; c != nil {
+		return c
+	}
+	return t
+}
+
+// owner returns the resource of a URI, or else the template that could have made it:
+// of several the one that begins with the longest literal, and of those the first.
+func (f *features) owner(uri string) *gate.Tool {
+	if t := f.byURI[uri]; t != nil {
+		return t
+	}
+	if server, own := templated(uri); own != "" {
+		if t := best(f.yielded[server], own); t != nil && listing.CheckURI(own) == nil {
+			its := *t
+			its.URI = own
+			return &its
+		}
+	}
+	if listing.CheckURI(uri) != nil {
+		return nil
+	}
+	return best(f.templates, uri)
+}
+
+// best returns the template that could have made a URI; nil if none could.
+func best(templates []ownedTemplate, uri string) *gate.Tool {
+	var best *ownedTemplate
+	for i := range templates {
+		t := &templates[i]
+		if (best == nil || len(t.Prefix) > len(best.Prefix)) && t.Matches(uri) {
+			best = t
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return best.tool
+}
+
+// list returns all of a feature, in the order in which clients see it.
+func (f *features) list(one gate.Feature) []*gate.Tool {
+	switch one {
+	case gate.FeaturePrompt:
+		return f.prompts.tools
+	case gate.FeatureResource:
+		return f.resources
+	case gate.FeatureTemplate:
+		return f.listed
+	case gate.FeatureMethod:
+		return f.methods
+	default:
+		return nil
+	}
+}
+
+var _ gate.Catalog = (*Fleet)(nil)
+
+// Features implements [gate.Catalog]. It waits as [Fleet.Tools] does.
+func (f *Fleet) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
+	if one == gate.FeatureTool {
+		return f.Tools(ctx)
+	}
+	if one != gate.FeatureMethod { // which nobody lists who could be waited for
+		f.refresh(ctx)
+		f.settle(ctx)
+	}
+	return f.KnownFeatures(one)
+}
+
+// lookupFeature is [Fleet.Lookup] of what is no tool.
+func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	c := f.catalog.Load()
+	t := c.more.lookup(action, name)
+	if action.IsMethod() {
+		// as the configuration says
+	} else if t == nil {
+		f.settle(ctx)
+		t = f.catalog.Load().more.lookup(action, name)
+	} else if e, remote := c.server[t.Name.Server].(*upstream.Endpoint); remote && f.relisted(ctx, e) {
+		t = f.catalog.Load().more.lookup(action, name)
+	}
+	if t == nil {
+		return nil, fmt.Errorf("%s %.200q: %w", action, name, gate.ErrUnknown)
+	}
+	return t, nil
+}
+
+// Offering returns what any server offers, also while it lists none. While servers
+// are connecting for the first time it waits for them, until ctx ends: what is not
+// known then counts as offered.
+func (f *Fleet) Offering(ctx context.Context) mcp.Offering {
+	if !f.settled(ctx) {
+		return mcp.AllOffered
+	}
+	more := f.catalog.Load().more
+	return mcp.Offering{
+		Prompts: more.offers[gate.FeaturePrompt], Resources: more.offers[gate.FeatureResource], Completions: more.completes,
+		Logging: more.logs, Updates: more.updates,
+	}
+}
+
+// addMethods adds the methods of a server. One that an earlier server has is reached by
+// its full name alone.
+func (f *features) addMethods(m member, groups listing.Groups, notes map[string][]listing.Note) {
+	if m.endpoint == nil {
+		return
+	}
+	for _, t := range m.endpoint.Methods() {
+		t = groups.Put(t)
+		f.methods, f.byMethod[t.Name.String()] = append(f.methods, t), t
+		first := f.byMethod[t.Local]
+		if first == nil {
+			f.byMethod[t.Local] = t
+			continue
+		}
+		conflict, note := newConflict(t, first.Name.Server, t.Local, t.Offered)
+		f.conflicts, notes[m.id] = append(f.conflicts, conflict), append(notes[m.id], note)
+	}
+}
+
+// method returns what a method of a client's request names: at its server it is the action.
+func (f *features) method(action gate.Action, name string) *gate.Tool {
+	if t := f.byMethod[name]; t != nil && t.Local == string(action) {
+		return t
+	}
+	return nil
+}

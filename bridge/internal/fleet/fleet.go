@@ -1,0 +1,227 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Config configures a [Fleet].
+type Config struct {
+	// Locals come first in listings, then Servers, each in its order.
+	Locals  []*local.Server
+	Servers []upstream.Config
+	// SettleTimeout bounds how long a listing or a call of a tool that nobody
+	// knows waits for servers that are connecting. Zero means 10 s.
+	SettleTimeout time.Duration
+	// HostTools are the names of tools that the program which embeds the gateway has
+	// itself. No other tool is offered by one of them.
+	HostTools []string
+	// Pins sees what servers declare before it is offered; nil looks at nothing.
+	Pins Pins
+	// Groups are those of all servers, beside those of [listing.Options]: see
+	// [Fleet.Regroup].
+	Groups listing.Groups
+	Log    *slog.Logger // nil discards
+}
+
+const defaultSettleTimeout = 10 * time.Second
+
+// A Fleet is many servers as one [gate.Upstream]. Each keeps its own faults; the
+// others work on. Use it from several goroutines.
+type Fleet struct {
+	cfg     Config
+	catalog atomic.Pointer[catalog]
+
+	mu       sync.Mutex
+	members  []member // in order of configuration
+	order    []string // what [Fleet.Reorder] was given
+	watchers map[int]func()
+	nextID   int
+	joining  map[string]*upstream.Endpoint // that are being connected, to take the place of the member of their id
+	closed   bool
+	mentions mentions
+
+	levels upstream.Levels
+	heard  atomic.Pointer[func(mcp.Notice)]
+
+	retiring sync.WaitGroup // endpoints that were replaced or removed; Add only with mu, and not once it is closed
+	closing  chan struct{}  // closed with it
+}
+
+// A member is one server of the fleet.
+type member struct {
+	id         string
+	upstream   gate.Upstream
+	status     func() upstream.Status
+	endpoint   *upstream.Endpoint // nil for a local server
+	given      upstream.Config    // of the endpoint
+	superseded int                // how many earlier servers of this id were given up
+}
+
+// New returns a fleet in which nothing is connected yet. Of two servers
+// with one id the later wins, and the status says so.
+func New(cfg Config) (*Fleet, error) {
+	if cfg.SettleTimeout == 0 {
+		cfg.SettleTimeout = defaultSettleTimeout
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	f := &Fleet{cfg: cfg, watchers: make(map[int]func()), joining: make(map[string]*upstream.Endpoint), closing: make(chan struct{})}
+	for _, l := range cfg.Locals {
+		l.OnChange(func() { f.observe(l.Declared()); f.rebuild() })
+		f.observe(l.Declared())
+		if err := checkServers(f.members, l.ID()); err != nil {
+			return nil, err
+		}
+		f.supersede(member{id: l.ID(), upstream: l, status: l.Status})
+	}
+	for _, c := range cfg.Servers {
+		m, err := f.newMember(c)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkServers(f.members, m.id); err != nil {
+			return nil, err
+		}
+		f.supersede(m)
+	}
+	f.rebuild()
+	return f, nil
+}
+
+func (f *Fleet) newMember(c upstream.Config) (member, error) {
+	given := c
+	if c.Log == nil {
+		c.Log = f.cfg.Log
+	}
+	e, err := upstream.New(c)
+	if err != nil {
+		return member{}, err
+	}
+	e.Join(&f.levels, f.rebuild, f.observe, f.tell)
+	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e, given: given}, nil
+}
+
+// put adds m, or puts it in the place of the one with its id, which it returns.
+// The caller holds mu, or is alone.
+func (f *Fleet) put(m member) (old *upstream.Endpoint) {
+	i := slices.IndexFunc(f.members, func(o member) bool { return o.id == m.id })
+	if i < 0 {
+		f.members = append(f.members, m)
+		f.sort()
+		return nil
+	}
+	old = f.members[i].endpoint
+	f.members[i] = m
+	return old
+}
+
+// supersede puts m, and keeps count of the servers of one id, which was hardly
+// meant.
+func (f *Fleet) supersede(m member) {
+	for _, o := range f.members {
+		if o.id == m.id {
+			m.superseded = o.superseded + 1
+		}
+	}
+	f.put(m)
+}
+
+// Connect connects all servers, in parallel, and returns when each is ready or
+// faulted, or when ctx ends. A server's failure is no error: see [Fleet.Status].
+func (f *Fleet) Connect(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for _, m := range f.snapshot() {
+		if m.endpoint != nil {
+			wg.Go(func() { _ = m.endpoint.Connect(ctx) }) // its status keeps the fault
+		}
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// Start begins to connect all servers and returns at once.
+func (f *Fleet) Start(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.members {
+		if m.endpoint != nil && !f.closed {
+			m.endpoint.Start(ctx)
+		}
+	}
+}
+
+// Close ends all connections, in parallel, and waits.
+func (f *Fleet) Close() error {
+	f.mu.Lock()
+	if !f.closed {
+		f.closed = true
+		close(f.closing)
+	}
+	members := slices.Clone(f.members)
+	for _, e := range f.joining {
+		members = append(members, member{endpoint: e})
+	}
+	f.mu.Unlock()
+	errs := make([]error, len(members))
+	var wg sync.WaitGroup
+	for i, m := range members {
+		if m.endpoint != nil {
+			wg.Go(func() { errs[i] = m.endpoint.Close() })
+		}
+	}
+	wg.Wait()
+	f.retiring.Wait()
+	return errors.Join(errs...)
+}
+
+// Status tells how each server is, in the order of configuration.
+func (f *Fleet) Status() []upstream.Status {
+	notes := f.catalog.Load().notes
+	var all []upstream.Status
+	for _, m := range f.snapshot() {
+		s := m.status()
+		s.Notes = append(slices.Clone(s.Notes), notes[m.id]...)
+		if m.superseded > 0 {
+			s.Notes = append(s.Notes, listing.Note{Text: fmt.Sprintf("takes the place of %d earlier server(s) of this id", m.superseded)})
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Watch calls f whenever the tools may have changed, until stop is called. f
+// must not block.
+func (f *Fleet) Watch(changed func()) (stop func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nextID++
+	id := f.nextID
+	f.watchers[id] = changed
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.watchers, id)
+	}
+}
+
+func (f *Fleet) snapshot() []member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.members)
+}
+
+var _ gate.Upstream = (*Fleet)(nil)

@@ -1,0 +1,147 @@
+package fleet_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+func TestToolsAreInTheGroupsOfTheirNames(t *testing.T) {
+	o := rig.Options()
+	o.Groups = listing.Groups{"docs": {"files__read_*", "files__stat"}, "all": {"*"}, "other": {"mail__*"}, "none": nil}
+	stat := rig.Echo(`"name":"stat"`)
+	stat.Groups = []string{"zoo", "docs"}
+	l, err := local.New("files", o, rig.Echo(`"name":"read_text"`), stat, rig.Echo(`"name":"status"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string][]string)
+	for _, tool := range l.Tools(t.Context()) {
+		got[tool.Local] = tool.Groups
+	}
+	want := map[string][]string{"read_text": {"all", "docs"}, "stat": {"all", "docs", "zoo"}, "status": {"all"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRegroup: groups of the fleet are beside those of a server, and others take their
+// place without a new connection.
+func TestRegroup(t *testing.T) {
+	script := rig.NewScript(nil)
+	own := script.Config("files")
+	own.Tools.Groups = listing.Groups{"own": {"files__*"}}
+	f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{own}, Groups: listing.Groups{"docs": {"files__e*"}, "far": {"mail__*"}}})
+	if err := f.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	groups := func() []string {
+		one, err := f.Lookup(t.Context(), gate.CallTool, "files__echo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return one.Groups
+	}
+	if diff := cmp.Diff([]string{"docs", "own"}, groups()); diff != "" {
+		t.Error(diff)
+	}
+	f.Regroup(listing.Groups{"all": {"*"}, "own": {"files__echo"}})
+	if diff := cmp.Diff([]string{"all", "own"}, groups()); diff != "" {
+		t.Error(diff)
+	}
+	f.Regroup(nil)
+	if diff := cmp.Diff([]string{"own"}, groups()); diff != "" || script.Dials != 1 {
+		t.Errorf("dialled %d times: %s", script.Dials, diff)
+	}
+}
+
+// TestOnlyTheProgramsOwnToolsRelay: a module or a server never makes calls as a client.
+func TestOnlyTheProgramsOwnToolsRelay(t *testing.T) {
+	for name, change := range map[string]func(*local.Tool){
+		"a sandboxed tool": func(t *local.Tool) { t.Sandboxed = true },
+		"a foreign tool":   func(t *local.Tool) { t.Foreign = true },
+	} {
+		one := rig.Echo(`"name":"call"`)
+		one.Relay = true
+		change(&one)
+		if _, err := local.New("files", rig.Options(), one); err == nil || !strings.Contains(err.Error(), "makes no calls") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	l, err := local.New("files", rig.Options(), rig.Echo(`"name":"call"`))
+	if err != nil || l.Tools(t.Context())[0].Relay {
+		t.Errorf("a tool that does not ask for it relays, %v", err)
+	}
+	claims := rig.NewScript(nil)
+	claims.List(`{"name":"call","Relay":true,"relay":true,"Groups":["docs"],"groups":["docs"],"inputSchema":{"type":"object"}}`)
+	e := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{claims.Config("claims")}})
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tools := e.Tools(t.Context())
+	if len(tools) != 1 || tools[0].Relay || tools[0].Groups != nil {
+		t.Errorf("tools = %+v", tools)
+	}
+}
+
+func TestSearch(t *testing.T) {
+	const offered, own, title, description = "files__read_text_file", "read_text_file", "Read a Text", "Returns the content, as UTF-8."
+	for query, want := range map[string]bool{
+		"":                                true,
+		"READ":                            true,
+		"text read":                       true,
+		"files utf":                       true,
+		"  content ":                      true,
+		"read_text_file":                  true,
+		"files__read":                     true,
+		"read binary":                     false,
+		"file content of nothing":         false,
+		"__":                              false,
+		"files__read_text_file_and_more":  false,
+		"a read of the text: content, as": false,
+	} {
+		if got := local.NewSearch(query).Finds(offered, own, title, description); got != want {
+			t.Errorf("%q: found = %t", query, got)
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	named := func(server, local, offered string) *gate.Tool {
+		return &gate.Tool{Name: gate.ToolName{Server: server, Tool: strings.ReplaceAll(local, ".", "_")}, Local: local, Offered: offered}
+	}
+	read, other := named("files", "read", "files__read"), named("notes", "read", "notes__read")
+	list, bare := named("files", "list.all", "files__list_all"), named("web", "fetch", "fetch")
+	hidden := named("mail", "send", "mail__send")
+	known := []*gate.Tool{read, other, list, bare, hidden}
+	visible := []*gate.Tool{read, other, list, bare}
+	for name, tt := range map[string]struct {
+		want      string
+		ambiguous []string
+	}{
+		"files__read": {"files__read", nil},
+		"fetch":       {"fetch", nil},
+		"web__fetch":  {"web__fetch", nil},
+		"list.all":    {"files__list_all", nil},
+		"list_all":    {"files__list_all", nil},
+		"read":        {"", []string{"files__read", "notes__read"}},
+		"send":        {"send", nil}, // hidden: nobody is told that there is one
+		"mail__send":  {"mail__send", nil},
+		"nothing":     {"nothing", nil},
+	} {
+		got, err := fleet.Resolve(name, known, visible)
+		var several *fleet.AmbiguousError
+		if errors.As(err, &several); got != tt.want || (several == nil) != (tt.ambiguous == nil) || several != nil && !cmp.Equal(several.Candidates, tt.ambiguous) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}

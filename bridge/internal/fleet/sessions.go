@@ -1,0 +1,76 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// PeerChanged says that the roots of the client of a session have changed.
+func (f *Fleet) PeerChanged(k gate.SessionKey) {
+	for _, m := range f.snapshot() {
+		if m.endpoint != nil {
+			m.endpoint.RootsChanged(k)
+		}
+	}
+}
+
+// EndSession closes the connections that a session has of its own, and forgets what it
+// wants to be told. It does not wait.
+func (f *Fleet) EndSession(k gate.SessionKey) {
+	f.levels.Set(k, 0)
+	for _, m := range f.snapshot() {
+		if m.endpoint != nil {
+			m.endpoint.EndSession(k)
+		}
+	}
+}
+
+// Hear has f told what servers say outside of calls. It is called once, before the
+// servers are connected. f must not block.
+func (f *Fleet) Hear(tell func(mcp.Notice)) { f.heard.Store(&tell) }
+
+func (f *Fleet) tell(n mcp.Notice) {
+	if tell := f.heard.Load(); tell != nil {
+		if n.Method == mcp.MethodUpdated {
+			params, err := f.catalog.Load().more.translated(n.Server, n.Params)
+			if err != nil {
+				return // of a URI that a client has subscribed to
+			}
+			n.Params = params
+		}
+		(*tell)(n)
+	}
+}
+
+// SetLevel says from which severity on a session wants the log messages of servers, in
+// the words of MCP; "" is none. Servers that can be told are told in the background.
+func (f *Fleet) SetLevel(ctx context.Context, k gate.SessionKey, level string) error {
+	from := mcp.SeverityOf(level)
+	if from == 0 && level != "" {
+		return errors.New("no such level")
+	}
+	f.levels.Set(k, from)
+	for _, m := range f.snapshot() {
+		if m.endpoint != nil && from > 0 {
+			m.endpoint.SetLevel(ctx, k, from)
+		}
+	}
+	return nil
+}
+
+// Unsubscribe ends the subscription to a resource that a call of the given ID has made.
+func (f *Fleet) Unsubscribe(ctx context.Context, call, uri string) error {
+	uri = plainURI(uri)
+	for _, m := range f.snapshot() {
+		if m.endpoint != nil && m.endpoint.Unsubscribe(ctx, call, uri) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no subscription of call %s: %w", call, errNotSubscribed)
+}
+
+var errNotSubscribed = errors.New("not subscribed")

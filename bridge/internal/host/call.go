@@ -1,0 +1,190 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// callTool answers tools/call.
+func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.Doc, error) {
+	c := p.call(gate.CallTool, params.Get("name").Text())
+	c.Args, c.Meta = params.Get("arguments"), params.Get("_meta")
+	if h.cfg.Asks && p.stateless {
+		c.AskByAnswer = elicits(c.Meta.Get(mcp.MetaCapabilities))
+	}
+	if h.cfg.Asks && p.send != nil && elicits(p.capabilities) {
+		c.Asker = asker{p.send}
+	}
+	c.Notify, c.Poll = p.tell, p.poll
+	if task := params.Get("task"); !task.IsZero() && h.cfg.Jobs != nil && !p.stateless {
+		return h.startTask(ctx, p, c, task)
+	}
+	res, err := h.carry(ctx, p, &c, params)
+	if err != nil {
+		return h.failed(ctx, p, c, err)
+	}
+	if p.stateless && res.IsError && lacksCapability(res.Doc) {
+		return gate.Doc{}, serverError(res.Doc)
+	}
+	return p.answer(res), nil
+}
+
+// call returns a call of the peer.
+func (p peerInfo) call(action gate.Action, name string) gate.Call {
+	return gate.Call{
+		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Groups: p.groups, Session: p.key(), ClientName: p.name, ClientVersion: p.version,
+	}
+}
+
+// do carries out a call, and puts what the gate says into the words of MCP.
+func (h *Host) do(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error) {
+	res, err := h.cfg.Do(ctx, c)
+	if err != nil {
+		return h.failed(ctx, p, c, err)
+	}
+	return p.complete(res.Doc), nil
+}
+
+// failed answers a call that was refused, or that its server failed.
+func (h *Host) failed(ctx context.Context, p peerInfo, c gate.Call, err error) (gate.Doc, error) {
+	if rpc, ok := errors.AsType[*mcp.Error](err); ok {
+		return gate.Doc{}, rpc
+	}
+	var waits *gate.Pending
+	if c.AskByAnswer && c.Answered == nil && errors.As(err, &waits) && waits.CanAnswer { // who dismisses a question is not asked again
+		return h.inputRequired(&c, waits), nil
+	}
+	var r *gate.Refusal
+	if errors.As(err, &r) && (r.Step == gate.StepParse || r.Step == gate.StepLookup || r.Hidden) {
+		if r.Step == gate.StepParse {
+			return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + r.Reason}
+		}
+		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %.200q", r.Name)}
+	}
+	if ctx.Err() != nil {
+		return gate.Doc{}, ctx.Err()
+	}
+	return p.complete(refusalResult(c.ID, err)), nil
+}
+
+// refusalResult is the result of a call that was refused, or that its server
+// failed: the model that made the call reads why.
+func refusalResult(call string, err error) gate.Doc {
+	return failureResult(Public(err), refusalOf(call, err))
+}
+
+func failureResult(text string, refusal map[string]any) gate.Doc {
+	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
+		"content": []any{map[string]string{"type": "text", "text": text}},
+		"isError": true,
+		"_meta":   map[string]any{gate.MetaRefusal: refusal},
+	})))
+}
+
+// refusalOf tells a client why a call was not carried out: see [gate.MetaRefusal].
+func refusalOf(call string, err error) map[string]any {
+	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": gate.RecordID(call, err)}
+	if r, ok := errors.AsType[*gate.Refusal](err); ok && r.RetryAfter > 0 {
+		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
+	}
+	return refusal
+}
+
+// Public returns what a client may read of the error of a call.
+func Public(err error) string {
+	var r *gate.Refusal
+	if errors.As(err, &r) {
+		return "refused: " + r.Reason
+	}
+	var public interface{ Public() string }
+	if errors.As(err, &public) {
+		return public.Public()
+	}
+	switch code := gate.Code(err); code {
+	case gate.CodeCancelled:
+		return "the call was cancelled"
+	case gate.CodeTimeout:
+		return "the call took too long"
+	default:
+		return "the call could not be carried out (" + code + ")"
+	}
+}
+
+// malformed refuses a call whose message is no acceptable JSON, and records it.
+func (h *Host) malformed(ctx context.Context, p peerInfo, action gate.Action, name string, why error) {
+	c := p.call(action, name)
+	c.Malformed = why
+	_, _ = h.do(ctx, p, c) // refused at its first step, by Malformed
+}
+
+// carry carries out a call whose server may ask its client something meanwhile. A result
+// with InputRequired is what the client gets as it is. An error that is an [*mcp.Error] is
+// the answer to the request.
+func (h *Host) carry(ctx context.Context, p peerInfo, c *gate.Call, params gate.Doc) (gate.Result, error) {
+	if !p.stateless {
+		if p.send != nil {
+			c.Peer = sessionPeer{p.capabilities, ctx, p.send}
+		}
+		return h.cfg.Do(ctx, *c)
+	}
+	can := askable(c.Meta.Get(mcp.MetaCapabilities))
+	state, responses := params.Get("requestState").Text(), params.Get("inputResponses")
+	switch {
+	case strings.HasPrefix(state, parkedForm):
+		return h.unpark(ctx, p, c, state, responses)
+	case strings.HasPrefix(state, roundForm):
+		inside, err := h.states.openAs(roundForm, c, state)
+		if err != nil {
+			return gate.Result{}, h.badState(ctx, p, c, err)
+		}
+		c.State, c.Responses = string(inside), responses
+	case h.asksAbout(c) && (state != "" || !responses.Get(askedKey).IsZero()):
+		c.Answered = h.answered(c, params)
+	case state != "":
+		return gate.Result{}, h.badState(ctx, p, c, errState)
+	case !can.IsZero():
+		c.Responses = responses
+	}
+	mayBeTask := h.mayBeTask(ctx, c)
+	if can.IsZero() {
+		c.State, c.Responses = "", gate.Doc{} // nobody has asked it for anything
+	}
+	if can.IsZero() && !mayBeTask {
+		return h.cfg.Do(ctx, *c)
+	}
+	return h.park(ctx, p, c, can, mayBeTask)
+}
+
+// sealed is a result whose state, which is its server's own, the client can neither read
+// nor bring back with another call.
+func (h *Host) sealed(c *gate.Call, res gate.Result) gate.Result {
+	state := res.Doc.Get("requestState")
+	if res.InputRequired && state.Kind() == gate.String {
+		sealed := h.states.sealAs(roundForm, c, []byte(state.Text()), time.Now().Add(roundTime))
+		res.Doc = res.Doc.With("requestState", mcp.MustJSON(sealed))
+	}
+	return res
+}
+
+// answer is what the client gets of a result.
+func (p peerInfo) answer(res gate.Result) gate.Doc {
+	if res.InputRequired {
+		return res.Doc
+	}
+	return p.complete(res.Doc)
+}
+
+// asksAbout reports whether a person is asked about such calls by the answer to them.
+func (h *Host) asksAbout(c *gate.Call) bool { return h.cfg.Asks && c.Action == gate.CallTool }
+
+// badState refuses a call for the state that it brings, and records it.
+func (h *Host) badState(ctx context.Context, p peerInfo, c *gate.Call, why error) error {
+	h.malformed(ctx, p, c.Action, c.Name, why)
+	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + why.Error()}
+}

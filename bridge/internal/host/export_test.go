@@ -1,0 +1,65 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// ReadMessages reads lines as a stdio client's input is read, and tells which
+// are too long.
+func ReadMessages(r io.Reader, max int64) (lines [][]byte, bad []bool, err error) {
+	br := bufio.NewReaderSize(r, 16)
+	for {
+		l, err := readMessage(br, max)
+		if err != nil {
+			return lines, bad, err
+		}
+		lines, bad = append(lines, l.text), append(bad, l.bad != nil)
+	}
+}
+
+// Screen answers what a client's message is refused with, and "" if it may pass.
+func (h *Host) Screen(body []byte) string {
+	_, no := h.screen(context.Background(), peerInfo{who: gate.Local()}, body)
+	if no == nil {
+		return ""
+	}
+	return string(no.body)
+}
+
+// Seal is states.seal, under a secret.
+func Seal(secret []byte, c *gate.Call, approval string, expires time.Time) string {
+	s, err := newStates(secret)
+	if err != nil {
+		panic(err)
+	}
+	return s.seal(c, approval, expires)
+}
+
+// Open is states.open, under a secret.
+func Open(secret []byte, c *gate.Call, state string) (approval string, err error) {
+	s, err := newStates(secret)
+	if err != nil {
+		return "", err
+	}
+	return s.open(c, state)
+}
+
+// Elicited is elicited.
+var Elicited = elicited
+
+// KeptEvents is what is kept for clients that come back.
+type KeptEvents struct{ *keptEvents }
+
+// NewKeptEvents returns one that keeps nothing yet.
+func NewKeptEvents() KeptEvents { return KeptEvents{newKeptEvents(func(context.Context, string) {})} }
+
+// Kept returns how many streams are kept, and their size.
+func (k KeptEvents) Kept() (streams, size int) { return len(k.streams), k.size }
+
+// BoundPeers lets the host have at most n sessions over HTTP.
+func (h *Host) BoundPeers(n int) { h.peers.most = n }

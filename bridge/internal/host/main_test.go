@@ -1,0 +1,9 @@
+package host_test
+
+import (
+	"testing"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m, nil) }

@@ -1,0 +1,294 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A client without a session cannot be asked in the middle of a call. When the server
+// of its call asks something, the call is parked: it goes on in the host and waits,
+// while the client gets the question as the answer to its request (MCP 2026-07-28,
+// basic/patterns, multi round-trip requests). The client calls again, with its answer
+// and a state that names the parked call, and waits for what comes next: another
+// question, or the result.
+//
+// A state is good for one round. Who brings it without an answer is asked the same
+// again; who brings it a second time, while the call goes on or after that, is refused.
+
+// parkIdle is how long a parked call waits if the configuration does not say.
+const parkIdle = 10 * time.Minute
+
+var (
+	errParkedGone = errors.New("the call that this requestState belongs to has ended; call again without it")
+	errParkedUsed = errors.New("this requestState has been used already; bring the one that came last")
+)
+
+// parked is a call whose client is asked by answers to its requests, from its begin on.
+// It is the client, to the server of the call. It may become a task, and is one from the
+// begin on for a client with a session: see [Host.startTask].
+type parked struct {
+	host   *Host
+	id     string
+	call   gate.Call
+	can    gate.Doc        // absent if the client can be asked nothing
+	life   context.Context // of the call
+	cancel context.CancelCauseFunc
+	left   func()        // says that the host does not wait for the call any more
+	done   chan struct{} // closed when res and err are there
+	res    gate.Result
+	err    error
+
+	mayBeTask bool
+	tasked    chan struct{} // closed when its server carries it out as a task; nil if it is to be none
+
+	questions
+
+	turn  sync.Mutex // guards what follows; is locked before the lock of the questions
+	round uint64
+	by    *attending  // the request that waits for the call; nil while the call is parked
+	idle  *time.Timer // runs while it is
+	task  bool        // no request waits for the call, nor does the call for one
+}
+
+var _ gate.Peer = (*parked)(nil)
+
+// attending is a request that waits for a call.
+type attending struct {
+	ctx   context.Context
+	tell  func(context.Context, string, gate.Doc) // nil if it has no stream
+	token gate.Doc                                // of progress
+	tasks bool                                    // can be answered with a task
+}
+
+func attendingBy(ctx context.Context, p peerInfo, c *gate.Call) *attending {
+	return &attending{ctx, p.tell, c.Meta.Get("progressToken"), declaresTasks(c.Meta)}
+}
+
+// park carries out a call, which can be parked when its server asks something; if it may,
+// it can become a task.
+func (h *Host) park(ctx context.Context, p peerInfo, c *gate.Call, can gate.Doc, mayBeTask bool) (gate.Result, error) {
+	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	h.calls.Add(1)
+	by := attendingBy(ctx, p, c)
+	k := &parked{
+		host: h, id: rand.Text(), call: *c, can: can, life: life, cancel: cancel, left: sync.OnceFunc(h.calls.Done),
+		done: make(chan struct{}), mayBeTask: mayBeTask, by: by,
+	}
+	if !can.IsZero() {
+		k.call.Peer, k.call.Rounds = k, !mayBeTask // a task cannot be called again
+	}
+	if p.tell != nil {
+		k.call.Notify = k.tell
+	}
+	if mayBeTask {
+		k.tasked = make(chan struct{})
+		k.call.Tasked, k.call.Detached = sync.OnceFunc(func() { close(k.tasked) }), true
+		h.taskCalls.enter(k)
+	}
+	go func() { // ends with the call, which the request, its idleness or its job ends
+		growStack(0)
+		defer k.left()
+		defer close(k.done)
+		defer h.taskCalls.leave(k)
+		defer func() {
+			if v := recover(); v != nil {
+				h.cfg.Log.Error("call panicked", "call", k.call.ID, "panic", v, "stack", string(debug.Stack()))
+				k.res, k.err = gate.Result{}, &mcp.Error{Code: mcp.CodeInternal, Message: "internal error"}
+			}
+		}()
+		k.res, k.err = h.cfg.Do(life, k.call)
+	}()
+	return k.attend(by)
+}
+
+// attend waits for what comes next of the call. A client that goes meanwhile ends it.
+func (k *parked) attend(by *attending) (gate.Result, error) {
+	tasked, long := k.toBeTask(by)
+	for toBe := false; ; {
+		news := k.change()
+		if isClosed(k.done) {
+			return k.outcome()
+		}
+		if toBe || isClosed(tasked) {
+			if doc, is := k.becomeTask(by.ctx); is {
+				return gate.Result{Doc: doc, InputRequired: true}, nil
+			}
+			toBe, tasked, long = false, nil, nil // it is answered as any other call
+		}
+		if doc, asks := k.ask(true); asks {
+			return gate.Result{Doc: doc, InputRequired: true}, nil
+		}
+		select {
+		case <-k.done:
+		case <-news:
+		case <-tasked:
+		case <-long:
+			toBe = true
+		case <-by.ctx.Done():
+			k.cancel(nil)
+			<-k.done
+			_, _ = k.outcome()
+			return gate.Result{}, by.ctx.Err()
+		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// outcome is what came of the call, which has ended.
+func (k *parked) outcome() (gate.Result, error) {
+	k.cancel(nil)
+	k.host.parking.leave(k)
+	return k.host.sealed(&k.call, k.res), k.err
+}
+
+// ask parks the call and returns what the client is asked; false if there is nothing.
+func (k *parked) ask(parks bool) (gate.Doc, bool) {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	requests, asks, _ := k.requests()
+	if !asks && parks {
+		return gate.Doc{}, false
+	}
+	idle := k.host.cfg.ParkIdle
+	if k.by = nil; k.idle == nil {
+		k.idle = time.AfterFunc(idle, k.expire)
+	} else {
+		k.idle.Reset(idle)
+	}
+	k.host.parking.rest(k)
+	inside := append(binary.BigEndian.AppendUint64(nil, k.round), k.id...)
+	state := k.host.states.sealAs(parkedForm, &k.call, inside, time.Now().Add(idle))
+	doc := gate.MustDoc(`{"resultType":"input_required"}`).With("inputRequests", requests.Raw())
+	return doc.With("requestState", mcp.MustJSON(state)), true
+}
+
+// expire ends a call that is parked.
+func (k *parked) expire() {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	if k.by == nil && !k.task {
+		k.idle.Stop() // it may be another who ends it: see [parking.keep]
+		k.cancel(nil)
+		k.host.parking.leave(k)
+	}
+}
+
+// unpark answers a request that brings answers to a parked call.
+func (h *Host) unpark(ctx context.Context, p peerInfo, c *gate.Call, state string, responses gate.Doc) (gate.Result, error) {
+	inside, err := h.states.openAs(parkedForm, c, state)
+	if err == nil && len(inside) < 8 {
+		err = errState
+	}
+	if err != nil {
+		return gate.Result{}, h.badState(ctx, p, c, err)
+	}
+	k := h.parking.find(string(inside[8:]))
+	if k == nil {
+		return gate.Result{}, h.badState(ctx, p, c, errParkedGone)
+	}
+	by := attendingBy(ctx, p, c)
+	again, err := k.resume(binary.BigEndian.Uint64(inside), responses, by)
+	if err != nil {
+		return gate.Result{}, h.badState(ctx, p, c, err)
+	}
+	if again {
+		doc, _ := k.ask(false)
+		return gate.Result{Doc: doc, InputRequired: true}, nil
+	}
+	return k.attend(by)
+}
+
+// resume gives the answers of a round to who waits for them. Again says that none of them
+// was there, and nobody attends the call then.
+func (k *parked) resume(round uint64, responses gate.Doc, by *attending) (again bool, err error) {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	if k.by != nil || round != k.round {
+		return false, errParkedUsed
+	}
+	if !k.host.parking.attend(k) {
+		return false, errParkedGone
+	}
+	answered := k.answer(responses)
+	if _, asks, _ := k.requests(); answered == 0 && asks {
+		return true, nil
+	}
+	k.idle.Stop()
+	k.round++
+	k.by = by
+	return false, nil
+}
+
+// Capabilities implements [gate.Peer].
+func (k *parked) Capabilities() gate.Doc { return k.can }
+
+// errNobodyAnswers is what the server of a task gets whose client does not come to
+// answer.
+var errNobodyAnswers = errors.New("the client has not answered")
+
+// Request implements [gate.Peer]. What the server asks while its call is parked already
+// the client is asked in the next round; of a task it can be asked at any time, for as
+// long as a call is parked.
+func (k *parked) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
+	q, err := k.admit(method, params)
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	if !k.mayBeTask {
+		return k.await(ctx, q)
+	}
+	waits, cancel := context.WithTimeout(ctx, k.host.cfg.ParkIdle)
+	defer cancel()
+	answer, err := k.await(waits, q)
+	if err != nil && waits.Err() != nil && ctx.Err() == nil {
+		err = errNobodyAnswers
+	}
+	return answer, err
+}
+
+// admit asks a question of the server; of a call that is no task it is kept for its
+// client to come back.
+func (k *parked) admit(method gate.Action, params gate.Doc) (*question, error) {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	if !k.task {
+		if err := k.host.parking.keep(k); err != nil {
+			return nil, err
+		}
+	}
+	return k.add(method, mcp.WithoutTask(params)) // the client knows of the gateway's task, if of any
+}
+
+// tell tells the client something of the call, on the stream of the request that waits
+// for it, if one does.
+func (k *parked) tell(_ context.Context, method string, params gate.Doc) {
+	k.turn.Lock()
+	by := k.by
+	k.turn.Unlock()
+	if by == nil || by.tell == nil {
+		return
+	}
+	if method == mcp.MethodProgress {
+		if by.token.IsZero() {
+			return
+		}
+		params = params.With("progressToken", by.token.Raw())
+	}
+	by.tell(by.ctx, method, params)
+}

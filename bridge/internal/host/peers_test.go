@@ -1,0 +1,46 @@
+package host_test
+
+import (
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+)
+
+// Clients that begin session after session and end none do not fill the memory: the one
+// that was not used for the longest time makes room, and its client begins anew.
+func TestSessionsOverHTTPAreBounded(t *testing.T) {
+	d := newDesk(t, host.Config{})
+	d.host.BoundPeers(2)
+	send := func(session, msg string) *http.Response {
+		t.Helper()
+		resp, err := rig.Post(t.Context(), d.url, rig.Old, session, msg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body) // who leaves before the answer has none
+		resp.Body.Close()
+		return resp
+	}
+	begin := func() string {
+		t.Helper()
+		resp := send("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+rig.Old+`","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		id := resp.Header.Get("Mcp-Session-Id")
+		send(id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		return id
+	}
+	lives := func(session string) bool {
+		return send(session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).StatusCode == http.StatusOK
+	}
+	first, second := begin(), begin()
+	if !lives(second) || !lives(first) { // first is the last used one now
+		t.Fatal("there is room for two")
+	}
+	third := begin()
+	rig.Within(t, "the second has made room", func() bool { return !lives(second) })
+	if !lives(first) || !lives(third) {
+		t.Error("another session has ended than the one that was not used for the longest time")
+	}
+}

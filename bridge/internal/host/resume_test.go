@@ -1,0 +1,359 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// An exchange is a request to a host in this process, and what its client has read of
+// the answer.
+type exchange struct {
+	header http.Header
+	status int
+	hang   context.CancelFunc
+	ended  chan struct{}
+
+	mu       sync.Mutex
+	body     bytes.Buffer
+	deaf     bool // reads nothing: writes wait for their deadline
+	deadline time.Time
+}
+
+func (x *exchange) Header() http.Header    { return x.header }
+func (x *exchange) WriteHeader(status int) { x.status = status }
+func (x *exchange) FlushError() error      { return nil }
+
+func (x *exchange) SetWriteDeadline(t time.Time) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.deadline = t
+	return nil
+}
+
+func (x *exchange) Write(b []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.deaf {
+		return x.body.Write(b)
+	}
+	until := x.deadline
+	x.mu.Unlock()
+	time.Sleep(time.Until(until))
+	x.mu.Lock()
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (x *exchange) read() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.body.String()
+}
+
+// send has a host serve a request, in a goroutine that ends with the exchange.
+func send(t *testing.T, h http.Handler, method, session, body string, headers ...string) *exchange {
+	return sendDeaf(t, h, false, method, session, body, headers...)
+}
+
+func sendDeaf(t *testing.T, h http.Handler, deaf bool, method, session, body string, headers ...string) *exchange {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := httptest.NewRequestWithContext(ctx, method, "http://localhost/mcp", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		r.Header.Set("Mcp-Session-Id", session)
+		r.Header.Set("Mcp-Protocol-Version", rig.Old)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	x := &exchange{header: make(http.Header), status: 200, hang: cancel, ended: make(chan struct{}), deaf: deaf}
+	go func() {
+		defer close(x.ended)
+		h.ServeHTTP(x, r)
+	}()
+	synctest.Wait()
+	return x
+}
+
+// breaks ends the connection of a request.
+func (x *exchange) breaks() {
+	x.hang()
+	<-x.ended
+	synctest.Wait()
+}
+
+// A waiting host carries out calls until they are let go on.
+type waiting struct {
+	*host.Host
+	session string
+	let     chan struct{} // lets one call end
+	told    atomic.Int64  // notifications
+	mu      sync.Mutex
+	ends    []string
+}
+
+func newWaiting(t *testing.T) *waiting {
+	t.Helper()
+	w := &waiting{let: make(chan struct{}, 9)}
+	var err error
+	w.Host, err = host.New(host.Config{
+		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
+			if c.Name == "quick" {
+				return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+			}
+			if c.Name == "floods" {
+				for i := range 20_000 {
+					c.Notify(ctx, "notifications/progress", gate.MustDoc(fmt.Sprintf(`{"progressToken":1,"progress":%d,"message":%q}`, i, strings.Repeat("x", 200))))
+					w.told.Add(1)
+				}
+			}
+			select {
+			case <-w.let:
+				w.note("answered")
+				return gate.Result{Doc: gate.MustDoc(`{"content":[],"late":true}`)}, nil
+			case <-ctx.Done():
+				w.note("cancelled")
+				return gate.Result{}, ctx.Err()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := send(t, w, "POST", "", rig.Hello)
+	<-x.ended
+	w.session = x.header.Get("Mcp-Session-Id")
+	<-send(t, w, "POST", w.session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`).ended
+	return w
+}
+
+// close ends the session, and with it all that the SDK has begun.
+func (w *waiting) close(t *testing.T) {
+	<-send(t, w, "DELETE", w.session, "").ended
+	synctest.Wait()
+}
+
+func (w *waiting) note(how string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ends = append(w.ends, how)
+}
+
+func (w *waiting) ended() string {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.ends, " ")
+}
+
+// slowCall is a call whose answer is a stream, for it asks to be told of progress.
+const slowCall = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow","arguments":{},"_meta":{"progressToken":1}}}`
+
+var eventID = regexp.MustCompile(`(?m)^id: (\S+)$`)
+
+func lastEvent(t *testing.T, x *exchange) string {
+	t.Helper()
+	ids := eventID.FindAllStringSubmatch(x.read(), -1)
+	if len(ids) == 0 {
+		t.Fatalf("no event has an id: %q", x.read())
+	}
+	return ids[len(ids)-1][1]
+}
+
+// TestBrokenStream: the call of a client that has lost the stream goes on for a while,
+// and as long as the client is back for it; whatever else ends it does so at once.
+func TestBrokenStream(t *testing.T) {
+	const ask = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
+	tests := map[string]struct {
+		call string // slowCall unless set
+		then func(t *testing.T, w *waiting, x *exchange)
+		ends string
+	}{
+		"the client comes back in time": {"", func(t *testing.T, w *waiting, x *exchange) {
+			time.Sleep(29 * time.Second)
+			back := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x))
+			time.Sleep(time.Hour)
+			w.let <- struct{}{}
+			<-back.ended
+			if !strings.Contains(back.read(), `"id":7`) || !strings.Contains(back.read(), `"late":true`) {
+				t.Errorf("it reads %q", back.read())
+			}
+		}, "answered"},
+		"the answer waits for the client": {"", func(t *testing.T, w *waiting, x *exchange) {
+			w.let <- struct{}{}
+			time.Sleep(time.Second)
+			back := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x))
+			<-back.ended
+			if strings.Count(back.read(), `"late":true`) != 1 {
+				t.Errorf("it reads %q", back.read())
+			}
+		}, "answered"},
+		"the client has had the answer": {"", func(t *testing.T, w *waiting, x *exchange) {
+			w.let <- struct{}{}
+			back := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x))
+			<-back.ended
+			again := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, back))
+			<-again.ended
+			if again.status != http.StatusMethodNotAllowed {
+				t.Errorf("asking for more is answered with %d, %q", again.status, again.read())
+			}
+		}, "answered"},
+		"the client comes back, and goes again": {"", func(t *testing.T, w *waiting, x *exchange) {
+			time.Sleep(20 * time.Second)
+			send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x)).breaks()
+			time.Sleep(20 * time.Second)
+			if got := w.ended(); got != "" {
+				t.Errorf("%s 20 s after it was back", got)
+			}
+			time.Sleep(11 * time.Second)
+		}, "cancelled"},
+		"the client stays away": {"", func(t *testing.T, w *waiting, x *exchange) {
+			time.Sleep(29 * time.Second)
+			if got := w.ended(); got != "" {
+				t.Errorf("%s within the window", got)
+			}
+			time.Sleep(2 * time.Second)
+		}, "cancelled"},
+		"somebody else comes for it": {"", func(t *testing.T, w *waiting, x *exchange) {
+			other := send(t, w, "POST", "", rig.Hello)
+			<-other.ended
+			session := other.header.Get("Mcp-Session-Id")
+			time.Sleep(20 * time.Second)
+			back := send(t, w, "GET", session, "", "Last-Event-ID", lastEvent(t, x))
+			back.breaks()
+			if strings.Contains(back.read(), "data:") {
+				t.Errorf("another session reads %q", back.read())
+			}
+			time.Sleep(11 * time.Second) // which keeps nothing going
+			<-send(t, w, "DELETE", session, "").ended
+		}, "cancelled"},
+		"the client cancels the call": {"", func(t *testing.T, w *waiting, x *exchange) {
+			<-send(t, w, "POST", w.session, ask).ended
+		}, "cancelled"},
+		"the gateway ends": {"", func(t *testing.T, w *waiting, _ *exchange) {
+			if err := w.Drain(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}, "cancelled"},
+		"the session ends": {"", func(t *testing.T, w *waiting, x *exchange) {
+			<-send(t, w, "DELETE", w.session, "").ended
+		}, "cancelled"},
+		"the answer is no stream": {strings.Replace(slowCall, `,"_meta":{"progressToken":1}`, "", 1), func(*testing.T, *waiting, *exchange) {}, "cancelled"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWaiting(t)
+				call := tt.call
+				if call == "" {
+					call = slowCall
+				}
+				x := send(t, w, "POST", w.session, call)
+				if got := w.ended(); got != "" {
+					t.Fatalf("%s with the client there", got)
+				}
+				x.breaks()
+				tt.then(t, w, x)
+				if got := w.ended(); got != tt.ends {
+					t.Errorf("the call: %q, want %q", got, tt.ends)
+				}
+				w.close(t)
+			})
+		})
+	}
+}
+
+// TestStreamsKept is bounded: what was dropped cannot be resumed, and says so.
+func TestStreamsKept(t *testing.T) {
+	k := host.NewKeptEvents()
+	ctx := t.Context()
+	const streams, size = 20, 1 << 20
+	for i := range streams {
+		name := fmt.Sprint("s", i)
+		_ = k.Open(ctx, "one", name)
+		_ = k.Append(ctx, "one", name, nil) // as the SDK begins
+		if err := k.Append(ctx, "one", name, make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := 0
+	for i := range streams {
+		for data, err := range k.After(ctx, "one", fmt.Sprint("s", i), 0) {
+			if err == nil && len(data) == size {
+				kept++
+			}
+		}
+	}
+	if kept < 5 || kept > 10 {
+		t.Errorf("%d MiB kept, want nearly 10", kept)
+	}
+	_ = k.Append(ctx, "one", "s0", []byte("x"))
+	for data, err := range k.After(ctx, "one", "s0", 0) {
+		if err == nil {
+			t.Errorf("of a stream whose beginning is lost: %q", data)
+		}
+	}
+	for range 100_000 {
+		_ = k.Append(ctx, "one", "", []byte("{}"))
+	}
+	for i := range 10_000 {
+		_ = k.Open(ctx, "two", fmt.Sprint(i))
+	}
+	if n, size := k.Kept(); n > 4096 || size > 10<<20 {
+		t.Errorf("%d streams of %d bytes", n, size)
+	}
+	for data, err := range k.After(ctx, "two", "", -1) {
+		t.Errorf("who opens a stream anew is sent %q, %v", data, err)
+	}
+	_ = k.SessionClosed(ctx, "one")
+	_ = k.SessionClosed(ctx, "two")
+	if n, size := k.Kept(); n != 0 || size != 0 {
+		t.Errorf("%d streams of %d bytes are left of sessions that have ended", n, size)
+	}
+}
+
+// TestDeafClient: a client that reads nothing holds up nobody, is given up in time, and
+// may come back for the rest.
+func TestDeafClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		x := sendDeaf(t, w, true, "POST", w.session, strings.Replace(slowCall, `"slow"`, `"floods"`, 1))
+		if n := w.told.Load(); n == 0 || n > 10_000 {
+			t.Errorf("%d notifications wait for a client that reads nothing", n)
+		}
+		start := time.Now()
+		other := send(t, w, "POST", w.session, strings.Replace(strings.Replace(slowCall, `"slow"`, `"quick"`, 1), `"id":7`, `"id":8`, 1))
+		<-other.ended
+		if took := time.Since(start); took > 0 || !strings.Contains(other.read(), `"id":8`) {
+			t.Errorf("another call took %v: %q", took, other.read())
+		}
+		<-x.ended
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("given up after %v", took)
+		}
+		if got := w.ended(); got != "" {
+			t.Errorf("the call was %s though its client may come back", got)
+		}
+		time.Sleep(time.Minute)
+		if got := w.ended(); got != "cancelled" {
+			t.Errorf("the call of a client that has gone: %q", got)
+		}
+		w.close(t)
+	})
+}

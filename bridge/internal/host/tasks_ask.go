@@ -1,0 +1,83 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/jobs"
+)
+
+// taskCalls are the calls under way that are tasks or may become one, by their IDs.
+type taskCalls struct {
+	mu sync.Mutex
+	by map[string]*parked
+}
+
+func (t *taskCalls) enter(k *parked) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.by == nil {
+		t.by = make(map[string]*parked)
+	}
+	t.by[k.call.ID] = k
+}
+
+func (t *taskCalls) leave(k *parked) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.by, k.call.ID)
+}
+
+// of returns the call of a job that is under way here, or nil.
+func (t *taskCalls) of(j jobs.Job) *parked {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.by[j.Call]
+}
+
+// askFor asks a client with a session what the server of a task asks, on the stream of
+// the request that ctx is of, until stop is called (MCP 2025-11-25, basic/utilities/tasks,
+// "Input Required Status"). It is asked only if it can be asked the same as the one that
+// made the call, to which the server speaks.
+func (h *Host) askFor(ctx context.Context, p peerInfo, j jobs.Job) (stop func()) {
+	k := h.taskCalls.of(j)
+	if k == nil || p.send == nil || p.capabilities.Digest() != k.can.Digest() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	peer := sessionPeer{p.capabilities, ctx, p.send}
+	asking.Go(func() { // ends with ctx, and those below with it or with their questions
+		for {
+			news := k.change()
+			for q := k.take(); q != nil; q = k.take() {
+				asking.Go(func() {
+					if !k.askOne(ctx, peer, q, j) {
+						cancel() // the client has gone
+					}
+				})
+			}
+			select {
+			case <-news:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		asking.Wait()
+	}
+}
+
+// askOne puts a question to a client, and its answer to the server. It is false if the
+// client cannot be asked.
+func (k *parked) askOne(ctx context.Context, client gate.Peer, q *question, j jobs.Job) bool {
+	res, err := client.Request(ctx, q.method, mcp.Stamp(q.params, mcp.MetaRelatedTask, relatedTask(j)))
+	_, refused := errors.AsType[*mcp.Error](err)
+	k.put(q, reply{res, err}, err == nil || refused)
+	return err == nil || refused
+}

@@ -1,0 +1,176 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/jobs"
+)
+
+// In MCP 2026-07-28 tasks are an extension (ext-tasks, "Tasks"). It is the server that
+// makes a task of a call, if the client says with the call that it knows of them: here,
+// when the call's own server does, and when the call goes on for long. Until then the call
+// is answered as any other.
+
+// taskAfter is how long a call goes on before it becomes a task, if the configuration
+// does not say.
+const taskAfter = 10 * time.Second
+
+// declaresTasks reports whether the client of a request says in its _meta that it can be
+// answered with a task.
+func declaresTasks(meta gate.Doc) bool {
+	return meta.Get(mcp.MetaCapabilities).Get("extensions").Get(mcp.ExtensionTasks).Kind() == gate.Object
+}
+
+// lacksTasks refuses a request about tasks of a client that does not say that it knows of
+// them.
+func lacksTasks() *mcp.Error {
+	data := `{"requiredCapabilities":{"extensions":{"` + mcp.ExtensionTasks + `":{}}}}`
+	return &mcp.Error{Code: codeLacksCapability, Message: "the request does not declare the extension " + mcp.ExtensionTasks, Data: []byte(data)}
+}
+
+// onlyWithSessions reports whether a request about tasks is one that clients without a
+// session do not have, and offersTasks whether one of a client is answered.
+func onlyWithSessions(method string) bool {
+	return method == mcp.MethodTaskResult || method == mcp.MethodTaskList
+}
+
+func (h *Host) offersTasks(p peerInfo, method string) bool {
+	if p.stateless {
+		return h.cfg.Jobs != nil && !onlyWithSessions(method)
+	}
+	return h.cfg.Jobs != nil && method != mcp.MethodTaskUpdate
+}
+
+// namesTask reports whether the headers of a request have to name its task.
+func namesTask(method string) bool {
+	return method == mcp.MethodTaskGet || method == mcp.MethodTaskUpdate || method == mcp.MethodTaskCancel
+}
+
+// mayBeTask reports whether a call of a client without a session may become a task.
+func (h *Host) mayBeTask(ctx context.Context, c *gate.Call) bool {
+	return h.cfg.Jobs != nil && c.Action == gate.CallTool && declaresTasks(c.Meta) && !h.relays(ctx, c)
+}
+
+// toBeTask returns what says that the call is to become a task: its server, or that it
+// goes on for long. Both never do if it may not.
+func (k *parked) toBeTask(by *attending) (tasked <-chan struct{}, long <-chan time.Time) {
+	if k.tasked == nil || !by.tasks {
+		return nil, nil
+	}
+	return k.tasked, time.After(k.host.cfg.TaskAfter)
+}
+
+// becomeTask leaves the call to the jobs and returns the answer to the request that waits
+// for it. A call that cannot become a task, for there are too many, goes on as it is.
+func (k *parked) becomeTask(ctx context.Context) (created gate.Doc, is bool) {
+	k.turn.Lock()
+	defer k.turn.Unlock()
+	j, err := k.host.cfg.Jobs.Adopt(ctx, jobs.UnderWay{
+		Call: k.call, Life: k.life, Cancel: k.cancel,
+		Outcome: func() (gate.Result, error) {
+			<-k.done
+			return k.res, k.err
+		},
+	})
+	if err != nil {
+		if _, busy := errors.AsType[*gate.Refusal](err); !busy && ctx.Err() == nil {
+			k.host.cfg.Log.Error("task not begun", "call", k.call.ID, "error", err)
+		}
+		return gate.Doc{}, false
+	}
+	k.task, k.by = true, nil
+	k.host.parking.leave(k)
+	k.left()
+	if ctx.Err() != nil { // nobody gets to know of the task
+		k.cancel(ctx.Err())
+	}
+	v, _ := k.host.view(j)
+	v.Status = mcp.TaskWorking // what it asks is told to who asks for it
+	return v.extended(j, mcp.ResultTask), true
+}
+
+// extended is how a job is, as a result of MCP 2026-07-28 of a type.
+func (v taskView) extended(j jobs.Job, resultType string) gate.Doc {
+	v.TTLMs, v.PollMs = new(j.Keep.Milliseconds()), taskPoll.Milliseconds()
+	return gate.MustDoc(string(mcp.MustJSON(v))).With("resultType", mcp.MustJSON(resultType))
+}
+
+// extTask answers a request about a task of a client without a session.
+func (h *Host) extTask(ctx context.Context, p peerInfo, j jobs.Job, method string, params gate.Doc) (gate.Doc, error) {
+	var err error
+	switch method {
+	case mcp.MethodTaskGet:
+		var doc gate.Doc
+		if doc, err = h.detailed(ctx, p, j); err == nil {
+			return doc, nil
+		}
+	case mcp.MethodTaskUpdate:
+		err = h.updateTask(j, params.Get("inputResponses"))
+	case mcp.MethodTaskCancel:
+		_, err = h.cfg.Jobs.Cancel(ctx, p.who.Owner, j.ID)
+	}
+	if err != nil {
+		return gate.Doc{}, h.taskError(ctx, err)
+	}
+	return gate.MustDoc(`{"resultType":"complete"}`), nil
+}
+
+// detailed is a task with what it asks, or what came of it. A result of a tool is that,
+// also one that reports a failure; what a request would be answered by a JSON-RPC error,
+// has failed. The session that reads it learns what it teaches.
+func (h *Host) detailed(ctx context.Context, p peerInfo, j jobs.Job) (gate.Doc, error) {
+	v, requests := h.view(j)
+	switch {
+	case !requests.IsZero():
+		return v.extended(j, mcp.ResultComplete).With("inputRequests", requests.Raw()), nil
+	case !j.Terminal() || j.State == jobs.Cancelled:
+		return v.extended(j, mcp.ResultComplete), nil
+	case j.Lost():
+		v.Status = mcp.TaskFailed
+		lost := &mcp.Error{Code: mcp.CodeInternal, Message: j.Reason}
+		return v.extended(j, mcp.ResultComplete).With("error", lost.JSON()), nil
+	}
+	res, err := h.recalled(ctx, p, j)
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	if failed, ok := errors.AsType[*mcp.Error](answeredByError(res)); ok {
+		v.Status = mcp.TaskFailed
+		return v.extended(j, mcp.ResultComplete).With("error", failed.JSON()), nil
+	}
+	v.Status = mcp.TaskCompleted
+	return v.extended(j, mcp.ResultComplete).With("result", res.Raw()), nil
+}
+
+// answeredByError returns the JSON-RPC error that a server has answered with, nil if its
+// answer was a result, whatever a server has put into one that reports no failure.
+func answeredByError(res gate.Doc) error {
+	if !res.Get("isError").True() || res.Get("_meta").Get(mcp.MetaError).IsZero() {
+		return nil
+	}
+	return serverError(res)
+}
+
+// updateTask gives a task what its client answers. What answers no question that is open
+// is passed over.
+func (h *Host) updateTask(j jobs.Job, responses gate.Doc) error {
+	if responses.Kind() != gate.Object {
+		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: inputResponses is no object"}
+	}
+	k := h.taskCalls.of(j)
+	if k == nil {
+		return nil
+	}
+	requests, _, _ := k.requests()
+	for key := range requests.Members() {
+		if r := responses.Get(key); !r.IsZero() && !isResponse(r) {
+			return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + key + " in inputResponses is no result of " + requests.Get(key).Get("method").Text()}
+		}
+	}
+	k.answer(responses)
+	return nil
+}

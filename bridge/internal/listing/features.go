@@ -1,0 +1,183 @@
+package listing
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Features are what one server offers beside tools, immutable once listed.
+type Features struct {
+	Server  string
+	Options Options
+
+	Offers    map[gate.Feature]bool // as the server declares; also while it lists none
+	Completes bool
+	Logs      bool // can be told what to log
+	Updates   bool // tells of resources that change
+
+	Prompts, Resources, Templates []*gate.Tool
+	Notes                         []Note
+}
+
+// Add makes features of the definitions that a server listed. One that cannot be
+// made safe is quarantined alone.
+func (s *Features) Add(f gate.Feature, defs []gate.Doc) {
+	taken, seen := map[string]bool{}, map[string]bool{} // taken by prompts whose names need no change
+	for _, def := range defs {
+		if local := localOf(f, def); legal.MatchString(local) {
+			taken[local] = true
+		}
+	}
+	for _, def := range defs {
+		local := localOf(f, def)
+		err := errors.New("listed twice")
+		if !seen[local] {
+			err = s.addOne(f, def, taken)
+		}
+		seen[local] = true
+		if err != nil {
+			s.Notes = append(s.Notes, Note{Feature: f, Tool: mcp.QuoteName(local), Quarantined: true, Text: err.Error()})
+		}
+	}
+}
+
+func (s *Features) addOne(f gate.Feature, def gate.Doc, taken map[string]bool) (err error) {
+	defer func() { // a definition that a sanitizer stumbles over hurts itself alone
+		if v := recover(); v != nil {
+			err = fmt.Errorf("its definition cannot be read: %v", v)
+		}
+	}()
+	switch f {
+	case gate.FeaturePrompt:
+		return s.addPrompt(def, taken)
+	case gate.FeatureResource:
+		return s.addResource(def)
+	default:
+		return s.addTemplate(def)
+	}
+}
+
+// localOf returns what a definition is known by at its server.
+func localOf(f gate.Feature, def gate.Doc) string {
+	switch f {
+	case gate.FeatureResource:
+		return def.Get("uri").Text()
+	case gate.FeatureTemplate:
+		return def.Get("uriTemplate").Text()
+	default:
+		return def.Get("name").Text()
+	}
+}
+
+// same reports whether the server offers what it offered before.
+func (s *Features) same(old *Features) bool {
+	if s == nil || old == nil {
+		return s == old
+	}
+	equal := func(a, b []*gate.Tool) bool {
+		return slices.EqualFunc(a, b, func(a, b *gate.Tool) bool { return a.Digest == b.Digest })
+	}
+	return equal(s.Prompts, old.Prompts) && equal(s.Resources, old.Resources) && equal(s.Templates, old.Templates) && slices.Equal(s.Notes, old.Notes)
+}
+
+// newFeature returns what stands for a definition on the way through the gate.
+func newFeature(f gate.Feature, name gate.ToolName, def gate.Doc) *gate.Tool {
+	return &gate.Tool{
+		Feature: f, Name: name, Local: localOf(f, def), MIME: def.Get("mimeType").Text(), Annotations: def.Get("annotations"),
+		Digest: def.Digest(), Teaches: gate.NewLabels(gate.Untrusted),
+	}
+}
+
+// addPrompt adds a prompt, whose name follows the rules of tools' names.
+func (s *Features) addPrompt(def gate.Doc, taken map[string]bool) error {
+	local := def.Get("name").Text()
+	if err := checkLocal(local); err != nil {
+		return err
+	}
+	name := gate.ToolName{Server: s.Server, Tool: mangled(local, def.Digest(), taken)}
+	t := newFeature(gate.FeaturePrompt, name, def)
+	t.Groups = s.Options.Groups.of(name)
+	t.Offered, t.Input = offeredName(name, t.Digest, s.Options.Bare), newPromptSchema(def.Get("arguments"))
+	var err error
+	if t.Definition, err = cleaned(t, def.With("name", mcp.MustJSON(t.Offered)), s.Options, readOfFeature); err != nil {
+		return err
+	}
+	if t.Offered != name.String() && t.Offered != name.Tool || name.Tool != local {
+		s.Notes = append(s.Notes, Note{Feature: t.Feature, Tool: mcp.QuoteName(local), Text: "offered as " + t.Offered})
+	}
+	s.Prompts = append(s.Prompts, t)
+	s.noteFindings(t)
+	return nil
+}
+
+// addResource adds a resource. Its URI stays as the server wrote it.
+func (s *Features) addResource(def gate.Doc) error {
+	if err := CheckURI(def.Get("uri").Text()); err != nil {
+		return err
+	}
+	t, err := s.newResource(gate.FeatureResource, def)
+	if err != nil {
+		return err
+	}
+	s.Resources = append(s.Resources, t)
+	return nil
+}
+
+// addTemplate adds a template of resources.
+func (s *Features) addTemplate(def gate.Doc) error {
+	if len(s.Templates) == maxTemplates {
+		return fmt.Errorf("the server lists more than %d templates", maxTemplates)
+	}
+	if _, err := NewTemplate(def.Get("uriTemplate").Text()); err != nil {
+		return err
+	}
+	t, err := s.newResource(gate.FeatureTemplate, def)
+	if err != nil {
+		return err
+	}
+	s.Templates = append(s.Templates, t)
+	return nil
+}
+
+// maxTemplates bounds the templates of one server, each of which is tried for a URI
+// that nobody lists.
+const maxTemplates = 1000
+
+func (s *Features) newResource(f gate.Feature, def gate.Doc) (t *gate.Tool, err error) {
+	t = newFeature(f, gate.ToolName{Server: s.Server}, def)
+	t.Groups = s.Options.Groups.of(t.Name)
+	t.Offered, t.Input = t.Local, noArguments{}
+	if t.Definition, err = cleaned(t, def, s.Options, readOfFeature); err != nil {
+		return nil, err
+	}
+	s.noteFindings(t)
+	return t, nil
+}
+
+func (s *Features) noteFindings(t *gate.Tool) {
+	for _, f := range t.Findings {
+		s.Notes = append(s.Notes, Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Text: f})
+	}
+}
+
+// readOfFeature is as [machineRead], of prompts and resources.
+func readOfFeature(at gate.Leaf) string {
+	pointer := at.Pointer()
+	switch {
+	case at.Key:
+		return "the name of a member"
+	case pointer == "/uri" || pointer == "/uriTemplate":
+		return "its URI"
+	case pointer == "/mimeType":
+		return "its media type"
+	case strings.HasPrefix(pointer, "/arguments/") && strings.HasSuffix(pointer, "/name"):
+		return "the name of an argument"
+	default:
+		return ""
+	}
+}

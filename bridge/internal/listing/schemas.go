@@ -1,0 +1,92 @@
+package listing
+
+import (
+	"slices"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// PromptSchema checks the arguments of a prompt: strings, of the names that it
+// declares (MCP 2025-11-25, server/prompts).
+type PromptSchema struct{ Declared, required []string }
+
+func newPromptSchema(arguments gate.Doc) PromptSchema {
+	var s PromptSchema
+	for a := range arguments.Elements() {
+		name := a.Get("name").Text()
+		s.Declared = append(s.Declared, name)
+		if a.Get("required").True() {
+			s.required = append(s.required, name)
+		}
+	}
+	return s
+}
+
+// Validate implements [gate.Schema].
+func (s PromptSchema) Validate(args gate.Doc) error {
+	found := notStrings("", args)
+	for name := range args.Members() {
+		if !slices.Contains(s.Declared, name) {
+			found = append(found, gate.Violation{Message: "an argument that the prompt does not declare"})
+		}
+	}
+	for _, name := range s.required {
+		if args.Get(name).IsZero() {
+			found = append(found, gate.Violation{Message: "an argument that the prompt requires is missing"})
+		}
+	}
+	return violations(found)
+}
+
+// CompletionSchema checks what is asked to be completed: an argument of a prompt, or
+// a variable of a template, and what is known of the others (MCP 2025-11-25,
+// server/utilities/completion).
+type CompletionSchema struct{ Declared []string }
+
+// Validate implements [gate.Schema].
+func (s CompletionSchema) Validate(args gate.Doc) error {
+	var found gate.Violations
+	for name := range args.Members() {
+		if name != "argument" && name != "context" {
+			found = append(found, gate.Violation{Message: "a member that completion/complete does not have"})
+		}
+	}
+	argument := args.Get("argument")
+	found = append(found, notStrings("/argument", argument)...)
+	if argument.Get("name").IsZero() || argument.Get("value").IsZero() {
+		found = append(found, gate.Violation{Pointer: "/argument", Message: "no name or no value"})
+	} else if !slices.Contains(s.Declared, argument.Get("name").Text()) {
+		found = append(found, gate.Violation{Pointer: "/argument/name", Message: "an argument that is not declared"})
+	}
+	return violations(append(found, notStrings("/context/arguments", args.At("/context/arguments"))...))
+}
+
+// noArguments is the schema of reading a resource.
+type noArguments struct{}
+
+// Validate implements [gate.Schema].
+func (noArguments) Validate(args gate.Doc) error {
+	if !mcp.IsEmpty(args) {
+		return gate.Violations{{Message: "reading takes no arguments"}}
+	}
+	return nil
+}
+
+// notStrings returns a violation for each member of an object that is no string.
+func notStrings(at string, object gate.Doc) (found gate.Violations) {
+	for _, v := range object.Members() {
+		if v.Kind() != gate.String {
+			found = append(found, gate.Violation{Pointer: at, Message: "a value that is no string"})
+		}
+	}
+	return found
+}
+
+// violations is nil as an error if there are none.
+func violations(v gate.Violations) error {
+	if len(v) == 0 {
+		return nil
+	}
+	return v
+}

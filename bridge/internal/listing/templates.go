@@ -1,0 +1,136 @@
+package listing
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+)
+
+const (
+	// maxURI bounds a URI, and a template of URIs, in bytes.
+	maxURI = 8 << 10
+	// maxVariables bounds those of one template.
+	maxVariables = 64
+)
+
+// Template is a URI template (RFC 6570, levels 1 to 3), read backwards: it says
+// whether a URI could have been made by it.
+type Template struct {
+	Prefix    string // the literal that it begins with
+	Variables []string
+	match     *regexp.Regexp
+}
+
+var (
+	expression = regexp.MustCompile(`\{([+#./;?&]?)([^{}]*)\}`)
+	variable   = regexp.MustCompile(`^[A-Za-z0-9_.%]+$`)
+)
+
+// NewTemplate reads a template. What is beyond level 3 is an error: matching it
+// would be guesswork.
+func NewTemplate(text string) (*Template, error) {
+	if err := CheckURI(text); err != nil {
+		return nil, err
+	}
+	prefix, _, _ := strings.Cut(text, "{")
+	t := &Template{Prefix: prefix}
+	pattern, last := `\A`, 0
+	for _, at := range expression.FindAllStringSubmatchIndex(text, -1) {
+		names := strings.Split(text[at[4]:at[5]], ",")
+		for _, name := range names {
+			if !variable.MatchString(name) {
+				return nil, fmt.Errorf("the expression %.100q is none of RFC 6570, levels 1 to 3", text[at[0]:at[1]])
+			}
+		}
+		pattern += regexp.QuoteMeta(text[last:at[0]]) + expanded(text[at[2]:at[3]], names)
+		t.Variables = append(t.Variables, names...)
+		last = at[1]
+	}
+	rest := text[last:]
+	if strings.ContainsAny(text[:len(prefix)]+expression.ReplaceAllString(text, ""), "{}") {
+		return nil, errors.New("a brace that begins or ends nothing")
+	}
+	if len(t.Variables) == 0 || len(t.Variables) > maxVariables {
+		return nil, fmt.Errorf("a template has from 1 to %d variables", maxVariables)
+	}
+	var err error
+	t.match, err = regexp.Compile(pattern + regexp.QuoteMeta(rest) + `\z`)
+	return t, err
+}
+
+// expanded returns a pattern for what an expression can come to (RFC 6570, section
+// 3.2).
+func expanded(operator string, names []string) string {
+	const segment = `[^/?#]+`
+	n := fmt.Sprint(len(names))
+	switch operator {
+	case "+":
+		return `.+`
+	case "#":
+		return `(?:#.*)?`
+	case ".":
+		return `(?:\.[^/?#.]+){0,` + n + `}`
+	case "/":
+		return `(?:/[^/?#]+){0,` + n + `}`
+	case ";":
+		return `(?:;[^/?#;]+){0,` + n + `}`
+	case "?":
+		return `(?:\?[^#]*)?`
+	case "&":
+		return `(?:&[^#]*)?`
+	default:
+		return segment
+	}
+}
+
+// Matches reports whether the template could have made a URI. One that climbs is
+// none: who grants what begins with file:///srv/ does not mean file:///srv/../etc.
+func (t *Template) Matches(uri string) bool {
+	return strings.HasPrefix(uri, t.Prefix) && t.match.MatchString(uri) && !climbs(uri)
+}
+
+// maxEscapes bounds how often a URI may be escaped over and over.
+const maxEscapes = 4
+
+// climbs reports whether a URI has a dot segment (RFC 3986, section 5.2.4),
+// however it is escaped.
+func climbs(uri string) bool {
+	for range maxEscapes {
+		segments := strings.FieldsFunc(uri, func(r rune) bool { return strings.ContainsRune(`/\?#;&=`, r) })
+		if slices.Contains(segments, "..") || slices.Contains(segments, ".") {
+			return true
+		}
+		plain, err := url.PathUnescape(uri)
+		if err != nil {
+			return true
+		}
+		if plain == uri {
+			return false
+		}
+		uri = plain
+	}
+	return true
+}
+
+// CheckURI refuses URIs, and templates of them, that cannot be shown for what they
+// are. They are absolute (RFC 3986, section 4.3), which no name of a prompt is.
+func CheckURI(uri string) error {
+	if len(uri) > maxURI {
+		return fmt.Errorf("a URI of more than %d bytes", maxURI)
+	}
+	if !mcp.URIScheme.MatchString(uri) {
+		return errors.New("its URI has no scheme")
+	}
+	if len(uri) >= len(OpaqueScheme) && strings.EqualFold(uri[:len(OpaqueScheme)], OpaqueScheme) {
+		return errors.New("its URI has the gateway's own scheme")
+	}
+	return checkShown("its URI", uri)
+}
+
+// OpaqueScheme begins the URIs that the gateway makes. No server's URI does.
+const OpaqueScheme = "wasmgate:"

@@ -1,0 +1,303 @@
+package listing
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/schema"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Options say how the tools of a server are offered.
+type Options struct {
+	// Bare offers tools by their own names, without the server's. One with "__"
+	// in its name keeps the server's.
+	Bare bool
+	// Normalize offers clients the reduced form of input schemas that every
+	// model provider accepts (see [schema.Normalize]). Arguments are held
+	// against the schema as declared in any case.
+	Normalize bool
+	// OutputWarn lets results pass that break the declared output schema.
+	OutputWarn bool
+	// Sanitizer cleans the texts of definitions; required.
+	Sanitizer gate.Sanitizer
+	// Schemas compiles the schemas; required. It may be shared.
+	Schemas *schema.Compiler
+	// Groups say in which groups the tools are, and what else the server offers.
+	Groups Groups
+}
+
+// Check says what is missing.
+func (o *Options) Check() error {
+	if o.Sanitizer == nil || o.Schemas == nil {
+		return fmt.Errorf("tool options have no sanitizer or no schema compiler")
+	}
+	return nil
+}
+
+// maxOffered is how long a name may be that is offered to clients: model
+// providers accept [A-Za-z0-9_-]{1,64}.
+const maxOffered = 64
+
+// Tools are the tools of one server, immutable.
+type Tools struct {
+	All    []*gate.Tool
+	ByName map[string]*gate.Tool // by offered and by qualified name
+	Notes  []Note
+
+	Listed   []gate.Doc // all definitions, as the server wrote them
+	Declared []gate.Doc // those of tools
+	Foreign  []bool     // of local tools: whether they are
+
+	Features *Features // what the server offers beside tools; nil if that is nothing
+}
+
+// A Note is something about a server's tools that an operator should know.
+type Note struct {
+	Tool string `json:"tool"` // its name at the server, quoted where it must be
+	// Feature is what it is a note on; a tool if empty.
+	Feature gate.Feature `json:"feature,omitempty"`
+	// Quarantined tools are neither offered nor callable.
+	Quarantined bool   `json:"quarantined"`
+	Text        string `json:"text"`
+}
+
+// Lookup finds a tool by its offered or its qualified name; an error wraps
+// [gate.ErrUnknown].
+func (s *Tools) Lookup(action gate.Action, name string) (*gate.Tool, error) {
+	t, ok := s.ByName[name]
+	if !ok || action != gate.CallTool {
+		return nil, fmt.Errorf("tool %q: %w", name, gate.ErrUnknown)
+	}
+	return t, nil
+}
+
+// Same reports whether the server lists what it listed before.
+func (s *Tools) Same(old *Tools) bool {
+	return slices.EqualFunc(s.All, old.All, func(a, b *gate.Tool) bool { return a.Digest == b.Digest }) && slices.Equal(s.Notes, old.Notes) && s.Features.same(old.Features)
+}
+
+// NewTools makes tools of the definitions that a server listed. One that
+// cannot be made safe is quarantined alone.
+func NewTools(server string, o Options, raw []gate.Doc) *Tools {
+	s := &Tools{ByName: make(map[string]*gate.Tool, len(raw)), Listed: raw}
+	taken := map[string]bool{} // by tools whose names need no change
+	for _, def := range raw {
+		if local := def.Get("name").Text(); legal.MatchString(local) {
+			taken[local] = true
+		}
+	}
+	seen, until := map[string]bool{}, time.Now().Add(scanTime)
+	for _, def := range raw {
+		local := def.Get("name").Text()
+		err := checkLocal(local)
+		if err == nil && seen[local] {
+			err = fmt.Errorf("listed twice")
+		}
+		seen[local] = true
+		var t *gate.Tool
+		if err == nil {
+			t, err = newTool(gate.ToolName{Server: server, Tool: mangled(local, def.Digest(), taken)}, def, o)
+		}
+		if err == nil && (s.ByName[t.Offered] != nil || s.ByName[t.Name.String()] != nil) {
+			err = fmt.Errorf("the name that it would be offered by, %s, is another tool's", t.Offered)
+		}
+		if err != nil {
+			s.Notes = append(s.Notes, Note{Tool: mcp.QuoteName(local), Quarantined: true, Text: err.Error()})
+			continue
+		}
+		s.add(t)
+		s.scan(t, def, until)
+		s.Declared = append(s.Declared, def)
+	}
+	return s
+}
+
+func (s *Tools) add(t *gate.Tool) {
+	s.All = append(s.All, t)
+	s.ByName[t.Name.String()] = t
+	s.ByName[t.Offered] = t
+	if t.Offered != t.Name.String() && t.Offered != t.Name.Tool || t.Name.Tool != t.Local {
+		s.Notes = append(s.Notes, Note{Tool: mcp.QuoteName(t.Local), Text: "offered as " + t.Offered})
+	}
+	for _, f := range t.Findings {
+		s.Notes = append(s.Notes, Note{Tool: mcp.QuoteName(t.Local), Text: f})
+	}
+}
+
+var (
+	legal   = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	illegal = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+)
+
+// brailleBlank is a symbol to Unicode, and looks like a space.
+const brailleBlank = '\u2800'
+
+// checkLocal refuses names that cannot be shown for what they are.
+func checkLocal(name string) error {
+	if name == "" {
+		return fmt.Errorf("a tool without a name")
+	}
+	if utf8.RuneCountInString(name) > mcp.MaxName {
+		return fmt.Errorf("a name of more than %d characters", mcp.MaxName)
+	}
+	return checkShown("its name", name)
+}
+
+// checkShown refuses what has characters that a reader would not see.
+func checkShown(what, text string) error {
+	for _, r := range text {
+		if !unicode.IsGraphic(r) || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) ||
+			unicode.IsSpace(r) && r != ' ' || r == brailleBlank {
+			return fmt.Errorf("%s has a hidden character, %U", what, r)
+		}
+	}
+	return nil
+}
+
+// mangled makes the name one of the letters that clients accept. If that name is
+// another tool's, six hex digits of the tool's digest tell them apart.
+func mangled(local, digest string, taken map[string]bool) string {
+	if legal.MatchString(local) {
+		return local
+	}
+	name := illegal.ReplaceAllString(local, "_")
+	if taken[name] {
+		name += "_" + digest[:6]
+	}
+	taken[name] = true
+	return name
+}
+
+// Shorten keeps an offered name within maxOffered.
+func Shorten(name, digest string) string {
+	if len(name) <= maxOffered {
+		return name
+	}
+	return name[:maxOffered-7] + "_" + digest[:6]
+}
+
+// offeredName returns the name by which clients know what a server has named.
+func offeredName(name gate.ToolName, digest string, bare bool) string {
+	if bare && !strings.Contains(name.Tool, "__") { // else it could pass for another server's
+		return Shorten(name.Tool, digest)
+	}
+	return Shorten(name.String(), digest)
+}
+
+func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err error) {
+	defer func() { // a definition that a sanitizer or a compiler stumbles over hurts its tool alone
+		if v := recover(); v != nil {
+			t, err = nil, fmt.Errorf("its definition cannot be read: %v", v)
+		}
+	}()
+	t = &gate.Tool{
+		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
+		Digest: def.Digest(), OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted), Groups: o.Groups.of(name),
+	}
+	t.Offered = offeredName(name, t.Digest, o.Bare)
+
+	input, repaired := schema.Repair(def.Get("inputSchema"))
+	if repaired != "" {
+		t.Findings = append(t.Findings, "input schema: "+repaired)
+	}
+	in, err := o.Schemas.Compile(input)
+	if err != nil {
+		return nil, fmt.Errorf("input schema: %w", err)
+	}
+	t.Input = in
+	if output := def.Get("outputSchema"); !output.IsZero() {
+		out, err := o.Schemas.Compile(output)
+		if err != nil {
+			return nil, fmt.Errorf("output schema: %w", err)
+		}
+		t.Output = out
+	}
+	t.Definition, err = offer(t, def.With("inputSchema", input.Raw()), o)
+	return t, err
+}
+
+// offer makes the definition that clients see.
+func offer(t *gate.Tool, def gate.Doc, o Options) (gate.Doc, error) {
+	def = def.With("name", mcp.MustJSON(t.Offered))
+	if o.Normalize {
+		def = def.With("inputSchema", schema.Normalize(def.Get("inputSchema")).Raw())
+	}
+	return cleaned(t, def, o, machineRead)
+}
+
+// cleaned returns a definition with its texts sanitized, of which the findings are
+// added to t. machine names the kind of a string that cannot be changed.
+func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(gate.Leaf) string) (gate.Doc, error) {
+	text := gate.Text{Server: t.Name.Server, Profile: "text"}
+	if t.Feature == gate.FeatureTool {
+		text.Tool = t.Name.String()
+	}
+	var bad error
+	clean, err := def.MapStrings(func(at gate.Leaf, s string) string {
+		one := text
+		one.Text = s
+		text, found := o.Sanitizer.Sanitize(one)
+		if len(found) == 0 {
+			return s
+		}
+		if read := machine(at); read != "" {
+			if hidden(found) && bad == nil {
+				bad = fmt.Errorf("%s: hidden text in %s", mcp.QuoteName(at.Pointer()), read)
+			}
+			return s
+		}
+		for _, f := range found {
+			t.Findings = append(t.Findings, fmt.Sprintf("%s: %s", at.Pointer(), f.Rule))
+		}
+		return text
+	})
+	if bad != nil {
+		return gate.Doc{}, bad
+	}
+	return clean, err
+}
+
+// machineWords are the members whose strings clients send back or act on.
+var machineWords = strings.Fields("enum const pattern default $ref $id $anchor $dynamicRef $dynamicAnchor $schema required dependentRequired type format")
+
+// machineRead names the kind of a string that clients send back or act on, and
+// that therefore cannot be changed; "" for one that is only read.
+func machineRead(at gate.Leaf) string {
+	if at.Key {
+		return "the name of a member"
+	}
+	pointer := at.Pointer()
+	if pointer == "/name" {
+		return "its name"
+	}
+	chosen := false
+	for word := range strings.SplitSeq(pointer, "/") {
+		switch {
+		case chosen:
+			chosen = false
+		case slices.Contains(machineWords, word):
+			return word
+		default:
+			chosen = slices.Contains(mcp.SchemaMaps, word)
+		}
+	}
+	return ""
+}
+
+// hidden reports whether anything but markup was found: a person would not see
+// it.
+func hidden(found []gate.Finding) bool {
+	for _, f := range found {
+		if f.Removed && !strings.HasPrefix(f.Rule, "html/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,175 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A Tool is a tool that runs in this process: a Go function, or a WASM
+// module behind one.
+type Tool struct {
+	// Definition is the MCP tool: name, description, inputSchema and so on.
+	Definition gate.Doc
+	// Sandboxed says that the tool runs as a WASM module, whose capabilities are
+	// Capabilities, an object.
+	Sandboxed    bool
+	Capabilities gate.Doc
+	// Module is the hex SHA-256 of the WASM module, if the tool is to be known by it
+	// as well: the same definition of another module is another tool.
+	Module string
+	// Foreign tools are held against pins like those of servers. The others are part
+	// of the program, and as good as approved.
+	Foreign bool
+	// Groups are those that the tool is in beside those of its name.
+	Groups []string
+	// Relay says that the tool carries out another call for its client, by
+	// [gate.Permit.Relay]: that one needs a grant, and the tool none.
+	Relay bool
+	// Call carries out a permitted call; p is the permit, by which a sandboxed
+	// tool makes host calls. Its error needs a Code of those that [gate.Code]
+	// names. It is called concurrently.
+	Call func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error)
+}
+
+// A Server is a server made of functions. It is a [gate.Upstream] of its tools
+// alone. Use it from several goroutines.
+type Server struct {
+	server  string
+	options listing.Options
+	changed func()
+
+	features *listing.Features // beside tools; nil if there are none
+	more     func(context.Context, *gate.Call, gate.Permit) (gate.Result, error)
+
+	mu    sync.Mutex
+	tools *listing.Tools
+	calls map[string]Tool // by qualified name
+}
+
+// New returns a server of the given tools. A tool that cannot be offered is
+// an error: it is the program's own.
+func New(server string, o listing.Options, tools ...Tool) (*Server, error) {
+	if _, err := gate.NewToolName(server, "x"); err != nil {
+		return nil, err
+	}
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	l := &Server{server: server, options: o, changed: func() {}}
+	return l, l.Set(tools...)
+}
+
+// ID returns the id of the server.
+func (l *Server) ID() string { return l.server }
+
+// OnChange has changed called whenever the tools are others. It is called before the
+// server is in use.
+func (l *Server) OnChange(changed func()) { l.changed = changed }
+
+// ListedFeatures returns what the server offers beside tools; nil if that is nothing.
+func (l *Server) ListedFeatures() *listing.Features { return l.features }
+
+// Set replaces the tools. Clients that are connected are told.
+func (l *Server) Set(tools ...Tool) error {
+	var raw []gate.Doc
+	for _, t := range tools {
+		if t.Call == nil {
+			return fmt.Errorf("server %s: tool %s has no function", l.server, t.Definition.Get("name"))
+		}
+		if t.Relay && (t.Sandboxed || t.Foreign) {
+			return fmt.Errorf("server %s: tool %s is not the program's own, and makes no calls", l.server, t.Definition.Get("name"))
+		}
+		raw = append(raw, t.Definition)
+	}
+	made := listing.NewTools(l.server, l.options, raw)
+	var problems []error
+	for _, n := range made.Notes {
+		if n.Quarantined {
+			problems = append(problems, fmt.Errorf("server %s: tool %s: %s", l.server, n.Tool, n.Text))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	calls := make(map[string]Tool, len(tools))
+	for i, t := range made.All { // none was quarantined, so both have one order
+		calls[t.Name.String()] = tools[i]
+		t.Sandboxed, t.Capabilities, t.Relay = tools[i].Sandboxed, tools[i].Capabilities, tools[i].Relay
+		t.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Groups, tools[i].Groups))))
+		if tools[i].Module != "" {
+			made.Declared[i] = made.Declared[i].With("module", mcp.MustJSON("sha256:"+tools[i].Module))
+			t.Digest = made.Declared[i].Digest()
+		}
+		made.Foreign = append(made.Foreign, tools[i].Foreign)
+		if t.Sandboxed && mcp.IsEmpty(t.Capabilities) {
+			t.Teaches = nil // a module without capabilities says nothing but what it was told
+		}
+	}
+	l.mu.Lock()
+	l.tools, l.calls = made, calls
+	l.mu.Unlock()
+	l.changed()
+	return nil
+}
+
+var _ gate.Upstream = (*Server)(nil)
+
+// Lookup implements [gate.Upstream].
+func (l *Server) Lookup(_ context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tools.Lookup(action, name)
+}
+
+// Tools implements [gate.Upstream].
+func (l *Server) Tools(context.Context) []*gate.Tool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tools.All
+}
+
+// Invoke implements [gate.Upstream].
+func (l *Server) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
+	c, tool, ok := p.Open()
+	if !ok {
+		return gate.Result{}, upstream.ErrNoPermit
+	}
+	if tool.Feature != gate.FeatureTool && l.more != nil {
+		return l.more(ctx, c, p)
+	}
+	l.mu.Lock()
+	t, ok := l.calls[tool.Name.String()]
+	l.mu.Unlock()
+	if !ok {
+		return gate.Result{}, &upstream.Fault{Kind: upstream.NotConnected, Server: l.server, Doing: "call", Err: errors.New("the tool was removed")}
+	}
+	return t.Call(ctx, c, p)
+}
+
+// Status tells how the server is.
+func (l *Server) Status() upstream.Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := upstream.Status{Server: l.server, Phase: upstream.Ready, Local: true, Tools: len(l.tools.All), Notes: l.tools.Notes}
+	s.Count(l.features)
+	return s
+}
+
+// Declared returns what the server declares.
+func (l *Server) Declared() upstream.Declaration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := upstream.Declaration{Server: l.server, Tools: l.tools.Declared}
+	for _, foreign := range l.tools.Foreign {
+		d.Own = append(d.Own, !foreign)
+	}
+	return d
+}

@@ -1,0 +1,14 @@
+package mcp
+
+// The headers of streamable HTTP (MCP 2025-11-25, basic/transports).
+const (
+	HeaderSession   = "Mcp-Session-Id"
+	HeaderProtocol  = "Mcp-Protocol-Version"
+	HeaderLastEvent = "Last-Event-Id"
+)
+
+// The headers of a request without a session (MCP 2026-07-28, basic/transports).
+const (
+	HeaderMethod = "Mcp-Method"
+	HeaderName   = "Mcp-Name"
+)

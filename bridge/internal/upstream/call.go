@@ -1,0 +1,187 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+var _ gate.Upstream = (*Endpoint)(nil)
+
+// Lookup implements [gate.Upstream]. A name that is not known may be so because
+// the server cannot be reached. It is not waited for: the time that the answer takes
+// would tell of a server.
+func (e *Endpoint) Lookup(_ context.Context, action gate.Action, name string) (*gate.Tool, error) {
+	e.mu.Lock()
+	tools := e.tools
+	e.mu.Unlock()
+	return tools.Lookup(action, name)
+}
+
+// Tools implements [gate.Upstream]. The tools of a server that is faulted are
+// those it had.
+func (e *Endpoint) Tools(context.Context) []*gate.Tool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tools.All
+}
+
+// ListedFeatures returns what the server lists beside tools; nil if that is not known.
+func (e *Endpoint) ListedFeatures() *listing.Features {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tools.Features
+}
+
+// Methods returns what stands for the methods that MCP does not have and the server does.
+func (e *Endpoint) Methods() []*gate.Tool { return e.methods }
+
+// Invoke implements [gate.Upstream]: one request, sent again once if the server
+// cannot have seen it, or may see it twice (see [Config.Retry]).
+func (e *Endpoint) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
+	c, tool, ok := p.Open()
+	if !ok {
+		return gate.Result{}, ErrNoPermit
+	}
+	if e.owns(c) {
+		return e.invokeOwn(ctx, p, c)
+	}
+	timed := newDeadline(ctx, e.cfg.timeoutOf(tool.Local))
+	defer timed.end()
+	of := e.under.begin(timed, p, c, e.levels.of(c))
+	defer of.end()
+	doc, err := e.send(timed, of, tool)
+	var used gate.Usage
+	if timed.Err() == nil && e.repeats(err, tool) {
+		e.cfg.Log.Info("call repeated", "tool", tool.Name.String(), "call", c.ID, "error", err)
+		used.Repeats = 1
+		doc, err = e.send(timed, of, tool)
+	}
+	res, err := e.result(ctx, doc, err)
+	res.Usage, res.InputRequired = used, of.more
+	return res, err
+}
+
+// send sends the request of a call once, if the circuit lets it, and tells the circuit
+// what came of it.
+func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool) (gate.Doc, error) {
+	trial, ok := e.circuit.enter(time.Now())
+	if !ok {
+		return gate.Doc{}, e.tooOften(e.circuit.openUntil())
+	}
+	began, what := time.Time{}, silent
+	leave := sync.OnceFunc(func() {
+		if e.circuit.leave(trial, began, time.Now(), what) {
+			e.changed()
+		}
+	})
+	defer leave()
+	of.answer = func() { what = answered; leave() }
+	if err := e.connectOwn(ctx); err != nil {
+		return gate.Doc{}, ctx.of(err)
+	}
+	l, waited, err := e.ready(ctx, trial)
+	if err == nil && waited && e.audience == nil {
+		err = e.Offers(t)
+	}
+	if err == nil {
+		err = of.permit.Approved() // the connection may be newer than the permit
+	}
+	if err != nil {
+		return gate.Doc{}, ctx.of(err)
+	}
+	began = time.Now()
+	doc, err := e.request(ctx, l, of, t)
+	err = ctx.of(err)
+	if what = ctx.outcome(err); what == answered {
+		l.useful.Store(true)
+	}
+	return doc, err
+}
+
+// outcome tells what the error of a request says of its server.
+func (d *deadline) outcome(err error) outcome {
+	var rpc *wire.RPCError
+	var never *wire.Unseen
+	switch kind := kindOf(err, Transport); {
+	case err == nil, errors.As(err, &rpc):
+		return answered
+	case errors.As(err, &never): // what is wrong shows when it is connected again
+		return silent
+	case kind == TimedOut && context.Cause(d) == errLate:
+		return late
+	case kind == Transport && d.Err() == nil:
+		return broke
+	default:
+		return silent
+	}
+}
+
+// ErrNoPermit is the error of a call that the gate has not permitted.
+var ErrNoPermit = errors.New("a call without a permit")
+
+// result makes the outcome of a call of what the server answered. A JSON-RPC
+// error is the tool's failure, in the form that tools report one: its text is
+// the server's, and goes the way of all texts.
+func (e *Endpoint) result(ctx context.Context, doc gate.Doc, err error) (gate.Result, error) {
+	var rpc *wire.RPCError
+	switch {
+	case errors.As(err, &rpc):
+		return errorResult(rpc), nil
+	case ofClient(err):
+		return gate.Result{}, err
+	case err != nil:
+		return gate.Result{}, fault(ctx, Fault{kindOf(err, Transport), e.cfg.Server, "call", err})
+	case doc.Kind() != gate.Object:
+		return gate.Result{}, &Fault{Protocol, e.cfg.Server, "call", errors.New("the result is no object")}
+	}
+	return gate.Result{Doc: doc, IsError: doc.Get("isError").True()}, nil
+}
+
+func errorResult(e *wire.RPCError) gate.Result {
+	detail := map[string]any{"code": e.Code}
+	text := e.Message
+	if text == "" {
+		text = fmt.Sprintf("the server answered with error %d", e.Code)
+	}
+	result := map[string]any{
+		"content": []any{map[string]string{"type": "text", "text": text}},
+		"isError": true,
+		"_meta":   map[string]any{mcp.MetaError: detail},
+	}
+	if e.Data != nil {
+		detail["data"] = json.RawMessage(e.Data)
+		if doc, err := gate.ParseDoc(mcp.MustJSON(result)); err == nil {
+			return gate.Result{IsError: true, Doc: doc}
+		}
+		delete(detail, "data") // nested too deep to be nested deeper
+	}
+	return gate.Result{IsError: true, Doc: gate.MustDoc(string(mcp.MustJSON(result)))}
+}
+
+// Offers reports why a call that was permitted for a tool must not be made, since
+// the tool has become another one while it was decided.
+func (e *Endpoint) Offers(t *gate.Tool) error {
+	if t.Feature == gate.FeatureMethod && !slices.Contains(e.cfg.Methods, t.Local) {
+		return &Fault{NotConnected, e.cfg.Server, "call", errors.New("the server has the method no more")}
+	}
+	if t.Feature != gate.FeatureTool {
+		return nil
+	}
+	e.mu.Lock()
+	now, known := e.tools.ByName[t.Name.String()]
+	e.mu.Unlock()
+	if known && now.Digest == t.Digest {
+		return nil
+	}
+	return &Fault{NotConnected, e.cfg.Server, "call", errors.New("the tool has changed since the call was permitted; list the tools and call again")}
+}

@@ -1,0 +1,191 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// revisions are those that a server may answer with.
+var revisions = []string{mcp.Revision, "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// The transports of a server with a URL.
+const (
+	// TransportAuto is streamable HTTP, or else the older HTTP+SSE.
+	TransportAuto = "auto"
+	TransportHTTP = "streamable-http"
+	TransportSSE  = "sse"
+)
+
+// Config configures an [Endpoint]. Exactly one of Command, URL, Dial and
+// Broken says how the server is reached.
+type Config struct {
+	Server string // id that prefixes its tools; required
+
+	// Command is started as a child that speaks on its standard input and
+	// output, with exactly the environment Env and in the folder Dir. A nil Env is
+	// the least that programs need of this one's: see [confine.Environ].
+	Command string
+	Args    []string
+	Env     []string
+	Dir     string
+	// Confine says what Command may do; nil restricts nothing. Where the system
+	// cannot enforce it the endpoint faults, with the reason.
+	Confine *confine.Rules
+	// Learn is told what Command uses, as [confine.Command] has it.
+	Learn func(confine.Access)
+
+	// Written are Command and Args as the operator wrote them, before variables were
+	// replaced, which is how the server is known again. Nil means as they are.
+	Written []string
+
+	URL       string // http or https
+	Transport string // TransportAuto if empty
+	// Protocol is the revision of MCP to speak, Revision or Stateless; empty is
+	// ProtocolAuto.
+	Protocol string
+	Headers  http.Header
+	// DialContext makes the connections to URL; nil is a [net.Dialer]'s.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// PinTLS has [Declaration] name the key of the server's certificate, and ends
+	// connections in which it changes.
+	PinTLS bool
+
+	// Dial returns the transport of a connection, for servers in this process.
+	Dial func() (sdk.Transport, error)
+
+	// Broken says why the server cannot even be tried. It is listed as faulted.
+	Broken string
+
+	// ConnectTimeout bounds spawn, handshake and first listing together.
+	// CallTimeout is how long a call may take, and how long the server may be silent
+	// in one whose client is told of its progress: that may then take up to ten times
+	// as long. Zero means 30 s each.
+	ConnectTimeout, CallTimeout time.Duration
+	// CallTimeouts go before CallTimeout for the tools that they name; the first counts.
+	CallTimeouts []ToolTimeout
+	// Retry is RetryNever or RetryIdempotent; empty is RetryNever.
+	Retry string
+	// Health is how long the server may say nothing before it is asked whether it
+	// lives. Zero means 30 s, and for one with Dial not at all, as HealthOff does.
+	Health time.Duration
+	// Sessions is SessionsAuto or SessionsShared; empty is SessionsAuto.
+	Sessions string
+	// Methods are those that MCP does not have and the server does: see
+	// [gate.CheckMethod]. At most [listing.MaxMethods].
+	Methods []string
+	// MaxMessage bounds a message of the server, in bytes. Zero means 10 MiB.
+	MaxMessage int64
+
+	Tools listing.Options
+	Log   *slog.Logger // nil discards
+}
+
+const (
+	defaultTimeout    = 30 * time.Second
+	defaultMaxMessage = 10 << 20
+)
+
+// check says what is wrong with the configuration, and fills in what is not said.
+func (c *Config) check() error {
+	if _, err := gate.NewToolName(c.Server, "x"); err != nil {
+		return err
+	}
+	ways := 0
+	for _, set := range []bool{c.Command != "", c.URL != "", c.Dial != nil, c.Broken != ""} {
+		if set {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return fmt.Errorf("server %s: exactly one of command and URL says how it is reached", c.Server)
+	}
+	if u, err := url.Parse(c.URL); err != nil || c.URL != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("server %s: %q is no URL of the form http(s)://host/path", c.Server, c.URL)
+	}
+	if !slices.Contains([]string{"", TransportAuto, TransportHTTP, TransportSSE}, c.Transport) {
+		return fmt.Errorf("server %s: unknown transport %q", c.Server, c.Transport)
+	}
+	if err := c.checkProtocol(); err != nil {
+		return err
+	}
+	if c.Command == "" && (c.Confine != nil || c.Learn != nil) {
+		return fmt.Errorf("server %s: only a command can be confined or learnt from", c.Server)
+	}
+	if !slices.Contains([]string{"", SessionsAuto, SessionsShared}, c.Sessions) {
+		return fmt.Errorf("server %s: unknown sessions %q", c.Server, c.Sessions)
+	}
+	if !slices.Contains([]string{"", RetryNever, RetryIdempotent}, c.Retry) {
+		return fmt.Errorf("server %s: unknown retry %q", c.Server, c.Retry)
+	}
+	if c.ConnectTimeout < 0 || c.CallTimeout < 0 || c.MaxMessage < 0 || c.Health < 0 && c.Health != HealthOff {
+		return fmt.Errorf("server %s: a negative limit", c.Server)
+	}
+	for _, one := range c.CallTimeouts {
+		if one.Timeout <= 0 {
+			return fmt.Errorf("server %s: the timeout of %s is not positive", c.Server, one.Pattern)
+		}
+	}
+	if err := listing.CheckMethods(c.Methods); err != nil {
+		return fmt.Errorf("server %s: %w", c.Server, err)
+	}
+	c.setDefaults()
+	return c.Tools.Check()
+}
+
+// command is the child that Command says.
+func (c *Config) command() confine.Command {
+	return confine.Command{Path: c.Command, Args: c.Args, Env: c.Env, Dir: c.Dir, Confine: c.Confine, Learn: c.Learn}
+}
+
+// remote is the server that URL says.
+func (c *Config) remote() wire.Remote {
+	return wire.Remote{URL: c.URL, Headers: c.Headers, DialContext: c.DialContext, PinTLS: c.PinTLS, MaxMessage: c.MaxMessage}
+}
+
+func (c *Config) setDefaults() {
+	if c.Env == nil && c.Command != "" {
+		c.Env = confine.Environ(nil, os.LookupEnv)
+	}
+	if c.Health == 0 && c.Dial == nil {
+		c.Health = defaultHealth
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = defaultTimeout
+	}
+	if c.CallTimeout == 0 {
+		c.CallTimeout = defaultTimeout
+	}
+	if c.MaxMessage == 0 {
+		c.MaxMessage = defaultMaxMessage
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Log = c.Log.With("server", c.Server)
+}
+
+// checkProtocol checks the revision that is configured.
+func (c *Config) checkProtocol() error {
+	if !slices.Contains([]string{"", ProtocolAuto, mcp.Revision, mcp.Stateless}, c.Protocol) {
+		return fmt.Errorf("server %s: unknown protocol %q", c.Server, c.Protocol)
+	}
+	if c.Protocol == mcp.Stateless && c.Transport == TransportSSE {
+		return fmt.Errorf("server %s: nobody speaks MCP %s over the older HTTP+SSE", c.Server, mcp.Stateless)
+	}
+	return nil
+}

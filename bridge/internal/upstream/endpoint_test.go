@@ -1,0 +1,295 @@
+package upstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+)
+
+// TestEndpointWalk takes random walks and compares each phase with a model.
+func TestEndpointWalk(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			s := rig.NewScript(nil)
+			e := rig.NewEndpoint(t, s.Config("s"))
+			want, down := upstream.Idle, false
+			for range 20 {
+				step := rng.IntN(5)
+				switch step {
+				case 0: // connect
+					err := e.Connect(t.Context())
+					if want == upstream.Idle || want == upstream.Faulted {
+						want = map[bool]upstream.Phase{false: upstream.Ready, true: upstream.Faulted}[down]
+					}
+					if (err == nil) != (want == upstream.Ready) {
+						t.Fatalf("phase %s: connect: %v", want, err)
+					}
+				case 1: // the server dies
+					s.Cut(errors.New("down"))
+					if down = true; want == upstream.Ready {
+						want = upstream.Faulted
+					}
+				case 2: // and comes back
+					s.Cut(nil)
+					if down = false; want == upstream.Ready {
+						want = upstream.Faulted
+					}
+				case 3: // a call, after the longest pause
+					time.Sleep(time.Minute)
+					_, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
+					if ok := err == nil; ok && want != upstream.Ready {
+						t.Fatalf("phase %s: a call went through", want)
+					}
+				case 4: // the end, seldom
+					if rng.IntN(10) == 0 {
+						e.Close()
+						want = upstream.Closed
+					}
+				}
+				if want == upstream.Faulted && !down { // it comes back by itself
+					time.Sleep(time.Minute)
+					want = upstream.Ready
+				}
+				synctest.Wait()
+				if got := e.Phase(); got != want {
+					t.Fatalf("after step %d: phase %s, want %s", step, got, want)
+				}
+				if st := e.Status(); st.Phase != want || (st.Fault != "") != (want == upstream.Faulted) {
+					t.Fatalf("status %+v in phase %s", st, want)
+				}
+			}
+		})
+	}
+}
+
+func TestEndpointSharesOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := rig.NewScript(nil)
+		cfg := s.Config("s")
+		cfg.Dial = func() (mcp.Transport, error) { <-release; return s.Dial() }
+		e := rig.NewEndpoint(t, cfg)
+		leaver, leave := context.WithCancel(t.Context())
+		errs := make([]error, 20)
+		var wg sync.WaitGroup
+		for i := range errs {
+			ctx := t.Context()
+			if i == 0 {
+				ctx = leaver
+			}
+			wg.Go(func() { errs[i] = e.Connect(ctx) })
+			synctest.Wait()
+		}
+		leave()
+		synctest.Wait()
+		if e.Phase() != upstream.Connecting {
+			t.Errorf("a caller that left ended the attempt: phase %s", e.Phase())
+		}
+		close(release)
+		wg.Wait()
+		if !errors.Is(errs[0], context.Canceled) {
+			t.Errorf("who left got %v", errs[0])
+		}
+		for _, err := range errs[1:] {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if s.Dials != 1 || s.Count("initialize") != 1 {
+			t.Errorf("%d attempts", s.Dials)
+		}
+	})
+}
+
+// TestConnectFaults holds each failure against the kind of its place, and its
+// cause against the error chain.
+func TestConnectFaults(t *testing.T) {
+	answer := func(status int, kind, body string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(status)
+			io.WriteString(w, body)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	web := func(url string) upstream.Config {
+		return upstream.Config{URL: url, Transport: upstream.TransportHTTP}
+	}
+	scripted := func(method, result string) upstream.Config {
+		return rig.NewScript(map[string]string{method: result}).Config("x")
+	}
+	isExit := func(err error) bool { var e *confine.ExitError; return errors.As(err, &e) && e.Code == 3 }
+	isRPC := func(err error) bool { var e *wire.RPCError; return errors.As(err, &e) && e.Code == -32000 }
+	is := func(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
+	tests := map[string]struct {
+		cfg   upstream.Config
+		kind  upstream.FaultKind
+		cause func(error) bool
+		says  string
+	}{
+		"the command is missing":            {upstream.Config{Command: "/nonexistent/server"}, upstream.SpawnFailed, is(os.ErrNotExist), "server"},
+		"the command is not in the path":    {upstream.Config{Command: "no-such-server-at-all", Env: []string{"PATH=/usr/bin"}}, upstream.SpawnFailed, nil, "not found"},
+		"not in the path of this process":   {upstream.Config{Command: "no-such-server-at-all"}, upstream.SpawnFailed, nil, "not found in PATH=" + os.Getenv("PATH")},
+		"an environment without a path":     {upstream.Config{Command: "cat", Env: []string{}}, upstream.SpawnFailed, nil, "no PATH"},
+		"the confinement is impossible":     {upstream.Config{Command: "cat", Env: []string{"PATH=/bin:/usr/bin"}, Confine: &confine.Rules{Read: []string{"/nonexistent"}}}, upstream.SpawnFailed, is(os.ErrNotExist), "confine.read"},
+		"the child ends in the handshake":   {rig.Child("exits"), upstream.SpawnFailed, isExit, "set DB_URL"},
+		"the child writes nonsense":         {rig.Child("nonsense"), upstream.Protocol, nil, "JSON at byte"},
+		"the child writes noise":            {rig.Child("noise"), upstream.Protocol, nil, "no messages"},
+		"the child writes 100 MB":           {rig.Child("floods"), upstream.Protocol, nil, "more than"},
+		"the configuration is broken":       {upstream.Config{Broken: "input is not known"}, upstream.SpawnFailed, nil, "input is not known"},
+		"nobody listens":                    {web("http://127.0.0.1:1"), upstream.Transport, is(syscall.ECONNREFUSED), ""},
+		"HTTP 401":                          {web(answer(401, "text/plain", "who?")), upstream.Transport, nil, `401 Unauthorized: "who?"`},
+		"HTTP 500":                          {web(answer(500, "text/html", "<b>")), upstream.Transport, nil, "500"},
+		"HTTP 404":                          {web(answer(404, "application/json", `{"detail":"Not Found"}`)), upstream.Transport, nil, "404"},
+		"HTTP 404, auto":                    {upstream.Config{URL: answer(404, "text/plain", "no")}, upstream.Transport, nil, "older HTTP+SSE"},
+		"HTTP 202 to a request":             {web(answer(202, "", "")), upstream.Protocol, nil, "no answer"},
+		"a web page":                        {web(answer(200, "text/html", "<html>")), upstream.Protocol, nil, "<html>"},
+		"an answer to nobody":               {web(answer(200, "application/json", `{"jsonrpc":"2.0","id":77,"result":{}}`)), upstream.Protocol, nil, "another request"},
+		"an error without id":               {web(answer(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad"}}`)), upstream.Transport, nil, "400"},
+		"a batch":                           {web(answer(200, "application/json", `[{"jsonrpc":"2.0","id":1,"result":{}}]`)), upstream.Protocol, nil, ""},
+		"a stream without the answer":       {web(answer(200, "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n")), upstream.Transport, nil, "ended before the answer"},
+		"a stream of nonsense":              {web(answer(200, "text/event-stream", "data: {\n\n")), upstream.Protocol, nil, ""},
+		"the dialler fails":                 {upstream.Config{Dial: func() (mcp.Transport, error) { return nil, io.ErrClosedPipe }}, upstream.Transport, is(io.ErrClosedPipe), ""},
+		"a revision nobody knows":           {scripted("initialize", `{"protocolVersion":"1999-01-01"}`), upstream.Protocol, nil, `"1999-01-01"`},
+		"no revision":                       {scripted("initialize", `[]`), upstream.Protocol, nil, ""},
+		"an error to initialize":            {scripted("initialize", "?not today"), upstream.Protocol, isRPC, "not today"},
+		"the connection ends in handshake":  {scripted("initialize", "!"), upstream.Transport, nil, ""},
+		"an error to the listing":           {scripted("tools/list", "?not today"), upstream.Protocol, isRPC, "list tools"},
+		"a listing without tools":           {scripted("tools/list", `{"tools":{}}`), upstream.Protocol, nil, "no array"},
+		"a listing that never ends":         {scripted("tools/list", `{"tools":[],"nextCursor":"more"}`), upstream.Protocol, nil, "goes round in circles"},
+		"the connection ends while listing": {scripted("tools/list", "!"), upstream.Transport, nil, "list tools"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			rig.NoLeaks(t)
+			tt.cfg.Server, tt.cfg.Tools = "x", rig.Options()
+			e := rig.NewEndpoint(t, tt.cfg)
+			err := e.Connect(t.Context())
+			if rig.Kind(err) != string(tt.kind) {
+				t.Errorf("fault %s, want %s: %v", rig.Kind(err), tt.kind, err)
+			}
+			if tt.cause != nil && !tt.cause(err) {
+				t.Errorf("the cause is not on the chain of %v", err)
+			}
+			if !strings.Contains(fmt.Sprint(err), tt.says) {
+				t.Errorf("%v does not say %q", err, tt.says)
+			}
+			if st := e.Status(); st.Phase != upstream.Faulted || st.Fault != tt.kind {
+				t.Errorf("status %+v", st)
+			}
+			if _, err := rig.Do(t.Context(), t, e, "x__echo", "{}"); rig.Kind(err) == "ok" {
+				t.Error("a call went through")
+			}
+			e.Close()
+			if e.Phase() != upstream.Closed {
+				t.Errorf("phase %s after Close", e.Phase())
+			}
+		})
+	}
+}
+
+// TestConnectTimeout: a server that hangs, at each place.
+func TestConnectTimeout(t *testing.T) {
+	tests := map[string]upstream.Config{
+		"in the handshake": rig.NewScript(map[string]string{"initialize": "-"}).Config("s"),
+		"while listing":    rig.NewScript(map[string]string{"tools/list": "-"}).Config("s"),
+	}
+	for name, cfg := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg.ConnectTimeout = 3 * time.Second
+				e := rig.NewEndpoint(t, cfg)
+				start := time.Now()
+				err := e.Connect(t.Context())
+				if rig.Kind(err) != "timeout" || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
+					t.Errorf("after %v: %v", time.Since(start), err)
+				}
+				e.Close()
+			})
+		})
+	}
+}
+
+func TestCallFaults(t *testing.T) {
+	tests := map[string]struct {
+		answer string
+		act    func(*rig.Script, *upstream.Endpoint)
+		kind   string
+		is     error
+	}{
+		"an answer":                       {`{"content":[]}`, nil, "ok", nil},
+		"no answer in time":               {"-", nil, "timeout", context.DeadlineExceeded},
+		"the connection breaks":           {"!", nil, "transport", nil},
+		"the result is no object":         {`[1]`, nil, "protocol", nil},
+		"the endpoint is closed":          {`{}`, func(_ *rig.Script, e *upstream.Endpoint) { e.Close() }, "not_connected", nil},
+		"the server is gone":              {`{}`, func(s *rig.Script, _ *upstream.Endpoint) { s.Cut(io.EOF) }, "not_connected", nil},
+		"gone, and cannot be found again": {`{}`, func(s *rig.Script, _ *upstream.Endpoint) { s.Cut(io.EOF); time.Sleep(time.Minute) }, "not_connected", io.EOF},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := rig.NewScript(map[string]string{"tools/call": tt.answer})
+				e := rig.Ready(t, s.Config("s"))
+				if tt.act != nil {
+					tt.act(s, e)
+					synctest.Wait()
+				}
+				_, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
+				if rig.Kind(err) != tt.kind || tt.is != nil && !errors.Is(err, tt.is) {
+					t.Errorf("%s, want %s: %v", rig.Kind(err), tt.kind, err)
+				}
+				if s.Count("tools/call") > 1 {
+					t.Error("the call was repeated")
+				}
+				e.Close()
+			})
+		})
+	}
+}
+
+// TestCallError: a JSON-RPC error is the tool's failure, with the server's words
+// as a text like any other.
+func TestCallError(t *testing.T) {
+	tests := map[string]struct{ resp, want string }{
+		"with data":      {`"error":{"code":-5,"message":"<no> \"way\"","data":{"n":12345678901234567890}}`, `{"_meta":{"jsonrpc_error":{"code":-5,"data":{"n":12345678901234567890}}},"content":[{"text":"\u003cno\u003e \"way\"","type":"text"}],"isError":true}`},
+		"without words":  {`"error":{"code":7,"message":""}`, `{"_meta":{"jsonrpc_error":{"code":7}},"content":[{"text":"the server answered with error 7","type":"text"}],"isError":true}`},
+		"with deep data": {`"error":{"code":7,"message":"deep","data":` + strings.Repeat("[", 254) + strings.Repeat("]", 254) + `}`, `{"_meta":{"jsonrpc_error":{"code":7}},"content":[{"text":"deep","type":"text"}],"isError":true}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(rig.JSONServer(func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,` + tt.resp + `}` }))
+			defer srv.Close()
+			e := rig.Ready(t, upstream.Config{Server: "s", URL: srv.URL, Tools: rig.Options()})
+			res, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
+			if err != nil || !res.IsError {
+				t.Fatalf("isError %v, %v", res.IsError, err)
+			}
+			if diff := cmp.Diff(tt.want, res.Doc.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

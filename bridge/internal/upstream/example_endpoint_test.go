@@ -1,0 +1,62 @@
+package upstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// One server, driven by hand: from its connection to its end.
+func ExampleEndpoint() {
+	type question struct {
+		Text string `json:"text"`
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "say"}, func(_ context.Context, _ *mcp.CallToolRequest, q question) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: q.Text}}}, nil, nil
+	})
+
+	ctx := context.Background()
+	e, err := upstream.New(upstream.Config{Server: "echo", Dial: wire.InProcess(server), Tools: rig.Options()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(e.Phase())
+	if err := e.Connect(ctx); err != nil {
+		if fault, ok := errors.AsType[*upstream.Fault](err); ok {
+			log.Fatal(fault.Kind)
+		}
+		log.Fatal(err)
+	}
+	fmt.Println(e.Phase(), e.Status().Tools)
+
+	g, err := gate.New(gate.Parts{ // of which a program brings its own
+		Upstream: e, Authorizer: rig.AuthorizerFunc(rig.Allow), Sessions: rig.Sessions{},
+		Sanitizer: rig.SanitizerFunc(rig.Unchanged), Recorder: new(rig.Records),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	say := gate.Call{Action: gate.CallTool, Name: "echo__say", Args: gate.MustDoc(`{"text": "hi"}`), Who: gate.Local()}
+	res, err := g.Do(ctx, say)
+	fmt.Println(res.Text(), gate.Code(err))
+
+	if err := e.Close(); err != nil {
+		log.Fatal(err)
+	}
+	_, err = g.Do(ctx, say)
+	fmt.Println(e.Phase(), gate.Code(err))
+	// Output:
+	// idle
+	// ready 1
+	// hi ok
+	// closed not_connected
+}

@@ -1,0 +1,110 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+)
+
+// A FaultKind says where something went wrong with a server. The kind follows
+// from the place, never from the text of an error.
+type FaultKind string
+
+// The kinds of faults.
+const (
+	// SpawnFailed: the command could not be started, or ended before it had
+	// answered the handshake.
+	SpawnFailed FaultKind = "spawn_failed"
+	// Transport: the connection could not be made, or broke.
+	Transport FaultKind = "transport"
+	// Protocol: the server said what MCP does not allow.
+	Protocol FaultKind = "protocol"
+	// ToolError: the server answered a call with a JSON-RPC error.
+	ToolError FaultKind = "tool_error"
+	// NotConnected: a call to an endpoint that is not ready.
+	NotConnected FaultKind = "not_connected"
+	// TimedOut: the server did not answer in time.
+	TimedOut FaultKind = "timeout"
+	// Busy: the server has no connection for one more client.
+	Busy FaultKind = "refused_busy"
+)
+
+// A Fault is what went wrong with one server.
+type Fault struct {
+	Kind   FaultKind
+	Server string
+	Doing  string // what was being done, such as "connect"
+	Err    error  // cause; words of the server in it are quoted
+}
+
+func (f *Fault) Error() string {
+	return fmt.Sprintf("server %s: %s: %s: %v", f.Server, f.Doing, f.Kind, f.Err)
+}
+
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Code returns the kind, as the outcome of a call.
+func (f *Fault) Code() string { return string(f.Kind) }
+
+// Public returns what a client may read: our words, none of the server's.
+func (f *Fault) Public() string {
+	switch f.Kind {
+	case SpawnFailed:
+		return "the server cannot be started"
+	case NotConnected:
+		if c, ok := errors.AsType[*circuitError](f.Err); ok {
+			return "the server has failed several times in a row, and is not called before " + clock(c.until)
+		}
+		return "the server is not connected"
+	case TimedOut:
+		return "the server did not answer in time"
+	case Protocol:
+		return "the server's answer is not valid"
+	case ToolError:
+		return "the server answered with an error"
+	case Busy:
+		return "the server serves too many clients alone; try again later"
+	default:
+		return "the connection to the server broke"
+	}
+}
+
+// fault makes err a Fault unless it is one. The end of the caller's context
+// stays what it is, so that cancellation is never swallowed.
+func fault(ctx context.Context, f Fault) error {
+	var already *Fault
+	if errors.As(f.Err, &already) {
+		return already
+	}
+	if ctx.Err() != nil && errors.Is(f.Err, ctx.Err()) {
+		return fmt.Errorf("server %s: %s: %w", f.Server, f.Doing, f.Err)
+	}
+	return &f
+}
+
+// asFault makes err a Fault of that server unless it is one.
+func asFault(server, doing string, err error) *Fault {
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return &Fault{Transport, server, doing, err}
+}
+
+// kindOf tells a server that broke the protocol from one at which something
+// else went wrong.
+func kindOf(err error, otherwise FaultKind) FaultKind {
+	var n *mcp.ProtocolError
+	var rpc *wire.RPCError
+	switch {
+	case errors.As(err, &n), errors.As(err, &rpc), ofClient(err):
+		return Protocol
+	case errors.Is(err, context.DeadlineExceeded):
+		return TimedOut
+	default:
+		return otherwise
+	}
+}

@@ -1,0 +1,59 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+)
+
+const (
+	defaultHealth = 30 * time.Second
+	// pingTime is how long a server may take to answer a ping, and maxSilent how many in
+	// a row it may leave unanswered.
+	pingTime  = 10 * time.Second
+	maxSilent = 2
+)
+
+// HealthOff is the [Config.Health] of a server that is not pinged.
+const HealthOff time.Duration = -1
+
+// pings asks a server that has said nothing for a while, and is asked nothing, whether
+// it still lives (MCP 2025-11-25, basic/utilities/ping), and ends the connection to one
+// that does not answer. One that works on a call is not asked: it may have but one
+// thread.
+func (e *Endpoint) pings(ctx context.Context, l *link) {
+	tick := time.NewTicker(e.cfg.Health)
+	defer tick.Stop()
+	heard := l.peer.Heard.Load()
+	for {
+		select {
+		case <-tick.C:
+		case <-l.ended:
+			return
+		}
+		before := heard
+		if heard = l.peer.Heard.Load(); heard != before || l.peer.Busy() {
+			continue
+		}
+		if err := l.lives(ctx); err != nil {
+			l.peer.Fail(err)
+			return
+		}
+	}
+}
+
+// lives pings until the server answers, or has not too often. Any answer will do.
+func (l *link) lives(ctx context.Context) error {
+	for range maxSilent {
+		timed, cancel := context.WithTimeout(ctx, pingTime)
+		_, err := l.peer.Call(timed, "ping", []byte("{}"))
+		cancel()
+		if _, spoke := errors.AsType[*wire.RPCError](err); err == nil || spoke {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d pings in a row without an answer: %w", maxSilent, context.DeadlineExceeded)
+}

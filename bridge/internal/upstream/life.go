@@ -1,0 +1,233 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+)
+
+// A life is how far an endpoint is in its life, and the connection that it has. mu guards
+// all of it.
+type life struct {
+	mu      sync.Mutex
+	phase   Phase
+	attempt *attempt // of connecting, under way
+	link    *link    // of phase Ready
+	fault   *Fault   // of phase Faulted
+	since   time.Time
+	tools   *listing.Tools
+	closed  chan struct{} // closed with phase Closed
+	turn    chan struct{} // closed when the phase changes, and made anew
+	pauses  backoff       // between attempts to connect that fail
+	again   *time.Timer   // the next one; nil before the first fault
+}
+
+// become changes the phase. The caller holds mu.
+func (l *life) become(p Phase) {
+	l.phase, l.since = l.phase.to(p), time.Now()
+	close(l.turn)
+	l.turn = make(chan struct{})
+}
+
+// An attempt to connect that any number of callers wait for.
+type attempt struct {
+	first  bool          // of this endpoint
+	done   chan struct{} // closed when the outcome is known, to those too who watch the tools
+	cancel context.CancelFunc
+	err    error
+}
+
+// Connect connects unless the endpoint is ready. Concurrent callers share one
+// attempt, and one that leaves does not end it. The error is a [*Fault] or wraps
+// ctx.Err().
+func (e *Endpoint) Connect(ctx context.Context) error {
+	e.mu.Lock()
+	switch e.phase {
+	case Ready:
+		e.mu.Unlock()
+		return nil
+	case Closing, Closed:
+		e.mu.Unlock()
+		return e.closedFault()
+	case Idle, Faulted:
+		e.begin(ctx)
+	}
+	a := e.attempt
+	e.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+		return fmt.Errorf("server %s: connect: %w", e.cfg.Server, ctx.Err())
+	}
+}
+
+func (e *Endpoint) closedFault() *Fault {
+	return &Fault{NotConnected, e.cfg.Server, "connect", errors.New("the endpoint is closed")}
+}
+
+// Start begins to connect an idle endpoint, and does not wait.
+func (e *Endpoint) Start(ctx context.Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase == Idle {
+		e.begin(ctx)
+	}
+}
+
+// FirstAttempt returns the end of the first attempt to connect while it is under way,
+// and nil at other times.
+func (e *Endpoint) FirstAttempt() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.attempt == nil || !e.attempt.first {
+		return nil
+	}
+	select {
+	case <-e.attempt.done:
+		return nil
+	default:
+		return e.attempt.done
+	}
+}
+
+// begin starts an attempt. The caller holds mu.
+func (e *Endpoint) begin(ctx context.Context) {
+	e.become(Connecting)
+	if e.again != nil {
+		e.again.Stop()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.ConnectTimeout)
+	a := &attempt{first: e.attempt == nil, done: make(chan struct{}), cancel: cancel}
+	e.attempt = a
+	e.wg.Go(func() {
+		defer cancel()
+		l, tools, err := e.connect(ctx)
+		if err == nil {
+			e.observes(e.declaration(l, tools, time.Time{}))
+		}
+		e.connected(ctx, a, l, tools, err)
+	})
+}
+
+// connected ends an attempt with its outcome.
+func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, tools *listing.Tools, err error) {
+	changed := true
+	e.mu.Lock()
+	if err == nil && l.peer.Why() != nil { // lost came too early to be heard
+		err = e.broke(l.peer.Why())
+	}
+	switch {
+	case e.phase == Closing: // Close waits for us and goes on
+		e.link, a.err = l, e.closedFault()
+	case err != nil:
+		a.err, changed = e.failed(ctx, asFault(e.cfg.Server, "connect", err))
+	default:
+		e.circuit.connected(true, time.Now())
+		e.become(Ready)
+		e.fault, e.link, e.tools = nil, l, tools
+		e.wg.Go(func() { e.watch(context.WithoutCancel(ctx), l) })
+		e.wg.Go(func() { e.resubscribe(context.WithoutCancel(ctx), l) })
+		if e.cfg.Health > 0 && !l.modern() { // which knows no ping
+			e.wg.Go(func() { e.pings(context.WithoutCancel(ctx), l) })
+		}
+		if e.audience == nil { // those of single clients come and go
+			e.cfg.Log.Info("endpoint ready", "tools", len(tools.All))
+		}
+	}
+	e.mu.Unlock()
+	if changed {
+		e.changed() // before those who wait go on: they look for the tools
+	}
+	close(a.done)
+}
+
+// failed keeps why an attempt to connect has failed, and sees to the next. changed is
+// whether it failed in another way than the one before. The caller holds mu.
+func (e *Endpoint) failed(ctx context.Context, f *Fault) (_ *Fault, changed bool) {
+	changed = e.circuit.connected(false, time.Now()) || e.fault == nil || e.fault.Error() != f.Error()
+	e.become(Faulted)
+	e.fault = f
+	e.retry(ctx, false)
+	if changed {
+		e.cfg.Log.Warn("endpoint faulted", "code", f.Code(), "error", f.Err)
+	}
+	return f, changed
+}
+
+// lost is called when the connection of l has ended.
+func (e *Endpoint) lost(ctx context.Context, l *link, err error) {
+	e.mu.Lock()
+	if e.phase != Ready || e.link != l {
+		e.mu.Unlock()
+		return
+	}
+	if l.useful.Load() {
+		e.pauses.reset()
+	}
+	_, expired := errors.AsType[*wire.SessionEnded](err)
+	atOnce := expired || time.Since(e.since) > workedTime
+	e.become(Faulted)
+	e.link, e.fault = nil, e.broke(err)
+	e.retry(ctx, atOnce)
+	e.cfg.Log.Warn("endpoint faulted", "code", e.fault.Code(), "error", err)
+	e.mu.Unlock()
+	e.changed()
+}
+
+func (e *Endpoint) broke(err error) *Fault {
+	return &Fault{kindOf(err, Transport), e.cfg.Server, "connection", err}
+}
+
+// Close ends the connection and the server's process, and waits for both. It
+// may be called more than once.
+func (e *Endpoint) Close() error {
+	e.audiences.close()
+	e.mu.Lock()
+	switch e.phase {
+	case Idle:
+		e.become(Closed)
+		close(e.closed)
+		e.mu.Unlock()
+		return nil
+	case Closing, Closed:
+		e.mu.Unlock()
+		<-e.closed
+		return nil
+	}
+	e.become(Closing)
+	if e.again != nil {
+		e.again.Stop()
+	}
+	a := e.attempt
+	e.mu.Unlock()
+
+	a.cancel()
+	<-a.done
+	e.mu.Lock()
+	l := e.link
+	e.link = nil
+	e.mu.Unlock()
+	var err error
+	if l != nil {
+		err = l.close()
+	}
+	e.wg.Wait()
+	e.mu.Lock()
+	e.become(Closed)
+	close(e.closed)
+	e.mu.Unlock()
+	return err
+}
+
+// End closes the endpoint, and logs what goes wrong with that.
+func (e *Endpoint) End() {
+	if err := e.Close(); err != nil {
+		e.cfg.Log.Warn("server not ended", "error", err)
+	}
+}

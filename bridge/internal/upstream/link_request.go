@@ -1,0 +1,177 @@
+package upstream
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// ownMeta are the members of a client's _meta that say what holds between it and the
+// gateway. Towards servers the gateway says that of itself.
+var ownMeta = []string{mcp.MetaProtocol, mcp.MetaClient, mcp.MetaCapabilities, mcp.MetaLogLevel, mcp.MetaSubscription}
+
+// traceMeta are the members without a prefix that MCP keeps for tracing (MCP 2026-07-28,
+// basic, "_meta").
+var traceMeta = []string{"traceparent", "tracestate", "baggage"}
+
+// passes reports whether a server gets a member of a client's _meta: what an extension
+// has named for the two of them. One that is named by nobody, such as a credential, is
+// for whoever the client speaks with, and stays here.
+func passes(name string) bool {
+	if slices.Contains(ownMeta, name) || strings.HasPrefix(name, mcp.MetaGateway) {
+		return false
+	}
+	return strings.Contains(name, "/") || slices.Contains(traceMeta, name)
+}
+
+// An asking is a request to a server, and on whose behalf it is made.
+type asking struct {
+	of     *calling // the call that it carries out; nil for the gateway's own
+	method string
+	params []byte // an object, without _meta
+	// name and headers go into the headers of HTTP: what is used, and parameters that
+	// the server wants there.
+	name    string
+	headers http.Header
+
+	meta         gate.Doc // of the client's request; absent for the gateway's own
+	capabilities gate.Doc // of the client; absent are none
+	tasks        bool     // the server may answer by a task, or is asked for one
+	progress     string   // the token of what is told meanwhile, JSON; "" for none
+}
+
+// about adds what a server of [mcp.Stateless] is told of a call: what is used, and what the
+// client can be asked.
+func (a asking) about(t *gate.Tool) asking {
+	c := a.of.call
+	switch c.Action {
+	case gate.CallTool:
+		a.name, a.headers = t.Local, mcp.ParamsInHeaders(mcp.OfferedHeaders(t), c.Args)
+	case gate.GetPrompt:
+		a.name = t.Local
+	case gate.ReadResource:
+		a.name = c.URI(t)
+	}
+	if c.Peer != nil {
+		a.capabilities = c.Peer.Capabilities()
+	}
+	return a
+}
+
+// ask sends a request of the gateway's own and waits for the answer, as [wire.Peer.Call] does.
+func (l *link) ask(ctx context.Context, method string, params []byte) (gate.Doc, error) {
+	return l.send(ctx, asking{method: method, params: params})
+}
+
+// send sends a request in the words of the revision that the server speaks.
+func (l *link) send(ctx context.Context, a asking) (gate.Doc, error) {
+	res, err := l.peer.Exchange(ctx, l.worded(a))
+	if err != nil && l.modern() {
+		return gate.Doc{}, l.otherwise(ctx, err)
+	}
+	return res, err
+}
+
+// worded returns the request in the words of the revision that the server speaks.
+func (l *link) worded(a asking) wire.Request {
+	r := wire.Request{Method: a.method, Params: a.paramsFor(l.modern())}
+	if a.of != nil {
+		r.Of = a.of
+	}
+	if l.modern() && l.overHTTP() != nil {
+		r.Headers = a.header()
+	}
+	return r
+}
+
+// paramsFor returns the parameters with their _meta.
+func (a asking) paramsFor(modern bool) []byte {
+	params := a.params
+	if params == nil {
+		params = []byte("{}")
+	}
+	return withMembers(params, `"_meta":`, a.metaFor(modern))
+}
+
+// metaFor returns the _meta of the request: what the client's says to the server, and
+// what a server of [mcp.Stateless] must be told. It is nil if that is nothing.
+func (a asking) metaFor(modern bool) []byte {
+	meta := []byte{'{'}
+	add := func(name string, value []byte) {
+		if len(meta) > 1 {
+			meta = append(meta, ',')
+		}
+		meta = append(append(append(meta, mcp.MustJSON(name)...), ':'), value...)
+	}
+	for name, v := range a.meta.Members() {
+		if passes(name) {
+			add(name, v.Raw())
+		}
+	}
+	if a.progress != "" {
+		add(mcp.MetaProgress, []byte(a.progress))
+	}
+	if modern {
+		add(mcp.MetaProtocol, []byte(`"`+mcp.Stateless+`"`))
+		add(mcp.MetaClient, clientInfo)
+		add(mcp.MetaCapabilities, a.declares())
+		if level := a.meta.Get(mcp.MetaLogLevel); level.Kind() == gate.String {
+			add(mcp.MetaLogLevel, level.Raw())
+		}
+	}
+	if len(meta) == 1 {
+		return nil
+	}
+	return append(meta, '}')
+}
+
+// clientInfo is how the gateway calls itself, JSON.
+var clientInfo = mcp.MustJSON(map[string]string{"name": mcp.ClientName, "version": mcp.Version()})
+
+// declares returns what a server of [mcp.Stateless] is told that its client is capable of:
+// what the client itself is, but for tasks, which are between the server and the gateway.
+func (a asking) declares() []byte {
+	all := a.capabilities
+	if all.Kind() != gate.Object {
+		all = gate.MustDoc("{}")
+	}
+	extensions := all.Get("extensions")
+	if !a.tasks && extensions.Get(mcp.ExtensionTasks).IsZero() {
+		return all.Raw()
+	}
+	extensions = mcp.Without(extensions, mcp.ExtensionTasks)
+	if a.tasks {
+		extensions = extensions.With(mcp.ExtensionTasks, []byte("{}"))
+	}
+	return all.With("extensions", extensions.Raw()).Raw()
+}
+
+// withMembers adds a member to an object that this package has written; no value adds
+// none. member is its name, as JSON, and the colon.
+func withMembers(object []byte, member string, value []byte) []byte {
+	if len(value) == 0 {
+		return object
+	}
+	out := append(make([]byte, 0, len(object)+len(member)+len(value)+2), object[:len(object)-1]...)
+	if len(out) > 1 {
+		out = append(out, ',')
+	}
+	return append(append(append(out, member...), value...), '}')
+}
+
+// header returns the headers that say again what the message says (MCP 2026-07-28,
+// basic/transports/streamable-http, "Request Metadata").
+func (a asking) header() http.Header {
+	h := http.Header{mcp.HeaderMethod: {a.method}}
+	if a.name != "" {
+		h[mcp.HeaderName] = []string{mcp.EncodeHeader(a.name)}
+	}
+	maps.Copy(h, a.headers)
+	return h
+}

@@ -1,0 +1,125 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// relistAfter gathers the announcements of a server that adds its tools one
+	// by one; relistEvery bounds what one that never stops can make us do.
+	relistAfter = 50 * time.Millisecond
+	relistEvery = time.Second
+)
+
+// watch keeps the listing up to date until the connection ends.
+func (e *Endpoint) watch(ctx context.Context, l *link) {
+	var last time.Time
+	for {
+		select {
+		case <-l.again:
+			announced := time.Now()
+			select {
+			case <-time.After(max(relistAfter, relistEvery-time.Since(last))):
+			case <-l.wanted:
+			case <-l.ended:
+				return
+			}
+			select {
+			case <-l.again:
+			default:
+			}
+			l.news.begin()
+			e.relist(ctx, l, announced)
+			l.news.end()
+			last = time.Now()
+		case <-l.ended:
+			return
+		}
+	}
+}
+
+func (e *Endpoint) relist(ctx context.Context, l *link, announced time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.ConnectTimeout)
+	defer cancel()
+	tools, err := e.list(ctx, l)
+	if err != nil {
+		e.cfg.Log.Warn("listing failed", "error", err)
+		return // the old listing stays
+	}
+	e.observes(e.declaration(l, tools, announced))
+	e.mu.Lock()
+	other := e.link == l && !tools.Same(e.tools)
+	if other {
+		e.tools = tools
+	}
+	e.mu.Unlock()
+	if other {
+		e.changed()
+	}
+}
+
+// listFeatures reads the listings of what the server says that it has, and puts into hints
+// for how long they can be kept. One that the
+// server answers with an error is a note: its tools are of use without it.
+func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Feature]hint) (*listing.Features, error) {
+	s := &listing.Features{
+		Server: e.cfg.Server, Options: e.cfg.Tools, Offers: make(map[gate.Feature]bool),
+		Completes: l.capabilities.Get("completions").Kind() == gate.Object,
+		Logs:      l.capabilities.Get("logging").Kind() == gate.Object, Updates: l.subscribes(),
+	}
+	for _, one := range []struct {
+		feature                    gate.Feature
+		capability, method, member string
+	}{
+		{gate.FeaturePrompt, "prompts", "prompts/list", "prompts"},
+		{gate.FeatureResource, "resources", "resources/list", "resources"},
+		{gate.FeatureTemplate, "resources", "resources/templates/list", "resourceTemplates"},
+	} {
+		if l.capabilities.Get(one.capability).Kind() != gate.Object {
+			continue
+		}
+		s.Offers[one.feature] = true
+		defs, kept, err := listed(ctx, l, one.method, one.member)
+		if rpc, ok := errors.AsType[*wire.RPCError](err); ok {
+			if rpc.Code != mcp.CodeMethodNotFound {
+				s.Notes = append(s.Notes, listing.Note{Text: fmt.Sprintf("%s failed: %.200q", one.method, rpc.Message)})
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		hints[one.feature] = kept
+		s.Add(one.feature, defs)
+	}
+	return s, nil
+}
+
+// toolsOf makes tools of the definitions that a server listed. Over HTTP those are left
+// out of which a client could not send the headers right (MCP 2026-07-28,
+// basic/transports/streamable-http, "Schema Extension").
+func (e *Endpoint) toolsOf(l *link, raw []gate.Doc) *listing.Tools {
+	if !l.modern() || l.overHTTP() == nil {
+		return listing.NewTools(e.cfg.Server, e.cfg.Tools, raw)
+	}
+	var usable []gate.Doc
+	var notes []listing.Note
+	for _, def := range raw {
+		if _, err := mcp.ParamHeaders(def.Get("inputSchema")); err != nil {
+			notes = append(notes, listing.Note{Tool: mcp.QuoteName(def.Get("name").Text()), Quarantined: true, Text: "input schema: " + err.Error()})
+			continue
+		}
+		usable = append(usable, def)
+	}
+	s := listing.NewTools(e.cfg.Server, e.cfg.Tools, usable)
+	s.Listed, s.Notes = raw, append(notes, s.Notes...)
+	return s
+}

@@ -1,0 +1,389 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+
+	// ackTime bounds how long a server gets to say to what it has subscribed us.
+	ackTime = 5 * time.Second
+	// firstAckTime bounds how long the first listing waits for that: what changes after
+	// the listing is heard of then.
+	firstAckTime = time.Second
+	// listenSettle is left between the end of a stream and the next on a connection that
+	// both share: servers take the subscriptions of the one for those of the other.
+	listenSettle = 100 * time.Millisecond
+)
+
+// listening is how a server of [mcp.Stateless] tells what has changed (MCP 2026-07-28,
+// basic/patterns/subscriptions): one request that stays open, and is made anew whenever
+// it ends or is to be for other resources. The zero listening listens to nothing.
+type listening struct {
+	mu     sync.Mutex
+	uris   map[string]bool
+	asked  int           // how often uris has changed
+	stream *listenStream // the newest; nil if there is none
+	turn   chan struct{} // closed when stream changes, and made anew; nil while nobody waits
+	wanted chan struct{} // that uris has changed; room for one
+}
+
+// A listenStream is one such request.
+type listenStream struct {
+	id     int64
+	asked  int // of the listening, when it was made
+	cancel context.CancelFunc
+	acked  chan struct{} // closed when the server has agreed
+	agreed gate.Doc      // to what
+	done   chan struct{} // closed when it has ended
+	err    error
+}
+
+// hear begins to listen to what the server declares that it tells, and waits for a
+// moment until it does.
+func (e *Endpoint) hear(ctx context.Context, l *link) {
+	l.listening.wanted = make(chan struct{}, 1)
+	first := make(chan struct{})
+	e.wg.Go(func() { e.listen(context.WithoutCancel(ctx), l, sync.OnceFunc(func() { close(first) })) })
+	select {
+	case <-first:
+	case <-time.After(firstAckTime):
+	case <-ctx.Done():
+	}
+}
+
+// listen keeps the stream open until the connection ends. settled is called when the
+// server has agreed, or will not.
+func (e *Endpoint) listen(ctx context.Context, l *link, settled func()) {
+	defer settled()
+	w := &l.listening
+	pauses := backoff{first: wire.ListenAgain, most: wire.MaxListenAgain}
+	missed := false // there may be news of a time without a stream
+	for {
+		s := w.open(ctx, l)
+		if s == nil { // there is nothing to listen to
+			settled()
+			if !w.pause(nil, l) {
+				return
+			}
+			continue
+		}
+		began := time.Now()
+		if s.agrees(l) && (missed || time.Since(began) > firstAckTime) {
+			e.missed(l)
+			missed = false
+		}
+		settled()
+		select {
+		case <-w.wanted:
+			missed = l.replace(s) || missed
+			continue
+		case <-s.done:
+		case <-l.ended:
+			s.cancel()
+			return
+		}
+		missed = true
+		if time.Since(began) > wire.MaxListenAgain {
+			pauses.reset()
+		}
+		var again <-chan time.Time
+		if _, refused := errors.AsType[*wire.RPCError](s.err); !refused { // who refuses, refuses again
+			again = time.After(pauses.next())
+		}
+		if !w.pause(again, l) {
+			return
+		}
+	}
+}
+
+// agrees waits until the server has agreed, and reports whether it has.
+func (s *listenStream) agrees(l *link) bool {
+	late := time.NewTimer(ackTime)
+	defer late.Stop()
+	select {
+	case <-s.acked:
+		return true
+	case <-s.done:
+	case <-late.C:
+	case <-l.ended:
+	}
+	return false
+}
+
+// pause waits until other resources are wanted, or for again. It is false when the
+// connection has ended.
+func (w *listening) pause(again <-chan time.Time, l *link) bool {
+	select {
+	case <-again:
+	case <-w.wanted:
+	case <-l.ended:
+		return false
+	}
+	return true
+}
+
+// replace ends a stream that is to be another, and reports whether there may be a time
+// between them. Over HTTP the next one is there first.
+func (l *link) replace(s *listenStream) (gap bool) {
+	if l.overHTTP() != nil {
+		next := l.listening.changed()
+		go func() { // ends after ackTime, at the latest
+			defer s.cancel()
+			late := time.NewTimer(ackTime)
+			defer late.Stop()
+			for range 2 { // the next is made, and then agreed to
+				select {
+				case <-next:
+					next = l.listening.changed()
+				case <-late.C:
+					return
+				}
+			}
+		}()
+		return false
+	}
+	s.cancel()
+	<-s.done
+	time.Sleep(listenSettle)
+	return true
+}
+
+// filter returns what to listen to.
+func (w *listening) filter(capabilities gate.Doc) map[string]any {
+	filter := make(map[string]any)
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		if capabilities.Get(list).Get("listChanged").True() {
+			filter[list+"ListChanged"] = true
+		}
+	}
+	if len(w.uris) > 0 {
+		filter["resourceSubscriptions"] = slices.Sorted(maps.Keys(w.uris))
+	}
+	return filter
+}
+
+// open makes a stream; nil if there is nothing to listen to, or nobody.
+func (w *listening) open(ctx context.Context, l *link) *listenStream {
+	w.mu.Lock()
+	s, filter := &listenStream{asked: w.asked, acked: make(chan struct{}), done: make(chan struct{})}, w.filter(l.capabilities)
+	w.mu.Unlock()
+	if len(filter) == 0 {
+		w.set(nil)
+		return nil
+	}
+	id, answer, err := l.peer.Expect(nil)
+	if err != nil {
+		return nil
+	}
+	s.id = id
+	ctx, s.cancel = context.WithCancel(ctx)
+	w.set(s)
+	a := asking{method: mcp.MethodListen, params: mcp.MustJSON(map[string]any{"notifications": filter})}
+	go func() { // ends with ctx, or with the connection
+		defer s.cancel()
+		s.err = l.await(ctx, s.id, answer, a)
+		close(s.done)
+		w.set(s)
+	}()
+	return s
+}
+
+// await sends a request that stays open, and waits for its end.
+func (l *link) await(ctx context.Context, id int64, ch <-chan wire.Answer, a asking) error {
+	defer l.peer.Forget(id)
+	r := l.worded(a)
+	msg := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, r.Method, r.Params)
+	if err := l.peer.Conn.Send(ctx, msg, r.Headers); err != nil {
+		return err
+	}
+	select {
+	case one := <-ch:
+		if one.Err == nil {
+			return errors.New("the server has ended the stream")
+		}
+		return one.Err
+	case <-ctx.Done():
+		l.peer.Cancelled(a.method, id)
+		return ctx.Err()
+	}
+}
+
+// set makes s the newest stream, or says that it has changed.
+func (w *listening) set(s *listenStream) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s != nil && w.stream != nil && s.id < w.stream.id {
+		return // it was replaced meanwhile
+	}
+	w.stream = s
+	w.tell()
+}
+
+// tell wakes those who wait for a change. The caller holds mu.
+func (w *listening) tell() {
+	if w.turn != nil {
+		close(w.turn)
+		w.turn = nil
+	}
+}
+
+// changed returns what is closed with the next change of the stream.
+func (w *listening) changed() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.next()
+}
+
+// next is changed. The caller holds mu.
+func (w *listening) next() <-chan struct{} {
+	if w.turn == nil {
+		w.turn = make(chan struct{})
+	}
+	return w.turn
+}
+
+// acknowledged takes the parameters of the notification that the server has agreed.
+func (w *listening) acknowledged(params gate.Doc) {
+	id := wire.RequestNumber(params.Get("_meta").Get(mcp.MetaSubscription).String())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stream == nil || w.stream.id != id {
+		return
+	}
+	select {
+	case <-w.stream.acked: // once is enough
+	default:
+		w.stream.agreed = params.Get("notifications")
+		close(w.stream.acked)
+		w.tell()
+	}
+}
+
+// ended takes the id of a request that the server has ended by a notification: on
+// standard input and output it has no other way.
+func (w *listening) ended(id gate.Doc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stream != nil && w.stream.id == wire.RequestNumber(id.String()) {
+		w.stream.cancel()
+	}
+}
+
+// missed has everything looked at that may have changed while nobody listened.
+func (e *Endpoint) missed(l *link) {
+	l.listsChanged()
+	l.listening.mu.Lock()
+	uris := slices.Sorted(maps.Keys(l.listening.uris))
+	l.listening.mu.Unlock()
+	for _, uri := range uris {
+		e.updated(gate.MustDoc(string(uriParams(uri))))
+	}
+}
+
+// listsChanged has the listing made anew.
+func (l *link) listsChanged() {
+	l.news.announce()
+	select {
+	case l.again <- struct{}{}:
+	default:
+	}
+}
+
+// subscribe asks the server to tell when a resource has changed, and unsubscribe ends
+// that. They are called one at a time.
+func (l *link) subscribe(ctx context.Context, of *calling, uri string) (gate.Doc, error) {
+	if !l.modern() {
+		return l.peer.Exchange(ctx, wire.Request{Of: of, Method: string(gate.Subscribe), Params: uriParams(uri)})
+	}
+	ctx, cancel := context.WithTimeout(ctx, ackTime)
+	defer cancel()
+	err := l.listening.want(ctx, uri)
+	if err != nil {
+		l.listening.change(uri, false)
+		return gate.Doc{}, err
+	}
+	return subscribed, nil
+}
+
+func (l *link) unsubscribe(ctx context.Context, uri string) {
+	if l.modern() {
+		l.listening.change(uri, false)
+		return
+	}
+	_, _ = l.peer.Call(ctx, mcp.MethodUnsubscribe, uriParams(uri)) // a server that does not mind tells what nobody hears
+}
+
+// change adds a resource to those that are listened to, or takes it out, and returns the
+// number of the change.
+func (w *listening) change(uri string, add bool) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.uris == nil {
+		w.uris = make(map[string]bool)
+	}
+	if w.uris[uri] == add {
+		return w.asked
+	}
+	if add {
+		w.uris[uri] = true
+	} else {
+		delete(w.uris, uri)
+	}
+	w.asked++
+	select {
+	case w.wanted <- struct{}{}:
+	default:
+	}
+	return w.asked
+}
+
+// want adds a resource, and waits until the server has agreed.
+func (w *listening) want(ctx context.Context, uri string) error {
+	asked := w.change(uri, true)
+	for {
+		w.mu.Lock()
+		s, turn := w.stream, w.next()
+		agreed, err := s.judge(asked, uri)
+		w.mu.Unlock()
+		if agreed || err != nil {
+			return err
+		}
+		select {
+		case <-turn:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// judge reports whether the stream is for a resource that was asked for by then, or
+// returns why it will not be.
+func (s *listenStream) judge(asked int, uri string) (bool, error) {
+	if s == nil || s.asked < asked {
+		return false, nil
+	}
+	select {
+	case <-s.done:
+		return false, s.err
+	case <-s.acked:
+	default:
+		return false, nil
+	}
+	for one := range s.agreed.Get("resourceSubscriptions").Elements() {
+		if one.Text() == uri {
+			return true, nil
+		}
+	}
+	return false, &wire.RPCError{Code: mcp.CodeInvalidParams, Message: "the server does not tell of this resource"}
+}

@@ -1,0 +1,201 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// offersTasks reports whether the server may answer calls by tasks.
+func (l *link) offersTasks() bool {
+	return l.capabilities.Get("extensions").Get(mcp.ExtensionTasks).Kind() == gate.Object
+}
+
+// isTask reports whether a call was answered by a task.
+func isTask(res gate.Doc) bool { return res.Get("resultType").Text() == mcp.ResultTask }
+
+// A modernTask is a call that a server of [mcp.Stateless] carries out as a task. Each request
+// about it stands for itself, so that a task outlives the connection.
+type modernTask struct {
+	e      *Endpoint
+	l      *link  // over which the server was asked last
+	about  asking // what is the same in all requests
+	state  taskState
+	inputs *taskInputs
+	// refused is why the server has not taken an answer: it may be that the task had ended
+	// meanwhile, which the next request tells.
+	refused error
+}
+
+// follow waits for the end of the task that a call was answered by, for as long as the
+// server says in time that it goes on. What it wants to know meanwhile its client is asked.
+func (e *Endpoint) follow(ctx *deadline, l *link, a asking, made gate.Doc) (gate.Doc, error) {
+	state, err := newTask(made)
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	a.of.becomesTask(state.id)
+	t := &modernTask{e: e, l: l, state: state, inputs: newTaskInputs(ctx, a.of), about: asking{
+		of: a.of, name: state.id, capabilities: a.capabilities, tasks: true,
+	}}
+	res, err := t.wait(ctx, made)
+	t.inputs.end()
+	if err != nil && !t.state.ended() {
+		t.about.params = t.state.params()
+		t.l.cancelTask(ctx, t.about)
+	}
+	return mcp.WithoutTask(res), seen(err)
+}
+
+// wait asks for the task, and passes on the client's answers, until the task has ended.
+func (t *modernTask) wait(ctx *deadline, task gate.Doc) (gate.Doc, error) {
+	pause := pollAfter(task.Get("pollIntervalMs"), ctx.timeout)
+	if t.state.status != mcp.TaskWorking { // it has ended already, or wants something
+		pause = 0
+	}
+	for {
+		select {
+		case one := <-t.inputs.answers:
+			if one.err != nil {
+				return gate.Doc{}, unanswered(one.method, one.err)
+			}
+			if err := t.update(ctx, one); err != nil {
+				return gate.Doc{}, err
+			}
+			if t.refused != nil {
+				pause = 0
+			}
+		case <-time.After(pause):
+			var err error
+			if task, err = t.ask(ctx, mcp.MethodTaskGet, t.state.params()); err != nil {
+				return gate.Doc{}, err
+			}
+			if res, err := t.see(task); err != nil || t.state.ended() {
+				return res, err
+			}
+			ctx.extend()
+			pause = pollAfter(task.Get("pollIntervalMs"), ctx.timeout)
+		case <-ctx.Done():
+			return gate.Doc{}, ctx.Err()
+		}
+	}
+}
+
+// see takes what the server says of the task: its result, once it has ended.
+func (t *modernTask) see(task gate.Doc) (gate.Doc, error) {
+	if err := t.state.next(task); err != nil {
+		return gate.Doc{}, err
+	}
+	var wanted []inputRequest
+	switch t.state.status {
+	case mcp.TaskInput:
+		var err error
+		if wanted, err = inputRequests(task.Get("inputRequests")); err != nil {
+			return gate.Doc{}, &mcp.ProtocolError{Err: err}
+		}
+		if task.Get("inputRequests").IsZero() {
+			return gate.Doc{}, &mcp.ProtocolError{Err: errors.New("a task asks for more, and does not say of what")}
+		}
+	case mcp.TaskCompleted:
+		res := task.Get("result")
+		if kind := res.Get("resultType"); res.Kind() != gate.Object || !kind.IsZero() && kind.Text() != mcp.ResultComplete {
+			return gate.Doc{}, &mcp.ProtocolError{Err: errors.New("a task is completed, and has no complete result")}
+		}
+		return res, nil
+	case mcp.TaskFailed:
+		failure := task.Get("error")
+		if failure.Kind() != gate.Object {
+			return gate.Doc{}, &mcp.ProtocolError{Err: errors.New("a task has failed, and has no error")}
+		}
+		return gate.Doc{}, wire.ParseRPCError(failure)
+	case mcp.TaskCancelled:
+		return cancelledTask(task.Get("statusMessage").Text()), nil
+	}
+	if t.refused != nil {
+		return gate.Doc{}, t.refused
+	}
+	return gate.Doc{}, t.inputs.want(wanted)
+}
+
+// cancelledTask is the result of a call whose task the server has cancelled.
+func cancelledTask(why string) gate.Doc {
+	text := "the server has cancelled the task that carried out the call"
+	if why != "" {
+		text += ": " + why
+	}
+	return gate.MustDoc(string(mcp.MustJSON(map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}, "isError": true})))
+}
+
+// update gives the server an answer of the client.
+func (t *modernTask) update(ctx *deadline, one taskAnswer) error {
+	responses := gate.MustDoc("{}").With(one.key, one.answer.Raw())
+	_, err := t.ask(ctx, mcp.MethodTaskUpdate, withMembers(t.state.params(), `"inputResponses":`, responses.Raw()))
+	if _, said := errors.AsType[*wire.RPCError](err); said {
+		t.refused, err = err, nil
+	}
+	return err
+}
+
+// ask sends a request about the task: again, if the connection breaks, which is safe with
+// all of them, for as long as the call has time.
+func (t *modernTask) ask(ctx *deadline, method string, params []byte) (gate.Doc, error) {
+	t.about.method, t.about.params = method, params
+	pauses := backoff{first: minPoll, most: maxPoll}
+	for {
+		res, err := t.askOnce(ctx)
+		if err == nil || !t.again(ctx, err) {
+			return res, lostTask(err)
+		}
+		select {
+		case <-time.After(pauses.next()):
+		case <-ctx.Done():
+			return gate.Doc{}, ctx.Err()
+		}
+	}
+}
+
+// askOnce asks over the connection that there is now. The server at its other end may not
+// be the one any more whose tool was approved.
+func (t *modernTask) askOnce(ctx *deadline) (gate.Doc, error) {
+	l, _, err := t.e.ready(ctx, false)
+	switch {
+	case err != nil:
+		return gate.Doc{}, err
+	case l != t.l && !l.modern():
+		return gate.Doc{}, &mcp.ProtocolError{Err: fmt.Errorf("the server does not speak MCP revision %s any more, and has a task", mcp.Stateless)}
+	case l != t.l:
+		if err := t.about.of.permit.Approved(); err != nil {
+			return gate.Doc{}, err
+		}
+	}
+	t.l = l
+	return l.send(ctx, t.about)
+}
+
+// again reports whether a request that ended with err may get an answer later.
+func (t *modernTask) again(ctx *deadline, err error) bool {
+	if phase := t.e.Phase(); ctx.Err() != nil || phase == Closing || phase == Closed {
+		return false
+	}
+	if f, ok := errors.AsType[*Fault](err); ok {
+		return f.Kind == NotConnected
+	}
+	if s, ok := errors.AsType[*wire.StatusError](err); ok && s.Status/100 == 4 && s.Status != http.StatusTooManyRequests {
+		return false
+	}
+	return kindOf(err, Transport) == Transport
+}
+
+// lostTask returns err, the end of a request about a task. A server's error to it is that
+// of the call: there will be no result.
+func lostTask(err error) error {
+	if rpc, ok := errors.AsType[*wire.RPCError](err); ok {
+		return &wire.RPCError{Code: rpc.Code, Data: rpc.Data, Message: "the server has made a task of the call, and does not tell of it any more: " + rpc.Message}
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package upstream
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// nothingToComplete is the answer to completion/complete of a server that completes
+// nothing.
+var nothingToComplete = gate.MustDoc(`{"completion":{"values":[]}}`)
+
+// request sends what a call asks for to the server, in the words of its method.
+func (e *Endpoint) request(ctx *deadline, l *link, of *calling, t *gate.Tool) (gate.Doc, error) {
+	c := of.call
+	a := of.asking()
+	switch {
+	case c.Action == gate.CallTool && t.Feature == gate.FeatureTool, c.Action == gate.GetPrompt && t.Feature == gate.FeaturePrompt:
+		a.params = mcp.CallParams(t.Local, c.Args.Raw())
+	case c.Action == gate.ReadResource && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
+		a.params = uriParams(c.URI(t))
+	case c.Action == gate.Complete && (t.Feature == gate.FeaturePrompt || t.Feature == gate.FeatureTemplate):
+		if l.capabilities.Get("completions").Kind() != gate.Object {
+			return nothingToComplete, nil
+		}
+		a.params = completeParams(t, c.Args)
+	case c.Action == gate.Subscribe && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
+		return e.subscribe(ctx, l, of, c.URI(t))
+	case t.Feature == gate.FeatureMethod && string(c.Action) == t.Local:
+		a.params = methodParamsOf(c.Args)
+	default:
+		return gate.Doc{}, fmt.Errorf("no server is asked for %s of a %s", c.Action, t.Feature)
+	}
+	e.prepare(ctx, l, of)
+	switch {
+	case l.modern():
+		return e.requestModern(ctx, l, a.about(t))
+	case l.asTask(t, c):
+		return l.callAsTask(ctx, a)
+	default:
+		return l.send(ctx, a)
+	}
+}
+
+// requestModern sends the request of a call to a server of [mcp.Stateless], and waits for the
+// end of the task if it is answered by one.
+func (e *Endpoint) requestModern(ctx *deadline, l *link, a asking) (gate.Doc, error) {
+	a.tasks = a.of.call.Action == gate.CallTool && l.offersTasks()
+	res, err := l.rounds(ctx, a)
+	if err != nil || !a.tasks || !isTask(res) {
+		return res, err
+	}
+	return e.follow(ctx, l, a, res)
+}
+
+// completeParams gives the server its own name of what is completed.
+func completeParams(t *gate.Tool, args gate.Doc) []byte {
+	kind, member := "ref/prompt", "name"
+	if t.Feature == gate.FeatureTemplate {
+		kind, member = "ref/resource", "uri"
+	}
+	b := append([]byte(`{"ref":`), mcp.MustJSON(map[string]string{"type": kind, member: t.Local})...)
+	if mcp.IsEmpty(args) {
+		return append(b, '}')
+	}
+	return append(append(b, ','), bytes.TrimPrefix(args.Raw(), []byte("{"))...)
+}
+
+// methodParamsOf returns the parameters of a call of such a method as they are sent.
+func methodParamsOf(args gate.Doc) []byte {
+	if mcp.IsEmpty(args) {
+		return []byte("{}")
+	}
+	return args.Raw()
+}

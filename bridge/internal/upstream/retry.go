@@ -1,0 +1,154 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// workedTime is how long a connection has to have worked for its end to be worth
+	// an attempt at once: a server that ends whenever it is spoken to gets pauses.
+	workedTime = 10 * time.Second
+	// The pause before another attempt is random, so that many gateways do not come
+	// back in one moment. Its bound is firstPause, doubled by each failure up to
+	// maxPause: a server that is away for good costs next to nothing. A connection over
+	// which a call was answered begins anew with firstPause.
+	firstPause = 500 * time.Millisecond
+	maxPause   = 30 * time.Second
+	// waitReady bounds how long a call waits for a server that is being connected
+	// again.
+	waitReady = 5 * time.Second
+)
+
+// The values of [Config.Retry].
+const (
+	// RetryNever sends a call again only if the server cannot have seen it.
+	RetryNever = "never"
+	// RetryIdempotent also sends a call of a tool again that the server declares to
+	// be idempotent, or to change nothing, when the connection broke before the answer.
+	RetryIdempotent = "idempotent"
+)
+
+// backoff is the bound of the next pause: first, doubled up to most.
+type backoff struct {
+	first, most time.Duration
+	failed      int
+}
+
+func (b *backoff) next() time.Duration {
+	d := b.first << min(b.failed, 16) // 16 doublings are beyond any most
+	b.failed++
+	return min(d, b.most)
+}
+
+func (b *backoff) reset() { b.failed = 0 }
+
+// retry has a faulted endpoint connect again in the background, at once or after a
+// pause. The caller holds mu.
+func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
+	if e.cfg.Broken != "" {
+		return // nothing but another configuration can help
+	}
+	var pause time.Duration
+	if atOnce {
+		e.pauses.reset()
+	} else {
+		pause = rand.N(e.pauses.next())
+	}
+	ctx = context.WithoutCancel(ctx)
+	e.again = time.AfterFunc(pause, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.phase == Faulted && e.wanted() {
+			e.begin(ctx)
+		}
+		e.again = nil
+	})
+}
+
+// wanted reports whether a faulted endpoint connects again by itself: a client's own does
+// only while a call waits for it, for only then the client can be asked something.
+func (e *Endpoint) wanted() bool { return e.audience == nil || e.under.oldest() != nil }
+
+// ready returns the connection. While the endpoint is connecting again it waits for
+// that, unless the circuit is open; a call that tries a half-open one does not wait
+// for the pause to end either. waited says that the server may offer other things now.
+func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link, waited bool, err error) {
+	var late <-chan time.Time
+	for {
+		e.mu.Lock()
+		if e.phase == Ready && e.link.peer.Why() == nil {
+			l = e.link
+			e.mu.Unlock()
+			return l, waited, nil
+		}
+		if e.phase == Faulted && e.cfg.Broken == "" && (trial && !waited || e.again == nil) {
+			e.begin(ctx)
+		}
+		turn, f := e.turn, e.notReady()
+		coming := e.cfg.Broken == "" && slices.Contains([]Phase{Ready, Connecting, Faulted}, e.phase) // Ready is about to be faulted
+		e.mu.Unlock()
+		if !coming {
+			return nil, waited, f
+		}
+		if until := e.circuit.openUntil(); !trial && !until.IsZero() {
+			return nil, waited, e.tooOften(until)
+		}
+		if late == nil {
+			timer := time.NewTimer(waitReady)
+			defer timer.Stop()
+			late, waited = timer.C, true
+		}
+		select {
+		case <-turn:
+		case <-late:
+			return nil, waited, f
+		case <-ctx.Done():
+			return nil, waited, ctx.Err()
+		}
+	}
+}
+
+// notReady is the fault of a call that finds no connection. The caller holds mu.
+func (e *Endpoint) notReady() *Fault {
+	cause := error(errors.New("the endpoint is " + string(e.phase)))
+	if e.fault != nil {
+		cause = e.fault
+	}
+	return &Fault{NotConnected, e.cfg.Server, "call", cause}
+}
+
+// tooOften is the fault of a call that an open circuit does not let through.
+func (e *Endpoint) tooOften(until time.Time) *Fault {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return &Fault{NotConnected, e.cfg.Server, "call", &circuitError{until, e.fault}}
+}
+
+// repeats reports whether a call that failed with err is sent again: if the server
+// cannot have seen it, or if it may be seen twice and the connection broke.
+func (e *Endpoint) repeats(err error, t *gate.Tool) bool {
+	if err == nil {
+		return false
+	}
+	if _, never := errors.AsType[*wire.Unseen](err); never {
+		return true
+	}
+	if _, ours := errors.AsType[*Fault](err); ours {
+		return false
+	}
+	return e.cfg.Retry == RetryIdempotent && idempotent(t) && kindOf(err, Transport) == Transport
+}
+
+// idempotent reports whether the server declares that calling the tool twice is as
+// calling it once (MCP 2025-11-25, server/tools, ToolAnnotations).
+func idempotent(t *gate.Tool) bool {
+	hints := t.Definition.Get("annotations")
+	return t.Feature == gate.FeatureTool && (hints.Get("idempotentHint").True() || hints.Get("readOnlyHint").True())
+}

@@ -1,0 +1,264 @@
+package upstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// repeats calls the tool echo of server s, and tells how the call ended, how often it was
+// repeated as its record has it, and how many calls were granted.
+func repeats(t *testing.T, up gate.Upstream) (code string, again, granted int) {
+	t.Helper()
+	g, recorded := rig.NewGate(t, up)
+	_, _ = g.Do(t.Context(), rig.NewCall("s__echo", "{}"))
+	recorded.Mu.Lock()
+	defer recorded.Mu.Unlock()
+	for _, r := range recorded.All {
+		if r.Event == gate.Granted {
+			granted++
+			continue
+		}
+		code, again = r.Code, r.Usage.Repeats
+	}
+	return code, again, granted
+}
+
+// A call that the server cannot have seen is sent again, once, and its record says so:
+// one that meets a session which the server has ended.
+func TestExpiredSession(t *testing.T) {
+	var expired atomic.Int32 // messages that are still to be refused
+	s := rig.JSONServer(rig.Nothing)
+	e, _ := rig.Dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" && expired.Add(-1) >= 0 {
+			http.Error(w, "Session not found", http.StatusNotFound)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	expired.Store(1)
+	if code, again, granted := repeats(t, e); code != "ok" || again != 1 || granted != 1 {
+		t.Errorf("%s after %d repeats, %d granted", code, again, granted)
+	}
+	if n := count(s.Methods, "POST initialize"); n != 2 {
+		t.Errorf("%d sessions, want a second one", n)
+	}
+	if code, again, _ := repeats(t, e); code != "ok" || again != 0 {
+		t.Errorf("the next one: %s after %d repeats", code, again)
+	}
+}
+
+func count(all []string, one string) (n int) {
+	for _, s := range all {
+		if s == one {
+			n++
+		}
+	}
+	return n
+}
+
+// All calls that meet the end of a session at one time are sent again, however many.
+func TestExpiredSessionUnderLoad(t *testing.T) {
+	var live atomic.Pointer[string] // the one session that is known
+	var made atomic.Int32
+	s := rig.JSONServer(func(id string) string {
+		time.Sleep(2 * time.Millisecond) // so that calls overlap
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, id)
+	})
+	e, _ := rig.Dialled(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given := r.Header.Get("Mcp-Session-Id")
+		switch known := live.Load(); {
+		case given == "" && r.Method == http.MethodPost:
+			id := fmt.Sprintf("session-%d", made.Add(1))
+			live.Store(&id)
+			s.ServeHTTP(&named{ResponseWriter: w, session: id}, r)
+		case given != *known:
+			time.Sleep(time.Millisecond)
+			http.Error(w, "Session not found", http.StatusNotFound)
+		default:
+			s.ServeHTTP(&named{ResponseWriter: w, session: given}, r)
+		}
+	}))
+	gone := "none"
+	var wg sync.WaitGroup
+	var done atomic.Int32
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				if done.Add(1)%100 == 0 {
+					live.Store(&gone)
+				}
+				if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err != nil {
+					t.Errorf("a call was lost with its session: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if made.Load() < 3 {
+		t.Errorf("only %d sessions were made", made.Load())
+	}
+}
+
+// named gives the session of an answer another name.
+type named struct {
+	http.ResponseWriter
+	session string
+}
+
+func (n *named) WriteHeader(status int) {
+	n.Header().Set("Mcp-Session-Id", n.session)
+	n.ResponseWriter.WriteHeader(status)
+}
+
+func (n *named) Write(b []byte) (int, error) {
+	n.Header().Set("Mcp-Session-Id", n.session)
+	return n.ResponseWriter.Write(b)
+}
+
+// A call that finds nobody at the address waits for the server to come back, and is sent
+// again: nothing of it was ever sent.
+func TestRefusedConnection(t *testing.T) {
+	s := rig.JSONServer(rig.Nothing)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close") // so that each message is dialled for
+		s.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	var out atomic.Bool
+	e := rig.NewEndpoint(t, upstream.Config{Server: "s", URL: srv.URL, Tools: rig.Options(),
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if out.Load() {
+				return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("refused")}
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		}})
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out.Store(true)
+	back := time.AfterFunc(100*time.Millisecond, func() { out.Store(false) })
+	defer back.Stop()
+	if code, again, granted := repeats(t, e); code != "ok" || again != 1 || granted != 1 {
+		t.Errorf("%s after %d repeats, %d granted", code, again, granted)
+	}
+}
+
+// What a server may have seen is sent again only if it may be: of a tool that declares it,
+// by an operator's leave.
+func TestRepeats(t *testing.T) {
+	tests := map[string]struct {
+		retry, annotations string
+		again              int
+	}{
+		"nothing is said":                         {"", `{}`, 0},
+		"the tool is idempotent, nobody allows":   {upstream.RetryNever, `{"idempotentHint":true}`, 0},
+		"the tool is idempotent, and it may be":   {upstream.RetryIdempotent, `{"idempotentHint":true}`, 1},
+		"the tool only reads, and it may be":      {upstream.RetryIdempotent, `{"readOnlyHint":true}`, 1},
+		"the operator allows, the tool is none":   {upstream.RetryIdempotent, `{"readOnlyHint":false}`, 0},
+		"the operator allows, the tool is silent": {upstream.RetryIdempotent, `{}`, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := rig.NewScript(map[string]string{"tools/call": "!"}) // the connection breaks
+				s.List(`{"name":"echo","inputSchema":{"type":"object"},"annotations":` + tt.annotations + `}`)
+				cfg := s.Config("s")
+				cfg.Retry = tt.retry
+				e := rig.Ready(t, cfg)
+				code, again, granted := repeats(t, e)
+				if code != "transport" || again != tt.again || granted != 1 {
+					t.Errorf("%s after %d repeats, %d granted; want %d repeats", code, again, granted, tt.again)
+				}
+				if n := s.Count("tools/call"); n != 1+tt.again {
+					t.Errorf("the server saw %d calls", n)
+				}
+				e.Close()
+			})
+		})
+	}
+}
+
+// A call that a server does not answer in time is not sent again, whatever may be.
+func TestLateIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := rig.NewScript(map[string]string{"tools/call": "-"})
+		s.List(`{"name":"echo","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
+		cfg := s.Config("s")
+		cfg.Retry = upstream.RetryIdempotent
+		e := rig.Ready(t, cfg)
+		if code, again, _ := repeats(t, e); code != "timeout" || again != 0 || s.Count("tools/call") != 1 {
+			t.Errorf("%s after %d repeats", code, again)
+		}
+		e.Close()
+	})
+}
+
+// A call is not carried out by a tool that has become another one while the server was
+// away.
+func TestAnotherToolAfterReconnecting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := rig.NewScript(nil)
+		e := rig.Ready(t, s.Config("s"))
+		s.Cut(io.EOF)
+		synctest.Wait()
+		s.List(`{"name":"echo","description":"another","inputSchema":{"type":"object"}}`)
+		time.AfterFunc(time.Second, func() { s.Cut(nil) })
+		if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); rig.Kind(err) != "not_connected" || s.Count("tools/call") != 0 {
+			t.Errorf("%v, and the server saw %d calls", err, s.Count("tools/call"))
+		}
+		e.Close()
+	})
+}
+
+// A server that has closed its input cannot have seen what was never written to it.
+func TestClosedPipe(t *testing.T) {
+	var said lines
+	cfg := rig.Child("shut")
+	cfg.Log = slog.New(slog.NewTextHandler(&said, nil))
+	e := rig.Ready(t, cfg)
+	for i := 0; !said.has("line=shut"); i++ {
+		if i == 5000 {
+			t.Fatal("the server does not close its input")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	g, recorded := rig.NewGate(t, e)
+	_, err := g.Do(t.Context(), rig.NewCall("liar__echo", "{}"))
+	if last := recorded.All[len(recorded.All)-1]; rig.Kind(err) != "transport" || last.Usage.Repeats != 1 {
+		t.Errorf("%v after %d repeats", err, last.Usage.Repeats)
+	}
+}
+
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) has(s string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), s)
+}

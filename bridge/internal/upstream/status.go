@@ -1,0 +1,65 @@
+package upstream
+
+import (
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+)
+
+// Status tells how one server is.
+type Status struct {
+	Server string    `json:"server"`
+	Phase  Phase     `json:"phase"`
+	Since  time.Time `json:"since,omitzero"`
+	Local  bool      `json:"local,omitempty"`
+	Tools  int       `json:"tools"`
+	// Prompts, Resources and Templates, of resources, are how many the server lists.
+	Prompts   int `json:"prompts,omitempty"`
+	Resources int `json:"resources,omitempty"`
+	Templates int `json:"templates,omitempty"`
+	// Methods are how many it has that MCP does not have.
+	Methods int            `json:"methods,omitempty"`
+	Fault   FaultKind      `json:"fault,omitempty"`
+	Error   string         `json:"error,omitempty"`
+	Notes   []listing.Note `json:"notes,omitempty"`
+	// Confined says that all of the server's confinement is enforced, Unenforced
+	// what is not, in words.
+	Confined   bool     `json:"confined,omitempty"`
+	Unenforced []string `json:"unenforced,omitempty"`
+	// Circuit is CircuitOpen while calls fail at once, since the server has failed too
+	// often, and CircuitHalfOpen when the next one tries it; else empty.
+	Circuit string `json:"circuit,omitempty"`
+	// Quarantined are the names of what the server declares and nobody has approved.
+	Quarantined []string `json:"quarantined,omitempty"`
+}
+
+// Count adds what the server offers beside tools; nil is nothing.
+func (s *Status) Count(f *listing.Features) {
+	if f == nil {
+		return
+	}
+	s.Prompts, s.Resources, s.Templates = len(f.Prompts), len(f.Resources), len(f.Templates)
+	s.Notes = slices.Concat(s.Notes, f.Notes)
+}
+
+// Status tells how the endpoint is.
+func (e *Endpoint) Status() Status {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := Status{Server: e.cfg.Server, Phase: e.phase, Since: e.since, Tools: len(e.tools.All), Methods: len(e.methods), Notes: e.tools.Notes}
+	s.Count(e.tools.Features)
+	if e.phase == Connecting && e.fault != nil {
+		s.Phase = Faulted // and being tried again, which lasts a moment
+	}
+	if s.Phase == Faulted {
+		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()
+	}
+	s.Circuit = e.circuit.state(time.Now())
+	if r := e.cfg.Confine; r != nil {
+		s.Unenforced = confine.Missing(*r)
+		s.Confined = len(s.Unenforced) == 0
+	}
+	return s
+}

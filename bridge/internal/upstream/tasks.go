@@ -1,0 +1,183 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// minPoll and maxPoll bound how often a server is asked for a task, whatever it
+	// advises; askPoll is how often without advice.
+	minPoll = 50 * time.Millisecond
+	askPoll = time.Second
+	maxPoll = 5 * time.Second
+	// maxTaskID bounds the id of a server's task, in bytes: it is sent back.
+	maxTaskID = 1 << 10
+	// cancelTaskTime is how long a server gets to be told that nobody waits for a task.
+	cancelTaskTime = 2 * time.Second
+)
+
+// A taskState is what a server has said last of a task.
+type taskState struct{ id, status string }
+
+// newTask reads the task that a call was answered by.
+func newTask(made gate.Doc) (taskState, error) {
+	id := made.Get("taskId")
+	if id.Kind() != gate.String || id.Text() == "" || len(id.Raw()) > maxTaskID {
+		return taskState{}, &mcp.ProtocolError{Err: errors.New("a task without an acceptable taskId")}
+	}
+	s := taskState{id: id.Text()}
+	return s, s.next(made)
+}
+
+// next holds what the server says of the task against what it has said before.
+func (s *taskState) next(task gate.Doc) error {
+	status := task.Get("status").Text()
+	switch {
+	case task.Get("taskId").Text() != s.id:
+		return &mcp.ProtocolError{Err: errors.New("the server was asked for one task, and answers with another")}
+	case !slices.Contains([]string{mcp.TaskWorking, mcp.TaskInput, mcp.TaskCompleted, mcp.TaskFailed, mcp.TaskCancelled}, status):
+		return &mcp.ProtocolError{Err: fmt.Errorf("a task of the status %s, which MCP does not have", mcp.Quote(task.Get("status").Raw()))}
+	case s.ended() && status != s.status:
+		return &mcp.ProtocolError{Err: fmt.Errorf("a task was %s, and is %s again", s.status, status)}
+	}
+	s.status = status
+	return nil
+}
+
+func (s *taskState) ended() bool {
+	return s.status != "" && s.status != mcp.TaskWorking && s.status != mcp.TaskInput
+}
+
+// params returns the parameters of a request about the task.
+func (s *taskState) params() []byte {
+	return withMembers([]byte("{}"), `"taskId":`, mcp.MustJSON(s.id))
+}
+
+// pollAfter returns when to ask for a task again, of which the server gives an advice in
+// milliseconds: soon enough for a call with a timeout.
+func pollAfter(advice gate.Doc, timeout time.Duration) time.Duration {
+	after := askPoll
+	if ms, err := strconv.ParseFloat(advice.String(), 64); err == nil && advice.Kind() == gate.Number {
+		after = time.Duration(min(ms, float64(maxPoll.Milliseconds())) * float64(time.Millisecond))
+	}
+	return max(minPoll, min(after, timeout/2))
+}
+
+// asTask reports whether a call of a tool is made as a task at its server (MCP 2025-11-25,
+// basic/utilities/tasks, "Tool-Level Negotiation"). Whether its client does so is between
+// the client and the gateway. Where the server leaves it open, a call for which nobody
+// waits is one: it may take as long as the server says that it goes on.
+func (l *link) asTask(t *gate.Tool, c *gate.Call) bool {
+	if c.Action != gate.CallTool || l.capabilities.At("/tasks/requests/tools/call").Kind() != gate.Object {
+		return false
+	}
+	support := t.Definition.At("/execution/taskSupport").Text()
+	return support == "required" || support == "optional" && c.Detached
+}
+
+// callAsTask calls a tool as a task and waits for its end, for as long as the server
+// says in time that it goes on. What it asks for meanwhile comes with the request for
+// the result.
+func (l *link) callAsTask(ctx *deadline, a asking) (gate.Doc, error) {
+	ttl := strconv.FormatInt(((maxExtended + 1) * ctx.timeout).Milliseconds(), 10)
+	a.params = withMembers(a.params, `"task":`, []byte(`{"ttl":`+ttl+`}`))
+	res, err := l.send(ctx, a)
+	made := res.Get("task")
+	if err != nil || made.Kind() != gate.Object {
+		return res, err // a server may carry it out at once
+	}
+	state, err := newTask(made)
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	a.of.becomesTask(state.id)
+	about := asking{of: a.of, params: state.params()}
+	res, err = l.taskResult(ctx, about, &state, made)
+	if err != nil && !state.ended() {
+		l.cancelTask(ctx, about)
+	}
+	return mcp.WithoutTask(res), seen(err)
+}
+
+// seen returns the error of a request about a task: its server has seen the call.
+func seen(err error) error {
+	if never, ok := errors.AsType[*wire.Unseen](err); ok {
+		return never.Err
+	}
+	return err
+}
+
+// taskResult waits until a task has ended, or wants something, and then for its result.
+func (l *link) taskResult(ctx *deadline, about asking, state *taskState, task gate.Doc) (gate.Doc, error) {
+	for state.status == mcp.TaskWorking {
+		var err error
+		if task, err = l.taskLater(ctx, ctx.timeout, about, task); err != nil {
+			return gate.Doc{}, err
+		}
+		if err = state.next(task); err != nil {
+			return gate.Doc{}, err
+		}
+		ctx.extend()
+	}
+	if state.status == mcp.TaskInput {
+		defer l.hearOn(ctx, about, task)()
+	}
+	about.method = mcp.MethodTaskResult
+	return l.send(ctx, about)
+}
+
+// taskLater asks for a task when it is time to ask again.
+func (l *link) taskLater(ctx context.Context, timeout time.Duration, about asking, task gate.Doc) (gate.Doc, error) {
+	select {
+	case <-time.After(pollAfter(task.Get("pollInterval"), timeout)):
+	case <-ctx.Done():
+		return gate.Doc{}, ctx.Err()
+	}
+	about.method = mcp.MethodTaskGet
+	return l.send(ctx, about)
+}
+
+// hearOn asks for a task until stop is called, while its result is waited for: the server
+// may say nothing else for long.
+func (l *link) hearOn(d *deadline, about asking, task gate.Doc) (stop func()) {
+	ctx, cancel := context.WithCancel(d)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			var err error
+			if task, err = l.taskLater(ctx, d.timeout, about, task); err != nil {
+				return
+			}
+			d.extend()
+		}
+	})
+	return func() { cancel(); wg.Wait() }
+}
+
+// cancelTask tells the server that nobody waits for a task any more.
+func (l *link) cancelTask(ctx context.Context, about asking) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTaskTime)
+	defer cancel()
+	about.method = mcp.MethodTaskCancel
+	_, _ = l.send(ctx, about) // it may have ended, or not know of it
+}
+
+// asker returns the call on whose behalf the server asks something: that of the task which
+// it names, and which the connection must have; else see onBehalf.
+func (e *Endpoint) asker(of *calling, params gate.Doc) *calling {
+	related := params.Get("_meta").Get(mcp.MetaRelatedTask)
+	if related.IsZero() || e.audience == nil {
+		return e.onBehalf(of)
+	}
+	return e.under.byTask(related.Get("taskId").Text())
+}

@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+)
+
+// byteOrderMark is at the start of what some servers write.
+const byteOrderMark = "\ufeff"
+
+// readEvents reads a stream of server-sent events (HTML Living Standard, 9.2)
+// and gives the data of each to f until f wants no more or the stream ends. An
+// event of more than max bytes is an error. at learns where the stream is; comments
+// and the field event are passed over.
+func readEvents(r io.Reader, max int64, at *place, f func(data []byte) (more bool, err error)) error {
+	lines := eventLines{r: bufio.NewReaderSize(r, 16<<10), max: max + int64(len(byteOrderMark)+len("data: "))}
+	var data []byte
+	for first := true; ; first = false {
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil // an event without its empty line is not one
+		}
+		if err != nil {
+			return err
+		}
+		if first {
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+		}
+		if len(line) == 0 {
+			at.passed()
+			if len(data) == 0 {
+				continue
+			}
+			more, err := f(data)
+			if err != nil || !more {
+				return err
+			}
+			data = nil // f keeps what it was given
+			continue
+		}
+		value, ok := bytes.CutPrefix(line, []byte("data:"))
+		if !ok {
+			at.field(line)
+			continue
+		}
+		value = bytes.TrimPrefix(value, []byte(" "))
+		if int64(len(data)+len(value)) > max {
+			return &mcp.ProtocolError{Err: fmt.Errorf("an event of more than %d bytes", max)}
+		}
+		if len(data) > 0 {
+			data = append(data, '\n')
+		}
+		data = append(data, value...)
+	}
+}
+
+// eventLines reads lines that end with CR, LF, or both.
+type eventLines struct {
+	r       *bufio.Reader
+	max     int64 // bytes of a line
+	afterCR bool  // an LF that comes next belongs to the line before
+}
+
+// next returns a line without its end. It waits for nothing that comes after that.
+func (l *eventLines) next() ([]byte, error) {
+	var line []byte
+	for {
+		if _, err := l.r.Peek(1); err != nil {
+			return nil, err
+		}
+		part, _ := l.r.Peek(l.r.Buffered())
+		if l.afterCR {
+			l.afterCR = false
+			if part[0] == '\n' {
+				_, _ = l.r.Discard(1)
+				continue
+			}
+		}
+		end, ended := lineEnd(part)
+		if int64(len(line)+end) > l.max {
+			return nil, &mcp.ProtocolError{Err: fmt.Errorf("a message of more than %d bytes", l.max)}
+		}
+		line = append(line, part[:end]...)
+		if !ended {
+			_, _ = l.r.Discard(end)
+			continue
+		}
+		l.afterCR = part[end] == '\r'
+		_, _ = l.r.Discard(end + 1)
+		return line, nil
+	}
+}
+
+// lineEnd returns where the first line of b ends, and whether it does.
+func lineEnd(b []byte) (end int, ended bool) {
+	end = len(b)
+	if lf := bytes.IndexByte(b, '\n'); lf >= 0 {
+		end, ended = lf, true
+	}
+	if cr := bytes.IndexByte(b[:end], '\r'); cr >= 0 {
+		end, ended = cr, true
+	}
+	return end, ended
+}

@@ -1,0 +1,453 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// ListenAgain is the pause before the stream of a server's own messages is
+	// opened again, doubled up to MaxListenAgain.
+	ListenAgain    = time.Second
+	minListenAgain = 100 * time.Millisecond // whatever the server asks for
+	MaxListenAgain = time.Minute
+	// openTime bounds how long the first answer to that is waited for; some servers give
+	// none before they have something to say.
+	openTime = 200 * time.Millisecond
+	// idleConns is how many connections to one server are kept for later calls.
+	idleConns = 64
+	// streamEnd is how long the end of a stream is waited for after its answer.
+	streamEnd = 10 * time.Millisecond
+	// sessionEnd is how long the messages under way in a session that the server has
+	// ended are waited for.
+	sessionEnd = time.Second
+	// maxRedirects bounds redirects, which stay within the server's origin.
+	maxRedirects = 3
+	// maxStatusBody bounds what is kept of a refusal's body, in bytes.
+	maxStatusBody = 200
+)
+
+// StatusError is an answer of a server that is no success.
+type StatusError struct {
+	Status int
+	body   string // its start
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
+	if e.body != "" {
+		s += ": " + mcp.Quote([]byte(e.body))
+	}
+	return s
+}
+
+// SessionEnded is the error of a message to a session that the server has ended. Such
+// a message it does not look at (MCP 2025-11-25, basic/transports, "Session
+// Management").
+type SessionEnded struct{ err error }
+
+func (e *SessionEnded) Error() string { return "the server has ended the session: " + e.err.Error() }
+func (e *SessionEnded) Unwrap() error { return e.err }
+
+// HTTPConn speaks streamable HTTP: a POST for each message, whose answer is one
+// message or a stream of events, and a GET for what the server says of itself.
+type HTTPConn struct {
+	url    string
+	client *http.Client
+	max    int64 // bytes of a message
+	to     func(gate.Doc, int64)
+	ending func(error)
+	Polls  func(stream int64, after time.Duration) // is told of streams that end before their answer
+
+	ctx     context.Context // of the connection
+	stop    context.CancelFunc
+	broken  chan error    // why the connection ended; room for one
+	opened  chan struct{} // closed when the first GET was answered
+	closing sync.Once
+
+	mu       sync.Mutex
+	session  string
+	protocol string
+	posts    int           // under way
+	idle     chan struct{} // closed when none is; nil while nobody waits for that
+}
+
+// A Remote is a server over HTTP: where it is, and how it is reached.
+type Remote struct {
+	URL         string
+	Headers     http.Header
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	PinTLS      bool
+	MaxMessage  int64 // bytes
+}
+
+// NewHTTPClient returns a client for one server. It uses no proxy from the
+// environment.
+func NewHTTPClient(to Remote) (*http.Client, error) {
+	u, err := url.Parse(to.URL)
+	if err != nil {
+		return nil, err
+	}
+	o := &origin{scheme: u.Scheme, host: u.Host, headers: to.Headers, Transport: http.Transport{
+		MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: 64 << 10,
+		DialContext:            to.DialContext, // and no proxy, whatever the environment says
+	}}
+	if to.PinTLS {
+		o.TLSClientConfig = &tls.Config{VerifyConnection: o.seeKey}
+	}
+	return &http.Client{
+		Transport: o,
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return errors.New("too many redirects")
+			}
+			if r.Method != via[0].Method {
+				return fmt.Errorf("redirect to %s that drops the message; configure that URL if it is meant", r.URL.Redacted())
+			}
+			return nil
+		},
+	}, nil
+}
+
+// origin is a transport to one origin, whose requests carry the configured
+// headers. Wherever else a server points, with a redirect or with the endpoint
+// of HTTP+SSE, nothing is sent.
+type origin struct {
+	scheme, host string
+	headers      http.Header
+	key          atomic.Pointer[string] // of the certificate, if it is asked for
+	http.Transport
+}
+
+func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != o.scheme || r.URL.Host != o.host {
+		return nil, fmt.Errorf("the server points to another origin, %s://%s; configure that URL if it is meant", r.URL.Scheme, r.URL.Host)
+	}
+	r = r.Clone(r.Context())
+	for k, v := range o.headers {
+		r.Header[k] = v
+	}
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+		r.Header.Del("Host")
+	}
+	return o.Transport.RoundTrip(r)
+}
+
+// NewHTTPConn returns a connection to a server over HTTP. Nothing is sent before the first
+// message.
+func NewHTTPConn(ctx context.Context, to Remote) (*HTTPConn, error) {
+	client, err := NewHTTPClient(to)
+	if err != nil {
+		return nil, err
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	return &HTTPConn{
+		url: to.URL, client: client, max: to.MaxMessage,
+		ctx: life, stop: stop, broken: make(chan error, 1), opened: make(chan struct{}),
+	}, nil
+}
+
+// Send posts a message and delivers the answer.
+func (c *HTTPConn) Send(ctx context.Context, msg []byte, headers http.Header) error {
+	c.posting(1)
+	defer c.posting(-1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	resp, err := c.do(ctx, http.MethodPost, msg, headers)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	c.mu.Lock()
+	if s := resp.Header.Get(mcp.HeaderSession); s != "" && c.session == "" && c.protocol != mcp.Stateless && resp.StatusCode/100 == 2 {
+		c.session = s
+	}
+	c.mu.Unlock()
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	id := messageID(msg)
+	success := resp.StatusCode/100 == 2
+	switch {
+	case resp.StatusCode == http.StatusNotFound && c.sessionID() != "":
+		return c.noSession(resp)
+	case success && id == "":
+		return nil // a message without an answer has arrived, whatever is said to it
+	case success && kind == "text/event-stream":
+		return c.answers(ctx, resp.Body, id, cancel)
+	case id != "" && kind == "application/json":
+		return c.single(resp, id)
+	case success:
+		return &mcp.ProtocolError{Err: fmt.Errorf("no answer to the request: %w", statusOf(resp))}
+	default:
+		return statusOf(resp)
+	}
+}
+
+// posting counts the messages under way.
+func (c *HTTPConn) posting(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.posts += n
+	if c.posts == 0 && c.idle != nil {
+		close(c.idle)
+		c.idle = nil
+	}
+}
+
+// settle waits, for at most sessionEnd, for the messages under way if the server has
+// ended the session: each gets an answer that says that it was not looked at.
+func (c *HTTPConn) settle(why error) {
+	_, expired := errors.AsType[*SessionEnded](why)
+	c.mu.Lock()
+	if !expired || c.posts == 0 {
+		c.mu.Unlock()
+		return
+	}
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+	}
+	idle := c.idle
+	c.mu.Unlock()
+	select {
+	case <-idle:
+	case <-time.After(sessionEnd):
+	case <-c.ctx.Done():
+	}
+}
+
+// noSession ends the connection, because the server has ended the session.
+func (c *HTTPConn) noSession(resp *http.Response) error {
+	err := &SessionEnded{statusOf(resp)}
+	c.fail(err)
+	return &Unseen{err}
+}
+
+// single delivers the answer to request id that is one message. Servers send
+// JSON-RPC errors with any status.
+func (c *HTTPConn) single(resp *http.Response, id string) error {
+	b, err := io.ReadAll(io.LimitReader(resp.Body, c.max+1))
+	if err != nil {
+		return err
+	}
+	if int64(len(b)) > c.max {
+		return &mcp.ProtocolError{Err: fmt.Errorf("a message of more than %d bytes", c.max)}
+	}
+	doc, err := parseMessage(b)
+	if err == nil && !answers(doc, id) {
+		err = &mcp.ProtocolError{Err: errors.New("the answer is to another request")}
+	}
+	if err != nil && resp.StatusCode != http.StatusOK {
+		return &StatusError{resp.StatusCode, string(b[:min(len(b), maxStatusBody)])}
+	}
+	if err != nil {
+		return err
+	}
+	c.to(doc, RequestNumber(id))
+	return nil
+}
+
+// RequestNumber reads the id of a request of the gateway's; 0 of any other.
+func RequestNumber(id string) int64 {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// answers reports whether doc is the answer to request id.
+func answers(doc gate.Doc, id string) bool {
+	return doc.Get("id").String() == id && doc.Get("method").IsZero()
+}
+
+// events delivers the messages of a stream until it ends, or has answered the
+// request whose id is given; then stop ends it.
+func (c *HTTPConn) events(body io.Reader, id string, at *place, stop func()) (answered bool, err error) {
+	err = readEvents(body, c.max, at, func(data []byte) (more bool, err error) {
+		doc, err := parseMessage(data)
+		if err != nil {
+			return false, err
+		}
+		c.to(doc, RequestNumber(id))
+		answered = answered || id != "" && answers(doc, id)
+		return !answered, nil
+	})
+	if answered {
+		// A body that is read to its end gives its connection back. It ends here,
+		// but for servers that keep it open.
+		defer time.AfterFunc(streamEnd, stop).Stop()
+		_, _ = io.CopyN(io.Discard, body, 1)
+	}
+	return answered, err
+}
+
+// do makes a request with these headers and those of the connection.
+func (c *HTTPConn) do(ctx context.Context, method string, msg []byte, headers http.Header) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.url, bytes.NewReader(msg))
+	if err != nil {
+		return nil, err
+	}
+	if msg != nil {
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+	} else {
+		r.Header.Set("Accept", "text/event-stream")
+	}
+	c.mu.Lock()
+	if c.session != "" {
+		r.Header.Set(mcp.HeaderSession, c.session)
+	}
+	if c.protocol != "" {
+		r.Header.Set(mcp.HeaderProtocol, c.protocol)
+	}
+	maps.Copy(r.Header, headers)
+	c.mu.Unlock()
+	resp, err := c.client.Do(r)
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" && ctx.Err() == nil {
+		c.fail(err) // nobody is there
+	}
+	return resp, notDialled(err)
+}
+
+// Agreed sets the revision of the protocol that later requests name.
+func (c *HTTPConn) Agreed(protocol string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.protocol = protocol
+}
+
+func (c *HTTPConn) sessionID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+func (c *HTTPConn) fail(err error) {
+	c.ending(err)
+	select {
+	case c.broken <- err:
+	default:
+	}
+}
+
+func (c *HTTPConn) bind(deliver func(gate.Doc, int64), ending func(error)) {
+	c.to, c.ending = deliver, ending
+}
+
+// receive waits for the end of the connection. Answers come with their
+// requests; listen brings the rest.
+func (c *HTTPConn) receive() error {
+	select {
+	case err := <-c.broken:
+		return err
+	case <-c.ctx.Done():
+		return errors.New("the connection was closed")
+	}
+}
+
+// Listen keeps the stream of the server's own messages open. Servers without
+// one answer 405, and are left alone.
+func (c *HTTPConn) Listen() {
+	opened := sync.OnceFunc(func() { close(c.opened) })
+	defer opened()
+	var at place
+	for pause := ListenAgain; ; pause = min(2*pause, MaxListenAgain) {
+		resp, err := c.do(c.ctx, http.MethodGet, nil, at.headers())
+		opened()
+		if err == nil {
+			heard, offered := c.hear(resp, &at)
+			resp.Body.Close()
+			if !offered {
+				return
+			}
+			if heard {
+				pause = max(at.pause(), minListenAgain)
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// Listens waits, but not for long, until the server has answered that it is listened
+// to: what it says before nobody hears.
+func (c *HTTPConn) Listens(ctx context.Context) {
+	select {
+	case <-c.opened:
+	case <-time.After(openTime):
+	case <-ctx.Done():
+	}
+}
+
+// hear delivers what comes in the answer to a GET. offered tells whether the
+// server has such a stream, perhaps at another time.
+func (c *HTTPConn) hear(resp *http.Response, at *place) (heard, offered bool) {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode == http.StatusOK && kind == "text/event-stream":
+		_, _ = c.events(resp.Body, "", at, nil) // a broken stream is opened again
+		return true, true
+	case resp.StatusCode == http.StatusNotFound && c.sessionID() != "":
+		_ = c.noSession(resp) // receive says so
+		return false, false
+	default:
+		return false, resp.StatusCode >= 500
+	}
+}
+
+// Close ends the session at the server, as far as it takes part, and all
+// streams.
+func (c *HTTPConn) Close() error {
+	c.closing.Do(func() {
+		if c.sessionID() != "" {
+			ctx, cancel := context.WithTimeout(c.ctx, childGrace)
+			if resp, err := c.do(ctx, http.MethodDelete, nil, nil); err == nil {
+				resp.Body.Close()
+			}
+			cancel()
+		}
+		c.stop()
+		c.client.CloseIdleConnections()
+	})
+	return nil
+}
+
+func statusOf(resp *http.Response) error {
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatusBody))
+	return &StatusError{resp.StatusCode, strings.TrimSpace(string(b))}
+}
+
+// messageID returns the id of a message that this package wrote, as text; "" of
+// one that expects no answer.
+func messageID(msg []byte) string {
+	rest, ok := bytes.CutPrefix(msg, []byte(`{"jsonrpc":"2.0","id":`))
+	id, _, isRequest := bytes.Cut(rest, []byte(`,"method":`))
+	if !ok || !isRequest {
+		return ""
+	}
+	return string(id)
+}

@@ -1,0 +1,251 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// childGrace is how long a child gets at each step of its end: after its
+	// input is closed, and after it was asked to terminate.
+	childGrace = 2 * time.Second
+	// maxNoise bounds the lines in a row on a server's standard output that are
+	// no message. MCP allows none; banners are common.
+	maxNoise = 20
+	// maxUnwritten bounds the messages that wait for a server to read.
+	maxUnwritten = 16
+)
+
+// ChildMain runs the supervisor of a stdio server if this process was started
+// as one, and does not return then. Programs that use this package call it
+// first in main; without it a killed gateway can leave servers behind.
+func ChildMain() { confine.Main() }
+
+// StdioConn speaks with a child process in lines (MCP 2025-11-25,
+// basic/transports, stdio).
+type StdioConn struct {
+	child  *confine.Child
+	stderr *stderrLog
+	max    int64 // bytes of a message
+	log    *slog.Logger
+	to     func(gate.Doc, int64)
+	ending func(error)
+
+	lines  chan *outgoing // to be written
+	deaf   chan struct{}  // closed when the server no longer reads
+	ended  chan struct{}  // closed by close
+	writer sync.WaitGroup // of the one goroutine that writes
+
+	closing  sync.Once
+	closeErr error
+}
+
+// StartStdio starts a server whose messages have at most max bytes.
+func StartStdio(ctx context.Context, cmd confine.Command, max int64, log *slog.Logger) (*StdioConn, error) {
+	stderr := &stderrLog{log: log}
+	cmd.Stderr = stderr
+	child, err := confine.Start(ctx, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return &StdioConn{
+		child: child, stderr: stderr, max: max, log: log,
+		lines: make(chan *outgoing, maxUnwritten), deaf: make(chan struct{}), ended: make(chan struct{}),
+	}, nil
+}
+
+// outgoing is a line for a server. Whoever takes it first decides: the writer writes it,
+// or its sender has gone.
+type outgoing struct {
+	text    []byte
+	taken   atomic.Bool
+	written chan error // room for one
+}
+
+func (o *outgoing) take() bool { return o.taken.CompareAndSwap(false, true) }
+
+// withdraw returns err, marked, if the line is not written any more, and else what came
+// of the writing.
+func (o *outgoing) withdraw(ctx context.Context, err error) error {
+	if o.take() {
+		return &Unseen{err}
+	}
+	select {
+	case err := <-o.written:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var (
+	errDeaf   = errors.New("the server does not read its input any more")
+	errEnding = errors.New("the server is ending")
+)
+
+// Send hands msg to the writer, for a write to a server that does not read
+// would block, whatever becomes of ctx.
+func (c *StdioConn) Send(ctx context.Context, msg []byte, _ http.Header) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if bytes.ContainsAny(msg, "\r\n") { // white space between values: no string can hold them
+		msg = bytes.Map(func(r rune) rune {
+			if r == '\n' || r == '\r' {
+				return ' '
+			}
+			return r
+		}, msg)
+	}
+	line := &outgoing{text: append(msg, '\n'), written: make(chan error, 1)}
+	select {
+	case c.lines <- line:
+	case <-c.deaf:
+	case <-c.ended:
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-line.written:
+		return err
+	case <-c.deaf:
+		return line.withdraw(ctx, errDeaf)
+	case <-c.ended:
+		return line.withdraw(ctx, errEnding)
+	case <-ctx.Done():
+		return line.withdraw(ctx, ctx.Err())
+	}
+}
+
+// write writes until the connection is closed. A server that has closed its
+// input is ended, after the time to say its last.
+func (c *StdioConn) write() {
+	for {
+		select {
+		case line := <-c.lines:
+			if !line.take() {
+				continue
+			}
+			n, err := c.child.Stdin().Write(line.text)
+			if err != nil && n == 0 {
+				err = &Unseen{err}
+			}
+			line.written <- err
+			if err != nil {
+				c.ending(errDeaf)
+				close(c.deaf)
+				_ = c.child.Close(childGrace) // close says what it says again
+				return
+			}
+		case <-c.ended:
+			return
+		}
+	}
+}
+
+func (c *StdioConn) bind(deliver func(gate.Doc, int64), ending func(error)) {
+	c.to, c.ending = deliver, ending
+}
+
+func (c *StdioConn) receive() error {
+	c.writer.Go(c.write)
+	r := bufio.NewReaderSize(c.child.Stdout(), 64<<10)
+	noise := 0
+	for {
+		line, err := mcp.ReadLine(r, c.max)
+		if err != nil {
+			return c.endOf(err, noise)
+		}
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte(byteOrderMark)))
+		if len(line) == 0 {
+			continue
+		}
+		if isBatch(line) {
+			return &mcp.ProtocolError{Err: errors.New("the server sent a JSON-RPC batch, which MCP does not allow")}
+		}
+		if line[0] != '{' {
+			if noise++; noise > maxNoise {
+				return &mcp.ProtocolError{Err: fmt.Errorf("more than %d lines that are no messages", maxNoise)}
+			}
+			c.log.Warn("no message", "line", mcp.Quote(line))
+			continue
+		}
+		doc, err := parseMessage(line)
+		if err != nil {
+			return &mcp.ProtocolError{Err: err}
+		}
+		noise = 0
+		c.to(doc, 0)
+	}
+}
+
+// isBatch tells an array of messages from a line of a log in brackets.
+func isBatch(line []byte) bool {
+	if line[0] != '[' {
+		return false
+	}
+	doc, err := gate.ParseDoc(line)
+	return err == nil && !doc.At("/0/jsonrpc").IsZero()
+}
+
+// endOf says why a server's output ended: most often because the server did.
+func (c *StdioConn) endOf(err error, noise int) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	c.ending(errEnding) // what it ended with is known when it has
+	if c.Close() == nil {
+		if err = c.child.Wait(); err == nil {
+			err = errors.New("exit status 0")
+		}
+		if c.stderr.last != "" {
+			err = fmt.Errorf("%w; its last words: %s", err, mcp.Quote([]byte(c.stderr.last)))
+		}
+	}
+	if noise > 0 {
+		return &mcp.ProtocolError{Err: fmt.Errorf("the server wrote what is no message, and ended: %w", err)}
+	}
+	return fmt.Errorf("the server ended: %w", err)
+}
+
+// Close implements [Conn].
+func (c *StdioConn) Close() error {
+	c.closing.Do(func() {
+		close(c.ended)
+		c.closeErr = c.child.Close(childGrace)
+		c.writer.Wait()
+		if c.closeErr == nil {
+			c.stderr.end() // nobody writes to it any more
+		}
+	})
+	return c.closeErr
+}
+
+// parseMessage reads a message, which it keeps. Halves of surrogate pairs, which servers
+// make by cutting strings, are replaced.
+func parseMessage(b []byte) (gate.Doc, error) {
+	doc, err := gate.ParseDoc(b)
+	if errors.Is(err, gate.ErrSurrogate) {
+		gate.ReplaceSurrogates(b)
+		doc, err = gate.ParseDoc(b)
+	}
+	if err != nil {
+		return gate.Doc{}, &mcp.ProtocolError{Err: err}
+	}
+	if doc.Get("jsonrpc").Text() != "2.0" {
+		return gate.Doc{}, &mcp.ProtocolError{Err: errMessage}
+	}
+	return doc, nil
+}
