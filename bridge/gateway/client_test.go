@@ -44,7 +44,7 @@ func TestClientEndsCalls(t *testing.T) {
 	began := make(chan bool, 1)
 	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {slow(began), tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records)})
 
-	hasty := g.NewClient(gateway.ClientConfig{Timeout: 10 * time.Millisecond})
+	hasty := g.NewClient(gateway.ClientConfig{Timeout: 200 * time.Millisecond})
 	_, err := hasty.CallTool(t.Context(), "s__slow", nil)
 	if <-began; code(err) != gateway.TimedOut || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a call over its time: %v", err)

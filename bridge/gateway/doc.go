@@ -3,7 +3,7 @@
 // file. It is what a program embeds.
 //
 //	gw, err := gateway.New(ctx, gateway.Config{
-//		Servers: []bridge.EndpointConfig{{Server: "files", Command: "mcp-server-filesystem", Args: []string{"/srv/docs"}}},
+//		Servers: []gateway.EndpointConfig{{Server: "files", Command: "mcp-server-filesystem", Args: []string{"/srv/docs"}}},
 //		Policy:  gateway.Policy{Options: policy.Options{Grants: []policy.Grant{{To: []string{"local"}, Tools: []string{"files__read_*"}}}}},
 //		Audit:   "audit.jsonl", AuditOptions: audit.Options{Node: "my-agent"},
 //	})

@@ -63,7 +63,7 @@ func (c *cleaning) toolOptions() ToolOptions {
 // is a command, or compiles a module. It returns if this process is no such child. A
 // program that runs a gateway calls it first thing in main.
 func ChildMain() {
-	bridge.ChildMain()
+	wire.ChildMain()
 	sandbox.ChildMain()
 }
 

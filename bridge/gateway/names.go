@@ -85,11 +85,6 @@ func DialStreams(open func() (from io.ReadCloser, to io.WriteCloser, err error))
 	return wire.DialStreams(open)
 }
 
-// ChildMain runs the supervisor of a stdio server if this process was started
-// as one, and does not return then. Programs that use this package call it
-// first in main; without it a killed gateway can leave servers behind.
-func ChildMain() { wire.ChildMain() }
-
 // NewSearch returns a search for tools by words.
 func NewSearch(text string) Search { return local.NewSearch(text) }
 

@@ -25,6 +25,9 @@ var everything = []string{"..."}
 // leaf bans all but the standard library's computations.
 var leaf = []string{"context", "os", "net", "net/http", "github.com/...", "golang.org/..."}
 
+// sdk is the MCP SDK, which carries messages and decides nothing.
+var sdk = []string{"github.com/modelcontextprotocol/..."}
+
 // rules has an entry for each package. A package that is none fails the test: a
 // new one is a decision.
 var rules = map[string]rule{
@@ -49,26 +52,37 @@ var rules = map[string]rule{
 	"sandbox/kv":           {bans: []string{"net", "github.com/..."}},
 	"sandbox/wasi":         {bans: []string{"net", "net/http"}},
 	"sandbox/rewrite":      {bans: []string{"context", "os", "net", "github.com/..."}},
-	"bridge":               {imports: []string{"gate", "gate/jobs", "bridge/confine", "bridge/schema", "sanitize/lookalike", "sanitize/scan"}},
-	"bridge/dial":          {},
-	"bridge/confine":       {bans: []string{"net", "net/http"}},
-	"bridge/schema":        {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
-	"bridge/lock":          {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
-	"bridge/gateway":       {imports: everything},
-	"conformance/tasks":    {bans: []string{"github.com/..."}},
-	"cmd/configured":       {imports: []string{"bridge/gateway", "cmd/internal/app", "cmd/internal/config", "cmd/internal/control"}},
-	"cmd/internal/arch":    {},
-	"cmd/internal/config":  {imports: []string{"gate", "sanitize/lookalike"}},
-	"cmd/internal/control": {},
-	"cmd/internal/probe":   {bans: []string{"github.com/..."}},
-	"cmd/internal/starter": {},
-	"cmd/internal/app":     {imports: everything},
-	"cmd/wasmgate":         {imports: everything},
+	"bridge":               {imports: []string{"bridge/gateway"}},
+	"bridge/internal/mcp":  {imports: []string{"gate"}, bans: append([]string{"net", "os"}, sdk...)},
+	"bridge/internal/host": {imports: []string{"gate", "gate/jobs", "bridge/internal/mcp"}},
+	"bridge/internal/fleet": {
+		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "sanitize/lookalike", "sanitize/scan"},
+		bans:    append([]string{"net", "net/http"}, sdk...),
+	},
+	"bridge/internal/local":         {imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream"}, bans: append([]string{"net", "net/http"}, sdk...)},
+	"bridge/internal/listing":       {imports: []string{"gate", "bridge/internal/mcp", "bridge/schema", "sanitize/scan"}, bans: append([]string{"net", "net/http"}, sdk...)},
+	"bridge/internal/upstream":      {imports: []string{"gate", "bridge/confine", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/wire"}},
+	"bridge/internal/upstream/wire": {imports: []string{"gate", "bridge/confine", "bridge/internal/mcp"}},
+	"bridge/internal/rig":           {imports: []string{"gate", "bridge/schema", "bridge/internal/..."}},
+	"bridge/dial":                   {},
+	"bridge/confine":                {bans: []string{"net", "net/http"}},
+	"bridge/schema":                 {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
+	"bridge/lock":                   {imports: []string{"gate"}, bans: []string{"net", "net/http"}},
+	"bridge/gateway":                {imports: everything},
+	"conformance/tasks":             {bans: []string{"github.com/..."}},
+	"cmd/configured":                {imports: []string{"bridge/gateway", "cmd/internal/app", "cmd/internal/config", "cmd/internal/control"}},
+	"cmd/internal/arch":             {},
+	"cmd/internal/config":           {imports: []string{"gate", "sanitize/lookalike"}},
+	"cmd/internal/control":          {},
+	"cmd/internal/probe":            {bans: []string{"github.com/..."}},
+	"cmd/internal/starter":          {},
+	"cmd/internal/app":              {imports: everything},
+	"cmd/wasmgate":                  {imports: everything},
 }
 
 // wrapped are the dependencies that one package of ours hides from the others.
 var wrapped = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk": {"bridge"},
+	"github.com/modelcontextprotocol/go-sdk": {"bridge", "bridge/gateway", "bridge/internal/host", "bridge/internal/upstream", "bridge/internal/upstream/wire", "bridge/internal/rig"},
 	"github.com/google/jsonschema-go":        {"bridge/gateway"}, // of the program's own types, never of what a server sends
 	"github.com/santhosh-tekuri/jsonschema":  {"bridge/schema"},
 	"github.com/open-policy-agent/opa":       {"policy"},
@@ -123,6 +137,9 @@ func TestImports(t *testing.T) {
 			continue
 		}
 		for _, path := range p.Imports {
+			if path == module+"bridge/internal/rig" {
+				t.Errorf("package %s must not import %s, which is for tests", name, path)
+			}
 			if own, ok := strings.CutPrefix(path, module); ok && !slices.ContainsFunc(r.imports, func(s string) bool { return covers(s, own) }) {
 				t.Errorf("package %s must not import %s", name, own)
 			}

@@ -1,4 +1,4 @@
-package upstream_test
+package fleet_test
 
 import (
 	"fmt"

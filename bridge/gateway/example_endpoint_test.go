@@ -1,4 +1,4 @@
-package upstream_test
+package gateway_test
 
 import (
 	"context"
@@ -8,9 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -25,13 +24,13 @@ func ExampleEndpoint() {
 	})
 
 	ctx := context.Background()
-	e, err := upstream.New(upstream.Config{Server: "echo", Dial: wire.InProcess(server), Tools: rig.Options()})
+	e, err := gateway.NewEndpoint(gateway.EndpointConfig{Server: "echo", Dial: gateway.InProcess(server), Tools: rig.Options()})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(e.Phase())
 	if err := e.Connect(ctx); err != nil {
-		if fault, ok := errors.AsType[*upstream.Fault](err); ok {
+		if fault, ok := errors.AsType[*gateway.Fault](err); ok {
 			log.Fatal(fault.Kind)
 		}
 		log.Fatal(err)
