@@ -72,6 +72,7 @@ var rules = map[string]rule{
 	"conformance/tasks":             {bans: []string{"github.com/..."}},
 	"cmd/configured":                {imports: []string{"bridge/gateway", "cmd/internal/app", "cmd/internal/config", "cmd/internal/control"}},
 	"cmd/internal/arch":             {},
+	"cmd/internal/arch/measure":     {imports: []string{"cmd/internal/arch"}},
 	"cmd/internal/config":           {imports: []string{"gate", "sanitize/lookalike"}},
 	"cmd/internal/control":          {},
 	"cmd/internal/probe":            {bans: []string{"github.com/..."}},

@@ -1,0 +1,186 @@
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Module begins the paths of this module's packages.
+const Module = "github.com/wasmgate/wasmgate/"
+
+// A Package is what [Measure] finds of one, without its tests.
+type Package struct {
+	Path  string // without [Module]
+	Lines int
+	// Group is the largest group of its files that all need one another: each uses, by a
+	// chain, declarations and methods in each other.
+	Group []string
+	// Names are its exported names, as "T" and "T.Method", if other modules can import it.
+	Names []string
+}
+
+// A House is all packages of a module, but for those that only tests import.
+type House []Package
+
+// listed is what go list says of a package.
+type listed struct {
+	ImportPath, Dir, Name, Export string
+	GoFiles, Imports              []string
+	ImportMap                     map[string]string
+}
+
+// Measure measures the module in a folder, as it is built for this system.
+func Measure(dir string) (House, error) {
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,Imports,ImportMap", "./...")
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list in %s: %w\n%s", dir, err, &stderr)
+	}
+	var all []listed
+	exports := make(map[string]string)
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		all, exports[p.ImportPath] = append(all, p), p.Export
+	}
+	var h House
+	for _, p := range all {
+		if !strings.HasPrefix(p.ImportPath, Module) || slices.Contains(p.Imports, "testing") {
+			continue
+		}
+		one, err := p.measure(exports)
+		if err != nil {
+			return nil, err
+		}
+		h = append(h, one)
+	}
+	return h, nil
+}
+
+func (p listed) measure(exports map[string]string) (Package, error) {
+	one := Package{Path: strings.TrimPrefix(p.ImportPath, Module)}
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range p.GoFiles {
+		src, err := os.ReadFile(filepath.Join(p.Dir, name))
+		if err != nil {
+			return one, err
+		}
+		one.Lines += bytes.Count(src, []byte("\n"))
+		f, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+		if err != nil {
+			return one, err
+		}
+		files = append(files, f)
+	}
+	lookup := func(path string) (io.ReadCloser, error) {
+		if to := p.ImportMap[path]; to != "" {
+			path = to
+		}
+		return os.Open(exports[path])
+	}
+	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
+	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", lookup)}
+	pkg, err := conf.Check(p.ImportPath, fset, files, info)
+	if err != nil {
+		return one, fmt.Errorf("%s: %w", one.Path, err)
+	}
+	one.Group = largestGroup(needs(fset, pkg, info))
+	if p.Name != "main" && !slices.Contains(strings.Split(one.Path, "/"), "internal") {
+		one.Names = exported(pkg)
+	}
+	return one, nil
+}
+
+// exported returns the exported names of a package: what it declares, and the methods of
+// its types, also of those that are another package's by an alias.
+func exported(pkg *types.Package) (names []string) {
+	for _, name := range pkg.Scope().Names() {
+		o := pkg.Scope().Lookup(name)
+		if !o.Exported() {
+			continue
+		}
+		names = append(names, name)
+		named, ok := types.Unalias(o.Type()).(*types.Named)
+		if _, isType := o.(*types.TypeName); !ok || !isType {
+			continue
+		}
+		for m := range named.Methods() {
+			if m.Exported() {
+				names = append(names, name+"."+m.Name())
+			}
+		}
+	}
+	return names
+}
+
+// needs returns which files use declarations and methods in which others.
+func needs(fset *token.FileSet, pkg *types.Package, info *types.Info) map[string][]string {
+	of := func(p token.Pos) string { return fset.Position(p).Filename }
+	uses := make(map[string][]string)
+	for id, o := range info.Uses {
+		if _, method := o.(*types.Func); o.Pkg() != pkg || o.Parent() != pkg.Scope() && !method {
+			continue
+		}
+		if from, to := of(id.Pos()), of(o.Pos()); from != to && !slices.Contains(uses[from], to) {
+			uses[from] = append(uses[from], to)
+		}
+	}
+	return uses
+}
+
+// largestGroup returns the largest strongly connected component, sorted (R. Tarjan,
+// "Depth-first search and linear graph algorithms", 1972).
+func largestGroup(edges map[string][]string) (largest []string) {
+	index, low := make(map[string]int), make(map[string]int)
+	var stack []string
+	var visit func(string)
+	visit = func(v string) {
+		index[v] = len(index) + 1
+		low[v] = index[v]
+		stack = append(stack, v)
+		for _, w := range edges[v] {
+			if index[w] == 0 {
+				visit(w)
+				low[v] = min(low[v], low[w])
+			} else if slices.Contains(stack, w) {
+				low[v] = min(low[v], index[w])
+			}
+		}
+		if low[v] == index[v] {
+			at := slices.Index(stack, v)
+			group := slices.Clone(stack[at:])
+			stack = stack[:at]
+			if len(group) > len(largest) {
+				largest = group
+			}
+		}
+	}
+	for v := range edges {
+		if index[v] == 0 {
+			visit(v)
+		}
+	}
+	slices.Sort(largest)
+	return largest
+}
