@@ -24,9 +24,10 @@ type RecordedCall struct {
 	Result gate.Doc // the MCP result; absent if the call had none
 	// Definition is the tool as it was called. Nil takes it from [ReplayOptions].
 	Definition *gate.Tool
-	// Missing says what is not known and would be needed to decide; "" if nothing
-	// is. The session then sees the result if the call passed when it was made.
-	Missing string
+	// Unknown names the parts of the input that are not known, such as input.arguments,
+	// and how to say that they are missing. A call that depends on one is not decided: the
+	// session then sees the result if the call passed when it was made.
+	Unknown map[string]string
 	// Effect is what was decided then; "" if that is not known.
 	Effect gate.Effect
 }
@@ -71,20 +72,15 @@ func (e *Engine) Replay(ctx context.Context, o ReplayOptions, r RecordedSession)
 		return out, errors.New("replay: no sessions, or nobody who calls")
 	}
 	out.Principal = r.Who.ID
-	p := &player{engine: e, options: o, tools: map[toolKey]*gate.Tool{}}
+	p := &player{engine: e, options: o, tools: map[toolKey]*gate.Tool{}, partly: map[partKey]partial{}}
 	g, err := gate.New(gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), TrackValues: e.TracksValues(), Limiter: p, Sanitizer: p, Recorder: p})
 	if err != nil {
 		return out, err
 	}
 	for i, c := range r.Calls {
 		d := ReplayedCall{Index: i, Tool: c.Tool, Before: c.Effect, Reasons: []string{}}
-		if c.Missing == "" || c.passed() {
-			if err := p.play(ctx, g, r, c, &d); err != nil {
-				return out, fmt.Errorf("session %s: call %d: %w", r.ID, i, err)
-			}
-		}
-		if c.Missing != "" {
-			d.Effect, d.Reasons = "", []string{c.Missing}
+		if err := p.play(ctx, g, r, c, &d); err != nil {
+			return out, fmt.Errorf("session %s: call %d: %w", r.ID, i, err)
 		}
 		d.Labels = append(gate.Labels{}, p.labels...)
 		out.Decisions = append(out.Decisions, d)
@@ -107,6 +103,8 @@ type player struct {
 	call    RecordedCall  // under way
 	decided gate.Decision // on it
 	labels  gate.Labels   // of the session
+
+	partly map[partKey]partial
 }
 
 // toolKey names a tool of a session, whose calls may be of several definitions.
@@ -128,6 +126,7 @@ func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c Re
 	d.Effect, d.Reasons = p.decided.Effect, append(d.Reasons, p.decided.Reasons...)
 	refused, isRefusal := errors.AsType[*gate.Refusal](err)
 	switch {
+	case d.Effect == "" && len(d.Reasons) > 0: // it depends on what is not known
 	case err == nil || isRefusal && refused.Step == gate.StepApprove:
 	case isRefusal:
 		d.Effect = gate.Deny
@@ -142,11 +141,15 @@ func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c Re
 
 // Authorize implements [gate.Authorizer].
 func (p *player) Authorize(ctx context.Context, q gate.Query) (gate.Decision, error) {
-	d, err := p.engine.Authorize(ctx, q)
-	if p.call.Missing != "" { // the labels alone count, of rules that do not look at what is missing
-		return gate.Decision{Effect: gate.Allow, Labels: d.Labels}, nil
+	if len(p.call.Unknown) > 0 {
+		return p.authorizePartly(ctx, q)
 	}
-	d = d.Asked()
+	d, err := p.engine.Authorize(ctx, q)
+	return p.decide(d.Asked()), err
+}
+
+// decide keeps what was decided, and returns what the gate is to go on with.
+func (p *player) decide(d gate.Decision) gate.Decision {
 	p.decided = d
 	if d.Effect == gate.Ask && p.options.ApproveAsks {
 		d.Effect = gate.Allow
@@ -155,7 +158,7 @@ func (p *player) Authorize(ctx context.Context, q gate.Query) (gate.Decision, er
 			return asks
 		})
 	}
-	return d, err
+	return d
 }
 
 // Take implements [gate.Limiter]. Rates are not kept: a replay takes no time.
@@ -172,7 +175,7 @@ func (p *player) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 func (p *player) Lookup(_ context.Context, _ gate.Action, name string) (*gate.Tool, error) {
 	key := toolKey{name, p.call.Definition}
 	def, defined := p.options.Tools[name]
-	if p.options.Tools != nil && !defined && key.definition == nil && p.call.Missing == "" {
+	if p.options.Tools != nil && !defined && key.definition == nil && len(p.call.Unknown) == 0 {
 		return nil, gate.ErrUnknown
 	}
 	if t := p.tools[key]; t != nil {

@@ -9,6 +9,12 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
+type testOfReplay struct {
+	calls []policy.RecordedCall
+	want  []gate.Effect
+	last  string // reason of the last decision; "" for any
+}
+
 // What a tool is decides as it does in a gateway; a call that cannot be decided counts
 // for nothing, but the session has seen what it had seen then.
 func TestReplayOfTools(t *testing.T) {
@@ -32,24 +38,38 @@ deny contains "not approved" if {
 	not input.tool.pinned
 }
 
-deny contains "found" if count(input.tool.findings) > 0`
+deny contains "found" if count(input.tool.findings) > 0
+
+deny contains "a number" if {
+	input.tool.name == "a__n"
+	input.arguments.n > 1
+}
+
+obligations contains {"approve": true} if {
+	input.tool.name == "a__asks"
+	input.arguments.n > 1
+}
+
+obligations contains {"approve": true} if input.tool.name == "a__asked"
+
+labels contains "read" if {
+	input.tool.name == "a__maybe"
+	input.arguments.n > 1
+}`
+	itsDefinition := map[string]string{"input.tool.sandboxed": "its definition", "input.tool.annotations": "its definition", "input.tool.findings": "its definition", "input.tool.capabilities": "its definition"}
 	with := func(name string, set func(*gate.Tool)) policy.RecordedCall {
 		tool := newTool(name)
 		set(tool)
 		return policy.RecordedCall{Tool: name, Args: gate.MustDoc(`{}`), Definition: tool, Effect: gate.Allow}
 	}
 	without := func(name string, then gate.Effect) policy.RecordedCall {
-		return policy.RecordedCall{Tool: name, Args: gate.MustDoc(`{}`), Missing: "its definition", Effect: then}
+		return policy.RecordedCall{Tool: name, Args: gate.MustDoc(`{}`), Unknown: itsDefinition, Effect: then}
 	}
 	after := without("a__other", "")
-	after.Missing = ""
+	after.Unknown = nil
 	answered := without("a__read", gate.Ask)
 	answered.Result = gate.MustDoc(`{"content":[]}`)
-	tests := map[string]struct {
-		calls []policy.RecordedCall
-		want  []gate.Effect
-		last  string // reason of the last decision; "" for any
-	}{
+	tests := map[string]testOfReplay{
 		"annotations deny": {
 			calls: []policy.RecordedCall{with("a__x", func(t *gate.Tool) { t.Annotations = gate.MustDoc(`{"destructiveHint":true}`) })},
 			want:  []gate.Effect{gate.Deny}, last: "destructive",
@@ -91,6 +111,15 @@ deny contains "found" if count(input.tool.findings) > 0`
 			want:  []gate.Effect{"", gate.Allow},
 		},
 	}
+	bare := func(name string, then gate.Effect) policy.RecordedCall {
+		return policy.RecordedCall{Tool: name, Effect: then, Unknown: map[string]string{"input.arguments": "arguments", "input.provenance": "arguments", "input.carried": "arguments"}}
+	}
+	tests["arguments do not matter"] = testOfReplay{[]policy.RecordedCall{bare("a__x", gate.Deny)}, []gate.Effect{gate.Allow}, "all"}
+	tests["arguments matter"] = testOfReplay{[]policy.RecordedCall{bare("a__n", gate.Deny)}, []gate.Effect{""}, "arguments"}
+	tests["arguments matter to whether a person is asked"] = testOfReplay{[]policy.RecordedCall{bare("a__asks", gate.Allow)}, []gate.Effect{""}, "arguments"}
+	tests["a person is asked in any case"] = testOfReplay{[]policy.RecordedCall{bare("a__asked", gate.Allow)}, []gate.Effect{gate.Ask}, "all"}
+	tests["labels do not wait for arguments"] = testOfReplay{[]policy.RecordedCall{bare("a__read", gate.Allow), bare("a__x", gate.Allow)}, []gate.Effect{gate.Allow, gate.Deny}, "it has read"}
+	tests["a label that may be given is given"] = testOfReplay{[]policy.RecordedCall{bare("a__maybe", gate.Allow), bare("a__x", gate.Allow)}, []gate.Effect{gate.Allow, gate.Deny}, "it has read"}
 	e := load(t, user(rules), policy.Options{Packs: []string{}})
 	o := policy.ReplayOptions{Sessions: func() gate.Sessions { return session.New(session.Options{}) }}
 	for name, tt := range tests {
@@ -111,5 +140,18 @@ deny contains "found" if count(input.tool.findings) > 0`
 				t.Errorf("for %q, want %q", last, tt.last)
 			}
 		})
+	}
+}
+
+// TestReplayOfDigests: a policy without rules of its own decides without arguments.
+func TestReplayOfDigests(t *testing.T) {
+	tool := newTool("local__diff")
+	tool.Sandboxed = true
+	e := load(t, nil, policy.Options{Packs: []string{"grants", "flow"}})
+	r, err := e.Replay(t.Context(), policy.ReplayOptions{Sessions: func() gate.Sessions { return session.New(session.Options{}) }}, policy.RecordedSession{
+		ID: "1", Who: alice, Calls: []policy.RecordedCall{{Tool: "local__diff", Definition: tool, Unknown: map[string]string{"input.arguments": "arguments"}}},
+	})
+	if err != nil || r.Decisions[0].Effect != gate.Allow || r.Decisions[0].Reasons[0] != "the tool is sandboxed and holds no capability" {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -40,16 +40,16 @@ func (c *cli) newPolicyReplay() *cobra.Command {
 		Use:   "replay [--policy DIR] [--pack NAME]... [--tools FILE] [--approve-asks] TRACE|AUDIT-LOG",
 		Short: "Put recorded sessions before a policy, without calling anything",
 		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call
-is refused the session does not see. TRACE holds a session a line; an audit log needs record: full,
-and is compared with what was decided then, but for prompts and resources, which are left out. DIR
-holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
+is refused the session does not see. TRACE holds a session a line; an audit log is compared with what
+was decided then, but for prompts and resources, which are left out. Of a log without arguments
+(audit.record: digest) what depends on them is counted as unknown. DIR holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
 
 For an audit log the gateway that runs is asked what the tools are, or else the servers, which are
 connected for that; a call whose definition they no longer have is counted as unknown. With --tools,
 and for a TRACE, tools declare what FILE says or nothing, and count as native, unpinned and without
 findings.
 
-Exits with 3 if a call would pass that did not then.`,
+Exits with 3 if a call would pass that did not then, or if nothing could be decided.`,
 		Example: "  wasmgate policy replay --policy next/ --pack grants --pack flow audit.jsonl",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.policyReplay(cmd.Context(), f, args[0]) },
@@ -300,16 +300,17 @@ func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
 	}
 	c := policy.RecordedCall{Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny)}
 	if len(e.Arguments) == 0 {
-		c.Missing = "arguments not recorded"
+		c.Unknown = map[string]string{"input.arguments": unrecordedArguments, "input.provenance": unrecordedArguments, "input.carried": unrecordedArguments}
 	} else {
 		var err error
 		if c.Args, err = gate.ParseDoc(e.Arguments); err != nil {
 			return nil, err
 		}
-		l.define(&c, e)
 	}
+	l.define(&c, e)
 	if name, err := gate.ParseToolName(e.Tool); err == nil && relays(name.Server) && c.Definition == nil {
 		c.Definition = &gate.Tool{Name: name, Local: name.Tool, Offered: e.Tool, Digest: e.ToolDigest, Relay: true}
+		maps.DeleteFunc(c.Unknown, func(_, why string) bool { return why == undefined })
 	}
 	s.Calls = append(s.Calls, c)
 	return s, nil
@@ -319,13 +320,23 @@ func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
 // asked for: rules may look at anything that a definition says.
 const undefined = "the tool's definition is not known"
 
+// unrecordedArguments is what is missing of a call in a log with record: digest.
+const unrecordedArguments = "arguments not recorded"
+
 // define completes a call by what its tool is.
 func (l *ledger) define(c *policy.RecordedCall, e audit.Entry) {
 	if l.definitions == nil {
 		return
 	}
 	if c.Definition = l.definitions()[definitionKey{e.Server, e.ToolDigest}]; c.Definition == nil {
-		c.Missing = undefined
+		if c.Unknown == nil {
+			c.Unknown = make(map[string]string)
+		}
+		for _, part := range []string{"tool.annotations", "tool.sandboxed", "tool.capabilities", "tool.pinned", "tool.findings", "tool.groups", "provenance"} {
+			if c.Unknown["input."+part] == "" {
+				c.Unknown["input."+part] = undefined
+			}
+		}
 	}
 }
 
@@ -334,7 +345,7 @@ type tally map[[2]string]*counts
 
 type counts struct {
 	sessions, calls, allow, ask, deny, unknown int
-	undefined                                  int // of the unknown
+	undefined, unrecorded                      int // of the unknown, by what they depend on
 	looser, stricter, compared                 int
 }
 
@@ -368,6 +379,9 @@ func (n *counts) add(d policy.ReplayedCall) {
 		n.unknown++
 		if slices.Contains(d.Reasons, undefined) {
 			n.undefined++
+		}
+		if slices.Contains(d.Reasons, unrecordedArguments) {
+			n.unrecorded++
 		}
 		return
 	}
@@ -403,10 +417,17 @@ func (c *cli) printTally(t tally) error {
 		fmt.Fprintf(c.err, "undecided for want of their tools' definitions, which are not known or have changed: %s; give them with --tools FILE, or start the gateway\n",
 			plural(all.undefined, "call"))
 	}
+	if all.unrecorded > 0 {
+		fmt.Fprintf(c.err, "undecided for want of their arguments, which the log does not hold: %s; with audit.record: full, or the obligation {\"record\": \"full\"} for some tools, later ones are decided\n",
+			plural(all.unrecorded, "call"))
+	}
 	if all.compared > 0 {
 		fmt.Fprintf(c.err, "of %d decided before: %d would pass that did not, %d would not pass that did\n", all.compared, all.looser, all.stricter)
 	}
-	if all.looser > 0 {
+	switch {
+	case all.calls > 0 && all.unknown == all.calls:
+		return &exitError{exitFalse, errors.New("nothing could be decided")}
+	case all.looser > 0:
 		return &exitError{code: exitFalse}
 	}
 	return nil
