@@ -126,6 +126,8 @@ func TestDoDecides(t *testing.T) {
 	}
 }
 
+const withheld = "the call was carried out, and its result is withheld because the audit log cannot be written; see what it has done before you call again"
+
 func TestDoChecksBeforeTheUpstream(t *testing.T) {
 	tests := map[string]doTest{
 		"malformed":               {call: func(c *gate.Call) { c.Args, c.Malformed = gate.Doc{}, errInternal }, code: "refused_parse", reason: "the arguments are no acceptable JSON object", events: refused},
@@ -147,7 +149,7 @@ func TestDoChecksBeforeTheUpstream(t *testing.T) {
 				return nil
 			}
 		}, code: "refused_record", reason: "the audit log cannot be written"},
-		"log full afterwards":     {change: fails("record done", errInternal), code: "refused_record", reason: "the audit log cannot be written", invoked: true, events: []gate.Event{gate.Granted}},
+		"log full afterwards":     {change: fails("record done", errInternal), code: "refused_record", reason: withheld, invoked: true, events: []gate.Event{gate.Granted}},
 		"denied and the log full": {change: func(r *rig) { decides(gate.Decision{})(r); fails("record done", errInternal)(r) }, code: "refused_record", reason: "the audit log cannot be written"},
 	}
 	for name, tt := range tests {

@@ -3,6 +3,7 @@ package gate_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -157,3 +158,70 @@ func TestDoRecordsAfterTheClientHasGone(t *testing.T) {
 type recorderFunc func(context.Context, *gate.Record) error
 
 func (f recorderFunc) Record(ctx context.Context, r *gate.Record) error { return f(ctx, r) }
+
+// A call that its server has had is not refused in the words of one that never left.
+func TestDoTellsWhatWasCarriedOut(t *testing.T) {
+	const maybe = "the call was sent and failed, perhaps after it was carried out, and the audit log cannot be written; see what it has done before you call again"
+	full := func(event string) func(*rig) {
+		return func(r *rig) { r.at = on("record "+event, errInternal) }
+	}
+	both := func(method string, err error) func(*rig) {
+		return func(r *rig) {
+			r.at = func(m string) error {
+				if m == "record done" {
+					return errInternal
+				}
+				return on(method, err)(m)
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		change  func(*rig)
+		reason  string
+		invoked bool
+	}{
+		"it was not let pass":                  {full("granted"), "the audit log cannot be written", false},
+		"it was denied":                        {both("authorize", errInternal), "the audit log cannot be written", false},
+		"it was carried out":                   {full("done"), withheld, true},
+		"its result was refused":               {both("output", errInternal), withheld, true},
+		"its server failed":                    {both("invoke", codedError("transport")), maybe, true},
+		"its server took too long":             {both("invoke", context.DeadlineExceeded), maybe, true},
+		"its server panicked":                  {both("invoke", errInternal), maybe, true},
+		"its server could not be reached":      {both("invoke", codedError("not_connected")), "the audit log cannot be written", false},
+		"its server could not even be started": {both("invoke", codedError("spawn_failed")), "the audit log cannot be written", false},
+	} {
+		r := newRig()
+		tt.change(r)
+		_, err := r.do(t, newCall())
+		refusal, ok := errors.AsType[*gate.Refusal](err)
+		if !ok || gate.Code(err) != "refused_record" || refusal.Reason != tt.reason || refusal.Invoked != tt.invoked {
+			t.Errorf("%s: %+v, want %q, invoked %t", name, refusal, tt.reason, tt.invoked)
+		}
+	}
+}
+
+// The calls before and after the one that could not be recorded are as ever.
+func TestRecorderFailsInTurn(t *testing.T) {
+	r := newRig()
+	n := 0
+	r.at = func(m string) error {
+		if !strings.HasPrefix(m, "record") {
+			return nil
+		}
+		if n++; n%3 == 0 {
+			return errInternal
+		}
+		return nil
+	}
+	var got []string
+	for range 6 { // granted and done in turn; each third record fails
+		_, err := r.do(t, newCall())
+		refusal, _ := errors.AsType[*gate.Refusal](err)
+		got = append(got, fmt.Sprint(gate.Code(err), " ", refusal != nil && refusal.Invoked))
+	}
+	// 1 granted, 2 done; 3 granted fails, 4 done; 5 granted, 6 done fails; ...
+	want := []string{"ok false", "refused_record false", "refused_record true", "ok false", "refused_record false", "refused_record true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

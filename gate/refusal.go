@@ -40,7 +40,10 @@ type Refusal struct {
 	Remedy string // what would allow the call, for the operator: see [Decision]
 	// RetryAfter is when it is worth trying again; zero if that is not known.
 	RetryAfter time.Duration
-	Err        error // cause, for the operator; may be nil
+	// Invoked says that the upstream has had the call, and may have carried it out: only
+	// the record of its end is missing. To repeat it could do twice what is done once.
+	Invoked bool
+	Err     error // cause, for the operator; may be nil
 }
 
 // Error is what the operator is told: what was refused at which step, the reason, and the

@@ -336,6 +336,46 @@ func (s *taughtRelay) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson)
 	return nil
 }
 
+// TestRelayTellsWhatWasCarriedOut has the missing record of either call tell the client
+// that the inner one was carried out, or that it was not.
+func TestRelayTellsWhatWasCarriedOut(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fails   []int // which records cannot be written: granted, granted, done, done
+		deny    bool  // the inner call
+		invoked bool
+	}{
+		"neither is let pass":              {[]int{1}, false, false},
+		"the inner one is not let pass":    {[]int{2}, false, false},
+		"the inner one has no end":         {[]int{3}, false, true},
+		"the outer one has no end":         {[]int{4}, false, true},
+		"both have none":                   {[]int{3, 4}, false, true},
+		"the outer of one that is refused": {[]int{3}, true, false},
+	} {
+		r := newRelayRig()
+		r.decide = func(q gate.Query) gate.Decision {
+			if tt.deny && !q.Tool.Relay {
+				return gate.Decision{Effect: gate.Deny}
+			}
+			return gate.Decision{Effect: gate.Allow}
+		}
+		n := 0
+		r.at = func(m string) error {
+			if !strings.HasPrefix(m, "record") {
+				return nil
+			}
+			if n++; slices.Contains(tt.fails, n) {
+				return errInternal
+			}
+			return nil
+		}
+		_, err := r.gate(t, nil).Do(t.Context(), outer(`{}`))
+		refusal, ok := errors.AsType[*gate.Refusal](err)
+		if !ok || gate.Code(err) != "refused_record" || refusal.Invoked != tt.invoked {
+			t.Errorf("%s: %+v", name, err)
+		}
+	}
+}
+
 // TestRelayPassesSecretsOn leaves them to the guard of the inner call's tool.
 func TestRelayPassesSecretsOn(t *testing.T) {
 	r := newRelayRig()

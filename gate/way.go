@@ -60,9 +60,31 @@ func (w *way) close(code string, err error) {
 	}
 }
 
-// unrecorded is the outcome of what there is no record of, because of rerr.
+// unrecorded is the outcome of what there is no record of, because of rerr. What was
+// carried out is not told like what never left.
 func (w *way) unrecorded(rerr, err error) error {
-	return errors.Join(w.refuse(StepRecord, "the audit log cannot be written", rerr), err)
+	r := w.refuse(StepRecord, "the audit log cannot be written", rerr)
+	if r.Invoked = w.invoked(err); r.Invoked {
+		r.Reason = "the call was carried out, and its result is withheld because the audit log cannot be written; see what it has done before you call again"
+	}
+	if _, refused := errors.AsType[*Refusal](err); r.Invoked && err != nil && !refused {
+		r.Reason = "the call was sent and failed, perhaps after it was carried out, and the audit log cannot be written; see what it has done before you call again"
+	}
+	return errors.Join(r, err)
+}
+
+// invoked reports whether the upstream has had the call, which has come to err since. Of
+// what a tool has carried out, that other call decides.
+func (w *way) invoked(err error) bool {
+	if of, ok := errors.AsType[*Relayed](err); ok {
+		r, refused := errors.AsType[*Refusal](of)
+		return !refused || r.Invoked
+	}
+	switch Code(err) {
+	case "not_connected", "spawn_failed":
+		return false
+	}
+	return w.step == StepInvoke || slices.ContainsFunc(w.rec.Steps, func(s StepTime) bool { return s.Step == StepInvoke })
 }
 
 // recordGranted keeps the record that the call is let pass.

@@ -90,8 +90,8 @@ type Error struct {
 	Server  string // "" if no server is concerned
 	Tool    string // as it was asked for: a tool, a prompt or a URI; "" if the error is of no call
 	// Details say more: "outcome", the code of [gate.Code]; "record", the call's ID in
-	// the audit log; "retry_after_ms"; "approval", the ID of the question that a
-	// person has to answer first; "candidates", the tools that a name could mean.
+	// the audit log; "retry_after_ms"; "invoked", true if the call was carried out, or may
+	// have been; "approval", the ID of the question that a person has to answer first; "candidates", the tools that a name could mean.
 	Details map[string]any
 
 	again bool
@@ -177,6 +177,9 @@ func (e *Error) refused(c gate.Call, r *gate.Refusal) {
 	}
 	if r.RetryAfter > 0 {
 		e.Details["retry_after_ms"], e.again = max(1, r.RetryAfter.Milliseconds()), true
+	}
+	if r.Invoked {
+		e.Details["invoked"], e.again = true, false
 	}
 	if r.Step != gate.StepLookup && !r.Hidden {
 		return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -104,5 +105,49 @@ func TestErrorsOfCalls(t *testing.T) {
 	want := `{"code":"server_error","message":"refused: too many","server":"s","tool":"s__x","retryable":true,"details":{"outcome":"refused_limit","record":"1","retry_after_ms":1500}}`
 	if diff := cmp.Diff(want, string(b)); diff != "" || err != nil {
 		t.Errorf("JSON (-want +got), %v:\n%s", err, diff)
+	}
+}
+
+// A call that was carried out, and cannot be recorded, is not one to be tried again.
+func TestErrorOfWhatWasCarriedOut(t *testing.T) {
+	c := gate.Call{ID: "1", Action: gate.CallTool, Name: "s__x"}
+	for invoked, want := range map[bool]string{
+		false: `{"code":"server_error","message":"refused: the log is full","server":"s","tool":"s__x","retryable":true,"details":{"outcome":"refused_record","record":"1"}}`,
+		true:  `{"code":"server_error","message":"the log is full","server":"s","tool":"s__x","retryable":false,"details":{"invoked":true,"outcome":"refused_record","record":"1"}}`,
+	} {
+		e := gateway.AsError(c, &gate.Refusal{Step: gate.StepRecord, Reason: "the log is full", Invoked: invoked})
+		if b, err := json.Marshal(e); err != nil || string(b) != want {
+			t.Errorf("%s, %v; want %s", b, err, want)
+		}
+	}
+}
+
+// full is a recorder that cannot write the records of one event.
+type full gate.Event
+
+func (f full) Record(_ context.Context, r *gate.Record) error {
+	if r.Event == gate.Event(f) && r.Call.Action == gate.CallTool {
+		return errors.New("no space")
+	}
+	return nil
+}
+
+// What a client reads of a call that could not be recorded says whether it was carried out.
+func TestClientsReadWhatWasCarriedOut(t *testing.T) {
+	for event, want := range map[gate.Event]string{
+		gate.Granted: "refused: the audit log cannot be written <nil>",
+		gate.Done:    "the call was carried out, and its result is withheld because the audit log cannot be written; see what it has done before you call again true",
+	} {
+		_, srv := grouped(t, func(c *gateway.Config) { c.Recorder = full(event) })
+		for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+			res, err := connect(t, srv.URL+"/mcp", revision).CallTool(t.Context(), &mcp.CallToolParams{Name: "files__read", Arguments: map[string]any{"text": "hi"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			refusal, _ := res.Meta[gate.MetaRefusal].(map[string]any)
+			if got := fmt.Sprint(res.Content[0].(*mcp.TextContent).Text, " ", refusal["invoked"]); got != want || refusal["code"] != "refused_record" {
+				t.Errorf("%s, %s: %s, %v", event, revision, got, refusal)
+			}
+		}
 	}
 }

@@ -46,6 +46,9 @@ func (b line) body(e *Entry) line {
 	b = b.num("fuel", e.Fuel).num("memory_peak", uint64(max(0, e.MemoryPeak))).num("host_calls", e.HostCalls)
 	b = b.num("count", more(e.Count)).num("repeats", uint64(max(0, e.Repeats)))
 	b = b.num("took_us", uint64(max(0, e.TookUS))).steps(e.Steps)
+	if e.Late {
+		b = append(b.key("late"), "true"...)
+	}
 	return b.doc("arguments", e.Arguments).doc("result", e.Result)
 }
 

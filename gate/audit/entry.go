@@ -71,6 +71,7 @@ type Entry struct {
 	Repeats       int            `json:"repeats"`     // how often the request was sent to the server again
 	TookUS        int64          `json:"took_us"`     // microseconds
 	Steps         Steps          `json:"steps_us"`
+	Late          bool           `json:"late"` // the call had ended when the log could not be written
 
 	// Arguments and Result are the documents themselves, if they are recorded.
 	// The arguments of a host call are its request.

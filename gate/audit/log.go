@@ -121,10 +121,16 @@ func open(path string, o Options, opener func(string) (file, error)) (*Log, erro
 
 // Record writes the line of a record. It returns once the record survives the
 // death of the process, and with Options.Sync "always" that of the machine. It
-// does not look at ctx.
+// does not look at ctx. The end of a call that was carried out is written later if
+// it cannot be now: before any other line, or when the log is closed.
 func (l *Log) Record(_ context.Context, r *gate.Record) error {
 	e := entry(r, l.o.Record == "full" || r.Full)
-	return l.append(&e)
+	err := l.append(&e)
+	if err != nil && carriedOut(r) {
+		l.w.owe(e)
+		l.due()
+	}
+	return err
 }
 
 // Append writes the line of an event that is no call. Log, Seq, Time and Prev
@@ -157,11 +163,16 @@ func (l *Log) append(e *Entry) error {
 	if l.o.Sync == "always" {
 		return l.save(seq)
 	}
+	l.due()
+	return nil
+}
+
+// due has what was written saved, and what is owed written.
+func (l *Log) due() {
 	select {
 	case l.unsaved <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // save returns when the records up to seq are on disk.
@@ -179,22 +190,29 @@ func (l *Log) save(seq uint64) error {
 	return nil
 }
 
-// saveAll syncs in the background what is written, until the log is closed.
+// saveAll syncs in the background what is written, and writes what is owed, until the log
+// is closed.
 func (l *Log) saveAll() {
 	for {
+		after := syncAfter
+		if l.w.owes() {
+			after = retryAfter
+			l.due()
+		}
 		select {
 		case <-l.unsaved:
 		case <-l.stop:
 			return
 		}
 		select {
-		case <-time.After(syncAfter):
+		case <-time.After(after):
 		case <-l.stop: // Close syncs what is left
 			return
 		}
-		if _, err := l.w.save(); err != nil {
-			l.o.Log.Error("audit sync failed", "error", err)
+		if l.w.owes() {
+			_ = l.w.healthy() // writes it
 		}
+		_, _ = l.w.save() // which says itself that it has failed
 	}
 }
 

@@ -40,8 +40,10 @@ type writer struct {
 
 	// mu is held while a line is written: the next line holds the hash of this
 	// one, so that writing is serial by nature.
-	mu sync.Mutex
-	at end
+	mu   sync.Mutex
+	at   end
+	owed owed
+	down bool // no line can be written, and the operator was told
 }
 
 // end is where the next line goes.
@@ -72,19 +74,32 @@ func newWriter(path string, o Options, opener func(string) (file, error)) *write
 func (w *writer) append(body line) (uint64, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.ready(); err != nil {
+	if err := w.caughtUp(); err != nil {
 		return 0, err
 	}
 	if err := w.write(body); err != nil {
 		return 0, err
 	}
+	w.works()
 	return w.at.tip.seq, nil
 }
 
 func (w *writer) healthy() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ready()
+	err := w.caughtUp()
+	if err == nil {
+		w.works()
+	}
+	return err
+}
+
+// caughtUp sees to it that there is a file with room, and that what is owed is written.
+func (w *writer) caughtUp() error {
+	if err := w.ready(); err != nil {
+		return err
+	}
+	return w.repay()
 }
 
 // ready sees to it that there is a file with room. Callers hold mu, here and
@@ -190,6 +205,7 @@ func (w *writer) write(body line) error {
 
 // fail gives up the file because of err, which it returns.
 func (w *writer) fail(err error) error {
+	w.failing(err)
 	w.at.failed = err
 	if w.at.file != nil {
 		w.release()
@@ -211,6 +227,7 @@ func (w *writer) release() {
 // was written and count it as clean, so that no later sync tells anything.
 func (w *writer) breakOff(err error) {
 	w.at.broken = fmt.Errorf("sync: %w; records may be lost: check the disk, then restart the gateway", err)
+	w.failing(w.at.broken)
 	w.at.file.Close()
 	w.at.file = nil
 }
@@ -293,6 +310,10 @@ func (w *writer) check(f file) {
 func (w *writer) close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.owed.lines) > 0 {
+		_ = w.caughtUp() // the last chance
+		w.abandon()
+	}
 	if w.at.file != nil {
 		w.release()
 	}

@@ -90,8 +90,12 @@ func failureResult(text string, refusal map[string]any) gate.Doc {
 // refusalOf tells a client why a call was not carried out: see [gate.MetaRefusal].
 func refusalOf(call string, err error) map[string]any {
 	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": gate.RecordID(call, err)}
-	if r, ok := errors.AsType[*gate.Refusal](err); ok && r.RetryAfter > 0 {
+	r, ok := errors.AsType[*gate.Refusal](err)
+	if ok && r.RetryAfter > 0 {
 		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
+	}
+	if ok && r.Invoked {
+		refusal["invoked"] = true
 	}
 	return refusal
 }
@@ -99,7 +103,11 @@ func refusalOf(call string, err error) map[string]any {
 // Public returns what a client may read of the error of a call.
 func Public(err error) string {
 	var r *gate.Refusal
-	if errors.As(err, &r) {
+	switch {
+	case !errors.As(err, &r):
+	case r.Invoked: // no word that reads as if it had never left
+		return r.Reason
+	default:
 		return "refused: " + r.Reason
 	}
 	var public interface{ Public() string }

@@ -48,6 +48,7 @@ type CallError struct {
 	Code     string `json:"code"`
 	Reason   string `json:"reason"`
 	RecordID string `json:"record_id"`
+	Invoked  bool   `json:"invoked,omitempty"`  // its server has had it, and may have carried it out
 	Approval string `json:"approval,omitempty"` // for which the call waits
 	Question string `json:"-"`                  // what a person would have to approve, in words
 	Remedy   string `json:"-"`                  // the command that would allow it
@@ -59,7 +60,7 @@ func (e *CallError) Error() string { return e.tool + ": " + e.Code + ": " + e.Re
 
 // Refused reports whether the gate refused the call, rather than that something
 // went wrong.
-func (e *CallError) Refused() bool { return strings.HasPrefix(e.Code, "refused_") }
+func (e *CallError) Refused() bool { return strings.HasPrefix(e.Code, "refused_") && !e.Invoked }
 
 // Call carries out one call. The error is a [*CallError] if the gate or the
 // server did not, and a [*gateway.AmbiguousError] if several tools have the name.
@@ -90,7 +91,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	ce := &CallError{Code: gate.Code(err), Reason: gateway.Public(err), RecordID: gate.RecordID(c.ID, err), tool: name}
 	var refusal *gate.Refusal
 	if errors.As(err, &refusal) {
-		ce.Reason, ce.Remedy = refusal.Reason, refusal.Remedy
+		ce.Reason, ce.Remedy, ce.Invoked = refusal.Reason, refusal.Remedy, refusal.Invoked
 		pending, waits := errors.AsType[*gate.Pending](err)
 		switch {
 		case waits:
