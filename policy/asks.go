@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // idleAsks warns of rules of ask, and of packs that ask, about what nothing allows: the
@@ -36,7 +38,7 @@ func (s *source) idleAsks(c *ast.Compiler, o Options) []Problem {
 		switch about := toolsOf(r); {
 		case len(grants) == 0:
 			problems = append(problems, warn(r.Location, "nothing allows what this rule asks about, so that it is denied: a question narrows what is allowed; grant it, or write: %s", allowing(r)))
-		case about != "" && !mayGrant(grants, about):
+		case about != "" && !mayGrant(grants, match.Pattern(about)):
 			problems = append(problems, warn(r.Location, "nothing allows %s, so that it is denied and this rule asks nobody: a question narrows what is allowed; write: wasmgate grant %s --to NAME", about, quoted(about)))
 		}
 	}
@@ -97,13 +99,9 @@ func toolsOf(r *ast.Rule) string {
 
 // mayGrant reports whether a grant may grant somebody one of the tools that a pattern
 // stands for. What is in a group cannot be known here.
-func mayGrant(grants []Grant, pattern string) bool {
-	literal, open := strings.CutSuffix(pattern, "*")
-	server, _, _ := strings.Cut(literal, "__")
+func mayGrant(grants []Grant, tools match.Pattern) bool {
+	server, _, _ := strings.Cut(string(tools), "__")
 	return slices.ContainsFunc(grants, func(g Grant) bool {
-		return len(g.Groups) > 0 || slices.Contains(g.Servers, server) || slices.ContainsFunc(g.Tools, func(granted string) bool {
-			prefix, many := strings.CutSuffix(granted, "*")
-			return granted == pattern || many && strings.HasPrefix(literal, prefix) || open && strings.HasPrefix(prefix, literal)
-		})
+		return len(g.Groups) > 0 || slices.Contains(g.Servers, server) || slices.ContainsFunc(g.Tools, func(granted string) bool { return tools.Overlaps(match.Pattern(granted)) })
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // A Grant is one entry of the grants file: who gets what. A pattern is a
@@ -103,21 +104,13 @@ func checkTo(to string) error {
 	return nil
 }
 
-func checkPattern(pattern string) error {
-	if pattern == "" {
-		return errors.New("the pattern is empty")
-	}
-	if i := strings.IndexByte(pattern, '*'); i >= 0 && i < len(pattern)-1 {
-		return fmt.Errorf("pattern %q: a * can stand only at the end", pattern)
-	}
-	return nil
-}
+func checkPattern(p string) error { return match.Pattern(p).Check() }
 
-func checkTool(pattern string) error {
-	if err := checkPattern(pattern); err != nil {
+func checkTool(tool string) error {
+	if err := checkPattern(tool); err != nil {
 		return err
 	}
-	literal, open := strings.CutSuffix(pattern, "*")
+	literal, open := match.Pattern(tool).Cut()
 	switch {
 	case !open:
 	case literal == "":
@@ -128,7 +121,7 @@ func checkTool(pattern string) error {
 		literal = strings.TrimSuffix(literal, "_") + "__x"
 	}
 	if _, err := gate.ParseToolName(literal); err != nil {
-		return fmt.Errorf("pattern %q matches no tool; expected server__tool, or its beginning and *", pattern)
+		return fmt.Errorf("pattern %q matches no tool; expected server__tool, or its beginning and *", tool)
 	}
 	return nil
 }

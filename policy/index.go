@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // A subject is somebody to whom something is granted. It has a kind of its own
@@ -55,10 +57,10 @@ func newMatcher() *matcher {
 	return &matcher{exact: map[string][]*entry{}, prefix: map[string][]*entry{}}
 }
 
-func (m *matcher) add(pattern string, e *entry) {
-	prefix, open := strings.CutSuffix(pattern, "*")
+func (m *matcher) add(p string, e *entry) {
+	prefix, open := match.Pattern(p).Cut()
 	if !open {
-		m.exact[pattern] = append(m.exact[pattern], e)
+		m.exact[p] = append(m.exact[p], e)
 		return
 	}
 	m.prefix[prefix] = append(m.prefix[prefix], e)

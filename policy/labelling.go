@@ -10,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // A Label is what the operator says of the tools that a pattern matches: the name
@@ -96,7 +97,7 @@ type labelling struct {
 func newLabelling(labels []Label) labelling {
 	l := labelling{names: make(map[string]gate.ToolLabels)}
 	for _, one := range labels {
-		if prefix, open := strings.CutSuffix(one.Pattern, "*"); open {
+		if prefix, open := match.Pattern(one.Pattern).Cut(); open {
 			l.prefixes = append(l.prefixes, Label{prefix, one.ToolLabels})
 		} else {
 			l.names[one.Pattern] = one.ToolLabels

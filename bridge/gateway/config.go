@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
@@ -13,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -151,10 +151,7 @@ type Sanitize struct {
 // * at its end.
 type Rule struct{ Pattern, Profile string }
 
-func (r Rule) matches(s string) bool {
-	prefix, open := strings.CutSuffix(r.Pattern, "*")
-	return s == r.Pattern || open && strings.HasPrefix(s, prefix)
-}
+func (r Rule) matches(s string) bool { return match.Pattern(r.Pattern).Matches(s) }
 
 // Limits bound calls. Zero fields mean the defaults.
 type Limits struct {

@@ -2,9 +2,9 @@ package listing
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // Groups say what is in the groups of an operator: for each, patterns of qualified
@@ -17,18 +17,12 @@ func (g Groups) of(name gate.ToolName) []string {
 	qualified := name.String()
 	var in []string
 	for group, patterns := range g {
-		if slices.ContainsFunc(patterns, func(p string) bool { return fits(p, qualified) }) {
+		if match.Any(patterns, qualified) {
 			in = append(in, group)
 		}
 	}
 	slices.Sort(in)
 	return in
-}
-
-// fits reports whether a name is a pattern's.
-func fits(pattern, name string) bool {
-	prefix, open := strings.CutSuffix(pattern, "*")
-	return name == pattern || open && strings.HasPrefix(name, prefix)
 }
 
 // Put returns what a server offers, in these groups beside those of its own server. What

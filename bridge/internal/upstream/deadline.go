@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // maxExtended bounds the time of a call whose server keeps saying that it goes on, in
@@ -88,8 +89,7 @@ type ToolTimeout struct {
 // timeoutOf returns how long a tool may be silent.
 func (c *Config) timeoutOf(tool string) time.Duration {
 	for _, one := range c.CallTimeouts {
-		prefix, open := strings.CutSuffix(one.Pattern, "*")
-		if one.Pattern == tool || open && strings.HasPrefix(tool, prefix) {
+		if match.Pattern(one.Pattern).Matches(tool) {
 			return one.Timeout
 		}
 	}

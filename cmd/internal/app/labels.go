@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -52,14 +53,13 @@ func (a *App) idleLabels() []string {
 		}
 	}
 	var said []string
-	for _, pattern := range a.gateway.Policy().UnusedLabels(a.gateway.Fleet().Known()) {
-		server, _, whole := strings.Cut(pattern, "__")
-		prefix, open := strings.CutSuffix(pattern, "*")
-		isHeld := slices.ContainsFunc(held, func(name string) bool { return name == pattern || open && strings.HasPrefix(name, prefix) })
+	for _, label := range a.gateway.Policy().UnusedLabels(a.gateway.Fleet().Known()) {
+		server, _, whole := strings.Cut(label, "__")
+		isHeld := slices.ContainsFunc(held, match.Pattern(label).Matches)
 		if isHeld || slices.Contains(absent, server) || !whole && absent != nil {
 			continue
 		}
-		said = append(said, "labels: "+pattern+" matches no tool; take it out of "+a.cfg.Policy.Labels)
+		said = append(said, "labels: "+label+" matches no tool; take it out of "+a.cfg.Policy.Labels)
 	}
 	return said
 }

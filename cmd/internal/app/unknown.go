@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // UnknownIn says, in words, what a grant names that nobody has, as far as that is known:
@@ -17,10 +18,10 @@ import (
 func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []string) {
 	servers := servers(cfg)
 	has := known(ctx, cfg)
-	unknown := func(kind, pattern, server string) {
-		all := has[kind]
-		prefix, open := strings.CutSuffix(pattern, "*")
-		if slices.ContainsFunc(all, func(name string) bool { return name == pattern || open && strings.HasPrefix(name, prefix) }) ||
+	unknown := func(kind, name, server string) {
+		all, p := has[kind], match.Pattern(name)
+		prefix, open := p.Cut()
+		if slices.ContainsFunc(all, p.Matches) ||
 			kind == "resource" && slices.ContainsFunc(has["template"], func(begin string) bool {
 				return strings.HasPrefix(prefix, begin) || open && strings.HasPrefix(begin, prefix)
 			}) {
@@ -29,17 +30,17 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 		switch {
 		case server != "" && !slices.Contains(servers, server):
 			said = append(said, fmt.Sprintf("warning: the configuration has no server %s%s", server, config.Suggest(server, servers)))
-		case slices.ContainsFunc(all, func(name string) bool { return server == "" || strings.HasPrefix(name, server+"__") }):
-			said = append(said, fmt.Sprintf("warning: no %s is named %s%s", kind, pattern, config.Suggest(pattern, all)))
+		case slices.ContainsFunc(all, func(one string) bool { return server == "" || strings.HasPrefix(one, server+"__") }):
+			said = append(said, fmt.Sprintf("warning: no %s is named %s%s", kind, name, config.Suggest(name, all)))
 		}
 	}
 	for kind, patterns := range map[string][]string{"tool": g.Tools, "prompt": g.Prompts, "resource": g.Resources} {
-		for _, pattern := range patterns {
-			server, _, whole := strings.Cut(pattern, "__")
+		for _, name := range patterns {
+			server, _, whole := strings.Cut(name, "__")
 			if !whole || kind == "resource" {
 				server = ""
 			}
-			unknown(kind, pattern, server)
+			unknown(kind, name, server)
 		}
 	}
 	for _, server := range g.Servers {
@@ -48,7 +49,7 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 		}
 	}
 	for _, method := range g.Methods {
-		if !slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return listsMethod(s, method) }) {
+		if !slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return listsMethod(s, match.Pattern(method)) }) {
 			said = append(said, fmt.Sprintf("warning: no server lists a method %s under methods", method))
 		}
 	}
@@ -62,12 +63,8 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 }
 
 // listsMethod reports whether a server lists a method that a pattern matches.
-func listsMethod(s config.Server, pattern string) bool {
-	prefix, open := strings.CutSuffix(pattern, "*")
-	return slices.ContainsFunc(s.Methods, func(m string) bool {
-		full := s.ID + "__" + m
-		return m == pattern || full == pattern || open && (strings.HasPrefix(m, prefix) || strings.HasPrefix(full, prefix))
-	})
+func listsMethod(s config.Server, p match.Pattern) bool {
+	return slices.ContainsFunc(s.Methods, func(m string) bool { return p.Matches(m) || p.Matches(s.ID+"__"+m) })
 }
 
 // servers returns the ids of all that has tools in a configuration.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // A Grant is one entry of a grants file: who gets what. A pattern is a literal,
@@ -193,14 +195,9 @@ func (g Grant) covers(pattern string) bool {
 // excepts reports whether the grant withholds anything that the pattern matches.
 func (g Grant) excepts(pattern string) bool { return overlaps(g.Except, pattern) }
 
-// overlaps reports whether some name matches both the pattern and one of the
-// others.
-func overlaps(others []string, pattern string) bool {
-	a, openA := strings.CutSuffix(pattern, "*")
-	return slices.ContainsFunc(others, func(other string) bool {
-		b, openB := strings.CutSuffix(other, "*")
-		return a == b || openA && strings.HasPrefix(b, a) || openB && strings.HasPrefix(a, b)
-	})
+// overlaps reports whether some name matches both a pattern and one of the others.
+func overlaps(others []string, with string) bool {
+	return slices.ContainsFunc(others, func(other string) bool { return match.Pattern(other).Overlaps(match.Pattern(with)) })
 }
 
 func (g Grant) empty() bool {
