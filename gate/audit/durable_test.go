@@ -170,7 +170,7 @@ func TestOpenContinues(t *testing.T) {
 func TestRotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	o := options
-	o.MaxSize, o.Keep = 1500, 3
+	o.MaxSize, o.Keep, o.Hold = 1500, 3, -1
 	l := mustOpen(t, path, o)
 	write(t, l, "c", 20)
 	names, err := audit.Files(path)

@@ -28,7 +28,7 @@ func (b line) body(e *Entry) line {
 	b = b.text("event", string(e.Event))
 	if e.Event == Opened {
 		b = b.num("format", uint64(e.Format)).text("node", e.Node).text("boot", e.Boot).text("version", e.Version)
-		b = b.num("cut_bytes", uint64(max(0, e.CutBytes)))
+		b = b.num("cut_bytes", uint64(max(0, e.CutBytes))).list("removed", e.Removed, maxText)
 	}
 	b = b.text("id", e.ID).text("parent", e.Parent).list("relayed", e.Relayed, maxText).text("action", string(e.Action))
 	b = b.text("tenant", e.Tenant).text("principal", e.Principal).list("roles", e.Roles, maxText).client(e.Client)

@@ -85,6 +85,9 @@ type Entry struct {
 	Boot     string `json:"boot"`
 	Version  string `json:"version"`
 	CutBytes int64  `json:"cut_bytes"`
+	// Removed are files of the log that were removed since the opened line before, the
+	// oldest first. Error says why, if that was before their time.
+	Removed []string `json:"removed"`
 
 	Prev string `json:"prev"` // hex SHA-256 of the line before
 

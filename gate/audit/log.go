@@ -30,6 +30,17 @@ type Options struct {
 	MaxSize int64
 	// Keep is how many renamed files are kept. Zero means 10, negative all.
 	Keep int
+	// Hold is how old the newest record of a file must be before the file is removed.
+	// Until then the log grows beyond Keep, up to HardMax, or until 5 % of the disk
+	// are free; then the oldest file goes all the same, which an opened line tells. Zero
+	// means 7 days; with a negative one Keep alone decides.
+	Hold time.Duration
+	// HardMax is how many bytes all files together may take while there are more than
+	// Keep. Zero means four times MaxSize times Keep.
+	HardMax int64
+	// Strict refuses records, and so calls, where a file would have to go that is to be
+	// held.
+	Strict bool
 	// Record is "digest", which "" means too, or "full": arguments and results
 	// themselves are recorded.
 	Record string
@@ -61,13 +72,10 @@ func (o *Options) check() error {
 	if o.MaxSize == 0 {
 		o.MaxSize = 100 << 20
 	}
-	if o.Keep == 0 {
-		o.Keep = 10
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return nil
+	return o.checkRetention()
 }
 
 // A Log is a log open for writing. Use it from several goroutines.

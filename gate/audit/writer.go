@@ -36,7 +36,8 @@ type writer struct {
 	o    Options
 	path string
 	open func(path string) (file, error)
-	head []byte // what every line begins with
+	free func(dir string) (float64, error) // part of the disk
+	head []byte                            // what every line begins with
 
 	// mu is held while a line is written: the next line holds the hash of this
 	// one, so that writing is serial by nature.
@@ -48,13 +49,17 @@ type writer struct {
 
 // end is where the next line goes.
 type end struct {
-	file   file // nil: the next line opens it, and the lines before are synced
-	tip    tip
-	limit  int64 // size at which the file is renamed
-	line   line  // the last line written, for its memory
-	cut    int64 // bytes that were cut and that no opened line has told of
-	failed error // why the last line was not written; the next opened line tells of it
-	broken error // why no line can be written any more
+	file    file // nil: the next line opens it, and the lines before are synced
+	tip     tip
+	limit   int64    // size at which the file is renamed
+	line    line     // the last line written, for its memory
+	removed []string // files that were, and of which no opened line has told
+	early   error    // why that was before Options.Hold
+	full    error    // why nothing may be written now, as of looked
+	looked  time.Time
+	cut     int64 // bytes that were cut and that no opened line has told of
+	failed  error // why the last line was not written; the next opened line tells of it
+	broken  error // why no line can be written any more
 }
 
 // A tip is the end of what is written in a file.
@@ -67,7 +72,7 @@ type tip struct {
 
 func newWriter(path string, o Options, opener func(string) (file, error)) *writer {
 	head := line(`{"log":`).quoted(o.Node+"/"+o.Boot, maxText)
-	return &writer{o: o, path: path, open: opener, head: append(head, `,"seq":`...), at: end{limit: o.MaxSize}}
+	return &writer{o: o, path: path, open: opener, free: freeOf, head: append(head, `,"seq":`...), at: end{limit: o.MaxSize}}
 }
 
 // append writes a line and returns its number.
@@ -106,6 +111,9 @@ func (w *writer) caughtUp() error {
 // below.
 func (w *writer) ready() error {
 	if w.at.file != nil && w.at.tip.size >= w.at.limit {
+		if err := w.blocked(); err != nil {
+			return err
+		}
 		w.rotate()
 	}
 	if w.at.broken != nil {
@@ -145,15 +153,15 @@ func (w *writer) reopen() error {
 	w.at.tip = t
 	e := Entry{
 		Event: Opened, Format: format, Node: w.o.Node, Boot: w.o.Boot, Version: w.o.Version, Snapshot: w.o.Snapshot,
-		CutBytes: w.at.cut,
+		CutBytes: w.at.cut, Removed: w.at.removed,
 	}
-	if w.at.failed != nil {
-		e.Error = w.at.failed.Error()
+	if err := errors.Join(w.at.failed, w.at.early); err != nil {
+		e.Error = err.Error()
 	}
 	if err := w.write(line{}.body(&e)); err != nil {
 		return err
 	}
-	w.at.failed, w.at.cut = nil, 0
+	w.at.failed, w.at.cut, w.at.removed, w.at.early = nil, 0, nil, nil
 	if err := syncFolder(w.path); err != nil {
 		w.o.Log.Warn("folder of audit log not synced", "path", w.path, "error", err)
 	}
@@ -245,20 +253,16 @@ func (w *writer) rotate() {
 		if len(names) > 0 {
 			last = number(w.path, names[len(names)-1])
 		}
-		names = append(names, numbered(w.path, last+1))
-		err = os.Rename(w.path, names[len(names)-1])
+		err = os.Rename(w.path, numbered(w.path, last+1))
 	}
 	if err != nil {
 		w.at.limit = w.at.tip.size + w.o.MaxSize/8
 		w.o.Log.Warn("audit log not rotated", "path", w.path, "error", err)
 		return
 	}
-	w.at.limit = w.o.MaxSize
-	for w.o.Keep > 0 && len(names) > w.o.Keep {
-		if err := os.Remove(names[0]); err != nil {
-			w.o.Log.Warn("old audit log not removed", "path", names[0], "error", err)
-		}
-		names = names[1:]
+	w.at.limit, w.at.tip.size = w.o.MaxSize, 0
+	if err := w.retire(); err != nil {
+		w.o.Log.Warn("old audit log not removed", "path", w.path, "error", err)
 	}
 }
 

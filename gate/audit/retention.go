@@ -1,0 +1,195 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	defaultHold = 7 * 24 * time.Hour
+	// diskReserve is the part of the disk that the log leaves free, unless no more
+	// than Keep files are there.
+	diskReserve = 0.05
+	// warnAt is the part of what the log may take from which an operator is told.
+	warnAt = 0.8
+	// lookAgain is how often a log that is full is looked at.
+	lookAgain = time.Second
+)
+
+// Retain puts another retention in place: Keep, Hold, HardMax and Strict of o. What else o
+// has is not looked at.
+func (l *Log) Retain(o Options) error {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	all := l.w.o
+	all.Keep, all.Hold, all.HardMax, all.Strict = o.Keep, o.Hold, o.HardMax, o.Strict
+	if err := all.check(); err != nil {
+		return fmt.Errorf("audit log %s: %w", l.w.path, err)
+	}
+	l.w.o, l.w.at.looked = all, time.Time{}
+	return nil
+}
+
+// Warning says how full the log is, from 80 % on of what it may take while it holds
+// records that are too young to be removed, and what happens then. "" is nothing to
+// say.
+func (l *Log) Warning() string {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	s, err := l.w.stock()
+	if err != nil {
+		return fmt.Sprintf("%s: how full it is cannot be told: %v", l.w.path, err)
+	}
+	what, part := s.fullest(0)
+	if part < warnAt {
+		return ""
+	}
+	then := "then the oldest goes"
+	if l.w.o.Strict {
+		then = "then calls are refused"
+	}
+	return fmt.Sprintf("%s has %.0f %% of %s with records younger than audit.hold (%s), %s: raise audit.hard_max, lower audit.hold, or move the oldest files away",
+		l.w.path, 100*min(part, 1), what, l.w.o.Hold, then)
+}
+
+// checkRetention checks and completes what Options say of old files.
+func (o *Options) checkRetention() error {
+	if o.Keep == 0 {
+		o.Keep = 10
+	}
+	if o.Hold == 0 {
+		o.Hold = defaultHold
+	}
+	most := int64(math.MaxInt64)
+	if usual := float64(o.MaxSize) * float64(o.Keep); o.Keep > 0 && usual < math.MaxInt64/4 {
+		most = o.MaxSize * int64(o.Keep)
+		if o.HardMax == 0 {
+			o.HardMax = 4 * most
+		}
+	}
+	switch {
+	case o.HardMax == 0:
+		o.HardMax = math.MaxInt64
+	case o.HardMax < 0:
+		return fmt.Errorf("hard max is %d bytes; it must not be negative", o.HardMax)
+	case o.Keep > 0 && o.HardMax < most:
+		return fmt.Errorf("hard max is %d bytes, less than the %d of %d files of %d", o.HardMax, most, o.Keep, o.MaxSize)
+	}
+	return nil
+}
+
+// A stock is what there is of a log: the renamed files, the oldest first, and the
+// one that grows.
+type stock struct {
+	w     *writer
+	files []old
+	bytes int64
+}
+
+// An old file is one that was renamed.
+type old struct {
+	path  string
+	bytes int64
+	last  time.Time // when it was written to
+}
+
+func (w *writer) stock() (s stock, err error) {
+	names, err := rotated(w.path)
+	if err != nil {
+		return stock{}, err
+	}
+	s = stock{w: w, bytes: w.at.tip.size}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // somebody moved it away
+		}
+		if err != nil {
+			return stock{}, err
+		}
+		s.files = append(s.files, old{name, info.Size(), info.ModTime()})
+		s.bytes += info.Size()
+	}
+	return s, nil
+}
+
+// over reports whether there are more files than Keep.
+func (s *stock) over() bool { return s.w.o.Keep > 0 && len(s.files) > s.w.o.Keep }
+
+// young reports whether the oldest file is to be held.
+func (s *stock) young() bool { return time.Since(s.files[0].last) < s.w.o.Hold }
+
+// fullest is the bound that the log will meet first, and which part of it is
+// taken if the log gets more bytes; 0 if it holds nothing beyond Keep.
+func (s *stock) fullest(more int64) (what string, part float64) {
+	if !s.over() || !s.young() {
+		return "", 0
+	}
+	what = fmt.Sprintf("audit.hard_max (%d MiB)", s.w.o.HardMax>>20)
+	part = float64(s.bytes+more) / float64(s.w.o.HardMax)
+	if free, err := s.w.free(filepath.Dir(s.w.path)); err == nil { // else the size alone bounds it
+		if taken := (1 - free) / (1 - diskReserve); taken > part {
+			what, part = "the disk but for a reserve of 5 %", taken
+		}
+	}
+	return what, part
+}
+
+// full reports whether there is no room for one file more.
+func (s *stock) full() bool {
+	_, part := s.fullest(s.w.o.MaxSize)
+	return part > 1
+}
+
+// blocked returns why no line may be written, with Strict: there would have to go
+// what is to be held.
+func (w *writer) blocked() error {
+	if !w.o.Strict {
+		return nil
+	}
+	if w.at.full != nil && time.Since(w.at.looked) < lookAgain {
+		return w.at.full
+	}
+	w.at.looked, w.at.full = time.Now(), nil
+	s, err := w.stock()
+	if err != nil {
+		return fmt.Errorf("audit log %s: %w", w.path, err)
+	}
+	if what, _ := s.fullest(0); s.full() {
+		w.at.full = fmt.Errorf("audit log %s: it is full: %s is taken with records younger than audit.hold (%s), and hold: strict removes none: "+
+			"move the oldest files away, raise audit.hard_max or lower audit.hold", w.path, what, w.o.Hold)
+	}
+	return w.at.full
+}
+
+// retire removes files beyond Keep: those whose records are older than Hold, and
+// if there is no room else, younger ones. The next opened line tells of them.
+func (w *writer) retire() error {
+	s, err := w.stock()
+	if err != nil {
+		return err
+	}
+	for s.over() {
+		young := s.young()
+		if young && (w.o.Strict || !s.full()) {
+			return nil
+		}
+		if err := os.Remove(s.files[0].path); err != nil {
+			return err
+		}
+		name := filepath.Base(s.files[0].path)
+		w.at.removed = append(w.at.removed, name)
+		if young {
+			what, _ := s.fullest(w.o.MaxSize)
+			w.at.early = fmt.Errorf("records younger than audit.hold (%s) were removed: %s is taken", w.o.Hold, what)
+			w.o.Log.Error("young audit records removed", "file", name, "error", w.at.early)
+		}
+		s.bytes -= s.files[0].bytes
+		s.files = s.files[1:]
+	}
+	return nil
+}
