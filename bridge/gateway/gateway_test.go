@@ -338,6 +338,34 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
+// A log that holds more than it is to keep is said to be nearly full, in time.
+func TestTheLogWarns(t *testing.T) {
+	o := audit.Options{Node: "n", MaxSize: 2000, Keep: 1}
+	g := start(t, gateway.Config{Audit: filepath.Join(t.TempDir(), "audit.jsonl"), AuditOptions: o})
+	healthz := func() string {
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:7420/healthz", nil))
+		return w.Body.String()
+	}
+	calls := 0
+	for ; calls < 100 && !strings.Contains(healthz(), "warning"); calls++ {
+		call(g, "local__nothing", "{}")
+	}
+	if body := healthz(); calls < 5 || calls == 100 || !strings.Contains(body, `"status":"ok"`) || !strings.Contains(body, "audit.hard_max") {
+		t.Errorf("after %d calls: %s", calls, body)
+	}
+	o.Hold = -1
+	if err := g.SetRetention(o); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		call(g, "local__nothing", "{}")
+	}
+	if w := g.AuditWarning(); w != "" {
+		t.Errorf("warned %q when nothing is held", w)
+	}
+}
+
 // The profile for a text is chosen by tool, then server, then type, and what a
 // policy asks for goes before all.
 func TestSanitizeIsChosen(t *testing.T) {

@@ -56,12 +56,32 @@ func (g *Gateway) Healthy() error {
 	return g.audit.Healthy()
 }
 
+// AuditWarning says how full the audit log is, from 80 % on of what it may take while it
+// holds records that are too young to go: see [audit.Log.Warning]. "" is nothing to say.
+func (g *Gateway) AuditWarning() string {
+	if g.audit == nil {
+		return ""
+	}
+	return g.audit.Warning()
+}
+
+// SetRetention puts in place how long the audit log keeps its files: see
+// [audit.Log.Retain].
+func (g *Gateway) SetRetention(o audit.Options) error {
+	if g.audit == nil {
+		return nil
+	}
+	return g.audit.Retain(o)
+}
+
 func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
 	answer := map[string]string{"status": "ok", "version": Version()}
 	w.Header().Set("Content-Type", "application/json")
 	if err := g.Healthy(); err != nil {
 		answer["status"], answer["error"] = "failing", err.Error()
 		w.WriteHeader(http.StatusServiceUnavailable)
+	} else if warning := g.AuditWarning(); warning != "" {
+		answer["warning"] = "audit log: " + warning
 	}
 	_ = json.NewEncoder(w).Encode(answer)
 }

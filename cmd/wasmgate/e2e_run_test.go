@@ -208,6 +208,36 @@ func testAuditFull(t *testing.T, p *program) {
 	pl.verify()
 }
 
+// testAuditHold writes more than audit.keep keeps: young records stay, status and healthz
+// say in time what becomes of them, and the configuration can be changed meanwhile.
+func testAuditHold(t *testing.T, p *program) {
+	const log = "policy: {paths: [policies], timeout: 5s}\naudit: {max_size: 4KiB, keep: 2%s}\n"
+	pl := p.place(t, strings.TrimPrefix(fmt.Sprintf(log, ""), "policy: {paths: [policies], timeout: 5s}\n"))
+	gw := pl.serve()
+	health := strings.TrimSuffix(gw.url, "/mcp") + "/healthz"
+	w := mustWire(t, gw.url)
+	warned := func() bool { _, body := get(t, health); return strings.Contains(body, "audit.hard_max") }
+	calls := 0
+	for ; calls < 500 && !warned(); calls++ {
+		w.mustCall(t, "local__nothing", "{}") // is recorded
+	}
+	first := pl.file("audit-000001.jsonl")
+	if _, err := os.Stat(first); err != nil || calls < 10 {
+		t.Errorf("warned after %d calls; the first file: %v", calls, err)
+	}
+	holds(t, pl.must("status"), "the oldest goes")
+	pl.write("wasmgate.yaml", "version: 1\n"+fmt.Sprintf(log, ", hold: 0s"))
+	eventually(t, "the log to keep to audit.keep", func() bool {
+		w.mustCall(t, "local__nothing", "{}")
+		_, err := os.Stat(first)
+		return os.IsNotExist(err) && !warned()
+	})
+	if status := pl.must("status"); strings.Contains(status, "restart") || strings.Contains(status, "audit.hold") {
+		t.Errorf("status: %s", status)
+	}
+	pl.verify()
+}
+
 // testReadme does what the README tells a newcomer to do.
 func testReadme(t *testing.T, _ *program) {
 	const usual = "127.0.0.1:7420"

@@ -31,7 +31,7 @@ func TestE2E(t *testing.T) {
 		{"real", testRealServers}, {"features", testFeatures}, {"twins", testTwins}, {"stdio", testOneFleet}, {"denied", testDenied},
 		{"lying", testLyingResults}, {"arguments", testBadArguments}, {"sick", testSickServers}, {"gone", testClientGone},
 		{"kill", testKill}, {"drain", testDrain}, {"twice", testSecondSignal},
-		{"reload", testReload}, {"refused", testRefusedStarts}, {"audit", testAuditFull}, {"readme", testReadme},
+		{"reload", testReload}, {"refused", testRefusedStarts}, {"audit", testAuditFull}, {"hold", testAuditHold}, {"readme", testReadme},
 		{"languages", testLanguages}, {"plugins", testPlugins}, {"guest", testGuestServer}, {"hostcalls", testHostCalls},
 		{"traps", testTraps}, {"repos", testRepoScan}, {"modules", testWrongModules}, {"pins", testPins},
 		{"bundles", testBundles}, {"shadow", testShadow}, {"asked", testAsked}, {"probe", testProbe}, {"confined", testConfinedServers},

@@ -44,16 +44,16 @@ func (l *Log) Warning() string {
 	if err != nil {
 		return fmt.Sprintf("%s: how full it is cannot be told: %v", l.w.path, err)
 	}
-	what, part := s.fullest(0)
+	what, part := s.fullest(l.w.o.MaxSize)
 	if part < warnAt {
 		return ""
 	}
-	then := "then the oldest goes"
+	then := "the oldest goes"
 	if l.w.o.Strict {
-		then = "then calls are refused"
+		then = "calls are refused"
 	}
-	return fmt.Sprintf("%s has %.0f %% of %s with records younger than audit.hold (%s), %s: raise audit.hard_max, lower audit.hold, or move the oldest files away",
-		l.w.path, 100*min(part, 1), what, l.w.o.Hold, then)
+	return fmt.Sprintf("%s, with the next file, has %.0f %% of %s with records younger than audit.hold (%s); beyond it, %s: raise audit.hard_max, lower audit.hold, or move the oldest files away",
+		l.w.path, 100*part, what, l.w.o.Hold, then)
 }
 
 // checkRetention checks and completes what Options say of old files.
@@ -129,7 +129,7 @@ func (s *stock) fullest(more int64) (what string, part float64) {
 	if !s.over() || !s.young() {
 		return "", 0
 	}
-	what = fmt.Sprintf("audit.hard_max (%d MiB)", s.w.o.HardMax>>20)
+	what = fmt.Sprintf("audit.hard_max (%d KiB)", s.w.o.HardMax>>10)
 	part = float64(s.bytes+more) / float64(s.w.o.HardMax)
 	if free, err := s.w.free(filepath.Dir(s.w.path)); err == nil { // else the size alone bounds it
 		if taken := (1 - free) / (1 - diskReserve); taken > part {

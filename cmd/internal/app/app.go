@@ -126,10 +126,8 @@ func (a *App) translateGate() (gateway.Config, error) {
 	}
 	return gateway.Config{
 		Who: who, Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts,
-		Audit: c.Audit.Path,
-		AuditOptions: audit.Options{
-			Node: node, MaxSize: c.Audit.MaxSize, Keep: c.Audit.Keep, Record: c.Audit.Record, Sync: c.Audit.Sync,
-		},
+		Audit:        c.Audit.Path,
+		AuditOptions: auditOptions(c, node),
 		Sanitize: gateway.Sanitize{
 			Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links,
 			Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string),
@@ -144,6 +142,17 @@ func (a *App) translateGate() (gateway.Config, error) {
 		Snapshot: snapshot(c),
 		Log:      a.log,
 	}, nil
+}
+
+func auditOptions(c *config.Config, node string) audit.Options {
+	o := audit.Options{
+		Node: node, MaxSize: c.Audit.MaxSize, Record: c.Audit.Record, Sync: c.Audit.Sync,
+		Keep: c.Audit.Keep, Hold: c.Audit.Hold, HardMax: c.Audit.HardMax, Strict: c.Audit.Strict,
+	}
+	if o.Hold == 0 {
+		o.Hold = -1
+	}
+	return o
 }
 
 // translateServers adds the servers that are enabled, and what is said of each.

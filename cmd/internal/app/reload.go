@@ -138,6 +138,9 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 	if again || !reflect.DeepEqual(before.Limits, next.Limits) {
 		fail(a.gateway.SetLimits(callLimits(next)))
 	}
+	if again || next.Audit != before.Audit {
+		fail(a.gateway.SetRetention(auditOptions(next, "")))
+	}
 	fail(a.setModules(ctx, next))
 	if order := ids(next.Servers); again || !slices.Equal(ids(before.Servers), order) {
 		fail(a.gateway.SetOrder(order))

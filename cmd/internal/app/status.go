@@ -79,6 +79,8 @@ func (a *App) Status() *Status {
 	a.countJobs(s)
 	if err := a.gateway.Healthy(); err != nil {
 		s.Problems = append(s.Problems, "audit log: "+err.Error()+"; all calls are refused")
+	} else if w := a.gateway.AuditWarning(); w != "" {
+		s.Problems = append(s.Problems, "audit log: "+w)
 	}
 	if p := a.policyError.Load(); p != nil && p.err != nil {
 		s.Problems = append(s.Problems, "policy: "+p.err.Error()+"; the last good one is in use")

@@ -21,6 +21,7 @@ const (
 	DefaultConcurrent = 64                    // calls in progress
 	DefaultAuditSize  = 100 << 20             // bytes of a file of the audit log
 	DefaultAuditKeep  = 10                    // files of the audit log
+	DefaultAuditHold  = 7 * 24 * time.Hour    // age of records before they are removed
 )
 
 // A Config is a whole, checked configuration. Every path in it is absolute, and
@@ -247,6 +248,17 @@ type Audit struct {
 	Sync    string // group | always
 	MaxSize int64  // bytes, after which the log is continued in a new file
 	Keep    int    // files that are kept
+	// Hold is how old records are before a file of them is removed; zero leaves that to
+	// Keep. Strict refuses calls rather than removing younger ones.
+	Hold    time.Duration
+	Strict  bool
+	HardMax int64 // bytes of all files while younger ones are held; zero is four times those of Keep
+}
+
+// fixed is what cannot change while the gateway runs.
+func (a Audit) fixed() Audit {
+	a.Keep, a.Hold, a.Strict, a.HardMax = 0, 0, false, 0
+	return a
 }
 
 // Limits bound one call and all of them.
@@ -325,7 +337,7 @@ func beside(dir string) *Config {
 		},
 		Audit: Audit{
 			Path: filepath.Join(dir, auditFile), Record: "digest", Sync: "group",
-			MaxSize: DefaultAuditSize, Keep: DefaultAuditKeep,
+			MaxSize: DefaultAuditSize, Keep: DefaultAuditKeep, Hold: DefaultAuditHold,
 		},
 		Limits: Limits{Body: DefaultBody, Result: DefaultResult, Concurrent: DefaultConcurrent},
 		Log:    Log{Level: slog.LevelInfo, Format: "text"},

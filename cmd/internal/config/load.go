@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -316,6 +317,33 @@ func (d *decoder) audit(to *Audit, n *node, path string) {
 		"sync":     d.one(&to.Sync, "group", "always"),
 		"max_size": d.size(&to.MaxSize, 1<<10, 1<<40),
 		"keep":     d.count(&to.Keep, 1, 100_000),
+		"hold":     d.hold(to),
+		"hard_max": d.size(&to.HardMax, 1<<10, 1<<50),
+	})
+	if kept := to.MaxSize * int64(to.Keep); to.HardMax > 0 && to.HardMax < kept {
+		d.fail(n, join(path, "hard_max"), "is %s, less than the %s that max_size and keep come to: write more, or less there", bytesText(to.HardMax), bytesText(kept))
+	}
+}
+
+// hold reads an age, the word strict, or both.
+func (d *decoder) hold(to *Audit) reader {
+	return measure(d, &to.Hold, "d", func(s string) (time.Duration, error) {
+		age, strict := strings.CutSuffix(s, "strict")
+		if age = strings.TrimSpace(age); age == "" && strict {
+			age = "7d"
+		}
+		v, err := time.ParseDuration(age)
+		if days, ok := strings.CutSuffix(age, "d"); ok {
+			var n int
+			if n, err = strconv.Atoi(days); err == nil && n <= 36500 {
+				v = time.Duration(n) * 24 * time.Hour
+			}
+		}
+		if err != nil || v < 0 {
+			return 0, errors.New("is no age such as 7d or 12h, nor the word strict, nor both")
+		}
+		to.Strict = strict
+		return v, nil
 	})
 }
 

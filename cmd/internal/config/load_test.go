@@ -98,7 +98,7 @@ sanitize: {profile: strict, tools: {"zeta__*": off, alpha__get: html}, mime: {te
 pins: {mode: strict, lockfile: pins/team.lock, tls_key: true}
 approvals: {channels: [cli], hold: 5s, expire: 1h}
 sessions: {scope: connection, ttl: 2h, trust_prompt: true}
-audit: {path: /var/log/a.jsonl, record: full, sync: always, max_size: 1GiB, keep: "${FIVE}"}
+audit: {path: /var/log/a.jsonl, record: full, sync: always, max_size: 1GiB, keep: "${FIVE}", hold: 30d strict, hard_max: 6GiB}
 limits: {body: 1MiB, result: 2 MiB, concurrent: 8, session: 4, tools: {zeta__x: 1, "zeta__*": 2}}
 http: {origins: ["https://app.example.com"], hosts: ["tools.example.com:8443"]}
 log: {level: debug, format: json}
@@ -167,7 +167,7 @@ state: /var/lib/wasmgate
 			Profile: "strict", Tools: []config.Rule{{"zeta__*", "off"}, {"alpha__get", "html"}},
 			MIME: []config.Rule{{"text/html", "html"}, {"image/*", "off"}},
 		},
-		Audit:  config.Audit{Path: "/var/log/a.jsonl", Record: "full", Sync: "always", MaxSize: 1 << 30, Keep: 5},
+		Audit:  config.Audit{Path: "/var/log/a.jsonl", Record: "full", Sync: "always", MaxSize: 1 << 30, Keep: 5, Hold: 30 * 24 * time.Hour, Strict: true, HardMax: 6 << 30},
 		Limits: config.Limits{Body: 1 << 20, Result: 2 << 20, Concurrent: 8, Session: 4, Tools: []config.ToolLimit{{Pattern: "zeta__x", Concurrent: 1}, {Pattern: "zeta__*", Concurrent: 2}}},
 		HTTP:   config.HTTP{Origins: []string{"https://app.example.com"}, Hosts: []string{"tools.example.com:8443"}},
 		Log:    config.Log{Level: slog.LevelDebug, Format: "json"},
@@ -192,7 +192,7 @@ func TestDefaults(t *testing.T) {
 			},
 			Sessions: config.Sessions{Scope: "connection", TTL: time.Hour},
 			Jobs:     config.Jobs{Tasks: true, Keep: 24 * time.Hour, Max: 10_000, MaxSize: 256 << 20},
-			Audit:    config.Audit{Path: log, Record: "digest", Sync: "group", MaxSize: 100 << 20, Keep: 10},
+			Audit:    config.Audit{Path: log, Record: "digest", Sync: "group", MaxSize: 100 << 20, Keep: 10, Hold: 168 * time.Hour},
 			Limits:   config.Limits{Body: 4 << 20, Result: 10 << 20, Concurrent: 64},
 			Log:      config.Log{Format: "text"},
 			State:    state,
@@ -324,6 +324,9 @@ func TestLoadProblems(t *testing.T) {
 		"sessions":                         {"sessions: {scope: client, ttl: 1s, trust_prompt: maybe}\n", "wasmgate.yaml:1: sessions.scope: \"client\" is none of connection, principal\nwasmgate.yaml:1: sessions.ttl: \"1s\" is not from 1m to 1000h\nwasmgate.yaml:1: sessions.trust_prompt: must be true or false, not text"},
 		"approvals":                        {"approvals: {channels: [client, mail], hold: 2m, expire: 1m}\n", "wasmgate.yaml:1: approvals.channels[1]: \"mail\" is none of client, cli\nwasmgate.yaml:1: approvals.hold: is longer than expire, after which no answer counts"},
 		"an unknown record":                {"audit: {record: hash}\n", `wasmgate.yaml:1: audit.record: "hash" is none of digest, full`},
+		"a hold that is none":              {"audit: {hold: a week}\n", `wasmgate.yaml:1: audit.hold: "a week" is no age such as 7d or 12h, nor the word strict, nor both`},
+		"a hold without a unit":            {"audit: {hold: 7}\n", `wasmgate.yaml:1: audit.hold: 7 has no unit: write 7d`},
+		"a hard max below what is kept":    {"audit: {hard_max: 999MiB}\n", `wasmgate.yaml:1: audit.hard_max: is 999MiB, less than the 1000MiB that max_size and keep come to: write more, or less there`},
 		"a size without a unit":            {"audit: {max_size: 100}\n", `wasmgate.yaml:1: audit.max_size: 100 has no unit: write 100MiB`},
 		"a decimal size":                   {"limits: {body: 4MB}\n", `wasmgate.yaml:1: limits.body: "4MB" is no size: write a whole number and B, KiB, MiB or GiB, such as 64MiB`},
 		"a size beyond 64 bits":            {"limits: {body: 999999999999999999GiB}\n", `wasmgate.yaml:1: limits.body: "999999999999999999GiB" is not from 1KiB to 1GiB`},
