@@ -64,7 +64,11 @@ func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision,
 		q.Session.Values = q.Session.Values.approve()
 	}
 	d, err := w.Authorizer.Authorize(ctx, q)
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrOverdue) && ctx.Err() == nil:
+		return Decision{}, w.refuse(StepBusy, "the gateway is too busy to decide on the call; try again", err)
+	default:
 		return Decision{}, w.fail(ctx, "the policy cannot be evaluated", err)
 	}
 	w.rec.Decision = d

@@ -114,12 +114,13 @@ func TestDoDecides(t *testing.T) {
 			decides(gate.Decision{Effect: gate.Ask})(r)
 			r.input = func(gate.Doc) error { return gate.Violations{{Pointer: "/path", Message: "too long"}} }
 		}, code: "refused_validate_input", reason: "the arguments break the tool's input schema: /path: too long", events: refused},
-		"policy fails, whatever it decided": {change: fails("authorize", errInternal), code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
-		"session cannot be viewed":          {change: fails("view", errInternal), code: "refused_authorize", reason: "the session's state cannot be read", events: refused},
-		"session cannot be kept":            {change: fails("admit", errInternal), code: "refused_authorize", reason: "the session's state cannot be kept", events: refused},
-		"an obligation of another package":  {change: with(foreign{}), code: "refused_authorize", reason: unable, events: refused},
-		"an obligation that is nil":         {change: with(nil), code: "refused_authorize", reason: unable, events: refused},
-		"a pointer to an obligation":        {change: with(&gate.MaxResult{Bytes: 1 << 20}), code: "refused_authorize", reason: unable, events: refused},
+		"policy fails, whatever it decided":       {change: fails("authorize", errInternal), code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
+		"a policy that is overdue denies nothing": {change: fails("authorize", fmt.Errorf("after 500ms: %w", gate.ErrOverdue)), code: "refused_busy", reason: "the gateway is too busy to decide on the call; try again", events: refused},
+		"session cannot be viewed":                {change: fails("view", errInternal), code: "refused_authorize", reason: "the session's state cannot be read", events: refused},
+		"session cannot be kept":                  {change: fails("admit", errInternal), code: "refused_authorize", reason: "the session's state cannot be kept", events: refused},
+		"an obligation of another package":        {change: with(foreign{}), code: "refused_authorize", reason: unable, events: refused},
+		"an obligation that is nil":               {change: with(nil), code: "refused_authorize", reason: unable, events: refused},
+		"a pointer to an obligation":              {change: with(&gate.MaxResult{Bytes: 1 << 20}), code: "refused_authorize", reason: unable, events: refused},
 	}
 	for name, tt := range tests {
 		t.Run(name, tt.run)

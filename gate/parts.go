@@ -58,9 +58,14 @@ type Upstream interface {
 	Tools(ctx context.Context) []*Tool
 }
 
+// ErrOverdue says that no decision was reached in time, through no fault of the call's:
+// the same call may pass when there is less to do.
+var ErrOverdue = errors.New("the gateway is too busy to decide")
+
 // An Authorizer decides.
 type Authorizer interface {
-	// Authorize decides on one call. An error denies it.
+	// Authorize decides on one call. An error denies it; one that wraps [ErrOverdue]
+	// refuses it as a gateway does that is busy.
 	Authorize(ctx context.Context, q Query) (Decision, error)
 	// Visible returns, for each tool, whether any call of it by who could pass.
 	// An error hides them all.

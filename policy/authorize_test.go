@@ -275,10 +275,25 @@ func TestALoopEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := load(t, user(rules), policy.Options{Packs: noPacks, Timeout: 20 * time.Millisecond})
 			_, err := e.Authorize(t.Context(), query("a__b", `{"n":0}`))
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("error = %v, want the deadline", err)
+			if err == nil || errors.Is(err, gate.ErrOverdue) || !strings.Contains(err.Error(), "no decision within 20000 steps (policy.timeout: 20ms)") {
+				t.Errorf("error = %v, want that of too many steps", err)
 			}
 		})
+	}
+}
+
+// TestASlowMachineDeniesNothing: what bounds a decision is how much work it is. One that
+// takes far too long all the same is the gateway's fault, and says so.
+func TestASlowMachineDeniesNothing(t *testing.T) {
+	const work = `allow contains "x" if count([1 | some i in numbers.range(1, 2000); some j in input.arguments.list; j == i]) >= 0`
+	q := query("a__b", `{"list":[1]}`)
+	e := load(t, user(work), policy.Options{Packs: noPacks, Timeout: 50 * time.Millisecond})
+	if d, err := e.Authorize(t.Context(), q); err != nil || d.Effect != gate.Allow {
+		t.Errorf("%+v, %v: want a decision, however slow the machine is", d, err)
+	}
+	policy.Hurry(e, time.Nanosecond)
+	if _, err := e.Authorize(t.Context(), q); !errors.Is(err, gate.ErrOverdue) {
+		t.Errorf("error = %v, want that the gateway is too busy", err)
 	}
 }
 

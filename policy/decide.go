@@ -19,6 +19,7 @@ import (
 // another engine. It is used from several goroutines.
 type Engine struct {
 	timeout  time.Duration
+	wall     time.Duration // after which a decision is overdue, however few steps it took
 	revision string
 	grants   bool // whether the pack grants is on
 
@@ -251,7 +252,7 @@ func (e *Engine) decode(o ast.Object) (gate.Decision, error) {
 
 // eval returns the value of a query.
 func (e *Engine) eval(ctx context.Context, q rego.PreparedEvalQuery, input ast.Value) (ast.Value, error) {
-	end := &deadline{ctx: ctx, at: time.Now().Add(e.timeout)}
+	end := e.deadline(ctx)
 	rs, err := q.Eval(ctx, rego.EvalParsedInput(input), rego.EvalExternalCancel(end), rego.EvalMetrics(metrics.NoOp()))
 	switch {
 	case end.over != nil:
@@ -267,34 +268,60 @@ func (e *Engine) eval(ctx context.Context, q rego.PreparedEvalQuery, input ast.V
 
 // late is the error of a decision that was not reached before its end.
 func (e *Engine) late(over error) error {
-	return fmt.Errorf("policy: no decision within %v: %w", e.timeout, over)
+	switch {
+	case errors.Is(over, errSteps):
+		return fmt.Errorf("policy: no decision within %d steps (policy.timeout: %v): %w", e.steps(), e.timeout, over)
+	case errors.Is(over, gate.ErrOverdue):
+		return fmt.Errorf("policy: no decision within %v: %w", e.wall, over)
+	}
+	return fmt.Errorf("policy: no decision: %w", over)
 }
+
+// What bounds a decision is how much work it is, which does not depend on what else the
+// machine does: a step takes about a microsecond where there is time. The clock bounds it
+// too, but far above, and then it is the gateway that was too slow.
+const (
+	stepTime = time.Microsecond
+	patience = 10 // times the timeout, on the clock
+)
+
+func (e *Engine) steps() int { return max(int(e.timeout/stepTime), 1) }
+
+var errSteps = errors.New("the policy takes too many")
 
 // deadline ends an evaluation. OPA asks it at every step, from one goroutine; it
 // looks at the clock itself, which costs less than a timer and a goroutine for
 // each decision.
 type deadline struct {
 	ctx   context.Context
+	steps int // that are left
 	at    time.Time
-	asked uint
 	over  error // why the evaluation was ended
 }
 
-// askedBetween is how many steps pass between two looks at the clock. A step
-// takes a microsecond, a look a tenth of that.
-const askedBetween = 8
+func (e *Engine) deadline(ctx context.Context) *deadline {
+	return &deadline{ctx: ctx, steps: e.steps(), at: time.Now().Add(e.wall)}
+}
+
+// askedBetween is how many steps pass between two looks at the clock.
+const askedBetween = 16
 
 // Cancel is not used: the deadline alone ends an evaluation.
 func (d *deadline) Cancel() {}
 
 // Cancelled reports whether the evaluation has to end.
 func (d *deadline) Cancelled() bool {
-	if d.over == nil && d.asked%askedBetween == 0 {
+	if d.over != nil {
+		return true
+	}
+	if d.steps%askedBetween == 0 {
 		if d.over = d.ctx.Err(); d.over == nil && time.Now().After(d.at) {
-			d.over = context.DeadlineExceeded
+			d.over = gate.ErrOverdue
 		}
 	}
-	d.asked++
+	if d.steps--; d.steps < 0 && d.over == nil {
+		d.over = errSteps
+	}
 	return d.over != nil
 }
 

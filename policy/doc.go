@@ -27,7 +27,7 @@
 //
 // Whatever goes wrong denies: an error in a built-in function, a decision of
 // another shape, an obligation that is not understood, a panic, a policy that
-// takes longer than its timeout. Policies reach no network, no environment and
+// takes more steps than its timeout allows. Policies reach no network, no environment and
 // no randomness: the built-in functions that do are not there. The clock is,
 // as time.now_ns.
 //

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
@@ -286,7 +285,7 @@ func (e *Engine) solve(ctx context.Context, body ast.Body, input ast.Value) (eva
 	if err != nil {
 		return evaluated{}, err
 	}
-	end := &deadline{ctx: ctx, at: time.Now().Add(e.timeout)}
+	end := e.deadline(ctx)
 	rs, err := q.Eval(ctx, rego.EvalParsedInput(input), rego.EvalExternalCancel(end))
 	switch {
 	case end.over != nil:

@@ -1,7 +1,12 @@
 package policy
 
+import "time"
+
 // InFull decides without what the engine keeps.
 var InFull = (*Engine).full
+
+// Hurry has decisions be overdue after a time.
+func Hurry(e *Engine, wall time.Duration) { e.wall = wall }
 
 // Fixed returns how many decisions the engine keeps that nothing can change.
 func (e *Engine) Fixed() int { return e.count(fixed) }

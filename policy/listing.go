@@ -133,7 +133,7 @@ func (e *Engine) partial(ctx context.Context, set string, input ast.Value, r *ri
 
 // remaining returns what is left of a query.
 func (e *Engine) remaining(ctx context.Context, q rego.PreparedPartialQuery, input ast.Value, o ...rego.EvalOption) (*rego.PartialQueries, error) {
-	end := &deadline{ctx: ctx, at: time.Now().Add(e.timeout)}
+	end := e.deadline(ctx)
 	o = append(o, rego.EvalParsedInput(input), rego.EvalExternalCancel(end), rego.EvalMetrics(metrics.NoOp()))
 	rest, err := q.Partial(ctx, o...)
 	if end.over != nil {

@@ -37,7 +37,9 @@ type Options struct {
 	// RateLimits are what the pack ratelimit holds calls to, and data.ratelimit to all
 	// rules.
 	RateLimits []RateLimit
-	// Timeout bounds one decision. Zero means 50 ms; negative is an error.
+	// Timeout bounds one decision, by steps of evaluation of a microsecond each: 50 ms are
+	// 50,000 steps. One that takes ten times as long on the clock fails with
+	// [gate.ErrOverdue]. Zero means 50 ms; negative is an error.
 	Timeout time.Duration
 	// Bundles are policies and data that come as a whole. Their names differ, and
 	// no two have the same roots, but for wasmgate, to whose sets all rules add.
@@ -75,8 +77,10 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 	if err := src.testBundles(ctx); err != nil {
 		return nil, err
 	}
+	timeout := cmp.Or(o.Timeout, defaultTimeout)
 	e := &Engine{
-		timeout:  cmp.Or(o.Timeout, defaultTimeout),
+		timeout:  timeout,
+		wall:     patience * timeout,
 		grants:   slices.Contains(o.Packs, packGrants),
 		revision: src.revision(o),
 		terms:    newTerms(o.Labels, src.tracks()),
