@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 const (
@@ -291,7 +293,7 @@ func Approve(path string, pins []Pin) (added []Pin, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	unlock, err := lockFolder(filepath.Dir(path))
+	unlock, err := files.LockBeside(path)
 	if err != nil {
 		return nil, fmt.Errorf("edit lockfile %s: %w", path, err)
 	}
@@ -312,22 +314,5 @@ func Approve(path string, pins []Pin) (added []Pin, err error) {
 	if len(out) > maxFile {
 		return nil, fmt.Errorf("lockfile %s: it would be larger than %d bytes", path, maxFile)
 	}
-	return added, replace(path, out, 0o644)
-}
-
-// replace writes a file in one step. Its mode stays, if there is one already.
-func replace(path string, data []byte, mode os.FileMode) error {
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".pins-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return added, files.ReplaceSynced(path, out, files.Mode(path, 0o644))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 // maxRecord bounds what is kept of one server and maxDefinition one definition, in
@@ -64,7 +65,7 @@ func (s store) trust(server string, items []Item, more bool, now time.Time) (tru
 	if err != nil {
 		return nil, false, err
 	}
-	unlock, err := lockFolder(s.dir)
+	unlock, err := files.LockBeside(filepath.Join(s.dir, ".pins"))
 	if err != nil {
 		return nil, false, err
 	}
@@ -108,7 +109,7 @@ func (s store) insert(r *record, items []Item, now time.Time) error {
 	if len(b) > maxRecord {
 		return fmt.Errorf("the record would have more than %d bytes", maxRecord)
 	}
-	return replace(s.path(r.Server), append(b, '\n'), 0o600)
+	return files.ReplaceSynced(s.path(r.Server), append(b, '\n'), 0o600)
 }
 
 // read returns the record of a server, or nil if there is none.
@@ -151,7 +152,7 @@ func (s store) keep(d gate.Doc) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return replace(path, d.Canonical(), 0o600)
+	return files.ReplaceSynced(path, d.Canonical(), 0o600)
 }
 
 // find returns a definition that was kept, or an absent document.

@@ -4,13 +4,13 @@ package audit
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 // lockFile takes the lock that keeps a second writer out, and leaves its process
@@ -21,8 +21,8 @@ func lockFile(path string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	ok, err := files.TryLock(f)
+	if err == nil && !ok {
 		pid := make([]byte, 20)
 		n, _ := f.Read(pid)
 		err = fmt.Errorf("process %s is writing it: stop that one, or choose another audit.path", bytes.TrimSpace(pid[:n]))

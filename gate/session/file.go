@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 // maxFile bounds the file that is read, in bytes: some ten times what
@@ -109,7 +109,7 @@ func (s *Sessions) save(rises uint64) error {
 	}
 	b, upto, err := s.content()
 	if err == nil {
-		err = replace(f.path, b)
+		err = files.ReplaceSynced(f.path, b, 0o600)
 	}
 	if f.failed = err; err != nil {
 		return fmt.Errorf("sessions file %s: %w", f.path, err)
@@ -134,20 +134,6 @@ func (s *Sessions) content() ([]byte, uint64, error) {
 	}
 	b, err := json.Marshal(c)
 	return append(b, '\n'), s.rises, err
-}
-
-// replace puts a file in the place of the old one in one step.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // Problem says what is wrong with Options.File, and what follows from it; nil if

@@ -10,6 +10,8 @@ import (
 	"runtime"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 // A cache keeps manifests and layers by their digests, a file each. Files appear
@@ -70,24 +72,7 @@ func (c cache) write(d digest.Digest, b []byte) {
 	if c.dir == "" {
 		return
 	}
-	if err := replace(c.path(d), b); err != nil {
+	if err := files.Replace(c.path(d), b, 0o600); err != nil {
 		c.log.Warn("artifact not cached", "path", c.path(d), "error", err)
 	}
-}
-
-func replace(path string, b []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

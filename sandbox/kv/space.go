@@ -10,11 +10,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 const (
@@ -207,7 +208,7 @@ func (sp *space) save() error {
 	return nil
 }
 
-func (sp *space) replace() (err error) {
+func (sp *space) replace() error {
 	if len(sp.entries) == 0 {
 		if err := os.Remove(sp.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -218,19 +219,5 @@ func (sp *space) replace() (err error) {
 	if err != nil {
 		return err
 	}
-	dir, name := filepath.Split(sp.path)
-	f, err := os.CreateTemp(dir, name+".*"+temporary) // 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = fmt.Fprintf(f, "%s\n%s", checksum(body), body)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), sp.path)
+	return files.Replace(sp.path, fmt.Appendf(nil, "%s\n%s", checksum(body), body), 0o600)
 }

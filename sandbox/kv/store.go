@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 const (
@@ -22,8 +24,6 @@ const (
 	maxName = 512
 	// maxBytes bounds Options.Bytes: files are written whole.
 	maxBytes = 32 << 20
-	// temporary ends the names of files that are not complete.
-	temporary = ".tmp"
 )
 
 var (
@@ -128,12 +128,12 @@ func prepare(dir string) error {
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // Windows has no such bits
 		return fmt.Errorf("other users may look into %s (mode %o); run chmod 700 on it, or choose another", dir, info.Mode().Perm())
 	}
-	files, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
-		if strings.HasSuffix(f.Name(), temporary) {
+	for _, f := range entries {
+		if strings.HasSuffix(f.Name(), files.Temporary) {
 			if err := os.Remove(filepath.Join(dir, f.Name())); err != nil {
 				return err
 			}

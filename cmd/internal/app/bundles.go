@@ -17,6 +17,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -247,18 +248,7 @@ func (s *bundleSource) save() error {
 	if err := os.MkdirAll(filepath.Dir(s.kept), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(s.kept), ".new-*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(archive)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), s.kept)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return files.ReplaceSynced(s.kept, archive, 0o600)
 }
 
 // refuse notes why the newest bundle is not in use.

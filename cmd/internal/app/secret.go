@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 // secretSize is the size of the gateway's secret, in bytes.
@@ -27,8 +29,5 @@ func sealingSecret(state string) ([]byte, error) {
 	}
 	b = make([]byte, secretSize)
 	rand.Read(b) // never fails
-	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
-		return nil, err
-	}
-	return b, os.Rename(path+".new", path) // whole, or not there
+	return b, files.ReplaceSynced(path, b, 0o600)
 }

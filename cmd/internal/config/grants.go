@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
@@ -213,7 +213,7 @@ func editGrants(path string, edit func(*editor)) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	unlock, err := lockBeside(path)
+	unlock, err := files.LockBeside(path)
 	if err != nil {
 		return err
 	}
@@ -234,50 +234,9 @@ func editGrants(path string, edit func(*editor)) error {
 	if got, _, err := parseGrants(path, out); err != nil || !slices.EqualFunc(got, e.grants, equal) {
 		return fmt.Errorf("the grants file %s is written in a way that only a person can edit: do it by hand", path)
 	}
-	return replaceFile(path, out)
-}
-
-const (
-	lockTime  = 5 * time.Second // an edit takes milliseconds
-	lockEvery = 10 * time.Millisecond
-)
-
-// waitLock tries until it has a lock. Try returns false if another has it.
-func waitLock(path string, try func() (bool, error)) error {
-	giveUp := time.After(lockTime)
-	again := time.NewTicker(lockEvery)
-	defer again.Stop()
-	for {
-		if ok, err := try(); ok || err != nil {
-			return err
-		}
-		select {
-		case <-again.C:
-		case <-giveUp:
-			return fmt.Errorf("another process has been editing %s for %s; try again", path, lockTime)
-		}
-	}
+	return files.ReplaceSynced(path, out, files.Mode(path, 0o600)) // else its owner's alone
 }
 
 func equal(a, b Grant) bool {
 	return slices.EqualFunc(a.keys(), b.keys(), func(a, b grantKey) bool { return slices.Equal(*a.values, *b.values) })
-}
-
-// replaceFile writes a file in one step. Its mode stays; a new file is its
-// owner's alone.
-func replaceFile(path string, data []byte) error {
-	mode := os.FileMode(0o600)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".grants-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 const byHand = `# who may do what
@@ -261,7 +262,7 @@ func TestGrantsEditedAtOnce(t *testing.T) {
 	if err != nil || len(grants) != processes*20 {
 		t.Errorf("%d of %d grants, error %v", len(grants), processes*20, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".grants-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"+files.Temporary)); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

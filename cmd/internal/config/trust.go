@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 // Trust keeps the digest of a project's file as it is now in the state folder
@@ -97,16 +99,7 @@ func editTrust(state string, edit func(map[string]string)) error {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return fmt.Errorf("trust store: %w", err)
 	}
-	f, err := os.CreateTemp(state, "trusted-*.json") // 0600
-	if err != nil {
-		return fmt.Errorf("trust store: %w", err)
-	}
-	defer os.Remove(f.Name()) // after the rename there is nothing to remove
-	_, err = f.Write(append(data, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("trust store: %w", err)
-	}
-	if err := os.Rename(f.Name(), trustFile(state)); err != nil {
+	if err := files.ReplaceSynced(trustFile(state), append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("trust store: %w", err)
 	}
 	return nil

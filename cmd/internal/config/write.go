@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 // UserFile returns the file of the person's own configuration, which need not exist.
@@ -36,7 +38,7 @@ func AddServers(path string, servers []Server) (added []string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	unlock, err := lockBeside(path)
+	unlock, err := files.LockBeside(path)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +61,7 @@ func AddServers(path string, servers []Server) (added []string, err error) {
 	if err := w.check(out); err != nil {
 		return nil, err
 	}
-	return w.ids, replaceFile(path, out)
+	return w.ids, files.ReplaceSynced(path, out, files.Mode(path, 0o600))
 }
 
 // A writer adds servers to one file.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 // ErrHeld says that another process runs on the state folder.
@@ -24,7 +26,11 @@ func Acquire(state string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
-	if err := lockFile(f); err != nil {
+	ok, err := files.TryLock(f)
+	if err == nil && !ok {
+		err = ErrHeld
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
