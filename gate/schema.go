@@ -12,6 +12,13 @@ type Schema interface {
 	Validate(Doc) error
 }
 
+// A Coercer is a [Schema] that can turn what models write into what it says, where that
+// loses nothing.
+type Coercer interface {
+	// Coerce returns the document with what it changed, and the JSON Pointers of that.
+	Coerce(Doc) (Doc, []string)
+}
+
 // A Violation is one place at which a document breaks its schema.
 type Violation struct {
 	Pointer string // JSON Pointer into the document

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/hex"
 	"maps"
 	"math/big"
@@ -21,6 +22,7 @@ const (
 // checking costs.
 type part struct {
 	work
+	of         *jsonschema.Schema
 	inPlace    []*part          // apply to the same value
 	properties map[string]*part // apply to a member
 	patterns   []patternPart    // apply to members
@@ -28,6 +30,7 @@ type part struct {
 	names      *part            // applies to the names of members
 	prefix     map[int]*part    // apply to an item
 	items      []*part          // apply to every item
+	each       *part            // what items says of every item, if there is no tuple
 }
 
 // work is what a schema costs by itself.
@@ -128,7 +131,7 @@ func (g *graph) part(s *jsonschema.Schema) *part {
 	if p, ok := g.parts[s]; ok {
 		return p
 	}
-	p := &part{work: weigh(s)}
+	p := &part{work: weigh(s), of: s}
 	g.parts[s], g.named[p] = p, s
 	g.order = append(g.order, s)
 	s.Format = nil
@@ -210,6 +213,9 @@ func (g *graph) linkItems(p *part, s *jsonschema.Schema) {
 		p.prefix[i] = g.part(t)
 	}
 	p.items = g.all([]*jsonschema.Schema{one, additional, s.Items2020, s.Contains, s.UnevaluatedItems})
+	if p.prefix == nil {
+		p.each = g.part(cmp.Or(one, s.Items2020))
+	}
 }
 
 // weigh returns what the keywords of s cost by themselves.

@@ -1,0 +1,208 @@
+package schema
+
+import (
+	"encoding/json"
+	"math/big"
+	"slices"
+	"strconv"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// maxCoerce bounds the steps of one coercion: values looked at and changes tried.
+const maxCoerce = 10_000
+
+var _ gate.Coercer = (*Schema)(nil)
+
+// Coerce returns d with what loses nothing turned into what the schema says, and the
+// places of that: text that is a number or a boolean in JSON's grammar into that number
+// or boolean, one value into a list of it, and a required member that is missing and has
+// a default into that default. A value is changed only if it is not as its schema says,
+// if that schema is reached by properties and items alone, and if exactly one change
+// makes it so. Text never becomes an object, a list of several values, or null.
+//
+// A document that is as the schema says is returned as it is, and so is one that takes
+// more than 10,000 steps. What is returned need not be valid.
+func (s *Schema) Coerce(d gate.Doc) (out gate.Doc, changed []string) {
+	defer func() {
+		if v := recover(); v != nil {
+			out, changed = d, nil
+		}
+	}()
+	if d.IsZero() || s.Validate(d) == nil {
+		return d, nil
+	}
+	c := coercion{left: maxCoerce, meter: meter{left: maxUnits}}
+	raw := c.value(s.root, d, nil)
+	if raw == nil || c.left < 0 {
+		return d, nil
+	}
+	out, err := gate.ParseDoc(raw)
+	if err != nil {
+		return d, nil
+	}
+	return out, c.changed
+}
+
+// coercion is one coercion under way.
+type coercion struct {
+	left    int   // steps
+	meter   meter // of the validation of what is tried
+	changed []string
+}
+
+// value returns what d becomes under p, or nil if it stays.
+func (c *coercion) value(p *part, d gate.Doc, path []string) []byte {
+	if c.left--; c.left < 0 || p == nil || p.of.Bool != nil || p.of.Ref != nil || p.of.DynamicRef != nil || p.of.RecursiveRef != nil {
+		return nil
+	}
+	if p.of.Types != nil && !slices.ContainsFunc(p.of.Types.ToStrings(), func(t string) bool { return hasType(d, t) }) {
+		return c.exchange(p, d, path)
+	}
+	switch d.Kind() {
+	case gate.Object:
+		return c.object(p, d, path)
+	case gate.Array:
+		return c.array(p, d, path)
+	}
+	return nil
+}
+
+// exchange returns the one value of another type that d can become, or nil.
+func (c *coercion) exchange(p *part, d gate.Doc, path []string) []byte {
+	var fits []byte
+	for _, raw := range candidates(p, d) {
+		if c.left--; c.left < 0 || !c.valid(p, raw) {
+			continue
+		}
+		if fits != nil {
+			return nil
+		}
+		fits = raw
+	}
+	if fits != nil {
+		c.changed = append(c.changed, boundedPointer(path))
+	}
+	return fits
+}
+
+// candidates returns what d could become under p without a loss.
+func candidates(p *part, d gate.Doc) (all [][]byte) {
+	types := p.of.Types.ToStrings()
+	if text := d.Text(); d.Kind() == gate.String {
+		number := isNumber(text) && (slices.Contains(types, "number") || slices.Contains(types, "integer"))
+		boolean := (text == "true" || text == "false") && slices.Contains(types, "boolean")
+		if number || boolean {
+			all = append(all, []byte(text))
+		}
+	}
+	if slices.Contains(types, "array") && d.Kind() != gate.Null && p.each != nil && p.each.of.Types != nil {
+		if slices.ContainsFunc(p.each.of.Types.ToStrings(), func(t string) bool { return hasType(d, t) }) {
+			all = append(all, slices.Concat([]byte{'['}, d.Raw(), []byte{']'}))
+		}
+	}
+	return all
+}
+
+// isNumber reports whether a text is a number in JSON's grammar and nothing else.
+func isNumber(text string) bool {
+	d, err := gate.ParseDoc([]byte(text))
+	return err == nil && d.Kind() == gate.Number && len(d.Raw()) == len(text)
+}
+
+// valid reports whether a value is as p says, if that can be found out with the work
+// that is left.
+func (c *coercion) valid(p *part, raw []byte) bool {
+	d, err := gate.ParseDoc(raw)
+	if err != nil || !c.meter.visit(p, d.Value()) {
+		return false
+	}
+	return p.of.Validate(d.Value()) == nil
+}
+
+// object returns an object whose members are coerced, and those added that are required
+// and have a default.
+func (c *coercion) object(p *part, d gate.Doc, path []string) []byte {
+	out, some := []byte{'{'}, false
+	add := func(name string, raw []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		quoted, _ := json.Marshal(name) // a text has no other error than none
+		out = append(append(append(out, quoted...), ':'), raw...)
+	}
+	has := make(map[string]bool)
+	for name, v := range d.Members() {
+		has[name] = true
+		raw := v.Raw()
+		if q := p.properties[name]; q != nil {
+			if changed := c.value(q, v, append(path, name)); changed != nil {
+				raw, some = changed, true
+			}
+		}
+		add(name, raw)
+	}
+	for _, name := range p.of.Required {
+		q := p.properties[name]
+		if c.left--; c.left < 0 || has[name] || q == nil || q.of.Default == nil {
+			continue
+		}
+		raw, err := json.Marshal(*q.of.Default)
+		if err == nil && c.valid(q, raw) {
+			add(name, raw)
+			c.changed, some = append(c.changed, boundedPointer(append(path, name))), true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return append(out, '}')
+}
+
+// array returns a list whose elements are coerced.
+func (c *coercion) array(p *part, d gate.Doc, path []string) []byte {
+	if p.each == nil {
+		return nil
+	}
+	out, some, i := []byte{'['}, false, 0
+	for v := range d.Elements() {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		raw := v.Raw()
+		if changed := c.value(p.each, v, append(path, strconv.Itoa(i))); changed != nil {
+			raw, some = changed, true
+		}
+		out = append(out, raw...)
+		i++
+	}
+	if !some {
+		return nil
+	}
+	return append(out, ']')
+}
+
+// hasType reports whether a value has a type of JSON Schema (2020-12 core, section
+// 4.2.1): a number without a fraction is an integer.
+func hasType(d gate.Doc, name string) bool {
+	switch d.Kind() {
+	case gate.Null:
+		return name == "null"
+	case gate.Bool:
+		return name == "boolean"
+	case gate.String:
+		return name == "string"
+	case gate.Array:
+		return name == "array"
+	case gate.Object:
+		return name == "object"
+	case gate.Number:
+		return name == "number" || name == "integer" && isInteger(d)
+	}
+	return false
+}
+
+func isInteger(d gate.Doc) bool {
+	n, ok := new(big.Rat).SetString(string(d.Raw())) // the parser of documents bounds its power
+	return ok && n.IsInt()
+}
