@@ -145,6 +145,9 @@ func (w *way) arrive(ctx context.Context, c *Call, t *Tool) (q Query, b brought,
 	if err := w.readPrompt(ctx, c); err != nil {
 		return q, b, err
 	}
+	if err := w.coerce(ctx, c, t); err != nil {
+		return q, b, err
+	}
 	g := w.guard(t)
 	if w.Returned != nil {
 		g.returned = func(text string) bool { return w.Returned.knows(c.Session, t.Name.Server, text) }

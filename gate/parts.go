@@ -26,6 +26,9 @@ type Parts struct {
 	// Returned remembers what looks like a secret in an argument and came from the same
 	// server; nil remembers nothing, and none does where Secrets only reports it.
 	Returned *Returned
+	// Inputs says how arguments are held against the input schema of a tool; nil coerces
+	// those of all.
+	Inputs func(*Tool) InputMode
 	// Labeler knows what the operator says of tools; nil knows of none.
 	Labeler Labeler
 	// Approver asks people; without one, what a policy would ask is refused.

@@ -17,6 +17,8 @@ type Schema interface {
 type Coercer interface {
 	// Coerce returns the document with what it changed, and the JSON Pointers of that.
 	Coerce(Doc) (Doc, []string)
+	// Takes shows in a line what would be valid.
+	Takes() string
 }
 
 // A Violation is one place at which a document breaks its schema.

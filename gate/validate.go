@@ -19,13 +19,13 @@ func (w *way) validateInput(ctx context.Context, q Query, sent *Call, again bool
 		return w.fail(ctx, "the tool has no usable input schema", nil)
 	}
 	if !again {
-		if err := q.Tool.Input.Validate(q.Call.Args); err != nil {
-			return w.fail(ctx, publicViolations(q.Tool, "the arguments", err), err)
+		if err := w.checkInput(ctx, q.Tool, q.Call.Args, "the arguments"); err != nil {
+			return err
 		}
 	}
 	if sent != q.Call {
-		if err := q.Tool.Input.Validate(sent.Args); err != nil {
-			return w.fail(ctx, publicViolations(q.Tool, "the arguments, after the policy's redaction,", err), err)
+		if err := w.checkInput(ctx, q.Tool, sent.Args, "the arguments, after the policy's redaction,"); err != nil {
+			return err
 		}
 	}
 	if a := q.Call.Answered; a != nil && a.Err != nil {
@@ -33,6 +33,20 @@ func (w *way) validateInput(ctx context.Context, q Query, sent *Call, again bool
 		return w.fail(ctx, "the answer that came with the call is not acceptable; call again without it", a.Err)
 	}
 	return nil
+}
+
+// checkInput refuses arguments that break the tool's input schema, or notes that they do.
+func (w *way) checkInput(ctx context.Context, t *Tool, args Doc, what string) error {
+	err := t.Input.Validate(args)
+	if err == nil {
+		return nil
+	}
+	if w.inputMode(t) == WarnInput && t.Feature == FeatureTool {
+		w.found(Finding{Rule: ruleInput, At: inArguments, Count: 1})
+		return nil
+	}
+	reason, _ := w.Sanitizer.Sanitize(Text{Server: t.Name.Server, Tool: t.qualified(), Text: publicViolations(t, what, err)}) // the server chose names and values in it
+	return w.fail(ctx, reason, err)
 }
 
 // Bounds of what a caller is told of its violations: a schema can find one in
@@ -55,9 +69,19 @@ func publicViolations(t *Tool, what string, err error) string {
 			more = fmt.Sprintf("; and %d more", len(v)-maxViolations)
 			v = v[:maxViolations]
 		}
-		return what + " break " + declared + ": " + cut(v.Error(), maxReason) + more
+		return what + " break " + declared + ": " + cut(v.Error(), maxReason) + more + takes(t)
 	}
 	return what + " cannot be checked against " + declared
+}
+
+// takes says what a tool would take.
+func takes(t *Tool) string {
+	if schema, ok := t.Input.(Coercer); ok && t.Feature == FeatureTool {
+		if s := schema.Takes(); s != "" {
+			return "; it takes " + s
+		}
+	}
+	return ""
 }
 
 // validateOutput refuses a result that is larger than the decision allows, or that

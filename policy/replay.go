@@ -40,6 +40,9 @@ type ReplayOptions struct {
 	// name. Nil takes every name for a tool that declares nothing, and is native,
 	// unpinned and without findings.
 	Tools map[string]gate.Doc
+	// Input returns what the arguments of a tool that Tools declares are coerced by, as
+	// the gateway does before it decides, or nil. Nil coerces none.
+	Input func(definition gate.Doc) gate.Coercer
 	// ApproveAsks carries on as if a person had approved each call that is asked
 	// about.
 	ApproveAsks bool
@@ -64,7 +67,7 @@ type ReplayedSession struct {
 
 // Replay puts a recorded session before the policy: its calls go through a gate of
 // their own, one after the other, where the recorded results stand in for the
-// servers. What a call is refused the session does not see. Schemas are not
+// servers. What a call is refused the session does not see. Schemas coerce and are not
 // checked, results are not sanitized, rates not kept, and nothing is called.
 func (e *Engine) Replay(ctx context.Context, o ReplayOptions, r RecordedSession) (ReplayedSession, error) {
 	out := ReplayedSession{ID: r.ID, Decisions: []ReplayedCall{}}
@@ -195,6 +198,11 @@ func (p *player) Lookup(_ context.Context, _ gate.Action, name string) (*gate.To
 		Name: parsed, Local: parsed.Tool, Offered: name, Definition: def, Annotations: def.Get("annotations"),
 		Digest: def.Digest(), Input: anything{}, Teaches: gate.NewLabels(gate.Untrusted),
 	}
+	if p.options.Input != nil && defined {
+		if input := p.options.Input(def); input != nil {
+			t.Input = coercing{input}
+		}
+	}
 	p.tools[key] = t
 	return t, nil
 }
@@ -226,3 +234,8 @@ func (p *player) Record(_ context.Context, r *gate.Record) error {
 type anything struct{}
 
 func (anything) Validate(gate.Doc) error { return nil }
+
+// coercing coerces by a schema, and every document keeps to it.
+type coercing struct{ gate.Coercer }
+
+func (coercing) Validate(gate.Doc) error { return nil }

@@ -61,7 +61,10 @@ type Config struct {
 	Recorder     gate.Recorder
 
 	Sanitize Sanitize
-	Limits   Limits
+	// Inputs say, by server, how arguments are held against the input schemas of its
+	// tools. Those of a server without coerce.
+	Inputs map[string]*InputRules
+	Limits Limits
 	// Pins says which definitions are approved; New sets its Record, and its Log if
 	// that is nil. Without it all are.
 	Pins *lock.Options
@@ -131,6 +134,20 @@ type Grant struct {
 	KV      bool
 	// Config is what the guest may know; see [sandbox.Grants].
 	Config map[string]string
+}
+
+// InputRules say how arguments are held against the input schemas of a server's tools.
+// The zero value coerces.
+type InputRules struct {
+	Mode  gate.InputMode
+	Tools []InputRule // that go before Mode; the first that matches counts
+}
+
+// An InputRule says so for the tools that Pattern matches, see [Rule], by their names at
+// the server.
+type InputRule struct {
+	Pattern string
+	Mode    gate.InputMode
 }
 
 // Sanitize chooses the profile for a text: of the first rule in Tools that

@@ -30,6 +30,8 @@ type Gateway struct {
 	mux   *http.ServeMux
 	calls calls // those of Do
 
+	broken brokenInputs
+
 	journal
 	policies
 	settings
@@ -102,7 +104,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	recorder = gate.Recorders(g.withShadow(recorder), refusals{g.cfg.Log})
+	recorder = gate.Recorders(g.withShadow(recorder), refusals{g.cfg.Log}, &g.broken)
 	if err := g.newPins(); err != nil {
 		return err
 	}
@@ -120,7 +122,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	g.gate, err = gate.New(gate.Parts{
 		Approver: approver, Pins: g.gatePins(),
 		Upstream: g.fleet, Authorizer: engine, Labeler: engine,
-		Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder, Returned: secrets.returned(),
+		Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder, Returned: secrets.returned(), Inputs: g.inputMode,
 		TrackValues: g.tracksValues(engine), TrustPrompt: g.cfg.TrustPrompt,
 		Sessions: g.sessions,
 		Limiter:  g.limits,

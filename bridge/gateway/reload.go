@@ -16,6 +16,8 @@ type Server struct {
 	Guest *Guest
 	// Sanitize is the profile for its texts; "" leaves that to [Config.Sanitize].
 	Sanitize string
+	// Input says how arguments are held against its schemas; nil coerces.
+	Input *InputRules
 	// Concurrent is how many calls may be under way there; zero or less sets no limit
 	// of its own.
 	Concurrent int
@@ -39,6 +41,7 @@ func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 		return err
 	}
 	g.clean.servers.set(s.Server, s.Sanitize)
+	g.inputs.set(s.Server, s.Input)
 	g.atOnce.set(s.Server, s.Concurrent)
 	g.guests.set(s.Server, s.Guest)
 	return g.fleet.Add(ctx, g.endpoint(ctx, s.EndpointConfig))

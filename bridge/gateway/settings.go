@@ -20,12 +20,14 @@ type settings struct {
 	ofTools *atomic.Pointer[[]ToolLimit]
 	atOnce  *perServer[int]    // calls at a server
 	guests  *perServer[*Guest] // servers that are modules
+	inputs  *perServer[*InputRules]
 }
 
 func newSettings(c Config) settings {
 	s := settings{
 		groups: new(atomic.Pointer[Groups]), catalog: new(atomic.Pointer[CatalogMode]), ofTools: new(atomic.Pointer[[]ToolLimit]),
 		atOnce: newPerServer(c.Limits.Servers), guests: newPerServer[*Guest](nil),
+		inputs: newPerServer(c.Inputs),
 	}
 	s.groups.Store(&c.Groups)
 	s.catalog.Store(&c.Catalog)
@@ -49,6 +51,20 @@ func (s *settings) ofTool(name string) int {
 		}
 	}
 	return 0
+}
+
+// inputMode says how arguments are held against the input schema of a tool.
+func (s *settings) inputMode(t *gate.Tool) gate.InputMode {
+	rules, _ := s.inputs.get(t.Name.Server)
+	if rules == nil {
+		return gate.CoerceInput
+	}
+	for _, r := range rules.Tools {
+		if (Rule{Pattern: r.Pattern}).matches(t.Local) {
+			return r.Mode
+		}
+	}
+	return rules.Mode
 }
 
 func (s *settings) catalogMode() CatalogMode { return *s.catalog.Load() }

@@ -1,10 +1,14 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -205,4 +209,96 @@ func hasType(d gate.Doc, name string) bool {
 func isInteger(d gate.Doc) bool {
 	n, ok := new(big.Rat).SetString(string(d.Raw())) // the parser of documents bounds its power
 	return ok && n.IsInt()
+}
+
+// Limits of what a schema is said to take.
+const (
+	maxTakes     = 1 << 10 // bytes
+	maxTakesDeep = 2       // objects within each other
+)
+
+// Takes shows what would be valid, such as {path: string, head?: integer, mode?: "a" | "b"}:
+// the members that the schema names, those with ? may be missing. It is "" if the schema
+// names none.
+func (s *Schema) Takes() string {
+	if len(s.root.properties) == 0 {
+		return ""
+	}
+	return printable(s.root.takes(0), maxTakes)
+}
+
+func (p *part) takes(depth int) string {
+	of := p.of
+	switch {
+	case of.Const != nil:
+		return value(*of.Const)
+	case of.Enum != nil:
+		return listed(of.Enum.Values)
+	case of.Types == nil && len(of.AnyOf)+len(of.OneOf) > 0 && depth <= maxTakesDeep:
+		var all []string
+		for _, q := range p.inPlace {
+			if slices.Contains(of.AnyOf, q.of) || slices.Contains(of.OneOf, q.of) {
+				all = append(all, q.takes(depth+1))
+			}
+		}
+		return strings.Join(all, " | ")
+	case of.Types == nil && len(p.properties) == 0:
+		return "any"
+	}
+	types := []string{"object"}
+	if of.Types != nil {
+		types = of.Types.ToStrings()
+	}
+	for i, t := range types {
+		switch {
+		case t == "object" && len(p.properties) > 0 && depth < maxTakesDeep:
+			types[i] = p.takesMembers(depth)
+		case t == "array" && p.each != nil && depth < maxTakesDeep:
+			types[i] = "list of " + p.each.takes(depth+1)
+		}
+	}
+	return strings.Join(types, " | ")
+}
+
+// takesMembers shows the members of an object, those first that it must have.
+func (p *part) takesMembers(depth int) string {
+	names := slices.Sorted(maps.Keys(p.properties))
+	order := func(name string) int {
+		if i := slices.Index(p.of.Required, name); i >= 0 {
+			return i
+		}
+		return len(p.of.Required)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(order(a), order(b)) })
+	var b strings.Builder
+	for i, name := range names {
+		if b.Len() > maxTakes {
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(cut(name, maxName))
+		if !slices.Contains(p.of.Required, name) {
+			b.WriteByte('?')
+		}
+		b.WriteString(": " + p.properties[name].takes(depth+1))
+	}
+	return "{" + b.String() + "}"
+}
+
+// listed shows values of which one is taken.
+func listed(all []any) string {
+	var b strings.Builder
+	for i, v := range all {
+		if i == maxListed {
+			fmt.Fprintf(&b, " | %d more", len(all)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(" | ")
+		}
+		b.WriteString(value(v))
+	}
+	return b.String()
 }

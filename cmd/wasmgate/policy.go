@@ -214,10 +214,12 @@ func (c *cli) printTests(results []policy.TestResult, coverage policy.Coverage, 
 }
 
 func (c *cli) newPolicyEval() *cobra.Command {
-	return &cobra.Command{
-		Use:   "eval [FILE|-]",
+	var tools string
+	cmd := &cobra.Command{
+		Use:   "eval [--tools FILE] [FILE|-]",
 		Short: "Decide on one input, without calling anything",
 		Long: `Reads an input as policies see it, from a file or from standard input, and prints the decision.
+With --tools, arguments of a tool that it defines are coerced first, as the gateway does.
 Exits with 3 if it is not "allow".`,
 		Example: "  echo '{\"action\":\"tools/call\",\"principal\":{\"id\":\"local\"},\"tool\":{\"name\":\"files__read\"}}' | wasmgate policy eval",
 		Args:    cobra.MaximumNArgs(1),
@@ -237,6 +239,11 @@ Exits with 3 if it is not "allow".`,
 			if !json.Valid(input) {
 				return misuse("the input is no JSON")
 			}
+			known, err := readTools(tools)
+			if err != nil {
+				return err
+			}
+			input = coerced(input, known)
 			engine, err := policy.Load(cmd.Context(), p.Files, p.Options)
 			if err != nil {
 				return &exitError{exitFalse, err}
@@ -258,4 +265,24 @@ Exits with 3 if it is not "allow".`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&tools, "tools", "", `definitions of tools, {"tools": [...]}, with qualified names`)
+	return cmd
+}
+
+// coerced returns an input whose arguments are what the schema of its tool says.
+func coerced(input []byte, tools map[string]gate.Doc) []byte {
+	d, err := gate.ParseDoc(input)
+	if err != nil || d.Kind() != gate.Object {
+		return input
+	}
+	definition, ok := tools[d.At("/tool/name").Text()]
+	if !ok || d.Get("arguments").Kind() != gate.Object {
+		return input
+	}
+	by := inputSchema(definition)
+	if by == nil {
+		return input
+	}
+	args, _ := by.Coerce(d.Get("arguments"))
+	return d.With("arguments", args.Raw()).Raw()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/schema"
 	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
@@ -69,16 +70,10 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 	}
 	o := policy.ReplayOptions{
 		Sessions:    func() gate.Sessions { return session.New(session.Options{}) },
-		ApproveAsks: f.approve,
+		ApproveAsks: f.approve, Input: inputSchema,
 	}
-	if f.tools != "" {
-		data, err := os.ReadFile(f.tools)
-		if err == nil {
-			o.Tools, err = policy.ReadTools(data)
-		}
-		if err != nil {
-			return misuse("--tools %s: %v", f.tools, err)
-		}
+	if o.Tools, err = readTools(f.tools); err != nil {
+		return err
 	}
 	count := make(tally)
 	var definitions func() map[definitionKey]*gate.Tool
@@ -102,6 +97,33 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 		}
 	}
 	return c.printTally(count)
+}
+
+// readTools reads the definitions in a file, or none.
+func readTools(file string) (map[string]gate.Doc, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, misuse("--tools %s: %v", file, err)
+	}
+	tools, err := policy.ReadTools(data)
+	if err != nil {
+		return nil, misuse("--tools %s: %v", file, err)
+	}
+	return tools, nil
+}
+
+// inputSchema returns what coerces the arguments of a tool, as it does in the gateway, or
+// nil if its schema cannot be used.
+func inputSchema(definition gate.Doc) gate.Coercer {
+	repaired, _ := schema.Repair(definition.Get("inputSchema"))
+	s, err := schema.Compile(repaired)
+	if err != nil {
+		return nil
+	}
+	return s
 }
 
 // definitions asks the gateway of the configuration what its tools are. It has none

@@ -145,6 +145,9 @@ func (c *cli) printStatus(s *app.Status) error {
 	if j := s.Jobs; j.Running+j.Kept > 0 {
 		fmt.Fprintf(c.out, "jobs: %d running, %d kept\n", j.Running, j.Kept)
 	}
+	for _, b := range s.Broken {
+		fmt.Fprintf(c.out, "refused by schema: %s: %d calls; the last: %s\n", visible(b.Tool), b.Calls, visible(short(b.Last, 200)))
+	}
 	for _, p := range s.Problems {
 		fmt.Fprintln(c.out, paint(c.out, bad, "problem: "+visible(p)))
 	}

@@ -157,7 +157,7 @@ func auditOptions(c *config.Config, node string) audit.Options {
 
 // translateServers adds the servers that are enabled, and what is said of each.
 func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Config) {
-	gc.Guests = make(map[string]gateway.Guest)
+	gc.Guests, gc.Inputs = make(map[string]gateway.Guest), make(map[string]*gateway.InputRules)
 	for _, s := range enabled(a.cfg.Servers) {
 		if only != "" && only != s.ID {
 			continue
@@ -169,6 +169,9 @@ func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Con
 		}
 		if s.Sanitize != "" {
 			gc.Sanitize.Servers[s.ID] = s.Sanitize
+		}
+		if one.Input != nil {
+			gc.Inputs[s.ID] = one.Input
 		}
 		if s.Concurrent > 0 {
 			gc.Limits.Servers[s.ID] = s.Concurrent
@@ -203,6 +206,18 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 		}
 	}
 	return e
+}
+
+// inputRules says how arguments of a server's tools are held against their schemas.
+func inputRules(s config.Server) *gateway.InputRules {
+	if s.Input == "" && s.Inputs == nil {
+		return nil
+	}
+	to := &gateway.InputRules{Mode: gate.InputMode(s.Input)}
+	for _, t := range s.Inputs {
+		to.Tools = append(to.Tools, gateway.InputRule{Pattern: t.Pattern, Mode: gate.InputMode(t.Mode)})
+	}
+	return to
 }
 
 func rules(from []config.Rule) []gateway.Rule {

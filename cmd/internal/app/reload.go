@@ -26,7 +26,7 @@ type configState struct {
 
 // server puts a server of the configuration into the words of a gateway.
 func (a *App) server(ctx context.Context, s config.Server) gateway.Server {
-	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Concurrent: s.Concurrent}
+	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
 	to.Written, to.PinTLS = s.Written, a.cfg.Pins.TLSKey
 	if a.learn != nil {
 		to.Confine, to.Learn = nil, a.learn

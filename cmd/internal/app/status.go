@@ -36,6 +36,8 @@ type Status struct {
 	// Jobs are how many run, and of how many the outcome is kept.
 	Jobs     jobs.Counts `json:"jobs"`
 	Problems []string    `json:"problems,omitempty"`
+	// Broken are the tools of which calls were refused by their input schema.
+	Broken []gateway.BrokenInput `json:"refused_by_schema,omitempty"`
 
 	Replays string `json:"replays,omitempty"` // the recording that calls are answered from
 
@@ -75,6 +77,7 @@ func (a *App) Status() *Status {
 		Grants: a.cfg.Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
 		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
+		Broken: a.gateway.BrokenInputs(),
 	}
 	a.countJobs(s)
 	if err := a.gateway.Healthy(); err != nil {

@@ -90,14 +90,16 @@ type Server struct {
 	// Concurrent is how many calls it has in progress; zero sets no limit of its own.
 	Concurrent int
 	Enabled    bool
-	Groups     []string // that all it has is in
-	Prefix     bool     // offer its tools as server__tool
-	Schema     string   // declared | normalized
-	Output     string   // enforce | warn
-	Sanitize   string   // profile of its results; empty: see [Sanitize]
-	Methods    []string // of its own that it may be asked, beside those of MCP
-	Replay     string   // must_stub | live | pure; empty: must_stub
-	Fault      string   // why it cannot be started as written; empty if it can
+	Groups     []string    // that all it has is in
+	Prefix     bool        // offer its tools as server__tool
+	Schema     string      // declared | normalized
+	Output     string      // enforce | warn
+	Input      string      // coerce | enforce | warn; empty: coerce
+	Inputs     []ToolInput // that go before Input; the first that matches counts
+	Sanitize   string      // profile of its results; empty: see [Sanitize]
+	Methods    []string    // of its own that it may be asked, beside those of MCP
+	Replay     string      // must_stub | live | pure; empty: must_stub
+	Fault      string      // why it cannot be started as written; empty if it can
 }
 
 // String names the server and its command or the host it is reached at, and

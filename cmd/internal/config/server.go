@@ -74,6 +74,8 @@ func (d *decoder) server(f field, path string) Server {
 		"replay":     d.one(&s.Replay, replayModes...),
 		"schema":     d.one(&s.Schema, "declared", "normalized"),
 		"output":     d.one(&s.Output, "enforce", "warn"),
+		"input":      d.one(&s.Input, inputModes...),
+		"inputs":     func(n *node, path string) { d.inputs(&s.Inputs, n, path) },
 		"sanitize":   d.profile(&s.Sanitize),
 	}
 	d.table(f.value, path, readers)
@@ -89,6 +91,24 @@ func (d *decoder) server(f field, path string) Server {
 		d.warn(at.line, join(path, "url"), "plain http to another machine: calls and headers can be read on the way")
 	}
 	return s
+}
+
+// inputModes are how arguments are held against the input schema of a tool.
+var inputModes = []string{"coerce", "enforce", "warn"}
+
+// A ToolInput is the mode of the tools that Pattern matches, in the words of their server.
+type ToolInput struct{ Pattern, Mode string }
+
+// inputs reads the modes of tools, in their order.
+func (d *decoder) inputs(to *[]ToolInput, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		t := ToolInput{Pattern: f.key}
+		if err := matches(localPattern, "the name of a tool as its server has it, or its beginning and *")(f.key); err != nil {
+			d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
+		}
+		d.one(&t.Mode, inputModes...)(f.value, path)
+		*to = append(*to, t)
+	})
 }
 
 // replayModes are what serve --replay does with the tools of a server or module.
