@@ -45,7 +45,7 @@ func (g *Grant) keys() []grantKey {
 // ReadGrants reads a grants file. One that does not exist holds no grants. The
 // error is a [Problems] with everything that is wrong with it.
 func ReadGrants(path string) ([]Grant, error) {
-	data, err := read(path)
+	data, err := readEntries(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func ReadGrants(path string) ([]Grant, error) {
 // parseGrants also returns the line at which each grant begins.
 func parseGrants(path string, data []byte) (grants []Grant, lines []int, err error) {
 	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
-	root := d.parse(data, false)
+	root := d.parseEntries(data)
 	if root == nil {
 		return nil, nil, d.problems.err()
 	}
@@ -218,7 +218,7 @@ func editGrants(path string, edit func(*editor)) error {
 		return err
 	}
 	defer unlock()
-	data, err := read(path)
+	data, err := readEntries(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("read grants: %w", err)
 	}

@@ -36,12 +36,12 @@ func ReadRateLimits(path string) ([]RateLimit, error) {
 	if path == "" {
 		return nil, nil
 	}
-	data, err := read(path)
+	data, err := readEntries(path)
 	if err != nil {
 		return nil, fmt.Errorf("read rate limits: %w", err)
 	}
 	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
-	root := d.parse(data, false)
+	root := d.parseEntries(data)
 	if root == nil {
 		return nil, d.problems.err()
 	}

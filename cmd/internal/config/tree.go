@@ -69,6 +69,7 @@ func (n *node) get(key string) *node {
 // A tree collects what is wrong while a parser's nodes become ours.
 type tree struct {
 	nodes    int
+	first    int // entries of a list that were parsed before
 	anchors  map[string]*node
 	problems []Problem
 	lineOf   func(offset int) int
@@ -118,7 +119,10 @@ type syntaxError struct {
 func (e *syntaxError) Error() string { return e.message }
 
 // parse returns the tree of data. The problems have no File yet.
-func parse(data []byte, json bool) (root *node, ps []Problem) {
+func parse(data []byte, json bool) (root *node, ps []Problem) { return parseAt(data, json, 0) }
+
+// parseAt is parse of a piece of a list, of which first entries come before.
+func parseAt(data []byte, json bool, first int) (root *node, ps []Problem) {
 	limit := maxYAML
 	if json {
 		limit = maxJSON
@@ -132,7 +136,7 @@ func parse(data []byte, json bool) (root *node, ps []Problem) {
 	if i := invalidUTF8(data); i >= 0 {
 		return nil, []Problem{{Line: lineAt(data, i), Message: "not UTF-8"}}
 	}
-	t := &tree{anchors: map[string]*node{}}
+	t := &tree{anchors: map[string]*node{}, first: first}
 	// The parsers are foreign code; what panics on a file is wrong with the file.
 	defer func() {
 		if recover() != nil {

@@ -132,6 +132,9 @@ func (t *tree) fromYAML(n ast.Node, path string, depth int) (*node, error) {
 func (t *tree) items(out *node, n *ast.SequenceNode, path string, depth int) error {
 	out.kind = list
 	for i, v := range n.Values {
+		if depth == 0 {
+			i += t.first
+		}
 		item, err := t.fromYAML(v, fmt.Sprintf("%s[%d]", path, i), depth+1)
 		if err != nil {
 			return err
