@@ -30,9 +30,6 @@ func TestAttacksAreNeutralised(t *testing.T) {
 				t.Fatal(err)
 			}
 			clean, found := new(t, sanitize.Text).Sanitize(attack)
-			if !strings.Contains(clean, "[removed: ") {
-				t.Errorf("nothing says that something was removed: %+q", clean)
-			}
 			if left := activeContent(t, clean); left != "" {
 				t.Errorf("%s is left in %+q", left, clean)
 			}

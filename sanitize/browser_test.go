@@ -23,7 +23,7 @@ func TestOtherParsersFindNothingActive(t *testing.T) {
 	if err != nil {
 		t.Skip("node is not installed")
 	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(script), "node_modules", "parse5")); err != nil {
+	if _, err := os.Stat(filepath.Join(filepath.Dir(script), "node_modules", "commonmark")); err != nil {
 		t.Skip("the packages are not installed: npm ci --prefix .ci/node")
 	}
 	judge := func(texts []string) []string {

@@ -13,15 +13,11 @@ const (
 	c1ST   = 0x9c
 )
 
-// controls removes control characters and terminal sequences, but for tabs and
-// line ends.
+// controls removes control characters and terminal sequences, but for tabs, line
+// ends and form feeds. Colours go without a marker.
 func (f *findings) controls(s string) string {
-	if strings.IndexFunc(s, isControl) < 0 {
-		return s
-	}
 	o := output{from: s}
 	seq := sequences{s: s}
-	painted := -1 // end of the line that has a marker for colours
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if !isControl(r) {
@@ -34,15 +30,12 @@ func (f *findings) controls(s string) string {
 			f.remove(RuleControl)
 			size = n
 			o.replace(i, i+n, "control")
-		case colour && i < painted:
+		case colour:
 			f.remove(RuleTerminal)
 			o.drop(i, i+size)
 		default:
 			f.remove(RuleTerminal)
 			o.replace(i, i+size, "control")
-			if colour {
-				painted = lineEnd(s, i)
-			}
 		}
 		i += size
 	}
@@ -50,7 +43,7 @@ func (f *findings) controls(s string) string {
 }
 
 func isControl(r rune) bool {
-	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' || r >= 0x7f && r <= 0x9f
 }
 
 func lineEnd(s string, i int) int {

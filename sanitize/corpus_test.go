@@ -100,8 +100,8 @@ func activeContent(t *testing.T, s string) string {
 func activeNode(n *html.Node) string {
 	if n.Type == html.ElementNode {
 		switch n.Data {
-		case "script", "iframe", "object", "embed", "applet", "base", "svg", "math", "style", "link", "meta", "frameset", "frame":
-			if n.Data == "script" || n.Data == "style" || n.Data == "svg" || n.Data == "math" || len(n.Attr) > 0 {
+		case "script", "iframe", "object", "embed", "applet", "base", "style", "link", "frameset", "frame":
+			if n.Data == "script" || n.Data == "style" || len(n.Attr) > 0 {
 				return "element " + n.Data
 			}
 		}

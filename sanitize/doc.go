@@ -1,29 +1,43 @@
 // Package sanitize makes text that a stranger wrote safe to show to a model, a
-// terminal or a browser.
+// terminal, a browser or a renderer of Markdown.
 //
 // A [Sanitizer] treats one decoded string at a time, in fixed order: control
 // characters and terminal sequences; hidden and bidirectional characters; marks and
 // full-width letters that disguise words; white space that pushes text out of view;
-// control tokens of chat templates; markup, as the [Profile] says; and links to places
-// that are not on the list of [Links]. It goes on until nothing changes any more, so
-// that no removal puts together what another step would have removed.
+// control tokens of chat templates; and what a page or a renderer would act on, as
+// the [Profile] says. It goes on until nothing changes any more, so that no step
+// puts together what another would have taken apart.
 //
-// Text in which nothing was found comes back as it is, the same string. What was
-// removed leaves a marker that people and models can see, such as
-// "[removed: script]", and a [Finding]: who reads a file and writes it back can
-// tell that something is missing. Removals of one kind that touch share a
-// marker. Colour codes of terminals share one for each line; a marker for each
-// would hide the text.
+// Text in which nothing was found comes back as it is, the same string.
 //
-// # Markup in source code
+// # What is changed, and how little
 //
-// The profile text removes active markup: what runs, loads, redirects or hides.
-// In code fences, in spans between backticks and in what is plainly source code
-// it is reported and stays, for code is full of it and worthless without it.
-// Whether a line stands in source code is told from the lines around it, not
-// from the whole text. An attacker can put markup between lines of code, or into
-// a fence; what shows text to a browser must therefore escape it, or use the
-// profile strict.
+// Markup and links that act are made inert, and stay readable: a tag gets a space
+// after its angle, a link one between its brackets, a reference to an image one
+// after its exclamation mark. A page takes them for text then. What could not stay
+// without harm (control characters, hidden characters, control tokens of models) is
+// replaced by a marker such as "[removed: control]", and removals of one kind that
+// touch share one. Colours of terminals, and single hidden characters within a word,
+// go without a marker, which would tear apart what it stands in. All of it is told by
+// a [Finding].
+//
+// # No place is exempt
+//
+// The profile [Text] acts wherever a tag or a link stands: between backticks, in
+// code fences, in comments, in what looks like a program. Readers disagree on where
+// those begin and end, and whoever writes a text chooses how it looks. What source
+// code must keep is for the profile [Code], which is chosen by where a text comes
+// from, never by how it looks.
+//
+// A tag is judged as it is written, and as it is read once a renderer has taken the
+// marks of quotations away from its lines. What has no end yet, and what several
+// readers may read in several ways, is taken for what does most harm.
+//
+// # Pieces
+//
+// Strings of one document, or contents of one result, may be shown side by side. A
+// text that is harmless alone but [Sanitizer.Open] may be completed by another:
+// [Sanitizer.Inert] and [Sanitizer.Together] look at what they make together.
 //
 // # What it does not do
 //

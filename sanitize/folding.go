@@ -17,9 +17,6 @@ const fullLatin = '\uff21' - 'A'
 // that strike letters through or pile up on them, and full-width forms where no
 // East Asian text is around.
 func (f *findings) folded(s string) string {
-	if strings.IndexFunc(s, mayFold) < 0 {
-		return s
-	}
 	o := output{from: s}
 	prev, marks := rune(0), 0
 	line, asian := -1, false

@@ -5,357 +5,367 @@ import (
 	"strings"
 )
 
-// How an element is active.
+// How an element acts.
 type activity uint8
 
 const (
-	inert  activity = iota
-	holder          // goes with all it holds
-	loader          // goes with all it holds, if it has an attribute; without one it does nothing
-	single          // goes alone, if it has an attribute
+	acts     activity = 1 + iota // whatever its attributes
+	holds                        // it hides what it holds, if an end tag comes
+	needs                        // by one of loading
+	fetches                      // what its href names is fetched without a click
+	animates                     // by attributename
+	special                      // as actsBy says
 )
 
-// active are the elements that run, load, redirect, or change how what follows
-// is read.
-var active = map[string]activity{
-	"script": holder, "style": holder, "noscript": holder, "template": holder, "noembed": holder, "noframes": holder,
-	"svg": holder, "math": holder, "xmp": holder, "plaintext": holder, "listing": holder,
-	"iframe": loader, "object": loader, "applet": loader, "frameset": loader, "portal": loader, "fencedframe": loader,
-	"audio": single, "video": single,
-	"embed": single, "base": single, "link": single, "meta": single, "frame": single, "form": single,
-	"isindex": single, "bgsound": single, "layer": single, "ilayer": single, "animate": single, "animatetransform": single,
-	"set": single, "image": single, "foreignobject": single, "use": single, "handler": single, "listener": single,
-	"selectedcontent": single,
+// elements are those that run, load, send, or hide what they hold, or change how
+// what follows is read (HTML Living Standard, 4; SVG 2).
+var elements = map[string]activity{
+	"script": acts, "style": acts, "iframe": acts, "frameset": acts, "noscript": acts, "noembed": acts, "noframes": acts,
+	"template": holds, "datalist": holds, "canvas": holds, "progress": holds, "meter": holds, "audio": holds, "video": holds,
+	"object": needs, "embed": needs, "applet": needs, "frame": needs, "portal": needs, "fencedframe": needs, "layer": needs, "ilayer": needs,
+	"use": fetches, "image": fetches, "feimage": fetches,
+	"animate": animates, "animatetransform": animates, "animatemotion": animates, "set": animates,
+	"base": special, "link": special, "meta": special, "form": special, "input": special, "dialog": special, "isindex": special,
 }
 
-// typeNames are the names of active elements that types have in programs.
-var typeNames = []string{"Script", "Style", "Template", "Listing"}
+// knownNames are elements that a text without an end may have begun.
+var knownNames = words(`img div span table form input button iframe script style object embed video audio body html head meta link base svg math
+	details section article header footer main nav aside pre code textarea select option label template marquee picture source font center
+	br hr td tr th ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote`)
 
-// inertAngle reports whether the angle at the start of s begins nothing that is
-// to be found. It is quick, and in doubt says no.
-func (g *glance) inertAngle(s string) bool {
-	if len(s) == 1 {
+// loading are the attributes by which elements load a page or a program.
+var loading = map[string]bool{"src": true, "srcdoc": true, "data": true, "code": true, "codebase": true, "classid": true, "archive": true, "object": true, "type": true}
+
+// What an attribute's value is.
+type meaning uint8
+
+const (
+	fetched meaning = 1 + iota // a URL that is fetched without a click
+	list                       // several of them
+	followed
+	declarations
+	hides
+)
+
+var attributes = map[string]meaning{
+	"src": fetched, "background": fetched, "poster": fetched, "lowsrc": fetched, "dynsrc": fetched, "icon": fetched, "ping": fetched,
+	"srcset": list, "imagesrcset": list,
+	"href": followed, "xlink:href": followed, "action": followed, "formaction": followed, "longdesc": followed, "cite": followed, "manifest": followed,
+	"style": declarations, "hidden": hides,
+}
+
+// ruleOf returns the rule by which the tag that s begins with acts, or "".
+func (p *tagPass) ruleOf(t tag, s string) string {
+	l := lower(t.name)
+	kind := elements[string(l.text())]
+	if t.close {
+		if len(t.attrs) > 0 && ownWords(s[:t.size]) > maxOwnWords { // a page shows nothing of them
+			return RuleComment
+		}
+		return ""
+	}
+	rule := ""
+	switch kind {
+	case acts:
+		if name := string(l.text()); name == "script" || name == "iframe" {
+			return RuleScript
+		}
+		return RuleElement
+	case holds:
+		if p.endsLater(string(l.text())) {
+			rule = RuleHidden
+		}
+	case needs:
+		if slices.ContainsFunc(t.attrs, func(a attr) bool { l := lower(a.name); return loading[string(l.text())] }) {
+			return RuleScript
+		}
+	case animates:
+		if t.attr("attributename") != nil {
+			return RuleElement
+		}
+	case special:
+		if r := p.actsBy(string(l.text()), t); r != "" {
+			return r
+		}
+	}
+	for _, a := range t.attrs {
+		if kind == special && strings.EqualFold(t.name, "link") && strings.EqualFold(a.name, "href") {
+			continue // nothing follows it
+		}
+		if r := p.ruleOfAttr(a, kind == fetches); r == RuleHandler || r == RuleURL {
+			return r
+		} else if rule == "" {
+			rule = r
+		}
+	}
+	return rule
+}
+
+// attr returns the first attribute of that name, or nil.
+func (t tag) attr(want string) *attr {
+	for i := range t.attrs {
+		if strings.EqualFold(t.attrs[i].name, want) {
+			return &t.attrs[i]
+		}
+	}
+	return nil
+}
+
+// value returns the value of the first attribute of that name, in lower case and
+// without white space around it.
+func (t tag) value(name string) string {
+	a := t.attr(name)
+	if a == nil {
+		return ""
+	}
+	return strings.ToLower(strings.TrimSpace(a.decoded()))
+}
+
+// The values with which a link or a meta element does nothing to a page.
+var (
+	quietRels   = []string{"self", "alternate", "canonical", "author", "license", "help", "via", "edit", "related", "enclosure", "replies", "next", "prev", "up", "first", "last", "noopener", "noreferrer", "nofollow"}
+	quietEquivs = []string{"content-type", "x-ua-compatible", "content-language", "imagetoolbar"}
+)
+
+// actsBy returns the rule by which an element acts that does so by some of its
+// attributes alone.
+func (p *tagPass) actsBy(name string, t tag) string {
+	switch name {
+	case "base":
+		if t.attr("href") == nil && t.attr("target") == nil {
+			return ""
+		}
+	case "link":
+		loud := slices.ContainsFunc(strings.Fields(t.value("rel")), func(rel string) bool { return !slices.Contains(quietRels, rel) })
+		if !loud || t.attr("href") == nil && t.attr("imagesrcset") == nil {
+			return ""
+		}
+	case "meta":
+		equiv := t.value("http-equiv")
+		if (equiv == "" || slices.Contains(quietEquivs, equiv)) && t.value("name") != "referrer" {
+			return ""
+		}
+	case "form", "isindex":
+		if action := t.value("action"); action == "" || strings.HasPrefix(action, "#") {
+			return ""
+		}
+	case "input":
+		if t.value("type") != "hidden" || t.attr("value") == nil {
+			return ""
+		}
+		return RuleHidden
+	case "dialog":
+		if t.attr("open") != nil || !p.endsLater(name) {
+			return ""
+		}
+		return RuleHidden
+	}
+	return RuleElement
+}
+
+// ruleOfAttr returns the rule by which an attribute acts, or ""; loads says that
+// its element fetches what its href names.
+func (p *tagPass) ruleOfAttr(a attr, loads bool) string {
+	l := lower(a.name)
+	what := attributes[string(l.text())]
+	if what == hides {
+		return RuleHidden
+	}
+	if a.value == "" {
+		return ""
+	}
+	if handler(a.name) {
+		return RuleHandler
+	}
+	if what == 0 && strings.IndexByte(a.value, ':') < 0 && strings.IndexByte(a.value, '&') < 0 && strings.IndexByte(a.value, '(') < 0 {
+		return ""
+	}
+	if what == followed && !loads && p.allowed.allow == nil && ordinary(a.value) {
+		return ""
+	}
+	value := a.decoded()
+	if runs(value) {
+		return RuleURL
+	}
+	switch what {
+	case fetched:
+		return p.target(value, true)
+	case followed:
+		return p.target(value, loads)
+	case list:
+		for one := range strings.SplitSeq(value, ",") {
+			if r := p.target(strings.TrimSpace(one), true); r != "" {
+				return r
+			}
+		}
+	default:
+		return p.style(value, what == declarations)
+	}
+	return ""
+}
+
+// target returns the rule by which a target is off the list, or "".
+func (p *tagPass) target(target string, fetched bool) string {
+	if remote(target, false) && !p.allowed.keeps(target, fetched) {
+		return linkRule(fetched)
+	}
+	return ""
+}
+
+// style returns the rule by which a style acts; declared says that it is one, and
+// no value that may be.
+func (p *tagPass) style(value string, declared bool) string {
+	css := readCSS(value)
+	for _, target := range css.targets {
+		if p.target(target, true) != "" {
+			return RuleImage
+		}
+	}
+	switch {
+	case css.runs:
+		return RuleURL
+	case declared && css.hides:
+		return RuleHidden
+	}
+	return ""
+}
+
+// tagPass looks at every angle of a text, wherever it stands: what one reader takes
+// for a comment, an attribute or code, another takes for a tag.
+type tagPass struct {
+	s       string
+	allowed Links
+	edits   []edit
+	room    []attr
+	budget  int // how many bytes of tags may still be read
+	ends    map[string]int
+	low     string
+}
+
+const (
+	// maxTag bounds a tag, in bytes: one that is longer counts as one without an end.
+	maxTag = 64 << 10
+	// maxReads is how often each byte may be read as part of a tag, on average, so
+	// that a text made of openings takes no longer than another. Beyond it, all
+	// tags are made inert.
+	maxReads = 16
+)
+
+func newTagPass(s string, l Links) *tagPass {
+	return &tagPass{s: s, allowed: l, budget: maxReads*len(s) + maxTag}
+}
+
+func (p *tagPass) run() []edit {
+	for i := 0; ; i++ {
+		next := strings.IndexByte(p.s[i:], '<')
+		if next < 0 || i+next+1 >= len(p.s) {
+			return p.edits
+		}
+		i += next
+		if rule := p.angle(i); rule != "" {
+			p.edits = append(p.edits, edit{i + 1, " ", rule})
+		}
+	}
+}
+
+// angle returns the rule by which what begins at s[i] acts, or "".
+func (p *tagPass) angle(i int) string {
+	s := p.s[i:]
+	switch c := s[1]; {
+	case isLetter(c), c == '/' && len(s) > 2 && isLetter(s[2]):
+		return p.tag(i)
+	case c == '!', c == '?', c == '/' && len(s) > 2 && s[2] != '>':
+		if hidesWords(s) {
+			return RuleComment
+		}
+	}
+	return ""
+}
+
+// tag returns the rule by which the tag at s[i] acts, or "".
+func (p *tagPass) tag(i int) string {
+	if p.budget < 0 {
+		return RuleElement
+	}
+	s := p.s[i:min(len(p.s), i+maxTag)]
+	t := parseTag(s, p.room)
+	p.room = t.attrs
+	p.budget -= t.size
+	if strings.IndexByte(t.name, ':') > 0 && !p.keepsAddress(s) {
+		return RuleLink
+	}
+	if rule := p.ruleOf(t, s); rule != "" {
+		return rule
+	}
+	if !t.whole && (t.size == maxTag || isKnown(t.name)) {
+		return RuleElement
+	}
+	for _, a := range t.attrs {
+		if a.quoted && (a.to == len(s) || strings.IndexByte(a.value, '\n') >= 0 && cutByMarkdown(p.s, i, i+a.from, i+a.to)) {
+			return RuleElement
+		}
+	}
+	return ""
+}
+
+// keepsAddress reports whether what s begins with may stay where Markdown takes it
+// for an address between angles (CommonMark 0.31, 6.5), which shows where it leads.
+func (p *tagPass) keepsAddress(s string) bool {
+	end := strings.IndexFunc(s[1:], func(r rune) bool { return r <= ' ' || r == '<' || r == '>' }) + 1
+	if end == 0 || s[end] != '>' {
 		return true
 	}
-	switch c := s[1]; {
-	case turnTag(s):
-		return false
-	case c == '|' || c == '!':
-		return len(s) > 2 && (s[2] == ' ' || s[2] == '=') || strings.HasPrefix(s, "<!DOCTYPE")
-	case c == '<':
-		return !strings.HasPrefix(s, "<<SYS") && !strings.HasPrefix(s, "<</SYS")
-	case c == '/':
-		return true // an end tag alone does nothing
-	case !isLetter(c):
-		return c < 0x80 && c != '&'
+	scheme, _, _ := strings.Cut(s[1:end], ":")
+	if len(scheme) < 2 || strings.IndexByte(scheme, '_') >= 0 {
+		return true
 	}
-	if g.closes(s) {
-		t := parseTag(s, g.allowed)
-		return t.whole && active[t.name] == inert && t.harm == "" && !t.hides && t.off == "" && !slices.Contains(angleNames, s[1:1+len(t.name)])
-	}
-	name := s[1:min(len(s), 1+maxName)]
-	if i := strings.IndexFunc(name, func(r rune) bool { return !isWord(r) }); i >= 0 {
-		name = name[:i]
-	}
-	return active[lower(name)] == inert && !g.armed(s)
+	shown := strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")
+	return shown && p.allowed.allow == nil || p.allowed.keeps(s[1:end], false)
 }
 
-// maxName is longer than the name of any active element.
-const maxName = 24
-
-// glance keeps what has been found out of a text, by the length of its rest, so
-// that a text made of angles takes no longer than another.
-type glance struct {
-	allowed Links
-
-	next   int // rest at the next '>' when it was last looked for
-	looked bool
-	last   int // rest at the last attribute that could run something; 0: not looked, or none
-	hasArm bool
-}
-
-// closes reports whether a '>' comes within maxTag.
-func (g *glance) closes(s string) bool {
-	if !g.looked || g.next > len(s) {
-		i := strings.IndexByte(s, '>')
-		g.looked, g.next = true, len(s)-i
-		if i < 0 {
-			g.next = 0
-		}
+// endsLater reports whether an end tag of an element stands anywhere in the text.
+func (p *tagPass) endsLater(name string) bool {
+	if p.ends == nil {
+		p.ends = make(map[string]int)
+		p.low = strings.ToLower(p.s)
 	}
-	return g.next > 0 && len(s)-g.next < maxTag
-}
-
-// armed reports whether any attribute that could run something comes in s.
-func (g *glance) armed(s string) bool {
-	if !g.hasArm {
-		g.hasArm = true
-		for i := len(s) - 1; i > 0; i-- {
-			if (s[i] == '=' || s[i] == ':') && arms(s[:i]) {
-				g.last = len(s) - i
-				break
-			}
-		}
-	}
-	return g.last > 0 && g.last <= len(s)
-}
-
-// arms reports whether s ends with the name of a handler or of a scheme that
-// runs.
-func arms(s string) bool {
-	end := strings.TrimRight(s[max(0, len(s)-2*maxName):], " \t\r\n\f")
-	start := len(end)
-	for start > 0 && isLetter(end[start-1]) {
-		start--
-	}
-	word := lower(end[start:])
-	return handler(word) || strings.HasSuffix(word, "script") || word == "data" || word == "srcdoc"
-}
-
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
-
-// active removes active markup and leaves every other byte alone. With code,
-// what stands in source code is reported and stays.
-func (f *findings) active(s string, l Links, code bool) string {
-	if strings.IndexByte(s, '<') < 0 {
-		return s
-	}
-	w := walker{findings: f, s: s, allowed: l, look: glance{allowed: l}, o: output{from: s}, ends: make(map[string]int), xml: strings.HasPrefix(strings.TrimSpace(s), "<?xml")}
-	if code {
-		w.code = newCode(s)
-	}
-	for w.i < len(s) {
-		next := strings.IndexByte(s[w.i:], '<')
-		if next < 0 || w.i+next+1 == len(s) {
-			break
-		}
-		w.i += next
-		w.angle()
-	}
-	return w.o.String()
-}
-
-// walker goes through a text from angle to angle.
-type walker struct {
-	*findings
-	s string
-	i int
-	o output
-
-	allowed Links
-
-	code *code          // nil: nothing is source code
-	ends map[string]int // where the last end tag of an element is; -1: there is none
-	xml  bool
-	look glance
-	low  string // s in lower case, once it was needed
-
-	commentEnd int // where the next end of a comment is; len(s): there is none
-	inCode     int // up to here, an element that stands in source code
-}
-
-// angle looks at the angle at s[i], and goes past what it begins.
-func (w *walker) angle() {
-	s := w.s[w.i:]
-	switch c := s[1]; {
-	case strings.HasPrefix(s, "<!--"):
-		w.comment()
-	case isLetter(c) && !w.look.closes(s) && len(s) > maxTag:
-		w.endless(s)
-	case isLetter(c), c == '/' && len(s) > 2 && isLetter(s[2]):
-		w.tag(parseTag(s, w.allowed))
-	default:
-		w.i++
-	}
-}
-
-// comment removes a comment (HTML Living Standard, 13.2.5.43 on). One without
-// an end is taken for text but for its opening.
-func (w *walker) comment() {
-	body := w.s[w.i+len("<!--"):]
-	size := len("<!--")
-	switch {
-	case strings.HasPrefix(body, ">"):
-		size++
-	case strings.HasPrefix(body, "->"):
-		size += 2
-	default:
-		size += w.toCommentEnd(body)
-	}
-	w.found(RuleComment, "comment", size, w.xml)
-}
-
-// toCommentEnd returns the length of a comment's rest, with its end; 0 if there
-// is no end.
-func (w *walker) toCommentEnd(body string) int {
-	at := len(w.s) - len(body)
-	if w.commentEnd < at {
-		w.commentEnd = len(w.s)
-		for _, mark := range []string{"-->", "--!>"} {
-			if i := strings.Index(body, mark); i >= 0 {
-				w.commentEnd = min(w.commentEnd, at+i+len(mark))
-			}
-		}
-		if !strings.HasSuffix(w.s[:w.commentEnd], ">") {
-			w.commentEnd = len(w.s) + 1 // none
-		}
-	}
-	if w.commentEnd > len(w.s) {
-		return 0
-	}
-	return w.commentEnd - at
-}
-
-// found removes s[i:i+size], or reports it if it stands in source code, and goes
-// past it; what stays is gone into.
-func (w *walker) found(rule, class string, size int, stays bool) {
-	if stays || w.code.covers(w.i, w.i+size) {
-		w.report(rule)
-		w.i++
-		return
-	}
-	w.remove(rule)
-	w.o.replace(w.i, w.i+size, class)
-	w.i += size
-}
-
-func (w *walker) tag(t tag) {
-	kind, harm := active[t.name], t.harm
-	switch {
-	case !t.whole:
-		w.unfinished(t, kind, harm)
-	case t.close:
-		w.i += t.size
-	case kind == holder, kind == loader && t.loads:
-		w.element(t)
-	case kind == single && t.loads:
-		w.found(RuleElement, t.name, t.size, false)
-	case harm == RuleHandler:
-		w.found(RuleHandler, "handler", t.size, false)
-	case harm != "":
-		w.found(RuleURL, "link", t.size, false)
-	case t.hides:
-		w.defuse(RuleHidden, t)
-	case t.off != "":
-		w.defuse(t.off, t)
-	default:
-		w.i += t.size
-		if t.size > 1 && strings.IndexByte(w.s[w.i-t.size+1:w.i], '<') >= 0 {
-			w.i -= t.size - 1 // another reader may see a tag within this one
-		}
-	}
-}
-
-// defuse makes text of the tag at s[i], which a space does after its angle.
-func (w *walker) defuse(rule string, t tag) {
-	if w.code.covers(w.i, w.i+t.size) {
-		w.report(rule)
-		w.i++
-		return
-	}
-	w.remove(rule)
-	w.o.insert(w.i+1, " ")
-	w.i++
-}
-
-// unfinished makes text of what a browser would take for a tag once more text
-// follows: it loses its angle.
-func (w *walker) unfinished(t tag, kind activity, harm string) {
-	if t.close || kind == inert && harm == "" && (t.size < maxTag || !w.look.armed(w.s[w.i:])) {
-		w.i++
-		return
-	}
-	w.found(RuleElement, "markup", 1, false)
-}
-
-// endless looks at what would be a tag if an angle came some time.
-func (w *walker) endless(s string) {
-	if w.look.inertAngle(s) {
-		w.i++
-		return
-	}
-	w.found(RuleElement, "markup", 1, false)
-}
-
-// element removes an element with what it holds. One that nothing ends loses its
-// start tag, unless that is the argument of a type, as in List<Style>.
-func (w *walker) element(t tag) {
-	if w.i < w.inCode {
-		w.report(RuleScript)
-		w.i += t.size
-		return
-	}
-	end := w.end(t.name)
-	if end < 0 && !t.loads && w.i > 0 && isWord(rune(w.s[w.i-1])) && slices.Contains(typeNames, w.s[w.i+1:w.i+1+len(t.name)]) {
-		w.i += t.size
-		return
-	}
-	rule := RuleElement
-	if t.name == "script" || t.name == "iframe" || t.name == "object" || t.name == "applet" {
-		rule = RuleScript
-	}
-	size := t.size
-	if end >= 0 {
-		size = w.whole(t)
-	}
-	at := w.i
-	if w.found(rule, t.name, size, false); w.i == at+1 {
-		w.inCode = at + size
-	}
-}
-
-// end returns where the last end tag of an element begins, or -1 if none comes
-// after s[i].
-func (w *walker) end(name string) int {
-	last, known := w.ends[name]
+	last, known := p.ends[name]
 	if !known {
-		last = strings.LastIndex(w.lower(), "</"+name)
-		w.ends[name] = last
+		last = strings.LastIndex(p.low, "</"+name)
+		p.ends[name] = last
 	}
-	if last < w.i {
-		return -1
-	}
-	return last
+	return last >= 0
 }
 
-func (w *walker) lower() string {
-	if w.low == "" {
-		w.low = lower(w.s)
-	}
-	return w.low
-}
+// blockEnds end, within a line, what Markdown hands on as HTML (CommonMark 0.31,
+// 4.6).
+var blockEnds = []string{"-->", "?>", "]]>", "</pre", "</script", "</style", "</textarea", "<!"}
 
-// whole returns the length of an element up to the end tag that closes it; of
-// elements within each other, up to the outer one's.
-func (w *walker) whole(t tag) int {
-	depth, at := 1, w.i+t.size
-	nests := t.name == "svg" || t.name == "math" || t.name == "object" || t.name == "template"
-	for {
-		next := strings.IndexByte(w.s[at:], '<')
-		if next < 0 {
-			return len(w.s) - w.i // the last end tags belong to others
-		}
-		at += next
-		s := w.s[at:]
-		switch {
-		case isTag(s, "</", t.name):
-			depth--
-			inner := parseTag(s, w.allowed)
-			at += inner.size
-			if depth == 0 {
-				return at - w.i
-			}
-		case nests && isTag(s, "<", t.name):
-			depth++
-			at++
-		default:
-			at++
+// cutByMarkdown reports whether a renderer may take the quoted value s[from:to] of
+// the tag at s[i] for the end of its HTML, and read on as Markdown within it: the
+// quotes that it writes then end the value.
+func cutByMarkdown(s string, i, from, to int) bool {
+	start := strings.LastIndexByte(s[:i], '\n') + 1
+	before := s[start:i]
+	if strings.TrimLeft(before, " \t") != "" && strings.ContainsAny(before, "*+->.)") {
+		return true // perhaps a list or a quotation, which ends with the line
+	}
+	lines := s[start:lineEnd(s, to)]
+	for _, end := range blockEnds {
+		if strings.Contains(lines, end) {
+			return true
 		}
 	}
+	for line := range strings.SplitSeq(s[lineEnd(s, from)+1:to], "\n") {
+		text := strings.TrimLeft(line, " \t\r")
+		if text == "" || len(line)-len(text) < len(before)-len(strings.TrimLeft(before, " \t")) {
+			return true
+		}
+	}
+	return false
 }
 
-// isTag reports whether s begins with a tag of an element.
-func isTag(s, open, name string) bool {
-	n := len(open) + len(name)
-	return len(s) > n && s[:len(open)] == open && strings.EqualFold(s[len(open):n], name) && (isSpace(s[n]) || s[n] == '/' || s[n] == '>')
+func isKnown(name string) bool {
+	l := lower(name)
+	return knownNames[string(l.text())]
 }

@@ -8,7 +8,11 @@ import (
 	_ "image/gif"
 	_ "image/jpeg"
 	_ "image/png"
+	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // maxPixels bounds an image: a decoder needs four bytes for each pixel, however
@@ -53,47 +57,107 @@ var signatures = map[string][]signature{
 	"application/gzip": {{0, "\x1f\x8b"}},
 }
 
-// Media says why a content of a media type, in base64, must not be shown, or "":
-// its bytes are of another type, it holds markup that runs, or it would need
-// more memory than its size lets expect. Types that it does not know pass,
-// unless they are said to be images.
-func Media(mime, data string) string {
-	mime, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(mime)), ";")
-	mime = strings.TrimSpace(mime)
-	head, err := decoded(data)
+// A Medium is what a content that is sent as bytes turns out to be.
+type Medium struct {
+	// MIME is the media type by its bytes, where they tell; else the one it was
+	// declared to have, in lower case and without parameters.
+	MIME string
+	// Text says that whoever opens it reads text: it has to be decoded and treated
+	// as a text of that media type. An SVG is text, too, and an image no more once
+	// something was changed in it.
+	Text bool
+	// Refused says in a few words why it must not be shown; "" if it may.
+	Refused string
+}
+
+// Media judges a content, in base64, that is said to have a media type, or none
+// (""). An image whose bytes are those of another kind of image is called by its
+// right name. What is no image but is called one, and what would need more memory
+// than its size lets expect, is refused. Other types that are not known pass.
+func Media(mime, data string) Medium {
+	mime, _, _ = strings.Cut(strings.ToLower(mime), ";")
+	m := Medium{MIME: strings.TrimSpace(mime)}
+	head, err := decoded(data[:min(len(data), sniffed*4/3)], true)
 	if err != nil {
-		return "content that is no base64"
+		m.Refused = "content that is no base64"
+		return m
 	}
-	if mime == "image/svg+xml" {
-		return "image that can run scripts"
+	known, ok := signatures[m.MIME]
+	picture := strings.HasPrefix(m.MIME, "image/")
+	switch {
+	case isTextType(m.MIME):
+		m.Text = true
+	case ok && begins(head, known):
+	case picture && imageType(head) != "":
+		m.MIME = imageType(head)
+	case picture && isMarkup(head), ok:
+		m.Refused = "content whose bytes are not " + m.MIME
+	default:
+		m.Text = isMarkup(head)
 	}
-	known, ok := signatures[mime]
-	if !ok {
-		if strings.HasPrefix(mime, "image/") && isMarkup(head) {
-			return "image whose bytes are markup"
+	if w, h := pixels(head); w*h > maxPixels {
+		m.Refused = fmt.Sprintf("image of %d x %d pixels", w, h)
+	}
+	return m
+}
+
+// Decode returns the text that a content in base64 is: of UTF-8, or of UTF-16 with
+// its mark. It is false for what is neither.
+func Decode(data string) (text string, ok bool) {
+	b, err := decoded(data, false)
+	if err != nil {
+		return "", false
+	}
+	if bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		b, err = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(b)
+	}
+	return string(b), err == nil && utf8.Valid(b)
+}
+
+// textTypes are the media types of texts beside text/ and those that end with
+// their syntax.
+var textTypes = []string{
+	"application/xml", "application/json", "application/javascript", "application/x-javascript", "application/ecmascript", "application/typescript",
+	"application/yaml", "application/x-yaml", "application/toml", "application/sql", "application/graphql", "application/x-sh", "application/x-httpd-php",
+	"image/svg", "image/x-svg",
+}
+
+func isTextType(mime string) bool {
+	return strings.HasPrefix(mime, "text/") || strings.HasSuffix(mime, "+xml") || strings.HasSuffix(mime, "+json") || slices.Contains(textTypes, mime)
+}
+
+// imageType returns the media type of an image by its bytes, or "".
+func imageType(head []byte) string {
+	for _, mime := range []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "image/tiff", "image/x-icon", "image/avif", "image/heic"} {
+		if begins(head, signatures[mime]) {
+			return mime
 		}
-		return ""
-	}
-	if !begins(head, known) {
-		return "content whose bytes are not " + mime
-	}
-	if c, _, err := image.DecodeConfig(bytes.NewReader(head)); err == nil && int64(c.Width)*int64(c.Height) > maxPixels {
-		return fmt.Sprintf("image of %d x %d pixels", c.Width, c.Height)
 	}
 	return ""
 }
 
-// decoded returns the first bytes of a base64 text, padded or not.
-func decoded(data string) ([]byte, error) {
-	head := data[:min(len(data), sniffed*4/3)]
-	head = strings.Map(func(r rune) rune {
+// pixels returns the size of an image that its header tells, or zeros.
+func pixels(head []byte) (width, height int64) {
+	c, _, err := image.DecodeConfig(bytes.NewReader(head))
+	if err != nil {
+		return 0, 0
+	}
+	return int64(c.Width), int64(c.Height)
+}
+
+// decoded returns the bytes of a base64 text, padded or not, which may have been cut.
+func decoded(data string, cut bool) ([]byte, error) {
+	data = strings.Map(func(r rune) rune {
 		if r == '\r' || r == '\n' {
 			return -1
 		}
 		return r
-	}, head)
-	head = strings.TrimRight(head[:len(head)-len(head)%4], "=") // a part of four tells nothing
-	return base64.RawStdEncoding.DecodeString(head)
+	}, data)
+	data = strings.TrimRight(data, "=")
+	if cut && len(data)%4 == 1 {
+		data = data[:len(data)-1]
+	}
+	return base64.RawStdEncoding.DecodeString(data)
 }
 
 func begins(head []byte, known []signature) bool {
@@ -106,14 +170,14 @@ func begins(head []byte, known []signature) bool {
 }
 
 func isMarkup(head []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n\ufeff"), []byte("<"))
+	return bytes.HasPrefix(bytes.TrimLeft(head, "\x00 \t\r\n\ufeff"), []byte("<"))
 }
 
 // Resource reports whether a link to a resource may be passed on. Servers have
 // schemes of their own; those that a browser or an editor acts on are none of
 // them. A list of targets holds for http and https.
 func (l Links) Resource(uri string) bool {
-	t := plainTarget(uri)
+	t, _ := readTargets(uri)
 	scheme, _, ok := strings.Cut(t, ":")
 	switch strings.ToLower(scheme) {
 	case "javascript", "vbscript", "livescript", "data", "about", "blob", "filesystem", "view-source", "vscode", "vscode-insiders", "cursor":

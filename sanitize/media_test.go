@@ -22,26 +22,32 @@ func TestMedia(t *testing.T) {
 	huge = fixIHDR(huge)
 
 	b64 := base64.StdEncoding.EncodeToString
-	tests := map[string]struct{ mime, data, why string }{
-		"a picture":                         {"image/png", b64(dot.Bytes()), ""},
-		"a picture without padding":         {"image/png", strings.TrimRight(b64(dot.Bytes()), "="), ""},
-		"a picture in lines":                {"image/png", b64(dot.Bytes())[:20] + "\r\n" + b64(dot.Bytes())[20:], ""},
-		"a type with a parameter":           {"image/png; x=y", b64(dot.Bytes()), ""},
-		"a picture of another type":         {"image/jpeg", b64(dot.Bytes()), "content whose bytes are not image/jpeg"},
-		"a page that is called a picture":   {"image/png", b64([]byte("<html><script>x</script>")), "content whose bytes are not image/png"},
-		"markup of an unknown picture type": {"image/x-new", b64([]byte("\n <svg onload=x>")), "image whose bytes are markup"},
-		"a drawing that can run scripts":    {"image/svg+xml", b64([]byte("<svg/>")), "image that can run scripts"},
-		"a page that is called a sound":     {"audio/mpeg", b64([]byte("<html>")), "content whose bytes are not audio/mpeg"},
-		"a sound":                           {"audio/wav", b64([]byte("RIFF\x00\x00\x00\x00WAVEfmt ")), ""},
-		"an image that fills the memory":    {"image/png", b64(huge), "image of 65535 x 65535 pixels"},
-		"no base64":                         {"image/png", "<script>", "content that is no base64"},
-		"a type that is not known":          {"application/x-thing", b64([]byte("anything")), ""},
-		"nothing":                           {"image/png", "", "content whose bytes are not image/png"},
+	tests := map[string]struct {
+		mime, data string
+		want       sanitize.Medium
+	}{
+		"a picture":                         {"image/png", b64(dot.Bytes()), sanitize.Medium{MIME: "image/png"}},
+		"a picture without padding":         {"image/png", strings.TrimRight(b64(dot.Bytes()), "="), sanitize.Medium{MIME: "image/png"}},
+		"a picture in lines":                {"image/png", b64(dot.Bytes())[:20] + "\r\n" + b64(dot.Bytes())[20:], sanitize.Medium{MIME: "image/png"}},
+		"a type with a parameter":           {"image/png; x=y", b64(dot.Bytes()), sanitize.Medium{MIME: "image/png"}},
+		"a picture of another type":         {"image/jpeg", b64(dot.Bytes()), sanitize.Medium{MIME: "image/png"}},
+		"a page that is called a picture":   {"image/png", b64([]byte("<html><script>x</script>")), sanitize.Medium{MIME: "image/png", Refused: "content whose bytes are not image/png"}},
+		"markup of an unknown picture type": {"image/x-new", b64([]byte("\n <svg onload=x>")), sanitize.Medium{MIME: "image/x-new", Refused: "content whose bytes are not image/x-new"}},
+		"a drawing that can run scripts":    {"image/svg+xml", b64([]byte("<svg/>")), sanitize.Medium{MIME: "image/svg+xml", Text: true}},
+		"a page that is called a sound":     {"audio/mpeg", b64([]byte("<html>")), sanitize.Medium{MIME: "audio/mpeg", Refused: "content whose bytes are not audio/mpeg"}},
+		"a sound":                           {"audio/wav", b64([]byte("RIFF\x00\x00\x00\x00WAVEfmt ")), sanitize.Medium{MIME: "audio/wav"}},
+		"an image that fills the memory":    {"image/png", b64(huge), sanitize.Medium{MIME: "image/png", Refused: "image of 65535 x 65535 pixels"}},
+		"no base64":                         {"image/png", "<script>", sanitize.Medium{MIME: "image/png", Refused: "content that is no base64"}},
+		"a type that is not known":          {"application/x-thing", b64([]byte("anything")), sanitize.Medium{MIME: "application/x-thing"}},
+		"a page":                            {"Text/HTML; charset=utf-8", b64([]byte("x")), sanitize.Medium{MIME: "text/html", Text: true}},
+		"data":                              {"application/ld+json", b64([]byte("{}")), sanitize.Medium{MIME: "application/ld+json", Text: true}},
+		"a page of no type":                 {"", b64([]byte("\x00<svg>")), sanitize.Medium{Text: true}},
+		"nothing":                           {"image/png", "", sanitize.Medium{MIME: "image/png", Refused: "content whose bytes are not image/png"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if why := sanitize.Media(tt.mime, tt.data); why != tt.why {
-				t.Errorf("got %q, want %q", why, tt.why)
+			if got := sanitize.Media(tt.mime, tt.data); got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
 	}
@@ -83,5 +89,31 @@ func TestResourceLinks(t *testing.T) {
 				t.Errorf("%q: %v", tt.uri, got)
 			}
 		})
+	}
+}
+
+func TestDecode(t *testing.T) {
+	b64 := base64.StdEncoding.EncodeToString
+	for in, want := range map[string]string{"<p>\u00e9": "<p>\u00e9", "\xff\xfe<\x00p\x00": "<p", "\xfe\xff\x00<\x00p": "<p"} {
+		if got, ok := sanitize.Decode(b64([]byte(in))); !ok || got != want {
+			t.Errorf("%q: %q, %v", in, got, ok)
+		}
+	}
+	for _, in := range []string{"?", b64([]byte("\xff\x00"))} {
+		if got, ok := sanitize.Decode(in); ok {
+			t.Errorf("%q is taken for the text %q", in, got)
+		}
+	}
+}
+
+func TestURLsThatStandAlone(t *testing.T) {
+	var l sanitize.Links
+	for url, want := range map[string][2]bool{ // as an image, as a link
+		"https://e.example/a.png": {false, true}, "https://e.example/?d=1": {false, false}, "icons/a.png": {true, true}, "data:image/png;base64,AA": {true, false},
+		"data:image/svg+xml,<svg>": {false, false}, "javascript:x": {false, false}, "/\te.example/a": {true, true}, "/\t/e.example/a": {false, true}, "/&sol;e.example/a?b": {false, false},
+	} {
+		if got := [2]bool{l.Image(url), l.Link(url)}; got != want {
+			t.Errorf("%q: %v, want %v", url, got, want)
+		}
 	}
 }

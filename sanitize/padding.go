@@ -62,7 +62,7 @@ func mayPad(s string) bool {
 	}
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
 
 func loneReturn(s string, i int) bool {
 	return s[i] == '\r' && i+1 < len(s) && s[i+1] != '\n' && s[i+1] != '\r'
@@ -74,7 +74,7 @@ func blanks(s string, i int) (end, lines, widest int) {
 	wide := 0
 	for ; i < len(s) && isBlank(s[i]); i++ {
 		switch s[i] {
-		case '\n':
+		case '\n', '\f':
 			lines, wide = lines+1, 0
 		case '\r':
 			wide = 0

@@ -8,25 +8,48 @@ import (
 	"github.com/microcosm-cc/bluemonday"
 )
 
-// A Profile says what becomes of markup. The zero Profile is Text.
+// A Profile says what becomes of a text. The zero Profile is Text.
 type Profile string
 
-// The profiles.
+// The profiles, from the laxest to the strictest.
 const (
-	// Text removes active markup and leaves every other byte alone.
+	// Off changes nothing at all.
+	Off Profile = "off"
+	// Code is for source and markup that programs and agents read and write back:
+	// hidden characters, terminal sequences and control tokens of models are taken
+	// out, and every other byte stays.
+	Code Profile = "code"
+	// Text is for prose: what a browser or a renderer of Markdown would run, load,
+	// go to, send or hide becomes text, and every other byte stays.
 	Text Profile = "text"
-	// Strict escapes all markup: for text that is put into a page as it is.
-	Strict Profile = "strict"
 	// HTML keeps the harmless part of HTML, rewritten: for documents that are
 	// HTML and nothing else.
 	HTML Profile = "html"
-	// Off changes nothing at all: for tools whose text is written back as it
-	// was read.
-	Off Profile = "off"
+	// Strict escapes all markup: for text that is put into a page as it is.
+	Strict Profile = "strict"
 )
 
-// Profiles returns all profiles.
-func Profiles() []Profile { return []Profile{Text, Strict, HTML, Off} }
+// Profiles returns all profiles, from the laxest to the strictest.
+func Profiles() []Profile { return []Profile{Off, Code, Text, HTML, Strict} }
+
+// Stricter returns the stricter of two profiles. One that is not known counts as
+// the strictest; "" is Text.
+func Stricter(a, b Profile) Profile {
+	if rank(a) < rank(b) {
+		return b
+	}
+	return a
+}
+
+func rank(p Profile) int {
+	if p == "" {
+		p = Text
+	}
+	if i := slices.Index(Profiles(), p); i >= 0 {
+		return i
+	}
+	return len(Profiles())
+}
 
 // The rules of findings. Those of markup begin with "html/".
 const (
@@ -38,15 +61,15 @@ const (
 	RuleBidi      = "unicode/bidi"       // bidirectional controls
 	RuleInvisible = "unicode/invisible"  // other characters without a shape
 	RuleToken     = "token/chat"         // control tokens of chat templates
-	RuleScript    = "html/script"        // elements that run or load something, with what they hold
-	RuleElement   = "html/element"       // other elements that act on the page
-	RuleComment   = "html/comment"
-	RuleHandler   = "html/handler" // event handler attributes
-	RuleURL       = "html/url"     // URLs that run
-	RuleHidden    = "html/hidden"  // elements whose style or attribute hides what they hold
-	RuleImage     = "link/image"   // what is fetched without a click, from places off the list
-	RuleLink      = "link/target"  // links to places off the list
-	RulePadding   = "text/padding" // white space that pushes text out of view
+	RuleScript    = "html/script"        // elements that run or load a program or a page
+	RuleElement   = "html/element"       // other elements that act on the page, and tags without an end
+	RuleComment   = "html/comment"       // comments and declarations that hide text
+	RuleHandler   = "html/handler"       // event handler attributes
+	RuleURL       = "html/url"           // URLs that run
+	RuleHidden    = "html/hidden"        // elements that hide what they hold
+	RuleImage     = "link/image"         // what is fetched without a click, from places off the list
+	RuleLink      = "link/target"        // links to places off the list
+	RulePadding   = "text/padding"       // white space that pushes text out of view
 	RuleReturn    = "control/return"
 	RuleOverlay   = "unicode/overlay"   // marks that strike letters out, or pile up on them
 	RuleFullwidth = "unicode/fullwidth" // full-width Latin outside of East Asian text
@@ -59,7 +82,7 @@ const (
 type Finding struct {
 	Rule    string
 	Count   int
-	Removed bool // false: reported, and left in place
+	Removed bool // true: removed or made inert; false: reported, and left in place
 }
 
 // Options configure a [Sanitizer]. The zero value is the profile Text.
@@ -91,9 +114,6 @@ func New(o Options) (*Sanitizer, error) {
 	return s, nil
 }
 
-// markupBytes are what profiles rewrite that know no plain text.
-const markupBytes = "<>&\"'\r"
-
 // maxPasses bounds how often a text is gone through. Markers keep apart what
 // removals would join, so that the second pass finds nothing but in texts that
 // were made to.
@@ -105,20 +125,14 @@ const unstable = "[removed: text that could not be made safe]"
 // Sanitize returns the text without what could hurt, and what it found, by rule.
 // It is idempotent; if it changes nothing it returns text itself.
 func (s *Sanitizer) Sanitize(text string) (clean string, found []Finding) {
-	if s.profile == Off || plain(text, s.links) && (s.profile == Text || !strings.ContainsAny(text, markupBytes)) {
+	if s.profile == Off {
 		return text, nil
 	}
 	var f findings
 	clean = text
 	for range maxPasses {
 		before := clean
-		f.reported = nil // by the last pass alone: each would report it again
-		clean = f.controls(clean)
-		clean = f.hidden(clean)
-		clean = f.folded(clean)
-		clean = f.padding(clean)
-		clean = f.tokens(clean)
-		clean = s.markup(&f, clean)
+		clean = s.pass(&f, clean)
 		if clean == before {
 			if s.profile == Strict {
 				clean = f.escape(clean)
@@ -130,21 +144,50 @@ func (s *Sanitizer) Sanitize(text string) (clean string, found []Finding) {
 	return unstable, f.list()
 }
 
-func (s *Sanitizer) markup(f *findings, text string) string {
-	switch s.profile {
-	case Strict:
-		return f.links(text, s.links) // escaped once all else is done
-	case HTML:
-		text = f.active(text, s.links, false)
-		out := s.html.Sanitize(text)
-		if out != text {
-			f.remove(RulePolicy)
-		}
-		return f.links(out, s.links)
-	default:
-		return f.links(f.active(text, s.links, true), s.links)
+// pass goes through a text once. Nearly all texts end with the survey.
+func (s *Sanitizer) pass(f *findings, text string) string {
+	seen := survey(text)
+	if seen&seesControl != 0 {
+		text = f.controls(text)
 	}
+	if seen&seesUnshaped != 0 {
+		text = f.hidden(text)
+	}
+	if s.profile != Code {
+		if seen&seesFolded != 0 {
+			text = f.folded(text)
+		}
+		text = f.padding(text)
+	}
+	if seen&seesToken != 0 {
+		text = f.tokens(text, s.profile != Code)
+	}
+	switch {
+	case s.profile == Code:
+		return text
+	case s.profile == HTML:
+		return s.rewrite(f, text)
+	case seen&seesMarkup == 0:
+		return text
+	}
+	return f.inert(text, s.links, s.profile != Strict) // strict escapes tags once all else is done
 }
+
+// rewrite keeps the harmless part of HTML.
+func (s *Sanitizer) rewrite(f *findings, text string) string {
+	if !strings.ContainsAny(text, markupBytes) {
+		return f.inert(text, s.links, true)
+	}
+	text = f.inert(text, s.links, true)
+	out := s.html.Sanitize(text)
+	if out != text {
+		f.remove(RulePolicy)
+	}
+	return f.inert(out, s.links, true)
+}
+
+// markupBytes are what a sanitizer of HTML rewrites.
+const markupBytes = "<>&\"'\r"
 
 // findings counts, by rule and in the order in which rules were first met.
 type findings struct {
@@ -170,6 +213,9 @@ func (f *findings) list() []Finding { return append(f.removed, f.reported...) }
 // escape escapes markup, and leaves character references that are there, so
 // that escaping again changes nothing.
 func (f *findings) escape(text string) string {
+	if !strings.ContainsAny(text, "<>&\"'") {
+		return text
+	}
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		c := text[i]

@@ -6,32 +6,29 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxTag bounds a tag, in bytes. What looks like a longer one loses its first
-// character, which makes it text.
-const maxTag = 4 << 10
-
 // A tag is a start or end tag as a browser reads it (HTML Living Standard,
 // 13.2.5.6 to 13.2.5.40).
 type tag struct {
-	name  string // lower case
+	name  string // as it is written
 	close bool
-	loads bool   // it has an attribute, which elements that only act by what they name need to act
-	harm  string // the rule by which its attributes are active, or ""
-	hides bool   // what it holds is not shown
-	off   string // the rule by which a target of it is off the list, or ""
-	size  int    // in bytes, with its angles
-	whole bool   // false: it has no end within maxTag
+	attrs []attr
+	size  int  // in bytes, with its angles
+	whole bool // false: no angle ends it
 }
 
-// An attr is an attribute as it is written, its value without quotes.
-type attr struct{ name, value string }
+// An attr is an attribute as it is written, its value without quotes, which stands
+// at s[from:to] of the tag.
+type attr struct {
+	name, value string
+	quoted      bool
+	from, to    int
+}
 
 // parseTag reads the tag at the start of s, which begins with an angle and a
-// letter, or an angle, a slash and a letter.
-func parseTag(s string, l Links) tag {
-	s = s[:min(len(s), maxTag)]
+// letter, or an angle, a slash and a letter. Its attributes are put into room.
+func parseTag(s string, room []attr) tag {
 	i := 1
-	t := tag{size: len(s)}
+	t := tag{size: len(s), attrs: room[:0]}
 	if s[i] == '/' {
 		t.close = true
 		i++
@@ -40,7 +37,7 @@ func parseTag(s string, l Links) tag {
 	for i < len(s) && !isSpace(s[i]) && s[i] != '/' && s[i] != '>' {
 		i++
 	}
-	t.name = lower(s[start:i])
+	t.name = s[start:i]
 	for {
 		for i < len(s) && (isSpace(s[i]) || s[i] == '/') {
 			i++
@@ -52,73 +49,19 @@ func parseTag(s string, l Links) tag {
 			t.size, t.whole = i+1, true
 			return t
 		}
-		a, n := parseAttr(s[i:])
-		if n == 0 {
-			return t
-		}
-		t.loads = true
-		if t.harm == "" {
-			t.harm = a.harm()
-		}
-		t.points(a, l)
-		i += n
+		a, end := parseAttr(s, i)
+		t.attrs = append(t.attrs, a)
+		i = end
 	}
 }
 
-// points notes whether an attribute names a place off the list, and whether it
-// hides.
-func (t *tag) points(a attr, l Links) {
-	switch lower(a.name) {
-	case "src", "background", "poster", "lowsrc", "dynsrc":
-		t.target(a.value, true, l)
-	case "srcset", "imagesrcset":
-		for one := range strings.SplitSeq(a.value, ",") {
-			one, _, _ = strings.Cut(strings.TrimSpace(one), " ")
-			t.target(one, true, l)
-		}
-	case "href", "xlink:href", "action", "formaction", "ping", "longdesc", "cite", "data", "manifest":
-		t.target(a.value, false, l)
-	case "style":
-		t.style(squeezed(a.value), l)
-	case "hidden":
-		t.hides = true
-	}
-}
-
-func (t *tag) target(target string, fetched bool, l Links) {
-	if t.off == "" && remote(target) && !l.keeps(target, fetched) {
-		t.off = linkRule(fetched)
-	}
-}
-
-// style notes what a style fetches, and whether it hides. It has no white space
-// and no quotes.
-func (t *tag) style(s string, l Links) {
-	for _, f := range []string{"url(", "image-set(", "image("} {
-		for rest, ok := s, true; ok; {
-			if _, rest, ok = strings.Cut(rest, f); ok {
-				target, _, _ := strings.Cut(rest, ")")
-				t.target(target, true, l)
-			}
-		}
-	}
-	for _, way := range hiding {
-		if i := strings.Index(s, way); i >= 0 && !strings.HasPrefix(s[i+len(way):], ".") {
-			t.hides = true
-		}
-	}
-}
-
-// hiding are the styles under which text is not seen.
-var hiding = []string{"display:none", "visibility:hidden", "opacity:0", "font-size:0", "font-size:1px", "text-indent:-9", "left:-9", "top:-9", "clip:rect(0", "color:transparent"}
-
-// parseAttr reads an attribute and returns its length, 0 if it has no end.
-func parseAttr(s string) (a attr, n int) {
-	i := 1 // even an equals sign can begin a name
+// parseAttr reads the attribute at s[i] and returns where it ends.
+func parseAttr(s string, start int) (a attr, end int) {
+	i := start + 1 // even an equals sign can begin a name
 	for i < len(s) && !isSpace(s[i]) && s[i] != '/' && s[i] != '>' && s[i] != '=' {
 		i++
 	}
-	a.name = s[:i]
+	a.name = s[start:i]
 	j := i
 	for j < len(s) && isSpace(s[j]) {
 		j++
@@ -133,66 +76,61 @@ func parseAttr(s string) (a attr, n int) {
 		return a, j
 	}
 	if q := s[j]; q == '"' || q == '\'' {
-		end := strings.IndexByte(s[j+1:], q)
-		if end < 0 {
-			a.value = s[j+1:]
-			return a, 0
+		a.quoted = true
+		a.from, a.to = j+1, len(s)
+		if n := strings.IndexByte(s[j+1:], q); n >= 0 {
+			a.to = j + 1 + n
 		}
-		a.value = s[j+1 : j+1+end]
-		return a, j + end + 2
+		a.value = s[a.from:a.to]
+		return a, min(len(s), a.to+1)
 	}
-	start := j
+	a.from = j
 	for j < len(s) && !isSpace(s[j]) && s[j] != '>' {
 		j++
 	}
-	a.value = s[start:j]
+	a.to, a.value = j, s[a.from:j]
 	return a, j
-}
-
-// lower returns s with its ASCII letters in lower case, as HTML compares names.
-// It has the length of s; if it is lower case, it is s.
-func lower(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r >= 'A' && r <= 'Z' }) < 0 {
-		return s
-	}
-	b := []byte(s)
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c | 0x20
-		}
-	}
-	return string(b)
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
 
-// harm returns the rule by which the attribute is active, or "".
-func (a attr) harm() string {
-	switch {
-	case handler(a.name) && a.value != "":
-		return RuleHandler
-	case strings.EqualFold(a.name, "srcdoc"):
-		return RuleURL
-	case harmlessURL(a.value):
-		return ""
-	case runs(a.value), strings.EqualFold(a.name, "style") && strings.Contains(squeezed(a.value), "expression("):
-		return RuleURL
-	}
-	return ""
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// maxName is longer than any name that means something.
+const maxName = 24
+
+// A name is the name of an element or an attribute in lower case, as HTML compares
+// them.
+type name struct {
+	b [maxName]byte
+	n int
 }
 
-// harmlessURL is the quick answer for nearly all values: no scheme and nothing
-// that could stand for one, or a scheme that only fetches.
-func harmlessURL(value string) bool {
-	if !strings.ContainsAny(value, ":&(") {
-		return true
+func (l *name) text() []byte { return l.b[:l.n] }
+
+// lower returns a name, which is empty if it is longer than any that means
+// something.
+func lower(s string) (l name) {
+	if len(s) > maxName {
+		return l
 	}
-	for _, scheme := range []string{"https://", "http://", "mailto:"} {
-		if strings.HasPrefix(value, scheme) {
-			return !strings.ContainsAny(value, "(;") // a style or a list can hold another URL
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
 		}
+		l.b[i] = c
 	}
-	return false
+	l.n = len(s)
+	return l
+}
+
+// decoded returns the value of an attribute with its character references read.
+func (a attr) decoded() string {
+	if strings.IndexByte(a.value, '&') < 0 {
+		return a.value
+	}
+	return html.UnescapeString(a.value)
 }
 
 // handler reports whether an attribute of that name holds a script.
@@ -207,23 +145,39 @@ func handler(name string) bool {
 			return false
 		}
 	}
-	return true
+	l := lower(name)
+	return !notEvents[string(l.text())]
 }
 
-// runs reports whether a URL runs a script where it is opened, however it is
-// spelled; also one that stands within a style or a list.
+// notEvents are words that begin like the names of handlers.
+var notEvents = map[string]bool{"once": true, "only": true, "online": true, "onto": true, "ones": true}
+
+// runningSchemes are those of URLs that run a script, or show a page of their own,
+// where they are opened.
+var runningSchemes = []string{"javascript:", "vbscript:", "livescript:", "data:text/html", "data:text/xml", "data:application/", "data:image/svg", "data:;", "data:,"}
+
+// runs reports whether a value is a URL that runs a script where it is opened,
+// however it is spelled; also one that stands within a style or a list.
 func runs(value string) bool {
 	v := squeezed(value)
-	for _, scheme := range []string{"javascript:", "vbscript:", "livescript:", "data:text/html", "data:text/xml", "data:application/", "data:image/svg", "data:;", "data:,"} {
-		if strings.HasPrefix(v, scheme) || strings.Contains(v, "("+scheme) || strings.Contains(v, "url="+scheme) {
-			return true
+	for _, scheme := range runningSchemes {
+		for at := 0; ; {
+			i := strings.Index(v[at:], scheme)
+			if i < 0 {
+				break
+			}
+			at += i
+			if at == 0 || strings.IndexByte("(=;,", v[at-1]) >= 0 {
+				return true
+			}
+			at += len(scheme)
 		}
 	}
 	return false
 }
 
-// squeezed returns a value as a browser compares it: character references read,
-// white space and control characters gone, in lower case.
+// squeezed returns a value as a browser compares it: white space, quotes and
+// control characters gone, in lower case.
 func squeezed(value string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -233,5 +187,5 @@ func squeezed(value string) string {
 			return r + 'a' - 'A'
 		}
 		return r
-	}, html.UnescapeString(value))
+	}, value)
 }

@@ -45,29 +45,45 @@ var bracketStart = func() (t [256]bool) {
 }()
 
 // tokens removes control tokens, also those whose brackets and bars are
-// character references.
-func (f *findings) tokens(s string) string {
-	if !strings.ContainsAny(s, "<[&_") {
-		return s
-	}
+// character references; turns says that tags of hosts lose their form.
+func (f *findings) tokens(s string, turns bool) string {
 	o := output{from: s}
 	for i := 0; i < len(s); {
-		if turnTag(s[i:]) {
+		n := tokenAt(s, i)
+		switch {
+		case n > 0:
+			f.remove(RuleToken)
+			o.replace(i, i+n, "token")
+			i += n
+		case turns && turnTag(s[i:]):
 			f.remove(RuleToken)
 			o.insert(i+1, " ")
 			i++
-			continue
-		}
-		n := token(s[i:])
-		if n == 0 || s[i] == '_' && i > 0 && isWord(rune(s[i-1])) {
+		default:
 			i++
-			continue
 		}
-		f.remove(RuleToken)
-		o.replace(i, i+n, "token")
-		i += n
 	}
 	return o.String()
+}
+
+// tokenEdits returns what takes tokens and tags of hosts their form: a space after
+// their first character.
+func tokenEdits(s string) (edits []edit) {
+	for i := 0; i < len(s); i++ {
+		if tokenAt(s, i) > 0 || turnTag(s[i:]) {
+			_, n := char(s[i:])
+			edits = append(edits, edit{i + n, " ", RuleToken})
+		}
+	}
+	return edits
+}
+
+// tokenAt returns the length of the control token at s[i], or 0.
+func tokenAt(s string, i int) int {
+	if s[i] == '_' && i > 0 && isWord(rune(s[i-1])) {
+		return 0
+	}
+	return token(s[i:])
 }
 
 // token returns the length of the control token that s begins with, or 0.

@@ -39,9 +39,6 @@ func unshaped(r rune) bool {
 
 // hidden removes characters that cannot be seen, where they have no business.
 func (f *findings) hidden(s string) string {
-	if strings.IndexFunc(s, unshaped) < 0 {
-		return s
-	}
 	o := output{from: s}
 	prev := rune(0)        // the character before, as it stays in the text
 	line, rtl := -1, false // up to where it is known whether the line has right-to-left letters
@@ -67,7 +64,7 @@ func (f *findings) hidden(s string) string {
 			continue
 		}
 		f.remove(ruleOf(r))
-		if r == softHyphen { // the word reads as it looks without it
+		if r == softHyphen || splitsWord(r, prev, next) { // the word reads as it looks without it
 			o.drop(i, i+n)
 		} else {
 			o.replace(i, i+n, "hidden text")
@@ -75,6 +72,16 @@ func (f *findings) hidden(s string) string {
 		i += n
 	}
 	return o.String()
+}
+
+// splitsWord reports whether a character without a width stands alone between two
+// letters of a word.
+func splitsWord(r, prev, next rune) bool {
+	return ruleOf(r) == RuleZeroWidth && inWord(prev) && inWord(next)
+}
+
+func inWord(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) && !unshaped(r)
 }
 
 // flag returns the length of the tags that make a black flag that of a country
@@ -154,7 +161,7 @@ func belongs(r, prev, next rune, start, rtl bool) bool {
 // pictorial reports whether a character can be part of an emoji.
 func pictorial(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm, unicode.Sk) && r > 0x7f || r == 0xfe0f || r == tagEnd ||
-		strings.ContainsRune("©®‼⁉〰〽", r)
+		strings.ContainsRune("©®‼⁉〰〽ℹ", r)
 }
 
 func ruleOf(r rune) string {

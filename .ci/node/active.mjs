@@ -1,22 +1,87 @@
-// Reads a JSON list of texts from stdin and writes what is active in each, as a JSON list of strings: "" for none.
-// Texts are read as HTML by parse5, and as Markdown by marked first; neither shares code with the sanitizer.
+// Reads a JSON list of texts from stdin and writes what is active in each, as a JSON list of strings: "" for nothing.
+// A text is read as HTML by parse5, as a document and as a part of one, and as Markdown by marked, markdown-it and
+// commonmark.js, what they write again by parse5. None of them shares code with the sanitizer.
+//
+// What counts: what runs, loads, goes elsewhere by itself, sends, or carries more than a path when it is clicked. A comment
+// counts if it hides the words of `hidden`.
+import { HtmlRenderer, Parser } from 'commonmark';
+import MarkdownIt from 'markdown-it';
 import { marked } from 'marked';
 import { parse, parseFragment } from 'parse5';
 
-const running = new Set(['script', 'iframe', 'object', 'embed', 'applet', 'base', 'style', 'svg', 'math', 'frameset', 'frame']);
-const bare = new Set(['script', 'style', 'svg', 'math']); // act without attributes
-const fetching = new Set(['src', 'srcset', 'background', 'poster', 'lowsrc', 'dynsrc']);
+export const hidden = 'secret orders for the model';
+
+const always = new Set(['script', 'style', 'iframe', 'frameset']);
+const loaders = { object: ['data', 'classid', 'codebase'], embed: ['src'], applet: ['code', 'archive', 'codebase', 'object'], frame: ['src'], portal: ['src'] };
+const fetching = new Set(['src', 'srcset', 'imagesrcset', 'background', 'poster', 'lowsrc', 'dynsrc', 'ping']);
+const fetchingElements = new Set(['image', 'use', 'feimage']);
+const following = new Set(['href', 'action', 'formaction']);
+const quietRel = /^(self|alternate|canonical|author|license|help|via|edit|related|enclosure|replies|next|prev|up|first|last|noopener|noreferrer|nofollow)$/;
+const quietEquiv = /^(content-type|x-ua-compatible|content-language|imagetoolbar|)$/i;
+const runs = /^(javascript|vbscript|livescript):|^data:(text\/html|text\/xml|application\/|image\/svg)/;
+const notHandlers = new Set(['once', 'only', 'online', 'onto', 'ones']);
+const home = 'https://home.invalid/folder/page';
+
+// resolved returns the address that a browser would go to, or null.
+function resolved(value) {
+  try {
+    return new URL(value, home);
+  } catch {
+    return null;
+  }
+}
+
+// fetched says whether fetching an address leaves the page; pictures within the text do not.
+function fetched(value) {
+  if (/^\s*data:image\/(png|jpeg|gif|webp)[;,]/i.test(value)) return false;
+  const url = resolved(value);
+  return url !== null && url.origin !== 'https://home.invalid';
+}
+
+// written says whether a link is an address that is written out, which some renderers follow wherever it stands.
+function written(url, shown) {
+  const plain = (url) => url?.href.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(parseInt(code.slice(1), 16)));
+  return [shown, `http://${shown}`].some((s) => plain(resolved(s.trim())) === plain(url));
+}
+
+// carries says whether a click on an address runs something, or tells its host more than a path.
+function carries(value, shown) {
+  const url = resolved(value);
+  if (url === null) return false;
+  switch (url.protocol) {
+    case 'mailto:': case 'tel:':
+      return false;
+    case 'http:': case 'https:':
+      if (url.origin === 'https://home.invalid') return false;
+      return (url.search !== '' || url.username !== '') && !written(url, shown);
+    default:
+      return !/^[\w.\/:-]{0,64}$/.test(url.pathname) || url.search !== '' || runs.test(url.href) || /^(data|blob|file|vscode|about):/.test(url.href);
+  }
+}
+
+// css reads a style as CSS does: comments are nothing, escapes are letters.
+function css(value) {
+  return value
+    .replace(/\/\*[^]*?(\*\/|$)/g, '')
+    .replace(/\\([0-9a-f]{1,6})[ \t\r\n\f]?|\\([^])/gi, (_, hex, char) => (hex ? String.fromCodePoint(Math.min(parseInt(hex, 16) || 0xfffd, 0x10ffff)) : char === '\n' ? '' : char))
+    .toLowerCase();
+}
+
+function styleFetches(value) {
+  for (const [, , inner] of css(value).matchAll(/(url|src|image|image-set)\(\s*["']?([^"')]*)/g)) {
+    if (fetched(inner)) return true;
+  }
+  return false;
+}
+
+const text = (node) => node.value ?? (node.childNodes ?? []).map(text).join('');
 
 function active(node) {
   const name = node.tagName;
-  if (running.has(name) && (bare.has(name) || node.attrs.length > 0)) return `element ${name}`;
-  if ((name === 'link' || name === 'meta') && node.attrs.length > 0) return `element ${name}`;
-  for (const { name: key, value } of node.attrs ?? []) {
-    const url = value.replace(/[\u0000-\u0020]/g, '').toLowerCase();
-    if (/^on[a-z]/i.test(key) && value !== '') return `handler ${key}`;
-    if (/^(javascript|vbscript|livescript):|^data:text\/html/.test(url)) return `URL in ${key}`;
-    if (fetching.has(key) && /^(https?:)?\/\//.test(url)) return `${name} fetches ${key}`;
-    if (key === 'style' && /url\(["']?(https?:)?\/\//.test(url)) return 'style fetches';
+  if (node.nodeName === '#comment' && node.data.includes(hidden)) return 'hidden words in a comment';
+  if (name !== undefined) {
+    const found = element(name.toLowerCase(), node);
+    if (found) return found;
   }
   for (const child of [...(node.childNodes ?? []), ...(node.content ? [node.content] : [])]) {
     const found = active(child);
@@ -25,10 +90,56 @@ function active(node) {
   return '';
 }
 
+function element(name, node) {
+  if (always.has(name)) return `element ${name}`;
+  const attrs = Object.fromEntries(node.attrs.map((a) => [(a.prefix ? a.prefix + ':' : '') + a.name.toLowerCase(), a.value]));
+  const has = (key) => attrs[key] !== undefined;
+  if (loaders[name]?.some(has)) return `element ${name}`;
+  if (name === 'base' && (has('href') || has('target'))) return 'element base';
+  if (name === 'link' && has('href') && (attrs.rel ?? '').toLowerCase().split(/\s+/).some((rel) => rel !== '' && !quietRel.test(rel))) return 'element link';
+  if (name === 'meta' && !quietEquiv.test((attrs['http-equiv'] ?? '').trim())) return 'element meta';
+  if (name === 'form' && (attrs.action ?? '').trim() !== '' && !attrs.action.trim().startsWith('#')) return 'element form';
+  if (/^(set|animate|animatetransform|animatemotion)$/.test(name) && has('attributename')) return `element ${name}`;
+  for (const [key, value] of Object.entries(attrs)) {
+    const bare = key.replace(/^xlink:/, '');
+    if (/^on[a-z]{2,}$/.test(key) && value !== '' && !notHandlers.has(key)) return `handler ${key}`;
+    if (runs.test(value.replace(/[\u0000-\u0020]/g, '').toLowerCase())) return `URL in ${key}`;
+    if (fetching.has(key) && (key.includes('srcset') ? value.split(',').map((one) => one.trim().split(/\s+/)[0]) : [value]).some(fetched)) return `${name} fetches ${key}`;
+    if (fetchingElements.has(name) && bare === 'href' && fetched(value)) return `${name} fetches ${key}`;
+    if (following.has(bare) && name !== 'link' && carries(value, text(node))) return `${name} carries ${key}`;
+    if (value.includes('(') && styleFetches(value)) return `${key} fetches`;
+  }
+  return '';
+}
+
+const reader = new Parser();
+const writer = new HtmlRenderer();
+const plain = new MarkdownIt({ html: true });
+const linking = new MarkdownIt({ html: true, linkify: true, breaks: true });
+const readers = {
+  'as a document': (s) => parse(s),
+  'as a part': (s) => parseFragment(s),
+  'by marked': (s) => parseFragment(marked.parse(s)),
+  'by markdown-it': (s) => parseFragment(plain.render(s)),
+  'by markdown-it, linking': (s) => parseFragment(linking.render(s)),
+  'by commonmark.js': (s) => parseFragment(writer.render(reader.parse(s))),
+};
+
+// judge returns what is active in a text, and for whom.
+export function judge(s) {
+  for (const [by, read] of Object.entries(readers)) {
+    let what;
+    try {
+      what = active(read(s));
+    } catch (err) {
+      if (!/Maximum call stack|infinite loop/i.test(String(err))) throw err;
+      what = ''; // a renderer that gives up shows nothing
+    }
+    if (what) return `${what}, ${by}`;
+  }
+  return '';
+}
+
 let input = '';
 for await (const chunk of process.stdin) input += chunk;
-const found = JSON.parse(input).map((text) => {
-  const readings = [parse(text), parseFragment(text), parseFragment(marked.parse(text))];
-  return readings.map(active).find((what) => what !== '') ?? '';
-});
-process.stdout.write(JSON.stringify(found));
+process.stdout.write(JSON.stringify(JSON.parse(input).map(judge)));

@@ -75,7 +75,7 @@ func greeter() *mcp.Server {
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, p person) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + p.Name + "\x1b[31m!"}}}, nil, nil
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + p.Name + "\x07!"}}}, nil, nil
 	})
 	s.AddPrompt(&mcp.Prompt{Name: "poem", Arguments: []*mcp.PromptArgument{{Name: "about"}}}, func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "Write about " + r.Params.Arguments["about"]}}}}, nil

@@ -366,11 +366,11 @@ func TestTheLogWarns(t *testing.T) {
 	}
 }
 
-// The profile for a text is chosen by tool, then server, then type, and what a
-// policy asks for goes before all.
+// The profile for a text is chosen by tool, then server, then type; a policy may ask
+// for a stricter one, and for no laxer one.
 func TestSanitizeIsChosen(t *testing.T) {
 	const dirty = `a <script>x()</script> b`
-	const strict, cleaned = `a &lt;script&gt;x()&lt;/script&gt; b`, `a [removed: script] b`
+	const strict, cleaned = `a &lt;script&gt;x()&lt;/script&gt; b`, `a < script>x()</script> b`
 	functions := map[string][]gateway.LocalTool{}
 	for _, server := range []string{"one", "two", "three"} {
 		functions[server] = []gateway.LocalTool{tool("raw", nil), tool("t", nil)}
@@ -379,7 +379,7 @@ func TestSanitizeIsChosen(t *testing.T) {
 		Recorder: new(records), Functions: functions,
 		Policy: gateway.Policy{
 			Options: policy.Options{Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"one", "two", "three"}}}},
-			Files:   fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\n\nobligations contains {\"type\": \"sanitize\", \"profile\": \"strict\"} if input.tool.name == \"one__raw\"\n")}},
+			Files:   fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\n\nobligations contains {\"type\": \"sanitize\", \"profile\": \"strict\"} if input.tool.name == \"one__raw\"\n\nobligations contains {\"type\": \"sanitize\", \"profile\": \"off\"} if input.tool.name == \"three__t\"\n")}},
 		},
 		Sanitize: gateway.Sanitize{
 			Tools: []gateway.Rule{{Pattern: "one__*", Profile: "off"}, {Pattern: "two__t", Profile: "strict"}}, Servers: map[string]string{"two": "off"},

@@ -223,7 +223,7 @@ func TestJobOfAToolThatIsNotOffered(t *testing.T) {
 func TestJobsResultsPassTheGate(t *testing.T) {
 	g, _ := jobbing(t, nil)
 	for tool, want := range map[string]struct{ text, state, code string }{
-		"a__dirty": {"[removed: control]red", "completed", ""},
+		"a__dirty": {"red", "completed", ""},
 		"a__wrong": {"refused: the result breaks the output schema that the tool declares", "failed", "refused_validate_output"},
 		"a__fails": {"out of paper", "failed", ""},
 	} {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/sanitize"
@@ -53,10 +54,17 @@ func newSanitizers(choice Sanitize) (*sanitizers, error) {
 	return s, nil
 }
 
+// profile returns the profile of a text: what is configured, or what a decision asks
+// for where that is stricter.
 func (s *sanitizers) profile(t gate.Text) string {
-	if t.Profile != "" {
-		return t.Profile
+	chosen := s.configured(t)
+	if t.Profile == "" {
+		return chosen
 	}
+	return string(sanitize.Stricter(sanitize.Profile(chosen), sanitize.Profile(t.Profile)))
+}
+
+func (s *sanitizers) configured(t gate.Text) string {
 	for _, r := range s.choice.Tools {
 		if r.matches(t.Tool) {
 			return r.Profile
@@ -84,7 +92,16 @@ func (s *sanitizers) Check(c gate.Content) string {
 	if c.Data == "" {
 		return ""
 	}
-	return sanitize.Media(c.MIME, c.Data)
+	m := sanitize.Media(c.MIME, c.Data)
+	switch {
+	case m.Refused != "":
+		return m.Refused
+	case m.Text && (strings.HasPrefix(c.MIME, "image/") || m.MIME == ""):
+		return "image that can run scripts"
+	case strings.HasPrefix(c.MIME, "image/") && !strings.HasPrefix(strings.ToLower(c.MIME), m.MIME):
+		return "content whose bytes are not " + c.MIME
+	}
+	return ""
 }
 
 // Sanitize implements [gate.Sanitizer]. A profile that nobody knows, which a

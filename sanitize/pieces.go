@@ -1,0 +1,117 @@
+package sanitize
+
+import (
+	"slices"
+	"strings"
+)
+
+// Open reports whether a text, sanitized already, may become more than text once
+// other texts stand before or after it: it ends within a construct, or holds an
+// image or a target that another text may complete. It is quick, and in doubt says
+// yes. A text that is not open needs no second look.
+func (s *Sanitizer) Open(text string) bool {
+	if s.profile == Off || s.profile == Code || text == "" {
+		return false
+	}
+	if strings.IndexByte("<!]\\[(&|`_/", text[len(text)-1]) >= 0 || strings.IndexByte("[(:|", text[0]) >= 0 {
+		return true
+	}
+	if strings.LastIndexByte(text, '[') > strings.LastIndexByte(text, ']') || strings.Contains(text, "![") || strings.Contains(text, "]:") || strings.Contains(text, "mermaid") {
+		return true
+	}
+	if i := strings.LastIndexByte(text, '\\'); i >= 0 && strings.IndexByte(text[i:], '}') < 0 {
+		return true
+	}
+	if strings.LastIndexByte(text, '<') > strings.LastIndexByte(text, '>') {
+		return true
+	}
+	tail := text[max(0, len(text)-maxTokenName):]
+	i := strings.LastIndexByte(tail, '&')
+	return i >= 0 && strings.IndexAny(tail[i:], "; ") < 0 || strings.Contains(tail, "__")
+}
+
+// Inert makes what acts inert, and changes nothing else: each change puts in
+// spaces (or "%% ", in a line of a Mermaid diagram), never within an escape of JSON,
+// so that JSON stays JSON of the same shape. It is for what consists of texts that
+// were sanitized one by one, such as a document of JSON that a client shows as it
+// is. Under the profiles Off and Code it changes nothing.
+func (s *Sanitizer) Inert(text string) (clean string, found []Finding) {
+	var f findings
+	clean = text
+	for range maxPasses {
+		edits := s.edits(clean)
+		if len(edits) == 0 {
+			return clean, f.list()
+		}
+		for _, e := range edits {
+			f.remove(e.rule)
+		}
+		clean = apply(clean, edits)
+	}
+	f.remove(RuleUnstable)
+	return unstable, f.list()
+}
+
+// edits returns what makes a text inert whose parts are.
+func (s *Sanitizer) edits(text string) []edit {
+	if s.profile == Off || s.profile == Code {
+		return nil
+	}
+	var edits []edit
+	seen := survey(text)
+	if seen&seesMarkup != 0 {
+		edits = inertEdits(text, s.links, s.profile != Strict)
+	}
+	if seen&seesToken != 0 {
+		edits = ordered(append(edits, tokenEdits(text)...))
+	}
+	return edits
+}
+
+// joints are what clients put between the contents of one result.
+var joints = []string{"", "\n"}
+
+// Together makes inert what texts that were sanitized one by one make when they are
+// shown one after the other, and returns them, each with its changes, which are
+// those of [Sanitizer.Inert]. If nothing changes it returns texts itself. It needs to
+// be called only if one of them is [Sanitizer.Open].
+func (s *Sanitizer) Together(texts []string) (clean []string, found []Finding) {
+	if len(texts) < 2 {
+		return texts, nil
+	}
+	var f findings
+	clean = texts
+	for range maxPasses {
+		same := true
+		for _, joint := range joints {
+			edits := s.edits(strings.Join(clean, joint))
+			for _, e := range edits {
+				f.remove(e.rule)
+			}
+			if len(edits) > 0 {
+				clean, same = distribute(clean, len(joint), edits), false
+			}
+		}
+		if same {
+			return clean, f.list()
+		}
+	}
+	f.remove(RuleUnstable)
+	return slices.Repeat([]string{unstable}, len(texts)), f.list()
+}
+
+// distribute puts edits of joined texts into the texts.
+func distribute(texts []string, joint int, edits []edit) []string {
+	out := make([]string, len(texts))
+	start := 0
+	for i, text := range texts {
+		n := 0
+		for n < len(edits) && (edits[n].at <= start+len(text) || i == len(texts)-1) {
+			edits[n].at = max(0, edits[n].at-start)
+			n++
+		}
+		out[i] = apply(text, edits[:n])
+		edits, start = edits[n:], start+len(text)+joint
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package sanitize
+
+import "unicode/utf8"
+
+// sight is what a survey has seen in a text: which steps have to look at it.
+type sight uint8
+
+const (
+	seesControl  sight = 1 << iota
+	seesUnshaped       // characters without a shape
+	seesFolded         // marks and full-width letters
+	seesToken          // what may begin a control token
+	seesAngle          // what may begin a tag
+	seesLink           // what may make a link
+)
+
+// seesMarkup is what makes a text worth looking at as a page.
+const seesMarkup = seesAngle | seesLink
+
+// watched marks the bytes that can begin something to be found.
+var watched = func() (t [256]bool) {
+	for c := range t {
+		t[c] = isControl(rune(c)) && c < utf8.RuneSelf || c >= utf8.RuneSelf
+	}
+	for _, c := range "<[]&_\\`~" {
+		t[c] = true
+	}
+	return t
+}()
+
+// survey tells which steps have to look at a text; in doubt, more of them.
+func survey(s string) (seen sight) {
+	for i := 0; i < len(s); {
+		c := s[i]
+		if !watched[c] {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			switch {
+			case isControl(r):
+				seen |= seesControl
+			case unshaped(r):
+				seen |= seesUnshaped
+			case mayFold(r):
+				seen |= seesFolded
+			case r == fullBar:
+				seen |= seesToken
+			}
+			i += n
+			continue
+		}
+		seen |= seesAt(s, i)
+		i++
+	}
+	return seen
+}
+
+// seesAt tells what the watched byte s[i] may begin.
+func seesAt(s string, i int) sight {
+	next := byte(0)
+	if i+1 < len(s) {
+		next = s[i+1]
+	}
+	switch s[i] {
+	case '<':
+		switch {
+		case isLetter(next):
+			return seesAngle | seesToken
+		case next == '/' || next == '!' || next == '?':
+			return seesAngle | seesToken
+		case next == '|' || next == '<' || next == '&':
+			return seesToken
+		}
+	case '[':
+		if bracketStart[next] {
+			return seesToken
+		}
+	case ']':
+		if next == '(' || next == ':' {
+			return seesLink
+		}
+	case '&':
+		if r, _ := char(s[i:]); r != '&' {
+			return seesToken
+		}
+	case '_':
+		if next == '_' {
+			return seesToken
+		}
+	case '\\':
+		if latex(s[i:]) > 0 {
+			return seesLink
+		}
+	case '`', '~':
+		if (i == 0 || s[i-1] != s[i]) && diagram(s[i:]) {
+			return seesLink
+		}
+	default:
+		return seesControl
+	}
+	return 0
+}
