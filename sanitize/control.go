@@ -27,14 +27,14 @@ func (f *findings) controls(s string) string {
 		size, colour := seq.at(i)
 		switch {
 		case size == 0:
-			f.remove(RuleControl)
+			f.remove(ruleControl)
 			size = n
 			o.replace(i, i+n, "control")
 		case colour:
-			f.remove(RuleTerminal)
+			f.remove(ruleTerminal)
 			o.drop(i, i+size)
 		default:
-			f.remove(RuleTerminal)
+			f.remove(ruleTerminal)
 			o.replace(i, i+size, "control")
 		}
 		i += size

@@ -25,7 +25,7 @@ func (f *findings) folded(s string) string {
 		switch {
 		case isCombining(r):
 			if marks++; marks > maxMarks || isOverlay(r) && unicode.Is(unicode.Latin, prev) {
-				f.remove(RuleOverlay)
+				f.remove(ruleOverlay)
 				o.drop(i, i+n)
 			}
 		case isFullwidth(r):
@@ -33,7 +33,7 @@ func (f *findings) folded(s string) string {
 				line, asian = lineEnd(s, i), hasAsian(s, i)
 			}
 			if !asian {
-				f.remove(RuleFullwidth)
+				f.remove(ruleFullwidth)
 				o.fill(i, i+n, string(r-fullLatin))
 			}
 			fallthrough

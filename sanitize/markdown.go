@@ -79,9 +79,9 @@ func (p *linkPass) defuse(at int, text string, fetched bool) {
 
 func linkRule(fetched bool) string {
 	if fetched {
-		return RuleImage
+		return ruleImage
 	}
-	return RuleLink
+	return ruleLink
 }
 
 func (p *linkPass) push(i int) {
@@ -107,7 +107,7 @@ func (p *linkPass) close(i int) {
 	// none.
 	sure := open >= 0 && !p.lost && p.tricky < open && (open == 0 || p.s[open-1] != '\\')
 	if p.s[i+1] == ':' && hidesTitle(p.s[i+2:]) && (!sure || startsLine(p.s, open)) {
-		p.edits = append(p.edits, edit{i + 1, " ", RuleComment})
+		p.edits = append(p.edits, edit{i + 1, " ", ruleComment})
 		return
 	}
 	target := destination(p.s[i+2:])

@@ -60,7 +60,7 @@ func (p *tagPass) ruleOf(t tag, s string) string {
 	kind := elements[string(l.text())]
 	if t.close {
 		if len(t.attrs) > 0 && ownWords(s[:t.size]) > maxOwnWords { // a page shows nothing of them
-			return RuleComment
+			return ruleComment
 		}
 		return ""
 	}
@@ -68,20 +68,20 @@ func (p *tagPass) ruleOf(t tag, s string) string {
 	switch kind {
 	case acts:
 		if name := string(l.text()); name == "script" || name == "iframe" {
-			return RuleScript
+			return ruleScript
 		}
-		return RuleElement
+		return ruleElement
 	case holds:
 		if p.endsLater(string(l.text())) {
-			rule = RuleHidden
+			rule = ruleHidden
 		}
 	case needs:
 		if slices.ContainsFunc(t.attrs, func(a attr) bool { l := lower(a.name); return loading[string(l.text())] }) {
-			return RuleScript
+			return ruleScript
 		}
 	case animates:
 		if t.attr("attributename") != nil {
-			return RuleElement
+			return ruleElement
 		}
 	case special:
 		if r := p.actsBy(string(l.text()), t); r != "" {
@@ -92,7 +92,7 @@ func (p *tagPass) ruleOf(t tag, s string) string {
 		if kind == special && strings.EqualFold(t.name, "link") && strings.EqualFold(a.name, "href") {
 			continue // nothing follows it
 		}
-		if r := p.ruleOfAttr(a, kind == fetches); r == RuleHandler || r == RuleURL {
+		if r := p.ruleOfAttr(a, kind == fetches); r == ruleHandler || r == ruleURL {
 			return r
 		} else if rule == "" {
 			rule = r
@@ -153,14 +153,14 @@ func (p *tagPass) actsBy(name string, t tag) string {
 		if t.value("type") != "hidden" || t.attr("value") == nil {
 			return ""
 		}
-		return RuleHidden
+		return ruleHidden
 	case "dialog":
 		if t.attr("open") != nil || !p.endsLater(name) {
 			return ""
 		}
-		return RuleHidden
+		return ruleHidden
 	}
-	return RuleElement
+	return ruleElement
 }
 
 // ruleOfAttr returns the rule by which an attribute acts, or ""; loads says that
@@ -169,13 +169,13 @@ func (p *tagPass) ruleOfAttr(a attr, loads bool) string {
 	l := lower(a.name)
 	what := attributes[string(l.text())]
 	if what == hides {
-		return RuleHidden
+		return ruleHidden
 	}
 	if a.value == "" {
 		return ""
 	}
 	if handler(a.name) {
-		return RuleHandler
+		return ruleHandler
 	}
 	if what == 0 && strings.IndexByte(a.value, ':') < 0 && strings.IndexByte(a.value, '&') < 0 && strings.IndexByte(a.value, '(') < 0 {
 		return ""
@@ -185,7 +185,7 @@ func (p *tagPass) ruleOfAttr(a attr, loads bool) string {
 	}
 	value := a.decoded()
 	if runs(value) {
-		return RuleURL
+		return ruleURL
 	}
 	switch what {
 	case fetched:
@@ -218,14 +218,14 @@ func (p *tagPass) style(value string, declared bool) string {
 	css := readCSS(value)
 	for _, target := range css.targets {
 		if p.target(target, true) != "" {
-			return RuleImage
+			return ruleImage
 		}
 	}
 	switch {
 	case css.runs:
-		return RuleURL
+		return ruleURL
 	case declared && css.hides:
-		return RuleHidden
+		return ruleHidden
 	}
 	return ""
 }
@@ -276,7 +276,7 @@ func (p *tagPass) angle(i int) string {
 		return p.tag(i)
 	case c == '!', c == '?', c == '/' && len(s) > 2 && s[2] != '>':
 		if hidesWords(s) {
-			return RuleComment
+			return ruleComment
 		}
 	}
 	return ""
@@ -285,24 +285,24 @@ func (p *tagPass) angle(i int) string {
 // tag returns the rule by which the tag at s[i] acts, or "".
 func (p *tagPass) tag(i int) string {
 	if p.budget < 0 {
-		return RuleElement
+		return ruleElement
 	}
 	s := p.s[i:min(len(p.s), i+maxTag)]
 	t := parseTag(s, p.room)
 	p.room = t.attrs
 	p.budget -= t.size
 	if strings.IndexByte(t.name, ':') > 0 && !p.keepsAddress(s) {
-		return RuleLink
+		return ruleLink
 	}
 	if rule := p.ruleOf(t, s); rule != "" {
 		return rule
 	}
 	if !t.whole && (t.size == maxTag || isKnown(t.name)) {
-		return RuleElement
+		return ruleElement
 	}
 	for _, a := range t.attrs {
 		if a.quoted && (a.to == len(s) || strings.IndexByte(a.value, '\n') >= 0 && cutByMarkdown(p.s, i, i+a.from, i+a.to)) {
-			return RuleElement
+			return ruleElement
 		}
 	}
 	return ""

@@ -27,10 +27,10 @@ func (f *findings) padding(s string) string {
 		switch {
 		case end == len(s): // nothing follows
 		case lines > maxLines:
-			f.remove(RulePadding)
+			f.remove(rulePadding)
 			o.fill(i, end, "\n[removed: padding]\n")
 		case widest > maxBlanks:
-			f.remove(RulePadding)
+			f.remove(rulePadding)
 			o.fill(i, end, " [removed: padding] ")
 		default:
 			f.returns(&o, i, end)
@@ -90,7 +90,7 @@ func blanks(s string, i int) (end, lines, widest int) {
 func (f *findings) returns(o *output, i, j int) {
 	for ; i < j; i++ {
 		if loneReturn(o.from, i) {
-			f.remove(RuleReturn)
+			f.remove(ruleReturn)
 			o.fill(i, i+1, "\n")
 		}
 	}

@@ -48,7 +48,7 @@ func (s *Sanitizer) Inert(text string) (clean string, found []Finding) {
 		}
 		clean = apply(clean, edits)
 	}
-	f.remove(RuleUnstable)
+	f.remove(ruleUnstable)
 	return unstable, f.list()
 }
 
@@ -96,7 +96,7 @@ func (s *Sanitizer) Together(texts []string) (clean []string, found []Finding) {
 			return clean, f.list()
 		}
 	}
-	f.remove(RuleUnstable)
+	f.remove(ruleUnstable)
 	return slices.Repeat([]string{unstable}, len(texts)), f.list()
 }
 

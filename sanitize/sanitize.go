@@ -53,29 +53,29 @@ func rank(p Profile) int {
 
 // The rules of findings. Those of markup begin with "html/".
 const (
-	RuleControl   = "control/c0"         // control characters, C1 included
-	RuleTerminal  = "control/ansi"       // terminal sequences (ECMA-48)
-	RuleTag       = "unicode/tag"        // tag characters
-	RuleVariation = "unicode/variation"  // variation selectors that vary nothing
-	RuleZeroWidth = "unicode/zero-width" // zero-width characters out of place
-	RuleBidi      = "unicode/bidi"       // bidirectional controls
-	RuleInvisible = "unicode/invisible"  // other characters without a shape
-	RuleToken     = "token/chat"         // control tokens of chat templates
-	RuleScript    = "html/script"        // elements that run or load a program or a page
-	RuleElement   = "html/element"       // other elements that act on the page, and tags without an end
-	RuleComment   = "html/comment"       // comments and declarations that hide text
-	RuleHandler   = "html/handler"       // event handler attributes
-	RuleURL       = "html/url"           // URLs that run
-	RuleHidden    = "html/hidden"        // elements that hide what they hold
-	RuleImage     = "link/image"         // what is fetched without a click, from places off the list
-	RuleLink      = "link/target"        // links to places off the list
-	RulePadding   = "text/padding"       // white space that pushes text out of view
-	RuleReturn    = "control/return"
-	RuleOverlay   = "unicode/overlay"   // marks that strike letters out, or pile up on them
-	RuleFullwidth = "unicode/fullwidth" // full-width Latin outside of East Asian text
-	RuleEscaped   = "html/escaped"      // escaped by profile strict
-	RulePolicy    = "html/policy"       // rewritten by profile html
-	RuleUnstable  = "text/unstable"
+	ruleControl   = "control/c0"         // control characters, C1 included
+	ruleTerminal  = "control/ansi"       // terminal sequences (ECMA-48)
+	ruleTag       = "unicode/tag"        // tag characters
+	ruleVariation = "unicode/variation"  // variation selectors that vary nothing
+	ruleZeroWidth = "unicode/zero-width" // zero-width characters out of place
+	ruleBidi      = "unicode/bidi"       // bidirectional controls
+	ruleInvisible = "unicode/invisible"  // other characters without a shape
+	ruleToken     = "token/chat"         // control tokens of chat templates
+	ruleScript    = "html/script"        // elements that run or load a program or a page
+	ruleElement   = "html/element"       // other elements that act on the page, and tags without an end
+	ruleComment   = "html/comment"       // comments and declarations that hide text
+	ruleHandler   = "html/handler"       // event handler attributes
+	ruleURL       = "html/url"           // URLs that run
+	ruleHidden    = "html/hidden"        // elements that hide what they hold
+	ruleImage     = "link/image"         // what is fetched without a click, from places off the list
+	ruleLink      = "link/target"        // links to places off the list
+	rulePadding   = "text/padding"       // white space that pushes text out of view
+	ruleReturn    = "control/return"
+	ruleOverlay   = "unicode/overlay"   // marks that strike letters out, or pile up on them
+	ruleFullwidth = "unicode/fullwidth" // full-width Latin outside of East Asian text
+	ruleEscaped   = "html/escaped"      // escaped by profile strict
+	rulePolicy    = "html/policy"       // rewritten by profile html
+	ruleUnstable  = "text/unstable"
 )
 
 // A Finding is something that was found in a text.
@@ -140,7 +140,7 @@ func (s *Sanitizer) Sanitize(text string) (clean string, found []Finding) {
 			return clean, f.list()
 		}
 	}
-	f.remove(RuleUnstable)
+	f.remove(ruleUnstable)
 	return unstable, f.list()
 }
 
@@ -181,7 +181,7 @@ func (s *Sanitizer) rewrite(f *findings, text string) string {
 	text = f.inert(text, s.links, true)
 	out := s.html.Sanitize(text)
 	if out != text {
-		f.remove(RulePolicy)
+		f.remove(rulePolicy)
 	}
 	return f.inert(out, s.links, true)
 }
@@ -228,7 +228,7 @@ func (f *findings) escape(text string) string {
 			continue
 		}
 		b.WriteString(to)
-		f.report(RuleEscaped)
+		f.report(ruleEscaped)
 	}
 	return b.String()
 }

@@ -52,11 +52,11 @@ func (f *findings) tokens(s string, turns bool) string {
 		n := tokenAt(s, i)
 		switch {
 		case n > 0:
-			f.remove(RuleToken)
+			f.remove(ruleToken)
 			o.replace(i, i+n, "token")
 			i += n
 		case turns && turnTag(s[i:]):
-			f.remove(RuleToken)
+			f.remove(ruleToken)
 			o.insert(i+1, " ")
 			i++
 		default:
@@ -72,7 +72,7 @@ func tokenEdits(s string) (edits []edit) {
 	for i := 0; i < len(s); i++ {
 		if tokenAt(s, i) > 0 || turnTag(s[i:]) {
 			_, n := char(s[i:])
-			edits = append(edits, edit{i + n, " ", RuleToken})
+			edits = append(edits, edit{i + n, " ", ruleToken})
 		}
 	}
 	return edits

@@ -77,7 +77,7 @@ func (f *findings) hidden(s string) string {
 // splitsWord reports whether a character without a width stands alone between two
 // letters of a word.
 func splitsWord(r, prev, next rune) bool {
-	return ruleOf(r) == RuleZeroWidth && inWord(prev) && inWord(next)
+	return ruleOf(r) == ruleZeroWidth && inWord(prev) && inWord(next)
 }
 
 func inWord(r rune) bool {
@@ -167,13 +167,13 @@ func pictorial(r rune) bool {
 func ruleOf(r rune) string {
 	switch {
 	case r >= 0xe0000 && r <= 0xe007f:
-		return RuleTag
+		return ruleTag
 	case r >= 0xfe00 && r <= 0xfe0f, r >= 0xe0100 && r <= 0xe01ef:
-		return RuleVariation
+		return ruleVariation
 	case r >= 0x200b && r <= 0x200d, r == 0x2060, r == bom:
-		return RuleZeroWidth
+		return ruleZeroWidth
 	case isMark(r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-		return RuleBidi
+		return ruleBidi
 	}
-	return RuleInvisible
+	return ruleInvisible
 }
