@@ -15,13 +15,13 @@ import (
 
 // A guest executes a slice of instructions between two looks at the time, of
 // which each costs a quarter of a microsecond. A slice is also how long the
-// garbage collector waits for a guest, which cannot be preempted. What counts is
-// the time that a slice takes: code that is charged much more than it executes,
-// as Go's, gets larger ones.
+// garbage collector waits for a guest, which cannot be preempted. No slice is
+// larger than what takes some milliseconds of the slowest instructions, whatever
+// was executed before; where they are slow, slices become smaller.
 const (
-	firstSlice = 1 << 17
-	maxSlice   = 1 << 20
-	shortSlice = 50 * time.Microsecond // a slice that took less is followed by a larger one
+	maxSlice  = 1 << 17
+	minSlice  = 1 << 12
+	longSlice = 2 * time.Millisecond // a slice that took more is followed by a smaller one
 )
 
 // A meter counts the instructions of one call, and looks at the time.
@@ -62,7 +62,7 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 	left := int64(stack[0])
 	if left < 0 { // a slice is used up
 		m.adapt()
-		if stackSize(c.running) > c.limits.Stack {
+		if c.running != nil && stackSize(c.running) > c.limits.Stack { // a start function has a stack of the engine's
 			c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
 		}
 	}
@@ -76,11 +76,11 @@ func (m *meter) adapt() {
 	now := time.Now()
 	switch took := now.Sub(m.looked); {
 	case m.slice == 0:
-		m.slice = firstSlice
-	case took < shortSlice:
+		m.slice = maxSlice
+	case took > longSlice:
+		m.slice = max(m.slice/4, minSlice)
+	case took < longSlice/4:
 		m.slice = min(m.slice*2, maxSlice)
-	case took > 4*shortSlice:
-		m.slice = max(m.slice/2, firstSlice)
 	}
 	m.looked = now
 }

@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -248,5 +249,58 @@ func TestCollectionDuringCall(t *testing.T) {
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v, want the context's own", err)
+	}
+}
+
+// TestStartFunctionUnsealed runs modules with a start function that cannot be
+// sealed: the engine calls it before the host has hold of the instance.
+func TestStartFunctionUnsealed(t *testing.T) {
+	r := newRuntime(t, sandbox.Config{})
+	g := newGuest()
+	g.start = leb(0)
+	g.function("", "", "", number(1000), setGlobal, 0x03, 0x40, getGlobal, number(1), 0x6b, setGlobal, getGlobal, 0x0d, 0, 0x0b) // until the global is 0
+	g.allocator()
+	g.function("tool_call", i32+i32+i32+i32, i32, say(getGlobal))
+	g.section("wasmgate", []byte(manifest))
+	g.custom = append(g.custom, join(11, 5, 1, 1, 2, 7, 7)) // a passive data segment
+	m := compile(t, r, g.bytes(), sandbox.ModuleConfig{})
+	if m.Unfit() == "" {
+		t.Fatal("the module was sealed")
+	}
+	res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{})
+	if err != nil || string(res.Output) != "3" { // which the allocator has added for its arguments
+		t.Errorf("output %q, %v", res.Output, err)
+	}
+}
+
+// TestFuelOfValues checks that what moves many values costs more.
+func TestFuelOfValues(t *testing.T) {
+	r := newRuntime(t, sandbox.Config{CacheDir: cache})
+	const values = 100
+	many := strings.Repeat(i32, values)
+	gets := bytes.Repeat(get(4), values)
+	drops := bytes.Repeat(drop, values)
+	in := func(body func(typ int32) []byte) *guest {
+		g := newGuest()
+		g.allocator()
+		typ := g.typ(many, many)
+		g.function("tool_call", i32+i32+i32+i32, i32, body(int32(typ[0])), say(number(1)))
+		return g.section("wasmgate", []byte(manifest))
+	}
+	again := join(get(4), number(1), add, 0x22, 4, number(10), 0x48, 0x0d, 0) // ten times
+	for name, tt := range map[string]struct {
+		guest *guest
+		least uint64
+	}{
+		"branches": {in(func(typ int32) []byte { return join(gets, 0x03, byte(typ), again, 0x0b, drops) }), 10 * values / 4},
+		"blocks":   {in(func(typ int32) []byte { return join(gets, 0x03, 0x40, 0x0b, bytes.Repeat([]byte{0x02, byte(typ), 0x0b}, 10), drops) }), 10 * values / 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := compile(t, r, tt.guest.bytes(), sandbox.ModuleConfig{})
+			res, err := m.Call(t.Context(), "t", []byte(`{}`), sandbox.CallConfig{})
+			if err != nil || res.Fuel < tt.least+2*values {
+				t.Errorf("used %d, want at least %d for branches and %d for the rest: %v", res.Fuel, tt.least, 2*values, err)
+			}
+		})
 	}
 }

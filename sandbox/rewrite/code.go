@@ -30,12 +30,21 @@ const (
 	opMemoryGrow   = 0x40
 	opI32Const     = 0x41
 	opI64Const     = 0x42
+	opI32Less      = 0x49 // unsigned
+	opI32More      = 0x4b // unsigned
 	opI64Less      = 0x53 // signed
+	opI32Add       = 0x6a
+	opI32Sub       = 0x6b
+	opI32Or        = 0x72
 	opI64Sub       = 0x7d
 	opI64Shift     = 0x88 // right, unsigned
 	opI64Extend    = 0xad // from an unsigned i32
 	opRefFunc      = 0xd2
-	prefixMisc     = 0xfc
+	prefixMisc     = 0xfc // behind it:
+	memoryInit     = 8
+	memoryCopy     = 10
+	memoryFill     = 11
+	tableGrow      = 15
 	prefixSIMD     = 0xfd
 )
 
@@ -178,7 +187,7 @@ const writesTables = "it writes to tables"
 func (w *writer) misc(c *cursor) (op uint32, bulk int) {
 	switch op = c.uint(); op {
 	case 0, 1, 2, 3, 4, 5, 6, 7: // saturating conversions
-	case 8: // memory.init
+	case memoryInit:
 		w.cannot("it uses passive data segments")
 		c.uint()
 		w.zero(c)
@@ -186,11 +195,11 @@ func (w *writer) misc(c *cursor) (op uint32, bulk int) {
 	case 9, 13: // data.drop, elem.drop
 		w.cannot("it drops segments")
 		c.uint()
-	case 10: // memory.copy
+	case memoryCopy:
 		w.zero(c)
 		w.zero(c)
 		return op, bulkBytes
-	case 11: // memory.fill
+	case memoryFill:
 		w.zero(c)
 		return op, bulkBytes
 	case 12, 14: // table.init, table.copy
@@ -198,7 +207,7 @@ func (w *writer) misc(c *cursor) (op uint32, bulk int) {
 		c.uint()
 		c.uint()
 		return op, bulkEntries
-	case 15: // table.grow
+	case tableGrow:
 		w.cannot(writesTables)
 		c.uint()
 	case 16: // table.size
@@ -243,7 +252,7 @@ func (w *writer) code(c *cursor) {
 		c.fail()
 		return
 	}
-	out := binary.AppendUvarint(make([]byte, 0, len(c.b)+len(c.b)/8), uint64(n+w.m.imported))
+	out := make([]byte, 0, len(c.b)+len(c.b)/8)
 	for i := range n {
 		w.body = w.body[:0]
 		body := &cursor{b: c.bytes()}
@@ -259,7 +268,13 @@ func (w *writer) code(c *cursor) {
 		w.gate(i)
 		out = append(binary.AppendUvarint(out, uint64(len(w.body))), w.body...)
 	}
-	w.sections[sectionCode] = out
+	for _, p := range w.pieces {
+		w.body = w.body[:0]
+		w.inPieces(p)
+		out = append(binary.AppendUvarint(out, uint64(len(w.body))), w.body...)
+	}
+	count := binary.AppendUvarint(nil, uint64(n+w.m.imported)+uint64(len(w.pieces)))
+	w.sections[sectionCode] = append(count, out...)
 }
 
 // A region is the part of a function that is paid for at once: the function
@@ -288,6 +303,9 @@ func (w *writer) function(c *cursor, index uint32) {
 	if err := w.estimator.end(len(code), index); err != nil {
 		c.stop(err)
 	}
+	if w.estimator.odd { // not valid, or estimated wrong
+		c.fail()
+	}
 	if c.err != nil {
 		return
 	}
@@ -306,8 +324,11 @@ func (w *writer) function(c *cursor, index uint32) {
 		case e.in.op == opLoop:
 			w.loop(w.regions[e.region], code[e.at:e.to])
 			from = e.to
-		case e.in.bulk != bulkNone:
-			w.bulk(e.in.bulk)
+		case e.in.bulk == bulkBytes:
+			w.index(opCall, w.piecewise(code[e.at:e.to], e.in.number))
+			from = e.to
+		case e.in.bulk == bulkEntries:
+			w.bulk()
 		default:
 			w.index(e.in.op, w.shift(e.in.index))
 			from = e.to
@@ -332,6 +353,44 @@ func (w *writer) loop(r region, begin []byte) {
 		w.index(opLocalGet, w.locals)
 	}
 	w.spend(r.cost)
+}
+
+// valuesAtOnce is how many values are moved at the price of an instruction.
+const valuesAtOnce = 4
+
+// growing is what an instruction costs for which the engine calls the host.
+const growing = 64
+
+// weight is what an instruction costs: one, and more for the values that it moves.
+func (e *estimator) weight(in instruction) int64 {
+	values, inside := int64(0), e.frames[len(e.frames)-1]
+	switch in.op {
+	case opElse, opEnd:
+		values = inside.shape.results
+	case opLoop:
+		values = in.shape.params
+	case opBranch, opBranchIf:
+		values = e.carried(in.index)
+	case opBranchTable:
+		c := &cursor{b: in.labels}
+		c.uint()
+		values = e.carried(c.uint())
+	case opReturn:
+		values = e.frames[0].shape.results
+	case opCall, opTailCall:
+		s := e.module.shape(e.module.functions[in.index])
+		values = s.params + s.results
+	case opCallIndirect, opTailIndirect:
+		s := e.module.shape(in.index)
+		values = s.params + s.results
+	case opMemoryGrow, opRefFunc:
+		return growing
+	case prefixMisc:
+		if in.number == tableGrow {
+			return growing
+		}
+	}
+	return 1 + values/valuesAtOnce
 }
 
 // leadsOn reports whether an instruction is followed by the next one in the code,
@@ -369,7 +428,7 @@ func (w *writer) read(c *cursor) {
 		at := size - len(c.b)
 		e := edit{at: at, in: w.instruction(c), to: size - len(c.b)}
 		inside := w.blocks[len(w.blocks)-1]
-		w.regions[inside].cost++
+		w.regions[inside].cost += w.estimator.weight(e.in)
 		w.estimator.instruction(e.in)
 		if straight && e.in.op == opLoop {
 			w.direct = true
@@ -388,6 +447,12 @@ func (w *writer) read(c *cursor) {
 				w.regions[r.parent].calls = true
 			}
 		case opCall, opCallIndirect, opMemoryGrow: // the host may charge for memory
+			w.regions[inside].calls = true
+		}
+		if e.in.bulk == bulkBytes { // becomes a call
+			w.regions[inside].calls = true
+		}
+		if e.in.bulk == bulkBytes { // a call, too
 			w.regions[inside].calls = true
 		}
 		switch op := e.in.op; {

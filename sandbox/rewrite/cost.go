@@ -135,6 +135,7 @@ type estimator struct {
 	flow         int64 // what a variable has cost that lives from the beginning on to here
 	dead         bool  // this is behind a branch and not reached
 	over         bool  // the budget is spent
+	odd          bool  // the operand stack is not as high as a block says
 }
 
 // A frame is a block, loop or if that is open, or the function.
@@ -179,6 +180,7 @@ func (m *Module) shape(t uint32) shape {
 func (e *estimator) begin(s shape, locals uint32) {
 	e.expenses = expenses{}
 	e.height, e.known, e.globals, e.chain, e.changes, e.forks, e.backs, e.flow, e.dead, e.over = 0, 0, 0, 0, 0, 0, 0, 0, false, false
+	e.odd = false
 	e.touched = e.touched[:0]
 	n := int(locals) + 2
 	if cap(e.vars) < n {
@@ -302,15 +304,34 @@ func (e *estimator) reload() {
 	e.steps[forGlobals] += int64(e.module.mutable)
 }
 
-// branch is a way to the end of a frame, or to the beginning of a loop.
-func (e *estimator) branch(label int64) {
-	if label >= int64(len(e.frames)) {
-		return // the engine refuses it
+// target returns the frame that a branch is to, nil if there is none: the engine
+// refuses that.
+func (e *estimator) target(label uint32) *frame {
+	if int64(label) >= int64(len(e.frames)) {
+		return nil
 	}
-	f := &e.frames[int64(len(e.frames))-1-label]
-	values := f.shape.results
+	return &e.frames[len(e.frames)-1-int(label)]
+}
+
+// carried is how many values a branch carries.
+func (e *estimator) carried(label uint32) int64 {
+	switch f := e.target(label); {
+	case f == nil:
+		return 0
+	case f.op == opLoop:
+		return f.shape.params
+	default:
+		return f.shape.results
+	}
+}
+
+// branch is a way to the end of a frame, or to the beginning of a loop.
+func (e *estimator) branch(label uint32) {
+	f, values := e.target(label), e.carried(label)
+	if f == nil {
+		return
+	}
 	if f.op == opLoop {
-		values = f.shape.params
 		e.backs++
 	}
 	f.way(e)
@@ -373,6 +394,7 @@ func (e *estimator) otherwise() {
 // leave is the way into the end of a frame that follows its last instruction.
 func (e *estimator) leave(f *frame) {
 	if !e.dead {
+		e.odd = e.odd || e.height != f.height+f.shape.results
 		f.way(e)
 		e.move(forBlocks, f.shape.results)
 		if f.ways > 1 {
@@ -517,18 +539,18 @@ func (e *estimator) instruction(in instruction) {
 	}
 	switch in.op {
 	case opBranch:
-		e.branch(int64(in.index))
+		e.branch(in.index)
 		e.dead = true
 	case opBranchIf:
 		e.height--
-		e.branch(int64(in.index))
+		e.branch(in.index)
 		e.block()
 	case opBranchTable:
 		e.height--
 		c := &cursor{b: in.labels}
 		for range c.uint() + 1 { // and where everything else goes
 			e.block()
-			e.branch(int64(c.uint()))
+			e.branch(c.uint())
 		}
 		e.dead = true
 	case opReturn:
@@ -628,9 +650,9 @@ func effect(in instruction) int64 {
 
 func effectMisc(op uint32) int64 {
 	switch {
-	case op == 8, op == 10, op == 11, op == 12, op == 14, op == 17: // bulk instructions
+	case op == memoryInit, op == memoryCopy, op == memoryFill, op == 12, op == 14, op == 17: // bulk instructions
 		return -3
-	case op == 15: // table.grow
+	case op == tableGrow:
 		return -1
 	case op == 16: // table.size
 		return 1
