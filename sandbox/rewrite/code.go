@@ -51,15 +51,14 @@ const (
 // An instruction is what the rewriting has to know of one.
 type instruction struct {
 	op     byte
+	bulk   byte   // what a bulk instruction moves: bulkNone, bulkBytes, bulkEntries
 	number uint32 // behind a prefix
 	index  uint32 // of a function, the type of an indirect call, a local variable, or a label
-	labels []byte // of br_table, as they stand there, with how many there are
 	shape  shape  // of a block
-	bulk   int    // what a bulk instruction moves: bulkNone, bulkBytes, bulkEntries
 }
 
 // A shape is how many values a block takes and leaves.
-type shape struct{ params, results int64 }
+type shape struct{ params, results int32 }
 
 const (
 	bulkNone = iota
@@ -67,10 +66,12 @@ const (
 	bulkEntries
 )
 
-// instruction reads one instruction. Of indices it checks those that would
-// reach what Meter adds: of types, functions, globals and locals.
-func (w *writer) instruction(c *cursor) instruction {
-	in := instruction{op: c.byte()}
+// instruction reads one instruction, which is there until the next is read. Of
+// indices it checks those that would reach what Meter adds: of types, functions,
+// globals and locals.
+func (w *writer) instruction(c *cursor) *instruction {
+	in := &w.in
+	*in = instruction{op: c.byte()}
 	switch op := in.op; {
 	case op == opBlock || op == opLoop || op == opIf:
 		in.shape = w.block(c)
@@ -94,7 +95,7 @@ func (w *writer) instruction(c *cursor) instruction {
 	case op == opGlobalGet || op == opGlobalSet:
 		c.below(w.m.globals)
 	case op == opBranchTable:
-		in.labels = c.b
+		w.estimator.labels = c.b
 		c.each(func() { c.uint() })
 		c.uint()
 	case op == opSelectTyped:
@@ -184,7 +185,7 @@ func (w *writer) zero(c *cursor) {
 const writesTables = "it writes to tables"
 
 // misc reads an instruction of the prefix 0xfc.
-func (w *writer) misc(c *cursor) (op uint32, bulk int) {
+func (w *writer) misc(c *cursor) (op uint32, bulk byte) {
 	switch op = c.uint(); op {
 	case 0, 1, 2, 3, 4, 5, 6, 7: // saturating conversions
 	case memoryInit:
@@ -244,15 +245,16 @@ func (w *writer) vector(c *cursor) uint32 {
 	return uint32(op)
 }
 
-// code writes the section of code: every function metered, and one more for
-// each imported function.
+// code writes the section of code: every function metered, one more for each
+// imported function, and what moves memory in pieces.
 func (w *writer) code(c *cursor) {
+	const room = binary.MaxVarintLen32 // for how many they are, known in the end
 	n := c.count()
 	if uint64(n) != uint64(len(w.m.functions))-uint64(w.m.imported) {
 		c.fail()
 		return
 	}
-	out := make([]byte, 0, len(c.b)+len(c.b)/8)
+	out := make([]byte, room, room+len(c.b)+len(c.b)/8)
 	for i := range n {
 		w.body = w.body[:0]
 		body := &cursor{b: c.bytes()}
@@ -274,7 +276,8 @@ func (w *writer) code(c *cursor) {
 		out = append(binary.AppendUvarint(out, uint64(len(w.body))), w.body...)
 	}
 	count := binary.AppendUvarint(nil, uint64(n+w.m.imported)+uint64(len(w.pieces)))
-	w.sections[sectionCode] = append(count, out...)
+	copy(out[room-len(count):], count)
+	w.sections[sectionCode] = out[room-len(count):]
 }
 
 // A region is the part of a function that is paid for at once: the function
@@ -362,27 +365,25 @@ const valuesAtOnce = 4
 const growing = 64
 
 // weight is what an instruction costs: one, and more for the values that it moves.
-func (e *estimator) weight(in instruction) int64 {
-	values, inside := int64(0), e.frames[len(e.frames)-1]
+func (e *estimator) weight(in *instruction) int64 {
+	values := int64(0)
 	switch in.op {
 	case opElse, opEnd:
-		values = inside.shape.results
+		values = int64(e.frames[len(e.frames)-1].shape.results)
 	case opLoop:
-		values = in.shape.params
+		values = int64(in.shape.params)
 	case opBranch, opBranchIf:
 		values = e.carried(in.index)
 	case opBranchTable:
-		c := &cursor{b: in.labels}
+		c := &cursor{b: e.labels}
 		c.uint()
 		values = e.carried(c.uint())
 	case opReturn:
-		values = e.frames[0].shape.results
+		values = int64(e.frames[0].shape.results)
 	case opCall, opTailCall:
-		s := e.module.shape(e.module.functions[in.index])
-		values = s.params + s.results
+		values = e.module.shape(e.module.functions[in.index]).values()
 	case opCallIndirect, opTailIndirect:
-		s := e.module.shape(in.index)
-		values = s.params + s.results
+		values = e.module.shape(in.index).values()
 	case opMemoryGrow, opRefFunc:
 		return growing
 	case prefixMisc:
@@ -395,7 +396,7 @@ func (e *estimator) weight(in instruction) int64 {
 
 // leadsOn reports whether an instruction is followed by the next one in the code,
 // and runs no other code, or traps.
-func leadsOn(in instruction) bool {
+func leadsOn(in *instruction) bool {
 	switch op := in.op; {
 	case op >= opLocalGet && op <= opGlobalSet, op >= opI32Const && op <= 0xc4, op == opBlock:
 		return true
@@ -426,21 +427,24 @@ func (w *writer) read(c *cursor) {
 	size, straight := len(c.b), true
 	for len(w.blocks) > 0 && c.err == nil {
 		at := size - len(c.b)
-		e := edit{at: at, in: w.instruction(c), to: size - len(c.b)}
+		in := w.instruction(c)
 		inside := w.blocks[len(w.blocks)-1]
-		w.regions[inside].cost += w.estimator.weight(e.in)
-		w.estimator.instruction(e.in)
-		if straight && e.in.op == opLoop {
+		w.regions[inside].cost++
+		if !kinds[in.op].simple || in.op == opRefFunc {
+			w.regions[inside].cost += w.estimator.weight(in) - 1
+		}
+		w.estimator.instruction(in)
+		if straight && in.op == opLoop {
 			w.direct = true
 		}
-		straight = straight && leadsOn(e.in)
-		switch op := e.in.op; op {
+		straight = straight && leadsOn(in)
+		begins := len(w.regions)
+		switch in.op {
 		case opBlock, opIf:
 			w.blocks = append(w.blocks, inside)
 		case opLoop:
-			e.region = len(w.regions)
 			w.regions = append(w.regions, region{parent: inside})
-			w.blocks = append(w.blocks, e.region)
+			w.blocks = append(w.blocks, begins)
 		case opEnd:
 			w.blocks = w.blocks[:len(w.blocks)-1]
 			if r := w.regions[inside]; r.calls {
@@ -449,15 +453,12 @@ func (w *writer) read(c *cursor) {
 		case opCall, opCallIndirect, opMemoryGrow: // the host may charge for memory
 			w.regions[inside].calls = true
 		}
-		if e.in.bulk == bulkBytes { // becomes a call
+		if in.bulk == bulkBytes { // becomes a call
 			w.regions[inside].calls = true
 		}
-		if e.in.bulk == bulkBytes { // a call, too
-			w.regions[inside].calls = true
-		}
-		switch op := e.in.op; {
-		case op == opLoop, op == opCall, op == opTailCall, op == opRefFunc, e.in.bulk != bulkNone:
-			w.edits = append(w.edits, e)
+		switch op := in.op; {
+		case op == opLoop, op == opCall, op == opTailCall, op == opRefFunc, in.bulk != bulkNone:
+			w.edits = append(w.edits, edit{at: at, to: size - len(c.b), in: *in, region: begins})
 		}
 	}
 }

@@ -26,9 +26,15 @@ var (
 	perModule   = budget{Cost{64 << 20, 256 << 20, 1 << 27}, Cost{128, 4 << 10, 4 << 10}, Cost{1 << 30, 6 << 30, 1 << 31}}
 )
 
-// within returns an error if a cost is more than the budget gives for so many
-// bytes. It names what, and what most of it was spent on.
-func (b budget) within(c Cost, bytes int, what string, on *expenses) error {
+// theModule stands for the index of a function where all of them are meant.
+const theModule = -1
+
+// within returns an error if the cost of a function is more than the budget gives
+// for so many bytes. It says what most of it was spent on.
+func (b budget) within(c Cost, bytes, of int, on *expenses) error {
+	if c.Code <= b.least.Code && c.Memory <= b.least.Memory && c.Steps <= b.least.Steps {
+		return nil
+	}
 	for _, r := range []struct {
 		spent, least, perByte, most int64
 		unit                        string
@@ -39,6 +45,10 @@ func (b budget) within(c Cost, bytes int, what string, on *expenses) error {
 		{c.Steps, b.least.Steps, b.perByte.Steps, b.most.Steps, "steps", &on.steps},
 	} {
 		if most := min(r.least+r.perByte*int64(bytes), r.most); r.spent > most {
+			what := "the module"
+			if of != theModule {
+				what = fmt.Sprintf("function %d", of)
+			}
 			return &CostError{fmt.Sprintf("%s would take %d %s, more than %d for %d bytes of code, most of it for %s", what, r.spent, r.unit, most, bytes, mostly(r.causes))}
 		}
 	}
@@ -123,19 +133,21 @@ type estimator struct {
 
 	// Of the function that is read.
 	expenses
+	count        [classes]int64 // of instructions
 	frames       []frame
 	vars         []variable
 	touched      []touch
-	height       int64 // of the operand stack
-	known        int64 // addresses known to be within memory
-	globals      int64 // uses of globals
-	chain        int64 // blocks with one way in, one behind the other, up to here
-	changes      int64 // of registers, up to here
-	forks, backs int64 // branches, and those back to loops
-	flow         int64 // what a variable has cost that lives from the beginning on to here
-	dead         bool  // this is behind a branch and not reached
-	over         bool  // the budget is spent
-	odd          bool  // the operand stack is not as high as a block says
+	height       int64  // of the operand stack
+	known        int64  // addresses known to be within memory
+	globals      int64  // uses of globals
+	chain        int64  // blocks with one way in, one behind the other, up to here
+	changes      int64  // of registers, up to here
+	forks, backs int64  // branches, and those back to loops
+	flow         int64  // what a variable has cost that lives from the beginning on to here
+	dead         bool   // this is behind a branch and not reached
+	labels       []byte // of a br_table: how many, and each
+	over         bool   // the budget is spent
+	odd          bool   // the operand stack is not as high as a block says
 }
 
 // A frame is a block, loop or if that is open, or the function.
@@ -173,12 +185,15 @@ type touch struct {
 }
 
 func (m *Module) shape(t uint32) shape {
-	return shape{int64(m.params[t]), int64(m.results[t])}
+	return shape{int32(m.params[t]), int32(m.results[t])}
 }
+
+// values is how many values there are in all.
+func (s shape) values() int64 { return int64(s.params) + int64(s.results) }
 
 // begin begins a function with so many local variables, parameters included.
 func (e *estimator) begin(s shape, locals uint32) {
-	e.expenses = expenses{}
+	e.expenses, e.count = expenses{}, [classes]int64{}
 	e.height, e.known, e.globals, e.chain, e.changes, e.forks, e.backs, e.flow, e.dead, e.over = 0, 0, 0, 0, 0, 0, 0, 0, false, false
 	e.odd = false
 	e.touched = e.touched[:0]
@@ -192,7 +207,7 @@ func (e *estimator) begin(s shape, locals uint32) {
 	}
 	e.frames = append(e.frames[:0], frame{shape: shape{results: s.results}, known: math.MaxInt64})
 	e.pay(forInstructions, codeFunction, int64(locals)*memoryLookup)
-	e.move(forCalls, s.params+s.results)
+	e.move(forCalls, s.values())
 	e.steps[forGlobals] += int64(len(e.module.Imports)) + int64(e.module.globals)
 	e.settle()
 }
@@ -200,19 +215,22 @@ func (e *estimator) begin(s shape, locals uint32) {
 // end ends a function, of so many bytes and with such an index in the module.
 func (e *estimator) end(bytes int, index uint32) error {
 	e.steps[forBlocks] += e.forks * e.forks
+	for c, n := range e.count {
+		e.pay(forInstructions, n*perClass[c].code, n*perClass[c].memory)
+	}
 	f := e.sum()
 	e.all.add(&e.expenses)
 	if f.Memory > e.most[0] {
 		e.most[0] = f.Memory
 		slices.Sort(e.most[:])
 	}
-	return perFunction.within(f, bytes, fmt.Sprintf("function %d", index), &e.expenses)
+	return perFunction.within(f, bytes, int(index), &e.expenses)
 }
 
 // cost returns what a module costs whose functions have so many bytes.
 func (e *estimator) cost(bytes int) (Cost, error) {
 	for i := range e.module.params {
-		values := e.module.shape(uint32(i)).params + e.module.shape(uint32(i)).results
+		values := e.module.shape(uint32(i)).values()
 		e.all.pay(forTypes, codeType+values*codeTyped, values*memoryTyped)
 	}
 	c := e.all.sum()
@@ -220,7 +238,7 @@ func (e *estimator) cost(bytes int) (Cost, error) {
 	for _, most := range e.most {
 		c.Memory += most
 	}
-	return c, perModule.within(c, bytes, "the module", &e.all)
+	return c, perModule.within(c, bytes, theModule, &e.all)
 }
 
 // expenses are what was spent, by what for.
@@ -319,9 +337,9 @@ func (e *estimator) carried(label uint32) int64 {
 	case f == nil:
 		return 0
 	case f.op == opLoop:
-		return f.shape.params
+		return int64(f.shape.params)
 	default:
-		return f.shape.results
+		return int64(f.shape.results)
 	}
 }
 
@@ -353,15 +371,15 @@ func (f *frame) way(e *estimator) {
 }
 
 // open begins a block, loop or if.
-func (e *estimator) open(in instruction) {
+func (e *estimator) open(in *instruction) {
 	s := in.shape
-	f := frame{op: in.op, shape: s, dead: e.dead, height: e.height - s.params, known: math.MaxInt64, changes: e.changes, before: e.known, links: e.chain, touched: len(e.touched)}
+	f := frame{op: in.op, shape: s, dead: e.dead, height: e.height - int64(s.params), known: math.MaxInt64, changes: e.changes, before: e.known, links: e.chain, touched: len(e.touched)}
 	if e.dead {
 		e.frames = append(e.frames, f)
 		return
 	}
 	e.forks++
-	e.move(forBlocks, s.params+s.results)
+	e.move(forBlocks, s.values())
 	switch in.op {
 	case opIf:
 		e.block()
@@ -387,16 +405,16 @@ func (e *estimator) otherwise() {
 		e.vars[t.variable].seen = t.seen
 	}
 	f.op = opElse
-	e.height, e.known, e.chain, e.dead = f.height+f.shape.params, f.before, f.links, false
+	e.height, e.known, e.chain, e.dead = f.height+int64(f.shape.params), f.before, f.links, false
 	e.block()
 }
 
 // leave is the way into the end of a frame that follows its last instruction.
 func (e *estimator) leave(f *frame) {
 	if !e.dead {
-		e.odd = e.odd || e.height != f.height+f.shape.results
+		e.odd = e.odd || e.height != f.height+int64(f.shape.results)
 		f.way(e)
-		e.move(forBlocks, f.shape.results)
+		e.move(forBlocks, int64(f.shape.results))
 		if f.ways > 1 {
 			moved := min(registers, e.changes-f.changes, max(e.height, 0)+int64(len(e.vars))+4)
 			e.pay(forBlocks, moved*codeRegister, moved*memoryLive)
@@ -418,11 +436,11 @@ func (e *estimator) close() {
 	e.leave(&f)
 	if f.op == opIf { // the other half is empty
 		f.ways, f.known, f.chain = f.ways+1, min(f.known, f.before), f.links
-		e.move(forBlocks, f.shape.results)
+		e.move(forBlocks, int64(f.shape.results))
 		e.block()
 	}
 	e.frames = e.frames[:len(e.frames)-1]
-	e.height, e.dead = f.height+f.shape.results, f.ways == 0
+	e.height, e.dead = f.height+int64(f.shape.results), f.ways == 0
 	if len(e.frames) == 0 {
 		return
 	}
@@ -473,7 +491,9 @@ func (e *estimator) settleTouches(f frame, back int64) {
 func (e *estimator) touch(i int32) *touch {
 	v := &e.vars[i]
 	if v.touch < e.frames[len(e.frames)-1].touched {
-		e.touched = append(e.touched, touch{variable: i, last: v.touch, seen: v.seen})
+		e.touched = append(e.touched, touch{})
+		t := &e.touched[len(e.touched)-1]
+		t.variable, t.last, t.seen = i, v.touch, v.seen
 		v.touch = len(e.touched) - 1
 	}
 	return &e.touched[v.touch]
@@ -481,8 +501,11 @@ func (e *estimator) touch(i int32) *touch {
 
 // read reads a variable where the flow was such.
 func (e *estimator) read(i int32, flow int64) {
-	v, begin := &e.vars[i], e.frames[len(e.frames)-1].flow
-	t := e.touch(i)
+	v := &e.vars[i]
+	if v.seen == e.flow && v.touch >= e.frames[len(e.frames)-1].touched {
+		return // it was touched in this very block
+	}
+	begin, t := e.frames[len(e.frames)-1].flow, e.touch(i)
 	t.passed = t.passed || v.seen < begin
 	e.live(v, max(v.seen, begin), flow)
 	e.phis(v)
@@ -516,8 +539,14 @@ func (e *estimator) write(i int32) {
 }
 
 // instruction adds what an instruction costs, and does to the operand stack.
-func (e *estimator) instruction(in instruction) {
+func (e *estimator) instruction(in *instruction) {
 	if e.over {
+		return
+	}
+	if k := &kinds[in.op]; k.simple {
+		if !e.dead {
+			e.simple(k)
+		}
 		return
 	}
 	switch in.op {
@@ -547,7 +576,7 @@ func (e *estimator) instruction(in instruction) {
 		e.block()
 	case opBranchTable:
 		e.height--
-		c := &cursor{b: in.labels}
+		c := &cursor{b: e.labels}
 		for range c.uint() + 1 { // and where everything else goes
 			e.block()
 			e.branch(c.uint())
@@ -556,7 +585,7 @@ func (e *estimator) instruction(in instruction) {
 	case opReturn:
 		e.forks++
 		e.block()
-		e.move(forCalls, e.frames[0].shape.results)
+		e.move(forCalls, int64(e.frames[0].shape.results))
 		e.dead = true
 	case opUnreachable:
 		e.dead = true
@@ -576,74 +605,118 @@ func (e *estimator) instruction(in instruction) {
 			e.height--
 		}
 		e.write(int32(in.index))
-	case opGlobalGet, opGlobalSet:
-		e.globals++
-		e.height += effect(in)
-		e.plain(in)
-	default:
-		e.height += effect(in)
-		e.plain(in)
+	case prefixSIMD:
+		e.height += effectVector(in.number)
+		e.simple(&vector)
+	case prefixMisc:
+		e.height += effectMisc(in.number)
+		e.misc(in)
+	case opMemoryGrow:
+		e.pay(forInstructions, codeBulk, memoryBulk)
+		e.reload()
 	}
 }
+
+// simple is an instruction that neither branches nor calls.
+func (e *estimator) simple(k *kind) {
+	e.height += int64(k.effect)
+	e.changes += 3
+	e.count[k.class]++
+	switch k.class {
+	case accesses, vectors:
+		e.known++
+		e.steps[forStack] += e.chain
+	case ofGlobals:
+		e.globals++
+		e.steps[forGlobals] += e.chain
+	}
+}
+
+// misc is an instruction of the prefix 0xfc.
+func (e *estimator) misc(in *instruction) {
+	if in.number < memoryInit { // saturating conversions
+		e.count[truncations]++
+		return
+	}
+	e.pay(forInstructions, codeBulk, memoryBulk)
+	if in.bulk != bulkNone {
+		e.settle()
+		e.block()
+		e.block()
+		e.merge(2)
+		e.reload()
+	}
+}
+
+// A kind is what all instructions of an opcode have in common.
+type kind struct {
+	simple bool // they neither branch nor call, and name no local variable
+	class  class
+	effect int8 // by how many values they change the operand stack
+}
+
+// A class is of instructions that are compiled alike.
+type class int
+
+const (
+	others class = iota
+	accesses
+	ofGlobals
+	divisions
+	truncations
+	vectors
+	classes
+)
+
+var vector = kind{class: vectors}
+
+// What an instruction of a class takes.
+var perClass = [classes]struct{ code, memory int64 }{
+	others:      {codePlain, memoryPlain},
+	accesses:    {codeAccess, memoryAccess},
+	ofGlobals:   {codePlain, memoryPlain},
+	divisions:   {codeDivide, memoryAccess},
+	truncations: {codeTruncate, memoryTruncate},
+	vectors:     {codeVector, memoryAccess},
+}
+
+var kinds = func() (kinds [256]kind) {
+	for op := range 256 {
+		switch op := byte(op); {
+		case op == opMemoryGrow, op == prefixMisc, op == prefixSIMD, op >= opBlock && op < opDrop, op >= opLocalGet && op <= opLocalTee, op == opUnreachable:
+			continue
+		case op >= 0x28 && op <= 0x3e: // loads and stores
+			kinds[op].class = accesses
+		case op == opGlobalGet, op == opGlobalSet:
+			kinds[op].class = ofGlobals
+		case op >= 0x6d && op <= 0x70, op >= 0x7f && op <= 0x82:
+			kinds[op].class = divisions
+		case op >= 0xa8 && op <= 0xab, op >= 0xae && op <= 0xb1: // from floats to integers
+			kinds[op].class = truncations
+		}
+		kinds[op].simple, kinds[op].effect = true, effect(byte(op))
+	}
+	return kinds
+}()
 
 // call is a call of a function of such a type.
 func (e *estimator) call(s shape) {
 	e.pay(forCalls, codeCall, 2*memoryPlain)
-	e.move(forCalls, s.params+s.results)
-	e.height += s.results - s.params
+	e.move(forCalls, s.values())
+	e.height += int64(s.results) - int64(s.params)
 	e.reload()
 }
 
-// plain is an instruction that neither branches nor calls.
-func (e *estimator) plain(in instruction) {
-	e.changes += 3
-	code, memory := int64(codePlain), int64(memoryPlain)
-	switch op := in.op; {
-	case op >= 0x28 && op <= 0x3e: // loads and stores
-		e.known++
-		e.steps[forStack] += e.chain
-		code, memory = codeAccess, memoryAccess
-	case op >= 0x6d && op <= 0x70, op >= 0x7f && op <= 0x82: // division
-		code, memory = codeDivide, memoryAccess
-	case op >= 0xa8 && op <= 0xab, op >= 0xae && op <= 0xb1, op == prefixMisc && in.number < 8: // from floats to integers
-		code, memory = codeTruncate, memoryTruncate
-	case op == opGlobalGet, op == opGlobalSet:
-		e.steps[forGlobals] += e.chain
-	case op == prefixSIMD:
-		e.known++
-		e.steps[forStack] += e.chain
-		code, memory = codeVector, memoryAccess
-	case op == prefixMisc:
-		code, memory = codeBulk, memoryBulk
-		if in.bulk != bulkNone {
-			e.settle()
-			e.block()
-			e.block()
-			e.merge(2)
-			e.reload()
-		}
-	case op == opMemoryGrow:
-		code, memory = codeBulk, memoryBulk
-		e.reload()
-	}
-	e.pay(forInstructions, code, memory)
-}
-
-// effect is by how many values an instruction changes the operand stack.
-func effect(in instruction) int64 {
-	switch op := in.op; {
-	case op == opDrop, op == opGlobalSet, op == 0x46, // i32.eq
-		op > 0x46 && op <= 0x4f, op > 0x50 && op <= 0x66, // comparisons
+// effect is by how many values a simple instruction changes the operand stack.
+func effect(op byte) int8 {
+	switch {
+	case op == opDrop, op == opGlobalSet, op >= 0x46 && op <= 0x4f, op >= 0x51 && op <= 0x66, // comparisons
 		op >= 0x6a && op <= 0x78, op >= 0x7c && op <= 0x8a, op >= 0x92 && op <= 0x98, op >= 0xa0 && op <= 0xa6: // of two operands
 		return -1
 	case op == opSelect, op == opSelectTyped, op == 0x26, op >= 0x36 && op <= 0x3e: // table.set, stores
 		return -2
 	case op == opGlobalGet, op == 0x3f, op >= opI32Const && op <= 0x44, op == 0xd0, op == opRefFunc: // memory.size, constants
 		return 1
-	case op == prefixMisc:
-		return effectMisc(in.number)
-	case op == prefixSIMD:
-		return effectVector(in.number)
 	}
 	return 0
 }

@@ -44,6 +44,7 @@ type writer struct {
 	// Of the function that is written; kept to be used again.
 	locals  uint32 // how many it has itself, with its parameters
 	body    []byte
+	in      instruction
 	edits   []edit
 	regions []region
 	direct  bool  // it leads straight into a loop
