@@ -293,7 +293,9 @@ func TestFuelOfValues(t *testing.T) {
 		least uint64
 	}{
 		"branches": {in(func(typ int32) []byte { return join(gets, 0x03, byte(typ), again, 0x0b, drops) }), 10 * values / 4},
-		"blocks":   {in(func(typ int32) []byte { return join(gets, 0x03, 0x40, 0x0b, bytes.Repeat([]byte{0x02, byte(typ), 0x0b}, 10), drops) }), 10 * values / 4},
+		"blocks": {in(func(typ int32) []byte {
+			return join(gets, 0x03, 0x40, 0x0b, bytes.Repeat([]byte{0x02, byte(typ), 0x0b}, 10), drops)
+		}), 10 * values / 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := compile(t, r, tt.guest.bytes(), sandbox.ModuleConfig{})
