@@ -336,7 +336,7 @@ func TestConcurrent(t *testing.T) {
 	if _, err := quick.Call(t.Context(), "t", nil, sandbox.CallConfig{}); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a call after Close: %v, want an error that says so", err)
 	}
-	if _, err := r.Compile(t.Context(), reactor().bytes(), sandbox.ModuleConfig{}); err == nil || !strings.Contains(err.Error(), "closed") {
+	if _, err := r.Compile(t.Context(), reactor(unreachable).bytes(), sandbox.ModuleConfig{}); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("compile after Close: %v, want an error that says so", err)
 	}
 }

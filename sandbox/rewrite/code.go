@@ -1,6 +1,9 @@
 package rewrite
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // Opcodes, 5.4, of which more than the length of their immediates matters.
 const (
@@ -306,8 +309,8 @@ func (w *writer) function(c *cursor, index uint32) {
 	if err := w.estimator.end(len(code), index); err != nil {
 		c.stop(err)
 	}
-	if w.estimator.odd { // not valid, or estimated wrong
-		c.fail()
+	if w.estimator.odd {
+		c.stop(fmt.Errorf("the module has an invalid function: %d has a block that does not leave as many values as its type says", index))
 	}
 	if c.err != nil {
 		return
