@@ -3,7 +3,7 @@
 // either.
 //
 // [Skeleton] is that of Unicode Technical Standard 39, section 4: characters of
-// one shape become the same. Its table is made from Unicode's confusables.txt by
+// one shape become the same. Its table, table.txt, is made from Unicode's confusables.txt by
 // maketable.go (go generate), whose licence is in LICENSE-UNICODE. The table
 // holds Latin, Greek and Cyrillic letters, full-width forms, and whatever else
 // looks like a letter or a digit of ASCII. Other characters stay as they are, and

@@ -2,17 +2,58 @@ package lookalike
 
 import (
 	"cmp"
+	_ "embed"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
+
+// UnicodeVersion is that of the table.
+const UnicodeVersion = "15.0.0"
+
+// table.txt has the skeletons of single characters that are not their own, in the order of
+// code points: a character, and those of its skeleton, in hexadecimal.
+//
+//go:embed table.txt
+var tableText string
 
 // mapping is an entry of the table.
 type mapping struct {
 	from rune
 	to   string
 }
+
+// skeletons are those of single characters.
+type skeletons struct {
+	table []mapping
+	ascii [unicode.MaxASCII + 1]string // of the characters that nearly all names are made of
+}
+
+// load reads the table, once.
+var load = sync.OnceValue(func() *skeletons {
+	s := new(skeletons)
+	for line := range strings.Lines(tableText) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		var text []rune
+		for word := range strings.FieldsSeq(line) {
+			r, err := strconv.ParseUint(word, 16, 32)
+			if err != nil {
+				panic(err) // the table is a part of the program
+			}
+			text = append(text, rune(r))
+		}
+		s.table = append(s.table, mapping{text[0], string(text[1:])})
+	}
+	for r := range s.ascii {
+		s.ascii[r] = s.of(rune(r))
+	}
+	return s
+})
 
 // Skeleton returns what s is made of but for the choice among characters of one
 // shape (UTS 39, section 4): names with equal skeletons look the same. It is for
@@ -22,34 +63,27 @@ func Skeleton(s string) string { return mapped(s, 0) }
 // mapped replaces characters from least on by their skeletons, and leaves out
 // what has no shape.
 func mapped(s string, least rune) string {
-	b := make([]byte, 0, len(s)+8)
+	known, b := load(), make([]byte, 0, len(s)+8)
 	for _, r := range s {
 		switch {
 		case r < least:
 			b = append(b, byte(r))
 		case r <= unicode.MaxASCII:
-			b = append(b, ascii[r]...)
+			b = append(b, known.ascii[r]...)
 		case !unshaped(r):
-			b = append(b, skeletonOf(r)...)
+			b = append(b, known.of(r)...)
 		}
 	}
 	return string(b)
 }
 
-func skeletonOf(r rune) string {
-	if i, ok := slices.BinarySearchFunc(table[:], r, func(m mapping, r rune) int { return cmp.Compare(m.from, r) }); ok {
-		return table[i].to
+// of returns the skeleton of a character.
+func (s *skeletons) of(r rune) string {
+	if i, ok := slices.BinarySearchFunc(s.table, r, func(m mapping, r rune) int { return cmp.Compare(m.from, r) }); ok {
+		return s.table[i].to
 	}
 	return string(r)
 }
-
-// ascii holds the skeletons of the characters that nearly all names are made of.
-var ascii = func() (a [unicode.MaxASCII + 1]string) {
-	for r := range a {
-		a[r] = skeletonOf(rune(r))
-	}
-	return a
-}()
 
 // unshaped reports whether a character is ignored by default when it is shown.
 func unshaped(r rune) bool {
