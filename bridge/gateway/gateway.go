@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/jobs"
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/gate/store"
+	"github.com/wasmgate/wasmgate/internal/drain"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -28,7 +29,7 @@ type Gateway struct {
 	fleet *Fleet
 	host  *host.Host
 	mux   *http.ServeMux
-	calls calls // those of Do
+	calls drain.Counter // those of Do
 
 	broken brokenInputs
 
@@ -200,10 +201,10 @@ func (g *Gateway) Connect(ctx context.Context) error { return g.fleet.Connect(ct
 // Do carries out one call through the gate. After [Gateway.Drain] it does not,
 // and the error is [ErrDraining].
 func (g *Gateway) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
-	if !g.calls.begin() {
+	if !g.calls.Begin() {
 		return gate.Result{}, ErrDraining
 	}
-	defer g.calls.end()
+	defer g.calls.End()
 	return g.do(ctx, c)
 }
 
@@ -240,12 +241,12 @@ func (g *Gateway) Drain(ctx context.Context) error {
 	if g.asking != nil {
 		g.asking.Close(ctx)
 	}
-	g.calls.refuse()
+	g.calls.Close()
 	var work sync.WaitGroup
 	if g.jobs != nil {
 		work.Go(func() { g.jobs.Drain(ctx) }) // beside the host, some of whose calls wait for them
 	}
-	err := errors.Join(g.host.Drain(ctx), g.calls.wait(ctx))
+	err := errors.Join(g.host.Drain(ctx), g.calls.Drain(ctx))
 	work.Wait()
 	return err
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/drain"
 )
 
 // A Host is the gateway as an MCP server to clients, over stdio and HTTP, in
@@ -43,15 +43,12 @@ type web struct {
 
 // draining is what a host has under way, and its end.
 type draining struct {
-	calls sync.WaitGroup // Add only with mu, and not once it is closing, or within another
+	calls drain.Counter
 
 	// streams ends when the host has drained, and with it what only waits for
 	// notifications.
 	streams    context.Context
 	endStreams context.CancelFunc
-
-	mu      sync.Mutex
-	closing bool
 }
 
 // New returns a host. It starts nothing.
@@ -116,10 +113,10 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 			res, err = gate.Doc{}, &mcp.Error{Code: mcp.CodeInternal, Message: "internal error"}
 		}
 	}()
-	if !h.begin() {
+	if !h.calls.Begin() {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInternal, Message: "the gateway is shutting down"}
 	}
-	defer h.calls.Done()
+	defer h.calls.End()
 	if p.stateless && asksToHear(method) || !h.offers(ctx, method) {
 		return gate.Doc{}, errNoMethod
 	}
@@ -148,36 +145,13 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 	return gate.Doc{}, errNoMethod
 }
 
-// begin counts a request until calls.Done, or reports that no more may begin.
-func (d *draining) begin() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closing {
-		return false
-	}
-	d.calls.Add(1)
-	return true
-}
-
 // Drain refuses new requests, ends the calls that wait for clients to call again, and
 // waits for those under way, or for ctx. Then it ends the streams of notifications, so
 // that no connection stays busy.
 func (h *Host) Drain(ctx context.Context) error {
-	h.mu.Lock()
-	h.closing = true
-	h.mu.Unlock()
+	h.calls.Close()
 	h.posts.close()
 	h.parking.close()
 	defer h.endStreams()
-	done := make(chan struct{})
-	go func() { // ends with the last call, each of which has a deadline
-		h.calls.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return h.calls.Drain(ctx)
 }

@@ -76,10 +76,10 @@ func attendingBy(ctx context.Context, p peerInfo, c *gate.Call) *attending {
 // it can become a task.
 func (h *Host) park(ctx context.Context, p peerInfo, c *gate.Call, can gate.Doc, mayBeTask bool) (gate.Result, error) {
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	h.calls.Add(1)
+	h.calls.Split()
 	by := attendingBy(ctx, p, c)
 	k := &parked{
-		host: h, id: rand.Text(), call: *c, can: can, life: life, cancel: cancel, left: sync.OnceFunc(h.calls.Done),
+		host: h, id: rand.Text(), call: *c, can: can, life: life, cancel: cancel, left: sync.OnceFunc(h.calls.End),
 		done: make(chan struct{}), mayBeTask: mayBeTask, by: by,
 	}
 	if !can.IsZero() {

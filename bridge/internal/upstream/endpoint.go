@@ -6,6 +6,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/drain"
 )
 
 // An Endpoint is the connection to one server. It connects when it is told to, and
@@ -14,7 +15,7 @@ import (
 type Endpoint struct {
 	cfg     Config
 	wg      sync.WaitGroup
-	uses    uses // by a fleet
+	uses    drain.Counter // by a fleet
 	methods []*gate.Tool
 
 	audience      *audience // whose connection it is; nil of one that is shared
