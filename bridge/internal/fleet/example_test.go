@@ -42,7 +42,7 @@ func ExampleFleet() {
 		fmt.Println(err)
 		return
 	}
-	for _, args := range []string{`{"n": 21}`, `{"n": "21"}`} {
+	for _, args := range []string{`{"n": 21}`, `{"n": "many"}`} {
 		res, err := g.Do(context.Background(), gate.Call{Action: gate.CallTool, Name: "local__double", Args: gate.MustDoc(args), Who: gate.Local()})
 		fmt.Println(res.Doc, gate.Code(err))
 	}
