@@ -2,8 +2,12 @@ package sandbox_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +72,7 @@ func TestLimitsOfACall(t *testing.T) {
 			grants := sandbox.Grants{HTTP: true, Dirs: []sandbox.Dir{{Path: dir, Write: true}}}
 			call := func(m *sandbox.Module, l sandbox.Limits) string {
 				host := fakeHost{file: func() error { return nil }}
+				os.Remove(filepath.Join(dir, "w")) // what is rewritten in place adds nothing
 				res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{Limits: l, Host: host})
 				if err != nil {
 					return err.Error()
@@ -178,5 +183,44 @@ func TestLogIsBounded(t *testing.T) {
 				t.Errorf("%d records of %d bytes", n, log.Len())
 			}
 		})
+	}
+}
+
+// TestWhatModulesWriteIsKept: what a module has added to a folder counts for its next
+// calls, for a new version of it and in the next process, and not for others.
+func TestWhatModulesWriteIsKept(t *testing.T) {
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "state", "written.json")
+	fills := newGuest() // adds 5000 bytes to a file named by its argument, and answers with the errno
+	open := fills.wasi("path_open", i32+i32+i32+i32+i32+i64+i64+i32+i32, i32)
+	size := fills.wasi("fd_filestat_set_size", i32+i64, i32)
+	fills.allocator()
+	fills.function("tool_call", i32+i32+i32+i32, i32,
+		number(3), number(0), get(argsPtr), get(argsLen), number(1), 0x42, 0xc0, 0x80, 0x80, 0x02, 0x42, 0, number(0), number(64), open, drop,
+		number(64), load, 0x42, 0x88, 0x27, size, 0x45, 0x21, 4, say(get(4)))
+	fills.section("wasmgate", []byte(manifest))
+	process := func(name string) string {
+		r := newRuntime(t, sandbox.Config{UsageFile: file})
+		defer r.Close(t.Context())
+		m := compile(t, r, fills.bytes(), sandbox.ModuleConfig{
+			Name: name, Limits: sandbox.Limits{Files: 20_000}, Grants: sandbox.Grants{Dirs: []sandbox.Dir{{Path: dir, Write: true}}},
+		})
+		res, err := m.Call(t.Context(), "t", []byte(rand.Text()), sandbox.CallConfig{Host: fakeHost{file: func() error { return nil }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(res.Output))
+	}
+	var got []string
+	for _, name := range []string{"a", "a", "a", "b"} { // each file takes 9096 with its name
+		got = append(got, process(name))
+	}
+	if want := []string{"1", "1", "0", "1"}; !slices.Equal(got, want) {
+		t.Errorf("written in processes: %v, want %v", got, want)
+	}
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sandbox.New(t.Context(), sandbox.Config{UsageFile: file}); err == nil || !strings.Contains(err.Error(), "to begin at nothing again, remove "+file) {
+		t.Errorf("a file that cannot be read: %v", err)
 	}
 }

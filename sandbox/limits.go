@@ -34,7 +34,9 @@ type Limits struct {
 	// HostCalls is how many HTTP requests, values and files the guest may ask
 	// for. Zero means 2,000.
 	HostCalls int
-	// Files is how many bytes the guest may write to files. Zero means 64 MiB.
+	// Files is how many bytes the module may have added to each granted folder, over
+	// all calls; a name counts 4096, and what it removes counts no more. Zero means
+	// 64 MiB.
 	Files int64
 	// Concurrent is how many calls of the module run at once; further ones wait.
 	// Zero means as many as the runtime allows. Per call it means nothing.

@@ -182,7 +182,7 @@ func (m *Module) open(dirs []Dir) error {
 		if err != nil {
 			return errors.Join(fmt.Errorf("open a granted directory: %w", err), m.closeDirs())
 		}
-		m.dirs = append(m.dirs, wasi.Dir{Path: d.Path, Write: d.Write, Root: root})
+		m.dirs = append(m.dirs, wasi.Dir{Path: d.Path, Write: d.Write, Root: root, Usage: m.runtime.written.of(m.name, d.Path)})
 	}
 	return nil
 }

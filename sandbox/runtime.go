@@ -34,6 +34,9 @@ type Config struct {
 	// not used for a month is removed, and what is beyond 2 GiB. Empty means one that
 	// ends with the runtime.
 	CacheDir string
+	// UsageFile keeps how many bytes modules have added to folders between processes.
+	// Empty begins at nothing.
+	UsageFile string
 	// Log takes what guests write to stderr. Nil discards it.
 	Log *slog.Logger
 }
@@ -45,6 +48,7 @@ type Runtime struct {
 	cache   *compiler.Cache
 	host    map[string]map[string]api.FunctionDefinition // what guests may import, by module and name
 	limits  Limits
+	written *usages // to files, by modules
 	log     *slog.Logger
 	slots   *semaphore.Weighted
 	size    int64 // how many slots there are
@@ -80,6 +84,9 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	// each call's meter and allocator. WithCloseOnContextDone looks at the time
 	// in loops only, and at many times the cost.
 	r := &Runtime{limits: limits, log: cfg.Log, slots: semaphore.NewWeighted(size), size: size, host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, maxCode: maxCode, method: image.Detect()}
+	if r.written, err = openUsages(cfg.UsageFile, cfg.Log); err != nil {
+		return nil, err
+	}
 	if r.cache, err = compiler.Open(cfg.CacheDir); err != nil {
 		return nil, fmt.Errorf("sandbox: open the compile cache: %w", err)
 	}
@@ -161,7 +168,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	for _, m := range open {
 		err = errors.Join(err, m.Close(ctx))
 	}
-	return errors.Join(err, r.engine.Close(ctx), r.cache.Close(ctx))
+	return errors.Join(err, r.written.save(), r.engine.Close(ctx), r.cache.Close(ctx))
 }
 
 // Apart reports whether modules are compiled by a child process, which takes the call of

@@ -90,7 +90,8 @@ type Config struct {
 	Secrets []dial.Secret
 	// Dial configures the connections of modules.
 	Dial dial.Options
-	// KVDir keeps the values that modules keep. Empty keeps them in memory.
+	// KVDir keeps the values that modules keep, and how much they have written to folders.
+	// Empty keeps both in memory.
 	KVDir string
 	// CacheDir keeps compiled WASM code between processes, for their owner alone.
 	// Empty keeps none.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
@@ -43,8 +44,16 @@ func (m *machine) open(ctx context.Context, c *Config) (err error) {
 	if m.kv, err = kv.Open(c.KVDir, kv.Options{}); err != nil {
 		return err
 	}
-	m.runtime, err = sandbox.New(ctx, sandbox.Config{CacheDir: c.CacheDir, Log: c.Log})
+	m.runtime, err = sandbox.New(ctx, sandbox.Config{CacheDir: c.CacheDir, UsageFile: usageFile(c.KVDir), Log: c.Log})
 	return err
+}
+
+// usageFile is beside the folder of values.
+func usageFile(kvDir string) string {
+	if kvDir == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(kvDir), "written.json")
 }
 
 func (m *machine) close(ctx context.Context) error {

@@ -29,7 +29,12 @@ func (p *Process) newName(ctx context.Context, t target) errno {
 		return e
 	}
 	p.charge(callCost)
-	return p.spend(nameCost)
+	return p.claimName(t)
+}
+
+func (p *Process) claimName(t target) errno {
+	defer t.grant.lock()()
+	return p.claim(t.grant, nameCost)
 }
 
 func pathRemoveDirectory(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
@@ -59,7 +64,7 @@ func (p *Process) removeName(ctx context.Context, mem api.Memory, a []uint64, ri
 		return e
 	}
 	p.charge(callCost)
-	return errnoOf(t.in().remove(t.base(), directory))
+	return t.freeing(nil, func() error { return t.in().remove(t.base(), directory) })
 }
 
 func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) errno {
@@ -86,10 +91,31 @@ func pathRename(ctx context.Context, p *Process, mem api.Memory, a []uint64) err
 		return success
 	}
 	p.charge(callCost)
-	if err := from.in().rename(from.base(), to.in(), to.base()); err != nil {
-		return errnoOf(err)
+	e = to.freeing(&from, func() error { return from.in().rename(from.base(), to.in(), to.base()) })
+	if e != success {
+		return e
 	}
 	p.follow(from.place, to.rel)
+	return success
+}
+
+// freeing removes what has the target's name, or replaces it by another, and counts what
+// that frees.
+func (t *target) freeing(other *target, change func() error) errno {
+	defer t.grant.lock()()
+	was, err := t.in().lstat(t.base()) // as it is now that nothing of ours changes
+	if err != nil {
+		was = nil
+	}
+	if other != nil && was != nil {
+		if is, err := other.in().lstat(other.base()); err == nil && is.same(was) {
+			return success // two names of one file stay so, says POSIX
+		}
+	}
+	if err := change(); err != nil {
+		return errnoOf(err)
+	}
+	t.grant.freed += freed(was)
 	return success
 }
 

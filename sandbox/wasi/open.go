@@ -125,7 +125,7 @@ func (p *Process) create(ctx context.Context, t target, o opening) (*file, errno
 	if e := p.ask(ctx, OpCreate, t); e != success {
 		return nil, e
 	}
-	if e := p.spend(nameCost); e != success {
+	if e := p.claimName(t); e != success {
 		return nil, e
 	}
 	f, e := p.openFile(t, o, os.O_CREATE|os.O_EXCL)
@@ -163,11 +163,10 @@ func (p *Process) openRegular(ctx context.Context, t target, o opening) (*file, 
 	if e != success || !o.has(openTruncate) {
 		return f, e
 	}
-	if err := f.disk.host.Truncate(0); err != nil { // not by O_TRUNC: only now is known what was opened
+	if e := f.disk.resize(p, 0); e != success { // not by O_TRUNC: only now is known what was opened
 		f.close()
-		return nil, errnoOf(err)
+		return nil, e
 	}
-	f.disk.size = 0
 	return f, success
 }
 
@@ -186,7 +185,7 @@ func (p *Process) openFile(t target, o opening, extra int) (*file, errno) {
 		return nil, e
 	}
 	f := &file{
-		disk:   &regular{place: t.place, info: info, host: host, size: info.size},
+		disk:   &regular{place: t.place, info: info, host: host},
 		rights: o.rights & fileRights,
 		flags:  o.flags,
 	}

@@ -49,6 +49,8 @@ func (l place) base() string {
 // A grant is a granted directory, as one call has it.
 type grant struct {
 	*Dir
+	usage  *Usage
+	freed  int64 // bytes that go with the call
 	opened bool
 	folder folder
 }

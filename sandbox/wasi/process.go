@@ -71,8 +71,8 @@ type Process struct {
 	// MaxFiles is how many files and directories may be open at once, beside
 	// the streams and Dirs. Zero means 64.
 	MaxFiles int
-	// MaxWritten is how many bytes the call may write to files, also by making
-	// them larger; each new name counts 4096. Zero means 64 MiB.
+	// MaxWritten is how many bytes guests may have added to each of Dirs, as its
+	// Usage counts them; each name counts 4096. Zero means 64 MiB.
 	MaxWritten int64
 	// PreciseClocks gives clocks in steps of 1 us instead of 1 ms. Coarse ones
 	// hide more from a guest that measures what runs beside it.
@@ -87,6 +87,7 @@ type Dir struct {
 	Path  string   // what the guest calls it
 	Write bool     // else nothing below it can be changed
 	Root  *os.Root // opened by an absolute path, which Ask is told; nil leaves the descriptor closed
+	Usage *Usage   // shared by all calls that share what they may add; nil is that of the call alone
 }
 
 // A Waiter is a stdin that knows whether it would block.
@@ -134,7 +135,10 @@ func (p *Process) preopen(d *Dir) *file {
 	if d.Root == nil {
 		return nil
 	}
-	g := &grant{Dir: d}
+	g := &grant{Dir: d, usage: d.Usage}
+	if g.usage == nil {
+		g.usage = new(Usage)
+	}
 	p.table.grants = append(p.table.grants, g)
 	f := &file{dir: &directory{place: place{grant: g}, preopen: true}, rights: dirRights, inheriting: dirRights | fileRights}
 	if !d.Write {
@@ -158,6 +162,11 @@ func (p *Process) Close() error {
 		if g.opened {
 			errs = append(errs, g.folder.close())
 		}
+		if g.freed > 0 {
+			unlock := g.lock()
+			g.give(g.freed)
+			unlock()
+		}
 	}
 	p.table = table{started: true}
 	return errors.Join(errs...)
@@ -172,19 +181,6 @@ func (p *Process) charge(bytes int) {
 	if err := p.Charge(bytes); err != nil {
 		panic(err)
 	}
-}
-
-// spend counts what the call writes to files.
-func (p *Process) spend(bytes int64) errno {
-	limit := p.MaxWritten
-	if limit == 0 {
-		limit = defaultMaxWritten
-	}
-	if bytes > limit-p.table.written {
-		return errQuota
-	}
-	p.table.written += bytes
-	return success
 }
 
 // ask asks about the target, to which the same way must still lead afterwards.

@@ -7,14 +7,13 @@ import (
 )
 
 // A regular is an open regular file. Its position is kept here, not by the
-// host, so that a write beyond the end is seen and counted.
+// host, so that a write beyond the end is seen.
 type regular struct {
 	place
 	info     *info // of when it was opened: its identity
 	host     *os.File
 	appender *os.File // the same file, opened for appending, which only the host does atomically; nil until it is needed
 	position int64
-	size     int64 // at least what was seen
 }
 
 // read fills the vectors from the given offset on, as far as the file goes.
@@ -49,12 +48,13 @@ func (r *regular) write(p *Process, v vectors, size int, to int64) (int, errno) 
 		return 0, success
 	case to > math.MaxInt64-int64(size):
 		return 0, errTooLarge
-	case to > r.size: // perhaps it grew by another descriptor
-		if info, err := r.host.Stat(); err == nil {
-			r.size = info.Size()
-		}
 	}
-	if e := p.spend(int64(size) + max(0, to-r.size)); e != success {
+	defer r.grant.lock()()
+	now, err := r.host.Stat()
+	if err != nil {
+		return 0, errnoOf(err)
+	}
+	if e := p.claim(r.grant, max(0, to+int64(size)-now.Size())); e != success {
 		return 0, e
 	}
 	n, err := p.gather(v, func(b []byte) (int, error) {
@@ -62,18 +62,18 @@ func (r *regular) write(p *Process, v vectors, size int, to int64) (int, errno) 
 		to += int64(n)
 		return n, err
 	})
-	r.size = max(r.size, to)
 	return n, unlessMoved(n, err)
 }
 
 // append writes the vectors at the end of the file and moves there.
 func (r *regular) append(p *Process, v vectors, size int) (int, errno) {
-	if e := p.spend(int64(size)); e != success {
+	defer r.grant.lock()()
+	if e := p.claim(r.grant, int64(size)); e != success {
 		return 0, e
 	}
 	n, err := p.gather(v, r.appender.Write)
 	if end, err := r.appender.Seek(0, io.SeekCurrent); err == nil {
-		r.position, r.size = end, max(r.size, end)
+		r.position = end
 	}
 	return n, unlessMoved(n, err)
 }
@@ -110,13 +110,18 @@ func (r *regular) resize(p *Process, size uint64) errno {
 	if size > math.MaxInt64 {
 		return errTooLarge
 	}
+	defer r.grant.lock()()
 	now, err := r.host.Stat()
 	if err != nil {
 		return errnoOf(err)
 	}
-	if e := p.spend(max(0, int64(size)-now.Size())); e != success {
+	growth := int64(size) - now.Size()
+	if e := p.claim(r.grant, max(0, growth)); e != success {
 		return e
 	}
-	r.size = max(r.size, int64(size))
-	return errnoOf(r.host.Truncate(int64(size)))
+	if err := r.host.Truncate(int64(size)); err != nil {
+		return errnoOf(err)
+	}
+	r.grant.give(max(0, -growth))
+	return success
 }

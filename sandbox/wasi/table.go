@@ -10,7 +10,6 @@ type table struct {
 	started bool
 	files   []*file // nil: closed
 	opened  int     // by path_open
-	written int64   // bytes, see spend
 	entries int     // of directories, held for fd_readdir
 	grants  []*grant
 	folders []folder // open while a host call walks
