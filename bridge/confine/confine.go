@@ -104,6 +104,15 @@ type tree interface {
 	wait() error // returns when the tree has ended; called once
 }
 
+// CPUTime returns what the child and its descendants have had of processors so far: what
+// grows while they work. It is 0 where the system does not tell, and without a supervisor.
+func (c *Child) CPUTime() time.Duration {
+	if t, ok := c.tree.(interface{ cpuTime() time.Duration }); ok {
+		return t.cpuTime()
+	}
+	return 0
+}
+
 // ExitError reports how a child ended that did not exit with status 0.
 type ExitError struct {
 	Code   int       // exit status; -1 if a signal ended it

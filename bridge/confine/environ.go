@@ -49,6 +49,36 @@ func Environ(extra map[string]string, lookup func(string) (string, bool)) []stri
 	return env
 }
 
+// networked are the variables without which programs behind a company's proxy or
+// certificate authority reach nothing; on Unix those of proxies have a name in either case.
+var networked = []string{
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
+}
+
+// Network returns what a child that may use the network gets beside [Environ]: the variables
+// of proxies and certificate authorities, as far as lookup knows them. An address with a
+// password is left out: who wants it passed on names it.
+func Network(lookup func(string) (string, bool)) map[string]string {
+	found := map[string]string{}
+	for _, name := range networked {
+		if value, ok := lookup(name); ok && !hasPassword(value) {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+// hasPassword reports whether an address has something before an @, with or without a
+// scheme.
+func hasPassword(address string) bool {
+	if _, rest, ok := strings.Cut(address, "://"); ok {
+		address = rest
+	}
+	authority, _, _ := strings.Cut(address, "/")
+	return strings.Contains(authority, "@")
+}
+
 // names reports whether the environment entry sets the variable; on Windows
 // names of variables have no case.
 func names(entry, name string) bool {

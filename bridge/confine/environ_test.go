@@ -1,6 +1,7 @@
 package confine_test
 
 import (
+	"maps"
 	"runtime"
 	"testing"
 
@@ -36,5 +37,17 @@ func TestEnviron(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	vars := map[string]string{
+		"HTTPS_PROXY": "http://proxy.example:3128", "no_proxy": "localhost,@x", "http_proxy": "http://user:pw@proxy.example",
+		"ALL_PROXY": "user@proxy.example", "SSL_CERT_FILE": "/etc/ca.pem", "NODE_EXTRA_CA_CERTS": "/a@b/ca.pem", "AWS_SECRET": "x",
+	}
+	got := confine.Network(func(name string) (string, bool) { v, ok := vars[name]; return v, ok })
+	want := map[string]string{"HTTPS_PROXY": "http://proxy.example:3128", "SSL_CERT_FILE": "/etc/ca.pem", "NODE_EXTRA_CA_CERTS": "/a@b/ca.pem"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v", got)
 	}
 }

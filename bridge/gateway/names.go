@@ -58,6 +58,7 @@ type (
 const (
 	Idle       = upstream.Idle
 	Connecting = upstream.Connecting
+	Starting   = upstream.Starting
 	Ready      = upstream.Ready
 	Faulted    = upstream.Faulted
 	Closing    = upstream.Closing

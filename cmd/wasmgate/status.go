@@ -22,16 +22,17 @@ import (
 func (c *cli) newStatus() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
-		Use:   "status",
+		Use:   "status [SERVER]",
 		Short: "Show the servers: phase, tools, faults, what is quarantined",
 		Long: `Asks the gateway that runs on the configuration. If none does, connects the servers once and
-reports.
+reports. With the name of a server it shows all of that one, with what it has written last on its
+standard error.
 
 With --check it exits with 0 if all servers are ready, with 3 if any is faulted or a module cannot
 be used, and with 1 if none is and some are still connecting after 5 s.`,
-		Example: "  wasmgate status\n  wasmgate status --check --json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		Example: "  wasmgate status\n  wasmgate status files\n  wasmgate status --check --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			cfg, err := c.open()
 			if err != nil {
 				return errors.Join(c.statusOfRunning(cmd.Context()), err)
@@ -49,6 +50,18 @@ be used, and with 1 if none is and some are still connecting after 5 s.`,
 			if err != nil {
 				return err
 			}
+			if len(args) > 0 {
+				one, err := statusOf(s, args[0])
+				if err != nil {
+					return err
+				}
+				s.Servers = []gateway.ServerStatus{one}
+				err = c.printServer(one)
+				if err != nil || !check {
+					return err
+				}
+				return checkStatus(s)
+			}
 			if err := c.printStatus(s); err != nil || !check {
 				return err
 			}
@@ -57,6 +70,56 @@ be used, and with 1 if none is and some are still connecting after 5 s.`,
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 when any server is faulted, with 1 when one is not ready in 5 s")
 	return cmd
+}
+
+// statusOf returns the status of a server.
+func statusOf(s *app.Status, id string) (gateway.ServerStatus, error) {
+	var names []string
+	for _, one := range s.Servers {
+		if one.Server == id {
+			return one, nil
+		}
+		names = append(names, one.Server)
+	}
+	return gateway.ServerStatus{}, &exitError{exitMisuse, fmt.Errorf("no server %q; there are %s", id, strings.Join(names, ", "))}
+}
+
+// newLogs shows what a server has written on its standard error.
+func (c *cli) newLogs() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logs SERVER",
+		Short: "Show what a server has written last on its standard error",
+		Long: `Shows the last lines that a server on standard input and output has written on its standard error,
+as the gateway that runs on the configuration has them. The gateway's own log has all of them.`,
+		Example: "  wasmgate logs files",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			g, err := c.ask(cmd.Context(), cfg, "")
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
+			s, err := g.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			one, err := statusOf(s, args[0])
+			switch {
+			case err != nil:
+				return err
+			case c.json:
+				return c.printJSON(append([]string{}, one.Said...))
+			}
+			for _, line := range one.Said {
+				fmt.Fprintln(c.out, visible(line))
+			}
+			return nil
+		},
+	}
 }
 
 const (
@@ -171,6 +234,9 @@ func (c *cli) printServers(servers []gateway.ServerStatus) error {
 		if one.Fault != "" {
 			fault = fmt.Sprintf("%s: %s", one.Fault, short(one.Error, 200))
 		}
+		if one.Phase == gateway.Starting {
+			fault = starting(one)
+		}
 		phase := string(one.Phase)
 		if one.Confined && one.Phase == gateway.Ready {
 			phase += ", confined"
@@ -188,6 +254,44 @@ func (c *cli) printServers(servers []gateway.ServerStatus) error {
 		t.row(append(append([]string{one.Server, phase}, counts...), fault)...)
 	}
 	return t.flush()
+}
+
+// starting says how long a server has been starting, and what it has written last.
+func starting(s gateway.ServerStatus) string {
+	text := "for " + time.Since(s.Since).Round(time.Second).String()
+	if len(s.Said) > 0 {
+		text += "; it said: " + short(s.Said[len(s.Said)-1], 120)
+	}
+	return text
+}
+
+// printServer tells all of one server.
+func (c *cli) printServer(s gateway.ServerStatus) error {
+	if c.json {
+		return c.printJSON(s)
+	}
+	if err := c.printServers([]gateway.ServerStatus{s}); err != nil {
+		return err
+	}
+	if s.Error != "" {
+		fmt.Fprintf(c.out, "fault: %s: %s\n", s.Fault, visible(s.Error))
+	}
+	for _, name := range s.Quarantined {
+		fmt.Fprintf(c.out, "quarantined: %s\n", visible(name))
+	}
+	c.printNotes([]gateway.ServerStatus{s})
+	c.printUnenforced([]gateway.ServerStatus{s})
+	if len(s.Said) > 0 {
+		fmt.Fprintln(c.out, "standard error, the last lines:")
+		c.printSaid(s)
+	}
+	return nil
+}
+
+func (c *cli) printSaid(s gateway.ServerStatus) {
+	for _, line := range s.Said {
+		fmt.Fprintln(c.out, "  "+visible(line))
+	}
 }
 
 // printPolicies tells of the bundles, and of the policy that decides beside the one

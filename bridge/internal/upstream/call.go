@@ -112,8 +112,9 @@ func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool) (gate.Doc, err
 func (d *deadline) outcome(err error) outcome {
 	var rpc *wire.RPCError
 	var never *wire.Unseen
+	var large *mcp.TooLarge
 	switch kind := kindOf(err, Transport); {
-	case err == nil, errors.As(err, &rpc):
+	case err == nil, errors.As(err, &rpc), errors.As(err, &large):
 		return answered
 	case errors.As(err, &never): // what is wrong shows when it is connected again
 		return silent
@@ -134,9 +135,12 @@ var ErrNoPermit = errors.New("a call without a permit")
 // the server's, and goes the way of all texts.
 func (e *Endpoint) result(ctx context.Context, doc gate.Doc, err error) (gate.Result, error) {
 	var rpc *wire.RPCError
+	var large *mcp.TooLarge
 	switch {
 	case errors.As(err, &rpc):
 		return errorResult(rpc), nil
+	case errors.As(err, &large):
+		return gate.Result{}, &Fault{Limit, e.cfg.Server, "call", large}
 	case ofClient(err):
 		return gate.Result{}, err
 	case err != nil:

@@ -71,11 +71,14 @@ type Config struct {
 	// Broken says why the server cannot even be tried. It is listed as faulted.
 	Broken string
 
-	// ConnectTimeout bounds spawn, handshake and first listing together.
+	// ConnectTimeout bounds spawn, handshake and first listing together. A child that
+	// works or talks meanwhile gets up to ten times as long, and one that has failed before
+	// longer each time. Zero means 2 m for Command, else 30 s.
+	ConnectTimeout time.Duration
 	// CallTimeout is how long a call may take, and how long the server may be silent
 	// in one whose client is told of its progress: that may then take up to ten times
-	// as long. Zero means 30 s each.
-	ConnectTimeout, CallTimeout time.Duration
+	// as long. Zero means 30 s.
+	CallTimeout time.Duration
 	// CallTimeouts go before CallTimeout for the tools that they name; the first counts.
 	CallTimeouts []ToolTimeout
 	// Retry is RetryNever or RetryIdempotent; empty is RetryNever.
@@ -97,6 +100,7 @@ type Config struct {
 
 const (
 	defaultTimeout    = 30 * time.Second
+	defaultStart      = 2 * time.Minute // of a child: what it runs may have to be installed first
 	defaultMaxMessage = 10 << 20
 )
 
@@ -166,6 +170,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = defaultTimeout
+		if c.Command != "" {
+			c.ConnectTimeout = defaultStart
+		}
 	}
 	if c.CallTimeout == 0 {
 		c.CallTimeout = defaultTimeout

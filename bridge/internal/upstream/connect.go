@@ -24,9 +24,9 @@ const (
 	maxListing = 64 << 20
 )
 
-// connect makes a connection: transport, handshake, first listing. ctx bounds
-// it. The error is a [*Fault].
-func (e *Endpoint) connect(ctx context.Context) (*link, *listing.Tools, error) {
+// connect makes a connection: transport, handshake, first listing. ctx, which is the
+// limit's, bounds it. The error is a [*Fault].
+func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link, *listing.Tools, error) {
 	if e.cfg.Broken != "" {
 		return nil, nil, &Fault{SpawnFailed, e.cfg.Server, "configuration", errors.New(e.cfg.Broken)}
 	}
@@ -35,6 +35,7 @@ func (e *Endpoint) connect(ctx context.Context) (*link, *listing.Tools, error) {
 		if err != nil {
 			return nil, nil, &Fault{SpawnFailed, e.cfg.Server, "start", err}
 		}
+		limit.watches(c)
 		return e.open(ctx, c, SpawnFailed)
 	}
 	if e.cfg.Dial != nil {
@@ -103,7 +104,7 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise FaultKind) (
 	}
 	if err != nil {
 		l.close()
-		return nil, nil, &Fault{kindOf(err, otherwise), e.cfg.Server, doing, err}
+		return nil, nil, &Fault{kindOf(err, otherwise), e.cfg.Server, doing, l.endOf(err)}
 	}
 	if h := l.overHTTP(); h != nil && !l.modern() {
 		h.Listens(ctx)
@@ -112,6 +113,18 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise FaultKind) (
 		l.greet(ctx)
 	}
 	return l, tools, nil
+}
+
+// endOf returns why a connection came to nothing. How a child ended, and what it said, is
+// known once it has, and says more than what could not be written to it.
+func (l *link) endOf(err error) error {
+	if c, ok := l.peer.Conn.(*wire.StdioConn); ok && c.Ended(err) {
+		<-l.ended
+		if why := l.peer.Why(); why != nil {
+			return why
+		}
+	}
+	return err
 }
 
 // start begins to receive.

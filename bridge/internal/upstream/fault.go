@@ -28,6 +28,8 @@ const (
 	NotConnected FaultKind = "not_connected"
 	// TimedOut: the server did not answer in time.
 	TimedOut FaultKind = "timeout"
+	// Limit: the server's answer is larger than it may be.
+	Limit FaultKind = "refused_limit"
 	// Busy: the server has no connection for one more client.
 	Busy FaultKind = "refused_busy"
 )
@@ -65,6 +67,11 @@ func (f *Fault) Public() string {
 		return "the server's answer is not valid"
 	case ToolError:
 		return "the server answered with an error"
+	case Limit:
+		if large, ok := errors.AsType[*mcp.TooLarge](f.Err); ok {
+			return fmt.Sprintf("the result has %s; limits.result is %s", mcp.Bytes(large.Size), mcp.Bytes(large.Max))
+		}
+		return "the result is too large"
 	case Busy:
 		return "the server serves too many clients alone; try again later"
 	default:
@@ -79,8 +86,12 @@ func fault(ctx context.Context, f Fault) error {
 	if errors.As(f.Err, &already) {
 		return already
 	}
-	if ctx.Err() != nil && errors.Is(f.Err, ctx.Err()) {
+	switch ended := ctx.Err(); {
+	case ended == nil:
+	case errors.Is(f.Err, ended):
 		return fmt.Errorf("server %s: %s: %w", f.Server, f.Doing, f.Err)
+	case errors.Is(f.Err, context.Cause(ctx)): // net/http returns that alone
+		return fmt.Errorf("server %s: %s: %w: %w", f.Server, f.Doing, ended, f.Err)
 	}
 	return &f
 }
@@ -99,8 +110,9 @@ func asFault(server, doing string, err error) *Fault {
 func kindOf(err error, otherwise FaultKind) FaultKind {
 	var n *mcp.ProtocolError
 	var rpc *wire.RPCError
+	var large *mcp.TooLarge
 	switch {
-	case errors.As(err, &n), errors.As(err, &rpc), ofClient(err):
+	case errors.As(err, &n), errors.As(err, &rpc), errors.As(err, &large), ofClient(err):
 		return Protocol
 	case errors.Is(err, context.DeadlineExceeded):
 		return TimedOut

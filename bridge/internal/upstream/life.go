@@ -19,12 +19,15 @@ type life struct {
 	attempt *attempt // of connecting, under way
 	link    *link    // of phase Ready
 	fault   *Fault   // of phase Faulted
-	since   time.Time
-	tools   *listing.Tools
-	closed  chan struct{} // closed with phase Closed
-	turn    chan struct{} // closed when the phase changes, and made anew
-	pauses  backoff       // between attempts to connect that fail
-	again   *time.Timer   // the next one; nil before the first fault
+	said    []string // the last lines of a child's standard error, once its connection has ended
+	// failures are the attempts in a row that have failed.
+	failures int
+	since    time.Time
+	tools    *listing.Tools
+	closed   chan struct{} // closed with phase Closed
+	turn     chan struct{} // closed when the phase changes, and made anew
+	pauses   backoff       // between attempts to connect that fail
+	again    *time.Timer   // the next one; nil before the first fault
 }
 
 // become changes the phase. The caller holds mu.
@@ -39,6 +42,7 @@ type attempt struct {
 	first  bool          // of this endpoint
 	done   chan struct{} // closed when the outcome is known, to those too who watch the tools
 	cancel context.CancelFunc
+	limit  *startLimit
 	err    error
 }
 
@@ -102,12 +106,14 @@ func (e *Endpoint) begin(ctx context.Context) {
 	if e.again != nil {
 		e.again.Stop()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.ConnectTimeout)
-	a := &attempt{first: e.attempt == nil, done: make(chan struct{}), cancel: cancel}
+	a := &attempt{first: e.attempt == nil, done: make(chan struct{})}
+	limit := newStartLimit(ctx, e.cfg.ConnectTimeout, e.failures)
+	ctx, a.cancel, a.limit = limit.ctx, limit.cancel, limit
 	e.attempt = a
 	e.wg.Go(func() {
-		defer cancel()
-		l, tools, err := e.connect(ctx)
+		defer limit.end()
+		l, tools, err := e.connect(ctx, limit)
+		err = limit.of(err)
 		if err == nil {
 			e.observes(e.declaration(l, tools, time.Time{}))
 		}
@@ -130,7 +136,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, tools *li
 	default:
 		e.circuit.connected(true, time.Now())
 		e.become(Ready)
-		e.fault, e.link, e.tools = nil, l, tools
+		e.fault, e.failures, e.link, e.tools = nil, 0, l, tools
 		e.wg.Go(func() { e.watch(context.WithoutCancel(ctx), l) })
 		e.wg.Go(func() { e.resubscribe(context.WithoutCancel(ctx), l) })
 		if e.cfg.Health > 0 && !l.modern() { // which knows no ping
@@ -153,6 +159,8 @@ func (e *Endpoint) failed(ctx context.Context, f *Fault) (_ *Fault, changed bool
 	changed = e.circuit.connected(false, time.Now()) || e.fault == nil || e.fault.Error() != f.Error()
 	e.become(Faulted)
 	e.fault = f
+	e.said = e.attempt.limit.said()
+	e.failures++
 	e.retry(ctx, false)
 	if changed {
 		e.cfg.Log.Warn("endpoint faulted", "code", f.Code(), "error", f.Err)
@@ -174,6 +182,9 @@ func (e *Endpoint) lost(ctx context.Context, l *link, err error) {
 	atOnce := expired || time.Since(e.since) > workedTime
 	e.become(Faulted)
 	e.link, e.fault = nil, e.broke(err)
+	if c, ok := l.peer.Conn.(*wire.StdioConn); ok {
+		e.said = c.Said()
+	}
 	e.retry(ctx, atOnce)
 	e.cfg.Log.Warn("endpoint faulted", "code", e.fault.Code(), "error", err)
 	e.mu.Unlock()

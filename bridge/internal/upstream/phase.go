@@ -12,6 +12,7 @@ type Phase string
 const (
 	Idle       Phase = "idle"
 	Connecting Phase = "connecting"
+	Starting   Phase = "starting" // Connecting, of a child, in a [Status]
 	Ready      Phase = "ready"
 	Closing    Phase = "closing"
 	Closed     Phase = "closed"

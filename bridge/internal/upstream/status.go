@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 )
 
 // Status tells how one server is.
@@ -20,10 +21,12 @@ type Status struct {
 	Resources int `json:"resources,omitempty"`
 	Templates int `json:"templates,omitempty"`
 	// Methods are how many it has that MCP does not have.
-	Methods int            `json:"methods,omitempty"`
-	Fault   FaultKind      `json:"fault,omitempty"`
-	Error   string         `json:"error,omitempty"`
-	Notes   []listing.Note `json:"notes,omitempty"`
+	Methods int       `json:"methods,omitempty"`
+	Fault   FaultKind `json:"fault,omitempty"`
+	Error   string    `json:"error,omitempty"`
+	// Said are the last lines of a child's standard error, the oldest first.
+	Said  []string       `json:"said,omitempty"`
+	Notes []listing.Note `json:"notes,omitempty"`
 	// Confined says that all of the server's confinement is enforced, Unenforced
 	// what is not, in words.
 	Confined   bool     `json:"confined,omitempty"`
@@ -34,6 +37,9 @@ type Status struct {
 	// Quarantined are the names of what the server declares and nobody has approved.
 	Quarantined []string `json:"quarantined,omitempty"`
 }
+
+// soonKnown is how long the start of a child again counts as the fault before it.
+const soonKnown = 2 * time.Second
 
 // Count adds what the server offers beside tools; nil is nothing.
 func (s *Status) Count(f *listing.Features) {
@@ -50,8 +56,16 @@ func (e *Endpoint) Status() Status {
 	defer e.mu.Unlock()
 	s := Status{Server: e.cfg.Server, Phase: e.phase, Since: e.since, Tools: len(e.tools.All), Methods: len(e.methods), Notes: e.tools.Notes}
 	s.Count(e.tools.Features)
-	if e.phase == Connecting && e.fault != nil {
-		s.Phase = Faulted // and being tried again, which lasts a moment
+	s.Said = e.said
+	switch {
+	case e.phase == Connecting && e.fault != nil && (e.cfg.Command == "" || time.Since(e.since) < soonKnown):
+		s.Phase = Faulted // and being tried again, which may last a moment
+	case e.phase == Connecting && e.cfg.Command != "":
+		s.Phase, s.Said = Starting, e.attempt.limit.said()
+	case e.link != nil:
+		if c, ok := e.link.peer.Conn.(*wire.StdioConn); ok {
+			s.Said = c.Said()
+		}
 	}
 	if s.Phase == Faulted {
 		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()

@@ -45,7 +45,7 @@ var modernTaskDeeds = map[string]taskDeed{
 	"asks a hundred things": {"protocol", "more than", newTask("working"), []string{ofTask("input_required", `"inputRequests":{`+manyRequests(100)+`}`)}, ""},
 	"asks who is nobody":    {"refused_authorize", "cannot be asked", newTask("working"), []string{ofTask("input_required", `"inputRequests":{`+manyRequests(16)+`}`)}, ""},
 	"talks nonsense":        {"protocol", "", newTask("working"), []string{`"\x00"`, "}{"}, ""},
-	"a giant message":       {"protocol", "more than", newTask("working"), []string{ofTask("working", `"statusMessage":"`+strings.Repeat("x", 2*tortureMost)+`"`)}, ""},
+	"a giant message":       {"refused_limit", "limits.result is", newTask("working"), []string{ofTask("working", `"statusMessage":"`+strings.Repeat("x", 2*tortureMost)+`"`)}, ""},
 	"deep nesting":          {"protocol", "levels deep", newTask("working"), []string{strings.Repeat("[", 100_000)}, ""},
 	"lets nobody in":        {"transport", "HTTP 403", newTask("working"), []string{"HTTP 403"}, ""},
 	"goes on without end":   {"timeout", "no answer within", newTask("working"), []string{ofTask("working", "")}, ""},

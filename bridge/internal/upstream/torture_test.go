@@ -203,7 +203,7 @@ func TestTortureLeavesNothing(t *testing.T) {
 	all := misdeeds()
 
 	warm := newRack(t) // what is made once, and stays
-	warm.torment(t, misdeed{"web", "a gzip bomb", "protocol", ""})
+	warm.torment(t, misdeed{"web", "a gzip bomb", "refused_limit", ""})
 	warm.torment(t, misdeed{"pipe", "exits", "transport", ""})
 	warm.close()
 	before := measure(t, usage{goroutines: 1 << 30, files: 1 << 30, heap: 1 << 60})

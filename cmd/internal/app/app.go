@@ -181,7 +181,7 @@ func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Con
 
 func endpoint(s config.Server) gateway.EndpointConfig {
 	e := gateway.EndpointConfig{
-		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, CallTimeout: s.Timeout,
+		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, ConnectTimeout: s.Start, CallTimeout: s.Timeout,
 		Sessions: s.Sessions, Retry: s.Retry, Health: s.Health, Methods: s.Methods,
 		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Groups: groupsOf(s)},
 	}
@@ -192,7 +192,10 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 	case s.Fault != "":
 		e.Broken = s.Fault
 	case s.Command != "":
-		env := make(map[string]string, len(s.Env))
+		env := map[string]string{}
+		if s.Confine == nil {
+			env = confine.Network(os.LookupEnv)
+		}
 		for k, v := range s.Env {
 			env[k] = string(v)
 		}

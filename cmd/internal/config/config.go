@@ -82,6 +82,7 @@ type Server struct {
 	Transport string   // auto | streamable-http | sse; auto for a command
 	Protocol  string   // auto | 2025-11-25 | 2026-07-28; empty is auto
 	Headers   map[string]Secret
+	Start     time.Duration // how long it may take to be ready; zero: 2 m for a command, 30 s for a URL
 	Timeout   time.Duration // of one call
 	Timeouts  []ToolTimeout // that go before Timeout; the first that matches counts
 	Sessions  string        // auto: clients that it can ask something have connections of their own; shared: none has; empty: auto

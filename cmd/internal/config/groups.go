@@ -94,5 +94,8 @@ func (d *decoder) noGroups(n *node, path string) {
 		if at := f.value.get("groups"); at != nil {
 			d.fail(at, join(path, "groups"), "may not stand in a project's file, since grants can be given to groups: put it into your own")
 		}
+		if at := f.value.get("env_file"); at != nil {
+			d.fail(at, join(path, "env_file"), "may not stand in a project's file, which could name any file of yours: put the server into your own")
+		}
 	})
 }

@@ -47,10 +47,13 @@ func (d *decoder) server(f field, path string) Server {
 	defer func() { d.lenient = outer }()
 	fault := d.faulting()
 
+	var envFrom, envFile map[string]Secret
 	readers := map[string]reader{
 		"command":    d.command(&s.Command),
 		"args":       d.args(&s.Args),
 		"env":        d.secrets(&s.Env, checkVariable, nil),
+		"env_from":   func(n *node, path string) { d.envFrom(&envFrom, n, path) },
+		"env_file":   func(n *node, path string) { d.envFile(&envFile, n, path) },
 		"cwd":        d.path(&s.Cwd),
 		"confine":    func(n *node, path string) { s.Confine = d.confine(n, path) },
 		"module":     d.module(&s.Module),
@@ -61,6 +64,7 @@ func (d *decoder) server(f field, path string) Server {
 		"transport":  d.one(&s.Transport, "auto", "streamable-http", "sse"),
 		"protocol":   d.one(&s.Protocol, "auto", "2025-11-25", "2026-07-28"),
 		"headers":    d.secrets(&s.Headers, checkHeader, checkHeaderValue),
+		"start":      d.duration(&s.Start, time.Second, time.Hour),
 		"timeout":    d.duration(&s.Timeout, time.Millisecond, 24*time.Hour),
 		"concurrent": d.count(&s.Concurrent, 1, maxConcurrent),
 		"timeouts":   func(n *node, path string) { d.timeouts(&s.Timeouts, n, path) },
@@ -79,6 +83,7 @@ func (d *decoder) server(f field, path string) Server {
 		"sanitize":   d.profile(&s.Sanitize),
 	}
 	d.table(f.value, path, readers)
+	s.Env = joined(envFile, envFrom, s.Env)
 	s.Fault = fault()
 	s.Written = asWritten(f.value, s)
 	if f.value.kind == table || f.value.kind == null {
@@ -116,9 +121,9 @@ var replayModes = []string{"must_stub", "live", "pure"}
 
 // ways are the keys by which a server is reached, with those that belong to each.
 var ways = map[string][]string{
-	"command": {"args", "env", "cwd", "confine", "protocol"},
+	"command": {"args", "env", "env_from", "env_file", "cwd", "confine", "protocol", "start"},
 	"module":  {"args", "env", "sha256", "limits"},
-	"url":     {"transport", "protocol", "headers", "private"},
+	"url":     {"transport", "protocol", "headers", "private", "start"},
 }
 
 // oneWay reports a server that is reached in no way or in several, and keys that

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -15,7 +14,7 @@ const byteOrderMark = "\ufeff"
 
 // readEvents reads a stream of server-sent events (HTML Living Standard, 9.2)
 // and gives the data of each to f until f wants no more or the stream ends. An
-// event of more than max bytes is an error. at learns where the stream is; comments
+// event of more than max bytes is a [*mcp.TooLarge]. at learns where the stream is; comments
 // and the field event are passed over.
 func readEvents(r io.Reader, max int64, at *place, f func(data []byte) (more bool, err error)) error {
 	lines := eventLines{r: bufio.NewReaderSize(r, 16<<10), max: max + int64(len(byteOrderMark)+len("data: "))}
@@ -50,7 +49,7 @@ func readEvents(r io.Reader, max int64, at *place, f func(data []byte) (more boo
 		}
 		value = bytes.TrimPrefix(value, []byte(" "))
 		if int64(len(data)+len(value)) > max {
-			return &mcp.ProtocolError{Err: fmt.Errorf("an event of more than %d bytes", max)}
+			return &mcp.TooLarge{Size: int64(len(data) + len(value)), Max: max}
 		}
 		if len(data) > 0 {
 			data = append(data, '\n')
@@ -83,7 +82,7 @@ func (l *eventLines) next() ([]byte, error) {
 		}
 		end, ended := lineEnd(part)
 		if int64(len(line)+end) > l.max {
-			return nil, &mcp.ProtocolError{Err: fmt.Errorf("a message of more than %d bytes", l.max)}
+			return nil, l.skip(int64(len(line)))
 		}
 		line = append(line, part[:end]...)
 		if !ended {
@@ -94,6 +93,21 @@ func (l *eventLines) next() ([]byte, error) {
 		_, _ = l.r.Discard(end + 1)
 		return line, nil
 	}
+}
+
+// skip reads a line that is too long to its end, of which so many bytes were read.
+func (l *eventLines) skip(size int64) error {
+	for ended := false; !ended && size <= mcp.MaxSkipped; {
+		if _, err := l.r.Peek(1); err != nil {
+			break // it ends here, or with the connection
+		}
+		part, _ := l.r.Peek(l.r.Buffered())
+		var end int
+		end, ended = lineEnd(part)
+		size += int64(end)
+		_, _ = l.r.Discard(end)
+	}
+	return &mcp.TooLarge{Size: size, Max: l.max}
 }
 
 // lineEnd returns where the first line of b ends, and whether it does.

@@ -250,7 +250,8 @@ func (c *HTTPConn) single(resp *http.Response, id string) error {
 		return err
 	}
 	if int64(len(b)) > c.max {
-		return &mcp.ProtocolError{Err: fmt.Errorf("a message of more than %d bytes", c.max)}
+		rest, _ := io.Copy(io.Discard, io.LimitReader(resp.Body, mcp.MaxSkipped)) // until the call's time is up
+		return &mcp.TooLarge{Size: int64(len(b)) + rest, Max: c.max}
 	}
 	doc, err := parseMessage(b)
 	if err == nil && !answers(doc, id) {
@@ -292,6 +293,9 @@ func (c *HTTPConn) events(body io.Reader, id string, at *place, stop func()) (an
 		answered = answered || id != "" && answers(doc, id)
 		return !answered, nil
 	})
+	if large, ok := errors.AsType[*mcp.TooLarge](err); ok && id == "" {
+		err = &mcp.ProtocolError{Err: large} // no request waits for it, which could be told
+	}
 	if answered {
 		// A body that is read to its end gives its connection back. It ends here,
 		// but for servers that keep it open.
@@ -351,7 +355,7 @@ func (c *HTTPConn) fail(err error) {
 	}
 }
 
-func (c *HTTPConn) bind(deliver func(gate.Doc, int64), ending func(error)) {
+func (c *HTTPConn) bind(deliver func(gate.Doc, int64), _ func(string, *mcp.TooLarge), ending func(error)) {
 	c.to, c.ending = deliver, ending
 }
 

@@ -24,7 +24,8 @@ type Conn interface {
 	// request: 0 if the transport does not tell. It is called once, before anything else.
 	// Ending is told of a connection that nothing more can be sent over, which may be
 	// known before receive returns.
-	bind(deliver func(msg gate.Doc, stream int64), ending func(error))
+	// An answer that is too large to be taken comes by its id alone.
+	bind(deliver func(msg gate.Doc, stream int64), tooLarge func(id string, err *mcp.TooLarge), ending func(error))
 	// receive receives until the connection ends, and says why it did. It is
 	// called once.
 	receive() error
@@ -94,7 +95,7 @@ type pending struct {
 // NewPeer returns a peer over c that receives nothing before [Peer.Run].
 func NewPeer(c Conn, notify func(string, gate.Doc, Call)) *Peer {
 	p := &Peer{Conn: c, notify: notify, asides: make(chan []byte, maxAsides), over: make(chan struct{}), pending: make(map[int64]pending)}
-	c.bind(p.deliver, p.end)
+	c.bind(p.deliver, p.tooLarge, p.end)
 	return p
 }
 
@@ -292,6 +293,18 @@ func (p *Peer) answered(id, msg gate.Doc) {
 	defer p.mu.Unlock()
 	if one, ok := p.pending[n]; ok { // else late, twice, or made up: dropped
 		one.answer <- a
+		delete(p.pending, n)
+	}
+}
+
+// tooLarge fails the request whose answer nobody has read.
+func (p *Peer) tooLarge(id string, err *mcp.TooLarge) {
+	p.Heard.Add(1)
+	n := RequestNumber(id)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one, ok := p.pending[n]; ok {
+		one.answer <- Answer{Err: err}
 		delete(p.pending, n)
 	}
 }

@@ -72,7 +72,7 @@ func (c *SDKConn) Send(ctx context.Context, msg []byte, _ http.Header) error {
 	return err
 }
 
-func (c *SDKConn) bind(deliver func(gate.Doc, int64), ending func(error)) {
+func (c *SDKConn) bind(deliver func(gate.Doc, int64), _ func(string, *mcp.TooLarge), ending func(error)) {
 	c.to, c.ending = deliver, ending
 }
 

@@ -3,6 +3,10 @@ package wire
 import (
 	"bytes"
 	"log/slog"
+	"regexp"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,18 +18,59 @@ const (
 )
 
 // stderrLog writes the standard error of a server into the log, a record a
-// line, bounded in length and rate. The child's one copying goroutine calls it.
+// line, bounded in length and rate, and keeps the last lines. The child's one copying
+// goroutine writes.
 type stderrLog struct {
 	log     *slog.Logger
 	line    []byte
-	last    string // line that was not empty
 	second  time.Time
 	lines   int
 	dropped int
+	written atomic.Int64 // bytes
+
+	mu   sync.Mutex
+	tail []string // the last lines that were not empty, the oldest first
+}
+
+// MaxTail is how many lines of a server's standard error are kept.
+const MaxTail = 20
+
+// Tail returns the last lines that the server has written, the oldest first.
+func (s *stderrLog) Tail() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.tail)
+}
+
+func (s *stderrLog) keep(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.tail) == MaxTail {
+		s.tail = slices.Delete(s.tail, 0, 1)
+	}
+	s.tail = append(s.tail, line)
+}
+
+// looksBad is how programs begin to say what went wrong.
+var looksBad = regexp.MustCompile(`(?i)\b(error|fatal|panic|exception|cannot|can't|could not|couldn't|denied|refused|not found|no such|missing|invalid|failed|unable)\b|^E[A-Z]{3,}\b`)
+
+// Telling returns the line out of the last ones that says best why a server ended: the
+// first that looks like an error, or else the last. Traces and advice come after it.
+func Telling(tail []string) string {
+	for _, line := range tail {
+		if looksBad.MatchString(line) {
+			return line
+		}
+	}
+	if len(tail) == 0 {
+		return ""
+	}
+	return tail[len(tail)-1]
 }
 
 func (s *stderrLog) Write(p []byte) (int, error) {
 	n := len(p)
+	s.written.Add(int64(n))
 	for {
 		part, rest, ended := bytes.Cut(p, []byte("\n"))
 		if room := maxStderrLine - len(s.line); len(part) > room {
@@ -49,7 +94,7 @@ func (s *stderrLog) emit(now time.Time) {
 	if len(line) == 0 {
 		return
 	}
-	s.last = string(line)
+	s.keep(string(line))
 	if now.Sub(s.second) >= time.Second {
 		if s.dropped > 0 {
 			s.log.Warn("server log dropped", "lines", s.dropped)

@@ -9,8 +9,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/confine"
@@ -42,6 +44,7 @@ type StdioConn struct {
 	max    int64 // bytes of a message
 	log    *slog.Logger
 	to     func(gate.Doc, int64)
+	large  func(string, *mcp.TooLarge)
 	ending func(error)
 
 	lines  chan *outgoing // to be written
@@ -155,8 +158,8 @@ func (c *StdioConn) write() {
 	}
 }
 
-func (c *StdioConn) bind(deliver func(gate.Doc, int64), ending func(error)) {
-	c.to, c.ending = deliver, ending
+func (c *StdioConn) bind(deliver func(gate.Doc, int64), tooLarge func(string, *mcp.TooLarge), ending func(error)) {
+	c.to, c.large, c.ending = deliver, tooLarge, ending
 }
 
 func (c *StdioConn) receive() error {
@@ -165,6 +168,11 @@ func (c *StdioConn) receive() error {
 	noise := 0
 	for {
 		line, err := mcp.ReadLine(r, c.max)
+		if long, ok := errors.AsType[*mcp.ProtocolError](err); ok {
+			if err = c.skip(r, line, long); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return c.endOf(err, noise)
 		}
@@ -191,6 +199,33 @@ func (c *StdioConn) receive() error {
 	}
 }
 
+// skip reads a message that is too large to its end, and fails the request that it
+// answers: the server has a state, and other clients, that go on.
+func (c *StdioConn) skip(r *bufio.Reader, begun []byte, long error) error {
+	var skim mcp.Skim
+	_, _ = skim.Write(begun)
+	for ended := bytes.HasSuffix(begun, []byte("\n")); !ended; {
+		part, err := r.ReadSlice('\n')
+		_, _ = skim.Write(part)
+		if ended = err == nil; !ended && !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+		if skim.Size > mcp.MaxSkipped {
+			return long
+		}
+	}
+	large := &mcp.TooLarge{Size: skim.Size, Max: c.max}
+	id, ok := skim.ID()
+	switch {
+	case ok:
+		c.large(id, large)
+	case !skim.Told(): // nobody could be told what was lost
+		return long
+	}
+	c.log.Warn("message left out", "error", large)
+	return nil
+}
+
 // isBatch tells an array of messages from a line of a log in brackets.
 func isBatch(line []byte) bool {
 	if line[0] != '[' {
@@ -210,8 +245,8 @@ func (c *StdioConn) endOf(err error, noise int) error {
 		if err = c.child.Wait(); err == nil {
 			err = errors.New("exit status 0")
 		}
-		if c.stderr.last != "" {
-			err = fmt.Errorf("%w; its last words: %s", err, mcp.Quote([]byte(c.stderr.last)))
+		if said := Telling(c.stderr.Tail()); said != "" {
+			err = fmt.Errorf("%w; it said: %s", err, mcp.Quote([]byte(said)))
 		}
 	}
 	if noise > 0 {
@@ -219,6 +254,18 @@ func (c *StdioConn) endOf(err error, noise int) error {
 	}
 	return fmt.Errorf("the server ended: %w", err)
 }
+
+// Ended reports whether an error tells no more than that the child reads and writes no more.
+func (c *StdioConn) Ended(err error) bool {
+	return errors.Is(err, errDeaf) || errors.Is(err, errEnding) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE)
+}
+
+// Said returns the last lines of the server's standard error, the oldest first.
+func (c *StdioConn) Said() []string { return c.stderr.Tail() }
+
+// Work returns a number that grows while the server works or talks, however slowly: the
+// lines that it has written, and the time that its processes have had.
+func (c *StdioConn) Work() int64 { return c.stderr.written.Load() + c.child.CPUTime().Milliseconds() }
 
 // Close implements [Conn].
 func (c *StdioConn) Close() error {

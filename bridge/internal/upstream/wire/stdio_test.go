@@ -39,7 +39,7 @@ func TestStdio(t *testing.T) {
 		"numbers and escapes as they are":    {"honest", `{"n":12345678901234567890.10,"s":"\u003c\/"}`, "ok", `"echo":{"n":12345678901234567890.10,"s":"\u003c\/"}`},
 		"large arguments":                    {"honest", `{"a":"` + big + `"}`, "ok", big},
 		"a large result":                     {"honest", `{"size":5000000}`, "ok", strings.Repeat("x", 5_000_000)},
-		"a result that is too large":         {"honest", `{"size":11000000}`, "protocol", ""},
+		"a result that is too large":         {"honest", `{"size":11000000}`, "refused_limit", ""},
 		"invalid UTF-8":                      {"latin1", `{}`, "protocol", ""},
 		"halves of surrogates":               {"halves", `{}`, "ok", `\ufffd and \ufffd and \ud83d\ude00`},
 		"it dies":                            {"dies", `{}`, "transport", ""},
@@ -55,6 +55,12 @@ func TestStdio(t *testing.T) {
 			}
 			if !strings.Contains(res.Doc.String(), tt.want) {
 				t.Errorf("result %.300s", res.Doc)
+			}
+			if tt.kind == "refused_limit" { // it lives on, and what it knew with it
+				if again, err := rig.Do(t.Context(), t, e, "liar__echo", `{"a":1}`); err != nil || e.Phase() != upstream.Ready {
+					t.Errorf("the next call: %v, %v, phase %s", again.Doc, err, e.Phase())
+				}
+				return
 			}
 			for i := 0; tt.kind != "ok" && e.Status().Fault != upstream.FaultKind(tt.kind); i++ {
 				if i == 1000 {

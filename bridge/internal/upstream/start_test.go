@@ -1,0 +1,90 @@
+package upstream_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+)
+
+// sh is a server that a shell makes ready: it does something first, and is honest then.
+func sh(t *testing.T, first string) upstream.Config {
+	t.Helper()
+	cfg := rig.Child("honest")
+	cfg.Args = append([]string{"-c", first + `; exec "$0" "$@"`, cfg.Command}, cfg.Args...)
+	cfg.Command = "/bin/sh"
+	return cfg
+}
+
+// TestStart: a child that works or talks gets longer than its time; one that does nothing
+// does not, and the fault says how long it had, which key changes that, and what it said.
+func TestStart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first string
+		ok    bool
+	}{
+		"talks":  {`for i in 1 2 3 4 5 6; do sleep 0.25; echo "downloading $i of 6" >&2; done`, true},
+		"works":  {`i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done`, true},
+		"sleeps": {`echo "waiting for a lock" >&2; sleep 60`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := sh(t, tt.first)
+			cfg.ConnectTimeout = 500 * time.Millisecond
+			e := rig.NewEndpoint(t, cfg)
+			err := e.Connect(t.Context())
+			if tt.ok {
+				if err != nil {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			var fault *upstream.Fault
+			if !errors.As(err, &fault) || fault.Kind != upstream.TimedOut {
+				t.Fatalf("%v", err)
+			}
+			for _, want := range []string{"servers.liar.start", `it said: "waiting for a lock"`} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v does not say %s", err, want)
+				}
+			}
+		})
+	}
+}
+
+// While a child starts, its status says so, since when and what it has written last.
+func TestStartingStatus(t *testing.T) {
+	e := rig.NewEndpoint(t, sh(t, `echo "added 3 packages" >&2; sleep 60`))
+	e.Start(t.Context())
+	for giveUp := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		s := e.Status()
+		if s.Phase == upstream.Starting && len(s.Said) == 1 && s.Said[0] == "added 3 packages" {
+			return
+		}
+		if time.Now().After(giveUp) {
+			t.Fatalf("%+v", s)
+		}
+	}
+}
+
+// TestCancelledOverHTTP: net/http tells of a cancelled request by its cause alone. It is
+// the end of the call, not of the connection, and nothing that can be tried again.
+func TestCancelledOverHTTP(t *testing.T) {
+	e, _ := rig.Dialled(t, &rig.Web{Call: func(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }})
+	cause := errors.New("the job was cancelled")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(cause) })
+	if _, err := rig.Do(ctx, t, e, "s__echo", "{}"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled call: %v", err)
+	}
+	timed, stop := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, cause)
+	defer stop()
+	if _, err := rig.Do(timed, t, e, "s__echo", "{}"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a call whose time is up: %v", err)
+	}
+}
