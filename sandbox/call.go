@@ -27,6 +27,8 @@ type CallConfig struct {
 	Limits Limits
 	// Host carries out what the guest asks for. Nil denies it all.
 	Host Host
+	// Caller names who calls. The callers of a module that wait are served in turn.
+	Caller string
 	// Session names whose instance a module with [IsolationSession] uses: calls
 	// that must not see each other's state have different ones.
 	Session string
@@ -46,7 +48,7 @@ type Result struct {
 	Fuel       uint64        // instructions; the same for the same call, unless the guest looks at clocks or random numbers
 	MemoryPeak int64         // bytes of linear memory
 	HostCalls  int           // what the guest asked its host for
-	Took       time.Duration // without waiting for a slot
+	Took       time.Duration // of it, waiting included
 }
 
 // Call runs a tool on args, a JSON value; empty args mean {}. A reactor gets them
@@ -58,8 +60,9 @@ type Result struct {
 //
 // The first call of a module also takes its snapshot.
 //
-// The error is a [*Trap] if the guest failed or exceeded a limit, and wraps
-// ctx.Err() if ctx ended first. Call may be used from several goroutines.
+// The error is a [*Trap] if the guest failed or exceeded a limit, a [*BusyError] if
+// the time of the call was over before it could begin, and wraps ctx.Err() if ctx
+// ended first. Call may be used from several goroutines.
 func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallConfig) (Result, error) {
 	if !slices.ContainsFunc(m.tools, func(t Tool) bool { return t.Name == tool }) {
 		return Result{}, fmt.Errorf("sandbox: module %q has no tool %q", m.name, tool)
@@ -78,12 +81,61 @@ func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallCon
 	if m.isolation == IsolationSession {
 		return m.sessions.call(c, cfg.Session)
 	}
-	leave, err := m.enter(ctx)
+	c.begin()
+	leave, err := c.enter()
 	if err != nil {
-		return Result{}, err
+		return Result{Took: time.Since(c.started)}, err
 	}
 	defer leave()
 	return c.once()
+}
+
+// enter waits for a place among the calls under way, and for a slot to run in.
+func (c *call) enter() (leave func(), err error) {
+	places := c.module.places
+	if err := places.enter(c, c.turn.name); err != nil {
+		return nil, c.busy(err)
+	}
+	if err := c.turn.enter(c); err != nil {
+		places.leave()
+		return nil, c.busy(err)
+	}
+	return func() {
+		c.turn.leave()
+		places.leave()
+	}, nil
+}
+
+// busy says why a call has not begun.
+func (c *call) busy(err error) error {
+	switch {
+	case errors.Is(err, errClosed):
+		return err
+	case ended(c.parent) != nil:
+		return fmt.Errorf("sandbox: tool %s: wait for other calls: %w", c.tool, ended(c.parent))
+	}
+	return &BusyError{Tool: c.tool, Waited: time.Since(c.started).Round(time.Millisecond)}
+}
+
+// away carries out what a guest waits for. Another has its slot meanwhile.
+func (c *call) away(wait func()) {
+	c.turn.leave()
+	defer func() {
+		if err := c.turn.enter(c); err != nil {
+			panic(err) // is how a host function ends a guest
+		}
+	}()
+	wait()
+}
+
+// sleep waits until ctx ends, for a guest that waits for nothing but a clock.
+func (c *call) sleep(ctx context.Context) {
+	if c.serving { // whose own end is none of its deadline
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, c.meter.deadline)
+		defer cancel()
+	}
+	c.away(func() { <-ctx.Done() })
 }
 
 // A call is the state of one call, and the context in which its guest runs:
@@ -99,6 +151,7 @@ type call struct {
 	host    Host
 
 	meter   meter
+	turn    *turn          // of the goroutine in which the guest runs
 	process *wasi.Process  // nil if the module does not use WASI
 	plugin  *extism.Plugin // nil if it is none
 	stdin   bytes.Reader
@@ -121,8 +174,9 @@ type call struct {
 
 	over  atomic.Bool
 	timer struct {
-		once   sync.Once
+		mu     sync.Mutex
 		ctx    context.Context
+		at     time.Time // when it ends
 		cancel context.CancelFunc
 	}
 }
@@ -137,6 +191,7 @@ func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallC
 		c.host = guarded{c, cfg.Host}
 	}
 	c.meter = meter{call: c, budget: int64(limits.Fuel)}
+	c.turn = &turn{lane: m.slots, name: cfg.Caller}
 	if m.wasi {
 		c.process = c.newProcess()
 	}
@@ -150,7 +205,7 @@ func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallC
 func (c *call) newProcess() *wasi.Process {
 	p := &wasi.Process{
 		Args: []string{c.tool}, Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
-		Ask: c.file, Charge: c.toll, MaxWritten: c.limits.Files,
+		Ask: c.file, Charge: c.toll, Sleep: c.sleep, MaxWritten: c.limits.Files,
 	}
 	if c.module.kind == command {
 		p.Stdin, p.Stdout = &c.stdin, &c.stdout
@@ -196,10 +251,17 @@ func (c *call) Done() <-chan struct{} {
 	if c.serving {
 		return c.parent.Done()
 	}
-	c.timer.once.Do(func() {
-		c.timer.ctx, c.timer.cancel = context.WithDeadline(c.parent, c.meter.deadline)
-	})
-	return c.timer.ctx.Done()
+	t := &c.timer
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx == nil || !t.at.Equal(c.meter.deadline) { // which can have begun anew
+		if t.cancel != nil {
+			t.cancel()
+		}
+		t.at = c.meter.deadline
+		t.ctx, t.cancel = context.WithDeadline(c.parent, t.at)
+	}
+	return t.ctx.Done()
 }
 
 // begin starts the time of the call.
@@ -214,11 +276,10 @@ func (c *call) begin() {
 // once carries out the call on an instance that no other call uses meanwhile,
 // and that is as the snapshot left it.
 func (c *call) once() (res Result, err error) {
-	s, res, err := c.module.prepare(c.parent, c.tool)
+	s, res, err := c.prepare()
 	if err != nil {
 		return res, err
 	}
-	c.begin()
 	defer c.finish(&res, &err)
 	in, err := c.module.acquire(c, s)
 	if err != nil {

@@ -52,3 +52,12 @@ func (m *Module) Unfit() string { return m.unfit }
 
 // StackSize is the size of the stack of a function, -1 if it is unknown.
 func StackSize(f api.Function) int64 { return stackSize(f) }
+
+// Waiting is how many calls wait for a place, UnderWay how many have one.
+func (r *Runtime) Waiting() int { return int(r.places.waiting.Load()) }
+
+func (r *Runtime) UnderWay() int {
+	r.places.mu.Lock()
+	defer r.places.mu.Unlock()
+	return r.places.held
+}

@@ -151,7 +151,9 @@ func (c *call) answer(err error) error {
 // file is asked before a guest opens or changes a file.
 func (c *call) file(ctx context.Context, op, path string) error {
 	c.ask()
-	return c.answer(c.host.File(ctx, op, path))
+	var err error
+	c.away(func() { err = c.host.File(ctx, op, path) })
+	return c.answer(err)
 }
 
 // body is bytes as JSON: text where they are text.
@@ -199,7 +201,9 @@ func (c *call) http(request []byte) ([]byte, error) {
 // send has the host send a request.
 func (c *call) send(r HTTPRequest) (HTTPResponse, error) {
 	c.ask()
-	res, err := c.host.HTTP(c, r)
+	var res HTTPResponse
+	var err error
+	c.away(func() { res, err = c.host.HTTP(c, r) })
 	if err = c.answer(err); err != nil {
 		return HTTPResponse{}, err
 	}
@@ -230,7 +234,9 @@ func (c *call) kv(request []byte) ([]byte, error) {
 // keep has the host read or change a value.
 func (c *call) keep(r KVRequest) (KVResponse, error) {
 	c.ask()
-	res, err := c.host.KV(c, r)
+	var res KVResponse
+	var err error
+	c.away(func() { res, err = c.host.KV(c, r) })
 	if err = c.answer(err); err != nil {
 		return KVResponse{}, err
 	}

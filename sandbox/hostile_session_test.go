@@ -62,7 +62,7 @@ func TestSessionsInUse(t *testing.T) {
 	g.function("tool_call", i32+i32+i32+i32, i32, number(60000), number(60000), load, number(1), add, store,
 		get(argsLen), number(2), 0x4a, 0x04, 0x40, ask(call), 0x0b, say(join(number(60000), load)))
 	r := newRuntime(t, sandbox.Config{Concurrent: most + 1})
-	m := compile(t, r, g.inSessions(), sandbox.ModuleConfig{Grants: sandbox.Grants{HTTP: true}})
+	m := compile(t, r, g.inSessions(), sandbox.ModuleConfig{Grants: sandbox.Grants{HTTP: true}, Limits: sandbox.Limits{Concurrent: most}})
 	gate, asked := make(chan struct{}), make(chan struct{}, most)
 	var holders, waiters sync.WaitGroup
 	for i := range most {

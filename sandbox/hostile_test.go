@@ -75,6 +75,7 @@ func (g *guest) asks(function string) (call []byte) {
 // A fakeHost answers as its functions say; those that are missing deny.
 type fakeHost struct {
 	http func(ctx context.Context) (sandbox.HTTPResponse, error)
+	kv   func(ctx context.Context) error
 	file func() error
 }
 
@@ -85,8 +86,11 @@ func (h fakeHost) HTTP(ctx context.Context, _ sandbox.HTTPRequest) (sandbox.HTTP
 	return h.http(ctx)
 }
 
-func (fakeHost) KV(context.Context, sandbox.KVRequest) (sandbox.KVResponse, error) {
-	return sandbox.KVResponse{}, sandbox.ErrDenied
+func (h fakeHost) KV(ctx context.Context, _ sandbox.KVRequest) (sandbox.KVResponse, error) {
+	if h.kv == nil {
+		return sandbox.KVResponse{}, sandbox.ErrDenied
+	}
+	return sandbox.KVResponse{}, h.kv(ctx)
 }
 
 func (h fakeHost) File(context.Context, string, string) error {

@@ -38,8 +38,8 @@ type Limits struct {
 	// all calls; a name counts 4096, and what it removes counts no more. Zero means
 	// 64 MiB.
 	Files int64
-	// Concurrent is how many calls of the module run at once; further ones wait.
-	// Zero means as many as the runtime allows. Per call it means nothing.
+	// Concurrent is how many calls of the module are under way at once; further ones
+	// wait. Zero means a quarter of what the runtime allows. Per call it means nothing.
 	Concurrent int
 }
 

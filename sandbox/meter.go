@@ -62,6 +62,9 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 	left := int64(stack[0])
 	if left < 0 { // a slice is used up
 		m.adapt()
+		if err := c.turn.pass(c, m.looked); err != nil {
+			panic(err)
+		}
 		if c.running != nil && stackSize(c.running) > c.limits.Stack { // a start function has a stack of the engine's
 			c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
 		}
@@ -74,6 +77,9 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 // adapt chooses the size of the next slice.
 func (m *meter) adapt() {
 	now := time.Now()
+	if since := m.call.turn.since; since.After(m.looked) { // it has waited for its slot
+		m.looked = since
+	}
 	switch took := now.Sub(m.looked); {
 	case m.slice == 0:
 		m.slice = maxSlice

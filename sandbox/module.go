@@ -6,16 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"golang.org/x/sync/semaphore"
-
 	"github.com/wasmgate/wasmgate/sandbox/extism"
 	"github.com/wasmgate/wasmgate/sandbox/image"
 	"github.com/wasmgate/wasmgate/sandbox/rewrite"
@@ -59,7 +59,8 @@ type Module struct {
 	isolation Isolation
 	point     Snapshot
 	warm      *Sample
-	slots     *semaphore.Weighted // nil without a limit of its own
+	places    *lane
+	slots     *lane
 
 	server      bool
 	nonblocking bool // its stdin does not block: its language waits in another way
@@ -162,10 +163,9 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	m.isolation = cmp.Or(cfg.Isolation, manifest.Isolation, IsolationCall)
 	m.preparing = make(chan struct{}, 1)
 	m.sessions.by = map[string]*session{}
-	m.instances.most, m.memories.most = int(m.runtime.size), int(m.runtime.size)
-	if m.limits.Concurrent > 0 {
-		m.slots = semaphore.NewWeighted(int64(m.limits.Concurrent))
-	}
+	m.places = &lane{queue: m.runtime.places, most: cmp.Or(m.limits.Concurrent, m.runtime.share)}
+	m.slots = &lane{queue: m.runtime.slots, most: math.MaxInt}
+	m.instances.most, m.memories.most = keptInstances(), keptInstances()
 	for _, k := range slices.Sorted(maps.Keys(cfg.Grants.Config)) {
 		m.env = append(m.env, k+"="+cfg.Grants.Config[k])
 	}
@@ -254,28 +254,9 @@ func (m *Module) sealedGlobals() int {
 	return m.sealed.Globals
 }
 
-// enter waits for a slot of the module and one of the runtime.
-func (m *Module) enter(ctx context.Context) (leave func(), err error) {
-	if m.slots != nil {
-		if err := m.slots.Acquire(ctx, 1); err != nil {
-			return nil, fmt.Errorf("sandbox: wait for one of %d calls of module %q: %w", m.limits.Concurrent, m.name, err)
-		}
-	}
-	if err := m.runtime.enter(ctx); err != nil {
-		if m.slots != nil {
-			m.slots.Release(1)
-		}
-		return nil, err
-	}
-	return m.leave, nil
-}
-
-func (m *Module) leave() {
-	m.runtime.leave()
-	if m.slots != nil {
-		m.slots.Release(1)
-	}
-}
+// keptInstances is how many instances of a module wait for their next call: as many run
+// at once, and some wait for their host.
+func keptInstances() int { return 2 * runtime.GOMAXPROCS(0) }
 
 // namedImports bounds how many of the refused imports an error names.
 const namedImports = 8

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -95,14 +96,18 @@ func (p *Pipe) wait(ctx context.Context) bool {
 	}
 }
 
-// read takes what there is; it does not wait.
+// read takes what there is of one line; it does not wait.
 func (p *Pipe) read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.buf) == 0 && p.closed {
 		return 0, io.EOF
 	}
-	n := copy(b, p.buf)
+	n := len(p.buf)
+	if end := bytes.IndexByte(p.buf, '\n'); end >= 0 {
+		n = end + 1
+	}
+	n = copy(b, p.buf[:n])
 	p.buf = p.buf[:copy(p.buf, p.buf[n:])]
 	p.change()
 	return n, nil

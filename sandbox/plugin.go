@@ -122,6 +122,10 @@ func (m *Module) list(ctx context.Context) (tools []Tool, err error) {
 	}
 	c.plugin = &extism.Plugin{Charge: c.toll, MaxHeap: c.limits.Memory}
 	c.begin()
+	if err := c.turn.enter(c); err != nil {
+		return nil, c.busy(err)
+	}
+	defer c.turn.leave()
 	defer c.finish(&Result{}, &err)
 	in, err := m.first(c)
 	if err != nil {

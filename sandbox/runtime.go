@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/wasmgate/wasmgate/sandbox/compiler"
 	"github.com/wasmgate/wasmgate/sandbox/extism"
@@ -25,9 +25,11 @@ import (
 type Config struct {
 	// Limits are those of modules that state no own ones.
 	Limits Limits
-	// Concurrent is how many calls and compilations run at once, over all
-	// modules; further ones wait until their context ends. Each may hold Limits.Memory. Zero means
-	// twice GOMAXPROCS.
+	// Concurrent is how many calls are under way at once, over all modules, those that
+	// wait for their host included; each may hold Limits.Memory. Zero means 64. Of each
+	// module Limits.Concurrent are, and one in any case. Further ones wait, modules and
+	// their callers in turn, until their time is over. As many run as there are
+	// processors, also in turn.
 	Concurrent int
 	// CacheDir keeps compiled code between processes. It is made if need be, and
 	// must be open to nobody else (0700): who writes there runs code here. What was
@@ -50,8 +52,9 @@ type Runtime struct {
 	limits  Limits
 	written *usages // to files, by modules
 	log     *slog.Logger
-	slots   *semaphore.Weighted
-	size    int64 // how many slots there are
+	places  *queue // of calls under way
+	slots   *queue // of guests that run
+	share   int    // places of a module that states none
 	closed  atomic.Bool
 	working sync.WaitGroup // modules that serve or are compiled
 	method  image.Method   // by which memories are reset
@@ -61,6 +64,11 @@ type Runtime struct {
 	code    int64                // bytes of their machine code
 	maxCode int64
 }
+
+const (
+	defaultConcurrent = 64
+	shares            = 4 // a module has this part of the places
+)
 
 var errClosed = errors.New("sandbox: the runtime is closed")
 
@@ -73,17 +81,17 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	if cfg.Concurrent < 0 {
 		return nil, errors.New("sandbox: Concurrent is negative")
 	}
-	size := int64(cfg.Concurrent)
-	if size == 0 {
-		size = 2 * int64(runtime.GOMAXPROCS(0))
-	}
+	places := cmp.Or(cfg.Concurrent, defaultConcurrent)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	// Neither time nor memory is bounded here, for all modules alike, but by
 	// each call's meter and allocator. WithCloseOnContextDone looks at the time
 	// in loops only, and at many times the cost.
-	r := &Runtime{limits: limits, log: cfg.Log, slots: semaphore.NewWeighted(size), size: size, host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, maxCode: maxCode, method: image.Detect()}
+	r := &Runtime{
+		limits: limits, log: cfg.Log, places: newQueue(places, true), slots: newQueue(runtime.GOMAXPROCS(0), false), share: max(1, places/shares),
+		host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, maxCode: maxCode, method: image.Detect(),
+	}
 	if r.written, err = openUsages(cfg.UsageFile, cfg.Log); err != nil {
 		return nil, err
 	}
@@ -119,23 +127,6 @@ func (r *Runtime) provide(ctx context.Context) error {
 	return nil
 }
 
-// enter waits for a slot. Whoever gets one must release it.
-func (r *Runtime) enter(ctx context.Context) error {
-	if r.closed.Load() {
-		return errClosed
-	}
-	if err := r.slots.Acquire(ctx, 1); err != nil {
-		return fmt.Errorf("sandbox: wait for one of %d slots: %w", r.size, err)
-	}
-	if r.closed.Load() {
-		r.slots.Release(1)
-		return errClosed
-	}
-	return nil
-}
-
-func (r *Runtime) leave() { r.slots.Release(1) }
-
 // begin counts a module that serves or is compiled, until working is done.
 func (r *Runtime) begin() error {
 	r.mu.Lock()
@@ -157,10 +148,12 @@ func (r *Runtime) Close(ctx context.Context) error {
 	if err := r.waitWorking(ctx); err != nil {
 		return err
 	}
-	if err := r.slots.Acquire(ctx, r.size); err != nil {
-		return fmt.Errorf("sandbox: wait for running calls: %w", err)
+	r.places.close()
+	select {
+	case <-r.places.empty:
+	case <-ctx.Done():
+		return fmt.Errorf("sandbox: wait for running calls: %w", ctx.Err())
 	}
-	defer r.slots.Release(r.size)
 	r.mu.Lock()
 	open := slices.Collect(maps.Keys(r.modules))
 	r.mu.Unlock()

@@ -301,8 +301,9 @@ func TestCallEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestConcurrent keeps the only slot busy: a second call waits until its
-// context ends, and Close until its own does.
+// TestConcurrent keeps the only place of a module busy: a second call of it waits
+// until its context ends, another module has its first place all the same, and Close
+// waits until its own context ends.
 func TestConcurrent(t *testing.T) {
 	r := newRuntime(t, sandbox.Config{Concurrent: 1})
 	busy := compile(t, r, reactor(forever, unreachable).bytes(), sandbox.ModuleConfig{})
@@ -317,14 +318,17 @@ func TestConcurrent(t *testing.T) {
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { busy.Call(ctx, "t", nil, sandbox.CallConfig{}) })
-	for { // until the slot is taken
-		_, err := quick.Call(short(), "t", nil, sandbox.CallConfig{})
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("without a slot: %v, want the context's error", err)
+	for { // until the place is taken
+		_, err := busy.Call(short(), "t", nil, sandbox.CallConfig{})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("without a place: %v, want the context's error", err)
 		}
-		if err != nil && strings.Contains(err.Error(), "wait for one of 1 slots") {
+		if strings.Contains(err.Error(), "wait for other calls") {
 			break
 		}
+	}
+	if _, err := quick.Call(t.Context(), "t", nil, sandbox.CallConfig{}); err != nil {
+		t.Errorf("a module that has no place: %v", err)
 	}
 	if err := r.Close(short()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Close during a call: %v, want its context's error", err)

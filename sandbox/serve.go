@@ -27,10 +27,11 @@ const defaultMaxLine = 10 << 20
 // on its standard streams, until it exits or ctx ends. What it writes goes to
 // stdout as it comes; its stderr is logged.
 //
-// Fuel and Timeout of the module's limits bound what the guest does between two
-// reads of input: they begin anew with each, and time that it waits for input is
-// no work. So a server may live as long as it has clients, and none can spin.
-// Its state lives as long as the call of Serve, which has an instance of its own.
+// Fuel and Timeout of the module's limits bound what the guest does for one line of
+// input: they begin anew when it begins to read the next, and time that it waits for
+// input is no work. So a server may live as long as it has clients, and none can spin,
+// or sleep. Like calls it runs in its turn. Its state lives as long as the call of
+// Serve, which has an instance of its own.
 //
 // The error is nil if the guest exits with 0, and otherwise a [*Trap] or wraps
 // ctx.Err(). The guest has no host: of what needs one it gets nothing.
@@ -43,11 +44,16 @@ func (m *Module) Serve(ctx context.Context, stdin *Pipe, stdout io.Writer, cfg S
 		return err
 	}
 	defer m.runtime.working.Done()
-	s, _, err := m.prepare(ctx, m.name)
+	c := newCall(ctx, m, m.name, nil, CallConfig{}, m.limits)
+	c.begin()
+	if err := c.turn.enter(c); err != nil {
+		return c.busy(err)
+	}
+	defer c.turn.leave()
+	s, _, err := c.prepare()
 	if err != nil {
 		return err
 	}
-	c := newCall(ctx, m, m.name, nil, CallConfig{}, m.limits)
 	max := cfg.MaxLine
 	if max == 0 {
 		max = defaultMaxLine
@@ -57,9 +63,8 @@ func (m *Module) Serve(ctx context.Context, stdin *Pipe, stdout io.Writer, cfg S
 		c.process = c.newProcess() // for a command that does not even read
 	}
 	c.process.Args = append(c.process.Args, cfg.Args...)
-	c.process.Stdin, c.process.NonblockStdin = &served{c, stdin}, m.nonblocking
-	c.process.Stdout, c.process.Stderr = &lines{to: stdout, max: max}, logLines{c}
-	c.begin()
+	c.process.Stdin, c.process.NonblockStdin = &served{call: c, pipe: stdin}, m.nonblocking
+	c.process.Stdout, c.process.Stderr = &lines{call: c, to: stdout, max: max}, logLines{c}
 	defer c.finish(&Result{}, &err)
 	in, err := m.acquire(c, s)
 	if err != nil {
@@ -89,14 +94,15 @@ func (c *call) runServer(in *instance) error {
 
 // served is the stdin of a server. Only the guest's goroutine uses it.
 type served struct {
-	call *call
-	pipe *Pipe
+	call   *call
+	pipe   *Pipe
+	within bool // a line, of which the guest has read the beginning
 }
 
 var _ wasi.Waiter = (*served)(nil)
 
 // Wait implements [wasi.Waiter]. The guest's time stands still meanwhile.
-func (s *served) Wait(ctx context.Context) bool {
+func (s *served) Wait(ctx context.Context) (ready bool) {
 	if s.pipe.ready() || ctx.Err() != nil {
 		return s.pipe.ready()
 	}
@@ -104,27 +110,32 @@ func (s *served) Wait(ctx context.Context) bool {
 	left := m.deadline.Sub(begun)
 	m.deadline = begun.Add(maxWait)
 	defer func() { m.deadline = time.Now().Add(left) }()
-	return s.pipe.wait(ctx)
+	s.call.away(func() { ready = s.pipe.wait(ctx) })
+	return ready
 }
 
 // maxWait is how long a server may wait for input: for ever.
 const maxWait = 100 * 365 * 24 * time.Hour
 
-// Read implements [io.Reader].
+// Read implements [io.Reader]. It reads one line at most, so that each has its time.
 func (s *served) Read(p []byte) (int, error) {
 	if !s.Wait(s.call) {
 		return 0, s.call.parent.Err()
 	}
 	n, err := s.pipe.read(p)
-	if n > 0 {
+	if n > 0 && !s.within {
 		s.call.meter.renew(s.call.limits)
 		s.call.logBytes = 0
+	}
+	if n > 0 {
+		s.within = p[n-1] != '\n'
 	}
 	return n, err
 }
 
 // lines passes on what a server writes, as long as it writes lines.
 type lines struct {
+	call     *call
 	to       io.Writer
 	max, len int64
 }
@@ -132,7 +143,7 @@ type lines struct {
 var errLine = errors.New("a line is too long")
 
 // Write implements [io.Writer].
-func (l *lines) Write(p []byte) (int, error) {
+func (l *lines) Write(p []byte) (n int, err error) {
 	if end := bytes.LastIndexByte(p, '\n'); end >= 0 {
 		l.len = int64(len(p) - end - 1)
 	} else {
@@ -141,7 +152,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	if l.len > l.max {
 		return 0, errLine
 	}
-	return l.to.Write(p)
+	l.call.away(func() { n, err = l.to.Write(p) })
+	return n, err
 }
 
 // logLines logs what a server writes to stderr.

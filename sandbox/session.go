@@ -30,6 +30,7 @@ type session struct {
 
 // call carries out a call on the instance of its session.
 func (s *sessions) call(c *call, name string) (Result, error) {
+	c.begin()
 	one, err := s.enter(c.parent, name)
 	if err != nil {
 		return Result{}, fmt.Errorf("sandbox: tool %s: %w", c.tool, err)
@@ -38,10 +39,10 @@ func (s *sessions) call(c *call, name string) (Result, error) {
 	select {
 	case one.busy <- struct{}{}:
 		defer func() { <-one.busy }()
-	case <-c.parent.Done():
-		return Result{}, fmt.Errorf("sandbox: tool %s: wait for the session's other calls: %w", c.tool, c.parent.Err())
+	case <-c.Done():
+		return Result{}, c.busy(c.Err())
 	}
-	leave, err := c.module.enter(c.parent)
+	leave, err := c.enter()
 	if err != nil {
 		return Result{}, err
 	}
@@ -50,11 +51,10 @@ func (s *sessions) call(c *call, name string) (Result, error) {
 }
 
 func (one *session) call(c *call) (res Result, err error) {
-	s, res, err := c.module.prepare(c.parent, c.tool)
+	s, res, err := c.prepare()
 	if err != nil {
 		return res, err
 	}
-	c.begin()
 	defer c.finish(&res, &err)
 	in, fresh := one.in, one.in == nil
 	if fresh {

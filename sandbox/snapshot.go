@@ -16,37 +16,58 @@ type snapshot struct {
 	globals []uint64
 }
 
-// prepare returns the module's snapshot, which the first call takes. A failure
-// is not kept: the next call tries again. The result has the figures of a
-// failure.
-func (m *Module) prepare(ctx context.Context, tool string) (*snapshot, Result, error) {
+// prepare returns the module's snapshot, which the first call takes, whose own time
+// begins after that. A failure is not kept: the next call tries again. The result has
+// the figures of a failure.
+func (c *call) prepare() (*snapshot, Result, error) {
+	m := c.module
 	if s := m.snapshot.Load(); s != nil {
 		return s, Result{}, nil
 	}
-	select {
-	case m.preparing <- struct{}{}:
-		defer func() { <-m.preparing }()
-	case <-ctx.Done():
-		return nil, Result{}, fmt.Errorf("sandbox: tool %s: wait for the module's snapshot: %w", tool, ctx.Err())
+	if err := c.awaitSnapshot(); err != nil {
+		return nil, Result{}, c.busy(err)
 	}
+	defer func() { <-m.preparing }()
 	if s := m.snapshot.Load(); s != nil {
 		return s, Result{}, nil
 	}
-	s, res, err := m.take(ctx, tool)
+	s, res, err := m.take(c.parent, c.tool, c.turn)
 	if err == nil {
 		m.snapshot.Store(s)
 	}
+	c.begin()
 	return s, res, err
+}
+
+// awaitSnapshot waits to be the one that takes the snapshot, in which time others have its slot.
+func (c *call) awaitSnapshot() error {
+	select {
+	case c.module.preparing <- struct{}{}:
+		return nil
+	default:
+	}
+	c.turn.leave()
+	select {
+	case c.module.preparing <- struct{}{}:
+	case <-c.Done():
+		return c.Err()
+	}
+	err := c.turn.enter(c)
+	if err != nil {
+		<-c.module.preparing
+	}
+	return err
 }
 
 // take takes the snapshot. As far as code of the module runs for it, it runs
 // under the limits of a call, and without a host.
-func (m *Module) take(ctx context.Context, tool string) (_ *snapshot, res Result, err error) {
+func (m *Module) take(ctx context.Context, tool string, slot *turn) (_ *snapshot, res Result, err error) {
 	if m.sealed == nil { // its instances begin empty
 		i, err := image.NewWith(m.runtime.method, nil, m.minMemory)
 		return &snapshot{image: i}, res, err
 	}
 	c := newCall(ctx, m, tool, nil, CallConfig{}, m.limits)
+	c.turn = slot
 	c.begin()
 	defer c.finish(&res, &err)
 	in, err := m.first(c)

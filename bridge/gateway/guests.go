@@ -43,30 +43,35 @@ func (g *Gateway) guest(ctx context.Context, s *EndpointConfig, guest Guest) {
 	s.Dial = DialStreams(func() (io.ReadCloser, io.WriteCloser, error) {
 		in := sandbox.NewPipe()
 		out, stdout := io.Pipe()
-		g.serving.Go(func() { stdout.CloseWithError(g.serve(server, m, in, stdout, config)) })
-		return reading{out, in}, in, nil
+		life, end := context.WithCancel(g.life)
+		g.serving.Go(func() {
+			defer end()
+			stdout.CloseWithError(g.serve(life, server, m, in, stdout, config))
+		})
+		return reading{out, in, end}, in, nil
 	})
 }
 
-// serve runs a module until its connection ends, which closes its input, or the
-// gateway does. It returns what a reader of its output is told.
-func (g *Gateway) serve(server string, m *sandbox.Module, in *sandbox.Pipe, out io.Writer, config sandbox.ServeConfig) error {
-	err := m.Serve(g.life, in, out, config)
-	if err == nil || g.life.Err() != nil {
+// serve runs a module until its connection or the gateway ends, and with it life. It
+// returns what a reader of its output is told.
+func (g *Gateway) serve(life context.Context, server string, m *sandbox.Module, in *sandbox.Pipe, out io.Writer, config sandbox.ServeConfig) error {
+	err := m.Serve(life, in, out, config)
+	if err == nil || life.Err() != nil {
 		return io.EOF
 	}
 	g.cfg.Log.Warn("server in the sandbox ended", "server", server, "error", err)
 	return fmt.Errorf("the server in the sandbox ended: %w", err)
 }
 
-// reading is the output of a guest. Closing it ends the guest, which may be
-// writing.
+// reading is the output of a guest. Closing it ends the guest, whatever it does.
 type reading struct {
 	*io.PipeReader
-	in *sandbox.Pipe
+	in  *sandbox.Pipe
+	end context.CancelFunc
 }
 
 func (r reading) Close() error {
 	_ = r.in.Close() // cannot fail
+	r.end()
 	return r.PipeReader.Close()
 }

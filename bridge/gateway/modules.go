@@ -186,6 +186,7 @@ func (g *Gateway) callConfig(grant *granted, c *gate.Call, p gate.Permit) sandbo
 	return sandbox.CallConfig{
 		Limits:  sandbox.Limits{Fuel: n.Fuel, Timeout: n.Timeout},
 		Host:    &guestHost{gateway: g, granted: grant, permit: p, call: c, left: n},
+		Caller:  fmt.Sprintf("%q %q", session.Tenant, session.Owner.ID),
 		Session: fmt.Sprintf("%q %q %q", session.Tenant, session.Owner.ID, session.ID),
 	}
 }

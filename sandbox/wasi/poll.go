@@ -156,6 +156,10 @@ func (w *poll) wait(ctx context.Context) {
 		stdin.Wait(ctx)
 		return
 	}
+	if w.p.Sleep != nil {
+		w.p.Sleep(ctx)
+		return
+	}
 	<-ctx.Done()
 }
 

@@ -68,6 +68,9 @@ type Process struct {
 	// 1 MiB, and a system call as 1024. An error ends the guest: the call
 	// returns it. Nil charges nothing.
 	Charge func(bytes int) error
+	// Sleep waits until ctx ends, for a guest that waits for nothing but a clock, or
+	// for the end of its call. Nil just waits.
+	Sleep func(ctx context.Context)
 	// MaxFiles is how many files and directories may be open at once, beside
 	// the streams and Dirs. Zero means 64.
 	MaxFiles int

@@ -1,0 +1,253 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A queue hands out places, of which there are few. Who waits for one is served in turn:
+// the modules one after the other, and of each module its callers. So nobody waits for
+// longer because somebody else asks more often.
+type queue struct {
+	waiting atomic.Int32 // how many wait; the rest is guarded by the mutex
+	mu      sync.Mutex
+	free    int     // below zero by what modules have as their first
+	first   bool    // each module can have one place, also if none is free
+	lanes   []*lane // those in which somebody waits, in turn
+
+	held   int
+	closed bool
+	empty  chan struct{} // closed once nobody holds a place of a closed queue
+}
+
+// A lane is a module's in a queue.
+type lane struct {
+	queue   *queue
+	most    int       // places that it may have
+	held    int       // that it has
+	callers []*caller // who waits, in turn
+}
+
+// A caller has calls that wait, the first first.
+type caller struct {
+	name  string
+	waits []*wait
+}
+
+type wait struct {
+	served chan struct{}
+	ok     bool // it has a place, or else the queue is closed
+}
+
+func newQueue(places int, first bool) *queue {
+	return &queue{free: places, first: first, empty: make(chan struct{})}
+}
+
+func (l *lane) mayHave() bool {
+	return l.held < l.most && (l.queue.free > 0 || l.queue.first && l.held == 0)
+}
+
+func (l *lane) take(n int) {
+	l.held += n
+	l.queue.held += n
+	l.queue.free -= n
+}
+
+// enter waits for a place until ctx ends. Whoever gets one must leave it.
+func (l *lane) enter(ctx context.Context, name string) error {
+	q := l.queue
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
+		return errClosed
+	}
+	if len(l.callers) == 0 && l.mayHave() {
+		l.take(1)
+		q.mu.Unlock()
+		return nil
+	}
+	w := l.join(name)
+	q.mu.Unlock()
+	select {
+	case <-w.served:
+	case <-ctx.Done():
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if !l.quit(name, w) && w.ok { // it was served just now
+			l.take(-1)
+			q.serve()
+		}
+		return ctx.Err()
+	}
+	if !w.ok {
+		return errClosed
+	}
+	return nil
+}
+
+// leave gives a place back.
+func (l *lane) leave() {
+	l.queue.mu.Lock()
+	defer l.queue.mu.Unlock()
+	l.take(-1)
+	l.queue.serve()
+}
+
+// join waits behind the caller's other calls. The mutex is held.
+func (l *lane) join(name string) *wait {
+	w := &wait{served: make(chan struct{})}
+	l.queue.waiting.Add(1)
+	i := slices.IndexFunc(l.callers, func(c *caller) bool { return c.name == name })
+	if i >= 0 {
+		l.callers[i].waits = append(l.callers[i].waits, w)
+		return w
+	}
+	if len(l.callers) == 0 {
+		l.queue.lanes = append(l.queue.lanes, l)
+	}
+	l.callers = append(l.callers, &caller{name, []*wait{w}})
+	return w
+}
+
+// quit reports whether w still waited, which it does no more. The mutex is held.
+func (l *lane) quit(name string, w *wait) bool {
+	i := slices.IndexFunc(l.callers, func(c *caller) bool { return c.name == name })
+	if i < 0 {
+		return false
+	}
+	c := l.callers[i]
+	at := slices.Index(c.waits, w)
+	if at < 0 {
+		return false
+	}
+	l.queue.waiting.Add(-1)
+	if c.waits = slices.Delete(c.waits, at, at+1); len(c.waits) == 0 {
+		l.callers = slices.Delete(l.callers, i, i+1)
+	}
+	if len(l.callers) == 0 {
+		l.queue.lanes = slices.DeleteFunc(l.queue.lanes, func(o *lane) bool { return o == l })
+	}
+	return true
+}
+
+// serve gives places to those whose turn it is, as long as there are any. The mutex is
+// held.
+func (q *queue) serve() {
+	for {
+		i := slices.IndexFunc(q.lanes, (*lane).mayHave)
+		if i < 0 {
+			break
+		}
+		q.lanes[i].next(i)
+	}
+	if q.closed && q.held == 0 {
+		close(q.empty)
+	}
+}
+
+// next serves the first call of the caller whose turn it is. Both go to the end of their
+// lines then, if more of them wait.
+func (l *lane) next(i int) {
+	q, c := l.queue, l.callers[0]
+	w := c.waits[0]
+	c.waits, l.callers = c.waits[1:], l.callers[1:]
+	if len(c.waits) > 0 {
+		l.callers = append(l.callers, c)
+	}
+	q.lanes = slices.Delete(q.lanes, i, i+1)
+	if len(l.callers) > 0 {
+		q.lanes = append(q.lanes, l)
+	}
+	l.take(1)
+	q.waiting.Add(-1)
+	w.ok = true
+	close(w.served)
+}
+
+// close refuses whoever comes, and whoever waits.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	q.closed = true
+	for _, l := range q.lanes {
+		for _, c := range l.callers {
+			for _, w := range c.waits {
+				close(w.served)
+			}
+		}
+		l.callers = nil
+	}
+	q.lanes = nil
+	q.waiting.Store(0)
+	if q.held == 0 {
+		close(q.empty)
+	}
+}
+
+// quantum is for how long a guest runs while others wait. What it takes to give a slot to
+// another is a thousandth of it.
+const quantum = 2 * time.Millisecond
+
+// A turn is a guest's, at the slots in which guests run. Only its goroutine uses it.
+type turn struct {
+	lane  *lane
+	name  string
+	has   bool
+	since time.Time // when its quantum began
+}
+
+// enter waits for a slot until ctx ends.
+func (t *turn) enter(ctx context.Context) error {
+	err := t.lane.enter(ctx, t.name)
+	t.has, t.since = err == nil, time.Now()
+	return err
+}
+
+// leave gives the slot back, if the guest has one.
+func (t *turn) leave() {
+	if t.has {
+		t.has = false
+		t.lane.leave()
+	}
+}
+
+// pass gives the slot to another guest, if one waits and this one has run for long, and
+// waits for the next. Otherwise what else there is to do in this process has its turn:
+// the scheduler cannot interrupt a guest.
+func (t *turn) pass(ctx context.Context, now time.Time) error {
+	switch {
+	case now.Sub(t.since) < quantum:
+		return nil
+	case t.lane.queue.waiting.Load() == 0:
+		t.since = now
+		runtime.Gosched()
+		return nil
+	}
+	t.leave()
+	return t.enter(ctx)
+}
+
+// A BusyError says that a call ended before its guest began: others of the module, or of
+// all, were under way for as long as it could wait.
+type BusyError struct {
+	Tool   string
+	Waited time.Duration
+}
+
+func (e *BusyError) Error() string { return "sandbox: tool " + e.Tool + ": " + e.Public() }
+
+// Public returns what a client may read.
+func (e *BusyError) Public() string {
+	return fmt.Sprintf("too many calls of tools in the sandbox are under way: none ended within %v; try again later", e.Waited)
+}
+
+// Code returns the outcome of the call.
+func (e *BusyError) Code() string { return "refused_busy" }
