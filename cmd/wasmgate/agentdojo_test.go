@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config"
 )
 
 // The published benchmark AgentDojo, put before the packs by policy replay, with

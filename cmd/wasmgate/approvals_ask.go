@@ -9,8 +9,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app"
 )
 
 // maxAnswer is how much is read of what a person types, in bytes.

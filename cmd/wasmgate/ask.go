@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
-	"github.com/wasmgate/wasmgate/cmd/internal/control"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/control"
 )
 
 // asked is a gateway that a command asks: the one that runs on the

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
 )
 
 // missing says what the operator can do about a tool that there is not for the client;

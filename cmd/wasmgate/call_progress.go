@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app"
 )
 
 // progressEvery is how often at most a terminal is told how far a call is.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
 )
 

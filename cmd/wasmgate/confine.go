@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/confine"
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
-	"github.com/wasmgate/wasmgate/cmd/internal/control"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/control"
 )
 
 const defaultWatch = 5 * time.Second

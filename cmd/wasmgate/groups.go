@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
 )
 
 // checkGroups checks the groups that --group names. One that is not there would offer

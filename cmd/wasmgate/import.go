@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config"
 )
 
 // importFlags say where the servers are written to: nowhere, or one of three files.

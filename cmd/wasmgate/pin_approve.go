@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/lock"
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/config"
 )
 
 func (c *cli) newPinApprove() *cobra.Command {

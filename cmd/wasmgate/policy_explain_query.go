@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/config"
 )
 
 // usedIn returns what is used by what a record tells of, which the record does not say

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/policy"
 )
 

@@ -19,11 +19,11 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/schema"
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/lock"
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
 )
 

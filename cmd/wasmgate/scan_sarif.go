@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/sanitize/scan"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/cmd/internal/app"
+	"github.com/wasmgate/wasmgate/internal/app"
 )
 
 func (c *cli) newTools() *cobra.Command {

@@ -70,17 +70,18 @@ var rules = map[string]rule{
 	"bridge/lock":                   {imports: []string{"gate", "internal/files"}, bans: []string{"net", "net/http"}},
 	"bridge/gateway":                {imports: everything},
 	"conformance/tasks":             {bans: []string{"github.com/..."}},
-	"cmd/configured":                {imports: []string{"bridge/gateway", "cmd/internal/app", "cmd/internal/config", "cmd/internal/control"}},
+	"bridge/configured":             {imports: []string{"bridge/gateway", "internal/app", "internal/config", "internal/control"}},
+	"cmd/configured":                {imports: []string{"bridge/configured"}},
 	"internal/drain":                {bans: []string{"os", "net", "github.com/...", "golang.org/..."}},
 	"internal/files":                {bans: []string{"net", "net/http"}},
 	"internal/match":                {bans: leaf},
 	"cmd/internal/arch":             {},
 	"cmd/internal/arch/measure":     {imports: []string{"cmd/internal/arch"}},
-	"cmd/internal/config":           {imports: []string{"internal/files", "gate", "sanitize/lookalike", "internal/match"}},
-	"cmd/internal/control":          {imports: []string{"internal/files"}},
+	"internal/config":               {imports: []string{"internal/files", "gate", "sanitize/lookalike", "internal/match"}},
+	"internal/control":              {imports: []string{"internal/files"}},
 	"cmd/internal/probe":            {bans: []string{"github.com/..."}},
 	"cmd/internal/starter":          {},
-	"cmd/internal/app":              {imports: everything},
+	"internal/app":                  {imports: everything},
 	"cmd/wasmgate":                  {imports: everything},
 }
 
@@ -97,7 +98,7 @@ var wrapped = map[string][]string{
 	"golang.org/x/net/html":                  {"sanitize"},
 	"github.com/spf13/cobra":                 {"cmd/wasmgate"},
 	"modernc.org/sqlite":                     {"gate/store"},
-	"github.com/goccy/go-yaml":               {"cmd/internal/config"},
+	"github.com/goccy/go-yaml":               {"internal/config"},
 }
 
 type pkg struct {

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/cmd/internal/config"
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 

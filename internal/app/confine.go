@@ -1,0 +1,117 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+// confined returns the rules of a server, nil if it has none.
+func confined(c *config.Confine) *confine.Rules {
+	if c == nil {
+		return nil
+	}
+	return &confine.Rules{
+		Read: c.Read, Write: c.Write, Execute: c.Execute, Connect: c.Connect, DNS: c.DNS,
+		Memory: c.Memory, Processes: c.Processes, Files: c.Files, CPU: c.CPU, BestEffort: c.BestEffort,
+	}
+}
+
+// ErrNoServer says that a configuration has no such server.
+var ErrNoServer = errors.New("no such server in the configuration")
+
+// NoServer returns an [ErrNoServer] that names the servers that there are.
+func NoServer(cfg *config.Config, id string) error {
+	there := "there is none"
+	for i, s := range cfg.Servers {
+		if i == 0 {
+			there = "there: " + s.ID
+			continue
+		}
+		there += ", " + s.ID
+	}
+	return fmt.Errorf("server %q: %w (%s)", id, ErrNoServer, there)
+}
+
+// A LearnRequest says which server to learn from, and how.
+type LearnRequest struct {
+	Server string
+	Calls  []CallRequest // made one after the other, through the gate
+	For    time.Duration // how long to watch once they are done
+}
+
+// maxAccesses bounds what is remembered of a server.
+const maxAccesses = 100_000
+
+// Learn runs a server without confinement, has its tools listed and called, and
+// proposes rules from what it used. Failed is told of calls that did not work,
+// which end nothing.
+func Learn(ctx context.Context, cfg *config.Config, log *slog.Logger, r LearnRequest, failed func(error)) (_ confine.Proposal, err error) {
+	at := slices.IndexFunc(cfg.Servers, func(s config.Server) bool { return s.ID == r.Server })
+	switch {
+	case at < 0:
+		return confine.Proposal{}, NoServer(cfg, r.Server)
+	case !cfg.Servers[at].Enabled:
+		return confine.Proposal{}, fmt.Errorf("server %s is not enabled", r.Server)
+	case cfg.Servers[at].Command == "":
+		return confine.Proposal{}, fmt.Errorf("server %s is no program that the gateway starts: there is nothing to confine", r.Server)
+	}
+	var mu sync.Mutex
+	var used []confine.Access
+	a, err := newApp(ctx, cfg, log, r.Server, func(x confine.Access) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(used) < maxAccesses {
+			used = append(used, x)
+		}
+	})
+	if err != nil {
+		return confine.Proposal{}, err
+	}
+	err = a.exercise(ctx, r, failed)
+	if err = errors.Join(err, a.Close(ctx)); err != nil {
+		return confine.Proposal{}, err
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return confine.Proposal{}, err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return confine.Propose(used, home), nil
+}
+
+// exercise connects the server and does with it what r says.
+func (a *App) exercise(ctx context.Context, r LearnRequest, failed func(error)) error {
+	if err := a.Connect(ctx); err != nil {
+		return err
+	}
+	for _, s := range a.gateway.Fleet().Status() {
+		if s.Server == r.Server && s.Phase == gateway.Faulted {
+			return fmt.Errorf("server %s: %s: %s", r.Server, s.Fault, s.Error)
+		}
+	}
+	for _, c := range r.Calls {
+		res, err := a.Call(ctx, c)
+		if err == nil && res.IsError {
+			err = fmt.Errorf("%s: the tool reports an error: %s", c.Tool, res.Doc.At("/content/0/text").Text())
+		}
+		if err != nil {
+			failed(err)
+		}
+	}
+	select {
+	case <-time.After(r.For):
+	case <-ctx.Done(): // enough seen
+	}
+	return nil
+}

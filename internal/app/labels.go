@@ -1,0 +1,65 @@
+package app
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// LabelWarnings warns of labels for servers that the configuration does not have.
+// Which tools a server has, only a gateway knows: see [Status].
+func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
+	known := []string{gateway.LocalServer, gateway.JobServer, gateway.CatalogServer}
+	for _, s := range cfg.Servers {
+		known = append(known, s.ID)
+	}
+	for _, m := range cfg.Tools {
+		known = append(known, m.Server)
+	}
+	var problems []policy.Problem
+	for _, l := range labels {
+		server, _, whole := strings.Cut(l.Pattern, "__")
+		begins := func(id string) bool {
+			return id == server || !whole && strings.HasPrefix(id+"__", strings.TrimSuffix(server, "*"))
+		}
+		if !slices.ContainsFunc(known, begins) {
+			problems = append(problems, policy.Problem{
+				Warning: true, Message: "labels." + l.Pattern + ": matches no tool: the configuration has no such server; see " + cfg.Policy.Labels,
+			})
+		}
+	}
+	return problems
+}
+
+// idleLabels says which labels are for tools that are gone. A server that is not
+// ready may still come to have them, and it has those that are quarantined.
+func (a *App) idleLabels() []string {
+	var absent, held []string // servers of which nothing can be told, and tools that are not offered
+	for _, s := range a.gateway.Fleet().Status() {
+		if s.Phase != gateway.Ready {
+			absent = append(absent, s.Server)
+		}
+		for _, n := range s.Notes {
+			if n.Quarantined {
+				held = append(held, s.Server+"__"+n.Tool)
+			}
+		}
+		for _, name := range s.Quarantined {
+			held = append(held, s.Server+"__"+name)
+		}
+	}
+	var said []string
+	for _, label := range a.gateway.Policy().UnusedLabels(a.gateway.Fleet().Known()) {
+		server, _, whole := strings.Cut(label, "__")
+		isHeld := slices.ContainsFunc(held, match.Pattern(label).Matches)
+		if isHeld || slices.Contains(absent, server) || !whole && absent != nil {
+			continue
+		}
+		said = append(said, "labels: "+label+" matches no tool; take it out of "+a.cfg.Policy.Labels)
+	}
+	return said
+}

@@ -1,0 +1,186 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox/artifact"
+)
+
+// readModule reads a WASM module, and the manifest beside it if there is one.
+func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, error) {
+	if m.Fault != "" {
+		return gateway.Module{}, errors.New(m.Fault)
+	}
+	wasm, err := a.fetch(ctx, m)
+	if err != nil {
+		return gateway.Module{}, err
+	}
+	if sum := sha256.Sum256(wasm); m.SHA256 != "" && m.SHA256 != hex.EncodeToString(sum[:]) {
+		return gateway.Module{}, fmt.Errorf("%s has SHA-256 %x, not the configured one; if it is the module that you mean, write that as its sha256", m.Path+m.Ref, sum)
+	}
+	mc := sandbox.ModuleConfig{
+		Name: m.ID, Isolation: sandbox.Isolation(m.Isolation),
+		Limits: sandbox.Limits{
+			Timeout: m.Timeout, Memory: m.Memory, Fuel: uint64(m.Fuel), Output: m.Output, Log: m.Log,
+			HostCalls: m.HostCalls, Concurrent: m.Concurrent, Files: m.FilesBytes,
+		},
+	}
+	if m.Path != "" {
+		manifest, err := config.ReadManifest(m.Path)
+		if err != nil {
+			return gateway.Module{}, err
+		}
+		if manifest != nil {
+			parsed, err := sandbox.ParseManifest(manifest)
+			if err != nil {
+				return gateway.Module{}, fmt.Errorf("the manifest beside %s: %w", m.Path, err)
+			}
+			mc.Manifest = &parsed
+		}
+	}
+	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Grant: grant(m), Replay: gateway.ReplayMode(m.Replay)}, nil
+}
+
+// modules reads the modules of a configuration. One that cannot be read, or is another
+// one than the operator has named, is broken; nothing of it is run.
+func (a *App) modules(ctx context.Context, c *config.Config) []gateway.Module {
+	var all []gateway.Module
+	for _, m := range c.Tools {
+		module, err := a.readModule(ctx, m)
+		if err != nil {
+			module = gateway.Module{Server: m.Server, Config: sandbox.ModuleConfig{Name: m.ID}, Broken: err.Error()}
+		}
+		all = append(all, module)
+	}
+	return all
+}
+
+// boundSecrets are those that modules can be granted.
+func boundSecrets(c *config.Config) ([]dial.Secret, error) {
+	var all []dial.Secret
+	for _, b := range c.Secrets {
+		if b.Fault != "" {
+			continue // as are the modules that are granted it
+		}
+		secret, err := dial.NewSecret(b.Name, string(b.Value), b.Origin)
+		if err != nil {
+			return nil, fmt.Errorf("secrets.%s: %w", b.Name, err)
+		}
+		all = append(all, secret)
+	}
+	return all, nil
+}
+
+// moduleFiles are the files of a configuration's modules, and of the manifests beside
+// them.
+func moduleFiles(c *config.Config) (files []string) {
+	add := func(m config.Module) {
+		if m.Path != "" {
+			files = append(files, m.Path, config.ManifestFile(m.Path))
+		}
+	}
+	for _, m := range c.Tools {
+		add(m)
+	}
+	for _, s := range enabled(c.Servers) {
+		add(s.Module)
+	}
+	return files
+}
+
+// digests are those of the modules that are servers, as they are in use.
+type digests struct {
+	mu sync.Mutex
+	by map[string][sha256.Size]byte
+}
+
+// changed keeps the digest of a server's module, and reports whether it is another one.
+func (d *digests) changed(server string, wasm []byte) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sum := sha256.Sum256(wasm)
+	if d.by == nil {
+		d.by = make(map[string][sha256.Size]byte)
+	}
+	was := d.by[server]
+	d.by[server] = sum
+	return was != sum
+}
+
+// forget has any module of a server be another one.
+func (d *digests) forget(server string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.by, server)
+}
+
+// guest reads the module that is a server.
+func (a *App) guest(ctx context.Context, s config.Server) (gateway.Guest, error) {
+	m := s.Module
+	m.ID = s.ID
+	module, err := a.readModule(ctx, m)
+	if err != nil {
+		return gateway.Guest{}, err
+	}
+	env := make(map[string]string, len(s.Env))
+	for k, v := range s.Env {
+		env[k] = string(v)
+	}
+	module.Config.Manifest, module.Config.Grants.Config = nil, env
+	return gateway.Guest{WASM: module.WASM, Args: s.Args, Named: module.Named, Config: module.Config}, nil
+}
+
+// isModule reports whether a server is a module.
+func isModule(s config.Server) bool { return s.Module.Path+s.Module.Ref != "" }
+
+// fetch returns the bytes of a module.
+func (a *App) fetch(ctx context.Context, m config.Module) ([]byte, error) {
+	switch m.Ref {
+	case "":
+		return os.ReadFile(m.Path)
+	case config.EmbeddedFiles:
+		return sandbox.EmbeddedFiles()
+	}
+	return FetchModule(ctx, m.Ref, kept(a.cfg), a.log)
+}
+
+// FetchModule returns the bytes of a module in a registry, from the cache in the
+// state folder if they are there.
+func FetchModule(ctx context.Context, ref, state string, log *slog.Logger) ([]byte, error) {
+	store, err := artifact.New(artifact.Config{
+		Dir: filepath.Join(state, "artifacts"), Log: log,
+		DialContext: dial.New(dial.Options{}).Dialer(true), // registries of one's own network are usual
+	})
+	if err != nil {
+		return nil, err
+	}
+	module, err := store.Fetch(ctx, ref)
+	return module.Bytes, err
+}
+
+// grant is what the configuration grants a module.
+func grant(m config.Module) gateway.Grant {
+	g := gateway.Grant{Secrets: m.Grant.Secrets, KV: m.Grant.KV, Config: make(map[string]string)}
+	for _, h := range m.Grant.HTTP {
+		g.HTTP = append(g.HTTP, dial.Rule(h))
+	}
+	for _, d := range m.Grant.Dirs {
+		g.Dirs = append(g.Dirs, sandbox.Dir(d))
+	}
+	for k, v := range m.Config {
+		g.Config[k] = string(v)
+	}
+	return g
+}

@@ -1,0 +1,239 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/lock"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+// pinOptions are those of a configuration, or nil if pins are off.
+func pinOptions(c *config.Config) *lock.Options {
+	if c.Pins.Mode == "off" {
+		return nil
+	}
+	return &lock.Options{Mode: lock.Mode(c.Pins.Mode), File: c.Pins.Lockfile, Dir: filepath.Join(kept(c), "pins")}
+}
+
+// Pins tells what is pinned, trusted and quarantined.
+type Pins struct {
+	Mode     string       `json:"mode"`
+	Lockfile string       `json:"lockfile"`
+	Pins     []lock.Entry `json:"pins"`
+}
+
+// Count returns how many definitions are quarantined.
+func (p *Pins) Count() (n int) {
+	for _, e := range p.Pins {
+		if e.State.Quarantined() {
+			n++
+		}
+	}
+	return n
+}
+
+// Pins returns what is known of the things that a selector names: a tool or a
+// server; "" is everything.
+func (a *App) Pins(ctx context.Context, selector string) (*Pins, error) {
+	pins, err := a.settledPins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	some, err := lock.Select(pins.Entries(), selector)
+	return &Pins{a.cfg.Pins.Mode, a.cfg.Pins.Lockfile, slices.Concat([]lock.Entry{}, some)}, err
+}
+
+// PinDiff returns how what a selector names differs from what was approved.
+func (a *App) PinDiff(ctx context.Context, selector string) ([]lock.Difference, error) {
+	pins, err := a.settledPins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	some, err := lock.Select(pins.Entries(), selector)
+	return slices.Concat([]lock.Difference{}, pins.Differences(some)), err
+}
+
+// PinApproval returns the digests that would have to be approved for what a
+// selector names to be used, as it is declared now. It approves of nothing.
+func (a *App) PinApproval(ctx context.Context, selector string) ([]lock.Pin, error) {
+	pins, err := a.settledPins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	some, err := lock.Select(pins.Entries(), selector)
+	return slices.Concat([]lock.Pin{}, pins.Approval(some)), err
+}
+
+// ReloadPins reads the lockfile now rather than within a second. By is who has
+// approved what is new in it.
+func (a *App) ReloadPins(_ context.Context, by string) error { return a.reloadPins(by) }
+
+// settledPins returns the pins once the servers have had time to declare what they
+// have.
+func (a *App) settledPins(ctx context.Context) (*lock.Pins, error) {
+	pins, err := a.gateway.Pins()
+	if err != nil {
+		return nil, err
+	}
+	a.gateway.Fleet().Tools(ctx)
+	return pins, nil
+}
+
+// reloadPins puts what the lockfile holds now in place.
+func (a *App) reloadPins(by string) error {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	err := a.gateway.ReloadPins(by)
+	a.pinError.Store(&outcome{err})
+	if err != nil {
+		a.log.Error("lockfile refused; the last good one stays", "error", err)
+		return fmt.Errorf("%w; the last good lockfile stays in use", err)
+	}
+	return nil
+}
+
+// watchPins loads the lockfile anew whenever it has changed, until ctx ends.
+func (a *App) watchPins(ctx context.Context) {
+	if a.cfg.Pins.Mode == "off" {
+		return
+	}
+	last := fileState(a.cfg.Pins.Lockfile)
+	watch(ctx, func() {
+		if now := fileState(a.cfg.Pins.Lockfile); now != last {
+			last = now
+			_ = a.reloadPins("") // it logs what is wrong
+		}
+	})
+}
+
+// fileState tells one version of a file from another.
+func fileState(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+}
+
+// maxQuarantineNames is how many names a note holds.
+const maxQuarantineNames = 10
+
+// addPins says of each server what of it is quarantined, and what to do about it.
+// Tools that are not callable do not count as the server's.
+func (a *App) addPins(servers []gateway.ServerStatus) []gateway.ServerStatus {
+	pins, err := a.gateway.Pins()
+	if err != nil {
+		return servers
+	}
+	quarantined := make(map[string][]lock.Entry)
+	for _, e := range pins.Entries() {
+		if e.State.Quarantined() {
+			quarantined[e.Server] = append(quarantined[e.Server], e)
+		}
+	}
+	callable := make(map[string]int)
+	for _, t := range a.gateway.Fleet().Known() {
+		if pins.Check(t) == nil {
+			callable[t.Name.Server]++
+		}
+	}
+	for i := range servers {
+		s := &servers[i]
+		s.Tools = min(s.Tools, callable[s.Server])
+		for _, n := range pins.Notes(s.Server) {
+			s.Notes = append(s.Notes, gateway.Note{Text: n})
+		}
+		if some := quarantined[s.Server]; len(some) > 0 {
+			for _, e := range some {
+				s.Quarantined = append(s.Quarantined, e.Label)
+			}
+			s.Notes = append(s.Notes, gateway.Note{Quarantined: true, Text: quarantineNote(s.Server, some, pins.Faulted(s.Server))})
+		}
+	}
+	return servers
+}
+
+func quarantineNote(server string, some []lock.Entry, fault error) string {
+	var names []string
+	for _, e := range some[:min(len(some), maxQuarantineNames)] {
+		what := "new"
+		if e.State == lock.StateChanged {
+			what = "changed"
+		}
+		names = append(names, lock.Visible(e.Label)+" ("+what+")")
+	}
+	text := fmt.Sprintf("%d not approved: %s", len(some), strings.Join(names, ", "))
+	if more := len(some) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if fault != nil {
+		return text + "; " + fault.Error()
+	}
+	return fmt.Sprintf("%s; look at it with `wasmgate pin diff %s`, and accept it with `wasmgate pin approve %s`", text, server, server)
+}
+
+// whyNot says why a tool is not offered to a principal.
+func (a *App) whyNot(t *gate.Tool, who *gate.Principal) string {
+	if pins, err := a.gateway.Pins(); err == nil && t.Feature == gate.FeatureTool {
+		if err := pins.Check(t); err != nil {
+			return "quarantined: " + err.Error()
+		}
+	}
+	if !who.Groups.Has(t) {
+		return "in none of the groups that " + who.ID + " is offered"
+	}
+	return "no policy allows it for " + who.ID
+}
+
+// pinRequest names what a command is about, or who it acts for.
+type pinRequest struct {
+	Selector string `json:"selector,omitempty"`
+	By       string `json:"by,omitempty"`
+}
+
+// handlePins answers what commands ask of pins.
+func (a *App) handlePins(ctx context.Context, method string, r pinRequest) (any, error) {
+	switch method {
+	case methodPins:
+		return a.Pins(ctx, r.Selector)
+	case methodPinDiff:
+		return a.PinDiff(ctx, r.Selector)
+	case methodPinApproval:
+		return a.PinApproval(ctx, r.Selector)
+	default:
+		return struct{}{}, a.ReloadPins(ctx, r.By)
+	}
+}
+
+// Pins returns what [App.Pins] does.
+func (r *Remote) Pins(ctx context.Context, selector string) (*Pins, error) {
+	p := new(Pins)
+	err := r.call(ctx, methodPins, pinRequest{Selector: selector}, p)
+	return p, err
+}
+
+// PinDiff returns what [App.PinDiff] does.
+func (r *Remote) PinDiff(ctx context.Context, selector string) ([]lock.Difference, error) {
+	var all []lock.Difference
+	err := r.call(ctx, methodPinDiff, pinRequest{Selector: selector}, &all)
+	return all, err
+}
+
+// PinApproval returns what [App.PinApproval] does.
+func (r *Remote) PinApproval(ctx context.Context, selector string) ([]lock.Pin, error) {
+	var all []lock.Pin
+	err := r.call(ctx, methodPinApproval, pinRequest{Selector: selector}, &all)
+	return all, err
+}
+
+// ReloadPins does what [App.ReloadPins] does.
+func (r *Remote) ReloadPins(ctx context.Context, by string) error {
+	return r.call(ctx, methodPinReload, pinRequest{By: by}, new(struct{}))
+}

@@ -1,0 +1,285 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+// configState is the outcome of the last reading of the configuration.
+type configState struct {
+	read    time.Time // when what is in use was read
+	cfg     *config.Config
+	files   string          // as they were at the start; see configFiles
+	err     error           // why what the files hold now is not in use
+	unset   []string        // what of it could not be put in place, and is tried again
+	stuck   []config.Server // that could not be removed
+	restart []string        // keys that have changed since the start, and wait for the next
+}
+
+// server puts a server of the configuration into the words of a gateway.
+func (a *App) server(ctx context.Context, s config.Server) gateway.Server {
+	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
+	to.Written, to.PinTLS = s.Written, a.cfg.Pins.TLSKey
+	if a.learn != nil {
+		to.Confine, to.Learn = nil, a.learn
+	}
+	if !isModule(s) || s.Fault != "" {
+		return to
+	}
+	guest, err := a.guest(ctx, s)
+	if err != nil {
+		a.guests.forget(s.ID) // the same module can come back
+		to.Broken = err.Error()
+		return to
+	}
+	a.guests.changed(s.ID, guest.WASM)
+	to.Guest = &guest
+	return to
+}
+
+// watchConfig reads the configuration anew whenever its files, or those of its modules,
+// have changed and then rest, for they may be written in several steps, or a signal asks
+// for it, until ctx ends.
+func (a *App) watchConfig(ctx context.Context) {
+	hangup, stop := hangups()
+	defer stop()
+	read, last := a.config.Load().files, configFiles(a.cfg)
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		asked := false
+		select {
+		case <-tick.C:
+		case <-hangup:
+			asked = true
+		case <-ctx.Done():
+			return
+		}
+		now := configFiles(a.config.Load().cfg)
+		if asked || now == last && now != read { // once more if it names other modules
+			read = now
+			_ = a.reloadConfig(ctx) // it logs what is wrong
+		}
+		last = now
+	}
+}
+
+// configFiles tells one version of the configuration's files, and of its modules', from
+// another.
+func configFiles(c *config.Config) (all string) {
+	for _, f := range append(c.Files(), moduleFiles(c)...) {
+		all += f + " " + fileState(f) + "\n"
+	}
+	return all
+}
+
+// reloadConfig puts in place what the files say now. If anything is wrong with the
+// files, all stays as it is. What cannot change while the gateway runs waits for a
+// restart, and is named. A server that cannot be reached, or a module that cannot be
+// used, is no error: status tells of it.
+func (a *App) reloadConfig(ctx context.Context) error {
+	before := a.config.Load()
+	next, err := before.cfg.Reread(config.Options{})
+	if err != nil {
+		after := *before
+		after.err = err
+		a.config.Store(&after)
+		for line := range strings.Lines(err.Error()) {
+			a.log.Error("configuration refused; the last good one stays", "error", strings.TrimSuffix(line, "\n"))
+		}
+		return errors.Join(err, a.gateway.ConfigRefused(err))
+	}
+	after := &configState{read: time.Now(), cfg: next, restart: a.cfg.NeedRestart(next)}
+	for _, key := range after.restart {
+		a.log.Warn(toRestart(key))
+	}
+	errs := a.put(ctx, before, after)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for _, err := range errs {
+		a.log.Error("not all of the configuration is in place", "error", err)
+		after.unset = append(after.unset, err.Error())
+	}
+	a.config.Store(after)
+	a.log.Info("configuration loaded", "servers", len(next.Servers))
+	return errors.Join(errs...)
+}
+
+// toRestart says that what has changed under a key is not in use.
+func toRestart(key string) string { return key + " changed: restart to apply it" }
+
+// put puts in place what differs between two configurations, and returns what could not
+// be; if that was so of the one before, all of the next one. What goes makes room for what
+// comes. No approval holds from the first change on that was given before.
+func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
+	before, next, again := last.cfg, now.cfg, len(last.unset) > 0
+	fail := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	fail(a.gateway.SetSnapshot(snapshot(next)))
+	fail(a.removeServers(slices.Concat(before.Servers, last.stuck), now))
+	if groups := next.AllGroups(); again || !reflect.DeepEqual(before.AllGroups(), groups) {
+		fail(a.gateway.SetGroups(groups))
+	}
+	if again || next.Catalog != before.Catalog {
+		fail(a.gateway.SetCatalog(catalogModes[next.Catalog.Mode]))
+	}
+	if again || !reflect.DeepEqual(before.Limits, next.Limits) {
+		fail(a.gateway.SetLimits(callLimits(next)))
+	}
+	if again || next.Audit != before.Audit {
+		fail(a.gateway.SetRetention(auditOptions(next, "")))
+	}
+	fail(a.setModules(ctx, next))
+	if order := ids(next.Servers); again || !slices.Equal(ids(before.Servers), order) {
+		fail(a.gateway.SetOrder(order))
+	}
+	if again {
+		before = &config.Config{}
+	}
+	fail(a.setServers(ctx, before.Servers, next.Servers))
+	return errs
+}
+
+// setModules puts the modules of a configuration in place. Their files are read again. A
+// module that cannot be used is no error.
+func (a *App) setModules(ctx context.Context, next *config.Config) error {
+	secrets, err := boundSecrets(next)
+	if err != nil {
+		return err
+	}
+	err = a.gateway.SetModules(ctx, a.modules(ctx, next), secrets)
+	a.logLeftOut()
+	return besideModules(err)
+}
+
+// besideModules returns what of a joined error is no module that was left out, whose status
+// says so.
+func besideModules(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var rest []error
+		for _, one := range all.Unwrap() {
+			rest = append(rest, besideModules(one))
+		}
+		return errors.Join(rest...)
+	}
+	if _, left := errors.AsType[*gateway.ModuleError](err); left {
+		return nil
+	}
+	return err
+}
+
+// removeServers ends those that there are no more, and keeps which could not be.
+func (a *App) removeServers(before []config.Server, now *configState) error {
+	var errs []error
+	for _, s := range enabled(before) {
+		if find(enabled(now.cfg.Servers), s.ID) >= 0 {
+			continue
+		}
+		if err := a.gateway.RemoveServer(s.ID); err != nil {
+			errs = append(errs, err)
+			if slices.ContainsFunc(a.gateway.Fleet().Status(), func(o gateway.ServerStatus) bool { return o.Server == s.ID }) {
+				now.stuck = append(now.stuck, s)
+			}
+			continue
+		}
+		a.log.Info("server removed", "server", s.ID)
+	}
+	return errors.Join(errs...)
+}
+
+// setServers replaces and adds servers that differ, all at once. One that cannot be
+// reached is no error.
+func (a *App) setServers(ctx context.Context, before, now []config.Server) error {
+	before, now = enabled(before), enabled(now)
+	errs := make([]error, len(now))
+	var wg sync.WaitGroup
+	for i, s := range now {
+		at := find(before, s.ID)
+		if at >= 0 && reflect.DeepEqual(before[at], s) && !a.moduleChanged(ctx, s) {
+			continue
+		}
+		wg.Go(func() {
+			if at < 0 {
+				a.log.Info("server added", "server", s.ID)
+			} else {
+				a.log.Info("server changed", "server", s.ID)
+			}
+			errs[i] = a.gateway.SetServer(ctx, a.server(ctx, s))
+			if _, ok := errors.AsType[*gateway.Fault](errs[i]); ok {
+				errs[i] = nil // its status says so
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// moduleChanged reports whether a server is a module, and another one than that which
+// runs.
+func (a *App) moduleChanged(ctx context.Context, s config.Server) bool {
+	if !isModule(s) {
+		return false
+	}
+	guest, err := a.guest(ctx, s)
+	return err != nil || a.guests.changed(s.ID, guest.WASM)
+}
+
+func enabled(servers []config.Server) []config.Server {
+	return slices.DeleteFunc(slices.Clone(servers), func(s config.Server) bool { return !s.Enabled })
+}
+
+// ids are the names of servers that are enabled, in order.
+func ids(servers []config.Server) (ids []string) {
+	for _, s := range enabled(servers) {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+func find(servers []config.Server, id string) int {
+	return slices.IndexFunc(servers, func(s config.Server) bool { return s.ID == id })
+}
+
+// configProblems says what of the configuration's files is not in use.
+func (a *App) configProblems() []string {
+	c := a.config.Load()
+	var problems []string
+	if c.err != nil {
+		for line := range strings.Lines(c.err.Error()) {
+			problems = append(problems, "configuration: "+strings.TrimSuffix(line, "\n")+"; the last good one is in use")
+		}
+	}
+	for _, p := range c.unset {
+		problems = append(problems, "configuration: "+p)
+	}
+	for _, key := range c.restart {
+		problems = append(problems, "configuration: "+toRestart(key))
+	}
+	for _, w := range c.cfg.Warnings {
+		problems = append(problems, w.String())
+	}
+	return problems
+}
+
+func callLimits(c *config.Config) gateway.Limits {
+	l := gateway.Limits{
+		Body: c.Limits.Body, Result: c.Limits.Result, Concurrent: c.Limits.Concurrent, Session: c.Limits.Session,
+		Servers: make(map[string]int),
+	}
+	for _, t := range c.Limits.Tools {
+		l.Tools = append(l.Tools, gateway.ToolLimit(t))
+	}
+	return l
+}

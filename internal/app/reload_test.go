@@ -1,0 +1,106 @@
+package app_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/app"
+)
+
+const noModule = "no module at all"
+
+// TestOneBrokenModule is left out, and the others are served; status says why.
+func TestOneBrokenModule(t *testing.T) {
+	cfg := load(t, "version: 1\n")
+	write(t, filepath.Join(filepath.Dir(cfg.File), "broken.wasm"), noModule)
+	cfg = reload(t, cfg.File, "version: 1\ntools: {broken: {module: broken.wasm}, other: {module: broken.wasm, sha256: '"+strings.Repeat("0", 64)+"'}}\n")
+	a := start(t, cfg)
+	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
+		t.Error(err)
+	}
+	s := a.Status()
+	if got := strings.Join(s.Faulted(), " "); got != "broken other" {
+		t.Errorf("faulted: %q", got)
+	}
+	problems := strings.Join(s.Problems, "\n")
+	for _, want := range []string{"module broken: ", "module other: ", "not the configured one", "its tools are not offered"} {
+		if !strings.Contains(problems, want) {
+			t.Errorf("problems %q, want %q", problems, want)
+		}
+	}
+}
+
+// TestReloadSays what it has put in place, and what waits for a restart.
+func TestReloadSays(t *testing.T) {
+	cfg := load(t, "version: 1\n")
+	a := start(t, cfg)
+	_, _, _ = run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	module := filepath.Join(filepath.Dir(cfg.File), "m.wasm")
+	write(t, module, noModule)
+	problems := func() string { return strings.Join(a.Status().Problems, "\n") }
+	offered := func(name string) bool {
+		tools, err := a.Tools(t.Context(), "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range tools {
+			if one.Name == name {
+				return len(one.Groups) == 1
+			}
+		}
+		return false
+	}
+	write(t, cfg.File, "version: 1\ntools: {m: {module: m.wasm}}\ngroups: {g: [\"local__*\", \"catalog__*\"]}\ncatalog: {mode: beside}\nlimits: {body: 1MiB, session: 3}\nlog: {level: warn}\n")
+	eventually(t, "the module", func() bool { return strings.Contains(problems(), "module m: ") })
+	if !offered("local__hash") || !offered("catalog__search") {
+		t.Error("groups or catalog are as before")
+	}
+	p := problems()
+	for _, want := range []string{"limits.body changed: restart to apply it", "log changed: restart to apply it"} {
+		if !strings.Contains(p, want) {
+			t.Errorf("problems %q, want %q", p, want)
+		}
+	}
+	if n := strings.Count(p, "restart"); n != 2 {
+		t.Errorf("%d keys wait for a restart: %q", n, p)
+	}
+
+	if err := os.WriteFile(module, []byte(noModule+" again"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := a.Status().Read
+	eventually(t, "another reading, as the module's file has changed", func() bool { return a.Status().Read.After(read) })
+	write(t, cfg.File, "version: 1\n")
+	eventually(t, "nothing to be wrong", func() bool { return problems() == "" })
+	if offered("catalog__search") {
+		t.Error("the catalog is still there")
+	}
+}
+
+// TestReloadOrders the servers as the file does, also those that come with it: of two with
+// one resource or method the first has it.
+func TestReloadOrders(t *testing.T) {
+	servers := func(order string) string {
+		text := ""
+		for id := range strings.FieldsSeq(order) {
+			text += id + ": {command: no-such-program-here}, "
+		}
+		return "version: 1\nservers: {" + text + "}\n"
+	}
+	cfg := load(t, servers("a b c d"))
+	a := start(t, cfg)
+	_, _, _ = run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	const order = "e d a g c f"
+	write(t, cfg.File, servers(order))
+	eventually(t, "the order of the file", func() bool {
+		var ids []string
+		for _, s := range a.Status().Servers {
+			if !s.Local {
+				ids = append(ids, s.Server)
+			}
+		}
+		return strings.Join(ids, " ") == order
+	})
+}

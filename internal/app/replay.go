@@ -1,0 +1,61 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/lock"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+// Replaying returns the configuration of a gateway that answers from the recording in
+// a file. It is another gateway than the one of c: what it records is no evidence of
+// calls, and what its sessions read was read before, so that its log and its state are
+// its own, in folders below. A file that is not there is [os.ErrNotExist].
+func Replaying(c *config.Config, file string) (*config.Config, error) {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(file); err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	sum := sha256.Sum256([]byte(file))
+	own := filepath.Join("replays", hex.EncodeToString(sum[:6])) // short: the path of a socket is bounded
+	r := *c
+	r.Replay = config.Replay{File: file, State: c.State}
+	r.State = filepath.Join(c.State, own)
+	r.Audit.Path = filepath.Join(filepath.Dir(c.Audit.Path), own, filepath.Base(c.Audit.Path))
+	return &r, nil
+}
+
+// kept is the folder of what a gateway that replays has in common with the one whose
+// calls it answers: compiled code, modules, and what servers have declared.
+func kept(c *config.Config) string { return cmp.Or(c.Replay.State, c.State) }
+
+// replay has the gateway answer from the recording, if there is one.
+func (a *App) replay(ctx context.Context, gc *gateway.Config) error {
+	if a.cfg.Replay.File == "" {
+		return nil
+	}
+	calls, err := gateway.ReadRecording(ctx, a.cfg.Replay.File)
+	if err != nil {
+		return err
+	}
+	pins := filepath.Join(kept(a.cfg), "pins")
+	gc.Replay = &gateway.Replay{
+		Calls: calls, Servers: make(map[string]gateway.ReplayMode),
+		Definition: func(digest string) gate.Doc { return lock.Definition(pins, digest) },
+	}
+	for _, s := range a.cfg.Servers {
+		gc.Replay.Servers[s.ID] = gateway.ReplayMode(s.Replay)
+	}
+	return nil
+}

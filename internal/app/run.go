@@ -1,0 +1,191 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/control"
+)
+
+const (
+	// drainTime is how long calls under way may take to end at a shutdown.
+	drainTime = 20 * time.Second
+	// headerTime bounds the headers of an HTTP request, idleTime a connection
+	// between two.
+	headerTime = 10 * time.Second
+	idleTime   = 2 * time.Minute
+	// closeTime bounds the end of all servers; each ends within its own grace.
+	closeTime = 15 * time.Second
+	// flushTime is how long the answers of drained calls may take to be written.
+	flushTime = 2 * time.Second
+)
+
+// Front says how clients reach a gateway that runs.
+type Front struct {
+	// Listen is the address for HTTP; "" for none.
+	Listen string
+	// Stdio serves one client on In and Out, as the principal As.
+	Stdio bool
+	As    string
+	// Groups are those in one of which is what clients over HTTP, and the one on In, are
+	// offered; none offers all.
+	Groups []string
+	In     io.Reader
+	Out    io.Writer
+	// Ready is called once clients can come; Run waits for it. Its ctx ends with
+	// the gateway.
+	Ready func(ctx context.Context, a *App, url string)
+}
+
+// Run serves until ctx ends. Without HTTP it also ends when the client on In has
+// gone and nobody else is left: relayed clients and commands are served to their
+// end. Then it drains: calls under way may end. An error for which it serves
+// nobody is a [*PrincipalError], or says why it cannot listen.
+func (a *App) Run(ctx context.Context, f Front) error {
+	who, err := offered(a.cfg, f.As, f.Groups)
+	if err != nil {
+		return err
+	}
+	a.gateway.Offer(f.Groups)
+	web, socket, err := a.listen(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer control.Remove(a.cfg.State)
+
+	// What serves lives until the drain is over, not until ctx ends.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	leave, gone := context.WithCancel(ctx) // also when the last client has gone
+	defer gone()
+	a.clients.last = func() {}
+	if f.Stdio && web == nil {
+		a.clients.last = gone
+	}
+	g, life := errgroup.WithContext(life)
+	a.gateway.Start(life)
+	server := a.newServer(life)
+	a.serve(life, g, server, web, socket)
+	if f.Stdio {
+		a.serveStdio(life, g, who, f)
+	}
+	a.watch(life, g)
+	g.Go(func() error {
+		select {
+		case <-leave.Done():
+			a.drain(life, server)
+		case <-life.Done():
+		}
+		end()
+		return nil
+	})
+	g.Go(func() error { f.Ready(life, a, a.url); return nil })
+	return g.Wait()
+}
+
+// listen listens for clients, web being nil if they do not come over HTTP, and for
+// commands and further processes.
+func (a *App) listen(ctx context.Context, f Front) (web, socket net.Listener, err error) {
+	if f.Listen != "" {
+		if web, err = listen(ctx, f.Listen); err != nil {
+			return nil, nil, err
+		}
+		a.url = "http://" + web.Addr().String() + "/mcp"
+	}
+	if socket, err = control.Listen(ctx, a.cfg.State); err != nil && web != nil {
+		return nil, nil, errors.Join(err, web.Close())
+	}
+	return web, socket, err
+}
+
+// serve serves who comes over HTTP, and over the control socket.
+func (a *App) serve(ctx context.Context, g *errgroup.Group, server *http.Server, web, socket net.Listener) {
+	g.Go(func() error { return control.Serve(ctx, socket, backend{a}) })
+	if web != nil {
+		g.Go(func() error { return serveHTTP(ctx, server, web) })
+	}
+}
+
+// serveStdio serves the client on standard input, until it has gone.
+func (a *App) serveStdio(ctx context.Context, g *errgroup.Group, who *gate.Principal, f Front) {
+	leave := a.clients.enter()
+	g.Go(func() error {
+		defer leave()
+		err := a.gateway.Serve(ctx, who, f.In, f.Out)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+			a.log.Info("client ended", "error", err)
+		}
+		return nil
+	})
+}
+
+// watch looks for what the operator has changed: policies, the configuration, pins, and
+// bundles far away.
+func (a *App) watch(ctx context.Context, g *errgroup.Group) {
+	watches := []func(context.Context){a.watchPolicy, a.watchPins}
+	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go
+		watches = append(watches, a.watchConfig)
+	}
+	for _, s := range a.bundles {
+		if s.cfg.URL != "" {
+			watches = append(watches, func(ctx context.Context) { a.pollBundle(ctx, s) })
+		}
+	}
+	for _, watch := range watches {
+		g.Go(func() error { watch(ctx); return nil })
+	}
+}
+
+// newServer returns what serves MCP over HTTP, to requests that end with life.
+func (a *App) newServer(life context.Context) *http.Server {
+	return &http.Server{
+		Handler: a.gateway, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		BaseContext: func(net.Listener) context.Context { return life },
+	}
+}
+
+func serveHTTP(ctx context.Context, s *http.Server, ln net.Listener) error {
+	defer context.AfterFunc(ctx, func() { s.Close() })()
+	err := s.Serve(ln)
+	if !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	<-ctx.Done() // shut down, and its connections may be busy yet
+	return nil
+}
+
+// drain lets calls under way end and their answers be written, for as long as
+// that may take.
+func (a *App) drain(ctx context.Context, s *http.Server) {
+	calls, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	if err := a.gateway.Drain(calls); err != nil {
+		a.log.Warn("calls cut off at shutdown")
+	}
+	answers, cancel := context.WithTimeout(ctx, flushTime)
+	defer cancel()
+	_ = s.Shutdown(answers) // what is busy after this is cut off
+}
+
+// listen listens, and says who does if somebody else has the port.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", addr)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return ln, err
+	}
+	holder := portHolder(addr)
+	if holder == "" {
+		holder = "another process"
+	}
+	return nil, fmt.Errorf("%s has %s already; end it, or choose another address with --listen", holder, addr)
+}

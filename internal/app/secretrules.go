@@ -1,0 +1,23 @@
+package app
+
+import (
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/sanitize/secrets"
+)
+
+// secretRules puts what a file says of secrets into the words of a gateway.
+func secretRules(from config.Secrets) gateway.SecretRules {
+	to := gateway.SecretRules{
+		Arguments: gate.Treatment(from.Arguments), Results: gate.Treatment(from.Results),
+		Skip: from.Skip, Report: from.Report, Checked: from.Checked,
+	}
+	for _, r := range from.Tools {
+		to.Tools = append(to.Tools, gateway.SecretRule{Pattern: r.Pattern, Arguments: gate.Treatment(r.Arguments), Results: gate.Treatment(r.Results)})
+	}
+	for _, a := range from.Allow {
+		to.Allow = append(to.Allow, secrets.Allow(a))
+	}
+	return to
+}

@@ -1,0 +1,139 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+// sessionsFile is the file in the state folder that keeps labels.
+const sessionsFile = "sessions.json"
+
+// onePerPrincipal reports whether a principal has one session for all its calls.
+func onePerPrincipal(c *config.Config) bool { return c.Sessions.Scope == "principal" }
+
+// sessionOptions says how sessions are kept. MCP sessions do not outlive the
+// gateway, and neither does what they have read.
+func sessionOptions(c *config.Config) session.Options {
+	o := session.Options{TTL: c.Sessions.TTL}
+	if onePerPrincipal(c) {
+		o.File = filepath.Join(c.State, sessionsFile)
+	}
+	return o
+}
+
+// A Session is what commands show of one.
+type Session struct {
+	// ID names the session to commands: the principal, and / with the MCP session if
+	// it is one's.
+	ID        string `json:"id"`
+	Tenant    string `json:"tenant,omitempty"`
+	Principal string `json:"principal"`
+	Session   string `json:"session,omitempty"` // as in the audit log
+	// Labels are what it has read. Everything says that it counts as having read
+	// all there is, because not all of its state could be kept.
+	Labels     []string `json:"labels"`
+	Everything bool     `json:"everything,omitempty"`
+	// Raised are the IDs of the calls with which the labels came, by label, and by ""
+	// that with which Everything did; "" is a call that is not known any more.
+	Raised  map[string]string `json:"raised,omitempty"`
+	Version uint64            `json:"version"`
+	Values  int               `json:"values"` // whose origin is known
+	Began   time.Time         `json:"began"`  // when it was kept first, by this process
+	Used    time.Time         `json:"used"`
+}
+
+func newSession(s session.State) Session {
+	id := s.Key.Owner.ID
+	if s.Key.ID != "" {
+		id += "/" + s.Key.ID
+	}
+	if s.Key.Tenant != "" {
+		id = s.Key.Tenant + "/" + id
+	}
+	return Session{
+		ID: id, Tenant: s.Key.Tenant, Principal: s.Key.Owner.ID, Session: s.Key.ID, Labels: append([]string{}, s.Labels...), Everything: s.Top,
+		Raised: s.Raised, Version: s.Version, Values: s.Values, Began: s.Began.UTC(), Used: s.Used.UTC(),
+	}
+}
+
+// A SessionError says that a command named no session, or several.
+type SessionError struct {
+	ID    string
+	Among []string // IDs that it could mean; empty if there is none
+}
+
+func (e *SessionError) Error() string {
+	if len(e.Among) == 0 {
+		return fmt.Sprintf("no session %q is kept: there is none, or it has read nothing; see `wasmgate sessions list`", e.ID)
+	}
+	return fmt.Sprintf("session %q could be %s", e.ID, strings.Join(e.Among, " or "))
+}
+
+// Sessions returns the sessions that are kept, the last used one first.
+func (a *App) Sessions(context.Context) ([]Session, error) {
+	list := []Session{}
+	for _, s := range a.gateway.Sessions() {
+		list = append(list, newSession(s))
+	}
+	return list, nil
+}
+
+// FindSession returns the session that id names: by its ID, or by the name that the
+// audit log has of it.
+func FindSession(list []Session, id string) (Session, error) {
+	var found []Session
+	for _, s := range list {
+		if s.ID == id || s.Session != "" && s.Session == id {
+			found = append(found, s)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	e := &SessionError{ID: id}
+	for _, s := range found {
+		e.Among = append(e.Among, s.ID)
+	}
+	return Session{}, e
+}
+
+type resetRequest struct {
+	Session Session `json:"session"`
+}
+
+// ResetSession takes from a session all that it has read, and returns what that
+// was. The audit log keeps it.
+func (a *App) ResetSession(ctx context.Context, s Session) (Session, error) {
+	k := gate.SessionKey{Owner: gate.Owner{Tenant: s.Tenant, ID: s.Principal}, ID: s.Session}
+	was, err := a.gateway.ResetSession(ctx, k, "the local operator")
+	if errors.Is(err, gateway.ErrNoSession) {
+		return Session{}, &SessionError{ID: s.ID}
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	return newSession(was), nil
+}
+
+// Sessions returns what [App.Sessions] does.
+func (r *Remote) Sessions(ctx context.Context) ([]Session, error) {
+	var list []Session
+	err := r.call(ctx, methodSessions, nil, &list)
+	return list, err
+}
+
+// ResetSession does what [App.ResetSession] does.
+func (r *Remote) ResetSession(ctx context.Context, s Session) (Session, error) {
+	var was Session
+	err := r.call(ctx, methodReset, resetRequest{s}, &was)
+	return was, err
+}

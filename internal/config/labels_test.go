@@ -1,0 +1,67 @@
+package config_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+func TestReadLabels(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "labels.yaml")
+	write(t, path, `# what tools are
+files__read_text_file: {result: untrusted, private: true, effect: [read]}
+mail__send: {result: echo, effect: [external], control: [/to, /cc]}
+"pay__*": {result: echo, effect: [external, destructive], control: [], content: [/note]}
+clock__now: {result: trusted, effect: [read]}
+quiet__x: {effect: [local]}
+`)
+	got, err := config.ReadLabels(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []config.ToolLabel{
+		{Pattern: "files__read_text_file", Result: "untrusted", Private: true, Effect: []string{"read"}},
+		{Pattern: "mail__send", Result: "echo", Effect: []string{"external"}, Control: []string{"/to", "/cc"}},
+		{Pattern: "pay__*", Result: "echo", Effect: []string{"external", "destructive"}, Control: []string{}, Content: []string{"/note"}},
+		{Pattern: "clock__now", Result: "trusted", Effect: []string{"read"}},
+		{Pattern: "quiet__x", Result: "untrusted", Effect: []string{"local"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if none, err := config.ReadLabels(""); none != nil || err != nil {
+		t.Errorf("no file: %v, %v", none, err)
+	}
+	if _, err := config.ReadLabels(path + "x"); err == nil {
+		t.Error("a file that does not exist was read")
+	}
+}
+
+func TestReadLabelsProblems(t *testing.T) {
+	tests := map[string]struct{ file, want string }{
+		"a list":                       {"- a\n", `labels.yaml:1: must be a mapping, not a list`},
+		"a pattern with * inside":      {"a*b: {effect: [read]}\n", `labels.yaml:1: ["a*b"]: "a*b" is not the name of a tool, or its beginning and *`},
+		"the same tool twice":          {"a__b: {effect: [read]}\na__b: {effect: [local]}\n", `labels.yaml:2: a__b: given twice; first in line 1`},
+		"a result that nobody knows":   {"a__b: {result: clean, effect: [read]}\n", `labels.yaml:1: a__b.result: "clean" is none of trusted, untrusted, echo`},
+		"an effect that nobody knows":  {"a__b: {effect: [write]}\n", `labels.yaml:1: a__b.effect[0]: "write" is none of read, local, internal, external, destructive, egress, credential`},
+		"no effect":                    {"a__b: {result: echo}\n", `labels.yaml:1: a__b.effect: is missing: say what the tool does, such as [read]`},
+		"a pointer without its stroke": {"a__b: {effect: [external], control: [to]}\n", `labels.yaml:1: a__b.control[0]: "to" is no JSON Pointer to an argument, such as /to`},
+		"an unknown key":               {"a__b: {effect: [read], secret: true}\n", `labels.yaml:1: a__b.secret: unknown key; known are content, control, effect, private, result`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "labels.yaml")
+			write(t, path, tt.file)
+			_, err := config.ReadLabels(path)
+			if err == nil {
+				t.Fatal("no problem")
+			}
+			if want := filepath.Join(filepath.Dir(path), tt.want); err.Error() != want {
+				t.Errorf("got  %s\nwant %s", err, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,126 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+// TestNeedRestart: each key that changes and cannot while the gateway runs is named, and
+// only it.
+func TestNeedRestart(t *testing.T) {
+	t.Parallel()
+	tests := map[string][]string{
+		"":                                           {},
+		"servers: {x: {command: sh}}":                {},
+		"listen: 127.0.0.1:1":                        {"listen"},
+		"principals: {a: {}}":                        {"principals"},
+		"tools: {t: {module: t.wasm}}":               {},
+		"groups: {g: [\"x__*\"]}":                    {},
+		"catalog: {mode: beside}":                    {},
+		"jobs: {offer: true}":                        {"jobs"},
+		"policy: {timeout: 1s}":                      {"policy"},
+		"sanitize: {profile: html}":                  {"sanitize"},
+		"pins: {mode: off}":                          {"pins"},
+		"approvals: {hold: 1s}":                      {"approvals"},
+		"sessions: {ttl: 2h}":                        {"sessions"},
+		"audit: {keep: 3, hold: 1d, hard_max: 4GiB}": nil,
+		"audit: {max_size: 3MiB}":                    {"audit"},
+		"limits: {session: 3}":                       {},
+		"limits: {concurrent: 3}":                    {},
+		"limits: {body: 1MiB}":                       {"limits.body"},
+		"limits: {result: 1MiB}":                     {"limits.result"},
+		"http: {hosts: [a.example]}":                 {"http"},
+		"log: {level: warn}":                         {"log"},
+		"state: other":                               {"state"},
+		"limits: {tools: {x__y*: 1}}":                {},
+		"listen: 127.0.0.1:1\nstate: one":            {"listen", "state"},
+		`secrets: {A: {value: "x", origin: "https://a.example"}}`: {},
+	}
+	for text, want := range tests {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "t.wasm"), "")
+		file := write(t, filepath.Join(dir, "wasmgate.yaml"), "version: 1\n")
+		before, err := config.Load(file, config.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, file, "version: 1\n"+text+"\n")
+		now, err := before.Reread(config.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := before.NeedRestart(now); !slices.Equal(got, want) {
+			t.Errorf("%q changes %q, want %q", text, got, want)
+		}
+		if same := reflect.DeepEqual(before.Servers, now.Servers); same != (text != "servers: {x: {command: sh}}") {
+			t.Errorf("%q: servers are the same: %v", text, same)
+		}
+	}
+}
+
+// TestEveryKeyCounts: no part of a configuration changes in silence. Who adds one has to
+// say whether a running gateway takes it over.
+func TestEveryKeyCounts(t *testing.T) {
+	t.Parallel()
+	taken := []string{"Servers", "Tools", "Secrets", "Groups", "Catalog", "Limits"} // and parts of Limits are named
+	fixed := []string{"File", "Project", "Warnings", "Replay"}                      // no keys
+	before, _ := config.Load(write(t, filepath.Join(t.TempDir(), "wasmgate.yaml"), "version: 1\n"), config.Options{})
+	for i := range reflect.TypeFor[config.Config]().NumField() {
+		name := reflect.TypeFor[config.Config]().Field(i).Name
+		if slices.Contains(taken, name) || slices.Contains(fixed, name) {
+			continue
+		}
+		next := *before
+		alter(t, reflect.ValueOf(&next).Elem().Field(i))
+		if keys := before.NeedRestart(&next); len(keys) != 1 || keys[0] != strings.ToLower(name) {
+			t.Errorf("%s changes %q", name, keys)
+		}
+	}
+}
+
+// alter makes another value of v.
+func alter(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + "x")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Slice:
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+	case reflect.Struct:
+		alter(t, v.Field(0))
+	default:
+		t.Fatalf("a %s, which this test cannot change", v.Type())
+	}
+}
+
+// TestReread: what is wrong with the file now is an error, and so is its end.
+func TestReread(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "wasmgate.yaml")
+	write(t, file, "version: 1\n")
+	c, err := config.Load(file, config.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, "version: 1\nservers: {x: {}}\nlimits: {session: none}\n")
+	_, err = c.Reread(config.Options{})
+	if ps, ok := err.(config.Problems); !ok || len(ps) != 2 || ps[1].Line != 3 {
+		t.Errorf("problems %v", err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Reread(config.Options{}); err == nil {
+		t.Error("a file that is gone was read")
+	}
+}
