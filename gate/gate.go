@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
-	"time"
 )
 
 // A Gate passes calls on to an upstream, or refuses them. Use it from several
@@ -61,8 +60,8 @@ func (g *Gate) do(ctx context.Context, c Call, relayed bool) (Result, error) {
 	if p == nil {
 		return Result{}, &Refusal{Step: StepRecord, Call: c.ID, Name: c.Name, Reason: "the gate has no parts"}
 	}
-	w := &way{gate: g, Parts: p, relayed: relayed, step: StepParse, mark: time.Now()}
-	w.rec = Record{Event: Done, Time: w.mark, Call: &c, Snapshot: w.Snapshot}
+	w := &way{gate: g, relayed: relayed}
+	w.begin(p, Done, &c)
 	res, err := w.pass(ctx, &c)
 	if err == nil {
 		w.rec.Result = res.Doc

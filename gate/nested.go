@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"time"
 )
 
 // A nested call is what is done within a permitted one: a host call of its tool, or a
@@ -28,8 +27,9 @@ func (p *permitted) nested(e Event, action Action, args Doc) *nested {
 		ID: NewID(), Parent: by.ID, Action: action, Name: by.Name, Args: args, Who: by.Who, Session: by.Session,
 		ClientName: by.ClientName, ClientVersion: by.ClientVersion,
 	}
-	n := &nested{way: way{Parts: p.parts, step: StepParse, mark: time.Now()}, by: p}
-	n.rec = Record{Event: e, Time: n.mark, Call: &c, Tool: p.tool, Snapshot: n.Snapshot}
+	n := &nested{by: p}
+	n.begin(p.parts, e, &c)
+	n.rec.Tool = p.tool
 	return n
 }
 

@@ -122,7 +122,7 @@ type held struct {
 // back gives back what is held, of a call that has used so many bytes.
 func (h *held) back(bytes int64) {
 	if release := h.release; release != nil {
-		h.release = nil
+		h.release, h.pause = nil, nil
 		release(bytes)
 	}
 }
