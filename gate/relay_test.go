@@ -256,6 +256,37 @@ func TestRelayTakesOnePlace(t *testing.T) {
 	}
 }
 
+// TestRelayGivesBackOnce has a relay give back what it holds once, when it makes the other
+// call or at its end.
+func TestRelayGivesBackOnce(t *testing.T) {
+	for name, calls := range map[string]int{"no other call": 0, "one": 1, "two": 2} {
+		r := newRelayRig()
+		carry := r.carry
+		r.carry = func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
+			for range calls {
+				if _, err := carry(ctx, c, p); err != nil {
+					return gate.Result{}, err
+				}
+			}
+			return answer(`{"content":[]}`), nil
+		}
+		taken := make(map[string]int)
+		g := r.gate(t, func(p *gate.Parts) {
+			p.Limiter = limiterFunc(func(_ context.Context, charges []gate.Charge) (gate.Release, error) {
+				limit := charges[0].Limit
+				taken[limit]++
+				return func(int64) { taken[limit+" given back"]++ }, nil
+			})
+		})
+		if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		if taken[gate.Relays] != 1 || taken[gate.Relays+" given back"] != 1 || taken[gate.Concurrent] != calls || taken[gate.Concurrent+" given back"] != calls {
+			t.Errorf("%s: %v", name, taken)
+		}
+	}
+}
+
 func TestRelayIsListedAsThePolicySays(t *testing.T) {
 	r := newRelayRig()
 	tools, err := r.gate(t, nil).Tools(t.Context(), gate.Local())
@@ -294,7 +325,9 @@ func TestRelayIsUnderItsObligations(t *testing.T) {
 			if gate.Code(err) != tt.code {
 				t.Fatalf("err = %v", err)
 			}
-			if got := res.Doc.At("/content/0/text").Text(); got != tt.text || err == nil && res.Doc.Get("_meta").Get(gate.MetaFindings).IsZero() {
+			meta := res.Doc.Get("_meta")
+			if got := res.Doc.At("/content/0/text").Text(); got != tt.text || err == nil && meta.Get(gate.MetaFindings).IsZero() ||
+				!meta.Get("server:"+gate.MetaFindings).IsZero() {
 				t.Errorf("result %s", res.Doc)
 			}
 		})
@@ -304,25 +337,43 @@ func TestRelayIsUnderItsObligations(t *testing.T) {
 // TestRelayTeachesNothing has a session learn by the inner call alone, though the outer
 // one is labelled as an echo and was called before anything untrusted was read.
 func TestRelayTeachesNothing(t *testing.T) {
-	s := &taughtRelay{relayRig: newRelayRig()}
-	s.tool.Output = nil
-	answers(`{"content":[]}`)(s.rig)
-	g := s.gate(t, func(p *gate.Parts) {
-		p.Sessions, p.TrackValues = s, true
-		p.Labeler = labelerFunc(func(tool *gate.Tool) (gate.ToolLabels, bool) {
-			return gate.ToolLabels{Result: gate.ResultEcho, Private: true}, tool.Relay
+	for name, own := range map[string]bool{"what the inner call returned": false, "an answer of its own": true} {
+		t.Run(name, func(t *testing.T) {
+			s := &taughtRelay{relayRig: newRelayRig()}
+			s.tool.Output = nil
+			answers(`{"content":[]}`)(s.rig)
+			carry := s.carry
+			s.carry = func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
+				res, err := carry(ctx, c, p)
+				if own {
+					res.Doc = gate.MustDoc(`{"content":[{"type":"text","text":"found it"}]}`)
+				}
+				return res, err
+			}
+			s.admit = func(session gate.Session, adds gate.Labels) (gate.Session, error) {
+				if adds.Cover(gate.NewLabels(gate.Private)) {
+					t.Errorf("admitted with %v", adds)
+				}
+				return session, nil
+			}
+			g := s.gate(t, func(p *gate.Parts) {
+				p.Sessions, p.TrackValues = s, true
+				p.Labeler = labelerFunc(func(tool *gate.Tool) (gate.ToolLabels, bool) {
+					return gate.ToolLabels{Result: gate.ResultEcho, Private: true}, tool.Relay
+				})
+			})
+			if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range s.lessons {
+				if l.Call == "outer" || l.Labels.Cover(gate.NewLabels(gate.Private)) {
+					t.Errorf("the outer call teaches %+v", l)
+				}
+			}
+			if n := len(s.lessons); n != 2 || s.lessons[1].Source != gate.FromUntrusted {
+				t.Errorf("%d lessons: %+v", n, s.lessons)
+			}
 		})
-	})
-	if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range s.lessons {
-		if l.Call == "outer" || l.Labels.Cover(gate.NewLabels(gate.Private)) {
-			t.Errorf("the outer call teaches %+v", l)
-		}
-	}
-	if n := len(s.lessons); n != 2 || s.lessons[1].Source != gate.FromUntrusted {
-		t.Errorf("%d lessons: %+v", n, s.lessons)
 	}
 }
 
