@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/wasmgate/wasmgate/internal/address"
 )
 
 // plain returns a value without the space and the quotation marks around it, and
@@ -15,10 +17,22 @@ func plain(v string) string {
 	}
 	for i := range len(v) {
 		if c := v[i]; c == '\t' || c == '\n' || c == '\r' || c == ' ' && i+1 < len(v) && v[i+1] == ' ' {
-			return strings.Join(strings.Fields(v), " ")
+			return spaces(v)
 		}
 	}
 	return v
+}
+
+// spaces returns a value with one space where there are several in a line. A line break is
+// none: to a shell it is the end of a command.
+func spaces(v string) string {
+	var lines []string
+	for line := range strings.Lines(v) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // The forms in which spellings of one thing are equal begin with a control
@@ -39,8 +53,8 @@ func forms(v string) []string {
 		return nil
 	}
 	var all []string
-	if address := address(v); address != "" {
-		all = append(all, addressForm+address)
+	if a := address.Of(v); a != "" {
+		all = append(all, addressForm+a)
 	}
 	if date, clock, ok := moment(v); ok {
 		switch {
@@ -66,7 +80,7 @@ func parts(v string) []string {
 		return nil
 	}
 	for i, one := range list {
-		a := address(strings.TrimSpace(one))
+		a := address.Of(strings.TrimSpace(one))
 		if a == "" {
 			return nil
 		}
@@ -77,7 +91,7 @@ func parts(v string) []string {
 
 // numberForm returns the form of a number as JSON writes it.
 func numberForm(literal string) string {
-	if form := amount(literal); form != "" {
+	if form := number10(literal, true); form != "" {
 		return form
 	}
 	return numericForm + strings.ToLower(literal) // with an exponent
@@ -88,8 +102,12 @@ const maxAmount = 64
 
 // amount returns the form of a number as people write it, with the sign or the
 // letters of a currency before or after it and commas between thousands; "" if
-// the text is no number.
-func amount(v string) string {
+// the text is no number. Three digits after a point are kept as they are: they may be
+// thousands.
+func amount(v string) string { return number10(v, false) }
+
+// number10 is amount, also of a number as JSON writes it, in which a point is one.
+func number10(v string, literal bool) string {
 	if len(v) > maxAmount || !strings.ContainsAny(v, "0123456789") {
 		return ""
 	}
@@ -112,6 +130,9 @@ func amount(v string) string {
 	if !ok || !digits(fraction) || len(whole) > 1 && whole[0] == '0' || strings.HasSuffix(v, ".") {
 		return ""
 	}
+	if len(fraction) == 3 && !literal { // 100.000 is a hundred thousand to half of Europe
+		return numericForm + sign + whole + "." + fraction
+	}
 	if fraction = strings.TrimRight(fraction, "0"); fraction != "" {
 		whole += "." + fraction
 	}
@@ -120,6 +141,50 @@ func amount(v string) string {
 
 func currency(s string) bool {
 	return len(s) == 3 && strings.IndexFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' }) < 0
+}
+
+// bareAmount ends the form of an amount that was written without a currency.
+const bareAmount = " "
+
+// symbols are the signs of currencies that have one meaning, or one most often.
+var symbols = map[rune]string{'$': "USD", '€': "EUR", '£': "GBP", '¥': "JPY", '₹': "INR", '₿': "BTC", '₩': "KRW", '₽': "RUB"}
+
+// currencyOf returns the currency of an amount, "" if it names none.
+func currencyOf(v string) string {
+	if len(v) > maxAmount {
+		return ""
+	}
+	for _, r := range v {
+		if code, known := symbols[r]; known {
+			return code
+		}
+		if unicode.Is(unicode.Sc, r) {
+			return string(r)
+		}
+	}
+	before, after, _ := strings.Cut(v, " ")
+	switch {
+	case currency(before):
+		return before
+	case currency(after):
+		return after
+	}
+	return ""
+}
+
+// beside returns the currency that stands beside the amount at words[i]; "" if that is
+// none.
+func beside(words []string, i int) string {
+	if !strings.ContainsAny(words[i], "0123456789") || amount(trimmed(words[i])) == "" {
+		return ""
+	}
+	if i+1 < len(words) && currency(trimmed(words[i+1])) {
+		return trimmed(words[i+1])
+	}
+	if i > 0 && currency(trimmed(words[i-1])) {
+		return trimmed(words[i-1])
+	}
+	return ""
 }
 
 // ungrouped takes the commas out of 1,234,567.

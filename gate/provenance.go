@@ -5,6 +5,8 @@ import (
 	"iter"
 	"maps"
 	"strconv"
+
+	"github.com/wasmgate/wasmgate/internal/address"
 )
 
 // A Source says where a session has met a value. It is a set, since a value can
@@ -189,7 +191,11 @@ func (p Provenance) OfText(text string) Source {
 	}
 	s := p.find(text) | p.any()
 	if !digits(text) { // an identifier of digits is no amount: "12" is not meant by 12.00
-		if number := amount(text); number != "" {
+		switch number, of := amount(text), currencyOf(text); {
+		case number == "":
+		case of != "": // 100 USD is not 100 EUR
+			s |= p.find(number+" "+of) | p.find(number+bareAmount)
+		default:
 			s |= p.find(number)
 		}
 	}
@@ -235,11 +241,11 @@ func (p Provenance) any() (s Source) {
 // their sources: URLs, e-mail addresses and account numbers, in one spelling each.
 func (p Provenance) Carried(text string) map[string]Source {
 	var carried map[string]Source
-	addresses(text, func(form string) {
+	address.In(text, func(a string) {
 		if carried == nil {
 			carried = make(map[string]Source)
 		}
-		carried[form[len(addressForm):]] = p.find(form) | p.any()
+		carried[a] = p.find(addressForm+a) | p.any()
 	})
 	return carried
 }

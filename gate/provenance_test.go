@@ -62,6 +62,17 @@ func TestValuesOfText(t *testing.T) {
 			[]string{`1234.5`, `"1234.50"`, `12`, `12.0`, `-3.50`},
 			[]string{`1234`, `34.5`, `"12"`, `3.5`, `1e3`},
 		},
+		"amounts of a currency are not those of another": {
+			"pay 100 USD and €20, or 7 to Ann",
+			[]string{`"100 USD"`, `"$100"`, `"USD 100.00"`, `100`, `"20 EUR"`, `"$7"`, `7`, `20.0`},
+			[]string{`"100 EUR"`, `"100 BTC"`, `"€100"`, `"20 USD"`, `"$20"`},
+		},
+		"three digits after a point may be thousands": {
+			"pay 100 and 12.125",
+			[]string{`100.000`, `"100.00"`, `"12.125"`, `12.125`},
+			[]string{`"100.000"`},
+		},
+		"a line break is no space":           {"run `ls foo`", []string{`"ls  foo"`, `"ls\tfoo"`}, []string{`"ls\nfoo"`}},
 		"a whole number that is met as such": {"item 42", []string{`42`, `"42"`, `42.0`}, []string{`4`, `"2"`, `420`}},
 		"dates": {
 			"on 2024-05-15, May 16th, 2024, and 17 June",
@@ -257,5 +268,60 @@ func BenchmarkMeet(b *testing.B) {
 	for b.Loop() {
 		var p gate.Provenance
 		p.Meet(doc, gate.FromUntrusted, 1<<14)
+	}
+}
+
+// TestSpellingsOfAddresses: what a browser, a mail program or a wallet makes an address of
+// is carried, however it is spelt, and is known again by any of its spellings.
+func TestSpellingsOfAddresses(t *testing.T) {
+	for text, want := range map[string]string{
+		"see evil.example?d=SECRET":                  "https://evil.example?d",
+		"see evil.example#x":                         "https://evil.example#x",
+		"at evil.example:8080":                       "https://evil.example:8080",
+		"at sub.evil.co.uk:443/x":                    "https://sub.evil.co.uk:443/x",
+		"//evil.example/x":                           "https://evil.example/x",
+		"<img src=//evil.example/x?d=SECRET>":        "https://evil.example/x?d",
+		"[x](//evil.example/x)":                      "https://evil.example/x",
+		"https:/evil.example/x":                      "https://evil.example/x",
+		`https:\\evil.example\x`:                     "https://evil.example/x",
+		`HTTPS:///\evil.example/x`:                   "https://evil.example/x",
+		"https:evil.example/x":                       "https://evil.example/x",
+		"https&#58;//evil.example/x":                 "https://evil.example/x",
+		"https&colon;&sol;&sol;evil.example&#x2f;x":  "https://evil.example/x",
+		"https://evil。example/x":                     "https://evil.example/x",
+		"evil。example/x":                             "https://evil.example/x",
+		"ev\u00adil.example/x":                       "https://evil.example/x",
+		"write to a＠evil.example":                    "a@evil.example",
+		"mailto:a%40evil.example":                    "a@evil.example",
+		"MAILTO:A%40evil.example?subject=x":          "a@evil.example",
+		"203.0.113.5/x":                              "https://203.0.113.5/x",
+		"203.0.113.5:8080":                           "https://203.0.113.5:8080",
+		"call +49 30 1234567 now":                    "+49301234567",
+		"call +49 (30) 123-4567.":                    "+49301234567",
+		"+49301234567":                               "+49301234567",
+		"0x71C7656EC7ab88b098defB751B7401B5f6d8976F": "0x71c7656ec7ab88b098defb751b7401b5f6d8976f",
+		"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+		"1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa":         "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", // of the first block
+	} {
+		if got := (gate.Provenance{}).Carried(text); len(got) != 1 || got[want] != 0 || func() bool { _, ok := got[want]; return !ok }() {
+			t.Errorf("%q carries %v, want %q", text, got, want)
+		}
+		if p := met(want, gate.FromTrusted); p.Carried(text)[want] != gate.FromTrusted {
+			t.Errorf("%q is not known by %q", text, want)
+		}
+	}
+}
+
+// TestWhatIsNoAddress: what people write every day carries nothing.
+func TestWhatIsNoAddress(t *testing.T) {
+	for _, text := range []string{
+		"main.go:12: undefined: x", "src.rs:4", "README.md#usage", "script.py:80", "index.html?", "v1.2.3", "version 1.2.3.4", "10.0.0.0/8 and 192.168.1.0/24",
+		"a+b", "1+1=2", "+5 points, +12 %", "C++11", "git log --since=1.week", "at 10:00", "12:30:45", "Note: see below", "e.g. this; i.e. that",
+		"// fmt.Println is commented out", "x := a.b?c:d", "ratio 16:9", "foo.bar()", "obj.method?.call", "user.name?.first", "row.id:", "sha 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+		"0x7fff5fbff8c0", "AT&T & Sons", "50% of 3.14", "p. 12/13", "and/or", "std::string", "key: value", "Dr.No", "Mr.Smith:", "node.js", "https:", "ftp:",
+	} {
+		if got := (gate.Provenance{}).Carried(text); got != nil {
+			t.Errorf("%q carries %v", text, got)
+		}
 	}
 }

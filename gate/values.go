@@ -3,6 +3,8 @@ package gate
 import (
 	"hash/maphash"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/address"
 )
 
 const (
@@ -86,7 +88,7 @@ func (n *notes) leaf(text string, nested int) {
 		return
 	}
 	n.value(text)
-	addresses(text, n.add)
+	n.addresses(text)
 }
 
 // text takes a text as a whole, or as the JSON that it is, and by its lines.
@@ -102,7 +104,7 @@ func (n *notes) text(text string, nested int) {
 		}
 		n.line(strings.TrimSpace(line))
 	}
-	addresses(text, n.add)
+	n.addresses(text)
 }
 
 // line takes a line: as a whole, as an item of a list, as a field with a name,
@@ -148,12 +150,21 @@ func (n *notes) quoted(line string) {
 	}
 }
 
+// addresses takes the addresses in a text.
+func (n *notes) addresses(text string) {
+	address.In(text, func(a string) { n.add(addressForm + a) })
+}
+
 // wordsOf takes the words of a line, and from a user's words the phrases.
 func (n *notes) wordsOf(line string) {
 	words := strings.Fields(line)
 	within := n.dates(words)
 	for i, word := range words {
 		if within[i] {
+			continue
+		}
+		if of := beside(words, i); of != "" && len(word) <= maxValue {
+			n.valueOf(trimmed(word), of)
 			continue
 		}
 		n.value(trimmed(word))
@@ -184,6 +195,11 @@ func (n *notes) value(v string) {
 	if len(v) > maxValue {
 		return
 	}
+	n.valueOf(v, currencyOf(plain(v)))
+}
+
+// valueOf takes a value that is of a currency, if it is an amount; "" if of none.
+func (n *notes) valueOf(v, of string) {
 	v = plain(v)
 	if v == "" {
 		return
@@ -191,16 +207,18 @@ func (n *notes) value(v string) {
 	n.add(v)
 	if number := amount(v); number != "" {
 		n.add(number)
+		if of != "" {
+			n.add(number + " " + of)
+		} else {
+			n.add(number + bareAmount)
+		}
 	}
 	for _, form := range forms(v) {
 		n.add(form)
 	}
 }
 
-// delimiters are what stands around a word in a text and belongs to it seldom.
-const delimiters = "\"'`()[]{}<>,;:!?.*"
-
-func trimmed(word string) string { return strings.Trim(word, delimiters) }
+func trimmed(word string) string { return strings.Trim(word, address.Delimiters) }
 
 // dates takes the dates and times of day that are written in several words, and
 // returns which words are parts of one, or of an account number: the 13 of June
@@ -208,8 +226,8 @@ func trimmed(word string) string { return strings.Trim(word, delimiters) }
 func (n *notes) dates(words []string) []bool {
 	within := make([]bool, len(words))
 	for i, word := range words {
-		if word = trimmed(word); !within[i] && group(word) {
-			if _, parts := spaced(words[i:]); parts > 0 {
+		if word = trimmed(word); !within[i] && address.Group(word) {
+			if _, parts := address.Grouped(words[i:]); parts > 0 {
 				for j := range parts {
 					within[i+j] = true
 				}

@@ -31,7 +31,7 @@ var sdk = []string{"github.com/modelcontextprotocol/..."}
 // rules has an entry for each package. A package that is none fails the test: a
 // new one is a decision.
 var rules = map[string]rule{
-	"gate":                 {bans: []string{"github.com/...", "golang.org/..."}},
+	"gate":                 {imports: []string{"internal/address"}, bans: []string{"github.com/...", "golang.org/..."}},
 	"gate/approval":        {imports: []string{"gate"}, bans: []string{"net", "net/http", "database/sql"}},
 	"gate/audit":           {imports: []string{"gate", "internal/files"}, bans: []string{"net/http", "database/sql"}},
 	"gate/jobs":            {imports: []string{"gate"}, bans: []string{"net", "net/http", "database/sql"}},
@@ -75,6 +75,7 @@ var rules = map[string]rule{
 	"internal/drain":                {bans: []string{"os", "net", "github.com/...", "golang.org/..."}},
 	"internal/files":                {bans: []string{"net", "net/http"}},
 	"internal/match":                {bans: leaf},
+	"internal/address":              {bans: []string{"context", "os", "net/http", "github.com/...", "golang.org/..."}},
 	"cmd/internal/arch":             {},
 	"cmd/internal/arch/measure":     {imports: []string{"cmd/internal/arch"}},
 	"internal/config":               {imports: []string{"internal/files", "gate", "sanitize/lookalike", "internal/match"}},

@@ -1,4 +1,7 @@
-package gate
+// Package address finds the addresses in texts that lead a reader somewhere: URLs, e-mail
+// addresses, numbers of accounts and telephones, wallets. Each is returned in one spelling,
+// however it was written, so that addresses can be compared.
+package address
 
 import (
 	"strings"
@@ -6,16 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// address returns the one spelling of a URL, an e-mail address or an account
-// number, or "".
-func address(v string) string {
+// Of returns the one spelling of a text that is a URL, an e-mail address, or the number of an
+// account, a wallet or a telephone, or "".
+func Of(v string) string {
+	v = readable(v)
 	if at := strings.IndexByte(v, '<'); at >= 0 && strings.HasSuffix(v, ">") && !strings.ContainsAny(v[:at], "@,;<>") {
 		v = v[at+1 : len(v)-1] // Name <a@example.com>
 	}
-	v = strings.TrimPrefix(v, "mailto:")
+	if len(v) > len("mailto:") && strings.EqualFold(v[:len("mailto:")], "mailto:") {
+		v, _, _ = strings.Cut(v[len("mailto:"):], "?")
+	}
+	v = unescaped(v)
 	switch {
 	case v == "" || strings.ContainsAny(v, "\n\t,;<>\""):
 		return ""
+	case v[0] == '+':
+		var number string
+		telephones(v, func(n string) { number = n })
+		return number
 	case strings.Contains(v, " "):
 		return account(v)
 	case strings.Contains(v, "://") || strings.HasPrefix(v, "www."):
@@ -29,6 +40,12 @@ func address(v string) string {
 	}
 	if host, path, ok := strings.Cut(v, "/"); ok && path != "" && domain(host) && !strings.HasPrefix(v, ".") {
 		return link(v)
+	}
+	if a := bare(v); a != "" {
+		return a
+	}
+	if a := wallet(v); a != "" {
+		return a
 	}
 	return account(v)
 }
@@ -100,13 +117,17 @@ func upper(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' }) < 0
 }
 
-// addresses calls f with the form of each address that stands in a text, in
+// In calls f with the one spelling of each address that stands in a text, in
 // whatever it is wrapped.
-func addresses(text string, f func(form string)) {
+func In(text string, f func(address string)) {
+	text = readable(text)
 	if !strings.ContainsAny(text, "@/.0123456789") {
 		return
 	}
 	for line := range strings.Lines(text) {
+		if strings.Contains(line, "+") {
+			telephones(line, func(number string) { f(number) })
+		}
 		words := strings.FieldsFunc(line, wraps)
 		for i := 0; i < len(words); i++ {
 			word := strings.TrimRight(words[i], ":!?._")
@@ -117,15 +138,18 @@ func addresses(text string, f func(form string)) {
 				}
 				word = word[start:]
 			}
-			if a := address(word); a != "" {
-				f(addressForm + a)
-			} else if a, n := spaced(words[i:]); n > 0 {
-				f(addressForm + a)
+			if a := Of(word); a != "" {
+				f(a)
+			} else if a, n := Grouped(words[i:]); n > 0 {
+				f(a)
 				i += n - 1
 			}
 		}
 	}
 }
+
+// Delimiters are what stands around a word in a text and belongs to it seldom.
+const Delimiters = "\"'`()[]{}<>,;:!?.*"
 
 // wraps reports whether a character stands between an address and what is around
 // it.
@@ -137,18 +161,18 @@ func wraps(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.IsSpace(r)
 }
 
-// spaced returns an account number that begins with the first of the words and
+// Grouped returns an account number that begins with the first of the words and
 // goes on in groups of up to four, and how many words it has.
-func spaced(words []string) (string, int) {
-	if !group(words[0]) {
+func Grouped(words []string) (string, int) {
+	if !Group(words[0]) {
 		return "", 0
 	}
 	n := 1
-	for n < len(words) && n < maxGroups && group(strings.TrimRight(words[n], delimiters)) {
+	for n < len(words) && n < maxGroups && Group(strings.TrimRight(words[n], Delimiters)) {
 		n++
 	}
 	for ; n > 1; n-- {
-		if a := account(strings.TrimRight(strings.Join(words[:n], ""), delimiters)); a != "" {
+		if a := account(strings.TrimRight(strings.Join(words[:n], ""), Delimiters)); a != "" {
 			return a, n
 		}
 	}
@@ -158,13 +182,22 @@ func spaced(words []string) (string, int) {
 // maxGroups is how many groups of four the longest IBAN has.
 const maxGroups = 9
 
-// group reports whether a word could be a group of an account number.
-func group(word string) bool {
+// Group reports whether a word could be a group of an account number.
+func Group(word string) bool {
 	if len(word) == 0 || len(word) > 4 {
 		return false
 	}
 	for i := range len(word) {
 		if c := word[i]; (c < '0' || c > '9') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+func digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
 			return false
 		}
 	}
