@@ -26,9 +26,7 @@ func (c *call) newPlugin(config map[string]string) *extism.Plugin {
 		Config: config, Charge: c.toll, MaxHeap: c.limits.Memory,
 		Log: func(level, message string) { c.message(pluginLevels[level], []byte(message)) },
 	}
-	p.HTTP = func(context.Context, string, string, map[string][]string, []byte) (int, map[string][]string, []byte, error) {
-		return 0, nil, nil, fmt.Errorf("%w: it is granted no HTTP", ErrDenied)
-	}
+	p.NoHTTP = fmt.Errorf("%w: it is granted no HTTP", ErrDenied)
 	if c.module.grants.HTTP {
 		p.HTTP = func(_ context.Context, method, url string, header map[string][]string, body []byte) (int, map[string][]string, []byte, error) {
 			r, err := c.send(HTTPRequest{Method: method, URL: url, Header: header, Body: body})

@@ -45,6 +45,9 @@ func openUsages(path string, log *slog.Logger) (*usages, error) {
 	if err == nil {
 		err = json.Unmarshal(b, &u.bytes)
 	}
+	if u.bytes == nil { // the file says null
+		u.bytes = map[string]map[string]int64{}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: read what modules have written to files: %w; to begin at nothing again, remove %s", err, path)
 	}

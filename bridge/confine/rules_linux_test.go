@@ -167,6 +167,7 @@ func TestAHostileServerDoesNotGetOut(t *testing.T) {
 		"send frames":                          {[]string{"packet", "0"}, forbidden, ""},
 		"connect to a Unix domain socket":      {[]string{"unix", s.socket}, forbidden, "sockets"},
 		"send to one by a pair":                {[]string{"unixpair", s.datagrams}, forbidden, "sockets"},
+		"make TCP another protocol":            {[]string{"ulp"}, forbidden, "sockets"},
 		"listen":                               {[]string{"listen"}, forbidden, "calls"},
 		"signal the gateway":                   {[]string{"signal", us, "0"}, forbidden, "signals"},
 		"kill a neighbour":                     {[]string{"signal", neighbour, "0"}, forbidden, "signals"},
@@ -644,5 +645,23 @@ func TestAServerThatCannotBeExecutedIsReported(t *testing.T) {
 	}
 	if left := children(); len(left) > 0 {
 		t.Errorf("left running: %v", left)
+	}
+}
+
+// TestNoNameIsTaken: without ports to reach no socket gets a name, not even the end of a
+// pair; with them options of TCP are set as before.
+func TestNoNameIsTaken(t *testing.T) {
+	s := newScene(t)
+	rules := s.rules()
+	needs(t, rules)
+	if got := attack(t, rules, "", "nodelay"); got != "done" {
+		t.Errorf("an option of TCP: %q", got)
+	}
+	rules.Connect = nil
+	if got := attack(t, rules, "", "bindpair"); !strings.Contains(got, "operation not permitted") {
+		t.Errorf("an abstract name: %q", got)
+	}
+	if got := attack(t, rules, "sockets", "bindpair"); got != "done" {
+		t.Errorf("without the guard: %q; the attack shows nothing", got)
 	}
 }

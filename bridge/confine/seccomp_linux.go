@@ -168,6 +168,18 @@ func (l *launch) filter(abi int) filter {
 			p.when(unix.BPF_JEQ, unix.SOCK_SEQPACKET, allow)
 			p.ret(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)) // a datagram socket could be connected again, to others
 		})
+		call(unix.SYS_SETSOCKOPT, func(p *filter) { // a TCP socket becomes one of another protocol (AF_SMC), which Landlock does not see
+			p.arg(1)
+			p.when(unix.BPF_JEQ, unix.SOL_TCP, func(p *filter) {
+				p.arg(2)
+				p.when(unix.BPF_JEQ, unix.TCP_ULP, refuse(unix.EPERM))
+				allow(p)
+			})
+			allow(p)
+		})
+		if !l.networked() { // there are pairs alone, whose ends could take names that others listen for
+			call(unix.SYS_BIND, refuse(unix.EPERM))
+		}
 		// TCP Fast Open connects by sending, which Landlock did not see at first.
 		for _, c := range []struct{ nr, flags uint32 }{{unix.SYS_SENDTO, 3}, {unix.SYS_SENDMSG, 2}, {unix.SYS_SENDMMSG, 3}} {
 			call(c.nr, func(p *filter) {
@@ -202,6 +214,9 @@ func (l *launch) filter(abi int) filter {
 	return p
 }
 
+// networked reports whether there are ports that may be reached.
+func (l *launch) networked() bool { return len(l.Rules.Connect) > 0 || l.Rules.DNS }
+
 // sockets is the filter of socket(2): nothing but TCP, and that only if ports
 // are to be reached; then also the questions after the machine's own addresses
 // that resolvers ask (AF_NETLINK, which changes nothing without capabilities).
@@ -210,7 +225,7 @@ func (l *launch) filter(abi int) filter {
 // only in the newest kernels, and behind them are the session bus, container engines
 // and agents with keys. Pairs of them remain.
 func (l *launch) sockets(p *filter) {
-	if len(l.Rules.Connect) == 0 && !l.Rules.DNS {
+	if !l.networked() {
 		p.ret(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM))
 		return
 	}

@@ -23,6 +23,7 @@ var special = []struct {
 }{
 	{netip.MustParsePrefix("0.0.0.0/8"), never, "an unspecified address"},
 	{netip.MustParsePrefix("10.0.0.0/8"), private, "a private address"},
+	{netip.MustParsePrefix("100.100.100.200/32"), local, "a metadata address"}, // Alibaba's
 	{netip.MustParsePrefix("100.64.0.0/10"), private, "a shared address of a provider (RFC 6598)"},
 	{netip.MustParsePrefix("127.0.0.0/8"), private, "a loopback address"},
 	{netip.MustParsePrefix("168.63.129.16/32"), local, "a metadata address"}, // Azure's
@@ -39,7 +40,11 @@ var special = []struct {
 	{netip.MustParsePrefix("240.0.0.0/4"), never, "a reserved address"},
 
 	{netip.MustParsePrefix("::1/128"), private, "a loopback address"},
-	{netip.MustParsePrefix("fd00:ec2::/32"), local, "a metadata address"}, // Amazon's
+	{netip.MustParsePrefix("fd00:42::42/128"), local, "a metadata address"},        // Scaleway's
+	{netip.MustParsePrefix("fd00:a9fe:a9fe::/48"), local, "a metadata address"},    // Akamai's
+	{netip.MustParsePrefix("fd00:c1::a9fe:a9fe/128"), local, "a metadata address"}, // Oracle's
+	{netip.MustParsePrefix("fd00:ec2::/32"), local, "a metadata address"},          // Amazon's
+	{netip.MustParsePrefix("fd20:ce::/32"), local, "a metadata address"},           // Google's
 	{netip.MustParsePrefix("fc00::/7"), private, "a private address"},
 	{netip.MustParsePrefix("fe80::/10"), local, "a link-local address"},
 	{netip.MustParsePrefix("ff00::/8"), never, "a multicast address"},
@@ -49,6 +54,14 @@ var special = []struct {
 	{netip.MustParsePrefix("3fff::/20"), private, "a documentation address"},
 	{netip.MustParsePrefix("2000::/3"), public, ""},
 	{netip.MustParsePrefix("::/0"), never, "an address that is not global"},
+}
+
+// metadataHosts are the names of metadata services that providers give them, wherever they
+// lead: some to an address that is like any other.
+var metadataHosts = map[string]bool{
+	"metadata": true, "metadata.google.internal": true, "metadata.goog": true, "instance-data": true, "instance-data.ec2.internal": true,
+	"metadata.azure.internal": true, "metadata.tencentyun.com": true, "api.metadata.cloud.ibm.com": true, "metadata.packet.net": true,
+	"metadata.platformequinix.com": true, "metadata.exoscale.com": true,
 }
 
 // nat64 holds an IPv4 address in its last four bytes (RFC 6052, 2.1). Networks

@@ -39,7 +39,8 @@ func TestAddresses(t *testing.T) {
 		"172.31.255.255":         byPrivate,
 		"192.168.1.1":            byPrivate,
 		"100.64.0.1":             byPrivate,
-		"100.100.100.200":        byPrivate, // Alibaba's metadata: a shared address like any other
+		"100.100.100.199":        byPrivate,
+		"100.100.100.200":        byLiteral, // metadata of Alibaba
 		"198.18.0.1":             byPrivate,
 		"192.0.2.1":              byPrivate,
 		"198.51.100.1":           byPrivate,
@@ -58,6 +59,12 @@ func TestAddresses(t *testing.T) {
 		"168.63.129.16":          byLiteral,
 		"192.0.0.192":            byLiteral,
 		"fd00:ec2::254":          byLiteral,
+		"fd20:ce::254":           byLiteral, // Google
+		"fd00:c1::a9fe:a9fe":     byLiteral, // Oracle
+		"fd00:42::42":            byLiteral, // Scaleway
+		"fd00:a9fe:a9fe::1":      byLiteral, // Akamai
+		"fd21:ce::254":           byPrivate,
+		"64:ff9b::6464:64c8":     byLiteral, // 100.100.100.200 by NAT64
 		"fe80::1":                byLiteral,
 		"::ffff:169.254.169.254": byLiteral,
 		"64:ff9b::a9fe:a9fe":     byLiteral,
@@ -139,6 +146,21 @@ func TestPrivateAddressNeedsARule(t *testing.T) {
 	}
 	if strings.Contains(err.Error(), "10.1.2.3") || !strings.Contains(d.Err.Error(), "10.1.2.3") {
 		t.Errorf("the tool reads %q, the operator %q", err, d.Err)
+	}
+}
+
+// Metadata services are known by name as well: some have addresses like any other.
+func TestMetadataByName(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"metadata.packet.net", "metadata.google.internal"} {
+		w.names[name] = []string{"93.184.215.14"}
+		_, err := w.client().Egress(open(t, "http://"+name)).Do(t.Context(), get("http://"+name+"/"))
+		if d := wantDenied(t, err, "a metadata service"); d.Need == nil || !d.Need.Private || len(w.dialled) > 0 {
+			t.Errorf("%s: needs %v, dialled %v", name, d.Need, w.dialled)
+		}
+		if _, err := w.client().Dialer(false)(t.Context(), "tcp", strings.ToUpper(name)+".:80"); err == nil || !strings.Contains(err.Error(), "is a metadata service: if that is meant") {
+			t.Errorf("a server at %s: %v", name, err)
+		}
 	}
 }
 

@@ -61,6 +61,9 @@ func (c *Client) addresses(ctx context.Context, t Target, mayPrivate bool) ([]ne
 	a, err := netip.ParseAddr(t.Host)
 	literal := err == nil
 	all := []netip.Addr{a}
+	if metadataHosts[t.Host] && !mayPrivate {
+		return nil, refuseAddress(t, a, private, "a metadata service")
+	}
 	if !literal {
 		if all, err = c.o.Resolve(ctx, absolute(t.Host)); err != nil {
 			return nil, fmt.Errorf("resolve %s: %w", t.Host, err)
@@ -88,7 +91,10 @@ func absolute(host string) string {
 // refuseAddress keeps the address itself from the tool, which could map a
 // private network by it.
 func refuseAddress(t Target, a netip.Addr, r reach, why string) *Denied {
-	d := &Denied{Target: t, Reason: "its host is " + why, Err: fmt.Errorf("%s is at %s, %s", t.Host, a, why)}
+	d := &Denied{Target: t, Reason: "its host is " + why, Err: fmt.Errorf("%s is %s", t.Host, why)}
+	if a.IsValid() {
+		d.Err = fmt.Errorf("%s is at %s, %s", t.Host, a, why)
+	}
 	if r == private {
 		need := needed(t)
 		need.Private = true

@@ -2,6 +2,7 @@ package extism
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -309,13 +310,27 @@ type request struct {
 	Headers map[string]string `json:"headers"`
 }
 
+var errNoHTTP = errors.New("this call has no HTTP: it must be granted")
+
+// readJSON reads what a guest wrote, as long as it is of a size that it makes sense for.
+func readJSON(b []byte, into any) error {
+	if len(b) > maxJSON {
+		return fmt.Errorf("%d bytes of JSON; %d are the most", len(b), maxJSON)
+	}
+	return json.Unmarshal(b, into)
+}
+
 func httpRequest(p *Plugin, ctx context.Context, stack []uint64) error {
+	if p.HTTP == nil { // nothing is read that is for nobody
+		p.charge(0)
+		return cmp.Or(p.NoHTTP, errNoHTTP)
+	}
 	b, err := p.get(stack[0])
 	if err != nil {
 		return err
 	}
 	r := request{Method: "GET"}
-	if err := json.Unmarshal(b, &r); err != nil {
+	if err := readJSON(b, &r); err != nil {
 		return fmt.Errorf("read the request: %w", err)
 	}
 	if r.Method == "" {
@@ -323,9 +338,6 @@ func httpRequest(p *Plugin, ctx context.Context, stack []uint64) error {
 	}
 	if b, err = p.get(stack[1]); err != nil {
 		return err
-	}
-	if p.HTTP == nil {
-		return errors.New("this call has no HTTP: it must be granted")
 	}
 	header := make(map[string][]string, len(r.Headers))
 	for name, value := range r.Headers {

@@ -255,6 +255,29 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestJSONIsBounded: reading JSON takes many times its size, and cannot be interrupted. What
+// is for nobody is not read at all.
+func TestJSONIsBounded(t *testing.T) {
+	g := newBare(t)
+	g.p.MaxHeap = 16 << 20
+	const want = "4194305 bytes of JSON; 4194304 are the most"
+	endless := g.do("alloc", 4<<20+1)
+	if _, err := g.try("notify_logging_message", endless); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a message: %v", err)
+	}
+	g.p.NoHTTP = errors.New("not for you")
+	if _, err := g.try("http_request", endless, 0); !errors.Is(err, g.p.NoHTTP) {
+		t.Errorf("a request without HTTP: %v", err)
+	}
+	g.p.HTTP = func(context.Context, string, string, map[string][]string, []byte) (int, map[string][]string, []byte, error) {
+		t.Error("it was sent")
+		return 0, nil, nil, nil
+	}
+	if _, err := g.try("http_request", endless, 0); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a request: %v", err)
+	}
+}
+
 // TestVariables checks the variables that a call keeps itself.
 func TestVariables(t *testing.T) {
 	g := newBare(t)

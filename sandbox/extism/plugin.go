@@ -24,6 +24,9 @@ type Plugin struct {
 	// unchecked; body is HTTP's to keep. Nil refuses every request. An error
 	// ends the guest.
 	HTTP func(ctx context.Context, method, url string, header map[string][]string, body []byte) (status int, respHeader map[string][]string, respBody []byte, err error)
+	// NoHTTP is the error of a guest that asks for HTTP where there is none; nil is one
+	// that says so.
+	NoHTTP error
 
 	// Var and SetVar keep variables between calls; a nil value deletes one. Set
 	// both, or neither: then variables live as long as the call, 1 MiB of them
@@ -66,8 +69,11 @@ const (
 	maxError    = 64 << 10 // bytes of an error message; the rest is cut off
 	maxLog      = 16 << 10 // bytes of one message; the rest is cut off
 	maxKey      = 4 << 10  // bytes of a name of a configuration value or variable
-	maxVars     = 1 << 20  // bytes of variables that the call keeps itself, as Extism's default
-	varCost     = 48       // bytes that a variable costs beside its name and value
+	// maxJSON bounds what is read as JSON, which cannot be interrupted and takes up to
+	// twenty times its size.
+	maxJSON = 4 << 20
+	maxVars = 1 << 20 // bytes of variables that the call keeps itself, as Extism's default
+	varCost = 48      // bytes that a variable costs beside its name and value
 )
 
 // ErrHeap is wrapped by the [*Error] of a guest that needs more heap than

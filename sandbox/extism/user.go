@@ -39,7 +39,7 @@ func notifyLoggingMessage(p *Plugin, _ context.Context, stack []uint64) error {
 		Level string          `json:"level"`
 		Data  json.RawMessage `json:"data"`
 	}
-	if err := json.Unmarshal(b, &m); err != nil {
+	if err := readJSON(b, &m); err != nil {
 		return fmt.Errorf("read the message: %w", err)
 	}
 	level, ok := levels[m.Level]

@@ -97,6 +97,27 @@ func attack(kind string, args []string) error {
 			return err
 		}
 		return unix.Sendto(fds[0], []byte("x"), 0, &unix.SockaddrUnix{Name: arg(0)})
+	case "bindpair": // takes an abstract name
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Bind(fds[0], &unix.SockaddrUnix{Name: fmt.Sprintf("@wasmgate-test-%d", os.Getpid())})
+	case "ulp": // what it is refused for is all the same, as long as it is not the filter
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		if err := unix.SetsockoptString(fd, unix.SOL_TCP, unix.TCP_ULP, "smc"); err == unix.EPERM {
+			return err
+		}
+		return nil
+	case "nodelay": // what a server may do
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.SetsockoptInt(fd, unix.SOL_TCP, unix.TCP_NODELAY, 1)
 	case "listen":
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		if err != nil {
