@@ -88,6 +88,20 @@ func TestMeterAgain(t *testing.T) {
 	}
 }
 
+// TestCustomSections checks that no custom section comes through: the engine
+// allocates by the counts in one of names before it looks whether they are there.
+func TestCustomSections(t *testing.T) {
+	names := join([]byte{0}, sized(join(sized([]byte("name")), []byte{1}, sized([]byte{0xff, 0xff, 0xff, 0xff, 7})))) // two billion
+	plain := module(0x01)
+	with, err := meter(slices.Concat(plain[:8], names, plain[8:], names))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if without, err := meter(plain); err != nil || !slices.Equal(with, without) {
+		t.Errorf("%x, %v, want %x", with, err, without)
+	}
+}
+
 // withoutCustom leaves out the custom sections of a module that was decoded, as
 // the rewriting does. The engine allocates by the counts in a section of names
 // before it looks whether they are there.
