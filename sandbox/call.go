@@ -79,7 +79,7 @@ func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallCon
 	}
 	c := newCall(ctx, m, tool, args, cfg, limits)
 	if m.isolation == IsolationSession {
-		return m.sessions.call(c, cfg.Session)
+		return m.runtime.sessions.call(c, cfg.Session)
 	}
 	c.begin()
 	leave, err := c.enter()

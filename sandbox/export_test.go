@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"fmt"
+	"time"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -61,3 +62,16 @@ func (r *Runtime) UnderWay() int {
 	defer r.places.mu.Unlock()
 	return r.places.held
 }
+
+// Trim drops what was not used for long, at a time to come.
+func (r *Runtime) Trim(later time.Duration) { r.trim(time.Now().Add(later)) }
+
+// SessionBytes is what the sessions hold that no call uses.
+func (r *Runtime) SessionBytes() int64 {
+	r.sessions.mu.Lock()
+	defer r.sessions.mu.Unlock()
+	return r.sessions.bytes
+}
+
+// BoundSessions sets how many bytes sessions may keep.
+func (r *Runtime) BoundSessions(most int64) { r.sessions.most = most }

@@ -27,6 +27,8 @@ type Report struct {
 	// Instance says how a call gets its instance, in words, with the reason if
 	// it is not the fast way.
 	Instance string `json:"instance"`
+	// Note is what the operator should know beside that; "" if there is nothing.
+	Note string `json:"note,omitempty"`
 	// Memory is how many bytes an instance begins with.
 	Memory int64 `json:"memory"`
 }
@@ -60,7 +62,7 @@ func (r *Runtime) Inspect(ctx context.Context, wasm []byte, cfg ModuleConfig) (R
 	sum := sha256.Sum256(wasm)
 	return Report{
 		SHA256: hex.EncodeToString(sum[:]), Size: len(wasm), ABI: string(m.kind), Imports: needed(decoded.Imports), Tools: m.tools,
-		Wants: manifest.Wants, Limits: m.limits, Isolation: m.isolation, Snapshot: m.point, Instance: m.instanceWords(), Memory: m.minMemory,
+		Wants: manifest.Wants, Limits: m.limits, Isolation: m.isolation, Snapshot: m.point, Instance: m.instanceWords(), Note: m.note, Memory: m.minMemory,
 	}, nil
 }
 

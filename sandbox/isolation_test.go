@@ -207,8 +207,7 @@ func TestSessions(t *testing.T) {
 	g.function("cabi_realloc", i32+i32+i32+i32, i32, number(1024))
 	g.function("tool_call", i32+i32+i32+i32, i32, number(60000), number(60000), load, number(1), add, store,
 		get(argsLen), number(2), 0x4a, 0x04, 0x40, unreachable, 0x0b, say(join(number(60000), load)))
-	g.section("wasmgate", []byte(strings.Replace(manifest, "{", `{"isolation":"session",`, 1)))
-	m := compile(t, newRuntime(t, sandbox.Config{}), g.bytes(), sandbox.ModuleConfig{})
+	m := compile(t, newRuntime(t, sandbox.Config{}), g.offering(), inSessions)
 	steps := []struct{ session, args, want string }{
 		{"a", "{}", "1"}, {"a", "{}", "2"}, {"b", "{}", "1"}, {"a", "{}", "3"},
 		{"a", `{"trap":1}`, "trap_guest"}, {"a", "{}", "1"}, {"b", "{}", "2"}, {"", "{}", "names none"},
@@ -239,8 +238,7 @@ func TestSessionIsSerial(t *testing.T) {
 	g.function("cabi_realloc", i32+i32+i32+i32, i32, number(1024))
 	count := join(number(60000), number(60000), load, number(1), add, number(10), 0x6f, store) // modulo 10
 	g.function("tool_call", i32+i32+i32+i32, i32, count, say(join(number(60000), load)))
-	g.section("wasmgate", []byte(strings.Replace(manifest, "{", `{"isolation":"session",`, 1)))
-	m := compile(t, newRuntime(t, sandbox.Config{Concurrent: 4}), g.bytes(), sandbox.ModuleConfig{})
+	m := compile(t, newRuntime(t, sandbox.Config{Concurrent: 4}), g.offering(), inSessions)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

@@ -85,8 +85,10 @@ const (
 	IsolationCall Isolation = "call"
 	// IsolationInstance gives each call an instance that no other call had.
 	IsolationInstance Isolation = "instance"
-	// IsolationSession gives each session an instance of its own, whose state
-	// its calls share. They run one at a time.
+	// IsolationSession gives each session an instance of its own, whose state its
+	// calls share. They run one at a time. The state is dropped when the session ends,
+	// when it was not used for 10 minutes, and if others need the room: a module has 64
+	// at most, and all together have 1 GiB. A manifest that has it means IsolationCall.
 	IsolationSession Isolation = "session"
 )
 

@@ -34,7 +34,8 @@ type ModuleConfig struct {
 	// those of the manifest, which without them can only be stricter.
 	Limits Limits
 	Grants Grants
-	// Isolation takes precedence over that of the manifest.
+	// Isolation takes precedence over that of the manifest, which cannot choose
+	// [IsolationSession].
 	Isolation Isolation
 	// Server says that the module is an MCP server, a WASI command that speaks on
 	// its standard streams: it is run by [Module.Serve], and has no manifest.
@@ -57,6 +58,7 @@ type Module struct {
 	env       []string
 	dirs      []wasi.Dir
 	isolation Isolation
+	note      string // for the operator
 	point     Snapshot
 	warm      *Sample
 	places    *lane
@@ -73,7 +75,6 @@ type Module struct {
 	preparing chan struct{} // holds a token while the snapshot is taken
 	instances pool[*instance]
 	memories  pool[*image.Memory] // of instances that are gone, as the snapshot says
-	sessions  sessions
 }
 
 // Compile checks and compiles a module. No code of the module runs, but that of
@@ -107,6 +108,11 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_
 	rewritten, err := m.rewrite(decoded)
 	if err != nil {
 		return nil, err
+	}
+	if !r.Apart() {
+		if err := decoded.Cost().Within(4); err != nil {
+			return nil, err
+		}
 	}
 	m.server, m.nonblocking = cfg.Server, decoded.Go
 	manifest, err := choose(cfg.Manifest, decoded.Manifest)
@@ -160,9 +166,11 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 		return fmt.Errorf("it starts with %d bytes of memory, its limit is %d", m.minMemory, m.limits.Memory)
 	}
 	m.tools, m.warm, m.grants = manifest.Tools, manifest.Warm, cfg.Grants
+	if manifest.Isolation == IsolationSession && cfg.Isolation == "" {
+		manifest.Isolation, m.note = IsolationCall, sessionNote
+	}
 	m.isolation = cmp.Or(cfg.Isolation, manifest.Isolation, IsolationCall)
 	m.preparing = make(chan struct{}, 1)
-	m.sessions.by = map[string]*session{}
 	m.places = &lane{queue: m.runtime.places, most: cmp.Or(m.limits.Concurrent, m.runtime.share)}
 	m.slots = &lane{queue: m.runtime.slots, most: math.MaxInt}
 	m.instances.most, m.memories.most = keptInstances(), keptInstances()
@@ -171,6 +179,13 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	}
 	return m.open(cfg.Grants.Dirs)
 }
+
+// sessionNote tells that a wish of a manifest has no effect: what is kept between calls
+// is memory of the host.
+const sessionNote = "its manifest has isolation: session, which is the configuration's to choose (isolation: session); each call begins in the state of the snapshot"
+
+// Note tells what the operator should know of the module, "" if there is nothing.
+func (m *Module) Note() string { return m.note }
 
 // open opens the directories that are granted.
 func (m *Module) open(dirs []Dir) error {
@@ -375,18 +390,24 @@ func typeNames(types []api.ValueType) []string {
 // manifest. They are the module's own claims: unchecked but for their form.
 func (m *Module) Tools() []Tool { return slices.Clone(m.tools) }
 
+// drop frees instances and memories that nobody uses.
+func drop(ctx context.Context, instances []*instance, memories []*image.Memory) error {
+	var errs []error
+	for _, in := range instances {
+		errs = append(errs, in.close(ctx).Close())
+	}
+	for _, memory := range memories {
+		errs = append(errs, memory.Close())
+	}
+	return errors.Join(errs...)
+}
+
 // Close frees what the module holds. No call of it may run, and it must not be
 // called again.
 func (m *Module) Close(ctx context.Context) error {
 	m.runtime.forget(m)
-	m.sessions.close(ctx)
-	var errs []error
-	for _, in := range m.instances.drain() {
-		errs = append(errs, in.close(ctx).Close())
-	}
-	for _, memory := range m.memories.drain() {
-		errs = append(errs, memory.Close())
-	}
+	m.runtime.sessions.endAll(ctx, func(one *session) bool { return one.key.module == m })
+	errs := []error{drop(ctx, m.instances.drain(), m.memories.drain())}
 	if s := m.snapshot.Swap(nil); s != nil {
 		errs = append(errs, s.image.Close())
 	}

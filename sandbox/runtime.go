@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -18,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/compiler"
 	"github.com/wasmgate/wasmgate/sandbox/extism"
 	"github.com/wasmgate/wasmgate/sandbox/image"
+	"github.com/wasmgate/wasmgate/sandbox/rewrite"
 	"github.com/wasmgate/wasmgate/sandbox/wasi"
 )
 
@@ -59,6 +61,10 @@ type Runtime struct {
 	working sync.WaitGroup // modules that serve or are compiled
 	method  image.Method   // by which memories are reset
 
+	sessions sessions
+	tidying  chan struct{} // closed by the end
+	ended    sync.Once
+
 	mu      sync.Mutex
 	modules map[*Module]struct{} // that are open
 	code    int64                // bytes of their machine code
@@ -91,6 +97,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	r := &Runtime{
 		limits: limits, log: cfg.Log, places: newQueue(places, true), slots: newQueue(runtime.GOMAXPROCS(0), false), share: max(1, places/shares),
 		host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, maxCode: maxCode, method: image.Detect(),
+		sessions: sessions{by: map[sessionKey]*session{}, most: maxSessionBytes}, tidying: make(chan struct{}),
 	}
 	if r.written, err = openUsages(cfg.UsageFile, cfg.Log); err != nil {
 		return nil, err
@@ -102,7 +109,36 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	if err := r.provide(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("sandbox: set up the host's functions: %w", err), r.Close(ctx))
 	}
+	go r.tidy() // ends with Close
 	return r, nil
+}
+
+// idleInstance is after what time an instance that no call uses gives its memory back.
+const idleInstance = 2 * time.Minute
+
+// tidy drops from time to time what was not used for long.
+func (r *Runtime) tidy() {
+	tick := time.NewTicker(idleInstance / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			r.trim(now)
+		case <-r.tidying:
+			return
+		}
+	}
+}
+
+func (r *Runtime) trim(now time.Time) {
+	ctx := context.Background() // of no call
+	r.mu.Lock()
+	for m := range r.modules {
+		before := now.Add(-idleInstance)
+		_ = drop(ctx, m.instances.trim(before), m.memories.trim(before)) // only unmaps
+	}
+	r.mu.Unlock()
+	r.sessions.endAll(ctx, func(one *session) bool { return one.users == 0 && now.Sub(one.used) > idleSession })
 }
 
 // wasiModule is the module of WASI's functions.
@@ -157,6 +193,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
 	open := slices.Collect(maps.Keys(r.modules))
 	r.mu.Unlock()
+	r.ended.Do(func() { close(r.tidying) })
 	var err error
 	for _, m := range open {
 		err = errors.Join(err, m.Close(ctx))
@@ -181,8 +218,11 @@ const maxCode = 1 << 30
 func (r *Runtime) keep(m *Module) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed.Load() {
+		return errClosed
+	}
 	if r.code+m.code > r.maxCode {
-		return fmt.Errorf("%w: it has %d bytes of machine code, the modules that are loaded have %d, and all together may have %d", compiler.ErrCostly, m.code, r.code, r.maxCode)
+		return &rewrite.CostError{Reason: fmt.Sprintf("it has %d bytes of machine code, the modules that are loaded have %d, and all together may have %d", m.code, r.code, r.maxCode)}
 	}
 	r.code += m.code
 	r.modules[m] = struct{}{}

@@ -169,7 +169,7 @@ func (g *Gateway) newHost() error {
 		Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
 		Asks: g.asking != nil && g.asking.Uses(approval.Client), Seal: g.cfg.Seal,
 		Jobs: g.taskRunner(), Recall: g.recall,
-		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.fleet.EndSession,
+		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.endSession,
 	})
 	if err != nil {
 		return err

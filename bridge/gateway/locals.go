@@ -46,6 +46,8 @@ type ModuleStatus struct {
 	Tools  int    `json:"tools"`
 	// Error says why the module is not run, and its tools are not offered; "" if they are.
 	Error string `json:"error,omitempty"`
+	// Note is what the operator should know of a module that is run; "" if there is nothing.
+	Note string `json:"note,omitempty"`
 }
 
 // Modules tells how each module is, in the order of the configuration.
@@ -55,8 +57,11 @@ func (g *Gateway) Modules() []ModuleStatus {
 	var all []ModuleStatus
 	for _, m := range g.modules {
 		s := ModuleStatus{Module: m.Config.Name, Server: m.server(), Tools: len(m.tools)}
-		if m.err != nil {
+		switch {
+		case m.err != nil:
 			s.Error = m.err.Error()
+		case m.code != nil:
+			s.Note = m.code.module.Note()
 		}
 		all = append(all, s)
 	}

@@ -187,7 +187,20 @@ func (g *Gateway) callConfig(grant *granted, c *gate.Call, p gate.Permit) sandbo
 		Limits:  sandbox.Limits{Fuel: n.Fuel, Timeout: n.Timeout},
 		Host:    &guestHost{gateway: g, granted: grant, permit: p, call: c, left: n},
 		Caller:  fmt.Sprintf("%q %q", session.Tenant, session.Owner.ID),
-		Session: fmt.Sprintf("%q %q %q", session.Tenant, session.Owner.ID, session.ID),
+		Session: sessionName(session),
+	}
+}
+
+// sessionName names a session to modules that keep a state for each.
+func sessionName(k gate.SessionKey) string {
+	return fmt.Sprintf("%q %q %q", k.Tenant, k.Owner.ID, k.ID)
+}
+
+// endSession drops what is kept for a session whose client is gone.
+func (g *Gateway) endSession(k gate.SessionKey) {
+	g.fleet.EndSession(k)
+	if g.runtime != nil {
+		g.runtime.EndSession(g.life, sessionName(k))
 	}
 }
 

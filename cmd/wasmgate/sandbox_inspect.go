@@ -82,6 +82,9 @@ func (c *cli) printInspected(module string, r sandbox.Report) error {
 	t.row("instance", r.Instance)
 	t.row("isolation", explained(string(r.Isolation), isolations[r.Isolation]))
 	t.row("snapshot", explained(string(r.Snapshot), snapshots[r.Snapshot]))
+	if r.Note != "" {
+		t.row("note", r.Note)
+	}
 	t.row("memory", sizeText(r.Memory)+" to begin with")
 	t.row("limits", newLimits(r.Limits).String())
 	if err := t.flush(); err != nil {

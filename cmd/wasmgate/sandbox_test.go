@@ -202,7 +202,7 @@ func TestSandboxInspectForeign(t *testing.T) {
 		t.Errorf("exit code %d, %s%q", code, err, out)
 	}
 	for _, want := range []string{"\nhttp     {origin: ", "\ndirs     {path: ", ", write: true}\n", "{path: PATH, write: false}", "\nsecrets  e", "\nkv       true\n",
-		"\nisolation  session: ", "\ninstance   one instance for each session\n", "timeout 2s, fuel 1000, memory 1 MiB", "\nwasmgate      http          http\n"} {
+		"\nisolation  call: ", "\nnote       its manifest has isolation: session, which is the configuration's to choose", "timeout 2s, fuel 1000, memory 1 MiB", "\nwasmgate      http          http\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}

@@ -123,6 +123,9 @@ func (a *App) Status() *Status {
 		if m.Error != "" {
 			s.Problems = append(s.Problems, leftOut(m))
 		}
+		if m.Note != "" {
+			s.Problems = append(s.Problems, "module "+m.Module+": "+m.Note)
+		}
 	}
 	s.Problems = append(s.Problems, a.configProblems()...)
 	return s

@@ -14,10 +14,14 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+
+	"github.com/wasmgate/wasmgate/sandbox/rewrite"
 )
 
-// ErrCostly is wrapped by what refuses a module because of what compiling it takes.
-var ErrCostly = errors.New("too costly to compile")
+// costly refuses a module because of what compiling it takes.
+func costly(format string, a ...any) error {
+	return &rewrite.CostError{Reason: fmt.Sprintf(format, a...)}
+}
 
 // A Cache keeps compiled modules. Use it from several goroutines; several processes may
 // use one folder. It must be closed.
@@ -103,7 +107,7 @@ func (c *Cache) noteFile(wasm []byte) string {
 
 // Fill has the cache hold the machine code of a module, and returns how many bytes it
 // has. Unless it is there, which takes some milliseconds, it waits for its turn, and
-// compiles the module. The error wraps [ErrCostly] if that takes too much.
+// compiles the module. The error is a [*rewrite.CostError] if that takes too much.
 func (c *Cache) Fill(ctx context.Context, wasm []byte) (int64, error) {
 	file := c.noteFile(wasm)
 	if size, ok := c.noted(file); ok {
@@ -175,7 +179,7 @@ func (c *Cache) fill(ctx context.Context, wasm []byte, file string) (int64, erro
 		return 0, err
 	}
 	if size > c.limits.code {
-		return 0, fmt.Errorf("%w: it has %d bytes of machine code, and may have %d", ErrCostly, size, c.limits.code)
+		return 0, costly("it has %d bytes of machine code, and may have %d", size, c.limits.code)
 	}
 	if err := c.adopt(work, entry); err != nil {
 		return 0, err

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/wasmgate/wasmgate/sandbox/rewrite"
 )
 
 // limits bound what compiling one module may take.
@@ -94,7 +97,7 @@ func child() int {
 		syscall.Exit(3) // the gateway is gone
 	}()
 	var r report
-	if err := compileHere(context.Background(), o.Dir, o.WASM, runtime.GOMAXPROCS(0)); err != nil {
+	if err := compileHere(context.Background(), o.Dir, o.WASM, min(runtime.GOMAXPROCS(0), rewrite.Workers)); err != nil {
 		r.Error = err.Error()
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
@@ -125,7 +128,7 @@ func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	if !Apart() {
 		return compileHere(ctx, dir, wasm, 1)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, l.time, fmt.Errorf("%w: it takes more than %v", ErrCostly, l.time))
+	ctx, cancel := context.WithTimeoutCause(ctx, l.time, costly("it takes more than %v", l.time))
 	defer cancel()
 	self, err := executable()
 	if err != nil {
@@ -169,13 +172,16 @@ func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	return nil
 }
 
+// outOfMemory is what the runtimes of Go and C say; a thread needs memory, too.
+var outOfMemory = regexp.MustCompile("out of memory|cannot allocate memory|errno=12|pthread_create failed|failed to create new OS thread")
+
 // ending says why a child has ended without a report.
 func (l limits) ending(state *os.ProcessState, err error, said string) error {
 	switch {
 	case state.UserTime()+state.SystemTime() >= l.cpu-time.Second/2:
-		return fmt.Errorf("%w: it takes more than %v of CPU", ErrCostly, l.cpu)
-	case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory") || strings.Contains(said, "errno=12"):
-		return fmt.Errorf("%w: it takes more than %d MiB of memory", ErrCostly, l.memory>>20)
+		return costly("it takes more than %v of CPU", l.cpu)
+	case outOfMemory.MatchString(said):
+		return costly("it takes more than %d MiB of memory", l.memory>>20)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
 	return fmt.Errorf("the compiler failed at it: %w: %.200q", err, first)

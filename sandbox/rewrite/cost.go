@@ -55,6 +55,16 @@ func (b budget) within(c Cost, bytes, of int, on *expenses) error {
 	return nil
 }
 
+// Within returns a [*CostError] if a cost is more than this part of what any module may
+// take: for who compiles where it cannot be ended.
+func (c Cost) Within(part int64) error {
+	most := perModule.most
+	if c.Code > most.Code/part || c.Memory > most.Memory/part || c.Steps > most.Steps/part {
+		return &CostError{fmt.Sprintf("the module would take %d bytes of machine code, %d of memory and %d steps, more than a %dth of what it may where the compiler can be ended", c.Code, c.Memory, c.Steps, part)}
+	}
+	return nil
+}
+
 // A CostError says that a module would take more to compile than it may: which
 // function of it, or all together, and for what.
 type CostError struct{ Reason string }

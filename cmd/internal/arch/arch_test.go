@@ -46,7 +46,7 @@ var rules = map[string]rule{
 	"sanitize/scan":        {bans: leaf},
 	"sandbox":              {imports: []string{"sandbox/compiler", "sandbox/extism", "sandbox/image", "sandbox/rewrite", "sandbox/wasi"}, bans: []string{"net", "net/http", "github.com/modelcontextprotocol/..."}},
 	"sandbox/artifact":     {imports: []string{"internal/files"}, bans: []string{"database/sql"}},
-	"sandbox/compiler":     {bans: []string{"net", "net/http"}},
+	"sandbox/compiler":     {imports: []string{"sandbox/rewrite"}, bans: []string{"net", "net/http"}},
 	"sandbox/extism":       {bans: []string{"net", "net/http", "os"}},
 	"sandbox/image":        {bans: []string{"context", "net"}},
 	"sandbox/kv":           {imports: []string{"internal/files"}, bans: []string{"net", "github.com/..."}},
