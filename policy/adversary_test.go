@@ -141,11 +141,41 @@ func newModel(tb testing.TB, g guards) *model {
 		m.tools[name].Teaches = gate.NewLabels(gate.Untrusted)
 		m.tools[name].Definition = gate.MustDoc(`{"inputSchema":{"type":"object","properties":{"to":{},"body":{},"q":{}}}}`)
 	}
+	m.tools[relays] = newTool(relays)
+	m.tools[relays].Input, m.tools[relays].Relay = anyArguments{}, true
 	m.engine = load(tb, nil, policy.Options{
 		Packs: g.packs, Labels: labels, Timeout: time.Minute,
 		Grants: []policy.Grant{{To: []string{"*"}, Tools: []string{"*"}}},
 	})
 	return m
+}
+
+// relays is a tool that carries out others, or says what it was told.
+const relays = "catalog__call"
+
+// relayed wraps a call into one of relays.
+func relayed(c gate.Call) gate.Call {
+	args, _ := json.Marshal(map[string]any{"id": c.ID, "tool": c.Name, "arguments": json.RawMessage(c.Args.Raw())})
+	c.ID, c.Name, c.Args = gate.NewID(), relays, gate.MustDoc(string(args))
+	return c
+}
+
+func (m *model) relay(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
+	inner := *c
+	inner.ID, inner.Name, inner.Args = c.Args.Get("id").Text(), c.Args.Get("tool").Text(), c.Args.Get("arguments")
+	res, err := p.Relay(ctx, inner)
+	if err != nil {
+		return gate.Result{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch m.r.IntN(3) {
+	case 0: // in its own words
+		return gate.Result{Doc: wrote(m.r, res.Doc.String(), inner.Args.Get("to").Text())}, nil
+	case 1: // what the call says, changed a little
+		return gate.Result{Doc: res.Doc.With("_meta", []byte(`{"of":1}`))}, nil
+	}
+	return res, nil
 }
 
 func (m *model) Lookup(_ context.Context, _ gate.Action, name string) (*gate.Tool, error) {
@@ -155,8 +185,11 @@ func (m *model) Tools(context.Context) []*gate.Tool            { return nil }
 func (m *model) Sanitize(t gate.Text) (string, []gate.Finding) { return t.Text, nil }
 func (m *model) Record(context.Context, *gate.Record) error    { return nil }
 
-func (m *model) Invoke(_ context.Context, p gate.Permit) (gate.Result, error) {
-	c, _, _ := p.Open()
+func (m *model) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
+	c, tool, _ := p.Open()
+	if tool.Relay {
+		return m.relay(ctx, c, p)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -222,6 +255,9 @@ func (m *model) play(tb testing.TB, seed uint64) {
 			c := m.choose(r, honest)
 			c.Prompt = prompt
 			dirty = dirty || c.Name == "out__read" || c.Name == "do__new" || c.Name == "do__drop"
+			if r.IntN(4) == 0 {
+				c = relayed(c)
+			}
 			wg.Go(func() { _, _ = g.Do(context.Background(), c) })
 		}
 		wg.Wait()
