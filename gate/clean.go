@@ -47,10 +47,11 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	w.found(refused...)
 	s := w.scrub(p.tool, p.duty.profile)
 	s.own = p.passedOn(res)
-	doc, err = s.doc(doc)
+	doc, err = s.result(p.call.Action, doc)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 	}
+	doc = s.mirrored(res.Doc, doc)
 	if w.guard(p.tool).refusesResult(s.found) {
 		return Doc{}, w.fail(ctx, "the result holds a secret", nil)
 	}
@@ -95,15 +96,36 @@ type scrub struct {
 	own       bool // what is in _meta in the gate's name is the gate's
 	// secrets takes secrets out of texts; nil leaves them.
 	secrets Secrets
+	pieces  PieceSanitizer // the sanitizer, if it is one
+	open    bool           // a string may become more than text beside others
+	joined  bool           // something was changed for what stands beside it
 }
 
 // scrub returns what makes safe what the server of a tool says.
 func (p *Parts) scrub(t *Tool, profile string) *scrub {
 	s := &scrub{sanitizer: p.Sanitizer, text: Text{Server: t.Name.Server, Tool: t.qualified(), Profile: profile}}
+	s.pieces, _ = p.Sanitizer.(PieceSanitizer)
 	if p.guard(t).results != AllowSecrets {
 		s.secrets = p.Secrets
 	}
 	return s
+}
+
+// maxOpenLook bounds the strings that are asked about whether they are open, in bytes: of
+// a longer one it is taken for granted, which costs a look at the JSON that it is in, if
+// it is in one.
+const maxOpenLook = 4 << 10
+
+// result makes a result safe, or a request with contents: its strings, and what they make
+// with what stands beside them.
+func (s *scrub) result(a Action, d Doc) (Doc, error) {
+	for _, step := range []func(Doc) (Doc, error){s.doc, s.structured, func(d Doc) (Doc, error) { return s.together(a, d) }} {
+		var err error
+		if d, err = step(d); err != nil {
+			return Doc{}, err
+		}
+	}
+	return d, nil
 }
 
 // doc sanitizes the strings of a result, and those of JSON within them, so that a text
@@ -115,8 +137,12 @@ func (s *scrub) leaf(leaf Leaf, text string) string {
 	var found []Finding
 	t := s.text
 	t.MIME, t.Text = leaf.MIME, text
-	if !leaf.JSON {
+	if leaf.JSON {
+		text, found = s.whole(t)
+	} else {
 		text, found = s.sanitizer.Sanitize(t)
+		t.Text = text
+		s.open = s.open || s.pieces != nil && (len(text) > maxOpenLook || s.pieces.Open(t))
 	}
 	if s.secrets != nil {
 		var secrets []Finding

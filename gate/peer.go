@@ -180,7 +180,7 @@ func (n *nested) cleanRequest(ctx context.Context) error {
 	}
 	n.found(refused...)
 	s := n.scrub(n.by.tool, n.by.duty.profile)
-	doc, err = s.doc(doc)
+	doc, err = s.result(c.Action, doc)
 	switch {
 	case err != nil:
 		return n.fail(ctx, "the request cannot be made safe", err)

@@ -17,7 +17,7 @@ type sanitizers struct {
 }
 
 var (
-	_ gate.Sanitizer      = (*sanitizers)(nil)
+	_ gate.PieceSanitizer = (*sanitizers)(nil)
 	_ gate.ContentChecker = (*sanitizers)(nil)
 )
 
@@ -104,22 +104,46 @@ func (s *sanitizers) Check(c gate.Content) string {
 	return ""
 }
 
-// Sanitize implements [gate.Sanitizer]. A profile that nobody knows, which a
-// policy may ask for, is taken for the strictest.
-func (s *sanitizers) Sanitize(t gate.Text) (string, []gate.Finding) {
-	one := s.byProfile[s.profile(t)]
-	if one == nil {
-		one = s.byProfile[string(sanitize.Strict)]
+// of returns the sanitizer for a text. A profile that nobody knows, which a policy may
+// ask for, is taken for the strictest.
+func (s *sanitizers) of(t gate.Text) *sanitize.Sanitizer {
+	if one := s.byProfile[s.profile(t)]; one != nil {
+		return one
 	}
-	clean, found := one.Sanitize(t.Text)
+	return s.byProfile[string(sanitize.Strict)]
+}
+
+// Sanitize implements [gate.Sanitizer].
+func (s *sanitizers) Sanitize(t gate.Text) (string, []gate.Finding) {
+	clean, found := s.of(t).Sanitize(t.Text)
+	return clean, inGate(found)
+}
+
+// Open implements [gate.PieceSanitizer].
+func (s *sanitizers) Open(t gate.Text) bool { return s.of(t).Open(t.Text) }
+
+// Inert implements [gate.PieceSanitizer].
+func (s *sanitizers) Inert(t gate.Text) (string, []gate.Finding) {
+	clean, found := s.of(t).Inert(t.Text)
+	return clean, inGate(found)
+}
+
+// Together implements [gate.PieceSanitizer].
+func (s *sanitizers) Together(t gate.Text, texts []string) ([]string, []gate.Finding) {
+	clean, found := s.of(t).Together(texts)
+	return clean, inGate(found)
+}
+
+// inGate returns findings in the gate's words.
+func inGate(found []sanitize.Finding) []gate.Finding {
 	if len(found) == 0 {
-		return clean, nil
+		return nil
 	}
 	findings := make([]gate.Finding, len(found))
 	for i, f := range found {
 		findings[i] = gate.Finding{Rule: f.Rule, Count: f.Count, Removed: f.Removed}
 	}
-	return clean, findings
+	return findings
 }
 
 // check reports a profile that nobody knows; "" is none.
