@@ -149,7 +149,7 @@ func (w *way) arrive(ctx context.Context, c *Call, t *Tool) (q Query, b brought,
 	}
 	g := w.guard(t)
 	if w.Returned != nil {
-		g.returned = func(text string) bool { return w.Returned.knows(c.Session, t.Name.Server, text) }
+		g.returned = func(text string) bool { return w.Returned.Knows(c.Session, t.Name.Server, text) }
 	}
 	b, err = g.call(c)
 	w.found(b.found...)
@@ -180,7 +180,9 @@ func (w *way) answer(ctx context.Context, p *permitted, res Result) (_ Result, e
 		return Result{}, err
 	}
 	if p.relay == nil { // the labels of the other call stay, and what it returned is known
-		w.Returned.learn(p.call.Session, p.tool.Name.Server, res.Doc)
+		if w.Returned != nil {
+			w.Returned.Learn(p.call.Session, p.tool.Name.Server, res.Doc)
+		}
 		res.Labels = nil
 	}
 	res.Labels = res.Labels.Join(p.adds)

@@ -25,7 +25,7 @@ type Parts struct {
 	Secrets Secrets
 	// Returned remembers what looks like a secret in an argument and came from the same
 	// server; nil remembers nothing, and none does where Secrets only reports it.
-	Returned *Returned
+	Returned Returned
 	// Inputs says how arguments are held against the input schema of a tool; nil coerces
 	// those of all.
 	Inputs func(*Tool) InputMode

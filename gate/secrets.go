@@ -18,6 +18,16 @@ type Secrets interface {
 	Redact(pointer, name, text string) (clean string, found []Finding)
 }
 
+// Returned remembers the words of results, by session and server, so that what comes back
+// in an argument to the same server is not taken for a secret because it looks like one.
+// It is used concurrently.
+type Returned interface {
+	// Learn takes the words of a result as its client gets it.
+	Learn(s SessionKey, server string, result Doc)
+	// Knows reports whether all words of a text, of which there is one, were in results.
+	Knows(s SessionKey, server, text string) bool
+}
+
 // A Treatment is what becomes of secrets. The zero Treatment is to redact them.
 type Treatment string
 

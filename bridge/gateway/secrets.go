@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/sanitize/secrets"
 )
 
@@ -63,11 +64,11 @@ func newSecretScan(rules SecretRules, seal []byte) (*secretScan, func(name, text
 }
 
 // returned returns what remembers the words of results, if any could be taken for secrets.
-func (s *secretScan) returned() *gate.Returned {
+func (s *secretScan) returned() gate.Returned {
 	if slices.Contains(s.rules.Report, secrets.RuleGeneric) || slices.Contains(s.rules.Skip, secrets.RuleGeneric) {
 		return nil
 	}
-	return new(gate.Returned)
+	return new(session.Returned)
 }
 
 // Treat implements [gate.Secrets].

@@ -1,10 +1,12 @@
-package gate
+package session
 
 import (
 	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/wasmgate/wasmgate/gate"
 )
 
 // Returned remembers the words of results, by session and server, so that what comes back
@@ -17,8 +19,12 @@ type Returned struct {
 	last  []returnedTo // the one that was used last at the end
 }
 
+var _ gate.Returned = (*Returned)(nil)
+
+var wordSeed = maphash.MakeSeed()
+
 type returnedTo struct {
-	session SessionKey
+	session gate.SessionKey
 	server  string
 }
 
@@ -34,13 +40,10 @@ const (
 	minReturnedWord  = 8       // bytes
 )
 
-// learn takes the words of a result as its client gets it.
-func (r *Returned) learn(s SessionKey, server string, result Doc) {
-	if r == nil {
-		return
-	}
+// Learn takes the words of a result as its client gets it.
+func (r *Returned) Learn(s gate.SessionKey, server string, result gate.Doc) {
 	var words []uint64
-	_, _ = result.MapStrings(func(_ Leaf, text string) string {
+	_, _ = result.MapStrings(func(_ gate.Leaf, text string) string {
 		eachWord(text, func(word uint64) bool {
 			words = append(words, word)
 			return len(words) < maxReturnedWords
@@ -81,11 +84,8 @@ func (r *Returned) of(to returnedTo) *returnedWords {
 	return r.words[to]
 }
 
-// knows reports whether all words of a text, of which there is one, were in results.
-func (r *Returned) knows(s SessionKey, server, text string) bool {
-	if r == nil {
-		return false
-	}
+// Knows reports whether all words of a text, of which there is one, were in results.
+func (r *Returned) Knows(s gate.SessionKey, server, text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := r.words[returnedTo{s, server}]
@@ -110,7 +110,7 @@ func eachWord(text string, f func(uint64) bool) {
 			end++
 		}
 		word := strings.TrimRight(text[start:end], ".")
-		if len(word) >= minReturnedWord && strings.ContainsAny(word, "0123456789+/~") && !f(maphash.String(provenanceSeed, word)) {
+		if len(word) >= minReturnedWord && strings.ContainsAny(word, "0123456789+/~") && !f(maphash.String(wordSeed, word)) {
 			return
 		}
 		start = end + 1
