@@ -12,10 +12,10 @@ type edit struct {
 	rule string
 }
 
-// inert makes tags, if asked to, and links inert. All it does is to put in what
+// inert makes tags and links inert, those of them that were seen. All it does is to put in what
 // takes them their form, a space nearly always.
-func (f *findings) inert(s string, l Links, tags bool) string {
-	edits := inertEdits(s, l, tags)
+func (f *findings) inert(s string, l Links, seen sight) string {
+	edits := inertEdits(s, l, seen)
 	for _, e := range edits {
 		f.remove(e.rule)
 	}
@@ -23,10 +23,13 @@ func (f *findings) inert(s string, l Links, tags bool) string {
 }
 
 // inertEdits returns what makes a text inert, by place, each place once.
-func inertEdits(s string, l Links, tags bool) []edit {
-	edits := views(s, func(v view) []edit {
-		found := newLinkPass(v.s, l).run()
-		if tags && strings.IndexByte(v.s, '<') >= 0 {
+func inertEdits(s string, l Links, seen sight) []edit {
+	links := seen&seesLink != 0 || seen&seesAngle != 0 && strings.Contains(s, "mermaid")
+	edits := views(s, func(v view) (found []edit) {
+		if links {
+			found = newLinkPass(v.s, l).run()
+		}
+		if seen&seesAngle != 0 {
 			found = append(found, newTagPass(v.s, l).run()...)
 		}
 		return found
@@ -120,8 +123,11 @@ func quotes(s string) bool {
 			return false
 		}
 		i += next
-		before := strings.TrimRight(s[:i], " \t")
-		if before != "" && before[len(before)-1] == '\n' {
+		j := i - 1
+		for j >= 0 && (s[j] == ' ' || s[j] == '\t') {
+			j--
+		}
+		if j >= 0 && s[j] == '\n' {
 			return true
 		}
 	}

@@ -43,9 +43,6 @@ var linkBytes = func() (t [256]bool) {
 
 func (p *linkPass) run() []edit {
 	s := p.s
-	if !strings.Contains(s, "](") && !strings.Contains(s, "]:") && !strings.Contains(s, `\`) && !strings.Contains(s, "mermaid") {
-		return nil
-	}
 	for i := 0; i < len(s); i++ {
 		if !linkBytes[s[i]] {
 			continue

@@ -19,22 +19,22 @@ const (
 
 // elements are those that run, load, send, or hide what they hold, or change how
 // what follows is read (HTML Living Standard, 4; SVG 2).
-var elements = map[string]activity{
+var elements = namesOf(map[string]activity{
 	"script": acts, "style": acts, "iframe": acts, "frameset": acts, "noscript": acts, "noembed": acts, "noframes": acts,
 	"template": holds, "datalist": holds, "canvas": holds, "progress": holds, "meter": holds, "audio": holds, "video": holds,
 	"object": needs, "embed": needs, "applet": needs, "frame": needs, "portal": needs, "fencedframe": needs, "layer": needs, "ilayer": needs,
 	"use": fetches, "image": fetches, "feimage": fetches,
 	"animate": animates, "animatetransform": animates, "animatemotion": animates, "set": animates,
 	"base": special, "link": special, "meta": special, "form": special, "input": special, "dialog": special, "isindex": special,
-}
+})
 
 // knownNames are elements that a text without an end may have begun.
-var knownNames = words(`img div span table form input button iframe script style object embed video audio body html head meta link base svg math
+var knownNames = namesOf(words(`img div span table form input button iframe script style object embed video audio body html head meta link base svg math
 	details section article header footer main nav aside pre code textarea select option label template marquee picture source font center
-	br hr td tr th ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote`)
+	br hr td tr th ul ol li dl dt dd h1 h2 h3 h4 h5 h6 blockquote`))
 
 // loading are the attributes by which elements load a page or a program.
-var loading = map[string]bool{"src": true, "srcdoc": true, "data": true, "code": true, "codebase": true, "classid": true, "archive": true, "object": true, "type": true}
+var loading = namesOf(words("src srcdoc data code codebase classid archive object type"))
 
 // What an attribute's value is.
 type meaning uint8
@@ -47,36 +47,34 @@ const (
 	hides
 )
 
-var attributes = map[string]meaning{
+var attributes = namesOf(map[string]meaning{
 	"src": fetched, "background": fetched, "poster": fetched, "lowsrc": fetched, "dynsrc": fetched, "icon": fetched, "ping": fetched,
 	"srcset": list, "imagesrcset": list,
 	"href": followed, "xlink:href": followed, "action": followed, "formaction": followed, "longdesc": followed, "cite": followed, "manifest": followed,
 	"style": declarations, "hidden": hides,
-}
+})
 
 // ruleOf returns the rule by which the tag that s begins with acts, or "".
 func (p *tagPass) ruleOf(t tag, s string) string {
-	l := lower(t.name)
-	kind := elements[string(l.text())]
 	if t.close {
 		if len(t.attrs) > 0 && ownWords(s[:t.size]) > maxOwnWords { // a page shows nothing of them
 			return ruleComment
 		}
 		return ""
 	}
-	rule := ""
+	rule, kind := "", elements.get(t.name)
 	switch kind {
 	case acts:
-		if name := string(l.text()); name == "script" || name == "iframe" {
+		if t.is("script") || t.is("iframe") {
 			return ruleScript
 		}
 		return ruleElement
 	case holds:
-		if p.endsLater(string(l.text())) {
+		if p.endsLater(t) {
 			rule = ruleHidden
 		}
 	case needs:
-		if slices.ContainsFunc(t.attrs, func(a attr) bool { l := lower(a.name); return loading[string(l.text())] }) {
+		if slices.ContainsFunc(t.attrs, func(a attr) bool { return loading.get(a.name) }) {
 			return ruleScript
 		}
 	case animates:
@@ -84,12 +82,12 @@ func (p *tagPass) ruleOf(t tag, s string) string {
 			return ruleElement
 		}
 	case special:
-		if r := p.actsBy(string(l.text()), t); r != "" {
+		if r := p.actsBy(t); r != "" {
 			return r
 		}
 	}
 	for _, a := range t.attrs {
-		if kind == special && strings.EqualFold(t.name, "link") && strings.EqualFold(a.name, "href") {
+		if kind == special && t.is("link") && strings.EqualFold(a.name, "href") {
 			continue // nothing follows it
 		}
 		if r := p.ruleOfAttr(a, kind == fetches); r == ruleHandler || r == ruleURL {
@@ -100,6 +98,9 @@ func (p *tagPass) ruleOf(t tag, s string) string {
 	}
 	return rule
 }
+
+// is reports whether the tag is one of an element.
+func (t tag) is(name string) bool { return strings.EqualFold(t.name, name) }
 
 // attr returns the first attribute of that name, or nil.
 func (t tag) attr(want string) *attr {
@@ -129,8 +130,8 @@ var (
 
 // actsBy returns the rule by which an element acts that does so by some of its
 // attributes alone.
-func (p *tagPass) actsBy(name string, t tag) string {
-	switch name {
+func (p *tagPass) actsBy(t tag) string {
+	switch strings.ToLower(t.name) {
 	case "base":
 		if t.attr("href") == nil && t.attr("target") == nil {
 			return ""
@@ -155,7 +156,7 @@ func (p *tagPass) actsBy(name string, t tag) string {
 		}
 		return ruleHidden
 	case "dialog":
-		if t.attr("open") != nil || !p.endsLater(name) {
+		if t.attr("open") != nil || !p.endsLater(t) {
 			return ""
 		}
 		return ruleHidden
@@ -166,8 +167,7 @@ func (p *tagPass) actsBy(name string, t tag) string {
 // ruleOfAttr returns the rule by which an attribute acts, or ""; loads says that
 // its element fetches what its href names.
 func (p *tagPass) ruleOfAttr(a attr, loads bool) string {
-	l := lower(a.name)
-	what := attributes[string(l.text())]
+	what := attributes.get(a.name)
 	if what == hides {
 		return ruleHidden
 	}
@@ -272,6 +272,7 @@ func (p *tagPass) run() []edit {
 func (p *tagPass) angle(i int) string {
 	s := p.s[i:]
 	switch c := s[1]; {
+	case c == '/' && plainEnd(s):
 	case isLetter(c), c == '/' && len(s) > 2 && isLetter(s[2]):
 		return p.tag(i)
 	case c == '!', c == '?', c == '/' && len(s) > 2 && s[2] != '>':
@@ -280,6 +281,16 @@ func (p *tagPass) angle(i int) string {
 		}
 	}
 	return ""
+}
+
+// plainEnd reports whether s begins with an end tag that is a name and nothing else,
+// as nearly all are.
+func plainEnd(s string) bool {
+	i := 2
+	for i < len(s) && isWord(rune(s[i])) {
+		i++
+	}
+	return i > 2 && i < len(s) && s[i] == '>'
 }
 
 // tag returns the rule by which the tag at s[i] acts, or "".
@@ -297,7 +308,7 @@ func (p *tagPass) tag(i int) string {
 	if rule := p.ruleOf(t, s); rule != "" {
 		return rule
 	}
-	if !t.whole && (t.size == maxTag || isKnown(t.name)) {
+	if !t.whole && (t.size == maxTag || knownNames.get(t.name)) {
 		return ruleElement
 	}
 	for _, a := range t.attrs {
@@ -323,8 +334,9 @@ func (p *tagPass) keepsAddress(s string) bool {
 	return shown && p.allowed.allow == nil || p.allowed.keeps(s[1:end], false)
 }
 
-// endsLater reports whether an end tag of an element stands anywhere in the text.
-func (p *tagPass) endsLater(name string) bool {
+// endsLater reports whether an end tag of the element stands anywhere in the text.
+func (p *tagPass) endsLater(t tag) bool {
+	name := strings.ToLower(t.name)
 	if p.ends == nil {
 		p.ends = make(map[string]int)
 		p.low = strings.ToLower(p.s)
@@ -363,9 +375,4 @@ func cutByMarkdown(s string, i, from, to int) bool {
 		}
 	}
 	return false
-}
-
-func isKnown(name string) bool {
-	l := lower(name)
-	return knownNames[string(l.text())]
 }

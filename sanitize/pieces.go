@@ -59,8 +59,8 @@ func (s *Sanitizer) edits(text string) []edit {
 	}
 	var edits []edit
 	seen := survey(text)
-	if seen&seesMarkup != 0 {
-		edits = inertEdits(text, s.links, s.profile != Strict)
+	if seen&s.markup() != 0 {
+		edits = inertEdits(text, s.links, seen&s.markup())
 	}
 	if seen&seesToken != 0 {
 		edits = ordered(append(edits, tokenEdits(text)...))

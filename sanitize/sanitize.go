@@ -163,27 +163,37 @@ func (s *Sanitizer) pass(f *findings, text string) string {
 		text = f.tokens(text, s.profile != Code)
 	}
 	switch {
-	case s.profile == Code:
-		return text
 	case s.profile == HTML:
 		return s.rewrite(f, text)
-	case seen&seesMarkup == 0:
+	case seen&s.markup() == 0:
 		return text
 	}
-	return f.inert(text, s.links, s.profile != Strict) // strict escapes tags once all else is done
+	return f.inert(text, s.links, seen&s.markup())
+}
+
+// markup returns what the profile makes inert. Strict escapes tags once all else is
+// done.
+func (s *Sanitizer) markup() sight {
+	switch s.profile {
+	case Code:
+		return 0
+	case Strict:
+		return seesLink
+	}
+	return seesLink | seesAngle
 }
 
 // rewrite keeps the harmless part of HTML.
 func (s *Sanitizer) rewrite(f *findings, text string) string {
+	text = f.inert(text, s.links, s.markup())
 	if !strings.ContainsAny(text, markupBytes) {
-		return f.inert(text, s.links, true)
+		return text
 	}
-	text = f.inert(text, s.links, true)
 	out := s.html.Sanitize(text)
 	if out != text {
 		f.remove(rulePolicy)
 	}
-	return f.inert(out, s.links, true)
+	return f.inert(out, s.links, s.markup())
 }
 
 // markupBytes are what a sanitizer of HTML rewrites.

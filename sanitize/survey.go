@@ -14,9 +14,6 @@ const (
 	seesLink           // what may make a link
 )
 
-// seesMarkup is what makes a text worth looking at as a page.
-const seesMarkup = seesAngle | seesLink
-
 // watched marks the bytes that can begin something to be found.
 var watched = func() (t [256]bool) {
 	for c := range t {
@@ -65,16 +62,15 @@ func seesAt(s string, i int) sight {
 	}
 	switch s[i] {
 	case '<':
-		switch {
-		case isLetter(next):
+		short := isLetter(next) && (i+3 >= len(s) || !isWord(rune(s[i+2])) || !isWord(rune(s[i+3]))) // no token is
+		if !short && tokenStart[next] && (token(s[i:]) > 0 || turnTag(s[i:])) {
 			return seesAngle | seesToken
-		case next == '/' || next == '!' || next == '?':
-			return seesAngle | seesToken
-		case next == '|' || next == '<' || next == '&':
-			return seesToken
+		}
+		if isLetter(next) || next == '/' || next == '!' || next == '?' {
+			return seesAngle
 		}
 	case '[':
-		if bracketStart[next] {
+		if bracketStart[next] && token(s[i:]) > 0 {
 			return seesToken
 		}
 	case ']':
@@ -86,7 +82,7 @@ func seesAt(s string, i int) sight {
 			return seesToken
 		}
 	case '_':
-		if next == '_' {
+		if next == '_' && tokenAt(s, i) > 0 {
 			return seesToken
 		}
 	case '\\':

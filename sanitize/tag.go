@@ -99,30 +99,35 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 // maxName is longer than any name that means something.
 const maxName = 24
 
-// A name is the name of an element or an attribute in lower case, as HTML compares
-// them.
-type name struct {
-	b [maxName]byte
-	n int
+// names maps names of elements or attributes, which HTML compares without regard to
+// the case of their letters.
+type names[T any] struct {
+	of map[string]T
+	// maybe says of which first letters and lengths there are names.
+	maybe ['z' + 1][maxName + 1]bool
 }
 
-func (l *name) text() []byte { return l.b[:l.n] }
+func namesOf[T any](of map[string]T) *names[T] {
+	n := &names[T]{of: of}
+	for name := range of {
+		n.maybe[name[0]][len(name)] = true
+	}
+	return n
+}
 
-// lower returns a name, which is empty if it is longer than any that means
-// something.
-func lower(s string) (l name) {
-	if len(s) > maxName {
-		return l
+// get returns what a name means; the zero value for one that means nothing.
+func (n *names[T]) get(s string) (meaning T) {
+	if s == "" || len(s) > maxName || s[0]|0x20 > 'z' || !n.maybe[s[0]|0x20][len(s)] {
+		return meaning
 	}
+	var low [maxName]byte
 	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
+		low[i] = s[i]
+		if s[i] >= 'A' && s[i] <= 'Z' {
+			low[i] |= 0x20
 		}
-		l.b[i] = c
 	}
-	l.n = len(s)
-	return l
+	return n.of[string(low[:len(s)])]
 }
 
 // decoded returns the value of an attribute with its character references read.
@@ -135,6 +140,9 @@ func (a attr) decoded() string {
 
 // handler reports whether an attribute of that name holds a script.
 func handler(name string) bool {
+	if isLetter(name[0]) && name[0]|0x20 != 'o' {
+		return false
+	}
 	// A slash or quote before the name, which some old parsers skipped.
 	name = strings.TrimLeft(name, "\"'`/<")
 	if len(name) < 4 || name[0]|0x20 != 'o' || name[1]|0x20 != 'n' {
@@ -145,12 +153,11 @@ func handler(name string) bool {
 			return false
 		}
 	}
-	l := lower(name)
-	return !notEvents[string(l.text())]
+	return !notEvents.get(name)
 }
 
 // notEvents are words that begin like the names of handlers.
-var notEvents = map[string]bool{"once": true, "only": true, "online": true, "onto": true, "ones": true}
+var notEvents = namesOf(words("once only online onto ones"))
 
 // runningSchemes are those of URLs that run a script, or show a page of their own,
 // where they are opened.

@@ -44,6 +44,22 @@ var bracketStart = func() (t [256]bool) {
 	return t
 }()
 
+// tokenStart marks what follows an angle where a token or a tag of a host may begin.
+var tokenStart = func() (t [256]bool) {
+	for _, name := range slices.Concat(angleNames, turnNames, []string{"|", "<", "&", "/", string(fullBar)}) {
+		t[name[0]] = true
+	}
+	return t
+}()
+
+// turnStart marks the letters that tags of hosts begin with.
+var turnStart = func() (t [256]bool) {
+	for _, name := range turnNames {
+		t[name[0]] = true
+	}
+	return t
+}()
+
 // tokens removes control tokens, also those whose brackets and bars are
 // character references; turns says that tags of hosts lose their form.
 func (f *findings) tokens(s string, turns bool) string {
@@ -114,7 +130,7 @@ func token(s string) int {
 
 // turnTag reports whether s begins with a start or end tag of turnNames.
 func turnTag(s string) bool {
-	if s[0] != '<' {
+	if s[0] != '<' || len(s) < 3 || !turnStart[s[1]] && (s[1] != '/' || !turnStart[s[2]]) {
 		return false
 	}
 	name, _, ok := strings.Cut(strings.TrimPrefix(s[1:min(len(s), maxTokenName)], "/"), ">")
@@ -150,7 +166,7 @@ func barToken(s string, i int) int {
 // namedToken reads one of the names from s[i:], and what closes it.
 func namedToken(s string, i int, names []string, end string) int {
 	for _, name := range names {
-		if !strings.HasPrefix(s[i:], name) {
+		if i >= len(s) || s[i] != name[0] || !strings.HasPrefix(s[i:], name) {
 			continue
 		}
 		at, closed := i+len(name), true
