@@ -99,10 +99,26 @@ func activeContent(t *testing.T, s string) string {
 
 func activeNode(n *html.Node) string {
 	if n.Type == html.ElementNode {
+		has := make(map[string]bool)
+		for _, a := range n.Attr {
+			has[strings.ToLower(a.Key)] = true
+		}
 		switch n.Data {
-		case "script", "iframe", "object", "embed", "applet", "base", "style", "link", "frameset", "frame":
-			if n.Data == "script" || n.Data == "style" || len(n.Attr) > 0 {
+		case "script", "style", "iframe", "frameset":
+			return "element " + n.Data
+		case "object", "embed", "applet", "frame":
+			if has["data"] || has["src"] || has["code"] {
 				return "element " + n.Data
+			}
+		case "base":
+			if has["href"] || has["target"] {
+				return "element base"
+			}
+		case "meta":
+			for _, a := range n.Attr {
+				if strings.EqualFold(a.Key, "http-equiv") && strings.EqualFold(a.Val, "refresh") {
+					return "element meta"
+				}
 			}
 		}
 		for _, a := range n.Attr {
@@ -112,8 +128,11 @@ func activeNode(n *html.Node) string {
 				}
 				return r
 			}, a.Val))
-			if strings.HasPrefix(strings.ToLower(a.Key), "on") && a.Val != "" {
+			if key := strings.ToLower(a.Key); strings.HasPrefix(key, "on") && len(key) > 3 && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz") == "" && a.Val != "" && !strings.Contains("once only online onto ones", key) {
 				return "handler " + a.Key
+			}
+			if a.Key == "src" && (strings.HasPrefix(v, "//") || strings.HasPrefix(v, "http")) {
+				return "fetches " + a.Val
 			}
 			if strings.HasPrefix(v, "javascript:") || strings.HasPrefix(v, "vbscript:") || strings.HasPrefix(v, "data:text/html") {
 				return "URL in " + a.Key

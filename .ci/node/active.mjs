@@ -14,6 +14,7 @@ export const hidden = 'secret orders for the model';
 const always = new Set(['script', 'style', 'iframe', 'frameset']);
 const loaders = { object: ['data', 'classid', 'codebase'], embed: ['src'], applet: ['code', 'archive', 'codebase', 'object'], frame: ['src'], portal: ['src'] };
 const fetching = new Set(['src', 'srcset', 'imagesrcset', 'background', 'poster', 'lowsrc', 'dynsrc', 'ping']);
+const styles = new Set(['style', 'fill', 'stroke', 'filter', 'mask', 'clip-path', 'cursor', 'marker', 'marker-start', 'marker-mid', 'marker-end']);
 const fetchingElements = new Set(['image', 'use', 'feimage']);
 const following = new Set(['href', 'action', 'formaction']);
 const quietRel = /^(self|alternate|canonical|author|license|help|via|edit|related|enclosure|replies|next|prev|up|first|last|noopener|noreferrer|nofollow)$/;
@@ -107,7 +108,7 @@ function element(name, node) {
     if (fetching.has(key) && (key.includes('srcset') ? value.split(',').map((one) => one.trim().split(/\s+/)[0]) : [value]).some(fetched)) return `${name} fetches ${key}`;
     if (fetchingElements.has(name) && bare === 'href' && fetched(value)) return `${name} fetches ${key}`;
     if (following.has(bare) && name !== 'link' && carries(value, text(node))) return `${name} carries ${key}`;
-    if (value.includes('(') && styleFetches(value)) return `${key} fetches`;
+    if (styles.has(key) && styleFetches(value)) return `${key} fetches`;
   }
   return '';
 }

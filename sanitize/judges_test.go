@@ -1,0 +1,214 @@
+package sanitize_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	goldhtml "github.com/yuin/goldmark/renderer/html"
+
+	"github.com/wasmgate/wasmgate/sanitize"
+)
+
+// judged are the profiles after which nothing may be active.
+var judged = []sanitize.Profile{sanitize.Text, sanitize.HTML, sanitize.Strict}
+
+// The judges are of another make than the sanitizer: parse5 for HTML, marked,
+// markdown-it and commonmark.js for Markdown. That they find something in the texts
+// as they were shows that they look.
+func TestOtherParsersFindNothingActive(t *testing.T) {
+	judge := judges(t)
+	var attacks []struct{ Title, Payload string }
+	corpus(t, "xss/dompurify-expect.json", &attacks)
+	var payloads []struct{ Category, Text string }
+	corpus(t, "unicode/payloads.json", &payloads)
+	var texts []string
+	for _, a := range attacks {
+		texts = append(texts, a.Payload)
+	}
+	for _, p := range payloads {
+		texts = append(texts, p.Text)
+	}
+	before := countActive(judge(texts))
+	if before < len(texts)/4 {
+		t.Fatalf("only %d of %d texts are active to begin with: the judges do not look", before, len(texts))
+	}
+	for _, p := range judged {
+		judgeAll(t, judge, p, texts)
+	}
+	t.Logf("%d texts, %d of them active before", len(texts), before)
+}
+
+// TestGeneratedTextsAreInert generates texts; WASMGATE_TEXTS says how many, and
+// WASMGATE_SEED from which seed. A tenth of them is cut in pieces as well.
+func TestGeneratedTextsAreInert(t *testing.T) {
+	judge := judges(t)
+	n, seed := number(t, "WASMGATE_TEXTS", 2000), number(t, "WASMGATE_SEED", int(time.Now().UnixNano()&0xffffff))
+	if testing.Short() {
+		n = min(n, 500)
+	}
+	s := newSource(t, uint64(seed))
+	const batch = 20000
+	before := 0
+	for done := 0; done < n; done += batch {
+		texts := make([]string, min(batch, n-done))
+		for i := range texts {
+			texts[i] = s.text()
+		}
+		if done == 0 {
+			before = countActive(judge(texts))
+		}
+		judgeAll(t, judge, sanitize.Text, texts)
+		few := texts[:len(texts)/10+1]
+		judgeAll(t, judge, sanitize.HTML, few)
+		judgeAll(t, judge, sanitize.Strict, few)
+		judgePieces(t, judge, s, few)
+		if t.Failed() {
+			t.Fatalf("after %d texts of seed %d", done+len(texts), seed)
+		}
+	}
+	if before < min(n, batch)/5 {
+		t.Errorf("only %d of the first %d texts are active to begin with", before, min(n, batch))
+	}
+	t.Logf("%d texts of seed %d, %d of the first %d active before, none after", n, seed, before, min(n, batch))
+}
+
+func judgeAll(t *testing.T, judge func([]string) []string, p sanitize.Profile, texts []string) {
+	t.Helper()
+	clean := make([]string, len(texts))
+	for i, text := range texts {
+		clean[i], _ = new(t, p).Sanitize(text)
+	}
+	for i, found := range judge(clean) {
+		if found != "" {
+			t.Errorf("%s: text %d: %s is left\n in: %q\nout: %q", p, i, found, texts[i], clean[i])
+		}
+	}
+}
+
+// judgePieces cuts texts in two, as contents of one result and as a document of JSON.
+func judgePieces(t *testing.T, judge func([]string) []string, r *source, texts []string) {
+	t.Helper()
+	s := new(t, sanitize.Text)
+	var shown []string
+	for _, text := range texts {
+		cut := r.IntN(len(text) + 1)
+		pieces := []string{strings.ToValidUTF8(text[:cut], ""), strings.ToValidUTF8(text[cut:], "")}
+		open := false
+		for i := range pieces {
+			pieces[i], _ = s.Sanitize(pieces[i])
+			open = open || s.Open(pieces[i])
+		}
+		if open {
+			pieces, _ = s.Together(pieces)
+		}
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(pieces); err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := s.Inert(b.String())
+		shown = append(shown, strings.Join(pieces, ""), strings.Join(pieces, "\n"), raw)
+	}
+	for i, found := range judge(shown) {
+		if found != "" {
+			t.Errorf("pieces %d: %s is left\n in: %q\nout: %q", i, found, texts[i/3], shown[i])
+		}
+	}
+}
+
+func countActive(verdicts []string) (n int) {
+	for _, v := range verdicts {
+		if v != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	v := os.Getenv(name)
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// judges returns what asks the judges that run in Node.
+func judges(t *testing.T) func(texts []string) []string {
+	t.Helper()
+	script, err := filepath.Abs("../.ci/node/active.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed")
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(script), "node_modules", "commonmark")); err != nil {
+		t.Skip("the packages are not installed: npm ci --prefix .ci/node")
+	}
+	return func(texts []string) []string {
+		in, err := json.Marshal(texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), node, script)
+		cmd.Stdin = bytes.NewReader(in)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		if err := json.Unmarshal(out, &found); err != nil || len(found) != len(texts) {
+			t.Fatalf("%d verdicts on %d texts: %v", len(found), len(texts), err)
+		}
+		return found
+	}
+}
+
+// TestGoldmarkFindsNothingActive has a second opinion from goldmark and x/net/html,
+// which need no Node.
+func TestGoldmarkFindsNothingActive(t *testing.T) {
+	n, seed := number(t, "WASMGATE_TEXTS", 20000), number(t, "WASMGATE_SEED", int(time.Now().UnixNano()&0xffffff))
+	s := newSource(t, uint64(seed))
+	md := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote), goldmark.WithRendererOptions(goldhtml.WithUnsafe()))
+	before := 0
+	rendered := func(text string) string {
+		var b bytes.Buffer
+		if err := md.Convert([]byte(text), &b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	for i := range n {
+		text := s.text()
+		if i < 1000 && activeContent(t, rendered(text)) != "" {
+			before++
+		}
+		clean, _ := new(t, sanitize.Text).Sanitize(text)
+		for by, page := range map[string]string{"HTML": clean, "Markdown": rendered(clean)} {
+			if left := activeContent(t, page); left != "" {
+				t.Fatalf("seed %d, text %d, as %s: %s is left\n in: %q\nout: %q", seed, i, by, left, text, clean)
+			}
+		}
+	}
+	if before < 200 {
+		t.Errorf("only %d of 1000 texts are active to begin with", before)
+	}
+}
