@@ -209,7 +209,7 @@ func destination(s string) string {
 			end = i // so that a text made of openings takes no longer than another
 		}
 	}
-	if strings.HasSuffix(s[:end], ":") || s[:end] == "//" {
+	if strings.HasSuffix(s[:end], ":") || strings.Trim(s[:end], "/") == "" {
 		return ""
 	}
 	return s[:end]

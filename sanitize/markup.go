@@ -331,6 +331,7 @@ func (p *tagPass) keepsAddress(s string) bool {
 		return true
 	}
 	shown := strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")
+	shown = shown && strings.IndexFunc(s[:end], func(r rune) bool { return r == '\\' || r == '@' || r >= 0x80 }) < 0
 	return shown && p.allowed.allow == nil || p.allowed.keeps(s[1:end], false)
 }
 
