@@ -25,7 +25,7 @@ var judged = []sanitize.Profile{sanitize.Text, sanitize.HTML, sanitize.Strict}
 // markdown-it and commonmark.js for Markdown. That they find something in the texts
 // as they were shows that they look.
 func TestOtherParsersFindNothingActive(t *testing.T) {
-	judge := judges(t)
+	judge := judges(t, "active.mjs")
 	var attacks []struct{ Title, Payload string }
 	corpus(t, "xss/dompurify-expect.json", &attacks)
 	var payloads []struct{ Category, Text string }
@@ -50,7 +50,7 @@ func TestOtherParsersFindNothingActive(t *testing.T) {
 // TestGeneratedTextsAreInert generates texts; WASMGATE_TEXTS says how many, and
 // WASMGATE_SEED from which seed. A tenth of them is cut in pieces as well.
 func TestGeneratedTextsAreInert(t *testing.T) {
-	judge := judges(t)
+	judge := judges(t, "active.mjs")
 	n, seed := number(t, "WASMGATE_TEXTS", 2000), number(t, "WASMGATE_SEED", int(time.Now().UnixNano()&0xffffff))
 	if testing.Short() {
 		n = min(n, 500)
@@ -148,10 +148,10 @@ func number(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// judges returns what asks the judges that run in Node.
-func judges(t *testing.T) func(texts []string) []string {
+// judges returns what asks the judges that run in Node: parsers, or a browser.
+func judges(t *testing.T, name string) func(texts []string) []string {
 	t.Helper()
-	script, err := filepath.Abs("../.ci/node/active.mjs")
+	script, err := filepath.Abs("../.ci/node/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,6 +180,35 @@ func judges(t *testing.T) func(texts []string) []string {
 		}
 		return found
 	}
+}
+
+// TestBrowserFindsNothingActive shows generated texts to a headless Chromium, from
+// which no request gets out; WASMGATE_BROWSER_TEXTS says how many.
+func TestBrowserFindsNothingActive(t *testing.T) {
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Skip("chromium is not installed")
+	}
+	judge := judges(t, "browser.mjs")
+	n, seed := number(t, "WASMGATE_BROWSER_TEXTS", 1000), number(t, "WASMGATE_SEED", int(time.Now().UnixNano()&0xffffff))
+	if testing.Short() {
+		n = min(n, 200)
+	}
+	if before := judge([]string{"<img src=x onerror=alert(1)>", "<img src=//evil.example/a>", "<script>alert(1)</script>", "<i style='opacity:0'>x</i>", "<b>x</b>"}); countActive(before) != 4 {
+		t.Fatalf("the browser does not look: %q", before)
+	}
+	s := newSource(t, uint64(seed))
+	const batch = 10000
+	for done := 0; done < n; done += batch {
+		texts := make([]string, min(batch, n-done))
+		for i := range texts {
+			texts[i] = s.text()
+		}
+		judgeAll(t, judge, sanitize.Text, texts)
+		if t.Failed() {
+			t.Fatalf("after %d texts of seed %d", done+len(texts), seed)
+		}
+	}
+	t.Logf("%d texts of seed %d, none active", n, seed)
 }
 
 // TestGoldmarkFindsNothingActive has a second opinion from goldmark and x/net/html,

@@ -34,7 +34,7 @@ function resolved(value) {
 
 // fetched says whether fetching an address leaves the page; pictures within the text do not.
 function fetched(value) {
-  if (/^\s*data:image\/(png|jpeg|gif|webp)[;,]/i.test(value)) return false;
+  if (/^\s*data:image\/(png|jpeg|gif|webp)[;,]/i.test(value.replace(/[\t\n\r]/g, ''))) return false;
   const url = resolved(value);
   return url !== null && url.origin !== 'https://home.invalid';
 }
@@ -42,7 +42,7 @@ function fetched(value) {
 // written says whether a link is an address that is written out, which some renderers follow wherever it stands.
 function written(url, shown) {
   const plain = (url) => url?.href.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(parseInt(code.slice(1), 16)));
-  return [shown, `http://${shown}`].some((s) => plain(resolved(s.trim())) === plain(url));
+  return [shown, shown.replaceAll('\\', '%5C'), `http://${shown}`].some((s) => plain(resolved(s.trim())) === plain(url));
 }
 
 // carries says whether a click on an address runs something, or tells its host more than a path.

@@ -1,0 +1,149 @@
+// Reads a JSON list of texts from stdin, shows each to a headless Chromium, as HTML and as Markdown that markdown-it has
+// rendered, and writes what happened, as a JSON list of strings: "" for nothing.
+//
+// What counts: a script that ran, a request that left, a page that went elsewhere, a form that was sent to another place. The
+// page is of an origin of its own, all requests are caught in the browser, and none reaches a network. After each text the
+// handlers that a person could set off are looked for as well.
+//
+// The browser is driven over a pipe (--remote-debugging-pipe): messages are JSON, each ended by a zero byte.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import MarkdownIt from 'markdown-it';
+
+const origin = 'http://page.invalid/';
+const batch = 50; // texts that one load of the page shows
+
+const profile = mkdtempSync(join(tmpdir(), 'wasmgate-browser-'));
+const browser = spawn(process.env.CHROMIUM ?? 'chromium', [
+  '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--no-first-run',
+  '--disable-extensions', '--disable-sync', '--host-resolver-rules=MAP * ~NOTFOUND', `--user-data-dir=${profile}`, '--remote-debugging-pipe', 'about:blank',
+], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+
+let next = 0, rest = '';
+const waiting = new Map();
+let events = () => {};
+browser.stdio[4].on('data', (chunk) => {
+  rest += chunk;
+  for (let end; (end = rest.indexOf('\0')) >= 0; rest = rest.slice(end + 1)) {
+    const message = JSON.parse(rest.slice(0, end));
+    if (message.id === undefined) events(message);
+    else {
+      const { resolve, reject } = waiting.get(message.id);
+      waiting.delete(message.id);
+      message.error ? reject(new Error(message.error.message)) : resolve(message.result);
+    }
+  }
+});
+const send = (method, params = {}, sessionId) => new Promise((resolve, reject) => {
+  waiting.set(++next, { resolve, reject });
+  browser.stdio[3].write(JSON.stringify({ id: next, method, params, sessionId }) + '\0');
+});
+
+const { targetInfos } = await send('Target.getTargets');
+const { sessionId } = await send('Target.attachToTarget', { targetId: targetInfos.find((t) => t.type === 'page').targetId, flatten: true });
+const page = (method, params) => send(method, params, sessionId);
+
+let happened = [];
+let document = '';
+events = ({ method, params }) => {
+  switch (method) {
+    case 'Fetch.requestPaused': {
+      const { url } = params.request;
+      if (url === origin) {
+        page('Fetch.fulfillRequest', { requestId: params.requestId, responseCode: 200, responseHeaders: [{ name: 'Content-Type', value: 'text/html; charset=utf-8' }], body: Buffer.from(document).toString('base64') }).catch(() => {});
+        return;
+      }
+      // What stands beside the page may be asked for; what it would be, nobody says.
+      if (!url.startsWith(origin) && !/^data:image\/(png|jpeg|gif|webp)[;,]/i.test(url)) happened.push(`asked for ${url.slice(0, 80)}`);
+      page('Fetch.failRequest', { requestId: params.requestId, errorReason: 'BlockedByClient' }).catch(() => {});
+      return;
+    }
+    case 'Page.javascriptDialogOpening':
+      happened.push(`dialog ${params.message}`);
+      page('Page.handleJavaScriptDialog', { accept: true }).catch(() => {});
+      return;
+    case 'Page.frameRequestedNavigation':
+      happened.push(`goes to ${params.url.slice(0, 80)}`);
+  }
+};
+for (const domain of ['Page', 'Runtime']) await page(`${domain}.enable`);
+await page('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
+
+// look runs in the page, in a world of its own: it puts each text into an element, and has it do what a person can.
+const look = `(async (texts) => {
+  const found = [];
+  for (const text of texts) {
+    const box = document.createElement('div');
+    document.body.append(box);
+    box.innerHTML = text;
+    let what = '';
+    for (const node of box.querySelectorAll('*')) {
+      for (const { name, value } of node.attributes) {
+        if (name.startsWith('on') && value !== '' && name in node && typeof node[name] === 'function') what = 'handler ' + name;
+      }
+      if (node instanceof HTMLElement && node.hasAttribute('style')) {
+        const style = getComputedStyle(node);
+        if (style.display === 'none' || style.visibility !== 'visible' || parseFloat(style.opacity) < 0.05 || parseFloat(style.fontSize) < 1) what = 'hidden by its style';
+      }
+      if (typeof node.href === 'string' && /^(javascript|vbscript|data):/i.test(node.href)) what = 'runs ' + node.href.slice(0, 60);
+      if (node.tagName === 'FORM' && node.getAttribute('action') && new URL(node.action).origin !== location.origin) what = 'sends to ' + node.action;
+      if (node.tagName === 'SCRIPT' || node.tagName === 'STYLE' || node.tagName === 'IFRAME') what = 'element ' + node.tagName;
+    }
+    found.push(what);
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    box.remove();
+  }
+  return found;
+})`;
+
+// shown loads a page, has it settle, and returns what happened.
+async function shown(html) {
+  happened = [];
+  document = html;
+  await page('Page.navigate', { url: origin });
+  await page('Runtime.evaluate', { expression: 'new Promise((r) => document.readyState === "complete" ? setTimeout(r, 5) : addEventListener("load", () => setTimeout(r, 5)))', awaitPromise: true }).catch(() => {});
+  return happened.filter((what) => what !== `goes to ${origin}`).join(', ');
+}
+
+// inserted puts texts into the elements of one page.
+async function inserted(texts) {
+  const before = await shown('<!DOCTYPE html><title>t</title><body>');
+  const { result } = await page('Runtime.evaluate', { expression: `${look}(${JSON.stringify(texts)})`, awaitPromise: true, returnByValue: true });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const found = result.value ?? texts.map(() => 'the page was lost');
+  const all = [before, ...happened.filter((what) => what !== `goes to ${origin}`)].filter((what) => what !== '').join(', ');
+  if (all === '') return found;
+  return texts.length === 1 ? [found[0] || all] : null;
+}
+
+// judged says what happens with each text; if something happened that cannot be told apart, it asks about each alone.
+async function judged(texts) {
+  const found = await inserted(texts);
+  if (found !== null) return found;
+  const alone = [];
+  for (const text of texts) alone.push(...await inserted([text]));
+  return alone;
+}
+
+let input = '';
+for await (const chunk of process.stdin) input += chunk;
+const texts = JSON.parse(input);
+const md = new MarkdownIt({ html: true });
+const verdicts = texts.map(() => '');
+try {
+  for (let at = 0; at < texts.length; at += batch) {
+    const some = texts.slice(at, at + batch);
+    for (const read of [(s) => s, (s) => md.render(s)]) {
+      (await judged(some.map(read))).forEach((what, i) => { verdicts[at + i] ||= what; });
+    }
+    // One in each batch is a page of its own, as a whole.
+    verdicts[at] ||= await shown(some[0]);
+  }
+} finally {
+  browser.kill('SIGKILL');
+  await new Promise((resolve) => browser.once('exit', resolve));
+  rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+}
+process.stdout.write(JSON.stringify(verdicts));
