@@ -21,7 +21,7 @@ func hidesWords(s string) bool {
 	switch {
 	case !ok && len(s) > maxComment:
 		return true
-	case len(body) > len("<!doctype") && strings.EqualFold(body[:len("<!doctype")], "<!doctype"):
+	case own == 0 && len(body) > len("<!doctype") && strings.EqualFold(body[:len("<!doctype")], "<!doctype"):
 		return !isDoctype(body[len("<!doctype"):])
 	}
 	return ownWords(body) > own

@@ -16,6 +16,8 @@ const loaders = { object: ['data', 'classid', 'codebase'], embed: ['src'], apple
 const fetching = new Set(['src', 'srcset', 'imagesrcset', 'background', 'poster', 'lowsrc', 'dynsrc', 'ping']);
 const styles = new Set(['style', 'fill', 'stroke', 'filter', 'mask', 'clip-path', 'cursor', 'marker', 'marker-start', 'marker-mid', 'marker-end']);
 const fetchingElements = new Set(['image', 'use', 'feimage']);
+const followers = new Set(['a', 'area', 'form', 'button', 'input']);
+const words = new Set(['alt', 'title', 'content', 'class', 'id', 'name']); // attributes that are no addresses
 const following = new Set(['href', 'action', 'formaction']);
 const quietRel = /^(self|alternate|canonical|author|license|help|via|edit|related|enclosure|replies|next|prev|up|first|last|noopener|noreferrer|nofollow)$/;
 const quietEquiv = /^(content-type|x-ua-compatible|content-language|imagetoolbar|)$/i;
@@ -104,10 +106,10 @@ function element(name, node) {
   for (const [key, value] of Object.entries(attrs)) {
     const bare = key.replace(/^xlink:/, '');
     if (/^on[a-z]{2,}$/.test(key) && value !== '' && !notHandlers.has(key)) return `handler ${key}`;
-    if (runs.test(value.replace(/[\u0000-\u0020]/g, '').toLowerCase())) return `URL in ${key}`;
+    if (!words.has(key) && runs.test(value.replace(/[\u0000-\u0020]/g, '').toLowerCase())) return `URL in ${key}`;
     if (fetching.has(key) && (key.includes('srcset') ? value.split(',').map((one) => one.trim().split(/\s+/)[0]) : [value]).some(fetched)) return `${name} fetches ${key}`;
     if (fetchingElements.has(name) && bare === 'href' && fetched(value)) return `${name} fetches ${key}`;
-    if (following.has(bare) && name !== 'link' && carries(value, text(node))) return `${name} carries ${key}`;
+    if (following.has(bare) && followers.has(name) && carries(value, text(node))) return `${name} carries ${key}`;
     if (styles.has(key) && styleFetches(value)) return `${key} fetches`;
   }
   return '';
