@@ -2,15 +2,6 @@ package gate
 
 import "context"
 
-// takeFrom takes charges, and returns a Pause if the limiter knows how.
-func takeFrom(ctx context.Context, l Limiter, charges []Charge) (Release, Pause, error) {
-	if p, ok := l.(Pauser); ok {
-		return p.TakePausable(ctx, charges)
-	}
-	release, err := l.Take(ctx, charges)
-	return release, nil, err
-}
-
 // away gives the call's place back until what it returns is called.
 func (p *permitted) away() (resume func(context.Context) error) {
 	if p.pause != nil {

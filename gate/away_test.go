@@ -17,7 +17,7 @@ func TestRequestGivesThePlaceBack(t *testing.T) {
 			r := newRig()
 			limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
 			free := func() bool {
-				release, err := limits.Take(t.Context(), []gate.Charge{{Limit: gate.Concurrent, Owner: gate.Local().Owner, N: 1}})
+				release, _, err := limits.Take(t.Context(), []gate.Charge{{Limit: gate.Concurrent, Owner: gate.Local().Owner, N: 1}})
 				if err == nil {
 					release(0)
 				}

@@ -27,6 +27,10 @@ func (blind) Visible(_ context.Context, _ *gate.Principal, tools []*gate.Tool) (
 	return make([]bool, len(tools)), nil
 }
 
+func (blind) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
+	return t.Definition
+}
+
 // Everything after the lookup has to do with the coerced arguments: the decision, what a
 // person is asked, the server, the record. Those for a tool that is hidden stay.
 func TestCoercedArguments(t *testing.T) {

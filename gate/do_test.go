@@ -386,6 +386,10 @@ func (fewerVerdicts) Visible(context.Context, *gate.Principal, []*gate.Tool) ([]
 	return nil, nil
 }
 
+func (fewerVerdicts) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
+	return t.Definition
+}
+
 func TestZeroGateRefuses(t *testing.T) {
 	var g gate.Gate
 	if _, err := g.Do(t.Context(), newCall()); err == nil {

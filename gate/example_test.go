@@ -26,7 +26,7 @@ func (g greeter) Invoke(_ context.Context, p gate.Permit) (gate.Result, error) {
 	return gate.Result{Doc: gate.Doc{}.With("hello", call.Args.Get("name").Raw())}, nil
 }
 
-func (g greeter) Tools(context.Context) []*gate.Tool { return []*gate.Tool{g.tool} }
+func (g greeter) Features(context.Context, gate.Feature) []*gate.Tool { return []*gate.Tool{g.tool} }
 
 // onlyAlice lets alice call everything, and nobody else anything.
 type onlyAlice struct{}
@@ -44,6 +44,10 @@ func (onlyAlice) Visible(_ context.Context, who *gate.Principal, tools []*gate.T
 		visible[i] = who.ID == "alice"
 	}
 	return visible, nil
+}
+
+func (onlyAlice) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
+	return t.Definition
 }
 
 // forgetful keeps nothing of a session.

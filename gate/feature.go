@@ -1,7 +1,5 @@
 package gate
 
-import "context"
-
 // A Feature is a kind of what servers offer (MCP, server features). The zero
 // Feature is FeatureTool.
 type Feature string
@@ -13,24 +11,6 @@ const (
 	FeatureResource Feature = "resource"
 	FeatureTemplate Feature = "template" // of the URIs of resources
 )
-
-// A Catalog is an [Upstream] that offers more than tools.
-type Catalog interface {
-	// Features returns all that is offered of a feature, in the order in which
-	// clients see it.
-	Features(ctx context.Context, f Feature) []*Tool
-}
-
-// features returns all that the upstream offers of a feature.
-func (p *Parts) features(ctx context.Context, f Feature) []*Tool {
-	if f == FeatureTool {
-		return p.Upstream.Tools(ctx)
-	}
-	if c, ok := p.Upstream.(Catalog); ok {
-		return c.Features(ctx, f)
-	}
-	return nil
-}
 
 // URI returns the URI of the resource, or the template, that the call names, as its server
 // has it: the client may know it by another.

@@ -228,8 +228,9 @@ func TestDoNeedsARelease(t *testing.T) {
 
 type limiterFunc func(context.Context, []gate.Charge) (gate.Release, error)
 
-func (f limiterFunc) Take(ctx context.Context, c []gate.Charge) (gate.Release, error) {
-	return f(ctx, c)
+func (f limiterFunc) Take(ctx context.Context, c []gate.Charge) (gate.Release, gate.Pause, error) {
+	release, err := f(ctx, c)
+	return release, nil, err
 }
 
 func TestLimiterIsAskedForOnePlaceOfThePrincipal(t *testing.T) {

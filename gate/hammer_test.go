@@ -52,7 +52,7 @@ func (x *instant) Invoke(_ context.Context, p gate.Permit) (gate.Result, error) 
 	return x.result, nil
 }
 
-func (x *instant) Tools(context.Context) []*gate.Tool { return []*gate.Tool{x.tool} }
+func (x *instant) Features(context.Context, gate.Feature) []*gate.Tool { return []*gate.Tool{x.tool} }
 
 func (x *instant) Authorize(_ context.Context, q gate.Query) (gate.Decision, error) {
 	x.same(q.Tool == x.tool)
@@ -62,6 +62,10 @@ func (x *instant) Authorize(_ context.Context, q gate.Query) (gate.Decision, err
 func (x *instant) Visible(_ context.Context, _ *gate.Principal, tools []*gate.Tool) ([]bool, error) {
 	x.same(tools[0] == x.tool)
 	return []bool{true}, nil
+}
+
+func (x *instant) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
+	return t.Definition
 }
 
 func (x *instant) View(_ context.Context, k gate.SessionKey) (gate.Session, error) {
@@ -76,8 +80,8 @@ func (x *instant) Learn(context.Context, gate.SessionKey, gate.Lesson) error {
 	return nil
 }
 
-func (x *instant) Take(context.Context, []gate.Charge) (gate.Release, error) {
-	return func(int64) {}, nil
+func (x *instant) Take(context.Context, []gate.Charge) (gate.Release, gate.Pause, error) {
+	return func(int64) {}, nil, nil
 }
 
 func (x *instant) Sanitize(t gate.Text) (string, []gate.Finding) { return t.Text, nil }

@@ -324,6 +324,10 @@ func (authorizerFunc) Visible(_ context.Context, _ *gate.Principal, tools []*gat
 	return make([]bool, len(tools)), nil
 }
 
+func (authorizerFunc) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
+	return t.Definition
+}
+
 // A rule that knows nothing of host calls gives its obligation to them as well.
 // It holds for them, because it holds for the whole call; anything more does not.
 func TestHostCallUnderTheObligationsOfItsCall(t *testing.T) {

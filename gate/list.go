@@ -15,7 +15,7 @@ func (g *Gate) Tools(ctx context.Context, who *Principal) ([]*Tool, error) {
 // use, or might with the right arguments. Those whose definitions are not approved
 // are none.
 func (g *Gate) Features(ctx context.Context, who *Principal, f Feature) ([]*Tool, error) {
-	return g.list(ctx, who, func(p *Parts) []*Tool { return p.features(ctx, f) })
+	return g.list(ctx, who, func(p *Parts) []*Tool { return p.Upstream.Features(ctx, f) })
 }
 
 // Visible returns those of the gate's tools, or of what else its upstream has, that
@@ -39,21 +39,20 @@ func (g *Gate) list(ctx context.Context, who *Principal, from func(*Parts) []*To
 	if len(visible) != len(all) {
 		return nil, fmt.Errorf("list features: %d verdicts for %d of them", len(visible), len(all))
 	}
-	offerer, _ := p.Authorizer.(Offerer)
 	for i, t := range all {
 		if visible[i] {
-			tools = append(tools, seenBy(ctx, who, t, offerer))
+			tools = append(tools, seenBy(ctx, who, t, p.Authorizer))
 		}
 	}
 	return tools, nil
 }
 
 // seenBy returns the tool as who should see it.
-func seenBy(ctx context.Context, who *Principal, t *Tool, o Offerer) *Tool {
-	if o == nil || t.Feature != FeatureTool {
+func seenBy(ctx context.Context, who *Principal, t *Tool, a Authorizer) *Tool {
+	if t.Feature != FeatureTool {
 		return t
 	}
-	d := o.Offer(ctx, who, t)
+	d := a.Offer(ctx, who, t)
 	if d.Kind() != Object || &d.Raw()[0] == &t.Definition.Raw()[0] {
 		return t
 	}

@@ -48,7 +48,7 @@ type Parts struct {
 // ErrUnknown says that there is no such capability.
 var ErrUnknown = errors.New("unknown")
 
-// An Upstream is where calls go. One that offers more than tools is a [Catalog].
+// An Upstream is where calls go.
 type Upstream interface {
 	// Lookup finds what an action names. The error wraps [ErrUnknown] if there
 	// is no such thing.
@@ -57,8 +57,9 @@ type Upstream interface {
 	// set that [Code] documents. It refuses the zero Permit, and asks the Permit
 	// before a sandboxed tool does anything outside of its sandbox.
 	Invoke(ctx context.Context, p Permit) (Result, error)
-	// Tools returns all tools, in the order in which clients see them.
-	Tools(ctx context.Context) []*Tool
+	// Features returns all that is offered of a feature, such as all tools, in the order
+	// in which clients see it.
+	Features(ctx context.Context, f Feature) []*Tool
 }
 
 // ErrOverdue says that no decision was reached in time, through no fault of the call's:
@@ -73,10 +74,6 @@ type Authorizer interface {
 	// Visible returns, for each tool, whether any call of it by who could pass.
 	// An error hides them all.
 	Visible(ctx context.Context, who *Principal, tools []*Tool) ([]bool, error)
-}
-
-// An Offerer is an [Authorizer] that knows which arguments of a tool could pass.
-type Offerer interface {
 	// Offer returns the definition of a visible tool as who should see it, or the
 	// tool's own: it may leave out only what would be refused.
 	Offer(ctx context.Context, who *Principal, t *Tool) Doc
@@ -131,8 +128,9 @@ type Labeler interface {
 // A Limiter bounds what is used, at once and in a time.
 type Limiter interface {
 	// Take takes all of the charges or none. The error says which limit was
-	// met; if it wraps [ErrBusy] or an [*OverRate], trying again later can help.
-	Take(ctx context.Context, charges []Charge) (Release, error)
+	// met; if it wraps [ErrBusy] or an [*OverRate], trying again later can help. The
+	// Pause is nil if the charges take no place, or none that can be given back.
+	Take(ctx context.Context, charges []Charge) (Release, Pause, error)
 }
 
 // A Charge is what a call takes from a limit.
@@ -159,16 +157,8 @@ const (
 // called exactly once.
 type Release func(bytes int64)
 
-// A Pauser is a [Limiter] whose places calls give back while they wait for their client:
-// a person may take minutes to answer a server. From another a call keeps its place.
-type Pauser interface {
-	Limiter
-	// TakePausable is Take. The Pause is nil if the charges take no place, or none that
-	// can be given back.
-	TakePausable(ctx context.Context, charges []Charge) (Release, Pause, error)
-}
-
-// Pause gives back the place of a call, and returns what takes it again; nil if the call
+// A Pause gives back the place of a call while it waits for its client, where a person may
+// take minutes to answer a server, and returns what takes it again; nil if the call
 // keeps it. What it returns is called once. It waits for a place until ctx ends, and its
 // error is ctx.Err(). The Release of the call may come before it.
 type Pause func() (resume func(ctx context.Context) error)

@@ -149,7 +149,7 @@ func (w *way) take(ctx context.Context, q Query, rates []Rate, h held) (held, er
 		}
 		return h, nil
 	}
-	release, pause, err := takeFrom(ctx, w.Limiter, charges)
+	release, pause, err := w.Limiter.Take(ctx, charges)
 	if err != nil || release == nil {
 		return h, w.overLimit(ctx, err)
 	}

@@ -20,12 +20,12 @@ type meter struct {
 	refuse  error
 }
 
-func (m *meter) Take(_ ctx, charges []gate.Charge) (gate.Release, error) {
+func (m *meter) Take(_ ctx, charges []gate.Charge) (gate.Release, gate.Pause, error) {
 	if m.refuse != nil {
-		return nil, m.refuse
+		return nil, nil, m.refuse
 	}
 	m.charged = append(m.charged, charges...)
-	return func(bytes int64) { m.used = append(m.used, bytes) }, nil
+	return func(bytes int64) { m.used = append(m.used, bytes) }, nil, nil
 }
 
 func (m *meter) do(t *testing.T, r *rig, c gate.Call) error {

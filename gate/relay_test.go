@@ -51,7 +51,9 @@ func (r *relayRig) Lookup(ctx context.Context, a gate.Action, name string) (*gat
 	}
 }
 
-func (r *relayRig) Tools(context.Context) []*gate.Tool { return []*gate.Tool{r.tool, r.relay} }
+func (r *relayRig) Features(context.Context, gate.Feature) []*gate.Tool {
+	return []*gate.Tool{r.tool, r.relay}
+}
 
 func (r *relayRig) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	c, tool, _ := p.Open()
@@ -467,6 +469,10 @@ func (hidesAll) Visible(_ context.Context, _ *gate.Principal, tools []*gate.Tool
 	return make([]bool, len(tools)), nil
 }
 
+func (hidesAll) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
+	return t.Definition
+}
+
 // TestRelayNeedsItsCall has permits of other calls, and of none, relay nothing.
 func TestRelayNeedsItsCall(t *testing.T) {
 	kept := gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}
@@ -581,7 +587,7 @@ func TestRelayLeavesBeforeTheOtherCall(t *testing.T) {
 	r.invoke = func(ctx context.Context, _ *gate.Call) (gate.Result, error) {
 		var taken []gate.Release
 		for range 2 { // half of the four are one principal's
-			release, err := limits.Take(ctx, []gate.Charge{{Limit: gate.Relays, Owner: gate.Local().Owner, N: 1, Session: "other"}})
+			release, _, err := limits.Take(ctx, []gate.Charge{{Limit: gate.Relays, Owner: gate.Local().Owner, N: 1, Session: "other"}})
 			if err != nil {
 				t.Errorf("a relay holds its place while the other call is under way: %v", err)
 				break

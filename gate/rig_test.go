@@ -157,7 +157,7 @@ func (r *rig) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	return r.invoke(ctx, c)
 }
 
-func (r *rig) Tools(context.Context) []*gate.Tool {
+func (r *rig) Features(context.Context, gate.Feature) []*gate.Tool {
 	r.step("tools")
 	return []*gate.Tool{r.tool}
 }
@@ -171,6 +171,10 @@ func (r *rig) Authorize(_ context.Context, q gate.Query) (gate.Decision, error) 
 
 func (r *rig) Visible(_ context.Context, _ *gate.Principal, tools []*gate.Tool) ([]bool, error) {
 	return slices.Repeat([]bool{true}, len(tools)), r.step("visible")
+}
+
+func (r *rig) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
+	return t.Definition
 }
 
 func (r *rig) View(context.Context, gate.SessionKey) (gate.Session, error) {
@@ -192,11 +196,11 @@ func (r *rig) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson) error {
 	return nil
 }
 
-func (r *rig) Take(context.Context, []gate.Charge) (gate.Release, error) {
+func (r *rig) Take(context.Context, []gate.Charge) (gate.Release, gate.Pause, error) {
 	if err := r.step("take"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return func(int64) { r.step("release") }, nil
+	return func(int64) { r.step("release") }, nil, nil
 }
 
 func (r *rig) Sanitize(t gate.Text) (string, []gate.Finding) {

@@ -181,9 +181,9 @@ func (m *model) relay(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Re
 func (m *model) Lookup(_ context.Context, _ gate.Action, name string) (*gate.Tool, error) {
 	return m.tools[name], nil
 }
-func (m *model) Tools(context.Context) []*gate.Tool            { return nil }
-func (m *model) Sanitize(t gate.Text) (string, []gate.Finding) { return t.Text, nil }
-func (m *model) Record(context.Context, *gate.Record) error    { return nil }
+func (m *model) Features(context.Context, gate.Feature) []*gate.Tool { return nil }
+func (m *model) Sanitize(t gate.Text) (string, []gate.Finding)       { return t.Text, nil }
+func (m *model) Record(context.Context, *gate.Record) error          { return nil }
 
 func (m *model) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	c, tool, _ := p.Open()

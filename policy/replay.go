@@ -165,13 +165,18 @@ func (p *player) decide(d gate.Decision) gate.Decision {
 }
 
 // Take implements [gate.Limiter]. Rates are not kept: a replay takes no time.
-func (p *player) Take(context.Context, []gate.Charge) (gate.Release, error) {
-	return func(int64) {}, nil
+func (p *player) Take(context.Context, []gate.Charge) (gate.Release, gate.Pause, error) {
+	return func(int64) {}, nil, nil
 }
 
 // Visible implements [gate.Authorizer].
 func (p *player) Visible(ctx context.Context, who *gate.Principal, tools []*gate.Tool) ([]bool, error) {
 	return p.engine.Visible(ctx, who, tools)
+}
+
+// Offer implements [gate.Authorizer].
+func (p *player) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
+	return t.Definition
 }
 
 // Lookup implements [gate.Upstream].
@@ -218,8 +223,8 @@ func (p *player) Invoke(_ context.Context, permit gate.Permit) (gate.Result, err
 	return gate.Result{Doc: p.call.Result}, nil
 }
 
-// Tools implements [gate.Upstream].
-func (p *player) Tools(context.Context) []*gate.Tool { return nil }
+// Features implements [gate.Upstream].
+func (p *player) Features(context.Context, gate.Feature) []*gate.Tool { return nil }
 
 // Sanitize implements [gate.Sanitizer]: what was recorded stays as it is.
 func (p *player) Sanitize(t gate.Text) (string, []gate.Finding) { return t.Text, nil }

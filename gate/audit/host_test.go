@@ -26,7 +26,7 @@ func (trap) Error() string { return "sandbox: tool fetch: fuel: used more than 1
 func (trap) Code() string  { return "trap_fuel" }
 
 func (f fetcher) Lookup(context.Context, gate.Action, string) (*gate.Tool, error) { return f.tool, nil }
-func (f fetcher) Tools(context.Context) []*gate.Tool                              { return []*gate.Tool{f.tool} }
+func (f fetcher) Features(context.Context, gate.Feature) []*gate.Tool             { return []*gate.Tool{f.tool} }
 
 func (fetcher) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	for _, host := range []string{"api.example.com", "other.example.com"} {
@@ -47,6 +47,10 @@ func (fetcher) Authorize(_ context.Context, q gate.Query) (gate.Decision, error)
 
 func (fetcher) Visible(context.Context, *gate.Principal, []*gate.Tool) ([]bool, error) {
 	return []bool{true}, nil
+}
+
+func (fetcher) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
+	return t.Definition
 }
 
 func (fetcher) View(_ context.Context, k gate.SessionKey) (gate.Session, error) {

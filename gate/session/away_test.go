@@ -20,7 +20,7 @@ import (
 // holds takes the places of a call, of "session server tool".
 func holds(t *testing.T, l *session.Limits, of string) (gate.Release, gate.Pause) {
 	t.Helper()
-	release, pause, err := l.TakePausable(t.Context(), place(of))
+	release, pause, err := l.Take(t.Context(), place(of))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func holds(t *testing.T, l *session.Limits, of string) (gate.Release, gate.Pause
 
 func busy(t *testing.T, l *session.Limits, of string) bool {
 	t.Helper()
-	release, err := l.Take(t.Context(), place(of))
+	release, _, err := l.Take(t.Context(), place(of))
 	if err == nil {
 		release(0)
 	} else if !errors.Is(err, gate.ErrBusy) {
@@ -121,7 +121,7 @@ func TestAwayComesFirst(t *testing.T) {
 		other, _ := holds(t, l, "t files a")
 		first, order := make(chan error), make(chan string, 2)
 		go func() {
-			release, err := l.Take(t.Context(), place("u files a"))
+			release, _, err := l.Take(t.Context(), place("u files a"))
 			if err == nil {
 				order <- "new"
 				release(0)
@@ -228,7 +228,7 @@ func TestHammerAway(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
 		wg.Go(func() {
 			for range 200 {
-				release, pause, err := l.TakePausable(t.Context(), place(fmt.Sprint("s", i%4, " files a")))
+				release, pause, err := l.Take(t.Context(), place(fmt.Sprint("s", i%4, " files a")))
 				if err != nil {
 					t.Errorf("%v, seed %d", err, seed)
 					return
@@ -267,13 +267,13 @@ func TestHammerAway(t *testing.T) {
 	}
 	wg.Wait()
 	for range most {
-		if _, err := l.Take(t.Context(), place(fmt.Sprint("end", rand.Int(), " files a"))); err != nil {
+		if _, _, err := l.Take(t.Context(), place(fmt.Sprint("end", rand.Int(), " files a"))); err != nil {
 			t.Errorf("a place is lost: %v, seed %d", err, seed)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := l.Take(ctx, place("many files a")); err == nil {
+	if _, _, err := l.Take(ctx, place("many files a")); err == nil {
 		t.Errorf("there are more places than there were, seed %d", seed)
 	}
 }
@@ -282,7 +282,7 @@ func TestHammerAway(t *testing.T) {
 func TestEnormousLimits(t *testing.T) {
 	l := session.NewLimits(session.LimitOptions{Concurrent: math.MaxInt, Wait: -1})
 	for range 2 {
-		relay, err := l.Take(t.Context(), []gate.Charge{{Limit: gate.Relays, Owner: gate.Owner{ID: "alice"}, N: 1}})
+		relay, _, err := l.Take(t.Context(), []gate.Charge{{Limit: gate.Relays, Owner: gate.Owner{ID: "alice"}, N: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

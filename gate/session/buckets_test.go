@@ -17,10 +17,11 @@ import (
 // call charges a call of somebody to a rate.
 func call(l *session.Limits, t *testing.T, id string, r gate.Rate) (gate.Release, error) {
 	t.Helper()
-	return l.Take(t.Context(), []gate.Charge{
+	release, _, err := l.Take(t.Context(), []gate.Charge{
 		{Limit: gate.Concurrent, Owner: gate.Owner{ID: id}, N: 1},
 		{Limit: "rate", Owner: gate.Owner{ID: id}, N: 1, Rate: &r},
 	})
+	return release, err
 }
 
 // passes reports whether a call that uses so many bytes passes, and ends it.
@@ -130,24 +131,24 @@ func TestRatesAreTakenTogether(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
 		two, one := gate.Rate{Calls: 2, Per: time.Hour}, gate.Rate{Calls: 1, Per: time.Hour}
 		charges := []gate.Charge{{Limit: "two", N: 1, Rate: &two}, {Limit: "one", N: 1, Rate: &one}}
-		if _, err := l.Take(t.Context(), charges); err != nil {
+		if _, _, err := l.Take(t.Context(), charges); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Take(t.Context(), charges); err == nil {
+		if _, _, err := l.Take(t.Context(), charges); err == nil {
 			t.Fatal("more than one")
 		}
-		if _, err := l.Take(t.Context(), charges[:1]); err != nil {
+		if _, _, err := l.Take(t.Context(), charges[:1]); err != nil {
 			t.Errorf("a refused call has taken a token: %v", err)
 		}
 		// Nor does one that finds no place.
 		release := take(t, l, 1)
 		three := gate.Rate{Calls: 1, Per: time.Hour}
 		charge := gate.Charge{Limit: "three", N: 1, Rate: &three}
-		if _, err := l.Take(t.Context(), append(places(1), charge)); !errors.Is(err, gate.ErrBusy) {
+		if _, _, err := l.Take(t.Context(), append(places(1), charge)); !errors.Is(err, gate.ErrBusy) {
 			t.Fatalf("err = %v", err)
 		}
 		release(0)
-		if _, err := l.Take(t.Context(), append(places(1), charge)); err != nil {
+		if _, _, err := l.Take(t.Context(), append(places(1), charge)); err != nil {
 			t.Errorf("a call without a place has taken a token: %v", err)
 		}
 	})
@@ -161,7 +162,7 @@ func TestRatesThatCannotBeMet(t *testing.T) {
 		"of negative calls": {Calls: -1, Bytes: 5, Per: time.Second},
 		"of negative bytes": {Calls: 5, Bytes: -1, Per: time.Second},
 	} {
-		if _, err := session.NewLimits(session.LimitOptions{}).Take(t.Context(), []gate.Charge{{Limit: "r", N: 1, Rate: &r}}); err == nil {
+		if _, _, err := session.NewLimits(session.LimitOptions{}).Take(t.Context(), []gate.Charge{{Limit: "r", N: 1, Rate: &r}}); err == nil {
 			t.Errorf("a rate %s is met", name)
 		}
 	}

@@ -32,12 +32,12 @@ func ExampleLimits() {
 	l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
 	charge := []gate.Charge{{Limit: gate.Concurrent, Owner: gate.Local().Owner, N: 1}}
 
-	release, err := l.Take(ctx, charge)
+	release, _, err := l.Take(ctx, charge)
 	fmt.Println("first:", err)
-	_, err = l.Take(ctx, charge)
+	_, _, err = l.Take(ctx, charge)
 	fmt.Println("second:", err, errors.Is(err, gate.ErrBusy))
 	release(0)
-	_, err = l.Take(ctx, charge)
+	_, _, err = l.Take(ctx, charge)
 	fmt.Println("third:", err)
 	// Output:
 	// first: <nil>

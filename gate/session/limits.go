@@ -72,7 +72,7 @@ func more(concurrent int) int64 {
 // otherwise.
 const usualConcurrent = 64
 
-var _ gate.Pauser = (*Limits)(nil)
+var _ gate.Limiter = (*Limits)(nil)
 
 // NewLimits returns Limits of which nothing is taken.
 func NewLimits(o LimitOptions) *Limits {
@@ -102,14 +102,9 @@ func NewLimits(o LimitOptions) *Limits {
 // The error is a [*gate.Busy] if there was no place in time, and wraps ctx.Err() if
 // ctx ended first; it is a [*gate.OverRate] if a rate is used up. A Release that is
 // called again does nothing.
-func (l *Limits) Take(ctx context.Context, charges []gate.Charge) (gate.Release, error) {
-	release, _, err := l.TakePausable(ctx, charges)
-	return release, err
-}
-
-// TakePausable implements [gate.Pauser]. A call that is away keeps its places at its
-// server and of its tool, which go on with it.
-func (l *Limits) TakePausable(ctx context.Context, charges []gate.Charge) (gate.Release, gate.Pause, error) {
+//
+// A call that is away keeps its places at its server and of its tool, which go on with it.
+func (l *Limits) Take(ctx context.Context, charges []gate.Charge) (gate.Release, gate.Pause, error) {
 	d, rated, err := l.demand(charges)
 	if err != nil {
 		return nil, nil, err

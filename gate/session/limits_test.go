@@ -21,7 +21,7 @@ func places(n int64) []gate.Charge {
 
 func take(tb testing.TB, l *session.Limits, n int64) gate.Release {
 	tb.Helper()
-	release, err := l.Take(tb.Context(), places(n))
+	release, _, err := l.Take(tb.Context(), places(n))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestTakeRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := session.NewLimits(session.LimitOptions{Concurrent: 2, Wait: -1})
 			release := take(t, l, 1)
-			_, err := l.Take(t.Context(), tt.charges)
+			_, _, err := l.Take(t.Context(), tt.charges)
 			if err == nil || errors.Is(err, gate.ErrBusy) != tt.busy {
 				t.Errorf("err = %v, busy expected: %v", err, tt.busy)
 			}
@@ -61,7 +61,7 @@ func TestTakeRefuses(t *testing.T) {
 func TestTakeNothing(t *testing.T) {
 	l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
 	take(t, l, 1)
-	if _, err := l.Take(t.Context(), nil); err != nil {
+	if _, _, err := l.Take(t.Context(), nil); err != nil {
 		t.Errorf("no charge at all: %v", err)
 	}
 }
@@ -73,7 +73,7 @@ func TestReleaseTwiceIsOnce(t *testing.T) {
 	first(0)
 	first(0)
 	take(t, l, 1)
-	if _, err := l.Take(t.Context(), places(1)); !errors.Is(err, gate.ErrBusy) {
+	if _, _, err := l.Take(t.Context(), places(1)); !errors.Is(err, gate.ErrBusy) {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestWait(t *testing.T) {
 					defer cancel()
 				}
 				start := time.Now()
-				_, err := l.Take(ctx, places(1))
+				_, _, err := l.Take(ctx, places(1))
 				if !errors.Is(err, tt.err) || time.Since(start) != tt.returned {
 					t.Errorf("after %v: %v; want after %v: %v", time.Since(start), err, tt.returned, tt.err)
 				}
@@ -133,7 +133,7 @@ func TestWaitersComeInOrder(t *testing.T) {
 		defer wg.Wait()
 		for _, n := range []int64{2, 1, 3} {
 			wg.Go(func() {
-				release, err := l.Take(t.Context(), places(n))
+				release, _, err := l.Take(t.Context(), places(n))
 				if err != nil {
 					t.Error(err)
 					return
@@ -144,7 +144,7 @@ func TestWaitersComeInOrder(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		if _, err := l.Take(t.Context(), places(1)); !errors.Is(err, gate.ErrBusy) {
+		if _, _, err := l.Take(t.Context(), places(1)); !errors.Is(err, gate.ErrBusy) {
 			t.Errorf("beyond the queue: %v", err)
 		}
 		releases[0](0)
@@ -190,12 +190,12 @@ func TestPlaceAtTheLastMoment(t *testing.T) {
 			l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: time.Second, Queue: 1})
 			first := take(t, l, 1)
 			time.AfterFunc(time.Second, func() { first(0) })
-			release, err := l.Take(t.Context(), places(1))
+			release, _, err := l.Take(t.Context(), places(1))
 			if err == nil {
 				release(0)
 			}
 			synctest.Wait()
-			if _, err := l.Take(t.Context(), places(1)); err != nil {
+			if _, _, err := l.Take(t.Context(), places(1)); err != nil {
 				t.Fatalf("the place is lost: %v", err)
 			}
 		}
@@ -217,7 +217,7 @@ func TestLimitsHammer(t *testing.T) {
 			for range 500 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(2000))*time.Microsecond)
 				n := 1 + r.Int64N(limit)
-				release, err := l.Take(ctx, places(n))
+				release, _, err := l.Take(ctx, places(n))
 				if err == nil {
 					if now := running.Add(n); now > limit {
 						t.Errorf("%d at once", now)
@@ -247,7 +247,7 @@ func BenchmarkTake(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					release, err := l.Take(b.Context(), charges)
+					release, _, err := l.Take(b.Context(), charges)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -47,18 +47,18 @@ func TestRooms(t *testing.T) {
 			l := session.NewLimits(o)
 			var releases []gate.Release
 			for _, of := range tt.taken {
-				release, err := l.Take(t.Context(), place(of))
+				release, _, err := l.Take(t.Context(), place(of))
 				if err != nil {
 					t.Fatal(err)
 				}
 				releases = append(releases, release)
 			}
-			_, err := l.Take(t.Context(), place(tt.next))
+			_, _, err := l.Take(t.Context(), place(tt.next))
 			if !errors.Is(err, gate.ErrBusy) || !strings.HasPrefix(fmt.Sprint(err), tt.refused+" has as many calls under way") {
 				t.Errorf("err = %v, want that of %s", err, tt.refused)
 			}
 			if tt.nextFree != "" {
-				release, err := l.Take(t.Context(), place(tt.nextFree))
+				release, _, err := l.Take(t.Context(), place(tt.nextFree))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -67,7 +67,7 @@ func TestRooms(t *testing.T) {
 			for _, r := range releases {
 				r(0)
 			}
-			if _, err := l.Take(t.Context(), place(tt.next)); err != nil {
+			if _, _, err := l.Take(t.Context(), place(tt.next)); err != nil {
 				t.Errorf("after all have ended: %v", err)
 			}
 		})
@@ -79,19 +79,19 @@ func TestRooms(t *testing.T) {
 func TestWaitingForARoomHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{Concurrent: 3, Wait: time.Hour, Server: func(s string) int { return map[string]int{"slow": 1}[s] }})
-		first, err := l.Take(t.Context(), place("s slow a"))
+		first, _, err := l.Take(t.Context(), place("s slow a"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var waited atomic.Bool
 		go func() {
-			if _, err := l.Take(t.Context(), place("s slow a")); err == nil {
+			if _, _, err := l.Take(t.Context(), place("s slow a")); err == nil {
 				waited.Store(true)
 			}
 		}()
 		synctest.Wait()
 		start := time.Now()
-		if _, err := l.Take(t.Context(), place("s quick a")); err != nil || time.Since(start) > 0 {
+		if _, _, err := l.Take(t.Context(), place("s quick a")); err != nil || time.Since(start) > 0 {
 			t.Errorf("a call of another server waited %v: %v", time.Since(start), err)
 		}
 		if waited.Load() {
@@ -114,7 +114,7 @@ func TestTurns(t *testing.T) {
 		var wg sync.WaitGroup
 		var carried, refused atomic.Int64
 		call := func(of string) error {
-			release, err := l.Take(t.Context(), place(of))
+			release, _, err := l.Take(t.Context(), place(of))
 			if err != nil {
 				return err
 			}
@@ -155,7 +155,7 @@ func TestTurns(t *testing.T) {
 func TestTurnsAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: time.Hour, Queue: 5})
-		first, err := l.Take(t.Context(), place("x s a"))
+		first, _, err := l.Take(t.Context(), place("x s a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func TestTurnsAlternate(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, who := range []string{"a", "a", "a", "b", "b"} {
 			wg.Go(func() {
-				release, err := l.Take(context.WithoutCancel(t.Context()), place(who+" s a"))
+				release, _, err := l.Take(context.WithoutCancel(t.Context()), place(who+" s a"))
 				if err != nil {
 					t.Error(err)
 					return

@@ -72,7 +72,7 @@ func (c *catalog) add(m member, t *gate.Tool) {
 	}
 }
 
-// Tools implements [gate.Upstream]. It waits for servers that are connecting for
+// Tools returns all tools. It waits for servers that are connecting for
 // the first time, and for a moment for those whose listings must not be kept.
 func (f *Fleet) Tools(ctx context.Context) []*gate.Tool {
 	f.refresh(ctx)

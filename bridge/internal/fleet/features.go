@@ -205,9 +205,7 @@ func (f *features) list(one gate.Feature) []*gate.Tool {
 	}
 }
 
-var _ gate.Catalog = (*Fleet)(nil)
-
-// Features implements [gate.Catalog]. It waits as [Fleet.Tools] does.
+// Features implements [gate.Upstream]. It waits as [Fleet.Tools] does.
 func (f *Fleet) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
 	if one == gate.FeatureTool {
 		return f.Tools(ctx)

@@ -42,7 +42,7 @@ type candidate struct {
 func pinned(members []member, pins Pins) []candidate {
 	var approved, others []candidate
 	for _, m := range members {
-		for _, t := range m.upstream.Tools(context.Background()) {
+		for _, t := range m.upstream.Features(context.Background(), gate.FeatureTool) {
 			switch {
 			case pins == nil:
 				approved = append(approved, candidate{m, t})

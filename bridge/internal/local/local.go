@@ -129,7 +129,15 @@ func (l *Server) Lookup(_ context.Context, action gate.Action, name string) (*ga
 	return l.tools.Lookup(action, name)
 }
 
-// Tools implements [gate.Upstream].
+// Features implements [gate.Upstream]: a local server alone offers tools.
+func (l *Server) Features(ctx context.Context, f gate.Feature) []*gate.Tool {
+	if f != gate.FeatureTool {
+		return nil
+	}
+	return l.Tools(ctx)
+}
+
+// Tools returns the server's tools.
 func (l *Server) Tools(context.Context) []*gate.Tool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,6 +28,11 @@ func (f AuthorizerFunc) Authorize(_ context.Context, q gate.Query) (gate.Decisio
 	return f(q), nil
 }
 
+// Offer implements [gate.Authorizer].
+func (f AuthorizerFunc) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) gate.Doc {
+	return t.Definition
+}
+
 func (f AuthorizerFunc) Visible(_ context.Context, _ *gate.Principal, tools []*gate.Tool) ([]bool, error) {
 	visible := make([]bool, len(tools))
 	for i, t := range tools {

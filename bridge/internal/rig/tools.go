@@ -26,7 +26,7 @@ func Quote(s string) string {
 
 // Offered returns the names that an upstream offers tools by.
 func Offered(e gate.Upstream, t testing.TB) (names []string) {
-	for _, tool := range e.Tools(t.Context()) {
+	for _, tool := range e.Features(t.Context(), gate.FeatureTool) {
 		if got := tool.Definition.Get("name").Text(); got != tool.Offered {
 			t.Errorf("offered as %q, defined as %q", tool.Offered, got)
 		}

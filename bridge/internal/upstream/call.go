@@ -27,7 +27,15 @@ func (e *Endpoint) Lookup(_ context.Context, action gate.Action, name string) (*
 	return tools.Lookup(action, name)
 }
 
-// Tools implements [gate.Upstream]. The tools of a server that is faulted are
+// Features implements [gate.Upstream]: an endpoint alone offers tools.
+func (e *Endpoint) Features(ctx context.Context, f gate.Feature) []*gate.Tool {
+	if f != gate.FeatureTool {
+		return nil
+	}
+	return e.Tools(ctx)
+}
+
+// Tools returns the server's tools. The tools of a server that is faulted are
 // those it had.
 func (e *Endpoint) Tools(context.Context) []*gate.Tool {
 	e.mu.Lock()
