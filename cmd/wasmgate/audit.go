@@ -244,10 +244,10 @@ func (c *cli) newAuditVerify() *cobra.Command {
 		Use:   "verify FILE...",
 		Short: "Check the hash chain of an audit log",
 		Long: `Checks that no record of the files was changed, removed, inserted or moved. Give the files in the
-order in which they were written. Whether the end was cut off shows only against a --head that
-was kept elsewhere: each verification prints its last record's.
+order in which they were written. Whether the end was cut off, or the last record changed, shows
+only against a --head that was kept elsewhere: each verification prints its last record's.
 
-Exits with 0 if the chain holds, and with 3 if it does not.`,
+Exits with 0 if the chain holds, and with 3 if it does not, or if there is no record at all.`,
 		Example: "  wasmgate audit verify audit-000001.jsonl audit.jsonl\n  wasmgate audit verify audit.jsonl --head 1042:9f2c...",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -266,21 +266,27 @@ Exits with 0 if the chain holds, and with 3 if it does not.`,
 			if err != nil {
 				return named(err)
 			}
-			return c.printReport(report)
+			if report.Records == 0 {
+				return &exitError{exitFalse, fmt.Errorf("%s: no record: nothing was verified, and whoever emptied a log cannot be told from one that recorded nothing; compare with a head that was kept elsewhere (--head)", strings.Join(args, ", "))}
+			}
+			return c.printReport(report, head != "")
 		},
 	}
 	cmd.Flags().StringVar(&head, "head", "", "SEQ:HASH of a record that must be there")
 	return cmd
 }
 
-func (c *cli) printReport(r audit.Report) error {
+func (c *cli) printReport(r audit.Report, against bool) error {
 	if c.json {
-		return c.printJSON(map[string]any{"records": r.Records, "head": r.Last.String(), "torn_bytes": r.Torn})
+		return c.printJSON(map[string]any{"records": r.Records, "head": r.Last.String(), "torn_bytes": r.Torn, "against_head": against})
 	}
 	fmt.Fprintf(c.out, "%d records, chain holds\n", r.Records)
 	if r.Torn > 0 {
 		fmt.Fprintf(c.out, "a line of %d bytes at the end was not written to its end: its writer was killed; no call passed on it\n", r.Torn)
 	}
-	_, err := fmt.Fprintf(c.out, "head %s\n", r.Last)
+	if _, err := fmt.Fprintf(c.out, "head %s\n", r.Last); err != nil || against {
+		return err
+	}
+	_, err := fmt.Fprintln(c.err, "not seen without --head: whether records were cut off the end, and whether the last one was changed")
 	return err
 }
