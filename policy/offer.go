@@ -142,11 +142,14 @@ func members(v ast.Value) (all []ast.Value, ok bool) {
 }
 
 // narrow narrows the schema of an argument. It leaves alone what is narrow in a
-// way of its own.
+// way of its own, but for a list of values, of which those stay that can pass.
 func (v values) narrow(schema gate.Doc) (gate.Doc, bool) {
 	kind := schema.Get("type")
-	if schema.Kind() != gate.Object || !schema.Get("$ref").IsZero() || !schema.Get("enum").IsZero() || !schema.Get("const").IsZero() {
+	if schema.Kind() != gate.Object || !schema.Get("$ref").IsZero() || !schema.Get("const").IsZero() {
 		return gate.Doc{}, false
+	}
+	if enum := schema.Get("enum"); !enum.IsZero() {
+		return v.among(schema, enum)
 	}
 	if v.prefixes != nil {
 		if !schema.Get("pattern").IsZero() || !kind.IsZero() && kind.Text() != "string" {
@@ -162,6 +165,29 @@ func (v values) narrow(schema gate.Doc) (gate.Doc, bool) {
 		return schema.With("const", list[0]), true
 	}
 	return schema.With("enum", slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))), true
+}
+
+// among leaves of the values that a schema lists those that can pass.
+func (v values) among(schema, enum gate.Doc) (gate.Doc, bool) {
+	allowed := map[string]bool{}
+	for _, c := range distinct(v.constants) {
+		if d, err := gate.ParseDoc(c); err == nil {
+			allowed[string(d.Canonical())] = true
+		}
+	}
+	var left [][]byte
+	total := 0
+	for one := range enum.Elements() {
+		total++
+		begins := func(prefix string) bool { return strings.HasPrefix(one.Text(), prefix) }
+		if allowed[string(one.Canonical())] || one.Kind() == gate.String && slices.ContainsFunc(v.prefixes, begins) {
+			left = append(left, one.Raw())
+		}
+	}
+	if len(left) == 0 || len(left) == total {
+		return gate.Doc{}, false
+	}
+	return schema.With("enum", slices.Concat([]byte("["), bytes.Join(left, []byte(",")), []byte("]"))), true
 }
 
 // pattern returns the expression for what begins with one of the prefixes. JSON

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-const offerable = `{"name":"a__b","inputSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer","minimum":0},"c":{"type":"string","enum":["x","y"]},"d":{"type":"string","pattern":"^q"}}}}`
+const offerable = `{"name":"a__b","inputSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer","minimum":0},"c":{"type":"string","enum":["x","y"]},"d":{"type":"string","pattern":"^q"},"e":{"enum":[1.0,2,3]}}}}`
 
 func offered(t *testing.T, rules string) gate.Doc {
 	t.Helper()
@@ -29,26 +29,31 @@ func TestOffer(t *testing.T) {
 	tests := map[string]struct {
 		rules, at, want string
 	}{
-		"one value":                        {`allow contains "x" if input.arguments.a == "p"`, a, `{"type":"string","const":"p"}`},
-		"a number":                         {`allow contains "x" if input.arguments.b == 3`, b, `{"type":"integer","minimum":0,"const":3}`},
-		"values of several rules":          {"allow contains \"x\" if input.arguments.a == \"q\"\n\nallow contains \"y\" if input.arguments.a == \"p\"", a, `{"type":"string","enum":["p","q"]}`},
-		"values of a list":                 {`allow contains "x" if input.arguments.a in {"p", "q"}`, a, `{"type":"string","enum":["p","q"]}`},
-		"a beginning":                      {`allow contains "x" if startswith(input.arguments.a, "/srv/docs.d/")`, a, `{"type":"string","pattern":"^/srv/docs\\.d/"}`},
-		"several beginnings":               {"allow contains \"x\" if startswith(input.arguments.a, \"/b\")\n\nallow contains \"y\" if startswith(input.arguments.a, \"/a\")", a, `{"type":"string","pattern":"^(?:/a|/b)"}`},
-		"a value beside another condition": {`allow contains "x" if { input.arguments.a == "p"; input.arguments.b > 5 }`, a, `{"type":"string","const":"p"}`},
-		"asked for one, allowed for other": {"allow contains \"x\" if input.arguments.a == \"p\"\n\nask contains \"y\" if input.arguments.a == \"q\"", a, `{"type":"string","const":"p"}`},
-		"a value and a beginning":          {"allow contains \"x\" if input.arguments.a == \"p\"\n\nallow contains \"y\" if startswith(input.arguments.a, \"/b\")", a, `{"type":"string"}`},
-		"another rule that does not care":  {"allow contains \"x\" if input.arguments.a == \"p\"\n\nallow contains \"y\" if input.arguments.b == 1", a, `{"type":"string"}`},
-		"asked for anything":               {"allow contains \"x\" if input.arguments.a == \"p\"\n\nask contains \"y\" if true", a, `{"type":"string","const":"p"}`},
-		"all but one value":                {`allow contains "x" if input.arguments.a != "p"`, a, `{"type":"string"}`},
-		"not one value":                    {`allow contains "x" if not input.arguments.a == "p"`, a, `{"type":"string"}`},
-		"what is denied":                   {"allow contains \"x\" if true\n\ndeny contains \"y\" if input.arguments.a == \"p\"", a, `{"type":"string"}`},
-		"what is narrow already":           {`allow contains "x" if input.arguments.c == "x"`, "/inputSchema/properties/c", `{"type":"string","enum":["x","y"]}`},
-		"what has a pattern already":       {`allow contains "x" if startswith(input.arguments.d, "/srv/")`, "/inputSchema/properties/d", `{"type":"string","pattern":"^q"}`},
-		"the beginning of a number":        {`allow contains "x" if startswith(input.arguments.b, "1")`, b, `{"type":"integer","minimum":0}`},
-		"what the schema does not name":    {`allow contains "x" if input.arguments.z == "p"`, "/inputSchema/properties/z", ``},
-		"a part of an argument":            {`allow contains "x" if input.arguments.a.k == "p"`, a, `{"type":"string"}`},
-		"without any condition":            {`allow contains "x" if true`, a, `{"type":"string"}`},
+		"one value":                                       {`allow contains "x" if input.arguments.a == "p"`, a, `{"type":"string","const":"p"}`},
+		"a number":                                        {`allow contains "x" if input.arguments.b == 3`, b, `{"type":"integer","minimum":0,"const":3}`},
+		"values of several rules":                         {"allow contains \"x\" if input.arguments.a == \"q\"\n\nallow contains \"y\" if input.arguments.a == \"p\"", a, `{"type":"string","enum":["p","q"]}`},
+		"values of a list":                                {`allow contains "x" if input.arguments.a in {"p", "q"}`, a, `{"type":"string","enum":["p","q"]}`},
+		"a beginning":                                     {`allow contains "x" if startswith(input.arguments.a, "/srv/docs.d/")`, a, `{"type":"string","pattern":"^/srv/docs\\.d/"}`},
+		"several beginnings":                              {"allow contains \"x\" if startswith(input.arguments.a, \"/b\")\n\nallow contains \"y\" if startswith(input.arguments.a, \"/a\")", a, `{"type":"string","pattern":"^(?:/a|/b)"}`},
+		"a value beside another condition":                {`allow contains "x" if { input.arguments.a == "p"; input.arguments.b > 5 }`, a, `{"type":"string","const":"p"}`},
+		"asked for one, allowed for other":                {"allow contains \"x\" if input.arguments.a == \"p\"\n\nask contains \"y\" if input.arguments.a == \"q\"", a, `{"type":"string","const":"p"}`},
+		"a value and a beginning":                         {"allow contains \"x\" if input.arguments.a == \"p\"\n\nallow contains \"y\" if startswith(input.arguments.a, \"/b\")", a, `{"type":"string"}`},
+		"another rule that does not care":                 {"allow contains \"x\" if input.arguments.a == \"p\"\n\nallow contains \"y\" if input.arguments.b == 1", a, `{"type":"string"}`},
+		"asked for anything":                              {"allow contains \"x\" if input.arguments.a == \"p\"\n\nask contains \"y\" if true", a, `{"type":"string","const":"p"}`},
+		"all but one value":                               {`allow contains "x" if input.arguments.a != "p"`, a, `{"type":"string"}`},
+		"not one value":                                   {`allow contains "x" if not input.arguments.a == "p"`, a, `{"type":"string"}`},
+		"what is denied":                                  {"allow contains \"x\" if true\n\ndeny contains \"y\" if input.arguments.a == \"p\"", a, `{"type":"string"}`},
+		"one of the values that are declared":             {`allow contains "x" if input.arguments.c == "x"`, "/inputSchema/properties/c", `{"type":"string","enum":["x"]}`},
+		"some of the values that are declared":            {`allow contains "x" if input.arguments.c in {"z", "y"}`, "/inputSchema/properties/c", `{"type":"string","enum":["y"]}`},
+		"all of the values that are declared":             {`allow contains "x" if input.arguments.c in {"x", "y"}`, "/inputSchema/properties/c", `{"type":"string","enum":["x","y"]}`},
+		"none of the values that are declared":            {`allow contains "x" if input.arguments.c == "z"`, "/inputSchema/properties/c", `{"type":"string","enum":["x","y"]}`},
+		"the beginning of some of those":                  {`allow contains "x" if startswith(input.arguments.c, "y")`, "/inputSchema/properties/c", `{"type":"string","enum":["y"]}`},
+		"numbers that are declared, in whatever spelling": {`allow contains "x" if input.arguments.e in {1, 3}`, "/inputSchema/properties/e", `{"enum":[1.0,3]}`},
+		"what has a pattern already":                      {`allow contains "x" if startswith(input.arguments.d, "/srv/")`, "/inputSchema/properties/d", `{"type":"string","pattern":"^q"}`},
+		"the beginning of a number":                       {`allow contains "x" if startswith(input.arguments.b, "1")`, b, `{"type":"integer","minimum":0}`},
+		"what the schema does not name":                   {`allow contains "x" if input.arguments.z == "p"`, "/inputSchema/properties/z", ``},
+		"a part of an argument":                           {`allow contains "x" if input.arguments.a.k == "p"`, a, `{"type":"string"}`},
+		"without any condition":                           {`allow contains "x" if true`, a, `{"type":"string"}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
