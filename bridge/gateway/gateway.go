@@ -32,6 +32,7 @@ type Gateway struct {
 	calls drain.Counter // those of Do
 
 	broken brokenInputs
+	paused pauses
 
 	journal
 	policies
@@ -126,7 +127,7 @@ func (g *Gateway) build(ctx context.Context) error {
 		Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder, Returned: secrets.returned(), Inputs: g.inputMode,
 		TrackValues: g.tracksValues(engine), TrustPrompt: g.cfg.TrustPrompt,
 		Sessions: g.sessions,
-		Limiter:  g.limits,
+		Limiter:  pausing{g.limits, &g.paused},
 		Snapshot: g.cfg.Snapshot,
 	})
 	if err != nil {

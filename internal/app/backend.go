@@ -19,6 +19,7 @@ const (
 	methodStatus = "status"
 	methodTools  = "tools"
 	methodOthers = "features"
+	methodPause  = "pause"
 	methodCall   = "call"
 	methodReload = "reload"
 
@@ -84,6 +85,8 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return s, nil
 	case methodTools:
 		return given(params, func(r toolsRequest) (any, error) { return a.Tools(ctx, r.As, r.All) })
+	case methodPause:
+		return given(params, func(r pauseRequest) (any, error) { return a.Pause(ctx, r.Server, r.Resume) })
 	case methodOthers:
 		return given(params, func(r toolsRequest) (any, error) { return a.Features(ctx, r.As, r.All) })
 	case methodCall:

@@ -36,6 +36,8 @@ type Status struct {
 	// Jobs are how many run, and of how many the outcome is kept.
 	Jobs     jobs.Counts `json:"jobs"`
 	Problems []string    `json:"problems,omitempty"`
+	// Paused are the servers whose new calls are refused; "" stands for all.
+	Paused []string `json:"paused,omitempty"`
 	// Broken are the tools of which calls were refused by their input schema.
 	Broken []gateway.BrokenInput `json:"refused_by_schema,omitempty"`
 
@@ -80,6 +82,10 @@ func (a *App) Status() *Status {
 		Broken: a.gateway.BrokenInputs(),
 	}
 	a.countJobs(s)
+	if words := PauseWords(a.gateway.Paused()); words != "" {
+		s.Paused = a.gateway.Paused()
+		s.Problems = append(s.Problems, "paused: "+words+": new calls are refused; `wasmgate resume` lets them pass again")
+	}
 	if err := a.gateway.Healthy(); err != nil {
 		s.Problems = append(s.Problems, "audit log: "+err.Error()+"; all calls are refused")
 	} else if w := a.gateway.AuditWarning(); w != "" {

@@ -16,7 +16,7 @@ import (
 // the servers are those of the configuration, what they have is what the running gateway
 // knows or what was kept when they were first seen.
 func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []string) {
-	servers := servers(cfg)
+	servers := ServerIDs(cfg)
 	has := known(ctx, cfg)
 	unknown := func(kind, name, server string) {
 		all, p := has[kind], match.Pattern(name)
@@ -67,8 +67,8 @@ func listsMethod(s config.Server, p match.Pattern) bool {
 	return slices.ContainsFunc(s.Methods, func(m string) bool { return p.Matches(m) || p.Matches(s.ID+"__"+m) })
 }
 
-// servers returns the ids of all that has tools in a configuration.
-func servers(cfg *config.Config) []string {
+// ServerIDs returns the ids of all that has tools in a configuration.
+func ServerIDs(cfg *config.Config) []string {
 	ids := []string{gateway.LocalServer, gateway.JobServer, gateway.CatalogServer}
 	for _, s := range cfg.Servers {
 		ids = append(ids, s.ID)

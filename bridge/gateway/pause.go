@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/gate/session"
+)
+
+// pauses are the servers of which nothing new is carried out, "" for all; a set that is
+// replaced as a whole.
+type pauses struct {
+	atomic.Pointer[map[string]bool]
+}
+
+func (p *pauses) load() map[string]bool {
+	if set := p.Load(); set != nil {
+		return *set
+	}
+	return nil
+}
+
+// reason returns why a call takes no place, "" if it may.
+func (p *pauses) reason(charges []gate.Charge) string {
+	set := p.load()
+	if len(set) == 0 {
+		return ""
+	}
+	for _, c := range charges {
+		switch {
+		case c.Limit != gate.Concurrent && c.Limit != gate.Relays:
+		case set[""]:
+			return "the operator has paused the gateway"
+		case set[c.Server]:
+			return fmt.Sprintf("the operator has paused server %s", c.Server)
+		}
+	}
+	return ""
+}
+
+// pausing are limits that let nothing pass while it is paused.
+type pausing struct {
+	*session.Limits
+	paused *pauses
+}
+
+var (
+	_ gate.Limiter = pausing{}
+	_ gate.Pauser  = pausing{}
+)
+
+// Take implements [gate.Limiter].
+func (l pausing) Take(ctx context.Context, charges []gate.Charge) (gate.Release, error) {
+	release, _, err := l.TakePausable(ctx, charges)
+	return release, err
+}
+
+// TakePausable implements [gate.Pauser]. A call that waited for its place is new, too.
+func (l pausing) TakePausable(ctx context.Context, charges []gate.Charge) (gate.Release, gate.Pause, error) {
+	if why := l.paused.reason(charges); why != "" {
+		return nil, nil, &gate.Busy{What: why}
+	}
+	release, pause, err := l.Limits.TakePausable(ctx, charges)
+	if why := l.paused.reason(charges); err == nil && why != "" {
+		release(0)
+		return nil, nil, &gate.Busy{What: why}
+	}
+	return release, pause, err
+}
+
+// Pause refuses every new call of a server, or of all if server is "", until [Gateway.Resume].
+// Calls under way end as they began. By says who wants it, for the audit log. After an
+// error it is paused, and that is not recorded.
+func (g *Gateway) Pause(server, by string) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	g.setPaused(server, true)
+	return g.notePause(server, "paused by "+by)
+}
+
+// Resume takes a pause back. The audit log has it before it is done.
+func (g *Gateway) Resume(server, by string) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	if err := g.notePause(server, "resumed by "+by); err != nil {
+		return fmt.Errorf("it stays paused: %w", err)
+	}
+	g.setPaused(server, false)
+	return nil
+}
+
+// Paused returns what is paused, sorted: servers, and "" for all.
+func (g *Gateway) Paused() []string { return slices.Sorted(maps.Keys(g.paused.load())) }
+
+func (g *Gateway) setPaused(server string, paused bool) {
+	set := maps.Clone(g.paused.load())
+	if set == nil {
+		set = make(map[string]bool)
+	}
+	if delete(set, server); paused {
+		set[server] = true
+	}
+	g.paused.Store(&set)
+}
+
+func (g *Gateway) notePause(server, what string) error {
+	return g.note(audit.Entry{Event: audit.Server, Server: server, Code: gate.CodeOK, Reasons: []string{what}})
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/control"
+)
+
+func (c *cli) newPause() *cobra.Command {
+	var server string
+	cmd := &cobra.Command{
+		Use:   "pause",
+		Short: "Refuse every new call at once",
+		Long: `Refuses every new call, or with --server those of one server, until wasmgate resume: with code
+refused_busy, and recorded. Calls under way end as they began. It holds over restarts. With no
+gateway running it holds from the next start on.`,
+		Example: "  wasmgate pause\n  wasmgate pause --server mail",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.pause(cmd, server, false) },
+	}
+	cmd.Flags().StringVar(&server, "server", "", "only this server")
+	return cmd
+}
+
+func (c *cli) newResume() *cobra.Command {
+	var server string
+	cmd := &cobra.Command{
+		Use:     "resume",
+		Short:   "Take a pause back",
+		Long:    "Lets calls pass again that wasmgate pause has refused: all, or with --server those of one server\nthat was paused by itself.",
+		Example: "  wasmgate resume\n  wasmgate resume --server mail",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.pause(cmd, server, true) },
+	}
+	cmd.Flags().StringVar(&server, "server", "", "only this server")
+	return cmd
+}
+
+func (c *cli) pause(cmd *cobra.Command, server string, resume bool) error {
+	if server == "" && cmd.Flags().Changed("server") {
+		return misuse("--server is empty; name a server")
+	}
+	cfg, err := c.open()
+	if err != nil {
+		return err
+	}
+	if known := app.ServerIDs(cfg); server != "" && !slices.Contains(known, server) {
+		return misuse("the configuration has no server %s%s", server, config.Suggest(server, known))
+	}
+	paused, err := pauseNow(cmd, cfg, server, resume)
+	if err != nil {
+		return err
+	}
+	said := "nothing is paused"
+	if words := app.PauseWords(paused); words != "" {
+		said = "paused: " + words + "; wasmgate resume lets calls pass again"
+	}
+	return c.said(map[string]any{"paused": paused}, said)
+}
+
+// pauseNow asks the gateway that runs, or else writes down what the next one starts with.
+func pauseNow(cmd *cobra.Command, cfg *config.Config, server string, resume bool) ([]string, error) {
+	r, err := app.Dial(cmd.Context(), cfg)
+	if errors.Is(err, control.ErrNotRunning) {
+		return app.PauseNext(cfg, server, resume)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Pause(cmd.Context(), server, resume)
+}
