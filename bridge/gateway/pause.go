@@ -49,23 +49,14 @@ type pausing struct {
 	paused *pauses
 }
 
-var (
-	_ gate.Limiter = pausing{}
-	_ gate.Pauser  = pausing{}
-)
+var _ gate.Limiter = pausing{}
 
-// Take implements [gate.Limiter].
-func (l pausing) Take(ctx context.Context, charges []gate.Charge) (gate.Release, error) {
-	release, _, err := l.TakePausable(ctx, charges)
-	return release, err
-}
-
-// TakePausable implements [gate.Pauser]. A call that waited for its place is new, too.
-func (l pausing) TakePausable(ctx context.Context, charges []gate.Charge) (gate.Release, gate.Pause, error) {
+// Take implements [gate.Limiter]. A call that waited for its place is new, too.
+func (l pausing) Take(ctx context.Context, charges []gate.Charge) (gate.Release, gate.Pause, error) {
 	if why := l.paused.reason(charges); why != "" {
 		return nil, nil, &gate.Busy{What: why}
 	}
-	release, pause, err := l.Limits.TakePausable(ctx, charges)
+	release, pause, err := l.Limits.Take(ctx, charges)
 	if why := l.paused.reason(charges); err == nil && why != "" {
 		release(0)
 		return nil, nil, &gate.Busy{What: why}
