@@ -229,6 +229,10 @@ func offer(t *gate.Tool, def gate.Doc, o Options) (gate.Doc, error) {
 	if o.Normalize {
 		def = def.With("inputSchema", schema.Normalize(def.Get("inputSchema")).Raw())
 	}
+	def, err := shaped(t, def)
+	if err != nil {
+		return gate.Doc{}, err
+	}
 	return cleaned(t, def, o, machineRead)
 }
 

@@ -1,0 +1,166 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// oddTool makes a definition of which each member may be what MCP does not say.
+func oddTool(r *rand.Rand, name string) string {
+	pick := func(all ...string) string { return all[r.IntN(len(all))] }
+	schemas := []string{
+		`{"type":"object"}`, `{"type":"string"}`, `{"type":["object","null"]}`, `{"type":["null","string"]}`, `{"properties":{"a":true}}`, `{"type":"object","properties":{"a":true,"b":false,"c":{}}}`,
+		`true`, `false`, `null`, `{}`, `7`, `"object"`, `[]`, `{"type":"array","items":{"type":"string"}}`, `{"anyOf":[{"type":"object"},{"type":"null"}]}`, `{"type":"object","required":"a"}`, `{"type":"object","required":[1]}`,
+		`{"type":"object","properties":[]}`, `{"type":"object","properties":{"a":7}}`, `{"type":null}`, `{"type":"objekt"}`, `{"$ref":"#/$defs/a","$defs":{"a":{"type":"object"}}}`, `{"$ref":"https://example.com/s.json"}`, `{"oneOf":[]}`, `{"const":{}}`, `{"type":"object","additionalProperties":false}`,
+	}
+	odd := []string{`7`, `null`, `"x"`, `[]`, `{}`, `true`, `[{}]`, `[7]`}
+	members := map[string][]string{
+		"inputSchema": schemas, "outputSchema": schemas, "title": odd, "description": odd, "_meta": odd,
+		"annotations": append(slices.Clone(odd), `{"readOnlyHint":"yes"}`, `{"title":7,"openWorldHint":true}`),
+		"execution":   append(slices.Clone(odd), `{"taskSupport":"maybe"}`, `{"taskSupport":"optional"}`),
+		"icons":       append(slices.Clone(odd), `[{"src":7},{"src":"https://example.com/a.png","sizes":"any"}]`, `[{"src":"data:image/png;base64,iVBORw0KGgo=","sizes":[1]}]`),
+	}
+	out := fmt.Sprintf(`{"name":%q`, name)
+	for _, member := range []string{"inputSchema", "outputSchema", "title", "description", "annotations", "execution", "icons", "_meta"} {
+		if member == "inputSchema" || r.IntN(3) == 0 {
+			out += fmt.Sprintf(`,%q:%s`, member, pick(members[member]...))
+		}
+	}
+	return out + "}"
+}
+
+// However odd the definitions of some tools are, strict clients list the others: that one
+// alone is repaired, loses what is odd, or is quarantined.
+func TestOddToolsDoNotSpoilTheList(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	tools := []string{`{"name":"good","inputSchema":{"type":"object"}}`}
+	for i := range 1000 {
+		tools = append(tools, oddTool(r, fmt.Sprintf("odd%d", i)))
+	}
+	up := httptest.NewServer(oddServer(tools))
+	defer up.Close()
+	g := start(t, gateway.Config{Recorder: new(records), Policy: granting("up__*"), Servers: []gateway.EndpointConfig{{Server: "up", URL: up.URL}}})
+	if err := g.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(g)
+	defer web.Close()
+
+	listed := map[string]bool{}
+	c := mcp.NewClient(&mcp.Implementation{Name: "strict", Version: "1"}, nil)
+	s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for one, err := range s.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatalf("the Go SDK: %v", err)
+		}
+		listed[one.Name] = true
+	}
+	quarantined := 0
+	for _, status := range g.Fleet().Status() {
+		for _, n := range status.Notes {
+			if n.Quarantined {
+				quarantined++
+			}
+		}
+	}
+	t.Logf("%d tools listed, %d quarantined", len(listed), quarantined)
+	if !listed["up__good"] || len(listed)+quarantined != len(tools) || len(listed) < 100 || quarantined < 100 {
+		t.Errorf("%d tools listed, %d quarantined, of %d", len(listed), quarantined, len(tools))
+	}
+	if _, err := call(g, "up__good", `{}`); err != nil {
+		t.Error(err)
+	}
+	if got := listedByTypeScript(t, web.URL+"/mcp"); len(got) != len(listed) {
+		t.Errorf("the TypeScript SDK lists %d tools, the Go SDK %d", len(got), len(listed))
+	}
+}
+
+// oddServer serves tools of any definitions, which all answer nothing.
+func oddServer(tools []string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if r.Method != http.MethodPost || err != nil {
+			http.Error(w, "only POST", http.StatusMethodNotAllowed)
+			return
+		}
+		msg := gate.MustDoc(string(body))
+		result := ""
+		switch msg.Get("method").Text() {
+		case "initialize":
+			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
+		case "tools/list":
+			result = `{"tools":[` + strings.Join(tools, ",") + `]}`
+		case "tools/call":
+			result = `{"content":[]}`
+		}
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case msg.Get("id").IsZero():
+			w.WriteHeader(http.StatusAccepted)
+		case result == "":
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, msg.Get("id"))
+		default:
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, msg.Get("id"), result)
+		}
+	})
+}
+
+const listScript = `
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+const client = new Client({ name: "strict", version: "1" });
+await client.connect(new StreamableHTTPClientTransport(new URL(process.argv[1])));
+const names = [];
+for (let cursor; ;) {
+  const page = await client.listTools({ cursor });
+  names.push(...page.tools.map((t) => t.name));
+  if (!(cursor = page.nextCursor)) break;
+}
+console.log(JSON.stringify(names));
+await client.close();
+`
+
+// listedByTypeScript returns what the SDK for TypeScript lists.
+func listedByTypeScript(t *testing.T, url string) (names []string) {
+	t.Helper()
+	dir := filepath.Join("..", "..", ".ci", "node")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "@modelcontextprotocol", "sdk")); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("the TypeScript SDK is not installed: npm ci in .ci/node")
+		}
+		t.Skip("the TypeScript SDK is not installed: npm ci in .ci/node")
+	}
+	c := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", listScript, url)
+	c.Dir = dir
+	stderr := new(strings.Builder)
+	c.Stderr = stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("the TypeScript SDK: %v\n%.2000s", err, stderr)
+	}
+	if err := json.Unmarshal(out, &names); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

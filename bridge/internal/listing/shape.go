@@ -1,0 +1,159 @@
+package listing
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// shaped returns a tool's definition as clients with strict parsers take it: one that they
+// do not would lose them the whole list. What MCP says of another type than a server has
+// it is left out (MCP 2025-11-25, schema: Tool), and the two schemas become those of
+// objects. What is left out is added to the findings of t. Calls and results are held
+// against the schemas as they were declared.
+func shaped(t *gate.Tool, def gate.Doc) (gate.Doc, error) {
+	input, err := objectSchema(def.Get("inputSchema"))
+	if err != nil {
+		return gate.Doc{}, errors.New("input schema: " + err.Error())
+	}
+	without := func(what string) []byte {
+		t.Findings = append(t.Findings, what+": left out, since it is not what MCP says and some clients would lose the whole list by it")
+		return nil
+	}
+	return rebuilt(def, func(name string, v gate.Doc) []byte {
+		switch name {
+		case "inputSchema":
+			return input.Raw()
+		case "outputSchema":
+			output, err := objectSchema(v)
+			if err != nil {
+				return without("output schema")
+			}
+			return output.Raw()
+		case "title", "description":
+			if v.Kind() != gate.String {
+				return without(name)
+			}
+		case "_meta":
+			if v.Kind() != gate.Object {
+				return without(name)
+			}
+		case "annotations":
+			return members(v, without, name, annotationKinds).Raw()
+		case "execution":
+			if support := v.Get("taskSupport"); v.Kind() != gate.Object || !support.IsZero() && !slices.Contains(taskSupport, support.Text()) {
+				return without(name)
+			}
+		case "icons":
+			return icons(v, without).Raw()
+		}
+		return v.Raw()
+	}), nil
+}
+
+var (
+	annotationKinds = map[string]gate.Kind{
+		"title": gate.String, "readOnlyHint": gate.Bool, "destructiveHint": gate.Bool, "idempotentHint": gate.Bool, "openWorldHint": gate.Bool,
+	}
+	iconKinds   = map[string]gate.Kind{"src": gate.String, "mimeType": gate.String, "sizes": gate.Array, "theme": gate.String}
+	taskSupport = []string{"forbidden", "optional", "required"}
+)
+
+// objectSchema returns a schema as one of an object, which is all that arguments can be.
+func objectSchema(s gate.Doc) (gate.Doc, error) {
+	if s.Kind() == gate.Bool && s.True() {
+		return gate.MustDoc(`{"type":"object"}`), nil
+	}
+	if s.Kind() != gate.Object {
+		return gate.Doc{}, errors.New("nothing is as it says")
+	}
+	is := s.Get("type").Text() == "object" || s.Get("type").IsZero()
+	for name := range s.Get("type").Elements() {
+		is = is || name.Text() == "object"
+	}
+	if !is {
+		return gate.Doc{}, errors.New("it is for something else than an object")
+	}
+	if s.Get("type").Text() != "object" {
+		s = s.With("type", []byte(`"object"`))
+	}
+	return rebuilt(s, func(name string, v gate.Doc) []byte {
+		if name != "properties" {
+			return v.Raw()
+		}
+		return rebuilt(v, func(_ string, p gate.Doc) []byte {
+			switch {
+			case p.Kind() != gate.Bool:
+				return p.Raw()
+			case p.True():
+				return []byte(`{}`)
+			}
+			return []byte(`{"not":{}}`)
+		}).Raw()
+	}), nil
+}
+
+// members returns an object without the members that have another kind than they should,
+// or an absent value if it is no object.
+func members(d gate.Doc, without func(string) []byte, at string, kinds map[string]gate.Kind) gate.Doc {
+	if d.Kind() != gate.Object {
+		without(at)
+		return gate.Doc{}
+	}
+	return rebuilt(d, func(name string, v gate.Doc) []byte {
+		if kind, ok := kinds[name]; ok && v.Kind() != kind {
+			return without(at + "." + mcp.QuoteName(name))
+		}
+		return v.Raw()
+	})
+}
+
+// icons returns those of a list that are icons, or an absent value if none is.
+func icons(d gate.Doc, without func(string) []byte) gate.Doc {
+	var kept []byte
+	for icon := range d.Elements() {
+		icon = members(icon, without, "icons", iconKinds)
+		theme := icon.Get("theme").Text()
+		strings := true
+		for size := range icon.Get("sizes").Elements() {
+			strings = strings && size.Kind() == gate.String
+		}
+		if icon.Get("src").IsZero() || !strings || theme != "" && theme != "light" && theme != "dark" {
+			without("an icon")
+			continue
+		}
+		kept = append(append(kept, ','), icon.Raw()...)
+	}
+	if kept == nil {
+		return gate.Doc{}
+	}
+	kept[0] = '['
+	return gate.MustDoc(string(append(kept, ']')))
+}
+
+// rebuilt returns an object with what becomes of its members, without those that become
+// nothing; d itself if nothing changes, or if it is no object.
+func rebuilt(d gate.Doc, f func(name string, v gate.Doc) []byte) gate.Doc {
+	if d.Kind() != gate.Object {
+		return d
+	}
+	out, changed := []byte{'{'}, false
+	for name, v := range d.Members() {
+		raw := f(name, v)
+		if len(raw) == 0 {
+			changed = true
+			continue
+		}
+		changed = changed || string(raw) != string(v.Raw())
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, mcp.MustJSON(name)...), ':'), raw...)
+	}
+	if !changed {
+		return d
+	}
+	return gate.MustDoc(string(append(out, '}')))
+}
