@@ -31,42 +31,66 @@ type Report struct {
 	Note string `json:"note,omitempty"`
 	// Memory is how many bytes an instance begins with.
 	Memory int64 `json:"memory"`
+
+	// Problems are why the module does not load as it is, and what it would take; then
+	// what is known of it after that is not told.
+	Problems []string `json:"problems,omitempty"`
+	// NoManifest says that it would with a manifest.
+	NoManifest bool `json:"no_manifest,omitempty"`
 }
 
-// A Needed is what a module imports. Grant names the grant without which it does
-// not load; "" if it needs none.
+// A Needed is what a module imports. Grant names the grants without which it does
+// not load.
 type Needed struct {
 	Module    string   `json:"module"`
 	Functions []string `json:"functions"`
 	Grant     []string `json:"grant,omitempty"`
+	// Missing are those that are not here, whatever is granted.
+	Missing []string `json:"missing,omitempty"`
 }
 
-// Inspect reports on a module as it would be with everything granted that it
+// Inspect reports on any module, as it would be with everything granted that it
 // imports. It compiles the module, and runs of its code what [Runtime.Compile]
-// does, whose error it returns.
+// does. What keeps it from loading is in the report: then as much stands there as can
+// be told.
 func (r *Runtime) Inspect(ctx context.Context, wasm []byte, cfg ModuleConfig) (Report, error) {
-	cfg.Grants.HTTP, cfg.Grants.KV = true, true
-	m, err := r.Compile(ctx, wasm, cfg)
-	if err != nil {
-		return Report{}, err
-	}
-	defer m.Close(ctx)
+	sum := sha256.Sum256(wasm)
+	report := Report{SHA256: hex.EncodeToString(sum[:]), Size: len(wasm)}
 	decoded, err := rewrite.Decode(wasm)
 	if err != nil {
-		return Report{}, err
+		report.Problems = r.refusal(nil, err)
+		return report, nil
 	}
+	report.Imports = r.needed(decoded.Imports)
 	manifest, err := choose(cfg.Manifest, decoded.Manifest)
-	if err != nil && !errors.Is(err, errNoManifest) { // a plug-in may have none
-		return Report{}, err
+	bare := errors.Is(err, errNoManifest)
+	if err != nil && !bare {
+		report.Problems = r.refusal(decoded, err)
+		return report, nil
 	}
-	sum := sha256.Sum256(wasm)
-	return Report{
-		SHA256: hex.EncodeToString(sum[:]), Size: len(wasm), ABI: string(m.kind), Imports: needed(decoded.Imports), Tools: m.tools,
-		Wants: manifest.Wants, Limits: m.limits, Isolation: m.isolation, Snapshot: m.point, Instance: m.instanceWords(), Note: m.note, Memory: m.minMemory,
-	}, nil
+	cfg.Grants.HTTP, cfg.Grants.KV = true, true
+	m, err := r.Compile(ctx, wasm, cfg)
+	if bare && errors.Is(err, errNoManifest) { // with one, it is this
+		cfg.Manifest = &Manifest{Tools: []Tool{{Name: "tool", InputSchema: []byte("{}")}}}
+		m, err = r.Compile(ctx, wasm, cfg)
+	}
+	if ctx.Err() != nil {
+		return Report{}, ctx.Err()
+	}
+	if err != nil {
+		report.Problems = r.refusal(decoded, err)
+		return report, nil
+	}
+	defer m.Close(ctx)
+	report.ABI, report.Wants, report.Limits, report.Isolation = string(m.kind), manifest.Wants, m.limits, m.isolation
+	report.Snapshot, report.Instance, report.Note, report.Memory = m.point, m.instanceWords(), m.note, m.minMemory
+	if report.Tools = m.tools; cfg.Manifest != nil && bare {
+		report.Tools, report.NoManifest, report.Problems = nil, true, []string{needsManifest}
+	}
+	return report, nil
 }
 
-func needed(imports []rewrite.Import) []Needed {
+func (r *Runtime) needed(imports []rewrite.Import) []Needed {
 	var all []Needed
 	for _, in := range imports {
 		i := slices.IndexFunc(all, func(n Needed) bool { return n.Module == in.Module })
@@ -75,7 +99,9 @@ func needed(imports []rewrite.Import) []Needed {
 			all = append(all, Needed{Module: in.Module})
 		}
 		all[i].Functions = append(all[i].Functions, in.Name)
-		if grant := in.Name; in.Module == hostModule && !hostFunctions[in.Name].granted(Grants{}) {
+		if r.missing(in) {
+			all[i].Missing = append(all[i].Missing, in.Name)
+		} else if grant := in.Name; in.Module == hostModule && !hostFunctions[in.Name].granted(Grants{}) {
 			all[i].Grant = append(all[i].Grant, grant)
 		}
 	}

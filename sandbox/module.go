@@ -327,7 +327,7 @@ func choose(given *Manifest, carried []byte) (Manifest, error) {
 	return Manifest{}, errNoManifest
 }
 
-var errNoManifest = errors.New("it has no manifest: give one, or add it as the custom section wasmgate")
+var errNoManifest = errors.New("it has no manifest: write one beside it, NAME.yaml for NAME.wasm (`wasmgate sandbox manifest NAME.wasm` writes a first one), or add it as the custom section wasmgate")
 
 // imports reports whether one of the modules that are imported from is such.
 func imports(all []rewrite.Import, such func(module string) bool) bool {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ The module is compiled as if all that it imports were granted. None of its code 
 an Extism plug-in without a manifest, which is asked for its tools.
 ` + moduleHelp + `
 
-Exits with 1 and the reason if the sandbox refuses the module.`,
+What keeps it from loading is said with what it would take. Exits with 1 then, but not for want of a
+manifest alone.`,
 		Example: "  wasmgate sandbox inspect tool.wasm\n  wasmgate sandbox inspect embedded:files --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,9 +44,14 @@ func (c *cli) sandboxInspect(ctx context.Context, r *sandbox.Runtime, modules mo
 		return err
 	}
 	if c.json {
-		return c.printJSON(inspected{report, newLimits(report.Limits)})
+		err = c.printJSON(inspected{report, newLimits(report.Limits)})
+	} else {
+		err = c.printInspected(module, report)
 	}
-	return c.printInspected(module, report)
+	if err == nil && len(report.Problems) > 0 && !report.NoManifest {
+		err = fmt.Errorf("%s does not load: %s", visible(module), visible(report.Problems[0]))
+	}
+	return err
 }
 
 // inspected is a report with its limits under the names that they have in the
@@ -78,6 +85,9 @@ func (c *cli) printInspected(module string, r sandbox.Report) error {
 	t := newTable(c.out, "module", module)
 	t.row("sha256", r.SHA256)
 	t.row("size", sizeText(int64(r.Size)))
+	if r.ABI == "" {
+		return errors.Join(t.flush(), c.printImports(r), c.printRefusal(r))
+	}
 	t.row("abi", r.ABI)
 	t.row("instance", r.Instance)
 	t.row("isolation", explained(string(r.Isolation), isolations[r.Isolation]))
@@ -90,7 +100,7 @@ func (c *cli) printInspected(module string, r sandbox.Report) error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	for _, print := range []func(sandbox.Report) error{c.printImports, c.printWishes, c.printOffered} {
+	for _, print := range []func(sandbox.Report) error{c.printImports, c.printWishes, c.printOffered, c.printRefusal} {
 		if err := print(r); err != nil {
 			return err
 		}
@@ -130,6 +140,10 @@ func (c *cli) printImports(r sandbox.Report) error {
 		from, grant := n.Module, strings.Join(n.Grant, ", ")
 		if grant == "" {
 			grant = "none"
+		}
+		if len(n.Missing) > 0 {
+			grant = fmt.Sprintf("%d are not here", len(n.Missing))
+			n.Functions = n.Missing
 		}
 		functions := slices.Compact(slices.Sorted(slices.Values(n.Functions))) // some stand there twice
 		for _, line := range wrapped(functions, functionsWidth) {
@@ -173,7 +187,18 @@ func dirGrant(d sandbox.WantedDir) string {
 	return fmt.Sprintf("{path: %q, write: %t}", d.Path, d.Write)
 }
 
+// printRefusal prints what it would take for the module to load.
+func (c *cli) printRefusal(r sandbox.Report) error {
+	for _, p := range r.Problems {
+		fmt.Fprintln(c.out, "\n"+paint(c.out, bad, "problem: "+visible(p)))
+	}
+	return nil
+}
+
 func (c *cli) printOffered(r sandbox.Report) error {
+	if len(r.Tools) == 0 {
+		return nil
+	}
 	fmt.Fprintln(c.out)
 	t := newTable(c.out, "TOOL", "DESCRIPTION")
 	for _, tool := range r.Tools {

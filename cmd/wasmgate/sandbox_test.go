@@ -213,6 +213,45 @@ func TestSandboxInspectForeign(t *testing.T) {
 	}
 }
 
+// A module without a manifest is looked at, gets a first one, and then runs.
+func TestSandboxManifest(t *testing.T) {
+	whole := relay("kv")
+	end := bytes.LastIndex(whole, []byte("\x08wasmgate{"))
+	wasmgate := program(t, whole[:end-2]) // without the section, its id and size
+	code, out, err := wasmgate("", "sandbox", "inspect", "m.wasm")
+	if code != 0 || !strings.Contains(out, "\nabi        reactor\n") || !strings.Contains(out, "wasmgate sandbox manifest") {
+		t.Errorf("exit code %d: %s%s", code, out, err)
+	}
+	if code, _, err = wasmgate("{}", "sandbox", "run", "m.wasm", "--kv"); code != 1 || !strings.Contains(err, "`wasmgate sandbox manifest NAME.wasm` writes a first one") {
+		t.Errorf("run without a manifest: exit code %d, %s", code, err)
+	}
+	if code, out, err = wasmgate("", "sandbox", "manifest", "m.wasm"); code != 0 || !strings.Contains(out, "wrote m.yaml") {
+		t.Fatalf("exit code %d: %s%s", code, out, err)
+	}
+	code, out, err = wasmgate("", "sandbox", "inspect", "m.wasm")
+	if code != 0 || strings.Contains(out, "problem") || !strings.Contains(out, "\nkv    true\n") || !strings.Contains(out, "\nm     What it does") {
+		t.Errorf("exit code %d: %s%s", code, out, err)
+	}
+	if code, out, err = wasmgate(`{"op":"get","key":"k"}`, "sandbox", "run", "m.wasm", "--kv"); code != 0 || !strings.Contains(out, `"found":false`) {
+		t.Errorf("run: exit code %d: %s%s", code, out, err)
+	}
+	before, _ := os.ReadFile("m.yaml")
+	if code, _, err = wasmgate("", "sandbox", "manifest", "m.wasm"); code != 1 || !strings.Contains(err, "has a manifest") {
+		t.Errorf("again: exit code %d, %s", code, err)
+	}
+	if after, _ := os.ReadFile("m.yaml"); !bytes.Equal(before, after) {
+		t.Error("the manifest that was there is another")
+	}
+	if e := os.WriteFile("n.wasm", []byte("no"), 0o600); e != nil {
+		t.Fatal(e)
+	}
+	for _, command := range []string{"manifest", "inspect"} {
+		if code, _, err = wasmgate("", "sandbox", command, "n.wasm"); code != 1 || !strings.Contains(err, "does not load") {
+			t.Errorf("%s of what is no module: exit code %d, %s", command, code, err)
+		}
+	}
+}
+
 func TestSandboxInspectJSON(t *testing.T) {
 	wasmgate := program(t, relay("kv"))
 	code, out, err := wasmgate("", "sandbox", "inspect", "m.wasm", "--json")
