@@ -175,9 +175,9 @@ func (g *Gateway) newHost() error {
 	if err != nil {
 		return err
 	}
-	g.fleet.Watch(g.host.Changed)
+	g.fleet.Watch(func(l fleet.Lists) { g.host.ListsChanged(l.Tools, l.Prompts, l.Resources) })
 	g.fleet.Hear(g.host.Hear)
-	g.fleet.Watch(g.noteServers)
+	g.fleet.Watch(func(fleet.Lists) { g.noteServers() })
 	g.mux = http.NewServeMux()
 	g.handleMCP(g.mux)
 	g.mux.HandleFunc("GET /healthz", g.healthz)

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -240,7 +241,7 @@ func TestQuarantineIsTold(t *testing.T) {
 	l := newLiar(&mcp.Tool{Name: "read", Description: "reads", InputSchema: schema})
 	g := l.gateway(t, lock.TrustFirst, dir)
 	var told atomic.Int32
-	defer g.Fleet().Watch(func() { told.Add(1) })()
+	defer g.Fleet().Watch(func(fleet.Lists) { told.Add(1) })()
 	l.declare(&mcp.Tool{Name: "read", Description: "sends", InputSchema: schema})
 	waitFor(t, g, func([]*gate.Tool) bool { return told.Load() > 0 })
 	_, err := call(g, "s__read", `{}`)

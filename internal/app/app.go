@@ -163,6 +163,7 @@ func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Con
 			continue
 		}
 		one := a.server(ctx, s)
+		one.Processes = a.cfg.Limits.Processes
 		gc.Servers = append(gc.Servers, one.EndpointConfig)
 		if one.Guest != nil {
 			gc.Guests[s.ID] = *one.Guest

@@ -85,7 +85,7 @@ type Server struct {
 	Start     time.Duration // how long it may take to be ready; zero: 2 m for a command, 30 s for a URL
 	Timeout   time.Duration // of one call
 	Timeouts  []ToolTimeout // that go before Timeout; the first that matches counts
-	Sessions  string        // auto: clients that it can ask something have connections of their own; shared: none has; empty: auto
+	Sessions  string        // own: each client has a connection of its own; shared: none has; auto: own for a command, else for clients that it can ask something; empty: auto
 	Retry     string        // never | idempotent; empty: never
 	Health    time.Duration // silence after which it is pinged; zero: the default; [HealthOff]: never
 	// Concurrent is how many calls it has in progress; zero sets no limit of its own.
@@ -270,6 +270,7 @@ type Limits struct {
 	Result     int64 // bytes of an upstream's answer
 	Concurrent int   // calls in progress
 	Session    int   // those of one session; zero sets no limit of its own
+	Processes  int   // of one server that belong to a client each; zero: 16. At most 64 of all servers together
 	Tools      []ToolLimit
 }
 

@@ -353,12 +353,17 @@ func (d *decoder) limits(to *Limits, n *node, path string) {
 		"result":     d.size(&to.Result, 1<<10, maxSize),
 		"concurrent": d.count(&to.Concurrent, 1, maxConcurrent),
 		"session":    d.count(&to.Session, 1, maxConcurrent),
+		"processes":  d.count(&to.Processes, 1, maxProcesses),
 		"tools":      func(n *node, path string) { d.toolLimits(&to.Tools, n, path) },
 	})
 }
 
-// maxConcurrent bounds limits on calls in progress.
-const maxConcurrent = 65_536
+const (
+	// maxConcurrent bounds limits on calls in progress.
+	maxConcurrent = 65_536
+	// maxProcesses bounds those on processes of a server.
+	maxProcesses = 1_024
+)
 
 func (d *decoder) toolLimits(to *[]ToolLimit, n *node, path string) {
 	d.each(n, path, func(f field, path string) {

@@ -68,7 +68,7 @@ func (d *decoder) server(f field, path string) Server {
 		"timeout":    d.duration(&s.Timeout, time.Millisecond, 24*time.Hour),
 		"concurrent": d.count(&s.Concurrent, 1, maxConcurrent),
 		"timeouts":   func(n *node, path string) { d.timeouts(&s.Timeouts, n, path) },
-		"sessions":   d.one(&s.Sessions, "auto", "shared"),
+		"sessions":   d.one(&s.Sessions, "auto", "own", "shared"),
 		"retry":      d.one(&s.Retry, "never", "idempotent"),
 		"health":     d.health(&s.Health),
 		"enabled":    func(*node, string) {},

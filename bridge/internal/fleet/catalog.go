@@ -1,7 +1,10 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/gate"
@@ -25,15 +28,43 @@ func (f *Fleet) rebuild() {
 	f.mu.Lock()
 	old, now := f.catalog.Load(), newCatalog(f.members, &f.cfg, &f.mentions)
 	f.catalog.Store(now)
-	watchers := make([]func(), 0, len(f.watchers))
-	for _, w := range f.watchers {
-		watchers = append(watchers, w)
-	}
+	watchers := slices.Collect(maps.Values(f.watchers))
 	f.mu.Unlock()
 	f.logHeld(old, now)
+	changed := now.since(old)
 	for _, w := range watchers {
-		w()
+		w(changed)
 	}
+}
+
+// Lists says which lists of a fleet are others than before. None may be: a server was
+// connected again, and lists what it has listed.
+type Lists struct{ Tools, Prompts, Resources bool }
+
+// since compares what is listed with what was.
+func (c *catalog) since(old *catalog) Lists {
+	if old == nil { // the first
+		return Lists{true, true, true}
+	}
+	prompts := func(c *catalog) []*gate.Tool {
+		if c.more.prompts == nil {
+			return nil
+		}
+		return c.more.prompts.tools
+	}
+	return Lists{
+		Tools:     !slices.EqualFunc(c.tools, old.tools, listedAlike),
+		Prompts:   !slices.EqualFunc(prompts(c), prompts(old), listedAlike),
+		Resources: !slices.EqualFunc(c.more.resources, old.more.resources, listedAlike) || !slices.EqualFunc(c.more.listed, old.more.listed, listedAlike),
+	}
+}
+
+// listedAlike reports whether clients, and policies that decide what they are offered, see
+// the same of two.
+func listedAlike(a, b *gate.Tool) bool {
+	return a == b || a.Name == b.Name && a.Offered == b.Offered && a.Digest == b.Digest && a.Pinned == b.Pinned && a.Quarantine == b.Quarantine &&
+		slices.Equal(a.Groups, b.Groups) && slices.Equal(a.Findings, b.Findings) && bytes.Equal(a.Definition.Raw(), b.Definition.Raw()) &&
+		bytes.Equal(a.Capabilities.Raw(), b.Capabilities.Raw())
 }
 
 // newCatalog joins the tools of all servers. Of two tools with one offered name

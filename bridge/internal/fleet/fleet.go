@@ -47,11 +47,13 @@ type Fleet struct {
 	mu       sync.Mutex
 	members  []member // in order of configuration
 	order    []string // what [Fleet.Reorder] was given
-	watchers map[int]func()
-	nextID   int
-	joining  map[string]*upstream.Endpoint // that are being connected, to take the place of the member of their id
-	closed   bool
-	mentions mentions
+	watchers map[int]func(Lists)
+
+	processes upstream.Pool // those of clients
+	nextID    int
+	joining   map[string]*upstream.Endpoint // that are being connected, to take the place of the member of their id
+	closed    bool
+	mentions  mentions
 
 	levels upstream.Levels
 	heard  atomic.Pointer[func(mcp.Notice)]
@@ -79,7 +81,7 @@ func New(cfg Config) (*Fleet, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &Fleet{cfg: cfg, watchers: make(map[int]func()), joining: make(map[string]*upstream.Endpoint), closing: make(chan struct{})}
+	f := &Fleet{cfg: cfg, watchers: make(map[int]func(Lists)), joining: make(map[string]*upstream.Endpoint), closing: make(chan struct{})}
 	for _, l := range cfg.Locals {
 		l.OnChange(func() { f.observe(l.Declared()); f.rebuild() })
 		f.observe(l.Declared())
@@ -107,6 +109,7 @@ func (f *Fleet) newMember(c upstream.Config) (member, error) {
 	if c.Log == nil {
 		c.Log = f.cfg.Log
 	}
+	c.Pool = &f.processes
 	e, err := upstream.New(c)
 	if err != nil {
 		return member{}, err
@@ -203,9 +206,9 @@ func (f *Fleet) Status() []upstream.Status {
 	return all
 }
 
-// Watch calls f whenever the tools may have changed, until stop is called. f
-// must not block.
-func (f *Fleet) Watch(changed func()) (stop func()) {
+// Watch calls f whenever something of a server has changed, and says which lists are others
+// now, until stop is called. f must not block.
+func (f *Fleet) Watch(changed func(Lists)) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.nextID++

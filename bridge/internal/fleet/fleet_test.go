@@ -136,7 +136,7 @@ func TestFleetTriesAgain(t *testing.T) {
 		s.Cut(errors.New("down"))
 		f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{s.Config("s")}})
 		var changes atomic.Int32
-		stop := f.Watch(func() { changes.Add(1) })
+		stop := f.Watch(func(fleet.Lists) { changes.Add(1) })
 		_ = f.Connect(t.Context())
 		time.Sleep(time.Second)
 		if n := s.Count("dial"); n < 2 || n > 20 {
@@ -303,7 +303,7 @@ func TestFleetHammer(t *testing.T) {
 		_ = f.Add(ctx, scripts[id].Config(id))
 	})
 	loop(func(rng *rand.Rand) { scripts[servers[rng.IntN(3)]].Cut(nil); time.Sleep(10 * time.Millisecond) })
-	loop(func(*rand.Rand) { f.Tools(ctx); f.Status(); f.Watch(func() {})() })
+	loop(func(*rand.Rand) { f.Tools(ctx); f.Status(); f.Watch(func(fleet.Lists) {})() })
 	wg.Wait()
 	f.Close()
 	for code := range codes {
@@ -353,7 +353,7 @@ func TestLocal(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	told := 0
-	f.Watch(func() { told++ })
+	f.Watch(func(fleet.Lists) { told++ })
 	if err := l.Set(local.Tool{Definition: gate.MustDoc(rig.Tool("new")), Call: ok}); err != nil {
 		t.Fatal(err)
 	}

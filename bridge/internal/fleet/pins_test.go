@@ -109,7 +109,7 @@ func TestPinnedToolsSaySo(t *testing.T) {
 		t.Errorf("pinned: %v", got)
 	}
 	told := 0
-	defer f.Watch(func() { told++ })()
+	defer f.Watch(func(fleet.Lists) { told++ })()
 	p.Persons = nil
 	f.Refresh()
 	if told != 1 || f.Known()[1].Pinned {

@@ -382,17 +382,25 @@ func (l *liveServers) tell(now mcp.Offering) (before mcp.Offering) {
 }
 
 // Changed tells all clients that what they are offered may be other things now.
-func (h *Host) Changed() {
+func (h *Host) Changed() { h.ListsChanged(true, true, true) }
+
+// ListsChanged tells all clients which lists may be others now.
+func (h *Host) ListsChanged(tools, prompts, resources bool) {
+	if !tools && !prompts && !resources {
+		return
+	}
 	now := h.offering(context.Background(), 0)
 	before := h.servers.tell(now)
 	for _, s := range h.servers.list() {
-		s.AddTool(&sdk.Tool{Name: changedName, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
-		s.RemoveTools(changedName)
-		if now.Prompts || before.Prompts {
+		if tools {
+			s.AddTool(&sdk.Tool{Name: changedName, InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+			s.RemoveTools(changedName)
+		}
+		if prompts && (now.Prompts || before.Prompts) {
 			s.AddPrompt(&sdk.Prompt{Name: changedName}, nil)
 			s.RemovePrompts(changedName)
 		}
-		if now.Resources || before.Resources {
+		if resources && (now.Resources || before.Resources) {
 			s.AddResource(&sdk.Resource{Name: changedName, URI: changedURI}, nil)
 			s.RemoveResources(changedURI)
 		}

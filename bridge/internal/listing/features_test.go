@@ -49,7 +49,7 @@ func frontOf(t testing.TB, f *fleet.Fleet) *rig.Fixture {
 	}
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	t.Cleanup(f.Watch(h.Changed))
+	t.Cleanup(f.Watch(func(fleet.Lists) { h.Changed() }))
 	return &rig.Fixture{Host: h, Fleet: f, Records: recorded, URL: srv.URL}
 }
 

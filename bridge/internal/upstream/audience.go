@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -11,16 +12,28 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// A connection to a server is one for one audience. Most are shared by all clients; the
-// server cannot ask on them, for it could not say whom. A client that a server may ask
+// A connection to a server is one for one audience. A shared one serves all clients; the
+// server cannot ask on it, for it could not say whom. A client that a server may ask
 // something has a connection of its own: one for its session, with what it declares to
 // be capable of. A client without sessions (MCP 2026-07-28) gets one for each call, out
 // of those that its principal had before and that declare the same.
+//
+// A server on standard input and output was written for one client: what a call leaves
+// there (a page, a folder, a thought) is its client's. So each owner has a process of its
+// own: on stdio the connection, over HTTP the MCP session, for clients without sessions
+// the principal. The process that lists is a spare: the first owner that cannot be asked
+// anything has it, and when it goes the process is started anew. The others get processes
+// that are started for them.
 
 const (
 	// MaxAudiences bounds the connections to one server that belong to a client each. The
 	// one that was idle for the longest time makes room for another.
 	MaxAudiences = 32
+	// MaxProcesses bounds those that are processes, unless the configuration does.
+	MaxProcesses = 16
+	// busyTime is for how long an owner's process is nobody else's after a call, and
+	// briefTime where that was its only one.
+	busyTime, briefTime = 5 * time.Minute, 2 * time.Minute
 	// audienceIdle is how long such a connection is kept without a call.
 	audienceIdle = 30 * time.Minute
 	// greetTime bounds how long a server gets, before the first call, to ask what it asks
@@ -35,8 +48,11 @@ const (
 
 // The values of [Config.Sessions].
 const (
-	// SessionsAuto gives clients that can be asked something connections of their own.
+	// SessionsAuto is SessionsOwn for a server with Command, and else gives clients that can
+	// be asked something connections of their own.
 	SessionsAuto = "auto"
+	// SessionsOwn gives each client a connection of its own.
+	SessionsOwn = "own"
 	// SessionsShared gives all clients one connection. The server can ask them nothing.
 	SessionsShared = "shared"
 )
@@ -56,9 +72,11 @@ type audience struct {
 
 	// Of the audiences' mu:
 	calls int       // under way
+	made  int       // so far
 	used  time.Time // when the last one ended
 	idle  *time.Timer
 	news  bool // the client's roots have changed, and the server does not know
+	gone  bool // the session has ended: with the last call, such as a job's, the connection does
 }
 
 // audiences are the connections of a server that belong to clients.
@@ -67,6 +85,7 @@ type audiences struct {
 	all     []*audience
 	closed  bool
 	closing sync.WaitGroup // of connections; Add only with mu, and not once it is closed
+	spare   *audience      // who has the connection that lists; nil: nobody
 }
 
 // declared returns what the client of a call can be asked; absent if that is nothing.
@@ -90,14 +109,25 @@ func (e *Endpoint) declares() gate.Doc {
 }
 
 // owns reports whether a call is made over a connection of its client's own. Servers of
-// [mcp.Stateless] need none: they ask with their answers.
+// [mcp.Stateless] over HTTP need none: they ask with their answers.
 func (e *Endpoint) owns(c *gate.Call) bool {
-	if e.audience != nil || e.cfg.Sessions == SessionsShared || declared(c).IsZero() {
+	switch {
+	case e.audience != nil || e.cfg.Sessions == SessionsShared:
+		return false
+	case e.apart():
+		return true
+	case declared(c).IsZero():
 		return false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.link == nil || !e.link.modern()
+}
+
+// apart reports whether the clients of the server have a connection each, whatever they
+// are capable of.
+func (e *Endpoint) apart() bool {
+	return e.cfg.Sessions == SessionsOwn || e.cfg.Command != "" && e.cfg.Sessions != SessionsShared
 }
 
 // invokeOwn carries out a call over its client's own connection.
@@ -107,6 +137,9 @@ func (e *Endpoint) invokeOwn(ctx context.Context, p gate.Permit, c *gate.Call) (
 		return gate.Result{}, err
 	}
 	defer e.audiences.giveBack(a)
+	if a.endpoint == e { // the spare
+		return e.invoke(ctx, p)
+	}
 	return a.endpoint.Invoke(ctx, p)
 }
 
@@ -133,7 +166,10 @@ var errAudiences = errors.New("every connection that the server may have for a c
 func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	// A call that nobody waits for outlives the session, whose own connections end with it.
 	want := &audience{session: c.Audience(), pooled: c.Rounds || c.Detached, capabilities: declared(c), owner: s}
-	if want.pooled {
+	switch {
+	case want.capabilities.IsZero(): // nobody is asked, so that calls need not be told apart
+		want.pooled, want.capabilities = false, gate.MustDoc("{}")
+	case want.pooled:
 		want.session.ID = ""
 	}
 	s.mu.Lock()
@@ -142,16 +178,30 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 		return nil, e.closedFault()
 	}
 	i := slices.IndexFunc(s.all, func(a *audience) bool { return a.suits(want) })
-	if i >= 0 {
+	if i < 0 && e.cfg.Pool != nil && e.cfg.Command != "" {
+		s.mu.Unlock()
+		full := !e.cfg.Pool.room(s)
+		s.mu.Lock()
+		if i = slices.IndexFunc(s.all, func(a *audience) bool { return a.suits(want) }); full && i < 0 {
+			return nil, e.tooMany()
+		}
+	}
+	switch {
+	case i >= 0:
 		want = s.all[i]
-	} else {
-		if len(s.all) == MaxAudiences && !s.evict() {
-			return nil, &Fault{Busy, e.cfg.Server, "connect", errAudiences}
+	case s.spare == nil && e.apart() && len(want.capabilities.Raw()) == len("{}"):
+		want.endpoint = e
+		s.spare = want
+		s.all = append(s.all, want)
+	default:
+		if len(s.all) >= e.mostAudiences() && !s.evict() {
+			return nil, e.tooMany()
 		}
 		want.endpoint = e.ownFor(want)
 		s.all = append(s.all, want)
 	}
 	want.calls++
+	want.made++
 	if want.idle != nil {
 		want.idle.Stop()
 	}
@@ -197,12 +247,53 @@ func (e *Endpoint) observes(d Declaration) {
 	e.observe(d)
 }
 
+// mostAudiences is how many connections may belong to a client each.
+func (e *Endpoint) mostAudiences() int {
+	switch {
+	case e.cfg.Command == "":
+		return MaxAudiences
+	case e.cfg.Processes > 0:
+		return e.cfg.Processes
+	}
+	return MaxProcesses
+}
+
+// tooMany is the fault of a call for which there is no connection.
+func (e *Endpoint) tooMany() *Fault {
+	err := errAudiences
+	if e.cfg.Command != "" {
+		err = &processesError{e.mostAudiences()}
+	}
+	return &Fault{Busy, e.cfg.Server, "connect", err}
+}
+
+// A processesError says that a server has as many processes as it may have.
+type processesError struct{ most int }
+
+func (p *processesError) Error() string {
+	return fmt.Sprintf("all %d processes of the server (limits.processes) were used by their clients in the last minutes", p.most)
+}
+
 // evict closes the connection that was not used for the longest time, and is not used
 // now. One with subscriptions makes room only when it was not used for long, and there is
-// no other: a client over HTTP may have gone without a word. The caller holds mu.
+// no other: a client over HTTP may have gone without a word. A process with the state of a
+// client is left alone for some minutes after a call. The caller holds mu.
 func (s *audiences) evict() bool {
+	oldest := s.oldest()
+	if oldest == nil {
+		return false
+	}
+	s.drop(oldest)
+	return true
+}
+
+// oldest returns the connection that can make room first, or nil. The caller holds mu.
+func (s *audiences) oldest() *audience {
 	var oldest, subscribed *audience
 	for _, a := range s.all {
+		if a.busy() {
+			continue
+		}
 		longest := &oldest
 		if a.endpoint.subscriptions.any() {
 			longest = &subscribed
@@ -214,11 +305,72 @@ func (s *audiences) evict() bool {
 	if oldest == nil && subscribed != nil && time.Since(subscribed.used) >= audienceIdle {
 		oldest = subscribed
 	}
+	return oldest
+}
+
+// DefaultPool is how many processes may belong to a client each, of all servers together.
+const DefaultPool = 64
+
+// A Pool bounds the processes that belong to a client each, of all servers together. The
+// zero Pool bounds them to [DefaultPool].
+type Pool struct {
+	Most int // 0: DefaultPool
+
+	mu  sync.Mutex
+	all map[*audiences]bool
+}
+
+// room reports whether there is room for one process more, and ends the one that was not
+// used for the longest time if that makes it.
+func (p *Pool) room(s *audiences) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil {
+		p.all = map[*audiences]bool{}
+	}
+	p.all[s] = true
+	most := p.Most
+	if most == 0 {
+		most = DefaultPool
+	}
+	var oldest *audience
+	var used time.Time
+	n := 0
+	for s := range p.all {
+		s.mu.Lock()
+		n += len(s.all)
+		if a := s.oldest(); a != nil && (oldest == nil || a.used.Before(used)) {
+			oldest, used = a, a.used
+		}
+		if s.closed {
+			delete(p.all, s)
+		}
+		s.mu.Unlock()
+	}
+	if n < most {
+		return true
+	}
 	if oldest == nil {
 		return false
 	}
-	s.drop(oldest)
+	o := oldest.owner
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if oldest.calls == 0 && !o.closed && slices.Contains(o.all, oldest) {
+		o.drop(oldest)
+	}
 	return true
+}
+
+// busy reports whether a process was used by its owner a moment ago.
+func (a *audience) busy() bool {
+	if a.endpoint.cfg.Command == "" {
+		return false
+	}
+	if a.made == 1 {
+		return time.Since(a.used) < briefTime
+	}
+	return time.Since(a.used) < busyTime
 }
 
 // drop takes a connection out and closes it, in the background. The caller holds mu.
@@ -227,8 +379,30 @@ func (s *audiences) drop(a *audience) {
 	if a.idle != nil {
 		a.idle.Stop()
 	}
+	if a == s.spare {
+		s.closing.Go(func() { a.endpoint.renew(s) })
+		return
+	}
 	s.closing.Go(a.endpoint.End)
 }
+
+// renew starts the process that lists anew, for the next owner: what the last one has left
+// there is nobody else's.
+func (e *Endpoint) renew(s *audiences) {
+	e.mu.Lock()
+	l := e.link
+	e.mu.Unlock()
+	if l != nil {
+		l.peer.Fail(errRenewed)
+		<-l.ended
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spare = nil
+}
+
+// errRenewed is why a connection ended whose owner has gone.
+var errRenewed = errors.New("the client whose process it was has gone")
 
 // giveBack ends a call over a connection, which is kept for a while.
 func (s *audiences) giveBack(a *audience) {
@@ -237,6 +411,10 @@ func (s *audiences) giveBack(a *audience) {
 	a.calls--
 	a.used = time.Now()
 	if a.calls > 0 || s.closed || !slices.Contains(s.all, a) {
+		return
+	}
+	if a.gone {
+		s.drop(a)
 		return
 	}
 	if a.idle == nil {
@@ -260,11 +438,15 @@ func (s *audiences) expire(a *audience) {
 	}
 }
 
-// end closes the connections of a session.
+// end closes the connections of a session, or has the calls that outlive it do so.
 func (s *audiences) end(k gate.SessionKey) {
 	for _, a := range s.of(k) {
 		s.mu.Lock()
-		if !s.closed && slices.Contains(s.all, a) {
+		switch {
+		case s.closed || !slices.Contains(s.all, a):
+		case a.calls > 0 && a.endpoint.apart():
+			a.gone = true
+		default:
 			s.drop(a)
 		}
 		s.mu.Unlock()
@@ -309,7 +491,9 @@ func (s *audiences) endpoints() (all []*Endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.all {
-		all = append(all, a.endpoint)
+		if a != s.spare { // which its own endpoint is
+			all = append(all, a.endpoint)
+		}
 	}
 	return all
 }
@@ -317,10 +501,14 @@ func (s *audiences) endpoints() (all []*Endpoint) {
 // close closes all connections, for good, and waits.
 func (s *audiences) close() {
 	s.mu.Lock()
-	for !s.closed && len(s.all) > 0 {
-		s.drop(s.all[0])
-	}
 	s.closed = true
+	for len(s.all) > 0 {
+		if a := s.all[0]; a == s.spare { // its endpoint is being closed
+			s.all, s.spare = s.all[1:], nil
+		} else {
+			s.drop(a)
+		}
+	}
 	s.mu.Unlock()
 	s.closing.Wait()
 }

@@ -56,12 +56,21 @@ func (e *Endpoint) Methods() []*gate.Tool { return e.methods }
 // Invoke implements [gate.Upstream]: one request, sent again once if the server
 // cannot have seen it, or may see it twice (see [Config.Retry]).
 func (e *Endpoint) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
-	c, tool, ok := p.Open()
+	c, _, ok := p.Open()
 	if !ok {
 		return gate.Result{}, ErrNoPermit
 	}
 	if e.owns(c) {
 		return e.invokeOwn(ctx, p, c)
+	}
+	return e.invoke(ctx, p)
+}
+
+// invoke carries out a call over the endpoint's own connection.
+func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
+	c, tool, ok := p.Open()
+	if !ok {
+		return gate.Result{}, ErrNoPermit
 	}
 	timed := newDeadline(ctx, e.cfg.timeoutOf(tool.Local))
 	defer timed.end()
@@ -100,6 +109,9 @@ func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool) (gate.Doc, err
 	l, waited, err := e.ready(ctx, trial)
 	if err == nil && waited && e.audience == nil {
 		err = e.Offers(t)
+	}
+	if err == nil && e.audience != nil {
+		err = l.declares(ctx, e.cfg.Server, t)
 	}
 	if err == nil {
 		err = of.permit.Approved() // the connection may be newer than the permit

@@ -126,7 +126,7 @@ func TestCircuitOfConnecting(t *testing.T) {
 		s := rig.NewScript(nil)
 		f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{s.Config("s")}})
 		var changes atomic.Int32
-		f.Watch(func() { changes.Add(1) })
+		f.Watch(func(fleet.Lists) { changes.Add(1) })
 		if err := f.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -86,8 +86,12 @@ type Config struct {
 	// Health is how long the server may say nothing before it is asked whether it
 	// lives. Zero means 30 s, and for one with Dial not at all, as HealthOff does.
 	Health time.Duration
-	// Sessions is SessionsAuto or SessionsShared; empty is SessionsAuto.
+	// Sessions is SessionsAuto, SessionsOwn or SessionsShared; empty is SessionsAuto.
 	Sessions string
+	// Processes is how many processes of Command may belong to a client each; zero means
+	// [MaxProcesses]. Pool bounds those of all servers that have it together; nil does not.
+	Processes int
+	Pool      *Pool
 	// Methods are those that MCP does not have and the server does: see
 	// [gate.CheckMethod]. At most [listing.MaxMethods].
 	Methods []string
@@ -130,7 +134,7 @@ func (c *Config) check() error {
 	if c.Command == "" && (c.Confine != nil || c.Learn != nil) {
 		return fmt.Errorf("server %s: only a command can be confined or learnt from", c.Server)
 	}
-	if !slices.Contains([]string{"", SessionsAuto, SessionsShared}, c.Sessions) {
+	if !slices.Contains([]string{"", SessionsAuto, SessionsOwn, SessionsShared}, c.Sessions) {
 		return fmt.Errorf("server %s: unknown sessions %q", c.Server, c.Sessions)
 	}
 	if !slices.Contains([]string{"", RetryNever, RetryIdempotent}, c.Retry) {

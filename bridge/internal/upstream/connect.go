@@ -98,6 +98,10 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise FaultKind) (
 	switch {
 	case err == nil && e.audience != nil: // what is offered is what the shared connection lists
 		tools = new(listing.Tools)
+		if e.cfg.Command != "" {
+			doing, otherwise = "list tools", Transport
+			l.declared, err = declaredBy(ctx, l)
+		}
 	case err == nil:
 		doing, otherwise = "list tools", Transport
 		tools, err = e.list(ctx, l)
@@ -220,6 +224,39 @@ func (e *Endpoint) list(ctx context.Context, l *link) (*listing.Tools, error) {
 	}
 	e.keeps(l, began, hints)
 	return tools, nil
+}
+
+// declaredBy returns the digests of the tools that a client's own process declares, by their
+// names there.
+func declaredBy(ctx context.Context, l *link) (map[string]string, error) {
+	raw, _, err := listed(ctx, l, "tools/list", "tools")
+	if rpc, ok := errors.AsType[*wire.RPCError](err); ok && rpc.Code == mcp.CodeMethodNotFound {
+		return nil, nil // a server without tools
+	}
+	digests := make(map[string]string, len(raw))
+	for _, t := range raw {
+		digests[t.Get("name").Text()] = t.Digest()
+	}
+	return digests, err
+}
+
+// declares reports why a tool must not be called in a client's own process: what it declares
+// there is not what was listed, and held against the pins. It is asked again before that is
+// said, since tools come and go.
+func (l *link) declares(ctx context.Context, server string, t *gate.Tool) error {
+	l.declaring.Lock()
+	defer l.declaring.Unlock()
+	if l.declared == nil || t.Feature != gate.FeatureTool || l.declared[t.Local] == t.Digest {
+		return nil
+	}
+	now, err := declaredBy(ctx, l)
+	if err != nil {
+		return err
+	}
+	if l.declared = now; now[t.Local] == t.Digest {
+		return nil
+	}
+	return &Fault{Pinned, server, "call", errors.New("the client's own process declares another definition of the tool than the one that was listed")}
 }
 
 // listed reads a whole listing, page by page, and for how long it can be kept. member is

@@ -30,6 +30,8 @@ const (
 	TimedOut FaultKind = "timeout"
 	// Limit: the server's answer is larger than it may be.
 	Limit FaultKind = "refused_limit"
+	// Pinned: in the client's own process the tool is another than the one that was listed.
+	Pinned FaultKind = "refused_pin"
 	// Busy: the server has no connection for one more client.
 	Busy FaultKind = "refused_busy"
 )
@@ -67,12 +69,17 @@ func (f *Fault) Public() string {
 		return "the server's answer is not valid"
 	case ToolError:
 		return "the server answered with an error"
+	case Pinned:
+		return "the tool is another in the process that the server has for this client, and is quarantined there"
 	case Limit:
 		if large, ok := errors.AsType[*mcp.TooLarge](f.Err); ok {
 			return fmt.Sprintf("the result has %s; limits.result is %s", mcp.Bytes(large.Size), mcp.Bytes(large.Max))
 		}
 		return "the result is too large"
 	case Busy:
+		if most, ok := errors.AsType[*processesError](f.Err); ok {
+			return most.Error() + "; try again later"
+		}
 		return "the server serves too many clients alone; try again later"
 	default:
 		return "the connection to the server broke"

@@ -179,14 +179,17 @@ func (e *Endpoint) lost(ctx context.Context, l *link, err error) {
 		e.pauses.reset()
 	}
 	_, expired := errors.AsType[*wire.SessionEnded](err)
-	atOnce := expired || time.Since(e.since) > workedTime
+	renewed := errors.Is(err, errRenewed)
+	atOnce := expired || renewed || time.Since(e.since) > workedTime
 	e.become(Faulted)
 	e.link, e.fault = nil, e.broke(err)
 	if c, ok := l.peer.Conn.(*wire.StdioConn); ok {
 		e.said = c.Said()
 	}
 	e.retry(ctx, atOnce)
-	e.cfg.Log.Warn("endpoint faulted", "code", e.fault.Code(), "error", err)
+	if !renewed {
+		e.cfg.Log.Warn("endpoint faulted", "code", e.fault.Code(), "error", err)
+	}
 	e.mu.Unlock()
 	e.changed()
 }

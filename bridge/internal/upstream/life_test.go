@@ -174,7 +174,7 @@ func TestRelist(t *testing.T) {
 		if err := f.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		f.Watch(func() { changes.Add(1) })
+		f.Watch(func(fleet.Lists) { changes.Add(1) })
 		s.List(rig.EchoTool + `,{"name":"new","inputSchema":{"type":"object"}}`)
 		for range 10_000 {
 			s.Tell(&jsonrpc.Request{Method: "notifications/tools/list_changed"})

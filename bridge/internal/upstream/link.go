@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -27,6 +28,9 @@ type link struct {
 	instructions gate.Doc // of the handshake; absent if there are none
 	capabilities gate.Doc // of the server, of the handshake
 	tlsKey       string   // "" if it is not asked for
+
+	declaring sync.Mutex
+	declared  map[string]string // of a client's own process: digests of its tools, by name; nil if it was not asked
 }
 
 func (l *link) close() error {

@@ -1,0 +1,102 @@
+package upstream_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// caller makes calls of a session of a client that cannot be asked anything, and returns
+// what the server says of its process.
+type caller struct {
+	t testing.TB
+	g *gate.Gate
+}
+
+func (c caller) call(session string) (calls, pid string, err error) {
+	c.t.Helper()
+	call := rig.NewCall("liar__echo", "{}")
+	call.Session = gate.SessionKey{Owner: call.Who.Owner, ID: session}
+	res, err := c.g.Do(c.t.Context(), call)
+	return res.Doc.Get("calls").String(), res.Doc.Get("pid").String(), err
+}
+
+// TestOwnProcesses: what a call leaves in a server on stdio nobody meets but its client,
+// and nobody after it. The first client has the process that lists.
+func TestOwnProcesses(t *testing.T) {
+	rig.NoLeaks(t)
+	e := rig.Ready(t, rig.Child("remembers"))
+	g, _ := rig.NewGate(t, e)
+	c := caller{t, g}
+	pids := map[string]string{}
+	for round := 1; round <= 3; round++ {
+		for _, session := range []string{"a", "b"} {
+			calls, pid, err := c.call(session)
+			if err != nil || calls != fmt.Sprint(round) || pids[session] != "" && pids[session] != pid {
+				t.Fatalf("round %d of session %s: %s calls in process %s, %v", round, session, calls, pid, err)
+			}
+			pids[session] = pid
+		}
+	}
+	for _, session := range []string{"a", "b"} {
+		e.EndSession(gate.SessionKey{Owner: gate.Local().Owner, ID: session})
+	}
+	calls, pid, err := c.call("after")
+	if err != nil || calls != "1" || pid == pids["a"] || pid == pids["b"] {
+		t.Errorf("a client that came later: %s calls in process %s of %v, %v", calls, pid, pids, err)
+	}
+	e.Close()
+}
+
+// TestSharedProcess: on request there is one for all.
+func TestSharedProcess(t *testing.T) {
+	cfg := rig.Child("remembers")
+	cfg.Sessions = upstream.SessionsShared
+	g, _ := rig.NewGate(t, rig.Ready(t, cfg))
+	c := caller{t, g}
+	for i, session := range []string{"a", "b", "a"} {
+		if calls, _, err := c.call(session); err != nil || calls != fmt.Sprint(i+1) {
+			t.Errorf("call %d: %s, %v", i, calls, err)
+		}
+	}
+}
+
+// TestOwnProcessDeclaresAnother: a process that declares other tools than those that were
+// listed, and held against the pins, is not called.
+func TestOwnProcessDeclaresAnother(t *testing.T) {
+	cfg := rig.Child("turns")
+	cfg.Env = append(cfg.Env, "WASMGATE_TEST_FIRST="+filepath.Join(t.TempDir(), "first"))
+	g, _ := rig.NewGate(t, rig.Ready(t, cfg))
+	c := caller{t, g}
+	if _, _, err := c.call("a"); err != nil {
+		t.Errorf("the process that was listed: %v", err)
+	}
+	if _, _, err := c.call("b"); rig.Kind(err) != string(upstream.Pinned) {
+		t.Errorf("a process that declares another definition: %v", err)
+	}
+}
+
+// TestProcessesAreBounded: a process that its client used a moment ago makes no room; the
+// refusal names the key.
+func TestProcessesAreBounded(t *testing.T) {
+	cfg := rig.Child("remembers")
+	cfg.Processes = 2
+	g, _ := rig.NewGate(t, rig.Ready(t, cfg))
+	c := caller{t, g}
+	for _, session := range []string{"a", "b"} {
+		if _, _, err := c.call(session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := c.call("c"); rig.Kind(err) != string(upstream.Busy) || !strings.Contains(err.Error(), "limits.processes") {
+		t.Errorf("a third client: %v", err)
+	}
+	if calls, _, err := c.call("a"); err != nil || calls != "2" {
+		t.Errorf("the first one: %s, %v", calls, err)
+	}
+}
