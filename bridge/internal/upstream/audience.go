@@ -189,7 +189,7 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	switch {
 	case i >= 0:
 		want = s.all[i]
-	case s.spare == nil && e.apart() && len(want.capabilities.Raw()) == len("{}"):
+	case s.spare == nil && e.apart() && !want.asked():
 		want.endpoint = e
 		s.spare = want
 		s.all = append(s.all, want)
@@ -207,6 +207,9 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	}
 	return want, nil
 }
+
+// asked reports whether its client can be asked something.
+func (a *audience) asked() bool { return len(a.capabilities.Raw()) > len("{}") }
 
 // suits reports whether a connection serves who wants another.
 func (a *audience) suits(want *audience) bool {

@@ -113,7 +113,7 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise FaultKind) (
 	if h := l.overHTTP(); h != nil && !l.modern() {
 		h.Listens(ctx)
 	}
-	if e.audience != nil {
+	if e.audience != nil && e.audience.asked() {
 		l.greet(ctx)
 	}
 	return l, tools, nil
