@@ -111,7 +111,7 @@ var lies = map[string]lie{
 	"a result that is no object is no result": {raw: `["content"]`, code: "protocol"},
 	"a result that is no JSON is no result":   {raw: `{content: 'x'}`, code: "protocol"},
 	"a result of 20 MB is cut off": {
-		raw: `{"content":[{"type":"text","text":"` + strings.Repeat("x", 20<<20) + `"}]}`, code: "protocol",
+		raw: `{"content":[{"type":"text","text":"` + strings.Repeat("x", 20<<20) + `"}]}`, code: "refused_limit",
 	},
 	"a server that hangs is given up": {
 		write: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, code: "timeout",
