@@ -103,13 +103,12 @@ const (
 	codeDivide     = 160
 	codeTruncate   = 224
 	codeVector     = 160
-	codeBulk       = 2048
+	codeBulk       = 1024
 	codeFunction   = 160 // its beginning and end
 	codeCall       = 64
 	codeMoved      = 20 // a value that is passed, or moved to where a block expects it
-	codeBranch     = 40
-	codeRegister   = 16 // a register that is saved, or loaded again
-	registers      = 28
+	codeBranch     = 24
+	codeRegisters  = 160 // what a branch saves and loads again, for its target has it in registers
 	memoryPlain    = 1 << 10
 	memoryAccess   = 6 << 10
 	memoryTruncate = 8 << 10
@@ -120,7 +119,7 @@ const (
 	memoryLive     = 20  // a value that lives at the beginning of a block
 	memoryBound    = 24  // an address that is known to be within memory
 	memoryLookup   = 140 // a local variable that is looked up in a block of several ways in
-	memoryArgument = 96  // and one that such a block has got a value for, of each way
+	memoryArgument = 128 // and one that such a block has got a value for, of each way
 	memoryGlobal   = 192 // a global that is read anew
 	memoryOfCode   = 4
 	codeType       = 256
@@ -151,7 +150,6 @@ type estimator struct {
 	known        int64  // addresses known to be within memory
 	globals      int64  // uses of globals
 	chain        int64  // blocks with one way in, one behind the other, up to here
-	changes      int64  // of registers, up to here
 	forks, backs int64  // branches, and those back to loops
 	flow         int64  // what a variable has cost that lives from the beginning on to here
 	dead         bool   // this is behind a branch and not reached
@@ -170,7 +168,6 @@ type frame struct {
 	known   int64 // at the way in with the fewest
 	chain   int64 // at the only way in
 	flow    int64 // at its beginning
-	changes int64 // at its beginning
 	before  int64 // known, at its beginning
 	links   int64 // chain, at its beginning
 	touched int   // where its touches begin
@@ -204,7 +201,7 @@ func (s shape) values() int64 { return int64(s.params) + int64(s.results) }
 // begin begins a function with so many local variables, parameters included.
 func (e *estimator) begin(s shape, locals uint32) {
 	e.expenses, e.count = expenses{}, [classes]int64{}
-	e.height, e.known, e.globals, e.chain, e.changes, e.forks, e.backs, e.flow, e.dead, e.over = 0, 0, 0, 0, 0, 0, 0, 0, false, false
+	e.height, e.known, e.globals, e.chain, e.forks, e.backs, e.flow, e.dead, e.over = 0, 0, 0, 0, 0, 0, 0, false, false
 	e.odd = false
 	e.touched = e.touched[:0]
 	n := int(locals) + 2
@@ -326,8 +323,6 @@ func (e *estimator) settle() {
 
 // reload is what follows every call.
 func (e *estimator) reload() {
-	e.changes += registers
-	e.pay(forCalls, registers*codeRegister, 0)
 	e.pay(forGlobals, 0, int64(e.module.mutable)*memoryGlobal)
 	e.steps[forGlobals] += int64(e.module.mutable)
 }
@@ -366,11 +361,8 @@ func (e *estimator) branch(label uint32) {
 	e.forks++
 	e.pay(forBlocks, codeBranch, 2*memoryPlain)
 	e.move(forBlocks, values)
-	if f.ways > 1 || f.op == opLoop {
-		moved := min(registers, e.changes-f.changes, max(e.height, 0)+int64(len(e.vars))+4)
-		e.pay(forBlocks, moved*codeRegister, moved*memoryLive)
-		e.steps[forBlocks] += values * values
-	}
+	e.pay(forBlocks, codeRegisters, 0)
+	e.steps[forBlocks] += values * values
 }
 
 // way notes one way into the end of a frame.
@@ -383,7 +375,7 @@ func (f *frame) way(e *estimator) {
 // open begins a block, loop or if.
 func (e *estimator) open(in *instruction) {
 	s := in.shape
-	f := frame{op: in.op, shape: s, dead: e.dead, height: e.height - int64(s.params), known: math.MaxInt64, changes: e.changes, before: e.known, links: e.chain, touched: len(e.touched)}
+	f := frame{op: in.op, shape: s, dead: e.dead, height: e.height - int64(s.params), known: math.MaxInt64, before: e.known, links: e.chain, touched: len(e.touched)}
 	if e.dead {
 		e.frames = append(e.frames, f)
 		return
@@ -411,6 +403,7 @@ func (e *estimator) otherwise() {
 		return
 	}
 	e.leave(f)
+	e.move(forBlocks, int64(f.shape.results))
 	for _, t := range e.touched[f.touched:] {
 		e.vars[t.variable].seen = t.seen
 	}
@@ -424,11 +417,6 @@ func (e *estimator) leave(f *frame) {
 	if !e.dead {
 		e.odd = e.odd || e.height != f.height+int64(f.shape.results)
 		f.way(e)
-		e.move(forBlocks, int64(f.shape.results))
-		if f.ways > 1 {
-			moved := min(registers, e.changes-f.changes, max(e.height, 0)+int64(len(e.vars))+4)
-			e.pay(forBlocks, moved*codeRegister, moved*memoryLive)
-		}
 	}
 }
 
@@ -446,7 +434,6 @@ func (e *estimator) close() {
 	e.leave(&f)
 	if f.op == opIf { // the other half is empty
 		f.ways, f.known, f.chain = f.ways+1, min(f.known, f.before), f.links
-		e.move(forBlocks, int64(f.shape.results))
 		e.block()
 	}
 	e.frames = e.frames[:len(e.frames)-1]
@@ -630,7 +617,6 @@ func (e *estimator) instruction(in *instruction) {
 // simple is an instruction that neither branches nor calls.
 func (e *estimator) simple(k *kind) {
 	e.height += int64(k.effect)
-	e.changes += 3
 	e.count[k.class]++
 	switch k.class {
 	case accesses, vectors:
@@ -695,7 +681,7 @@ var kinds = func() (kinds [256]kind) {
 		switch op := byte(op); {
 		case op == opMemoryGrow, op == prefixMisc, op == prefixSIMD, op >= opBlock && op < opDrop, op >= opLocalGet && op <= opLocalTee, op == opUnreachable:
 			continue
-		case op >= 0x28 && op <= 0x3e: // loads and stores
+		case op >= 0x28 && op <= 0x3f: // loads and stores, memory.size
 			kinds[op].class = accesses
 		case op == opGlobalGet, op == opGlobalSet:
 			kinds[op].class = ofGlobals

@@ -106,7 +106,7 @@ func shapes(n, m int) map[string]func() shape {
 	swap := [][2]int{{m, m}} // type 2
 	same := []function{{2, gets(m)}}
 	loopBack := join(get(0), brIf(0), []byte{0x0b})
-	var drops = times(m, 0x1a)
+	drops, set1, chain := times(m, 0x1a), join([]byte{0x41, 1}, set(1)), times(n, join(get(0), brIf(0))...)
 	return map[string]func() shape{
 		"instructions": func() shape {
 			return shape{locals: 2, body: join(times(n*m, join(get(0), []byte{0x41, 3, 0x6a}, set(0))...), keep(1))}
@@ -174,7 +174,35 @@ func shapes(n, m int) map[string]func() shape {
 		},
 		"globals":   func() shape { return shape{globals: m, more: []function{{0, nil}}, body: times(n, 0x10, 1)} },
 		"functions": func() shape { return shape{more: slices.Repeat([]function{{0, nil}}, n*m/16)} },
-		"types":     func() shape { return shape{types: slices.Repeat(swap, n)} },
+		"ifs with another half": func() shape {
+			return shape{types: [][2]int{{0, m}}, more: []function{{2, times(m, 0x41, 1)}}, body: times(n, join([]byte{0x41, 1, 4, 2, 0x10, 1, 5, 0x10, 1, 0x0b}, drops)...)}
+		},
+		"back edges": func() shape { // of which each has to load again what the call has saved
+			return shape{locals: 13, more: []function{{0, nil}}, body: join(fetch(13), []byte{3, tNone, 0x10, 1}, times(n*m/64, join(get(0), brIf(0))...), []byte{0x0b}, keep(13))}
+		},
+		"branches of values": func() shape {
+			return shape{types: swap, locals: m, body: join(gets(m), []byte{2, 2}, times(n, join(get(0), brIf(0))...), []byte{0x0b}, drops)}
+		},
+		"tables": func() shape {
+			return shape{locals: 1, body: join(times(n, 0x41, 0, 0xd0, 0x70, 0x41, 0, 0xfc, 17, 0), times(n, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 14, 0, 0), times(n, 0xd0, 0x70, 0x41, 0, 0xfc, 15, 0, 0x1a))}
+		},
+		"results on the stack": func() shape {
+			return shape{locals: 1, more: []function{{1, []byte{0x41, 1}}}, body: join(times(m, 0x10, 1), times(n, join(get(0), []byte{4, tNone, 0x0b})...), drops)}
+		},
+		"live globals": func() shape {
+			read := each(m, func(i int) []byte { return append(op(0x23, i), 0x1a) })
+			return shape{globals: m, locals: 1, body: join(read, times(n, join(get(0), brIf(0))...), read)}
+		},
+		"functions and globals": func() shape { return shape{globals: m, more: slices.Repeat([]function{{0, nil}}, n)} },
+		"functions and imports": func() shape { return shape{imports: m, more: slices.Repeat([]function{{0, nil}}, n)} },
+		"long chains, locals":   func() shape { return shape{locals: 2, body: join(set1, chain, times(m, 0x20, 1, 0x1a))} },
+		"long chains, globals": func() shape {
+			return shape{globals: 1, locals: 1, body: join(times(2, 0x23, 0, 0x1a), chain, times(m, 0x23, 0, 0x1a))}
+		},
+		"long chains, memory": func() shape {
+			return shape{locals: 1, body: join([]byte{0x3f, 0, 0x1a}, chain, times(m, 0x3f, 0, 0x1a))}
+		},
+		"types": func() shape { return shape{types: slices.Repeat(swap, n)} },
 	}
 }
 
@@ -198,6 +226,24 @@ func TestCostIsFromAbove(t *testing.T) {
 				t.Errorf("machine code of %d bytes was estimated at %d", code, cost.Code)
 			}
 		})
+	}
+}
+
+// TestCostOfMemory checks what is not spent for a function alone, against what was
+// measured: the machine code is there four times, and what stays of each function.
+func TestCostOfMemory(t *testing.T) {
+	for name, least := range map[string]int64{"functions": 64 * 64 / 16 * 800, "calls": 4 * 64 * 2 * 64 * 12} {
+		m, err := rewrite.Decode(shapes(64, 64)[name]().wasm())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Meter(); err != nil {
+			t.Fatal(err)
+		}
+		cost := m.Cost()
+		if cost.Memory < least || cost.Memory < 4*cost.Code {
+			t.Errorf("%s: %+v, want memory for all of the code, and at least %d bytes", name, cost, least)
+		}
 	}
 }
 

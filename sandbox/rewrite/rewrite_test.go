@@ -57,6 +57,7 @@ func TestMeterRefuses(t *testing.T) {
 		"a function without an end":          {module(0x02, 0x40), "malformed"},
 		"bytes behind the end of a section":  {sections([]byte{1, 5, 1, 0x60, 0, 0, 0}), "malformed"},
 		"functions without code":             {sections(void, section(3, 0)), "malformed"},
+		"a block of too few values":          {module(0x02, 0x7f, 0x0b, 0x1a), "invalid function"},
 		"code without functions":             {sections(section(10, 2, 0, 0x0b)), "malformed"},
 	}
 	for name, tt := range tests {
