@@ -103,7 +103,6 @@ const (
 	codeDivide     = 160
 	codeTruncate   = 224
 	codeVector     = 160
-	codeBulk       = 1024
 	codeFunction   = 160 // its beginning and end
 	codeCall       = 64
 	codeMoved      = 20 // a value that is passed, or moved to where a block expects it
@@ -112,7 +111,6 @@ const (
 	memoryPlain    = 1 << 10
 	memoryAccess   = 6 << 10
 	memoryTruncate = 8 << 10
-	memoryBulk     = 32 << 10
 	memoryFunction = 1 << 10 // which stays
 	memoryBlock    = 3 << 10
 	memoryMoved    = 448
@@ -214,7 +212,6 @@ func (e *estimator) begin(s shape, locals uint32) {
 	}
 	e.frames = append(e.frames[:0], frame{shape: shape{results: s.results}, known: math.MaxInt64})
 	e.pay(forInstructions, codeFunction, int64(locals)*memoryLookup)
-	e.move(forCalls, s.values())
 	e.steps[forGlobals] += int64(len(e.module.Imports)) + int64(e.module.globals)
 	e.settle()
 }
@@ -403,7 +400,6 @@ func (e *estimator) otherwise() {
 		return
 	}
 	e.leave(f)
-	e.move(forBlocks, int64(f.shape.results))
 	for _, t := range e.touched[f.touched:] {
 		e.vars[t.variable].seen = t.seen
 	}
@@ -609,7 +605,7 @@ func (e *estimator) instruction(in *instruction) {
 		e.height += effectMisc(in.number)
 		e.misc(in)
 	case opMemoryGrow:
-		e.pay(forInstructions, codeBulk, memoryBulk)
+		e.count[others]++
 		e.reload()
 	}
 }
@@ -634,7 +630,7 @@ func (e *estimator) misc(in *instruction) {
 		e.count[truncations]++
 		return
 	}
-	e.pay(forInstructions, codeBulk, memoryBulk)
+	e.count[others]++
 	if in.bulk != bulkNone {
 		e.settle()
 		e.block()

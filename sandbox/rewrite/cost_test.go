@@ -19,7 +19,8 @@ import (
 // needs.
 type shape struct {
 	types   [][2]int // how many i32 each takes and leaves, behind one of none
-	locals  int      // i32 of the function; two v128 follow
+	locals  int      // i32 of the function; two v128 follow, or more
+	vectors int
 	body    []byte
 	more    []function
 	globals int
@@ -45,7 +46,7 @@ func (s shape) wasm() []byte {
 		types = append(types, append(u(b, t[1]), bytes.Repeat([]byte{tI32}, t[1])...))
 	}
 	var functions, globals, imports [][]byte
-	bodies := [][]byte{sized(slices.Concat(u([]byte{2}, s.locals), []byte{tI32, 2, tV128}, s.body, []byte{0x0b}))}
+	bodies := [][]byte{sized(slices.Concat(u([]byte{2}, s.locals), []byte{tI32, byte(max(s.vectors, 2)), tV128}, s.body, []byte{0x0b}))}
 	functions = append(functions, []byte{0})
 	for _, f := range s.more {
 		functions = append(functions, u(nil, f.typ))
@@ -178,14 +179,17 @@ func shapes(n, m int) map[string]func() shape {
 			return shape{types: [][2]int{{0, m}}, more: []function{{2, times(m, 0x41, 1)}}, body: times(n, join([]byte{0x41, 1, 4, 2, 0x10, 1, 5, 0x10, 1, 0x0b}, drops)...)}
 		},
 		"back edges": func() shape { // of which each has to load again what the call has saved
-			return shape{locals: 13, more: []function{{0, nil}}, body: join(fetch(13), []byte{3, tNone, 0x10, 1}, times(n*m/64, join(get(0), brIf(0))...), []byte{0x0b}, keep(13))}
+			load := each(15, func(i int) []byte { return join([]byte{0x41, 0, 0xfd, 0, 4, 0}, set(13+i)) })
+			store := each(15, func(i int) []byte { return join([]byte{0x41, 0}, get(13+i), []byte{0xfd, 11, 4, 0}) })
+			return shape{locals: 13, vectors: 15, more: []function{{0, nil}}, body: join(fetch(13), load, []byte{3, tNone, 0x10, 1}, times(n*m/4, join(get(0), brIf(0))...), []byte{0x0b}, keep(13), store)}
 		},
 		"branches of values": func() shape {
 			return shape{types: swap, locals: m, body: join(gets(m), []byte{2, 2}, times(n, join(get(0), brIf(0))...), []byte{0x0b}, drops)}
 		},
 		"tables": func() shape {
-			return shape{locals: 1, body: join(times(n, 0x41, 0, 0xd0, 0x70, 0x41, 0, 0xfc, 17, 0), times(n, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 14, 0, 0), times(n, 0xd0, 0x70, 0x41, 0, 0xfc, 15, 0, 0x1a))}
+			return shape{locals: 1, body: join(times(n, 0x41, 0, 0xd0, 0x70, 0x41, 0, 0xfc, 17, 0), times(n, 0x41, 0, 0x41, 0, 0x41, 0, 0xfc, 14, 0, 0))}
 		},
+		"tables that grow": func() shape { return shape{body: times(n*m/16, 0xd0, 0x70, 0x41, 0, 0xfc, 15, 0, 0x1a)} },
 		"results on the stack": func() shape {
 			return shape{locals: 1, more: []function{{1, []byte{0x41, 1}}}, body: join(times(m, 0x10, 1), times(n, join(get(0), []byte{4, tNone, 0x0b})...), drops)}
 		},
@@ -229,21 +233,38 @@ func TestCostIsFromAbove(t *testing.T) {
 	}
 }
 
-// TestCostOfMemory checks what is not spent for a function alone, against what was
-// measured: the machine code is there four times, and what stays of each function.
+// TestCostOfMemory checks what is not spent for one function, against what was
+// measured: the machine code is there four times, and of each function 800 bytes stay.
 func TestCostOfMemory(t *testing.T) {
-	for name, least := range map[string]int64{"functions": 64 * 64 / 16 * 800, "calls": 4 * 64 * 2 * 64 * 12} {
-		m, err := rewrite.Decode(shapes(64, 64)[name]().wasm())
+	const n, m = 64, 64
+	decoded, err := rewrite.Decode(shapes(n, m)["functions"]().wasm())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decoded.Meter(); err != nil {
+		t.Fatal(err)
+	}
+	if cost := decoded.Cost(); cost.Memory < 4*cost.Code+n*m/16*800 {
+		t.Errorf("%+v, want memory for all of the code and of %d functions", cost, n*m/16)
+	}
+}
+
+// TestCostOfReturns checks that a return of values costs as much as it takes to
+// store them.
+func TestCostOfReturns(t *testing.T) {
+	const values = 1000
+	cost := func(more ...byte) int64 {
+		decoded, err := rewrite.Decode(shape{types: [][2]int{{0, values}}, more: []function{{2, append(times(values, 0x41, 1), more...)}}}.wasm())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Meter(); err != nil {
+		if _, err := decoded.Meter(); err != nil {
 			t.Fatal(err)
 		}
-		cost := m.Cost()
-		if cost.Memory < least || cost.Memory < 4*cost.Code {
-			t.Errorf("%s: %+v, want memory for all of the code, and at least %d bytes", name, cost, least)
-		}
+		return decoded.Cost().Code
+	}
+	if without, with := cost(), cost(0x0f); with < without+8*values {
+		t.Errorf("%d bytes of machine code, and with a return of %d values %d", without, values, with)
 	}
 }
 
@@ -278,23 +299,31 @@ func TestBombs(t *testing.T) {
 		n, m int
 		want string
 	}{
-		"calls":               {1000, 1000, "calls and returns"},
-		"results":             {1000, 1000, "calls and returns"},
-		"indirect calls":      {1000, 1000, "calls and returns"},
-		"returns":             {1000, 1000, "blocks and branches"},
-		"blocks":              {1000, 1000, "blocks and branches"},
-		"loops of values":     {1000, 1000, "blocks and branches"},
-		"ifs of values":       {1000, 1000, "blocks and branches"},
-		"branches":            {1000, 1000, "calls and returns"},
-		"jump tables":         {4000, 1000, "blocks and branches"},
-		"ways":                {4000, 1000, "blocks and branches"},
-		"lookups":             {2000, 3000, "local variables"},
-		"loops over locals":   {1000, 3000, "local variables"},
-		"nested loops":        {400, 1000, "local variables"},
-		"values on the stack": {4000, 4000, "values and addresses"},
-		"addresses":           {8000, 8000, "values and addresses"},
-		"globals":             {4000, 1000, "globals"},
-		"types":               {4000, 1000, "types"},
+		"calls":                 {1000, 1000, "calls and returns"},
+		"results":               {1000, 1000, "calls and returns"},
+		"indirect calls":        {1000, 1000, "calls and returns"},
+		"returns":               {1000, 1000, "blocks and branches"},
+		"blocks":                {1000, 1000, "blocks and branches"},
+		"loops of values":       {1000, 1000, "blocks and branches"},
+		"ifs of values":         {1000, 1000, "blocks and branches"},
+		"branches":              {1000, 1000, "calls and returns"},
+		"jump tables":           {4000, 1000, "blocks and branches"},
+		"ways":                  {4000, 1000, "blocks and branches"},
+		"lookups":               {2000, 3000, "local variables"},
+		"loops over locals":     {1000, 3000, "local variables"},
+		"nested loops":          {400, 1000, "local variables"},
+		"values on the stack":   {4000, 4000, "values and addresses"},
+		"addresses":             {8000, 8000, "values and addresses"},
+		"globals":               {4000, 1000, "globals"},
+		"branches of values":    {100, 1000, "blocks and branches"},
+		"results on the stack":  {5000, 5000, "values and addresses"},
+		"live globals":          {8000, 8000, "globals"},
+		"functions and globals": {60_000, 60_000, "globals"},
+		"functions and imports": {60_000, 60_000, "calls"},
+		"long chains, locals":   {16_000, 200_000, "local variables"},
+		"long chains, globals":  {16_000, 200_000, "globals"},
+		"long chains, memory":   {16_000, 200_000, "values and addresses"},
+		"types":                 {4000, 1000, "types"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wasm := shapes(bomb.n, bomb.m)[name]().wasm()
