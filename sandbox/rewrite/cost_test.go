@@ -18,13 +18,14 @@ import (
 // A shape is a module of one kind of cost: a function 0 with a body, and what it
 // needs.
 type shape struct {
-	types   [][2]int // how many i32 each takes and leaves, behind one of none
-	locals  int      // i32 of the function; two v128 follow, or more
-	vectors int
-	body    []byte
-	more    []function
-	globals int
-	imports int // of sched_yield, which come first
+	types     [][2]int // how many i32 each takes and leaves, behind one of none
+	locals    int      // i32 of the function; two v128 follow, or more
+	vectors   int
+	body      []byte
+	more      []function
+	globals   int
+	constants int // globals that cannot change
+	imports   int // of sched_yield, which come first
 }
 
 type function struct {
@@ -54,6 +55,9 @@ func (s shape) wasm() []byte {
 	}
 	for range s.globals {
 		globals = append(globals, []byte{tI32, 1, 0x41, 0, 0x0b})
+	}
+	for range s.constants {
+		globals = append(globals, []byte{tI32, 0, 0x41, 0, 0x0b})
 	}
 	for range s.imports {
 		imports = append(imports, slices.Concat(sized([]byte("wasi_snapshot_preview1")), sized([]byte("sched_yield")), []byte{0, 1}))
@@ -197,7 +201,7 @@ func shapes(n, m int) map[string]func() shape {
 			read := each(m, func(i int) []byte { return append(op(0x23, i), 0x1a) })
 			return shape{globals: m, locals: 1, body: join(read, times(n, join(get(0), brIf(0))...), read)}
 		},
-		"functions and globals": func() shape { return shape{globals: m, more: slices.Repeat([]function{{0, nil}}, n)} },
+		"functions and globals": func() shape { return shape{constants: m, more: slices.Repeat([]function{{0, nil}}, n)} },
 		"functions and imports": func() shape { return shape{imports: m, more: slices.Repeat([]function{{0, nil}}, n)} },
 		"long chains, locals":   func() shape { return shape{locals: 2, body: join(set1, chain, times(m, 0x20, 1, 0x1a))} },
 		"long chains, globals": func() shape {
