@@ -40,12 +40,11 @@ const metaPrefix = "io.github.wasmgate/"
 // too, and would blame the tool.
 func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) {
 	w.next(StepSanitize)
-	doc, refused, err := contents{w.ContentChecker, p.call, p.tool, p.duty.profile}.check(res.Doc)
+	s := w.scrub(p.tool, p.duty.profile)
+	doc, err := contents{w.ContentChecker, p.call, p.tool, p.duty.profile, s}.check(res.Doc)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 	}
-	w.found(refused...)
-	s := w.scrub(p.tool, p.duty.profile)
 	s.own = p.passedOn(res)
 	doc, err = s.result(p.call.Action, doc)
 	if err != nil {

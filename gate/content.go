@@ -1,15 +1,25 @@
 package gate
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
-// A ContentChecker judges content that is no text: images, sounds, files and
-// links to resources.
+// A ContentChecker judges content that is no text: images, sounds, files, links to
+// resources, and icons.
 type ContentChecker interface {
-	// Check says in a few words why a content must not be passed on, or "".
-	Check(c Content) string
+	// Check says what becomes of a content.
+	Check(c Content) ContentVerdict
+}
+
+// A ContentVerdict is what becomes of a content. The zero value passes it on as it is.
+type ContentVerdict struct {
+	Refused string  // why it must not be passed on, in a few words
+	MIME    string  // its media type by its bytes, where that is not the declared one
+	Text    *string // what its bytes say, if they are text: it is made safe as one
 }
 
 // Content is one content of a result that is no text (MCP, ContentBlock).
@@ -20,12 +30,16 @@ type Content struct {
 	Profile string
 	MIME    string // "" if unknown
 	Data    string // base64, of an image, a sound or a file
-	URI     string // of a link to a resource
+	URI     string // of a link to a resource, or of an icon
+	Icon    bool   // URI is fetched without a click
 }
 
-// ruleContent is the rule of a finding: a content was replaced by a text that
-// says why.
-const ruleContent = "content/refused"
+// The rules of findings in contents.
+const (
+	ruleContent = "content/refused" // replaced by a text that says why
+	ruleType    = "content/type"    // called by the media type that its bytes are of
+	ruleIcon    = "content/icon"    // an icon was left out
+)
 
 // contents judges the contents of what the server of a call says. A nil checker passes
 // all.
@@ -34,46 +48,46 @@ type contents struct {
 	call    *Call
 	tool    *Tool
 	profile string
+	scrub   *scrub
 }
 
-// check replaces what the checker refuses among the contents of a result.
-func (c contents) check(res Doc) (Doc, []Finding, error) {
+// check replaces what the checker refuses among the contents of a result, and makes safe
+// what in them is text in other bytes.
+func (c contents) check(res Doc) (Doc, error) {
 	member := contentMember[c.call.Action]
 	list := res.Get(member)
 	if c.checker == nil || list.Kind() != Array {
-		return res, nil, nil
+		return res, nil
 	}
-	var found []Finding
-	why := make(map[int]string)
-	at := 0
+	out, changed, i := []byte{'['}, false, 0
 	for one := range list.Elements() {
-		if reason := c.refuses(one); reason != "" {
-			why[at] = reason
+		path := []string{member, strconv.Itoa(i)}
+		i++
+		now, reason, err := c.element(one, path)
+		if err != nil {
+			return Doc{}, err
 		}
-		at++
-	}
-	if len(why) == 0 {
-		return res, nil, nil
-	}
-	out := []byte{'['}
-	at = 0
-	for one := range list.Elements() {
-		raw := one.Raw()
-		if reason := why[at]; reason != "" {
-			text, err := c.instead(one, "[removed: "+reason+"]")
-			if err != nil {
-				return Doc{}, nil, err
+		raw := now.Raw()
+		if reason != "" {
+			if raw, err = c.instead(one, "[removed: "+reason+"]"); err != nil {
+				return Doc{}, err
 			}
-			raw = text
-			found = append(found, Finding{Rule: ruleContent, At: "/" + member + "/" + strconv.Itoa(at), Count: 1, Removed: true})
+			c.found(ruleContent, path)
 		}
-		if at > 0 {
+		changed = changed || reason != "" || now != one
+		if i > 1 {
 			out = append(out, ',')
 		}
 		out = append(out, raw...)
-		at++
 	}
-	return res.With(member, append(out, ']')), found, nil
+	if !changed {
+		return res, nil
+	}
+	return res.With(member, append(out, ']')), nil
+}
+
+func (c contents) found(rule string, path []string) {
+	c.scrub.keep(Leaf{path: path}.Pointer(), []Finding{{Rule: rule, Count: 1, Removed: true}})
 }
 
 // contentMember is where results have their contents: blocks of a tool's, messages
@@ -94,26 +108,43 @@ func (c contents) instead(refused Doc, text string) ([]byte, error) {
 	return refused.With("content", block).Raw(), nil
 }
 
-// refuses asks about one content, or about those of a message.
-func (c contents) refuses(one Doc) string {
+// element judges one content, or those of a message.
+func (c contents) element(one Doc, path []string) (Doc, string, error) {
 	if a := c.call.Action; a != GetPrompt && a != Sample {
-		return c.refusesBlock(one)
+		return c.block(one, path)
 	}
 	content := one.Get("content")
-	for block := range content.Elements() {
-		if reason := c.refusesBlock(block); reason != "" {
-			return reason
+	path = append(path, "content")
+	if content.Kind() != Array {
+		now, reason, err := c.block(content, path)
+		if now == content || reason != "" || err != nil {
+			return one, reason, err
 		}
+		return one.With("content", now.Raw()), "", nil
 	}
-	return c.refusesBlock(content)
+	out, changed, i := []byte{'['}, false, 0
+	for block := range content.Elements() {
+		now, reason, err := c.block(block, append(path, strconv.Itoa(i)))
+		if reason != "" || err != nil {
+			return one, reason, err
+		}
+		if i++; i > 1 {
+			out = append(out, ',')
+		}
+		out, changed = append(out, now.Raw()...), changed || now != block
+	}
+	if !changed {
+		return one, "", nil
+	}
+	return one.With("content", append(out, ']')), "", nil
 }
 
-// refusesBlock asks about one content; text has nothing to ask about. The URI by
-// which a resource was read is no link that leads on.
-func (c contents) refusesBlock(block Doc) string {
+// block judges one content; text has nothing to judge. The URI by which a resource was
+// read is no link that leads on.
+func (c contents) block(block Doc, path []string) (Doc, string, error) {
 	from := block
 	if block.Get("resource").Kind() == Object {
-		from = block.Get("resource")
+		from, path = block.Get("resource"), append(path, "resource")
 	}
 	one := Content{
 		Server: c.tool.Name.Server, Tool: c.tool.qualified(), Profile: c.profile,
@@ -122,11 +153,81 @@ func (c contents) refusesBlock(block Doc) string {
 	if c.call.Action == ReadResource && one.URI == c.call.Name {
 		one.URI = ""
 	}
+	member := "data"
 	if one.Data == "" {
-		one.Data = from.Get("blob").Text()
+		member, one.Data = "blob", from.Get("blob").Text()
 	}
-	if one.Data == "" && one.URI == "" {
-		return ""
+	now := c.withIcons(from, one, path)
+	if one.Data != "" || one.URI != "" {
+		v := c.checker.Check(one)
+		if v.Refused != "" {
+			return block, v.Refused, nil
+		}
+		if v.MIME != "" && v.MIME != one.MIME {
+			now = now.With("mimeType", appendString(nil, v.MIME))
+			c.found(ruleType, path)
+		}
+		if v.Text != nil {
+			clean, err := c.scrub.blob(*v.Text, cmp.Or(v.MIME, one.MIME), append(path, member))
+			if err != nil {
+				return block, "", err
+			}
+			if clean != *v.Text && strings.HasPrefix(one.MIME, "image/") {
+				return block, "image that can run scripts", nil
+			}
+			if clean != *v.Text {
+				now = now.With(member, appendString(nil, base64.StdEncoding.EncodeToString([]byte(clean))))
+			}
+		}
 	}
-	return c.checker.Check(one)
+	switch {
+	case now == from:
+		return block, "", nil
+	case from == block:
+		return now, "", nil
+	}
+	return block.With("resource", now.Raw()), "", nil
+}
+
+// withIcons returns a content without the icons that must not be fetched.
+func (c contents) withIcons(d Doc, as Content, path []string) Doc {
+	icons := d.Get("icons")
+	if icons.Kind() != Array {
+		return d
+	}
+	out, left := []byte{'['}, false
+	for icon := range icons.Elements() {
+		as.URI, as.Data, as.Icon = icon.Get("src").Text(), "", true
+		if c.checker.Check(as).Refused != "" {
+			left = true
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, icon.Raw()...)
+	}
+	if !left {
+		return d
+	}
+	c.found(ruleIcon, append(path, "icons"))
+	return d.With("icons", append(out, ']'))
+}
+
+// blob makes a text safe that stood in other bytes at a place.
+func (s *scrub) blob(text, mime string, path []string) (string, error) {
+	d, err := ParseDoc(appendString(nil, text))
+	if err != nil {
+		return "", err
+	}
+	profile := s.text.Profile
+	if strings.HasPrefix(mime, "image/") && profile == "" { // whoever shows it runs what is in it
+		s.text.Profile = "text"
+	}
+	out, err := d.mapDeep(Leaf{path: path}, func(at Leaf, text string) string {
+		at.MIME = cmp.Or(at.MIME, mime)
+		return s.leaf(at, text)
+	}, 0)
+	s.text.Profile = profile
+	return out.Text(), err
 }

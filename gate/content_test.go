@@ -9,7 +9,9 @@ import (
 
 type checkerFunc func(gate.Content) string
 
-func (f checkerFunc) Check(c gate.Content) string { return f(c) }
+func (f checkerFunc) Check(c gate.Content) gate.ContentVerdict {
+	return gate.ContentVerdict{Refused: f(c)}
+}
 
 func TestContentThatIsRefusedBecomesText(t *testing.T) {
 	check := checkerFunc(func(c gate.Content) string {

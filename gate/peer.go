@@ -174,12 +174,11 @@ func (n *nested) propose(ctx context.Context) (err error) {
 // decides on what the client would see.
 func (n *nested) cleanRequest(ctx context.Context) error {
 	c := n.rec.Call
-	doc, refused, err := contents{n.ContentChecker, c, n.by.tool, n.by.duty.profile}.check(c.Args)
+	s := n.scrub(n.by.tool, n.by.duty.profile)
+	doc, err := contents{n.ContentChecker, c, n.by.tool, n.by.duty.profile, s}.check(c.Args)
 	if err != nil {
 		return n.fail(ctx, "the request cannot be made safe", err)
 	}
-	n.found(refused...)
-	s := n.scrub(n.by.tool, n.by.duty.profile)
 	doc, err = s.result(c.Action, doc)
 	switch {
 	case err != nil:

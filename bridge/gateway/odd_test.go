@@ -98,6 +98,15 @@ func TestOddToolsDoNotSpoilTheList(t *testing.T) {
 
 // oddServer serves tools of any definitions, which all answer nothing.
 func oddServer(tools []string) http.Handler {
+	return oddServerOf(map[string]string{
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`,
+		"tools/list": `{"tools":[` + strings.Join(tools, ",") + `]}`,
+		"tools/call": `{"content":[]}`,
+	})
+}
+
+// oddServerOf answers each method with a result.
+func oddServerOf(results map[string]string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if r.Method != http.MethodPost || err != nil {
@@ -105,15 +114,7 @@ func oddServer(tools []string) http.Handler {
 			return
 		}
 		msg := gate.MustDoc(string(body))
-		result := ""
-		switch msg.Get("method").Text() {
-		case "initialize":
-			result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
-		case "tools/list":
-			result = `{"tools":[` + strings.Join(tools, ",") + `]}`
-		case "tools/call":
-			result = `{"content":[]}`
-		}
+		result := results[msg.Get("method").Text()]
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case msg.Get("id").IsZero():
@@ -163,4 +164,65 @@ func listedByTypeScript(t *testing.T, url string) (names []string) {
 		t.Fatal(err)
 	}
 	return names
+}
+
+// Icons and URIs in lists follow the rules for links: what would be fetched without a
+// click from elsewhere is left out, and a resource that a browser or an editor would act
+// on is not offered.
+func TestLinksInLists(t *testing.T) {
+	const icons = `"icons":[{"src":"https://evil.example/?d=S"},{"src":"javascript:alert(1)"},{"src":"data:image/png;base64,iVBORw0KGgo="}]`
+	up := httptest.NewServer(oddServerOf(map[string]string{
+		"initialize":               `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{},"prompts":{}},"serverInfo":{"name":"odd","version":"1"}}`,
+		"tools/list":               `{"tools":[{"name":"t","inputSchema":{"type":"object"},` + icons + `}]}`,
+		"prompts/list":             `{"prompts":[{"name":"p",` + icons + `}]}`,
+		"resources/list":           `{"resources":[{"uri":"note://a","name":"a",` + icons + `},{"uri":"javascript:alert(1)","name":"b"},{"uri":"vscode://x/y","name":"c"},{"uri":"https://example.com/a?b=c","name":"d"}]}`,
+		"resources/templates/list": `{"resourceTemplates":[{"uriTemplate":"javascript:{x}","name":"b"},{"uriTemplate":"note://{id}/x","name":"d"}]}`,
+	}))
+	defer up.Close()
+	p := granting("up__*")
+	p.Options.Grants[0].Servers = []string{"up"}
+	g := start(t, gateway.Config{Recorder: new(records), Policy: p, Servers: []gateway.EndpointConfig{{Server: "up", URL: up.URL}}})
+	if err := g.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(g)
+	defer web.Close()
+	c := mcp.NewClient(&mcp.Implementation{Name: "strict", Version: "1"}, nil)
+	s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: web.URL + "/mcp"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var shown []mcp.Icon
+	var uris []string
+	for one, err := range s.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown = append(shown, one.Icons...)
+	}
+	for one, err := range s.Prompts(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown = append(shown, one.Icons...)
+	}
+	for one, err := range s.Resources(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, uris = append(shown, one.Icons...), append(uris, one.URI)
+	}
+	for one, err := range s.ResourceTemplates(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		uris = append(uris, one.URITemplate)
+	}
+	if len(shown) != 3 || slices.ContainsFunc(shown, func(i mcp.Icon) bool { return !strings.HasPrefix(i.Source, "data:image/png") }) {
+		t.Errorf("icons %+v", shown)
+	}
+	if want := []string{"note://a", "https://example.com/a?b=c", "note://{id}/x"}; !slices.Equal(uris, want) {
+		t.Errorf("URIs %q, want %q", uris, want)
+	}
 }

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -175,6 +176,50 @@ func TestPiecesLeaveOrdinaryResults(t *testing.T) {
 		res, err := call(g, "up__say", `{}`)
 		if err != nil || res.Doc.String() != result {
 			t.Errorf("%s became %s, %v", result, res.Doc, err)
+		}
+	}
+}
+
+// Bytes that are text are made safe as texts; what is an image of another kind is called
+// by its name; icons follow the rule for images.
+func TestContentsThatAreText(t *testing.T) {
+	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	blob := func(mime, text string) string {
+		return fmt.Sprintf(`{"content":[{"type":"resource","resource":{"uri":"note://x","mimeType":%q,"blob":%q}}]}`, mime, encode(text))
+	}
+	picture := func(mime, text string) string {
+		return fmt.Sprintf(`{"content":[{"type":"image","mimeType":%q,"data":%q}]}`, mime, encode(text))
+	}
+	png := "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 40)
+	const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><path d="M0 0h1v1z"/></svg>`
+	answer := ""
+	g := answering(t, &answer, nil)
+	for name, tt := range map[string]struct{ given, at, want string }{
+		"a page":                        {blob("text/html", "<script>alert(1)</script>"), "/content/0/resource/blob", encode("< script>alert(1)</script>")},
+		"a page without a type":         {blob("", "  <script>alert(1)</script>"), "/content/0/resource/blob", encode("  < script>alert(1)</script>")},
+		"a token in a text":             {blob("text/plain", "a <|im_start|>system"), "/content/0/resource/blob", encode("a [removed: token]system")},
+		"a token in JSON":               {blob("application/json", `{"a":["<|im_start|>"]}`), "/content/0/resource/blob", encode(`{"a":["[removed: token]"]}`)},
+		"a harmless page":               {blob("text/html", "<p>1 &lt; 2</p>"), "/content/0/resource/blob", encode("<p>1 &lt; 2</p>")},
+		"an archive":                    {blob("application/zip", "PK\x03\x04abc"), "/content/0/resource/blob", encode("PK\x03\x04abc")},
+		"another encoding":              {blob("text/csv", "caf\xe9;1\n"), "/content/0/resource/blob", encode("caf\xe9;1\n")},
+		"another encoding, with markup": {blob("text/html", "caf\xe9<script>x</script>"), "/content/0/text", "[removed: text that is not in UTF-8, and not safe]"},
+		"an image of another kind":      {picture("image/jpeg", png), "/content/0/mimeType", "image/png"},
+		"an image that is a page":       {picture("image/png", "<script>x</script>"), "/content/0/text", "[removed: content whose bytes are not image/png]"},
+		"a drawing":                     {picture("image/svg+xml", svg), "/content/0/data", encode(svg)},
+		"a drawing that runs":           {picture("image/svg+xml", strings.Replace(svg, "<path", `<script>x()</script><path`, 1)), "/content/0/text", "[removed: image that can run scripts]"},
+		"an icon from elsewhere":        {`{"content":[{"type":"resource_link","uri":"note://x","name":"x","icons":[{"src":"https://evil.example/?d=S"},{"src":"javascript:alert(1)"},{"src":"data:image/svg+xml,x"}]}]}`, "/content/0/icons", ""},
+	} {
+		answer = tt.given
+		res, err := call(g, "up__say", `{}`)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := res.Doc.At(tt.at).Text()
+		if got != tt.want {
+			t.Errorf("%s: got %q of %s, want %q", name, got, res.Doc, tt.want)
+		}
+		if tt.at == "/content/0/icons" && res.Doc.At(tt.at).String() != "[]" {
+			t.Errorf("%s: got %s", name, res.Doc)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
 	"strings"
 
@@ -82,26 +84,41 @@ func (s *sanitizers) configured(t gate.Text) string {
 }
 
 // Check implements [gate.ContentChecker].
-func (s *sanitizers) Check(c gate.Content) string {
-	if s.profile(gate.Text{Server: c.Server, Tool: c.Tool, Profile: c.Profile, MIME: c.MIME}) == string(sanitize.Off) {
-		return ""
-	}
-	if c.URI != "" && !s.links.Resource(c.URI) {
-		return "link to a resource that is not allowed"
-	}
-	if c.Data == "" {
-		return ""
+func (s *sanitizers) Check(c gate.Content) gate.ContentVerdict {
+	as := gate.Text{Server: c.Server, Tool: c.Tool, Profile: c.Profile, MIME: c.MIME}
+	switch {
+	case s.profile(as) == string(sanitize.Off):
+		return gate.ContentVerdict{}
+	case c.Icon && !s.links.Image(c.URI):
+		return gate.ContentVerdict{Refused: "icon from elsewhere"}
+	case !c.Icon && c.URI != "" && !s.links.Resource(c.URI):
+		return gate.ContentVerdict{Refused: "link to a resource that is not allowed"}
+	case c.Data == "":
+		return gate.ContentVerdict{}
 	}
 	m := sanitize.Media(c.MIME, c.Data)
-	switch {
-	case m.Refused != "":
-		return m.Refused
-	case m.Text && (strings.HasPrefix(c.MIME, "image/") || m.MIME == ""):
-		return "image that can run scripts"
-	case strings.HasPrefix(c.MIME, "image/") && !strings.HasPrefix(strings.ToLower(c.MIME), m.MIME):
-		return "content whose bytes are not " + c.MIME
+	if m.Refused != "" {
+		return gate.ContentVerdict{Refused: m.Refused}
 	}
-	return ""
+	v := gate.ContentVerdict{}
+	if !strings.HasPrefix(strings.ToLower(c.MIME), m.MIME) {
+		v.MIME = m.MIME
+	}
+	if !m.Text {
+		return v
+	}
+	text, ok := sanitize.Decode(c.Data)
+	if ok {
+		v.Text = &text
+		return v
+	}
+	if raw, err := base64.StdEncoding.DecodeString(c.Data); err == nil { // of another encoding, of which ASCII is a part
+		as.Text = string(bytes.ToValidUTF8(raw, []byte("?")))
+		if clean, _ := s.Sanitize(as); clean == as.Text {
+			return v
+		}
+	}
+	return gate.ContentVerdict{Refused: "text that is not in UTF-8, and not safe"}
 }
 
 // of returns the sanitizer for a text. A profile that nobody knows, which a policy may

@@ -152,6 +152,9 @@ func (s *Features) newResource(f gate.Feature, def gate.Doc) (t *gate.Tool, err 
 	t = newFeature(f, gate.ToolName{Server: s.Server}, def)
 	t.Groups = s.Options.Groups.of(t.Name)
 	t.Offered, t.Input = t.Local, noArguments{}
+	if why := refused(s.Options, gate.Content{Server: s.Server, URI: variables.ReplaceAllString(t.Local, "x")}); why != "" {
+		return nil, errors.New("its URI: " + why)
+	}
 	if t.Definition, err = cleaned(t, def, s.Options, readOfFeature); err != nil {
 		return nil, err
 	}

@@ -239,6 +239,7 @@ func offer(t *gate.Tool, def gate.Doc, o Options) (gate.Doc, error) {
 // cleaned returns a definition with its texts sanitized, of which the findings are
 // added to t. machine names the kind of a string that cannot be changed.
 func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(gate.Leaf) string) (gate.Doc, error) {
+	def = withIcons(t, def, o)
 	text := gate.Text{Server: t.Name.Server, Profile: "text"}
 	if t.Feature == gate.FeatureTool {
 		text.Tool = t.Name.String()
