@@ -10,8 +10,9 @@ const (
 )
 
 // hidesWords reports whether what s begins with, "<!", "<?" or "</", hides anything
-// that somebody should read (HTML Living Standard, 13.2.5.41 to 53).
-func hidesWords(s string) bool {
+// that somebody should read (HTML Living Standard, 13.2.5.41 to 53), and how much of it
+// was read.
+func hidesWords(s string) (hides bool, read int) {
 	rest := s[:min(len(s), maxComment)]
 	end, own := ">", 0
 	if strings.HasPrefix(s, "<!--") {
@@ -20,11 +21,11 @@ func hidesWords(s string) bool {
 	body, _, ok := strings.Cut(rest, end)
 	switch {
 	case !ok && len(s) > maxComment:
-		return true
+		return true, len(rest)
 	case own == 0 && len(body) > len("<!doctype") && strings.EqualFold(body[:len("<!doctype")], "<!doctype"):
-		return !isDoctype(body[len("<!doctype"):])
+		return !isDoctype(body[len("<!doctype"):]), len(body)
 	}
-	return ownWords(body) > own
+	return ownWords(body) > own, len(body)
 }
 
 // ownWords counts the words of a comment that are not those which tools and licences

@@ -170,8 +170,12 @@ func hidesTitle(s string) bool {
 // startsLine reports whether nothing but the marks of quotations and lists stands
 // before s[i] in its line.
 func startsLine(s string, i int) bool {
-	before := s[strings.LastIndexByte(s[:i], '\n')+1 : i]
-	return strings.Trim(before, " \t>*+-.):~0123456789") == ""
+	for i--; i >= 0 && s[i] != '\n'; i-- {
+		if strings.IndexByte(" \t>*+-.):~0123456789", s[i]) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // label returns the label of a reference as renderers compare them; "" for one that
@@ -205,8 +209,8 @@ func destination(s string) string {
 			depth--
 		case c == ')', c <= ' ':
 			end = i
-		case i > maxScheme && depth == 0 && strings.HasPrefix(s[i:], "]("):
-			end = i // so that a text made of openings takes no longer than another
+		case i > maxScheme && strings.HasPrefix(s[i:], "]("):
+			return s[:i] + "?" // unlikely, and cut so that a text made of openings takes no longer than another
 		}
 	}
 	if strings.HasSuffix(s[:end], ":") || strings.Trim(s[:end], "/") == "" {

@@ -248,7 +248,7 @@ const (
 	// maxReads is how often each byte may be read as part of a tag, on average, so
 	// that a text made of openings takes no longer than another. Beyond it, all
 	// tags are made inert.
-	maxReads = 16
+	maxReads = 8
 )
 
 func newTagPass(s string, l Links) *tagPass {
@@ -276,7 +276,12 @@ func (p *tagPass) angle(i int) string {
 	case isLetter(c), c == '/' && len(s) > 2 && isLetter(s[2]):
 		return p.tag(i)
 	case c == '!', c == '?', c == '/' && len(s) > 2 && s[2] != '>':
-		if hidesWords(s) {
+		if p.budget < 0 {
+			return ruleComment
+		}
+		hides, read := hidesWords(s)
+		p.budget -= read
+		if hides {
 			return ruleComment
 		}
 	}

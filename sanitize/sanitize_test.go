@@ -313,7 +313,7 @@ func BenchmarkSanitize(b *testing.B) {
 
 // BenchmarkHostile takes texts that are made to be slow, of 1 MiB each.
 func BenchmarkHostile(b *testing.B) {
-	for _, unit := range []string{"<", "<!--", "<a x=\"", "&amp;", "\x1b]", "<script>", "<svg>", "[removed: ", "\u200f", "```\n", "<|", "<b onx ", "</script", "](", "[a](http:", "[[[[", "```mermaid\nclick ", `\href{`, "\r\r ", "<p style=\"url(", "a\u0334", "\uff29", "<system>"} {
+	for _, unit := range []string{"<", "<!--", "<a x=\"", "&amp;", "\x1b]", "<script>", "<svg>", "[removed: ", "\u200f", "```\n", "<|", "<b onx ", "</script", "](", "](a:", "![`](a:", "<a\n>", "<b x='\n", "[a]: //x ![b]", "<div t=\"\n> ", "[[[[", "```mermaid\nclick ", `\href{`, "\r\r ", "<p style=\"url(", "a\u0334", "\uff29", "<system>"} {
 		text := strings.Repeat(unit, 1<<20/len(unit))
 		b.Run(fmt.Sprintf("%+q", unit), func(b *testing.B) {
 			s := new(b, sanitize.Text)
