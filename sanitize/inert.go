@@ -117,17 +117,15 @@ func unquoted(s string) view {
 // quotes reports whether a line but the first begins with the mark of a
 // quotation.
 func quotes(s string) bool {
-	for i := 0; ; i++ {
-		next := strings.IndexByte(s[i:], '>')
+	for i := 0; ; {
+		next := strings.IndexByte(s[i:], '\n')
 		if next < 0 {
 			return false
 		}
-		i += next
-		j := i - 1
-		for j >= 0 && (s[j] == ' ' || s[j] == '\t') {
-			j--
+		for i += next + 1; i < len(s) && (s[i] == ' ' || s[i] == '\t'); {
+			i++
 		}
-		if j >= 0 && s[j] == '\n' {
+		if i < len(s) && s[i] == '>' {
 			return true
 		}
 	}

@@ -272,7 +272,7 @@ func (p *tagPass) run() []edit {
 func (p *tagPass) angle(i int) string {
 	s := p.s[i:]
 	switch c := s[1]; {
-	case c == '/' && plainEnd(s):
+	case plainTag(s):
 	case isLetter(c), c == '/' && len(s) > 2 && isLetter(s[2]):
 		return p.tag(i)
 	case c == '!', c == '?', c == '/' && len(s) > 2 && s[2] != '>':
@@ -288,14 +288,18 @@ func (p *tagPass) angle(i int) string {
 	return ""
 }
 
-// plainEnd reports whether s begins with an end tag that is a name and nothing else,
-// as nearly all are.
-func plainEnd(s string) bool {
-	i := 2
+// plainTag reports whether s begins with a tag that is a name and nothing else, as
+// most are, and which does nothing.
+func plainTag(s string) bool {
+	start := 1
+	if s[1] == '/' {
+		start = 2
+	}
+	i := start
 	for i < len(s) && isWord(rune(s[i])) {
 		i++
 	}
-	return i > 2 && i < len(s) && s[i] == '>'
+	return i > start && isLetter(s[start]) && i < len(s) && s[i] == '>' && (start == 2 || elements.get(s[start:i]) == 0)
 }
 
 // tag returns the rule by which the tag at s[i] acts, or "".
@@ -316,10 +320,8 @@ func (p *tagPass) tag(i int) string {
 	if !t.whole && (t.size == maxTag || knownNames.get(t.name)) {
 		return ruleElement
 	}
-	for _, a := range t.attrs {
-		if a.quoted && (a.to == len(s) || strings.IndexByte(a.value, '\n') >= 0 && cutByMarkdown(p.s, i, i+a.from, i+a.to)) {
-			return ruleElement
-		}
+	if t.to > 0 && (t.to == len(s) || cutByMarkdown(p.s, i, i+t.from, i+t.to)) {
+		return ruleElement
 	}
 	return ""
 }

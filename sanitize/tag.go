@@ -14,15 +14,13 @@ type tag struct {
 	attrs []attr
 	size  int  // in bytes, with its angles
 	whole bool // false: no angle ends it
+	// from and to are where the first quoted value stands that goes over the end of
+	// a line, or has no end; 0: there is none.
+	from, to int
 }
 
-// An attr is an attribute as it is written, its value without quotes, which stands
-// at s[from:to] of the tag.
-type attr struct {
-	name, value string
-	quoted      bool
-	from, to    int
-}
+// An attr is an attribute as it is written, its value without quotes.
+type attr struct{ name, value string }
 
 // parseTag reads the tag at the start of s, which begins with an angle and a
 // letter, or an angle, a slash and a letter. Its attributes are put into room.
@@ -49,14 +47,19 @@ func parseTag(s string, room []attr) tag {
 			t.size, t.whole = i+1, true
 			return t
 		}
-		a, end := parseAttr(s, i)
+		a, end, quoted := parseAttr(s, i)
 		t.attrs = append(t.attrs, a)
-		i = end
+		if closed := end <= len(s); quoted && t.to == 0 && (!closed || strings.IndexByte(a.value, '\n') >= 0) {
+			t.to = min(len(s), end-1)
+			t.from = t.to - len(a.value)
+		}
+		i = min(len(s), end)
 	}
 }
 
-// parseAttr reads the attribute at s[i] and returns where it ends.
-func parseAttr(s string, start int) (a attr, end int) {
+// parseAttr reads the attribute at s[i] and returns where it ends: beyond s for a
+// quoted value that has no end.
+func parseAttr(s string, start int) (a attr, end int, quoted bool) {
 	i := start + 1 // even an equals sign can begin a name
 	for i < len(s) && !isSpace(s[i]) && s[i] != '/' && s[i] != '>' && s[i] != '=' {
 		i++
@@ -67,29 +70,28 @@ func parseAttr(s string, start int) (a attr, end int) {
 		j++
 	}
 	if j == len(s) || s[j] != '=' {
-		return a, i
+		return a, i, false
 	}
 	for j++; j < len(s) && isSpace(s[j]); {
 		j++
 	}
 	if j == len(s) {
-		return a, j
+		return a, j, false
 	}
 	if q := s[j]; q == '"' || q == '\'' {
-		a.quoted = true
-		a.from, a.to = j+1, len(s)
+		end := len(s)
 		if n := strings.IndexByte(s[j+1:], q); n >= 0 {
-			a.to = j + 1 + n
+			end = j + 1 + n
 		}
-		a.value = s[a.from:a.to]
-		return a, min(len(s), a.to+1)
+		a.value = s[j+1 : end]
+		return a, end + 1, true
 	}
-	a.from = j
+	from := j
 	for j < len(s) && !isSpace(s[j]) && s[j] != '>' {
 		j++
 	}
-	a.to, a.value = j, s[a.from:j]
-	return a, j
+	a.value = s[from:j]
+	return a, j, false
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }

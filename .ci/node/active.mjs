@@ -58,7 +58,7 @@ function carries(value, shown) {
       if (url.origin === 'https://home.invalid') return false;
       return (url.search !== '' || url.username !== '') && !written(url, shown);
     default:
-      return !/^[\w.\/:-]{0,64}$/.test(url.pathname) || url.search !== '' || runs.test(url.href) || /^(data|blob|file|vscode|about):/.test(url.href);
+      return !/^[\w.\/:;&-]{0,64}$/.test(url.pathname) || url.search !== '' || runs.test(url.href) || /^(data|blob|file|vscode|about):/.test(url.href);
   }
 }
 
