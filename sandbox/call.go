@@ -359,6 +359,9 @@ func (c *call) finish(res *Result, err *error) {
 	if *err != nil {
 		*res = Result{}
 	}
+	if t, ok := errors.AsType[*Trap](*err); ok && !c.quoted {
+		t.Said = said(c.stderr.buf)
+	}
 	c.over.Store(true)
 	if c.timer.cancel != nil {
 		c.timer.cancel()

@@ -22,6 +22,7 @@ type Grants struct {
 type Dir struct {
 	Path  string // absolute
 	Write bool   // whether files may be changed; reading is always allowed
+	As    string // the path by which the guest knows it, such as /data; "" is Path
 }
 
 // A Host carries out what the guest of one call asks for. It decides whether the

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -193,11 +194,15 @@ func (m *Module) open(dirs []Dir) error {
 		if !filepath.IsAbs(d.Path) {
 			return errors.Join(fmt.Errorf("the granted directory %q is not an absolute path", d.Path), m.closeDirs())
 		}
+		as := cmp.Or(d.As, d.Path)
+		if d.As != "" && (d.As[0] != '/' || path.Clean(d.As) != d.As) || slices.ContainsFunc(m.dirs, func(o wasi.Dir) bool { return o.Path == as }) {
+			return errors.Join(fmt.Errorf("the granted directory %q is to be known as %q, which is no clean absolute path or the name of another", d.Path, as), m.closeDirs())
+		}
 		root, err := os.OpenRoot(d.Path)
 		if err != nil {
 			return errors.Join(fmt.Errorf("open a granted directory: %w", err), m.closeDirs())
 		}
-		m.dirs = append(m.dirs, wasi.Dir{Path: d.Path, Write: d.Write, Root: root, Usage: m.runtime.written.of(m.name, d.Path)})
+		m.dirs = append(m.dirs, wasi.Dir{Path: as, Write: d.Write, Root: root, Usage: m.runtime.written.of(m.name, d.Path)})
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -477,5 +478,46 @@ func TestCacheDir(t *testing.T) {
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 && runtime.GOOS != "windows" {
 		t.Errorf("the cache has mode %v, %v, want 0700", info.Mode(), err)
+	}
+}
+
+// TestATrapQuotesItsGuest: the operator reads the line of what a guest wrote that says
+// why it ended, apart from the sandbox's own words.
+func TestATrapQuotesItsGuest(t *testing.T) {
+	g := newGuest()
+	write := g.wasi("fd_write", i32+i32+i32+i32, i32)
+	g.allocator()
+	g.function("tool_call", i32+i32+i32+i32, i32, put(0, 0), number(0), get(argsPtr), store, number(4), get(argsLen), store,
+		number(2), number(0), number(1), number(8), write, drop, unreachable)
+	m := compile(t, newRuntime(t, sandbox.Config{}), g.section("wasmgate", []byte(manifest)).bytes(), sandbox.ModuleConfig{})
+	for text, want := range map[string]string{
+		"":                              "",
+		"\n  no such file: x\nsecond\n": "no such file: x",
+		"working\npanic: assignment to entry in nil map\n\ngoroutine 1 [running]:\n": "panic: assignment to entry in nil map",
+		strings.Repeat("x", 1000): strings.Repeat("x", 200),
+	} {
+		_, err := m.Call(t.Context(), "t", []byte(text+" "), sandbox.CallConfig{})
+		var trap *sandbox.Trap
+		if !errors.As(err, &trap) || trap.Said != want || strings.Contains(trap.Reason, "panic:") {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if quoted := fmt.Sprintf("; it says: %q", want); strings.Contains(err.Error(), "it says") != (want != "") || want != "" && !strings.HasSuffix(err.Error(), quoted) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestDirsAreKnownByAnotherPath(t *testing.T) {
+	r, dir := newRuntime(t, sandbox.Config{}), t.TempDir()
+	for as, ok := range map[string]bool{"": true, "/data": true, "/": true, "data": false, "/data/": false, "/a/../b": false} {
+		_, err := r.Compile(t.Context(), reactor(say(number(1))).bytes(), sandbox.ModuleConfig{Grants: sandbox.Grants{Dirs: []sandbox.Dir{{Path: dir, As: as}}}})
+		if (err == nil) != ok {
+			t.Errorf("as %q: %v", as, err)
+		}
+	}
+	twice := sandbox.Grants{Dirs: []sandbox.Dir{{Path: dir, As: "/data"}, {Path: t.TempDir(), As: "/data"}}}
+	if _, err := r.Compile(t.Context(), reactor(say(number(1))).bytes(), sandbox.ModuleConfig{Grants: twice}); err == nil {
+		t.Error("two folders by one path")
 	}
 }

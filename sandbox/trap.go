@@ -1,5 +1,10 @@
 package sandbox
 
+import (
+	"fmt"
+	"strings"
+)
+
 // TrapKind says why a call was ended. The set is closed.
 type TrapKind string
 
@@ -18,12 +23,19 @@ type Trap struct {
 	Tool   string
 	Reason string // in words of the sandbox alone
 	Err    error  // the engine's error, for the operator; may be nil, may quote names from the module
+	// Said is the first line of what the guest wrote to standard error, such as a panic's; for
+	// the operator and the tool's author, not for who called it.
+	Said string
 
 	final bool // nothing else explains it better
 }
 
 func (t *Trap) Error() string {
-	return "sandbox: tool " + t.Tool + ": " + string(t.Kind) + ": " + t.Reason
+	s := "sandbox: tool " + t.Tool + ": " + string(t.Kind) + ": " + t.Reason
+	if t.Said != "" {
+		s += fmt.Sprintf("; it says: %q", t.Said)
+	}
+	return s
 }
 
 // Unwrap returns the engine's error.
@@ -31,3 +43,27 @@ func (t *Trap) Unwrap() error { return t.Err }
 
 // Code returns the stable, machine-readable code of the trap.
 func (t *Trap) Code() string { return "trap_" + string(t.Kind) }
+
+// maxSaid bounds the line of a guest that a trap quotes, in bytes.
+const maxSaid = 200
+
+// panics are how a line begins that says why a program of Go or Rust ends; what stands
+// before it was written by its work.
+var panics = []string{"panic: ", "fatal error: ", "thread '"}
+
+// said is the line of what a guest wrote that says most of why it ended.
+func said(text []byte) string {
+	first := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if first == "" {
+			first = line
+		}
+		for _, p := range panics {
+			if strings.HasPrefix(line, p) {
+				return line[:min(len(line), maxSaid)]
+			}
+		}
+	}
+	return first[:min(len(first), maxSaid)]
+}

@@ -57,7 +57,7 @@ and no policy is asked: it is for who writes tools. The module has what the flag
 	flags.StringVar(&f.memory, "memory", "", "linear memory, such as 64MiB (default: the module's, or 64MiB)")
 	flags.Uint64Var(&f.fuel, "fuel", 0, "instructions (default: the module's, or so many that time ends first)")
 	flags.StringArrayVar(&f.http, "http", nil, "origin that may be reached with "+strings.Join(httpMethods, ", ")+", such as https://api.example.com; may be repeated")
-	flags.StringArrayVar(&f.dirs, "dir", nil, "folder that may be read, or with :rw at its end also changed; may be repeated")
+	flags.StringArrayVar(&f.dirs, "dir", nil, "folder that may be read, or with :rw at its end also changed; PATH=/data is known to the module as /data; may be repeated")
 	flags.BoolVar(&f.kv, "kv", false, "values may be kept, until the command ends")
 	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE that the module may know, as its environment; may be repeated")
 	flags.StringVar(&f.isolation, "isolation", "", "call or instance (default: the module's, or call)")
@@ -116,6 +116,7 @@ func parseDirs(written []string) ([]sandbox.Dir, error) {
 	var dirs []sandbox.Dir
 	for _, w := range written {
 		path, write := strings.CutSuffix(w, ":rw")
+		path, as, _ := strings.Cut(path, "=")
 		if path == "" {
 			return nil, errors.New("the path is empty")
 		}
@@ -129,7 +130,7 @@ func parseDirs(written []string) ([]sandbox.Dir, error) {
 		if slices.ContainsFunc(dirs, func(d sandbox.Dir) bool { return d.Path == path }) {
 			return nil, fmt.Errorf("%s is given twice", path)
 		}
-		dirs = append(dirs, sandbox.Dir{Path: path, Write: write})
+		dirs = append(dirs, sandbox.Dir{Path: path, Write: write, As: as})
 	}
 	return dirs, nil
 }
@@ -253,8 +254,9 @@ func (c *cli) runFailed(r sandbox.Result, err error) error {
 	if err := printLine(c.err, struct {
 		Code   string `json:"code"`
 		Reason string `json:"reason"`
+		Said   string `json:"said,omitempty"` // the first line of what the tool wrote to standard error
 		figures
-	}{trap.Code(), trap.Reason, newFigures(r)}); err != nil {
+	}{trap.Code(), trap.Reason, trap.Said, newFigures(r)}); err != nil {
 		return err
 	}
 	return &exitError{code: exitFailed}

@@ -175,6 +175,7 @@ type HTTPGrant struct {
 type DirGrant struct {
 	Path  string // absolute and clean
 	Write bool   // change them, too
+	As    string // what the module calls it, such as /data; "" is Path
 }
 
 // A BoundSecret is a secret that modules use without seeing it: it is put into

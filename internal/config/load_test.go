@@ -86,7 +86,7 @@ tools:
       http:
         - {origin: "https://api.example.com", methods: [GET, POST], path: /v1/}
         - {origin: "http://[::1]:8080", private: true}
-      dirs: [{path: data}, {path: "/srv/out/", write: true}]
+      dirs: [{path: data, as: /data}, {path: "/srv/out/", write: true}]
       secrets: [API]
       kv: true
     limits: {timeout: 1s, fuel: 5, memory: 64KiB, output: 1MiB, log: 4KiB, host_calls: 20, concurrent: 2, files_bytes: 1GiB}
@@ -143,7 +143,7 @@ state: /var/lib/wasmgate
 						{Origin: "https://api.example.com", Methods: []string{"GET", "POST"}, Path: "/v1/"},
 						{Origin: "http://[::1]:8080", Methods: []string{"GET", "HEAD"}, Path: "/", Private: true},
 					},
-					Dirs:    []config.DirGrant{{Path: filepath.Join(dir, "data")}, {Path: "/srv/out", Write: true}},
+					Dirs:    []config.DirGrant{{Path: filepath.Join(dir, "data"), As: "/data"}, {Path: "/srv/out", Write: true}},
 					Secrets: []string{"API"}, KV: true,
 				},
 				Config:    map[string]config.Secret{"region": "eu", "retries": "3", "key": "t0p"},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -147,7 +148,7 @@ func (d *decoder) httpGrants(to *[]HTTPGrant, n *node, path string) {
 func (d *decoder) dirGrants(to *[]DirGrant, n *node, path string) {
 	d.items(n, path, func(n *node, path string) {
 		var g DirGrant
-		d.table(n, path, map[string]reader{"path": d.path(&g.Path), "write": d.flag(&g.Write)})
+		d.table(n, path, map[string]reader{"path": d.path(&g.Path), "write": d.flag(&g.Write), "as": d.text(&g.As, guestPath)})
 		d.needs(n, path, "path", "a path, the folder that is granted")
 		if g.Path != "" {
 			g.Path = filepath.Clean(g.Path)
@@ -155,8 +156,19 @@ func (d *decoder) dirGrants(to *[]DirGrant, n *node, path string) {
 		if slices.ContainsFunc(*to, func(h DirGrant) bool { return g.Path != "" && h.Path == g.Path }) {
 			d.fail(n, path, "grants the same folder twice")
 		}
+		if slices.ContainsFunc(*to, func(h DirGrant) bool { return cmp.Or(g.As, g.Path) == cmp.Or(h.As, h.Path) && g.Path != h.Path }) {
+			d.fail(n, path, "is known to the module by the path of another folder")
+		}
 		*to = append(*to, g)
 	})
+}
+
+// guestPath accepts what a module can call a folder.
+func guestPath(s string) error {
+	if !strings.HasPrefix(s, "/") || path.Clean(s) != s {
+		return errors.New("is no absolute path without dots, such as /data")
+	}
+	return nil
 }
 
 // methods are those of RFC 9110 and RFC 5789 that make sense through a gateway.
