@@ -204,13 +204,28 @@ func (c *cli) printTests(results []policy.TestResult, coverage policy.Coverage, 
 		if err := t.flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out, "%d passed, %d failed, %d skipped; %.0f %% of lines covered\n",
-			counts[policy.Passed], failed, counts[policy.Skipped], coverage.Percent())
+		fmt.Fprintf(c.out, "%d passed, %d failed, %d skipped%s\n", counts[policy.Passed], failed, counts[policy.Skipped], ownCoverage(results, coverage))
 	}
 	if failed > 0 {
 		return &exitError{exitFalse, fmt.Errorf("%s failed", plural(failed, "test"))}
 	}
 	return nil
+}
+
+// ownCoverage says how much of the user's own lines the tests evaluate: those of packs are
+// tested whatever the user writes.
+func ownCoverage(results []policy.TestResult, all policy.Coverage) string {
+	ofPack := func(file string) bool { return strings.HasPrefix(file, "pack://") }
+	own := policy.Coverage{Files: slices.DeleteFunc(slices.Clone(all.Files), func(f policy.FileCoverage) bool { return ofPack(f.File) })}
+	tests := slices.DeleteFunc(slices.Clone(results), func(r policy.TestResult) bool { return ofPack(r.File) })
+	switch {
+	case len(own.Files) == 0:
+		return ", all of packs: there is no policy of yours"
+	case len(tests) == 0:
+		return ", all of packs: your rules have no tests"
+	default:
+		return fmt.Sprintf(", %d of yours; %.0f %% of your lines covered", len(tests), own.Percent())
+	}
 }
 
 func (c *cli) newPolicyEval() *cobra.Command {

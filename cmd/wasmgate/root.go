@@ -120,6 +120,7 @@ authorized by policy, validated both ways, sanitized and recorded.
 A command exits with 0 when it is done, with 1 when it failed, with 2 when the command line or the
 configuration is wrong, and with 3 when what was asked was refused, or found to be false.`,
 		Example:       "  wasmgate serve\n  wasmgate call local__hash '{\"text\":\"hello\",\"algorithm\":\"sha256\"}'",
+		Version:       gateway.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -131,6 +132,7 @@ configuration is wrong, and with 3 when what was asked was refused, or found to 
 			return nil
 		},
 	}
+	root.SetVersionTemplate("wasmgate {{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.config, "config", "", "configuration file: wasmgate.yaml, or an mcp.json")
 	flags.BoolVar(&c.json, "json", false, "print results as JSON")
