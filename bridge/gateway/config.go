@@ -173,7 +173,9 @@ func (r Rule) matches(s string) bool { return match.Pattern(r.Pattern).Matches(s
 
 // Limits bound calls. Zero fields mean the defaults.
 type Limits struct {
-	Body       int64 // bytes of a client's message; 4 MiB
+	Body int64 // bytes of a client's message; 4 MiB
+	// BodyTime is how long a client may take to send one over HTTP; a minute.
+	BodyTime   time.Duration
 	Result     int64 // bytes of a server's message; 10 MiB
 	Concurrent int   // calls at once; 64
 	// Session is how many of them may be of one client session, Servers at a server,

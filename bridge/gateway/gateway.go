@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
@@ -30,6 +32,8 @@ type Gateway struct {
 	host  *host.Host
 	mux   *http.ServeMux
 	calls drain.Counter // those of Do
+
+	draining atomic.Bool
 
 	broken brokenInputs
 	paused pauses
@@ -165,7 +169,7 @@ func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = host.New(host.Config{
 		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
-		Instructions: g.fleet.Instructions, Known: g.known, MaxBody: g.cfg.Limits.Body,
+		Instructions: g.fleet.Instructions, Known: g.known, MaxBody: g.cfg.Limits.Body, BodyTime: g.cfg.Limits.BodyTime,
 		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
 		Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
 		Asks: g.asking != nil && g.asking.Uses(approval.Client), Seal: g.cfg.Seal,
@@ -228,7 +232,10 @@ func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature
 func (g *Gateway) Fleet() *Fleet { return g.fleet }
 
 // ServeHTTP serves MCP at /mcp, of one group at /mcp/GROUP, and liveness at /healthz.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.mux.ServeHTTP(w, r) }
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	host.BoundBody(w, r, cmp.Or(g.cfg.Limits.BodyTime, host.DefaultBodyTime)) // of what no handler reads, too
+	g.mux.ServeHTTP(w, r)
+}
 
 // Serve serves one client that speaks MCP in lines, until in or ctx ends.
 func (g *Gateway) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out io.Writer) error {
@@ -239,6 +246,7 @@ func (g *Gateway) Serve(ctx context.Context, who *gate.Principal, in io.Reader, 
 // wait for a person are refused: the answer would come too late. Jobs that still run
 // then are cancelled.
 func (g *Gateway) Drain(ctx context.Context) error {
+	g.draining.Store(true)
 	if g.asking != nil {
 		g.asking.Close(ctx)
 	}

@@ -50,6 +50,9 @@ func (j *journal) note(e audit.Entry) error {
 
 // Healthy returns why no call would pass now, or nil.
 func (g *Gateway) Healthy() error {
+	if g.draining.Load() {
+		return ErrDraining
+	}
 	if g.audit == nil {
 		return nil
 	}

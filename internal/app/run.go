@@ -168,9 +168,12 @@ func serveHTTP(ctx context.Context, s *http.Server, ln net.Listener) error {
 func (a *App) drain(ctx context.Context, s *http.Server) {
 	calls, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
+	began := time.Now()
+	a.log.Info("draining: calls under way may end, new ones are refused", "within", drainTime)
 	if err := a.gateway.Drain(calls); err != nil {
 		a.log.Warn("calls cut off at shutdown")
 	}
+	a.log.Info("drained", "took", time.Since(began).Round(time.Millisecond))
 	answers, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
 	_ = s.Shutdown(answers) // what is busy after this is cut off

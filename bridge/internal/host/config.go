@@ -57,6 +57,9 @@ type Config struct {
 	Brief func() bool
 	// MaxBody bounds a message of a client, in bytes. Zero means 4 MiB.
 	MaxBody int64
+	// BodyTime is how long a client may take to send one over HTTP. Zero means
+	// [DefaultBodyTime].
+	BodyTime time.Duration
 	// Origins and Hosts are allowed in those headers of HTTP requests, beside
 	// loopback. An origin is scheme://host[:port], a host is host[:port].
 	Origins, Hosts []string
@@ -97,6 +100,7 @@ func (c *Config) check() error {
 	}
 	c.Name, c.Version = cmp.Or(c.Name, mcp.ClientName), cmp.Or(c.Version, mcp.Version())
 	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
+	c.BodyTime = cmp.Or(c.BodyTime, DefaultBodyTime)
 	c.ParkIdle, c.TaskAfter = cmp.Or(c.ParkIdle, parkIdle), cmp.Or(c.TaskAfter, taskAfter)
 	return nil
 }

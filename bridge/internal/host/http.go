@@ -58,6 +58,7 @@ func (h *Host) newHTTP(group string) http.Handler {
 // neither loopback nor configured, which is what keeps web pages from reaching
 // it (MCP 2025-11-25, basic/transports, "Security Warning").
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	BoundBody(w, r, h.cfg.BodyTime)
 	if err := h.allowed(r); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return

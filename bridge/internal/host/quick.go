@@ -37,8 +37,9 @@ func (h *Host) quick(w http.ResponseWriter, r *http.Request, from peerInfo, msg 
 		return false
 	}
 	res, err := h.dispatch(r.Context(), p, string(gate.CallTool), params)
-	if r.Context().Err() != nil {
-		return true // the client has cancelled it, or gone
+	if r.Context().Err() != nil { // the client has cancelled it, or gone: a stream that ends without an answer says so
+		w.Header().Set("Content-Type", "text/event-stream")
+		return true
 	}
 	h.reply(w, p, id, res, err)
 	return true

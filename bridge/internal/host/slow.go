@@ -17,8 +17,6 @@ import (
 // middle of its calls is dropped where it does not keep up, see [upstream.maxRemarks].
 
 const (
-	// bodyTime is how long a client may take to send a message over HTTP.
-	bodyTime = time.Minute
 	// writeTime is how long a client may take to read maxChunk, or any answer that is
 	// no stream. Then it has gone.
 	writeTime = 30 * time.Second
@@ -60,13 +58,25 @@ func newSlowWriter(w http.ResponseWriter, gone context.CancelFunc) *slowWriter {
 	return s
 }
 
-// read reads the body of a request, of at most so many bytes, within bodyTime. The
-// error is an [*http.MaxBytesError], or the client has gone.
+// DefaultBodyTime is how long a client may take to send a message over HTTP.
+const DefaultBodyTime = time.Minute
+
+// BoundBody gives a client so much time to send the body of a request: also where nobody
+// reads it, for net/http reads what is left of one before it answers.
+func BoundBody(w http.ResponseWriter, r *http.Request, within time.Duration) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within)) // a writer of a test may have none
+	}
+}
+
+// read reads the body of a request, of at most so many bytes, within the time that it has.
+// The error is an [*http.MaxBytesError], or the client has gone.
 func (s *slowWriter) read(r *http.Request, most int64) ([]byte, error) {
-	c := http.NewResponseController(s.ResponseWriter)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // a writer of a test may have none
-	defer func() { _ = c.SetReadDeadline(time.Time{}) }()
-	return io.ReadAll(http.MaxBytesReader(s.ResponseWriter, r.Body, most))
+	body, err := io.ReadAll(http.MaxBytesReader(s.ResponseWriter, r.Body, most))
+	if err == nil { // else the deadline stands: the rest may never come
+		_ = http.NewResponseController(s.ResponseWriter).SetReadDeadline(time.Time{})
+	}
+	return body, err
 }
 
 // Write implements [http.ResponseWriter]. Of a stream it waits only while more than
