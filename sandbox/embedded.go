@@ -3,11 +3,13 @@ package sandbox
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	_ "embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 )
 
 // These are written by cmd/pack of the module sandbox/tools.
@@ -52,4 +54,33 @@ func unpack(packed []byte) ([]byte, error) {
 		return nil, fmt.Errorf("sandbox: unpack the embedded tools: %w", err)
 	}
 	return wasm, nil
+}
+
+// EmbeddedCompiled reports whether the cache holds the machine code of the module of
+// [EmbeddedTools], without unpacking it.
+func (r *Runtime) EmbeddedCompiled() bool { return r.cache.HasAs(embeddedKey()) }
+
+// CompileEmbedded has the cache hold that machine code. It is loaded by Compile.
+func (r *Runtime) CompileEmbedded(ctx context.Context) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	defer r.working.Done()
+	wasm, err := EmbeddedTools()
+	if err != nil {
+		return err
+	}
+	if wasm, err = r.rewritten(wasm); err != nil {
+		return err
+	}
+	return r.cache.FillAs(ctx, embeddedKey(), wasm)
+}
+
+// embeddedKey names the module as this program rewrites it.
+func embeddedKey() []byte {
+	var program string
+	if info, ok := debug.ReadBuildInfo(); ok {
+		program = info.String()
+	}
+	return append([]byte(program), packedTools...)
 }

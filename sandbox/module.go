@@ -151,6 +151,22 @@ func (m *Module) compile(ctx context.Context, wasm []byte) (err error) {
 	return err
 }
 
+// Compiled reports whether the cache holds the machine code of a module, so that
+// [Runtime.Compile] takes no more than milliseconds, or refuses it at once.
+func (r *Runtime) Compiled(wasm []byte) bool {
+	rewritten, err := r.rewritten(wasm)
+	return err != nil || r.cache.Has(rewritten)
+}
+
+// rewritten returns what is compiled of a module.
+func (r *Runtime) rewritten(wasm []byte) (b []byte, err error) {
+	decoded, err := rewrite.Decode(wasm)
+	if err != nil {
+		return nil, err
+	}
+	return new(Module).rewrite(decoded)
+}
+
 // configure takes what the operator and the manifest say of the module.
 func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	wanted, err := manifest.limits()

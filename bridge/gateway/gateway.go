@@ -44,6 +44,7 @@ type Gateway struct {
 	cleaning
 	locals
 	machine
+	compiling compiling
 
 	sessions *session.Sessions
 	asking   *approval.Queue // nil without Config.Approvals
@@ -84,10 +85,12 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{cfg: cfg}
+	g.compiling.done = make(chan struct{})
 	g.life, g.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := g.build(ctx); err != nil {
 		return nil, errors.Join(err, g.Close(ctx))
 	}
+	g.serving.Go(g.compile)
 	return g, nil
 }
 
@@ -161,6 +164,7 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 	}
 	g.fleet, err = fleet.New(fleet.Config{
 		Locals: locals, Servers: servers, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Groups: g.cfg.Groups, Log: g.cfg.Log,
+		Settled: g.compiledAll,
 	})
 	return err
 }
@@ -200,8 +204,15 @@ func (g *Gateway) Start(ctx context.Context) {
 	}
 }
 
-// Connect connects the servers and waits until each is ready or faulted.
-func (g *Gateway) Connect(ctx context.Context) error { return g.fleet.Connect(ctx) }
+// Connect connects the servers and waits until each is ready or faulted, and no module
+// is compiled any more.
+func (g *Gateway) Connect(ctx context.Context) error {
+	err := g.fleet.Connect(ctx)
+	if !g.compiledAll(ctx) {
+		return ctx.Err()
+	}
+	return err
+}
 
 // Do carries out one call through the gate. After [Gateway.Drain] it does not,
 // and the error is [ErrDraining].

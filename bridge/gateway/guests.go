@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -30,17 +31,24 @@ func sum(wasm []byte) string {
 }
 
 // guest makes the server of an endpoint out of a module. One that does not
-// compile is that server's fault alone.
-func (g *Gateway) guest(ctx context.Context, s *EndpointConfig, guest Guest) {
+// compile is that server's fault alone. If compiling takes time, its first connection
+// waits for that.
+func (g *Gateway) guest(s *EndpointConfig, guest Guest) {
 	guest.Config.Server = true
 	guest.Config.Grants = sandbox.Grants{Config: guest.Config.Grants.Config}
-	m, err := g.runtime.Compile(ctx, guest.WASM, guest.Config)
-	if err != nil {
-		s.Broken = err.Error()
-		return
+	compile := sync.OnceValues(func() (*sandbox.Module, error) { return g.runtime.Compile(g.life, guest.WASM, guest.Config) })
+	if !g.later(guest.WASM) {
+		if _, err := compile(); err != nil {
+			s.Broken = err.Error()
+			return
+		}
 	}
 	server, config := s.Server, sandbox.ServeConfig{Args: guest.Args, MaxLine: s.MaxMessage}
 	s.Dial = DialStreams(func() (io.ReadCloser, io.WriteCloser, error) {
+		m, err := compile() // or what has come of it
+		if err != nil {
+			return nil, nil, err
+		}
 		in := sandbox.NewPipe()
 		out, stdout := io.Pipe()
 		life, end := context.WithCancel(g.life)

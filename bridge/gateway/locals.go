@@ -21,6 +21,7 @@ import (
 type locals struct {
 	published published // those of nothing but functions
 
+	starting bool                   // the modules are loaded for the first time
 	changing sync.Mutex             // held over a change of the modules: one at a time
 	own      map[string][]LocalTool // by server: tools beside those of modules
 	made     map[string]*Local      // by id: servers that modules are in, or can come to
@@ -35,6 +36,7 @@ type loaded struct {
 	code    *compiled
 	tools   []LocalTool
 	err     error // why the module is left out; nil if it is not
+	newer   error // why the module's new version is not in use; nil if there is none
 }
 
 func (m *loaded) server() string { return cmp.Or(m.Server, LocalServer) }
@@ -46,6 +48,9 @@ type ModuleStatus struct {
 	Tools  int    `json:"tools"`
 	// Error says why the module is not run, and its tools are not offered; "" if they are.
 	Error string `json:"error,omitempty"`
+	// Progress says how far a module is that is not compiled yet; "" if it is. Its tools are
+	// offered then, but for the embedded ones, which are offered meanwhile.
+	Progress string `json:"progress,omitempty"`
 	// Note is what the operator should know of a module that is run; "" if there is nothing.
 	Note string `json:"note,omitempty"`
 }
@@ -58,12 +63,19 @@ func (g *Gateway) Modules() []ModuleStatus {
 	for _, m := range g.modules {
 		s := ModuleStatus{Module: m.Config.Name, Server: m.server(), Tools: len(m.tools)}
 		switch {
+		case errors.Is(m.err, errCompiling):
+			s.Progress = g.compiling.progress(m.Config.Name)
 		case m.err != nil:
 			s.Error = m.err.Error()
+		case m.newer != nil:
+			s.Note = fmt.Sprintf("its file has changed, and what it is now is not run: %v; what it was before is", m.newer)
 		case m.code != nil:
 			s.Note = m.code.module.Note()
 		}
 		all = append(all, s)
+	}
+	if g.compiling.embedded {
+		all = append(all, ModuleStatus{Module: embeddedName, Server: LocalServer, Tools: len(g.own[LocalServer]), Progress: g.compiling.progress(embeddedName)})
 	}
 	return all
 }
@@ -87,8 +99,9 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*Local, error) {
 	for server, tools := range g.cfg.Functions {
 		g.own[server] = append(g.own[server], g.replayed(server, tools)...)
 	}
+	g.starting = true
 	modules, left, err := g.load(ctx, g.cfg.Modules, g.cfg.Secrets)
-	g.modules = modules
+	g.modules, g.starting = modules, false
 	if err != nil || left != nil && !g.cfg.LeaveOut {
 		return nil, errors.Join(left, err)
 	}
@@ -153,10 +166,17 @@ func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Sec
 		if i >= 0 {
 			next = g.modules[i]
 		} else {
-			next.code, next.tools, next.err = g.module(ctx, m, secrets)
+			next = g.loadOne(ctx, next)
+		}
+		if next.newer != nil {
+			left = errors.Join(left, &ModuleError{m.Config.Name, next.newer})
 		}
 		if next.err == nil { // its tools may be no tools, or another module's
 			_, next.err = local.New(next.server(), g.toolOptions(), append(toolsOn(next.server(), g.own, all), next.tools...)...)
+		}
+		if errors.Is(next.err, errCompiling) {
+			all = append(all, next)
+			continue
 		}
 		if next.err != nil {
 			next.tools = nil
@@ -165,6 +185,30 @@ func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Sec
 		all = append(all, next)
 	}
 	return all, left, err
+}
+
+// loadOne compiles a module, or has it compiled later, at the start. If nothing but its
+// file has changed, and what it is now cannot be used, it stays as it was.
+func (g *Gateway) loadOne(ctx context.Context, next loaded) loaded {
+	if g.starting && next.Broken == "" && g.later(next.WASM) {
+		next.err = errCompiling
+		return next
+	}
+	next.code, next.tools, next.err = g.module(ctx, next.Module, next.secrets)
+	if next.err == nil || next.Broken != "" || next.Named {
+		return next
+	}
+	i := slices.IndexFunc(g.modules, func(o loaded) bool {
+		then := next
+		then.WASM, then.Config.Manifest = o.WASM, o.Config.Manifest
+		return o.err == nil && o.same(&then)
+	})
+	if i < 0 {
+		return next
+	}
+	stays := g.modules[i]
+	stays.newer = next.err
+	return stays
 }
 
 // same reports whether a module, and what it is granted, is what it was.
@@ -183,8 +227,9 @@ func (g *Gateway) leaveOut(m *loaded) error {
 // SetModules puts other modules in the place of Config.Modules, which can be granted
 // these secrets, and tells the clients. A module that stays as it is goes on as it is;
 // calls under way of one that is replaced or removed go on to their end. One that cannot
-// be used is left out, whatever stood in its place before: [Gateway.Modules] says why,
-// and the error joins a [*ModuleError] for each. The audit log has a change before it is
+// be used is left out, unless nothing but its file has changed, and no digest names the
+// one that is meant: it stays as it was then. [Gateway.Modules] says why, and the error
+// joins a [*ModuleError] for each. The audit log has a change before it is
 // made.
 func (g *Gateway) SetModules(ctx context.Context, modules []Module, secrets []dial.Secret) error {
 	g.changing.Lock()
@@ -194,6 +239,11 @@ func (g *Gateway) SetModules(ctx context.Context, modules []Module, secrets []di
 	}
 	before := g.modules
 	now, left, unrecorded := g.load(ctx, modules, secrets)
+	return errors.Join(g.change(ctx, before, now), left, unrecorded)
+}
+
+// change puts modules in the place of others. It is held that they change.
+func (g *Gateway) change(ctx context.Context, before, now []loaded) error {
 	servers, err := g.noteModules(before, now)
 	if err != nil {
 		return fmt.Errorf("the modules stay as they were: %w", errors.Join(err, closeUnused(ctx, now, before)))
@@ -217,7 +267,7 @@ func (g *Gateway) SetModules(ctx context.Context, modules []Module, secrets []di
 			g.cfg.Log.Warn("module not closed", "error", err)
 		}
 	})
-	return errors.Join(append(errs, left, unrecorded)...)
+	return errors.Join(errs...)
 }
 
 // noteModules records which modules come, change and go, and returns the servers whose

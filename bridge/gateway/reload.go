@@ -76,7 +76,7 @@ func (g *Gateway) endpoint(ctx context.Context, s EndpointConfig) EndpointConfig
 		s.MaxMessage = g.cfg.Limits.Result
 	}
 	if guest, ok := g.guests.get(s.Server); ok {
-		g.guest(ctx, &s, *guest)
+		g.guest(&s, *guest)
 	}
 	return s
 }

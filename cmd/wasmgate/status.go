@@ -208,6 +208,11 @@ func (c *cli) printStatus(s *app.Status) error {
 	if j := s.Jobs; j.Running+j.Kept > 0 {
 		fmt.Fprintf(c.out, "jobs: %d running, %d kept\n", j.Running, j.Kept)
 	}
+	for _, m := range s.Modules {
+		if m.Progress != "" {
+			fmt.Fprintf(c.out, "module %s %s\n", visible(m.Module), m.Progress)
+		}
+	}
 	for _, b := range s.Broken {
 		fmt.Fprintf(c.out, "refused by schema: %s: %d calls; the last: %s\n", visible(b.Tool), b.Calls, visible(short(b.Last, 200)))
 	}

@@ -69,6 +69,11 @@ func (s *Status) Unready() (names []string) {
 			names = append(names, one.Server)
 		}
 	}
+	for _, one := range s.Modules {
+		if one.Progress != "" && one.Tools == 0 {
+			names = append(names, one.Module)
+		}
+	}
 	return names
 }
 

@@ -134,22 +134,60 @@ func (c *Cache) Has(wasm []byte) bool {
 	return ok
 }
 
-// noted returns the size of an entry that its note agrees with.
+// FillAs is as [Cache.Fill], and has the cache know the module by a key as well, from
+// which it was made.
+func (c *Cache) FillAs(ctx context.Context, key, wasm []byte) error {
+	if _, err := c.Fill(ctx, wasm); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(c.noteFile(wasm))
+	if err != nil {
+		return err
+	}
+	return c.write(c.noteFile(key), b)
+}
+
+// HasAs is as [Cache.Has] for a key. To look is not to use.
+func (c *Cache) HasAs(key []byte) bool {
+	_, ok := c.look(c.noteFile(key))
+	return ok
+}
+
+// write writes a file in one step.
+func (c *Cache) write(file string, b []byte) error {
+	work, err := os.MkdirTemp(c.dir, workPrefix)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	draft := filepath.Join(work, "note")
+	return errors.Join(os.WriteFile(draft, b, 0o600), os.Rename(draft, file))
+}
+
+// noted returns the size of an entry that its note agrees with, which is used now.
 func (c *Cache) noted(file string) (int64, bool) {
+	n, ok := c.look(file)
+	if ok {
+		now := time.Now()
+		_ = os.Chtimes(file, now, now) // as far as the file system takes it
+	}
+	return n.Size, ok
+}
+
+// look reads a note, if it agrees with its entry.
+func (c *Cache) look(file string) (note, bool) {
 	var n note
 	b, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(b, &n) != nil {
-		return 0, false
+		return n, false
 	}
 	if engine, err := c.print(); err != nil || n.Engine != engine || n.Size > c.limits.code {
-		return 0, false
+		return n, false
 	}
 	if n.Entry != "" && !c.holds(n) { // an engine that interprets makes none
-		return 0, false
+		return n, false
 	}
-	now := time.Now()
-	_ = os.Chtimes(file, now, now) // when it was last used, as far as the file system takes it
-	return n.Size, true
+	return n, true
 }
 
 func (c *Cache) holds(n note) bool {
@@ -188,8 +226,7 @@ func (c *Cache) fill(ctx context.Context, wasm []byte, file string) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	draft := filepath.Join(work, "note")
-	if err := errors.Join(os.WriteFile(draft, b, 0o600), os.Rename(draft, file)); err != nil {
+	if err := c.write(file, b); err != nil {
 		return 0, err
 	}
 	c.tidy(time.Now(), size)

@@ -149,5 +149,5 @@ func (f *Fleet) settled(ctx context.Context) bool {
 			return false
 		}
 	}
-	return true
+	return f.cfg.Settled == nil || f.cfg.Settled(ctx)
 }

@@ -25,6 +25,9 @@ type Config struct {
 	// SettleTimeout bounds how long a listing or a call of a tool that nobody
 	// knows waits for servers that are connecting. Zero means 10 s.
 	SettleTimeout time.Duration
+	// Settled waits for what is to come beside the servers, and reports whether it was
+	// there before ctx ended. Nil waits for nothing.
+	Settled func(ctx context.Context) bool
 	// HostTools are the names of tools that the program which embeds the gateway has
 	// itself. No other tool is offered by one of them.
 	HostTools []string
