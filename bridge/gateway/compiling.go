@@ -30,8 +30,8 @@ func (g *Gateway) later(wasm []byte) bool { return g.cfg.LeaveOut && !g.runtime.
 
 // compile compiles the modules that wait, one after the other, and then the embedded
 // tools into the cache: those are loaded by their first call.
-func (g *Gateway) compile() {
-	for _, next := range g.waiting() {
+func (g *Gateway) compile(modules []loaded) {
+	for _, next := range modules {
 		if g.life.Err() != nil {
 			break
 		}
@@ -42,7 +42,9 @@ func (g *Gateway) compile() {
 		}
 	}
 	g.working("")
-	close(g.compiling.done)
+	if len(modules) > 0 {
+		close(g.compiling.done)
+	}
 	if !g.cfg.Embedded || !g.cfg.LeaveOut {
 		return
 	}

@@ -90,7 +90,11 @@ func New(ctx context.Context, cfg Config) (*Gateway, error) {
 	if err := g.build(ctx); err != nil {
 		return nil, errors.Join(err, g.Close(ctx))
 	}
-	g.serving.Go(g.compile)
+	modules := g.waiting()
+	if len(modules) == 0 {
+		close(g.compiling.done)
+	}
+	g.serving.Go(func() { g.compile(modules) })
 	return g, nil
 }
 
