@@ -115,8 +115,12 @@ func (g *Gateway) place(next loaded) error {
 func (g *Gateway) compiledAll(ctx context.Context) bool {
 	select {
 	case <-g.compiling.done:
-		return true
 	case <-ctx.Done():
+	}
+	select {
+	case <-g.compiling.done: // also if both are
+		return true
+	default:
 		return false
 	}
 }
