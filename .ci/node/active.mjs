@@ -41,10 +41,11 @@ function fetched(value) {
   return url !== null && url.origin !== 'https://home.invalid';
 }
 
-// written says whether a link is an address that is written out, which some renderers follow wherever it stands.
+// written says whether a link is an address that is written out, which some renderers follow wherever it stands: it shows
+// where it leads.
 function written(url, shown) {
-  const plain = (url) => url?.href.replace(/%[0-9a-f]{2}/gi, (code) => String.fromCharCode(parseInt(code.slice(1), 16)));
-  return [shown, shown.replaceAll('\\', '%5C'), `http://${shown}`].some((s) => plain(resolved(s.trim())) === plain(url));
+  const plain = shown.trim().replaceAll('\\', '%5C');
+  return [plain, `http://${plain}`].some((s) => resolved(s)?.host === url.host && resolved(s)?.username === url.username);
 }
 
 // carries says whether a click on an address runs something, or tells its host more than a path.
