@@ -16,7 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/jobs"
 )
 
-// taskMethods are the requests about tasks. Those of 2026-07-28 are in host_tasks_ext.go.
+// taskMethods are the requests about tasks. Those of 2026-07-28 are in tasks_ext.go.
 // Clients of 2025-11-25 are not told of changes, which is optional there: the streams of a
 // session are the SDK's, which sends no notification that it does not know.
 var taskMethods = []string{mcp.MethodTaskGet, mcp.MethodTaskResult, mcp.MethodTaskList, mcp.MethodTaskUpdate, mcp.MethodTaskCancel}
