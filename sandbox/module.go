@@ -105,7 +105,7 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_
 		return nil, err
 	}
 	m := &Module{runtime: r, name: cfg.Name, minMemory: decoded.MinMemory}
-	m.wasi = imports(decoded.Imports, func(module string) bool { return module == wasiModule })
+	m.wasi = imports(decoded.Imports, func(module string) bool { return module == wasiModule || module == unstableModule })
 	rewritten, err := m.rewrite(decoded)
 	if err != nil {
 		return nil, err

@@ -144,6 +144,9 @@ func (r *Runtime) trim(now time.Time) {
 // wasiModule is the module of WASI's functions.
 const wasiModule = "wasi_snapshot_preview1"
 
+// unstableModule is that of their version before.
+const unstableModule = "wasi_unstable"
+
 // provide makes what guests may import.
 func (r *Runtime) provide(ctx context.Context) error {
 	if err := wasi.Instantiate(ctx, r.engine, func(ctx context.Context) *wasi.Process {
@@ -154,7 +157,7 @@ func (r *Runtime) provide(ctx context.Context) error {
 	if err := errors.Join(provideHost(ctx, r.engine), provideMeter(ctx, r.engine), extism.Instantiate(ctx, r.engine, pluginOf)); err != nil {
 		return err
 	}
-	for _, module := range []string{wasiModule, hostModule, extism.EnvModule, extism.UserModule} {
+	for _, module := range []string{wasiModule, unstableModule, hostModule, extism.EnvModule, extism.UserModule} {
 		r.host[module] = map[string]api.FunctionDefinition{}
 		for _, f := range r.engine.Module(module).ExportedFunctionDefinitions() {
 			r.host[module][f.ExportNames()[0]] = f

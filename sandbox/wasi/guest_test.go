@@ -74,7 +74,9 @@ const pages = 4 // of the guest's memory
 // wrapper is a module that imports every function of preview 1 and exports,
 // under the same name, one that calls it. It also has and exports a memory of
 // this many pages, unless it is none.
-func wrapper(pages byte) []byte {
+func wrapper(pages byte) []byte { return wrapperOf(wasi.ModuleName, pages) }
+
+func wrapperOf(host string, pages byte) []byte {
 	var types, imports, functions, exports, bodies [][]byte
 	for _, name := range slices.Sorted(maps.Keys(signatures)) { // the same bytes each time: they are compiled once
 		params := signatures[name]
@@ -91,7 +93,7 @@ func wrapper(pages byte) []byte {
 			results = []byte{0}
 		}
 		types = append(types, bytes.Join([][]byte{{0x60}, sized(args), results}, nil))
-		imports = append(imports, bytes.Join([][]byte{sized([]byte(wasi.ModuleName)), sized([]byte(name)), {0, i}}, nil))
+		imports = append(imports, bytes.Join([][]byte{sized([]byte(host)), sized([]byte(name)), {0, i}}, nil))
 		functions = append(functions, []byte{i})
 		exports = append(exports, append(sized([]byte(name)), 0, byte(len(signatures))+i))
 		bodies = append(bodies, sized(append(body, 0x10, i, 0x0b))) // call, end

@@ -34,7 +34,12 @@ func pollOneoff(ctx context.Context, p *Process, mem api.Memory, a []uint64) err
 	if !ok {
 		return errFault
 	}
-	events, ok := at(mem, a[1], n*eventSize)
+	return p.poll(ctx, mem, list, a)
+}
+
+// poll polls a list of subscriptions, with the arguments of poll_oneoff.
+func (p *Process) poll(ctx context.Context, mem api.Memory, list []byte, a []uint64) errno {
+	events, ok := at(mem, a[1], uint32(a[2])*eventSize)
 	if !ok {
 		return errFault
 	}

@@ -47,11 +47,15 @@ func putFilestat(b []byte, i *info) {
 }
 
 func fdFilestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
+	return p.fdFilestat(mem, a, filestatSize, putFilestat)
+}
+
+func (p *Process) fdFilestat(mem api.Memory, a []uint64, size uint32, put func([]byte, *info)) errno {
 	f, e := p.with(a[0], rightFdStat)
 	if e != success {
 		return e
 	}
-	b, ok := at(mem, a[1], filestatSize)
+	b, ok := at(mem, a[1], size)
 	if !ok {
 		return errFault
 	}
@@ -64,7 +68,7 @@ func fdFilestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) er
 	if e != success {
 		return e
 	}
-	putFilestat(b, info)
+	put(b, info)
 	return success
 }
 
@@ -79,7 +83,11 @@ func (p *Process) stat(f *file) (*info, errno) {
 }
 
 func pathFilestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno {
-	b, ok := at(mem, a[4], filestatSize)
+	return p.pathFilestat(mem, a, filestatSize, putFilestat)
+}
+
+func (p *Process) pathFilestat(mem api.Memory, a []uint64, size uint32, put func([]byte, *info)) errno {
+	b, ok := at(mem, a[4], size)
 	if !ok {
 		return errFault
 	}
@@ -87,7 +95,7 @@ func pathFilestatGet(_ context.Context, p *Process, mem api.Memory, a []uint64) 
 	if e != success {
 		return e
 	}
-	putFilestat(b, t.info)
+	put(b, t.info)
 	return success
 }
 

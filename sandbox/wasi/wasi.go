@@ -71,7 +71,8 @@ var functions = []struct {
 	{"sock_shutdown", "ii", noSocket},
 }
 
-// Instantiate provides the module [ModuleName] in r, which closes it. of finds
+// Instantiate provides the module [ModuleName] in r, which closes it, and wasi_unstable,
+// the version before it. of finds
 // the [Process] of the call that runs, from the context that was given to
 // Function.Call; when it finds none (nil), every call answers ENOSYS, and
 // proc_exit still exits. The functions may be used by several calls at once.
@@ -79,19 +80,24 @@ func Instantiate(ctx context.Context, r wazero.Runtime, of func(context.Context)
 	if of == nil {
 		return errors.New("wasi: Instantiate needs a function that finds the process of a call")
 	}
-	h := &host{of: of}
-	b := r.NewHostModuleBuilder(ModuleName)
-	for _, f := range functions {
-		b.NewFunctionBuilder().
-			WithGoModuleFunction(h.bind(f.answer), types(f.params), []api.ValueType{api.ValueTypeI32}).
-			Export(f.name)
+	for name, other := range map[string]map[string]function{ModuleName: nil, unstableName: unstable} {
+		h := &host{of: of}
+		b := r.NewHostModuleBuilder(name)
+		for _, f := range functions {
+			if answer := other[f.name]; answer != nil {
+				f.answer = answer
+			}
+			b.NewFunctionBuilder().
+				WithGoModuleFunction(h.bind(f.answer), types(f.params), []api.ValueType{api.ValueTypeI32}).
+				Export(f.name)
+		}
+		b.NewFunctionBuilder().WithGoFunction(api.GoFunc(procExit), types("i"), nil).Export("proc_exit")
+		m, err := b.Instantiate(ctx)
+		if err != nil {
+			return fmt.Errorf("wasi: provide %s: %w", name, err)
+		}
+		h.absent = m.Memory()
 	}
-	b.NewFunctionBuilder().WithGoFunction(api.GoFunc(procExit), types("i"), nil).Export("proc_exit")
-	m, err := b.Instantiate(ctx)
-	if err != nil {
-		return fmt.Errorf("wasi: provide %s: %w", ModuleName, err)
-	}
-	h.absent = m.Memory()
 	return nil
 }
 
