@@ -91,6 +91,13 @@ func hostile() map[string]struct {
 	})), "bytes of stack")
 	add("memory that grows for ever", reactor(loop(number(1), memoryGrow, drop), unreachable), "")
 	add("memory that grows by too much for ever", reactor(loop(number(-1), memoryGrow, drop), unreachable), "")
+	add("branches that carry a thousand values, after code that is charged and not executed", in(func(g *guest) []byte {
+		many := strings.Repeat(i32, 1000)
+		typ := g.typ(many, many)
+		skipped := join(0x02, 0x40, number(1), 0x0d, 0, bytes.Repeat([]byte{0x01}, 4000), 0x0b)
+		cheap := join(number(4000), 0x21, 4, 0x03, 0x40, skipped, get(4), number(1), 0x6b, 0x22, 4, 0x0d, 0, 0x0b)
+		return join(cheap, bytes.Repeat(number(1), 1000), 0x03, typ, get(4), 0x0c, 0, 0x0b, bytes.Repeat(drop, 1000))
+	}), "")
 	add("a table that grows for ever", table(reactor(loop(0xd0, 0x70, number(1), 0xfc, 15, 0, drop), unreachable)), "")
 	add("a table that is filled for ever", table(reactor(0xd0, 0x70, number(200_000), 0xfc, 15, 0, drop,
 		loop(number(0), 0xd0, 0x70, number(200_000), 0xfc, 17, 0), unreachable)), "")
