@@ -51,7 +51,7 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 	}
 	doc = s.mirrored(res.Doc, doc)
-	if w.guard(p.tool).refusesResult(s.found) {
+	if w.guard(p.tool).refusesResult(s) {
 		return Doc{}, w.fail(ctx, "the result holds a secret", nil)
 	}
 	doc, redacted, err := redactResult(doc, p.duty.redact)
@@ -95,6 +95,7 @@ type scrub struct {
 	own       bool // what is in _meta in the gate's name is the gate's
 	// secrets takes secrets out of texts; nil leaves them.
 	secrets Secrets
+	secret  bool           // one was taken out, whether or not it is among those found, which are bounded
 	pieces  PieceSanitizer // the sanitizer, if it is one
 	open    bool           // a string may become more than text beside others
 	joined  bool           // something was changed for what stands beside it
@@ -152,6 +153,7 @@ func (s *scrub) leaf(leaf Leaf, text string) string {
 		text = "server:" + text
 		found = append(found, Finding{Rule: "reserved", Count: 1, Removed: true})
 	}
+	s.secret = s.secret || holdSecret(found)
 	if len(found) > maxFindings-len(s.found) {
 		found = found[:maxFindings-len(s.found)]
 	}

@@ -183,7 +183,7 @@ func (n *nested) cleanRequest(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return n.fail(ctx, "the request cannot be made safe", err)
-	case n.guard(n.by.tool).refusesResult(s.found):
+	case n.guard(n.by.tool).refusesResult(s):
 		return n.fail(ctx, "the request holds a secret", nil)
 	case c.Action == Elicit && doc.Get("url").Text() != c.Args.Get("url").Text():
 		return n.fail(ctx, "the URL cannot be shown as it is", nil)

@@ -266,6 +266,7 @@ func (s *scrub) mirrored(before, after Doc) Doc {
 
 // keep writes down what was found at a place.
 func (s *scrub) keep(at string, found []Finding) {
+	s.secret = s.secret || holdSecret(found)
 	for _, f := range found[:min(len(found), maxFindings-len(s.found))] {
 		f.At = at
 		s.found = append(s.found, f)

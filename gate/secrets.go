@@ -230,7 +230,10 @@ func (b brought) wary(d Decision) Decision {
 	return d
 }
 
-// refusesResult reports whether a result with secrets must not be passed on at all.
-func (g guard) refusesResult(found []Finding) bool {
-	return !g.results.redacts() && slices.ContainsFunc(found, func(f Finding) bool { return f.Removed && strings.HasPrefix(f.Rule, ruleSecret) })
+// holdSecret reports whether a secret was taken out.
+func holdSecret(found []Finding) bool {
+	return slices.ContainsFunc(found, func(f Finding) bool { return f.Removed && strings.HasPrefix(f.Rule, ruleSecret) })
 }
+
+// refusesResult reports whether a result with secrets must not be passed on at all.
+func (g guard) refusesResult(s *scrub) bool { return !g.results.redacts() && s.secret }

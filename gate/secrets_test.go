@@ -89,6 +89,40 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// A secret that is refused is refused however much else was found before it, though only
+// so many findings are kept.
+func TestSecretBehindManyFindings(t *testing.T) {
+	for name, spies := range map[string]spy{"refused": {results: gate.RefuseSecrets}, "redacted": {}} {
+		r := newRig()
+		r.tool.Output = nil
+		texts := slices.Repeat([]string{`{"type":"text","text":"FOUND"}`}, 300)
+		texts = append(texts, `{"type":"text","text":"the KEY"}`)
+		r.invoke = func(context.Context, *gate.Call) (gate.Result, error) {
+			return answer(`{"content":[` + strings.Join(texts, ",") + `]}`), nil
+		}
+		parts := r.parts()
+		parts.Secrets = spies
+		parts.Sanitizer = finder{}
+		res, err := newGate(t, parts).Do(t.Context(), newCall())
+		if code := gate.Code(err); code != map[string]string{"refused": "refused_sanitize", "redacted": "ok"}[name] {
+			t.Errorf("%s: %s: %v", name, code, err)
+		}
+		if strings.Contains(res.Doc.String(), "KEY") {
+			t.Errorf("%s: the client got the secret", name)
+		}
+	}
+}
+
+// finder finds something in each text that says so, and changes nothing.
+type finder struct{}
+
+func (finder) Sanitize(t gate.Text) (string, []gate.Finding) {
+	if t.Text != "FOUND" {
+		return t.Text, nil
+	}
+	return t.Text, []gate.Finding{{Rule: "test", Count: 1}}
+}
+
 // A caller from whom a tool is hidden must not learn of it by what its arguments
 // are refused for.
 func TestSecretsDoNotShowHiddenTools(t *testing.T) {

@@ -19,7 +19,7 @@ func (p *Parts) notice(from *Tool, d duty, params Doc) (clean Doc, ok bool) {
 	}
 	s := p.scrub(from, d.profile)
 	clean, err := s.doc(params)
-	if err != nil || p.guard(from).refusesResult(s.found) {
+	if err != nil || p.guard(from).refusesResult(s) {
 		return Doc{}, false
 	}
 	return clean, true
