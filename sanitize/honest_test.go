@@ -42,7 +42,7 @@ var (
 )
 
 // What makes a file of Markdown hold something active, told without the sanitizer.
-var markdownActs = regexp.MustCompile("(?i)!\\[[^\\]]*\\]\\(\\s*<?(https?:)?//|!\\[[^\\]]*\\]\\s*\\[|\\]\\(\\s*<?[a-z+.-]+:[^)\\s]*\\?|(?m)^\\s*\\[[^\\]]+\\]:\\s*<?[a-z]+:\\S*\\?|<[a-z!/?]")
+var markdownActs = regexp.MustCompile(`(?i)!\[[^\]]*\]\(\s*<?(https?:)?//|!\[[^\]]*\]\s*\[|\]\(\s*<?[a-z+.-]+:[^)\s]*\?|(?m)^\s*\[[^\]]+\]:\s*<?[a-z]+:\S*\?|<[a-z!/?]`)
 
 // Files that agents read are not harmed: as source by nothing but hidden characters,
 // terminal sequences and tokens; as prose, of what holds nothing active, two in a

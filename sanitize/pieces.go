@@ -27,7 +27,7 @@ func (s *Sanitizer) Open(text string) bool {
 	}
 	tail := text[max(0, len(text)-maxTokenName):]
 	i := strings.LastIndexByte(tail, '&')
-	return i >= 0 && strings.IndexAny(tail[i:], "; ") < 0 || strings.Contains(tail, "__")
+	return i >= 0 && !strings.ContainsAny(tail[i:], "; ") || strings.Contains(tail, "__")
 }
 
 // Inert makes what acts inert, and changes nothing else: each change puts in

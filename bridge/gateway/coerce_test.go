@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/wasmgate/wasmgate/bridge"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -21,7 +20,7 @@ func TestArgumentsAreCoerced(t *testing.T) {
 	const definition = `{"name":"shoot","inputSchema":{"type":"object","properties":{"scale":{"type":"string","enum":["css","device"],"default":"css"},
 		"n":{"type":"integer"},"full":{"type":"boolean"},"of":{"type":"array","items":{"type":"string"}}},"required":["scale"]}}`
 	got := ""
-	shoot := bridge.LocalTool{Definition: gate.MustDoc(definition), Call: func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+	shoot := gateway.LocalTool{Definition: gate.MustDoc(definition), Call: func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
 		got = c.Args.String()
 		return text("ok"), nil
 	}}
@@ -31,7 +30,7 @@ allow contains "b" if { input.tool.server == "warn" }`
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	cfg := gateway.Config{
 		Audit: path, AuditOptions: audit.Options{Node: "n", Record: "full"},
-		Functions: map[string][]bridge.LocalTool{"coerce": {shoot}, "enforce": {shoot}, "warn": {shoot}, "bytool": {shoot}},
+		Functions: map[string][]gateway.LocalTool{"coerce": {shoot}, "enforce": {shoot}, "warn": {shoot}, "bytool": {shoot}},
 		Inputs: map[string]*gateway.InputRules{
 			"enforce": {Mode: gate.EnforceInput}, "warn": {Mode: gate.WarnInput},
 			"bytool": {Tools: []gateway.InputRule{{Pattern: "sh*", Mode: gate.EnforceInput}}},

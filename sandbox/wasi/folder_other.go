@@ -81,10 +81,10 @@ func stat(f *os.File) (*info, error) { return described(f.Stat()) }
 
 func statPath(name string) (*info, error) { return described(os.Stat(name)) }
 
-// native is what os.SameFile compares. Device and inode 0 mean unknown.
-type native struct{ fs.FileInfo }
+// identity is what os.SameFile compares. Device and inode 0 mean unknown.
+type identity struct{ fs.FileInfo }
 
-func (i *info) same(other *info) bool { return os.SameFile(i.native.FileInfo, other.native.FileInfo) }
+func (i *info) same(other *info) bool { return os.SameFile(i.FileInfo, other.FileInfo) }
 
 func described(i fs.FileInfo, err error) (*info, error) {
 	if err != nil {
@@ -93,7 +93,7 @@ func described(i fs.FileInfo, err error) (*info, error) {
 	modified := i.ModTime().UnixNano()
 	return &info{
 		kind: kindOf(i.Mode()), size: i.Size(), links: 1,
-		accessed: modified, modified: modified, changed: modified, native: native{i},
+		accessed: modified, modified: modified, changed: modified, identity: identity{i},
 	}, nil
 }
 

@@ -128,8 +128,8 @@ func statPath(name string) (*info, error) {
 	return infoOf(&s), nil
 }
 
-// native is nothing here: device and inode are the identity.
-type native struct{}
+// identity is nothing more here: device and inode are it.
+type identity struct{}
 
 func (i *info) same(other *info) bool { return i.device == other.device && i.inode == other.inode }
 

@@ -31,7 +31,7 @@ type info struct {
 	size                        int64
 	device, inode, links        uint64
 	accessed, modified, changed int64
-	native                      native // see same
+	identity                    // see same
 }
 
 func putFilestat(b []byte, i *info) {
