@@ -82,7 +82,10 @@ func stat(f *os.File) (*info, error) { return described(f.Stat()) }
 func statPath(name string) (*info, error) { return described(os.Stat(name)) }
 
 // identity is what os.SameFile compares. Device and inode 0 mean unknown.
-type identity struct{ fs.FileInfo }
+type identity struct {
+	fs.FileInfo
+	device, inode uint64
+}
 
 func (i *info) same(other *info) bool { return os.SameFile(i.FileInfo, other.FileInfo) }
 
@@ -93,7 +96,7 @@ func described(i fs.FileInfo, err error) (*info, error) {
 	modified := i.ModTime().UnixNano()
 	return &info{
 		kind: kindOf(i.Mode()), size: i.Size(), links: 1,
-		accessed: modified, modified: modified, changed: modified, identity: identity{i},
+		accessed: modified, modified: modified, changed: modified, identity: identity{FileInfo: i},
 	}, nil
 }
 

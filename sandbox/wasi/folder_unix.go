@@ -128,14 +128,14 @@ func statPath(name string) (*info, error) {
 	return infoOf(&s), nil
 }
 
-// identity is nothing more here: device and inode are it.
-type identity struct{}
+// identity tells a file from all others.
+type identity struct{ device, inode uint64 }
 
 func (i *info) same(other *info) bool { return i.device == other.device && i.inode == other.inode }
 
 func infoOf(s *unix.Stat_t) *info {
 	return &info{
-		kind: kindOf(uint32(s.Mode)), size: s.Size, device: uint64(s.Dev), inode: s.Ino, links: uint64(s.Nlink),
+		identity: identity{device: uint64(s.Dev), inode: s.Ino}, kind: kindOf(uint32(s.Mode)), size: s.Size, links: uint64(s.Nlink),
 		accessed: s.Atim.Nano(), modified: s.Mtim.Nano(), changed: s.Ctim.Nano(),
 	}
 }

@@ -27,11 +27,11 @@ const filestatSize = 64
 // An info describes a file as it was when it was looked at. Times are in
 // nanoseconds since 1970; what the platform does not tell is 0.
 type info struct {
+	identity
 	kind                        filetype
 	size                        int64
-	device, inode, links        uint64
+	links                       uint64
 	accessed, modified, changed int64
-	identity                    // see same
 }
 
 func putFilestat(b []byte, i *info) {
