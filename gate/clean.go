@@ -41,6 +41,7 @@ const metaPrefix = "io.github.wasmgate/"
 func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) {
 	w.next(StepSanitize)
 	s := w.scrub(p.tool, p.duty.profile)
+	s.text.Kind = w.kind(p.call, p.tool)
 	doc, err := contents{w.ContentChecker, p.call, p.tool, p.duty.profile, s}.check(res.Doc)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)

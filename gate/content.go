@@ -28,10 +28,11 @@ type Content struct {
 	Tool   string // qualified
 	// Profile was asked for by a decision; "" leaves the choice to the checker.
 	Profile string
-	MIME    string // "" if unknown
-	Data    string // base64, of an image, a sound or a file
-	URI     string // of a link to a resource, or of an icon
-	Icon    bool   // URI is fetched without a click
+	Kind    TextKind // of the result's texts
+	MIME    string   // "" if unknown
+	Data    string   // base64, of an image, a sound or a file
+	URI     string   // of a link to a resource, or of an icon
+	Icon    bool     // URI is fetched without a click
 }
 
 // The rules of findings in contents.
@@ -147,7 +148,7 @@ func (c contents) block(block Doc, path []string) (Doc, string, error) {
 		from, path = block.Get("resource"), append(path, "resource")
 	}
 	one := Content{
-		Server: c.tool.Name.Server, Tool: c.tool.qualified(), Profile: c.profile,
+		Server: c.tool.Name.Server, Tool: c.tool.qualified(), Profile: c.profile, Kind: c.scrub.text.Kind,
 		MIME: from.Get("mimeType").Text(), Data: from.Get("data").Text(), URI: from.Get("uri").Text(),
 	}
 	if c.call.Action == ReadResource && one.URI == c.call.Name {

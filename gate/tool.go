@@ -74,6 +74,9 @@ type Tool struct {
 	// Teaches are the labels that a session gets from a result of the tool, unless
 	// the operator has labelled it.
 	Teaches Labels
+	// OnMachine says that the server is a child of the gateway's, so that a path is one of
+	// this machine.
+	OnMachine bool
 	// Sandboxed tools run as WASM modules. Capabilities is what they may use, an
 	// object; absent for other tools.
 	Sandboxed    bool

@@ -5,6 +5,9 @@ package gate
 type ToolLabels struct {
 	Result  ResultKind
 	Private bool // results hold what is not for everybody
+	// Kind says what the texts of results are; "" leaves that to the names of the files that
+	// a call reads.
+	Kind    TextKind
 	Effects []ToolEffect
 	// Control are JSON Pointers into the arguments: to whom, or on what, the tool
 	// acts. Each stands for all below it. Nil means that all arguments are.

@@ -57,6 +57,11 @@ func CheckLabels(labels []Label) []*LabelError {
 		default:
 			wrong("result", fmt.Errorf("%q is none of trusted, untrusted, echo", l.Result))
 		}
+		switch l.Kind {
+		case "", gate.KindProse, gate.KindCode:
+		default:
+			wrong("kind", fmt.Errorf("%q is none of code, prose", l.Kind))
+		}
 		if len(l.Effects) == 0 {
 			wrong("effect", errors.New("missing; say what the tool does, such as [read]"))
 		}

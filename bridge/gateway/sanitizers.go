@@ -66,6 +66,9 @@ func (s *sanitizers) profile(t gate.Text) string {
 	return string(sanitize.Stricter(sanitize.Profile(chosen), sanitize.Profile(t.Profile)))
 }
 
+// configured returns what the operator says of the tool or its server. Else the kind of the
+// text has its say: source is left as it is where nothing stricter than the profile for
+// prose was chosen for all. A media type, which the server names, makes it stricter at most.
 func (s *sanitizers) configured(t gate.Text) string {
 	for _, r := range s.choice.Tools {
 		if r.matches(t.Tool) {
@@ -75,17 +78,21 @@ func (s *sanitizers) configured(t gate.Text) string {
 	if p, ok := s.servers.get(t.Server); ok {
 		return p
 	}
+	chosen := sanitize.Profile(s.choice.Profile)
+	if t.Kind == gate.KindCode && chosen == sanitize.Text {
+		chosen = sanitize.Code
+	}
 	for _, r := range s.choice.MIME {
 		if t.MIME != "" && r.matches(t.MIME) {
-			return r.Profile
+			return string(sanitize.Stricter(chosen, sanitize.Profile(r.Profile)))
 		}
 	}
-	return s.choice.Profile
+	return string(chosen)
 }
 
 // Check implements [gate.ContentChecker].
 func (s *sanitizers) Check(c gate.Content) gate.ContentVerdict {
-	as := gate.Text{Server: c.Server, Tool: c.Tool, Profile: c.Profile, MIME: c.MIME}
+	as := gate.Text{Server: c.Server, Tool: c.Tool, Profile: c.Profile, Kind: c.Kind, MIME: c.MIME}
 	switch {
 	case s.profile(as) == string(sanitize.Off):
 		return gate.ContentVerdict{}

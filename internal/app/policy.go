@@ -82,7 +82,7 @@ func PolicyLabels(from []config.ToolLabel) []policy.Label {
 	var to []policy.Label
 	for _, l := range from {
 		label := policy.Label{Pattern: l.Pattern, ToolLabels: gate.ToolLabels{
-			Result: gate.ResultKind(l.Result), Private: l.Private, Control: l.Control, Content: l.Content,
+			Result: gate.ResultKind(l.Result), Private: l.Private, Kind: gate.TextKind(l.Kind), Control: l.Control, Content: l.Content,
 		}}
 		for _, e := range l.Effect {
 			label.Effects = append(label.Effects, gate.ToolEffect(e))

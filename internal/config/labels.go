@@ -14,6 +14,7 @@ type ToolLabel struct {
 	Pattern string
 	Result  string // trusted | untrusted | echo; untrusted unless the file says otherwise
 	Private bool
+	Kind    string // code | prose; empty: by the names of the files that a call reads
 	Effect  []string
 	Control []string // JSON Pointers; nil if the file does not say
 	Content []string
@@ -51,7 +52,7 @@ func parseLabels(path string, data []byte) ([]ToolLabel, error) {
 			d.fail(&node{line: f.line}, path, "%q is not %s", f.key, toolWords)
 		}
 		d.table(f.value, path, map[string]reader{
-			"result": d.one(&l.Result, resultKinds...), "private": d.flag(&l.Private), "effect": d.texts(&l.Effect, among(toolEffects)),
+			"result": d.one(&l.Result, resultKinds...), "private": d.flag(&l.Private), "effect": d.texts(&l.Effect, among(toolEffects)), "kind": d.one(&l.Kind, "code", "prose"),
 			"control": d.texts(&l.Control, pointer), "content": d.texts(&l.Content, pointer),
 		})
 		if e := f.value.get("effect"); f.value.kind == table && (e == nil || e.kind == list && len(e.items) == 0) {

@@ -49,7 +49,7 @@ func TestReadLabelsProblems(t *testing.T) {
 		"an effect that nobody knows":  {"a__b: {effect: [write]}\n", `labels.yaml:1: a__b.effect[0]: "write" is none of read, local, internal, external, destructive, egress, credential`},
 		"no effect":                    {"a__b: {result: echo}\n", `labels.yaml:1: a__b.effect: is missing: say what the tool does, such as [read]`},
 		"a pointer without its stroke": {"a__b: {effect: [external], control: [to]}\n", `labels.yaml:1: a__b.control[0]: "to" is no JSON Pointer to an argument, such as /to`},
-		"an unknown key":               {"a__b: {effect: [read], secret: true}\n", `labels.yaml:1: a__b.secret: unknown key; known are content, control, effect, private, result`},
+		"an unknown key":               {"a__b: {effect: [read], secret: true}\n", `labels.yaml:1: a__b.secret: unknown key; known are content, control, effect, kind, private, result`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -150,6 +150,7 @@ const maxTemplates = 1000
 
 func (s *Features) newResource(f gate.Feature, def gate.Doc) (t *gate.Tool, err error) {
 	t = newFeature(f, gate.ToolName{Server: s.Server}, def)
+	t.OnMachine = s.Options.OnMachine
 	t.Groups = s.Options.Groups.of(t.Name)
 	t.Offered, t.Input = t.Local, noArguments{}
 	if why := refused(s.Options, gate.Content{Server: s.Server, URI: variables.ReplaceAllString(t.Local, "x")}); why != "" {

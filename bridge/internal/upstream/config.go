@@ -181,6 +181,7 @@ func (c *Config) setDefaults() {
 	if c.CallTimeout == 0 {
 		c.CallTimeout = defaultTimeout
 	}
+	c.Tools.OnMachine = c.Command != ""
 	if c.MaxMessage == 0 {
 		c.MaxMessage = defaultMaxMessage
 	}

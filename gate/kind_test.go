@@ -1,0 +1,88 @@
+package gate_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// kinds writes down of what kind the texts of results are said to be.
+type kinds struct{ seen *gate.TextKind }
+
+func (k kinds) Sanitize(t gate.Text) (string, []gate.Finding) {
+	if t.Text == "the text" {
+		*k.seen = t.Kind
+	}
+	return t.Text, nil
+}
+
+type labelFunc func(*gate.Tool) (gate.ToolLabels, bool)
+
+func (f labelFunc) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return f(t) }
+
+// TestTextKind: a text is source where the operator says so, or where a reading tool of a
+// server on this machine reads a file that is source by its name. No page, mail or ticket
+// is, whatever its arguments look like.
+func TestTextKind(t *testing.T) {
+	const reads = `{"readOnlyHint":true,"openWorldHint":false}`
+	read := &gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectRead}}
+	for name, tt := range map[string]struct {
+		server string // "child", or elsewhere
+		hints  string
+		labels *gate.ToolLabels
+		args   string
+		want   gate.TextKind
+	}{
+		"a file of source":           {"child", reads, nil, `{"path":"/src/a.tsx"}`, gate.KindCode},
+		"a page on the disk":         {"child", reads, nil, `{"path":"/src/index.HTML"}`, gate.KindCode},
+		"a file: URI":                {"child", reads, nil, `{"uri":"file:///src/a.go"}`, gate.KindCode},
+		"a path of Windows":          {"child", reads, nil, `{"filePath":"C:\\src\\a.go"}`, gate.KindCode},
+		"several files of source":    {"child", reads, nil, `{"paths":["a.go","Makefile"],"head":5}`, gate.KindCode},
+		"one of them is prose":       {"child", reads, nil, `{"paths":["a.go","README.md"]}`, gate.KindProse},
+		"a folder":                   {"child", reads, nil, `{"path":"/src","pattern":"*.go"}`, gate.KindProse},
+		"a web address":              {"child", reads, nil, `{"uri":"https://evil.example/a.js"}`, gate.KindProse},
+		"another scheme":             {"child", reads, nil, `{"path":"imap://inbox/a.js"}`, gate.KindProse},
+		"a query that names a file":  {"child", reads, nil, `{"query":"a.js"}`, gate.KindProse},
+		"an id of a mail":            {"child", reads, nil, `{"id":"a.js"}`, gate.KindProse},
+		"a server elsewhere":         {"", reads, nil, `{"path":"/src/a.js"}`, gate.KindProse},
+		"a tool that writes":         {"child", `{"openWorldHint":false}`, nil, `{"path":"a.js"}`, gate.KindProse},
+		"a tool that may reach out":  {"child", `{"readOnlyHint":true}`, nil, `{"path":"a.js"}`, gate.KindProse},
+		"a tool that says nothing":   {"child", `{}`, nil, `{"path":"a.js"}`, gate.KindProse},
+		"labelled as reading":        {"child", `{}`, read, `{"path":"a.js"}`, gate.KindCode},
+		"labelled, reaches out":      {"child", reads, &gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectRead, gate.EffectEgress}}, `{"path":"a.js"}`, gate.KindProse},
+		"labelled as code":           {"", `{}`, &gate.ToolLabels{Kind: gate.KindCode, Effects: []gate.ToolEffect{gate.EffectRead}}, `{"diff":"x"}`, gate.KindCode},
+		"labelled as prose":          {"child", reads, &gate.ToolLabels{Kind: gate.KindProse, Effects: []gate.ToolEffect{gate.EffectRead}}, `{"path":"a.js"}`, gate.KindProse},
+		"a list with something else": {"child", reads, nil, `{"paths":["a.js",5]}`, gate.KindProse},
+		"no arguments":               {"child", reads, nil, `{}`, gate.KindProse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			r.tool.Input, r.tool.Output = schemaFunc(func(gate.Doc) error { return nil }), nil
+			r.tool.OnMachine, r.tool.Annotations = tt.server == "child", gate.MustDoc(tt.hints)
+			r.invoke = func(context.Context, *gate.Call) (gate.Result, error) {
+				return answer(`{"content":[{"type":"text","text":"the text"}]}`), nil
+			}
+			var got gate.TextKind
+			parts := r.parts()
+			parts.Sanitizer = kinds{&got}
+			parts.Labeler = labelFunc(func(*gate.Tool) (gate.ToolLabels, bool) {
+				if tt.labels == nil {
+					return gate.ToolLabels{}, false
+				}
+				return *tt.labels, true
+			})
+			c := newCall()
+			c.Args = gate.MustDoc(tt.args)
+			if _, err := newGate(t, parts).Do(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			if got == "" {
+				got = "none"
+			}
+			if got != tt.want {
+				t.Errorf("%s is %s, want %s", tt.args, got, tt.want)
+			}
+		})
+	}
+}
