@@ -1,0 +1,372 @@
+package auth
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// The ways in which a principal can have been verified: gate.Principal.Auth.
+const (
+	Local  = "local"
+	Bearer = "bearer"
+	APIKey = "apikey"
+)
+
+// Options says whose credentials are taken. The zero Options take none.
+type Options struct {
+	Issuers []Issuer
+	// Keys are the gateway's own; nil: none.
+	Keys *Keys
+	// Local lets requests without a credential in, as the principal `local`.
+	Local bool
+	// Principals are those of the configuration, by tenant and id: who is one has its
+	// roles and groups, and no more, whatever a credential says.
+	Principals map[gate.Owner]*gate.Principal
+	// Now is the clock; nil: the machine's.
+	Now func() time.Time
+}
+
+// An Authenticator finds out who sends a request. Its methods may be called at the same
+// time. Two requests of one principal have the same *gate.Principal, for as long as
+// nothing about it changes.
+type Authenticator struct {
+	o       Options
+	issuers map[string]*issuer // by iss
+	scopes  []string           // that all issuers need
+	salt    []byte             // of credential handles
+
+	mu      sync.Mutex
+	seen    map[sight]verified
+	people  map[string]*gate.Principal // by all that is said of one
+	holders map[*Key]*gate.Principal   // of keys as they are now
+	revoked []Revocation
+}
+
+// verified is what a credential was found to be, until when.
+type verified struct {
+	who      *gate.Principal
+	identity Identity
+	until    time.Time
+	refusal  *Refusal
+}
+
+// Bounds of what is remembered. A token is looked at again after [remember], whatever it
+// says of its end, a bad one after [rememberBad].
+const (
+	maxSeen     = 10_000
+	maxPeople   = 20_000
+	remember    = 5 * time.Minute
+	rememberBad = 30 * time.Second
+)
+
+// New checks the options and returns an authenticator.
+func New(o Options) (*Authenticator, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	a := &Authenticator{o: o, issuers: map[string]*issuer{}, salt: make([]byte, 32), seen: map[sight]verified{}, people: map[string]*gate.Principal{}, holders: map[*Key]*gate.Principal{}}
+	if _, err := rand.Read(a.salt); err != nil {
+		return nil, err
+	}
+	verifying := make(chan struct{}, max(1, runtime.NumCPU()/2))
+	names := map[string]bool{}
+	for _, c := range o.Issuers {
+		if _, twice := a.issuers[c.URL]; twice || names[c.Name] {
+			return nil, fmt.Errorf("issuer %s: its name or its URL is also that of another", c.Name)
+		}
+		i, err := newIssuer(c, verifying, o.Now)
+		if err != nil {
+			return nil, err
+		}
+		a.issuers[c.URL], names[c.Name] = i, true
+		a.scopes = append(a.scopes, c.Scopes...)
+	}
+	slices.Sort(a.scopes)
+	a.scopes = slices.Compact(a.scopes)
+	return a, nil
+}
+
+// Issuers returns the URLs of the issuers, for metadata (RFC 9728, authorization_servers).
+func (a *Authenticator) Issuers() (urls []string) {
+	for _, c := range a.o.Issuers {
+		urls = append(urls, c.URL)
+	}
+	return urls
+}
+
+// Scopes returns what a token needs, for challenges and metadata.
+func (a *Authenticator) Scopes() []string { return a.scopes }
+
+// Principal returns who sends a request for a resource, by its URL; a token for one of the
+// further URLs, the parents of the first, is taken as well. The error is a [*Refusal].
+func (a *Authenticator) Principal(r *http.Request, resources ...string) (*gate.Principal, error) {
+	text, refusal := credential(r)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if text == "" {
+		if a.o.Local {
+			return gate.Local(), nil
+		}
+		return nil, missing(a.scopes)
+	}
+	who, _, refusal := a.verify(r.Context(), text, resources)
+	if refusal != nil {
+		return nil, refusal
+	}
+	return who, nil
+}
+
+// Identify returns also what the credential proves: for whoever wants to know what a token
+// of theirs means here. The error is a [*Refusal].
+func (a *Authenticator) Identify(ctx context.Context, text string, resources ...string) (*gate.Principal, Identity, error) {
+	who, identity, refusal := a.verify(ctx, text, resources)
+	if refusal != nil {
+		return nil, identity, refusal
+	}
+	return who, identity, nil
+}
+
+// credential returns the one credential of a request, "" for none. Two are refused: whoever
+// stands in front may have looked at the other.
+func credential(r *http.Request) (string, *Refusal) {
+	if r.URL.RawQuery != "" {
+		for name := range r.URL.Query() {
+			if name == "access_token" || strings.EqualFold(name, "api_key") {
+				return "", malformed("a credential does not belong into a URL, where logs keep it")
+			}
+		}
+	}
+	authorization, keys := r.Header.Values("Authorization"), r.Header.Values("X-Api-Key")
+	switch {
+	case len(authorization)+len(keys) == 0:
+		return "", nil
+	case len(authorization)+len(keys) > 1:
+		return "", malformed("more than one credential")
+	case len(keys) == 1:
+		if _, ok := keyIDOf(keys[0]); !ok {
+			return "", invalid("no API key: its form is wrong")
+		}
+		return keys[0], nil
+	}
+	scheme, text, ok := strings.Cut(authorization[0], " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") || text == "" || strings.ContainsAny(text, " \t,") {
+		return "", malformed("the header Authorization holds no bearer token")
+	}
+	return text, nil
+}
+
+// verify looks at a credential, unless that was done a moment ago.
+func (a *Authenticator) verify(ctx context.Context, text string, resources []string) (*gate.Principal, Identity, *Refusal) {
+	if strings.HasPrefix(text, KeyPrefix) {
+		return a.key(text)
+	}
+	sum := sightOf(text, resources)
+	now := a.o.Now()
+	a.mu.Lock()
+	known, ok := a.seen[sum]
+	if ok && a.gone(known.identity) {
+		known = verified{refusal: invalid("it is revoked"), until: now.Add(rememberBad)}
+		a.seen[sum] = known
+	}
+	a.mu.Unlock()
+	if ok && now.Before(known.until) {
+		return known.who, known.identity, known.refusal
+	}
+	found := a.look(ctx, text, resources)
+	if found.refusal == nil || found.refusal.Status == http.StatusUnauthorized {
+		a.mu.Lock()
+		if len(a.seen) >= maxSeen {
+			a.forget(now)
+		}
+		a.seen[sum] = found
+		a.mu.Unlock()
+	}
+	return found.who, found.identity, found.refusal
+}
+
+// A sight is of a token and of what it is for: the same token may hold for one resource
+// and not for another. The further resources follow from the first.
+type sight struct {
+	token    [sha256.Size]byte
+	resource string
+}
+
+func sightOf(text string, resources []string) (s sight) {
+	if len(resources) > 0 {
+		s.resource = resources[0]
+	}
+	s.token = sha256.Sum256(unsafe.Slice(unsafe.StringData(text), len(text))) // read alone: a copy would be the most of the work
+	return s
+}
+
+// forget makes room: what has ended goes, then half of the rest, whichever. The lock is held.
+func (a *Authenticator) forget(now time.Time) {
+	for sum, v := range a.seen {
+		if !now.Before(v.until) {
+			delete(a.seen, sum)
+		}
+	}
+	for sum := range a.seen {
+		if len(a.seen) <= maxSeen/2 {
+			return
+		}
+		delete(a.seen, sum)
+	}
+}
+
+// look verifies a token.
+func (a *Authenticator) look(ctx context.Context, text string, resources []string) verified {
+	now := a.o.Now()
+	no := func(r *Refusal) verified { return verified{refusal: r, until: now.Add(rememberBad)} }
+	t, refusal := parseToken(text)
+	if refusal != nil {
+		return no(refusal)
+	}
+	iss := t.claims.Get("iss")
+	i, ok := a.issuers[iss.Text()]
+	if !ok || iss.Kind() != gate.String {
+		return no(invalid("no issuer of this gateway"))
+	}
+	if refusal := i.verify(ctx, t, resources); refusal != nil {
+		return no(refusal)
+	}
+	if refusal := i.scoped(t); refusal != nil {
+		return no(refusal)
+	}
+	identity, refusal := i.identify(t, len(a.issuers) > 1)
+	if refusal != nil {
+		return no(refusal)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.gone(identity) {
+		return no(invalid("it is revoked"))
+	}
+	who, refusal := a.principal(Bearer, gate.Owner{Tenant: identity.Tenant, ID: identity.ID}, identity.Client, identity.Roles, identity.Roles != nil || i.Claims.Roles != "", identity.Claims)
+	if refusal != nil {
+		return no(refusal)
+	}
+	until := now.Add(remember)
+	if identity.Ends.Before(until) {
+		until = identity.Ends
+	}
+	return verified{who: who, identity: identity, until: until}
+}
+
+// key verifies an API key.
+func (a *Authenticator) key(text string) (*gate.Principal, Identity, *Refusal) {
+	if a.o.Keys == nil {
+		return nil, Identity{}, invalid("no API key is taken here")
+	}
+	key, refusal := a.o.Keys.find(text)
+	if refusal != nil {
+		return nil, Identity{}, refusal
+	}
+	identity := Identity{ID: key.Principal, Tenant: key.Tenant, Client: key.ID, Ends: key.Expires}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if who := a.holders[key]; who != nil {
+		return who, identity, nil
+	}
+	owner := gate.Owner{Tenant: key.Tenant, ID: key.Principal}
+	if a.o.Principals[owner] == nil {
+		return nil, identity, stranger("API key %s is of principal %s, whom the configuration does not know any more", key.ID, key.Principal)
+	}
+	who, refusal := a.principal(APIKey, owner, key.ID, key.Roles, key.Roles != nil, gate.Doc{})
+	if refusal == nil {
+		a.holders[key] = who
+	}
+	return who, identity, refusal
+}
+
+// principal returns who somebody is in the configuration, the same pointer for the same
+// words. Roles that the credential names are cut down to those of the configuration,
+// where it knows the principal. The lock is held.
+func (a *Authenticator) principal(how string, owner gate.Owner, client string, roles []string, narrows bool, claims gate.Doc) (*gate.Principal, *Refusal) {
+	if owner.ID == gate.Local().ID {
+		return nil, stranger("the id %s is the one of callers that nobody has told apart", owner.ID)
+	}
+	who := gate.Principal{Owner: owner, Auth: how, Client: client, Roles: roles, Claims: claims}
+	if known := a.o.Principals[owner]; known != nil {
+		who.Groups = known.Groups
+		switch {
+		case !narrows:
+			who.Roles = known.Roles
+		default:
+			who.Roles = slices.DeleteFunc(slices.Clone(roles), func(r string) bool { return !slices.Contains(known.Roles, r) })
+		}
+	}
+	words := fmt.Sprintf("%q %q %q %q %q %s", who.Tenant, who.ID, how, client, who.Roles, claims.Canonical())
+	if same := a.people[words]; same != nil {
+		return same, nil
+	}
+	if len(a.people) >= maxPeople {
+		clear(a.people)
+		clear(a.holders)
+	}
+	a.people[words] = &who
+	return &who, nil
+}
+
+// A Revocation ends tokens before their time: of an issuer, or of any if that is "", the
+// one of a token id, or those of a subject that were made before a time.
+type Revocation struct {
+	Issuer, TokenID, Subject string
+	Before                   time.Time // of a subject's; zero: the time of the revocation
+}
+
+// ErrNothing is the error for a revocation that names no token and no subject.
+var ErrNothing = errors.New("a revocation names a token id or a subject")
+
+// Revoke takes effect with the next request. It returns the principals whose streams,
+// parked calls and jobs have to end.
+func (a *Authenticator) Revoke(r Revocation) (ended []*gate.Principal, err error) {
+	if r.TokenID == "" && r.Subject == "" {
+		return nil, ErrNothing
+	}
+	if r.Before.IsZero() {
+		r.Before = a.o.Now()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.revoked = append(a.revoked, r)
+	for _, v := range a.seen {
+		if v.who != nil && r.matches(v.identity) && !slices.Contains(ended, v.who) {
+			ended = append(ended, v.who)
+		}
+	}
+	return ended, nil
+}
+
+func (r Revocation) matches(i Identity) bool {
+	return (r.Issuer == "" || r.Issuer == i.Issuer) &&
+		(r.TokenID != "" && r.TokenID == i.TokenID || r.Subject != "" && r.Subject == i.Subject && !i.Made.After(r.Before))
+}
+
+// gone reports whether a credential was revoked. The lock is held.
+func (a *Authenticator) gone(i Identity) bool {
+	return slices.ContainsFunc(a.revoked, func(r Revocation) bool { return r.matches(i) })
+}
+
+// Handle names a credential in records: nobody learns from it which one it is, and two
+// records of one credential have the same, while the gateway lives.
+func (a *Authenticator) Handle(i Identity) string {
+	mac := hmac.New(sha256.New, a.salt)
+	fmt.Fprintf(mac, "%q %q %q", i.Issuer, i.TokenID, i.Client)
+	return hex.EncodeToString(mac.Sum(nil))[:16]
+}

@@ -1,0 +1,601 @@
+package auth_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/auth"
+)
+
+const resource = "https://gw.example.com/mcp"
+
+// provider is an authorization server: its metadata, its keys, and tokens of them.
+type provider struct {
+	*httptest.Server
+	rsa     *rsa.PrivateKey
+	ec      *ecdsa.PrivateKey
+	fetched atomic.Int64 // how often its keys were
+	down    atomic.Bool
+}
+
+func newProvider(t testing.TB) *provider {
+	t.Helper()
+	p := &provider{}
+	var err error
+	if p.rsa, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
+		t.Fatal(err)
+	}
+	if p.ec, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		t.Fatal(err)
+	}
+	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
+	if p.down.Load() {
+		http.Error(w, "down", http.StatusBadGateway)
+		return
+	}
+	switch r.URL.Path {
+	case "/.well-known/openid-configuration": // as those do that are no OAuth servers but OpenID providers
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.URL, "jwks_uri": p.URL + "/keys"})
+	case "/keys":
+		p.fetched.Add(1)
+		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
+			{Key: p.rsa.Public(), KeyID: "rsa", Use: "sig", Algorithm: "RS256"}, {Key: p.ec.Public(), KeyID: "ec", Use: "sig"},
+		}})
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// claims are those of a good token, with changes; nil takes one away.
+func (p *provider) claims(changes map[string]any) map[string]any {
+	now := time.Now()
+	all := map[string]any{
+		"iss": p.URL, "sub": "alice", "aud": resource, "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(),
+		"jti": "t1", "client_id": "agent", "scope": "mcp other", "groups": []string{"eng-tools", "all"},
+	}
+	for name, v := range changes {
+		if all[name] = v; v == nil {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// sign makes a token of the RSA key.
+func (p *provider) sign(t testing.TB, claims any, header map[string]any) string {
+	t.Helper()
+	return signWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.rsa, KeyID: "rsa"}}, claims, header)
+}
+
+func signWith(t testing.TB, key jose.SigningKey, claims any, header map[string]any) string {
+	t.Helper()
+	o := (&jose.SignerOptions{}).WithType("at+jwt")
+	for name, v := range header {
+		o.WithHeader(jose.HeaderKey(name), v)
+	}
+	signer, err := jose.NewSigner(key, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, ok := claims.([]byte)
+	if !ok {
+		if raw, err = json.Marshal(claims); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signed, err := signer.Sign(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// newAuth takes the provider's tokens.
+func newAuth(t testing.TB, p *provider, change func(*auth.Options)) *auth.Authenticator {
+	t.Helper()
+	o := auth.Options{
+		Issuers: []auth.Issuer{{
+			Name: "corp", URL: p.URL, Scopes: []string{"mcp"}, Fetch: auth.HTTPFetcher(p.Client()),
+			Claims: auth.Claims{Roles: "groups", Keep: []string{"sub"}}, Roles: map[string]string{"eng-*": "dev"},
+		}},
+	}
+	if change != nil {
+		change(&o)
+	}
+	a, err := auth.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func ask(token string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return r
+}
+
+// status returns what a request is answered with, 200 for one that is let in.
+func status(a *auth.Authenticator, r *http.Request) (int, *auth.Refusal) {
+	_, err := a.Principal(r, resource)
+	var refusal *auth.Refusal
+	if errors.As(err, &refusal) {
+		return refusal.Status, refusal
+	}
+	return http.StatusOK, nil
+}
+
+func TestBearer(t *testing.T) {
+	p := newProvider(t)
+	a := newAuth(t, p, nil)
+	who, err := a.Principal(ask(p.sign(t, p.claims(nil), nil)), resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who.ID != "alice" || who.Auth != auth.Bearer || who.Client != "agent" || !slices.Equal(who.Roles, []string{"dev"}) || who.Claims.Get("sub").Text() != "alice" {
+		t.Errorf("%+v", who)
+	}
+	again, err := a.Principal(ask(p.sign(t, p.claims(map[string]any{"jti": "t2"}), nil)), resource)
+	if err != nil || again != who {
+		t.Errorf("another token of the same person: %v, %v", again, err)
+	}
+	byEC := signWith(t, jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.ec, KeyID: "ec"}}, p.claims(nil), nil)
+	if code, refusal := status(a, ask(byEC)); code != http.StatusOK {
+		t.Errorf("ES256: %d %v", code, refusal)
+	}
+	if n := p.fetched.Load(); n != 1 {
+		t.Errorf("the keys were fetched %d times", n)
+	}
+}
+
+// TestHostileTokens: each is refused in the words for all, and none makes the gateway ask
+// anybody for keys again, or follow an address that a token names.
+func TestHostileTokens(t *testing.T) {
+	p := newProvider(t)
+	a := newAuth(t, p, nil)
+	good := p.sign(t, p.claims(nil), nil)
+	if code, refusal := status(a, ask(good)); code != http.StatusOK {
+		t.Fatalf("the good token: %d %v", code, refusal)
+	}
+	parts := strings.Split(good, ".")
+	enc := base64.RawURLEncoding
+	raw := func(header, claims string) string { // with the signature of the good one
+		return enc.EncodeToString([]byte(header)) + "." + enc.EncodeToString([]byte(claims)) + "." + parts[2]
+	}
+	claims := func(changes map[string]any) string { return p.sign(t, p.claims(changes), nil) }
+	body, err := json.Marshal(p.claims(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := jose.JSONWebKey{Key: p.rsa.Public()}.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := time.Now().Add(-2 * time.Hour).Unix()
+	for name, token := range map[string]string{
+		"none":                  raw(`{"alg":"none","typ":"at+jwt"}`, string(body)),
+		"none, no signature":    enc.EncodeToString([]byte(`{"alg":"none"}`)) + "." + parts[1] + ".",
+		"None":                  raw(`{"alg":"None","kid":"rsa"}`, string(body)),
+		"HS256 with RSA's key":  signWith(t, jose.SigningKey{Algorithm: jose.HS256, Key: public}, p.claims(nil), map[string]any{"kid": "rsa"}),
+		"another key, same kid": signWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: other, KeyID: "rsa"}}, p.claims(nil), nil),
+		"another alg of key":    signWith(t, jose.SigningKey{Algorithm: jose.PS256, Key: jose.JSONWebKey{Key: p.rsa, KeyID: "rsa"}}, p.claims(nil), nil),
+		"jku":                   p.sign(t, p.claims(nil), map[string]any{"jku": p.URL + "/keys"}),
+		"jwk":                   p.sign(t, p.claims(nil), map[string]any{"jwk": json.RawMessage(public)}),
+		"x5u":                   p.sign(t, p.claims(nil), map[string]any{"x5u": p.URL + "/x"}),
+		"crit, empty":           raw(`{"alg":"RS256","kid":"rsa","crit":[]}`, string(body)),
+		"b64":                   raw(`{"alg":"RS256","kid":"rsa","b64":false}`, string(body)),
+		"zip":                   p.sign(t, p.claims(nil), map[string]any{"zip": "DEF"}),
+		"alg twice":             raw(`{"alg":"RS256","alg":"RS256","kid":"rsa"}`, string(body)),
+		"ALG":                   raw(`{"ALG":"RS256","kid":"rsa"}`, string(body)),
+		"alg no string":         raw(`{"alg":["RS256"],"kid":"rsa"}`, string(body)),
+		"iss twice":             p.sign(t, []byte(strings.Replace(string(body), `{`, `{"iss":"https://evil.example",`, 1)), nil),
+		"header no object":      raw(`[]`, string(body)),
+		"claims no object":      p.sign(t, []byte(`[]`), nil),
+		"padded":                parts[0] + "." + parts[1] + "." + parts[2] + "==",
+		"line break":            parts[0][:4] + "\n" + parts[0][4:] + "." + parts[1] + "." + parts[2],
+		"standard alphabet":     parts[0] + "." + parts[1] + "." + strings.Repeat("+/", 171),
+		"bits left over":        parts[0] + "." + parts[1] + "." + leftOver(parts[2]),
+		"two parts":             parts[0] + "." + parts[1],
+		"five parts":            good + ".x.y",
+		"empty part":            parts[0] + ".." + parts[2],
+		"too long":              good + strings.Repeat("A", 9<<10),
+		"expired":               claims(map[string]any{"exp": past}),
+		"no exp":                claims(map[string]any{"exp": nil}),
+		"exp a string":          claims(map[string]any{"exp": strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)}),
+		"exp huge":              claims(map[string]any{"exp": json.Number("1e300")}),
+		"not yet":               claims(map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}),
+		"made tomorrow":         claims(map[string]any{"iat": time.Now().Add(24 * time.Hour).Unix()}),
+		"another issuer":        claims(map[string]any{"iss": "https://evil.example"}),
+		"issuer with a slash":   claims(map[string]any{"iss": p.URL + "/"}),
+		"issuer a list":         claims(map[string]any{"iss": []string{p.URL}}),
+		"another audience":      claims(map[string]any{"aud": "https://other.example.com/mcp"}),
+		"audience's parent":     claims(map[string]any{"aud": "https://gw.example.com"}),
+		"audience with slash":   claims(map[string]any{"aud": resource + "/"}),
+		"audience's child":      claims(map[string]any{"aud": resource + "/docs"}),
+		"no audience":           claims(map[string]any{"aud": nil}),
+		"audiences, none ours":  claims(map[string]any{"aud": []any{"a", 5, nil}}),
+		"ID token":              claims(map[string]any{"nonce": "n"}),
+		"type":                  signTyped(t, p, "dpop+jwt"),
+		"no token":              "x",
+	} {
+		code, refusal := status(a, ask(token))
+		if code != http.StatusUnauthorized || refusal.Code != "invalid_token" || refusal.Description != "the token is not valid here" && name != "expired" {
+			t.Errorf("%s: %d %+v", name, code, refusal)
+		}
+		if refusal != nil && (strings.Contains(refusal.Reason, parts[2][:10]) || len(refusal.Reason) > 300) {
+			t.Errorf("%s: the reason holds the token, or too much: %s", name, refusal.Reason)
+		}
+	}
+	for name, kid := range map[string]string{"unknown": "other", "path": "../../etc/passwd", "SQL": "' or 1=1 --"} {
+		token := signWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.rsa, KeyID: kid}}, p.claims(nil), nil)
+		if code, refusal := status(a, ask(token)); code != http.StatusServiceUnavailable && code != http.StatusUnauthorized {
+			t.Errorf("kid %s: %d %+v", name, code, refusal)
+		}
+	}
+	if n := p.fetched.Load(); n != 1 {
+		t.Errorf("hostile tokens have made the gateway fetch keys %d times", n)
+	}
+	if code, refusal := status(a, ask(good)); code != http.StatusOK {
+		t.Errorf("the good token, after all of them: %d %v", code, refusal)
+	}
+}
+
+// leftOver spells a part once more, with bits set that no byte has.
+func leftOver(part string) string {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	last := strings.IndexByte(alphabet, part[len(part)-1])
+	return part[:len(part)-1] + string(alphabet[last|1])
+}
+
+func signTyped(t testing.TB, p *provider, typ jose.ContentType) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.rsa, KeyID: "rsa"}}, (&jose.SignerOptions{}).WithType(typ))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(p.claims(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestMutations: of a good token no change of any byte is let in.
+// WASMGATE_MUTATIONS says how many are tried.
+func TestMutations(t *testing.T) {
+	n := 5000
+	if s := os.Getenv("WASMGATE_MUTATIONS"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed := mathrand.Uint64()
+	t.Logf("seed %d", seed)
+	random := mathrand.New(mathrand.NewPCG(seed, 0))
+	p := newProvider(t)
+	a := newAuth(t, p, nil)
+	good := signWith(t, jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.ec, KeyID: "ec"}}, p.claims(nil), nil)
+	if code, refusal := status(a, ask(good)); code != http.StatusOK {
+		t.Fatalf("the good token: %d %v", code, refusal)
+	}
+	for range n {
+		bad := []byte(good)
+		for range 1 + random.IntN(3) {
+			switch at := random.IntN(len(bad)); random.IntN(4) {
+			case 0:
+				bad[at] = byte(0x21 + random.IntN(0x5e))
+			case 1:
+				bad = slices.Delete(bad, at, at+1)
+			case 2:
+				bad = slices.Insert(bad, at, byte(0x21+random.IntN(0x5e)))
+			default:
+				other := random.IntN(len(bad))
+				bad[at], bad[other] = bad[other], bad[at]
+			}
+		}
+		if string(bad) == good {
+			continue
+		}
+		if code, _ := status(a, ask(string(bad))); code == http.StatusOK {
+			t.Fatalf("a mutation of a good token is let in: %s, of %s", bad, good)
+		}
+	}
+	if got := p.fetched.Load(); got != 1 {
+		t.Errorf("the keys were fetched %d times", got)
+	}
+}
+
+func TestScopesAndStrangers(t *testing.T) {
+	p := newProvider(t)
+	a := newAuth(t, p, nil)
+	for name, tt := range map[string]struct {
+		claims map[string]any
+		code   int
+	}{
+		"lacks a scope":     {map[string]any{"scope": "other"}, http.StatusForbidden},
+		"no id":             {map[string]any{"sub": nil}, http.StatusForbidden},
+		"id local":          {map[string]any{"sub": "local"}, http.StatusForbidden},
+		"control character": {map[string]any{"sub": "a\x01"}, http.StatusForbidden},
+		"id too long":       {map[string]any{"sub": strings.Repeat("a", 129)}, http.StatusForbidden},
+	} {
+		code, refusal := status(a, ask(p.sign(t, p.claims(tt.claims), nil)))
+		if code != tt.code {
+			t.Errorf("%s: %d %+v", name, code, refusal)
+		}
+	}
+	w := httptest.NewRecorder()
+	_, refusal := status(a, ask(p.sign(t, p.claims(map[string]any{"scope": "other"}), nil)))
+	refusal.Write(w, "https://gw.example.com/.well-known/oauth-protected-resource/mcp")
+	want := `Bearer error="insufficient_scope", error_description="the token lacks a scope", scope="mcp", resource_metadata="https://gw.example.com/.well-known/oauth-protected-resource/mcp"`
+	if got := w.Header().Get("WWW-Authenticate"); got != want {
+		t.Errorf("challenge %s", got)
+	}
+	for _, odd := range []string{"*", "role:admin", "corp/alice", "alice\u200d", "a b"} {
+		who, err := a.Principal(ask(p.sign(t, p.claims(map[string]any{"sub": odd}), nil)), resource)
+		if err != nil || strings.ContainsAny(who.ID, "*:/ \u200d") {
+			t.Errorf("sub %q becomes %+v, %v", odd, who, err)
+		}
+	}
+}
+
+// A principal of the configuration has its roles and groups, of which a token can only
+// take some away.
+func TestConfigurationBounds(t *testing.T) {
+	p := newProvider(t)
+	groups := gate.Groups{}
+	listed := &gate.Principal{Owner: gate.Owner{ID: "alice"}, Roles: []string{"ops"}, Groups: groups}
+	a := newAuth(t, p, func(o *auth.Options) {
+		o.Principals = map[gate.Owner]*gate.Principal{listed.Owner: listed}
+		o.Issuers[0].Roles = map[string]string{"eng-*": "dev", "all": "ops"}
+	})
+	who, err := a.Principal(ask(p.sign(t, p.claims(nil), nil)), resource)
+	if err != nil || !slices.Equal(who.Roles, []string{"ops"}) {
+		t.Errorf("%+v, %v", who, err)
+	}
+	who, err = a.Principal(ask(p.sign(t, p.claims(map[string]any{"groups": []string{"eng-x"}}), nil)), resource)
+	if err != nil || len(who.Roles) != 0 {
+		t.Errorf("a token whose roles the configuration does not give: %+v, %v", who, err)
+	}
+}
+
+func TestOneCredential(t *testing.T) {
+	p := newProvider(t)
+	a := newAuth(t, p, nil)
+	good := p.sign(t, p.claims(nil), nil)
+	two := ask(good)
+	two.Header.Add("Authorization", "Bearer "+good)
+	key := ask(good)
+	key.Header.Set("X-API-Key", "wgk_x")
+	query := httptest.NewRequest(http.MethodPost, "/mcp?access_token="+good, nil)
+	basic := ask("")
+	basic.Header.Set("Authorization", "Basic eA==")
+	for name, r := range map[string]*http.Request{"two headers": two, "token and key": key, "in the URL": query, "basic": basic} {
+		if code, refusal := status(a, r); code != http.StatusBadRequest || refusal.Code != "invalid_request" {
+			t.Errorf("%s: %d %+v", name, code, refusal)
+		}
+	}
+	w := httptest.NewRecorder()
+	code, refusal := status(a, ask(""))
+	if code != http.StatusUnauthorized || refusal.Code != "" {
+		t.Errorf("no credential: %d %+v", code, refusal)
+	}
+	refusal.Write(w, "https://gw.example.com/meta")
+	if got := w.Header().Get("WWW-Authenticate"); got != `Bearer scope="mcp", resource_metadata="https://gw.example.com/meta"` {
+		t.Errorf("challenge %s", got)
+	}
+}
+
+// TestIssuerAway: good tokens whose keys are known go on, others are asked to come again:
+// a 401 would have their clients throw them away.
+func TestIssuerAway(t *testing.T) {
+	p := newProvider(t)
+	now := time.Now()
+	a := newAuth(t, p, func(o *auth.Options) { o.Now = func() time.Time { return now } })
+	p.down.Store(true)
+	token := p.sign(t, p.claims(map[string]any{"exp": now.Add(48 * time.Hour).Unix()}), nil)
+	if code, refusal := status(a, ask(token)); code != http.StatusServiceUnavailable || refusal.RetryAfter <= 0 {
+		t.Errorf("issuer away from the start: %d %+v", code, refusal)
+	}
+	p.down.Store(false)
+	now = now.Add(time.Minute)
+	if code, refusal := status(a, ask(token)); code != http.StatusOK {
+		t.Fatalf("issuer back: %d %+v", code, refusal)
+	}
+	p.down.Store(true)
+	now = now.Add(5 * time.Hour)
+	if code, refusal := status(a, ask(token)); code != http.StatusOK {
+		t.Errorf("issuer away for hours, known keys: %d %+v", code, refusal)
+	}
+}
+
+func TestRevoke(t *testing.T) {
+	p := newProvider(t)
+	a := newAuth(t, p, nil)
+	one, two := p.sign(t, p.claims(nil), nil), p.sign(t, p.claims(map[string]any{"jti": "t2"}), nil)
+	for _, token := range []string{one, two} {
+		if code, refusal := status(a, ask(token)); code != http.StatusOK {
+			t.Fatalf("%d %v", code, refusal)
+		}
+	}
+	ended, err := a.Revoke(auth.Revocation{TokenID: "t1"})
+	if err != nil || len(ended) != 1 || ended[0].ID != "alice" {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+	first, _ := status(a, ask(one))
+	second, _ := status(a, ask(two))
+	if first != http.StatusUnauthorized || second != http.StatusOK {
+		t.Errorf("the revoked token: %d, another: %d", first, second)
+	}
+	if _, err := a.Revoke(auth.Revocation{Issuer: "corp", Subject: "alice"}); err != nil {
+		t.Fatal(err)
+	}
+	later := p.sign(t, p.claims(map[string]any{"jti": "t3", "iat": time.Now().Add(30 * time.Second).Unix()}), nil)
+	second, _ = status(a, ask(two))
+	third, refusal := status(a, ask(later))
+	if second != http.StatusUnauthorized || third != http.StatusOK {
+		t.Errorf("a token of the subject: %d, one made later: %d %v", second, third, refusal)
+	}
+	if _, err := a.Revoke(auth.Revocation{Issuer: "corp"}); !errors.Is(err, auth.ErrNothing) {
+		t.Errorf("a revocation of nothing: %v", err)
+	}
+}
+
+func TestAPIKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "state", "keys.json")
+	keys, err := auth.OpenKeys(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := &gate.Principal{Owner: gate.Owner{ID: "ci"}, Roles: []string{"dev", "ops"}}
+	a, err := auth.New(auth.Options{Keys: keys, Principals: map[gate.Owner]*gate.Principal{listed.Owner: listed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, key, err := keys.Create(auth.Key{Name: "build", Principal: "ci", Roles: []string{"dev", "admin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil || strings.Contains(string(raw), secret[20:50]) {
+		t.Errorf("the file holds the key, or %v", err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	for name, set := range map[string]func(*http.Request){
+		"bearer":    func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+secret) },
+		"X-API-Key": func(r *http.Request) { r.Header.Set("X-API-Key", secret) },
+	} {
+		r := ask("")
+		set(r)
+		who, err := a.Principal(r, resource)
+		if err != nil || who.ID != "ci" || who.Auth != auth.APIKey || who.Client != key.ID || !slices.Equal(who.Roles, []string{"dev"}) {
+			t.Errorf("%s: %+v, %v", name, who, err)
+		}
+	}
+	flipped := []byte(secret)
+	flipped[20] = map[bool]byte{true: 'B', false: 'A'}[flipped[20] == 'A']
+	for name, bad := range map[string]string{"changed": string(flipped), "cut": secret[:len(secret)-1], "its hash": key.Hash, "prefix alone": auth.KeyPrefix} {
+		if code, _ := status(a, ask(bad)); code != http.StatusUnauthorized {
+			t.Errorf("%s: %d", name, code)
+		}
+	}
+	// Another process revokes it.
+	other, err := auth.OpenKeys(file)
+	if err == nil {
+		err = other.Revoke(key.ID)
+	}
+	if err == nil {
+		err = keys.Reload()
+	}
+	if code, refusal := status(a, ask(secret)); err != nil || code != http.StatusUnauthorized {
+		t.Errorf("revoked: %d %v, %v", code, refusal, err)
+	}
+	if err := keys.Revoke("nobody"); !errors.Is(err, auth.ErrNoKey) {
+		t.Errorf("a key that is not there: %v", err)
+	}
+	gone, _, err := keys.Create(auth.Key{Principal: "ci", Expires: time.Now().Add(-time.Second)})
+	if code, refusal := status(a, ask(gone)); err != nil || code != http.StatusUnauthorized || refusal.Description != "the token has expired" {
+		t.Errorf("expired: %d %+v, %v", code, refusal, err)
+	}
+	stray, _, err := keys.Create(auth.Key{Principal: "nobody"})
+	if code, _ := status(a, ask(stray)); err != nil || code != http.StatusForbidden {
+		t.Errorf("of nobody: %d, %v", code, err)
+	}
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := auth.OpenKeys(file); err == nil {
+		t.Error("a file that others may read is taken")
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	fetch := func(*http.Client) auth.Fetcher { return auth.HTTPFetcher(http.DefaultClient) }(nil)
+	for name, issuers := range map[string][]auth.Issuer{
+		"HS256":        {{Name: "a", URL: "https://a.example", Fetch: fetch, Algorithms: []string{"HS256"}}},
+		"none":         {{Name: "a", URL: "https://a.example", Fetch: fetch, Algorithms: []string{"none"}}},
+		"http":         {{Name: "a", URL: "http://a.example", Fetch: fetch}},
+		"with a query": {{Name: "a", URL: "https://a.example/?x", Fetch: fetch}},
+		"twice":        {{Name: "a", URL: "https://a.example", Fetch: fetch}, {Name: "b", URL: "https://a.example", Fetch: fetch}},
+		"no keys":      {{Name: "a", URL: "https://a.example"}},
+		"broken keys":  {{Name: "a", URL: "https://a.example", Keys: []byte(`{"keys":[]}`)}},
+	} {
+		if _, err := auth.New(auth.Options{Issuers: issuers}); err == nil {
+			t.Errorf("%s: taken", name)
+		} else if !strings.Contains(err.Error(), "issuer") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func BenchmarkPrincipal(b *testing.B) {
+	p := newProvider(b)
+	keys, err := auth.OpenKeys(filepath.Join(b.TempDir(), "keys.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	secret, _, err := keys.Create(auth.Key{Principal: "ci"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	listed := &gate.Principal{Owner: gate.Owner{ID: "ci"}}
+	a := newAuth(b, p, func(o *auth.Options) {
+		o.Keys, o.Principals = keys, map[gate.Owner]*gate.Principal{listed.Owner: listed}
+	})
+	for name, text := range map[string]string{"bearer": p.sign(b, p.claims(nil), nil), "apikey": secret} {
+		b.Run(fmt.Sprintf("%s/bytes=%d", name, len(text)), func(b *testing.B) {
+			r := ask(text)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := a.Principal(r, resource); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,256 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// KeyPrefix begins every API key, so that scanners for secrets know one.
+const KeyPrefix = "wgk_"
+
+// Sizes of the parts of a key, in characters: its id, its secret of 32 bytes, its checksum.
+const (
+	keyID     = 12
+	keySecret = 43
+	keySum    = 8
+)
+
+// A Key is what the gateway keeps of an API key: not the key. Its principal is somebody of
+// the configuration; roles, groups and servers can only take rights away.
+type Key struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"` // a person's words for it
+	Hash      string    `json:"sha256"`
+	Tenant    string    `json:"tenant,omitempty"`
+	Principal string    `json:"principal"`
+	Roles     []string  `json:"roles,omitempty"`   // nil: those of the principal
+	Groups    []string  `json:"groups,omitempty"`  // nil: those of the principal
+	Servers   []string  `json:"servers,omitempty"` // nil: all
+	Created   time.Time `json:"created"`
+	Expires   time.Time `json:"expires,omitzero"` // zero: never
+	Revoked   time.Time `json:"revoked,omitzero"`
+
+	sum [sha256.Size]byte // what Hash says
+}
+
+// Keys keeps API keys in a file that only its user reads. It is read again when it has
+// changed, so that a command takes effect on a gateway that runs. The methods may be
+// called at the same time.
+type Keys struct {
+	file string
+	now  func() time.Time
+
+	mu   sync.RWMutex
+	all  map[string]*Key // a key that changes is another pointer
+	read os.FileInfo     // of the file that was read; nil: there was none
+}
+
+// OpenKeys reads a file of keys. One that is not there holds none.
+func OpenKeys(file string) (*Keys, error) {
+	k := &Keys{file: file, now: time.Now}
+	return k, k.Reload()
+}
+
+// Reload reads the file again if it has changed. What does not load leaves the keys as
+// they were.
+func (k *Keys) Reload() error {
+	info, err := os.Stat(k.file)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		k.all, k.read = nil, nil
+		return nil
+	case err != nil:
+		return err
+	case k.read != nil && os.SameFile(info, k.read) && info.ModTime().Equal(k.read.ModTime()) && info.Size() == k.read.Size():
+		return nil
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("%s: other users may read it (mode %o); run chmod 600 on it", k.file, info.Mode().Perm())
+	}
+	raw, err := os.ReadFile(k.file)
+	if err != nil {
+		return err
+	}
+	var file struct {
+		Keys []Key `json:"keys"`
+	}
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return fmt.Errorf("%s: %w", k.file, err)
+	}
+	all := map[string]*Key{}
+	for _, key := range file.Keys {
+		if n, err := hex.Decode(key.sum[:], []byte(key.Hash)); err != nil || n != sha256.Size {
+			return fmt.Errorf("%s: key %s: sha256 is no digest", k.file, key.ID)
+		}
+		if was := k.all[key.ID]; was != nil && reflect.DeepEqual(*was, key) {
+			all[key.ID] = was
+			continue
+		}
+		all[key.ID] = &key
+	}
+	k.all, k.read = all, info
+	return nil
+}
+
+// Create makes a key, and returns it: the only time that anybody sees it.
+func (k *Keys) Create(key Key) (secret string, made Key, err error) {
+	if key.Principal == "" {
+		return "", Key{}, errors.New("a key needs a principal")
+	}
+	random := make([]byte, 32+9)
+	if _, err := rand.Read(random); err != nil {
+		return "", Key{}, err
+	}
+	key.ID = base64.RawURLEncoding.EncodeToString(random[32:])
+	body := KeyPrefix + key.ID + "_" + base64.RawURLEncoding.EncodeToString(random[:32])
+	secret = body + "_" + checksum(body)
+	key.sum = sha256.Sum256([]byte(secret))
+	key.Hash, key.Created = hex.EncodeToString(key.sum[:]), k.now().UTC().Truncate(time.Second)
+	return secret, key, k.change(func(all map[string]*Key) error {
+		all[key.ID] = &key
+		return nil
+	})
+}
+
+// ErrNoKey is the error for a key that is not there.
+var ErrNoKey = errors.New("there is no such key")
+
+// Revoke ends a key for good. It stays in the list.
+func (k *Keys) Revoke(id string) error {
+	return k.change(func(all map[string]*Key) error {
+		was, ok := all[id]
+		if !ok {
+			return ErrNoKey
+		}
+		if key := *was; key.Revoked.IsZero() {
+			key.Revoked = k.now().UTC().Truncate(time.Second)
+			all[id] = &key
+		}
+		return nil
+	})
+}
+
+// List returns all keys, the oldest first.
+func (k *Keys) List() []Key {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	list := make([]Key, 0, len(k.all))
+	for _, key := range k.all {
+		list = append(list, *key)
+	}
+	slices.SortFunc(list, func(a, b Key) int {
+		if c := a.Created.Compare(b.Created); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return list
+}
+
+// change writes the file anew, whole or not at all.
+func (k *Keys) change(f func(map[string]*Key) error) error {
+	if err := k.Reload(); err != nil {
+		return err
+	}
+	k.mu.RLock()
+	all := maps.Clone(k.all)
+	k.mu.RUnlock()
+	if all == nil {
+		all = map[string]*Key{}
+	}
+	if err := f(all); err != nil {
+		return err
+	}
+	list := (&Keys{all: all}).List()
+	raw, err := json.MarshalIndent(map[string]any{"keys": list}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writePrivate(k.file, append(raw, '\n')); err != nil {
+		return err
+	}
+	return k.Reload()
+}
+
+func writePrivate(file string, raw []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".keys-*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// find returns the key that a text is, if it is one that holds.
+func (k *Keys) find(text string) (*Key, *Refusal) {
+	id, ok := keyIDOf(text)
+	if !ok {
+		return nil, invalid("no API key: its form is wrong")
+	}
+	k.mu.RLock()
+	key, known := k.all[id]
+	k.mu.RUnlock()
+	sum, want := sha256.Sum256([]byte(text)), [sha256.Size]byte{}
+	if known {
+		want = key.sum
+	}
+	// Compared also when the key is not known: nobody learns by time which ids there are.
+	if same := subtle.ConstantTimeCompare(sum[:], want[:]) == 1; !known || !same {
+		return nil, invalid("no API key of this gateway")
+	}
+	switch {
+	case !key.Revoked.IsZero():
+		return nil, invalid("API key %s is revoked", id)
+	case !key.Expires.IsZero() && k.now().After(key.Expires):
+		return nil, expired("API key %s ended at %s", id, key.Expires.UTC().Format(time.RFC3339))
+	}
+	return key, nil
+}
+
+// keyIDOf returns the id of a text that has the form of a key: a mistyped one costs no
+// look-up.
+func keyIDOf(text string) (string, bool) {
+	rest, ok := strings.CutPrefix(text, KeyPrefix)
+	if !ok || len(rest) != keyID+1+keySecret+1+keySum || rest[keyID] != '_' || rest[keyID+1+keySecret] != '_' {
+		return "", false
+	}
+	body := text[:len(text)-keySum-1]
+	return rest[:keyID], checksum(body) == text[len(text)-keySum:]
+}
+
+func checksum(text string) string {
+	return hex.EncodeToString(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(text))))
+}
