@@ -47,6 +47,12 @@ func Example() {
 	// local__text_diff
 }
 
+// As programs do: the modules are compiled by a child then, which ends with its gateway.
+func TestMain(m *testing.M) {
+	gateway.ChildMain()
+	os.Exit(m.Run())
+}
+
 func TestOpen(t *testing.T) {
 	dir, err := os.MkdirTemp("", "configured") // the names of t.TempDir are too long for a socket's path
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 // KeyPrefix begins every API key, so that scanners for secrets know one.
@@ -165,8 +167,16 @@ func (k *Keys) List() []Key {
 	return list
 }
 
-// change writes the file anew, whole or not at all.
+// change writes the file anew, whole or not at all, and beside no other process that does.
 func (k *Keys) change(f func(map[string]*Key) error) error {
+	if err := os.MkdirAll(filepath.Dir(k.file), 0o700); err != nil {
+		return err
+	}
+	unlock, err := files.LockBeside(k.file)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := k.Reload(); err != nil {
 		return err
 	}
@@ -184,34 +194,10 @@ func (k *Keys) change(f func(map[string]*Key) error) error {
 	if err != nil {
 		return err
 	}
-	if err := writePrivate(k.file, append(raw, '\n')); err != nil {
+	if err := files.ReplaceSynced(k.file, append(raw, '\n'), 0o600); err != nil {
 		return err
 	}
 	return k.Reload()
-}
-
-func writePrivate(file string, raw []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".keys-*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(raw)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }
 
 // find returns the key that a text is, if it is one that holds.
