@@ -43,7 +43,12 @@ func (g *Gateway) compile(modules []loaded) {
 	}
 	g.working("")
 	if len(modules) > 0 {
+		g.changing.Lock()
+		for _, l := range g.made {
+			l.Settle(time.Time{})
+		}
 		close(g.compiling.done)
+		g.changing.Unlock()
 	}
 	if !g.cfg.Embedded || !g.cfg.LeaveOut {
 		return

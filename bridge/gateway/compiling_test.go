@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/lock"
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -139,5 +141,35 @@ func TestModuleServerEndsWithItsConnection(t *testing.T) {
 		if time.Now().After(until) {
 			t.Fatal("it is still there")
 		}
+	}
+}
+
+// Modules that are compiled one after the other were there from the beginning: none of
+// them is new to the pins, with or without the embedded tools on their server. One that a
+// reload brings is.
+func TestCompiledLaterIsNotNew(t *testing.T) {
+	for name, embedded := range map[string]bool{"alone": false, "beside the embedded tools": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			one, two, late := saying(t, "one", "a", "first"), saying(t, "two", "b", "second"), saying(t, "late", "c", "third")
+			g := start(t, gateway.Config{
+				Recorder: new(records), Policy: granting("*"), LeaveOut: true, Embedded: embedded, CacheDir: filepath.Join(dir, "wasm"),
+				Modules: []gateway.Module{one, two}, Pins: &lock.Options{Mode: lock.TrustFirst, Dir: filepath.Join(dir, "pins")},
+			})
+			if err := g.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for tool, says := range map[string]string{"local__a": `"first"`, "local__b": `"second"`} {
+				if res, err := call(g, tool, "{}"); err != nil || res.Text() != says {
+					t.Errorf("%s: %v, %v", tool, res, err)
+				}
+			}
+			if err := g.SetModules(t.Context(), []gateway.Module{one, two, late}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := call(g, "local__c", "{}"); gate.Code(err) != "refused_pin" {
+				t.Errorf("a module that a reload brings: %v", err)
+			}
+		})
 	}
 }

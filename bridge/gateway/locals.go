@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
@@ -22,6 +23,7 @@ type locals struct {
 	published published // those of nothing but functions
 
 	starting bool                   // the modules are loaded for the first time
+	began    time.Time              // when that began
 	changing sync.Mutex             // held over a change of the modules: one at a time
 	own      map[string][]LocalTool // by server: tools beside those of modules
 	made     map[string]*Local      // by id: servers that modules are in, or can come to
@@ -99,7 +101,7 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*Local, error) {
 	for server, tools := range g.cfg.Functions {
 		g.own[server] = append(g.own[server], g.replayed(server, tools)...)
 	}
-	g.starting = true
+	g.starting, g.began = true, time.Now()
 	modules, left, err := g.load(ctx, g.cfg.Modules, g.cfg.Secrets)
 	g.modules, g.starting = modules, false
 	if err != nil || left != nil && !g.cfg.LeaveOut {
@@ -131,6 +133,9 @@ func (g *Gateway) makeLocals(order []string) (all []*Local, err error) {
 		l, err := local.New(server, g.toolOptions(), toolsOn(server, g.own, g.modules)...)
 		if err != nil {
 			return nil, err
+		}
+		if slices.ContainsFunc(g.modules, func(m loaded) bool { return m.server() == server && errors.Is(m.err, errCompiling) }) {
+			l.Settle(g.began)
 		}
 		all = append(all, l)
 		functions, has := g.cfg.Functions[server]
@@ -309,6 +314,11 @@ func (g *Gateway) setLocal(server string, tools []LocalTool) error {
 	l, err := local.New(server, g.toolOptions(), tools...)
 	if err != nil {
 		return err
+	}
+	select {
+	case <-g.compiling.done:
+	default:
+		l.Settle(g.began)
 	}
 	if err := g.fleet.AddLocal(l); err != nil {
 		return err

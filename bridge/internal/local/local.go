@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -52,6 +53,8 @@ type Server struct {
 	mu    sync.Mutex
 	tools *listing.Tools
 	calls map[string]Tool // by qualified name
+	// settling is since when the first tools are made; zero once all are.
+	settling time.Time
 }
 
 // New returns a server of the given tools. A tool that cannot be offered is
@@ -171,11 +174,20 @@ func (l *Server) Status() upstream.Status {
 	return s
 }
 
+// Settle says since when the program makes the tools that the server has at first, which may
+// take time: what comes until then was there from the beginning. The zero time says that
+// all are made.
+func (l *Server) Settle(since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settling = since
+}
+
 // Declared returns what the server declares.
 func (l *Server) Declared() upstream.Declaration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := upstream.Declaration{Server: l.server, Tools: l.tools.Declared}
+	d := upstream.Declaration{Server: l.server, Tools: l.tools.Declared, Announced: l.settling}
 	for _, foreign := range l.tools.Foreign {
 		d.Own = append(d.Own, !foreign)
 	}
