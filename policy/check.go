@@ -56,20 +56,26 @@ func misspelt(m *ast.Module) []Problem {
 			}
 		}
 	}
+	eachCall(m, compare)
+	return problems
+}
+
+// eachCall gives f the terms of each call of a function in a module, the function first:
+// where it stands for itself, and where it is a value.
+func eachCall(m *ast.Module, f func(terms []*ast.Term, at *ast.Location)) {
 	ast.WalkNodes(m, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Expr:
 			if terms, ok := n.Terms.([]*ast.Term); ok {
-				compare(terms, n.Location)
+				f(terms, n.Location)
 			}
 		case *ast.Term:
 			if call, ok := n.Value.(ast.Call); ok {
-				compare(call, n.Location)
+				f(call, n.Location)
 			}
 		}
 		return false
 	})
-	return problems
 }
 
 var inputAction = ast.MustParseTerm("input.action")

@@ -25,19 +25,7 @@ func beginnings(m *ast.Module) []Problem {
 		}
 		problems = append(problems, insteadOf(terms[0].String(), name, string(text), loc))
 	}
-	ast.WalkNodes(m, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.Expr:
-			if terms, ok := n.Terms.([]*ast.Term); ok {
-				compare(terms, n.Location)
-			}
-		case *ast.Term:
-			if call, ok := n.Value.(ast.Call); ok {
-				compare(call, n.Location)
-			}
-		}
-		return false
-	})
+	eachCall(m, compare)
 	return problems
 }
 
