@@ -151,6 +151,14 @@ func (s *scrub) together(a Action, d Doc) (Doc, error) {
 // beside makes inert what texts make beside each other, if one of them is open. A text that
 // a profile of its own, by its media type, leaves active is left as it is.
 func (s *scrub) beside(texts []string) []Finding {
+	isOpen := func(text string) bool {
+		t := s.text
+		t.Text = text
+		return s.pieces.Open(t)
+	}
+	if !slices.ContainsFunc(texts, isOpen) { // which costs less than to look at them again
+		return nil
+	}
 	var of []int
 	var some []string
 	open := false
@@ -158,7 +166,7 @@ func (s *scrub) beside(texts []string) []Finding {
 		t := s.text
 		t.Text = text
 		if inert, _ := s.pieces.Inert(t); inert == text {
-			of, some, open = append(of, i), append(some, text), open || s.pieces.Open(t)
+			of, some, open = append(of, i), append(some, text), open || isOpen(text)
 		}
 	}
 	if !open {
@@ -171,38 +179,52 @@ func (s *scrub) beside(texts []string) []Finding {
 	return found
 }
 
-// texts returns the texts that a client shows one after the other, and their places.
+// texts returns the texts that a client shows one after the other, and their places; none
+// if there are fewer than two.
 func (s *scrub) texts(a Action, d Doc) (places, texts []string) {
-	var all []Doc
-	take := func(block Doc, at string) {
-		for _, member := range []string{"/text", "/resource/text"} {
-			if text := block.At(member); text.Kind() == String {
-				places, all = append(places, at+member), append(all, text)
-			}
-		}
-	}
-	member, i := contentMember[a], 0
-	for one := range d.Get(member).Elements() {
-		at := "/" + member + "/" + strconv.Itoa(i)
-		i++
-		if a != GetPrompt && a != Sample {
-			take(one, at)
-			continue
-		}
-		content, j := one.Get("content"), 0
-		take(content, at+"/content")
-		for block := range content.Elements() {
-			take(block, at+"/content/"+strconv.Itoa(j))
-			j++
-		}
-	}
-	if len(all) < 2 {
+	n := 0
+	eachText(a, d, func(Doc, string, int, int) { n++ })
+	if n < 2 {
 		return nil, nil
 	}
-	for _, text := range all {
-		texts = append(texts, text.Text())
-	}
+	eachText(a, d, func(text Doc, member string, i, j int) {
+		at := "/" + contentMember[a] + "/" + strconv.Itoa(i)
+		if a == GetPrompt || a == Sample {
+			at += "/content"
+		}
+		if j >= 0 {
+			at += "/" + strconv.Itoa(j)
+		}
+		places, texts = append(places, at+member), append(texts, text.Text())
+	})
 	return places, texts
+}
+
+// eachText gives f the texts of contents: those of a result, by their number i, or of
+// messages, each of which has one content or, by their number j, several; j is -1 otherwise.
+func eachText(a Action, d Doc, f func(text Doc, member string, i, j int)) {
+	take := func(block Doc, i, j int) {
+		if text := block.Get("text"); text.Kind() == String {
+			f(text, "/text", i, j)
+		}
+		if text := block.Get("resource").Get("text"); text.Kind() == String {
+			f(text, "/resource/text", i, j)
+		}
+	}
+	i := 0
+	for one := range d.Get(contentMember[a]).Elements() {
+		if a != GetPrompt && a != Sample {
+			take(one, i, -1)
+		} else {
+			content, j := one.Get("content"), 0
+			take(content, i, -1)
+			for block := range content.Elements() {
+				take(block, i, j)
+				j++
+			}
+		}
+		i++
+	}
 }
 
 // maxSplit bounds the part of a secret that stands in one text, in bytes.
