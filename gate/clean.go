@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
 
 // The members that the gate adds to a result's _meta.
@@ -150,7 +152,7 @@ func (s *scrub) leaf(leaf Leaf, text string) string {
 		text, secrets = s.secrets.Redact(leaf.Pointer(), leaf.Name(), text)
 		found = append(found, s.fresh(leaf, secrets)...)
 	}
-	if leaf.Key && len(leaf.path) == 2 && leaf.path[0] == "_meta" && !s.own && strings.HasPrefix(text, metaPrefix) {
+	if path := doc.Path(leaf); leaf.Key && len(path) == 2 && path[0] == "_meta" && !s.own && strings.HasPrefix(text, metaPrefix) {
 		text = "server:" + text
 		found = append(found, Finding{Rule: "reserved", Count: 1, Removed: true})
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
 
 // A ContentChecker judges content that is no text: images, sounds, files, links to
@@ -88,7 +90,7 @@ func (c contents) check(res Doc) (Doc, error) {
 }
 
 func (c contents) found(rule string, path []string) {
-	c.scrub.keep(Leaf{path: path}.Pointer(), []Finding{{Rule: rule, Count: 1, Removed: true}})
+	c.scrub.keep(doc.LeafAt(path).Pointer(), []Finding{{Rule: rule, Count: 1, Removed: true}})
 }
 
 // contentMember is where results have their contents: blocks of a tool's, messages
@@ -165,7 +167,7 @@ func (c contents) block(block Doc, path []string) (Doc, string, error) {
 			return block, v.Refused, nil
 		}
 		if v.MIME != "" && v.MIME != one.MIME {
-			now = now.With("mimeType", appendString(nil, v.MIME))
+			now = now.With("mimeType", doc.AppendString(nil, v.MIME))
 			c.found(ruleType, path)
 		}
 		if v.Text != nil {
@@ -177,7 +179,7 @@ func (c contents) block(block Doc, path []string) (Doc, string, error) {
 				return block, "image that can run scripts", nil
 			}
 			if clean != *v.Text {
-				now = now.With(member, appendString(nil, base64.StdEncoding.EncodeToString([]byte(clean))))
+				now = now.With(member, doc.AppendString(nil, base64.StdEncoding.EncodeToString([]byte(clean))))
 			}
 		}
 	}
@@ -217,7 +219,7 @@ func (c contents) withIcons(d Doc, as Content, path []string) Doc {
 
 // blob makes a text safe that stood in other bytes at a place.
 func (s *scrub) blob(text, mime string, path []string) (string, error) {
-	d, err := ParseDoc(appendString(nil, text))
+	d, err := ParseDoc(doc.AppendString(nil, text))
 	if err != nil {
 		return "", err
 	}
@@ -225,10 +227,10 @@ func (s *scrub) blob(text, mime string, path []string) (string, error) {
 	if strings.HasPrefix(mime, "image/") && profile == "" { // whoever shows it runs what is in it
 		s.text.Profile = "text"
 	}
-	out, err := d.mapDeep(Leaf{path: path}, func(at Leaf, text string) string {
+	out, err := doc.MapDeepAt(path, d, func(at Leaf, text string) string {
 		at.MIME = cmp.Or(at.MIME, mime)
 		return s.leaf(at, text)
-	}, 0)
+	})
 	s.text.Profile = profile
 	return out.Text(), err
 }

@@ -87,8 +87,9 @@
 //
 // # Parts
 //
-// The package imports nothing but the standard library. It declares what it
-// needs from others as small interfaces ([Upstream], [Authorizer], [Sessions],
-// [Sanitizer], [Recorder], and others that may be missing); [Parts] holds one of each,
-// and [Gate.Swap] replaces them all at once.
+// The package imports nothing but the standard library and leaves of this module: JSON, a
+// [Doc], is read in gate/internal/doc. It declares what it needs from others as small
+// interfaces ([Upstream], [Authorizer], [Sessions], [Sanitizer], [Recorder], and others
+// that may be missing); [Parts] holds one of each, and [Gate.Swap] replaces them all at
+// once.
 package gate

@@ -1,13 +1,17 @@
 package gate
 
-import "context"
+import (
+	"context"
+
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
+)
 
 // readPrompt takes the user's own words that come with a call.
 func (w *way) readPrompt(ctx context.Context, c *Call) error {
 	if !w.TrackValues {
 		return nil
 	}
-	own, err := ParseDoc(appendString(nil, c.Prompt))
+	own, err := ParseDoc(doc.AppendString(nil, c.Prompt))
 	if err != nil {
 		return w.fail(ctx, "the user's own words are no text", err)
 	}

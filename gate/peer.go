@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
 
 // The actions of servers: what they ask of the client of a call while it runs.
@@ -218,7 +220,7 @@ func (n *nested) refusedByClient(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", n.rec.Call.Action, ctx.Err())
 	}
-	text, _ := ParseDoc(appendString(nil, err.Error()))
+	text, _ := ParseDoc(doc.AppendString(nil, err.Error()))
 	n.next(StepSanitize)
 	if _, found, serr := n.guard(n.by.tool).without(inAnswer, text); serr != nil || secretKinds(found) != "" {
 		return n.fail(ctx, "the client's refusal holds a secret", serr)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
 
 // A PieceSanitizer is a [Sanitizer] that knows what texts make that a client shows side
@@ -275,11 +277,11 @@ func (s *scrub) mirrored(before, after Doc) Doc {
 	for block := range before.Get("content").Elements() {
 		at := "/content/" + strconv.Itoa(i) + "/text"
 		i++
-		was, ok := embedded(block.Get("text").Text())
+		was, ok := doc.Embedded(block.Get("text").Text())
 		if !ok || was.Digest() != content.Digest() {
 			continue
 		}
-		if now, ok := embedded(after.At(at).Text()); ok && now.Digest() != after.Get("structuredContent").Digest() {
+		if now, ok := doc.Embedded(after.At(at).Text()); ok && now.Digest() != after.Get("structuredContent").Digest() {
 			return after.With("structuredContent", now.Raw())
 		}
 	}

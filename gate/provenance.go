@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strconv"
 
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
 )
 
@@ -294,7 +295,7 @@ func (w *arguments) walk(d Doc, at string, names *Source) bool {
 	case Object:
 		for name, v := range d.Members() {
 			empty = false
-			if !w.walk(v, at+"/"+escapePointer.Replace(name), w.named(name, names)) {
+			if !w.walk(v, at+"/"+doc.Escape(name), w.named(name, names)) {
 				return false
 			}
 		}

@@ -1,9 +1,10 @@
 package gate
 
 import (
-	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
 
 // Redacted stands in the place of what the obligation [Redact] takes out.
@@ -41,41 +42,13 @@ func sent(c *Call, obligations []Obligation) *Call {
 			pointers = append(pointers, r.Arguments...)
 		}
 	}
-	args, taken := c.Args.redact(pointers)
+	args, taken := doc.Replace(c.Args, pointers, Redacted)
 	if len(taken) == 0 {
 		return c
 	}
 	changed := *c
 	changed.Args = args
 	return &changed
-}
-
-// redact returns the document with the values that the pointers name replaced,
-// and those values. What is within another of them goes with that.
-func (d Doc) redact(pointers []string) (Doc, []Doc) {
-	var found []Doc
-	for _, p := range pointers {
-		if v := d.At(p); !v.IsZero() && p != "" {
-			found = append(found, v)
-		}
-	}
-	if found == nil {
-		return d, nil
-	}
-	slices.SortFunc(found, func(a, b Doc) int { return cmp.Compare(a.i, b.i) })
-	var out []byte
-	var taken []Doc
-	last, end := d.node().start, d.node().end
-	for _, v := range found {
-		n := v.node()
-		if n.start < last {
-			continue
-		}
-		out = appendString(append(out, d.t.raw[last:n.start]...), Redacted)
-		last = n.end
-		taken = append(taken, v)
-	}
-	return MustDoc(string(append(out, d.t.raw[last:end]...))), taken
 }
 
 // redactResult takes out of a result what the pointers of o name, and the copies
@@ -94,7 +67,7 @@ func redactResult(d Doc, o *Redact) (Doc, []Finding, error) {
 			r.found = append(r.found, Finding{Rule: "redacted", At: cut(p, maxPointer), Count: 1, Removed: true})
 		}
 	}
-	d, taken := d.redact(o.Result)
+	d, taken := doc.Replace(d, o.Result, Redacted)
 	r.remember(taken)
 	d, err := r.mirrors(d, 0)
 	if err == nil && r.copied != nil {
@@ -139,17 +112,17 @@ func (r *redaction) remember(values []Doc) {
 // structured content name there.
 func (r *redaction) mirrors(d Doc, nested int) (Doc, error) {
 	return r.texts(d, func(leaf Leaf, text string) (string, error) {
-		inner, ok := embedded(text)
-		if !ok || nested == maxNestedJSON {
+		inner, ok := doc.Embedded(text)
+		if !ok || nested == doc.MaxNested {
 			return text, nil
 		}
-		out, taken := inner.redact(r.structured)
+		out, taken := doc.Replace(inner, r.structured, Redacted)
 		r.remember(taken)
 		if len(taken) > 0 && len(r.found) < maxFindings {
 			r.found = append(r.found, Finding{Rule: "redacted", At: cut(leaf.Pointer(), maxPointer), Count: len(taken), Removed: true})
 		}
 		out, err := r.mirrors(out, nested+1)
-		return around(text, inner, out), err
+		return doc.Around(text, inner, out), err
 	})
 }
 
@@ -165,12 +138,12 @@ func (r *redaction) copies(d Doc) (Doc, error) {
 
 func (r *redaction) within(d Doc, copies *strings.Replacer, nested int) (Doc, error) {
 	return r.texts(d, func(_ Leaf, text string) (string, error) {
-		inner, ok := embedded(text)
-		if !ok || nested == maxNestedJSON {
+		inner, ok := doc.Embedded(text)
+		if !ok || nested == doc.MaxNested {
 			return copies.Replace(text), nil
 		}
 		out, err := r.within(inner, copies, nested+1)
-		return around(text, inner, out), err
+		return doc.Around(text, inner, out), err
 	})
 }
 

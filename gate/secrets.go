@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
 
 // Secrets finds secrets in what goes through the gate.
@@ -134,7 +136,7 @@ func (g guard) meta(c *Call) (all []Finding, err error) {
 		}
 		_, found := g.Redact(pointer, at.Name(), text)
 		if secretKinds(found) != "" {
-			holds[unescapePointer.Replace(name)] = true
+			holds[doc.Unescape(name)] = true
 		}
 		for _, f := range found {
 			f.At = inMeta + cut(pointerWithout(g, at), maxPointer)
@@ -153,7 +155,7 @@ func (g guard) meta(c *Call) (all []Finding, err error) {
 		if len(kept) > 1 {
 			kept = append(kept, ',')
 		}
-		kept = append(append(appendString(kept, name), ':'), v.Raw()...)
+		kept = append(append(doc.AppendString(kept, name), ':'), v.Raw()...)
 	}
 	c.Meta, err = ParseDoc(append(kept, '}'))
 	return all, err
@@ -200,14 +202,13 @@ func pointerWithout(secrets Secrets, at Leaf) string {
 	if secrets == nil {
 		return at.Pointer()
 	}
-	path := slices.Clone(at.path)
+	path := slices.Clone(doc.Path(at))
 	name := ""
 	for i, token := range path {
 		path[i], _ = secrets.Redact("", name, token)
 		name = token
 	}
-	at.path = path
-	return at.Pointer()
+	return doc.LeafAt(path).Pointer()
 }
 
 // secretKinds names the kinds of the secrets that are more than reported.

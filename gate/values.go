@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
 )
 
@@ -83,7 +84,7 @@ func (n *notes) leaves(d Doc, nested int) {
 // leaf takes a string that stands in a structure by itself. Of one that is trusted
 // only the whole is, and the addresses in it: a word of a title is no title.
 func (n *notes) leaf(text string, nested int) {
-	if _, ok := embedded(text); ok || n.from != FromTrusted {
+	if _, ok := doc.Embedded(text); ok || n.from != FromTrusted {
 		n.text(text, nested)
 		return
 	}
@@ -93,7 +94,7 @@ func (n *notes) leaf(text string, nested int) {
 
 // text takes a text as a whole, or as the JSON that it is, and by its lines.
 func (n *notes) text(text string, nested int) {
-	if inner, ok := embedded(text); ok && nested < maxNestedJSON {
+	if inner, ok := doc.Embedded(text); ok && nested < doc.MaxNested {
 		n.leaves(inner, nested+1)
 		return
 	}

@@ -1,9 +1,9 @@
-package gate
+package doc
 
 import "strings"
 
-// maxNestedJSON bounds how deep JSON within strings within JSON is walked.
-const maxNestedJSON = 4
+// MaxNested bounds how deep JSON within strings within JSON is walked.
+const MaxNested = 4
 
 // MapDeep is [Doc.MapStrings] for a document in whose strings there is JSON. Of a
 // string that is an object or an array and nothing else, f gets the strings first,
@@ -13,14 +13,19 @@ func (d Doc) MapDeep(f func(at Leaf, s string) string) (Doc, error) {
 	return d.mapDeep(Leaf{}, f, 0)
 }
 
+// MapDeepAt is [Doc.MapDeep] for a document that stands at a path in another.
+func MapDeepAt(path []string, d Doc, f func(at Leaf, s string) string) (Doc, error) {
+	return d.mapDeep(LeafAt(path), f, 0)
+}
+
 func (d Doc) mapDeep(at Leaf, f func(Leaf, string) string, nested int) (Doc, error) {
 	var failed error
 	out, err := d.mapBelow(at, func(at Leaf, s string) string {
 		if failed != nil {
 			return s
 		}
-		inner, ok := embedded(s)
-		if !ok || at.Key || nested == maxNestedJSON {
+		inner, ok := Embedded(s)
+		if !ok || at.Key || nested == MaxNested {
 			return f(at, s)
 		}
 		mapped, err := inner.mapDeep(at, f, nested+1)
@@ -29,7 +34,7 @@ func (d Doc) mapDeep(at Leaf, f func(Leaf, string) string, nested int) (Doc, err
 			return s
 		}
 		at.JSON = true
-		return f(at, around(s, inner, mapped))
+		return f(at, Around(s, inner, mapped))
 	})
 	if failed != nil {
 		return Doc{}, failed
@@ -37,19 +42,19 @@ func (d Doc) mapDeep(at Leaf, f func(Leaf, string) string, nested int) (Doc, err
 	return out, err
 }
 
-// embedded reads a string that is a JSON object or array and nothing else.
-func embedded(text string) (Doc, bool) {
+// Embedded reads a string that is a JSON object or array and nothing else.
+func Embedded(text string) (Doc, bool) {
 	t := strings.TrimSpace(text)
 	if t == "" || (t[0] != '{' && t[0] != '[') {
 		return Doc{}, false
 	}
-	d, err := ParseDoc([]byte(text))
+	d, err := Parse([]byte(text))
 	return d, err == nil
 }
 
-// around puts out in the place of the document inner that text consists of; white
+// Around puts out in the place of the document inner that text consists of; white
 // space around it stays.
-func around(text string, inner, out Doc) string {
+func Around(text string, inner, out Doc) string {
 	if out == inner {
 		return text
 	}

@@ -1,4 +1,4 @@
-package gate
+package doc
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func (t *tape) canonical(out []byte, i uint32) []byte {
 		if !n.escaped { // what needs no escape has one notation
 			return append(out, t.raw[n.start:n.end]...)
 		}
-		return appendString(out, t.text(i))
+		return AppendString(out, t.text(i))
 	case Number:
 		return canonicalNumber(out, string(t.raw[n.start:n.end]))
 	case Array:
@@ -48,7 +48,7 @@ func (t *tape) canonical(out []byte, i uint32) []byte {
 			if k > 0 {
 				out = append(out, ',')
 			}
-			out = append(appendString(out, m.name), ':')
+			out = append(AppendString(out, m.name), ':')
 			out = t.canonical(out, m.value)
 		}
 		return append(out, '}')
@@ -155,9 +155,9 @@ func appendES6(out []byte, f float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString writes s as a JSON string with no more escapes than needed
+// AppendString writes s as a JSON string with no more escapes than needed
 // (RFC 8785, 3.2.2.2).
-func appendString(out []byte, s string) []byte {
+func AppendString(out []byte, s string) []byte {
 	out = append(out, '"')
 	done := 0
 	for i := range len(s) {

@@ -1,4 +1,4 @@
-package gate_test
+package doc_test
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
 
 func TestZeroDocIsAbsent(t *testing.T) {
-	var d gate.Doc
-	if !d.IsZero() || d.Kind() != gate.Absent || d.Raw() != nil || d.String() != "" || d.Value() != nil || d.Digest() != "" || d.Canonical() != nil {
+	var d doc.Doc
+	if !d.IsZero() || d.Kind() != doc.Absent || d.Raw() != nil || d.String() != "" || d.Value() != nil || d.Digest() != "" || d.Canonical() != nil {
 		t.Errorf("the zero document has %v %q %v %q", d.Kind(), d.Raw(), d.Value(), d.Digest())
 	}
 	if b, err := json.Marshal(d); string(b) != "null" || err != nil {
@@ -28,17 +28,17 @@ func TestZeroDocIsAbsent(t *testing.T) {
 	if out, err := d.MapStrings(nil); err != nil || !out.IsZero() {
 		t.Errorf("MapStrings = %v, %v", out, err)
 	}
-	if null := gate.MustDoc("null"); null.IsZero() || null.Kind() != gate.Null || null.Digest() == "" {
+	if null := doc.Must("null"); null.IsZero() || null.Kind() != doc.Null || null.Digest() == "" {
 		t.Error("null is absent")
 	}
 }
 
 func TestDocKinds(t *testing.T) {
-	for s, want := range map[string]gate.Kind{
-		"null": gate.Null, "true": gate.Bool, "false": gate.Bool, "-1e5": gate.Number, `"a"`: gate.String, "[]": gate.Array, "{}": gate.Object,
+	for s, want := range map[string]doc.Kind{
+		"null": doc.Null, "true": doc.Bool, "false": doc.Bool, "-1e5": doc.Number, `"a"`: doc.String, "[]": doc.Array, "{}": doc.Object,
 	} {
-		d := gate.MustDoc(" " + s + " ")
-		if d.Kind() != want || d.True() != (s == "true") || (d.Text() == "a") != (want == gate.String) {
+		d := doc.Must(" " + s + " ")
+		if d.Kind() != want || d.True() != (s == "true") || (d.Text() == "a") != (want == doc.String) {
 			t.Errorf("%s: kind %d, true %t, text %q", s, d.Kind(), d.True(), d.Text())
 		}
 		if b, err := json.Marshal(d); string(b) != s || err != nil {
@@ -49,7 +49,7 @@ func TestDocKinds(t *testing.T) {
 
 func TestDocAt(t *testing.T) {
 	// The document and pointers of RFC 6901, section 5, and what is near them.
-	d := gate.MustDoc(`{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8,
+	d := doc.Must(`{"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8,
 		"~1":9,"deep":[[{"\u0061":[true]}]],"01":10,"null":null}`)
 	tests := map[string]string{
 		"": d.String(), "/foo": `["bar","baz"]`, "/foo/0": `"bar"`, "/": "0", "/a~1b": "1", "/c%d": "2", "/e^f": "3",
@@ -68,7 +68,7 @@ func TestDocAt(t *testing.T) {
 
 func TestDocPartsShareTheirBytes(t *testing.T) {
 	raw := []byte(`{ "a" : {"b":[1,"x"]} }`)
-	d, err := gate.ParseDoc(raw)
+	d, err := doc.Parse(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestDocPartsShareTheirBytes(t *testing.T) {
 	if cap(part) != len(part) {
 		t.Errorf("capacity %d of %d bytes: appending to a part would write over what follows", cap(part), len(part))
 	}
-	if a, b := d.At("/a").Digest(), gate.MustDoc(`{"b":[1,"x"]}`).Digest(); a != b || len(a) != 64 {
+	if a, b := d.At("/a").Digest(), doc.Must(`{"b":[1,"x"]}`).Digest(); a != b || len(a) != 64 {
 		t.Errorf("digest of a part %s, of the same document %s", a, b)
 	}
 	if diff := cmp.Diff(map[string]any{"b": []any{json.Number("1"), "x"}}, d.At("/a").Value()); diff != "" {
@@ -88,7 +88,7 @@ func TestDocPartsShareTheirBytes(t *testing.T) {
 }
 
 func TestDocMembersAndElements(t *testing.T) {
-	d := gate.MustDoc(`{"z":1,"\u0061":[2,[3]],"m":{"n":4},"":null}`)
+	d := doc.Must(`{"z":1,"\u0061":[2,[3]],"m":{"n":4},"":null}`)
 	var got []string
 	for name, v := range d.Members() {
 		got = append(got, fmt.Sprintf("%s=%s", name, v))
@@ -135,9 +135,9 @@ func TestDocWith(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var d gate.Doc
+			var d doc.Doc
 			if tt.doc != "" {
-				d = gate.MustDoc(tt.doc)
+				d = doc.Must(tt.doc)
 			}
 			before := d.String()
 			got := d.With(tt.name, []byte(tt.raw))
@@ -152,15 +152,15 @@ func TestDocWith(t *testing.T) {
 			}
 		})
 	}
-	part := gate.MustDoc(`[0,{"a":{"b":1}},2]`).At("/1")
+	part := doc.Must(`[0,{"a":{"b":1}},2]`).At("/1")
 	if got := part.With("a", []byte("3")).String(); got != `{"a":3}` {
 		t.Errorf("With of a part = %s", got)
 	}
 	for _, bad := range []func(){
-		func() { gate.MustDoc("[]").With("a", []byte("1")) },
-		func() { gate.MustDoc("{}").With("a", []byte("1,")) },
-		func() { gate.MustDoc("{}").With("a", []byte(`1,"b":2`)) },
-		func() { gate.MustDoc("{}").With("a", nil) },
+		func() { doc.Must("[]").With("a", []byte("1")) },
+		func() { doc.Must("{}").With("a", []byte("1,")) },
+		func() { doc.Must("{}").With("a", []byte(`1,"b":2`)) },
+		func() { doc.Must("{}").With("a", nil) },
 	} {
 		func() {
 			defer func() {
@@ -174,9 +174,9 @@ func TestDocWith(t *testing.T) {
 }
 
 func TestMapStrings(t *testing.T) {
-	d := gate.MustDoc(` { "a~/b" : "x" , "n":1.50,"l":["y",["z","\u0078"]],"o":{"mimeType":"text/css","":"x"} } `)
+	d := doc.Must(` { "a~/b" : "x" , "n":1.50,"l":["y",["z","\u0078"]],"o":{"mimeType":"text/css","":"x"} } `)
 	var seen []string
-	same, err := d.MapStrings(func(at gate.Leaf, s string) string {
+	same, err := d.MapStrings(func(at doc.Leaf, s string) string {
 		seen = append(seen, fmt.Sprintf("%s %t %q %s", at.Pointer(), at.Key, s, at.MIME))
 		return s
 	})
@@ -191,7 +191,7 @@ func TestMapStrings(t *testing.T) {
 		t.Errorf("leaves (-want +got):\n%s", diff)
 	}
 
-	got, err := d.MapStrings(func(at gate.Leaf, s string) string {
+	got, err := d.MapStrings(func(at doc.Leaf, s string) string {
 		if s == "x" || s == "n" {
 			return s + "\"\n"
 		}
@@ -200,16 +200,16 @@ func TestMapStrings(t *testing.T) {
 	if want := `{ "a~/b" : "x\"\n" , "n\"\n":1.50,"l":["y",["z","x\"\n"]],"o":{"mimeType":"text/css","":"x\"\n"} }`; err != nil || got.String() != want {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}
-	if got, err := d.At("/l").MapStrings(func(_ gate.Leaf, s string) string { return strings.ToUpper(s) }); err != nil || got.String() != `["Y",["Z","X"]]` {
+	if got, err := d.At("/l").MapStrings(func(_ doc.Leaf, s string) string { return strings.ToUpper(s) }); err != nil || got.String() != `["Y",["Z","X"]]` {
 		t.Errorf("a part: %s, %v", got, err)
 	}
-	if got, err := gate.MustDoc(`"x"`).MapStrings(func(at gate.Leaf, s string) string { return s + at.Pointer() + "y" }); err != nil || got.String() != `"xy"` {
+	if got, err := doc.Must(`"x"`).MapStrings(func(at doc.Leaf, s string) string { return s + at.Pointer() + "y" }); err != nil || got.String() != `"xy"` {
 		t.Errorf("a string alone: %s, %v", got, err)
 	}
-	if _, err := gate.MustDoc(`{"a":1,"b":2}`).MapStrings(func(gate.Leaf, string) string { return "same" }); err == nil || !strings.Contains(err.Error(), "same name") {
+	if _, err := doc.Must(`{"a":1,"b":2}`).MapStrings(func(doc.Leaf, string) string { return "same" }); err == nil || !strings.Contains(err.Error(), "same name") {
 		t.Errorf("two members got one name: err = %v", err)
 	}
-	if _, err := gate.MustDoc(`["a"]`).MapStrings(func(gate.Leaf, string) string { return "\xff" }); err == nil {
+	if _, err := doc.Must(`["a"]`).MapStrings(func(doc.Leaf, string) string { return "\xff" }); err == nil {
 		t.Error("a string became invalid UTF-8")
 	}
 }
@@ -219,13 +219,13 @@ func TestMapStrings(t *testing.T) {
 func FuzzMapStrings(f *testing.F) {
 	seedDocs(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := gate.ParseDoc(b)
+		d, err := doc.Parse(b)
 		if err != nil {
 			return
 		}
-		same, err := d.MapStrings(func(at gate.Leaf, s string) string {
+		same, err := d.MapStrings(func(at doc.Leaf, s string) string {
 			if !at.Key {
-				if got := d.At(at.Pointer()); got.Text() != s || got.Kind() != gate.String {
+				if got := d.At(at.Pointer()); got.Text() != s || got.Kind() != doc.String {
 					t.Fatalf("%q: At(%q) = %s, want %q", b, at.Pointer(), got, s)
 				}
 			}
@@ -234,11 +234,11 @@ func FuzzMapStrings(f *testing.F) {
 		if err != nil || same != d {
 			t.Fatalf("%q: unchanged, got %s, %v", b, same, err)
 		}
-		longer, err := d.MapStrings(func(_ gate.Leaf, s string) string { return s + "\x01\"é" })
+		longer, err := d.MapStrings(func(_ doc.Leaf, s string) string { return s + "\x01\"é" })
 		if err != nil {
 			t.Fatalf("%q: %v", b, err)
 		}
-		back, err := longer.MapStrings(func(_ gate.Leaf, s string) string { return strings.TrimSuffix(s, "\x01\"é") })
+		back, err := longer.MapStrings(func(_ doc.Leaf, s string) string { return strings.TrimSuffix(s, "\x01\"é") })
 		if err != nil || !bytes.Equal(back.Canonical(), d.Canonical()) {
 			t.Fatalf("%q: there and back is %s, %v", b, back, err)
 		}
@@ -252,7 +252,7 @@ func FuzzAt(f *testing.F) {
 		f.Add([]byte(`{"a":[1,{"":{"~/":2}}],"":3}`), pointer)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, pointer string) {
-		d, err := gate.ParseDoc(b)
+		d, err := doc.Parse(b)
 		if err != nil {
 			return
 		}
@@ -265,7 +265,7 @@ func FuzzAt(f *testing.F) {
 // TestDocIsSafeForReaders is for the race detector: whatever is derived of a
 // document and its parts is derived under its lock.
 func TestDocIsSafeForReaders(t *testing.T) {
-	d := gate.MustDoc(`{"a":{"b":["\u0041",1e5,true,null]},"c":"x"}`)
+	d := doc.Must(`{"a":{"b":["\u0041",1e5,true,null]},"c":"x"}`)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -281,11 +281,11 @@ func TestDocIsSafeForReaders(t *testing.T) {
 }
 
 func TestDocsWithoutOneNameAreReadTheSameByAll(t *testing.T) {
-	_, err := gate.ParseDoc([]byte(`{"path":"/public","path":"/secret"}`))
+	_, err := doc.Parse([]byte(`{"path":"/public","path":"/secret"}`))
 	if err == nil {
 		t.Error("two readers could see two paths")
 	}
-	if errors.Is(err, gate.ErrSurrogate) {
+	if errors.Is(err, doc.ErrSurrogate) {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package gate_test
+package doc_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
 
 // The samples of RFC 8785, appendix B: the bits of a float64, and its form.
@@ -42,7 +42,7 @@ func TestCanonicalNumbersOfRFC8785(t *testing.T) {
 		0x43143ff3c1cb0959: "1424953923781206.2",
 	} {
 		in := strconv.FormatFloat(math.Float64frombits(bits), 'e', -1, 64)
-		if got := string(gate.MustDoc(in).Canonical()); got != want {
+		if got := string(doc.Must(in).Canonical()); got != want {
 			t.Errorf("%016x (%s): got %s, want %s", bits, in, got, want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestCanonicalNumbers(t *testing.T) {
 		"90071992547409930e-1": "9007199254740993", "18446744073709551615": "18446744073709551615", "-9007199254740993": "-9007199254740993",
 		"1e400": "1e400", "10e399": "1e400", "-1e-400": "-1e-400", "0.1e-399": "1e-400", "100000000000000000000000000000000000001": "100000000000000000000000000000000000001",
 	} {
-		got := string(gate.MustDoc(in).Canonical())
+		got := string(doc.Must(in).Canonical())
 		if in == "333333333.33333329" { // 33333333333333329e-8
 			got, want = rat(t, got).RatString(), rat(t, in).RatString()
 		}
@@ -98,7 +98,7 @@ func TestCanonical(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := gate.MustDoc(tt.in)
+			d := doc.Must(tt.in)
 			if got := string(d.Canonical()); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
@@ -121,7 +121,7 @@ func TestDigestsTellValuesApart(t *testing.T) {
 	seen := map[string]int{}
 	for i, class := range classes {
 		for _, s := range class {
-			digest := gate.MustDoc(s).Digest()
+			digest := doc.Must(s).Digest()
 			if j, ok := seen[digest]; ok && i != j {
 				t.Errorf("%s has the digest of %s", s, classes[j][0])
 			}
@@ -139,12 +139,12 @@ func FuzzCanonical(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := gate.ParseDoc(b)
+		d, err := doc.Parse(b)
 		if err != nil {
 			return
 		}
 		canonical := d.Canonical()
-		again, err := gate.ParseDoc(canonical)
+		again, err := doc.Parse(canonical)
 		if err != nil && strings.Contains(err.Error(), "exponent beyond") {
 			return // of 1,024 digits and an exponent of 1,000 it makes one of 2,023
 		}
@@ -154,7 +154,7 @@ func FuzzCanonical(f *testing.F) {
 		if got := again.Canonical(); !bytes.Equal(got, canonical) {
 			t.Fatalf("%q: canonical %q, and of that %q", b, canonical, got)
 		}
-		if d.Kind() == gate.Number && rat(t, d.String()).Cmp(rat(t, string(canonical))) != 0 {
+		if d.Kind() == doc.Number && rat(t, d.String()).Cmp(rat(t, string(canonical))) != 0 {
 			t.Fatalf("%q: canonical %q has another value", b, canonical)
 		}
 	})

@@ -1,4 +1,4 @@
-package gate_test
+package doc_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
 
 // accepted are documents that are kept as they are.
@@ -182,10 +182,10 @@ func manyNames(n int, more string) string {
 	return "{" + b.String()[1:] + more + "}"
 }
 
-func TestParseDocAccepts(t *testing.T) {
+func TestParseAccepts(t *testing.T) {
 	for name, s := range accepted() {
 		t.Run(name, func(t *testing.T) {
-			d, err := gate.ParseDoc([]byte(s))
+			d, err := doc.Parse([]byte(s))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,20 +197,20 @@ func TestParseDocAccepts(t *testing.T) {
 	}
 }
 
-func TestParseDocRejects(t *testing.T) {
+func TestParseRejects(t *testing.T) {
 	for name, tt := range rejected() {
 		t.Run(name, func(t *testing.T) {
-			d, err := gate.ParseDoc([]byte(tt[0]))
+			d, err := doc.Parse([]byte(tt[0]))
 			if err == nil || !d.IsZero() {
-				t.Fatalf("ParseDoc = %.200s, %v; want an error", d, err)
+				t.Fatalf("Parse = %.200s, %v; want an error", d, err)
 			}
 			if !strings.Contains(err.Error(), tt[1]) {
 				t.Errorf("err = %v, want %q in it", err, tt[1])
 			}
-			if e, ok := errors.AsType[*gate.SyntaxError](err); !ok || e.Offset < 0 || e.Offset > len(tt[0]) {
+			if e, ok := errors.AsType[*doc.SyntaxError](err); !ok || e.Offset < 0 || e.Offset > len(tt[0]) {
 				t.Errorf("err = %#v, want a SyntaxError within the document", err)
 			}
-			if got, want := errors.Is(err, gate.ErrSurrogate), tt[1] == "surrogate"; got != want {
+			if got, want := errors.Is(err, doc.ErrSurrogate), tt[1] == "surrogate"; got != want {
 				t.Errorf("ErrSurrogate: %t, want %t", got, want)
 			}
 		})
@@ -222,7 +222,7 @@ func TestSyntaxErrorsAreOneVisibleLine(t *testing.T) {
 	for c := range 256 {
 		for _, s := range []string{"\"\\%c\"", "%c", "\"%c\"", "[1%c]", `{"a"%c`, "1%c"} {
 			in := bytes.ReplaceAll([]byte(s), []byte("%c"), []byte{byte(c)})
-			_, err := gate.ParseDoc(in)
+			_, err := doc.Parse(in)
 			if err == nil {
 				continue
 			}
@@ -239,8 +239,8 @@ func TestSyntaxErrorOffsets(t *testing.T) {
 	for in, want := range map[string]int{
 		`{"a":1,"a":2}`: 7, `[1,2,x]`: 5, `{} x`: 3, `"ab` + "\x01" + `"`: 3, `"ab\ud800"`: 3, `[`: 1,
 	} {
-		_, err := gate.ParseDoc([]byte(in))
-		if e, ok := errors.AsType[*gate.SyntaxError](err); !ok || e.Offset != want {
+		_, err := doc.Parse([]byte(in))
+		if e, ok := errors.AsType[*doc.SyntaxError](err); !ok || e.Offset != want {
 			t.Errorf("%q: err = %v, want offset %d", in, err, want)
 		}
 	}
@@ -249,14 +249,14 @@ func TestSyntaxErrorOffsets(t *testing.T) {
 func TestMustDocPanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("MustDoc took what ParseDoc does not")
+			t.Error("Must took what Parse does not")
 		}
 	}()
-	gate.MustDoc("{")
+	doc.Must("{")
 }
 
 // checkAgreement holds an accepted document against encoding/json.
-func checkAgreement(t *testing.T, b []byte, d gate.Doc) {
+func checkAgreement(t *testing.T, b []byte, d doc.Doc) {
 	t.Helper()
 	if !json.Valid(b) || !utf8.Valid(b) {
 		t.Fatalf("accepted %.200q, which encoding/json does not", b)
@@ -287,16 +287,16 @@ func seedDocs(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"{\"a\": [1, \"\\u0041\"]}","mimeType":"application/json"}],"structuredContent":{"a":[1,"A"]},"isError":false}`))
 }
 
-// FuzzParseDoc compares the parser with encoding/json in both directions: what
+// FuzzParse compares the parser with encoding/json in both directions: what
 // it accepts means the same there, and what it rejects breaks one of its
 // documented rules.
-func FuzzParseDoc(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	seedDocs(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := bytes.Clone(b)
-		d, err := gate.ParseDoc(in)
+		d, err := doc.Parse(in)
 		if !bytes.Equal(in, b) {
-			t.Fatal("ParseDoc changed its input")
+			t.Fatal("Parse changed its input")
 		}
 		if err == nil {
 			checkAgreement(t, b, d)
@@ -308,7 +308,7 @@ func FuzzParseDoc(f *testing.F) {
 	})
 }
 
-// stricter reports whether valid JSON breaks one of the rules that ParseDoc
+// stricter reports whether valid JSON breaks one of the rules that Parse
 // adds. It is written as differently from it as can be: over the tokens of
 // encoding/json.
 func stricter(b []byte) bool {
@@ -422,7 +422,7 @@ func TestReplaceSurrogates(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := []byte(tt.in)
-			if n := gate.ReplaceSurrogates(b); n != tt.n || string(b) != tt.want {
+			if n := doc.ReplaceSurrogates(b); n != tt.n || string(b) != tt.want {
 				t.Errorf("got %s, %d; want %s, %d", b, n, tt.want, tt.n)
 			}
 		})
@@ -433,23 +433,23 @@ func FuzzReplaceSurrogates(f *testing.F) {
 	seedDocs(f)
 	f.Add([]byte(`{"a\ud83d":"\\\ud83d\ude00\ude00\n\ud83d\ud83d"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, before := gate.ParseDoc(bytes.Clone(b))
+		_, before := doc.Parse(bytes.Clone(b))
 		out := bytes.Clone(b)
-		n := gate.ReplaceSurrogates(out)
+		n := doc.ReplaceSurrogates(out)
 		if len(out) != len(b) || (n == 0) != bytes.Equal(out, b) {
 			t.Fatalf("%q became %q with %d replaced", b, out, n)
 		}
-		if again := gate.ReplaceSurrogates(bytes.Clone(out)); again != 0 {
+		if again := doc.ReplaceSurrogates(bytes.Clone(out)); again != 0 {
 			t.Fatalf("%q: %d left in %q", b, again, out)
 		}
-		d, after := gate.ParseDoc(out)
-		if errors.Is(after, gate.ErrSurrogate) {
+		d, after := doc.Parse(out)
+		if errors.Is(after, doc.ErrSurrogate) {
 			t.Fatalf("%q became %q: %v", b, out, after)
 		}
 		if before == nil && n > 0 {
 			t.Fatalf("changed %q, which was fine", b)
 		}
-		if !errors.Is(before, gate.ErrSurrogate) || after != nil {
+		if !errors.Is(before, doc.ErrSurrogate) || after != nil {
 			return
 		}
 		dec := json.NewDecoder(bytes.NewReader(b)) // which reads halves as U+FFFD

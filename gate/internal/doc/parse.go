@@ -1,4 +1,4 @@
-package gate
+package doc
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ const (
 	smallObject = 8 // up to this many members, names are compared one by one
 )
 
-// ErrSurrogate is within the error of [ParseDoc] for a \u escape that is half
+// ErrSurrogate is within the error of [Parse] for a \u escape that is half
 // of a surrogate pair: such text has no meaning in Unicode, and parsers differ
 // about it. See [ReplaceSurrogates].
 var ErrSurrogate = errors.New("half of a surrogate pair")
@@ -34,16 +34,16 @@ type SyntaxError struct {
 func (e *SyntaxError) Error() string { return fmt.Sprintf("JSON at byte %d: %v", e.Offset, e.Err) }
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// ParseDoc reads one JSON document, strictly: RFC 8259 in valid UTF-8, without
+// Parse reads one JSON document, strictly: RFC 8259 in valid UTF-8, without
 // a byte order mark, without two members of one name in an object, without
 // unpaired surrogates and without trailing bytes; at most 256 levels deep, with
 // numbers of at most 1,024 bytes and exponents up to 1,000. Two parsers that
 // read what it accepts read the same, which makes it safe to judge a document
 // here and act on it elsewhere.
 //
-// ParseDoc keeps b: the caller must not change it afterwards. The error is a
+// Parse keeps b: the caller must not change it afterwards. The error is a
 // [*SyntaxError].
-func ParseDoc(b []byte) (Doc, error) {
+func Parse(b []byte) (Doc, error) {
 	if len(b) > maxDocument {
 		return Doc{}, &SyntaxError{0, fmt.Errorf("document of %d bytes is too long", len(b))}
 	}
@@ -59,12 +59,12 @@ func ParseDoc(b []byte) (Doc, error) {
 	return Doc{t: &tape{raw: b, nodes: p.nodes}}, nil
 }
 
-// MustDoc is ParseDoc for documents that the program itself has written. It
-// panics where ParseDoc returns an error.
-func MustDoc(s string) Doc {
-	d, err := ParseDoc([]byte(s))
+// Must is Parse for documents that the program itself has written. It
+// panics where Parse returns an error.
+func Must(s string) Doc {
+	d, err := Parse([]byte(s))
 	if err != nil {
-		panic(fmt.Sprintf("gate: %v in %q", err, s))
+		panic(fmt.Sprintf("doc: %v in %q", err, s))
 	}
 	return d
 }
