@@ -59,6 +59,9 @@ type Config struct {
 	Audit        string
 	AuditOptions audit.Options
 	Recorder     gate.Recorder
+	// Observe, if not nil, is told of each record, once it was kept, how long that took,
+	// and of one that could not be kept why. It must not block, and keeps nothing of r.
+	Observe func(r *gate.Record, kept time.Duration, err error)
 
 	Sanitize Sanitize
 	// Inputs say, by server, how arguments are held against the input schemas of its

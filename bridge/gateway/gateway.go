@@ -117,7 +117,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	recorder = gate.Recorders(g.withShadow(recorder), refusals{g.cfg.Log}, &g.broken)
+	recorder = observed{gate.Recorders(g.withShadow(recorder), refusals{g.cfg.Log}, &g.broken), g.cfg.Observe}
 	if err := g.newPins(); err != nil {
 		return err
 	}

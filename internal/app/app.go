@@ -37,7 +37,8 @@ type App struct {
 	bundles []*bundleSource
 	clients clients
 	learn   func(confine.Access) // nil unless a server is run to learn from
-	url     string               // where it listens for HTTP; "" if it does not
+	beside  *beside
+	url     string // where it listens for HTTP; "" if it does not
 
 	config      atomic.Pointer[configState]
 	guests      digests
@@ -58,6 +59,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string)
 func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only string, learn func(confine.Access)) (_ *App, err error) {
 	a := &App{learn: learn, cfg: cfg, log: log, policy: newPolicyFiles(cfg), shadow: newShadowFiles(cfg), bundles: newBundleSources(cfg)}
 	a.config.Store(&configState{read: time.Now(), cfg: cfg, files: configFiles(cfg)}) // before anything takes its time
+	a.beside = newBeside(a)
 	if a.lock, err = control.Acquire(cfg.State); err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if gc.Policy, err = a.firstPolicy(ctx); err != nil {
 		return nil, err
 	}
-	gc.Shadow = a.shadow != nil
+	gc.Shadow, gc.Observe = a.shadow != nil, a.beside.observe
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
 		return nil, err
 	}

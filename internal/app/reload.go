@@ -141,6 +141,7 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 	if again || next.Audit != before.Audit {
 		fail(a.gateway.SetRetention(auditOptions(next, "")))
 	}
+	a.beside.put(next)
 	fail(a.setModules(ctx, next))
 	if order := ids(next.Servers); again || !slices.Equal(ids(before.Servers), order) {
 		fail(a.gateway.SetOrder(order))

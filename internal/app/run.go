@@ -79,6 +79,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 		a.serveStdio(life, g, who, f)
 	}
 	a.watch(life, g)
+	g.Go(func() error { a.beside.run(life); return nil })
 	g.Go(func() error {
 		select {
 		case <-leave.Done():

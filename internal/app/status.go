@@ -20,6 +20,7 @@ type Status struct {
 	PID     int                    `json:"pid"`
 	Version string                 `json:"version"`
 	URL     string                 `json:"url,omitempty"`
+	Metrics string                 `json:"metrics,omitempty"` // URL; absent if there are none
 	Config  string                 `json:"config,omitempty"`
 	Read    time.Time              `json:"config_read"` // when what is in use of it was read
 	Grants  string                 `json:"grants"`
@@ -87,6 +88,7 @@ func (a *App) Status() *Status {
 		Broken: a.gateway.BrokenInputs(),
 	}
 	a.countJobs(s)
+	a.beside.tell(s)
 	if words := PauseWords(a.gateway.Paused()); words != "" {
 		s.Paused = a.gateway.Paused()
 		s.Problems = append(s.Problems, "paused: "+words+": new calls are refused; `wasmgate resume` lets them pass again")

@@ -47,6 +47,7 @@ type Config struct {
 	Limits     Limits
 	HTTP       HTTP
 	Log        Log
+	Telemetry  Telemetry
 	State      string // folder of keys, caches, control socket
 	Warnings   []Problem
 	Replay     Replay
@@ -344,8 +345,9 @@ func beside(dir string) *Config {
 			Path: filepath.Join(dir, auditFile), Record: "digest", Sync: "group",
 			MaxSize: DefaultAuditSize, Keep: DefaultAuditKeep, Hold: DefaultAuditHold,
 		},
-		Limits: Limits{Body: DefaultBody, Result: DefaultResult, Concurrent: DefaultConcurrent},
-		Log:    Log{Level: slog.LevelInfo, Format: "text"},
-		State:  filepath.Join(dir, "state"),
+		Limits:    Limits{Body: DefaultBody, Result: DefaultResult, Concurrent: DefaultConcurrent},
+		Log:       Log{Level: slog.LevelInfo, Format: "text"},
+		Telemetry: Telemetry{Metrics: Metrics{Series: DefaultSeries}},
+		State:     filepath.Join(dir, "state"),
 	}
 }

@@ -135,13 +135,14 @@ func (d *decoder) config(root *node, c *Config) {
 		"limits":     func(n *node, path string) { d.limits(&c.Limits, n, path) },
 		"http":       func(n *node, path string) { d.http(&c.HTTP, n, path) },
 		"log":        func(n *node, path string) { d.log(&c.Log, n, path) },
+		"telemetry":  func(n *node, path string) { d.telemetry(&c.Telemetry, n, path) },
 		"state":      d.path(&c.State),
 		"mcpServers": func(n *node, path string) {
 			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate import FILE`")
 		},
 	}
 	for _, k := range []string{
-		"store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster",
+		"store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "cluster",
 	} {
 		readers[k] = d.later
 	}

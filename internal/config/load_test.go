@@ -167,11 +167,12 @@ state: /var/lib/wasmgate
 			Profile: "strict", Tools: []config.Rule{{"zeta__*", "off"}, {"alpha__get", "html"}},
 			MIME: []config.Rule{{"text/html", "html"}, {"image/*", "off"}},
 		},
-		Audit:  config.Audit{Path: "/var/log/a.jsonl", Record: "full", Sync: "always", MaxSize: 1 << 30, Keep: 5, Hold: 30 * 24 * time.Hour, Strict: true, HardMax: 6 << 30},
-		Limits: config.Limits{Body: 1 << 20, Result: 2 << 20, Concurrent: 8, Session: 4, Tools: []config.ToolLimit{{Pattern: "zeta__x", Concurrent: 1}, {Pattern: "zeta__*", Concurrent: 2}}},
-		HTTP:   config.HTTP{Origins: []string{"https://app.example.com"}, Hosts: []string{"tools.example.com:8443"}},
-		Log:    config.Log{Level: slog.LevelDebug, Format: "json"},
-		State:  "/var/lib/wasmgate",
+		Audit:     config.Audit{Path: "/var/log/a.jsonl", Record: "full", Sync: "always", MaxSize: 1 << 30, Keep: 5, Hold: 30 * 24 * time.Hour, Strict: true, HardMax: 6 << 30},
+		Limits:    config.Limits{Body: 1 << 20, Result: 2 << 20, Concurrent: 8, Session: 4, Tools: []config.ToolLimit{{Pattern: "zeta__x", Concurrent: 1}, {Pattern: "zeta__*", Concurrent: 2}}},
+		HTTP:      config.HTTP{Origins: []string{"https://app.example.com"}, Hosts: []string{"tools.example.com:8443"}},
+		Log:       config.Log{Level: slog.LevelDebug, Format: "json"},
+		Telemetry: config.Telemetry{Metrics: config.Metrics{Series: 2000}},
+		State:     "/var/lib/wasmgate",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Load (-want +got):\n%s", diff)
@@ -195,7 +196,10 @@ func TestDefaults(t *testing.T) {
 			Audit:    config.Audit{Path: log, Record: "digest", Sync: "group", MaxSize: 100 << 20, Keep: 10, Hold: 168 * time.Hour},
 			Limits:   config.Limits{Body: 4 << 20, Result: 10 << 20, Concurrent: 64},
 			Log:      config.Log{Format: "text"},
-			State:    state,
+
+			Telemetry: config.Telemetry{Metrics: config.Metrics{Series: 2000}},
+
+			State: state,
 		}
 	}
 	t.Run("of an empty file stand beside it", func(t *testing.T) {
@@ -346,7 +350,7 @@ func TestLoadProblems(t *testing.T) {
 		"a control character":              {"state: \"a\\nb\"\n", `wasmgate.yaml:1: state: "a\nb" holds a control character`},
 		"everything at once, in its order": {"log: {level: x}\nlisten: 1\nzzz: 1\nlog: {}\n", "wasmgate.yaml:1: log.level: \"x\" is none of debug, info, warn, error\nwasmgate.yaml:2: listen: must be text, not a number: put it in quotes\nwasmgate.yaml:3: zzz: unknown key\nwasmgate.yaml:4: log: given twice; first in line 1"},
 	}
-	for _, k := range []string{"store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "telemetry", "cluster"} {
+	for _, k := range []string{"store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "cluster"} {
 		tests["not built: "+k] = struct{ file, want string }{k + ": {a: b}\n", "wasmgate.yaml:1: " + k + ": not in this version"}
 	}
 	for name, tt := range tests {

@@ -48,7 +48,7 @@ func (c *Config) Files() []string {
 
 // NeedRestart returns the keys whose values differ from those of c, with which a gateway
 // runs, and which it does not take over while it runs. It takes servers, tools, secrets,
-// groups, catalog, and what of limits is not named here.
+// groups, catalog, telemetry, and what of limits is not named here.
 func (c *Config) NeedRestart(next *Config) (keys []string) {
 	for _, k := range []struct {
 		name     string

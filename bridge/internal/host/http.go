@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
 // sessionIdle is how long a session of the older revisions lives without a
@@ -195,7 +195,7 @@ func isStatelessHTTP(r *http.Request) bool {
 }
 
 func (h *Host) allowed(r *http.Request) error {
-	if !loopbackHost(r.Host) && !slices.Contains(h.cfg.Hosts, r.Host) {
+	if !loopback.Host(r.Host) && !slices.Contains(h.cfg.Hosts, r.Host) {
 		return errors.New("this Host is not allowed; add it to http.hosts in the configuration if it is meant")
 	}
 	origin := r.Header.Get("Origin")
@@ -203,22 +203,8 @@ func (h *Host) allowed(r *http.Request) error {
 		return nil
 	}
 	u, err := url.Parse(origin)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || !loopbackHost(u.Host) {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || !loopback.Host(u.Host) {
 		return errors.New("this Origin is not allowed; add it to http.origins in the configuration if it is meant")
 	}
 	return nil
-}
-
-// loopbackHost reports whether host[:port] is this machine by its own name.
-func loopbackHost(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }

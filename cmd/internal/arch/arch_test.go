@@ -56,7 +56,7 @@ var rules = map[string]rule{
 	"sandbox/rewrite":      {bans: []string{"context", "os", "net", "github.com/..."}},
 	"bridge":               {imports: []string{"bridge/gateway"}},
 	"bridge/internal/mcp":  {imports: []string{"gate"}, bans: append([]string{"net", "os"}, sdk...)},
-	"bridge/internal/host": {imports: []string{"gate", "gate/jobs", "bridge/internal/mcp", "internal/drain"}},
+	"bridge/internal/host": {imports: []string{"gate", "gate/jobs", "bridge/internal/mcp", "internal/drain", "internal/loopback"}},
 	"bridge/internal/fleet": {
 		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "sanitize/lookalike", "sanitize/scan"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
@@ -77,7 +77,9 @@ var rules = map[string]rule{
 	"internal/auth":                 {imports: []string{"gate", "internal/files"}, bans: []string{"database/sql"}},
 	"internal/drain":                {bans: []string{"os", "net", "github.com/...", "golang.org/..."}},
 	"internal/files":                {bans: []string{"net", "net/http"}},
+	"internal/loopback":             {bans: []string{"context", "os", "github.com/...", "golang.org/..."}},
 	"internal/match":                {bans: leaf},
+	"internal/telemetry":            {imports: []string{"gate"}, bans: []string{"os", "database/sql"}},
 	"internal/address":              {bans: []string{"context", "os", "net/http", "github.com/...", "golang.org/..."}},
 	"cmd/internal/arch":             {},
 	"cmd/internal/arch/measure":     {imports: []string{"cmd/internal/arch"}},
@@ -103,6 +105,8 @@ var wrapped = map[string][]string{
 	"github.com/go-jose/go-jose":             {"internal/auth"},
 	"github.com/spf13/cobra":                 {"cmd/wasmgate"},
 	"modernc.org/sqlite":                     {"gate/store"},
+	"github.com/prometheus":                  {"internal/telemetry"},
+	"go.opentelemetry.io/proto/otlp":         {"internal/telemetry"},
 	"github.com/goccy/go-yaml":               {"internal/config"},
 }
 

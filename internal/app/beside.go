@@ -1,0 +1,138 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/telemetry"
+)
+
+// beside is what runs beside the calls and tells others how the gateway does. No call
+// waits for any of it. When the configuration of it changes, all of it begins anew.
+type beside struct {
+	app     *App
+	counts  atomic.Pointer[telemetry.Calls] // nil while nobody wants them
+	changed chan struct{}                   // has a token when wanted has changed
+
+	mu       sync.Mutex
+	wanted   *config.Config
+	problems map[string]string // by what has them
+	metrics  string            // URL
+}
+
+func newBeside(a *App) *beside {
+	b := &beside{app: a, changed: make(chan struct{}, 1), problems: make(map[string]string)}
+	b.want(a.cfg)
+	return b
+}
+
+// put makes what runs that which a configuration says.
+func (b *beside) put(c *config.Config) {
+	b.mu.Lock()
+	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry)
+	b.mu.Unlock()
+	if !same {
+		b.want(c)
+	}
+}
+
+func (b *beside) want(c *config.Config) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.wanted == nil || b.wanted.Telemetry.Metrics.Series != c.Telemetry.Metrics.Series || b.counts.Load() == nil {
+		b.count(c)
+	}
+	b.wanted = c
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// count begins to count, if anybody wants to know.
+func (b *beside) count(c *config.Config) {
+	if c.Telemetry.Metrics.Listen == "" {
+		b.counts.Store(nil)
+		return
+	}
+	b.counts.Store(telemetry.NewCalls(c.Telemetry.Metrics.Series))
+}
+
+// observe is told of each record: see [gateway.Config].
+func (b *beside) observe(r *gate.Record, kept time.Duration, err error) {
+	if c := b.counts.Load(); c != nil {
+		c.Observe(r, kept, err)
+	}
+}
+
+// run runs it until ctx ends.
+func (b *beside) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-b.changed:
+		default:
+		}
+		b.mu.Lock()
+		cfg := b.wanted
+		clear(b.problems)
+		b.mu.Unlock()
+		b.runAs(ctx, cfg)
+	}
+}
+
+// runAs runs what a configuration says, until another is wanted.
+func (b *beside) runAs(ctx context.Context, cfg *config.Config) {
+	ctx, end := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer end()
+	if cfg.Telemetry.Metrics.Listen != "" {
+		all.Go(func() { b.serveMetrics(ctx, cfg.Telemetry.Metrics) })
+	}
+	select {
+	case <-b.changed:
+	case <-ctx.Done():
+	}
+}
+
+// problem says what is wrong with one part of it, nil that nothing is.
+func (b *beside) problem(part string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err == nil {
+		delete(b.problems, part)
+	} else if text := part + ": " + err.Error(); b.problems[part] != text {
+		b.problems[part] = text
+		b.app.log.Warn("calls pass as before", "part", part, "error", err)
+	}
+}
+
+// tell adds to a status how it is.
+func (b *beside) tell(s *Status) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.Metrics = b.metrics
+	for _, part := range slices.Sorted(maps.Keys(b.problems)) {
+		s.Problems = append(s.Problems, b.problems[part])
+	}
+	if c := b.counts.Load(); c != nil && c.Overflow() > 0 {
+		s.Problems = append(s.Problems, "metrics: there are more names than telemetry.metrics.series has room for; the others are counted as "+telemetry.Other)
+	}
+}
+
+// pause waits for so long, and reports whether ctx has not ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

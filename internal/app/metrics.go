@@ -1,0 +1,116 @@
+package app
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/telemetry"
+)
+
+// listenAgain is how long after a failure an address is tried again.
+const listenAgain = 5 * time.Second
+
+// serveMetrics serves Prometheus until ctx ends.
+func (b *beside) serveMetrics(ctx context.Context, c config.Metrics) {
+	for {
+		web, err := listen(ctx, c.Listen)
+		if err == nil {
+			b.problem("metrics", nil)
+			err = b.serveMetricsOn(ctx, web)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		b.problem("metrics", err)
+		if !pause(ctx, listenAgain) {
+			return
+		}
+	}
+}
+
+func (b *beside) serveMetricsOn(ctx context.Context, web net.Listener) error {
+	b.setMetricsURL("http://" + web.Addr().String() + "/metrics")
+	defer b.setMetricsURL("")
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", telemetry.Handler(b.counted, b.app.gauges))
+	var h http.Handler = mux
+	if loopback.Host(web.Addr().String()) {
+		h = loopback.Only(mux)
+	}
+	return serveHTTP(ctx, &http.Server{Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: idleTime}, web)
+}
+
+func (b *beside) setMetricsURL(url string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.metrics = url
+}
+
+// counted is what was counted, with what the gateway tells of counting.
+func (b *beside) counted() []telemetry.Metric {
+	if c := b.counts.Load(); c != nil {
+		return c.Metrics()
+	}
+	return nil
+}
+
+// gauges are what the gateway is at the moment.
+func (a *App) gauges() []telemetry.Metric {
+	g := a.gateway
+	all := []telemetry.Metric{
+		{Name: "wasmgate.build.info", Help: "The version of the gateway; always 1.", Labels: []string{"version"}, Points: one(1, gateway.Version())},
+		{Name: "wasmgate.policy.info", Help: "The policy in use; always 1.", Labels: []string{"revision"}, Points: one(1, g.Policy().Revision())},
+		telemetry.NewGauge("wasmgate.policy.failed", "Whether the policy of the files is not in use, because something is wrong with it.", "", telemetry.Truth(failed(a.policyError.Load()))),
+		telemetry.NewGauge("wasmgate.config.failed", "Whether the configuration of the files is not in use, because something is wrong with it.", "", telemetry.Truth(a.config.Load().err != nil)),
+		telemetry.NewGauge("wasmgate.healthy", "Whether calls can pass.", "", telemetry.Truth(g.Healthy() == nil)),
+		telemetry.NewGauge("wasmgate.paused", "Servers whose new calls are refused; everything counts as one.", "{server}", float64(len(g.Paused()))),
+		telemetry.NewGauge("wasmgate.approvals.pending", "Calls that wait for a person.", "{call}", float64(a.pendingApprovals())),
+		telemetry.NewGauge("wasmgate.sessions", "Sessions whose labels are kept.", "{session}", float64(len(g.Sessions()))),
+	}
+	if jobs, err := g.Jobs(); err == nil {
+		all = append(all, telemetry.Metric{
+			Name: "wasmgate.jobs", Help: "Jobs and tasks.", Unit: "{job}", Labels: []string{"state"},
+			Points: append(one(float64(jobs.Running), "running"), one(float64(jobs.Kept), "kept")...),
+		})
+	}
+	if s := g.Shadow(); s != nil {
+		all = append(all, telemetry.Metric{
+			Name: "wasmgate.shadow.decisions", Help: "Calls on which the shadow policy decided, or would have.", Unit: "{call}", Kind: telemetry.Counter, Labels: []string{"result"},
+			Points: append(one(float64(s.Compared-s.Differed), "same"), append(one(float64(s.Differed), "different"), one(float64(s.Dropped), "dropped")...)...),
+		})
+	}
+	return append(all, a.serverGauges()...)
+}
+
+// serverGauges tell of each server.
+func (a *App) serverGauges() []telemetry.Metric {
+	gauge := func(name, help, unit string) telemetry.Metric {
+		return telemetry.Metric{Name: name, Help: help, Unit: unit, Labels: []string{"wasmgate.server"}}
+	}
+	up := gauge("wasmgate.server.up", "Whether a server is ready.", "")
+	open := gauge("wasmgate.server.circuit_open", "Whether a server has failed so often that calls are refused at once.", "")
+	tools := gauge("wasmgate.server.tools", "Tools that a server has.", "{tool}")
+	quarantined := gauge("wasmgate.quarantined", "Definitions of a server that wait for somebody's approval.", "{definition}")
+	for _, s := range a.addPins(a.gateway.Fleet().Status()) {
+		tools.Points = append(tools.Points, one(float64(s.Tools), s.Server)...)
+		quarantined.Points = append(quarantined.Points, one(float64(len(s.Quarantined)), s.Server)...)
+		if s.Local {
+			continue
+		}
+		up.Points = append(up.Points, one(telemetry.Truth(s.Phase == gateway.Ready), s.Server)...)
+		open.Points = append(open.Points, one(telemetry.Truth(s.Circuit != ""), s.Server)...)
+	}
+	return []telemetry.Metric{up, open, tools, quarantined}
+}
+
+func one(value float64, labels ...string) []telemetry.Point {
+	return []telemetry.Point{{Labels: labels, Value: value}}
+}
+
+// failed reports whether an outcome, if there is one, is a failure.
+func failed(o *outcome) bool { return o != nil && o.err != nil }

@@ -1,0 +1,36 @@
+// Package loopback tells this machine's own name from others.
+package loopback
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Host reports whether host[:port], as a request names it, is this machine by its own
+// name: a loopback address, or localhost.
+func Host(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Unmap().IsLoopback()
+}
+
+// Only lets requests through to h that name this machine as their host: a web page whose
+// own name resolves to this machine cannot read what is served here.
+func Only(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !Host(r.Host) {
+			http.Error(w, "the host of the request is not this machine", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
