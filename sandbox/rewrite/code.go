@@ -56,7 +56,7 @@ type instruction struct {
 	op     byte
 	bulk   byte   // what a bulk instruction moves: bulkNone, bulkBytes, bulkEntries
 	number uint32 // behind a prefix
-	index  uint32 // of a function, the type of an indirect call, a local variable, or a label
+	index  uint32 // of a function, the type of an indirect call, a local variable, or a label, of several the outermost
 	shape  shape  // of a block
 }
 
@@ -99,8 +99,9 @@ func (w *writer) instruction(c *cursor) *instruction {
 		c.below(w.m.globals)
 	case op == opBranchTable:
 		w.estimator.labels = c.b
-		c.each(func() { c.uint() })
-		c.uint()
+		for n := c.count() + 1; n > 0 && c.err == nil; n-- {
+			in.index = max(in.index, c.uint()) // the outermost
+		}
 	case op == opSelectTyped:
 		if c.byte() != 1 {
 			c.fail()
@@ -296,7 +297,9 @@ type edit struct {
 	at     int // offset of the instruction
 	to     int // offset behind it
 	in     instruction
-	region int // that a loop begins
+	region int  // that a loop begins, or in which a branch stands
+	leaves int  // the region in which a branch goes on
+	values bool // the branch carries some
 }
 
 // function writes the body of a function.
@@ -315,50 +318,76 @@ func (w *writer) function(c *cursor, index uint32) {
 	if c.err != nil {
 		return
 	}
+	w.regions[0].calls = true // so that the global holds the fuel before the first loop
 	entry := w.regions[0].cost + int64(w.locals)
 	if w.direct && w.regions[1].cost >= 8*entry {
 		w.regions[1].cost += entry
 	} else {
 		w.index(opGlobalGet, w.fuel)
-		w.spend(entry)
+		w.spend(entry, true)
 	}
 	from := 0
-	for _, e := range w.edits {
+	for i := range w.edits {
+		e := &w.edits[i]
 		w.body = append(w.body, code[from:e.at]...)
-		from = e.at
-		switch {
-		case e.in.op == opLoop:
-			w.loop(w.regions[e.region], code[e.at:e.to])
-			from = e.to
-		case e.in.bulk == bulkBytes:
-			w.index(opCall, w.piecewise(code[e.at:e.to], e.in.number))
-			from = e.to
-		case e.in.bulk == bulkEntries:
-			w.bulk()
-		default:
-			w.index(e.in.op, w.shift(e.in.index))
-			from = e.to
-		}
+		from = w.edit(e, code)
 	}
 	w.body = append(w.body, code[from:]...)
 }
 
+// edit writes what stands at a place in the code, and returns from where on the code
+// goes on.
+func (w *writer) edit(e *edit, code []byte) (from int) {
+	switch {
+	case e.in.op == opLoop:
+		w.loop(w.regions[e.region], code[e.at:e.to])
+	case e.in.op == opEnd, e.in.op == opBranch, e.in.op == opBranchIf, e.in.op == opBranchTable, e.in.op == opReturn:
+		if w.regions[e.region].calls || !w.regions[e.leaves].calls {
+			return e.at
+		}
+		return w.leave(e)
+	case e.in.bulk == bulkBytes:
+		w.index(opCall, w.piecewise(code[e.at:e.to], e.in.number))
+	case e.in.bulk == bulkEntries:
+		w.bulk()
+		return e.at
+	default:
+		w.index(e.in.op, w.shift(e.in.index))
+	}
+	return e.to
+}
+
+// leave writes a way out of loops that call nothing: the global gets what the local
+// holds. A branch that may be taken does so only if it is, unless it carries values.
+func (w *writer) leave(e *edit) (from int) {
+	if e.in.op != opBranchIf || e.values {
+		w.index(opLocalGet, w.locals)
+		w.index(opGlobalSet, w.fuel)
+		return e.at
+	}
+	w.body = append(w.body, opIf, typeNone)
+	w.index(opLocalGet, w.locals)
+	w.index(opGlobalSet, w.fuel)
+	w.index(opBranch, e.in.index+1)
+	w.body = append(w.body, opEnd)
+	return e.to
+}
+
 // loop writes the beginning of a loop. While a loop calls nothing, only its
-// own charges change the fuel: a local holds the same, so that no round has to
-// wait for what the round before stored.
+// own charges change the fuel: a local alone holds it, until the loop is left.
 func (w *writer) loop(r region, begin []byte) {
 	if r.calls {
 		w.body = append(w.body, begin...)
 		w.index(opGlobalGet, w.fuel)
 	} else {
-		if parent := w.regions[r.parent]; parent.calls || r.parent == 0 {
+		if w.regions[r.parent].calls {
 			w.index(opGlobalGet, w.fuel)
 			w.index(opLocalSet, w.locals)
 		}
 		w.body = append(w.body, begin...)
 		w.index(opLocalGet, w.locals)
 	}
-	w.spend(r.cost)
+	w.spend(r.cost, r.calls)
 }
 
 // valuesAtOnce is how many values are moved at the price of an instruction.
@@ -453,15 +482,42 @@ func (w *writer) read(c *cursor) {
 			if r := w.regions[inside]; r.calls {
 				w.regions[r.parent].calls = true
 			}
-		case opCall, opCallIndirect, opMemoryGrow: // the host may charge for memory
+		case opCall, opCallIndirect, opMemoryGrow, opTailCall, opTailIndirect: // the host may charge for memory
 			w.regions[inside].calls = true
 		}
-		if in.bulk == bulkBytes { // becomes a call
+		if in.bulk != bulkNone { // is charged by the global
 			w.regions[inside].calls = true
 		}
 		switch op := in.op; {
 		case op == opLoop, op == opCall, op == opTailCall, op == opRefFunc, in.bulk != bulkNone:
 			w.edits = append(w.edits, edit{at: at, to: size - len(c.b), in: *in, region: begins})
+		case inside > 0 && !w.regions[inside].calls:
+			w.leaving(in, inside, at, size-len(c.b))
 		}
 	}
+}
+
+// leaving notes an instruction, if with it a loop may be left.
+func (w *writer) leaving(in *instruction, inside, at, to int) {
+	e := edit{at: at, to: to, in: *in, region: inside}
+	switch in.op {
+	case opEnd:
+		if len(w.blocks) == 0 || w.blocks[len(w.blocks)-1] == inside {
+			return // of a block within the loop
+		}
+		e.at, e.leaves = to, w.regions[inside].parent
+	case opBranch, opBranchIf, opBranchTable:
+		if uint64(in.index) < uint64(len(w.blocks)) { // else the engine refuses it
+			e.leaves = w.blocks[len(w.blocks)-1-int(in.index)]
+		}
+		if e.leaves == inside {
+			return
+		}
+		e.values = w.estimator.carried(in.index) > 0
+	case opReturn:
+	default:
+		return
+	}
+	w.estimator.exit()
+	w.edits = append(w.edits, e)
 }

@@ -318,6 +318,13 @@ func (e *estimator) settle() {
 	e.move(forLocals, 4)
 }
 
+// exit is what the rewriting adds where a loop is left.
+func (e *estimator) exit() {
+	e.pay(forBlocks, codeBranch+codePlain, 4*memoryPlain)
+	e.forks++
+	e.block()
+}
+
 // reload is what follows every call.
 func (e *estimator) reload() {
 	e.pay(forGlobals, 0, int64(e.module.mutable)*memoryGlobal)

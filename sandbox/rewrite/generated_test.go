@@ -49,16 +49,18 @@ func compareGenerated(t *testing.T, seed uint64, counts map[string]int) {
 	wasm := generate(seeded(seed))
 	bare := withoutCustom(wasm)
 	compiled, interpreted := wazero.NewRuntimeConfigCompiler(), wazero.NewRuntimeConfigInterpreter()
-	want := run(t, compiled, bare, nil)
+	want, _ := run(t, compiled, bare, nil, 0)
 	counts["modules"]++
 	counts["calls that trap"] += strings.Count(want, "trap")
 	counts["calls that end"] += strings.Count(want, "ends")
-	differs := func(name, got string) {
+	compare := func(name string, cfg wazero.RuntimeConfig, wasm []byte, s *rewrite.Sealed, slice int64) (spent []string) {
+		got, spent := run(t, cfg, wasm, s, slice)
 		if got != want {
 			t.Errorf("seed %d, %s: %s", seed, name, difference(want, got))
 		}
+		return spent
 	}
-	differs("interpreted", run(t, interpreted, bare, nil))
+	compare("interpreted", interpreted, bare, nil, 0)
 	m, err := rewrite.Decode(wasm)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
@@ -74,15 +76,19 @@ func compareGenerated(t *testing.T, seed uint64, counts map[string]int) {
 	if code := machineCode(t, out); code > m.Cost().Code {
 		t.Errorf("seed %d: machine code of %d bytes was estimated at %d", seed, code, m.Cost().Code)
 	}
-	differs("metered", run(t, compiled, out, nil))
-	differs("metered and interpreted", run(t, interpreted, out, nil))
+	// With no slice the meter is asked at each charge, so that nothing waits in a local.
+	each := compare("metered", compiled, out, nil, 0)
+	if once := compare("metered, in one slice", compiled, out, nil, 1<<40); !slices.Equal(each, once) {
+		t.Errorf("seed %d: calls spend %v in one slice, charged one by one %v", seed, once, each)
+	}
+	compare("metered and interpreted", interpreted, out, nil, 1000)
 	s, err := seal(wasm)
 	if err != nil {
 		return
 	}
 	counts["sealed"]++
-	differs("sealed", run(t, compiled, s.WASM, s))
-	differs("sealed and interpreted", run(t, interpreted, s.WASM, s))
+	compare("sealed", compiled, s.WASM, s, 1000)
+	compare("sealed and interpreted", interpreted, s.WASM, s, 1000)
 }
 
 // difference is the first line that differs.
@@ -96,12 +102,12 @@ func difference(want, got string) string {
 	return fmt.Sprintf("%d lines, plain %d", len(b), len(a))
 }
 
-// run calls all that a module exports, in order, and returns what came of it. A
-// sealed one is put back and does it again.
-func run(t *testing.T, cfg wazero.RuntimeConfig, wasm []byte, s *rewrite.Sealed) string {
+// run calls all that a module exports, in order, and returns what came of it, and the
+// fuel of each call that did not trap. A sealed one is put back and does it again.
+func run(t *testing.T, cfg wazero.RuntimeConfig, wasm []byte, s *rewrite.Sealed, slice int64) (what string, spent []string) {
 	engine := wazero.NewRuntimeWithConfig(t.Context(), cfg.WithCoreFeatures(api.CoreFeaturesV2))
 	defer engine.Close(context.WithoutCancel(t.Context()))
-	provide(t, engine, 1000)
+	granted := provide(t, engine, slice)
 	var did strings.Builder
 	host := engine.NewHostModuleBuilder("h")
 	host.NewFunctionBuilder().WithFunc(func(n uint32) uint32 { fmt.Fprintf(&did, "a %d\n", n); return n*7 + 1 }).Export("a")
@@ -121,24 +127,30 @@ func run(t *testing.T, cfg wazero.RuntimeConfig, wasm []byte, s *rewrite.Sealed)
 		if !strings.Contains(err.Error(), "wasm error") {
 			t.Errorf("instantiate: %v", err)
 		}
-		return "the start function traps\n"
+		return "the start function traps\n", nil
 	}
 	before := state(m, s)
 	did.Reset()
-	callAll(t, m, &did)
+	spent = callAll(t, m, &did, granted)
 	first := did.String()
 	if s != nil && m.Memory().Size() == uint32(len(before.memory)) {
 		before.restore(m)
 		did.Reset()
-		callAll(t, m, &did)
+		callAll(t, m, &did, granted)
 		if again := did.String(); again != first {
 			t.Errorf("put back, it does something else: %s", difference(first, again))
 		}
 	}
-	return first
+	return first, spent
 }
 
-func callAll(t *testing.T, m api.Module, did *strings.Builder) {
+func callAll(t *testing.T, m api.Module, did *strings.Builder, granted *int64) (spent []string) {
+	used := func() int64 {
+		if fuel := m.ExportedGlobal(rewrite.MeterGlobal); fuel != nil {
+			return *granted - int64(fuel.Get())
+		}
+		return 0
+	}
 	var names []string
 	for name := range m.ExportedFunctionDefinitions() {
 		if strings.HasPrefix(name, "f") {
@@ -153,14 +165,17 @@ func callAll(t *testing.T, m api.Module, did *strings.Builder) {
 		for j := range args {
 			args[j] = uint64(uint32(i * (j + 3)))
 		}
+		before := used()
 		results, err := f.Call(t.Context(), args...)
 		if err != nil {
 			fmt.Fprintf(did, "%s: trap %s\n", name, cause(err))
 		} else {
 			fmt.Fprintf(did, "%s ends: %x\n", name, results)
+			spent = append(spent, fmt.Sprintf("%s %d", name, used()-before))
 		}
 	}
 	fmt.Fprintf(did, "memory %s, globals %x %x %x\n", memory(m), m.ExportedGlobal("g0").Get(), m.ExportedGlobal("g1").Get(), m.ExportedGlobal("g2").Get())
+	return spent
 }
 
 // A stateOf is what a sealed module can change.

@@ -454,9 +454,9 @@ func (w *writer) place(c *cursor, at uint32, content []byte) {
 }
 
 // spend subtracts a cost from the fuel, which is on the stack.
-func (w *writer) spend(cost int64) {
+func (w *writer) spend(cost int64, store bool) {
 	w.number(opI64Const, cost)
-	w.settle()
+	w.settle(store)
 }
 
 // bulk subtracts what a bulk instruction on a table costs whose length is on the
@@ -466,17 +466,19 @@ func (w *writer) bulk() {
 	w.index(opGlobalGet, w.fuel)
 	w.index(opLocalGet, w.locals+1)
 	w.body = append(w.body, opI64Extend)
-	w.settle()
+	w.settle(true)
 }
 
-// settle takes the fuel and what to subtract from it off the stack, stores the
-// difference in the global and the local alike, and calls the meter if it is
-// negative.
-func (w *writer) settle() {
+// settle takes the fuel and what to subtract from it off the stack, keeps the
+// difference in the local, and calls the meter if it is negative. It stores the
+// same in the global, unless that is done where the loop is left.
+func (w *writer) settle(store bool) {
 	w.body = append(w.body, opI64Sub)
 	w.index(opLocalTee, w.locals)
-	w.index(opGlobalSet, w.fuel)
-	w.index(opLocalGet, w.locals)
+	if store {
+		w.index(opGlobalSet, w.fuel)
+		w.index(opLocalGet, w.locals)
+	}
 	w.body = append(w.body, opI64Const, 0, opI64Less, opIf, typeNone)
 	w.index(opLocalGet, w.locals)
 	w.index(opCall, w.m.imported)

@@ -66,7 +66,7 @@ func (w *writer) inPieces(p piece) {
 	w.index(opGlobalGet, w.fuel)
 	w.get(pieceLength)
 	w.body = append(w.body, opI64Extend, opI64Const, 3, opI64Shift)
-	w.settle()
+	w.settle(true)
 	w.get(pieceTo, pieceFrom, pieceLength)
 	w.body = append(append(w.body, p.code...), opEnd)
 }
@@ -76,7 +76,7 @@ func (w *writer) inPieces(p piece) {
 func (w *writer) rounds(p piece, backwards bool) {
 	w.body = append(w.body, opLoop, typeNone)
 	w.index(opGlobalGet, w.fuel)
-	w.spend(pieceSize / 8)
+	w.spend(pieceSize/8, true)
 	w.advance(pieceLength, opI32Sub)
 	if backwards {
 		w.ends(p)

@@ -115,16 +115,20 @@ func newWorld(t testing.TB, f form) *world {
 	return w
 }
 
-// provide makes the meter: so little a time that it is called often.
-func provide(t testing.TB, engine wazero.Runtime, slice int64) {
-	i64 := []api.ValueType{api.ValueTypeI64}
+// provide makes the meter: so little a time that it is called often. It returns how much
+// was granted.
+func provide(t testing.TB, engine wazero.Runtime, slice int64) (granted *int64) {
+	i64, granted := []api.ValueType{api.ValueTypeI64}, new(int64)
 	fuel := func(_ context.Context, _ api.Module, stack []uint64) {
-		stack[0] = uint64(max(int64(stack[0]), 0) + slice)
+		left := int64(stack[0])
+		stack[0] = uint64(max(left, 0) + slice)
+		*granted += int64(stack[0]) - left
 	}
 	if _, err := engine.NewHostModuleBuilder(rewrite.MeterModule).NewFunctionBuilder().
 		WithGoModuleFunction(api.GoModuleFunc(fuel), i64, i64).Export(rewrite.MeterFunction).Instantiate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return granted
 }
 
 func meter(wasm []byte) ([]byte, error) {
