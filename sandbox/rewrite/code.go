@@ -76,6 +76,13 @@ func (w *writer) instruction(c *cursor) *instruction {
 	in := &w.in
 	*in = instruction{op: c.byte()}
 	switch op := in.op; {
+	case kinds[op].bare:
+	case op >= opLocalGet && op <= opLocalTee:
+		in.index = c.below(w.locals)
+	case op >= 0x28 && op <= 0x3e: // loads and stores
+		w.address(c)
+	case op == opI32Const:
+		c.leb(5)
 	case op == opBlock || op == opLoop || op == opIf:
 		in.shape = w.block(c)
 	case op == opCall || op == opTailCall || op == opRefFunc:
@@ -86,8 +93,6 @@ func (w *writer) instruction(c *cursor) *instruction {
 	case op == opCallIndirect || op == opTailIndirect:
 		in.index = c.below(uint32(len(w.m.params)))
 		c.uint()
-	case op >= opLocalGet && op <= opLocalTee:
-		in.index = c.below(w.locals)
 	case op == opBranch || op == opBranchIf:
 		in.index = c.uint()
 	case op == 0x25: // table.get
@@ -107,12 +112,8 @@ func (w *writer) instruction(c *cursor) *instruction {
 			c.fail()
 		}
 		c.value()
-	case op >= 0x28 && op <= 0x3e: // loads and stores
-		w.address(c)
 	case op == 0x3f || op == opMemoryGrow: // memory.size
 		w.zero(c)
-	case op == opI32Const:
-		c.leb(5)
 	case op == opI64Const:
 		c.leb(10)
 	case op == 0x43: // f32.const
@@ -125,8 +126,6 @@ func (w *writer) instruction(c *cursor) *instruction {
 		in.number, in.bulk = w.misc(c)
 	case op == prefixSIMD:
 		in.number = w.vector(c)
-	case op <= opNop || op == opElse || op == opEnd || op == opReturn || op == opDrop || op == opSelect ||
-		op >= 0x45 && op <= 0xc4 || op == 0xd1: // arithmetic, ref.is_null
 	default:
 		c.refuse(featureOf(op))
 	}
@@ -456,45 +455,83 @@ func (w *writer) declare(c *cursor, params uint32) {
 func (w *writer) read(c *cursor) {
 	w.edits, w.regions, w.blocks = w.edits[:0], append(w.regions[:0], region{}), append(w.blocks[:0], 0)
 	w.direct = false
-	size, straight := len(c.b), true
+	size, straight, inside := len(c.b), true, 0
 	for len(w.blocks) > 0 && c.err == nil {
+		if !straight {
+			w.regions[inside].cost += w.usual(c)
+		}
 		at := size - len(c.b)
 		in := w.instruction(c)
-		inside := w.blocks[len(w.blocks)-1]
-		w.regions[inside].cost++
-		if !kinds[in.op].simple || in.op == opRefFunc {
-			w.regions[inside].cost += w.estimator.weight(in) - 1
-		}
+		w.regions[inside].cost += w.estimator.weight(in)
 		w.estimator.instruction(in)
 		if straight && in.op == opLoop {
 			w.direct = true
 		}
 		straight = straight && leadsOn(in)
-		begins := len(w.regions)
-		switch in.op {
-		case opBlock, opIf:
-			w.blocks = append(w.blocks, inside)
-		case opLoop:
-			w.regions = append(w.regions, region{parent: inside})
-			w.blocks = append(w.blocks, begins)
-		case opEnd:
-			w.blocks = w.blocks[:len(w.blocks)-1]
-			if r := w.regions[inside]; r.calls {
-				w.regions[r.parent].calls = true
-			}
-		case opCall, opCallIndirect, opMemoryGrow, opTailCall, opTailIndirect: // the host may charge for memory
-			w.regions[inside].calls = true
-		}
-		if in.bulk != bulkNone { // is charged by the global
-			w.regions[inside].calls = true
-		}
-		switch op := in.op; {
-		case op == opLoop, op == opCall, op == opTailCall, op == opRefFunc, in.bulk != bulkNone:
-			w.edits = append(w.edits, edit{at: at, to: size - len(c.b), in: *in, region: begins})
-		case inside > 0 && !w.regions[inside].calls:
-			w.leaving(in, inside, at, size-len(c.b))
+		if !kinds[in.op].simple || in.op == opRefFunc {
+			inside = w.structure(in, inside, at, size-len(c.b))
 		}
 	}
+}
+
+// usual reads instructions as long as they are such of which most code is made, and
+// returns how many they were.
+func (w *writer) usual(c *cursor) (n int64) {
+	e, b := &w.estimator, c.b
+	for counts := !e.dead && !e.over; len(b) > 1; n++ {
+		k := &kinds[b[0]]
+		switch {
+		case k.simple && k.bare:
+			b = b[1:]
+			if counts {
+				e.simple(k)
+			}
+		case k.local && b[1] < 0x80 && uint32(b[1]) < w.locals:
+			if counts {
+				e.local(b[0], int32(b[1]))
+			}
+			b = b[2:]
+		default:
+			c.b = b
+			return n
+		}
+	}
+	c.b = b
+	return n
+}
+
+// structure notes what an instruction begins, ends or changes that stands in a region,
+// and returns the region of the next one.
+func (w *writer) structure(in *instruction, inside, at, to int) int {
+	begins, next := len(w.regions), inside
+	switch in.op {
+	case opBlock, opIf:
+		w.blocks = append(w.blocks, inside)
+	case opLoop:
+		w.regions = append(w.regions, region{parent: inside})
+		w.blocks = append(w.blocks, begins)
+		next = begins
+	case opEnd:
+		w.blocks = w.blocks[:len(w.blocks)-1]
+		if r := w.regions[inside]; r.calls {
+			w.regions[r.parent].calls = true
+		}
+		if n := len(w.blocks); n > 0 {
+			next = w.blocks[n-1]
+		}
+	case opCall, opCallIndirect, opMemoryGrow, opTailCall, opTailIndirect: // the host may charge for memory
+		w.regions[inside].calls = true
+	}
+	if in.bulk != bulkNone { // is charged by the global
+		w.regions[inside].calls = true
+	}
+	switch op := in.op; {
+	case op == opLoop, op == opCall, op == opTailCall, op == opRefFunc, in.bulk != bulkNone:
+		w.edits = append(w.edits, edit{at: at, to: to, in: *in, region: begins})
+	case inside > 0 && !w.regions[inside].calls:
+		w.leaving(in, inside, at, to)
+	}
+	return next
 }
 
 // leaving notes an instruction, if with it a loop may be left.

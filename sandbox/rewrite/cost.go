@@ -550,6 +550,11 @@ func (e *estimator) instruction(in *instruction) {
 		return
 	}
 	switch in.op {
+	case opLocalGet, opLocalSet, opLocalTee:
+		if !e.dead {
+			e.local(in.op, int32(in.index))
+		}
+		return
 	case opBlock, opLoop, opIf:
 		if in.op == opIf {
 			e.height--
@@ -596,15 +601,6 @@ func (e *estimator) instruction(in *instruction) {
 		e.height--
 		e.call(e.module.shape(in.index))
 		e.dead = in.op == opTailIndirect
-	case opLocalGet:
-		e.height++
-		e.steps[forLocals] += e.chain
-		e.read(int32(in.index), e.flow)
-	case opLocalSet, opLocalTee:
-		if in.op == opLocalSet {
-			e.height--
-		}
-		e.write(int32(in.index))
 	case prefixSIMD:
 		e.height += effectVector(in.number)
 		e.simple(&vector)
@@ -614,6 +610,21 @@ func (e *estimator) instruction(in *instruction) {
 	case opMemoryGrow:
 		e.count[others]++
 		e.reload()
+	}
+}
+
+// local reads or writes a local variable.
+func (e *estimator) local(op byte, i int32) {
+	switch op {
+	case opLocalGet:
+		e.height++
+		e.steps[forLocals] += e.chain
+		e.read(i, e.flow)
+	case opLocalSet:
+		e.height--
+		e.write(i)
+	case opLocalTee:
+		e.write(i)
 	}
 }
 
@@ -649,6 +660,8 @@ func (e *estimator) misc(in *instruction) {
 
 // A kind is what all instructions of an opcode have in common.
 type kind struct {
+	bare   bool // nothing follows the opcode
+	local  bool // they read or write a local variable
 	simple bool // they neither branch nor call, and name no local variable
 	class  class
 	effect int8 // by how many values they change the operand stack
@@ -681,6 +694,12 @@ var perClass = [classes]struct{ code, memory int64 }{
 
 var kinds = func() (kinds [256]kind) {
 	for op := range 256 {
+		switch op := byte(op); {
+		case op <= opNop, op == opElse, op == opEnd, op == opReturn, op == opDrop, op == opSelect, op >= 0x45 && op <= 0xc4, op == 0xd1: // arithmetic, ref.is_null
+			kinds[op].bare = true
+		case op >= opLocalGet && op <= opLocalTee:
+			kinds[op].local = true
+		}
 		switch op := byte(op); {
 		case op == opMemoryGrow, op == prefixMisc, op == prefixSIMD, op >= opBlock && op < opDrop, op >= opLocalGet && op <= opLocalTee, op == opUnreachable:
 			continue

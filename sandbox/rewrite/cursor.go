@@ -48,8 +48,17 @@ func (c *cursor) byte() byte {
 	return b
 }
 
-// uint reads an unsigned LEB128 of at most 32 bits.
+// uint reads an unsigned LEB128 of at most 32 bits, of which most have one byte.
 func (c *cursor) uint() uint32 {
+	if len(c.b) > 0 && c.b[0] < 0x80 {
+		v := c.b[0]
+		c.b = c.b[1:]
+		return uint32(v)
+	}
+	return c.long()
+}
+
+func (c *cursor) long() uint32 {
 	v, n := binary.Uvarint(c.b)
 	if n <= 0 || n > 5 || v > math.MaxUint32 {
 		c.fail()
@@ -71,8 +80,9 @@ func (c *cursor) below(n uint32) uint32 {
 
 // leb passes a signed LEB128 of at most so many bytes.
 func (c *cursor) leb(most int) {
-	for range most {
-		if c.byte() < 0x80 {
+	for i, b := range c.b[:min(most, len(c.b))] {
+		if b < 0x80 {
+			c.b = c.b[i+1:]
 			return
 		}
 	}

@@ -161,3 +161,51 @@ func FuzzMeter(f *testing.F) {
 		}
 	})
 }
+
+// TestFuelOfLoopsThatAreLeft checks that a loop which calls nothing has its fuel in the
+// global once it is left, whichever way: what is spent is the same if the meter is asked
+// at each charge, so that nothing waits in a local.
+func TestFuelOfLoopsThatAreLeft(t *testing.T) {
+	// Local 0 counts down from 100: what the loops do until it is 0.
+	begin := []byte{0x41, 100 | 0x80, 0, 0x21, 0}
+	count := []byte{0x20, 0, 0x41, 1, 0x6b, 0x22, 0}
+	for name, body := range map[string][]byte{
+		"its end":              join([]byte{3, tNone}, count, []byte{0x0d, 0, 0x0b}),
+		"a branch":             join([]byte{2, tNone, 3, tNone}, count, []byte{4, tNone, 0x0c, 1, 0x0b, 0x0c, 1, 0x0b, 0x0b}),
+		"a branch if":          join([]byte{2, tNone, 3, tNone}, count, []byte{0x45, 0x0d, 1, 0x0c, 0, 0x0b, 0x0b}),
+		"a branch of a value":  join([]byte{2, tI32, 3, tNone}, []byte{0x41, 7}, count, []byte{0x45, 0x0d, 1, 0x1a, 0x0c, 0, 0x0b, 0, 0x0b, 0x1a}),
+		"a jump table":         join([]byte{2, tNone, 3, tNone}, count, []byte{0x0e, 1, 1, 0, 0x0b, 0x0b}),
+		"a return":             join([]byte{3, tNone}, count, []byte{0x45, 4, tNone, 0x0f, 0x0b, 0x0c, 0, 0x0b}),
+		"a loop within it":     join([]byte{3, tNone, 3, tNone}, count, []byte{0x0d, 0, 0x0b, 0x20, 0, 0x0d, 0, 0x0b}),
+		"out of both":          join([]byte{2, tNone, 3, tNone, 3, tNone}, count, []byte{0x45, 0x0d, 2, 0x0c, 1, 0x0b, 0x0b, 0x0b}),
+		"a loop behind it":     join([]byte{3, tNone}, count, []byte{0x0d, 0, 0x0b, 3, tNone}, count, []byte{0x41, 0x9c, 0x7f, 0x4a, 0x0d, 0, 0x0b}),
+		"one that calls":       join([]byte{3, tNone, 3, tNone}, count, []byte{0x0d, 0, 0x0b, 0x10, 1, 0x20, 0, 0x0d, 0, 0x0b}),
+		"to one that calls":    join([]byte{3, tNone, 0x10, 1, 3, tNone}, count, []byte{0x41, 3, 0x71, 0x0d, 1, 0x20, 0, 0x0d, 0, 0x0b, 0x0b}),
+		"a table that changes": join([]byte{3, tNone}, []byte{0x41, 0, 0xd0, 0x70, 0x41, 1, 0xfc, 17, 0}, count, []byte{0x0d, 0, 0x0b}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := meter(shape{locals: 1, more: []function{{0, nil}}, body: join(begin, body)}.wasm())
+			if err != nil {
+				t.Fatal(err)
+			}
+			spent := func(slice int64) int64 {
+				engine := wazero.NewRuntime(t.Context())
+				defer engine.Close(t.Context())
+				granted := provide(t, engine, slice)
+				m, err := engine.Instantiate(t.Context(), out)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 2 {
+					if _, err := m.ExportedFunction("f").Call(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return *granted - int64(m.ExportedGlobal(rewrite.MeterGlobal).Get())
+			}
+			if each, once := spent(0), spent(1<<40); each != once || each < 2*100*5 {
+				t.Errorf("%d instructions charged one by one, %d in one slice", each, once)
+			}
+		})
+	}
+}
