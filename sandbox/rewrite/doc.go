@@ -15,6 +15,9 @@
 //     what it takes of the engine's stack is paid for. A function that leads
 //     straight into a loop at least eight times its own size, as most of Go's do,
 //     pays for its entry each time the loop begins, which saves it a charge;
+//   - keeps what is left in a local while a loop runs that calls nothing, and
+//     stores it in the global where such a loop is left. Where it ends by a trap
+//     the global has more than is left, by at most what MeterFunction gave last;
 //   - subtracts for bulk instructions by their length: one for every 8 bytes of
 //     memory, one for every entry of a table;
 //   - calls MeterFunction when the global has become negative, with its value,
