@@ -124,7 +124,10 @@ type Module struct {
 	// Named says that the operator has named the module by its digest, which
 	// approves of it.
 	Named bool
-	Grant Grant
+	// Development says that its author works on it: its tools are pinned by their
+	// definitions alone, and each as it was first seen since the gateway was built.
+	Development bool
+	Grant       Grant
 	// Replay is what Config.Replay does with its tools.
 	Replay ReplayMode
 }

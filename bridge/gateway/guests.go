@@ -19,6 +19,9 @@ type Guest struct {
 	// Named says that the operator has named the module by its digest, which
 	// approves of it and of what it declares.
 	Named bool
+	// Development says that its author works on it, and approves of the module, but not
+	// of what it declares.
+	Development bool
 	// Config configures the module; Server is set, and what it grants but Config
 	// is ignored.
 	Config sandbox.ModuleConfig

@@ -29,6 +29,8 @@ type locals struct {
 	made     map[string]*Local      // by id: servers that modules are in, or can come to
 	listed   sync.Mutex             // guards modules
 	modules  []loaded               // in order
+
+	inDevelopment sync.Map // digests of definitions by server and name, as they were first seen
 }
 
 // loaded is a module as it is in use, or out of it.
@@ -55,6 +57,8 @@ type ModuleStatus struct {
 	Progress string `json:"progress,omitempty"`
 	// Note is what the operator should know of a module that is run; "" if there is nothing.
 	Note string `json:"note,omitempty"`
+	// Development says that its author works on it: see [Module].
+	Development bool `json:"development,omitempty"`
 }
 
 // Modules tells how each module is, in the order of the configuration.
@@ -63,7 +67,7 @@ func (g *Gateway) Modules() []ModuleStatus {
 	defer g.listed.Unlock()
 	var all []ModuleStatus
 	for _, m := range g.modules {
-		s := ModuleStatus{Module: m.Config.Name, Server: m.server(), Tools: len(m.tools)}
+		s := ModuleStatus{Module: m.Config.Name, Server: m.server(), Tools: len(m.tools), Development: m.Development}
 		switch {
 		case errors.Is(m.err, errCompiling):
 			s.Progress = g.compiling.progress(m.Config.Name)
@@ -184,6 +188,7 @@ func (g *Gateway) load(ctx context.Context, modules []Module, secrets []dial.Sec
 			continue
 		}
 		if next.err != nil {
+			g.forgetDeveloped(&next)
 			next.tools = nil
 			left, err = errors.Join(left, &ModuleError{m.Config.Name, next.err}), errors.Join(err, g.leaveOut(&next))
 		}

@@ -107,8 +107,26 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 	tools, err := g.sandboxed(code.Tools(), grant, c.enter)
 	for i := range tools {
 		tools[i].Module, tools[i].Foreign, tools[i].Groups = sum(m.WASM), !m.Named, m.Groups
+		if m.Development {
+			tools[i].Module, tools[i].Foreign = "", !g.developed(c.server, tools[i].Definition)
+		}
 	}
 	return c, g.player.stubbed(m.Replay, tools), err
+}
+
+// developed reports whether the definition of a tool in development is the first of its
+// name that this gateway has seen.
+func (g *Gateway) developed(server string, definition gate.Doc) bool {
+	digest := definition.Digest()
+	first, _ := g.inDevelopment.LoadOrStore(server+" "+definition.Get("name").Text(), digest)
+	return first == digest
+}
+
+// forgetDeveloped forgets the tools of a module that was not put in use.
+func (g *Gateway) forgetDeveloped(m *loaded) {
+	for _, t := range m.tools {
+		g.inDevelopment.CompareAndDelete(m.server()+" "+t.Definition.Get("name").Text(), t.Definition.Digest())
+	}
 }
 
 // compiled is a module that is closed once it has been replaced, when no call of it runs.

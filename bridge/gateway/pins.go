@@ -80,7 +80,9 @@ func (o observer) identify(l *lock.Listing, d Declaration) {
 	guest, isGuest := o.guests.get(d.Server)
 	switch {
 	case isGuest:
-		l.Items = append(l.Items, lock.Module(sum(guest.WASM), guest.Args))
+		identity := lock.Module(sum(guest.WASM), guest.Args)
+		identity.Own = guest.Development
+		l.Items = append(l.Items, identity)
 	case c.Command != "":
 		p := lock.Program{Command: c.Command, Args: c.Args, Started: c.Args, Dir: c.Dir, Env: c.Env}
 		if len(c.Written) > 0 {

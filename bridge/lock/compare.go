@@ -32,6 +32,22 @@ type Difference struct {
 	Means []string `json:"means,omitempty"`
 }
 
+// modulePointer is where a definition has the digest of its tool's module.
+const modulePointer = "/module"
+
+// Module returns how the file of the tool's module, or of the server that is one, has
+// changed, and the other changes. False says that it has not.
+func (d Difference) Module() (file Change, others []Change, changed bool) {
+	for _, c := range d.Changes {
+		if c.Pointer == modulePointer && c.Old != "" && c.New != "" {
+			file, changed = c, true
+		} else {
+			others = append(others, c)
+		}
+	}
+	return file, others, changed
+}
+
 // maxChanges bounds how many fields of a definition are compared one by one.
 const maxChanges = 500
 

@@ -108,6 +108,7 @@ type server struct {
 	began   time.Time    // of the first trust, while it is open
 	until   time.Time    // its end
 	notes   []string
+	files   map[Key]bool // what has changed by the file of its module alone
 }
 
 var _ gate.Pins = (*Pins)(nil)
@@ -162,13 +163,42 @@ func (v *view) check(p Pin) error {
 	}
 	if identity, ok := s.items[Key{p.Server, Identity, ""}]; ok {
 		if state := v.state(s, identity.pin(p.Server)); state.Quarantined() {
-			return unpinned("the tool's server", state, p.Server, s.fault)
+			return unpinned(s.what(Key{p.Server, Identity, ""}), state, p.Server, s.fault)
 		}
 	}
 	if state := v.state(s, p); state.Quarantined() {
-		return unpinned("the tool's definition", state, p.String(), s.fault)
+		return unpinned(s.what(p.Key), state, p.String(), s.fault)
 	}
 	return nil
+}
+
+// what names what of a thing is new, or has changed.
+func (s *server) what(k Key) string {
+	switch {
+	case s.files[k] && k.Kind == Identity:
+		return "the file of the tool's server, a module,"
+	case s.files[k]:
+		return "the file of the tool's module"
+	case k.Kind == Identity:
+		return "the tool's server"
+	}
+	return "the tool's definition"
+}
+
+// changedFiles returns what of a server has changed by the file of its module alone.
+func (p *Pins) changedFiles(v *view, id string) map[Key]bool {
+	files := make(map[Key]bool)
+	s := v.servers[id]
+	for key, i := range s.items {
+		if i.Doc.Get("module").IsZero() || v.state(s, i.pin(id)) != StateChanged {
+			continue
+		}
+		if old := p.approved(v, s, key); !old.IsZero() {
+			changes, _ := Compare(old, i.Doc)
+			files[key] = len(changes) == 1 && changes[0].Pointer == modulePointer
+		}
+	}
+	return files
 }
 
 func unpinned(what string, state State, selector string, cause error) error {
@@ -243,6 +273,7 @@ func (p *Pins) Observe(l Listing) {
 		s.trusted, s.fault = nil, fmt.Errorf("the audit log cannot be written: %w", err)
 	}
 	p.keepApproved(next, l.Server)
+	s.files = p.changedFiles(next, l.Server)
 	p.view.Store(next)
 }
 
@@ -382,6 +413,9 @@ func (p *Pins) Reload(by string) error {
 			return fmt.Errorf("the lockfile is not taken over: %w", err)
 		}
 		p.keepApproved(next, id)
+		s := *next.servers[id]
+		s.files = p.changedFiles(next, id)
+		next.servers[id] = &s
 	}
 	p.view.Store(next)
 	return nil

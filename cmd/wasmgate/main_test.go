@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 //	record FILE              sets $RECORD to the id of the last call in an audit log
 //	approval FILE            sets $APPROVAL to the id of the approval that an audit log tells of last
 //
-// the server mcp-stub, and echo.wasm, a command that answers with its input.
+// the server mcp-stub, and echo.wasm, a command that answers with its input, with
+// echo2.wasm, the same in another file.
 func TestScripts(t *testing.T) {
 	shared, plain := compiled(t), ""
 	if underRace {
@@ -66,7 +67,8 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 			}
-			return os.WriteFile(filepath.Join(e.WorkDir, "echo.wasm"), echoModule(), 0o600)
+			other := append(echoModule(), 0, 2, 1, 'a') // a custom section named a
+			return errors.Join(os.WriteFile(filepath.Join(e.WorkDir, "echo.wasm"), echoModule(), 0o600), os.WriteFile(filepath.Join(e.WorkDir, "echo2.wasm"), other, 0o600))
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "awaits": awaits, "fill": fill, "without": without, "cut": cut, "change": change, "head": head, "record": record, "approval": approvalID,

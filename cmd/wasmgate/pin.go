@@ -135,13 +135,47 @@ func (c *cli) printDifferences(all []lock.Difference) error {
 		fmt.Fprintln(c.err, "nothing differs from what is approved")
 		return nil
 	}
-	for i, d := range all {
-		if i > 0 {
-			fmt.Fprintln(c.out)
-		}
-		printDifference(c.out, d)
-	}
+	printAll(c.out, all)
 	return nil
+}
+
+// printAll prints differences: that the file of a module has changed once, with the names
+// of its tools, and of a tool that has not changed else no more.
+func printAll(w io.Writer, all []lock.Difference) {
+	type file struct{ server, old, new string }
+	var files []file
+	labels := make(map[file][]string)
+	var rest []lock.Difference
+	for _, d := range all {
+		change, others, changed := d.Module()
+		if !changed {
+			rest = append(rest, d)
+			continue
+		}
+		f := file{d.Server, change.Old, change.New}
+		if labels[f] == nil {
+			files = append(files, f)
+		}
+		labels[f] = append(labels[f], lock.Visible(d.Label))
+		if d.Changes = others; len(others) > 0 {
+			rest = append(rest, d)
+		}
+	}
+	blank := func() {}
+	next := func() {
+		blank()
+		blank = func() { fmt.Fprintln(w) }
+	}
+	for _, f := range files {
+		next()
+		fmt.Fprintf(w, "the file of a module has changed since it was approved: %s\n", strings.Join(labels[f], ", "))
+		printValue(w, bad, "    - ", f.old)
+		printValue(w, good, "    + ", f.new)
+	}
+	for _, d := range rest {
+		next()
+		printDifference(w, d)
+	}
 }
 
 // maxValue is the width up to which a value stands on one line, in bytes.

@@ -77,11 +77,7 @@ func (c *cli) confirmPins(ctx context.Context, p pinning, selector string, pins 
 	if err != nil {
 		return false, err
 	}
-	for _, d := range all {
-		if slices.Contains(pins, d.Pin()) {
-			printDifference(c.err, d)
-		}
-	}
+	printAll(c.err, slices.DeleteFunc(all, func(d lock.Difference) bool { return !slices.Contains(pins, d.Pin()) }))
 	for _, pin := range pins {
 		fmt.Fprintf(c.err, "%s sha256:%s\n", lock.Visible(pin.String()), pin.Digest)
 	}

@@ -91,11 +91,6 @@ func (m moduleReader) read(module string) (wasm []byte, mc sandbox.ModuleConfig,
 		return nil, mc, err
 	}
 	mc.Name = filepath.Base(module)
-	manifest, err := config.ReadManifest(module)
-	if err != nil || manifest == nil {
-		return wasm, mc, err
-	}
-	parsed, err := sandbox.ParseManifest(manifest)
-	mc.Manifest = &parsed
+	mc.Manifest, err = app.ManifestBeside(module)
 	return wasm, mc, err
 }

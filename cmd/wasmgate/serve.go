@@ -20,6 +20,7 @@ type serveFlags struct {
 	listen, as string
 	groups     []string
 	replay     string
+	dev        string // the module that is being written
 	stdio      bool
 }
 
@@ -68,6 +69,11 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.dev != "" {
+		if err := cfg.Develop(f.dev); err != nil {
+			return misuse("%v", err)
+		}
+	}
 	if f.replay != "" {
 		if cfg, err = app.Replaying(cfg, f.replay); err != nil {
 			return named(err)
@@ -83,6 +89,9 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	} else if !f.stdio {
 		f.listen = cfg.Listen
 	}
+	if f.dev != "" && !config.Loopback(f.listen) {
+		return misuse("a module in development is served to this machine alone: %s is reached by others; name another address with --listen", f.listen)
+	}
 	log, err := c.logger(cfg, false)
 	if err != nil {
 		return err
@@ -95,6 +104,9 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	front := app.Front{
 		Listen: f.listen, Stdio: f.stdio, As: f.as, Groups: f.groups, In: c.in, Out: c.out,
 		Ready: func(ctx context.Context, a *app.App, url string) { c.welcome(ctx, a, url, f.groups, banner) },
+	}
+	if f.dev != "" {
+		front.Reloaded = c.toldReload
 	}
 	a, r, err := app.Find(ctx, cfg, log)
 	switch {

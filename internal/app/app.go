@@ -40,6 +40,8 @@ type App struct {
 	beside  *beside
 	url     string // where it listens for HTTP; "" if it does not
 
+	reloaded func(context.Context, *App, error) // is told of each reading of the configuration; may be nil
+
 	config      atomic.Pointer[configState]
 	guests      digests
 	policyError atomic.Pointer[outcome]

@@ -38,19 +38,11 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 		},
 	}
 	if m.Path != "" {
-		manifest, err := config.ReadManifest(m.Path)
-		if err != nil {
+		if mc.Manifest, err = ManifestBeside(m.Path); err != nil {
 			return gateway.Module{}, err
 		}
-		if manifest != nil {
-			parsed, err := sandbox.ParseManifest(manifest)
-			if err != nil {
-				return gateway.Module{}, fmt.Errorf("the manifest beside %s: %w", m.Path, err)
-			}
-			mc.Manifest = &parsed
-		}
 	}
-	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Grant: grant(m), Replay: gateway.ReplayMode(m.Replay)}, nil
+	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Development: m.Dev, Grant: grant(m), Replay: gateway.ReplayMode(m.Replay)}, nil
 }
 
 // modules reads the modules of a configuration. One that cannot be read, or is another
@@ -60,7 +52,7 @@ func (a *App) modules(ctx context.Context, c *config.Config) []gateway.Module {
 	for _, m := range c.Tools {
 		module, err := a.readModule(ctx, m)
 		if err != nil {
-			module = gateway.Module{Server: m.Server, Config: sandbox.ModuleConfig{Name: m.ID}, Broken: err.Error()}
+			module = gateway.Module{Server: m.Server, Config: sandbox.ModuleConfig{Name: m.ID}, Broken: err.Error(), Development: m.Dev}
 		}
 		all = append(all, module)
 	}
@@ -139,7 +131,7 @@ func (a *App) guest(ctx context.Context, s config.Server) (gateway.Guest, error)
 		env[k] = string(v)
 	}
 	module.Config.Manifest, module.Config.Grants.Config = nil, env
-	return gateway.Guest{WASM: module.WASM, Args: s.Args, Named: module.Named, Config: module.Config}, nil
+	return gateway.Guest{WASM: module.WASM, Args: s.Args, Named: module.Named, Development: module.Development, Config: module.Config}, nil
 }
 
 // isModule reports whether a server is a module.

@@ -52,7 +52,11 @@ func (a *App) watchConfig(ctx context.Context) {
 	hangup, stop := hangups()
 	defer stop()
 	read, last := a.config.Load().files, configFiles(a.cfg)
-	tick := time.NewTicker(watchEvery)
+	every := watchEvery
+	if a.cfg.Dev != "" {
+		every = watchEvery / 5 // who edits waits
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		asked := false
@@ -66,7 +70,10 @@ func (a *App) watchConfig(ctx context.Context) {
 		now := configFiles(a.config.Load().cfg)
 		if asked || now == last && now != read { // once more if it names other modules
 			read = now
-			_ = a.reloadConfig(ctx) // it logs what is wrong
+			err := a.reloadConfig(ctx) // it logs what is wrong
+			if a.reloaded != nil {
+				a.reloaded(ctx, a, err)
+			}
 		}
 		last = now
 	}

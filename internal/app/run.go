@@ -44,6 +44,9 @@ type Front struct {
 	// Ready is called once clients can come; Run waits for it. Its ctx ends with
 	// the gateway.
 	Ready func(ctx context.Context, a *App, url string)
+	// Reloaded, if not nil, is called whenever the configuration, or a module of it, was
+	// read again; err says what of it is not in use.
+	Reloaded func(ctx context.Context, a *App, err error)
 }
 
 // Run serves until ctx ends. Without HTTP it also ends when the client on In has
@@ -56,6 +59,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 		return err
 	}
 	a.gateway.Offer(f.Groups)
+	a.reloaded = f.Reloaded
 	web, socket, err := a.listen(ctx, f)
 	if err != nil {
 		return err

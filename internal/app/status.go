@@ -93,6 +93,9 @@ func (a *App) Status() *Status {
 		s.Paused = a.gateway.Paused()
 		s.Problems = append(s.Problems, "paused: "+words+": new calls are refused; `wasmgate resume` lets them pass again")
 	}
+	if a.cfg.Dev != "" {
+		s.Problems = append(s.Problems, fmt.Sprintf("development: %s is run whatever its file holds, and its tools are pinned by their definitions alone; `wasmgate serve` holds the file against its pins", a.cfg.Dev))
+	}
 	if err := a.gateway.Healthy(); err != nil {
 		s.Problems = append(s.Problems, "audit log: "+err.Error()+"; all calls are refused")
 	} else if w := a.gateway.AuditWarning(); w != "" {

@@ -51,6 +51,7 @@ type Config struct {
 	State      string // folder of keys, caches, control socket
 	Warnings   []Problem
 	Replay     Replay
+	Dev        string // path of the module that its author works on; see [Config.Develop]
 }
 
 // Replay says what answers calls in the place of servers. The zero Replay is nothing;
@@ -136,6 +137,7 @@ type Module struct {
 	Config    map[string]Secret // given to the module as it is
 	Isolation string            // call | instance | session; empty: as the module's manifest says
 	Fault     string            // why it cannot be used as written; empty if it can
+	Dev       bool              // its author works on it: see [Config.Develop]
 	ModuleLimits
 }
 

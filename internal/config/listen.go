@@ -34,6 +34,12 @@ func checkListen(addr string) error {
 	return nil
 }
 
+// Loopback reports whether an address, host:port, is one of this machine alone.
+func Loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	return err == nil && loopback(host)
+}
+
 // loopback reports whether host names this machine alone. Names other than
 // localhost (RFC 6761, 6.3) are not resolved: what they mean can change.
 func loopback(host string) bool {

@@ -8,6 +8,15 @@ import (
 // Reread reads the files that c was made of again. The error is as that of [Load] and
 // [Open]; of a project's file it is one, too, that it is not trusted as it is now.
 func (c *Config) Reread(o Options) (*Config, error) {
+	next, err := c.reread(o)
+	if err == nil {
+		next.Dev = c.Dev
+		next.develop()
+	}
+	return next, err
+}
+
+func (c *Config) reread(o Options) (*Config, error) {
 	o, err := o.filled()
 	if err != nil {
 		return nil, err

@@ -161,7 +161,7 @@ func (p project) compile(t *testing.T, r *sandbox.Runtime) *sandbox.Module {
 		t.Fatal(err)
 	}
 	if beside != nil {
-		manifest, err := sandbox.ParseManifest(beside)
+		manifest, err := sandbox.ParseManifest(beside.JSON)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -357,8 +357,8 @@ func TestWriteNamesTheProjectAfterItsFolder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m, err := sandbox.ParseManifest(beside); err != nil || m.Tools[0].Name != want {
-				t.Errorf("the manifest %s names %+v (%v), want %s", beside, m.Tools, err, want)
+			if m, err := sandbox.ParseManifest(beside.JSON); err != nil || m.Tools[0].Name != want {
+				t.Errorf("the manifest %s names %+v (%v), want %s", beside.JSON, m.Tools, err, want)
 			}
 		})
 	}
