@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
@@ -45,6 +46,11 @@ type Config struct {
 	// HostTools are the names of the tools that the program which embeds the gateway has
 	// itself. No tool is offered by one of them: see [Gateway.Conflicts].
 	HostTools []string
+	// Principal finds out who sends a request to the MCP endpoint, before its body is read;
+	// nil says Who of all. An error that is an [http.Handler] answers the request; any other
+	// is answered with 401 and told to nobody. Sessions, streams, tasks and all else that a
+	// request makes belong to its principal, by tenant and id. See also [WithPrincipal].
+	Principal func(*http.Request) (*gate.Principal, error)
 	// Who is whoever comes over HTTP; nil is [gate.Local].
 	Who *gate.Principal
 

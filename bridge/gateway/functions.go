@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -51,7 +52,7 @@ func Func[In, Out any](name, description string, f func(ctx context.Context, in 
 			if err := json.Unmarshal(c.Args.Raw(), &in); err != nil {
 				return failure(err)
 			}
-			out, err := f(ctx, in)
+			out, err := f(context.WithValue(ctx, callerKey{}, c), in)
 			switch {
 			case ctx.Err() != nil:
 				return gate.Result{}, ctx.Err()
@@ -61,6 +62,29 @@ func Func[In, Out any](name, description string, f func(ctx context.Context, in 
 			return answer(out, output != nil)
 		},
 	}, nil
+}
+
+// WithPrincipal returns the context of requests that a principal sends, for middleware
+// that has found out who that is:
+//
+//	gw.ServeHTTP(w, r.WithContext(gateway.WithPrincipal(r.Context(), who)))
+//
+// It goes before [Config].Principal and Who. A request that reaches the gateway past the
+// middleware is still one of these: let Principal refuse it.
+func WithPrincipal(ctx context.Context, who *gate.Principal) context.Context {
+	return host.WithPrincipal(ctx, who)
+}
+
+type callerKey struct{}
+
+// Caller returns who has made the call that a function of [Func] carries out, and in which
+// session; nil of any other context. They are not to be changed.
+func Caller(ctx context.Context) (*gate.Principal, gate.SessionKey) {
+	c, _ := ctx.Value(callerKey{}).(*gate.Call)
+	if c == nil {
+		return nil, gate.SessionKey{}
+	}
+	return c.Who, c.Session
 }
 
 // objectSchema returns the schema of a type whose values are JSON objects, and nil

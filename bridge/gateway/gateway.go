@@ -179,7 +179,7 @@ func (g *Gateway) newHost() error {
 		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
 		Instructions: g.fleet.Instructions, Known: g.known, MaxBody: g.cfg.Limits.Body, BodyTime: g.cfg.Limits.BodyTime,
 		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
-		Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
+		Principal: g.cfg.Principal, Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
 		Asks: g.asking != nil && g.asking.Uses(approval.Client), Seal: g.cfg.Seal,
 		Jobs: g.taskRunner(), Recall: g.recall,
 		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.endSession,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -47,6 +48,11 @@ type Config struct {
 	SetLevel    func(ctx context.Context, k gate.SessionKey, level string) error
 	Unsubscribe func(ctx context.Context, call, uri string) error
 	Clean       func(server string, params gate.Doc) (gate.Doc, bool)
+	// Principal finds out who sends a request over HTTP, before its body is read; nil says
+	// Who of all. An error that is an [http.Handler] answers the request; any other is
+	// answered with 401 and told to nobody. The principal in the context of a request goes
+	// before: see [WithPrincipal].
+	Principal func(*http.Request) (*gate.Principal, error)
 	// Who is whoever comes over HTTP; nil is [gate.Local].
 	Who *gate.Principal
 	// Group reports whether there is a group, for clients over HTTP that are offered one

@@ -28,7 +28,7 @@ const sessionIdle = 24 * time.Hour
 // and the one without.
 func (h *Host) newHTTP(group string) http.Handler {
 	server := h.newServer(group, func(req sdk.Request) peerInfo {
-		p := peerInfo{who: h.cfg.Who, groups: h.at(group)}
+		p := peerInfo{who: h.sender(req), groups: h.at(group)}
 		p.name, p.version = claimed(req)
 		if ss, ok := req.GetSession().(*sdk.ServerSession); ok {
 			p.session, p.capabilities = sessionName(ss.ID()), h.peers.of(ss.ID())
@@ -63,9 +63,14 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
+	who, err := h.caller(r)
+	if err != nil {
+		refuseCaller(w, r, err)
+		return
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	p := &post{ctx: ctx, cancel: cancel}
+	p := &post{ctx: ctx, cancel: cancel, who: who}
 	answer := newSlowWriter(w, cancel)
 	defer answer.End()
 	h.serveHTTP(answer, r.WithContext(context.WithValue(ctx, postKey{}, p)), p)
@@ -82,9 +87,15 @@ func (h *Host) serveHTTP(w *slowWriter, r *http.Request, p *post) {
 		http.Error(w, "the session is not of this address", http.StatusNotFound)
 		return
 	}
-	h.peers.use(session)
+	if session != "" && !h.peers.use(session, p.who) {
+		noSession(w)
+		return
+	}
 	switch {
 	case r.Method == http.MethodPost:
+		if session == "" {
+			w.begins = func(answer http.Header) { h.peers.announce(answer.Get(mcp.HeaderSession), p.who) }
+		}
 		h.servePost(w, r, p, front)
 		return
 	case r.Method == http.MethodGet:
@@ -104,7 +115,7 @@ func (h *Host) servePost(w *slowWriter, r *http.Request, p *post, front http.Han
 		return
 	}
 	session := r.Header.Get(mcp.HeaderSession)
-	from := peerInfo{who: h.cfg.Who, groups: h.at(r.PathValue(GroupParam)), session: sessionName(session), stateless: isStatelessHTTP(r)}
+	from := peerInfo{who: p.who, groups: h.at(r.PathValue(GroupParam)), session: sessionName(session), stateless: isStatelessHTTP(r)}
 	growStack(0)
 	msg, no := h.screenHTTP(r, from, body)
 	if no != nil {

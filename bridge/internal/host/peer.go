@@ -50,8 +50,9 @@ func declares(r *http.Request, msg gate.Doc) {
 }
 
 // maxPeers bounds the sessions over HTTP. Clients that come again and again without
-// ending theirs would fill the memory until those are idle for long: the one that was not
-// used for the longest time makes room for another, and its client is told to begin anew.
+// ending theirs would fill the memory until those are idle for long: of the principal who has
+// the most the one that was not used for the longest time makes room for another, and its
+// client is told to begin anew.
 const maxPeers = 2048
 
 // peers are the sessions over HTTP, by id.
@@ -64,25 +65,49 @@ type peers struct {
 
 // A peerSession is a session over HTTP, with what its client can be asked.
 type peerSession struct {
-	*sdk.ServerSession
+	id  string
+	who *gate.Principal
 	can gate.Doc
+	end func() // nil while it is not initialized
 }
 
-// begin adds a session; it is false of one that is there. The one that has to make room
-// is ended in the background.
+// announce says whose a session is of which a client is told; "" is none. The client may
+// use it before it is initialized. The one that has to make room is ended in the background.
+func (p *peers) announce(id string, who *gate.Principal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if id != "" && p.by[id] == nil {
+		p.add(&peerSession{id: id, who: who})
+	}
+}
+
+// begin says what the client of a session can be asked; it is false of one that has begun.
 func (p *peers) begin(s *peerSession) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.by[s.ID()] != nil {
+	at := p.by[s.id]
+	switch {
+	case at == nil:
+		p.add(s)
+	case at.Value.(*peerSession).end != nil:
 		return false
+	default:
+		at.Value = s
 	}
-	for len(p.by) >= p.most {
-		oldest := p.used.Remove(p.used.Back()).(*peerSession)
-		delete(p.by, oldest.ID())
-		go func() { _ = oldest.Close() }() // ends with the connection
-	}
-	p.by[s.ID()] = p.used.PushFront(s)
 	return true
+}
+
+// add adds a session. The caller holds mu.
+func (p *peers) add(s *peerSession) {
+	for len(p.by) >= p.most {
+		out := p.victim()
+		p.used.Remove(p.by[out.id])
+		delete(p.by, out.id)
+		if out.end != nil {
+			go out.end() // ends with the connection
+		}
+	}
+	p.by[s.id] = p.used.PushFront(s)
 }
 
 func (p *peers) end(id string) {
@@ -91,15 +116,6 @@ func (p *peers) end(id string) {
 	if at := p.by[id]; at != nil {
 		p.used.Remove(at)
 		delete(p.by, id)
-	}
-}
-
-// use says that a request of a session has come.
-func (p *peers) use(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if at := p.by[id]; at != nil {
-		p.used.MoveToFront(at)
 	}
 }
 
@@ -125,7 +141,7 @@ func (h *Host) beginPeer(req sdk.Request, p peerInfo) {
 			can, _ = gate.ParseDoc([]byte(text)) // it was read before
 		}
 	}
-	if !h.peers.begin(&peerSession{ss, can}) {
+	if !h.peers.begin(&peerSession{ss.ID(), p.who, can, func() { _ = ss.Close() }}) {
 		return
 	}
 	go func() { // ends with the session, which the SDK ends when it is idle

@@ -28,6 +28,7 @@ type post struct {
 	// ctx is the call's, where the SDK runs it; cancel ends it and the request.
 	ctx    context.Context
 	cancel context.CancelFunc
+	who    *gate.Principal
 	write  func(msg []byte) error // writes to a stream of notifications; nil if it is none
 
 	// Set when it begins:

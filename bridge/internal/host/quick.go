@@ -31,7 +31,7 @@ func (h *Host) quick(w http.ResponseWriter, r *http.Request, from peerInfo, msg 
 	}
 	p, ok := statelessPeer(from, r.Header, params)
 	if !ok {
-		p, ok = h.quickly.peer(r.Header)
+		p, ok = h.quickly.peer(from.who, r.Header)
 	}
 	if !ok {
 		return false
@@ -133,7 +133,7 @@ func (q *quickSessions) forget(id string) {
 
 // peer returns who made a request of a session, unless it should go the SDK's
 // way.
-func (q *quickSessions) peer(header http.Header) (peerInfo, bool) {
+func (q *quickSessions) peer(who *gate.Principal, header http.Header) (peerInfo, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.by[header.Get(mcp.HeaderSession)]
@@ -144,7 +144,9 @@ func (q *quickSessions) peer(header http.Header) (peerInfo, bool) {
 		s.sdk = now
 		return peerInfo{}, false
 	}
-	return s.info, true
+	p := s.info
+	p.who = who
+	return p, true
 }
 
 // callStack is what the way of a call needs of a stack; OPA needs most of it.

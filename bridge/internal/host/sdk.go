@@ -47,6 +47,9 @@ func (h *Host) newServer(group string, from func(sdk.Request) peerInfo) *sdk.Ser
 	s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			p := from(req)
+			if p.who == nil {
+				return nil, errGone
+			}
 			p.send = reach(send, req, p)
 			ss, ok := req.GetSession().(*sdk.ServerSession)
 			switch req.(type) {
@@ -64,6 +67,9 @@ func (h *Host) newServer(group string, from func(sdk.Request) peerInfo) *sdk.Ser
 	})
 	return s
 }
+
+// errGone answers a request that has ended before it was looked at.
+var errGone = &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the request was cancelled"}
 
 // withdrawTime is how long the SDK gets to tell a client that a request needs no
 // answer any more. It does so on a goroutine that nobody can wait for, and the
@@ -218,7 +224,7 @@ func toSDK(doc gate.Doc, err error) (sdk.Result, error) {
 	case err == nil:
 		return &rawResult{doc: doc}, nil
 	case !ok: // nobody waits for the answer, which the SDK sends all the same
-		return nil, &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the request was cancelled"}
+		return nil, errGone
 	case rpc.Code == mcp.CodeMethodNotFound:
 		return nil, noMethod(rpc.Message)
 	default:

@@ -40,6 +40,7 @@ type slowWriter struct {
 	deadline func(time.Time) error // of writes
 	flush    func() error
 	gone     context.CancelFunc // ends the request of a client that does not read
+	begins   func(http.Header)  // is told the headers before they leave; nil if nobody is
 
 	mu      sync.Mutex
 	room    *sync.Cond // signalled with each change
@@ -84,6 +85,7 @@ func (s *slowWriter) read(r *http.Request, most int64) ([]byte, error) {
 func (s *slowWriter) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.begin()
 	// The headers of a stream are those of the goroutine that writes it.
 	if !s.writing && !strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream") {
 		_ = s.deadline(time.Now().Add(writeTime)) // a writer of a test may have none
@@ -102,6 +104,22 @@ func (s *slowWriter) Write(b []byte) (int, error) {
 	s.unread = append(s.unread, b...)
 	s.room.Broadcast()
 	return len(b), nil
+}
+
+// begin says that the headers leave.
+func (s *slowWriter) begin() {
+	if s.begins != nil {
+		s.begins(s.Header())
+		s.begins = nil
+	}
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (s *slowWriter) WriteHeader(status int) {
+	s.mu.Lock()
+	s.begin()
+	s.mu.Unlock()
+	s.ResponseWriter.WriteHeader(status)
 }
 
 // event writes a message to a stream that has begun, between those of the SDK, which

@@ -1,0 +1,286 @@
+package host_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// byHeader tells principals apart by a header, as an authenticating host does by a token:
+// tenant/id, or id alone.
+func byHeader(r *http.Request) (*gate.Principal, error) {
+	tenant, id, ok := strings.Cut(r.Header.Get("X-Who"), "/")
+	if !ok {
+		tenant, id = "", tenant
+	}
+	if id == "" {
+		return nil, errors.New("nobody")
+	}
+	return &gate.Principal{Owner: gate.Owner{Tenant: tenant, ID: id}, Auth: "bearer"}, nil
+}
+
+// A sender sends requests as a principal.
+type sender struct {
+	t   *testing.T
+	url string
+	who string
+}
+
+// open sends a request; the caller reads the answer. headers are pairs.
+func (p sender) open(method, body string, headers ...string) *http.Response {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("X-Who", p.who)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return resp
+}
+
+// old sends a request of a session, and newest one without, and return status and answer.
+func (p sender) old(method, session, body string, headers ...string) string {
+	p.t.Helper()
+	resp := p.open(method, body, append(headers, "Mcp-Session-Id", session, "Mcp-Protocol-Version", rig.Old)...)
+	return resp.Status + " " + rig.AnswerOf(p.t, resp)
+}
+
+func (p sender) newest(method, name, params, declares string) string {
+	p.t.Helper()
+	resp := p.open("POST", sessionless(1, method, params, declares), "Mcp-Protocol-Version", rig.Newest, "Mcp-Method", method, "Mcp-Name", name)
+	return resp.Status + " " + rig.AnswerOf(p.t, resp)
+}
+
+func (p sender) openSession() (session string) {
+	p.t.Helper()
+	hello := strings.Replace(rig.Hello, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
+	resp := p.open("POST", hello)
+	rig.AnswerOf(p.t, resp)
+	session = resp.Header.Get("Mcp-Session-Id")
+	p.old("POST", session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return session
+}
+
+// strangers are not Alice of no tenant, however much they are like her.
+var strangers = []string{"bob", "acme/alice", "ALICE"}
+
+// TestSessionTakeover: whoever knows the id of another's session gets the answer for one
+// that is not there, with every verb and every message, and disturbs nothing.
+func TestSessionTakeover(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	x, _ := newTaskFixtureWith(t, host.Config{Principal: byHeader}, tasked(release)...)
+	alice := sender{t, x.URL, "alice"}
+	session := alice.openSession()
+	stream := alice.open("POST", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"local__block","arguments":{},"_meta":{"progressToken":1}}}`,
+		"Mcp-Session-Id", session, "Mcp-Protocol-Version", rig.Old)
+	defer stream.Body.Close()
+	<-x.Begun
+	first := make([]byte, 200)
+	n, err := stream.Body.Read(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := eventID.FindStringSubmatch(string(first[:n]))
+	if event == nil {
+		t.Fatalf("the stream begins with %q", first[:n])
+	}
+	request := func(method, params string) string { return rig.Request(rig.Old, "8", method, params) }
+	task := gate.MustDoc(strings.TrimPrefix(alice.old("POST", session, request("tools/call", `"name":"local__tasked","arguments":{},"task":{}`)), "200 OK ")).At("/result/task/taskId").String()
+	attacks := map[string]struct{ method, body, lastEvent string }{
+		"a call":                     {"POST", request("tools/call", `"name":"local__echo","arguments":{}`), ""},
+		"a call that is told of":     {"POST", request("tools/call", `"name":"local__echo","arguments":{},"_meta":{"progressToken":1}`), ""},
+		"a listing":                  {"POST", request("tools/list", ""), ""},
+		"another begin":              {"POST", rig.Hello, ""},
+		"a ping":                     {"POST", request("ping", ""), ""},
+		"a cancellation":             {"POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, ""},
+		"an answer to a question":    {"POST", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}`, ""},
+		"roots that changed":         {"POST", `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, ""},
+		"a log level":                {"POST", request("logging/setLevel", `"level":"debug"`), ""},
+		"a subscription":             {"POST", request("resources/subscribe", `"uri":"a:b"`), ""},
+		"its end":                    {"POST", request("resources/unsubscribe", `"uri":"a:b"`), ""},
+		"a task":                     {"POST", request("tasks/get", `"taskId":`+task), ""},
+		"no JSON":                    {"POST", `{`, ""},
+		"the stream of notices":      {"GET", "", ""},
+		"the rest of a stream":       {"GET", "", event[1]},
+		"an end that was never sent": {"GET", "", event[1] + "0"},
+		"the end of the session":     {"DELETE", "", ""},
+		"another verb":               {"PUT", "", ""},
+	}
+	for _, who := range strangers {
+		p := sender{t, x.URL, who}
+		own := p.openSession()
+		for name, a := range attacks {
+			got := p.old(a.method, session, a.body, "Last-Event-ID", a.lastEvent)
+			unknown := p.old(a.method, rand.Text(), a.body, "Last-Event-ID", a.lastEvent)
+			if got != unknown || !strings.HasPrefix(got, "404 ") {
+				t.Errorf("%s, %s: %q; with an unknown session: %q", who, name, got, unknown)
+			}
+		}
+		for _, method := range []string{"tasks/get", "tasks/result", "tasks/cancel"} {
+			got := p.old("POST", own, request(method, `"taskId":`+task))
+			if unknown := p.old("POST", own, request(method, `"taskId":"none"`)); got != unknown {
+				t.Errorf("%s, %s: %q; of an unknown task: %q", who, method, got, unknown)
+			}
+		}
+		if got := p.old("POST", own, request("tasks/list", "")); !strings.Contains(got, `"tasks":[]`) {
+			t.Errorf("%s, tasks/list: %q", who, got)
+		}
+	}
+	if got := alice.old("POST", session, request("tasks/get", `"taskId":`+task)); !strings.Contains(got, `"working"`) {
+		t.Errorf("Alice's task: %q", got)
+	}
+	if got := alice.old("POST", session, request("tools/call", `"name":"local__echo","arguments":{}`)); !strings.Contains(got, "done") {
+		t.Errorf("Alice's session: %q", got)
+	}
+	x.Records.Mu.Lock()
+	defer x.Records.Mu.Unlock()
+	for _, r := range x.Records.All {
+		if r.Code == gate.CodeCancelled {
+			t.Error("Alice's call was cancelled")
+		}
+		if r.Call.Session.Owner != r.Call.Who.Owner {
+			t.Errorf("a call of %s in a session of %s", r.Call.Who.ID, r.Call.Session.Owner.ID)
+		}
+	}
+}
+
+// TestHandleTakeover: what a client without a session gets to bring back is good for its
+// principal alone.
+func TestHandleTakeover(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	x, _ := newTaskFixtureWith(t, host.Config{Principal: byHeader}, tasked(release)...)
+	alice := sender{t, x.URL, "alice"}
+	task := gate.MustDoc(strings.TrimPrefix(alice.newest("tools/call", "local__tasked", `"name":"local__tasked","arguments":{}`, knowsTasks), "200 OK ")).At("/result/taskId").String()
+	asked := gate.MustDoc(strings.TrimPrefix(alice.newest("tools/call", "local__before", `"name":"local__before","arguments":{}`, knowsNone), "200 OK "))
+	state := asked.At("/result/requestState").Text()
+	if task == "" || state == "" {
+		t.Fatalf("a task %s, a question %s", task, asked)
+	}
+	brings := func(state string) string {
+		return `"name":"local__before","arguments":{},"requestState":` + rig.Quote(state) + `,"inputResponses":{"ask-1":{"action":"accept","content":{"name":"Eve"}}}`
+	}
+	for _, who := range strangers {
+		p := sender{t, x.URL, who}
+		for name, send := range map[string]func(task, state string) string{
+			"a question": func(_, state string) string { return p.newest("tools/call", "local__before", brings(state), knowsNone) },
+			"a task":     func(task, _ string) string { return p.newest("tasks/get", unquote(task), `"taskId":`+task, knowsTasks) },
+			"an answer": func(task, _ string) string {
+				return p.newest("tasks/update", unquote(task), `"taskId":`+task+`,"inputResponses":{}`, knowsTasks)
+			},
+			"a cancel": func(task, _ string) string {
+				return p.newest("tasks/cancel", unquote(task), `"taskId":`+task, knowsTasks)
+			},
+		} {
+			got, unknown := send(task, state), send(`"none"`, "p1.none")
+			if got != unknown || !strings.Contains(got, "-32602") {
+				t.Errorf("%s, %s: %q; unknown: %q", who, name, got, unknown)
+			}
+		}
+		listens := p.open("POST", sessionless(1, "subscriptions/listen", `"notifications":{"toolsListChanged":true,"taskIds":[`+task+`]}`, knowsTasks), "Mcp-Protocol-Version", rig.Newest, "Mcp-Method", "subscriptions/listen")
+		err := rig.ReadStream(listens.Body, func(data []byte) (bool, error) {
+			if !strings.Contains(string(data), `"taskIds":[]`) {
+				return false, fmt.Errorf("it begins with %s", data)
+			}
+			return false, nil
+		})
+		listens.Body.Close()
+		if err != nil {
+			t.Errorf("%s listens: %v", who, err)
+		}
+	}
+	if got := alice.newest("tasks/get", unquote(task), `"taskId":`+task, knowsTasks); !strings.Contains(got, `"working"`) {
+		t.Errorf("Alice's task: %q", got)
+	}
+}
+
+func unquote(s string) string { return strings.Trim(s, `"`) }
+
+// TestPrincipal: who sends a request is found out before its body is read; what a host
+// around the endpoint has found out goes before; a refusal says of itself how it is told.
+func TestPrincipal(t *testing.T) {
+	var last *gate.Principal
+	h, err := host.New(host.Config{
+		Principal: byHeader,
+		Tools: func(_ context.Context, who *gate.Principal) ([]*gate.Tool, error) {
+			last = who
+			return nil, nil
+		},
+		Do: func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, errors.New("none") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func(h http.Handler, change func(*http.Request) *http.Request) *httptest.ResponseRecorder {
+		last = nil
+		r := httptest.NewRequest("POST", "http://localhost/mcp", strings.NewReader(sessionless(1, "tools/list", "", "{}")))
+		for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": rig.Newest, "Mcp-Method": "tools/list"} {
+			r.Header.Set(name, value)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, change(r))
+		return w
+	}
+	named := func(who string) func(*http.Request) *http.Request {
+		return func(r *http.Request) *http.Request { r.Header.Set("X-Who", who); return r }
+	}
+	if w := list(h, named("acme/alice")); last == nil || last.Owner != (gate.Owner{Tenant: "acme", ID: "alice"}) {
+		t.Errorf("%d %s, %v", w.Code, w.Body, last)
+	}
+	list(h, func(r *http.Request) *http.Request {
+		return r.WithContext(host.WithPrincipal(r.Context(), &gate.Principal{Owner: gate.Owner{ID: "carol"}}))
+	})
+	if last == nil || last.ID != "carol" {
+		t.Errorf("with a principal in the context: %v", last)
+	}
+	w := list(h, func(r *http.Request) *http.Request {
+		r.Body = io.NopCloser(unreadable{t})
+		return r
+	})
+	if w.Code != http.StatusUnauthorized || w.Header().Get("Cache-Control") != "no-store" || strings.Contains(w.Body.String(), "nobody") || last != nil {
+		t.Errorf("nobody: %d %s", w.Code, w.Body)
+	}
+	own, err := host.New(host.Config{
+		Principal: func(*http.Request) (*gate.Principal, error) { return nil, teapot{} },
+		Tools:     func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+		Do:        func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := list(own, named("alice")); w.Code != http.StatusTeapot {
+		t.Errorf("an error that answers: %d", w.Code)
+	}
+}
+
+type teapot struct{}
+
+func (teapot) Error() string                                    { return "short and stout" }
+func (teapot) ServeHTTP(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
+
+// unreadable is a body that nobody is to read.
+type unreadable struct{ t *testing.T }
+
+func (u unreadable) Read([]byte) (int, error) {
+	u.t.Error("the body is read")
+	return 0, io.EOF
+}
