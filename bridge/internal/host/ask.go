@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -103,7 +104,7 @@ func (h *Host) inputRequired(c *gate.Call, p *gate.Pending) gate.Doc {
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
 		"resultType":    "input_required",
 		"inputRequests": map[string]any{askedKey: map[string]any{"method": methodElicit, "params": form(p.Text)}},
-		"requestState":  h.states.seal(c, p.ID, p.Expires),
+		"requestState":  h.states.Seal(c, p.ID, p.Expires),
 	})))
 }
 
@@ -126,8 +127,8 @@ const maxResponses = gate.MaxRoundRequests
 // checkBrought checks the shape of what a client brings with a call that it was
 // asked to make again.
 func checkBrought(params gate.Doc) error {
-	if state := params.Get("requestState"); !state.IsZero() && (state.Kind() != gate.String || len(state.Text()) > maxState) {
-		return fmt.Errorf("requestState is no string of at most %d bytes", maxState)
+	if state := params.Get("requestState"); !state.IsZero() && (state.Kind() != gate.String || len(state.Text()) > sealed.Max) {
+		return fmt.Errorf("requestState is no string of at most %d bytes", sealed.Max)
 	}
 	responses := params.Get("inputResponses")
 	if !responses.IsZero() && responses.Kind() != gate.Object {
@@ -168,7 +169,7 @@ func (h *Host) answered(c *gate.Call, params gate.Doc) *gate.Answered {
 	if state.IsZero() && responses.IsZero() {
 		return nil
 	}
-	id, err := h.states.open(c, state.Text())
+	id, err := h.states.Open(c, state.Text())
 	if err != nil {
 		return &gate.Answered{ID: id, Err: err}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -144,10 +145,10 @@ func (h *Host) carry(ctx context.Context, p peerInfo, c *gate.Call, params gate.
 	can := askable(c.Meta.Get(mcp.MetaCapabilities))
 	state, responses := params.Get("requestState").Text(), params.Get("inputResponses")
 	switch {
-	case strings.HasPrefix(state, parkedForm):
+	case strings.HasPrefix(state, sealed.Parked):
 		return h.unpark(ctx, p, c, state, responses)
-	case strings.HasPrefix(state, roundForm):
-		inside, err := h.states.openAs(roundForm, c, state)
+	case strings.HasPrefix(state, sealed.Round):
+		inside, err := h.states.OpenAs(sealed.Round, c, state)
 		if err != nil {
 			return gate.Result{}, h.badState(ctx, p, c, err)
 		}
@@ -155,7 +156,7 @@ func (h *Host) carry(ctx context.Context, p peerInfo, c *gate.Call, params gate.
 	case h.asksAbout(c) && (state != "" || !responses.Get(askedKey).IsZero()):
 		c.Answered = h.answered(c, params)
 	case state != "":
-		return gate.Result{}, h.badState(ctx, p, c, errState)
+		return gate.Result{}, h.badState(ctx, p, c, sealed.ErrForeign)
 	case !can.IsZero():
 		c.Responses = responses
 	}
@@ -174,8 +175,8 @@ func (h *Host) carry(ctx context.Context, p peerInfo, c *gate.Call, params gate.
 func (h *Host) sealed(c *gate.Call, res gate.Result) gate.Result {
 	state := res.Doc.Get("requestState")
 	if res.InputRequired && state.Kind() == gate.String {
-		sealed := h.states.sealAs(roundForm, c, []byte(state.Text()), time.Now().Add(roundTime))
-		res.Doc = res.Doc.With("requestState", mcp.MustJSON(sealed))
+		ours := h.states.SealAs(sealed.Round, c, []byte(state.Text()), time.Now().Add(roundTime))
+		res.Doc = res.Doc.With("requestState", mcp.MustJSON(ours))
 	}
 	return res
 }

@@ -11,7 +11,7 @@
 // A message is looked at before anything else reads it (screen, headers). What a server
 // asks within a call comes back by the call's [gate.Peer]: a client with a session is asked
 // on the stream of its call (peer); for one without, the call is parked, and the question
-// is the answer to its request (park, parking, questions, state). Calls that outlive their
+// is the answer to its request (park, parking, questions, package sealed). Calls that outlive their
 // request are tasks (tasks, tasks_ext), or go on for who comes back (posts, events). What
 // servers say outside of calls goes to who listens (listen, tasks_listen).
 //

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -31,22 +32,22 @@ func (h *Host) Screen(body []byte) string {
 	return string(no.body)
 }
 
-// Seal is states.seal, under a secret.
+// Seal is [sealed.Sealer.Seal], under a secret.
 func Seal(secret []byte, c *gate.Call, approval string, expires time.Time) string {
-	s, err := newStates(secret)
+	s, err := sealed.New(secret)
 	if err != nil {
 		panic(err)
 	}
-	return s.seal(c, approval, expires)
+	return s.Seal(c, approval, expires)
 }
 
-// Open is states.open, under a secret.
+// Open is [sealed.Sealer.Open], under a secret.
 func Open(secret []byte, c *gate.Call, state string) (approval string, err error) {
-	s, err := newStates(secret)
+	s, err := sealed.New(secret)
 	if err != nil {
 		return "", err
 	}
-	return s.open(c, state)
+	return s.Open(c, state)
 }
 
 // Elicited is elicited.

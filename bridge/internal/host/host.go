@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
@@ -21,7 +22,7 @@ type Host struct {
 	cfg  Config
 	info []byte // what answers without a session say of the gateway
 
-	states    states
+	states    sealed.Sealer
 	parking   parking
 	taskCalls taskCalls
 	listening listeners
@@ -56,7 +57,7 @@ func New(cfg Config) (*Host, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	states, err := newStates(cfg.Seal)
+	states, err := sealed.New(cfg.Seal)
 	if err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}

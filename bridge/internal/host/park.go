@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -173,7 +174,7 @@ func (k *parked) ask(parks bool) (gate.Doc, bool) {
 	}
 	k.host.parking.rest(k)
 	inside := append(binary.BigEndian.AppendUint64(nil, k.round), k.id...)
-	state := k.host.states.sealAs(parkedForm, &k.call, inside, time.Now().Add(idle))
+	state := k.host.states.SealAs(sealed.Parked, &k.call, inside, time.Now().Add(idle))
 	doc := gate.MustDoc(`{"resultType":"input_required"}`).With("inputRequests", requests.Raw())
 	return doc.With("requestState", mcp.MustJSON(state)), true
 }
@@ -191,9 +192,9 @@ func (k *parked) expire() {
 
 // unpark answers a request that brings answers to a parked call.
 func (h *Host) unpark(ctx context.Context, p peerInfo, c *gate.Call, state string, responses gate.Doc) (gate.Result, error) {
-	inside, err := h.states.openAs(parkedForm, c, state)
+	inside, err := h.states.OpenAs(sealed.Parked, c, state)
 	if err == nil && len(inside) < 8 {
-		err = errState
+		err = sealed.ErrForeign
 	}
 	if err != nil {
 		return gate.Result{}, h.badState(ctx, p, c, err)

@@ -1,0 +1,120 @@
+// Package sealed seals what clients without a session keep for a host between the answer
+// that asks them for something and the call that brings it: requestState (MCP 2026-07-28,
+// basic/patterns). Who holds a state can neither read nor change it, nor use it for
+// another call, or as another principal.
+package sealed
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// Max bounds the state that a client brings back, in bytes: the longest hold
+	// what a server has given, in base64, with what seals it.
+	Max = gate.MaxRoundState*4/3 + 256
+	// minSeal is how long a secret for states must be, in bytes.
+	minSeal = 32
+	// What begins each state tells one form of it from the next: those of approvals, of
+	// parked calls, and of what a server has given the client to bring back.
+	approvalForm = "w1."
+	Parked       = "p1."
+	Round        = "r1."
+)
+
+// A Sealer seals states and opens them. A state opens for the same call alone, of the same
+// principal in the same session, until its end. Use it from several goroutines.
+type Sealer struct{ aead cipher.AEAD }
+
+// New returns a sealer under a secret of at least 32 random bytes. Without one states end
+// with the process.
+func New(secret []byte) (Sealer, error) {
+	if secret == nil {
+		secret = make([]byte, minSeal)
+		rand.Read(secret) // never fails
+	}
+	if len(secret) < minSeal {
+		return Sealer{}, fmt.Errorf("a secret of %d bytes is too short to seal with; it needs %d", len(secret), minSeal)
+	}
+	key, err := hkdf.Key(sha256.New, secret, nil, "wasmgate requestState 1", 32)
+	if err != nil {
+		return Sealer{}, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return Sealer{}, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	return Sealer{aead}, err
+}
+
+// Seal returns the state of an approval for a call: visible ASCII.
+func (s Sealer) Seal(c *gate.Call, approval string, expires time.Time) string {
+	inside := append(binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli())), approval...)
+	return approvalForm + base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, inside, boundTo(c)))
+}
+
+// Why a state is not opened.
+var (
+	ErrForeign = errors.New("the requestState is none that this gateway gave for this call")
+	ErrExpired = errors.New("the requestState has expired; call again without it")
+)
+
+// Open returns the approval that a state is of. What was altered and what is
+// another call's are one: nothing in them can be read.
+func (s Sealer) Open(c *gate.Call, state string) (approval string, err error) {
+	if len(state) > Max || len(state) < len(approvalForm) || state[:len(approvalForm)] != approvalForm {
+		return "", ErrForeign
+	}
+	inside, err := s.unseal(state[len(approvalForm):], boundTo(c))
+	return string(inside), err
+}
+
+// unseal opens what stands in a state behind its form. What has expired is returned with
+// the error that says so.
+func (s Sealer) unseal(text string, bound []byte) ([]byte, error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || base64.RawURLEncoding.EncodeToString(sealed) != text { // decoding passes over line ends
+		return nil, ErrForeign
+	}
+	inside, err := s.aead.Open(nil, nil, sealed, bound)
+	if err != nil || len(inside) < 8 {
+		return nil, ErrForeign
+	}
+	if expires := time.UnixMilli(int64(binary.BigEndian.Uint64(inside))); !time.Now().Before(expires) {
+		return inside[8:], ErrExpired
+	}
+	return inside[8:], nil
+}
+
+// SealAs returns the state of another form for a call, and OpenAs what is inside of it.
+// One of one form does not open as another.
+func (s Sealer) SealAs(form string, c *gate.Call, inside []byte, expires time.Time) string {
+	inside = append(binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli())), inside...)
+	return form + base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, inside, append([]byte(form), boundTo(c)...)))
+}
+
+func (s Sealer) OpenAs(form string, c *gate.Call, state string) ([]byte, error) {
+	text, ok := strings.CutPrefix(state, form)
+	if !ok || len(state) > Max {
+		return nil, ErrForeign
+	}
+	return s.unseal(text, append([]byte(form), boundTo(c)...))
+}
+
+// boundTo is what a call must be again for its state to open.
+func boundTo(c *gate.Call) []byte {
+	return mcp.MustJSON([]string{string(c.Action), c.Who.Tenant, c.Who.ID, c.Session.ID, c.Groups.String(), c.Name, c.Args.Digest()})
+}
