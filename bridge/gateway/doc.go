@@ -13,7 +13,7 @@
 // of thirteen kinds, see [Error]; agent frameworks take what [Client.Functions] returns.
 //
 // A gateway is a [net/http.Handler]: MCP at /mcp, what is in one of its groups of tools at
-// /mcp/GROUP (Config.Groups), liveness at /healthz; [Gateway.Dial] connects a client in this
+// /mcp/GROUP (Config.Groups), health at /livez, /readyz and /healthz; [Gateway.Dial] connects a client in this
 // process.
 //
 // Two servers hold tools that carry out other calls, each of which is decided and recorded

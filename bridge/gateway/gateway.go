@@ -34,6 +34,7 @@ type Gateway struct {
 	calls drain.Counter // those of Do
 
 	draining atomic.Bool
+	required atomic.Pointer[[]string] // servers
 
 	broken brokenInputs
 	paused pauses
@@ -192,7 +193,7 @@ func (g *Gateway) newHost() error {
 	g.fleet.Watch(func(fleet.Lists) { g.noteServers() })
 	g.mux = http.NewServeMux()
 	g.handleMCP(g.mux)
-	g.mux.HandleFunc("GET /healthz", g.healthz)
+	g.HandleHealth(g.mux)
 	return nil
 }
 
@@ -246,7 +247,7 @@ func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature
 // Fleet returns the servers, to be added, removed and asked for their status.
 func (g *Gateway) Fleet() *Fleet { return g.fleet }
 
-// ServeHTTP serves MCP at /mcp, of one group at /mcp/GROUP, and liveness at /healthz.
+// ServeHTTP serves MCP at /mcp, of one group at /mcp/GROUP, and its health: see [Gateway.HandleHealth].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	host.BoundBody(w, r, cmp.Or(g.cfg.Limits.BodyTime, host.DefaultBodyTime)) // of what no handler reads, too
 	g.mux.ServeHTTP(w, r)

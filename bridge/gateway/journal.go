@@ -1,9 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
-	"net/http"
-
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
@@ -77,14 +74,10 @@ func (g *Gateway) SetRetention(o audit.Options) error {
 	return g.audit.Retain(o)
 }
 
-func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
-	answer := map[string]string{"status": "ok", "version": Version()}
-	w.Header().Set("Content-Type", "application/json")
-	if err := g.Healthy(); err != nil {
-		answer["status"], answer["error"] = "failing", err.Error()
-		w.WriteHeader(http.StatusServiceUnavailable)
-	} else if warning := g.AuditWarning(); warning != "" {
-		answer["warning"] = "audit log: " + warning
+// AuditHead is the last record of the audit log; zero if there is none.
+func (g *Gateway) AuditHead() audit.Head {
+	if g.audit == nil {
+		return audit.Head{}
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	return g.audit.Head()
 }

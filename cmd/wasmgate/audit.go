@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/app"
 )
 
 // Widths of columns, in characters.
@@ -239,13 +240,14 @@ func hostRequest(e audit.Entry) string {
 }
 
 func (c *cli) newAuditVerify() *cobra.Command {
-	var head string
+	var head, anchor string
 	cmd := &cobra.Command{
 		Use:   "verify FILE...",
 		Short: "Check the hash chain of an audit log",
 		Long: `Checks that no record of the files was changed, removed, inserted or moved. Give the files in the
 order in which they were written. Whether the end was cut off, or the last record changed, shows
-only against a --head that was kept elsewhere: each verification prints its last record's.
+only against a --head that was kept elsewhere: each verification prints its last record's. With
+--anchor it is the last one in a file that audit.anchor of the configuration has written.
 
 Exits with 0 if the chain holds, and with 3 if it does not, or if there is no record at all.`,
 		Example: "  wasmgate audit verify audit-000001.jsonl audit.jsonl\n  wasmgate audit verify audit.jsonl --head 1042:9f2c...",
@@ -256,6 +258,12 @@ Exits with 0 if the chain holds, and with 3 if it does not, or if there is no re
 				var err error
 				if want, err = audit.ParseHead(head); err != nil {
 					return misuse("--head: %v", err)
+				}
+			}
+			if anchor != "" {
+				var err error
+				if want, err = app.LastAnchor(anchor); err != nil {
+					return named(err)
 				}
 			}
 			report, err := audit.VerifyFiles(args, want)
@@ -269,10 +277,12 @@ Exits with 0 if the chain holds, and with 3 if it does not, or if there is no re
 			if report.Records == 0 {
 				return &exitError{exitFalse, fmt.Errorf("%s: no record: nothing was verified, and whoever emptied a log cannot be told from one that recorded nothing; compare with a head that was kept elsewhere (--head)", strings.Join(args, ", "))}
 			}
-			return c.printReport(report, head != "")
+			return c.printReport(report, want != audit.Head{})
 		},
 	}
 	cmd.Flags().StringVar(&head, "head", "", "SEQ:HASH of a record that must be there")
+	cmd.Flags().StringVar(&anchor, "anchor", "", "file of heads, the last of which must be there")
+	cmd.MarkFlagsMutuallyExclusive("head", "anchor")
 	return cmd
 }
 

@@ -29,7 +29,8 @@
 //
 // A file that has reached Options.MaxSize is renamed from audit.jsonl to
 // audit-000001.jsonl, with rising numbers, so that audit.jsonl always holds the
-// newest records. The chain runs on from file to file. Beyond Options.Keep the oldest
+// newest records; with Options.Rotate so is one that is old, and with Options.Compress
+// older ones are packed, as audit-000001.jsonl.gz. The chain runs on from file to file. Beyond Options.Keep the oldest
 // file is removed once its records are older than Options.Hold, or when there is no
 // room else, and the line that opens the next file names it.
 //

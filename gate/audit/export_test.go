@@ -1,5 +1,7 @@
 package audit
 
+import "time"
+
 // File is what a log needs of its file.
 type File = file
 
@@ -16,4 +18,14 @@ func (l *Log) SetFree(part float64) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.w.free = func(string) (float64, error) { return part, nil }
+}
+
+// Tidy does what is due now.
+func (l *Log) Tidy() { l.tidy() }
+
+// SetBegun has a log believe that its file begins with a record of then.
+func (l *Log) SetBegun(then time.Time) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.w.at.begun = then
 }

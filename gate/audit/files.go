@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -54,8 +55,8 @@ func rotated(path string) ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return number(path, a) - number(path, b) })
-	return names, nil
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(number(path, a)-number(path, b), strings.Compare(a, b)) })
+	return slices.CompactFunc(names, func(a, b string) bool { return number(path, a) == number(path, b) }), nil // one that is being packed is there twice
 }
 
 // numbered returns the name of the nth renamed file.
@@ -64,9 +65,9 @@ func numbered(path string, n int) string {
 	return fmt.Sprintf("%s-%06d%s", strings.TrimSuffix(path, ext), n, ext)
 }
 
-// number returns the number of a renamed file, or 0 if it is none.
+// number returns the number of a renamed file, packed or not, or 0 if it is none.
 func number(path, name string) int {
-	ext := filepath.Ext(path)
+	ext, name := filepath.Ext(path), strings.TrimSuffix(name, packedExt)
 	digits, ok := strings.CutPrefix(filepath.Base(name), strings.TrimSuffix(filepath.Base(path), ext)+"-")
 	n, err := strconv.Atoi(strings.TrimSuffix(digits, ext))
 	if !ok || err != nil || n <= 0 || filepath.Base(numbered(path, n)) != filepath.Base(name) {

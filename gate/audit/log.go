@@ -41,6 +41,14 @@ type Options struct {
 	// Strict refuses records, and so calls, where a file would have to go that is to be
 	// held.
 	Strict bool
+	// Rotate is the age of its first record at which a file that has others is renamed,
+	// whatever its size. Zero means that size alone counts.
+	Rotate time.Duration
+	// MaxAge is how old the newest record of a file may become before the file is removed,
+	// however few there are. Zero means that age removes none. It is not below Hold.
+	MaxAge time.Duration
+	// Compress packs renamed files, but the newest, into files that end in .gz.
+	Compress bool
 	// Record is "digest", which "" means too, or "full": arguments and results
 	// themselves are recorded.
 	Record string
@@ -124,6 +132,7 @@ func open(path string, o Options, opener func(string) (file, error)) (*Log, erro
 		return nil, errors.Join(err, lock.Close())
 	}
 	l.ended.Go(l.saveAll)
+	l.ended.Go(l.tidyAll)
 	return l, nil
 }
 
@@ -228,6 +237,14 @@ func (l *Log) saveAll() {
 // that has failed is tried again, so that one with no calls to record is found
 // well when the disk is.
 func (l *Log) Healthy() error { return l.w.healthy() }
+
+// Head is the last record that was written; zero if there is none. Kept elsewhere it shows
+// later that nothing was cut off: see [VerifyFiles].
+func (l *Log) Head() Head {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	return Head{l.w.at.tip.seq, l.w.at.tip.hash}
+}
 
 // Close syncs and closes the log. Records after it are an error. It may be
 // called again, and then does nothing.

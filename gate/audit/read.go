@@ -30,6 +30,7 @@ type Filter struct {
 	Principal string    // id
 	Session   string    // id
 	Since     time.Time // at this time or later
+	After     uint64    // with a greater number
 	// Choose is a further condition, for what the other fields cannot say.
 	Choose func(*Entry) bool
 	// Last keeps only so many of the records that are there already; 0 keeps all.
@@ -48,6 +49,7 @@ func (f *Filter) chooses(e *Entry) bool {
 		(f.Call == "" || f.Call == e.ID || f.Call == e.Parent) &&
 		(f.Principal == "" || f.Principal == e.Principal) &&
 		(f.Session == "" || f.Session == e.Session) &&
+		(f.After == 0 || e.Seq > f.After) &&
 		(f.Since.IsZero() || !e.Time.Before(f.Since)) &&
 		(f.Choose == nil || f.Choose(e))
 }
@@ -72,7 +74,7 @@ func read(ctx context.Context, name string, f Filter, yield func(Entry, error) b
 	}
 	r := reader{path: name}
 	defer r.close()
-	if err := r.begin(f.Since); err != nil {
+	if err := r.begin(f); err != nil {
 		return err
 	}
 	var last []Entry // kept back until the end is reached, if only the last are wanted
@@ -122,7 +124,8 @@ func read(ctx context.Context, name string, f Filter, yield func(Entry, error) b
 // reader reads a log file after file, as they are renamed.
 type reader struct {
 	path  string
-	file  *os.File
+	file  *logFile
+	seq   uint64      // of the last record
 	info  os.FileInfo // of file, to know it again under another name
 	lines *lines
 	line  int
@@ -135,9 +138,13 @@ func (r *reader) close() {
 	}
 }
 
-// begin opens the first file that has been written to since then.
-func (r *reader) begin(since time.Time) error {
+// begin opens the first file that can have a record that f chooses.
+func (r *reader) begin(f Filter) error {
+	since := f.Since
 	return r.open(func(names []string) int {
+		if f.After > 0 {
+			return max(0, after(names, f.After)-1)
+		}
 		at := slices.IndexFunc(names, func(name string) bool {
 			info, err := os.Stat(name)
 			return err == nil && !info.ModTime().Before(since)
@@ -157,8 +164,8 @@ func (r *reader) advance() error {
 			info, err := os.Stat(name)
 			return err == nil && os.SameFile(info, r.info)
 		})
-		if at < 0 {
-			return at
+		if at < 0 { // it was packed, or removed
+			return after(names, r.seq)
 		}
 		return at + 1
 	})
@@ -166,6 +173,18 @@ func (r *reader) advance() error {
 		return r.wait()
 	}
 	return err
+}
+
+// after returns the first file whose records all have greater numbers.
+func after(names []string, seq uint64) int {
+	at := slices.IndexFunc(names, func(name string) bool {
+		first, _, err := begins(name)
+		return err == nil && first > seq
+	})
+	if at < 0 {
+		return len(names)
+	}
+	return at
 }
 
 // open opens the file that is chosen from the list of all; -1 chooses none, and
@@ -184,7 +203,7 @@ func (r *reader) open(choose func(names []string) int) error {
 		if at == len(names) {
 			return io.EOF
 		}
-		f, err := os.Open(names[at])
+		f, err := openLog(names[at])
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -198,7 +217,7 @@ func (r *reader) open(choose func(names []string) int) error {
 			continue
 		}
 		r.close()
-		*r = reader{path: r.path, file: f, info: info, lines: newLines(f)}
+		*r = reader{path: r.path, file: f, info: info, lines: newLines(f.text), full: f.packed, seq: r.seq}
 		return nil
 	}
 	return fmt.Errorf("audit log %s: its files were removed or renamed while it was read: begin again", r.path)
@@ -226,6 +245,7 @@ func (r *reader) next() (Entry, error) {
 		if err != nil {
 			return Entry{Raw: bytes.Clone(b)}, &ChainError{r.file.Name(), r.line, err.Error()}
 		}
+		r.seq = e.Seq
 		return e, nil
 	}
 }
@@ -248,6 +268,9 @@ func (r *reader) turn() error {
 // again goes back to where the last whole line ended: what follows may have been
 // half written, and may have been cut since.
 func (r *reader) again() error {
+	if r.file.packed {
+		return nil
+	}
 	_, err := r.file.Seek(r.lines.off, io.SeekStart)
 	r.lines.r.Reset(r.file)
 	return err

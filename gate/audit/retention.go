@@ -20,13 +20,14 @@ const (
 	lookAgain = time.Second
 )
 
-// Retain puts another retention in place: Keep, Hold, HardMax and Strict of o. What else o
-// has is not looked at.
+// Retain puts another retention in place: Keep, Hold, HardMax, Strict, Rotate, MaxAge and
+// Compress of o. What else o has is not looked at.
 func (l *Log) Retain(o Options) error {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	all := l.w.o
 	all.Keep, all.Hold, all.HardMax, all.Strict = o.Keep, o.Hold, o.HardMax, o.Strict
+	all.Rotate, all.MaxAge, all.Compress = o.Rotate, o.MaxAge, o.Compress
 	if err := all.check(); err != nil {
 		return fmt.Errorf("audit log %s: %w", l.w.path, err)
 	}
@@ -72,6 +73,10 @@ func (o *Options) checkRetention() error {
 		}
 	}
 	switch {
+	case o.Rotate < 0 || o.MaxAge < 0:
+		return fmt.Errorf("rotate is %s and max age %s; they must not be negative", o.Rotate, o.MaxAge)
+	case o.MaxAge > 0 && o.MaxAge < o.Hold:
+		return fmt.Errorf("max age is %s, less than the %s of hold", o.MaxAge, o.Hold)
 	case o.HardMax == 0:
 		o.HardMax = math.MaxInt64
 	case o.HardMax < 0:
@@ -120,6 +125,11 @@ func (w *writer) stock() (s stock, err error) {
 // over reports whether there are more files than Keep.
 func (s *stock) over() bool { return s.w.o.Keep > 0 && len(s.files) > s.w.o.Keep }
 
+// expired reports whether the oldest file is older than any may be.
+func (s *stock) expired() bool {
+	return s.w.o.MaxAge > 0 && len(s.files) > 0 && time.Since(s.files[0].last) > s.w.o.MaxAge
+}
+
 // young reports whether the oldest file is to be held.
 func (s *stock) young() bool { return time.Since(s.files[0].last) < s.w.o.Hold }
 
@@ -166,14 +176,14 @@ func (w *writer) blocked() error {
 	return w.at.full
 }
 
-// retire removes files beyond Keep: those whose records are older than Hold, and
-// if there is no room else, younger ones. The next opened line tells of them.
+// retire removes files older than MaxAge, and those beyond Keep: of these those whose
+// records are older than Hold, and if there is no room else, younger ones. The next opened line tells of them.
 func (w *writer) retire() error {
 	s, err := w.stock()
 	if err != nil {
 		return err
 	}
-	for s.over() {
+	for s.over() || s.expired() {
 		young := s.young()
 		if young && (w.o.Strict || !s.full()) {
 			return nil

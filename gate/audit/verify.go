@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -81,17 +80,17 @@ func VerifyFiles(paths []string, head Head) (Report, error) {
 		return v.Report, errors.New("no file to verify")
 	}
 	// The last file is opened first: if it is renamed later, it is still this one.
-	last, err := os.Open(paths[len(paths)-1])
+	last, err := openLog(paths[len(paths)-1])
 	if err != nil {
 		return v.Report, err
 	}
 	defer last.Close()
 	for _, path := range paths[:len(paths)-1] {
-		f, err := os.Open(path)
+		f, err := openLog(path)
 		if err != nil {
 			return v.Report, err
 		}
-		err = v.file(path, f)
+		err = v.file(path, f.text)
 		f.Close()
 		if err == nil && v.Torn > 0 {
 			err = v.wrong("the file ends within a line, and more files follow")
@@ -100,7 +99,7 @@ func VerifyFiles(paths []string, head Head) (Report, error) {
 			return v.Report, err
 		}
 	}
-	if err := v.file(last.Name(), last); err != nil {
+	if err := v.file(last.Name(), last.text); err != nil {
 		return v.Report, err
 	}
 	return v.Report, v.end()

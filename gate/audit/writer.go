@@ -51,11 +51,13 @@ type writer struct {
 type end struct {
 	file    file // nil: the next line opens it, and the lines before are synced
 	tip     tip
-	limit   int64    // size at which the file is renamed
-	line    line     // the last line written, for its memory
-	removed []string // files that were, and of which no opened line has told
-	early   error    // why that was before Options.Hold
-	full    error    // why nothing may be written now, as of looked
+	limit   int64     // size at which the file is renamed
+	begun   time.Time // when its first line was written
+	opened  int64     // its size after the opened line
+	line    line      // the last line written, for its memory
+	removed []string  // files that were, and of which no opened line has told
+	early   error     // why that was before Options.Hold
+	full    error     // why nothing may be written now, as of looked
 	looked  time.Time
 	cut     int64 // bytes that were cut and that no opened line has told of
 	failed  error // why the last line was not written; the next opened line tells of it
@@ -110,7 +112,7 @@ func (w *writer) caughtUp() error {
 // ready sees to it that there is a file with room. Callers hold mu, here and
 // below.
 func (w *writer) ready() error {
-	if w.at.file != nil && w.at.tip.size >= w.at.limit {
+	if w.at.file != nil && (w.at.tip.size >= w.at.limit || w.old()) {
 		if err := w.blocked(); err != nil {
 			return err
 		}
@@ -123,6 +125,12 @@ func (w *writer) ready() error {
 		return w.reopen()
 	}
 	return nil
+}
+
+// old reports whether the file is to be renamed for its age. One without any record since
+// it was opened is not.
+func (w *writer) old() bool {
+	return w.o.Rotate > 0 && w.at.tip.size > w.at.opened && time.Since(w.at.begun) >= w.o.Rotate
 }
 
 // reopen opens the file, goes on at its end, and says so.
@@ -161,7 +169,10 @@ func (w *writer) reopen() error {
 	if err := w.write(line{}.body(&e)); err != nil {
 		return err
 	}
-	w.at.failed, w.at.cut, w.at.removed, w.at.early = nil, 0, nil, nil
+	w.at.failed, w.at.cut, w.at.removed, w.at.early, w.at.opened = nil, 0, nil, nil, w.at.tip.size
+	if _, w.at.begun, err = begins(w.path); err != nil {
+		w.at.begun = time.Now()
+	}
 	if err := syncFolder(w.path); err != nil {
 		w.o.Log.Warn("folder of audit log not synced", "path", w.path, "error", err)
 	}
@@ -256,7 +267,7 @@ func (w *writer) rotate() {
 		err = os.Rename(w.path, numbered(w.path, last+1))
 	}
 	if err != nil {
-		w.at.limit = w.at.tip.size + w.o.MaxSize/8
+		w.at.limit, w.at.begun = w.at.tip.size+w.o.MaxSize/8, time.Now()
 		w.o.Log.Warn("audit log not rotated", "path", w.path, "error", err)
 		return
 	}

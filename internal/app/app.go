@@ -81,6 +81,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
 		return nil, err
 	}
+	a.gateway.SetRequired(required(cfg))
 	if err := errors.Join(a.stayPaused(), a.noteBundles()); err != nil {
 		return nil, errors.Join(err, a.gateway.Close(ctx))
 	}
@@ -152,6 +153,7 @@ func auditOptions(c *config.Config, node string) audit.Options {
 	o := audit.Options{
 		Node: node, MaxSize: c.Audit.MaxSize, Record: c.Audit.Record, Sync: c.Audit.Sync,
 		Keep: c.Audit.Keep, Hold: c.Audit.Hold, HardMax: c.Audit.HardMax, Strict: c.Audit.Strict,
+		Rotate: c.Audit.Rotate, MaxAge: c.Audit.MaxAge, Compress: c.Audit.Compress,
 	}
 	if o.Hold == 0 {
 		o.Hold = -1

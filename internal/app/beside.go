@@ -36,7 +36,7 @@ func newBeside(a *App) *beside {
 // put makes what runs that which a configuration says.
 func (b *beside) put(c *config.Config) {
 	b.mu.Lock()
-	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry)
+	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry) && reflect.DeepEqual(b.wanted.Anchor, c.Anchor)
 	b.mu.Unlock()
 	if !same {
 		b.want(c)
@@ -95,6 +95,9 @@ func (b *beside) runAs(ctx context.Context, cfg *config.Config) {
 	defer end()
 	if cfg.Telemetry.Metrics.Listen != "" {
 		all.Go(func() { b.serveMetrics(ctx, cfg.Telemetry.Metrics) })
+	}
+	if cfg.Anchor.Every > 0 {
+		all.Go(func() { b.anchor(ctx, cfg.Anchor) })
 	}
 	select {
 	case <-b.changed:

@@ -37,6 +37,7 @@ func (b *beside) serveMetricsOn(ctx context.Context, web net.Listener) error {
 	b.setMetricsURL("http://" + web.Addr().String() + "/metrics")
 	defer b.setMetricsURL("")
 	mux := http.NewServeMux()
+	b.app.gateway.HandleHealth(mux)
 	mux.Handle("GET /metrics", telemetry.Handler(b.counted, b.app.gauges))
 	var h http.Handler = mux
 	if loopback.Host(web.Addr().String()) {
@@ -68,6 +69,7 @@ func (a *App) gauges() []telemetry.Metric {
 		telemetry.NewGauge("wasmgate.policy.failed", "Whether the policy of the files is not in use, because something is wrong with it.", "", telemetry.Truth(failed(a.policyError.Load()))),
 		telemetry.NewGauge("wasmgate.config.failed", "Whether the configuration of the files is not in use, because something is wrong with it.", "", telemetry.Truth(a.config.Load().err != nil)),
 		telemetry.NewGauge("wasmgate.healthy", "Whether calls can pass.", "", telemetry.Truth(g.Healthy() == nil)),
+		telemetry.NewGauge("wasmgate.ready", "Whether clients should be sent here: calls can pass, and servers that are required are ready.", "", telemetry.Truth(len(g.Ready()) == 0)),
 		telemetry.NewGauge("wasmgate.paused", "Servers whose new calls are refused; everything counts as one.", "{server}", float64(len(g.Paused()))),
 		telemetry.NewGauge("wasmgate.approvals.pending", "Calls that wait for a person.", "{call}", float64(a.pendingApprovals())),
 		telemetry.NewGauge("wasmgate.sessions", "Sessions whose labels are kept.", "{session}", float64(len(g.Sessions()))),

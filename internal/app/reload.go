@@ -149,6 +149,7 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 		fail(a.gateway.SetRetention(auditOptions(next, "")))
 	}
 	a.beside.put(next)
+	a.gateway.SetRequired(required(next))
 	fail(a.setModules(ctx, next))
 	if order := ids(next.Servers); again || !slices.Equal(ids(before.Servers), order) {
 		fail(a.gateway.SetOrder(order))
@@ -215,6 +216,9 @@ func (a *App) setServers(ctx context.Context, before, now []config.Server) error
 	var wg sync.WaitGroup
 	for i, s := range now {
 		at := find(before, s.ID)
+		if at >= 0 {
+			before[at].Required = s.Required // which is nothing that a connection has
+		}
 		if at >= 0 && reflect.DeepEqual(before[at], s) && !a.moduleChanged(ctx, s) {
 			continue
 		}
@@ -246,6 +250,16 @@ func (a *App) moduleChanged(ctx context.Context, s config.Server) bool {
 
 func enabled(servers []config.Server) []config.Server {
 	return slices.DeleteFunc(slices.Clone(servers), func(s config.Server) bool { return !s.Enabled })
+}
+
+// required are the names of servers without which the gateway is not ready.
+func required(c *config.Config) (ids []string) {
+	for _, s := range enabled(c.Servers) {
+		if s.Required {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
 }
 
 // ids are the names of servers that are enabled, in order.

@@ -93,6 +93,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 		end()
 		return nil
 	})
+	g.Go(func() error { a.reportAlive(life); return nil })
 	g.Go(func() error { f.Ready(life, a, a.url); return nil })
 	return g.Wait()
 }
@@ -175,8 +176,8 @@ func (a *App) drain(ctx context.Context, s *http.Server) {
 	defer cancel()
 	began := time.Now()
 	a.log.Info("draining: calls under way may end, new ones are refused", "within", drainTime)
-	if err := a.gateway.Drain(calls); err != nil {
-		a.log.Warn("calls cut off at shutdown")
+	if err := a.told(calls, a.gateway.Drain); err != nil {
+		a.log.Warn("calls cut off at shutdown", "number", a.gateway.UnderWay())
 	}
 	a.log.Info("drained", "took", time.Since(began).Round(time.Millisecond))
 	answers, cancel := context.WithTimeout(ctx, flushTime)

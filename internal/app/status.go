@@ -128,6 +128,11 @@ func (a *App) Status() *Status {
 	if err := a.gateway.SessionsProblem(); err != nil {
 		s.Problems = append(s.Problems, err.Error())
 	}
+	for _, why := range a.gateway.Ready() {
+		if why.Part == "servers" {
+			s.Problems = append(s.Problems, "not ready: "+why.Why)
+		}
+	}
 	s.Problems = append(s.Problems, a.idleLabels()...)
 	for _, p := range RelayWarnings(context.Background(), a.config.Load().cfg, a.gateway.Policy()) {
 		s.Problems = append(s.Problems, p.Message)

@@ -48,6 +48,7 @@ type Config struct {
 	HTTP       HTTP
 	Log        Log
 	Telemetry  Telemetry
+	Anchor     Anchor
 	State      string // folder of keys, caches, control socket
 	Warnings   []Problem
 	Replay     Replay
@@ -93,6 +94,7 @@ type Server struct {
 	// Concurrent is how many calls it has in progress; zero sets no limit of its own.
 	Concurrent int
 	Enabled    bool
+	Required   bool        // the gateway is not ready without it
 	Groups     []string    // that all it has is in
 	Prefix     bool        // offer its tools as server__tool
 	Schema     string      // declared | normalized
@@ -260,11 +262,17 @@ type Audit struct {
 	Hold    time.Duration
 	Strict  bool
 	HardMax int64 // bytes of all files while younger ones are held; zero is four times those of Keep
+	// Rotate is the age at which a file is continued in a new one; zero leaves that to
+	// MaxSize. MaxAge is how old records may become; zero sets no end. Compress packs old
+	// files.
+	Rotate, MaxAge time.Duration
+	Compress       bool
 }
 
 // fixed is what cannot change while the gateway runs.
 func (a Audit) fixed() Audit {
 	a.Keep, a.Hold, a.Strict, a.HardMax = 0, 0, false, 0
+	a.Rotate, a.MaxAge, a.Compress = 0, 0, false
 	return a
 }
 

@@ -131,7 +131,7 @@ func (d *decoder) config(root *node, c *Config) {
 		"approvals":  func(n *node, path string) { d.approvals(&c.Approvals, n, path) },
 		"sessions":   func(n *node, path string) { d.sessions(&c.Sessions, n, path) },
 		"jobs":       func(n *node, path string) { d.jobs(&c.Jobs, n, path) },
-		"audit":      func(n *node, path string) { d.audit(&c.Audit, n, path) },
+		"audit":      func(n *node, path string) { d.audit(&c.Audit, &c.Anchor, n, path) },
 		"limits":     func(n *node, path string) { d.limits(&c.Limits, n, path) },
 		"http":       func(n *node, path string) { d.http(&c.HTTP, n, path) },
 		"log":        func(n *node, path string) { d.log(&c.Log, n, path) },
@@ -311,7 +311,7 @@ func (d *decoder) sessions(to *Sessions, n *node, path string) {
 
 const maxSize = 1 << 30 // of what is held in memory, in bytes
 
-func (d *decoder) audit(to *Audit, n *node, path string) {
+func (d *decoder) audit(to *Audit, anchor *Anchor, n *node, path string) {
 	d.table(n, path, map[string]reader{
 		"path":     d.path(&to.Path),
 		"record":   d.one(&to.Record, "digest", "full"),
@@ -320,7 +320,14 @@ func (d *decoder) audit(to *Audit, n *node, path string) {
 		"keep":     d.count(&to.Keep, 1, 100_000),
 		"hold":     d.hold(to),
 		"hard_max": d.size(&to.HardMax, 1<<10, 1<<50),
+		"rotate":   d.age(&to.Rotate),
+		"max_age":  d.age(&to.MaxAge),
+		"compress": d.flag(&to.Compress),
+		"anchor":   func(n *node, path string) { d.anchor(anchor, n, path) },
 	})
+	if at := n.get("max_age"); at != nil && to.MaxAge > 0 && to.MaxAge < to.Hold {
+		d.fail(at, join(path, "max_age"), "is less than hold, which keeps records for %s: write more, or less there", short(to.Hold))
+	}
 	if kept := to.MaxSize * int64(to.Keep); to.HardMax > 0 && to.HardMax < kept {
 		d.fail(n, join(path, "hard_max"), "is %s, less than the %s that max_size and keep come to: write more, or less there", bytesText(to.HardMax), bytesText(kept))
 	}
@@ -333,19 +340,37 @@ func (d *decoder) hold(to *Audit) reader {
 		if age = strings.TrimSpace(age); age == "" && strict {
 			age = "7d"
 		}
-		v, err := time.ParseDuration(age)
-		if days, ok := strings.CutSuffix(age, "d"); ok {
-			var n int
-			if n, err = strconv.Atoi(days); err == nil && n <= 36500 {
-				v = time.Duration(n) * 24 * time.Hour
-			}
-		}
+		v, err := parseAge(age)
 		if err != nil || v < 0 {
 			return 0, errors.New("is no age such as 7d or 12h, nor the word strict, nor both")
 		}
 		to.Strict = strict
 		return v, nil
 	})
+}
+
+// age reads an age of at least a minute.
+func (d *decoder) age(to *time.Duration) reader {
+	return measure(d, to, "d", func(s string) (time.Duration, error) {
+		v, err := parseAge(s)
+		if err != nil || v < time.Minute {
+			return 0, errors.New("is no age of a minute or more, such as 30d or 12h")
+		}
+		return v, nil
+	})
+}
+
+// parseAge reads a duration, which may be in days.
+func parseAge(s string) (time.Duration, error) {
+	days, ok := strings.CutSuffix(s, "d")
+	if !ok {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.Atoi(days)
+	if err == nil && n > 36500 {
+		err = strconv.ErrRange
+	}
+	return time.Duration(n) * 24 * time.Hour, err
 }
 
 func (d *decoder) limits(to *Limits, n *node, path string) {

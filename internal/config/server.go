@@ -72,6 +72,7 @@ func (d *decoder) server(f field, path string) Server {
 		"retry":      d.one(&s.Retry, "never", "idempotent"),
 		"health":     d.health(&s.Health),
 		"enabled":    func(*node, string) {},
+		"required":   d.flag(&s.Required),
 		"groups":     d.groupNames(&s.Groups),
 		"prefix":     d.flag(&s.Prefix),
 		"methods":    d.methods(&s.Methods),

@@ -48,6 +48,13 @@ func (c *Counter) End() {
 	}
 }
 
+// Count is how many have begun and not ended.
+func (c *Counter) Count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
 // Close lets nothing more begin, and returns what is closed when nothing is under way. It
 // may be called more than once.
 func (c *Counter) Close() <-chan struct{} {

@@ -146,6 +146,9 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 	return gate.Doc{}, errNoMethod
 }
 
+// UnderWay is how many requests of clients have begun and not ended.
+func (h *Host) UnderWay() int { return h.calls.Count() }
+
 // Drain refuses new requests, ends the calls that wait for clients to call again, and
 // waits for those under way, or for ctx. Then it ends the streams of notifications, so
 // that no connection stays busy.

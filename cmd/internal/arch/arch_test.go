@@ -80,6 +80,8 @@ var rules = map[string]rule{
 	"internal/files":                {bans: []string{"net", "net/http"}},
 	"internal/loopback":             {bans: []string{"context", "os", "github.com/...", "golang.org/..."}},
 	"internal/match":                {bans: leaf},
+	"internal/notify":               {imports: []string{"bridge/confine"}, bans: []string{"database/sql"}},
+	"internal/systemd":              {bans: []string{"context", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/telemetry":            {imports: []string{"gate"}, bans: []string{"os", "database/sql"}},
 	"internal/address":              {bans: []string{"context", "os", "net/http", "github.com/...", "golang.org/..."}},
 	"cmd/internal/arch":             {},

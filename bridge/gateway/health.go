@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// A NotReady is one reason for which a gateway should be sent no clients.
+type NotReady struct {
+	Part string // draining, audit or servers: a word for anybody
+	Why  string // for the operator
+}
+
+func (n NotReady) String() string { return n.Part + ": " + n.Why }
+
+// SetRequired says which servers a gateway needs to be ready, by id; none at first.
+func (g *Gateway) SetRequired(ids []string) {
+	ids = slices.Clone(ids)
+	g.required.Store(&ids)
+}
+
+// Ready returns why the gateway should be sent no clients now: it drains, its audit log
+// cannot be written, or a server that is required is not ready. Nil is none: then it has a
+// policy, too, without which it does not start.
+func (g *Gateway) Ready() (why []NotReady) {
+	if g.draining.Load() {
+		why = append(why, NotReady{"draining", ErrDraining.Error()})
+	} else if err := g.Healthy(); err != nil {
+		why = append(why, NotReady{"audit", err.Error()})
+	}
+	required := g.required.Load()
+	if required == nil || len(*required) == 0 {
+		return why
+	}
+	status := g.fleet.Status()
+	for _, id := range *required {
+		at := slices.IndexFunc(status, func(s ServerStatus) bool { return s.Server == id })
+		switch {
+		case at < 0:
+			why = append(why, NotReady{"servers", id + " is required and not there"})
+		case status[at].Phase != Ready:
+			why = append(why, NotReady{"servers", fmt.Sprintf("%s is required and %s", id, status[at].Phase)})
+		}
+	}
+	return why
+}
+
+// UnderWay is how many calls and requests of clients have begun and not ended.
+func (g *Gateway) UnderWay() int { return g.host.UnderWay() + g.calls.Count() }
+
+// HandleHealth serves the gateway's health: at /livez that the process answers, at /readyz
+// whether it should be sent clients, in words that tell nothing of the servers, and at
+// /healthz whether calls can pass, with the reason if not.
+func (g *Gateway) HandleHealth(mux *http.ServeMux) {
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		answerHealth(w, true, map[string]any{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		why := g.Ready()
+		if len(why) == 0 {
+			answerHealth(w, true, map[string]any{"status": "ok"})
+			return
+		}
+		var parts []string
+		for _, one := range why {
+			parts = append(parts, one.Part)
+		}
+		answerHealth(w, false, map[string]any{"status": "not ready", "parts": slices.Compact(parts)})
+	})
+	mux.HandleFunc("GET /healthz", g.healthz)
+}
+
+func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
+	answer := map[string]any{"status": "ok", "version": Version()}
+	err := g.Healthy()
+	if err != nil {
+		answer["status"], answer["error"] = "failing", err.Error()
+	} else if warning := g.AuditWarning(); warning != "" {
+		answer["warning"] = "audit log: " + warning
+	}
+	answerHealth(w, err == nil, answer)
+}
+
+func answerHealth(w http.ResponseWriter, ok bool, answer map[string]any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if !ok {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}

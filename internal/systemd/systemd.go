@@ -1,0 +1,50 @@
+// Package systemd tells a service manager how this process does, by the protocol of
+// sd_notify(3): a datagram of NAME=value lines to the socket that NOTIFY_SOCKET names.
+// Without a manager that asks for it, nothing is done.
+package systemd
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"time"
+)
+
+// What a manager is told.
+const (
+	Ready    = "READY=1"
+	Stopping = "STOPPING=1"
+	Watchdog = "WATCHDOG=1"
+)
+
+// Status is a line for people.
+func Status(text string) string { return "STATUS=" + text }
+
+// Notify tells the manager of a state, if there is one. A manager that cannot be reached is
+// an error that stops nobody.
+func Notify(state string) error {
+	path := os.Getenv("NOTIFY_SOCKET")
+	if path == "" {
+		return nil
+	}
+	if path[0] == '@' { // an abstract socket (unix(7))
+		path = "\x00" + path[1:]
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.Write([]byte(state))
+	return err
+}
+
+// WatchdogEvery is how often the manager wants to hear [Watchdog]: twice as often as it
+// counts the process as hung. Zero means never.
+func WatchdogEvery() time.Duration {
+	us, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
+	if pid := os.Getenv("WATCHDOG_PID"); err != nil || us <= 0 || pid != "" && pid != strconv.Itoa(os.Getpid()) {
+		return 0
+	}
+	return time.Duration(us) * time.Microsecond / 2
+}
