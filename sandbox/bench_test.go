@@ -56,6 +56,46 @@ func BenchmarkStart(b *testing.B) {
 	})
 }
 
+// BenchmarkFirstCall measures the first call of an embedded tool in a program whose
+// cache was filled before.
+func BenchmarkFirstCall(b *testing.B) {
+	cfg := sandbox.Config{CacheDir: filepath.Join(b.TempDir(), "cache")}
+	call := func(r *sandbox.Runtime) {
+		m, err := r.LoadEmbedded(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := m.Call(b.Context(), "hash", []byte(`{"text":"abc"}`), sandbox.CallConfig{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	open := func() *sandbox.Runtime {
+		r, err := sandbox.New(b.Context(), cfg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return r
+	}
+	finish := func(r *sandbox.Runtime) {
+		if err := r.Close(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	r := open()
+	call(r)
+	finish(r)
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		r := open()
+		b.StartTimer()
+		call(r)
+		b.StopTimer()
+		finish(r)
+		b.StartTimer()
+	}
+}
+
 // BenchmarkCompile measures a tiny module: the floor of a load.
 func BenchmarkCompile(b *testing.B) {
 	r := newRuntime(b, sandbox.Config{})

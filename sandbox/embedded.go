@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 )
 
 // These are written by cmd/pack of the module sandbox/tools.
@@ -58,29 +57,28 @@ func unpack(packed []byte) ([]byte, error) {
 
 // EmbeddedCompiled reports whether the cache holds the machine code of the module of
 // [EmbeddedTools], without unpacking it.
-func (r *Runtime) EmbeddedCompiled() bool { return r.cache.HasAs(embeddedKey()) }
+func (r *Runtime) EmbeddedCompiled() bool { return r.cache.Has(embeddedTools().key) }
 
-// CompileEmbedded has the cache hold that machine code. It is loaded by Compile.
+// CompileEmbedded has the cache hold that machine code. It is loaded by LoadEmbedded.
 func (r *Runtime) CompileEmbedded(ctx context.Context) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
 	defer r.working.Done()
-	wasm, err := EmbeddedTools()
+	p, err := r.look(embeddedTools())
+	if err == nil {
+		err = p.rewrite()
+	}
 	if err != nil {
 		return err
 	}
-	if wasm, err = r.rewritten(wasm); err != nil {
-		return err
-	}
-	return r.cache.FillAs(ctx, embeddedKey(), wasm)
+	return r.fill(ctx, embeddedTools(), p)
 }
 
-// embeddedKey names the module as this program rewrites it.
-func embeddedKey() []byte {
-	var program string
-	if info, ok := debug.ReadBuildInfo(); ok {
-		program = info.String()
-	}
-	return append([]byte(program), packedTools...)
+// LoadEmbedded is as [Runtime.Compile] of [EmbeddedTools], which it does not unpack if
+// the cache holds their machine code.
+func (r *Runtime) LoadEmbedded(ctx context.Context) (*Module, error) {
+	return r.compile(ctx, embeddedTools(), ModuleConfig{Name: "embedded tools"})
 }
+
+func embeddedTools() origin { return origin{keyOf(packedTools), EmbeddedTools} }

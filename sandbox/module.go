@@ -17,6 +17,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/wasmgate/wasmgate/sandbox/compiler"
 	"github.com/wasmgate/wasmgate/sandbox/extism"
 	"github.com/wasmgate/wasmgate/sandbox/image"
 	"github.com/wasmgate/wasmgate/sandbox/rewrite"
@@ -88,42 +89,50 @@ type Module struct {
 // its code, compiling a large module takes seconds, one module at a time. It is a
 // child process that compiles, which ends with ctx, if the program has called
 // [ChildMain].
-func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_ *Module, err error) {
+func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (*Module, error) {
+	return r.compile(ctx, bytesOf(wasm), cfg)
+}
+
+// compile is [Runtime.Compile] of what may be in the cache. What another process has
+// removed there just then is made again.
+func (r *Runtime) compile(ctx context.Context, from origin, cfg ModuleConfig) (m *Module, err error) {
+	for range 2 {
+		if m, err = r.module(ctx, from, cfg); !errors.Is(err, compiler.ErrGone) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: compile module %q: %w", cfg.Name, err)
+	}
+	return m, nil
+}
+
+func (r *Runtime) module(ctx context.Context, from origin, cfg ModuleConfig) (_ *Module, err error) {
 	defer func() {
 		if p := recover(); p != nil { // a defect of the engine that a module can reach is that module's end only
 			err = fmt.Errorf("panic in the engine: %v", p)
 		}
-		if err != nil {
-			err = fmt.Errorf("sandbox: compile module %q: %w", cfg.Name, err)
-		}
 	}()
-	decoded, err := rewrite.Decode(wasm)
+	p, err := r.look(from)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.refused(decoded.Imports, cfg); err != nil {
+	if err := r.refused(p.Imports, cfg); err != nil {
 		return nil, err
 	}
-	m := &Module{runtime: r, name: cfg.Name, minMemory: decoded.MinMemory}
-	m.wasi = imports(decoded.Imports, func(module string) bool { return module == wasiModule || module == unstableModule })
-	rewritten, err := m.rewrite(decoded)
-	if err != nil {
+	if err := p.rewrite(); err != nil {
 		return nil, err
 	}
-	if !r.Apart() {
-		if err := decoded.Cost().Within(4); err != nil {
-			return nil, err
-		}
-	}
-	m.server, m.nonblocking = cfg.Server, decoded.Go
-	manifest, err := choose(cfg.Manifest, decoded.Manifest)
-	if err != nil && !(errors.Is(err, errNoManifest) && (cfg.Server || imports(decoded.Imports, extism.IsPlugin))) {
+	m := &Module{runtime: r, name: cfg.Name, minMemory: p.MinMemory, sealed: p.Sealed, unfit: p.Unfit, server: cfg.Server, nonblocking: p.Go}
+	m.wasi = imports(p.Imports, func(module string) bool { return module == wasiModule || module == unstableModule })
+	manifest, err := choose(cfg.Manifest, p.Manifest)
+	if err != nil && !(errors.Is(err, errNoManifest) && (cfg.Server || imports(p.Imports, extism.IsPlugin))) {
 		return nil, err
 	}
 	if err := m.configure(cfg, manifest); err != nil {
 		return nil, err
 	}
-	if err := m.compile(ctx, rewritten); err != nil {
+	if err := m.load(ctx, from, p); err != nil {
 		return nil, errors.Join(err, m.closeDirs())
 	}
 	if err := m.settle(ctx, manifest); err != nil {
@@ -132,39 +141,30 @@ func (r *Runtime) Compile(ctx context.Context, wasm []byte, cfg ModuleConfig) (_
 	return m, nil
 }
 
-// compile has the cache hold the module's machine code, and the engine load it.
-func (m *Module) compile(ctx context.Context, wasm []byte) (err error) {
+// load has the cache hold the module's machine code, and the engine load it.
+func (m *Module) load(ctx context.Context, from origin, p *prepared) (err error) {
 	r := m.runtime
 	if err := r.begin(); err != nil {
 		return err
 	}
 	defer r.working.Done()
-	if m.code, err = r.cache.Fill(ctx, wasm); err != nil {
+	if err := r.fill(ctx, from, p); err != nil {
 		return err
 	}
+	m.code = p.code.Size
 	if err := r.keep(m); err != nil {
 		return err
 	}
-	if m.compiled, err = r.engine.CompileModule(ctx, wasm); err != nil {
+	r.loading.Lock() // an engine shares what it has in memory, also what is not to be used
+	defer r.loading.Unlock()
+	m.compiled, err = r.engine.CompileModule(ctx, p.code.Outline)
+	if err = r.cache.Loaded(p.code, err); err != nil {
 		r.forget(m)
+		if m.compiled != nil {
+			err = errors.Join(err, m.compiled.Close(ctx))
+		}
 	}
 	return err
-}
-
-// Compiled reports whether the cache holds the machine code of a module, so that
-// [Runtime.Compile] takes no more than milliseconds, or refuses it at once.
-func (r *Runtime) Compiled(wasm []byte) bool {
-	rewritten, err := r.rewritten(wasm)
-	return err != nil || r.cache.Has(rewritten)
-}
-
-// rewritten returns what is compiled of a module.
-func (r *Runtime) rewritten(wasm []byte) (b []byte, err error) {
-	decoded, err := rewrite.Decode(wasm)
-	if err != nil {
-		return nil, err
-	}
-	return new(Module).rewrite(decoded)
 }
 
 // configure takes what the operator and the manifest say of the module.
@@ -232,26 +232,8 @@ func (m *Module) closeDirs() error {
 	return errors.Join(errs...)
 }
 
-// rewrite returns the module in the form that is compiled: sealed, if it can be.
-func (m *Module) rewrite(decoded *rewrite.Module) ([]byte, error) {
-	sealed, err := decoded.Seal()
-	var unfit *rewrite.UnfitError
-	switch {
-	case err == nil:
-		m.sealed = sealed
-		return sealed.WASM, nil
-	case errors.As(err, &unfit):
-		m.unfit = unfit.Reason
-		return decoded.Meter()
-	}
-	return nil, err
-}
-
 // settle decides what depends on the ABI that the compiled module follows.
 func (m *Module) settle(ctx context.Context, manifest Manifest) (err error) {
-	if m.sealed != nil {
-		m.sealed.WASM = nil // the engine has it now
-	}
 	if m.kind, err = m.runtime.checkSignatures(m.compiled); err != nil {
 		return err
 	}

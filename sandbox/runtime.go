@@ -61,6 +61,8 @@ type Runtime struct {
 	working sync.WaitGroup // modules that serve or are compiled
 	method  image.Method   // by which memories are reset
 
+	loading sync.Mutex
+
 	sessions sessions
 	tidying  chan struct{} // closed by the end
 	ended    sync.Once

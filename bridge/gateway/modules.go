@@ -76,13 +76,7 @@ func (g *Gateway) embedded(ctx context.Context) ([]LocalTool, error) {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	compiled := sync.OnceValues(func() (*sandbox.Module, error) {
-		wasm, err := sandbox.EmbeddedTools()
-		if err != nil {
-			return nil, err
-		}
-		return g.runtime.Compile(ctx, wasm, sandbox.ModuleConfig{Name: "embedded tools"})
-	})
+	compiled := sync.OnceValues(func() (*sandbox.Module, error) { return g.runtime.LoadEmbedded(ctx) })
 	return g.sandboxed(manifest.Tools, new(granted), func() (*sandbox.Module, func(), error) {
 		m, err := compiled()
 		return m, func() {}, err

@@ -1,8 +1,10 @@
 package compiler
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/gob"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -92,66 +94,115 @@ func (c *Cache) Close(ctx context.Context) error {
 	return err
 }
 
-// A note lies beside an entry of the cache, and says that the module has been compiled
-// within the bounds.
+// A Key is what a module is known by: a digest of all that it was made from.
+type Key [sha256.Size]byte
+
+// A Code is a module whose machine code the cache holds.
+type Code struct {
+	// Outline is what the engine of a runtime gets in the place of the module: with the
+	// machine code it makes the same of it, see [rewrite.Outline].
+	Outline []byte
+	Size    int64  // of the machine code, and some bytes for each function
+	Kept    []byte // what is to be known of the module beside that
+	entry   string
+}
+
+// A note says that a module has been compiled within the bounds.
 type note struct {
-	Engine string `json:"engine"` // its fingerprint
-	Entry  string `json:"entry"`  // path in the cache
-	Size   int64  `json:"size"`   // of the entry: its machine code, and some bytes for each function
+	Engine string `json:"engine"`         // its fingerprint
+	Entry  string `json:"entry"`          // path in the cache
+	Size   int64  `json:"size"`           // of the entry
+	Kept   string `json:"kept,omitempty"` // digest of the file beside the note
 }
 
-func (c *Cache) noteFile(wasm []byte) string {
-	sum := sha256.Sum256(wasm)
-	return filepath.Join(c.dir, hex.EncodeToString(sum[:])+noteSuffix)
+// kept is the file beside a note that is of a [Key].
+type kept struct{ Outline, Kept []byte }
+
+func (c *Cache) file(key Key, suffix string) string {
+	return filepath.Join(c.dir, hex.EncodeToString(key[:])+suffix)
 }
 
-// Fill has the cache hold the machine code of a module, and returns how many bytes it
-// has. Unless it is there, which takes some milliseconds, it waits for its turn, and
-// compiles the module. The error is a [*rewrite.CostError] if that takes too much.
-func (c *Cache) Fill(ctx context.Context, wasm []byte) (int64, error) {
-	file := c.noteFile(wasm)
-	if size, ok := c.noted(file); ok {
-		return size, nil
+// Look returns the module of a key, which is used now.
+func (c *Cache) Look(key Key) (Code, bool) {
+	n, ok := c.noted(c.file(key, noteSuffix))
+	if !ok {
+		return Code{}, false
+	}
+	b, err := os.ReadFile(c.file(key, keptSuffix))
+	sum := sha256.Sum256(b)
+	var k kept
+	if err != nil || hex.EncodeToString(sum[:]) != n.Kept || gob.NewDecoder(bytes.NewReader(b)).Decode(&k) != nil {
+		return Code{}, false
+	}
+	return Code{k.Outline, n.Size, k.Kept, n.Entry}, true
+}
+
+// Has reports whether the cache holds the module of a key. To look is not to use.
+func (c *Cache) Has(key Key) bool {
+	n, ok := c.look(c.file(key, noteSuffix))
+	return ok && n.Kept != ""
+}
+
+// Fill has the cache hold the machine code of a module, and know it by a key. Unless the
+// code is there, under this key or another, it waits for its turn, and compiles the
+// module. The error is a [*rewrite.CostError] if that takes too much.
+func (c *Cache) Fill(ctx context.Context, key Key, wasm, keep []byte) (Code, error) {
+	n, err := c.filled(ctx, wasm)
+	if err != nil {
+		return Code{}, err
+	}
+	code := Code{wasm, n.Size, keep, n.Entry}
+	if n.Entry != "" { // an engine that interprets reads the module itself
+		code.Outline = rewrite.Outline(wasm)
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(kept{code.Outline, keep}); err != nil {
+		return Code{}, err
+	}
+	sum := sha256.Sum256(b.Bytes())
+	n.Kept = hex.EncodeToString(sum[:])
+	if err := c.write(c.file(key, keptSuffix), b.Bytes()); err != nil {
+		return Code{}, err
+	}
+	return code, c.writeNote(key, n)
+}
+
+// Loaded tells the cache that an engine has loaded a module. It returns [ErrGone] if the
+// machine code was not there any more, or is not to be used: then the engine has
+// compiled the outline, in which every function traps.
+func (c *Cache) Loaded(code Code, failed error) error {
+	if failed == nil && (code.entry == "" || c.holds(note{Entry: code.entry, Size: code.Size})) {
+		return nil
+	}
+	if code.entry != "" {
+		_ = os.Remove(filepath.Join(c.dir, code.entry)) // its notes agree with nothing then
+	}
+	return errors.Join(ErrGone, failed)
+}
+
+// ErrGone is why a module that was in the cache is not loaded: compile it again.
+var ErrGone = errors.New("the cache has lost the machine code, or holds what the engine does not take")
+
+// filled returns the note of a module, which it compiles if there is none.
+func (c *Cache) filled(ctx context.Context, wasm []byte) (note, error) {
+	key := Key(sha256.Sum256(wasm))
+	if n, ok := c.noted(c.file(key, noteSuffix)); ok {
+		return n, nil
 	}
 	select {
 	case turn <- struct{}{}:
 		defer func() { <-turn }()
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return note{}, ctx.Err()
 	}
-	if size, ok := c.noted(file); ok {
-		return size, nil
+	if n, ok := c.noted(c.file(key, noteSuffix)); ok {
+		return n, nil
 	}
-	return c.fill(ctx, wasm, file)
+	return c.fill(ctx, key, wasm)
 }
 
 // turn holds a token while a module is compiled: one at a time.
 var turn = make(chan struct{}, 1)
-
-// Has reports whether the cache holds the machine code of a module.
-func (c *Cache) Has(wasm []byte) bool {
-	_, ok := c.noted(c.noteFile(wasm))
-	return ok
-}
-
-// FillAs is as [Cache.Fill], and has the cache know the module by a key as well, from
-// which it was made.
-func (c *Cache) FillAs(ctx context.Context, key, wasm []byte) error {
-	if _, err := c.Fill(ctx, wasm); err != nil {
-		return err
-	}
-	b, err := os.ReadFile(c.noteFile(wasm))
-	if err != nil {
-		return err
-	}
-	return c.write(c.noteFile(key), b)
-}
-
-// HasAs is as [Cache.Has] for a key. To look is not to use.
-func (c *Cache) HasAs(key []byte) bool {
-	_, ok := c.look(c.noteFile(key))
-	return ok
-}
 
 // write writes a file in one step.
 func (c *Cache) write(file string, b []byte) error {
@@ -164,14 +215,22 @@ func (c *Cache) write(file string, b []byte) error {
 	return errors.Join(os.WriteFile(draft, b, 0o600), os.Rename(draft, file))
 }
 
-// noted returns the size of an entry that its note agrees with, which is used now.
-func (c *Cache) noted(file string) (int64, bool) {
+func (c *Cache) writeNote(key Key, n note) error {
+	b, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return c.write(c.file(key, noteSuffix), b)
+}
+
+// noted returns a note that agrees with its entry, which is used now.
+func (c *Cache) noted(file string) (note, bool) {
 	n, ok := c.look(file)
 	if ok {
 		now := time.Now()
 		_ = os.Chtimes(file, now, now) // as far as the file system takes it
 	}
-	return n.Size, ok
+	return n, ok
 }
 
 // look reads a note, if it agrees with its entry.
@@ -198,51 +257,47 @@ func (c *Cache) holds(n note) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == n.Size
 }
 
-// fill compiles a module in a folder of its own, and takes over what is left there.
-func (c *Cache) fill(ctx context.Context, wasm []byte, file string) (int64, error) {
-	engine, err := c.print()
-	if err != nil {
-		return 0, err
+// fill compiles a module in a folder of its own, and takes over what is left there, under
+// the name by which the engine will look for it: that of the module's outline.
+func (c *Cache) fill(ctx context.Context, key Key, wasm []byte) (n note, err error) {
+	if n.Engine, err = c.print(); err != nil {
+		return n, err
 	}
 	work, err := os.MkdirTemp(c.dir, workPrefix)
 	if err != nil {
-		return 0, err
+		return n, err
 	}
 	defer os.RemoveAll(work)
 	if err := c.limits.compile(ctx, work, wasm); err != nil {
-		return 0, err
+		return n, err
 	}
-	entry, size, err := made(work)
+	entry, size, err := made(filepath.Join(work, ofModule))
 	if err != nil {
-		return 0, err
+		return n, err
 	}
 	if size > c.limits.code {
-		return 0, costly("it has %d bytes of machine code, and may have %d", size, c.limits.code)
+		return n, costly("it has %d bytes of machine code, and may have %d", size, c.limits.code)
 	}
-	if err := c.adopt(work, entry); err != nil {
-		return 0, err
+	if n.Entry, _, err = made(filepath.Join(work, ofOutline)); err != nil {
+		return n, err
 	}
-	b, err := json.Marshal(note{Engine: engine, Entry: entry, Size: size})
-	if err != nil {
-		return 0, err
+	if n.Size = size; n.Entry != "" {
+		err = c.adopt(filepath.Join(work, ofModule, entry), n.Entry)
 	}
-	if err := c.write(file, b); err != nil {
-		return 0, err
+	if err = errors.Join(err, c.writeNote(key, n)); err != nil {
+		return n, err
 	}
 	c.tidy(time.Now(), size)
-	return size, nil
+	return n, nil
 }
 
-// adopt moves an entry into the cache, in the place of what was there without a note.
-func (c *Cache) adopt(work, entry string) error {
-	if entry == "" {
-		return nil
-	}
+// adopt moves a file into the cache, in the place of what was there without a note.
+func (c *Cache) adopt(file, entry string) error {
 	to := filepath.Join(c.dir, entry)
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	return os.Rename(filepath.Join(work, entry), to)
+	return os.Rename(file, to)
 }
 
 // made returns what an engine has left in a folder of its own: one entry at most.
@@ -268,13 +323,19 @@ const (
 	enginePrefix = "wazero-"
 	workPrefix   = "work-"
 	noteSuffix   = ".json"
+	keptSuffix   = ".module"
+
+	// folders of the engine in one that is worked in
+	ofModule  = "module"
+	ofOutline = "outline"
 )
 
 // empty is the smallest module.
 const empty = "\x00asm\x01\x00\x00\x00"
 
-// fingerprint is where the engine would keep the empty module: it depends on all that
-// its machine code does, such as the engine's version and the processor's features.
+// fingerprint is where the engine would keep the empty module, which depends on all that
+// its machine code does, such as the engine's version and the processor's features; and
+// how entries are named.
 func (c *Cache) fingerprint() (string, error) {
 	work, err := os.MkdirTemp(c.dir, workPrefix)
 	if err != nil {
@@ -285,5 +346,5 @@ func (c *Cache) fingerprint() (string, error) {
 		return "", err
 	}
 	entry, _, err := made(work)
-	return entry, err
+	return ofOutline + " " + entry, err
 }

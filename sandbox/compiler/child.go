@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -64,7 +65,7 @@ func Apart() bool { return mainCalled.Load() }
 // An order is what a child is to do. Its standard input stays open as long as who
 // ordered it lives.
 type order struct {
-	Dir  string // an empty folder, which becomes a cache
+	Dir  string // an empty folder, for two caches
 	WASM []byte
 }
 
@@ -97,13 +98,22 @@ func child() int {
 		syscall.Exit(3) // the gateway is gone
 	}()
 	var r report
-	if err := compileHere(context.Background(), o.Dir, o.WASM, min(runtime.GOMAXPROCS(0), rewrite.Workers)); err != nil {
+	if err := compileBoth(context.Background(), o.Dir, o.WASM, min(runtime.GOMAXPROCS(0), rewrite.Workers)); err != nil {
 		r.Error = err.Error()
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
 		return 1
 	}
 	return 0
+}
+
+// compileBoth compiles a module, and its outline to learn by which name the engine looks
+// for that.
+func compileBoth(ctx context.Context, dir string, wasm []byte, workers int) error {
+	if err := compileHere(ctx, filepath.Join(dir, ofModule), wasm, workers); err != nil {
+		return err
+	}
+	return compileHere(ctx, filepath.Join(dir, ofOutline), rewrite.Outline(wasm), workers)
 }
 
 // compileHere compiles a module in this process, by so many workers, and leaves the
@@ -126,7 +136,7 @@ func compileHere(ctx context.Context, dir string, wasm []byte, workers int) (err
 // compile compiles a module into a folder: by a child, if this program has one.
 func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	if !Apart() {
-		return compileHere(ctx, dir, wasm, 1)
+		return compileBoth(ctx, dir, wasm, 1)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.time, costly("it takes more than %v", l.time))
 	defer cancel()

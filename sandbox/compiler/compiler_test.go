@@ -3,6 +3,7 @@ package compiler
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/gob"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,47 +70,49 @@ func open(t *testing.T, dir string) *Cache {
 	return c
 }
 
-// note of the only module in a cache.
-func theNote(t *testing.T, dir string) (file string, n note) {
-	notes, err := filepath.Glob(filepath.Join(dir, "*"+noteSuffix))
-	if err != nil || len(notes) != 1 {
-		t.Fatal("notes:", notes, err)
-	}
-	b, err := os.ReadFile(notes[0])
+// keyOf is a key of a module, as a runtime has others.
+func keyOf(wasm []byte) Key { return sha256.Sum256(append([]byte("key"), wasm...)) }
+
+// noteOf is the note of a module, under the module's own digest.
+func noteOf(t *testing.T, c *Cache, wasm []byte) (file string, n note) {
+	file = c.file(sha256.Sum256(wasm), noteSuffix)
+	b, err := os.ReadFile(file)
 	if err := errors.Join(err, json.Unmarshal(b, &n)); err != nil {
 		t.Fatal(err)
 	}
-	return notes[0], n
+	return file, n
 }
 
-func fill(t *testing.T, c *Cache, wasm []byte) int64 {
-	size, err := c.Fill(t.Context(), wasm)
+func fill(t *testing.T, c *Cache, wasm []byte) Code {
+	t.Helper()
+	code, err := c.Fill(t.Context(), keyOf(wasm), wasm, []byte("kept"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return size
+	return code
 }
 
 func TestFill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	wasm := calls(10, 10)
-	size := fill(t, open(t, dir), wasm)
-	_, n := theNote(t, dir)
+	first := open(t, dir)
+	code := fill(t, first, wasm)
+	_, n := noteOf(t, first, wasm)
 	entry := filepath.Join(dir, n.Entry)
 	made, err := os.Stat(entry)
-	if err != nil || size != made.Size() || size < 1000 {
-		t.Fatal(size, made, err)
+	if err != nil || code.Size != made.Size() || code.Size < 1000 || len(code.Outline) > len(wasm)+64 || bytes.Contains(code.Outline, bytes.Repeat([]byte{0x10, 0}, 10)) {
+		t.Fatal(code, made, err)
 	}
 	// Another process finds it, and its engine loads it: nothing is compiled again.
 	c := open(t, dir)
-	if again := fill(t, c, wasm); again != size {
-		t.Error(again, "bytes, before", size)
+	again, ok := c.Look(keyOf(wasm))
+	if !ok || again.Size != code.Size || string(again.Kept) != "kept" || !bytes.Equal(again.Outline, code.Outline) || !c.Has(keyOf(wasm)) || c.Has(keyOf(nil)) {
+		t.Errorf("%v, found: %v", again, ok)
 	}
 	engine := wazero.NewRuntimeWithConfig(t.Context(), Config().WithCompilationCache(c.Engine()))
 	defer engine.Close(t.Context())
-	if _, err := engine.CompileModule(t.Context(), wasm); err != nil {
-		t.Fatal(err)
-	}
+	_, err = engine.CompileModule(t.Context(), again.Outline)
+	check(t, c.Loaded(again, err))
 	if now, err := os.Stat(entry); err != nil || !os.SameFile(made, now) {
 		t.Error("the entry was made again", err)
 	}
@@ -117,17 +121,64 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// What is loaded does what the module does, and not what its outline does.
+func TestLoadedIsTheModule(t *testing.T) {
+	// One function, f, which returns 7.
+	wasm := slices.Concat([]byte(empty), section(1, leb(1), []byte{0x60, 0, 1, 0x7f}), section(3, leb(1), leb(0)),
+		section(7, leb(1), []byte{1, 'f', 0, 0}), section(10, leb(1), sized([]byte{0, 0x41, 7, 0x0b})))
+	dir := filepath.Join(t.TempDir(), "cache")
+	code := fill(t, open(t, dir), wasm)
+	run := func(c *Cache) (uint64, error) {
+		engine := wazero.NewRuntimeWithConfig(t.Context(), Config().WithCompilationCache(c.Engine()))
+		defer engine.Close(t.Context())
+		compiled, err := engine.CompileModule(t.Context(), code.Outline)
+		if err := c.Loaded(code, err); err != nil {
+			return 0, err
+		}
+		m, err := engine.InstantiateModule(t.Context(), compiled, wazero.NewModuleConfig())
+		check(t, err)
+		results, err := m.ExportedFunction("f").Call(t.Context())
+		check(t, err)
+		return results[0], nil
+	}
+	if got, err := run(open(t, dir)); err != nil || got != 7 {
+		t.Error(got, err)
+	}
+	for name, spoil := range map[string]func(entry string) error{
+		"gone":    os.Remove,
+		"cut off": func(entry string) error { return os.Truncate(entry, code.Size-5) },
+		"another": func(entry string) error {
+			b, err := os.ReadFile(entry)
+			b[len(b)/2] ^= 1
+			return errors.Join(err, os.WriteFile(entry, b, 0o600))
+		},
+	} {
+		c := open(t, dir)
+		check(t, spoil(filepath.Join(dir, code.entry)))
+		if _, err := run(c); !errors.Is(err, ErrGone) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.Has(keyOf(wasm)) {
+			t.Error(name, "is still held")
+		}
+		fill(t, c, wasm)
+	}
+}
+
 // What a note does not vouch for is not read: neither what an engine left that had no
 // bounds, nor another engine's, nor half of it.
 func TestCacheIsReadOnlyIfItAgrees(t *testing.T) {
 	wasm := calls(10, 10)
+	write := func(t *testing.T, file string, n note) {
+		b, err := json.Marshal(n)
+		check(t, err)
+		check(t, os.WriteFile(file, b, 0o600))
+	}
 	for name, spoil := range map[string]func(t *testing.T, dir, file string, n note){
 		"no note": func(t *testing.T, dir, file string, n note) { check(t, os.Remove(file)) },
 		"another engine": func(t *testing.T, dir, file string, n note) {
-			n.Engine = "wazero-v0.0.0-none/0"
-			b, err := json.Marshal(n)
-			check(t, err)
-			check(t, os.WriteFile(file, b, 0o600))
+			n.Engine = "outline wazero-v0.0.0-none/0"
+			write(t, file, n)
 		},
 		"no JSON": func(t *testing.T, dir, file string, n note) { check(t, os.WriteFile(file, []byte("{"), 0o600)) },
 		"another size": func(t *testing.T, dir, file string, n note) {
@@ -136,26 +187,44 @@ func TestCacheIsReadOnlyIfItAgrees(t *testing.T) {
 		"another place": func(t *testing.T, dir, file string, n note) {
 			check(t, os.Rename(filepath.Join(dir, n.Entry), filepath.Join(dir, "..", "entry")))
 			n.Entry = "../entry"
-			b, err := json.Marshal(n)
-			check(t, err)
-			check(t, os.WriteFile(file, b, 0o600))
+			write(t, file, n)
 		},
 		"no entry": func(t *testing.T, dir, file string, n note) { check(t, os.Remove(filepath.Join(dir, n.Entry))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			c := open(t, dir)
-			size := fill(t, c, wasm)
-			file, n := theNote(t, dir)
+			size := fill(t, c, wasm).Size
+			file, n := noteOf(t, c, wasm)
 			before, err := os.Stat(filepath.Join(dir, n.Entry))
 			check(t, err)
 			spoil(t, dir, file, n)
-			if again := fill(t, c, wasm); again != size {
+			if again := fill(t, c, wasm).Size; again != size {
 				t.Error(again, "bytes, before", size)
 			}
-			_, n = theNote(t, dir)
+			_, n = noteOf(t, c, wasm)
 			if after, err := os.Stat(filepath.Join(dir, n.Entry)); err != nil || os.SameFile(before, after) && before.ModTime().Equal(after.ModTime()) {
 				t.Error("the entry was not made again", err)
+			}
+		})
+	}
+	for name, spoil := range map[string]func(t *testing.T, c *Cache, note, kept string){
+		"nothing kept":       func(t *testing.T, c *Cache, note, kept string) { check(t, os.Remove(kept)) },
+		"another thing kept": func(t *testing.T, c *Cache, note, kept string) { check(t, os.WriteFile(kept, []byte("x"), 0o600)) },
+		"that of another": func(t *testing.T, c *Cache, note, kept string) {
+			fill(t, c, calls(1, 1))
+			check(t, os.Rename(c.file(keyOf(calls(1, 1)), keptSuffix), kept))
+		},
+		"the module's own note": func(t *testing.T, c *Cache, note, kept string) {
+			check(t, os.Rename(c.file(sha256.Sum256(wasm), noteSuffix), note))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := open(t, filepath.Join(t.TempDir(), "cache"))
+			fill(t, c, wasm)
+			spoil(t, c, c.file(keyOf(wasm), noteSuffix), c.file(keyOf(wasm), keptSuffix))
+			if code, ok := c.Look(keyOf(wasm)); ok {
+				t.Errorf("found %v", code)
 			}
 		})
 	}
@@ -188,7 +257,7 @@ func TestLimits(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			c := open(t, dir)
 			tt.set(&c.limits)
-			_, err := c.Fill(t.Context(), tt.wasm)
+			_, err := c.Fill(t.Context(), keyOf(tt.wasm), tt.wasm, nil)
 			var cost *rewrite.CostError
 			if !errors.As(err, &cost) || !strings.Contains(err.Error(), "too costly to compile: it ") || !strings.Contains(err.Error(), tt.want) {
 				t.Error(err)
@@ -198,7 +267,8 @@ func TestLimits(t *testing.T) {
 			if len(left) > 1 || entries != nil { // the folder of the engine itself
 				t.Error("left:", left, entries)
 			}
-			if _, err := c.Fill(t.Context(), calls(1, 1)); err != nil {
+			c.limits = bounds()
+			if _, err := c.Fill(t.Context(), keyOf(nil), calls(1, 1), nil); err != nil {
 				t.Error("the next module:", err)
 			}
 		})
@@ -206,7 +276,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestWhatIsInvalidIsSaid(t *testing.T) {
-	_, err := open(t, "").Fill(t.Context(), []byte("no module"))
+	_, err := open(t, "").Fill(t.Context(), keyOf(nil), []byte("no module"), nil)
 	var cost *rewrite.CostError
 	if err == nil || errors.As(err, &cost) || !strings.Contains(err.Error(), "invalid magic number") {
 		t.Error(err)
@@ -217,7 +287,7 @@ func TestFillEndsWithItsContext(t *testing.T) {
 	c := open(t, "")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := c.Fill(ctx, calls(1000, 600)); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := c.Fill(ctx, keyOf(nil), calls(1000, 600), nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 }
@@ -271,7 +341,12 @@ func TestPrune(t *testing.T) {
 	now := time.Now()
 	old := now.Add(-maxAge - time.Hour)
 	age := func(path string) { check(t, os.Chtimes(path, old, old)) }
-	age(c.noteFile(unused))
+	notes := func(wasm []byte) []string {
+		return []string{c.file(keyOf(wasm), noteSuffix), c.file(sha256.Sum256(wasm), noteSuffix)}
+	}
+	for _, file := range notes(unused) {
+		age(file)
+	}
 	entries, err := filepath.Glob(filepath.Join(dir, enginePrefix+"*", "*"))
 	if err != nil || len(entries) != 2 {
 		t.Fatal(entries, err)
@@ -284,11 +359,14 @@ func TestPrune(t *testing.T) {
 	age(work)
 	age(stray)
 	c = open(t, dir)
-	if !c.Has(used) || c.Has(unused) {
-		t.Error("kept:", c.Has(used), c.Has(unused))
+	if !c.Has(keyOf(used)) || c.Has(keyOf(unused)) {
+		t.Error("kept:", c.Has(keyOf(used)), c.Has(keyOf(unused)))
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, enginePrefix+"*", "*")); len(left) != 1 {
 		t.Error("entries left:", left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*"+keptSuffix)); len(left) != 1 {
+		t.Error("kept of modules:", left)
 	}
 	if _, err := os.Stat(work); err == nil {
 		t.Error("the folder of a process that is gone is left")
@@ -304,11 +382,15 @@ func TestPruneBySize(t *testing.T) {
 		all = append(all, calls(3, i+1))
 		fill(t, c, all[i])
 		at := now.Add(time.Duration(i-3) * time.Minute)
-		check(t, os.Chtimes(c.noteFile(all[i]), at, at))
+		for _, key := range []Key{keyOf(all[i]), sha256.Sum256(all[i])} {
+			check(t, os.Chtimes(c.file(key, noteSuffix), at, at))
+		}
 	}
 	c.kept = 1
 	c.prune(now)
-	if c.Has(all[0]) || c.Has(all[1]) || !c.Has(all[2]) {
-		t.Error("kept:", c.Has(all[0]), c.Has(all[1]), c.Has(all[2]))
+	for i, wasm := range all {
+		if _, loads := c.look(c.file(sha256.Sum256(wasm), noteSuffix)); (loads || c.Has(keyOf(wasm))) != (i == 2) {
+			t.Error("module", i, "kept:", loads, c.Has(keyOf(wasm)))
+		}
 	}
 }

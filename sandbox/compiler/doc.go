@@ -8,7 +8,9 @@
 // costs a child, and a module that makes the engine panic does, too.
 //
 // Beside each entry of the cache lies a file that names the module by its digest, the
-// engine, and the entry with its size. What no such file names is not read.
+// engine, and the entry with its size. What no such file names is not read. Another such
+// file names it by what it was made from, and beside that lies what the engine of the
+// gateway gets in the place of the module: an outline of it, without its code.
 //
 // A program that never calls [Main] has no child: it compiles in the process, by one
 // worker, so that a panic is an error, and under a quarter of the bounds.

@@ -33,35 +33,51 @@ func (c *Cache) tidy(now time.Time, size int64) {
 // Errors leave the rest to the next time.
 func (c *Cache) prune(now time.Time) {
 	notes, _ := filepath.Glob(filepath.Join(c.dir, "*"+noteSuffix))
-	type kept struct {
+	type held struct {
 		note
 		file string
 		used time.Time
 	}
-	var all []kept
+	var all []held
 	for _, file := range notes {
-		k := kept{file: file}
+		k := held{file: file}
 		b, err := os.ReadFile(file)
 		info, serr := os.Stat(file)
 		if errors.Join(err, serr, json.Unmarshal(b, &k.note)) != nil {
-			_ = os.Remove(file)
+			c.forget(file)
 			continue
 		}
 		k.used = info.ModTime()
 		all = append(all, k)
 	}
-	slices.SortFunc(all, func(a, b kept) int { return b.used.Compare(a.used) }) // the last used first
+	slices.SortFunc(all, func(a, b held) int { return b.used.Compare(a.used) }) // the last used first
 	var size int64
 	named := map[string]bool{}
 	for i, k := range all {
-		if size += k.Size; now.Sub(k.used) > maxAge || i > 0 && size > c.kept {
-			_ = os.Remove(k.file) // first: an entry without a note is read by nobody
+		entry := filepath.Join(c.dir, k.Entry)
+		if !named[entry] { // by another note, too
+			size += k.Size
+		}
+		if info, err := os.Stat(beside(k.file)); err == nil {
+			size += info.Size()
+		}
+		if now.Sub(k.used) > maxAge || i > 0 && size > c.kept {
+			c.forget(k.file) // first: an entry without a note is read by nobody
 			continue
 		}
-		named[filepath.Join(c.dir, k.Entry)] = true
+		named[entry] = true
 	}
 	c.sweep(now, named)
 }
+
+// forget removes a note, and what was kept beside it.
+func (c *Cache) forget(file string) {
+	_ = os.Remove(file)
+	_ = os.Remove(beside(file))
+}
+
+// beside is what is kept beside a note.
+func beside(file string) string { return strings.TrimSuffix(file, noteSuffix) + keptSuffix }
 
 // sweep removes what nothing names, and what a process has left that was killed.
 func (c *Cache) sweep(now time.Time, named map[string]bool) {
@@ -69,10 +85,14 @@ func (c *Cache) sweep(now time.Time, named map[string]bool) {
 		info, err := e.Info()
 		return err == nil && now.Sub(info.ModTime()) > grace
 	}
-	folders, _ := os.ReadDir(c.dir)
-	for _, f := range folders {
+	files, _ := os.ReadDir(c.dir)
+	for _, f := range files {
 		path := filepath.Join(c.dir, f.Name())
 		switch {
+		case strings.HasSuffix(f.Name(), keptSuffix) && old(f):
+			if _, err := os.Lstat(strings.TrimSuffix(path, keptSuffix) + noteSuffix); errors.Is(err, fs.ErrNotExist) {
+				_ = os.Remove(path)
+			}
 		case strings.HasPrefix(f.Name(), workPrefix) && old(f):
 			_ = os.RemoveAll(path)
 		case strings.HasPrefix(f.Name(), enginePrefix):
