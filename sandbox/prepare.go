@@ -134,5 +134,5 @@ func (r *Runtime) Compiled(wasm []byte) bool {
 		return true
 	}
 	p, err := r.look(from)
-	return err != nil || p.rewrite() != nil
+	return err != nil || p.rewrite() != nil || r.cache.HasCode(p.wasm) // another program may have left it
 }

@@ -143,6 +143,12 @@ func (c *Cache) Has(key Key) bool {
 	return ok && n.Kept != ""
 }
 
+// HasCode reports whether the cache holds the machine code of a module, under any key.
+func (c *Cache) HasCode(wasm []byte) bool {
+	_, ok := c.look(c.file(sha256.Sum256(wasm), noteSuffix))
+	return ok
+}
+
 // Fill has the cache hold the machine code of a module, and know it by a key. Unless the
 // code is there, under this key or another, it waits for its turn, and compiles the
 // module. The error is a [*rewrite.CostError] if that takes too much.

@@ -106,7 +106,7 @@ func TestFill(t *testing.T) {
 	// Another process finds it, and its engine loads it: nothing is compiled again.
 	c := open(t, dir)
 	again, ok := c.Look(keyOf(wasm))
-	if !ok || again.Size != code.Size || string(again.Kept) != "kept" || !bytes.Equal(again.Outline, code.Outline) || !c.Has(keyOf(wasm)) || c.Has(keyOf(nil)) {
+	if !ok || again.Size != code.Size || string(again.Kept) != "kept" || !bytes.Equal(again.Outline, code.Outline) || !c.Has(keyOf(wasm)) || c.Has(keyOf(nil)) || !c.HasCode(wasm) || c.HasCode(calls(1, 1)) {
 		t.Errorf("%v, found: %v", again, ok)
 	}
 	engine := wazero.NewRuntimeWithConfig(t.Context(), Config().WithCompilationCache(c.Engine()))
