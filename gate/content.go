@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,10 +64,10 @@ func (c contents) check(res Doc) (Doc, error) {
 	if c.checker == nil || list.Kind() != Array {
 		return res, nil
 	}
-	out, changed, i := []byte{'['}, false, 0
+	var raws [][]byte
+	changed := false
 	for one := range list.Elements() {
-		path := []string{member, strconv.Itoa(i)}
-		i++
+		path := []string{member, strconv.Itoa(len(raws))}
 		now, reason, err := c.element(one, path)
 		if err != nil {
 			return Doc{}, err
@@ -78,15 +80,12 @@ func (c contents) check(res Doc) (Doc, error) {
 			c.found(ruleContent, path)
 		}
 		changed = changed || reason != "" || now != one
-		if i > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, raw...)
+		raws = append(raws, raw)
 	}
 	if !changed {
 		return res, nil
 	}
-	return res.With(member, append(out, ']')), nil
+	return res.With(member, slices.Concat([]byte{'['}, bytes.Join(raws, []byte{','}), []byte{']'})), nil
 }
 
 func (c contents) found(rule string, path []string) {

@@ -71,12 +71,14 @@ func (s *scrub) gaps(t Text) (clean string, found []Finding) {
 
 // stringEnd returns where the string of JSON ends that s begins with.
 func stringEnd(s string) int {
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
+	for i := 1; i < len(s); {
+		next := strings.IndexByte(s[i:], '"')
+		if next < 0 {
+			break
+		}
+		slashes := len(s[i:i+next]) - len(strings.TrimRight(s[i:i+next], `\\`))
+		if i += next + 1; slashes%2 == 0 {
+			return i
 		}
 	}
 	return len(s)
@@ -109,7 +111,7 @@ func (s *scrub) structured(d Doc) (Doc, error) {
 		return d, nil
 	}
 	t := s.text
-	t.Text = content.String()
+	t.Text = doc.View(content)
 	clean, found := s.whole(t)
 	if clean == t.Text {
 		return d, nil

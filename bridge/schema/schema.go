@@ -14,6 +14,7 @@ import (
 type Schema struct {
 	compiled *jsonschema.Schema
 	root     *part
+	simple   *simple // nil if it is not
 }
 
 var _ gate.Schema = (*Schema)(nil)
@@ -57,7 +58,7 @@ func Compile(raw gate.Doc) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{compiled, root}, nil
+	return &Schema{compiled, root, newSimple(raw)}, nil
 }
 
 // noLoader loads nothing.
@@ -81,11 +82,20 @@ func (s *Schema) Validate(d gate.Doc) (err error) {
 	if d.IsZero() {
 		return errors.New("there is no document to check")
 	}
+	if s.simple != nil && s.simple.accepts(d) {
+		return nil
+	}
+	return s.validate(d)
+}
+
+// validate has the validator judge.
+func (s *Schema) validate(d gate.Doc) error {
 	v := d.Value()
 	if m := (meter{left: maxUnits}); !m.visit(s.root, v) {
 		return errors.New("the document is too large to be checked against this schema")
 	}
-	if err = s.compiled.Validate(v); err == nil {
+	err := s.compiled.Validate(v)
+	if err == nil {
 		return nil
 	}
 	var broken *jsonschema.ValidationError

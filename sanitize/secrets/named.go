@@ -115,12 +115,40 @@ var secretNames = []string{
 	"authorization", "proxy authorization", "credential", "credentials",
 }
 
+// secretEnds are the last two letters of these names.
+var secretEnds = func() map[[2]byte]bool {
+	ends := make(map[[2]byte]bool)
+	for _, s := range secretNames {
+		ends[[2]byte{s[len(s)-2], s[len(s)-1]}] = true
+	}
+	return ends
+}()
+
 // namesSecret reports whether a name ends with words for a secret.
 func namesSecret(name string) bool {
+	if !endsLikeSecret(name) { // most names, which costs less than to read their words
+		return false
+	}
 	words := words(name)
 	for _, s := range secretNames {
-		if words == s || strings.HasSuffix(words, " "+s) {
+		if before, ok := strings.CutSuffix(words, s); ok && (before == "" || before[len(before)-1] == ' ') {
 			return true
+		}
+	}
+	return false
+}
+
+// endsLikeSecret reports whether a name can end with words for a secret: by its last two
+// letters, if they are of ASCII. In doubt it says yes.
+func endsLikeSecret(name string) bool {
+	for i := len(name) - 1; i > 0; i-- {
+		switch c := name[i] | ' '; { // a letter in small
+		case name[i] >= utf8.RuneSelf || name[i-1] >= utf8.RuneSelf:
+			return true
+		case c >= 'a' && c <= 'z':
+			return secretEnds[[2]byte{name[i-1] | ' ', c}]
+		case c >= '0' && c <= '9':
+			return false
 		}
 	}
 	return false

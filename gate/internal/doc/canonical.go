@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"hash"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 )
 
@@ -20,41 +22,126 @@ func (d Doc) Canonical() []byte {
 	if d.t == nil {
 		return nil
 	}
-	return d.t.canonical(make([]byte, 0, len(d.Raw())), d.i)
+	c := canon{t: d.t, out: make([]byte, 0, len(d.Raw()))}
+	c.value(d.i)
+	return c.out
 }
 
-func (t *tape) canonical(out []byte, i uint32) []byte {
-	n := &t.nodes[i]
+// A canon writes the canonical form of a document, to its end or into a hash.
+type canon struct {
+	t    *tape
+	out  []byte
+	hash hash.Hash // nil: all of it stays in out
+}
+
+// maxUnhashed is from how many bytes on what is written goes into the hash.
+const maxUnhashed = 1 << 10
+
+var hashers = sync.Pool{New: func() any { return &canon{out: make([]byte, 0, 4*maxUnhashed), hash: sha256.New()} }}
+
+// digest returns the hex SHA-256 of the canonical form of value i.
+func (t *tape) digest(i uint32) string {
+	c := hashers.Get().(*canon)
+	defer hashers.Put(c)
+	c.t, c.out = t, c.out[:0]
+	c.hash.Reset()
+	c.value(i)
+	c.flush()
+	c.t = nil
+	var sum [sha256.Size]byte
+	var text [2 * sha256.Size]byte
+	return string(hex.AppendEncode(text[:0], c.hash.Sum(sum[:0])))
+}
+
+func (c *canon) flush() {
+	c.hash.Write(c.out)
+	c.out = c.out[:0]
+}
+
+// raw writes bytes that are canonical as they are.
+func (c *canon) raw(b []byte) {
+	if c.hash == nil || len(b) < maxUnhashed && len(c.out) < maxUnhashed {
+		c.out = append(c.out, b...)
+		return
+	}
+	c.flush()
+	c.hash.Write(b)
+}
+
+func (c *canon) value(i uint32) {
+	t, n := c.t, &c.t.nodes[i]
+	text := t.raw[n.start:n.end]
 	switch n.kind {
 	case String:
-		if !n.escaped { // what needs no escape has one notation
-			return append(out, t.raw[n.start:n.end]...)
+		if n.escaped && !shortlyEscaped(text) { // what needs no escape has one notation
+			c.out = AppendString(c.out, t.text(i))
+			return
 		}
-		return AppendString(out, t.text(i))
+		c.raw(text)
 	case Number:
-		return canonicalNumber(out, string(t.raw[n.start:n.end]))
+		if plainInteger(text) {
+			c.raw(text)
+			return
+		}
+		c.out = canonicalNumber(c.out, string(text))
 	case Array:
-		out = append(out, '[')
+		c.out = append(c.out, '[')
 		for j := i + 1; j < n.next; j = t.nodes[j].next {
 			if j > i+1 {
-				out = append(out, ',')
+				c.out = append(c.out, ',')
 			}
-			out = t.canonical(out, j)
+			c.value(j)
 		}
-		return append(out, ']')
+		c.out = append(c.out, ']')
 	case Object:
-		out = append(out, '{')
-		for k, m := range t.sortedMembers(i) {
+		c.out = append(c.out, '{')
+		var few [smallObject]member
+		for k, m := range t.sortedMembers(few[:0], i) {
 			if k > 0 {
-				out = append(out, ',')
+				c.out = append(c.out, ',')
 			}
-			out = append(AppendString(out, m.name), ':')
-			out = t.canonical(out, m.value)
+			c.out = append(AppendString(c.out, m.name), ':')
+			c.value(m.value)
 		}
-		return append(out, '}')
+		c.out = append(c.out, '}')
 	default:
-		return append(out, t.raw[n.start:n.end]...)
+		c.out = append(c.out, text...)
 	}
+}
+
+// shortlyEscaped reports whether a string, with its quotation marks, has the escapes that
+// [AppendString] would write, and no others.
+func shortlyEscaped(b []byte) bool {
+	for {
+		i := bytes.IndexByte(b, '\\')
+		if i < 0 {
+			return true
+		}
+		switch b[i+1] {
+		case '/':
+			return false
+		case 'u':
+			r, _ := hex4(b[i:])
+			if r >= ' ' || b[i+5] >= 'A' && b[i+5] <= 'F' || strings.IndexByte("\b\t\n\f\r", byte(r)) >= 0 {
+				return false
+			}
+		}
+		b = b[i+2:]
+	}
+}
+
+// plainInteger reports whether a number is an integer of so few digits that it has one
+// notation.
+func plainInteger(b []byte) bool {
+	if len(b) > 15 || b[0] == '-' && b[1] == '0' {
+		return false
+	}
+	for _, c := range b[1:] {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
 }
 
 type member struct {
@@ -62,8 +149,8 @@ type member struct {
 	value uint32
 }
 
-func (t *tape) sortedMembers(i uint32) []member {
-	ms := make([]member, 0, min(smallObject, (t.nodes[i].next-i)/2))
+// sortedMembers appends the members of an object in the order of the canonical form.
+func (t *tape) sortedMembers(ms []member, i uint32) []member {
 	for j := i + 1; j < t.nodes[i].next; j = t.nodes[j+1].next {
 		ms = append(ms, member{t.view(j), j + 1})
 	}
@@ -160,11 +247,8 @@ const hexDigits = "0123456789abcdef"
 func AppendString(out []byte, s string) []byte {
 	out = append(out, '"')
 	done := 0
-	for i := range len(s) {
+	for i := plain(s, 0); i < len(s); i = plain(s, done) {
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
 		out = append(out, s[done:i]...)
 		done = i + 1
 		if k := bytes.IndexByte([]byte("\b\t\n\f\r\"\\"), c); k >= 0 {
@@ -174,9 +258,4 @@ func AppendString(out []byte, s string) []byte {
 		}
 	}
 	return append(append(out, s[done:]...), '"')
-}
-
-func hexSHA256(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }

@@ -50,7 +50,7 @@ type tape struct {
 	nodes []node
 
 	mu    sync.Mutex
-	built map[uint32]*built
+	built []built
 }
 
 type node struct {
@@ -60,8 +60,9 @@ type node struct {
 	escaped    bool // a string with at least one backslash
 }
 
-// built holds what has been derived from a value, so that it is derived once.
+// built holds what has been derived from value of, so that it is derived once.
 type built struct {
+	of     uint32
 	value  any
 	digest string
 }
@@ -194,6 +195,21 @@ func (d Doc) Elements() iter.Seq[Doc] {
 	}
 }
 
+// Len returns how many members an object has, or elements an array; 0 for other kinds.
+func (d Doc) Len() (n int) {
+	kind := d.Kind()
+	if kind != Object && kind != Array {
+		return 0
+	}
+	for i := d.i + 1; i < d.node().next; i = d.t.nodes[i].next {
+		n++
+	}
+	if kind == Object {
+		return n / 2
+	}
+	return n
+}
+
 // Value returns the document as encoding/json decodes it with UseNumber: nil,
 // bool, [json.Number], string, []any and map[string]any. It is built once and
 // shared: the caller must not change it.
@@ -221,23 +237,28 @@ func (d Doc) Digest() string {
 	defer d.t.mu.Unlock()
 	b := d.t.derived(d.i)
 	if b.digest == "" {
-		b.digest = hexSHA256(d.Canonical())
+		b.digest = d.t.digest(d.i)
 	}
 	return b.digest
 }
 
 // derived returns the entry for what was derived of value i. Callers hold mu.
 func (t *tape) derived(i uint32) *built {
-	if t.built == nil {
-		t.built = make(map[uint32]*built, 2)
+	for k := range t.built {
+		if t.built[k].of == i {
+			return &t.built[k]
+		}
 	}
-	b := t.built[i]
-	if b == nil {
-		b = new(built)
-		t.built[i] = b
+	if len(t.built) == maxBuilt {
+		return new(built)
 	}
-	return b
+	t.built = append(t.built, built{of: i})
+	return &t.built[len(t.built)-1]
 }
+
+// maxBuilt is of how many values of a document is kept what was derived of them: that of
+// more is derived each time.
+const maxBuilt = 8
 
 func (t *tape) value(i uint32) any {
 	n := &t.nodes[i]
@@ -346,6 +367,13 @@ func (l Leaf) Pointer() string {
 		b.WriteString(Escape(token)) // the token itself, nearly always
 	}
 	return b.String()
+}
+
+// View returns the text of the document without a copy of it: whoever keeps that keeps the
+// whole document.
+func View(d Doc) string {
+	raw := d.Raw()
+	return unsafe.String(unsafe.SliceData(raw), len(raw))
 }
 
 // LeafAt returns the leaf at a path, of tokens of a JSON Pointer without its escapes.

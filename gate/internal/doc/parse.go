@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Limits of a document. They are far above what tools use and far below what
@@ -47,16 +50,36 @@ func Parse(b []byte) (Doc, error) {
 	if len(b) > maxDocument {
 		return Doc{}, &SyntaxError{0, fmt.Errorf("document of %d bytes is too long", len(b))}
 	}
-	p := parser{b: b, nodes: make([]node, 0, 16+len(b)/16)}
-	p.space()
-	if err := p.value(0); err != nil {
+	scratch := scratches.Get().(*[]node)
+	defer scratches.Put(scratch)
+	p := parser{b: b, nodes: (*scratch)[:0]}
+	err := p.document()
+	if cap(p.nodes) <= maxScratch {
+		*scratch = p.nodes
+	}
+	if err != nil {
 		return Doc{}, &SyntaxError{p.at, err}
 	}
+	return Doc{t: &tape{raw: b, nodes: slices.Clone(p.nodes)}}, nil
+}
+
+// scratches hold the entries of documents that are being parsed: how many there will be
+// is not known before.
+var scratches = sync.Pool{New: func() any { return new([]node) }}
+
+// maxScratch bounds the entries that are kept for the next document.
+const maxScratch = 1 << 16
+
+func (p *parser) document() error {
 	p.space()
-	if p.at != len(b) {
-		return Doc{}, &SyntaxError{p.at, errors.New("more after the end of the document")}
+	if err := p.value(0); err != nil {
+		return err
 	}
-	return Doc{t: &tape{raw: b, nodes: p.nodes}}, nil
+	p.space()
+	if p.at != len(p.b) {
+		return errors.New("more after the end of the document")
+	}
+	return nil
 }
 
 // Must is Parse for documents that the program itself has written. It
@@ -309,12 +332,14 @@ func (p *parser) digits() int {
 	return p.at - start
 }
 
-// string reads a string. Plain ASCII, nearly all of what there is, takes the
-// short way.
+// string reads a string. Plain ASCII, nearly all of what there is, is passed over.
 func (p *parser) string() error {
 	i := p.open(String)
 	p.at++
-	for p.at < len(p.b) {
+	for {
+		if p.at = plainASCII(p.b, p.at); p.at == len(p.b) {
+			return errEnd
+		}
 		switch c := p.b[p.at]; {
 		case c == '"':
 			p.at++
@@ -327,8 +352,6 @@ func (p *parser) string() error {
 			}
 		case c < ' ':
 			return fmt.Errorf("control character %#02x in a string", c)
-		case c < utf8.RuneSelf:
-			p.at++
 		default:
 			r, size := utf8.DecodeRune(p.b[p.at:])
 			if r == utf8.RuneError && size == 1 {
@@ -337,7 +360,6 @@ func (p *parser) string() error {
 			p.at += size
 		}
 	}
-	return errEnd
 }
 
 func (p *parser) escape() error {
@@ -396,7 +418,8 @@ func unescape(b []byte) string {
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, '\\')
 		if i < 0 {
-			return string(append(out, b...))
+			out = append(out, b...)
+			break
 		}
 		out = append(out, b[:i]...)
 		b = b[i:]
@@ -426,7 +449,7 @@ func unescape(b []byte) string {
 		}
 		b = b[2:]
 	}
-	return string(out)
+	return unsafe.String(unsafe.SliceData(out), len(out)) // nobody else has it
 }
 
 // ReplaceSurrogates overwrites, in place, each \u escape that is half of a
