@@ -130,11 +130,14 @@ func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool) (gate.Doc, err
 
 // outcome tells what the error of a request says of its server.
 func (d *deadline) outcome(err error) outcome {
+	if err == nil {
+		return answered
+	}
 	var rpc *wire.RPCError
 	var never *wire.Unseen
 	var large *mcp.TooLarge
 	switch kind := kindOf(err, Transport); {
-	case err == nil, errors.As(err, &rpc), errors.As(err, &large):
+	case errors.As(err, &rpc), errors.As(err, &large):
 		return answered
 	case errors.As(err, &never): // what is wrong shows when it is connected again
 		return silent
@@ -154,6 +157,9 @@ var ErrNoPermit = errors.New("a call without a permit")
 // error is the tool's failure, in the form that tools report one: its text is
 // the server's, and goes the way of all texts.
 func (e *Endpoint) result(ctx context.Context, doc gate.Doc, err error) (gate.Result, error) {
+	if err == nil && doc.Kind() == gate.Object {
+		return gate.Result{Doc: doc, IsError: doc.Get("isError").True()}, nil
+	}
 	var rpc *wire.RPCError
 	var large *mcp.TooLarge
 	switch {
@@ -165,10 +171,8 @@ func (e *Endpoint) result(ctx context.Context, doc gate.Doc, err error) (gate.Re
 		return gate.Result{}, err
 	case err != nil:
 		return gate.Result{}, fault(ctx, Fault{kindOf(err, Transport), e.cfg.Server, "call", err})
-	case doc.Kind() != gate.Object:
-		return gate.Result{}, &Fault{Protocol, e.cfg.Server, "call", errors.New("the result is no object")}
 	}
-	return gate.Result{Doc: doc, IsError: doc.Get("isError").True()}, nil
+	return gate.Result{}, &Fault{Protocol, e.cfg.Server, "call", errors.New("the result is no object")}
 }
 
 func errorResult(e *wire.RPCError) gate.Result {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 )
@@ -17,7 +18,10 @@ const byteOrderMark = "\ufeff"
 // event of more than max bytes is a [*mcp.TooLarge]. at learns where the stream is; comments
 // and the field event are passed over.
 func readEvents(r io.Reader, max int64, at *place, f func(data []byte) (more bool, err error)) error {
-	lines := eventLines{r: bufio.NewReaderSize(r, 16<<10), max: max + int64(len(byteOrderMark)+len("data: "))}
+	lines := eventReaders.Get().(*eventLines)
+	defer lines.free()
+	lines.r.Reset(r)
+	lines.max = max + int64(len(byteOrderMark)+len("data: "))
 	var data []byte
 	for first := true; ; first = false {
 		line, err := lines.next()
@@ -61,13 +65,27 @@ func readEvents(r io.Reader, max int64, at *place, f func(data []byte) (more boo
 // eventLines reads lines that end with CR, LF, or both.
 type eventLines struct {
 	r       *bufio.Reader
+	line    []byte
 	max     int64 // bytes of a line
 	afterCR bool  // an LF that comes next belongs to the line before
 }
 
-// next returns a line without its end. It waits for nothing that comes after that.
+var eventReaders = sync.Pool{New: func() any { return &eventLines{r: bufio.NewReaderSize(nil, 16<<10)} }}
+
+// free gives the reader to whoever reads next.
+func (l *eventLines) free() {
+	l.r.Reset(nil)
+	l.afterCR = false
+	if cap(l.line) <= maxAnnounced {
+		eventReaders.Put(l)
+	}
+}
+
+// next returns a line without its end, until the next. It waits for nothing that comes
+// after that.
 func (l *eventLines) next() ([]byte, error) {
-	var line []byte
+	line := l.line[:0]
+	defer func() { l.line = line }()
 	for {
 		if _, err := l.r.Peek(1); err != nil {
 			return nil, err

@@ -69,12 +69,12 @@ func (e *SessionEnded) Unwrap() error { return e.err }
 // HTTPConn speaks streamable HTTP: a POST for each message, whose answer is one
 // message or a stream of events, and a GET for what the server says of itself.
 type HTTPConn struct {
-	url    string
-	client *http.Client
-	max    int64 // bytes of a message
-	to     func(gate.Doc, int64)
-	ending func(error)
-	Polls  func(stream int64, after time.Duration) // is told of streams that end before their answer
+	request *http.Request // of which each is a copy
+	client  *http.Client
+	max     int64 // bytes of a message
+	to      func(gate.Doc, int64)
+	ending  func(error)
+	Polls   func(stream int64, after time.Duration) // is told of streams that end before their answer
 
 	ctx     context.Context // of the connection
 	stop    context.CancelFunc
@@ -85,8 +85,9 @@ type HTTPConn struct {
 	mu       sync.Mutex
 	session  string
 	protocol string
-	posts    int           // under way
-	idle     chan struct{} // closed when none is; nil while nobody waits for that
+	last     int64
+	posts    map[int64]context.CancelFunc // of those under way
+	idle     chan struct{}                // closed when none is; nil while nobody waits for that
 }
 
 // A Remote is a server over HTTP: where it is, and how it is reached.
@@ -143,14 +144,19 @@ func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("the server points to another origin, %s://%s; configure that URL if it is meant", r.URL.Scheme, r.URL.Host)
 	}
 	r = r.Clone(r.Context())
+	o.configured(r)
+	return o.Transport.RoundTrip(r)
+}
+
+// configured puts the configured headers into a request.
+func (o *origin) configured(r *http.Request) {
 	for k, v := range o.headers {
 		r.Header[k] = v
 	}
-	if host := r.Header.Get("Host"); host != "" {
-		r.Host = host
-		r.Header.Del("Host")
+	if host := r.Header["Host"]; len(host) > 0 && host[0] != "" {
+		r.Host = host[0]
+		delete(r.Header, "Host")
 	}
-	return o.Transport.RoundTrip(r)
 }
 
 // NewHTTPConn returns a connection to a server over HTTP. Nothing is sent before the first
@@ -160,20 +166,22 @@ func NewHTTPConn(ctx context.Context, to Remote) (*HTTPConn, error) {
 	if err != nil {
 		return nil, err
 	}
+	request, err := http.NewRequest(http.MethodPost, to.URL, nil)
+	if err != nil {
+		return nil, err
+	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	return &HTTPConn{
-		url: to.URL, client: client, max: to.MaxMessage,
+		request: request, client: client, max: to.MaxMessage, posts: make(map[int64]context.CancelFunc),
 		ctx: life, stop: stop, broken: make(chan error, 1), opened: make(chan struct{}),
 	}, nil
 }
 
 // Send posts a message and delivers the answer.
 func (c *HTTPConn) Send(ctx context.Context, msg []byte, headers http.Header) error {
-	c.posting(1)
-	defer c.posting(-1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
+	defer c.posted(c.posting(cancel))
 	resp, err := c.do(ctx, http.MethodPost, msg, headers)
 	if err != nil {
 		return err
@@ -203,12 +211,23 @@ func (c *HTTPConn) Send(ctx context.Context, msg []byte, headers http.Header) er
 	}
 }
 
-// posting counts the messages under way.
-func (c *HTTPConn) posting(n int) {
+// posting adds a message to those under way, which end with the connection, until posted.
+func (c *HTTPConn) posting(cancel context.CancelFunc) (post int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.posts += n
-	if c.posts == 0 && c.idle != nil {
+	c.last++
+	c.posts[c.last] = cancel
+	if c.ctx.Err() != nil {
+		cancel()
+	}
+	return c.last
+}
+
+func (c *HTTPConn) posted(post int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.posts, post)
+	if len(c.posts) == 0 && c.idle != nil {
 		close(c.idle)
 		c.idle = nil
 	}
@@ -219,7 +238,7 @@ func (c *HTTPConn) posting(n int) {
 func (c *HTTPConn) settle(why error) {
 	_, expired := errors.AsType[*SessionEnded](why)
 	c.mu.Lock()
-	if !expired || c.posts == 0 {
+	if !expired || len(c.posts) == 0 {
 		c.mu.Unlock()
 		return
 	}
@@ -245,7 +264,7 @@ func (c *HTTPConn) noSession(resp *http.Response) error {
 // single delivers the answer to request id that is one message. Servers send
 // JSON-RPC errors with any status.
 func (c *HTTPConn) single(resp *http.Response, id string) error {
-	b, err := io.ReadAll(io.LimitReader(resp.Body, c.max+1))
+	b, err := readBody(resp, c.max+1)
 	if err != nil {
 		return err
 	}
@@ -266,6 +285,30 @@ func (c *HTTPConn) single(resp *http.Response, id string) error {
 	c.to(doc, RequestNumber(id))
 	return nil
 }
+
+// maxAnnounced bounds the memory that is taken for a body because it is announced, in
+// bytes: a server can announce what it does not send.
+const maxAnnounced = 4 << 20
+
+// readBody reads at most max bytes of a body, into a buffer of its own length.
+func readBody(resp *http.Response, max int64) ([]byte, error) {
+	if n := resp.ContentLength; n >= 0 && n <= min(max, maxAnnounced) {
+		b := make([]byte, n)
+		_, err := io.ReadFull(resp.Body, b)
+		return b, err
+	}
+	buf := bodies.Get().(*bytes.Buffer)
+	defer func() {
+		if buf.Cap() <= maxAnnounced {
+			buf.Reset()
+			bodies.Put(buf)
+		}
+	}()
+	_, err := buf.ReadFrom(io.LimitReader(resp.Body, max))
+	return bytes.Clone(buf.Bytes()), err
+}
+
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // RequestNumber reads the id of a request of the gateway's; 0 of any other.
 func RequestNumber(id string) int64 {
@@ -307,32 +350,41 @@ func (c *HTTPConn) events(body io.Reader, id string, at *place, stop func()) (an
 
 // do makes a request with these headers and those of the connection.
 func (c *HTTPConn) do(ctx context.Context, method string, msg []byte, headers http.Header) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, c.url, bytes.NewReader(msg))
-	if err != nil {
-		return nil, err
-	}
+	r := c.request.WithContext(ctx)
+	r.Method, r.Header = method, make(http.Header, 8)
 	if msg != nil {
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header["Content-Type"], r.Header["Accept"] = ofMessages, ofAnswers
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(msg)), nil }
+		r.Body, _ = r.GetBody()
+		r.ContentLength = int64(len(msg))
 	} else {
-		r.Header.Set("Accept", "text/event-stream")
+		r.Header["Accept"] = ofStreams
 	}
 	c.mu.Lock()
 	if c.session != "" {
-		r.Header.Set(mcp.HeaderSession, c.session)
+		r.Header[mcp.HeaderSession] = []string{c.session}
 	}
 	if c.protocol != "" {
-		r.Header.Set(mcp.HeaderProtocol, c.protocol)
+		r.Header[mcp.HeaderProtocol] = []string{c.protocol}
 	}
-	maps.Copy(r.Header, headers)
 	c.mu.Unlock()
-	resp, err := c.client.Do(r)
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" && ctx.Err() == nil {
+	maps.Copy(r.Header, headers)
+	resp, err := exchange(c.client, r)
+	if err == nil {
+		return resp, nil
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && ctx.Err() == nil {
 		c.fail(err) // nobody is there
 	}
 	return resp, notDialled(err)
 }
+
+// The values of headers that all requests have. Nobody changes them.
+var (
+	ofMessages = []string{"application/json"}
+	ofAnswers  = []string{"application/json, text/event-stream"}
+	ofStreams  = []string{"text/event-stream"}
+)
 
 // Agreed sets the revision of the protocol that later requests name.
 func (c *HTTPConn) Agreed(protocol string) {
@@ -435,6 +487,11 @@ func (c *HTTPConn) Close() error {
 			cancel()
 		}
 		c.stop()
+		c.mu.Lock()
+		for _, cancel := range c.posts {
+			cancel()
+		}
+		c.mu.Unlock()
 		c.client.CloseIdleConnections()
 	})
 	return nil
