@@ -87,12 +87,17 @@ func TestContentsOfFeatures(t *testing.T) {
 }
 
 // TestFeaturesAreNoTools: nothing that is said of tools by name counts for a prompt
-// of the same name: no label, no pin, no approval.
+// of the same name: no label, no approval. Pins know it by its own kind.
 func TestFeaturesAreNoTools(t *testing.T) {
 	r, c := newUse(gate.FeaturePrompt, gate.GetPrompt, `{"messages":[]}`)
 	p := r.parts()
 	p.Labeler = labelerFunc(func(*gate.Tool) (gate.ToolLabels, bool) { return gate.ToolLabels{Result: gate.ResultTrusted}, true })
-	p.Pins = pinsFunc(func(*gate.Tool) error { return errors.New("asked of what is no tool") })
+	p.Pins = pinsFunc(func(t *gate.Tool) error {
+		if t.Feature != gate.FeaturePrompt {
+			return errors.New("asked of a tool")
+		}
+		return nil
+	})
 	p.Approver = approverFunc(func(context.Context, gate.Question) (gate.Approval, error) {
 		return gate.Approval{ID: "a", By: "test"}, nil
 	})

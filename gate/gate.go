@@ -10,6 +10,7 @@ import (
 // goroutines.
 type Gate struct {
 	parts atomic.Pointer[Parts]
+	known knownListings
 }
 
 // New returns a gate made of the given parts. It is an error if a required one

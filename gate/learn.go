@@ -54,7 +54,7 @@ func (w *way) vouch(ctx context.Context, q Query, sent *Call) error {
 	if !w.TrackValues || q.Session.Tainted() || q.Tool.Relay { // what the other call uses is vouched for there
 		return nil
 	}
-	return w.teach(ctx, sent, Lesson{From: sent.Args, Source: FromTrusted})
+	return w.teach(ctx, sent, Lesson{From: sent.Args, Source: FromTrusted, Used: true})
 }
 
 // teach has the session of a call learn.

@@ -93,12 +93,15 @@ type Sessions interface {
 	Learn(ctx context.Context, k SessionKey, l Lesson) error
 }
 
-// A Lesson is what a session has read: a result, or the user's own words.
+// A Lesson is what a session has read: a result, a listing, or the user's own words; or
+// what a call of its own has used.
 type Lesson struct {
-	Call   string // its ID
+	Call   string // its ID, or that of the record of a listing
 	Labels Labels
 	From   Doc    // whose values the session has met now
 	Source Source // what they count as
+	Used   bool   // From are arguments of a call: what the session was shown in a listing stays as it is
+	Shown  *Shown // what it was shown in a listing; nil if nothing
 }
 
 // ErrStale says that a session has changed since it was viewed.

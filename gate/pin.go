@@ -1,11 +1,12 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 )
 
-// Pins knows which definitions of tools are approved. It is called concurrently,
+// Pins knows which definitions of tools, prompts and templates are approved. It is called concurrently,
 // on the way of each call and for each tool of a listing, and must answer at once.
 type Pins interface {
 	// Check returns nil if the definition of t, which its Digest tells, may be
@@ -44,7 +45,7 @@ func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
 	if err == nil {
 		return nil
 	}
-	reason, remedy := "the tool's definition is not approved", ""
+	reason, remedy := "the "+cmp.Or(string(t.Feature), "tool")+"'s definition is not approved", ""
 	if u, ok := errors.AsType[*Unpinned](err); ok {
 		reason, remedy = u.Reason, u.Remedy
 	}
@@ -65,10 +66,16 @@ func (p *Parts) check(t *Tool) error {
 	switch {
 	case t.Quarantine != "":
 		return &Unpinned{Reason: t.Quarantine}
-	case p.Pins == nil, t.Feature != FeatureTool: // the lockfile pins tools
+	case p.Pins == nil, !t.Feature.Pinned():
 		return nil
 	}
 	return p.Pins.Check(t)
+}
+
+// Pinned reports whether definitions of the feature are held against the pins. Resources
+// come and go with what they are of, and methods have no definition.
+func (f Feature) Pinned() bool {
+	return f == FeatureTool || f == FeaturePrompt || f == FeatureTemplate
 }
 
 // approved returns those of the tools whose definitions are.

@@ -59,6 +59,7 @@ func (s Source) both(other Source) Source {
 // so that a value takes some 20 bytes however long it is.
 type Provenance struct {
 	newest   *layer
+	shown    *listings // that the session was shown
 	lost     bool
 	approved bool // every value counts as approved
 }
@@ -113,7 +114,15 @@ type Met struct {
 // that are new to p. Of a tool's result it takes the content and the structured
 // content, of any other document all of it. It keeps at most limit of them.
 func (p Provenance) Meet(d Doc, from Source, limit int) Met {
-	n := notes{met: make(map[uint64]Source), from: from, known: p, room: limit}
+	return p.meet(d, from, limit, false)
+}
+
+// MeetUsed is as Meet of the arguments of a call, which vouches for none of them that a
+// listing has brought up and nobody else.
+func (p Provenance) MeetUsed(d Doc, from Source, limit int) Met { return p.meet(d, from, limit, true) }
+
+func (p Provenance) meet(d Doc, from Source, limit int, used bool) Met {
+	n := notes{met: make(map[uint64]Source), from: from, known: p, room: limit, used: used && p.shown != nil}
 	if from == FromPrompt { // it comes again with each call
 		prompt := promptForm + d.Text()
 		if p.find(prompt) != 0 {
@@ -157,7 +166,7 @@ func (p Provenance) with(met map[uint64]Source) Provenance {
 
 // find returns the source of a value in one of its forms.
 func (p Provenance) find(form string) (s Source) {
-	if p.newest == nil {
+	if p.newest == nil && p.shown == nil {
 		return 0
 	}
 	return p.at(maphash.String(provenanceSeed, form))
@@ -166,6 +175,9 @@ func (p Provenance) find(form string) (s Source) {
 func (p Provenance) at(key uint64) (s Source) {
 	for l := p.newest; l != nil; l = l.older {
 		s |= l.values[key]
+	}
+	if p.shown.has(key) {
+		s |= FromUntrusted
 	}
 	return s
 }

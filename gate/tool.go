@@ -74,6 +74,9 @@ type Tool struct {
 	// Teaches are the labels that a session gets from a result of the tool, unless
 	// the operator has labelled it.
 	Teaches Labels
+	// Vetted says that nobody outside writes the texts by which it is listed: it is part of
+	// the program, or of a server whose lists the operator trusts.
+	Vetted bool
 	// OnMachine says that the server is a child of the gateway's, so that a path is one of
 	// this machine.
 	OnMachine bool

@@ -24,8 +24,24 @@ type notes struct {
 	met   map[uint64]Source
 	known Provenance
 	from  Source
-	room  int // for values, below zero when there were more
-	words int // of the prompt, so far
+	room  int  // for values, below zero when there were more
+	words int  // of the prompt, so far
+	used  bool // by a call: what a listing has brought up is left out
+}
+
+// brought reports whether a listing has brought up what a call uses, or a part of it, and
+// nothing that is trusted.
+func (n *notes) brought(met Source, text string) bool {
+	outside := func(s Source) bool { return s != 0 && !s.Trusted() }
+	if outside(met) {
+		return true
+	}
+	for _, s := range n.known.Carried(text) {
+		if outside(s) {
+			return true
+		}
+	}
+	return false
 }
 
 func (n *notes) add(form string) {
@@ -65,6 +81,9 @@ func (n *notes) document(d Doc) {
 func (n *notes) leaves(d Doc, nested int) {
 	switch d.Kind() {
 	case Number:
+		if n.used && n.brought(n.known.Of(d), "") {
+			return
+		}
 		n.add(numberForm(string(d.Raw())))
 		n.add(string(d.Raw()))
 	case String:
@@ -75,7 +94,9 @@ func (n *notes) leaves(d Doc, nested int) {
 		}
 	case Object:
 		for name, v := range d.Members() {
-			n.value(name) // an object can be a list of addresses
+			if !n.used || !n.brought(n.known.OfText(name), name) {
+				n.value(name) // an object can be a list of addresses
+			}
 			n.leaves(v, nested)
 		}
 	}
@@ -86,6 +107,9 @@ func (n *notes) leaves(d Doc, nested int) {
 func (n *notes) leaf(text string, nested int) {
 	if _, ok := doc.Embedded(text); ok || n.from != FromTrusted {
 		n.text(text, nested)
+		return
+	}
+	if n.used && n.brought(n.known.OfText(text), text) {
 		return
 	}
 	n.value(text)

@@ -184,6 +184,9 @@ func (l labelling) term(t *gate.Tool) *ast.Term {
 		pair("private", ast.BooleanTerm(labels.Private)),
 		pair("effect", stringArray(effects)),
 	}
+	if labels.Kind != "" {
+		members = append(members, pair("kind", ast.StringTerm(string(labels.Kind))))
+	}
 	if labels.Control != nil {
 		members = append(members, pair("control", stringArray(labels.Control)))
 	}

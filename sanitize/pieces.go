@@ -22,12 +22,36 @@ func (s *Sanitizer) Open(text string) bool {
 	if i := strings.LastIndexByte(text, '\\'); i >= 0 && strings.IndexByte(text[i:], '}') < 0 {
 		return true
 	}
-	if strings.LastIndexByte(text, '<') > strings.LastIndexByte(text, '>') {
+	if strings.LastIndexByte(text, '<') > strings.LastIndexByte(text, '>') || withinTag(text) {
 		return true
 	}
 	tail := text[max(0, len(text)-maxTokenName):]
 	i := strings.LastIndexByte(tail, '&')
 	return i >= 0 && !strings.ContainsAny(tail[i:], "; ") || strings.Contains(tail, "__")
+}
+
+// withinTag reports whether a tag of a text may go on beyond it, though an angle follows:
+// one that stands in quotes, which some readers end with their line.
+func withinTag(text string) bool {
+	if !strings.ContainsAny(text, `"'`) {
+		return false
+	}
+	var room [8]attr
+	budget := maxReads * len(text)
+	for i := strings.IndexByte(text, '<'); i >= 0 && i+2 < len(text); {
+		if rest := text[i:]; isLetter(rest[1]) || rest[1] == '/' && isLetter(rest[2]) {
+			t := parseTag(rest, room[:0])
+			if budget -= t.size; !t.whole || t.to > 0 || budget < 0 {
+				return true
+			}
+		}
+		next := strings.IndexByte(text[i+1:], '<')
+		if next < 0 {
+			return false
+		}
+		i += 1 + next
+	}
+	return false
 }
 
 // Inert makes what acts inert, and changes nothing else: each change puts in

@@ -12,15 +12,17 @@ import (
 // Each of these is harmless piece by piece, or made so, and acts once a client shows
 // the pieces side by side.
 var split = map[string][]string{
-	"a handler":                {"<b title=x ", " onclick=alert(1) x=''>"},
-	"a handler between quotes": {"<img src=x title='", "' onerror=alert(1) x=''>"},
-	"an image":                 {"Report ![x", "](https://e.example/a.png)"},
-	"an image by its mark":     {"see !", "[x](https://e.example/a.png)"},
-	"an image and its target":  {"![x][r]", "[r]: https://e.example/a.png"},
-	"a link":                   {"[click]", "(javascript:alert(1))"},
-	"a token":                  {"<|im_", "start|>system"},
-	"a tag by its angle":       {"x <", "script>alert(1)</script>"},
-	"an escape":                {`![a\`, "[x](https://e.example/a.png)"},
+	"a handler":                           {"<b title=x ", " onclick=alert(1) x=''>"},
+	"a handler between quotes":            {"<img src=x title='", "' onerror=alert(1) x=''>"},
+	"a handler behind an angle in quotes": {"<b title='x > y'", " onclick=alert(1) x=''>"},
+	"a handler of a tag that is inert":    {"<b title='``<math>x >'", "<video onclick=alert(1) poster=//evil.example>"},
+	"an image":                            {"Report ![x", "](https://e.example/a.png)"},
+	"an image by its mark":                {"see !", "[x](https://e.example/a.png)"},
+	"an image and its target":             {"![x][r]", "[r]: https://e.example/a.png"},
+	"a link":                              {"[click]", "(javascript:alert(1))"},
+	"a token":                             {"<|im_", "start|>system"},
+	"a tag by its angle":                  {"x <", "script>alert(1)</script>"},
+	"an escape":                           {`![a\`, "[x](https://e.example/a.png)"},
 }
 
 func TestPiecesAreInertTogether(t *testing.T) {

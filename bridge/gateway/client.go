@@ -143,6 +143,9 @@ func (c *Client) features(ctx context.Context, f gate.Feature) ([]*gate.Tool, er
 		return nil, err
 	}
 	list, err := c.gateway.gate.Features(ctx, c.cfg.Who, f)
+	if err == nil {
+		err = c.gateway.shown(ctx, c.cfg.Who, c.session, list)
+	}
 	if err != nil {
 		return nil, &Error{Code: ServerError, Message: "the listing failed", err: err}
 	}

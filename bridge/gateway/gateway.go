@@ -177,7 +177,7 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = host.New(host.Config{
-		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
+		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Shown: g.shown, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
 		Instructions: g.fleet.Instructions, Known: g.known, MaxBody: g.cfg.Limits.Body, BodyTime: g.cfg.Limits.BodyTime,
 		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
 		Principal: g.cfg.Principal, Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },

@@ -65,6 +65,12 @@ func (o observer) Observe(d Declaration) {
 	for i, t := range d.Tools {
 		l.Items = append(l.Items, lock.Item{Kind: lock.Tool, Name: t.Get("name").Text(), Doc: t, Own: d.Own[i]})
 	}
+	for _, p := range d.Prompts {
+		l.Items = append(l.Items, lock.Item{Kind: lock.Prompt, Name: p.Get("name").Text(), Doc: p, Own: d.Config == nil})
+	}
+	for _, t := range d.Templates {
+		l.Items = append(l.Items, lock.Item{Kind: lock.Template, Name: t.Get("uriTemplate").Text(), Doc: t, Own: d.Config == nil})
+	}
 	if guest, ok := o.guests.get(d.Server); ok && guest.Named {
 		for i := range l.Items {
 			l.Items[i].Own = true

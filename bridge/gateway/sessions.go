@@ -43,6 +43,11 @@ func (g *Gateway) recall(ctx context.Context, k gate.SessionKey, call string, ke
 	return g.gate.Recall(ctx, g.session(k), call, kept)
 }
 
+// shown teaches the session of a client what it is shown of a listing.
+func (g *Gateway) shown(ctx context.Context, who *gate.Principal, k gate.SessionKey, tools []*gate.Tool) error {
+	return g.gate.Shown(ctx, who, g.session(k), tools)
+}
+
 // Sessions returns what is kept of sessions, the last used one first.
 func (g *Gateway) Sessions() []session.State { return g.sessions.List() }
 

@@ -10,8 +10,7 @@ import (
 // A Kind says what is pinned.
 type Kind string
 
-// The kinds. Identity and Instructions are of the server itself, and have no
-// name; prompts and templates of resources can be kept, and are not looked at yet.
+// The kinds. Identity and Instructions are of the server itself, and have no name.
 const (
 	Identity     Kind = "identity"
 	Instructions Kind = "instructions"

@@ -149,40 +149,50 @@ func (p *Pins) Pinned(t *gate.Tool) bool {
 	return v.check(pin) == nil && v.state(v.servers[pin.Server], pin) == StatePinned
 }
 
-func toolPin(t *gate.Tool) Pin { return Pin{Key{t.Name.Server, Tool, t.Local}, t.Digest} }
+// toolPin is what stands for a tool, or for the prompt or template in its place.
+func toolPin(t *gate.Tool) Pin {
+	kind := Tool
+	switch t.Feature {
+	case gate.FeaturePrompt:
+		kind = Prompt
+	case gate.FeatureTemplate:
+		kind = Template
+	}
+	return Pin{Key{t.Name.Server, kind, t.Local}, t.Digest}
+}
 
 // check returns nil if what the pin stands for is approved, and its server is the
 // one that was approved.
 func (v *view) check(p Pin) error {
 	s, ok := v.servers[p.Server]
 	if !ok {
-		return &gate.Unpinned{Reason: "the tool's server has not declared it yet"}
+		return &gate.Unpinned{Reason: "the " + string(p.Kind) + "'s server has not declared it yet"}
 	}
 	if _, own := s.own[p]; own {
 		return nil
 	}
 	if identity, ok := s.items[Key{p.Server, Identity, ""}]; ok {
 		if state := v.state(s, identity.pin(p.Server)); state.Quarantined() {
-			return unpinned(s.what(Key{p.Server, Identity, ""}), state, p.Server, s.fault)
+			return unpinned(s.what(p.Kind, Key{p.Server, Identity, ""}), state, p.Server, s.fault)
 		}
 	}
 	if state := v.state(s, p); state.Quarantined() {
-		return unpinned(s.what(p.Key), state, p.String(), s.fault)
+		return unpinned(s.what(p.Kind, p.Key), state, p.String(), s.fault)
 	}
 	return nil
 }
 
-// what names what of a thing is new, or has changed.
-func (s *server) what(k Key) string {
+// what names what of a thing of a kind is new, or has changed.
+func (s *server) what(kind Kind, k Key) string {
 	switch {
 	case s.files[k] && k.Kind == Identity:
-		return "the file of the tool's server, a module,"
+		return "the file of the " + string(kind) + "'s server, a module,"
 	case s.files[k]:
-		return "the file of the tool's module"
+		return "the file of the " + string(kind) + "'s module"
 	case k.Kind == Identity:
-		return "the tool's server"
+		return "the " + string(kind) + "'s server"
 	}
-	return "the tool's definition"
+	return "the " + string(kind) + "'s definition"
 }
 
 // changedFiles returns what of a server has changed by the file of its module alone.

@@ -368,3 +368,42 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	}
 }
+
+// TestFeaturesOfAnEarlierVersion: prompts and templates of a server that an earlier version
+// has seen, which looked at tools alone, are seen first now; those that come later are new.
+func TestFeaturesOfAnEarlierVersion(t *testing.T) {
+	r := newRig(t, lock.TrustFirst)
+	a := named("a", "reads")
+	r.connected("s", program("x"), a)
+	path := filepath.Join(r.options.Dir, "s.json")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Replace(string(b), `"features": true`, `"features": false`, 1)
+	if before == string(b) {
+		t.Fatalf("the record says nothing of features: %s", b)
+	}
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	prompt := lock.Item{Kind: lock.Prompt, Name: "p", Doc: gate.MustDoc(`{"name":"p"}`)}
+	late := lock.Item{Kind: lock.Prompt, Name: "late", Doc: gate.MustDoc(`{"name":"late"}`)}
+	states := func(items ...lock.Item) string {
+		again := r.again(t)
+		again.connected("s", append([]lock.Item{program("x")}, items...)...)
+		var all []string
+		for _, e := range again.Entries() {
+			if e.Kind != lock.Identity {
+				all = append(all, e.Label+" "+string(e.State))
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+	if got := states(a, named("b", "is new"), prompt); got != "s__a trusted, s__b quarantined new, s prompt p trusted" {
+		t.Error(got)
+	}
+	if got := states(a, prompt, late); got != "s__a trusted, s prompt late quarantined new, s prompt p trusted" {
+		t.Error(got)
+	}
+}

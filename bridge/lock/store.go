@@ -39,6 +39,9 @@ type record struct {
 	Format int    `json:"format"`
 	Server string `json:"server"`
 	Seen   []seen `json:"seen"`
+	// Features says that prompts and templates were looked at, too: a version before this
+	// one looked at tools alone.
+	Features bool `json:"features,omitempty"`
 }
 
 const recordFormat = 1
@@ -56,7 +59,7 @@ func (s store) trust(server string, items []Item, more bool, now time.Time) (tru
 		}
 	}()
 	r, err := s.read(server)
-	if err == nil && r != nil && !more {
+	if err == nil && r != nil && !more && (r.Features || items == nil) {
 		return r.keys(), false, nil
 	}
 	if err == nil {
@@ -74,10 +77,13 @@ func (s store) trust(server string, items []Item, more bool, now time.Time) (tru
 		return nil, false, err
 	}
 	first = r == nil
-	if first {
+	switch {
+	case first:
 		r = &record{Format: recordFormat, Server: server}
-	} else if !more {
+	case !more && (r.Features || items == nil):
 		return r.keys(), false, nil
+	case !more: // what an earlier version did not look at is seen first now
+		items = slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return i.Kind != Prompt && i.Kind != Template })
 	}
 	if err := s.insert(r, items, now); err != nil {
 		return nil, false, err
@@ -89,6 +95,8 @@ func (s store) trust(server string, items []Item, more bool, now time.Time) (tru
 // written first: whatever a record has can be shown.
 func (s store) insert(r *record, items []Item, now time.Time) error {
 	known, before := r.keys(), len(r.Seen)
+	looked := r.Features
+	r.Features = true
 	for _, i := range items {
 		p := i.pin(r.Server)
 		if _, ok := known[p.Key]; ok || i.Own {
@@ -99,7 +107,7 @@ func (s store) insert(r *record, items []Item, now time.Time) error {
 		}
 		r.Seen = append(r.Seen, seen{i.Kind, i.Name, p.Digest, now.UTC().Truncate(time.Second)})
 	}
-	if len(r.Seen) == before && before > 0 {
+	if len(r.Seen) == before && before > 0 && looked {
 		return nil
 	}
 	b, err := json.MarshalIndent(r, "", " ")

@@ -15,7 +15,7 @@ const (
 	Opened gate.Event = "opened" // a file was opened; written by [Log] alone
 	Server gate.Event = "server" // the phase of a server changed
 	Policy gate.Event = "policy" // a policy was loaded or refused
-	Label  gate.Event = "label"  // a session was reset: it lost its labels
+	Label  gate.Event = "label"  // a session was reset, or its labels rose by a listing
 	Shadow gate.Event = "shadow" // the shadow policy would have decided otherwise
 	Pin    gate.Event = "pin"    // a definition was trusted, quarantined or approved: the code says which
 )

@@ -156,19 +156,23 @@ func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) 
 	if err != nil {
 		return err
 	}
-	met := s.meet(state.Values, l.From, l.Source) // takes its time with a large result, and holds up nobody
+	met := s.meet(state.Values, l) // takes its time with a large result, and holds up nobody
 	s.mu.Lock()
-	s.raise(s.view(k), lesson{l.Call, l.Labels, met, false})
+	s.raise(s.view(k), lesson{l.Call, l.Labels, met, l.Shown, false})
 	rises := s.rises
 	s.mu.Unlock()
 	return s.save(rises)
 }
 
-func (s *Sessions) meet(known gate.Provenance, from gate.Doc, source gate.Source) gate.Met {
-	if s.o.Values < 0 || from.IsZero() {
+func (s *Sessions) meet(known gate.Provenance, l gate.Lesson) gate.Met {
+	switch {
+	case s.o.Values < 0 || l.From.IsZero():
 		return gate.Met{}
+	case l.Used:
+		return known.MeetUsed(l.From, l.Source, s.o.Values)
+	default:
+		return known.Meet(l.From, l.Source, s.o.Values)
 	}
-	return known.Meet(from, source, s.o.Values)
 }
 
 // lesson is what is added to a session.
@@ -176,6 +180,7 @@ type lesson struct {
 	call   string
 	labels gate.Labels
 	met    gate.Met
+	shown  *gate.Shown
 	top    bool
 }
 
@@ -209,6 +214,7 @@ func (s *Sessions) raise(state gate.Session, l lesson) gate.Session {
 	if state.Values, all = state.Values.Join(l.met, max(s.o.Values, 0)); l.top || !all {
 		state.Top = true
 	}
+	state.Values = state.Values.Show(l.shown)
 	if state.Top {
 		state.Values = state.Values.Lost()
 	}

@@ -190,7 +190,7 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 	e := gateway.EndpointConfig{
 		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, ConnectTimeout: s.Start, CallTimeout: s.Timeout,
 		Sessions: s.Sessions, Retry: s.Retry, Health: s.Health, Methods: s.Methods,
-		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Groups: groupsOf(s)},
+		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s)},
 	}
 	for _, t := range s.Timeouts {
 		e.CallTimeouts = append(e.CallTimeouts, gateway.ToolTimeout(t))

@@ -97,6 +97,7 @@ type Server struct {
 	Required   bool        // the gateway is not ready without it
 	Groups     []string    // that all it has is in
 	Prefix     bool        // offer its tools as server__tool
+	Lists      string      // untrusted | trusted; "" means untrusted
 	Schema     string      // declared | normalized
 	Output     string      // enforce | warn
 	Input      string      // coerce | enforce | warn; empty: coerce

@@ -53,6 +53,7 @@ func renderServer(b *bytes.Buffer, s Server) {
 	if !s.Prefix {
 		b.WriteString("    prefix: false\n")
 	}
+	line("lists", s.Lists, "")
 	line("schema", s.Schema, "declared")
 	line("output", s.Output, "enforce")
 	line("sanitize", s.Sanitize, "")

@@ -82,6 +82,7 @@ func (d *decoder) server(f field, path string) Server {
 		"input":      d.one(&s.Input, inputModes...),
 		"inputs":     func(n *node, path string) { d.inputs(&s.Inputs, n, path) },
 		"sanitize":   d.profile(&s.Sanitize),
+		"lists":      d.one(&s.Lists, "untrusted", "trusted"),
 	}
 	d.table(f.value, path, readers)
 	s.Env = joined(envFile, envFrom, s.Env)

@@ -26,6 +26,8 @@ type Config struct {
 	// any server offers, a fleet's. Without both, clients are offered tools alone.
 	Features func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error)
 	Offering func(context.Context) mcp.Offering
+	// Shown has a session learn what it is shown of a listing, a gate's. Nil teaches nothing.
+	Shown func(ctx context.Context, who *gate.Principal, k gate.SessionKey, tools []*gate.Tool) error
 	// Fresh says for how long clients may keep a listing, a fleet's. Nil lets them keep none.
 	Fresh func(gate.Feature) time.Duration
 	// Lookup finds a tool, for what its definition wants in the headers of calls, a

@@ -26,12 +26,16 @@ var listings = map[string]struct {
 // all.
 func (h *Host) list(ctx context.Context, p peerInfo, method string) (gate.Doc, error) {
 	tools, err := h.listed(ctx, p, listings[method].feature)
+	tools = h.brief(tools)
+	if err == nil && h.cfg.Shown != nil {
+		err = h.cfg.Shown(ctx, p.who, p.key(), tools)
+	}
 	if err != nil {
 		h.cfg.Log.Error("listing failed", "method", method, "principal", p.who.ID, "error", err)
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInternal, Message: "the " + listings[method].member + " cannot be listed"}
 	}
 	out := []byte(`{"` + listings[method].member + `":[`)
-	for i, t := range h.brief(tools) {
+	for i, t := range tools {
 		if i > 0 {
 			out = append(out, ',')
 		}

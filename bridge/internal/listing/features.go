@@ -21,6 +21,7 @@ type Features struct {
 	Updates   bool // tells of resources that change
 
 	Prompts, Resources, Templates []*gate.Tool
+	Declared                      map[gate.Feature][]gate.Doc // the definitions of those, as the server wrote them
 	Notes                         []Note
 }
 
@@ -40,10 +41,19 @@ func (s *Features) Add(f gate.Feature, defs []gate.Doc) {
 			err = s.addOne(f, def, taken)
 		}
 		seen[local] = true
-		if err != nil {
+		if err == nil {
+			s.declare(f, def)
+		} else {
 			s.Notes = append(s.Notes, Note{Feature: f, Tool: mcp.QuoteName(local), Quarantined: true, Text: err.Error()})
 		}
 	}
+}
+
+func (s *Features) declare(f gate.Feature, def gate.Doc) {
+	if s.Declared == nil {
+		s.Declared = make(map[gate.Feature][]gate.Doc)
+	}
+	s.Declared[f] = append(s.Declared[f], def)
 }
 
 func (s *Features) addOne(f gate.Feature, def gate.Doc, taken map[string]bool) (err error) {
@@ -101,6 +111,7 @@ func (s *Features) addPrompt(def gate.Doc, taken map[string]bool) error {
 	}
 	name := gate.ToolName{Server: s.Server, Tool: mangled(local, def.Digest(), taken)}
 	t := newFeature(gate.FeaturePrompt, name, def)
+	t.Vetted = s.Options.Vetted
 	t.Groups = s.Options.Groups.of(name)
 	t.Offered, t.Input = offeredName(name, t.Digest, s.Options.Bare), newPromptSchema(def.Get("arguments"))
 	var err error
@@ -150,7 +161,7 @@ const maxTemplates = 1000
 
 func (s *Features) newResource(f gate.Feature, def gate.Doc) (t *gate.Tool, err error) {
 	t = newFeature(f, gate.ToolName{Server: s.Server}, def)
-	t.OnMachine = s.Options.OnMachine
+	t.OnMachine, t.Vetted = s.Options.OnMachine, s.Options.Vetted
 	t.Groups = s.Options.Groups.of(t.Name)
 	t.Offered, t.Input = t.Local, noArguments{}
 	if why := refused(s.Options, gate.Content{Server: s.Server, URI: variables.ReplaceAllString(t.Local, "x")}); why != "" {

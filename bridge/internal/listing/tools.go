@@ -31,6 +31,8 @@ type Options struct {
 	Schemas *schema.Compiler
 	// Groups say in which groups the tools are, and what else the server offers.
 	Groups Groups
+	// Vetted says that the operator trusts what the server lists: see [gate.Tool.Vetted].
+	Vetted bool
 	// OnMachine says that the server is a child of the gateway's: see [gate.Tool.OnMachine].
 	OnMachine bool
 }
@@ -201,7 +203,7 @@ func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err err
 	}()
 	t = &gate.Tool{
 		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
-		Digest: def.Digest(), OnMachine: o.OnMachine, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted), Groups: o.Groups.of(name),
+		Digest: def.Digest(), OnMachine: o.OnMachine, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted), Groups: o.Groups.of(name),
 	}
 	t.Offered = offeredName(name, t.Digest, o.Bare)
 

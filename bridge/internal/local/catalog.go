@@ -85,7 +85,7 @@ type found struct {
 	Groups      []string `json:"groups,omitempty"`
 }
 
-func (c catalogTools) search(ctx context.Context, call *gate.Call, _ gate.Permit) (gate.Result, error) {
+func (c catalogTools) search(ctx context.Context, call *gate.Call, p gate.Permit) (gate.Result, error) {
 	tools, err := c.offered(ctx, call)
 	if err != nil {
 		return gate.Result{}, err
@@ -102,7 +102,11 @@ func (c catalogTools) search(ctx context.Context, call *gate.Call, _ gate.Permit
 		Tools []found `json:"tools"`
 		Found int     `json:"found"`
 	}{[]found{}, len(all)}
-	for _, t := range all[:min(limit, len(all))] {
+	all = all[:min(limit, len(all))]
+	if err := p.Shown(ctx, all); err != nil {
+		return gate.Result{}, err
+	}
+	for _, t := range all {
 		answer.Tools = append(answer.Tools, found{
 			t.Offered, mcp.Clip(Title(t), maxSaid), mcp.Clip(t.Definition.Get("description").Text(), maxSaid), t.Groups,
 		})
@@ -110,7 +114,7 @@ func (c catalogTools) search(ctx context.Context, call *gate.Call, _ gate.Permit
 	return structured(mcp.MustJSON(answer))
 }
 
-func (c catalogTools) describe(ctx context.Context, call *gate.Call, _ gate.Permit) (gate.Result, error) {
+func (c catalogTools) describe(ctx context.Context, call *gate.Call, p gate.Permit) (gate.Result, error) {
 	tools, err := c.offered(ctx, call)
 	if err != nil {
 		return gate.Result{}, err
@@ -122,6 +126,9 @@ func (c catalogTools) describe(ctx context.Context, call *gate.Call, _ gate.Perm
 	}
 	if i < 0 {
 		return failed(fmt.Sprintf("unknown tool %.200q", name))
+	}
+	if err := p.Shown(ctx, tools[i:i+1]); err != nil {
+		return gate.Result{}, err
 	}
 	return structured(slices.Concat([]byte(`{"tool":`), tools[i].Definition.Raw(), []byte("}")))
 }

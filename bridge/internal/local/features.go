@@ -21,6 +21,7 @@ func NewWith(more Features, server string, o listing.Options, tools ...Tool) (*S
 	if err != nil || len(more.Prompts)+len(more.Resources) == 0 {
 		return l, err
 	}
+	o.Vetted = true
 	s := &listing.Features{Server: server, Options: o, Offers: map[gate.Feature]bool{
 		gate.FeaturePrompt: len(more.Prompts) > 0, gate.FeatureResource: len(more.Resources) > 0,
 	}}

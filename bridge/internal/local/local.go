@@ -105,6 +105,7 @@ func (l *Server) Set(tools ...Tool) error {
 	calls := make(map[string]Tool, len(tools))
 	for i, t := range made.All { // none was quarantined, so both have one order
 		calls[t.Name.String()] = tools[i]
+		t.Vetted = true
 		t.Sandboxed, t.Capabilities, t.Relay = tools[i].Sandboxed, tools[i].Capabilities, tools[i].Relay
 		t.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Groups, tools[i].Groups))))
 		if tools[i].Module != "" {
@@ -190,6 +191,9 @@ func (l *Server) Declared() upstream.Declaration {
 	d := upstream.Declaration{Server: l.server, Tools: l.tools.Declared, Announced: l.settling}
 	for _, foreign := range l.tools.Foreign {
 		d.Own = append(d.Own, !foreign)
+	}
+	if l.features != nil {
+		d.Prompts = l.features.Declared[gate.FeaturePrompt]
 	}
 	return d
 }

@@ -17,6 +17,8 @@ type Declaration struct {
 	TLSKey       string
 	Instructions gate.Doc // absent if there are none
 	Tools        []gate.Doc
+	Prompts      []gate.Doc
+	Templates    []gate.Doc // of resources
 	// Own says, for each of Tools, whether it is part of the program.
 	Own []bool
 	// Announced is when the server said that its tools have changed; zero if it has
@@ -25,10 +27,14 @@ type Declaration struct {
 }
 
 func (e *Endpoint) declaration(l *link, tools *listing.Tools, announced time.Time) Declaration {
-	return Declaration{
+	d := Declaration{
 		Server: e.cfg.Server, Config: &e.cfg, TLSKey: l.tlsKey, Instructions: l.instructions,
 		Tools: tools.Declared, Own: make([]bool, len(tools.Declared)), Announced: announced,
 	}
+	if more := tools.Features; more != nil {
+		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
+	}
+	return d
 }
 
 // Declared returns what the server has declared last, also definitions that are
