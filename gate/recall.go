@@ -2,8 +2,221 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
 )
+
+// EventLabel is not of a call but of a session: it was shown a listing by which its labels
+// rise.
+const EventLabel Event = "label"
+
+const (
+	// maxShown bounds the values of a listing that are kept, and those of all that one
+	// session was shown. Beyond that every value counts as shown.
+	maxShown = 16_384
+	// maxListings bounds the listings that a session keeps apart, most of which it shares
+	// with others.
+	maxListings = 8
+	// maxKnownListings bounds how many listings are remembered to be shared.
+	maxKnownListings = 64
+)
+
+// Shown are the values in the texts of a listing. Sessions that were shown the same share
+// them; they are immutable.
+type Shown struct {
+	values map[uint64]Source
+	all    bool // there were more than are kept
+}
+
+// listings are what a session was shown, the newest first. The nil list is nothing.
+type listings struct {
+	*Shown
+	older *listings
+	n     int
+}
+
+func (l *listings) has(key uint64) bool {
+	for ; l != nil; l = l.older {
+		if _, ok := l.values[key]; ok || l.all {
+			return true
+		}
+	}
+	return false
+}
+
+// Show returns what is known with a listing that the session was shown. Its values count
+// as met in untrusted content, and no call vouches for them.
+func (p Provenance) Show(s *Shown) Provenance {
+	if s == nil {
+		return p
+	}
+	n := 0
+	for l := p.shown; l != nil; l = l.older {
+		if l.Shown == s {
+			return p
+		}
+		n++
+	}
+	older := p.shown
+	if n >= maxListings {
+		s, older, n = older.with(s), nil, 0
+	}
+	p.shown = &listings{s, older, n + 1}
+	return p
+}
+
+// with joins all listings and one more.
+func (l *listings) with(s *Shown) *Shown {
+	joined := &Shown{make(map[uint64]Source), s.all}
+	for l = (&listings{Shown: s, older: l}); l != nil; l = l.older {
+		joined.all = joined.all || l.all
+		for key := range l.values {
+			joined.values[key] = FromUntrusted
+		}
+	}
+	if joined.all = joined.all || len(joined.values) > maxShown; joined.all {
+		joined.values = nil
+	}
+	return joined
+}
+
+// knownListings are the listings that were shown last, by what is in them.
+type knownListings struct {
+	mu sync.Mutex
+	by map[uint64]*Shown
+}
+
+// of returns what a listing shows.
+func (k *knownListings) of(p *Parts, tools []*Tool) *Shown {
+	var h maphash.Hash
+	h.SetSeed(provenanceSeed)
+	some := false
+	for _, t := range tools {
+		if !t.Vetted {
+			some = true
+			fmt.Fprintf(&h, "%s %t %q ", t.Digest, p.pins(t), t.Local)
+		}
+	}
+	if !some {
+		return nil
+	}
+	key := h.Sum64()
+	k.mu.Lock()
+	s := k.by[key]
+	k.mu.Unlock()
+	if s != nil {
+		return s
+	}
+	n := notes{met: make(map[uint64]Source), from: FromUntrusted, room: maxShown}
+	for _, t := range tools {
+		if !t.Vetted {
+			n.listed(t.Definition, p.pins(t))
+		}
+	}
+	s = &Shown{n.met, n.room < 0}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.by == nil || len(k.by) >= maxKnownListings {
+		k.by = make(map[uint64]*Shown)
+	}
+	k.by[key] = s
+	return s
+}
+
+// texts are the members of definitions by which things are listed.
+var texts = []string{"name", "title", "description", "uri", "uriTemplate"}
+
+// listed takes the values in the texts of a definition. Of one that is pinned these are the
+// addresses alone: its words are those of a task, and somebody has looked at them, or they
+// were there from the beginning.
+func (n *notes) listed(d Doc, pinned bool) {
+	for e := range d.Elements() {
+		n.listed(e, pinned)
+	}
+	for name, v := range d.Members() {
+		switch {
+		case v.Kind() != String:
+			n.listed(v, pinned)
+		case !slices.Contains(texts, name):
+		case pinned:
+			n.addresses(v.Text())
+		default:
+			n.text(v.Text(), 0)
+		}
+	}
+}
+
+// pins reports whether what a tool is listed by was approved, or was there when its server
+// was first seen. What was not is not listed.
+func (p *Parts) pins(t *Tool) bool { return p.Pins != nil && t.Feature.Pinned() }
+
+// Shown has a session learn what it is shown of a listing, before its client sees it. Titles
+// and descriptions that nobody has pinned, nor vets, raise its labels, which is recorded.
+func (g *Gate) Shown(ctx context.Context, who *Principal, k SessionKey, tools []*Tool) error {
+	return g.parts.Load().show(ctx, &g.known, &Call{ID: NewID(), Who: who, Session: k}, tools)
+}
+
+// Shown has the session of the call learn what a tool with Relay shows it of other tools.
+func (p Permit) Shown(ctx context.Context, tools []*Tool) error {
+	if p.of == nil || p.of.relay == nil {
+		return errors.New("only a tool that carries out others shows a session what they are")
+	}
+	return p.of.parts.show(ctx, &p.of.relay.gate.known, &Call{ID: NewID(), Parent: p.of.call.ID, Who: p.of.call.Who, Session: p.of.call.Session}, tools)
+}
+
+func (p *Parts) show(ctx context.Context, known *knownListings, c *Call, tools []*Tool) error {
+	l := Lesson{Call: c.ID, Labels: p.shows(tools)}
+	if p.TrackValues {
+		l.Shown = known.of(p, tools)
+	}
+	if l.Labels == nil && l.Shown == nil {
+		return nil
+	}
+	s, err := p.Sessions.View(ctx, c.Session)
+	if err == nil && !s.Labels.Cover(l.Labels) {
+		rec := Record{
+			Event: EventLabel, Call: c, Session: s, After: s.Labels.Join(l.Labels), Code: CodeOK, Snapshot: p.Snapshot,
+			Decision: Decision{Reasons: []string{"titles or descriptions were listed that nobody has pinned"}},
+		}
+		t := trail{Parts: p}
+		err = t.record(ctx, &rec)
+	}
+	if err == nil {
+		err = p.Sessions.Learn(ctx, c.Session, l)
+	}
+	if err != nil {
+		return fmt.Errorf("what is listed cannot be kept with the session: %w", err)
+	}
+	return nil
+}
+
+// shows returns the labels that a session gets from a listing.
+func (p *Parts) shows(tools []*Tool) Labels {
+	for _, t := range tools {
+		if !t.Vetted && !p.pins(t) && speaks(t.Definition) {
+			return Labels{Untrusted}
+		}
+	}
+	return nil
+}
+
+// speaks reports whether a definition says more than a name.
+func speaks(d Doc) bool {
+	for _, at := range [...]Doc{d, d.Get("annotations")} {
+		if at.Get("title").Text() != "" || at.Get("description").Text() != "" {
+			return true
+		}
+	}
+	for a := range d.Get("arguments").Elements() { // of a prompt
+		if speaks(a) {
+			return true
+		}
+	}
+	return false
+}
 
 // Recall has a session learn what a kept result teaches, before anybody in it reads the
 // result: of a call that was made earlier, and in another session perhaps. Call is the
