@@ -12,8 +12,8 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox/kv"
 )
 
-// A runHost carries out what the one call of `sandbox run` asks for: what its
-// flags grant, no policy is asked. It has no secrets.
+// A runHost carries out what the one call of `sandbox run`, or a case of `sandbox check`,
+// asks for: what it is granted, no policy is asked.
 type runHost struct {
 	egress *dial.Egress
 	values *kv.Store
@@ -24,14 +24,15 @@ type runHost struct {
 var _ sandbox.Host = (*runHost)(nil)
 
 // newRunHost returns the host of a call of a module. It must be closed.
-func newRunHost(module string, rules dial.Rules, dirs []sandbox.Dir) (*runHost, error) {
+func newRunHost(module string, web dial.Options, rules dial.Rules, secrets []dial.Secret, dirs []sandbox.Dir) (*runHost, error) {
 	values, err := kv.Open("", kv.Options{})
 	if err != nil {
 		return nil, err
 	}
 	all := func(context.Context, dial.Target) error { return nil } // that the rules allow
+	each := func(context.Context, string, dial.Target) error { return nil }
 	return &runHost{
-		egress: dial.New(dial.Options{}).Egress(dial.Scope{Rules: rules, Ask: all}),
+		egress: dial.New(web).Egress(dial.Scope{Rules: rules, Secrets: secrets, Ask: all, AskSecret: each}),
 		values: values, space: kv.Namespace{Tool: module}, dirs: dirs,
 	}, nil
 }
@@ -41,20 +42,28 @@ func (h *runHost) close() error { return h.values.Close() }
 // httpMethods are those by which --http lets an origin be asked.
 var httpMethods = []string{"GET", "HEAD", "POST"}
 
-// httpRules returns the rules that origins of the command line stand for. An
-// address, or localhost, is meant even if it is not public; a name leads to
-// public addresses alone.
-func httpRules(origins []string) (dial.Rules, error) {
+// httpRules returns the rules that origins of the command line stand for.
+func httpRules(origins []string) ([]dial.Rule, error) {
 	var rules []dial.Rule
 	for _, origin := range origins {
-		t, err := dial.NewTarget("", origin)
-		if err != nil {
-			return dial.Rules{}, fmt.Errorf("%q: %w", origin, err)
+		if _, err := dial.NewTarget("", origin); err != nil {
+			return nil, fmt.Errorf("%q: %w", origin, err)
 		}
-		_, notAddress := netip.ParseAddr(t.Host)
-		rules = append(rules, dial.Rule{Origin: origin, Methods: httpMethods, Private: notAddress == nil || t.Host == "localhost"})
+		rules = append(rules, dial.Rule{Origin: origin, Methods: httpMethods, Private: isPrivate(origin)})
 	}
-	return dial.Compile(rules)
+	_, err := dial.Compile(rules)
+	return rules, err
+}
+
+// isPrivate reports whether an origin is written as an address, or localhost, which is
+// meant even if it is not public; a name leads to public addresses alone.
+func isPrivate(origin string) bool {
+	t, err := dial.NewTarget("", origin)
+	if err != nil {
+		return false
+	}
+	_, notAddress := netip.ParseAddr(t.Host)
+	return notAddress == nil || t.Host == "localhost"
 }
 
 // HTTP implements [sandbox.Host].

@@ -25,8 +25,8 @@ type sandboxFlags struct {
 	tool, memory, isolation string
 	timeout                 time.Duration
 	fuel                    uint64
-	http, dirs, set         []string
-	kv                      bool
+	http, dirs, set, secret []string
+	kv, wants               bool
 }
 
 func (c *cli) newSandboxRun() *cobra.Command {
@@ -35,9 +35,12 @@ func (c *cli) newSandboxRun() *cobra.Command {
 		Use:   "run MODULE",
 		Short: "Run a tool of a WASM module, without the gate",
 		Long: `Runs a tool of a module on the arguments that standard input holds as JSON, and prints its output;
-what it used and what it logs goes to standard error. Nothing is validated, sanitized or recorded,
-and no policy is asked: it is for who writes tools. The module has what the flags grant, and no secrets.
-` + moduleHelp,
+what it used and what it logs goes to standard error. Arguments and output are held against the tool's
+schemas; nothing is sanitized or recorded, and no policy is asked: it is for who writes tools. The module
+has what the flags grant.
+` + moduleHelp + `
+
+Exits with 3 if the gateway would refuse the arguments or the output.`,
 		Example: `  echo '{"text":"hello","algorithm":"sha256"}' | wasmgate sandbox run embedded --tool hash
   echo '{"roots":["/srv/src"]}' | wasmgate sandbox run embedded:files --dir /srv/src`,
 		Args: cobra.ExactArgs(1),
@@ -60,6 +63,8 @@ and no policy is asked: it is for who writes tools. The module has what the flag
 	flags.StringArrayVar(&f.dirs, "dir", nil, "folder that may be read, or with :rw at its end also changed; PATH=/data is known to the module as /data; may be repeated")
 	flags.BoolVar(&f.kv, "kv", false, "values may be kept, until the command ends")
 	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE that the module may know, as its environment; may be repeated")
+	flags.StringArrayVar(&f.secret, "secret", nil, "NAME=ORIGIN: the environment's NAME is a secret that is sent to ORIGIN alone; may be repeated")
+	flags.BoolVar(&f.wants, "wants", false, "grant what the module's manifest wishes for, but secrets")
 	flags.StringVar(&f.isolation, "isolation", "", "call or instance (default: the module's, or call)")
 	return cmd
 }
@@ -69,14 +74,16 @@ type sandboxRun struct {
 	tool      string
 	limits    sandbox.Limits
 	grants    sandbox.Grants
-	rules     dial.Rules
+	http      []dial.Rule
+	secrets   []dial.Secret
+	wants     bool
 	isolation sandbox.Isolation
 }
 
 func (f sandboxFlags) parse() (r sandboxRun, err error) {
 	r = sandboxRun{
 		tool: f.tool, limits: sandbox.Limits{Timeout: f.timeout, Fuel: f.fuel}, isolation: sandbox.Isolation(f.isolation),
-		grants: sandbox.Grants{HTTP: len(f.http) > 0, KV: f.kv},
+		grants: sandbox.Grants{HTTP: len(f.http) > 0, KV: f.kv}, wants: f.wants,
 	}
 	if f.timeout < 0 {
 		return r, errors.New("--timeout is negative")
@@ -89,8 +96,11 @@ func (f sandboxFlags) parse() (r sandboxRun, err error) {
 	if r.isolation != "" && r.isolation != sandbox.IsolationCall && r.isolation != sandbox.IsolationInstance {
 		return r, fmt.Errorf("--isolation %q is none of call, instance", f.isolation)
 	}
-	if r.rules, err = httpRules(f.http); err != nil {
+	if r.http, err = httpRules(f.http); err != nil {
 		return r, fmt.Errorf("--http: %w", err)
+	}
+	if r.secrets, err = parseSecrets(f.secret, os.LookupEnv); err != nil {
+		return r, fmt.Errorf("--secret: %w", err)
 	}
 	if r.grants.Dirs, err = parseDirs(f.dirs); err != nil {
 		return r, named(fmt.Errorf("--dir: %w", err))
@@ -135,6 +145,27 @@ func parseDirs(written []string) ([]sandbox.Dir, error) {
 	return dirs, nil
 }
 
+// parseSecrets takes the values of secrets from the environment, as command lines are seen
+// by others.
+func parseSecrets(written []string, lookup func(string) (string, bool)) (all []dial.Secret, err error) {
+	for _, w := range written {
+		name, origin, ok := strings.Cut(w, "=")
+		if !ok {
+			return nil, fmt.Errorf("%q is not NAME=ORIGIN, such as API=https://api.example.com", w)
+		}
+		value, set := lookup(name)
+		if !set {
+			return nil, fmt.Errorf("the environment has no %s, which is to hold the secret", name)
+		}
+		secret, err := dial.NewSecret(name, value, origin)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, secret)
+	}
+	return all, nil
+}
+
 func parseSettings(written []string) (map[string]string, error) {
 	settings := map[string]string{}
 	for _, w := range written {
@@ -151,7 +182,20 @@ func parseSettings(written []string) (map[string]string, error) {
 }
 
 func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules moduleReader, module string, r sandboxRun) (err error) {
-	m, err := r.compile(ctx, runtime, modules, module)
+	wasm, mc, err := modules.read(module)
+	if err != nil {
+		return err
+	}
+	if r.wants {
+		if err := r.grant(wasm, mc); err != nil {
+			return err
+		}
+	}
+	rules, err := dial.Compile(r.http)
+	if err != nil {
+		return misuse("%v", err)
+	}
+	m, err := r.compile(ctx, runtime, wasm, mc)
 	if err != nil {
 		return err
 	}
@@ -163,12 +207,12 @@ func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules 
 	if err != nil {
 		return err
 	}
-	host, err := newRunHost(module, r.rules, r.grants.Dirs)
+	host, err := newRunHost(module, dial.Options{}, rules, r.secrets, r.grants.Dirs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, host.close()) }()
-	res, err := m.Call(ctx, tool, args, sandbox.CallConfig{Host: host})
+	res, err := callTool(ctx, m, tool, args, host)
 	if err != nil {
 		return c.runFailed(res, err)
 	}
@@ -181,11 +225,50 @@ func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules 
 	return nil
 }
 
-func (r sandboxRun) compile(ctx context.Context, runtime *sandbox.Runtime, modules moduleReader, module string) (*sandbox.Module, error) {
-	wasm, mc, err := modules.read(module)
+// grant grants what the manifest of a module wishes for.
+func (r *sandboxRun) grant(wasm []byte, mc sandbox.ModuleConfig) error {
+	manifest, err := manifestOf(wasm, mc)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	rules, grants := wished(manifest)
+	r.http = append(r.http, rules...)
+	r.grants.HTTP, r.grants.KV = r.grants.HTTP || grants.HTTP, r.grants.KV || grants.KV
+	for _, d := range grants.Dirs {
+		if !slices.ContainsFunc(r.grants.Dirs, func(o sandbox.Dir) bool { return o.Path == d.Path }) {
+			r.grants.Dirs = append(r.grants.Dirs, d)
+		}
+	}
+	return nil
+}
+
+// manifestOf returns the manifest of a module, beside it or in it.
+func manifestOf(wasm []byte, mc sandbox.ModuleConfig) (sandbox.Manifest, error) {
+	if mc.Manifest != nil {
+		return *mc.Manifest, nil
+	}
+	return sandbox.ReadManifest(wasm)
+}
+
+// wished returns what a manifest wishes for as grants, but secrets, and folders that it
+// does not name.
+func wished(m sandbox.Manifest) (rules []dial.Rule, grants sandbox.Grants) {
+	if m.Wants == nil {
+		return nil, grants
+	}
+	for _, h := range m.Wants.HTTP {
+		rules = append(rules, dial.Rule{Origin: h.Origin, Methods: h.Methods, Path: h.Path, Private: isPrivate(h.Origin)})
+	}
+	for _, d := range m.Wants.Dirs {
+		if d.Path != "" {
+			grants.Dirs = append(grants.Dirs, sandbox.Dir{Path: d.Path, Write: d.Write})
+		}
+	}
+	grants.HTTP, grants.KV = len(rules) > 0, m.Wants.KV
+	return rules, grants
+}
+
+func (r sandboxRun) compile(ctx context.Context, runtime *sandbox.Runtime, wasm []byte, mc sandbox.ModuleConfig) (*sandbox.Module, error) {
 	mc.Limits, mc.Grants, mc.Isolation = r.limits, r.grants, r.isolation
 	m, err := runtime.Compile(ctx, wasm, mc)
 	if err == nil {
@@ -214,18 +297,18 @@ func missing(r sandbox.Report, g sandbox.Grants) []string {
 	return all
 }
 
-func chooseTool(m *sandbox.Module, name string) (string, error) {
+func chooseTool(m *sandbox.Module, name string) (sandbox.Tool, error) {
 	var names []string
 	for _, t := range m.Tools() {
 		if t.Name == name {
-			return name, nil
+			return t, nil
 		}
 		names = append(names, visible(t.Name))
 	}
 	if name == "" && len(names) == 1 {
-		return m.Tools()[0].Name, nil
+		return m.Tools()[0], nil
 	}
-	return "", misuse("--tool names one of the module's tools: %s", strings.Join(names, ", "))
+	return sandbox.Tool{}, misuse("--tool names one of the module's tools: %s", strings.Join(names, ", "))
 }
 
 // figures are what a call used.
@@ -247,6 +330,13 @@ func used(r sandbox.Result) string {
 // runFailed says on standard error what was used by a call that failed.
 func (c *cli) runFailed(r sandbox.Result, err error) error {
 	var trap *sandbox.Trap
+	var no *refused
+	if errors.As(err, &no) {
+		if !c.json {
+			return &exitError{exitFalse, no}
+		}
+		return errors.Join(printLine(c.err, no), &exitError{code: exitFalse})
+	}
 	if !c.json || !errors.As(err, &trap) {
 		fmt.Fprintln(c.err, used(r))
 		return err

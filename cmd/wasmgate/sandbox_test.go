@@ -47,6 +47,11 @@ func relay(function string) []byte {
 	return guest("wasmgate", function, "iii", "", "", "\x20\x02\x20\x03\x41\x10\x10\x00\x41\x10", oneTool)
 }
 
+// bare returns a guest without its manifest.
+func bare(guest []byte) []byte {
+	return guest[:bytes.LastIndex(guest, []byte("\x08wasmgate{"))-2] // the section's id and size
+}
+
 // program runs the program with a home of its own, in a folder that holds a
 // module m.wasm.
 func program(t *testing.T, wasm []byte) func(stdin string, args ...string) (code int, out, err string) {
@@ -126,7 +131,7 @@ func TestSandboxKV(t *testing.T) {
 		t.Errorf("without the grant: exit code %d: %s", code, err)
 	}
 
-	host, openErr := newRunHost("m", dial.Rules{}, nil)
+	host, openErr := newRunHost("m", dial.Options{}, dial.Rules{}, nil, nil)
 	if openErr != nil {
 		t.Fatal(openErr)
 	}
@@ -215,9 +220,7 @@ func TestSandboxInspectForeign(t *testing.T) {
 
 // A module without a manifest is looked at, gets a first one, and then runs.
 func TestSandboxManifest(t *testing.T) {
-	whole := relay("kv")
-	end := bytes.LastIndex(whole, []byte("\x08wasmgate{"))
-	wasmgate := program(t, whole[:end-2]) // without the section, its id and size
+	wasmgate := program(t, bare(relay("kv")))
 	code, out, err := wasmgate("", "sandbox", "inspect", "m.wasm")
 	if code != 0 || !strings.Contains(out, "\nabi        reactor\n") || !strings.Contains(out, "wasmgate sandbox manifest") {
 		t.Errorf("exit code %d: %s%s", code, out, err)
@@ -232,7 +235,7 @@ func TestSandboxManifest(t *testing.T) {
 	if code != 0 || strings.Contains(out, "problem") || !strings.Contains(out, "\nkv    true\n") || !strings.Contains(out, "\nm     What it does") {
 		t.Errorf("exit code %d: %s%s", code, out, err)
 	}
-	if code, out, err = wasmgate(`{"op":"get","key":"k"}`, "sandbox", "run", "m.wasm", "--kv"); code != 0 || !strings.Contains(out, `"found":false`) {
+	if code, out, err = wasmgate(`{"text":"x"}`, "sandbox", "run", "m.wasm", "--kv"); code != 1 || !strings.Contains(out, "none of get, set") {
 		t.Errorf("run: exit code %d: %s%s", code, out, err)
 	}
 	before, _ := os.ReadFile("m.yaml")

@@ -1,0 +1,196 @@
+package config
+
+import (
+	"bytes"
+	"path/filepath"
+)
+
+// Cases are calls of a module's tools with what is to come of them, and what the module
+// has meanwhile in the place of the world.
+type Cases struct {
+	File   string
+	Config map[string]string // that the module may know, as under tools.X.config
+	Dirs   []DirGrant        // of which each case has copies
+	Cases  []Case
+}
+
+// A Case is one call.
+type Case struct {
+	Name      string
+	Line      int    // in the file
+	Tool      string // "" is the only one of the module
+	Arguments []byte // JSON; empty is {}
+	Secrets   []BoundSecret
+	HTTP      []CannedHTTP
+	KV        map[string]string // values that are kept before the call
+	Want      Want
+}
+
+// A CannedHTTP is a request that a tool is to make, and what it is answered.
+type CannedHTTP struct {
+	Line        int
+	Method, URL string
+	SentHeaders map[string]string // of the request, secrets filled in; others may be there
+	SentBody    *string           // of the request; nil is any
+	Status      int
+	Headers     map[string]string
+	Body        string
+}
+
+// Want is what is to come of a case. The zero Want is any result.
+type Want struct {
+	Result  []byte  // JSON; nil is any
+	Error   *string // a tool error whose text has this in it
+	Refused string  // the code of a refusal, such as refused_validate_input, or of a trap
+}
+
+// ReadCases reads a file of cases. The error is a [Problems] if it is none.
+func ReadCases(path string) (*Cases, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &decoder{file: path, dir: filepath.Dir(absolute), lookup: func(string) (string, bool) { return "", false }}
+	c := &Cases{File: path}
+	var shared []BoundSecret
+	if root := d.parse(data, false); root != nil {
+		d.table(root, "", map[string]reader{
+			"config":  d.rawTexts(&c.Config),
+			"secrets": d.caseSecrets(&shared),
+			"dirs":    d.caseDirs(&c.Dirs),
+			"cases": func(n *node, path string) {
+				d.items(n, path, func(n *node, path string) { d.oneCase(&c.Cases, n, path) })
+			},
+		})
+	}
+	for i := range c.Cases {
+		c.Cases[i].Secrets = append(c.Cases[i].Secrets, shared...) // the first of a name stands
+	}
+	if err := d.problems.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (d *decoder) oneCase(to *[]Case, n *node, path string) {
+	c := Case{Line: n.line}
+	d.table(n, path, map[string]reader{
+		"name": d.raw(&c.Name), "tool": d.raw(&c.Tool), "arguments": d.asJSON(&c.Arguments),
+		"secrets": d.caseSecrets(&c.Secrets), "kv": d.rawTexts(&c.KV),
+		"http": func(n *node, path string) {
+			d.items(n, path, func(n *node, path string) { d.canned(&c.HTTP, n, path) })
+		},
+		"want": func(n *node, path string) { d.want(&c.Want, n, path) },
+	})
+	d.needs(n, path, "name", "a name")
+	for _, other := range *to {
+		if c.Name != "" && other.Name == c.Name {
+			d.fail(n, path, "has the name of another case")
+		}
+	}
+	*to = append(*to, c)
+}
+
+func (d *decoder) want(to *Want, n *node, path string) {
+	var text string
+	d.table(n, path, map[string]reader{
+		"result": d.asJSON(&to.Result),
+		"error": func(n *node, path string) {
+			d.raw(&text)(n, path)
+			to.Error = &text
+		},
+		"refused": d.raw(&to.Refused),
+	})
+	if n.kind == table && len(n.fields) != 1 {
+		d.fail(n, path, "names one of result, error and refused")
+	}
+}
+
+func (d *decoder) canned(to *[]CannedHTTP, n *node, path string) {
+	h := CannedHTTP{Line: n.line, Method: "GET", Status: 200}
+	var sent string
+	d.table(n, path, map[string]reader{
+		"method": d.literal(checkMethod), "url": d.raw(&h.URL),
+		"sent": func(n *node, path string) {
+			d.table(n, path, map[string]reader{"headers": d.rawTexts(&h.SentHeaders), "body": func(n *node, path string) {
+				d.raw(&sent)(n, path)
+				h.SentBody = &sent
+			}})
+		},
+		"status": d.count(&h.Status, 200, 599), "headers": d.rawTexts(&h.Headers), "body": d.raw(&h.Body),
+	})
+	d.needs(n, path, "url", "a url, that of the request which it answers")
+	if m := n.get("method"); m != nil {
+		h.Method = m.text
+	}
+	*to = append(*to, h)
+}
+
+func (d *decoder) caseSecrets(to *[]BoundSecret) reader {
+	return func(n *node, path string) {
+		d.each(n, path, func(f field, path string) {
+			s, value := BoundSecret{Name: f.key}, ""
+			if err := checkSecretName(f.key); err != nil {
+				d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
+			}
+			d.table(f.value, path, map[string]reader{"value": d.raw(&value), "origin": d.literal(checkOrigin)})
+			d.needs(f.value, path, "value", "a value, made up for the case")
+			d.needs(f.value, path, "origin", "an origin, the only one that it is sent to")
+			if origin := f.value.get("origin"); origin != nil {
+				s.Origin = origin.text
+			}
+			s.Value = Secret(value)
+			*to = append(*to, s)
+		})
+	}
+}
+
+func (d *decoder) caseDirs(to *[]DirGrant) reader {
+	return func(n *node, path string) {
+		d.items(n, path, func(n *node, path string) {
+			var g DirGrant
+			d.table(n, path, map[string]reader{"path": d.raw(&g.Path), "write": d.flag(&g.Write), "as": d.literal(guestPath)})
+			d.needs(n, path, "path", "a path, the folder that is granted")
+			if as := n.get("as"); as != nil {
+				g.As = as.text
+			}
+			if g.Path != "" {
+				g.Path = d.resolve(filepath.Clean(g.Path))
+			}
+			*to = append(*to, g)
+		})
+	}
+}
+
+// raw reads a text as it is written.
+func (d *decoder) raw(to *string) reader {
+	return func(n *node, path string) {
+		if d.is(n, path, text) {
+			*to = n.text
+		}
+	}
+}
+
+func (d *decoder) rawTexts(to *map[string]string) reader {
+	return func(n *node, path string) {
+		*to = make(map[string]string)
+		d.each(n, path, func(f field, path string) {
+			var s string
+			d.raw(&s)(f.value, path)
+			(*to)[f.key] = s
+		})
+	}
+}
+
+// asJSON reads any value as JSON.
+func (d *decoder) asJSON(to *[]byte) reader {
+	return func(n *node, path string) {
+		var b bytes.Buffer
+		d.json(&b, n, path)
+		*to = b.Bytes()
+	}
+}
