@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/cmd/internal/canned"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -285,16 +286,16 @@ func (t *trials) try(ctx context.Context, one config.Case) (res sandbox.Result, 
 	if err := t.refresh(); err != nil {
 		return res, nil, err
 	}
-	web, err := newCannedWeb(t.cases.File, one.HTTP)
+	web, err := canned.New(t.cases.File, one.HTTP)
 	if err != nil {
 		return res, nil, err
 	}
-	defer web.close()
+	defer web.Close()
 	secrets, err := t.secrets(one)
 	if err != nil {
 		return res, nil, err
 	}
-	host, err := newRunHost(tool.Name, web.options(), t.rules, secrets, t.grants.Dirs)
+	host, err := newRunHost(tool.Name, web.Options(), t.rules, secrets, t.grants.Dirs)
 	if err != nil {
 		return res, nil, err
 	}
@@ -305,7 +306,7 @@ func (t *trials) try(ctx context.Context, one config.Case) (res sandbox.Result, 
 		}
 	}
 	res, called := callTool(ctx, t.module, tool, one.Arguments, host)
-	return res, web.found(), compare(one.Want, res, called)
+	return res, web.Found(), compare(one.Want, res, called)
 }
 
 // secrets returns those of a case that the manifest wishes for.

@@ -88,6 +88,7 @@ var rules = map[string]rule{
 	"cmd/internal/arch/measure":     {imports: []string{"cmd/internal/arch"}},
 	"internal/config":               {imports: []string{"internal/files", "gate", "sanitize/lookalike", "internal/match"}},
 	"internal/control":              {imports: []string{"internal/files"}},
+	"cmd/internal/canned":           {imports: []string{"gate", "bridge/dial", "internal/config"}},
 	"cmd/internal/probe":            {bans: []string{"github.com/..."}},
 	"cmd/internal/starter":          {},
 	"internal/app":                  {imports: everything},

@@ -1,4 +1,5 @@
-package main
+// Package canned answers HTTP requests of a tool under test within the process.
+package canned
 
 import (
 	"bufio"
@@ -20,12 +21,13 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
-// A cannedWeb answers the requests of a case in the place of all origins. What is asked
+// A Web answers the requests of a case in the place of all origins. What is asked
 // goes through the way of real requests, TLS included, on connections within the process.
-type cannedWeb struct {
+type Web struct {
 	server  *http.Server
 	conns   chan net.Conn
 	roots   *x509.CertPool
@@ -39,8 +41,8 @@ type cannedWeb struct {
 }
 
 // newCannedWeb returns the web of a case. It must be closed.
-func newCannedWeb(file string, answers []config.CannedHTTP) (*cannedWeb, error) {
-	w := &cannedWeb{conns: make(chan net.Conn), answers: answers, asked: make([]bool, len(answers)), file: file}
+func newCannedWeb(file string, answers []config.CannedHTTP) (*Web, error) {
+	w := &Web{conns: make(chan net.Conn), answers: answers, asked: make([]bool, len(answers)), file: file}
 	if err := w.certify(); err != nil {
 		return nil, err
 	}
@@ -49,10 +51,11 @@ func newCannedWeb(file string, answers []config.CannedHTTP) (*cannedWeb, error) 
 	return w, nil
 }
 
-func (w *cannedWeb) close() error { return w.server.Close() }
+// Close ends it.
+func (w *Web) Close() error { return w.server.Close() }
 
 // certify makes the authority that origins are known by.
-func (w *cannedWeb) certify() error {
+func (w *Web) certify() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
@@ -81,8 +84,8 @@ func (w *cannedWeb) certify() error {
 	return nil
 }
 
-// options lead all connections here.
-func (w *cannedWeb) options() dial.Options {
+// Options lead all connections here.
+func (w *Web) Options() dial.Options {
 	return dial.Options{
 		Roots: w.roots,
 		Resolve: func(context.Context, string) ([]netip.Addr, error) {
@@ -101,13 +104,13 @@ func (w *cannedWeb) options() dial.Options {
 }
 
 // ServeHTTP answers with the first answer that fits and was not given yet.
-func (w *cannedWeb) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+func (w *Web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
 	}
 	scheme := "http"
-	if c, ok := r.Context().Value(http.LocalAddrContextKey).(cannedAddr); ok && c.tls() {
+	if c, ok := r.Context().Value(http.LocalAddrContextKey).(addr); ok && c.tls() {
 		scheme = "https"
 	}
 	url := scheme + "://" + r.Host + r.URL.RequestURI()
@@ -140,12 +143,21 @@ func (w *cannedWeb) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(to, a.Body)
 }
 
+// sameBody reports whether a body is the text, or the same JSON.
 func sameBody(got []byte, want string) bool {
-	return string(got) == want || sameJSON(got, []byte(want))
+	if string(got) == want {
+		return true
+	}
+	x, err := gate.ParseDoc(got)
+	if err != nil {
+		return false
+	}
+	y, err := gate.ParseDoc([]byte(want))
+	return err == nil && x.Digest() == y.Digest()
 }
 
-// found is what was wrong with the requests of the case, which is over.
-func (w *cannedWeb) found() []config.Problem {
+// Found is what was wrong with the requests of the case, which is over.
+func (w *Web) Found() []config.Problem {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := slices.Clone(w.problems)
@@ -185,7 +197,7 @@ func (pipes) Addr() net.Addr { return &net.UnixAddr{Name: "canned", Net: "unix"}
 // perhapsTLS is the server's end of a connection, whose first byte says whether it is TLS.
 type perhapsTLS struct {
 	net.Conn
-	web    *cannedWeb
+	web    *Web
 	host   string // that the client dialled, if it names none
 	once   sync.Once
 	spoken net.Conn
@@ -233,15 +245,15 @@ func (c *perhapsTLS) Write(p []byte) (int, error) {
 }
 
 // LocalAddr implements [net.Conn].
-func (c *perhapsTLS) LocalAddr() net.Addr { return cannedAddr{c} }
+func (c *perhapsTLS) LocalAddr() net.Addr { return addr{c} }
 
-type cannedAddr struct{ *perhapsTLS }
+type addr struct{ *perhapsTLS }
 
-func (cannedAddr) Network() string { return "pipe" }
-func (cannedAddr) String() string  { return "canned" }
+func (addr) Network() string { return "pipe" }
+func (addr) String() string  { return "canned" }
 
 // tls reports whether the connection turned out to be TLS.
-func (a cannedAddr) tls() bool {
+func (a addr) tls() bool {
 	_, is := a.spoken.(*tls.Conn)
 	return is
 }
