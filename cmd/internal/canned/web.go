@@ -40,8 +40,8 @@ type Web struct {
 	file     string
 }
 
-// newCannedWeb returns the web of a case. It must be closed.
-func newCannedWeb(file string, answers []config.CannedHTTP) (*Web, error) {
+// New returns the web of a case. It must be closed.
+func New(file string, answers []config.CannedHTTP) (*Web, error) {
 	w := &Web{conns: make(chan net.Conn), answers: answers, asked: make([]bool, len(answers)), file: file}
 	if err := w.certify(); err != nil {
 		return nil, err
