@@ -81,6 +81,10 @@ type Call struct {
 	// Meta is the _meta of the client's request, an object or absent. The gate
 	// reads [MetaPrompt] in it, if it was told to.
 	Meta Doc
+	// TraceHeader is the traceparent of the HTTP request that brought the call, Trace where
+	// the gateway has placed the call: see [Trace].
+	TraceHeader string
+	Trace       Trace
 	// Asker is the client, through which a person can be asked while the call
 	// waits; nil if it cannot be asked so. AskByAnswer says that it can be asked by
 	// the answer to the call: the call is then not held, but refused with a

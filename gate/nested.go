@@ -24,7 +24,7 @@ type nested struct {
 func (p *permitted) nested(e Event, action Action, args Doc) *nested {
 	by := p.call
 	c := Call{
-		ID: NewID(), Parent: by.ID, Action: action, Name: by.Name, Args: args, Who: by.Who, Session: by.Session,
+		ID: NewID(), Parent: by.ID, Action: action, Name: by.Name, Args: args, Who: by.Who, Session: by.Session, Trace: by.Trace,
 		ClientName: by.ClientName, ClientVersion: by.ClientVersion,
 	}
 	n := &nested{by: p}

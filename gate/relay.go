@@ -71,7 +71,7 @@ func (p Permit) Relay(ctx context.Context, c Call) (Result, error) {
 		c.ID = NewID()
 	}
 	c.Parent, c.Who, c.Session, c.Groups, c.Prompt, c.Meta = by.ID, by.Who, by.Session, by.Groups, by.Prompt, by.Meta
-	c.ClientName, c.ClientVersion = by.ClientName, by.ClientVersion
+	c.ClientName, c.ClientVersion, c.Trace = by.ClientName, by.ClientVersion, by.Trace.within()
 	p.of.relay.made(c.ID)
 	res, err := p.of.relay.gate.do(ctx, c, true)
 	if err != nil {

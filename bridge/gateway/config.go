@@ -68,6 +68,12 @@ type Config struct {
 	// Observe, if not nil, is told of each record, once it was kept, how long that took,
 	// and of one that could not be kept why. It must not block, and keeps nothing of r.
 	Observe func(r *gate.Record, kept time.Duration, err error)
+	// Trace places each call of a client in a trace, by its Meta and TraceHeader; nil places
+	// none, and what the client's _meta says of its own trace goes on to the server.
+	Trace func(c *gate.Call) gate.Trace
+	// Baggage reports whether the baggage in a client's _meta goes on to servers, which may
+	// be somebody else's; nil is no.
+	Baggage func() bool
 
 	Sanitize Sanitize
 	// Inputs say, by server, how arguments are held against the input schemas of its

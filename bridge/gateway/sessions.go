@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/gate/session"
@@ -35,6 +36,12 @@ func (g *Gateway) session(k gate.SessionKey) gate.SessionKey {
 
 // do carries out a call of a client of the host.
 func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
+	if b := c.Meta.Get("baggage"); !b.IsZero() && (g.cfg.Baggage == nil || !g.cfg.Baggage()) {
+		c.Meta = mcp.Without(c.Meta, "baggage")
+	}
+	if g.cfg.Trace != nil {
+		c.Trace = g.cfg.Trace(&c)
+	}
 	return g.gate.Do(ctx, g.inSession(c))
 }
 

@@ -77,7 +77,8 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if gc.Policy, err = a.firstPolicy(ctx); err != nil {
 		return nil, err
 	}
-	gc.Shadow, gc.Observe = a.shadow != nil, a.beside.observe
+	gc.Shadow = a.shadow != nil
+	gc.Observe, gc.Trace, gc.Baggage = a.beside.observe, a.beside.place, a.beside.baggage.Load
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -18,8 +20,11 @@ import (
 // waits for any of it. When the configuration of it changes, all of it begins anew.
 type beside struct {
 	app     *App
-	counts  atomic.Pointer[telemetry.Calls] // nil while nobody wants them
-	changed chan struct{}                   // has a token when wanted has changed
+	counts  atomic.Pointer[telemetry.Calls]   // nil while nobody wants them
+	spans   atomic.Pointer[telemetry.Spans]   // nil while nobody wants them
+	sampler atomic.Pointer[telemetry.Sampler] // nil while there are no spans
+	baggage atomic.Bool                       // goes on to servers
+	changed chan struct{}                     // has a token when wanted has changed
 
 	mu       sync.Mutex
 	wanted   *config.Config
@@ -46,9 +51,7 @@ func (b *beside) put(c *config.Config) {
 func (b *beside) want(c *config.Config) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.wanted == nil || b.wanted.Telemetry.Metrics.Series != c.Telemetry.Metrics.Series || b.counts.Load() == nil {
-		b.count(c)
-	}
+	b.count(c)
 	b.wanted = c
 	select {
 	case b.changed <- struct{}{}:
@@ -56,13 +59,23 @@ func (b *beside) want(c *config.Config) {
 	}
 }
 
-// count begins to count, if anybody wants to know.
+// count begins to count and to take spans, if anybody wants to know. Counts go on unless
+// there is to be another number of them.
 func (b *beside) count(c *config.Config) {
-	if c.Telemetry.Metrics.Listen == "" {
+	x, _ := c.Telemetry.Exports(os.LookupEnv)
+	switch series := c.Telemetry.Metrics.Series; {
+	case c.Telemetry.Metrics.Listen == "" && x.Metrics == nil:
 		b.counts.Store(nil)
-		return
+	case b.counts.Load() == nil || b.wanted.Telemetry.Metrics.Series != series:
+		b.counts.Store(telemetry.NewCalls(series))
 	}
-	b.counts.Store(telemetry.NewCalls(c.Telemetry.Metrics.Series))
+	b.baggage.Store(c.Telemetry.Baggage)
+	b.spans.Store(nil)
+	b.sampler.Store(nil)
+	if x.Traces != nil {
+		b.spans.Store(telemetry.NewSpans(c.Telemetry.Traces.Refused))
+		b.sampler.Store(telemetry.NewSampler(x.Ratio, x.TrustParent))
+	}
 }
 
 // observe is told of each record: see [gateway.Config].
@@ -70,6 +83,17 @@ func (b *beside) observe(r *gate.Record, kept time.Duration, err error) {
 	if c := b.counts.Load(); c != nil {
 		c.Observe(r, kept, err)
 	}
+	if s := b.spans.Load(); s != nil {
+		s.Observe(r, err)
+	}
+}
+
+// place places a call in a trace: see [gateway.Config].
+func (b *beside) place(c *gate.Call) gate.Trace {
+	if s := b.sampler.Load(); s != nil {
+		return s.Place(c)
+	}
+	return gate.Trace{}
 }
 
 // run runs it until ctx ends.
@@ -96,6 +120,7 @@ func (b *beside) runAs(ctx context.Context, cfg *config.Config) {
 	if cfg.Telemetry.Metrics.Listen != "" {
 		all.Go(func() { b.serveMetrics(ctx, cfg.Telemetry.Metrics) })
 	}
+	b.export(ctx, &all, cfg)
 	if cfg.Anchor.Every > 0 {
 		all.Go(func() { b.anchor(ctx, cfg.Anchor) })
 	}
@@ -124,6 +149,9 @@ func (b *beside) tell(s *Status) {
 	s.Metrics = b.metrics
 	for _, part := range slices.Sorted(maps.Keys(b.problems)) {
 		s.Problems = append(s.Problems, b.problems[part])
+	}
+	if spans := b.spans.Load(); spans != nil && spans.Lost() > 0 {
+		s.Problems = append(s.Problems, fmt.Sprintf("traces: the spans of %d calls were lost, because they came faster than they were taken", spans.Lost()))
 	}
 	if c := b.counts.Load(); c != nil && c.Overflow() > 0 {
 		s.Problems = append(s.Problems, "metrics: there are more names than telemetry.metrics.series has room for; the others are counted as "+telemetry.Other)

@@ -52,12 +52,18 @@ func (b *beside) setMetricsURL(url string) {
 	b.metrics = url
 }
 
-// counted is what was counted, with what the gateway tells of counting.
-func (b *beside) counted() []telemetry.Metric {
+// counted is what was counted, with what was lost on the way to others.
+func (b *beside) counted() (all []telemetry.Metric) {
 	if c := b.counts.Load(); c != nil {
-		return c.Metrics()
+		all = c.Metrics()
 	}
-	return nil
+	if s := b.spans.Load(); s != nil {
+		all = append(all, telemetry.Metric{
+			Name: "wasmgate.telemetry.lost", Help: "What was to be exported and was lost.", Unit: "{call}", Kind: telemetry.Counter,
+			Labels: []string{"signal"}, Points: one(float64(s.Lost()), "traces"),
+		})
+	}
+	return all
 }
 
 // gauges are what the gateway is at the moment.

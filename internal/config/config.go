@@ -358,7 +358,7 @@ func beside(dir string) *Config {
 		},
 		Limits:    Limits{Body: DefaultBody, Result: DefaultResult, Concurrent: DefaultConcurrent},
 		Log:       Log{Level: slog.LevelInfo, Format: "text"},
-		Telemetry: Telemetry{Metrics: Metrics{Series: DefaultSeries}},
+		Telemetry: defaultTelemetry(),
 		State:     filepath.Join(dir, "state"),
 	}
 }

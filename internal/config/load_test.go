@@ -171,7 +171,7 @@ state: /var/lib/wasmgate
 		Limits:    config.Limits{Body: 1 << 20, Result: 2 << 20, Concurrent: 8, Session: 4, Tools: []config.ToolLimit{{Pattern: "zeta__x", Concurrent: 1}, {Pattern: "zeta__*", Concurrent: 2}}},
 		HTTP:      config.HTTP{Origins: []string{"https://app.example.com"}, Hosts: []string{"tools.example.com:8443"}},
 		Log:       config.Log{Level: slog.LevelDebug, Format: "json"},
-		Telemetry: config.Telemetry{Metrics: config.Metrics{Series: 2000}},
+		Telemetry: config.Telemetry{Metrics: config.Metrics{Series: 2000}, Traces: config.Traces{Refused: true, TrustParent: true}},
 		State:     "/var/lib/wasmgate",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -197,7 +197,7 @@ func TestDefaults(t *testing.T) {
 			Limits:   config.Limits{Body: 4 << 20, Result: 10 << 20, Concurrent: 64},
 			Log:      config.Log{Format: "text"},
 
-			Telemetry: config.Telemetry{Metrics: config.Metrics{Series: 2000}},
+			Telemetry: config.Telemetry{Metrics: config.Metrics{Series: 2000}, Traces: config.Traces{Refused: true, TrustParent: true}},
 
 			State: state,
 		}

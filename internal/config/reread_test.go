@@ -69,7 +69,7 @@ func TestNeedRestart(t *testing.T) {
 func TestEveryKeyCounts(t *testing.T) {
 	t.Parallel()
 	taken := []string{"Servers", "Tools", "Secrets", "Groups", "Catalog", "Limits", "Telemetry", "Anchor"} // and parts of Limits are named
-	fixed := []string{"File", "Project", "Warnings", "Replay"}                                             // no keys
+	fixed := []string{"File", "Project", "Warnings", "Replay", "Dev"}                                      // no keys
 	before, _ := config.Load(write(t, filepath.Join(t.TempDir(), "wasmgate.yaml"), "version: 1\n"), config.Options{})
 	for i := range reflect.TypeFor[config.Config]().NumField() {
 		name := reflect.TypeFor[config.Config]().Field(i).Name

@@ -39,7 +39,7 @@ func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 // call returns a call of the peer.
 func (p peerInfo) call(action gate.Action, name string) gate.Call {
 	return gate.Call{
-		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Groups: p.groups, Session: p.key(), ClientName: p.name, ClientVersion: p.version,
+		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Groups: p.groups, Session: p.key(), ClientName: p.name, ClientVersion: p.version, TraceHeader: p.traceparent,
 	}
 }
 

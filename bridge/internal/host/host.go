@@ -84,6 +84,7 @@ type peerInfo struct {
 	groups        gate.Groups // that it is offered, beside the principal's
 	session       string      // "" if the client has none: the principal's own
 	name, version string      // as the client claims
+	traceparent   string      // of the HTTP request
 	stateless     bool        // revision 2026-07-28
 	// send reaches the client in the middle of a call; nil if it must not be asked
 	// for anything then. Of one with a session these are its capabilities by which it

@@ -29,6 +29,9 @@ const sessionIdle = 24 * time.Hour
 func (h *Host) newHTTP(group string) http.Handler {
 	server := h.newServer(group, func(req sdk.Request) peerInfo {
 		p := peerInfo{who: h.sender(req), groups: h.at(group)}
+		if extra := req.GetExtra(); extra != nil {
+			p.traceparent = extra.Header.Get(mcp.HeaderTrace)
+		}
 		p.name, p.version = claimed(req)
 		if ss, ok := req.GetSession().(*sdk.ServerSession); ok {
 			p.session, p.capabilities = sessionName(ss.ID()), h.peers.of(ss.ID())

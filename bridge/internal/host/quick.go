@@ -36,6 +36,7 @@ func (h *Host) quick(w http.ResponseWriter, r *http.Request, from peerInfo, msg 
 	if !ok {
 		return false
 	}
+	p.traceparent = r.Header.Get(mcp.HeaderTrace)
 	res, err := h.dispatch(r.Context(), p, string(gate.CallTool), params)
 	if r.Context().Err() != nil { // the client has cancelled it, or gone: a stream that ends without an answer says so
 		w.Header().Set("Content-Type", "text/event-stream")

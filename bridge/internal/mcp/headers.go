@@ -2,6 +2,7 @@ package mcp
 
 // The headers of streamable HTTP (MCP 2025-11-25, basic/transports).
 const (
+	HeaderTrace     = "Traceparent" // W3C Trace Context
 	HeaderSession   = "Mcp-Session-Id"
 	HeaderProtocol  = "Mcp-Protocol-Version"
 	HeaderLastEvent = "Last-Event-Id"

@@ -109,8 +109,12 @@ func (a asking) metaFor(modern bool) []byte {
 		}
 		meta = append(append(append(meta, mcp.MustJSON(name)...), ':'), value...)
 	}
+	traced := a.of != nil && a.of.call.Trace.Sampled
+	if traced {
+		add("traceparent", mcp.MustJSON(a.of.call.Trace.Traceparent()))
+	}
 	for name, v := range a.meta.Members() {
-		if passes(name) {
+		if passes(name) && !(traced && name == "traceparent") {
 			add(name, v.Raw())
 		}
 	}
