@@ -193,7 +193,7 @@ func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consen
 	switch {
 	case approved:
 		return "", w.fail(ctx, "the policy has changed since the call was approved; call again", nil)
-	case q.Tool.Feature != FeatureTool:
+	case !q.Tool.Feature.called():
 		return "", w.fail(ctx, "a person would have to approve this, and people are asked about calls of tools alone", nil)
 	case w.Approver == nil:
 		return "", w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)

@@ -50,6 +50,10 @@ const (
 	Complete     Action = "completion/complete"
 )
 
+// AgentCall is a call of a tool that an agent has itself and carries out itself, such as a
+// shell: its hook asks before, and tells the result after.
+const AgentCall Action = "agent/tools/call"
+
 // A Call is one use of a capability that a client asks for.
 type Call struct {
 	// ID is unique over all gateways: a UUIDv7 (RFC 9562). Do mints one if it
@@ -93,6 +97,12 @@ type Call struct {
 	Asker       Asker
 	AskByAnswer bool
 	Answered    *Answered
+	// Hold bounds how long the call waits for a person, who can still answer then for a call
+	// that comes again. Zero leaves it to the [Approver].
+	Hold time.Duration
+	// Barred refuses the call before anything is looked up, for a reason that the client may
+	// read; nil lets it pass.
+	Barred error
 	// Peer is the client, which the server of the call may ask something while it
 	// runs; nil if it cannot be asked. Rounds says that the client can be asked by the
 	// answer too: it calls again then, with what it answers in Responses, an object,

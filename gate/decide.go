@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 )
 
@@ -83,6 +84,9 @@ func (p *Parts) rule(q Query, d Decision) (ruling, error) {
 	var err error
 	if r.duty, err = noDuty.with(d.Obligations); err == nil && r.duty.narrowed && !q.Tool.Sandboxed {
 		err = errors.New("only a sandboxed tool can be narrowed")
+	}
+	if err == nil && q.Tool.Feature == FeatureAgent && (r.duty.onResult() || r.duty.timeout < math.MaxInt64 || r.sent != q.Call) {
+		err = errors.New("an agent carries out the call as it is: its arguments, its time and its result cannot be changed")
 	}
 	return r, err
 }

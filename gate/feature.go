@@ -10,7 +10,13 @@ const (
 	FeaturePrompt   Feature = "prompt"
 	FeatureResource Feature = "resource"
 	FeatureTemplate Feature = "template" // of the URIs of resources
+	// FeatureAgent is a tool that an agent has itself: nobody lists or calls it here, and its
+	// calls are decided on as [AgentCall]. The server in its name is the agent.
+	FeatureAgent Feature = "agent"
 )
+
+// called reports whether what is used has a name and labels as tools have.
+func (f Feature) called() bool { return f == FeatureTool || f == FeatureAgent }
 
 // URI returns the URI of the resource, or the template, that the call names, as its server
 // has it: the client may know it by another.
@@ -42,7 +48,7 @@ func (q Query) Subject() string {
 
 // qualified returns the name of a tool; "" of what is none.
 func (t *Tool) qualified() string {
-	if t.Feature != FeatureTool {
+	if !t.Feature.called() {
 		return ""
 	}
 	return t.Name.String()

@@ -73,7 +73,7 @@ func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 	if t.Relay {
 		return nil, false
 	}
-	if p.Labeler != nil && t.Feature == FeatureTool { // what the operator says of a tool says nothing of a prompt of that name
+	if p.Labeler != nil && t.Feature.called() { // what the operator says of a tool says nothing of a prompt of that name
 		if l, ok := p.Labeler.Labels(t); ok {
 			return l.Teaches(), l.Result == ResultTrusted || l.Result == ResultEcho
 		}

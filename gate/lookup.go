@@ -10,6 +10,10 @@ func (w *way) parse(ctx context.Context, c *Call) error {
 	if c.Who == nil {
 		return w.fail(ctx, "nobody is known to ask", nil)
 	}
+	if c.Barred != nil {
+		w.next(StepAuthorize)
+		return w.fail(ctx, c.Barred.Error(), nil)
+	}
 	if c.Malformed != nil || c.Args.Kind() != Object {
 		return w.fail(ctx, "the arguments are no acceptable JSON object", c.Malformed)
 	}
@@ -51,7 +55,7 @@ func unknown(a Action) string {
 		return "no such resource"
 	case Complete:
 		return "no such prompt or template of resources"
-	case CallTool:
+	case CallTool, AgentCall:
 		return "no such tool"
 	default:
 		return "no such method"

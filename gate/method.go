@@ -23,7 +23,7 @@ var methodName = regexp.MustCompile(`^[A-Za-z0-9_.$-]+(/[A-Za-z0-9_.$-]+)+$`)
 var methodSpaces = []string{
 	"completion", "elicitation", "initialize", "logging", "notifications", "ping", "prompts", "resources", "roots",
 	"sampling", "server", "subscriptions", "tasks", "tools",
-	"admin", "sandbox", "wasmgate",
+	"admin", "agent", "sandbox", "wasmgate",
 }
 
 // CheckMethod returns why a server cannot have a method of its own by this name, in words

@@ -150,9 +150,11 @@ type Charge struct {
 
 // Concurrent is the limit on calls at upstreams at one time, and Relays that on calls of
 // tools that carry out others: see [Tool.Relay]. A call takes a place of one of them.
+// Agents is the limit on calls of agents' own tools, which run elsewhere: see [AgentCall].
 const (
 	Concurrent = "concurrent"
 	Relays     = "relays"
+	Agents     = "agents"
 )
 
 // A Release gives back what was taken from limits on what is used at once, and

@@ -179,8 +179,11 @@ func (r Release) once() Release {
 // place is what a call takes of the limits on calls at one time.
 func place(q Query) Charge {
 	limit := Concurrent
-	if q.Tool.Relay {
+	switch {
+	case q.Tool.Relay:
 		limit = Relays // calls that wait for others must not hold the places that those need
+	case q.Tool.Feature == FeatureAgent:
+		limit = Agents
 	}
 	return Charge{
 		Limit: limit, Owner: q.Call.Who.Owner, N: 1,

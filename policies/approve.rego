@@ -4,7 +4,7 @@
 package wasmgate
 
 ask contains "approve: the tool does more than read" if {
-	input.action == "tools/call"
+	input.action in {"tools/call", "agent/tools/call"}
 	not approve_reads
 	not approve_always
 }

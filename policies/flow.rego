@@ -12,7 +12,7 @@
 package wasmgate
 
 deny contains reason if {
-	input.action == "tools/call"
+	input.action in {"tools/call", "agent/tools/call"}
 	flow_effect
 	"untrusted" in input.session.labels
 	some pointer, sources in input.provenance
@@ -22,7 +22,7 @@ deny contains reason if {
 }
 
 deny contains reason if {
-	input.action == "tools/call"
+	input.action in {"tools/call", "agent/tools/call"}
 	some effect in input.tool.labels.effect
 	effect in {"external", "egress"}
 	"untrusted" in input.session.labels

@@ -16,6 +16,12 @@ allow contains reason if {
 	reason := wasmgate.granted_group(data.grants, input.tool.groups, input.tool.name, input.principal.id, input.principal.roles)
 }
 
+# What an agent carries out itself has grants of its own: no pattern of tools reaches it.
+allow contains reason if {
+	input.action == "agent/tools/call"
+	reason := wasmgate.granted(data.grants, "agents", input.tool.name, input.principal.id, input.principal.roles)
+}
+
 # A tool that carries out others (catalog__*, jobs__*) reaches nothing by itself: the call
 # that it makes is decided on as any other.
 allow contains "the tool carries out other calls, which need grants of their own" if {

@@ -11,6 +11,8 @@ grants := [
 		"resources": ["file:///srv/*"],
 		"prompts": ["tickets__*"],
 	},
+	{"to": ["alice"], "agents": ["claude-code__Read"]},
+	{"to": ["root"], "tools": ["*"]},
 ]
 
 call(tool, id, roles) := {
@@ -27,6 +29,13 @@ effect(request) := e if {
 test_everybody_gets_what_is_granted_to_everybody if {
 	effect(call("files__stat", "bob", [])) == "allow"
 	effect(call("files__read_text", "bob", [])) == "allow"
+}
+
+test_agents_own_tools_need_grants_of_their_own if {
+	own := object.union(call("claude-code__Read", "alice", []), {"action": "agent/tools/call"})
+	effect(own) == "allow"
+	effect(call("claude-code__Read", "alice", [])) == "deny"
+	effect(object.union(own, {"principal": {"id": "root", "roles": []}})) == "deny"
 }
 
 test_everybody_gets_tools_that_carry_out_others if {

@@ -5,7 +5,7 @@
 package wasmgate
 
 obligations contains {"rate": rate} if {
-	input.action == "tools/call"
+	input.action in {"tools/call", "agent/tools/call"}
 	not input.tool.relay # the call that it carries out is charged
 	some rate in wasmgate.rates(data.ratelimit, input.tool.name, input.principal.id, input.principal.roles)
 }

@@ -3,7 +3,7 @@
 package wasmgate
 
 deny contains "readonly: the operator has not marked the tool as one that only reads" if {
-	input.action == "tools/call"
+	input.action in {"tools/call", "agent/tools/call"}
 	not readonly_reads
 }
 

@@ -14,6 +14,7 @@ import (
 var actions = []string{
 	"tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete",
 	"sampling/createMessage", "elicitation/create", "roots/list",
+	"agent/tools/call",
 	"sandbox/http", "sandbox/secret", "sandbox/kv", "sandbox/file",
 	"admin/read", "admin/approve", "admin/pin", "admin/grant",
 }

@@ -113,8 +113,8 @@ func (e *Engine) full(ctx context.Context, q gate.Query) (gate.Decision, error) 
 	return e.complete(ctx, q, d), nil
 }
 
-// complete completes a denial. That of a host call, or of a request to the client,
-// hides no tool: whoever made the call knows it.
+// complete completes a denial. That of a host call, of a request to the client, or of an
+// agent's own tool hides no tool: whoever made the call knows it.
 func (e *Engine) complete(ctx context.Context, q gate.Query, d gate.Decision) gate.Decision {
 	if d.Effect != gate.Deny {
 		return d
@@ -123,7 +123,7 @@ func (e *Engine) complete(ctx context.Context, q gate.Query, d gate.Decision) ga
 		d.Reasons = []string{nothingAllows(what(q), q.Call.Who.ID)}
 		d.Remedy = e.remedy(q)
 	}
-	if within(q.Call.Action) {
+	if within(q.Call.Action) || q.Call.Action == gate.AgentCall {
 		return d
 	}
 	visible, err := e.Visible(ctx, q.Call.Who, []*gate.Tool{q.Tool})
@@ -162,6 +162,8 @@ func (e *Engine) remedy(q gate.Query) string {
 	switch a := q.Call.Action; a {
 	case gate.CallTool:
 		return remedy(q.Tool.Name.String(), who)
+	case gate.AgentCall:
+		return remedy("--agent "+q.Tool.Name.String(), who)
 	case gate.Complete:
 		if q.Tool.Feature != gate.FeaturePrompt {
 			return "" // who can read what a template stands for is asked of each URI
@@ -207,7 +209,7 @@ func grantLine(who, key, name, asks string) string {
 	return fmt.Sprintf("write into the grants file: - {to: [%q], %s: [%q]%s}", who, key, name, asks)
 }
 
-// remedy returns the command that grants the tool, or "" if who cannot be named.
+// remedy returns the command that grants a tool, as its argument or flag says, or "" if who cannot be named.
 func remedy(tool, who string) string {
 	command := "wasmgate grant " + tool
 	switch {

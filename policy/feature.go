@@ -16,7 +16,11 @@ var actionsOf = map[gate.Feature][]gate.Action{
 	gate.FeaturePrompt:   {gate.GetPrompt, gate.Complete},
 	gate.FeatureResource: {gate.ReadResource, gate.Subscribe},
 	gate.FeatureTemplate: {gate.ReadResource, gate.Subscribe, gate.Complete},
+	gate.FeatureAgent:    {gate.AgentCall},
 }
+
+// asTool reports whether policies see what is used as input.tool.
+func asTool(f gate.Feature) bool { return f == gate.FeatureTool || f == gate.FeatureAgent }
 
 // decides reports whether there are decisions on such a query.
 func decides(q gate.Query) bool {

@@ -36,6 +36,8 @@ type Grant struct {
 	// Methods are patterns of methods that MCP does not have, of all servers that list
 	// them, or of one: server__method.
 	Methods []string `json:"methods,omitempty"`
+	// Agents are patterns of the tools that agents have themselves, agent__tool.
+	Agents []string `json:"agents,omitempty"`
 	// Asks say what servers may ask of the client while it uses what this grant
 	// grants, beside forms: roots, sampling, secrets (forms that ask for one).
 	Asks []string `json:"asks,omitempty"`
@@ -72,12 +74,13 @@ func CheckGrants(grants []Grant) []*GrantError {
 		check("resources", g.Resources, checkPattern)
 		check("prompts", g.Prompts, checkPattern)
 		check("methods", g.Methods, checkPattern)
+		check("agents", g.Agents, checkTool)
 		check("asks", g.Asks, checkAsk)
 		if len(g.To) == 0 {
 			wrong("to", errToNobody)
 		}
-		if len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts)+len(g.Methods) == 0 {
-			wrong("", errors.New("grants nothing; add tools, servers, groups, resources, prompts or methods"))
+		if len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts)+len(g.Methods)+len(g.Agents) == 0 {
+			wrong("", errors.New("grants nothing; add tools, servers, groups, resources, prompts, methods or agents"))
 		}
 	}
 	return problems

@@ -68,7 +68,7 @@ func (t *terms) input(q gate.Query) ast.Value {
 	if c.Action.IsPeerRequest() {
 		return ast.NewObject(append(input, t.peerInput(q)...)...)
 	}
-	if q.Tool.Feature != gate.FeatureTool {
+	if !asTool(q.Tool.Feature) {
 		return ast.NewObject(append(input, featureInput(q)...)...)
 	}
 	input = append(input, [2]*ast.Term{keyTool, t.tool(q.Tool)})
@@ -87,11 +87,11 @@ func (t *terms) input(q gate.Query) ast.Value {
 
 // listing returns what is known of a call of the tool before it is made.
 func (t *terms) listing(who *ast.Term, tool *gate.Tool) ast.Value {
-	if tool.Feature != gate.FeatureTool {
+	if !asTool(tool.Feature) {
 		return featureListing(who, tool)
 	}
 	return ast.NewObject(
-		[2]*ast.Term{keyAction, ast.InternedTerm(string(gate.CallTool))},
+		[2]*ast.Term{keyAction, ast.InternedTerm(string(actionsFor(tool)[0]))},
 		[2]*ast.Term{keyPrincipal, who},
 		[2]*ast.Term{keyTool, t.tool(tool)},
 	)

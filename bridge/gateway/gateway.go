@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/agents"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
@@ -26,12 +27,13 @@ import (
 
 // A Gateway is a running gateway. Use it from several goroutines.
 type Gateway struct {
-	cfg   Config // as it was built; what may change since is in settings
-	gate  *gate.Gate
-	fleet *Fleet
-	host  *host.Host
-	mux   *http.ServeMux
-	calls drain.Counter // those of Do
+	cfg    Config // as it was built; what may change since is in settings
+	gate   *gate.Gate
+	fleet  *Fleet
+	agents *agents.Agents
+	host   *host.Host
+	mux    *http.ServeMux
+	calls  drain.Counter // those of Do
 
 	draining atomic.Bool
 	required atomic.Pointer[[]string] // servers
@@ -133,9 +135,10 @@ func (g *Gateway) build(ctx context.Context) error {
 		return err
 	}
 	g.sessions = session.New(g.cfg.Sessions)
+	g.newAgents()
 	g.gate, err = gate.New(gate.Parts{
 		Approver: approver, Pins: g.gatePins(),
-		Upstream: g.fleet, Authorizer: engine, Labeler: engine,
+		Upstream: upstreams{g.fleet, g.agents}, Authorizer: engine, Labeler: engine,
 		Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder, Returned: secrets.returned(), Inputs: g.inputMode,
 		TrackValues: g.tracksValues(engine), TrustPrompt: g.cfg.TrustPrompt,
 		Sessions: g.sessions,
@@ -291,6 +294,9 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 	g.end()
 	g.serving.Wait()
+	if g.agents != nil {
+		g.agents.Wait()
+	}
 	errs = append(errs, g.machine.close(ctx))
 	if g.store != nil {
 		errs = append(errs, g.store.Close())

@@ -210,6 +210,7 @@ func sessionName(k gate.SessionKey) string {
 
 // endSession drops what is kept for a session whose client is gone.
 func (g *Gateway) endSession(k gate.SessionKey) {
+	g.agents.Left(g.session(k))
 	g.fleet.EndSession(k)
 	if g.runtime != nil {
 		g.runtime.EndSession(g.life, sessionName(k))

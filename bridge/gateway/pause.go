@@ -33,7 +33,7 @@ func (p *pauses) reason(charges []gate.Charge) string {
 	}
 	for _, c := range charges {
 		switch {
-		case c.Limit != gate.Concurrent && c.Limit != gate.Relays:
+		case c.Rate != nil:
 		case set[""]:
 			return "the operator has paused the gateway"
 		case set[c.Server]:

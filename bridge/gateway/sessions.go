@@ -42,12 +42,17 @@ func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
 	if g.cfg.Trace != nil {
 		c.Trace = g.cfg.Trace(&c)
 	}
-	return g.gate.Do(ctx, g.inSession(c))
+	return g.inAgents(ctx, g.inSession(c))
 }
 
 // recall teaches the session of a client of the host what it fetches.
 func (g *Gateway) recall(ctx context.Context, k gate.SessionKey, call string, kept gate.Result) error {
-	return g.gate.Recall(ctx, g.session(k), call, kept)
+	for _, k := range g.recallers(k) {
+		if err := g.gate.Recall(ctx, k, call, kept); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // shown teaches the session of a client what it is shown of a listing.

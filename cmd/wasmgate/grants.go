@@ -25,7 +25,7 @@ lists what there is.`,
 		Example: "  wasmgate grant 'files__read_*'\n  wasmgate grant --server files --asks roots\n  wasmgate grant tickets__create --to role:dev",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.To, g.Tools = []string{to}, args
-			if len(args)+len(g.Servers)+len(g.Groups)+len(g.Resources)+len(g.Prompts)+len(g.Methods) == 0 {
+			if len(args)+len(g.Servers)+len(g.Groups)+len(g.Resources)+len(g.Prompts)+len(g.Methods)+len(g.Agents) == 0 {
 				return misuse("name what is granted: a pattern of tools, or --server, --group, --prompt, --resource, --method; see %s --help", cmd.CommandPath())
 			}
 			if err := checkGrant(g); err != nil {
@@ -61,6 +61,7 @@ func grantFlags(cmd *cobra.Command, g *config.Grant) {
 	f.StringSliceVar(&g.Prompts, "prompt", nil, "prompts: server__prompt, or its beginning and *")
 	f.StringArrayVar(&g.Resources, "resource", nil, "resources: a URI, or its beginning and *") // a URI may hold a comma
 	f.StringSliceVar(&g.Methods, "method", nil, "methods that MCP does not have: method, or server__method")
+	f.StringSliceVar(&g.Agents, "agent", nil, "tools that agents have themselves: agent__tool, or its beginning and *; see wasmgate hook")
 }
 
 // grantKinds are what a grant names, and how it is said.
@@ -69,7 +70,7 @@ func grantKinds(g config.Grant) [][2]string {
 	for _, k := range []struct {
 		kind   string
 		values []string
-	}{{"", g.Tools}, {"server", g.Servers}, {"group", g.Groups}, {"prompt", g.Prompts}, {"resource", g.Resources}, {"method", g.Methods}} {
+	}{{"", g.Tools}, {"server", g.Servers}, {"group", g.Groups}, {"prompt", g.Prompts}, {"resource", g.Resources}, {"method", g.Methods}, {"agent", g.Agents}} {
 		for _, v := range k.values {
 			said = append(said, [2]string{k.kind, v})
 		}
@@ -96,7 +97,7 @@ func grantJSON(g config.Grant, result map[string]any) map[string]any {
 		result["pattern"] = g.Tools[0]
 	}
 	for key, values := range map[string][]string{
-		"tools": g.Tools, "servers": g.Servers, "groups": g.Groups, "prompts": g.Prompts, "resources": g.Resources, "methods": g.Methods, "asks": g.Asks,
+		"tools": g.Tools, "servers": g.Servers, "groups": g.Groups, "prompts": g.Prompts, "resources": g.Resources, "methods": g.Methods, "agents": g.Agents, "asks": g.Asks,
 	} {
 		if len(values) > 0 {
 			result[key] = values

@@ -197,23 +197,27 @@ func (q *Queue) always(ctx context.Context, r Request) {
 // wait waits for an answer as long as calls are held, and asks the client
 // meanwhile if it can be asked.
 func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) {
-	if q.o.Hold < 0 {
+	hold := q.o.Hold
+	if asked.Call.Hold > 0 {
+		hold = min(hold, asked.Call.Hold)
+	}
+	if hold < 0 {
 		return
 	}
 	var asking sync.WaitGroup
 	defer asking.Wait()
-	hold, release := context.WithTimeout(ctx, q.o.Hold)
+	held, release := context.WithTimeout(ctx, hold)
 	defer release()
 	if asker := asked.Call.Asker; asker != nil && q.Uses(Client) {
 		asking.Go(func() {
-			if !q.askClient(hold, asker, e, asked) {
+			if !q.askClient(held, asker, e, asked) {
 				release()
 			}
 		})
 	}
 	select {
 	case <-e.answered:
-	case <-hold.Done():
+	case <-held.Done():
 	}
 }
 

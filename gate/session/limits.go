@@ -57,6 +57,7 @@ type Limits struct {
 	rates   *buckets
 	calls   places
 	relays  places
+	agents  places
 	away    places // of calls that have given their place back for a while
 }
 
@@ -92,12 +93,13 @@ func NewLimits(o LimitOptions) *Limits {
 	l.session.Store(int64(o.Session))
 	l.calls.init(int64(o.Concurrent), o.Queue)
 	l.relays.init(more(o.Concurrent), o.Queue)
+	l.agents.init(more(o.Concurrent), o.Queue)
 	l.away.init(more(o.Concurrent), 0)
 	return l
 }
 
 // Take takes places for calls, and tokens of rates. The limits beside rates are
-// [gate.Concurrent] and [gate.Relays], of which a call takes one; a charge to another is
+// [gate.Concurrent], [gate.Relays] and [gate.Agents], of which a call takes one; a charge to another is
 // an error, since nobody would keep it.
 // The error is a [*gate.Busy] if there was no place in time, and wraps ctx.Err() if
 // ctx ended first; it is a [*gate.OverRate] if a rate is used up. A Release that is
@@ -181,6 +183,8 @@ func (l *Limits) placesOf(limit string) *places {
 		return &l.calls
 	case gate.Relays:
 		return &l.relays
+	case gate.Agents:
+		return &l.agents
 	default:
 		return nil
 	}

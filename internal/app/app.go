@@ -131,7 +131,7 @@ func (a *App) translateGate() (gateway.Config, error) {
 		return gateway.Config{}, err
 	}
 	return gateway.Config{
-		Who: who, Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts,
+		Who: who, Agents: agentRules(c), Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts,
 		Audit:        c.Audit.Path,
 		AuditOptions: auditOptions(c, node),
 		Sanitize: gateway.Sanitize{

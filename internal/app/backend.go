@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/hook"
 )
 
 // The methods on the control socket.
@@ -111,6 +112,8 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return given(params, func(r resetRequest) (any, error) { return a.ResetSession(ctx, r.Session) })
 	case methodScan:
 		return given(params, func(r scanRequest) (any, error) { return a.Scan(ctx, r.Server) })
+	case hook.Method:
+		return given(params, func(r hook.Request) (any, error) { return a.Hook(ctx, r) })
 	case methodReload:
 		return struct{}{}, a.reloadPolicy(ctx)
 	default:

@@ -145,6 +145,9 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 	if again || !reflect.DeepEqual(before.Limits, next.Limits) {
 		fail(a.gateway.SetLimits(callLimits(next)))
 	}
+	if again || !slices.Equal(before.Agents, next.Agents) {
+		fail(a.gateway.SetAgents(agentRules(next)))
+	}
 	if again || next.Audit != before.Audit {
 		fail(a.gateway.SetRetention(auditOptions(next, "")))
 	}

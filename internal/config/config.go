@@ -32,6 +32,7 @@ type Config struct {
 	Project    string // the trusted project's file that was added; empty without one
 	Listen     string // host:port, always loopback (see [CheckListen])
 	Principals []Principal
+	Agents     []Agent // whose hooks are answered, in the order of the file
 	Groups     []Group // in the order of the file
 	Catalog    Catalog
 	Servers    []Server // in the order of the file; the project's after the user's

@@ -25,6 +25,7 @@ type Grant struct {
 	Resources []string // patterns of URIs
 	Prompts   []string // patterns of prompts' names
 	Methods   []string // patterns of methods that MCP does not have
+	Agents    []string // patterns of agents' own tools
 	Asks      []string // what servers may ask of the client: roots, sampling, secrets
 }
 
@@ -38,7 +39,7 @@ type grantKey struct {
 func (g *Grant) keys() []grantKey {
 	return []grantKey{
 		{"to", &g.To}, {"tools", &g.Tools}, {"servers", &g.Servers}, {"groups", &g.Groups}, {"except", &g.Except}, {"always", &g.Always},
-		{"resources", &g.Resources}, {"prompts", &g.Prompts}, {"methods", &g.Methods}, {"asks", &g.Asks},
+		{"resources", &g.Resources}, {"prompts", &g.Prompts}, {"methods", &g.Methods}, {"agents", &g.Agents}, {"asks", &g.Asks},
 	}
 }
 
@@ -102,7 +103,7 @@ func (g Grant) grants(other Grant) bool {
 	for i, server := range other.Servers {
 		whole[i] = server + "__*"
 	}
-	return !slices.ContainsFunc(slices.Concat(other.Tools, other.Prompts, other.Resources, other.Methods, whole), g.excepts)
+	return !slices.ContainsFunc(slices.Concat(other.Tools, other.Prompts, other.Resources, other.Methods, other.Agents, whole), g.excepts)
 }
 
 // AddAlways adds, for one principal or role, the grant of a tool about which nobody
@@ -201,7 +202,7 @@ func overlaps(others []string, with string) bool {
 }
 
 func (g Grant) empty() bool {
-	return len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts)+len(g.Methods) == 0
+	return len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts)+len(g.Methods)+len(g.Agents) == 0
 }
 
 // editGrants edits a grants file and puts it in place of the old one in one

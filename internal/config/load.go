@@ -120,6 +120,7 @@ func (d *decoder) config(root *node, c *Config) {
 		"version":    d.version,
 		"listen":     d.text(&c.Listen, checkListen),
 		"principals": func(n *node, path string) { d.principals(&c.Principals, n, path) },
+		"agents":     func(n *node, path string) { d.agents(&c.Agents, n, path) },
 		"groups":     func(n *node, path string) { d.groups(&c.Groups, n, path) },
 		"catalog":    func(n *node, path string) { d.catalog(&c.Catalog, n, path) },
 		"servers":    func(n *node, path string) { d.servers(&c.Servers, nil, n, path) },
@@ -148,6 +149,7 @@ func (d *decoder) config(root *node, c *Config) {
 	}
 	d.table(root, "", readers)
 	d.clashes(root.get("tools"), c)
+	d.checkAgents(root, c)
 	d.checkGroups(root.get("principals"), c)
 	d.checkSecrets(root.get("tools"), c)
 }

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"syscall"
+
+	"github.com/wasmgate/wasmgate/internal/control/socket"
 )
 
 // ErrNotRunning says that no gateway listens on the state folder.
@@ -26,12 +28,12 @@ type Client struct {
 // Dial returns a client of the gateway that runs on a state folder. The error
 // is [ErrNotRunning] if there is none.
 func Dial(ctx context.Context, state string) (*Client, error) {
-	probe, err := dial(ctx, state)
+	probe, err := socket.Dial(ctx, state)
 	if err != nil {
 		return nil, ErrNotRunning
 	}
 	probe.Close()
-	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, state) }}
+	t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, state) }}
 	return &Client{state: state, http: &http.Client{Transport: t}}, nil
 }
 
@@ -98,7 +100,7 @@ func answered(resp *http.Response) error {
 // an [*Error] if the gateway refused the client. What is read from in after the gateway
 // has gone is lost.
 func (c *Client) Relay(ctx context.Context, as string, groups []string, in io.Reader, out io.Writer) error {
-	conn, err := dial(ctx, c.state)
+	conn, err := socket.Dial(ctx, c.state)
 	if err != nil {
 		return ErrNotRunning
 	}

@@ -1,0 +1,216 @@
+package agents
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Rules are what the operator says of one agent. The zero Rules are the usual ones.
+type Rules struct {
+	// MCP is the name under which the agent knows this gateway. Empty means wasmgate.
+	MCP string
+	// RequireHook refuses calls of clients that say they are the agent if no hook has
+	// announced them.
+	RequireHook bool
+	// TrustHeadless lets the prompts of runs without a person at the terminal vouch for
+	// values, too. Whoever starts such a run must write all of its prompt.
+	TrustHeadless bool
+}
+
+// Config configures [Agents]. All but Log is required.
+type Config struct {
+	// Life ends all that waits for agents.
+	Life context.Context
+	// Do carries out calls, a gate's.
+	Do func(context.Context, gate.Call) (gate.Result, error)
+	// View and Learn are of the gate's sessions, and Ended is told when one has ended.
+	View  func(context.Context, gate.SessionKey) (gate.Session, error)
+	Learn func(context.Context, gate.SessionKey, gate.Lesson) error
+	Ended func(gate.SessionKey)
+	// Teaches returns the labels that a session gets from a result of a tool.
+	Teaches func(*gate.Tool) gate.Labels
+	// Tracks reports whether sessions keep where values came from.
+	Tracks func() bool
+	// Kept returns the session for which labels are kept, of one of an agent's own.
+	Kept func(gate.SessionKey) gate.SessionKey
+	Log  *slog.Logger // nil discards
+}
+
+// Bounds of what is kept. A session that is dropped is forgotten as if it had ended; what it
+// has read stays with the gate's sessions.
+const (
+	maxSessions = 1024
+	maxRunning  = 256 // calls of one session
+	maxNotes    = 1024
+	noteTime    = 10 * time.Minute // between a hook and the call that it announces
+	resultTime  = 24 * time.Hour   // that an agent's tool may take
+)
+
+// Agents knows the sessions of agents. Use it from several goroutines.
+type Agents struct {
+	cfg   Config
+	calls sync.WaitGroup // that the gate has
+
+	mu       sync.Mutex
+	rules    map[string]Rules
+	sessions map[place]*session
+	running  map[string]*running // by the ID of the gate's call
+	joined   map[gate.SessionKey]map[*session]bool
+}
+
+// place tells the sessions of agents apart.
+type place struct {
+	owner     gate.Owner
+	agent, id string
+}
+
+// New returns Agents for which there are rules, by the agents' names.
+func New(cfg Config, rules map[string]Rules) *Agents {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Agents{
+		cfg: cfg, rules: rules, sessions: make(map[place]*session), running: make(map[string]*running),
+		joined: make(map[gate.SessionKey]map[*session]bool),
+	}
+}
+
+// Wait waits until the gate has done with all calls; Config.Life must have ended.
+func (a *Agents) Wait() { a.calls.Wait() }
+
+// Set puts other rules in the place of those of New.
+func (a *Agents) Set(rules map[string]Rules) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.rules = rules
+}
+
+// rulesOf returns the rules of an agent, and false if it is not configured.
+func (a *Agents) rulesOf(agent string) (Rules, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r, ok := a.rules[agent]
+	if r.MCP == "" {
+		r.MCP = "wasmgate"
+	}
+	return r, ok
+}
+
+// Lookup returns the tool that a call of an agent's own tool names: any of an agent that is
+// configured. The error wraps [gate.ErrUnknown].
+func (a *Agents) Lookup(name string) (*gate.Tool, error) {
+	n, err := gate.ParseToolName(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", gate.ErrUnknown, err)
+	}
+	if _, ok := a.rulesOf(n.Server); !ok {
+		return nil, fmt.Errorf("%w: no agent %s is configured", gate.ErrUnknown, n.Server)
+	}
+	return tool(n), nil
+}
+
+// tool is an agent's own. What the agent says of it nobody here has seen, so that a session
+// that used it has read untrusted content unless the operator's labels say otherwise.
+func tool(n gate.ToolName) *gate.Tool {
+	return &gate.Tool{
+		Feature: gate.FeatureAgent, Name: n, Local: n.Tool, Offered: n.String(), Digest: "",
+		Input: anything{}, Teaches: gate.NewLabels(gate.Untrusted), OnMachine: true,
+	}
+}
+
+// anything is a schema that takes all arguments: agents check those of their own tools.
+type anything struct{}
+
+func (anything) Validate(gate.Doc) error { return nil }
+
+// session is one of an agent's.
+type session struct {
+	place
+	key  gate.SessionKey
+	used time.Time // guarded by Agents.mu, as all that follows is
+
+	calls map[string]*running // by the agent's id of the call
+	notes map[string]note     // of calls to this gateway, by the agent's id
+	turn
+}
+
+// session returns the session of an agent, a new one if need be.
+func (a *Agents) session(owner gate.Owner, agent, id string) *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := place{owner, agent, id}
+	s := a.sessions[p]
+	if s == nil {
+		a.makeRoom()
+		s = &session{place: p, key: a.cfg.Kept(key(p)), calls: make(map[string]*running), notes: make(map[string]note)}
+		a.sessions[p] = s
+	}
+	s.used = time.Now()
+	return s
+}
+
+// key names the gate's session of an agent's, the same after a restart: what was kept of it
+// still counts.
+func key(p place) gate.SessionKey {
+	sum := sha256.Sum256([]byte(p.id))
+	return gate.SessionKey{Owner: p.owner, ID: p.agent + "-" + hex.EncodeToString(sum[:16])}
+}
+
+// makeRoom forgets the session that was used longest ago, if there are too many.
+func (a *Agents) makeRoom() {
+	if len(a.sessions) < maxSessions {
+		return
+	}
+	var oldest *session
+	for _, s := range a.sessions {
+		if oldest == nil || s.used.Before(oldest.used) {
+			oldest = s
+		}
+	}
+	a.forget(oldest)
+}
+
+// forget ends what a session waits for. Agents.mu is held.
+func (a *Agents) forget(s *session) {
+	delete(a.sessions, s.place)
+	for _, r := range s.calls {
+		r.cancel()
+	}
+	for k, with := range a.joined {
+		if delete(with, s); len(with) == 0 {
+			delete(a.joined, k)
+		}
+	}
+}
+
+// end is told that the agent has ended the session.
+func (a *Agents) end(s *session) {
+	a.mu.Lock()
+	a.forget(s)
+	a.mu.Unlock()
+	a.cfg.Ended(s.key)
+}
+
+// errNoResult ends a call of which the agent has told no result.
+var errNoResult = errors.New("the agent has told no result of the call")
+
+// toolName is the name of an agent's own tool in the letters that names of tools have here.
+func toolName(agent, name string) (gate.ToolName, error) {
+	return gate.NewToolName(agent, strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
+			return r
+		default:
+			return '_'
+		}
+	}, name))
+}

@@ -1,0 +1,175 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// running is a call that an agent carries out.
+type running struct {
+	call   string // its ID for the gate
+	tool   string
+	digest string // of the arguments
+	began  time.Time
+	result chan gate.Result // takes one
+	done   chan struct{}    // closed when the gate has done with it
+	err    error            // of the gate, then
+	cancel context.CancelFunc
+}
+
+// Invoke waits for the result of a call that the agent carries out, which its next hook
+// tells.
+func (a *Agents) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
+	c, _, ok := p.Open()
+	if !ok {
+		return gate.Result{}, errors.New("the call is not permitted")
+	}
+	a.mu.Lock()
+	r := a.running[c.ID]
+	a.mu.Unlock()
+	if r == nil {
+		return gate.Result{}, errNoResult
+	}
+	select {
+	case res := <-r.result:
+		return res, nil
+	case <-ctx.Done():
+		return gate.Result{}, ctx.Err()
+	}
+}
+
+// before decides on a call of an agent's own tool. A nil error lets it pass.
+func (a *Agents) before(ctx context.Context, s *session, who *gate.Principal, e event, hold time.Duration) error {
+	name, err := toolName(s.agent, e.tool)
+	if err != nil {
+		return err
+	}
+	granted := make(chan struct{})
+	c := gate.Call{
+		ID: gate.NewID(), Action: gate.AgentCall, Name: name.String(), Args: e.input, Who: who, Session: s.key,
+		ClientName: s.agent, Hold: hold, Granted: func() { close(granted) },
+	}
+	r, life, err := a.begin(s, e, c)
+	if err != nil {
+		return err
+	}
+	a.calls.Go(func() { // ends with the result, the session, or the time that a tool may take
+		defer r.cancel()
+		_, r.err = a.cfg.Do(life, c)
+		a.over(s, e.call, r)
+	})
+	select {
+	case <-granted:
+		return nil
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		r.cancel()
+		<-r.done
+		select {
+		case <-granted:
+			return nil
+		default:
+			return fmt.Errorf("no decision in time: %w", ctx.Err())
+		}
+	}
+}
+
+// begin registers a call.
+func (a *Agents) begin(s *session, e event, c gate.Call) (*running, context.Context, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, twice := s.calls[e.call]; twice {
+		return nil, nil, errors.New("the agent has announced this call before, and its result is not there yet")
+	}
+	if len(s.calls) >= maxRunning {
+		return nil, nil, fmt.Errorf("the agent waits for the results of %d calls already", maxRunning)
+	}
+	s.wrote(e.input)
+	life, cancel := context.WithTimeout(a.cfg.Life, resultTime)
+	r := &running{
+		call: c.ID, tool: e.tool, digest: e.input.Digest(), began: time.Now(),
+		result: make(chan gate.Result, 1), done: make(chan struct{}), cancel: cancel,
+	}
+	s.calls[e.call], a.running[c.ID] = r, r
+	return r, life, nil
+}
+
+// over forgets a call with which the gate has done.
+func (a *Agents) over(s *session, call string, r *running) {
+	a.mu.Lock()
+	if s.calls[call] == r {
+		delete(s.calls, call)
+	}
+	delete(a.running, r.call)
+	a.mu.Unlock()
+	close(r.done)
+}
+
+// after gives the gate the result of a call, and waits until the session has learned it. Of
+// a call that the gate does not wait for, because it was refused and only observed, or
+// announced to another process, the session learns all the same.
+func (a *Agents) after(ctx context.Context, s *session, e event) error {
+	a.mu.Lock()
+	r := s.find(e)
+	a.mu.Unlock()
+	doc := result(e)
+	if r == nil {
+		return a.teach(ctx, s, e.tool, doc)
+	}
+	select {
+	case r.result <- gate.Result{Doc: doc}:
+	default: // told twice
+	}
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// find returns the call whose result is told: by its id, or of agents that send none the
+// oldest of the same tool and arguments.
+func (s *session) find(e event) *running {
+	if !e.unnamed {
+		return s.calls[e.call]
+	}
+	digest := e.input.Digest()
+	var oldest *running
+	for _, r := range s.calls {
+		if r.tool == e.tool && r.digest == digest && (oldest == nil || r.began.Before(oldest.began)) {
+			oldest = r
+		}
+	}
+	return oldest
+}
+
+// teach has a session learn a result that no call waits for.
+func (a *Agents) teach(ctx context.Context, s *session, toolSaid string, doc gate.Doc) error {
+	name, err := toolName(s.agent, toolSaid)
+	if err != nil {
+		return err
+	}
+	l := gate.Lesson{Call: gate.NewID(), Labels: a.cfg.Teaches(tool(name))}
+	if a.cfg.Tracks() {
+		l.From, l.Source = doc, gate.FromUntrusted
+	}
+	return a.cfg.Learn(ctx, s.key, l)
+}
+
+// result is the result of an agent's own tool in the form of MCP's.
+func result(e event) gate.Doc {
+	d := gate.MustDoc(`{"content":[],"structuredContent":{}}`)
+	if e.kind == failed {
+		d = gate.MustDoc(`{"content":[],"structuredContent":{},"isError":true}`)
+	}
+	if e.result.IsZero() {
+		return d
+	}
+	return d.With("structuredContent", gate.MustDoc("{}").With("result", e.result.Raw()).Raw())
+}

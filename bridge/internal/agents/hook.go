@@ -1,0 +1,135 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A Request is what the hook of an agent tells, as it came.
+type Request struct {
+	Agent string
+	Event gate.Doc
+	// Headless says that no person sits at the agent.
+	Headless bool
+	// Observe decides and records, and lets everything pass.
+	Observe bool
+	// Hold is how long the hook may take, so that a person can be asked meanwhile.
+	Hold time.Duration
+}
+
+// An Answer is what the hook prints, and its exit status. The zero Answer has the agent go
+// on as it would without a hook.
+type Answer struct {
+	Stdout string `json:"stdout,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
+	Exit   int    `json:"exit,omitempty"`
+}
+
+// exitDeny is the exit status by which all agents take a call for denied (Claude Code,
+// Codex CLI, Gemini CLI: "exit code 2").
+const exitDeny = 2
+
+// Hook takes what a hook tells, and returns the answer that the agent understands. It never
+// fails: what goes wrong about a call denies it.
+func (a *Agents) Hook(ctx context.Context, who *gate.Principal, r Request) (answer Answer) {
+	decides := kinds[r.Event.Get("hook_event_name").Text()] == before || r.Event.Kind() != gate.Object
+	err := a.hook(ctx, who, r)
+	switch {
+	case err == nil, r.Observe:
+		return Answer{}
+	case !decides:
+		a.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "hook", slog.String("agent", r.Agent), slog.Any("error", err))
+		return Answer{}
+	default:
+		return deny(r.Agent, err)
+	}
+}
+
+func (a *Agents) hook(ctx context.Context, who *gate.Principal, r Request) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.cfg.Log.Error("hook panicked", "agent", r.Agent, "panic", v, "stack", string(debug.Stack()))
+			err = errors.New("internal error")
+		}
+	}()
+	rules, ok := a.rulesOf(r.Agent)
+	if !ok {
+		return fmt.Errorf("agent %s is not configured: add `agents: {%s: {}}` to the configuration", r.Agent, r.Agent)
+	}
+	e, err := read(r.Agent, r.Event, rules, r.Headless)
+	if err != nil || e.kind == other {
+		return err
+	}
+	s := a.session(who.Owner, r.Agent, e.session)
+	switch e.kind {
+	case before:
+		if e.ours != "" {
+			return a.announce(s, e)
+		}
+		return a.before(ctx, s, who, e, r.Hold)
+	case after, failed:
+		if e.ours != "" {
+			return nil // the gate has learned it
+		}
+		return a.after(ctx, s, e)
+	case prompted:
+		return a.prompt(ctx, s, e, rules)
+	case stopped:
+		a.stopped(s, e)
+	case ended:
+		a.end(s)
+	}
+	return nil
+}
+
+// deny is the answer that denies a call, in the form that the agent obeys. Of Codex nothing
+// may be in it that it does not know, and the reason may not be empty.
+func deny(agent string, err error) Answer {
+	reason := "wasmgate: " + said(err)
+	switch agent {
+	case ClaudeCode, Codex:
+		out := map[string]any{"hookSpecificOutput": map[string]any{
+			"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
+		}}
+		if remedy := remedy(err); remedy != "" && agent == ClaudeCode {
+			out["systemMessage"] = "wasmgate: to allow it: " + remedy // which the person reads, and the model does not
+		}
+		return Answer{Stdout: quoted(out)}
+	case GeminiCLI:
+		return Answer{Stdout: quoted(map[string]any{"decision": "deny", "reason": reason})}
+	default:
+		return Answer{Stderr: reason, Exit: exitDeny}
+	}
+}
+
+// said is what an agent may read of an error.
+func said(err error) string {
+	if r, ok := errors.AsType[*gate.Refusal](err); ok {
+		return "refused: " + r.Reason
+	}
+	return err.Error()
+}
+
+func remedy(err error) string {
+	if r, ok := errors.AsType[*gate.Refusal](err); ok {
+		return r.Remedy
+	}
+	return ""
+}
+
+func quote(s string) string { return quoted(s) }
+
+func quoted(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil { // maps and texts marshal
+		return `""`
+	}
+	return string(b)
+}

@@ -1,0 +1,125 @@
+package agents
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// maxWritten bounds how many texts are kept that a model wrote into arguments. With more,
+// none of its session's prompts vouches any more.
+const maxWritten = 1 << 14
+
+// turn is what tells the words of a user from those of the model, which can make the agent
+// take up its own: an agent announces both as a prompt.
+type turn struct {
+	open       bool // a prompt came, and the agent has not said that it is done with it
+	background bool // the agent goes on with something beside turns
+	scheduled  []string
+	written    map[[16]byte]struct{}
+	tooMany    bool
+}
+
+// wrote keeps the texts in arguments, all of which the model has written.
+func (t *turn) wrote(args gate.Doc) {
+	if t.written == nil {
+		t.written = make(map[[16]byte]struct{})
+	}
+	eachString(args, func(s string) {
+		if len(t.written) >= maxWritten {
+			t.tooMany = true
+			return
+		}
+		t.written[mark(s)] = struct{}{}
+	})
+}
+
+func mark(s string) [16]byte {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(s)))
+	return [16]byte(sum[:])
+}
+
+func eachString(d gate.Doc, f func(string)) {
+	switch d.Kind() {
+	case gate.String:
+		f(d.Text())
+	case gate.Array:
+		for e := range d.Elements() {
+			eachString(e, f)
+		}
+	case gate.Object:
+		for _, v := range d.Members() {
+			eachString(v, f)
+		}
+	}
+}
+
+// doubt says why a prompt may not be the user's own words, "" if nothing speaks against it.
+func (s *session) doubt(e event, r Rules) string {
+	_, its := s.written[mark(e.prompt)]
+	switch {
+	case e.subagent != "":
+		return "it is a subagent's"
+	case e.headless && !r.TrustHeadless:
+		return "nobody sits at the agent"
+	case s.open:
+		return "the turn before it has not ended"
+	case len(s.calls) > 0:
+		return "a call of the agent runs"
+	case s.background:
+		return "the agent goes on with something beside it"
+	case its, s.tooMany, slices.ContainsFunc(s.scheduled, func(p string) bool { return mark(p) == mark(e.prompt) }):
+		return "the model may have written it"
+	default:
+		return ""
+	}
+}
+
+// fileInPrompt finds @path and @server:uri in a prompt, which agents read before the model
+// sees it.
+var fileInPrompt = regexp.MustCompile(`(^|\s)@\S`)
+
+// prompt learns what a user says, if it is the user who says it. It keeps nobody from
+// saying anything.
+func (a *Agents) prompt(ctx context.Context, s *session, e event, r Rules) error {
+	a.mu.Lock()
+	doubt := s.doubt(e, r)
+	s.open = true
+	a.mu.Unlock()
+	a.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "prompt", slog.String("agent", s.agent), slog.String("session", s.key.ID),
+		slog.String("digest", digest(e.prompt)), slog.String("untrusted", doubt))
+	if doubt == "" && a.cfg.Tracks() {
+		l := gate.Lesson{Call: gate.NewID(), From: text(e.prompt), Source: gate.FromPrompt}
+		if err := a.cfg.Learn(ctx, s.key, l); err != nil {
+			return err
+		}
+	}
+	if fileInPrompt.MatchString(e.prompt) {
+		return a.teach(ctx, s, readTool[s.agent], gate.MustDoc("{}"))
+	}
+	return nil
+}
+
+// stopped is told that the agent is done with a prompt: what it has told no result of, it has
+// not carried out.
+func (a *Agents) stopped(s *session, e event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.open, s.background = false, e.background
+	s.scheduled = append(s.scheduled, e.scheduled...)
+	if len(s.scheduled) > maxNotes {
+		s.tooMany = true
+		s.scheduled = nil
+	}
+	if e.background || e.subagent != "" {
+		return
+	}
+	for _, r := range s.calls {
+		r.cancel()
+	}
+}

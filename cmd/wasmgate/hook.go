@@ -1,0 +1,358 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/hook"
+	"github.com/wasmgate/wasmgate/internal/hook/install"
+)
+
+func agentNames() string {
+	var names []string
+	for _, a := range install.Agents() {
+		names = append(names, a.ID)
+	}
+	return strings.Join(names, "|")
+}
+
+func (c *cli) newHook() *cobra.Command {
+	var o hook.Options
+	cmd := &cobra.Command{
+		Use:   "hook " + agentNames(),
+		Short: "Decide on what an agent does with its own tools",
+		Long: `Is what an agent starts before and after each use of its own tools, such as a shell: it hands what
+the agent tells on standard input to the running gateway, and answers as that agent understands it.
+The gateway decides on the call as the action agent/tools/call and records it, and the session
+learns what came of it. Whatever goes wrong denies the call, also that no gateway runs, unless the
+hook only observes.
+
+wasmgate hook install writes it into the agent's settings.`,
+		Example: "  wasmgate hook install claude-code --observe\n  wasmgate hook doctor claude-code",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Agent = args[0]
+			if _, ok := install.Of(o.Agent); !ok {
+				return misuse("no agent %q is known; these are: %s", o.Agent, strings.ReplaceAll(agentNames(), "|", ", "))
+			}
+			if o.State == "" {
+				cfg, err := c.open()
+				if err != nil {
+					return err // a misuse, whose exit status denies
+				}
+				o.State = cfg.State
+			}
+			if status := hook.Run(cmd.Context(), o, c.in, c.out, c.err); status != exitDone {
+				return &exitError{status, nil}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&o.State, "state", "", "state folder of the gateway, instead of the configuration's")
+	cmd.Flags().BoolVar(&o.Observe, "observe", false, "deny nothing, and record what would be")
+	cmd.Flags().DurationVar(&o.Within, "within", hook.DefaultWithin, "time for an answer, less than the agent's timeout")
+	cmd.AddCommand(c.newHookInstall(), c.newHookUninstall(), c.newHookDoctor(), c.newHookLabels())
+	return cmd
+}
+
+// oneAgent returns the agent that the arguments name.
+func oneAgent(args []string) (install.Agent, error) {
+	a, ok := install.Of(args[0])
+	if !ok {
+		return a, misuse("no agent %q is known; these are: %s", args[0], strings.ReplaceAll(agentNames(), "|", ", "))
+	}
+	return a, nil
+}
+
+func (c *cli) newHookInstall() *cobra.Command {
+	var managed, observe, show bool
+	cmd := &cobra.Command{
+		Use:   "install " + agentNames(),
+		Short: "Write the hooks into an agent's settings",
+		Long: `Adds the hooks to the settings of an agent: your own, or with --managed those for all users of the
+machine. Everything else in the file stays. Doing it again changes nothing.
+
+Without --observe the agent's own tools are denied from then on unless a policy allows them, and
+while no gateway runs.`,
+		Example: "  wasmgate hook install claude-code --observe\n  wasmgate hook install codex --print",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			a, err := oneAgent(args)
+			if err != nil {
+				return err
+			}
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			file, err := a.File(managed)
+			if err != nil {
+				return misuse("%v", err)
+			}
+			line, err := hookLine(cfg, observe)
+			if err != nil {
+				return err
+			}
+			before, err := settings(file)
+			if err != nil {
+				return err
+			}
+			after, err := a.With(before, line)
+			if err != nil {
+				return fmt.Errorf("%s %w", file, err)
+			}
+			if show {
+				_, err := c.out.Write(after)
+				return err
+			}
+			if err := install.Write(file, after); err != nil {
+				return err
+			}
+			next := hookNext(cfg, a, observe)
+			if c.json {
+				return c.printJSON(map[string]any{"agent": a.ID, "file": file, "observe": observe, "next": append([]string{}, next...)})
+			}
+			fmt.Fprintf(c.out, "the hooks of %s are in %s\n", a.ID, file)
+			for _, line := range next {
+				fmt.Fprintln(c.out, "  "+line)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&managed, "managed", false, "for all users of the machine")
+	cmd.Flags().BoolVar(&observe, "observe", false, "deny nothing, and record what would be")
+	cmd.Flags().BoolVar(&show, "print", false, "print the settings instead of writing them")
+	return cmd
+}
+
+// hookLine is what the agent starts: the small program, if it lies beside this one.
+func hookLine(cfg *config.Config, observe bool) (install.Line, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return install.Line{}, err
+	}
+	line := install.Line{Program: self, Args: []string{"hook"}}
+	small := filepath.Join(filepath.Dir(self), "wasmgate-hook")
+	if runtime.GOOS == "windows" {
+		small += ".exe"
+	}
+	if info, err := os.Stat(small); err == nil && info.Mode().IsRegular() {
+		line = install.Line{Program: small}
+	}
+	line.Args = append(line.Args, "--state", cfg.State)
+	if observe {
+		line.Args = append(line.Args, "--observe")
+	}
+	return line, nil
+}
+
+// hookNext says what is left to do before the hooks do what they are for.
+func hookNext(cfg *config.Config, a install.Agent, observe bool) (next []string) {
+	if !configuredAgent(cfg, a.ID) {
+		next = append(next, fmt.Sprintf("add to the configuration: agents: {%s: {}}", a.ID))
+	}
+	labels := cfg.Policy.Labels
+	if labels == "" {
+		labels = "labels.yaml"
+		next = append(next, "add to the configuration: policy: {data: {labels: labels.yaml}}")
+	}
+	next = append(next, fmt.Sprintf("say what its tools are: wasmgate hook labels %s >> %s", a.ID, labels))
+	if observe {
+		next = append(next, "nothing is denied; wasmgate audit shows what would be")
+	} else {
+		next = append(next, fmt.Sprintf("its tools are denied now, unless granted: wasmgate grant --agent '%s__*'; and while no gateway runs", a.ID))
+	}
+	if a.After != "" {
+		next = append(next, a.After)
+	}
+	return next
+}
+
+func configuredAgent(cfg *config.Config, id string) bool {
+	return slices.ContainsFunc(cfg.Agents, func(a config.Agent) bool { return a.ID == id })
+}
+
+// settings reads a file that need not be there.
+func settings(file string) ([]byte, error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+func (c *cli) newHookUninstall() *cobra.Command {
+	var managed bool
+	cmd := &cobra.Command{
+		Use:     "uninstall " + agentNames(),
+		Short:   "Take the hooks out of an agent's settings",
+		Long:    "Takes the hooks out again. Everything else in the file stays.",
+		Example: "  wasmgate hook uninstall claude-code",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			a, err := oneAgent(args)
+			if err != nil {
+				return err
+			}
+			file, err := a.File(managed)
+			if err != nil {
+				return misuse("%v", err)
+			}
+			before, err := settings(file)
+			if err != nil {
+				return err
+			}
+			if before == nil {
+				return c.said(map[string]any{"agent": a.ID, "file": file}, "there is no "+file)
+			}
+			after, err := a.Without(before)
+			if err != nil {
+				return fmt.Errorf("%s %w", file, err)
+			}
+			if err := install.Write(file, after); err != nil {
+				return err
+			}
+			return c.said(map[string]any{"agent": a.ID, "file": file}, fmt.Sprintf("the hooks of %s are out of %s", a.ID, file))
+		},
+	}
+	cmd.Flags().BoolVar(&managed, "managed", false, "for all users of the machine")
+	return cmd
+}
+
+func (c *cli) newHookLabels() *cobra.Command {
+	return &cobra.Command{
+		Use:   "labels " + agentNames(),
+		Short: "Print what an agent's own tools are, for the labels file",
+		Long: `Prints entries of a labels file for the tools that an agent has itself, the strict way round: what it
+reads may have been written by anybody.`,
+		Example: "  wasmgate hook labels claude-code >> labels.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			a, err := oneAgent(args)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(c.out, a.Labels)
+			return err
+		},
+	}
+}
+
+// hookCheck is one thing that was looked at.
+type hookCheck struct {
+	Check string `json:"check"`
+	OK    bool   `json:"ok"`
+	Said  string `json:"said"`
+}
+
+func (c *cli) newHookDoctor() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor " + agentNames(),
+		Short: "Look whether the hooks of an agent work",
+		Long: `Looks whether the agent is configured, its settings have all hooks, the program in them starts, and
+the running gateway answers it; and says what to do where that is not so.`,
+		Example: "  wasmgate hook doctor claude-code",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := oneAgent(args)
+			if err != nil {
+				return err
+			}
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			checks, err := hookChecks(cmd.Context(), cfg, a)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				err = c.printJSON(checks)
+			} else {
+				for _, one := range checks {
+					mark := "ok  "
+					if !one.OK {
+						mark = "FAIL"
+					}
+					fmt.Fprintf(c.out, "%s  %-14s  %s\n", mark, one.Check, visible(one.Said))
+				}
+			}
+			if err == nil && slices.ContainsFunc(checks, func(h hookCheck) bool { return !h.OK }) {
+				return &exitError{exitFalse, nil}
+			}
+			return err
+		},
+	}
+}
+
+// helloTime bounds how long the hook may take that doctor tries.
+const helloTime = 10 * time.Second
+
+func hookChecks(ctx context.Context, cfg *config.Config, a install.Agent) (checks []hookCheck, err error) {
+	add := func(check string, ok bool, said, otherwise string) {
+		if !ok {
+			said = otherwise
+		}
+		checks = append(checks, hookCheck{check, ok, said})
+	}
+	add("configuration", configuredAgent(cfg, a.ID), "agents has "+a.ID, fmt.Sprintf("add to the configuration: agents: {%s: {}}", a.ID))
+	found, missing := "", []string{"no hooks"}
+	for _, managed := range []bool{false, true} {
+		file, err := a.File(managed)
+		if err != nil {
+			continue
+		}
+		b, err := settings(file)
+		if err != nil {
+			return nil, err
+		}
+		if m := a.Missing(b); b != nil && len(m) == 0 {
+			found, missing = strings.TrimPrefix(found+", "+file, ", "), nil
+		}
+	}
+	add("settings", len(missing) == 0, "all hooks are in "+found, "not all hooks are there: wasmgate hook install "+a.ID)
+	add("one place", !strings.Contains(found, ", "), "each event is told once", "each event is told twice, by "+found+": take one out with wasmgate hook uninstall")
+	r, err := app.Dial(ctx, cfg)
+	running := err == nil
+	if running {
+		r.Close()
+	} else if !errors.Is(err, control.ErrNotRunning) {
+		return nil, err
+	}
+	add("gateway", running, "runs", "no gateway runs on this configuration: wasmgate serve; until then calls are denied")
+	line, err := hookLine(cfg, false)
+	if err != nil {
+		return nil, err
+	}
+	took, said := tryHook(ctx, line, a.ID)
+	add("hook", said == "", fmt.Sprintf("answers in %s", took.Round(time.Millisecond)), said)
+	return checks, nil
+}
+
+// tryHook starts the hook as the agent does, with an event that asks for nothing.
+func tryHook(ctx context.Context, line install.Line, agent string) (took time.Duration, wrong string) {
+	ctx, cancel := context.WithTimeout(ctx, helloTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, line.Program, append(slices.Clone(line.Args), agent)...)
+	cmd.Stdin = strings.NewReader(`{"hook_event_name":"SessionStart","session_id":"doctor"}`)
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err != nil || len(out) > 0 {
+		return 0, fmt.Sprintf("%s: %s", line.Program, strings.TrimSpace(strings.TrimPrefix(string(out)+fmt.Sprint(" ", err), " ")))
+	}
+	return time.Since(began), ""
+}

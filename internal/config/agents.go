@@ -1,0 +1,70 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An Agent is one whose hooks the gateway answers, see `wasmgate hook`. Its name is reserved:
+// no server may have it.
+type Agent struct {
+	ID            string
+	As            string // the principal whose calls its calls are; empty is local
+	MCP           string // the name under which it knows the gateway; empty is wasmgate
+	RequireHook   bool   // its calls of the gateway's tools need a hook that announced them
+	TrustHeadless bool   // its prompts vouch for values when nobody sits at it, too
+}
+
+// agentNames are those whose hooks are understood.
+var agentNames = []string{"claude-code", "codex", "gemini-cli", "opencode"}
+
+func (d *decoder) agents(to *[]Agent, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		a := Agent{ID: f.key}
+		if !slices.Contains(agentNames, f.key) {
+			d.fail(&node{line: f.line}, path, "is no agent whose hooks are understood%s; these are: %s", Suggest(f.key, agentNames), strings.Join(agentNames, ", "))
+		}
+		d.table(f.value, path, map[string]reader{
+			"as":                     d.text(&a.As),
+			"mcp":                    d.text(&a.MCP),
+			"require_hook":           d.flag(&a.RequireHook),
+			"trust_headless_prompts": d.flag(&a.TrustHeadless),
+		})
+		*to = append(*to, a)
+	})
+}
+
+// checkAgents reports servers that have the name of an agent, at both lines, and agents that
+// act for nobody.
+func (d *decoder) checkAgents(root *node, c *Config) {
+	agents := root.get("agents")
+	for i, a := range c.Agents {
+		f := agents.fields[i]
+		if a.As != "" && a.As != "local" && !slices.ContainsFunc(c.Principals, func(p Principal) bool { return p.ID == a.As }) {
+			d.fail(&node{line: f.line}, join(join("agents", f.key), "as"), "there is no principal %q", a.As)
+		}
+		for _, of := range []string{"servers", "tools"} {
+			for j, id := range c.serversOf(of) {
+				if id == a.ID {
+					at := root.get(of).fields[j]
+					d.fail(&node{line: at.line}, join(of, at.key), "%s", fmt.Sprintf("%s is the name of the agent in line %d: choose another", a.ID, f.line))
+				}
+			}
+		}
+	}
+}
+
+// serversOf returns the servers that the entries below servers or tools make.
+func (c *Config) serversOf(key string) (ids []string) {
+	if key == "servers" {
+		for _, s := range c.Servers {
+			ids = append(ids, s.ID)
+		}
+		return ids
+	}
+	for _, m := range c.Tools {
+		ids = append(ids, m.Server)
+	}
+	return ids
+}
