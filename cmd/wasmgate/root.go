@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -20,52 +18,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
 )
-
-// The exit codes.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitMisuse = 2 // of the command line, which also names what is not there, or a bad configuration
-	exitFalse  = 3 // refused, unanswered, or found false
-)
-
-// An exitError ends the program with a code of its own.
-type exitError struct {
-	code int
-	err  error // nil if all has been said
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
-func misuse(format string, args ...any) error {
-	return &exitError{exitMisuse, fmt.Errorf(format, args...)}
-}
-
-// named makes a misuse of an error that says that what the command line names is not
-// there.
-func named(err error) error {
-	var session *app.SessionError
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, lock.ErrNothing) || errors.Is(err, app.ErrNoServer) || errors.As(err, &session) {
-		return &exitError{exitMisuse, err}
-	}
-	return err
-}
-
-// cli is what all commands share.
-type cli struct {
-	in       io.Reader
-	out, err io.Writer
-	config   string // --config
-	json     bool   // --json
-	logLevel string // --log-level
-}
 
 // run is the program.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -150,14 +102,6 @@ configuration is wrong, and with 3 when what was asked was refused, or found to 
 	return root
 }
 
-// withCommands makes cmd one that holds others, and prints its help alone.
-func withCommands(cmd *cobra.Command, others ...*cobra.Command) *cobra.Command {
-	cmd.Args = cobra.NoArgs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	cmd.AddCommand(others...)
-	return cmd
-}
-
 // misuseArgs makes wrong arguments a misuse that says how to write it, for all commands.
 func misuseArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
@@ -191,38 +135,6 @@ func noCommand(cmd *cobra.Command, name string) error {
 	return misuse("%s has no command %q%s; see %s --help", cmd.CommandPath(), name, meant, cmd.CommandPath())
 }
 
-// open reads the configuration that the command line names, or that is found.
-func (c *cli) open() (*config.Config, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := config.Open(c.config, cwd, config.Options{})
-	if err != nil {
-		return nil, &exitError{exitMisuse, err}
-	}
-	return cfg, nil
-}
-
-// logger returns the operator's log, at the level of the configuration unless
-// another is asked for; quiet is that of commands that end soon.
-func (c *cli) logger(cfg *config.Config, quiet bool) (*slog.Logger, error) {
-	level := cfg.Log.Level
-	if quiet && level < slog.LevelError {
-		level = slog.LevelError
-	}
-	if c.logLevel != "" {
-		if err := level.UnmarshalText([]byte(c.logLevel)); err != nil {
-			return nil, misuse("--log-level %q is none of debug, info, warn, error", c.logLevel)
-		}
-	}
-	o := &slog.HandlerOptions{Level: level}
-	if cfg.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(c.err, o)), nil
-	}
-	return slog.New(slog.NewTextHandler(c.err, o)), nil
-}
-
 func (c *cli) newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  wasmgate version --json",
@@ -234,26 +146,4 @@ func (c *cli) newVersion() *cobra.Command {
 			return err
 		},
 	}
-}
-
-// maxInput bounds what is read from standard input or a file that a command
-// names, in bytes.
-const maxInput = 4 << 20
-
-// input reads what a command is given: a file, or "-" for standard input.
-func (c *cli) input(file string) ([]byte, error) {
-	r := c.in
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, named(err)
-		}
-		defer f.Close()
-		r = f
-	}
-	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
-	if err == nil && len(b) > maxInput {
-		err = fmt.Errorf("the input holds more than %d bytes", maxInput)
-	}
-	return b, err
 }
