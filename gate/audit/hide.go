@@ -14,9 +14,16 @@ func (e *Entry) hide(f func(name, text string) string) error {
 		*s = hideText(*s, f)
 	}
 	for _, list := range []*[]string{&e.Reasons, &e.Shadow.Reasons} {
-		*list = slices.Clone(*list) // the decision's own
+		own := false
 		for i, s := range *list {
-			(*list)[i] = hideText(s, f)
+			hidden := hideText(s, f)
+			if hidden == s {
+				continue
+			}
+			if !own { // it is the decision's
+				*list, own = slices.Clone(*list), true
+			}
+			(*list)[i] = hidden
 		}
 	}
 	e.Findings = slices.Clone(e.Findings) // the record's own

@@ -13,36 +13,23 @@ const MaxNested = 4
 // as parts of the document, and then the string as a whole with what has become of
 // them, of which [Leaf.JSON] is true. White space and all that stays keep their bytes.
 func (d Doc) MapDeep(f func(at Leaf, s string) string) (Doc, error) {
-	return d.mapDeep(Leaf{}, f, 0)
+	return d.mapped(nil, f, true)
 }
 
 // MapDeepAt is [Doc.MapDeep] for a document that stands at a path in another.
 func MapDeepAt(path []string, d Doc, f func(at Leaf, s string) string) (Doc, error) {
-	return d.mapDeep(LeafAt(path), f, 0)
+	return d.mapped(path, f, true)
 }
 
-func (d Doc) mapDeep(at Leaf, f func(Leaf, string) string, nested int) (Doc, error) {
-	var failed error
-	out, err := d.mapBelow(at, func(at Leaf, s string) string {
-		if failed != nil {
-			return s
-		}
-		inner, ok := Embedded(s)
-		if !ok || at.Key || nested == MaxNested {
-			return f(at, s)
-		}
-		mapped, err := inner.mapDeep(at, f, nested+1)
-		if err != nil {
-			failed = err
-			return s
-		}
-		at.JSON = true
-		return f(at, Around(s, inner, mapped))
-	})
-	if failed != nil {
-		return Doc{}, failed
+// inner maps the JSON that a string consists of, and returns the string with it.
+func (m *mapper) inner(text string, inner Doc) string {
+	below := mapper{t: inner.t, f: m.f, path: m.path, names: m.names, deep: m.deep, nested: m.nested + 1}
+	out, err := below.run(inner)
+	if err != nil {
+		m.err = err
+		return text
 	}
-	return out, err
+	return Around(text, inner, out)
 }
 
 // Embedded reads a string that is a JSON object or array and nothing else.

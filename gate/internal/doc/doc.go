@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -364,7 +363,7 @@ func (l Leaf) Pointer() string {
 	b.Grow(size)
 	for _, token := range l.path {
 		b.WriteByte('/')
-		b.WriteString(Escape(token)) // the token itself, nearly always
+		b.WriteString(Escape(token))
 	}
 	return b.String()
 }
@@ -383,42 +382,63 @@ func LeafAt(path []string) Leaf { return Leaf{path: path} }
 func Path(l Leaf) []string { return l.path }
 
 // Escape returns a token as a JSON Pointer has it.
-func Escape(token string) string { return escapePointer.Replace(token) }
+func Escape(token string) string {
+	if strings.IndexByte(token, '~') < 0 && strings.IndexByte(token, '/') < 0 { // nearly always
+		return token
+	}
+	return escapePointer.Replace(token)
+}
 
 // Unescape is the reverse of [Escape].
-func Unescape(token string) string { return unescapePointer.Replace(token) }
+func Unescape(token string) string {
+	if strings.IndexByte(token, '~') < 0 {
+		return token
+	}
+	return unescapePointer.Replace(token)
+}
 
 // MapStrings returns the document with each of its strings, names of members
 // included, replaced by what f makes of it. If f changes nothing it returns d
 // itself. It is an error if two members of an object get the same name.
 func (d Doc) MapStrings(f func(at Leaf, s string) string) (Doc, error) {
-	return d.mapBelow(Leaf{}, f)
+	return d.mapped(nil, f, false)
 }
 
-// mapBelow is MapStrings for a document that stands in a string of another.
-func (d Doc) mapBelow(at Leaf, f func(at Leaf, s string) string) (Doc, error) {
+// usualDepth is how deep most documents are.
+const usualDepth = 8
+
+func (d Doc) mapped(path []string, f func(at Leaf, s string) string, deep bool) (Doc, error) {
 	if d.t == nil {
 		return d, nil
 	}
-	m := mapper{t: d.t, f: f, base: d.node().start, path: slices.Clip(at.path), names: slices.Clip(at.names)}
-	m.last = m.base
-	m.walk(d.i, Leaf{})
-	if m.out == nil {
-		return d, nil
-	}
-	out := append(m.out, d.t.raw[m.last:d.node().end]...)
-	return Parse(out)
+	m := mapper{t: d.t, f: f, path: append(make([]string, 0, len(path)+usualDepth), path...), names: make([]string, 0, usualDepth), deep: deep}
+	return m.run(d)
 }
 
 // mapper copies the text lazily: out stays nil until a string changes.
 type mapper struct {
-	t     *tape
-	f     func(Leaf, string) string
-	path  []string
-	names []string
-	base  uint32 // where the mapped value starts
-	last  uint32 // raw up to here is in out
-	out   []byte
+	t      *tape
+	f      func(Leaf, string) string
+	path   []string
+	names  []string
+	last   uint32 // raw up to here is in out
+	out    []byte
+	deep   bool // strings that are JSON are gone through, too
+	nested int  // in how many of them this document is
+	err    error
+}
+
+// run maps a document of the tape.
+func (m *mapper) run(d Doc) (Doc, error) {
+	m.last = d.node().start
+	m.walk(d.i, Leaf{})
+	if m.err != nil {
+		return Doc{}, m.err
+	}
+	if m.out == nil {
+		return d, nil
+	}
+	return Parse(append(m.out, d.t.raw[m.last:d.node().end]...))
 }
 
 // walk goes through entry i, of which at says what it stands in.
@@ -451,9 +471,21 @@ func (m *mapper) walk(i uint32, at Leaf) {
 }
 
 func (m *mapper) leaf(i uint32, at Leaf) {
+	if m.err != nil {
+		return
+	}
 	old := m.t.view(i)
+	s := old
 	at.path, at.names = m.path, m.names
-	s := m.f(at, old)
+	if m.deep && !at.Key && m.nested < MaxNested {
+		if inner, ok := Embedded(old); ok {
+			s, at.JSON = m.inner(old, inner), true
+		}
+	}
+	if m.err != nil {
+		return
+	}
+	s = m.f(at, s)
 	if s == old {
 		return
 	}
