@@ -29,6 +29,10 @@ type Jobs struct {
 // JobServer is the server of the tools that start jobs and fetch their outcomes.
 const JobServer = "jobs"
 
+// Relays reports whether the tools of a server carry out calls of others: then it is of the
+// gateway's own.
+func Relays(server string) bool { return server == CatalogServer || server == JobServer }
+
 // newJobs opens what jobs are kept in. Those that an earlier run has left are failed.
 func (g *Gateway) newJobs(ctx context.Context) (err error) {
 	if g.cfg.Jobs == nil {

@@ -14,9 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/ship"
 )
 
 // Widths of columns, in characters.
@@ -92,7 +94,7 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format 
 	t := func(audit.Entry) {}
 	switch { // here and not in the loop, so that --last counts what is shown
 	case format == decisionLog:
-		f.Choose = func(e *audit.Entry) bool { _, is := decisionOf(*e); return is }
+		f.Choose = func(e *audit.Entry) bool { _, is := ship.DecisionOf(*e, gateway.Relays); return is }
 	case !c.json:
 		f.Choose = func(e *audit.Entry) bool { return e.Event != gate.Granted && e.Event != audit.Opened }
 		t = c.auditTable(f.Follow)
@@ -299,4 +301,16 @@ func (c *cli) printReport(r audit.Report, against bool) error {
 	}
 	_, err := fmt.Fprintln(c.err, "not seen without --head: whether records were cut off the end, and whether the last one was changed")
 	return err
+}
+
+// decisionLog is the name of OPA's format for decisions.
+const decisionLog = "decision-log"
+
+// printDecision prints the decision of which a record tells on one line.
+func (c *cli) printDecision(e audit.Entry) error {
+	d, ok := ship.DecisionOf(e, gateway.Relays)
+	if !ok {
+		return nil
+	}
+	return printLine(c.out, d)
 }

@@ -81,15 +81,10 @@ func (c *cli) call(ctx context.Context, r app.CallRequest) (err error) {
 func serverOf(cfg *config.Config, tool string) string {
 	anyName := func(s config.Server) bool { return !s.Prefix } // of tools
 	server, _, qualified := strings.Cut(tool, "__")
-	if !qualified || relays(server) || slices.ContainsFunc(cfg.Servers, anyName) {
+	if !qualified || gateway.Relays(server) || slices.ContainsFunc(cfg.Servers, anyName) {
 		return ""
 	}
 	return server
-}
-
-// relays reports whether the tools of a server carry out calls of others.
-func relays(server string) bool {
-	return server == gateway.CatalogServer || server == gateway.JobServer
 }
 
 // startJob is the tool that starts a job.

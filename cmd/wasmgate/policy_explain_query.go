@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -50,7 +51,7 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 			return gate.Query{}, nil, fmt.Errorf("record %s: %w", e.ID, err)
 		}
 		t.Name, t.Local = name, name.Tool
-		t.Relay = used == gate.FeatureTool && relays(name.Server)
+		t.Relay = used == gate.FeatureTool && gateway.Relays(name.Server)
 	}
 	owner := gate.Owner{Tenant: e.Tenant, ID: e.Principal}
 	q := gate.Query{

@@ -330,7 +330,7 @@ func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
 		}
 	}
 	l.define(&c, e)
-	if name, err := gate.ParseToolName(e.Tool); err == nil && relays(name.Server) && c.Definition == nil {
+	if name, err := gate.ParseToolName(e.Tool); err == nil && gateway.Relays(name.Server) && c.Definition == nil {
 		c.Definition = &gate.Tool{Name: name, Local: name.Tool, Offered: e.Tool, Digest: e.ToolDigest, Relay: true}
 		maps.DeleteFunc(c.Unknown, func(_, why string) bool { return why == undefined })
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/ship"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 )
 
@@ -30,6 +31,7 @@ type beside struct {
 	wanted   *config.Config
 	problems map[string]string // by what has them
 	metrics  string            // URL
+	shippers map[string]*ship.Shipper
 }
 
 func newBeside(a *App) *beside {
@@ -121,6 +123,7 @@ func (b *beside) runAs(ctx context.Context, cfg *config.Config) {
 		all.Go(func() { b.serveMetrics(ctx, cfg.Telemetry.Metrics) })
 	}
 	b.export(ctx, &all, cfg)
+	b.shipAll(ctx, &all, cfg)
 	if cfg.Anchor.Every > 0 {
 		all.Go(func() { b.anchor(ctx, cfg.Anchor) })
 	}
@@ -149,6 +152,12 @@ func (b *beside) tell(s *Status) {
 	s.Metrics = b.metrics
 	for _, part := range slices.Sorted(maps.Keys(b.problems)) {
 		s.Problems = append(s.Problems, b.problems[part])
+	}
+	s.Shipping = b.shipping()
+	for _, one := range s.Shipping {
+		if one.Gone > 0 {
+			s.Problems = append(s.Problems, fmt.Sprintf("ship %s: %d records were removed from the audit log before they could be sent: raise audit.hold or audit.hard_max", one.Target, one.Gone))
+		}
 	}
 	if spans := b.spans.Load(); spans != nil && spans.Lost() > 0 {
 		s.Problems = append(s.Problems, fmt.Sprintf("traces: the spans of %d calls were lost, because they came faster than they were taken", spans.Lost()))

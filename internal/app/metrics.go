@@ -63,7 +63,7 @@ func (b *beside) counted() (all []telemetry.Metric) {
 			Labels: []string{"signal"}, Points: one(float64(s.Lost()), "traces"),
 		})
 	}
-	return all
+	return append(all, b.shipGauges()...)
 }
 
 // gauges are what the gateway is at the moment.

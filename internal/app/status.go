@@ -17,17 +17,19 @@ import (
 
 // Status tells how a gateway is.
 type Status struct {
-	PID     int                    `json:"pid"`
-	Version string                 `json:"version"`
-	URL     string                 `json:"url,omitempty"`
-	Metrics string                 `json:"metrics,omitempty"` // URL; absent if there are none
-	Config  string                 `json:"config,omitempty"`
-	Read    time.Time              `json:"config_read"` // when what is in use of it was read
-	Grants  string                 `json:"grants"`
-	Audit   string                 `json:"audit"`
-	Policy  string                 `json:"policy_revision"`
-	Running bool                   `json:"running"` // false if it was started for this answer alone
-	Servers []gateway.ServerStatus `json:"servers"`
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	URL     string `json:"url,omitempty"`
+	Metrics string `json:"metrics,omitempty"` // URL; absent if there are none
+	// Shipping tells of each target of the audit log how far it is.
+	Shipping []Shipping             `json:"shipping,omitempty"`
+	Config   string                 `json:"config,omitempty"`
+	Read     time.Time              `json:"config_read"` // when what is in use of it was read
+	Grants   string                 `json:"grants"`
+	Audit    string                 `json:"audit"`
+	Policy   string                 `json:"policy_revision"`
+	Running  bool                   `json:"running"` // false if it was started for this answer alone
+	Servers  []gateway.ServerStatus `json:"servers"`
 	// Modules are those whose tools are offered, or would be.
 	Modules []gateway.ModuleStatus `json:"modules,omitempty"`
 	// Conflicts are names that several servers would offer.

@@ -19,6 +19,7 @@ type Telemetry struct {
 	Metrics Metrics
 	OTLP    OTLP
 	Traces  Traces
+	Ship    []Ship
 	Baggage bool // what clients say in baggage goes on to servers
 }
 
@@ -73,6 +74,7 @@ func (d *decoder) telemetry(to *Telemetry, n *node, path string) {
 				"ratio": d.ratio(&to.Traces.Ratio), "refused": d.flag(&to.Traces.Refused), "trust_parent": d.flag(&to.Traces.TrustParent),
 			})
 		},
+		"ship":    func(n *node, path string) { d.ships(&to.Ship, n, path) },
 		"baggage": d.one(&baggage, "drop", "forward"),
 	})
 	to.Baggage = baggage == "forward"

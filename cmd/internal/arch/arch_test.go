@@ -82,6 +82,7 @@ var rules = map[string]rule{
 	"internal/loopback":             {bans: []string{"context", "os", "github.com/...", "golang.org/..."}},
 	"internal/match":                {bans: leaf},
 	"internal/notify":               {imports: []string{"bridge/confine"}, bans: []string{"database/sql"}},
+	"internal/ship":                 {imports: []string{"gate", "gate/audit", "internal/files", "internal/telemetry"}, bans: []string{"database/sql"}},
 	"internal/systemd":              {bans: []string{"context", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/telemetry":            {imports: []string{"gate"}, bans: []string{"os", "database/sql"}},
 	"internal/address":              {bans: []string{"context", "os", "net/http", "github.com/...", "golang.org/..."}},
@@ -115,7 +116,7 @@ var wrapped = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd/wasmgate"},
 	"modernc.org/sqlite":                     {"gate/store"},
 	"github.com/prometheus":                  {"internal/telemetry"},
-	"go.opentelemetry.io/proto/otlp":         {"internal/telemetry"},
+	"go.opentelemetry.io/proto/otlp":         {"internal/telemetry", "internal/ship"},
 	"github.com/goccy/go-yaml":               {"internal/config"},
 }
 

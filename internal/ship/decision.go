@@ -1,4 +1,4 @@
-package main
+package ship
 
 import (
 	"strconv"
@@ -9,13 +9,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
-// decisionLog is the name of OPA's format for decisions.
-const decisionLog = "decision-log"
-
-// A decisionEvent is a record of a decision in OPA's words
+// A Decision is a record of a decision in OPA's words
 // (openpolicyagent.org, "Decision Logs"), as far as they mean the same here. What
 // the audit log knows beside that stands under custom.
-type decisionEvent struct {
+type Decision struct {
 	Labels     map[string]string        `json:"labels"` // id: node/boot of the gateway
 	DecisionID string                   `json:"decision_id"`
 	Bundles    map[string]bundleVersion `json:"bundles"` // the whole policy is one, named wasmgate
@@ -43,21 +40,22 @@ type decisionError struct {
 	Message string `json:"message"`
 }
 
-// decisionOf returns the decision of which a record tells. There is none in those
+// DecisionOf returns the decision of which a record tells. There is none in those
 // of other events, of calls that were refused before they were decided on, and in
-// granted records, whose decision stands in the record of the call's end.
-func decisionOf(e audit.Entry) (decisionEvent, bool) {
+// granted records, whose decision stands in the record of the call's end. Relays says whose
+// tools carry out others.
+func DecisionOf(e audit.Entry, relays func(server string) bool) (Decision, bool) {
 	failed := e.Effect == "" && e.Code == "refused_authorize"
 	if e.Event != gate.Done && e.Event != gate.HostCall || e.Effect == "" && !failed {
-		return decisionEvent{}, false
+		return Decision{}, false
 	}
-	d := decisionEvent{
+	d := Decision{
 		Labels: map[string]string{"id": e.Log}, DecisionID: e.ID,
 		Bundles: map[string]bundleVersion{"wasmgate": {e.PolicyRevision}},
 		Path:    "wasmgate/decision", Timestamp: e.Time.Add(-time.Duration(e.TookUS) * time.Microsecond),
 		Metrics: decisionMetrics(e), Custom: customOf(e),
 	}
-	d.Input, d.Erased = inputOf(e)
+	d.Input, d.Erased = inputOf(e, relays)
 	if failed {
 		d.Error = &decisionError{e.Code, e.Error}
 		return d, true
@@ -70,7 +68,7 @@ func decisionOf(e audit.Entry) (decisionEvent, bool) {
 // inputOf returns the input as far as it is recorded, and what is not. Arguments are
 // with audit.record: full; where values came from, what a tool declares and what an
 // identity provider claims never are.
-func inputOf(e audit.Entry) (input map[string]any, erased []string) {
+func inputOf(e audit.Entry, relays func(string) bool) (input map[string]any, erased []string) {
 	server, local, _ := strings.Cut(e.Tool, "__")
 	input = map[string]any{
 		"action": e.Action,
@@ -179,13 +177,4 @@ func customOf(e audit.Entry) map[string]any {
 		}
 	}
 	return custom
-}
-
-// printDecision prints the decision of which a record tells on one line.
-func (c *cli) printDecision(e audit.Entry) error {
-	d, ok := decisionOf(e)
-	if !ok {
-		return nil
-	}
-	return printLine(c.out, d)
 }

@@ -1,0 +1,226 @@
+package ship
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/telemetry"
+)
+
+const (
+	// maxRecords and maxBytes bound a batch, maxWait how long its first record waits for
+	// others.
+	maxRecords = 500
+	maxBytes   = 1 << 20
+	maxWait    = time.Second
+	// refusedPause is waited before a batch that was refused for good is sent again: what
+	// the log has is not given up.
+	refusedPause = 30 * time.Second
+	// lastTime is what the last batch may take when the gateway ends.
+	lastTime = 3 * time.Second
+)
+
+// A Shipper sends a log to one target. Its fields are not changed once it runs.
+type Shipper struct {
+	Log      string // path of the audit log
+	Position string // path of the file that says how far it is
+	Kind     Kind
+	Format   Format
+	To       *telemetry.Endpoint
+	Resource []telemetry.Attribute    // of OTLP
+	Relays   func(server string) bool // of OPA: whose tools carry out others
+	Head     func() audit.Head        // of the log
+	// Failed is told of failures, after which it goes on, and with nil that it works. It
+	// may be called at any time.
+	Failed func(error)
+	// Retry is how long after a refusal for good a batch is sent again; zero means 30 s.
+	Retry time.Duration
+
+	mu   sync.Mutex
+	at   position
+	gone uint64 // records that were removed before they were sent
+}
+
+// A position is how far a log was sent.
+type position struct {
+	Log string `json:"log"` // of the last record: see [audit.Entry]
+	Seq uint64 `json:"seq"`
+}
+
+// Lag is how many records wait to be sent, and Gone how many were removed from the log
+// before they were.
+func (s *Shipper) Lag() (lag, gone uint64) {
+	head := s.Head().Seq
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return head - min(head, s.at.Seq), s.gone
+}
+
+// Run sends until ctx ends.
+func (s *Shipper) Run(ctx context.Context) {
+	if s.Retry == 0 {
+		s.Retry = refusedPause
+	}
+	for ctx.Err() == nil {
+		err := s.load()
+		if err == nil {
+			err = s.run(ctx)
+		}
+		if ctx.Err() == nil {
+			s.Failed(err)
+			pause(ctx, s.Retry)
+		}
+	}
+}
+
+// load reads how far the log was sent. A log that has fewer records has begun anew.
+func (s *Shipper) load() error {
+	b, err := os.ReadFile(s.Position)
+	var at position
+	if err == nil {
+		err = json.Unmarshal(b, &at)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("how far the log was sent cannot be read: %w; remove %s to send all of it again", err, s.Position)
+	}
+	if at.Seq > s.Head().Seq {
+		at = position{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = at
+	return nil
+}
+
+// run sends what follows, until something cannot be read.
+func (s *Shipper) run(ctx context.Context) error {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	records, ended := make(chan audit.Entry), make(chan error, 1)
+	go func() {
+		ended <- s.read(reading, records)
+		close(records)
+	}()
+	for {
+		batch, more := gather(records)
+		if len(batch) > 0 {
+			if err := s.send(ctx, batch); err != nil {
+				stop()
+				for range records { // so that the reader ends
+				}
+				return errors.Join(err, <-ended)
+			}
+		}
+		if !more {
+			return <-ended
+		}
+	}
+}
+
+// read reads records until ctx ends. A line that is none is told of and passed over.
+func (s *Shipper) read(ctx context.Context, to chan<- audit.Entry) error {
+	for e, err := range audit.Read(ctx, s.Log, audit.Filter{After: s.at.Seq, Follow: true}) {
+		var damage *audit.ChainError
+		switch {
+		case errors.As(err, &damage):
+			s.Failed(fmt.Errorf("passed over: %w", err))
+			continue
+		case err != nil:
+			return err
+		}
+		select {
+		case to <- e:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// gather waits for records, and for others that come soon after the first.
+func gather(records <-chan audit.Entry) (batch []audit.Entry, more bool) {
+	var full <-chan time.Time
+	for size := 0; len(batch) < maxRecords && size < maxBytes; {
+		select {
+		case e, ok := <-records:
+			if !ok {
+				return batch, false
+			}
+			if full == nil {
+				full = time.After(maxWait)
+			}
+			batch, size = append(batch, e), size+len(e.Raw)
+		case <-full:
+			return batch, true
+		}
+	}
+	return batch, true
+}
+
+// send sends a batch until it is taken or ctx has ended, and writes down how far that is.
+func (s *Shipper) send(ctx context.Context, batch []audit.Entry) error {
+	if err := s.deliver(ctx, batch); err != nil {
+		return err
+	}
+	first, last := batch[0], batch[len(batch)-1]
+	s.mu.Lock()
+	if s.at.Seq > 0 && first.Seq > s.at.Seq+1 {
+		s.gone += first.Seq - s.at.Seq - 1
+	}
+	s.at = position{last.Log, last.Seq}
+	b, err := json.Marshal(s.at)
+	s.mu.Unlock()
+	if err == nil {
+		err = files.Replace(s.Position, append(b, '\n'), 0o600)
+	}
+	if err != nil {
+		err = fmt.Errorf("it is not written down how far the log was sent: %w", err)
+	}
+	s.Failed(err)
+	return nil
+}
+
+// deliver sends a batch, by halves if it is too large, until it is taken.
+func (s *Shipper) deliver(ctx context.Context, batch []audit.Entry) error {
+	contentType, body, err := s.body(batch)
+	if err != nil || body == nil {
+		return err
+	}
+	if ctx.Err() != nil { // once more, and not for long
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastTime)
+		defer cancel()
+	}
+	for {
+		err = telemetry.Deliver(ctx, func(ctx context.Context) error { return s.To.Post(ctx, contentType, body) }, s.Failed)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		var refused *telemetry.SendError
+		if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge && len(batch) > 1 {
+			half := len(batch) / 2
+			return errors.Join(s.deliver(ctx, batch[:half]), s.deliver(ctx, batch[half:]))
+		}
+		s.Failed(err)
+		pause(ctx, s.Retry)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
