@@ -29,3 +29,10 @@ func (l *Log) SetBegun(then time.Time) {
 	defer l.w.mu.Unlock()
 	l.w.at.begun = then
 }
+
+// Waiting returns how many lines wait for the one that is written.
+func (l *Log) Waiting() int {
+	l.w.joining.Lock()
+	defer l.w.joining.Unlock()
+	return len(l.w.joined)
+}

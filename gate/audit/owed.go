@@ -59,7 +59,7 @@ func (w *writer) owe(e Entry) {
 // repay writes what is owed, the oldest first. Callers hold mu, and the file is ready.
 func (w *writer) repay() error {
 	for n, l := range w.owed.lines {
-		if err := w.write(l.body); err != nil {
+		if err := w.writeOne(l.body); err != nil {
 			w.owed.lines = w.owed.lines[n:]
 			return err
 		}

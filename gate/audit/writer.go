@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -45,6 +46,10 @@ type writer struct {
 	at   end
 	owed owed
 	down bool // no line can be written, and the operator was told
+
+	joining sync.Mutex // held for a moment, for joined
+	joined  []*waiting // lines that the next to hold mu writes
+	spare   []*waiting // memory for them
 }
 
 // end is where the next line goes.
@@ -77,18 +82,62 @@ func newWriter(path string, o Options, opener func(string) (file, error)) *write
 	return &writer{o: o, path: path, open: opener, free: freeOf, head: append(head, `,"seq":`...), at: end{limit: o.MaxSize}}
 }
 
-// append writes a line and returns its number.
+// A waiting line is written by whoever holds mu first.
+type waiting struct {
+	body line
+	done bool
+	seq  uint64 // its number, or
+	err  error  // why it is not written
+}
+
+// append writes a line and returns its number. Lines that wait together are one write.
 func (w *writer) append(body line) (uint64, error) {
+	one := &waiting{body: body}
+	w.joining.Lock()
+	w.joined = append(w.joined, one)
+	w.joining.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.caughtUp(); err != nil {
-		return 0, err
+	if !one.done { // else who held mu before has written it, too
+		w.appendJoined()
 	}
-	if err := w.write(body); err != nil {
-		return 0, err
+	return one.seq, one.err
+}
+
+// appendJoined writes the lines that wait. Callers hold mu.
+func (w *writer) appendJoined() {
+	w.joining.Lock()
+	all := w.joined
+	w.joined = w.spare[:0]
+	w.joining.Unlock()
+	for rest := all; len(rest) > 0; {
+		n := together(rest)
+		err := w.caughtUp()
+		for _, one := range rest[:n] {
+			one.done, one.err = true, err
+		}
+		if err == nil {
+			w.write(rest[:n])
+		}
+		if slices.ContainsFunc(rest[:n], func(one *waiting) bool { return one.err == nil }) {
+			w.works()
+		}
+		rest = rest[n:]
 	}
-	w.works()
-	return w.at.tip.seq, nil
+	clear(all)
+	w.spare = all
+}
+
+// together returns how many of the lines are one write: as many as fit into the buffer that
+// is kept, and one at least.
+func together(all []*waiting) int {
+	size := 0
+	for n, one := range all {
+		if size += len(one.body); n > 0 && size > keepLine {
+			return n
+		}
+	}
+	return len(all)
 }
 
 func (w *writer) healthy() error {
@@ -166,7 +215,7 @@ func (w *writer) reopen() error {
 	if err := errors.Join(w.at.failed, w.at.early); err != nil {
 		e.Error = err.Error()
 	}
-	if err := w.write(line{}.body(&e)); err != nil {
+	if err := w.writeOne(line{}.body(&e)); err != nil {
 		return err
 	}
 	w.at.failed, w.at.cut, w.at.removed, w.at.early, w.at.opened = nil, 0, nil, nil, w.at.tip.size
@@ -198,28 +247,57 @@ func (w *writer) follow(t *tip) error {
 	return nil
 }
 
-// write writes one line.
-func (w *writer) write(body line) error {
-	b := append(w.at.line[:0], w.head...)
-	b = strconv.AppendUint(b, w.at.tip.seq+1, 10)
-	b = append(time.Now().UTC().AppendFormat(b.key("time"), `"`+timestamp+`"`), body...)
-	if w.at.tip.hash != "" {
-		b = append(append(append(b.key("prev"), '"'), w.at.tip.hash...), '"')
+// writeOne writes one line.
+func (w *writer) writeOne(body line) error {
+	one := &waiting{body: body}
+	w.write([]*waiting{one})
+	return one.err
+}
+
+// write writes lines, each with the hash of the one before, in one piece: all of them or
+// none, but for those that are too long.
+func (w *writer) write(all []*waiting) {
+	b, t := w.at.line[:0], w.at.tip
+	for _, one := range all {
+		start := len(b)
+		b = w.compose(b, t, one.body)
+		n := len(b) - start
+		if n > maxLine {
+			one.err = fmt.Errorf("audit log %s: a record of %d bytes is longer than a line may be (%d)", w.path, n, maxLine)
+			b = b[:start]
+			continue
+		}
+		hash := sha256.Sum256(b[start : len(b)-1])
+		t = tip{size: t.size + int64(n), seq: t.seq + 1, hash: hex.EncodeToString(hash[:])}
+		one.seq = t.seq
 	}
-	b = append(b, '}', '\n')
 	if cap(b) <= keepLine {
 		w.at.line = b
 	}
-	if len(b) > maxLine {
-		return fmt.Errorf("audit log %s: a record of %d bytes is longer than a line may be (%d)", w.path, len(b), maxLine)
+	if len(b) == 0 {
+		return
 	}
 	if _, err := w.at.file.WriteAt(b, w.at.tip.size); err != nil {
 		w.at.file.Truncate(w.at.tip.size) // if it fails, the file is cut when it is opened again
-		return w.fail(err)
+		err = w.fail(err)
+		for _, one := range all {
+			if one.seq > 0 {
+				one.seq, one.err = 0, err
+			}
+		}
+		return
 	}
-	hash := sha256.Sum256(b[:len(b)-1])
-	w.at.tip = tip{size: w.at.tip.size + int64(len(b)), seq: w.at.tip.seq + 1, hash: hex.EncodeToString(hash[:])}
-	return nil
+	w.at.tip = t
+}
+
+// compose appends the line that comes after a tip.
+func (w *writer) compose(b line, after tip, body line) line {
+	b = strconv.AppendUint(append(b, w.head...), after.seq+1, 10)
+	b = append(time.Now().UTC().AppendFormat(b.key("time"), `"`+timestamp+`"`), body...)
+	if after.hash != "" {
+		b = append(append(append(b.key("prev"), '"'), after.hash...), '"')
+	}
+	return append(b, '}', '\n')
 }
 
 // fail gives up the file because of err, which it returns.
