@@ -120,6 +120,8 @@ const (
 	memoryArgument = 128 // and one that such a block has got a value for, of each way
 	memoryGlobal   = 192 // a global that is read anew
 	memoryOfCode   = 4
+	codeGate       = 256 // of an imported function, which calls the meter as well
+	codePiece      = 4 << 10
 	codeType       = 256
 	codeTyped      = 16 // a parameter or result of a type, in the way into functions of it
 	memoryTyped    = 96
@@ -150,6 +152,8 @@ type estimator struct {
 	chain        int64  // blocks with one way in, one behind the other, up to here
 	forks, backs int64  // branches, and those back to loops
 	flow         int64  // what a variable has cost that lives from the beginning on to here
+	path         int64  // blocks through which a variable is looked up on all ways into blocks of several, up to here
+	walked       int64  // path, when memory or a global was used last
 	dead         bool   // this is behind a branch and not reached
 	labels       []byte // of a br_table: how many, and each
 	over         bool   // the budget is spent
@@ -163,6 +167,7 @@ type frame struct {
 	dead    bool  // it is not reached itself
 	height  int64 // of the operand stack below its parameters
 	ways    int64 // into its end, so far; of a loop, back to its beginning
+	walk    int64 // chains of all of them together
 	known   int64 // at the way in with the fewest
 	chain   int64 // at the only way in
 	flow    int64 // at its beginning
@@ -176,6 +181,7 @@ type variable struct {
 	seen    int64 // flow when it was read or written last on every way to here
 	backs   int64 // branches back to loops, then
 	paid    int64 // of the flow, so far
+	walked  int64 // of the path, so far
 	touch   int   // the last of it
 	pending int64 // ways into blocks behind which it can have several values, since it was read
 }
@@ -200,7 +206,7 @@ func (s shape) values() int64 { return int64(s.params) + int64(s.results) }
 func (e *estimator) begin(s shape, locals uint32) {
 	e.expenses, e.count = expenses{}, [classes]int64{}
 	e.height, e.known, e.globals, e.chain, e.forks, e.backs, e.flow, e.dead, e.over = 0, 0, 0, 0, 0, 0, 0, false, false
-	e.odd = false
+	e.odd, e.path, e.walked = false, 0, 0
 	e.touched = e.touched[:0]
 	n := int(locals) + 2
 	if cap(e.vars) < n {
@@ -231,8 +237,14 @@ func (e *estimator) end(bytes int, index uint32) error {
 	return perFunction.within(f, bytes, int(index), &e.expenses)
 }
 
-// cost returns what a module costs whose functions have so many bytes.
-func (e *estimator) cost(bytes int) (Cost, error) {
+// cost returns what a module costs whose functions have so many bytes, with what the
+// rewriting adds: a gate for each imported function, and what moves memory in pieces.
+func (e *estimator) cost(bytes, pieces int) (Cost, error) {
+	for _, t := range e.module.functions[:e.module.imported] {
+		values := e.module.shape(t).values()
+		e.all.pay(forCalls, codeFunction+codeGate+2*values*codeMoved, memoryFunction)
+	}
+	e.all.pay(forInstructions, int64(pieces)*codePiece, 0)
 	for i := range e.module.params {
 		values := e.module.shape(uint32(i)).values()
 		e.all.pay(forTypes, codeType+values*codeTyped, values*memoryTyped)
@@ -297,11 +309,13 @@ func (e *estimator) block() {
 	e.chain++
 }
 
-// merge begins a block with so many ways in, of which one may be without others.
-func (e *estimator) merge(ways int64) {
+// merge begins a block with so many ways in, of which one may be without others, through
+// so long chains of blocks.
+func (e *estimator) merge(ways, walk int64) {
 	e.block()
 	if ways > 1 {
 		e.flow += memoryLookup
+		e.path += walk
 		e.chain = 0
 	}
 }
@@ -314,7 +328,7 @@ func (e *estimator) settle() {
 	e.forks++
 	e.block()
 	e.block()
-	e.merge(2)
+	e.merge(2, 2*e.chain)
 	e.move(forLocals, 4)
 }
 
@@ -372,6 +386,7 @@ func (e *estimator) branch(label uint32) {
 // way notes one way into the end of a frame.
 func (f *frame) way(e *estimator) {
 	f.ways++
+	f.walk += e.chain
 	f.chain = e.chain
 	f.known = min(f.known, e.known)
 }
@@ -391,7 +406,7 @@ func (e *estimator) open(in *instruction) {
 		e.block()
 	case opLoop:
 		e.forks += 5
-		e.merge(2)
+		e.merge(2, e.chain)
 	}
 	f.flow = e.flow
 	e.frames = append(e.frames, f)
@@ -430,13 +445,15 @@ func (e *estimator) close() {
 		e.frames = e.frames[:len(e.frames)-1]
 		return
 	}
-	back := int64(0)
+	back, walk := int64(0), int64(0)
 	if f.op == opLoop {
-		back, f.ways, f.known = f.ways, 0, math.MaxInt64
+		back, walk = f.ways, f.walk
+		e.path += walk
+		f.ways, f.walk, f.known = 0, 0, math.MaxInt64
 	}
 	e.leave(&f)
 	if f.op == opIf { // the other half is empty
-		f.ways, f.known, f.chain = f.ways+1, min(f.known, f.before), f.links
+		f.ways, f.walk, f.known, f.chain = f.ways+1, f.walk+f.links, min(f.known, f.before), f.links
 		e.block()
 	}
 	e.frames = e.frames[:len(e.frames)-1]
@@ -447,13 +464,13 @@ func (e *estimator) close() {
 	if f.ways > 0 {
 		e.known, e.chain = f.known, f.chain
 	}
-	e.merge(f.ways)
-	e.settleTouches(f, back)
+	e.merge(f.ways, f.walk)
+	e.settleTouches(f, back, walk)
 }
 
 // settleTouches hands what was done with variables within a frame to the frame
 // around it.
-func (e *estimator) settleTouches(f frame, back int64) {
+func (e *estimator) settleTouches(f frame, back, walk int64) {
 	within := e.touched[f.touched:]
 	if e.steps[forLocals] += 8 * int64(len(within)); e.steps[forLocals] > perFunction.most.Steps {
 		e.over = true // it is refused anyway
@@ -484,7 +501,7 @@ func (e *estimator) settleTouches(f frame, back int64) {
 			e.touch(t.variable).set = true
 		}
 	}
-	e.steps[forLocals] += unknown * unknown * (1 + back)
+	e.steps[forLocals] += unknown*unknown*(1+back) + unknown*walk // each is looked up on each way back
 }
 
 // touch returns what is done with a variable in the frame that is open.
@@ -618,7 +635,9 @@ func (e *estimator) local(op byte, i int32) {
 	switch op {
 	case opLocalGet:
 		e.height++
-		e.steps[forLocals] += e.chain
+		v := &e.vars[i]
+		e.steps[forLocals] += e.chain + e.path - v.walked
+		v.walked = e.path
 		e.read(i, e.flow)
 	case opLocalSet:
 		e.height--
@@ -635,7 +654,8 @@ func (e *estimator) simple(k *kind) {
 	switch k.class {
 	case accesses, vectors:
 		e.known++
-		e.steps[forStack] += e.chain
+		e.steps[forStack] += e.chain + 2*(e.path-e.walked) // where memory begins, and how long it is
+		e.walked = e.path
 	case ofGlobals:
 		e.globals++
 		e.steps[forGlobals] += e.chain
@@ -653,7 +673,7 @@ func (e *estimator) misc(in *instruction) {
 		e.settle()
 		e.block()
 		e.block()
-		e.merge(2)
+		e.merge(2, 2*e.chain)
 		e.reload()
 	}
 }

@@ -123,7 +123,7 @@ func (m *Module) rewrite(sealed bool) (*writer, error) {
 		return nil, err
 	}
 	var err error
-	m.cost, err = w.estimator.cost(len(m.body[sectionCode]))
+	m.cost, err = w.estimator.cost(len(m.body[sectionCode]), len(w.pieces))
 	return w, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/wasmgate/wasmgate/internal/bombs"
 	"github.com/wasmgate/wasmgate/sandbox/rewrite"
 )
 
@@ -184,7 +185,7 @@ func TestFuelOfLoopsThatAreLeft(t *testing.T) {
 		"a table that changes": join([]byte{3, tNone}, []byte{0x41, 0, 0xd0, 0x70, 0x41, 1, 0xfc, 17, 0}, count, []byte{0x0d, 0, 0x0b}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := meter(shape{locals: 1, more: []function{{0, nil}}, body: join(begin, body)}.wasm())
+			out, err := meter(bombs.Shape{Locals: 1, More: []bombs.Function{{Type: 0}}, Body: join(begin, body)}.WASM())
 			if err != nil {
 				t.Fatal(err)
 			}

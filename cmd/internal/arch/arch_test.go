@@ -77,6 +77,7 @@ var rules = map[string]rule{
 	"bridge/configured":             {imports: []string{"bridge/gateway", "internal/app", "internal/config", "internal/control"}},
 	"cmd/configured":                {imports: []string{"bridge/configured"}},
 	"internal/auth":                 {imports: []string{"gate", "internal/files"}, bans: []string{"database/sql"}},
+	"internal/bombs":                {bans: leaf},
 	"internal/drain":                {bans: []string{"os", "net", "github.com/...", "golang.org/..."}},
 	"internal/files":                {bans: []string{"net", "net/http"}},
 	"internal/loopback":             {bans: []string{"context", "os", "github.com/...", "golang.org/..."}},
