@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -15,7 +16,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/wasmgate/wasmgate/internal/bombs"
 	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox/rewrite"
 )
 
 func TestCompile(t *testing.T) {
@@ -143,6 +146,49 @@ func TestCompile(t *testing.T) {
 				t.Errorf("err = %v, want one with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestCodeOfAllModules checks that all modules of a runtime have so much machine code
+// together and no more, and that one that is closed counts no longer.
+func TestCodeOfAllModules(t *testing.T) {
+	r := newRuntime(t, sandbox.Config{})
+	first := compile(t, r, reactor(say(number(1))).bytes(), sandbox.ModuleConfig{})
+	r.BoundCode(r.Code() + 100)
+	_, err := r.Compile(t.Context(), reactor(say(number(2))).bytes(), sandbox.ModuleConfig{Name: "second"})
+	var costly *rewrite.CostError
+	if !errors.As(err, &costly) || !strings.Contains(err.Error(), "and all together may have ") {
+		t.Fatal(err)
+	}
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r.Code() != 0 {
+		t.Error("modules that are closed, or were refused, have", r.Code(), "bytes of machine code")
+	}
+	compile(t, r, reactor(say(number(2))).bytes(), sandbox.ModuleConfig{})
+}
+
+// TestAQuarterWithoutAChild checks that a program without a child, which these tests are,
+// refuses what it could not end.
+func TestAQuarterWithoutAChild(t *testing.T) {
+	r := newRuntime(t, sandbox.Config{})
+	if r.Apart() {
+		t.Fatal("these tests are to compile in their own process")
+	}
+	large := bombs.Function{Type: 0, Body: bytes.Repeat([]byte{0x41, 0, 0x1a}, 400_000)} // more memory than a quarter of what a module may take, not more than a function may
+	wasm := bombs.Shape{More: []bombs.Function{large, large}}.WASM()
+	m, err := rewrite.Decode(wasm)
+	if err == nil {
+		_, err = m.Seal()
+	}
+	if err != nil {
+		t.Fatal("where there is a child: ", err)
+	}
+	_, err = r.Compile(t.Context(), wasm, sandbox.ModuleConfig{Manifest: &sandbox.Manifest{Tools: []sandbox.Tool{{Name: "t", InputSchema: json.RawMessage(`{}`)}}}})
+	var costly *rewrite.CostError
+	if !errors.As(err, &costly) || !strings.Contains(err.Error(), "more than a 4th of what it may where the compiler can be ended") {
+		t.Error(err)
 	}
 }
 

@@ -75,3 +75,9 @@ func (r *Runtime) SessionBytes() int64 {
 
 // BoundSessions sets how many bytes sessions may keep.
 func (r *Runtime) BoundSessions(most int64) { r.sessions.most = most }
+
+// BoundCode sets how many bytes of machine code all modules may have.
+func (r *Runtime) BoundCode(most int64) { r.maxCode = most }
+
+// Code is how many bytes they have.
+func (r *Runtime) Code() int64 { return r.code }

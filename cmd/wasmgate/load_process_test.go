@@ -129,6 +129,13 @@ func startGateway(tb testing.TB, program, dir string, ups ...*upstream) gatewayP
 			tb.Fatal(err)
 		}
 	}
+	return startProgram(tb, program, dir)
+}
+
+// startProgram starts a program as a gateway with the configuration in a folder. It ends
+// with the test.
+func startProgram(tb testing.TB, program, dir string) gatewayProcess {
+	tb.Helper()
 	// The first interrupt drains; a process that does not end by it is killed.
 	ctx, interrupt := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, program, "serve", "--config", filepath.Join(dir, "wasmgate.yaml"), "--listen", "127.0.0.1:0", "--json")
