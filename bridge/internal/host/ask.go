@@ -14,17 +14,12 @@ import (
 // the middle of a call and in an answer that asks for more.
 const methodElicit = "elicitation/create"
 
-// toClient sends a request to the client of a call, on the stream of that call,
-// and waits for its result: an object, or absent if it was none that could be
-// read. The error is the client's, or says that nothing can be sent any more.
-type toClient func(ctx context.Context, method string, params gate.Doc) (result gate.Doc, err error)
-
 // asker asks the person at a client with a session, while the call waits.
-type asker struct{ send toClient }
+type asker struct{ wire wire }
 
 // Ask implements [gate.Asker].
 func (a asker) Ask(ctx context.Context, p gate.Pending) (gate.Answer, error) {
-	res, err := a.send(ctx, methodElicit, form(p.Text))
+	res, err := a.wire.ask(ctx, methodElicit, form(p.Text))
 	if err != nil {
 		return gate.Answer{}, err
 	}
@@ -146,7 +141,7 @@ func checkBrought(params gate.Doc) error {
 	return nil
 }
 
-// isResponse checks the shape of an answer, as far as the SDK reads it. What it was the
+// isResponse checks the shape of an answer, as far as clients' libraries read it. What it was the
 // answer to is not known yet.
 func isResponse(r gate.Doc) bool {
 	content, meta := r.Get("content"), r.Get("_meta")

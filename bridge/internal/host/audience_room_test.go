@@ -78,7 +78,7 @@ func TestOwnConnectionsMakeRoom(t *testing.T) {
 func TestOwnConnectionsEndWithAForgottenSession(t *testing.T) {
 	up := newAsker()
 	x := newFront(t, up, upstreams["one stream"](t, up))
-	x.host.BoundPeers(1)
+	x.host.BoundSessions(1)
 	gone := x.dial(t, "ann", rig.Old, false, false)
 	if got := gone.use(t, "ask"); got != "accept ann" {
 		t.Fatal(got)

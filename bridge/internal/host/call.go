@@ -12,17 +12,22 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
+var noArguments = gate.MustDoc("{}")
+
 // callTool answers tools/call.
 func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.Doc, error) {
 	c := p.call(gate.CallTool, params.Get("name").Text())
 	c.Args, c.Meta = params.Get("arguments"), params.Get("_meta")
+	if c.Args.IsZero() { // equal, also for what is bound to the call
+		c.Args = noArguments
+	}
 	if h.cfg.Asks && p.stateless {
 		c.AskByAnswer = elicits(c.Meta.Get(mcp.MetaCapabilities))
 	}
-	if h.cfg.Asks && p.send != nil && elicits(p.capabilities) {
-		c.Asker = asker{p.send}
+	if h.cfg.Asks && p.asks() && elicits(p.capabilities) {
+		c.Asker = asker{p.wire}
 	}
-	c.Notify, c.Poll = p.tell, p.poll
+	p.hears(&c)
 	if task := params.Get("task"); !task.IsZero() && h.cfg.Jobs != nil && !p.stateless {
 		return h.startTask(ctx, p, c, task)
 	}
@@ -40,6 +45,13 @@ func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 func (p peerInfo) call(action gate.Action, name string) gate.Call {
 	return gate.Call{
 		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Groups: p.groups, Session: p.key(), ClientName: p.name, ClientVersion: p.version, TraceHeader: p.traceparent,
+	}
+}
+
+// hears has the client hear of its call; nobody does of one that was refused before.
+func (p peerInfo) hears(c *gate.Call) {
+	if p.wire != nil {
+		c.Notify, c.Poll = p.wire.tell, p.wire.polls()
 	}
 }
 
@@ -137,8 +149,8 @@ func (h *Host) malformed(ctx context.Context, p peerInfo, action gate.Action, na
 // the answer to the request.
 func (h *Host) carry(ctx context.Context, p peerInfo, c *gate.Call, params gate.Doc) (gate.Result, error) {
 	if !p.stateless {
-		if p.send != nil {
-			c.Peer = sessionPeer{p.capabilities, ctx, p.send}
+		if p.asks() {
+			c.Peer = sessionPeer{p.capabilities, ctx, p.wire}
 		}
 		return h.cfg.Do(ctx, *c)
 	}

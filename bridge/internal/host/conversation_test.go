@@ -3,6 +3,7 @@ package host_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -20,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -29,7 +30,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/store"
 )
 
-var record = flag.Bool("record", false, "write what the host answers into the conversations")
+var record = flag.Bool("record", false, "write what the host answers into the conversations, beside what was recorded")
 
 // TestConversations has clients say what the files of testdata/conversations hold, and
 // wants the answers that were recorded there.
@@ -528,11 +529,18 @@ func inOrder(messages []string) []string {
 	return messages
 }
 
-// recorded returns the script with the answers.
+// recorded returns the script with what was answered: as the answer where none was
+// recorded, and beside it where another was.
 func (c *conversation) recorded(script []step) []byte {
 	var b bytes.Buffer
+	had, why := make(map[string]string), make(map[string]string)
 	for i, s := range script {
-		if strings.HasSuffix(s.name, " answer") {
+		if name, is := strings.CutSuffix(s.name, " answer"); is {
+			had[name] = s.text
+			continue
+		}
+		if name, is := strings.CutSuffix(s.name, " since"); is {
+			why[name], _, _ = strings.Cut(s.text, "\n")
 			continue
 		}
 		if i > 0 {
@@ -541,7 +549,15 @@ func (c *conversation) recorded(script []step) []byte {
 		b.WriteString(s.text)
 	}
 	for _, name := range c.order {
-		fmt.Fprintf(&b, "-- %s answer --\n%s", name, c.answer(name))
+		now := c.answer(name)
+		then, recorded := had[name]
+		if !recorded {
+			then = now
+		}
+		fmt.Fprintf(&b, "-- %s answer --\n%s", name, then)
+		if then != now {
+			fmt.Fprintf(&b, "-- %s since --\n%s\n%s", name, cmp.Or(why[name], "because"), now)
+		}
 	}
 	return b.Bytes()
 }
@@ -552,7 +568,7 @@ func (c *conversation) check(t *testing.T, script []step) {
 		name, is := strings.CutSuffix(s.name, " answer")
 		if since, now := strings.CutSuffix(s.name, " since"); now {
 			why, text, _ := strings.Cut(s.text, "\n")
-			if !strings.HasPrefix(why, "because ") {
+			if len(why) < len("because it is so") {
 				t.Errorf("%s: it does not say why", s.name)
 			}
 			want["since "+since] = text
@@ -568,8 +584,8 @@ func (c *conversation) check(t *testing.T, script []step) {
 			}
 			then = now
 		}
-		if diff := cmp.Diff(then, c.answer(name)); !ok || diff != "" {
-			t.Errorf("%s, recorded: %v\n%s", name, ok, diff)
+		if differs := diff.Diff(then, c.answer(name)); !ok || differs != "" {
+			t.Errorf("%s, recorded: %v\n%s", name, ok, differs)
 		}
 	}
 }

@@ -2,14 +2,8 @@ package host
 
 import (
 	"container/list"
-	"context"
-	"iter"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -17,7 +11,7 @@ import (
 // Clients of the older revisions whose stream breaks can come back with a GET for what
 // they have missed (MCP 2025-11-25, basic/transports, "Resumability and Redelivery").
 // That takes two things: what was sent is kept for a while, here, and a call outlives
-// its request for a while, see [post].
+// its connection for a while, see [answer].
 
 // Bounds of what is kept for clients that come back, of all sessions together.
 const (
@@ -28,10 +22,8 @@ const (
 )
 
 // keptEvents is what has been sent to sessions. Of what does not fit into its bounds
-// the streams go that were used longest ago, whole. It is an [sdk.EventStore].
+// the streams go that were used longest ago, whole.
 type keptEvents struct {
-	opened func(ctx context.Context, stream string) // is told of each stream of a request
-
 	mu      sync.Mutex
 	size    int
 	streams map[streamKey]*list.Element
@@ -49,31 +41,24 @@ type keptStream struct {
 	lost   bool
 }
 
-var _ sdk.EventStore = (*keptEvents)(nil)
-
-func newKeptEvents(opened func(context.Context, string)) *keptEvents {
-	return &keptEvents{opened: opened, streams: make(map[streamKey]*list.Element), used: list.New()}
+func newKeptEvents() *keptEvents {
+	return &keptEvents{streams: make(map[streamKey]*list.Element), used: list.New()}
 }
 
-// Open implements [sdk.EventStore]. The stream of no request is "".
-func (k *keptEvents) Open(ctx context.Context, session, stream string) error {
-	if stream != "" {
-		k.opened(ctx, stream)
-	}
+// open begins a stream.
+func (k *keptEvents) open(session, stream string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.add(&keptStream{key: streamKey{session, stream}})
-	return nil
+	k.keep(&keptStream{key: streamKey{session, stream}})
 }
 
-// add keeps one more stream. The caller holds mu.
-func (k *keptEvents) add(s *keptStream) *keptStream {
+// keep keeps one more stream. The caller holds mu.
+func (k *keptEvents) keep(s *keptStream) {
 	k.drop(k.streams[s.key])
 	k.streams[s.key] = k.used.PushFront(s)
 	for k.used.Len() > maxKeptStreams {
 		k.drop(k.used.Back())
 	}
-	return s
 }
 
 // drop forgets a stream; nil is none. The caller holds mu.
@@ -86,20 +71,20 @@ func (k *keptEvents) drop(at *list.Element) {
 	delete(k.streams, s.key)
 }
 
-// Append implements [sdk.EventStore].
-func (k *keptEvents) Append(_ context.Context, session, stream string, data []byte) error {
+// add keeps an event. Data of nil has but a number.
+func (k *keptEvents) add(session, stream string, data []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	key := streamKey{session, stream}
 	at := k.streams[key]
 	if at == nil {
-		k.add(&keptStream{key: key, lost: true})
-		return nil
+		k.keep(&keptStream{key: key, lost: true})
+		return
 	}
 	k.used.MoveToFront(at)
 	s := at.Value.(*keptStream)
 	if s.lost {
-		return nil
+		return
 	}
 	s.events = append(s.events, data)
 	s.size += len(data) + keptOverhead
@@ -107,59 +92,47 @@ func (k *keptEvents) Append(_ context.Context, session, stream string, data []by
 	for k.size > maxKept {
 		k.drop(k.used.Back())
 	}
-	return nil
 }
 
-// After implements [sdk.EventStore]. Who opens the stream "" without having had it
-// wants what comes from now on.
-func (k *keptEvents) After(_ context.Context, session, stream string, index int) iter.Seq2[[]byte, error] {
+// after returns the events after a number; false if they are not kept. Who opens the
+// stream "" without having had it, which a negative number says, wants what comes from now
+// on.
+func (k *keptEvents) after(session, stream string, n int) ([][]byte, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	key := streamKey{session, stream}
-	if stream == "" && index < 0 {
-		k.add(&keptStream{key: key})
-		return func(func([]byte, error) bool) {}
+	if stream == "" && n < 0 {
+		k.keep(&keptStream{key: key})
+		return nil, true
 	}
 	at := k.streams[key]
-	if at == nil || at.Value.(*keptStream).lost || index+1 > len(at.Value.(*keptStream).events) {
-		return func(yield func([]byte, error) bool) { yield(nil, sdk.ErrEventsPurged) }
+	if at == nil || at.Value.(*keptStream).lost || n+1 > len(at.Value.(*keptStream).events) {
+		return nil, false
 	}
 	k.used.MoveToFront(at)
-	events := slices.Clone(at.Value.(*keptStream).events[max(0, index+1):])
-	return func(yield func([]byte, error) bool) {
-		for _, e := range events {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
+	return slices.Clone(at.Value.(*keptStream).events[max(0, n+1):]), true
 }
 
 // answered reports whether an event is the answer with which a stream has ended, after
 // which there is nothing to come back for. There are clients that do so when the answer
 // is an error; given an empty stream, they would ask for another for ever.
-func (k *keptEvents) answered(session, lastEvent string) bool {
-	stream, index, _ := strings.Cut(lastEvent, "_") // as the SDK writes it
-	n, err := strconv.Atoi(index)
-	if stream == "" || err != nil {
-		return false
-	}
+func (k *keptEvents) answered(session, stream string, n int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at := k.streams[streamKey{session, stream}]
-	if at == nil {
+	if stream == "" || at == nil {
 		return false
 	}
 	events := at.Value.(*keptStream).events
-	if n < 0 || n != len(events)-1 {
+	if n != len(events)-1 {
 		return false
 	}
 	last, err := gate.ParseDoc(events[n])
 	return err == nil && last.Get("method").IsZero() && !last.Get("id").IsZero()
 }
 
-// SessionClosed implements [sdk.EventStore].
-func (k *keptEvents) SessionClosed(_ context.Context, session string) error {
+// forget forgets the streams of a session, which has ended.
+func (k *keptEvents) forget(session string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for key, at := range k.streams {
@@ -167,5 +140,4 @@ func (k *keptEvents) SessionClosed(_ context.Context, session string) error {
 			k.drop(at)
 		}
 	}
-	return nil
 }

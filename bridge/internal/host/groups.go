@@ -2,43 +2,15 @@ package host
 
 import (
 	"crypto/rand"
-	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
 
 // GroupParam is the wildcard in the pattern of an [http.ServeMux] that says at which
 // group a client is served, as in /mcp/{group}. Without it a client is offered all that
-// its principal is.
+// its principal is. A session is of the group at which it was opened.
 const GroupParam = "group"
-
-// fronts are the endpoints below the host's, one for each group that was asked for. Each
-// has sessions of its own.
-type fronts struct {
-	mu sync.Mutex
-	by map[string]http.Handler
-}
-
-// front returns what serves a group over HTTP, and false if there is no such group.
-// "" is all.
-func (h *Host) front(group string) (http.Handler, bool) {
-	if group != "" && (h.cfg.Group == nil || !h.cfg.Group(group)) {
-		return nil, false
-	}
-	h.fronts.mu.Lock()
-	defer h.fronts.mu.Unlock()
-	if h.fronts.by == nil {
-		h.fronts.by = make(map[string]http.Handler)
-	}
-	f := h.fronts.by[group]
-	if f == nil {
-		f = h.newHTTP(group)
-		h.fronts.by[group] = f
-	}
-	return f, true
-}
 
 // Offer narrows what clients over HTTP are offered to what is in one of the groups; none
 // narrows nothing. It is called before the first request.

@@ -3,29 +3,13 @@ package host
 import (
 	"context"
 	"strings"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // maxAllInstructions bounds what a client is told of how servers are used, in bytes.
 const maxAllInstructions = 32 << 10
 
-// instruct adds to the answer to a client that connects what the servers of which it is
-// offered something say of themselves.
-func (h *Host) instruct(ctx context.Context, p peerInfo, res sdk.Result) sdk.Result {
-	switch r := res.(type) {
-	case *sdk.InitializeResult:
-		if r != nil {
-			r.Instructions = h.instructionsFor(ctx, p)
-		}
-	case *sdk.DiscoverResult:
-		if r != nil {
-			r.Instructions = h.instructionsFor(ctx, p)
-		}
-	}
-	return res
-}
-
+// instructionsFor returns what a client that connects is told that the servers say of
+// themselves of which it is offered something.
 func (h *Host) instructionsFor(ctx context.Context, p peerInfo) string {
 	if h.cfg.Instructions == nil || h.cfg.Known == nil {
 		return ""

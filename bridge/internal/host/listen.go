@@ -2,12 +2,13 @@ package host
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
@@ -31,7 +32,7 @@ const (
 // A listener is a client with a session that has asked to hear something.
 type listener struct {
 	key gate.SessionKey
-	out outbox
+	out *outbox
 
 	mu    sync.Mutex
 	to    map[string]string // URI to the ID of the call that subscribed to it
@@ -76,28 +77,38 @@ func (l *listener) end() map[string]string {
 
 // listeners are all clients that hear something.
 type listeners struct {
-	mu      sync.Mutex
-	by      map[gate.SessionKey]*listener
-	calls   map[string]*listener // by the ID of the call that subscribed; nil for subscriptions/listen
-	unnamed outbox               // to those with subscriptions/listen
+	mu    sync.Mutex
+	by    map[gate.SessionKey]*listener
+	calls map[string]*outbox // of who subscribed with a call, by its ID
+	open  map[*listening]struct{}
+
+	streams atomic.Int64 // of notifications, over HTTP and in lines
 }
+
+// enter counts one more stream of notifications, until leave is called; it is false if
+// there are too many.
+func (l *listeners) enter() bool {
+	if l.streams.Add(1) <= maxAllListens {
+		return true
+	}
+	l.leave()
+	return false
+}
+
+func (l *listeners) leave() { l.streams.Add(-1) }
 
 // listener returns the client of a session, which hears from now on what it will ask to
 // hear, until its session ends.
-func (h *Host) listener(ss *sdk.ServerSession, k gate.SessionKey, send func(context.Context, string, gate.Doc)) *listener {
-	all := &h.listening
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if l := all.by[k]; l != nil {
-		return l
+func (h *Host) listener(s *session) *listener {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		s.listener = &listener{key: s.peer.key(), out: &s.out, to: make(map[string]string), ended: s.ended}
+		h.listening.mu.Lock()
+		defer h.listening.mu.Unlock()
+		h.listening.by[s.listener.key] = s.listener
 	}
-	l := &listener{key: k, out: outbox{send: send, clean: h.cfg.Clean}, to: make(map[string]string)}
-	all.by[k] = l
-	go func() { // ends with the session
-		_ = ss.Wait()
-		h.unheard(l)
-	}()
-	return l
+	return s.listener
 }
 
 // unheard ends what a client has subscribed to, for its session has ended.
@@ -131,17 +142,11 @@ func (h *Host) Hear(n mcp.Notice) {
 		}
 		return
 	}
-	told := make(map[*listener]bool)
+	told := make(map[*outbox]bool)
 	for _, call := range n.Subscribers {
-		l, subscribed := all.calls[call]
-		if !subscribed || told[l] {
-			continue
-		}
-		told[l] = true
-		if l == nil {
-			all.unnamed.put(n)
-		} else {
-			l.out.put(n)
+		if out := all.calls[call]; out != nil && !told[out] {
+			told[out] = true
+			out.put(n)
 		}
 	}
 }
@@ -166,13 +171,13 @@ func (h *Host) subscribe(ctx context.Context, p peerInfo, params gate.Doc) (gate
 	uri, err := checkUse(gate.Subscribe, params)
 	c := p.call(gate.Subscribe, uri)
 	c.Malformed, c.Meta = err, params.Get("_meta")
-	if p.send != nil { // a server tells each client's connection of what was done over it
-		c.Peer = sessionPeer{p.capabilities, ctx, p.send}
+	if p.asks() { // a server tells each client's connection of what was done over it
+		c.Peer = sessionPeer{p.capabilities, ctx, p.wire}
 	}
 	if p.listener == nil || p.listener.full() {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("a session subscribes to at most %d resources", maxSubscribed)}
 	}
-	res, err := h.subscribeTo(ctx, c, p.listener)
+	res, err := h.subscribeTo(ctx, c, p.listener.out)
 	if err != nil {
 		return gate.Doc{}, h.unused(ctx, p, &c, err)
 	}
@@ -189,11 +194,10 @@ func (h *Host) subscribe(ctx context.Context, p peerInfo, params gate.Doc) (gate
 	return p.complete(res.Doc), nil
 }
 
-// subscribeTo carries out the call of a subscription, whose updates l hears: nil stands
-// for those with subscriptions/listen.
-func (h *Host) subscribeTo(ctx context.Context, c gate.Call, l *listener) (gate.Result, error) {
+// subscribeTo carries out the call of a subscription, whose updates out gets.
+func (h *Host) subscribeTo(ctx context.Context, c gate.Call, out *outbox) (gate.Result, error) {
 	h.listening.mu.Lock()
-	h.listening.calls[c.ID] = l
+	h.listening.calls[c.ID] = out
 	h.listening.mu.Unlock()
 	res, err := h.cfg.Do(ctx, c)
 	if err != nil || res.IsError {
@@ -217,43 +221,192 @@ func (h *Host) unsubscribe(p peerInfo, params gate.Doc) (gate.Doc, error) {
 	return gate.MustDoc("{}"), nil
 }
 
-// listen decides what a client without a session subscribes to, and leaves the rest out
-// of its request. done ends the subscriptions.
-func (h *Host) listen(ctx context.Context, p peerInfo, r *sdk.SubscriptionsListenRequest) (done func()) {
-	if r.Params == nil || r.Params.Notifications == nil {
-		return func() {}
+// A listening is a request of subscriptions/listen under way (MCP 2026-07-28, basic/patterns).
+type listening struct {
+	id    gate.Doc
+	lists map[string]bool // by the method that says that they have changed
+	out   outbox
+}
+
+// wanted is what a client wants to hear, in its words; absent members are not.
+type wanted struct {
+	Tools     bool     `json:"toolsListChanged,omitempty"`
+	Prompts   bool     `json:"promptsListChanged,omitempty"`
+	Resources bool     `json:"resourcesListChanged,omitempty"`
+	Updates   []string `json:"resourceSubscriptions,omitempty"`
+	Tasks     *texts   `json:"taskIds,omitempty"`
+}
+
+// texts are strings, of which there may be none.
+type texts []string
+
+func (w wanted) any() bool {
+	return w.Tools || w.Prompts || w.Resources || len(w.Updates) > 0 || w.Tasks != nil && len(*w.Tasks) > 0
+}
+
+// wantedOf reads the notifications of a request to listen.
+func wantedOf(notifications gate.Doc) (w wanted, err error) {
+	if notifications.IsZero() || notifications.Kind() == gate.Null {
+		return w, errors.New("invalid params: missing required 'notifications' field")
 	}
+	if notifications.Kind() != gate.Object || json.Unmarshal(mcp.Without(notifications, "taskIds").Raw(), &w) != nil {
+		return w, errors.New("invalid parameters: notifications is no object of switches and of lists of strings")
+	}
+	return w, nil
+}
+
+// listen tells a client of what it names in its request until the request ends.
+func (h *Host) listen(ctx context.Context, p peerInfo, m message) (gate.Doc, error) {
+	want, err := wantedOf(m.params.Get("notifications"))
+	if err == nil {
+		want.Tasks, err = h.tasksToTell(ctx, p, m.params)
+	}
+	if err != nil {
+		if rpc, ok := errors.AsType[*mcp.Error](err); ok {
+			return gate.Doc{}, rpc
+		}
+		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: err.Error()}
+	}
+	if !h.listening.enter() {
+		return gate.Doc{}, h.tooMany()
+	}
+	defer h.listening.leave()
+	if p.of != nil {
+		if !p.of.enter() {
+			return gate.Doc{}, h.tooMany()
+		}
+		defer p.of.leave()
+	}
+	l := &listening{id: m.id, lists: map[string]bool{toolsChanged: want.Tools, promptsChanged: want.Prompts, resourcesChanged: want.Resources}}
+	l.out = outbox{clean: h.cfg.Clean, sending: true, send: func(ctx context.Context, method string, params gate.Doc) {
+		p.wire.tell(ctx, method, l.stamped(params))
+	}}
+	var end func()
+	want.Updates, end = h.subscribeAll(ctx, p, want.Updates, &l.out)
+	defer end()
+	h.listening.add(l)
+	defer h.listening.remove(l)
+	p.wire.tell(ctx, mcp.MethodAcknowledged, l.stamped(gate.MustDoc("{}").With("notifications", mcp.MustJSON(want))))
+	go l.out.run() // ends when nothing waits
+	defer h.tellTasks(ctx, p, want.Tasks, l)()
+	if want.any() {
+		select {
+		case <-ctx.Done():
+		case <-h.streams.Done():
+		}
+	}
+	meta := append(append([]byte(`{"resultType":"complete","_meta":{"`+metaServer+`":`), h.info...), `,"`+mcp.MetaSubscription+`":`...)
+	return gate.ParseDoc(append(append(meta, l.id.Raw()...), "}}"...))
+}
+
+// tooMany refuses one more stream of notifications.
+func (h *Host) tooMany() error {
+	no := &gate.Refusal{Step: gate.StepBusy, Name: mcp.MethodListen, Reason: "too many streams are open; end one first"}
+	return &mcp.Error{Code: codeRefused, Message: Public(no), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: refusalOf("", no)})}
+}
+
+// stamped returns the parameters of a notification with the request that it belongs to.
+func (l *listening) stamped(params gate.Doc) gate.Doc {
+	stamp := append(append([]byte(`{"_meta":{"`+mcp.MetaSubscription+`":`), l.id.Raw()...), '}')
+	for name, v := range params.Members() {
+		if name != "_meta" {
+			stamp = append(append(append(append(stamp, ','), mcp.MustJSON(name)...), ':'), v.Raw()...)
+		}
+	}
+	return gate.MustDoc(string(append(stamp, '}')))
+}
+
+func (l *listeners) add(one *listening) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open[one] = struct{}{}
+}
+
+func (l *listeners) remove(one *listening) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, one)
+}
+
+// subscribeAll subscribes to resources for one request. It returns those that it may, and
+// what ends it.
+func (h *Host) subscribeAll(ctx context.Context, p peerInfo, want []string, out *outbox) (allowed []string, end func()) {
 	if !h.offering(ctx, 0).Updates {
-		r.Params.Notifications.ResourceSubscriptions = nil
-		return func() {}
+		return nil, func() {}
 	}
-	p.stateless = true
-	want := r.Params.Notifications.ResourceSubscriptions
 	slices.Sort(want)
 	want = slices.Compact(want)
-	want = want[:min(len(want), maxSubscribed)]
 	calls := make(map[string]string)
-	var allowed []string
-	for _, uri := range want {
+	for _, uri := range want[:min(len(want), maxSubscribed)] {
 		c := p.call(gate.Subscribe, uri)
-		res, err := h.subscribeTo(ctx, c, nil)
+		res, err := h.subscribeTo(ctx, c, out)
 		if err == nil && !res.IsError {
 			calls[uri], allowed = c.ID, append(allowed, uri)
 		}
 	}
-	r.Params.Notifications.ResourceSubscriptions = allowed
-	return func() {
+	return allowed, func() {
 		for uri, call := range calls {
 			h.release(call, uri)
 		}
 	}
 }
 
-// tellListening has the SDK tell those with subscriptions/listen that a resource has
-// changed, each with the name of its subscription.
-func (h *Host) tellListening(ctx context.Context, _ string, params gate.Doc) {
-	for _, s := range h.servers.list() {
-		_ = s.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: params.Get("uri").Text()}) // who has gone needs to know nothing
+// The notifications that a list has changed.
+const (
+	toolsChanged     = "notifications/tools/list_changed"
+	promptsChanged   = "notifications/prompts/list_changed"
+	resourcesChanged = "notifications/resources/list_changed"
+)
+
+// gatherTime is how long changes of lists are gathered before clients are told.
+const gatherTime = 10 * time.Millisecond
+
+// changes are the lists that have changed since clients were told last.
+type changes struct {
+	mu      sync.Mutex
+	lists   []string
+	offered mcp.Offering // when there was a change last
+}
+
+// Changed tells all clients that what they are offered may be other things now.
+func (h *Host) Changed() { h.ListsChanged(true, true, true) }
+
+// ListsChanged tells all clients which lists may be others now. It does not wait for that.
+func (h *Host) ListsChanged(tools, prompts, resources bool) {
+	now := h.offering(context.Background(), 0)
+	c := &h.changes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.offered
+	c.offered = now
+	gathering := len(c.lists) > 0
+	for list, changed := range map[string]bool{
+		toolsChanged: tools, promptsChanged: prompts && (now.Prompts || before.Prompts), resourcesChanged: resources && (now.Resources || before.Resources),
+	} {
+		if changed && !slices.Contains(c.lists, list) {
+			c.lists = append(c.lists, list)
+		}
+	}
+	if !gathering && len(c.lists) > 0 {
+		time.AfterFunc(gatherTime, h.tellChanges)
+	}
+}
+
+// tellChanges tells clients of the changes that were gathered.
+func (h *Host) tellChanges() {
+	h.changes.mu.Lock()
+	lists := h.changes.lists
+	h.changes.lists = nil
+	h.changes.mu.Unlock()
+	for _, s := range h.sessions.all() {
+		if s.hearsLists() {
+			s.out.putAll(lists)
+		}
+	}
+	h.listening.mu.Lock()
+	defer h.listening.mu.Unlock()
+	for l := range h.listening.open {
+		l.out.putAll(slices.DeleteFunc(slices.Clone(lists), func(list string) bool { return !l.lists[list] }))
 	}
 }
 
@@ -272,8 +425,8 @@ type outbox struct {
 func (o *outbox) put(n mcp.Notice) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known := n.Method == mcp.MethodUpdated && slices.ContainsFunc(o.waiting, func(w mcp.Notice) bool {
-		return w.Method == mcp.MethodUpdated && w.Params.String() == n.Params.String()
+	known := n.Method != mcp.MethodLog && slices.ContainsFunc(o.waiting, func(w mcp.Notice) bool {
+		return w.Method == n.Method && w.Params.String() == n.Params.String()
 	})
 	if known || len(o.waiting) == maxUnheard {
 		return
@@ -282,6 +435,13 @@ func (o *outbox) put(n mcp.Notice) {
 	if !o.sending {
 		o.sending = true
 		go o.run() // ends when nothing waits
+	}
+}
+
+// putAll has notifications sent that have no parameters.
+func (o *outbox) putAll(methods []string) {
+	for _, method := range methods {
+		o.put(mcp.Notice{Method: method})
 	}
 }
 

@@ -7,8 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 )
 
-// TestListenWithoutAcceptableMeta: what a client listens to is kept in _meta while the SDK
-// has the request. One line must not end the gateway.
+// TestListenWithoutAcceptableMeta: one line must not end the gateway.
 func TestListenWithoutAcceptableMeta(t *testing.T) {
 	for _, meta := range []string{"5", "null", `"x"`, "[]", "true"} {
 		x := rig.NewFixture(t)

@@ -70,7 +70,11 @@ type attending struct {
 }
 
 func attendingBy(ctx context.Context, p peerInfo, c *gate.Call) *attending {
-	return &attending{ctx, p.tell, c.Meta.Get("progressToken"), declaresTasks(c.Meta)}
+	by := &attending{ctx: ctx, token: c.Meta.Get("progressToken"), tasks: declaresTasks(c.Meta)}
+	if c.Notify != nil {
+		by.tell = p.wire.tell
+	}
+	return by
 }
 
 // park carries out a call, which can be parked when its server asks something; if it may,
@@ -86,7 +90,7 @@ func (h *Host) park(ctx context.Context, p peerInfo, c *gate.Call, can gate.Doc,
 	if !can.IsZero() {
 		k.call.Peer, k.call.Rounds = k, !mayBeTask // a task cannot be called again
 	}
-	if p.tell != nil {
+	if c.Notify != nil {
 		k.call.Notify = k.tell
 	}
 	if mayBeTask {

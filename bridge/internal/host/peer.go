@@ -1,15 +1,11 @@
 package host
 
 import (
-	"container/list"
 	"context"
-	"errors"
-	"net/http"
+	"fmt"
+	"strconv"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
@@ -26,11 +22,6 @@ const (
 	roundTime = time.Hour
 )
 
-// headerCapabilities carries what a client declares past the SDK, whose types do not
-// tell a client with roots from one without. It is set on every request that
-// initializes a session, whatever the client has sent.
-const headerCapabilities = "Wasmgate-Capabilities"
-
 // askable returns the capabilities by which servers may ask a client, as it has declared
 // them; absent if it has none.
 func askable(declared gate.Doc) gate.Doc {
@@ -39,116 +30,6 @@ func askable(declared gate.Doc) gate.Doc {
 		return gate.Doc{}
 	}
 	return can
-}
-
-// declares keeps with a request what its client declares in it.
-func declares(r *http.Request, msg gate.Doc) {
-	r.Header.Del(headerCapabilities)
-	if can := askable(msg.At("/params/capabilities")); msg.Get("method").Text() == "initialize" && !can.IsZero() {
-		r.Header.Set(headerCapabilities, can.String())
-	}
-}
-
-// maxPeers bounds the sessions over HTTP. Clients that come again and again without
-// ending theirs would fill the memory until those are idle for long: of the principal who has
-// the most the one that was not used for the longest time makes room for another, and its
-// client is told to begin anew.
-const maxPeers = 2048
-
-// peers are the sessions over HTTP, by id.
-type peers struct {
-	most int // maxPeers, but for tests
-	mu   sync.Mutex
-	by   map[string]*list.Element
-	used list.List // of *peerSession, the last used one in front
-}
-
-// A peerSession is a session over HTTP, with what its client can be asked.
-type peerSession struct {
-	id  string
-	who *gate.Principal
-	can gate.Doc
-	end func() // nil while it is not initialized
-}
-
-// announce says whose a session is of which a client is told; "" is none. The client may
-// use it before it is initialized. The one that has to make room is ended in the background.
-func (p *peers) announce(id string, who *gate.Principal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if id != "" && p.by[id] == nil {
-		p.add(&peerSession{id: id, who: who})
-	}
-}
-
-// begin says what the client of a session can be asked; it is false of one that has begun.
-func (p *peers) begin(s *peerSession) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at := p.by[s.id]
-	switch {
-	case at == nil:
-		p.add(s)
-	case at.Value.(*peerSession).end != nil:
-		return false
-	default:
-		at.Value = s
-	}
-	return true
-}
-
-// add adds a session. The caller holds mu.
-func (p *peers) add(s *peerSession) {
-	for len(p.by) >= p.most {
-		out := p.victim()
-		p.used.Remove(p.by[out.id])
-		delete(p.by, out.id)
-		if out.end != nil {
-			go out.end() // ends with the connection
-		}
-	}
-	p.by[s.id] = p.used.PushFront(s)
-}
-
-func (p *peers) end(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if at := p.by[id]; at != nil {
-		p.used.Remove(at)
-		delete(p.by, id)
-	}
-}
-
-func (p *peers) of(id string) gate.Doc {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if at := p.by[id]; at != nil {
-		return at.Value.(*peerSession).can
-	}
-	return gate.Doc{}
-}
-
-// beginPeer keeps what the client of a session that is initialized can be asked, until the
-// session ends.
-func (h *Host) beginPeer(req sdk.Request, p peerInfo) {
-	ss, ok := req.GetSession().(*sdk.ServerSession)
-	if !ok || ss.ID() == "" {
-		return
-	}
-	var can gate.Doc
-	if extra := req.GetExtra(); extra != nil {
-		if text := extra.Header.Get(headerCapabilities); text != "" {
-			can, _ = gate.ParseDoc([]byte(text)) // it was read before
-		}
-	}
-	if !h.peers.begin(&peerSession{ss.ID(), p.who, can, func() { _ = ss.Close() }}) {
-		return
-	}
-	go func() { // ends with the session, which the SDK ends when it is idle
-		_ = ss.Wait()
-		h.peers.end(ss.ID())
-		h.endedSession(p.key())
-	}()
 }
 
 // endedSession tells that a session of a client has ended.
@@ -166,40 +47,26 @@ func (h *Host) rootsChanged(p peerInfo) {
 	}
 }
 
-// reach returns what sends requests to the client of a session in the middle of its
-// call; nil if it cannot be asked for anything.
-func reach(send sdk.MethodHandler, req sdk.Request, p peerInfo) toClient {
-	ss, ok := req.GetSession().(*sdk.ServerSession)
-	if !ok || p.capabilities.IsZero() {
-		return nil
-	}
-	switch r := req.(type) {
-	case *sdk.CallToolRequest:
-		ok = r.Params != nil && !isStateless(r.Params.Meta)
-	case *sdk.GetPromptRequest:
-		ok = r.Params != nil && !isStateless(r.Params.Meta)
-	case *sdk.ReadResourceRequest:
-		ok = r.Params != nil && !isStateless(r.Params.Meta)
-	case *sdk.ServerRequest[*methodRequest]:
-		ok = !saysStateless(r.Params.doc)
-	case *sdk.SubscribeRequest:
-		ok = r.Params != nil && !isStateless(r.Params.Meta)
-	case *sdk.ServerRequest[*taskParams]:
-		ok = r.Params != nil && !saysStateless(r.Params.doc)
-	default:
-		ok = false
-	}
-	if !ok {
-		return nil
-	}
-	return sender(send, ss)
+// A wire is the way to the client of a request, while the request is under way.
+type wire interface {
+	// tell sends a notification; a client that has gone needs to know nothing.
+	tell(ctx context.Context, method string, params gate.Doc)
+	// ask sends a request of the host and waits for its result: an object, or absent if
+	// it was none. The error is the client's, an [*mcp.Error], or the end of ctx.
+	ask(ctx context.Context, method string, params gate.Doc) (gate.Doc, error)
+	// polls returns what ends the stream of the request and has the client come back;
+	// nil if it is no stream that a client can come back to.
+	polls() func(after time.Duration)
 }
+
+// asks reports whether the client of a request can be asked something in the middle of it.
+func (p peerInfo) asks() bool { return p.wire != nil && !p.stateless && !p.capabilities.IsZero() }
 
 // sessionPeer is the client of a session, which is asked on the stream of its call.
 type sessionPeer struct {
 	capabilities gate.Doc
-	call         context.Context // of the call: it says which stream that is
-	send         toClient
+	call         context.Context
+	wire         wire
 }
 
 var _ gate.Peer = sessionPeer{}
@@ -212,13 +79,81 @@ func (s sessionPeer) Request(ctx context.Context, method gate.Action, params gat
 	on, cancel := context.WithCancel(s.call)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	res, err := s.send(on, string(method), params)
-	var rpc *jsonrpc.Error
-	switch {
-	case ctx.Err() != nil:
+	res, err := s.wire.ask(on, string(method), params)
+	if ctx.Err() != nil {
 		return gate.Doc{}, ctx.Err()
-	case errors.As(err, &rpc):
-		return gate.Doc{}, &mcp.Error{Code: rpc.Code, Message: mcp.Clip(rpc.Message, maxClientError)}
 	}
 	return res, err
+}
+
+// asked are the requests of the host to a client that wait for an answer. A client may
+// outlive its gateway and be served by the next one; what it answers to the first must not
+// be taken for an answer to the second, which also counts from 1: so ids begin with mark,
+// unless sessions tell that apart.
+type asked struct {
+	mark string
+
+	mu   sync.Mutex
+	last int64
+	by   map[string]chan gate.Doc // by the JSON of the id; each has room for the only answer
+}
+
+// ask sends a request, and waits for its answer. One that nobody waits for any more is
+// withdrawn.
+func (a *asked) ask(ctx context.Context, send func([]byte), method string, params gate.Doc) (gate.Doc, error) {
+	id, answer := a.add()
+	defer a.remove(id)
+	send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, mcp.MustJSON(method), oneLine(params.Raw())))
+	select {
+	case msg := <-answer:
+		return resultOf(msg)
+	case <-ctx.Done():
+		send(notification(mcp.MethodCancelled, gate.MustDoc(`{"reason":"context canceled","requestId":`+id+`}`)))
+		return gate.Doc{}, ctx.Err()
+	}
+}
+
+func (a *asked) add() (id string, answer <-chan gate.Doc) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last++
+	id = strconv.FormatInt(a.last, 10)
+	if a.mark != "" {
+		id = `"` + a.mark + id + `"`
+	}
+	if a.by == nil {
+		a.by = make(map[string]chan gate.Doc)
+	}
+	c := make(chan gate.Doc, 1)
+	a.by[id] = c
+	return id, c
+}
+
+func (a *asked) remove(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.by, id)
+}
+
+// answered takes a client's answer. One to nothing that waits is dropped.
+func (a *asked) answered(msg gate.Doc) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	id := msg.Get("id").String()
+	if c := a.by[id]; c != nil {
+		delete(a.by, id)
+		c <- msg
+	}
+}
+
+// resultOf returns the result that a client's answer brings; absent if that is no object.
+func resultOf(msg gate.Doc) (gate.Doc, error) {
+	if e := msg.Get("error"); e.Kind() == gate.Object {
+		code, _ := strconv.ParseInt(e.Get("code").String(), 10, 64)
+		return gate.Doc{}, &mcp.Error{Code: code, Message: mcp.Clip(e.Get("message").Text(), maxClientError)}
+	}
+	if res := msg.Get("result"); res.Kind() == gate.Object {
+		return res, nil
+	}
+	return gate.Doc{}, nil
 }

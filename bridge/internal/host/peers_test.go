@@ -13,7 +13,7 @@ import (
 // that was not used for the longest time makes room, and its client begins anew.
 func TestSessionsOverHTTPAreBounded(t *testing.T) {
 	d := newDesk(t, host.Config{})
-	d.host.BoundPeers(2)
+	d.host.BoundSessions(2)
 	send := func(session, msg string) *http.Response {
 		t.Helper()
 		resp, err := rig.Post(t.Context(), d.url, rig.Old, session, msg)

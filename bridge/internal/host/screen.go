@@ -14,7 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// served are the methods that the host, or the SDK for it, has an answer to.
+// served are the methods that the host has an answer to.
 var served = []string{
 	"initialize", "ping", mcp.MethodDiscover, mcp.MethodListen, "tools/list", string(gate.CallTool),
 	"prompts/list", string(gate.GetPrompt), "resources/list", "resources/templates/list", string(gate.ReadResource), string(gate.Complete),
@@ -27,19 +27,29 @@ var served = []string{
 type refusal struct {
 	status int    // for HTTP
 	body   []byte // nil if the message expects no answer
+	plain  string // in place of it, where there is no message to answer
+}
+
+func (no *refusal) write(w http.ResponseWriter) {
+	switch {
+	case no.plain != "":
+		http.Error(w, no.plain, no.status)
+	case no.body != nil:
+		writeJSON(w, no.status, no.body)
+	default:
+		w.WriteHeader(no.status)
+	}
 }
 
 func refuse(status int, id []byte, code int64, why string) *refusal {
 	if id == nil {
 		id = []byte("null")
 	}
-	return &refusal{status, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, mcp.MustJSON(why))}
+	return &refusal{status: status, body: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, mcp.MustJSON(why))}
 }
 
 // screen reads a client's message strictly before anything else reads it, and
-// refuses what is no message of MCP: the SDK would answer some of that in plain
-// text, some never, and some under a rounded id. A tool call that it refuses is
-// recorded. The refusal is nil if the message may pass.
+// refuses what is no message of MCP. A tool call that it refuses is recorded. The refusal is nil if the message may pass.
 func (h *Host) screen(ctx context.Context, p peerInfo, body []byte) (gate.Doc, *refusal) {
 	doc, err := gate.ParseDoc(body)
 	if err != nil {
@@ -105,7 +115,7 @@ func validID(id gate.Doc) bool {
 var acting = []gate.Action{gate.CallTool, gate.GetPrompt, gate.ReadResource, gate.Subscribe, gate.Complete}
 
 // checkParams checks the parameters of a use, and returns what they name. What is
-// wrong with other parameters the SDK says.
+// wrong with other parameters is said by who answers.
 func checkParams(action gate.Action, params gate.Doc) (name string, err error) {
 	switch {
 	case isMethod(string(action)):
@@ -116,8 +126,10 @@ func checkParams(action gate.Action, params gate.Doc) (name string, err error) {
 		return checkUse(action, params)
 	case !params.IsZero() && params.Kind() != gate.Object && params.Kind() != gate.Null:
 		return "", errors.New("params is no object")
+	case action == "initialize":
+		return "", checkInitialize(params)
 	case action == mcp.MethodListen:
-		if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != gate.Object { // [stowTask] puts something there
+		if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != gate.Object {
 			return "", errors.New("_meta is no object")
 		}
 	}

@@ -123,7 +123,7 @@ func TestSlowReaders(t *testing.T) {
 		start := time.Now()
 		for range 100 {
 			w.Changed()
-			time.Sleep(20 * time.Millisecond) // the SDK gathers changes
+			time.Sleep(20 * time.Millisecond) // changes are gathered
 			synctest.Wait()
 		}
 		if n := strings.Count(reader.read(), "tools/list_changed"); n < 90 || time.Since(start) > 3*time.Second {

@@ -44,7 +44,7 @@ func approve(args, state string) string {
 // state, and what is made of each answer to it.
 func TestInputRequired(t *testing.T) {
 	d := newDesk(t, host.Config{Asks: true, Version: "1"})
-	for _, args := range []string{"", `,"arguments":{"n":1.0}`} { // the SDK's way and ours
+	for _, args := range []string{"", `,"arguments":{"n":1.0}`} { // absent is equal to empty
 		got := d.call(t, "t", args).Get("result")
 		state := got.Get("requestState").Text()
 		if len(state) < 40 || len(state) > 300 || strings.ContainsFunc(state, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -6,58 +6,59 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
+// maxUnanswered is how many requests of a client on stdio are answered at one time before
+// one that does not read its answers is not read from either.
+const maxUnanswered = 256
+
 // Serve serves one client that speaks in lines, such as one on standard input
 // and output, until in ends or ctx does. It closes neither.
 func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out io.Writer) error {
-	session := gate.NewID()
-	var declared atomic.Pointer[gate.Doc]
-	declared.Store(new(gate.Doc))
-	t := &lineTransport{out: out, mark: rand.Text()[:8] + "-", lines: make(chan line), closed: make(chan struct{})}
-	server := h.newServer("", func(req sdk.Request) peerInfo {
-		p := peerInfo{who: who, session: session, capabilities: *declared.Load(), write: t.write}
-		p.name, p.version = claimed(req)
-		return p
-	})
-	defer h.servers.add(server)()
-	t.screen = func(l line) (gate.Doc, *refusal) {
-		p := peerInfo{who: who, session: session}
-		if l.bad != nil {
-			return gate.Doc{}, h.unreadable(ctx, p, l.text, l.bad)
-		}
-		msg, no := h.screen(ctx, p, l.text)
-		if no == nil && msg.Get("method").Text() == "initialize" {
-			can := askable(msg.At("/params/capabilities"))
-			declared.Store(&can)
-		}
-		return msg, no
-	}
-	defer h.endedSession(gate.SessionKey{Owner: who.Owner, ID: session})
-	go t.read(in, h.cfg.MaxBody) // ends with in, which is the caller's
-	ss, err := server.Connect(ctx, t, nil)
-	if err != nil {
-		return err
-	}
-	defer context.AfterFunc(ctx, func() { t.Close() })() // as if in had ended: what is under way is cancelled
-	err = ss.Wait()
+	c := &lineClient{host: h, out: out, lines: make(chan line), closed: make(chan struct{})}
+	c.session = &session{host: h, asked: asked{mark: rand.Text()[:8] + "-"}}
+	c.session.peer = peerInfo{who: who, session: gate.NewID(), of: c.session, wire: c}
+	c.session.out = outbox{send: c.tell, clean: h.cfg.Clean}
+	h.sessions.connect(c.session)
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	go c.read(in, h.cfg.MaxBody) // ends with in, which is the caller's
+	err := c.serve(ctx)
+	close(c.closed)
+	c.cancel()
+	c.requests.Wait()
+	c.session.end()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err
 }
+
+// A lineClient is a client that speaks in lines: one message a line, and one session.
+type lineClient struct {
+	host    *Host
+	session *session
+	ctx     context.Context // of its requests
+	cancel  context.CancelFunc
+
+	lines  chan line
+	failed error // why lines was closed
+	closed chan struct{}
+
+	mu  sync.Mutex // for whole lines
+	out io.Writer
+
+	unanswered atomic.Int64 // requests
+	requests   sync.WaitGroup
+}
+
+var _ wire = (*lineClient)(nil)
 
 // A line is what a client sent, or its beginning and why it is bad.
 type line struct {
@@ -65,38 +66,18 @@ type line struct {
 	bad  error
 }
 
-// lineTransport is an SDK transport and its one connection: a message a line,
-// each screened before the SDK sees it.
-type lineTransport struct {
-	screen func(line) (gate.Doc, *refusal)
-	// mark begins the ids of the host's requests. A client may outlive its gateway
-	// and be served by the next one; what it answers to the first must not be taken
-	// for an answer to the second, which also counts from 1.
-	mark   string
-	lines  chan line
-	failed error // why lines was closed
-
-	mu  sync.Mutex // for whole lines
-	out io.Writer
-
-	unanswered atomic.Int64 // requests
-
-	closing sync.Once
-	closed  chan struct{}
-}
-
-func (t *lineTransport) read(in io.Reader, max int64) {
+func (c *lineClient) read(in io.Reader, max int64) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		l, err := readMessage(r, max)
 		if err != nil {
-			t.failed = err
-			close(t.lines)
+			c.failed = err
+			close(c.lines)
 			return
 		}
 		select {
-		case t.lines <- l:
-		case <-t.closed:
+		case c.lines <- l:
+		case <-c.closed:
 			return
 		}
 	}
@@ -128,137 +109,120 @@ func readMessage(r *bufio.Reader, max int64) (line, error) {
 // maxBeginning bounds what is kept of a line that is too long, in bytes.
 const maxBeginning = 4 << 10
 
-// Connect implements [sdk.Transport].
-func (t *lineTransport) Connect(context.Context) (sdk.Connection, error) { return t, nil }
-
-// Read implements [sdk.Connection].
-func (t *lineTransport) Read(ctx context.Context) (jsonrpc.Message, error) {
-	if t.unanswered.Load() > maxUnanswered {
-		t.awaitWrite()
-	}
+// serve takes one line after the other, until there are no more.
+func (c *lineClient) serve(ctx context.Context) error {
 	for {
+		if c.unanswered.Load() > maxUnanswered {
+			c.awaitWrite()
+		}
 		select {
-		case l, ok := <-t.lines:
+		case l, ok := <-c.lines:
+			if !ok && errors.Is(c.failed, io.EOF) {
+				return nil
+			}
 			if !ok {
-				if errors.Is(t.failed, io.EOF) {
-					return nil, io.EOF
-				}
-				return nil, t.failed
+				return c.failed
 			}
-			m, no := t.decode(l)
-			if no != nil && no.body != nil {
-				if err := t.write(no.body); err != nil {
-					return nil, err
-				}
+			if err := c.take(l); err != nil {
+				return err
 			}
-			if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
-				t.unanswered.Add(1)
-			}
-			if m != nil {
-				return m, nil
-			}
-		case <-t.closed:
-			return nil, io.EOF
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil
 		}
 	}
 }
 
-// decode reads a line: a message, a refusal of it, or neither if it is empty.
-func (t *lineTransport) decode(l line) (jsonrpc.Message, *refusal) {
+// take takes a line. The error is that its answer cannot be written.
+func (c *lineClient) take(l line) error {
 	l.text = bytes.TrimSpace(l.text)
 	if len(l.text) == 0 {
-		return nil, nil
+		return nil
 	}
-	msg, no := t.screen(l)
+	msg, no := c.screen(l)
 	if no != nil {
-		return nil, no
-	}
-	m, err := jsonrpc.DecodeMessage(stowTask(stow(msg)))
-	if err == nil {
-		err = stowMethodLine(m)
-	}
-	if err != nil {
-		return nil, refuse(0, nil, mcp.CodeInvalidRequest, "invalid request")
-	}
-	if r, ok := m.(*jsonrpc.Response); ok && !t.unmark(r) {
-		return nil, nil // the answer to somebody else's request
-	}
-	return m, nil
-}
-
-// marked returns a message of the host with its own ids marked.
-func (t *lineTransport) marked(m jsonrpc.Message) (jsonrpc.Message, error) {
-	r, ok := m.(*jsonrpc.Request)
-	if !ok {
-		return m, nil
-	}
-	out := *r
-	if r.Method == mcp.MethodCancelled { // of a request of the host
-		params, err := gate.ParseDoc(r.Params)
-		if err != nil {
-			return nil, err
+		if no.body == nil {
+			return nil
 		}
-		out.Params = params.With("requestId", mcp.MustJSON(t.mark+params.Get("requestId").String())).Raw()
+		return c.write(no.body)
 	}
-	if !r.IsCall() {
-		return &out, nil
+	m := messageOf(msg)
+	why := m.misshapen()
+	switch {
+	case why != "" && !m.id.IsZero():
+		return c.write(refuse(0, m.id.Raw(), mcp.CodeInvalidRequest, why).body)
+	case why != "":
+	case !m.isRequest():
+		c.session.heard(c.session.peer, m)
+	case m.method == "initialize": // what comes behind it is of the session
+		if !c.session.begun() {
+			c.session.declared(m.params)
+		}
+		c.answer(c.ctx, c.session.peer, m)
+	default:
+		return c.begin(m)
 	}
-	var err error
-	out.ID, err = jsonrpc.MakeID(fmt.Sprintf("%s%v", t.mark, r.ID.Raw()))
-	return &out, err
-}
-
-// unmark gives the answer to a request of the host the id that the SDK knows, and
-// reports whether it is one.
-func (t *lineTransport) unmark(r *jsonrpc.Response) bool {
-	id, ok := r.ID.Raw().(string)
-	if !ok || !strings.HasPrefix(id, t.mark) {
-		return false
-	}
-	n, err := strconv.ParseInt(id[len(t.mark):], 10, 64)
-	if err != nil {
-		return false
-	}
-	r.ID, err = jsonrpc.MakeID(float64(n))
-	return err == nil
-}
-
-// awaitWrite waits until the line is written that is being written, if one is.
-func (t *lineTransport) awaitWrite() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-}
-
-// Write implements [sdk.Connection].
-func (t *lineTransport) Write(ctx context.Context, m jsonrpc.Message) error {
-	if _, ok := m.(*jsonrpc.Response); ok {
-		defer t.unanswered.Add(-1)
-	}
-	m, err := t.marked(m)
-	if err != nil {
-		return err
-	}
-	b, err := jsonrpc.EncodeMessage(m)
-	if err != nil {
-		return err
-	}
-	return t.write(b)
-}
-
-func (t *lineTransport) write(b []byte) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, err := t.out.Write(append(b, '\n'))
-	return err
-}
-
-// Close implements [sdk.Connection].
-func (t *lineTransport) Close() error {
-	t.closing.Do(func() { close(t.closed) })
 	return nil
 }
 
-// SessionID implements [sdk.Connection].
-func (t *lineTransport) SessionID() string { return "" }
+func (c *lineClient) screen(l line) (gate.Doc, *refusal) {
+	if l.bad != nil {
+		return gate.Doc{}, c.host.unreadable(c.ctx, c.session.peer, l.text, l.bad)
+	}
+	return c.host.screen(c.ctx, c.session.peer, l.text)
+}
+
+// begin has a request answered while others come.
+func (c *lineClient) begin(m message) error {
+	ctx, cancel := context.WithCancel(c.ctx)
+	if !c.session.begin(m.id, cancel) {
+		cancel()
+		return c.write(c.host.reply(c.session.peer, m, gate.Doc{}, duplicate(m.id)))
+	}
+	c.unanswered.Add(1)
+	p := c.session.peer
+	c.requests.Go(func() { // ends with the request, which ends with the client
+		defer cancel()
+		defer c.unanswered.Add(-1)
+		growStack(0)
+		c.answer(ctx, p, m)
+	})
+	return nil
+}
+
+// answer answers a request.
+func (c *lineClient) answer(ctx context.Context, p peerInfo, m message) {
+	res, err := c.host.respond(ctx, p, m)
+	c.session.over(m.id)
+	p.stateless = saysStateless(m.params)
+	if c.ctx.Err() == nil { // else nobody reads it
+		_ = c.write(c.host.reply(p, m, res, err)) // who has gone is noticed by what it sends
+	}
+}
+
+// awaitWrite waits until the line is written that is being written, if one is.
+func (c *lineClient) awaitWrite() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+}
+
+func (c *lineClient) write(b []byte) error {
+	b = append(oneLine(b), '\n')
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, err := c.out.Write(b)
+	return err
+}
+
+// tell implements [wire]. It is also how the client is told what is said outside of its
+// requests.
+func (c *lineClient) tell(_ context.Context, method string, params gate.Doc) {
+	_ = c.write(notification(method, params))
+}
+
+// ask implements [wire].
+func (c *lineClient) ask(ctx context.Context, method string, params gate.Doc) (gate.Doc, error) {
+	return c.session.asked.ask(ctx, func(b []byte) { _ = c.write(b) }, method, params)
+}
+
+// polls implements [wire].
+func (c *lineClient) polls() func(time.Duration) { return nil }

@@ -9,21 +9,13 @@ import (
 	"strconv"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/jobs"
 )
 
-// taskMethods are the requests about tasks. Those of 2026-07-28 are in tasks_ext.go.
-// Clients of 2025-11-25 are not told of changes, which is optional there: the streams of a
-// session are the SDK's, which sends no notification that it does not know.
-var taskMethods = []string{mcp.MethodTaskGet, mcp.MethodTaskResult, mcp.MethodTaskList, mcp.MethodTaskUpdate, mcp.MethodTaskCancel}
-
-// metaTask is where the tasks are put that a client wants to listen to while the SDK has
-// the request, which drops them.
-const metaTask = "io.github.wasmgate/task"
+// Requests about tasks of 2026-07-28 are in tasks_ext.go. Clients of 2025-11-25 are not
+// told of changes, which is optional there.
 
 const (
 	// taskPoll is how often clients are advised to ask for a task.
@@ -34,18 +26,6 @@ const (
 
 // taskCapability is what a host with jobs declares.
 const taskCapability = `{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`
-
-// declareTasks says to a client that connects that tools can be called as tasks.
-func (h *Host) declareTasks(res sdk.Result, err error) (sdk.Result, error) {
-	if h.cfg.Jobs == nil || err != nil {
-		return res, err
-	}
-	doc, err := gate.ParseDoc(mcp.MustJSON(res))
-	if err != nil {
-		return nil, err
-	}
-	return &rawResult{doc: doc.With("capabilities", doc.Get("capabilities").With("tasks", []byte(taskCapability)).Raw())}, nil
-}
 
 // definition is how a tool is listed. Every tool can be called as a task, for it is
 // the host that keeps it; what a server says of that itself stays as it is. Without a
@@ -59,55 +39,6 @@ func (h *Host) definition(p peerInfo, t *gate.Tool) []byte {
 	return append(bytes.Clone(raw[:len(raw)-1]), `,"execution":{"taskSupport":"optional"}}`...)
 }
 
-// addTasks registers the methods with the SDK, which would not pass them on
-// otherwise. They are answered by dispatch.
-func (h *Host) addTasks(s *sdk.Server) {
-	if h.cfg.Jobs == nil {
-		return
-	}
-	for _, method := range taskMethods {
-		err := sdk.AddReceivingCustomMethod(s, method, func(context.Context, *sdk.ServerSession, *taskParams) (*rawResult, error) {
-			return nil, errors.New("not dispatched")
-		})
-		if err != nil {
-			panic(err) // the SDK has come to know tasks: then it must be told otherwise
-		}
-	}
-}
-
-// taskParams are the parameters of a request about tasks, as they came.
-type taskParams struct {
-	sdk.ParamsBase
-	doc gate.Doc
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (p *taskParams) UnmarshalJSON(b []byte) (err error) {
-	p.doc, err = gate.ParseDoc(bytes.Clone(b))
-	return err
-}
-
-// stowTask returns a message with the tasks that its client wants to listen to where the
-// SDK keeps them. What a client has put there itself says nothing.
-func stowTask(msg gate.Doc) []byte {
-	if msg.Get("method").Text() != mcp.MethodListen {
-		return msg.Raw()
-	}
-	params := msg.Get("params")
-	wants := params.At("/notifications/taskIds")
-	meta := params.Get("_meta")
-	forged := !meta.Get(metaTask).IsZero()
-	if forged {
-		meta = mcp.Without(meta, metaTask)
-	}
-	if !wants.IsZero() {
-		meta = meta.With(metaTask, wants.Raw())
-	} else if !forged {
-		return msg.Raw()
-	}
-	return msg.With("params", params.With("_meta", meta.Raw()).Raw()).Raw()
-}
-
 // startTask carries out a call as a task, if its client asks for one: the answer is
 // the task.
 func (h *Host) startTask(ctx context.Context, p peerInfo, c gate.Call, task gate.Doc) (gate.Doc, error) {
@@ -119,7 +50,7 @@ func (h *Host) startTask(ctx context.Context, p peerInfo, c gate.Call, task gate
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeMethodNotFound, Message: fmt.Sprintf("tool %.200q cannot be called as a task", c.Name)}
 	}
 	k := &parked{host: h, call: c, mayBeTask: true, task: true}
-	if p.send != nil {
+	if p.asks() {
 		k.can, c.Peer = p.capabilities, k
 	}
 	do := func(ctx context.Context, c gate.Call) (gate.Result, error) {

@@ -44,12 +44,12 @@ func (t *taskCalls) of(j jobs.Job) *parked {
 // made the call, to which the server speaks.
 func (h *Host) askFor(ctx context.Context, p peerInfo, j jobs.Job) (stop func()) {
 	k := h.taskCalls.of(j)
-	if k == nil || p.send == nil || p.capabilities.Digest() != k.can.Digest() {
+	if k == nil || !p.asks() || p.capabilities.Digest() != k.can.Digest() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
-	peer := sessionPeer{p.capabilities, ctx, p.send}
+	peer := sessionPeer{p.capabilities, ctx, p.wire}
 	asking.Go(func() { // ends with ctx, and those below with it or with their questions
 		for {
 			news := k.change()

@@ -332,7 +332,7 @@ func TestHowTasksEnd(t *testing.T) {
 		}
 		c.free()
 		got := c.until(broken, "failed")
-		if got.Get("error").String() != `{"code":-32000,"data":{"a":1},"message":"no paper"}` || !got.Get("result").IsZero() {
+		if got.Get("error").String() != `{"code":-32000,"message":"no paper","data":{"a":1}}` || !got.Get("result").IsZero() {
 			t.Errorf("a JSON-RPC error makes it %s", got)
 		}
 		if got := c.until(claiming, "completed"); got.At("/result/content/0/text").Text() != "ink" || !got.Get("error").IsZero() {

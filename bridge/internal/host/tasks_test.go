@@ -97,6 +97,7 @@ func newTaskFixtureWith(t *testing.T, cfg host.Config, more ...local.Tool) (*rig
 	srv := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		runner.Close()
+		_ = x.Host.Drain(context.Background()) // calls whose clients have gone
 		srv.CloseClientConnections()
 		srv.Close()
 		db.Close()

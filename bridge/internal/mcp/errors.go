@@ -1,6 +1,9 @@
 package mcp
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // JSON-RPC error codes (JSON-RPC 2.0, section 5.1).
 const (
@@ -31,11 +34,18 @@ func (e *Error) Error() string { return e.Message }
 
 // JSON returns the error as a message has it.
 func (e *Error) JSON() []byte {
-	m := map[string]any{"code": e.Code, "message": e.Message}
-	if e.Data != nil {
-		m["data"] = json.RawMessage(e.Data)
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false) // a client shows it as it is
+	err := out.Encode(struct {
+		Code    int64           `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data,omitempty"`
+	}{e.Code, e.Message, e.Data})
+	if err != nil {
+		panic(err)
 	}
-	return MustJSON(m)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // ProtocolError is the error of who broke the protocol, not the connection.

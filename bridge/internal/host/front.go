@@ -1,0 +1,223 @@
+package host
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/loopback"
+)
+
+// ServeHTTP is the MCP endpoint. It refuses requests whose Host or Origin is
+// neither loopback nor configured, which is what keeps web pages from reaching
+// it (MCP 2025-11-25, basic/transports, "Security Warning").
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	BoundBody(w, r, h.cfg.BodyTime)
+	if err := h.allowed(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	who, err := h.caller(r)
+	if err != nil {
+		refuseCaller(w, r, err)
+		return
+	}
+	group, id := r.PathValue(GroupParam), r.Header.Get(mcp.HeaderSession)
+	if group != "" && (h.cfg.Group == nil || !h.cfg.Group(group)) {
+		http.Error(w, "there is no such group", http.StatusNotFound)
+		return
+	}
+	if strays(id, group) {
+		http.Error(w, "the session is not of this address", http.StatusNotFound)
+		return
+	}
+	p := peerInfo{who: who, groups: h.at(group), stateless: isStatelessHTTP(r)}
+	if id != "" {
+		s := h.sessions.find(id, who)
+		if s == nil {
+			noSession(w)
+			return
+		}
+		defer h.sessions.used(s)
+		p = s.peer
+		p.who = who
+	}
+	p.traceparent = r.Header.Get(mcp.HeaderTrace)
+	h.serve(w, r, p)
+}
+
+// serve answers a request of a known client.
+func (h *Host) serve(w http.ResponseWriter, r *http.Request, p peerInfo) {
+	switch {
+	case r.Method == http.MethodPost:
+		h.servePost(w, r, p)
+	case unknownRevision(w, r):
+	case p.stateless:
+		w.Header().Set("Allow", "POST")
+		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+	case r.Method == http.MethodGet && !accepts(r.Header).stream:
+		http.Error(w, "Accept must contain 'text/event-stream' for GET requests", http.StatusBadRequest)
+	case r.Method != http.MethodGet && r.Method != http.MethodDelete:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+	case p.of == nil:
+		http.Error(w, "Bad Request: "+r.Method+" requires an Mcp-Session-Id header", http.StatusBadRequest)
+	case r.Method == http.MethodGet:
+		p.of.serveStream(w, r)
+	default:
+		p.of.end()
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// servePost answers a message of a client.
+func (h *Host) servePost(w http.ResponseWriter, r *http.Request, p peerInfo) {
+	body, ok := h.readBody(w, r)
+	if !ok {
+		return
+	}
+	growStack(0)
+	msg, no := h.screenHTTP(r, p, body)
+	if no != nil {
+		no.write(w)
+		return
+	}
+	if unknownRevision(w, r) || unacceptable(w, r) {
+		return
+	}
+	m := messageOf(msg)
+	if no := h.checkPost(r, p, m); no != nil {
+		no.write(w)
+		return
+	}
+	if !m.isRequest() {
+		if p.of != nil {
+			p.of.heard(p, m)
+		}
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if m.method == "initialize" && p.of == nil && !p.stateless {
+		p = h.newSession(r, p, m.params)
+		defer h.sessions.used(p.of)
+	}
+	if m.method == "initialize" && p.of != nil {
+		w.Header().Set(mcp.HeaderSession, p.of.id)
+	}
+	a := newAnswer(h, w, r, p.of, m)
+	if p.of == nil {
+		p.wire = a
+		res, err := h.respond(a.ctx, p, m)
+		a.end(p, m, res, err)
+		return
+	}
+	if !p.of.begin(m.id, a.cancel) {
+		a.end(p, m, gate.Doc{}, duplicate(m.id))
+		return
+	}
+	p.wire = a
+	res, err := h.respond(a.ctx, p, m)
+	p.of.over(m.id)
+	a.end(p, m, res, err)
+}
+
+// DefaultBodyTime is how long a client may take to send a message over HTTP.
+const DefaultBodyTime = time.Minute
+
+// BoundBody gives a client so much time to send the body of a request: also where nobody
+// reads it, for net/http reads what is left of one before it answers.
+func BoundBody(w http.ResponseWriter, r *http.Request, within time.Duration) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within)) // a writer of a test may have none
+	}
+}
+
+// readBody reads the message of a post, within the time that it has. It is false if there
+// is none, and the client has been told so.
+func (h *Host) readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+	body, err := readAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody), r.ContentLength)
+	var large *http.MaxBytesError
+	switch {
+	case err == nil: // else the deadline stands: the rest may never come
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		return body, true
+	case errors.As(err, &large):
+		http.Error(w, "the message is larger than limits.body", http.StatusRequestEntityTooLarge)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		http.Error(w, "the message took too long to arrive", http.StatusRequestTimeout)
+	} // else the client has gone
+	return nil, false
+}
+
+// maxAnnounced bounds the room that is made for a message before it has come, in bytes.
+const maxAnnounced = 64 << 10
+
+// readAll is [io.ReadAll] of a message of an announced length, -1 if it is not announced.
+func readAll(r io.Reader, announced int64) ([]byte, error) {
+	b := make([]byte, 0, min(max(announced, 0), maxAnnounced)+512)
+	for {
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return b, err
+		case len(b) == cap(b):
+			b = slices.Grow(b, len(b))
+		}
+	}
+}
+
+// screenHTTP is [Host.screen] of the message of a post, whose headers say some of it
+// again.
+func (h *Host) screenHTTP(r *http.Request, p peerInfo, body []byte) (gate.Doc, *refusal) {
+	msg, no := h.screen(r.Context(), p, body)
+	switch {
+	case no != nil:
+		return gate.Doc{}, no
+	case p.stateless:
+		return msg, h.checkHeaders(r, p, msg)
+	case p.session == "" && msg.Get("method").Text() != "initialize":
+		return gate.Doc{}, refuse(http.StatusBadRequest, msg.Get("id").Raw(), mcp.CodeInvalidRequest, "invalid request: it belongs to no session; initialize one, and name it in "+mcp.HeaderSession)
+	}
+	return msg, nil
+}
+
+func isStatelessHTTP(r *http.Request) bool {
+	return r.Header.Get(mcp.HeaderProtocol) >= mcp.Stateless && r.Header.Get(mcp.HeaderSession) == ""
+}
+
+func (h *Host) allowed(r *http.Request) error {
+	if !loopback.Host(r.Host) && !slices.Contains(h.cfg.Hosts, r.Host) {
+		return errors.New("this Host is not allowed; add it to http.hosts in the configuration if it is meant")
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(h.cfg.Origins, origin) {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || !loopback.Host(u.Host) {
+		return errors.New("this Origin is not allowed; add it to http.origins in the configuration if it is meant")
+	}
+	return nil
+}
+
+// callStack is what the way of a call needs of a stack; OPA needs most of it.
+const callStack = 32 << 10
+
+// growStack makes the stack of this goroutine large enough for a call while
+// there is little on it that must be moved. Grown step by step, deep within the
+// policy, its copying takes a tenth of the whole call.
+//
+//go:noinline
+func growStack(i int) byte {
+	var room [callStack]byte
+	return room[i%callStack]
+}

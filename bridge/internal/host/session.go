@@ -1,0 +1,422 @@
+package host
+
+import (
+	"container/list"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// sessionIdle is how long a session over HTTP lives without a sign of its client: a
+	// request, or a stream that is open.
+	sessionIdle = 24 * time.Hour
+	// maxSessions bounds the sessions over HTTP. Clients that come again and again without
+	// ending theirs would fill the memory until those are idle for long: of the principal
+	// who has the most the one that was not used for the longest time makes room for
+	// another, and its client is told to begin anew.
+	maxSessions = 2048
+	// maxListens bounds the streams of notifications that one client has open, and
+	// maxAllListens those of all.
+	maxListens    = 32
+	maxAllListens = 1024
+)
+
+// A session is a client of the revisions that begin with initialize. Over HTTP it has an
+// id, in lines it is the connection.
+type session struct {
+	host     *Host
+	id       string   // "" in lines
+	peer     peerInfo // who its client is; in lines set with initialize
+	protocol string   // revision; "" before initialize
+	asked    asked    // what its client is asked
+	out      outbox   // what it is told outside of its requests
+
+	mu       sync.Mutex
+	calls    map[string]context.CancelFunc // requests under way, by id
+	streams  map[string]*stream            // of requests under way that have one, by name
+	told     *stream                       // of what is said outside of requests; nil until its client wants it
+	sinks    []*sink                       // of its open streams
+	listens  int                           // streams of notifications that are open
+	greeted  bool                          // it has begun
+	listener *listener
+	ended    bool
+
+	// Guarded by the lock of the sessions.
+	seen time.Time
+	busy int // requests
+}
+
+// requestKey is the id of a request as a key: what is equal as JSON is equal.
+func requestKey(id gate.Doc) string {
+	if id.Kind() == gate.String {
+		return `"` + id.Text()
+	}
+	return id.String()
+}
+
+// begin notes a request under way; it is false of an id that is taken.
+func (s *session) begin(id gate.Doc, cancel context.CancelFunc) bool {
+	key := requestKey(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls[key] != nil {
+		return false
+	}
+	if s.calls == nil {
+		s.calls = make(map[string]context.CancelFunc, 1)
+	}
+	s.calls[key] = cancel
+	if s.ended {
+		cancel()
+	}
+	return true
+}
+
+// over says that a request has been carried out.
+func (s *session) over(id gate.Doc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, requestKey(id))
+}
+
+// heard takes a message that wants no answer: a notification, or the answer to a question
+// of the host.
+func (s *session) heard(p peerInfo, m message) {
+	switch m.method {
+	case "":
+		s.asked.answered(m.doc)
+	case mcp.MethodCancelled:
+		s.mu.Lock()
+		cancel := s.calls[requestKey(m.params.Get("requestId"))]
+		s.mu.Unlock()
+		if cancel != nil {
+			cancel()
+		}
+	case mcp.MethodRootsChanged:
+		s.host.rootsChanged(p)
+	}
+}
+
+// open opens the stream of a request.
+func (s *session) open(of *answer) *stream {
+	st := &stream{session: s, name: newStreamName(), of: of}
+	s.host.kept.open(s.id, st.name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.streams == nil {
+		s.streams = make(map[string]*stream, 1)
+	}
+	s.streams[st.name] = st
+	return st
+}
+
+// close says that a stream has had its answer.
+func (s *session) close(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, st.name)
+}
+
+// stream returns the stream of a name: under way, or as it was kept.
+func (s *session) stream(name string) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch st := s.streams[name]; {
+	case name == "" && s.told != nil:
+		return s.told
+	case st != nil:
+		return st
+	}
+	return &stream{session: s, name: name, ended: true}
+}
+
+// outside returns the stream of what is said outside of requests, which there is from now
+// on.
+func (s *session) outside() *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told == nil {
+		s.told = &stream{session: s}
+	}
+	return s.told
+}
+
+// tell tells the client something outside of its requests. Over HTTP nobody hears it who
+// has no stream for that.
+func (s *session) tell(_ context.Context, method string, params gate.Doc) {
+	s.mu.Lock()
+	told := s.told
+	s.mu.Unlock()
+	if told != nil {
+		told.write(notification(method, params))
+	}
+}
+
+// reads reports whether the client may read one more stream, at k.
+func (s *session) reads(k *sink) bool {
+	if !s.host.listening.enter() {
+		return false
+	}
+	if !s.enter() {
+		s.host.listening.leave()
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sinks = append(s.sinks, k)
+	if s.ended {
+		k.end()
+	}
+	return true
+}
+
+// readNoMore says that a stream of the client has ended.
+func (s *session) readNoMore(k *sink) {
+	s.host.listening.leave()
+	s.leave()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sinks = slices.DeleteFunc(s.sinks, func(one *sink) bool { return one == k })
+}
+
+// enter counts one more stream of the client, until leave is called; it is false if it has
+// too many.
+func (s *session) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listens == maxListens {
+		return false
+	}
+	s.listens++
+	return true
+}
+
+func (s *session) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listens--
+}
+
+// begins says that the client begins; it is false if it has begun already.
+func (s *session) begins() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.greeted {
+		return false
+	}
+	s.greeted = true
+	return true
+}
+
+func (s *session) begun() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.greeted
+}
+
+// hearsLists reports whether the client is told of lists that have changed.
+func (s *session) hearsLists() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told != nil || s.id == "" && s.greeted
+}
+
+// primes reports whether the streams of a request begin with an event that says their id
+// alone, so that a client whose stream breaks at once can come back (since MCP 2025-11-25).
+func (s *session) primes(r *http.Request) bool {
+	revision := r.Header.Get(mcp.HeaderProtocol)
+	if revision == "" && r.Header.Get(mcp.HeaderSession) == "" {
+		revision = s.protocol // this is initialize
+	}
+	return revision >= mcp.Revision
+}
+
+// end ends the session with all that it has under way.
+func (s *session) end() {
+	s.host.sessions.forget(s)
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return
+	}
+	s.ended = true
+	for _, cancel := range s.calls {
+		cancel()
+	}
+	for _, k := range s.sinks {
+		k.end()
+	}
+	l := s.listener
+	s.mu.Unlock()
+	if s.id != "" {
+		s.host.kept.forget(s.id)
+	}
+	if l != nil {
+		s.host.unheard(l)
+	}
+	s.host.endedSession(s.peer.key())
+}
+
+// sessionName names a session without giving away the id by which it is
+// reached, which is as good as a password.
+func sessionName(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:8])
+}
+
+// sessions are the clients with sessions.
+type sessions struct {
+	most   int // maxSessions, but for tests
+	mu     sync.Mutex
+	by     map[string]*list.Element
+	recent list.List // of *session, the last used one in front
+	lines  map[*session]struct{}
+	sweep  *time.Timer // ends those that are idle; nil while there are none
+}
+
+// newSession begins a session over HTTP, for the parameters of an initialize that has been
+// checked.
+func (h *Host) newSession(r *http.Request, p peerInfo, params gate.Doc) peerInfo {
+	s := &session{host: h, id: newSessionID(r.PathValue(GroupParam))}
+	p.of, p.session = s, sessionName(s.id)
+	s.peer = p
+	s.out = outbox{send: s.tell, clean: h.cfg.Clean}
+	s.declared(params)
+	h.sessions.add(s)
+	return s.peer
+}
+
+// declared keeps what a client says of itself in initialize.
+func (s *session) declared(params gate.Doc) {
+	info := params.Get("clientInfo")
+	s.peer.name, s.peer.version = info.Get("name").Text(), info.Get("version").Text()
+	s.peer.capabilities = askable(params.Get("capabilities"))
+	s.protocol = negotiated(params.Get("protocolVersion").Text())
+}
+
+// add adds a session of a request that is under way. Those that have to make room are
+// ended.
+func (l *sessions) add(s *session) {
+	l.mu.Lock()
+	var out []*session
+	for len(l.by) >= l.most {
+		v := l.victim()
+		l.drop(v)
+		out = append(out, v)
+	}
+	s.seen, s.busy = time.Now(), 1
+	l.by[s.id] = l.recent.PushFront(s)
+	if l.sweep == nil {
+		l.sweep = time.AfterFunc(sessionIdle, l.endIdle)
+	}
+	l.mu.Unlock()
+	for _, v := range out {
+		v.end()
+	}
+}
+
+// victim returns the session that makes room for another: of the principal who has the
+// most, the one that was not used for the longest time. The caller holds mu.
+func (l *sessions) victim() *session {
+	has := make(map[gate.Owner]int)
+	for at := l.recent.Front(); at != nil; at = at.Next() {
+		has[at.Value.(*session).peer.who.Owner]++
+	}
+	var out *session
+	for at := l.recent.Back(); at != nil; at = at.Prev() {
+		if s := at.Value.(*session); out == nil || has[s.peer.who.Owner] > has[out.peer.who.Owner] {
+			out = s
+		}
+	}
+	return out
+}
+
+// find returns the session of an id that is a principal's, for a request, until used is
+// called; nil if there is none.
+func (l *sessions) find(id string, who *gate.Principal) *session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.by[id]
+	if at == nil || at.Value.(*session).peer.who.Owner != who.Owner {
+		return nil
+	}
+	l.recent.MoveToFront(at)
+	s := at.Value.(*session)
+	s.busy++
+	return s
+}
+
+// used says that a request of a session has ended.
+func (l *sessions) used(s *session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.busy--
+	s.seen = time.Now()
+}
+
+// forget has a session be found no more.
+func (l *sessions) forget(s *session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(s)
+	delete(l.lines, s)
+}
+
+// drop is forget for a caller that holds mu.
+func (l *sessions) drop(s *session) {
+	if at := l.by[s.id]; at != nil {
+		l.recent.Remove(at)
+		delete(l.by, s.id)
+	}
+}
+
+// endIdle ends the sessions whose clients have given no sign of life.
+func (l *sessions) endIdle() {
+	l.mu.Lock()
+	var idle []*session
+	next := sessionIdle
+	for at := l.recent.Back(); at != nil; at = at.Prev() {
+		s := at.Value.(*session)
+		if left := sessionIdle - time.Since(s.seen); s.busy == 0 && left <= 0 {
+			idle = append(idle, s)
+		} else if s.busy == 0 {
+			next = min(next, left)
+		}
+	}
+	if l.sweep = nil; len(l.by) > len(idle) {
+		l.sweep = time.AfterFunc(next, l.endIdle)
+	}
+	l.mu.Unlock()
+	for _, s := range idle {
+		s.end()
+	}
+}
+
+// connect adds a session in lines.
+func (l *sessions) connect(s *session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines[s] = struct{}{}
+}
+
+// all returns the sessions that there are.
+func (l *sessions) all() []*session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]*session, 0, len(l.by)+len(l.lines))
+	for at := l.recent.Front(); at != nil; at = at.Next() {
+		all = append(all, at.Value.(*session))
+	}
+	for s := range l.lines {
+		all = append(all, s)
+	}
+	return all
+}

@@ -1,0 +1,198 @@
+package host
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// A client that does not read what it is sent, or sends what it has to say byte by
+// byte, holds up nobody else, and a bounded part of memory for a bounded time. Streams
+// over HTTP are written by a goroutine of their own; what servers tell a client in the
+// middle of its calls is dropped where it does not keep up, see [upstream.maxRemarks].
+
+const (
+	// writeTime is how long a client may take to read maxChunk, or any answer that is
+	// no stream. Then it has gone.
+	writeTime = 30 * time.Second
+	maxChunk  = 64 << 10
+	// maxUnread is how many bytes of a stream wait for its client before who writes
+	// more waits, too.
+	maxUnread = 1 << 20
+	// maxBuffered is how much of an answer net/http takes without writing any of it, in
+	// bytes: what is not longer waits for nobody.
+	maxBuffered = 2048
+)
+
+var errSlow = errors.New("the client does not read")
+
+// A sink is an HTTP response that is a stream of events. What is written waits in it until
+// run has written it to the client.
+type sink struct {
+	w http.ResponseWriter
+	c *http.ResponseController
+
+	mu     sync.Mutex
+	room   sync.Cond // signalled with each change
+	unread []byte
+	ended  bool
+	failed error
+	over   chan struct{} // closed when run has ended
+}
+
+func newSink(w http.ResponseWriter) *sink {
+	k := &sink{w: w, c: http.NewResponseController(w), over: make(chan struct{})}
+	k.room.L = &k.mu
+	return k
+}
+
+// begin begins the response, with a comment unless it is "": who is between may hold back a
+// head that nothing follows.
+func (k *sink) begin(comment string) {
+	k.w.Header().Set("Content-Type", "text/event-stream")
+	k.w.Header().Set("Cache-Control", "no-cache, no-transform")
+	if comment != "" {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.unread = append([]byte(": "+comment+"\n\n"), k.unread...)
+	}
+}
+
+// write has b written, once there is room for it.
+func (k *sink) write(b []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.unread) > maxUnread && k.failed == nil && !k.ended {
+		k.room.Wait()
+	}
+	k.take(b)
+}
+
+// queue has b written, whether there is room or not.
+func (k *sink) queue(b []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.take(b)
+}
+
+// take keeps b until it is written. The caller holds mu.
+func (k *sink) take(b []byte) {
+	if k.failed == nil && !k.ended {
+		k.unread = append(k.unread, b...)
+		k.room.Broadcast()
+	}
+}
+
+// end lets run end when all is written.
+func (k *sink) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
+	k.room.Broadcast()
+}
+
+// run writes what is unread until the stream has ended, or its client does not read.
+func (k *sink) run() error {
+	defer close(k.over)
+	defer func() { _ = k.c.SetWriteDeadline(time.Time{}) }() // the connection may carry other requests
+	_ = k.c.Flush()                                          // the head
+	for {
+		chunk, ok := k.next()
+		if !ok {
+			return nil
+		}
+		if err := k.writeAll(chunk); err != nil {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.failed, k.unread = errors.Join(errSlow, err), nil
+			k.room.Broadcast()
+			return k.failed
+		}
+	}
+}
+
+// next waits for what is to be written; it is false when there will be no more.
+func (k *sink) next() ([]byte, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.unread) == 0 && !k.ended {
+		k.room.Wait()
+	}
+	chunk := k.unread
+	k.unread = nil
+	k.room.Broadcast()
+	return chunk, len(chunk) > 0
+}
+
+func (k *sink) writeAll(b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), maxChunk)
+		_ = k.c.SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test may have none
+		if _, err := k.w.Write(b[:n]); err != nil {
+			return err
+		}
+		if err := k.c.Flush(); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// hangsUp reports whether the response to a request can be hung up.
+func hangsUp(w http.ResponseWriter, r *http.Request) bool {
+	for r.ProtoMajor == 1 && r.ProtoMinor == 1 {
+		switch one := w.(type) {
+		case http.Hijacker:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = one.Unwrap()
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// hangUp ends the response of a handler that goes on, once all is written: it takes the
+// connection, and ends by hand what net/http writes in chunks.
+func (k *sink) hangUp() {
+	k.end()
+	<-k.over
+	conn, buffered, err := k.c.Hijack()
+	if err != nil {
+		return // the client has gone
+	}
+	_ = conn.SetDeadline(time.Now().Add(writeTime))
+	_, _ = buffered.WriteString("0\r\n\r\n")
+	_ = buffered.Flush() // who has gone has the end, too
+	_ = conn.Close()
+}
+
+// writeJSON writes an answer that is no stream. It gives a client that does not read it
+// writeTime.
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	c := http.NewResponseController(w)
+	if len(body) > maxBuffered {
+		_ = c.SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test may have none
+		defer func() { _ = c.SetWriteDeadline(time.Time{}) }()
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client has gone if this fails
+	if len(body) > maxBuffered {
+		_ = c.Flush() // within the deadline
+	}
+}
+
+// appendEvent writes an event; an id of "" is none.
+func appendEvent(b []byte, name, id string, data []byte) []byte {
+	b = append(append(append(b, "event: "...), name...), '\n')
+	if id != "" {
+		b = append(append(append(b, "id: "...), id...), '\n')
+	}
+	return append(append(append(b, "data: "...), data...), "\n\n"...)
+}

@@ -1,0 +1,406 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// streamAfter is how long a request of a session waits for its answer before the answer
+	// becomes a stream, for which its client can come back.
+	streamAfter = 500 * time.Millisecond
+	// resumeWindow is how long a call goes on whose client has lost the stream.
+	resumeWindow = 30 * time.Second
+)
+
+// An answer is what a client gets for its request over HTTP: one JSON document, or a
+// stream of events from the first message before it on, or after streamAfter.
+//
+// A request without a session ends with its connection. What is used in a session goes on:
+// its client can come back for the stream. If it does not within resumeWindow, the request
+// is cancelled.
+type answer struct {
+	host    *Host
+	w       http.ResponseWriter
+	r       *http.Request
+	session *session // nil if it has none
+	// resumable says that the request outlives its connection: it is a use of what a server
+	// offers.
+	resumable bool
+	ctx       context.Context
+	cancel    context.CancelFunc
+	late      *time.Timer // nil without a session
+
+	mu     sync.Mutex
+	stream *stream // nil while it is none
+	sink   *sink   // of the connection
+	left   func() bool
+	ended  bool
+}
+
+var _ wire = (*answer)(nil)
+
+func newAnswer(h *Host, w http.ResponseWriter, r *http.Request, s *session, m message) *answer {
+	a := &answer{host: h, w: w, r: r, session: s}
+	_, a.resumable = actionOf(m.method)
+	if s == nil {
+		a.ctx, a.cancel = context.WithCancel(r.Context())
+		return a
+	}
+	a.ctx, a.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
+	a.late = time.AfterFunc(streamAfter, func() { a.begun() })
+	return a
+}
+
+// begun returns the stream, which has begun then; nil if the request has been answered.
+func (a *answer) begun() *stream {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stream != nil || a.ended {
+		return a.stream
+	}
+	a.stream = &stream{}
+	if s := a.session; s != nil {
+		a.stream = s.open(a)
+	}
+	a.sink = newSink(a.w)
+	a.sink.begin("")
+	a.stream.sink = a.sink
+	if a.session != nil && a.session.primes(a.r) {
+		a.stream.event("prime", nil)
+	}
+	go func() { // ends with the answer, or with the client
+		if a.sink.run() != nil {
+			a.gone()
+		}
+	}()
+	a.left = context.AfterFunc(a.r.Context(), a.gone)
+	return a.stream
+}
+
+// gone says that the connection is broken, or that its client does not read.
+func (a *answer) gone() {
+	a.sink.end()
+	if a.session == nil || !a.resumable {
+		a.cancel()
+		return
+	}
+	a.stream.detach(a.sink)
+}
+
+// send writes a message before the answer.
+func (a *answer) send(msg []byte) {
+	if s := a.begun(); s != nil {
+		s.write(msg)
+	}
+}
+
+// tell implements [wire].
+func (a *answer) tell(_ context.Context, method string, params gate.Doc) {
+	a.send(notification(method, params))
+}
+
+// ask implements [wire].
+func (a *answer) ask(ctx context.Context, method string, params gate.Doc) (gate.Doc, error) {
+	if a.session == nil {
+		return gate.Doc{}, errors.New("a client without a session cannot be asked")
+	}
+	return a.session.asked.ask(ctx, a.send, method, params)
+}
+
+// polls implements [wire].
+func (a *answer) polls() func(time.Duration) {
+	if a.session == nil || !a.session.primes(a.r) || !hangsUp(a.w, a.r) {
+		return nil
+	}
+	return a.poll
+}
+
+// poll ends the connection, and has the client come back for the stream.
+func (a *answer) poll(after time.Duration) {
+	s := a.begun()
+	if s == nil || after <= 0 || !s.reads(a.sink) {
+		return
+	}
+	a.left()
+	a.sink.queue(fmt.Appendf(nil, "event: close\nretry: %d\ndata: \n\n", after.Milliseconds()))
+	a.sink.hangUp()
+	s.detach(a.sink)
+}
+
+// end writes the answer. That of a request that was cancelled is none: a stream that ends
+// without one says so.
+func (a *answer) end(p peerInfo, m message, res gate.Doc, err error) {
+	if a.late != nil {
+		a.late.Stop()
+	}
+	cancelled := a.ctx.Err() != nil
+	a.mu.Lock()
+	a.ended = true
+	s := a.stream
+	a.mu.Unlock()
+	defer a.cancel()
+	var msg []byte
+	if !cancelled {
+		msg = a.host.reply(p, m, res, err)
+	}
+	switch {
+	case s != nil:
+		s.end(msg)
+		a.sink.end()
+		<-a.sink.over
+		a.left()
+	case cancelled:
+		a.w.Header().Set("Cache-Control", "no-cache, no-transform")
+		a.w.Header().Set("Content-Type", "text/event-stream")
+	default:
+		a.w.Header().Set("Cache-Control", "no-cache, no-transform")
+		writeJSON(a.w, statusOf(p, err), msg)
+	}
+}
+
+// A stream is a stream of events as clients know it, which may outlive a connection. Those
+// of a session are kept, so that a client can have again what it has missed.
+type stream struct {
+	session *session // nil if nothing is kept
+	name    string   // "" is that of what is said outside of requests
+	of      *answer  // whose it is; nil if it is of no request under way
+
+	mu    sync.Mutex
+	sink  *sink // where it is read; nil if it is not
+	next  int   // number of the next event
+	ended bool
+}
+
+// write writes a message.
+func (s *stream) write(msg []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.event("message", msg)
+	}
+}
+
+// event writes an event. The caller holds mu, or nobody else has the stream yet.
+func (s *stream) event(name string, data []byte) {
+	id := ""
+	if s.session != nil {
+		s.session.host.kept.add(s.session.id, s.name, data)
+		id = eventID(s.name, s.next)
+	}
+	s.next++
+	if s.sink != nil {
+		s.sink.write(appendEvent(nil, name, id, data))
+	}
+}
+
+// end ends the stream with a last message, if there is one.
+func (s *stream) end(msg []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if msg != nil {
+		s.event("message", msg)
+	}
+	s.ended = true
+	if s.sink != nil {
+		s.sink.end()
+	}
+	if s.of != nil && s.session != nil {
+		s.session.close(s)
+		s.session.host.away.back(s.of)
+	}
+}
+
+// reads reports whether a sink is where the stream is read.
+func (s *stream) reads(k *sink) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sink == k && !s.ended
+}
+
+var (
+	errTaken = errors.New("stream ID conflicts with ongoing stream")
+	errLost  = errors.New("failed to replay events")
+)
+
+// attach has the stream read at a sink: from the event after a number on, or from now on
+// if the number is negative.
+func (s *stream) attach(k *sink, after int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sink != nil {
+		return errTaken
+	}
+	events, ok := s.session.host.kept.after(s.session.id, s.name, after)
+	if !ok {
+		return errLost
+	}
+	for _, e := range events {
+		if after++; len(e) > 0 {
+			k.queue(appendEvent(nil, "message", eventID(s.name, after), e))
+		}
+	}
+	s.next = max(after, -1) + 1
+	if s.ended {
+		k.end()
+		return nil
+	}
+	s.sink = k
+	if s.of != nil {
+		s.session.host.away.back(s.of)
+	}
+	return nil
+}
+
+// detach says that the stream is not read at a sink any more.
+func (s *stream) detach(k *sink) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sink != k {
+		return
+	}
+	s.sink = nil
+	if s.of != nil && !s.ended {
+		s.session.host.away.add(s.of)
+	}
+}
+
+// An event's id names its stream and its number in it.
+func eventID(stream string, n int) string { return stream + "_" + strconv.Itoa(n) }
+
+func parseEventID(id string) (stream string, n int, ok bool) {
+	stream, number, _ := strings.Cut(id, "_")
+	n, err := strconv.Atoi(number)
+	return stream, n, err == nil && n >= 0
+}
+
+// serveStream answers a GET of the client of a session, until the stream or the session
+// has ended, or the client has gone.
+func (s *session) serveStream(w http.ResponseWriter, r *http.Request) {
+	st, after, no := s.streamFor(r)
+	if no != nil {
+		if no.status == http.StatusMethodNotAllowed {
+			w.Header().Set("Allow", "POST, DELETE")
+		}
+		no.write(w)
+		return
+	}
+	k := newSink(w)
+	if !s.reads(k) {
+		http.Error(w, "too many streams are open; end one first", http.StatusTooManyRequests)
+		return
+	}
+	defer s.readNoMore(k)
+	switch err := st.attach(k, after); {
+	case errors.Is(err, errTaken):
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	defer st.detach(k)
+	defer context.AfterFunc(r.Context(), k.end)()
+	defer context.AfterFunc(s.host.streams, k.end)()
+	k.begin("ok")
+	_ = k.run() // who does not read may come back
+}
+
+// streamFor returns the stream that a GET asks for, and the number of the last event that
+// its client has.
+func (s *session) streamFor(r *http.Request) (st *stream, after int, no *refusal) {
+	last, back := r.Header[mcp.HeaderLastEvent]
+	if !back {
+		return s.outside(), -1, nil
+	}
+	name, after, ok := parseEventID(last[0])
+	switch {
+	case !ok:
+		return nil, 0, &refusal{status: http.StatusBadRequest, plain: fmt.Sprintf("malformed Last-Event-ID %q", last[0])}
+	case s.host.kept.answered(s.id, name, after):
+		return nil, 0, &refusal{status: http.StatusMethodNotAllowed, plain: "the stream has ended with its answer, which was sent"}
+	}
+	return s.stream(name), after, nil
+}
+
+// away are the requests whose clients have lost their streams, and may come back.
+type away struct {
+	mu     sync.Mutex
+	closed bool // nobody is waited for any more
+	by     map[*answer]*time.Timer
+}
+
+// add gives a client time to come back for an answer.
+func (w *away) add(a *answer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		a.cancel()
+		return
+	}
+	if w.by == nil {
+		w.by = make(map[*answer]*time.Timer)
+	}
+	w.by[a] = time.AfterFunc(resumeWindow, a.cancel)
+}
+
+// back says that the client of an answer is there again, or that nobody waits for it.
+func (w *away) back(a *answer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.by[a]; t != nil {
+		t.Stop()
+		delete(w.by, a)
+	}
+}
+
+// close cancels what clients are away from, and lets them stay away from nothing else: the
+// gateway is ending.
+func (w *away) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	for a, t := range w.by {
+		t.Stop()
+		a.cancel()
+	}
+	clear(w.by)
+}
+
+// notification writes a notification; absent params are none.
+func notification(method string, params gate.Doc) []byte {
+	raw := params.Raw()
+	b := make([]byte, 0, len(raw)+len(method)+64)
+	b = append(append(append(b, `{"jsonrpc":"2.0","method":`...), mcp.MustJSON(method)...), `,"params":`...)
+	if len(raw) == 0 {
+		raw = []byte("{}")
+	}
+	return append(append(b, oneLine(raw)...), '}')
+}
+
+// oneLine returns JSON without line breaks, which end an event, or a line.
+func oneLine(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+		return raw
+	}
+	raw = bytes.Clone(raw) // between values: in texts they are escaped
+	for i, c := range raw {
+		if c == '\n' || c == '\r' {
+			raw[i] = ' '
+		}
+	}
+	return raw
+}
+
+func newStreamName() string { return rand.Text() }

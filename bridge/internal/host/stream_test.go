@@ -1,0 +1,165 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// TestAnswerBecomesStream: an answer that is not there in half a second becomes a stream,
+// whose first event has an id; one that is there is JSON, also where the call could have
+// been told of.
+func TestAnswerBecomesStream(t *testing.T) {
+	for after, stream := range map[time.Duration]bool{0: false, 499 * time.Millisecond: false, 501 * time.Millisecond: true} {
+		t.Run(after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWaiting(t)
+				x := send(t, w, "POST", w.session, slowCall)
+				time.Sleep(after)
+				synctest.Wait()
+				if head := x.header.Get("Content-Type"); (head == "text/event-stream") != stream {
+					t.Errorf("it begins with %q", head)
+				}
+				if stream && !strings.HasPrefix(x.read(), "event: prime\nid: ") {
+					t.Errorf("the stream begins with %q", x.read())
+				}
+				w.let <- struct{}{}
+				<-x.ended
+				if strings.Count(x.read(), `"late":true`) != 1 || strings.HasPrefix(x.read(), "{") == stream {
+					t.Errorf("the answer is %q", x.read())
+				}
+				w.close(t)
+			})
+		})
+	}
+}
+
+// TestStreamsAreBounded: one client has 32 streams open at most, and another one is not
+// concerned.
+func TestStreamsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		var calls []*exchange
+		for i := range 33 {
+			x := send(t, w, "POST", w.session, strings.Replace(slowCall, `"id":7`, fmt.Sprintf(`"id":%d`, i), 1))
+			calls = append(calls, x)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for i, x := range calls {
+			x.breaks()
+			back := send(t, w, "GET", w.session, "", "Last-Event-ID", lastEvent(t, x))
+			if want := map[bool]int{true: http.StatusTooManyRequests, false: http.StatusOK}[i == 32]; back.status != want {
+				t.Errorf("stream %d: %d, want %d", i, back.status, want)
+			}
+		}
+		other := send(t, w, "POST", "", rig.Hello)
+		<-other.ended
+		session := other.header.Get("Mcp-Session-Id")
+		x := send(t, w, "GET", session, "")
+		if x.status != http.StatusOK || x.read() == "" {
+			t.Errorf("another client: %d %q", x.status, x.read())
+		}
+		<-send(t, w, "DELETE", session, "").ended
+		<-x.ended
+		w.close(t)
+		for _, x := range calls {
+			<-x.ended
+		}
+	})
+}
+
+// TestIdleSessionsEnd: a session ends when its client has given no sign of life for a day:
+// no request, and no stream that is open.
+func TestIdleSessionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		lives := func() bool {
+			x := send(t, w, "POST", w.session, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+			<-x.ended
+			return x.status == http.StatusOK
+		}
+		time.Sleep(23 * time.Hour)
+		if !lives() {
+			t.Fatal("it has ended within a day")
+		}
+		stream := send(t, w, "GET", w.session, "")
+		time.Sleep(48 * time.Hour)
+		select {
+		case <-stream.ended:
+			t.Fatal("it has ended though its client has a stream")
+		default:
+		}
+		stream.breaks()
+		<-stream.ended
+		time.Sleep(23 * time.Hour)
+		if !lives() {
+			t.Fatal("it has ended within a day of its stream")
+		}
+		time.Sleep(25 * time.Hour)
+		if lives() {
+			t.Error("it lives on")
+		}
+	})
+}
+
+// TestPolledStreamEnds: where a server has its client come back later, so does the host;
+// the connection ends as one that is whole, while the call goes on.
+func TestPolledStreamEnds(t *testing.T) {
+	let := make(chan struct{})
+	h, err := host.New(host.Config{
+		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+			c.Poll(1234 * time.Millisecond)
+			<-let
+			return gate.Result{Doc: gate.MustDoc(`{"content":[],"late":true}`)}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	session := rig.OpenSession(t, srv.URL)
+	resp, err := rig.Post(t.Context(), srv.URL, rig.Old, session, slowCall)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := readAll(t, resp)
+	if !strings.Contains(stream, "retry: 1234\n") {
+		t.Fatalf("the stream is %q", stream)
+	}
+	close(let)
+	id := eventID.FindStringSubmatch(stream)[1]
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
+	for name, value := range map[string]string{"Accept": "text/event-stream", "Mcp-Session-Id": session, "Last-Event-ID": id} {
+		r.Header.Set(name, value)
+	}
+	back, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := readAll(t, back); !strings.Contains(got, `"late":true`) {
+		t.Errorf("back it reads %q", got)
+	}
+}
+
+func readAll(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
