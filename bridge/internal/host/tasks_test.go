@@ -196,7 +196,13 @@ func TestTasksAreListed(t *testing.T) {
 		const n = 103
 		var want, got []string
 		for range n {
-			want = append(want, ask("tools/call", `"name":"local__echo","arguments":{},"task":{}`).At("/result/task/taskId").Text())
+			rig.Within(t, "there is room for one more", func() bool { // so many are under way at one time
+				id := ask("tools/call", `"name":"local__echo","arguments":{},"task":{}`).At("/result/task/taskId").Text()
+				if id != "" {
+					want = append(want, id)
+				}
+				return id != ""
+			})
 		}
 		slices.Reverse(want)
 		for cursor := ""; ; {
