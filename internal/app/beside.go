@@ -32,6 +32,8 @@ type beside struct {
 	problems map[string]string // by what has them
 	metrics  string            // URL
 	shippers map[string]*ship.Shipper
+
+	noticed map[string]bool // conditions that were told of; of the one goroutine that tells
 }
 
 func newBeside(a *App) *beside {
@@ -43,7 +45,7 @@ func newBeside(a *App) *beside {
 // put makes what runs that which a configuration says.
 func (b *beside) put(c *config.Config) {
 	b.mu.Lock()
-	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry) && reflect.DeepEqual(b.wanted.Anchor, c.Anchor)
+	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry) && reflect.DeepEqual(b.wanted.Anchor, c.Anchor) && reflect.DeepEqual(b.wanted.Notify, c.Notify)
 	b.mu.Unlock()
 	if !same {
 		b.want(c)
@@ -124,6 +126,7 @@ func (b *beside) runAs(ctx context.Context, cfg *config.Config) {
 	}
 	b.export(ctx, &all, cfg)
 	b.shipAll(ctx, &all, cfg)
+	b.notifyAll(ctx, &all, cfg)
 	if cfg.Anchor.Every > 0 {
 		all.Go(func() { b.anchor(ctx, cfg.Anchor) })
 	}

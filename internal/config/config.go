@@ -50,7 +50,8 @@ type Config struct {
 	Log        Log
 	Telemetry  Telemetry
 	Anchor     Anchor
-	State      string // folder of keys, caches, control socket
+	Notify     []Notify // in the order of the file
+	State      string   // folder of keys, caches, control socket
 	Warnings   []Problem
 	Replay     Replay
 	Dev        string // path of the module that its author works on; see [Config.Develop]

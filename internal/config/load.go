@@ -136,6 +136,7 @@ func (d *decoder) config(root *node, c *Config) {
 		"limits":     func(n *node, path string) { d.limits(&c.Limits, n, path) },
 		"http":       func(n *node, path string) { d.http(&c.HTTP, n, path) },
 		"log":        func(n *node, path string) { d.log(&c.Log, n, path) },
+		"notify":     func(n *node, path string) { d.notify(&c.Notify, n, path) },
 		"telemetry":  func(n *node, path string) { d.telemetry(&c.Telemetry, n, path) },
 		"state":      d.path(&c.State),
 		"mcpServers": func(n *node, path string) {

@@ -102,6 +102,7 @@ func NewCalls(series int) *Calls {
 		"mcp.method.name", "gen_ai.tool.name", "gen_ai.prompt.name", "error.type"), perSecond)
 	c.sent = newFamily[sentKey](b, seconds("mcp.client.operation.duration", "How long requests took that the gateway sent on.", operationBounds,
 		"mcp.method.name", "wasmgate.server", "error.type"), perSecond)
+	c.failed.add(none{}, 0) // an alert on it needs the series before the first failure
 	return c
 }
 
