@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 
@@ -52,6 +55,8 @@ func (c cache) read(d digest.Digest, limit int64) []byte {
 	if c.dir == "" {
 		return nil
 	}
+	now := time.Now()
+	_ = os.Chtimes(c.path(d), now, now) // it is used: as far as the file system takes it
 	b, err := readFile(c.path(d), limit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -74,5 +79,33 @@ func (c cache) write(d digest.Digest, b []byte) {
 	}
 	if err := files.Replace(c.path(d), b, 0o600); err != nil {
 		c.log.Warn("artifact not cached", "path", c.path(d), "error", err)
+		return
+	}
+	c.prune(time.Now(), maxKept)
+}
+
+const (
+	// maxKept is how many bytes of artifacts are kept, maxAge for how long one that no
+	// start of a program has read.
+	maxKept = 2 << 30
+	maxAge  = 90 * 24 * time.Hour
+)
+
+// prune removes what was not used for long, and of what is too much that which was not
+// used for the longest. What is removed is fetched again.
+func (c cache) prune(now time.Time, most int64) {
+	entries, _ := os.ReadDir(c.dir)
+	var all []fs.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && strings.HasPrefix(e.Name(), "sha256-") {
+			all = append(all, info)
+		}
+	}
+	slices.SortFunc(all, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) }) // the last used first
+	var size int64
+	for i, info := range all {
+		if size += info.Size(); now.Sub(info.ModTime()) > maxAge || i > 0 && size > most {
+			_ = os.Remove(filepath.Join(c.dir, info.Name()))
+		}
 	}
 }

@@ -31,8 +31,9 @@ const magic = "\x00asm"
 // Config configures a [Store]. The zero Config keeps no cache.
 type Config struct {
 	// Dir is the cache, which is made (0700) when it is needed. It may be used by
-	// several processes at once, and any file in it may be removed at any time. Its
-	// size is not bounded: what references name stays. Empty means no cache.
+	// several processes at once, and any file in it may be removed at any time. What
+	// was not used for 90 days is removed, and what is beyond 2 GiB. Empty means no
+	// cache.
 	Dir string
 	// DockerConfig is the file with the credentials for registries. Empty means
 	// .docker/config.json in the user's home. A file that is not there holds none.

@@ -3,6 +3,7 @@ package compiler
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/gob"
 	"encoding/json"
@@ -310,6 +311,51 @@ func TestChildEndsWithTheGateway(t *testing.T) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 || c.ProcessState.UserTime() > l.cpu/4 {
 		t.Error(err)
+	}
+}
+
+// A child has nothing of the environment, in which secrets are.
+func TestChildHasNoSecrets(t *testing.T) {
+	secret := rand.Text()
+	t.Setenv("WASMGATE_TEST_SECRET", secret)
+	for _, v := range environment() {
+		if strings.Contains(v, secret) || !strings.HasPrefix(v, "SystemRoot=") {
+			t.Errorf("a child gets %s", v)
+		}
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	c, done := open(t, ""), make(chan error)
+	ctx, end := context.WithCancel(t.Context())
+	go func() {
+		_, err := c.Fill(ctx, keyOf(nil), calls(1000, 600), nil)
+		done <- err
+	}()
+	seen := 0
+	for until := time.Now().Add(10 * time.Second); seen == 0 && time.Now().Before(until); time.Sleep(time.Millisecond) {
+		files, _ := filepath.Glob("/proc/self/task/*/children")
+		for _, file := range files {
+			b, _ := os.ReadFile(file)
+			for _, pid := range strings.Fields(string(b)) {
+				line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+				if !strings.HasPrefix(string(line), childName) { // not yet
+					continue
+				}
+				env, err := os.ReadFile("/proc/" + pid + "/environ")
+				if err != nil { // it has ended
+					continue
+				}
+				if seen++; strings.Contains(string(env), secret) {
+					t.Error("a child has the secret in its environment")
+				}
+			}
+		}
+	}
+	end()
+	<-done
+	if seen == 0 {
+		t.Error("no child was seen")
 	}
 }
 
