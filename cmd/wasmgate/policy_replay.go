@@ -80,7 +80,7 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 	if f.tools == "" {
 		definitions = sync.OnceValue(func() map[definitionKey]*gate.Tool { return c.definitions(ctx) })
 	}
-	for s, err := range recorded(ctx, c.in, file, definitions) {
+	for s, err := range recorded(ctx, c.in, file, definitions, c.documents(file)) {
 		if err != nil {
 			return named(fmt.Errorf("%s: %w", file, err))
 		}
@@ -207,7 +207,7 @@ func policyFolder(dir string) (gateway.Policy, error) {
 
 // recorded reads the sessions in a file, be it a trace or an audit log. For definitions
 // see [ledger].
-func recorded(ctx context.Context, in io.Reader, file string, definitions func() map[definitionKey]*gate.Tool) iter.Seq2[policy.RecordedSession, error] {
+func recorded(ctx context.Context, in io.Reader, file string, definitions func() map[definitionKey]*gate.Tool, documents documentsOf) iter.Seq2[policy.RecordedSession, error] {
 	if file == "-" {
 		return policy.ReadTrace(in)
 	}
@@ -221,19 +221,24 @@ func recorded(ctx context.Context, in io.Reader, file string, definitions func()
 		r := bufio.NewReader(f)
 		sessions := policy.ReadTrace(r)
 		if audit.IsLog(r) {
-			sessions = audited(ctx, file, definitions)
+			sessions = audited(ctx, file, definitions, documents)
 		}
 		sessions(yield)
 	}
 }
 
 // audited reads the sessions in an audit log, in the order of their first calls.
-func audited(ctx context.Context, file string, definitions func() map[definitionKey]*gate.Tool) iter.Seq2[policy.RecordedSession, error] {
+func audited(ctx context.Context, file string, definitions func() map[definitionKey]*gate.Tool, documents documentsOf) iter.Seq2[policy.RecordedSession, error] {
 	return func(yield func(policy.RecordedSession, error) bool) {
 		l := ledger{by: make(map[gate.SessionKey]*policy.RecordedSession), calls: make(map[string]*place), definitions: definitions}
+		fill, err := documents.filled(ctx, file)
+		if err != nil {
+			yield(policy.RecordedSession{}, err)
+			return
+		}
 		for e, err := range audit.Read(ctx, file, audit.Filter{}) {
 			if err == nil {
-				err = l.add(e)
+				err = l.add(fill(e))
 			}
 			if err != nil {
 				yield(policy.RecordedSession{}, err)

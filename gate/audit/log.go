@@ -52,6 +52,12 @@ type Options struct {
 	// Record is "digest", which "" means too, or "full": arguments and results
 	// themselves are recorded.
 	Record string
+	// Beside reports whether the documents of a record that are not recorded themselves are
+	// kept beside the log: then they go to Documents, by their digests and without what Hide
+	// takes out of them, once the record of a call's end is written. Documents must not
+	// block, and does not change text. Both or neither are nil.
+	Beside    func(r *gate.Record) bool
+	Documents func(digest string, text []byte)
 	// Sync is "group", which "" means too: a file is synced in the background,
 	// 100 ms after a record at the latest; or "always": a record is on disk when
 	// Record returns, and records that are written at once share a sync.
@@ -141,13 +147,33 @@ func open(path string, o Options, opener func(string) (file, error)) (*Log, erro
 // does not look at ctx. The end of a call that was carried out is written later if
 // it cannot be now: before any other line, or when the log is closed.
 func (l *Log) Record(_ context.Context, r *gate.Record) error {
-	e := entry(r, l.o.Record == "full" || r.Full)
+	full := l.o.Record == "full" || r.Full
+	e := entry(r, full)
 	err := l.append(&e)
+	if err == nil && !full && r.Event == gate.Done && l.o.Beside != nil && l.o.Beside(r) {
+		err = l.keepBeside(r)
+	}
 	if err != nil && carriedOut(r) {
 		l.w.owe(e)
 		l.due()
 	}
 	return err
+}
+
+// keepBeside has the documents of a record kept beside the log.
+func (l *Log) keepBeside(r *gate.Record) error {
+	for _, d := range []gate.Doc{r.Call.Args, r.Result} {
+		text := d.Raw()
+		if l.o.Hide != nil {
+			if err := hideDocument(&text, l.o.Hide); err != nil {
+				return fmt.Errorf("audit log %s: %w", l.w.path, err)
+			}
+		}
+		if text != nil {
+			l.o.Documents(d.Digest(), text)
+		}
+	}
+	return nil
 }
 
 // Append writes the line of an event that is no call. Log, Seq, Time and Prev

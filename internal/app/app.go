@@ -133,7 +133,7 @@ func (a *App) translateGate() (gateway.Config, error) {
 	return gateway.Config{
 		Who: who, Agents: agentRules(c), Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts,
 		Audit:        c.Audit.Path,
-		AuditOptions: auditOptions(c, node),
+		AuditOptions: a.beside.withDocuments(auditOptions(c, node)),
 		Sanitize: gateway.Sanitize{
 			Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links,
 			Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string),

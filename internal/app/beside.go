@@ -33,6 +33,8 @@ type beside struct {
 	metrics  string            // URL
 	shippers map[string]*ship.Shipper
 
+	documents atomic.Pointer[keptDocuments] // nil while none are kept
+
 	noticed map[string]bool // conditions that were told of; of the one goroutine that tells
 }
 
@@ -45,7 +47,8 @@ func newBeside(a *App) *beside {
 // put makes what runs that which a configuration says.
 func (b *beside) put(c *config.Config) {
 	b.mu.Lock()
-	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry) && reflect.DeepEqual(b.wanted.Anchor, c.Anchor) && reflect.DeepEqual(b.wanted.Notify, c.Notify)
+	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry) && reflect.DeepEqual(b.wanted.Anchor, c.Anchor) && reflect.DeepEqual(b.wanted.Notify, c.Notify) &&
+		reflect.DeepEqual(b.wanted.Arguments, c.Arguments)
 	b.mu.Unlock()
 	if !same {
 		b.want(c)
@@ -127,6 +130,7 @@ func (b *beside) runAs(ctx context.Context, cfg *config.Config) {
 	b.export(ctx, &all, cfg)
 	b.shipAll(ctx, &all, cfg)
 	b.notifyAll(ctx, &all, cfg)
+	b.keepDocuments(ctx, &all, cfg)
 	if cfg.Anchor.Every > 0 {
 		all.Go(func() { b.anchor(ctx, cfg.Anchor) })
 	}

@@ -50,6 +50,7 @@ type Config struct {
 	Log        Log
 	Telemetry  Telemetry
 	Anchor     Anchor
+	Arguments  Arguments
 	Notify     []Notify // in the order of the file
 	State      string   // folder of keys, caches, control socket
 	Warnings   []Problem

@@ -132,7 +132,7 @@ func (d *decoder) config(root *node, c *Config) {
 		"approvals":  func(n *node, path string) { d.approvals(&c.Approvals, n, path) },
 		"sessions":   func(n *node, path string) { d.sessions(&c.Sessions, n, path) },
 		"jobs":       func(n *node, path string) { d.jobs(&c.Jobs, n, path) },
-		"audit":      func(n *node, path string) { d.audit(&c.Audit, &c.Anchor, n, path) },
+		"audit":      func(n *node, path string) { d.audit(&c.Audit, &c.Anchor, &c.Arguments, n, path) },
 		"limits":     func(n *node, path string) { d.limits(&c.Limits, n, path) },
 		"http":       func(n *node, path string) { d.http(&c.HTTP, n, path) },
 		"log":        func(n *node, path string) { d.log(&c.Log, n, path) },
@@ -314,19 +314,20 @@ func (d *decoder) sessions(to *Sessions, n *node, path string) {
 
 const maxSize = 1 << 30 // of what is held in memory, in bytes
 
-func (d *decoder) audit(to *Audit, anchor *Anchor, n *node, path string) {
+func (d *decoder) audit(to *Audit, anchor *Anchor, arguments *Arguments, n *node, path string) {
 	d.table(n, path, map[string]reader{
-		"path":     d.path(&to.Path),
-		"record":   d.one(&to.Record, "digest", "full"),
-		"sync":     d.one(&to.Sync, "group", "always"),
-		"max_size": d.size(&to.MaxSize, 1<<10, 1<<40),
-		"keep":     d.count(&to.Keep, 1, 100_000),
-		"hold":     d.hold(to),
-		"hard_max": d.size(&to.HardMax, 1<<10, 1<<50),
-		"rotate":   d.age(&to.Rotate),
-		"max_age":  d.age(&to.MaxAge),
-		"compress": d.flag(&to.Compress),
-		"anchor":   func(n *node, path string) { d.anchor(anchor, n, path) },
+		"path":      d.path(&to.Path),
+		"record":    d.one(&to.Record, "digest", "full"),
+		"sync":      d.one(&to.Sync, "group", "always"),
+		"max_size":  d.size(&to.MaxSize, 1<<10, 1<<40),
+		"keep":      d.count(&to.Keep, 1, 100_000),
+		"hold":      d.hold(to),
+		"hard_max":  d.size(&to.HardMax, 1<<10, 1<<50),
+		"rotate":    d.age(&to.Rotate),
+		"max_age":   d.age(&to.MaxAge),
+		"compress":  d.flag(&to.Compress),
+		"anchor":    func(n *node, path string) { d.anchor(anchor, n, path) },
+		"arguments": func(n *node, path string) { d.arguments(arguments, n, path) },
 	})
 	if at := n.get("max_age"); at != nil && to.MaxAge > 0 && to.MaxAge < to.Hold {
 		d.fail(at, join(path, "max_age"), "is less than hold, which keeps records for %s: write more, or less there", short(to.Hold))

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/documents"
+	"github.com/wasmgate/wasmgate/internal/match"
+)
+
+// keptDocuments are where arguments and results of some tools are kept.
+type keptDocuments struct {
+	*documents.Store
+	tools []string
+}
+
+func (k *keptDocuments) of(r *gate.Record) bool {
+	return r.Tool != nil && r.Call.Action == gate.CallTool &&
+		slices.ContainsFunc(k.tools, func(p string) bool { return match.Pattern(p).Matches(r.Tool.Name.String()) })
+}
+
+// openDocuments returns what is kept beside the audit log of a configuration.
+func openDocuments(cfg *config.Config, failed func(error)) (*documents.Store, error) {
+	secret, err := sealingSecret(cfg.State)
+	if err != nil {
+		return nil, err
+	}
+	return documents.New(filepath.Join(filepath.Dir(cfg.Audit.Path), "arguments"), secret, failed)
+}
+
+// withDocuments has an audit log keep documents where the configuration in use says.
+func (b *beside) withDocuments(o audit.Options) audit.Options {
+	o.Beside = func(r *gate.Record) bool { k := b.documents.Load(); return k != nil && k.of(r) }
+	o.Documents = func(digest string, text []byte) {
+		if k := b.documents.Load(); k != nil {
+			k.Keep(digest, text)
+		}
+	}
+	return o
+}
+
+// keepDocuments keeps documents until ctx ends.
+func (b *beside) keepDocuments(ctx context.Context, all *sync.WaitGroup, cfg *config.Config) {
+	if len(cfg.Arguments.Tools) == 0 {
+		b.documents.Store(nil)
+		return
+	}
+	failed := func(err error) { b.problem("audit.arguments", err) }
+	store, err := openDocuments(b.app.cfg, failed)
+	if err != nil {
+		failed(err)
+		return
+	}
+	b.documents.Store(&keptDocuments{store, cfg.Arguments.Tools})
+	all.Go(func() {
+		store.Run(ctx, cfg.Arguments.Keep)
+		b.documents.Store(nil)
+	})
+}
+
+// Documents returns the arguments and results that are kept beside the audit log of a
+// configuration, of those digests that are wanted.
+func Documents(cfg *config.Config, wanted map[string]bool) (map[string][]byte, error) {
+	store, err := openDocuments(cfg, func(error) {})
+	if err != nil {
+		return nil, err
+	}
+	return store.Read(wanted)
+}
