@@ -26,8 +26,6 @@ func u(b []byte, n int) []byte      { return binary.AppendUvarint(b, uint64(n)) 
 func sized(b []byte) []byte         { return append(u(nil, len(b)), b...) }
 func op(o byte, n int) []byte       { return u([]byte{o}, n) }
 func get(i int) []byte              { return op(0x20, i) }
-func set(i int) []byte              { return op(0x21, i) }
-func brIf(l int) []byte             { return op(0x0d, l) }
 func times(n int, b ...byte) []byte { return bytes.Repeat(b, n) }
 func join(parts ...[]byte) []byte   { return slices.Concat(parts...) }
 
@@ -42,23 +40,6 @@ func each(n int, f func(i int) []byte) (b []byte) {
 		b = append(b, f(i)...)
 	}
 	return b
-}
-
-func gets(n int) []byte { return each(n, get) }
-
-// fetch gives so many local variables values that nobody knows, and keep uses them.
-func fetch(n int) []byte {
-	return each(n, func(i int) []byte { return join([]byte{0x41, 0, 0x28, 2}, u(nil, 4*i), set(i)) })
-}
-
-func keep(n int) []byte {
-	return each(n, func(i int) []byte { return join([]byte{0x41, 0}, get(i), []byte{0x36, 2, 0}) })
-}
-
-// vectors computes so often with the v128 behind so many locals.
-func vectors(n, locals int, operands int, code ...byte) []byte {
-	one := join(times(operands, get(locals)...), code, set(locals))
-	return join(times(n, one...), []byte{0x41, 0}, get(locals), []byte{0xfd, 11, 4, 0})
 }
 
 // TestCostIsFromAbove compiles shapes, and compares the machine code that the
