@@ -44,7 +44,7 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	w.next(StepSanitize)
 	s := w.scrub(p.tool, p.duty.profile)
 	s.text.Kind = w.kind(p.call, p.tool)
-	doc, err := contents{w.ContentChecker, p.call, p.tool, p.duty.profile, s}.check(res.Doc)
+	doc, err := contents{w.ContentChecker, p.call, p.duty.profile, s}.check(res.Doc)
 	if err != nil {
 		return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 	}
@@ -90,6 +90,10 @@ func withMeta(doc Doc, name string, v any) (Doc, error) {
 	return doc.With("_meta", meta.With(name, b).Raw()), nil
 }
 
+// structuredContent is the member of a result with what its texts say as JSON (MCP
+// 2025-11-25, server/tools, "Structured Content").
+const structuredContent = "structuredContent"
+
 // scrub sanitizes documents and collects what it finds.
 type scrub struct {
 	sanitizer Sanitizer
@@ -113,11 +117,6 @@ func (p *Parts) scrub(t *Tool, profile string) *scrub {
 	}
 	return s
 }
-
-// maxOpenLook bounds the strings that are asked about whether they are open, in bytes: of
-// a longer one it is taken for granted, which costs a look at the JSON that it is in, if
-// it is in one.
-const maxOpenLook = 4 << 10
 
 // result makes a result safe, or a request with contents: its strings, and what they make
 // with what stands beside them.
@@ -145,7 +144,7 @@ func (s *scrub) leaf(leaf Leaf, text string) string {
 	} else {
 		text, found = s.sanitizer.Sanitize(t)
 		t.Text = text
-		s.open = s.open || s.pieces != nil && (len(text) > maxOpenLook || s.pieces.Open(t))
+		s.open = s.open || s.pieces != nil && inJSON(leaf) && s.pieces.Open(t)
 	}
 	if s.secrets != nil {
 		var secrets []Finding
@@ -168,6 +167,13 @@ func (s *scrub) leaf(leaf Leaf, text string) string {
 		}
 	}
 	return text
+}
+
+// inJSON reports whether a client shows a string with JSON around it: as a part of a text
+// that is JSON, or of the structured content.
+func inJSON(leaf Leaf) bool {
+	path := doc.Path(leaf)
+	return doc.Nested(leaf) || len(path) > 0 && path[0] == structuredContent
 }
 
 // fresh leaves out of what was found in JSON as a whole what was found in its parts.

@@ -51,7 +51,6 @@ const (
 type contents struct {
 	checker ContentChecker
 	call    *Call
-	tool    *Tool
 	profile string
 	scrub   *scrub
 }
@@ -149,7 +148,7 @@ func (c contents) block(block Doc, path []string) (Doc, string, error) {
 		from, path = block.Get("resource"), append(path, "resource")
 	}
 	one := Content{
-		Server: c.tool.Name.Server, Tool: c.tool.qualified(), Profile: c.profile, Kind: c.scrub.text.Kind,
+		Server: c.scrub.text.Server, Tool: c.scrub.text.Tool, Profile: c.profile, Kind: c.scrub.text.Kind,
 		MIME: from.Get("mimeType").Text(), Data: from.Get("data").Text(), URI: from.Get("uri").Text(),
 	}
 	if c.call.Action == ReadResource && one.URI == c.call.Name {

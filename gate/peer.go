@@ -177,7 +177,7 @@ func (n *nested) propose(ctx context.Context) (err error) {
 func (n *nested) cleanRequest(ctx context.Context) error {
 	c := n.rec.Call
 	s := n.scrub(n.by.tool, n.by.duty.profile)
-	doc, err := contents{n.ContentChecker, c, n.by.tool, n.by.duty.profile, s}.check(c.Args)
+	doc, err := contents{n.ContentChecker, c, n.by.duty.profile, s}.check(c.Args)
 	if err != nil {
 		return n.fail(ctx, "the request cannot be made safe", err)
 	}

@@ -106,7 +106,7 @@ func merged(found []Finding) (out []Finding) {
 
 // structured makes safe a result's structured content as a client shows it, as JSON.
 func (s *scrub) structured(d Doc) (Doc, error) {
-	content := d.Get("structuredContent")
+	content := d.Get(structuredContent)
 	if k := content.Kind(); s.pieces == nil || k != Object && k != Array {
 		return d, nil
 	}
@@ -120,8 +120,8 @@ func (s *scrub) structured(d Doc) (Doc, error) {
 	if err != nil {
 		return Doc{}, err
 	}
-	s.keep("/structuredContent", found)
-	return d.With("structuredContent", inert.Raw()), nil
+	s.keep("/"+structuredContent, found)
+	return d.With(structuredContent, inert.Raw()), nil
 }
 
 // together makes safe what the texts among the contents of a result, or of a request, make
@@ -271,7 +271,7 @@ func firstWord(s string) string {
 // mirrored keeps the structured content of a result equal to a text of it that was so:
 // what was made inert in the one is in the other.
 func (s *scrub) mirrored(before, after Doc) Doc {
-	content := before.Get("structuredContent")
+	content := before.Get(structuredContent)
 	if !s.joined || content.IsZero() {
 		return after
 	}
@@ -283,8 +283,8 @@ func (s *scrub) mirrored(before, after Doc) Doc {
 		if !ok || was.Digest() != content.Digest() {
 			continue
 		}
-		if now, ok := doc.Embedded(after.At(at).Text()); ok && now.Digest() != after.Get("structuredContent").Digest() {
-			return after.With("structuredContent", now.Raw())
+		if now, ok := doc.Embedded(after.At(at).Text()); ok && now.Digest() != after.Get(structuredContent).Digest() {
+			return after.With(structuredContent, now.Raw())
 		}
 	}
 	return after

@@ -16,13 +16,13 @@ func (s *Sanitizer) Open(text string) bool {
 	if strings.IndexByte("<!]\\[(&|`_/", text[len(text)-1]) >= 0 || strings.IndexByte("[(:|", text[0]) >= 0 {
 		return true
 	}
-	if strings.LastIndexByte(text, '[') > strings.LastIndexByte(text, ']') || strings.Contains(text, "![") || strings.Contains(text, "]:") || strings.Contains(text, "mermaid") {
+	if last(text, '[') > last(text, ']') || strings.Contains(text, "![") || strings.Contains(text, "]:") || strings.Contains(text, "mermaid") {
 		return true
 	}
-	if i := strings.LastIndexByte(text, '\\'); i >= 0 && strings.IndexByte(text[i:], '}') < 0 {
+	if i := last(text, '\\'); i >= 0 && strings.IndexByte(text[i:], '}') < 0 {
 		return true
 	}
-	if strings.LastIndexByte(text, '<') > strings.LastIndexByte(text, '>') || withinTag(text) {
+	if last(text, '<') > last(text, '>') || withinTag(text) {
 		return true
 	}
 	tail := text[max(0, len(text)-maxTokenName):]
@@ -52,6 +52,15 @@ func withinTag(text string) bool {
 		i += 1 + next
 	}
 	return false
+}
+
+// last returns where a byte stands last, -1 if nowhere: to see that it does not is much
+// quicker from the beginning.
+func last(text string, c byte) int {
+	if strings.IndexByte(text, c) < 0 {
+		return -1
+	}
+	return strings.LastIndexByte(text, c)
 }
 
 // Inert makes what acts inert, and changes nothing else: each change puts in

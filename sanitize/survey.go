@@ -14,25 +14,36 @@ const (
 	seesLink           // what may make a link
 )
 
-// watched marks the bytes that can begin something to be found.
-var watched = func() (t [256]bool) {
+// watched marks, by 1, the bytes that can begin something to be found.
+var watched = func() (t [256]uint8) {
 	for c := range t {
-		t[c] = isControl(rune(c)) && c < utf8.RuneSelf || c >= utf8.RuneSelf
+		if isControl(rune(c)) && c < utf8.RuneSelf || c >= utf8.RuneSelf {
+			t[c] = 1
+		}
 	}
 	for _, c := range "<[]&_\\`~" {
-		t[c] = true
+		t[c] = 1
 	}
 	return t
 }()
 
+// nextWatched returns where the first byte from s[i] on is that can begin something.
+func nextWatched(s string, i int) int {
+	for ; i+8 <= len(s); i += 8 { // one branch for eight bytes
+		if watched[s[i]]|watched[s[i+1]]|watched[s[i+2]]|watched[s[i+3]]|watched[s[i+4]]|watched[s[i+5]]|watched[s[i+6]]|watched[s[i+7]] != 0 {
+			break
+		}
+	}
+	for i < len(s) && watched[s[i]] == 0 {
+		i++
+	}
+	return i
+}
+
 // survey tells which steps have to look at a text; in doubt, more of them.
 func survey(s string) (seen sight) {
-	for i := 0; i < len(s); {
+	for i := nextWatched(s, 0); i < len(s); i = nextWatched(s, i) {
 		c := s[i]
-		if !watched[c] {
-			i++
-			continue
-		}
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
 			switch {

@@ -23,7 +23,7 @@ func MapDeepAt(path []string, d Doc, f func(at Leaf, s string) string) (Doc, err
 
 // inner maps the JSON that a string consists of, and returns the string with it.
 func (m *mapper) inner(text string, inner Doc) string {
-	below := mapper{t: inner.t, f: m.f, path: m.path, names: m.names, deep: m.deep, nested: m.nested + 1}
+	below := mapper{t: inner.t, f: m.f, path: m.path, names: m.names, deep: m.deep, nested: m.nested + 1, made: m.made}
 	out, err := below.run(inner)
 	if err != nil {
 		m.err = err
@@ -72,7 +72,15 @@ func (l Leaf) Name() string {
 	if len(names) == 1 {
 		return own
 	}
-	return names[len(names)-2] + "/" + own
+	of := names[len(names)-2]
+	if l.made == nil {
+		return of + "/" + own
+	}
+	start := l.made.room(len(of) + len("/") + len(own))
+	l.made.WriteString(of)
+	l.made.WriteByte('/')
+	l.made.WriteString(own)
+	return l.made.String()[start:]
 }
 
 // Members that hold a value of which another member says the name, and those that do.

@@ -350,6 +350,24 @@ type Leaf struct {
 	names  []string // of members, as in path, that of the string itself the last
 	in     Doc      // the object or array that holds it
 	before Doc      // the element before it in an array
+	nested bool     // in a string that is JSON
+	made   *made    // nil: what is made has memory of its own
+}
+
+// made holds the texts that are made of the places in a document, many in one piece of
+// memory. What was written there stays as it is.
+type made struct{ strings.Builder }
+
+// maxMade is how many bytes of texts have one piece of memory.
+const maxMade = 512
+
+// room sees to it that a text of so many bytes is in one piece, and returns where it begins.
+func (m *made) room(size int) (start int) {
+	if m.Len()+size > m.Cap() {
+		m.Reset()
+		m.Grow(max(size, maxMade))
+	}
+	return m.Len()
 }
 
 // Pointer returns the JSON Pointer of the string; that of a member's name is
@@ -359,13 +377,19 @@ func (l Leaf) Pointer() string {
 	for _, token := range l.path {
 		size += len("/") + len(token)
 	}
-	var b strings.Builder
-	b.Grow(size)
+	if size == 0 {
+		return ""
+	}
+	b := l.made
+	if b == nil {
+		b = new(made)
+	}
+	start := b.room(size)
 	for _, token := range l.path {
 		b.WriteByte('/')
 		b.WriteString(Escape(token))
 	}
-	return b.String()
+	return b.String()[start:]
 }
 
 // View returns the text of the document without a copy of it: whoever keeps that keeps the
@@ -380,6 +404,9 @@ func LeafAt(path []string) Leaf { return Leaf{path: path} }
 
 // Path returns the tokens of [Leaf.Pointer], without its escapes. They must not be changed.
 func Path(l Leaf) []string { return l.path }
+
+// Nested reports whether a string stands in another that is JSON.
+func Nested(l Leaf) bool { return l.nested }
 
 // Escape returns a token as a JSON Pointer has it.
 func Escape(token string) string {
@@ -411,7 +438,7 @@ func (d Doc) mapped(path []string, f func(at Leaf, s string) string, deep bool) 
 	if d.t == nil {
 		return d, nil
 	}
-	m := mapper{t: d.t, f: f, path: append(make([]string, 0, len(path)+usualDepth), path...), names: make([]string, 0, usualDepth), deep: deep}
+	m := mapper{t: d.t, f: f, path: append(make([]string, 0, len(path)+usualDepth), path...), names: make([]string, 0, usualDepth), deep: deep, made: new(made)}
 	return m.run(d)
 }
 
@@ -425,6 +452,7 @@ type mapper struct {
 	out    []byte
 	deep   bool // strings that are JSON are gone through, too
 	nested int  // in how many of them this document is
+	made   *made
 	err    error
 }
 
@@ -476,7 +504,7 @@ func (m *mapper) leaf(i uint32, at Leaf) {
 	}
 	old := m.t.view(i)
 	s := old
-	at.path, at.names = m.path, m.names
+	at.path, at.names, at.nested, at.made = m.path, m.names, m.nested > 0, m.made
 	if m.deep && !at.Key && m.nested < MaxNested {
 		if inner, ok := Embedded(old); ok {
 			s, at.JSON = m.inner(old, inner), true
