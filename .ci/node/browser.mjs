@@ -36,6 +36,14 @@ browser.stdio[4].on('data', (chunk) => {
     }
   }
 });
+// A browser that is gone breaks its pipes and answers nobody.
+const gone = (why) => {
+  for (const { reject } of waiting.values()) reject(new Error(`the browser is gone: ${why}`));
+  waiting.clear();
+};
+for (const pipe of [browser.stdio[3], browser.stdio[4]]) pipe.on('error', gone);
+browser.on('error', gone);
+browser.on('exit', gone);
 const send = (method, params = {}, sessionId) => new Promise((resolve, reject) => {
   waiting.set(++next, { resolve, reject });
   browser.stdio[3].write(JSON.stringify({ id: next, method, params, sessionId }) + '\0');
