@@ -19,7 +19,7 @@ const profile = mkdtempSync(join(tmpdir(), 'wasmgate-browser-'));
 const browser = spawn(process.env.CHROMIUM ?? 'chromium', [
   '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', '--no-first-run',
   '--disable-extensions', '--disable-sync', '--host-resolver-rules=MAP * ~NOTFOUND', `--user-data-dir=${profile}`, '--remote-debugging-pipe', 'about:blank',
-], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+], { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
 
 let next = 0, rest = '';
 const waiting = new Map();
@@ -106,19 +106,32 @@ const look = `(async (texts) => {
   return found;
 })`;
 
-// shown loads a page, has it settle, and returns what happened.
+// within gives up on an answer of the browser that does not come; it returns undefined then.
+async function within(ms, answer) {
+  let timer;
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, ms); });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// shown loads a page, has it settle, and returns what happened. A page that does not get ready has had its time.
 async function shown(html) {
   happened = [];
   document = html;
   await page('Page.navigate', { url: origin });
-  await page('Runtime.evaluate', { expression: 'new Promise((r) => document.readyState === "complete" ? setTimeout(r, 5) : addEventListener("load", () => setTimeout(r, 5)))', awaitPromise: true }).catch(() => {});
+  await within(5000, page('Runtime.evaluate', { expression: 'new Promise((r) => document.readyState === "complete" ? setTimeout(r, 5) : addEventListener("load", () => setTimeout(r, 5)))', awaitPromise: true }).catch(() => {}));
   return happened.filter((what) => what !== `goes to ${origin}`).join(', ');
 }
 
 // inserted puts texts into the elements of one page.
-async function inserted(texts) {
+async function inserted(texts, again = true) {
   const before = await shown('<!DOCTYPE html><title>t</title><body>');
-  const { result } = await page('Runtime.evaluate', { expression: `${look}(${JSON.stringify(texts)})`, awaitPromise: true, returnByValue: true });
+  const answer = await within(20000, page('Runtime.evaluate', { expression: `${look}(${JSON.stringify(texts)})`, awaitPromise: true, returnByValue: true }));
+  if (answer === undefined && again) return inserted(texts, false);
+  const result = answer?.result ?? {};
   await new Promise((resolve) => setTimeout(resolve, 20));
   const found = result.value ?? texts.map(() => 'the page was lost');
   const all = [before, ...happened.filter((what) => what !== `goes to ${origin}`)].filter((what) => what !== '').join(', ');
@@ -150,8 +163,13 @@ try {
     verdicts[at] ||= await shown(some[0]);
   }
 } finally {
-  browser.kill('SIGKILL');
-  await new Promise((resolve) => browser.once('exit', resolve));
-  rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  const ended = browser.exitCode !== null || browser.signalCode !== null || new Promise((resolve) => browser.once('exit', resolve));
+  try {
+    process.kill(-browser.pid, 'SIGKILL'); // with its children, which write into the profile
+  } catch { /* all have ended */ }
+  await ended;
+  try {
+    rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  } catch { /* what is left of it is in the folder for what is temporary */ }
 }
 process.stdout.write(JSON.stringify(verdicts));
