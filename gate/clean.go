@@ -14,7 +14,8 @@ import (
 const (
 	// MetaFindings lists what was found in a result: [Finding] values.
 	MetaFindings = "io.github.wasmgate/findings"
-	// MetaRefusal is {code, reason, record_id} in the result of a refused call, and
+	// MetaRefusal is {code, reason, record_id, retryable} in the result of a refused call;
+	// violations, JSON Pointers into arguments that break the schema, if they do; and
 	// retry_after_ms if it is known when trying again is worth it; and invoked, true, if
 	// the call may have been carried out: see [Refusal].
 	MetaRefusal = "io.github.wasmgate/refusal"

@@ -27,6 +27,9 @@ func (w *way) parse(ctx context.Context, c *Call) error {
 func (w *way) lookup(ctx context.Context, c *Call) (*Tool, error) {
 	w.next(StepLookup)
 	tool, err := w.find(ctx, c)
+	if a, ok := errors.AsType[*Away](err); ok && w.mayKnow(ctx, c, a.Tool) {
+		return nil, a.Err
+	}
 	if err != nil {
 		err = w.fail(ctx, unknown(c.Action), err)
 		if r, ok := errors.AsType[*Refusal](err); ok {
@@ -43,6 +46,28 @@ func (w *way) lookup(ctx context.Context, c *Call) (*Tool, error) {
 		return nil, w.fail(ctx, "it makes calls itself, and is not called by another tool that does", nil)
 	}
 	return tool, nil
+}
+
+// An Away error says that the server of what is named has not been there yet, so that nobody
+// knows whether it has it. It is an [ErrUnknown] to whom nothing of that name is granted.
+type Away struct {
+	Tool *Tool // what would be looked for: its names alone
+	Err  error // the fault of the server
+}
+
+// Error is that of the server.
+func (a *Away) Error() string { return a.Err.Error() }
+
+// Unwrap returns [ErrUnknown].
+func (a *Away) Unwrap() error { return ErrUnknown }
+
+// mayKnow reports whether who calls would be allowed some call of the tool.
+func (w *way) mayKnow(ctx context.Context, c *Call, t *Tool) bool {
+	if len(c.Who.offered([]*Tool{t})) == 0 || !c.Groups.Has(t) {
+		return false
+	}
+	visible, err := w.Authorizer.Visible(ctx, c.Who, []*Tool{t})
+	return err == nil && len(visible) == 1 && visible[0]
 }
 
 // unknown is what a client reads of a tool that does not exist, and of one that

@@ -114,3 +114,25 @@ func Code(err error) string {
 		return CodeProtocol
 	}
 }
+
+// Retryable reports whether the same call can succeed later, when nothing but time has
+// passed. It does not say that the call was not carried out.
+func Retryable(err error) bool {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		if r.Invoked {
+			return false
+		}
+		if r.RetryAfter > 0 {
+			return true
+		}
+	}
+	if _, waits := errors.AsType[*Pending](err); waits {
+		return true
+	}
+	switch Code(err) {
+	case "spawn_failed", "transport", "not_connected", CodeTimeout, "trap_deadline", "refused_limit", "refused_busy", "refused_record":
+		return true
+	default:
+		return false
+	}
+}

@@ -91,7 +91,7 @@ const look = `(async (texts) => {
       for (const { name, value } of node.attributes) {
         if (name.startsWith('on') && value !== '' && name in node && typeof node[name] === 'function') what = 'handler ' + name;
       }
-      if (node instanceof HTMLElement && node.hasAttribute('style')) {
+      if (node instanceof HTMLElement && (node.getAttribute('style') ?? '').trim() !== '') {
         const style = getComputedStyle(node);
         if (style.display === 'none' || style.visibility !== 'visible' || parseFloat(style.opacity) < 0.05 || parseFloat(style.fontSize) < 1) what = 'hidden by its style';
       }

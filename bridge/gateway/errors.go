@@ -36,8 +36,8 @@ const (
 	SchemaIncompatible ErrorCode = "schema_conversion_error" // a tool cannot be described in the form that was asked for
 )
 
-// outcomes maps each code of [gate.Code] to the code of an error, and says whether
-// the same call can succeed later, when nothing but time has passed.
+// outcomes maps each code of [gate.Code] to the code of an error. Again is what
+// [gate.Retryable] says of it.
 //
 //	gate                                               error               again
 //	spawn_failed                                       connection_failed   yes
@@ -54,34 +54,31 @@ const (
 //
 // A call that waits for a person can succeed later, too. config_error and
 // schema_conversion_error are of no call.
-var outcomes = map[string]struct {
-	code  ErrorCode
-	again bool
-}{
-	"spawn_failed":     {ConnectionFailed, true},
-	"transport":        {TransportError, true},
-	"not_connected":    {NotConnected, true},
-	gate.CodeTimeout:   {TimedOut, true},
-	"trap_deadline":    {TimedOut, true},
-	gate.CodeCancelled: {TimedOut, false},
-	gate.CodeProtocol:  {ProtocolError, false},
-	gate.CodeToolError: {ServerError, false},
-	"trap_fuel":        {ServerError, false},
-	"trap_memory":      {ServerError, false},
-	"trap_guest":       {ServerError, false},
-	"trap_denied":      {ServerError, false},
+var outcomes = map[string]ErrorCode{
+	"spawn_failed":     ConnectionFailed,
+	"transport":        TransportError,
+	"not_connected":    NotConnected,
+	gate.CodeTimeout:   TimedOut,
+	"trap_deadline":    TimedOut,
+	gate.CodeCancelled: TimedOut,
+	gate.CodeProtocol:  ProtocolError,
+	gate.CodeToolError: ServerError,
+	"trap_fuel":        ServerError,
+	"trap_memory":      ServerError,
+	"trap_guest":       ServerError,
+	"trap_denied":      ServerError,
 
-	"refused_authorize":       {ServerError, false},
-	"refused_approve":         {ServerError, false},
-	"refused_pin":             {ServerError, false},
-	"refused_sanitize":        {ServerError, false},
-	"refused_limit":           {ServerError, true},
-	"refused_busy":            {ServerError, true},
-	"refused_record":          {ServerError, true},
-	"refused_parse":           {InvalidParameters, false},
-	"refused_validate_input":  {InvalidParameters, false},
-	"refused_validate_output": {ProtocolError, false},
-	"refused_lookup":          {ToolNotFound, false},
+	"refused_authorize":       ServerError,
+	"refused_approve":         ServerError,
+	"refused_pin":             ServerError,
+	"refused_sanitize":        ServerError,
+	"refused_limit":           ServerError,
+	"refused_busy":            ServerError,
+	"refused_record":          ServerError,
+	"refused_parse":           InvalidParameters,
+	"refused_validate_input":  InvalidParameters,
+	"refused_validate_output": ProtocolError,
+	"refused_lookup":          ToolNotFound,
 }
 
 // An Error is a failure in the words of a client library: what kind it is, of which
@@ -156,9 +153,8 @@ func AsError(c gate.Call, err error) *Error {
 		}
 	}
 	outcome := gate.Code(err)
-	o := outcomes[outcome]
 	e := &Error{
-		Code: o.code, Message: Public(err), Server: serverOf(c, err), Tool: c.Name, again: o.again, err: err,
+		Code: outcomes[outcome], Message: Public(err), Server: serverOf(c, err), Tool: c.Name, again: gate.Retryable(err), err: err,
 		Details: map[string]any{"outcome": outcome},
 	}
 	if id := gate.RecordID(c.ID, err); id != "" {
@@ -168,7 +164,7 @@ func AsError(c gate.Call, err error) *Error {
 		e.refused(c, r)
 	}
 	if p, ok := errors.AsType[*gate.Pending](err); ok {
-		e.Details["approval"], e.again = p.ID, true
+		e.Details["approval"] = p.ID
 	}
 	return e
 }
@@ -179,10 +175,10 @@ func (e *Error) refused(c gate.Call, r *gate.Refusal) {
 		e.Details["record"] = r.Call
 	}
 	if r.RetryAfter > 0 {
-		e.Details["retry_after_ms"], e.again = max(1, r.RetryAfter.Milliseconds()), true
+		e.Details["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
 	}
 	if r.Invoked {
-		e.Details["invoked"], e.again = true, false
+		e.Details["invoked"] = true
 	}
 	if r.Step != gate.StepLookup && !r.Hidden {
 		return
@@ -211,7 +207,7 @@ func ofNoCall(err error) *Error {
 	_, rego := errors.AsType[*policy.CompileError](err)
 	_, pins := errors.AsType[*lock.SyntaxError](err)
 	if code := gate.Code(err); !module && !rego && !pins && code != gate.CodeProtocol { // protocol stands for any error
-		e.Code, e.again = outcomes[code].code, outcomes[code].again
+		e.Code, e.again = outcomes[code], gate.Retryable(err)
 	}
 	return e
 }

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"os"
+
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
@@ -18,6 +20,11 @@ func (g *Gateway) openAudit(hide func(name, text string) string) (gate.Recorder,
 	}
 	o := g.cfg.AuditOptions
 	o.Hide = hide
+	if o.Node == "" {
+		if o.Node, _ = os.Hostname(); o.Node == "" {
+			o.Node = "local"
+		}
+	}
 	if o.Version == "" {
 		o.Version = Version()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -277,6 +278,9 @@ func (c *cli) printServer(s gateway.ServerStatus) error {
 	}
 	if err := c.printServers([]gateway.ServerStatus{s}); err != nil {
 		return err
+	}
+	if s.Protocol != "" {
+		fmt.Fprintf(c.out, "calls itself %s, speaks MCP %s; declares: %s\n", strings.TrimSpace(cmp.Or(s.Name, "nothing")+" "+s.Version), s.Protocol, cmp.Or(strings.Join(s.Capabilities, ", "), "nothing"))
 	}
 	if s.Error != "" {
 		fmt.Fprintf(c.out, "fault: %s: %s\n", s.Fault, visible(s.Error))

@@ -25,9 +25,21 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 		t, ok = f.catalog.Load().byName[name]
 	}
 	if !ok {
-		return nil, fmt.Errorf("tool %q: %w", name, gate.ErrUnknown)
+		return nil, f.unknown(name)
 	}
 	return t, nil
+}
+
+// unknown is the error of a tool that is not known: perhaps only because its server is not
+// there yet.
+func (f *Fleet) unknown(name string) error {
+	n, err := gate.ParseToolName(name)
+	if e, remote := f.catalog.Load().server[n.Server].(*upstream.Endpoint); err == nil && remote {
+		if fault := e.Away(); fault != nil {
+			return &gate.Away{Tool: &gate.Tool{Name: n, Local: n.Tool, Offered: name}, Err: fault}
+		}
+	}
+	return fmt.Errorf("tool %q: %w", name, gate.ErrUnknown)
 }
 
 // relisted waits, for at most SettleTimeout, for the listing that a server has

@@ -207,7 +207,7 @@ func (h *Host) initialize(ctx context.Context, p peerInfo) (gate.Doc, error) {
 
 // discover answers what a client without a session asks first.
 func (h *Host) discover(ctx context.Context, p peerInfo) gate.Doc {
-	out := append(append([]byte(`{"resultType":"complete","_meta":{"`+metaServer+`":`), h.info...), `},"ttlMs":0,"cacheScope":"private","supportedVersions":`...)
+	out := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), h.info...), `},"ttlMs":0,"cacheScope":"private","supportedVersions":`...)
 	out = append(append(out, mcp.MustJSON(revisions)...), `,"capabilities":{`...)
 	if h.cfg.Jobs != nil {
 		out = append(out, `"extensions":{"`+mcp.ExtensionTasks+`":{}},`...)
@@ -244,8 +244,6 @@ func (h *Host) appendInstructions(b []byte, text string) []byte {
 	return append(append(b, `,"instructions":`...), mcp.MustJSON(text)...)
 }
 
-// metaServer is where the answer to a request without a session says who answers.
-const metaServer = "io.modelcontextprotocol/serverInfo"
 
 // reply writes the answer to a request.
 func (h *Host) reply(p peerInfo, m message, res gate.Doc, err error) []byte {
@@ -257,7 +255,7 @@ func (h *Host) reply(p peerInfo, m message, res gate.Doc, err error) []byte {
 	}
 	out = append(out, `,"result":`...)
 	if p.stateless {
-		out = mcp.AppendStamp(out, res, metaServer, h.info)
+		out = mcp.AppendStamp(out, res, mcp.MetaServer, h.info)
 	} else {
 		out = append(out, raw...)
 	}

@@ -209,7 +209,7 @@ func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err err
 
 	input, repaired := schema.Repair(def.Get("inputSchema"))
 	if repaired != "" {
-		t.Findings = append(t.Findings, "input schema: "+repaired)
+		t.Findings = append(t.Findings, "input schema: added "+repaired)
 	}
 	in, err := o.Schemas.Compile(input)
 	if err != nil {

@@ -6,6 +6,7 @@ const (
 	MetaProtocol     = "io.modelcontextprotocol/protocolVersion"
 	MetaClient       = "io.modelcontextprotocol/clientInfo"
 	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaServer       = "io.modelcontextprotocol/serverInfo" // who answers, in the answer to a request without a session
 	MetaLogLevel     = "io.modelcontextprotocol/logLevel"
 	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
 )

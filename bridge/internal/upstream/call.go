@@ -83,7 +83,7 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 		used.Repeats = 1
 		doc, err = e.send(timed, of, tool)
 	}
-	res, err := e.result(ctx, doc, err)
+	res, err := e.result(ctx, of, tool, doc, err)
 	res.Usage, res.InputRequired = used, of.more
 	return res, err
 }
@@ -156,8 +156,11 @@ var ErrNoPermit = errors.New("a call without a permit")
 // result makes the outcome of a call of what the server answered. A JSON-RPC
 // error is the tool's failure, in the form that tools report one: its text is
 // the server's, and goes the way of all texts.
-func (e *Endpoint) result(ctx context.Context, doc gate.Doc, err error) (gate.Result, error) {
+func (e *Endpoint) result(ctx context.Context, of *calling, t *gate.Tool, doc gate.Doc, err error) (gate.Result, error) {
 	if err == nil && doc.Kind() == gate.Object {
+		if t.Feature == gate.FeatureTool && !of.more && doc.Get("content").Kind() != gate.Array { // which strict clients demand
+			doc = doc.With("content", []byte("[]"))
+		}
 		return gate.Result{Doc: doc, IsError: doc.Get("isError").True()}, nil
 	}
 	var rpc *wire.RPCError

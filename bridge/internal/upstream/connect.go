@@ -202,6 +202,7 @@ func (e *Endpoint) handshake(ctx context.Context, l *link) error {
 		e.wg.Go(h.Listen)
 	}
 	l.instructions, l.tlsKey, l.capabilities = res.Get("instructions"), wire.TLSKeyOf(p.Conn), res.Get("capabilities")
+	l.server, l.revision = res.Get("serverInfo"), revision
 	return nil
 }
 

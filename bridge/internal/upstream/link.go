@@ -27,6 +27,8 @@ type link struct {
 
 	instructions gate.Doc // of the handshake; absent if there are none
 	capabilities gate.Doc // of the server, of the handshake
+	server       gate.Doc // what it calls itself; absent if it says nothing
+	revision     string   // that is spoken
 	tlsKey       string   // "" if it is not asked for
 
 	declaring sync.Mutex

@@ -73,6 +73,9 @@ func (e *Endpoint) discover(ctx context.Context, l *link) error {
 		return err
 	}
 	l.instructions, l.tlsKey, l.capabilities = res.Get("instructions"), wire.TLSKeyOf(l.peer.Conn), res.Get("capabilities")
+	if l.server, l.revision = res.Get("_meta").Get(mcp.MetaServer), mcp.Stateless; l.server.IsZero() {
+		l.server = res.Get("serverInfo")
+	}
 	e.hear(ctx, l)
 	return nil
 }

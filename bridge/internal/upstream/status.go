@@ -1,12 +1,16 @@
 package upstream
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
 )
 
 // Status tells how one server is.
@@ -15,7 +19,14 @@ type Status struct {
 	Phase  Phase     `json:"phase"`
 	Since  time.Time `json:"since,omitzero"`
 	Local  bool      `json:"local,omitempty"`
-	Tools  int       `json:"tools"`
+	// Name and Version are what the server calls itself, Protocol is the revision of MCP that
+	// is spoken with it, and Capabilities are the names of what it declares, sorted. All are
+	// empty of one that is not connected.
+	Name         string   `json:"name,omitempty"`
+	Version      string   `json:"version,omitempty"`
+	Protocol     string   `json:"protocol,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	Tools        int      `json:"tools"`
 	// Prompts, Resources and Templates, of resources, are how many the server lists.
 	Prompts   int `json:"prompts,omitempty"`
 	Resources int `json:"resources,omitempty"`
@@ -50,6 +61,20 @@ func (s *Status) Count(f *listing.Features) {
 	s.Notes = slices.Concat(s.Notes, f.Notes)
 }
 
+// Away returns the fault of a call while the server has not been ready yet; nil once it was.
+func (e *Endpoint) Away() *Fault {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase == Ready || e.link != nil || len(e.tools.Listed) > 0 {
+		return nil
+	}
+	cause := errors.New("the server is not ready yet")
+	if e.fault != nil {
+		cause = fmt.Errorf("%w: %w", cause, e.fault)
+	}
+	return &Fault{NotConnected, e.cfg.Server, "lookup", cause}
+}
+
 // Status tells how the endpoint is.
 func (e *Endpoint) Status() Status {
 	e.mu.Lock()
@@ -67,6 +92,13 @@ func (e *Endpoint) Status() Status {
 			s.Said = c.Said()
 		}
 	}
+	if l := e.link; l != nil {
+		s.Name, s.Version, s.Protocol = said(l.server.Get("name")), said(l.server.Get("version")), l.revision
+		for name := range l.capabilities.Members() {
+			s.Capabilities = append(s.Capabilities, mcp.Clip(gate.Visible(name), maxSaidName))
+		}
+		slices.Sort(s.Capabilities)
+	}
 	if s.Phase == Faulted {
 		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()
 	}
@@ -77,3 +109,9 @@ func (e *Endpoint) Status() Status {
 	}
 	return s
 }
+
+// maxSaidName bounds what a server calls itself, in bytes.
+const maxSaidName = 100
+
+// said is what a server says of itself, as an operator can read it.
+func said(d gate.Doc) string { return mcp.Clip(gate.Visible(d.Text()), maxSaidName) }
