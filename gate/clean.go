@@ -14,8 +14,9 @@ import (
 const (
 	// MetaFindings lists what was found in a result: [Finding] values.
 	MetaFindings = "io.github.wasmgate/findings"
-	// MetaRefusal is {code, reason, record_id, retryable} in the result of a refused call;
-	// violations, JSON Pointers into arguments that break the schema, if they do; and
+	// MetaRefusal is {code, reason, record_id} in the result of a refused call; retryable,
+	// true, if the same call can succeed later; violations, JSON Pointers into the arguments,
+	// if they break the schema; and
 	// retry_after_ms if it is known when trying again is worth it; and invoked, true, if
 	// the call may have been carried out: see [Refusal].
 	MetaRefusal = "io.github.wasmgate/refusal"

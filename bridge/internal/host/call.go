@@ -116,7 +116,9 @@ func refusalOf(call string, err error) map[string]any {
 	if ok && r.Invoked {
 		refusal["invoked"] = true
 	}
-	refusal["retryable"] = gate.Retryable(err)
+	if gate.Retryable(err) {
+		refusal["retryable"] = true
+	}
 	if broken, is := errors.AsType[gate.Violations](err); ok && is && r.Step == gate.StepValidateInput {
 		var at []string
 		for _, v := range broken[:min(len(broken), maxPointers)] {

@@ -244,7 +244,6 @@ func (h *Host) appendInstructions(b []byte, text string) []byte {
 	return append(append(b, `,"instructions":`...), mcp.MustJSON(text)...)
 }
 
-
 // reply writes the answer to a request.
 func (h *Host) reply(p peerInfo, m message, res gate.Doc, err error) []byte {
 	id, raw := m.id.Raw(), res.Raw()

@@ -99,6 +99,7 @@ var rules = map[string]rule{
 	"cmd/wasmgate-hook":             {imports: []string{"internal/hook"}, bans: []string{"github.com/...", "golang.org/..."}},
 	"cmd/internal/image":            {bans: []string{"net", "net/http"}},
 	"cmd/internal/probe":            {bans: []string{"github.com/..."}},
+	"cmd/internal/soak":             {imports: []string{"gate", "gate/audit"}},
 	"cmd/internal/starter":          {},
 	"internal/app":                  {imports: everything},
 	"cmd/wasmgate":                  {imports: everything},
