@@ -98,7 +98,7 @@ func TestFleetReplaces(t *testing.T) {
 				t.Error("a broken server is ready")
 			}
 			return nil
-		}, "refused_lookup"},
+		}, "not_connected"},
 	}
 	for name, tt := range changes {
 		t.Run(name, func(t *testing.T) {

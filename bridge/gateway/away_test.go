@@ -1,0 +1,24 @@
+package gateway_test
+
+import (
+	"testing"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// TestToolOfAServerThatWasNeverReady: who is granted it is told that its server is away, and
+// nobody else that there is such a server.
+func TestToolOfAServerThatWasNeverReady(t *testing.T) {
+	g := start(t, gateway.Config{
+		Recorder: new(records), Policy: granting("down__*"),
+		Servers: []gateway.EndpointConfig{{Server: "down", Command: "/does/not/exist"}, {Server: "hidden", Command: "/does/not/exist"}},
+	})
+	_ = g.Connect(t.Context())
+	for name, want := range map[string]string{"down__x": "not_connected", "hidden__x": "refused_lookup", "nowhere__x": "refused_lookup"} {
+		_, err := call(g, name, `{}`)
+		if gate.Code(err) != want || gate.Retryable(err) != (want == "not_connected") {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
