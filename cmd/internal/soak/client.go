@@ -87,6 +87,7 @@ func (l *load) run(ctx context.Context, sort int, servers []string, seed uint64)
 			t.tag, t.args, t.tool, t.server, t.took = tag, args, tool, server, time.Since(began)
 			l.found <- t
 			if t.code == "broken" && wait == 0 {
+				sleep(ctx, 200*time.Millisecond)
 				break
 			}
 			sleep(ctx, time.Duration(r.IntN(120))*time.Millisecond)
