@@ -107,7 +107,7 @@ var rules = map[string]rule{
 
 // wrapped are the dependencies that one package of ours hides from the others.
 var wrapped = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk": {"bridge", "bridge/gateway", "bridge/internal/upstream", "bridge/internal/upstream/wire", "bridge/internal/rig"},
+	"github.com/modelcontextprotocol/go-sdk": {"bridge", "bridge/gateway", "bridge/internal/upstream", "bridge/internal/upstream/wire", "bridge/internal/rig", "cmd/internal/soak"},
 	"github.com/google/jsonschema-go":        {"bridge/gateway"}, // of the program's own types, never of what a server sends
 	"github.com/santhosh-tekuri/jsonschema":  {"bridge/schema"},
 	"github.com/open-policy-agent/opa":       {"policy"},
