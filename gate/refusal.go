@@ -136,3 +136,26 @@ func Retryable(err error) bool {
 		return false
 	}
 }
+
+// Hints are what [MetaRefusal] says of how a call could be repeated: retryable, and the
+// violations of the arguments, at most 20, those at pointers of more than 200 bytes left out.
+func Hints(err error) map[string]any {
+	hints := make(map[string]any)
+	if Retryable(err) {
+		hints["retryable"] = true
+	}
+	if r, ok := errors.AsType[*Refusal](err); !ok || r.Step != StepValidateInput {
+		return hints
+	}
+	var at []string
+	broken, _ := errors.AsType[Violations](err)
+	for _, v := range broken[:min(len(broken), maxViolations)] {
+		if len(v.Pointer) <= 200 {
+			at = append(at, v.Pointer)
+		}
+	}
+	if at != nil {
+		hints["violations"] = at
+	}
+	return hints
+}

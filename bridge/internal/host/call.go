@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -100,12 +101,6 @@ func failureResult(text string, refusal map[string]any) gate.Doc {
 	})))
 }
 
-// Bounds of the places at which arguments break a schema, as a client is told of them.
-const (
-	maxPointers = 20
-	maxPointer  = 200 // bytes
-)
-
 // refusalOf tells a client why a call was not carried out: see [gate.MetaRefusal].
 func refusalOf(call string, err error) map[string]any {
 	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": gate.RecordID(call, err)}
@@ -116,16 +111,7 @@ func refusalOf(call string, err error) map[string]any {
 	if ok && r.Invoked {
 		refusal["invoked"] = true
 	}
-	if gate.Retryable(err) {
-		refusal["retryable"] = true
-	}
-	if broken, is := errors.AsType[gate.Violations](err); ok && is && r.Step == gate.StepValidateInput {
-		var at []string
-		for _, v := range broken[:min(len(broken), maxPointers)] {
-			at = append(at, mcp.Clip(v.Pointer, maxPointer))
-		}
-		refusal["violations"] = at
-	}
+	maps.Copy(refusal, gate.Hints(err))
 	return refusal
 }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command soak shakes a running gateway: real servers and clients, calls of all kinds, and every
 // so often something that an operator does, or that befalls one. At the end it joins what the
 // servers saw, what the clients were told and what the log has, and fails if they disagree:
