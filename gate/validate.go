@@ -127,3 +127,48 @@ func cut(s string, n int) string {
 	}
 	return s[:n] + "..."
 }
+
+// Retryable reports whether the same call can succeed later, when nothing but time has
+// passed. It does not say that the call was not carried out.
+func Retryable(err error) bool {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		if r.Invoked {
+			return false
+		}
+		if r.RetryAfter > 0 {
+			return true
+		}
+	}
+	if _, waits := errors.AsType[*Pending](err); waits {
+		return true
+	}
+	switch Code(err) {
+	case "spawn_failed", "transport", "not_connected", CodeTimeout, "trap_deadline", "refused_limit", "refused_busy", "refused_record":
+		return true
+	default:
+		return false
+	}
+}
+
+// Hints are what [MetaRefusal] says of how a call could be repeated: retryable, and the
+// violations of the arguments, at most 20, those at pointers of more than 200 bytes left out.
+func Hints(err error) map[string]any {
+	hints := make(map[string]any)
+	if Retryable(err) {
+		hints["retryable"] = true
+	}
+	if r, ok := errors.AsType[*Refusal](err); !ok || r.Step != StepValidateInput {
+		return hints
+	}
+	var at []string
+	broken, _ := errors.AsType[Violations](err)
+	for _, v := range broken[:min(len(broken), maxViolations)] {
+		if len(v.Pointer) <= 200 {
+			at = append(at, v.Pointer)
+		}
+	}
+	if at != nil {
+		hints["violations"] = at
+	}
+	return hints
+}
