@@ -84,6 +84,9 @@ type Tool struct {
 	// object; absent for other tools.
 	Sandboxed    bool
 	Capabilities Doc
+	// Origin is where the module of a sandboxed tool comes from, an object with source and
+	// signer; absent for other tools. Policies see it as input.tool.origin.
+	Origin Doc
 	// Groups are those that the tool is in, sorted. Policies see them as
 	// input.tool.groups.
 	Groups []string

@@ -169,7 +169,7 @@ func TestInput(t *testing.T) {
  "principal":{"id":"alice","tenant":"","auth":"local","roles":["dev","ops"],"claims":{"sub":"a"},"client":{"id":"verified","name":"claimed","version":"1"}},
  "session":{"id":"s1","labels":["untrusted"]},
  "tool":{"name":"files__write_file","server":"files","local_name":"write.file","annotations":{"readOnlyHint":false},"labels":{},"groups":[],
-         "sandboxed":true,"capabilities":{"kv":true},"relay":false,"pinned":false,"findings":["hidden text"]},
+         "sandboxed":true,"capabilities":{"kv":true},"origin":{},"relay":false,"pinned":false,"findings":["hidden text"]},
  "arguments":{"a":[1.50,true,null,{"b":"é"}],"n":12345678901234567890},
  "provenance":{"/a/0":[],"/a/1":[],"/a/2":[],"/a/3/b":[],"/n":[]},
  "carried":{}}`

@@ -118,7 +118,7 @@ func TestHostCallInput(t *testing.T) {
  "principal":{"id":"alice","tenant":"","auth":"local","roles":["dev"],"claims":{},"client":{"id":"","name":"","version":""}},
  "session":{"id":"s1","labels":["untrusted"]},
  "tool":{"name":"local__fetch","server":"local","local_name":"fetch","annotations":{},"labels":{},"groups":[],
-         "sandboxed":true,"capabilities":` + capable + `,"relay":false,"pinned":false,"findings":[]},
+         "sandboxed":true,"capabilities":` + capable + `,"origin":{},"relay":false,"pinned":false,"findings":[]},
  "request":{"name":"API","origin":"https://api.example.com"}}`
 	if diff := cmp.Diff(gate.MustDoc(want).Value(), gate.MustDoc(d.Reasons[0]).Value()); diff != "" {
 		t.Errorf("input (-want +got):\n%s", diff)

@@ -130,6 +130,7 @@ func (t *terms) tool(tool *gate.Tool) *ast.Term {
 		pair("groups", stringArray(tool.Groups)),
 		pair("sandboxed", ast.BooleanTerm(tool.Sandboxed)),
 		pair("capabilities", docOrObject(tool.Capabilities)),
+		pair("origin", docOrObject(tool.Origin)),
 		pair("relay", ast.BooleanTerm(tool.Relay)),
 		pair("pinned", ast.BooleanTerm(tool.Pinned)),
 		pair("findings", stringArray(tool.Findings)),

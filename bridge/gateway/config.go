@@ -141,7 +141,10 @@ type Module struct {
 	// Development says that its author works on it: its tools are pinned by their
 	// definitions alone, and each as it was first seen since the gateway was built.
 	Development bool
-	Grant       Grant
+	// Source says where the module was found, and Signer whose key has signed it; "" if
+	// that is not known. Policies see both as input.tool.origin.
+	Source, Signer string
+	Grant          Grant
 	// Replay is what Config.Replay does with its tools.
 	Replay ReplayMode
 }

@@ -100,12 +100,19 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 	c := &compiled{server: cmp.Or(m.Server, LocalServer), module: code}
 	tools, err := g.sandboxed(code.Tools(), grant, c.enter)
 	for i := range tools {
+		tools[i].Origin = origin(m.Source, m.Signer)
 		tools[i].Module, tools[i].Foreign, tools[i].Groups = sum(m.WASM), !m.Named, m.Groups
 		if m.Development {
 			tools[i].Module, tools[i].Foreign = "", !g.developed(c.server, tools[i].Definition)
 		}
 	}
 	return c, g.player.stubbed(m.Replay, tools), err
+}
+
+// origin is what policies see as input.tool.origin.
+func origin(source, signer string) gate.Doc {
+	b, _ := json.Marshal(map[string]string{"source": source, "signer": signer}) // strings always marshal
+	return gate.MustDoc(string(b))
 }
 
 // developed reports whether the definition of a tool in development is the first of its

@@ -359,7 +359,7 @@ func (l *ledger) define(c *policy.RecordedCall, e audit.Entry) {
 		if c.Unknown == nil {
 			c.Unknown = make(map[string]string)
 		}
-		for _, part := range []string{"tool.annotations", "tool.sandboxed", "tool.capabilities", "tool.pinned", "tool.findings", "tool.groups", "provenance"} {
+		for _, part := range []string{"tool.annotations", "tool.sandboxed", "tool.capabilities", "tool.origin", "tool.pinned", "tool.findings", "tool.groups", "provenance"} {
 			if c.Unknown["input."+part] == "" {
 				c.Unknown["input."+part] = undefined
 			}

@@ -27,6 +27,10 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 	if err != nil {
 		return gateway.Module{}, err
 	}
+	signer, err := a.signer(ctx, m, wasm)
+	if err != nil {
+		return gateway.Module{}, err
+	}
 	if sum := sha256.Sum256(wasm); m.SHA256 != "" && m.SHA256 != hex.EncodeToString(sum[:]) {
 		return gateway.Module{}, fmt.Errorf("%s has SHA-256 %x, not the configured one; if it is the module that you mean, write that as its sha256", m.Path+m.Ref, sum)
 	}
@@ -42,7 +46,7 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 			return gateway.Module{}, err
 		}
 	}
-	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Development: m.Dev, Grant: grant(m), Replay: gateway.ReplayMode(m.Replay)}, nil
+	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Development: m.Dev, Source: m.Path + m.Ref, Signer: signer, Grant: grant(m), Replay: gateway.ReplayMode(m.Replay)}, nil
 }
 
 // modules reads the modules of a configuration. One that cannot be read, or is another
@@ -81,6 +85,9 @@ func moduleFiles(c *config.Config) (files []string) {
 	add := func(m config.Module) {
 		if m.Path != "" {
 			files = append(files, m.Path, config.ManifestFile(m.Path))
+		}
+		if m.Verify != nil {
+			files = append(files, m.Verify.Key, bundleFile(m))
 		}
 	}
 	for _, m := range c.Tools {
@@ -151,15 +158,20 @@ func (a *App) fetch(ctx context.Context, m config.Module) ([]byte, error) {
 // FetchModule returns the bytes of a module in a registry, from the cache in the
 // state folder if they are there.
 func FetchModule(ctx context.Context, ref, state string, log *slog.Logger) ([]byte, error) {
-	store, err := artifact.New(artifact.Config{
-		Dir: filepath.Join(state, "artifacts"), Log: log,
-		DialContext: dial.New(dial.Options{}).Dialer(true), // registries of one's own network are usual
-	})
+	store, err := artifacts(state, log)
 	if err != nil {
 		return nil, err
 	}
 	module, err := store.Fetch(ctx, ref)
 	return module.Bytes, err
+}
+
+// artifacts fetches from registries.
+func artifacts(state string, log *slog.Logger) (*artifact.Store, error) {
+	return artifact.New(artifact.Config{
+		Dir: filepath.Join(state, "artifacts"), Log: log,
+		DialContext: dial.New(dial.Options{}).Dialer(true), // registries of one's own network are usual
+	})
 }
 
 // grant is what the configuration grants a module.

@@ -16,6 +16,7 @@ type Traits struct {
 	Sandboxed    bool            `json:"sandboxed"`
 	Relay        bool            `json:"relay"` // it carries out other calls
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+	Origin       json.RawMessage `json:"origin,omitempty"`
 	Pinned       bool            `json:"pinned"`
 	Findings     []string        `json:"findings,omitempty"`
 	Teaches      gate.Labels     `json:"teaches,omitempty"`
@@ -24,7 +25,7 @@ type Traits struct {
 func traitsOf(t *gate.Tool) *Traits {
 	return &Traits{
 		Name: t.Name.String(), Local: t.Local, Annotations: t.Annotations.Raw(),
-		Sandboxed: t.Sandboxed, Relay: t.Relay, Capabilities: t.Capabilities.Raw(),
+		Sandboxed: t.Sandboxed, Relay: t.Relay, Capabilities: t.Capabilities.Raw(), Origin: t.Origin.Raw(),
 		Pinned: t.Pinned, Findings: t.Findings, Teaches: t.Teaches,
 	}
 }
@@ -44,7 +45,7 @@ func (t Tool) Described() (*gate.Tool, error) {
 		Pinned: t.Traits.Pinned, Findings: t.Traits.Findings, Teaches: t.Traits.Teaches,
 	}
 	for doc, raw := range map[*gate.Doc]json.RawMessage{
-		&g.Definition: t.Definition, &g.Annotations: t.Traits.Annotations, &g.Capabilities: t.Traits.Capabilities,
+		&g.Definition: t.Definition, &g.Annotations: t.Traits.Annotations, &g.Capabilities: t.Traits.Capabilities, &g.Origin: t.Traits.Origin,
 	} {
 		if len(raw) == 0 {
 			continue

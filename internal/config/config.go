@@ -38,6 +38,7 @@ type Config struct {
 	Servers    []Server // in the order of the file; the project's after the user's
 	Tools      []Module // in the order of the file; the project's after the user's
 	Secrets    []BoundSecret
+	MustSign   bool // each module has it; see [Module]
 	Policy     Policy
 	Sanitize   Sanitize
 	Pins       Pins
@@ -142,9 +143,21 @@ type Module struct {
 	Grant     ModuleGrant
 	Config    map[string]Secret // given to the module as it is
 	Isolation string            // call | instance | session; empty: as the module's manifest says
+	Verify    *SignedBy         // who has to have signed it; nil is nobody
+	MustSign  bool              // it is refused without Verify
 	Fault     string            // why it cannot be used as written; empty if it can
 	Dev       bool              // its author works on it: see [Config.Develop]
 	ModuleLimits
+}
+
+// SignedBy says by which key a module has to be signed.
+type SignedBy struct {
+	Key string // path of a public key in PEM
+	// Bundle is the path of a bundle of cosign for the module's file; empty: that of a
+	// file with .sigstore.json behind its name, of an artifact what the registry has
+	// beside it.
+	Bundle   string
+	SignedAs string // registry/repository under which an artifact was signed; empty: where it is
 }
 
 // ModuleLimits bound a call of a module's tool. Zero fields leave the sandbox's

@@ -32,7 +32,7 @@ func (c *Config) develop() {
 	found := false
 	mark := func(m *Module) {
 		if m.Path == c.Dev {
-			m.Dev, m.SHA256, found = true, "", true
+			m.Dev, m.SHA256, m.Verify, found = true, "", nil, true
 		}
 	}
 	for i := range c.Tools {
@@ -50,4 +50,5 @@ func (c *Config) develop() {
 		id += "-dev"
 	}
 	c.Tools = append(c.Tools, Module{ID: id, Path: c.Dev, Server: "local", Dev: true})
+	c.mustSign()
 }

@@ -148,7 +148,13 @@ func (d *decoder) config(root *node, c *Config) {
 	} {
 		readers[k] = d.later
 	}
+	readers["tools_verify"] = func(n *node, path string) {
+		var s string
+		d.one(&s, "required", "configured")(n, path)
+		c.MustSign = s == "required"
+	}
 	d.table(root, "", readers)
+	c.mustSign()
 	d.clashes(root.get("tools"), c)
 	d.checkAgents(root, c)
 	d.checkGroups(root.get("principals"), c)

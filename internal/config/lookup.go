@@ -109,6 +109,7 @@ func (c *Config) addProject(path string, data []byte, o Options) error {
 	c.Project = file
 	c.Servers = append(c.Servers, p.Servers...)
 	c.Tools = append(c.Tools, p.Tools...)
+	c.mustSign()
 	c.Warnings = append(c.Warnings, d.warnings...)
 	id := fileID(file)
 	c.State = filepath.Join(c.State, "projects", id)

@@ -21,10 +21,11 @@ const (
 )
 
 var (
-	digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	refPattern    = regexp.MustCompile(`^oci://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?@sha256:[0-9a-f]{64}$`)
-	secretPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
-	webPattern    = regexp.MustCompile(`^https?://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:([1-9][0-9]{0,4}))?$`)
+	digestPattern     = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	refPattern        = regexp.MustCompile(`^oci://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?@sha256:[0-9a-f]{64}$`)
+	repositoryPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
+	secretPattern     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+	webPattern        = regexp.MustCompile(`^https?://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:([1-9][0-9]{0,4}))?$`)
 )
 
 func (d *decoder) modules(to *[]Module, n *node, path string) {
@@ -43,12 +44,49 @@ func (d *decoder) modules(to *[]Module, n *node, path string) {
 			"grant":     func(n *node, path string) { d.grant(&m.Grant, n, path) },
 			"config":    d.secrets(&m.Config, plain, nil),
 			"isolation": d.one(&m.Isolation, "call", "instance", "session"),
+			"verify":    d.signedBy(&m),
 			"limits":    func(n *node, path string) { d.moduleLimits(&m.ModuleLimits, n, path) },
 		})
 		m.Fault = fault()
 		d.needs(f.value, path, "module", "a module, the path of a WASM file")
+		d.checkSignedBy(f.value, path, &m)
 		*to = append(*to, m)
 	})
+}
+
+// signedBy reads by which key a module has to be signed.
+func (d *decoder) signedBy(to *Module) reader {
+	return func(n *node, path string) {
+		v := new(SignedBy)
+		d.table(n, path, map[string]reader{
+			"key": d.path(&v.Key, exists), "bundle": d.path(&v.Bundle), "signed_as": d.text(&v.SignedAs, matches(repositoryPattern, "registry/repository, such as ghcr.io/someone/tool")),
+		})
+		d.needs(n, path, "key", "a key, the path of a public key in PEM, such as cosign.pub")
+		to.Verify = v
+	}
+}
+
+// checkSignedBy reports what of it means nothing for the module.
+func (d *decoder) checkSignedBy(n *node, path string, m *Module) {
+	switch v := m.Verify; {
+	case v == nil:
+	case m.Ref == EmbeddedFiles:
+		d.fail(n.get("verify"), join(path, "verify"), "has no effect: the module is part of wasmgate")
+	case v.SignedAs != "" && m.Ref == "":
+		d.fail(n.get("verify"), join(path, "verify"), "signed_as is for modules in a registry")
+	}
+}
+
+// mustSign has each module be refused that nobody has to have signed, if the configuration
+// wants that.
+func (c *Config) mustSign() {
+	for i := range c.Tools {
+		c.Tools[i].MustSign = c.MustSign && c.Tools[i].Ref != EmbeddedFiles
+	}
+	for i := range c.Servers {
+		m := &c.Servers[i].Module
+		m.MustSign = c.MustSign && m.Path+m.Ref != ""
+	}
 }
 
 // needs reports a table that does not have a key.

@@ -59,6 +59,7 @@ func (d *decoder) server(f field, path string) Server {
 		"module":     d.module(&s.Module),
 		"sha256":     d.text(&s.Module.SHA256, matches(digestPattern, "64 hex digits in lower case")),
 		"limits":     func(n *node, path string) { d.moduleLimits(&s.Module.ModuleLimits, n, path) },
+		"verify":     d.signedBy(&s.Module),
 		"url":        d.text(&s.URL, checkURL),
 		"private":    d.flag(&s.Private),
 		"transport":  d.one(&s.Transport, "auto", "streamable-http", "sse"),
@@ -124,7 +125,7 @@ var replayModes = []string{"must_stub", "live", "pure"}
 // ways are the keys by which a server is reached, with those that belong to each.
 var ways = map[string][]string{
 	"command": {"args", "env", "env_from", "env_file", "cwd", "confine", "protocol", "start"},
-	"module":  {"args", "env", "sha256", "limits"},
+	"module":  {"args", "env", "sha256", "limits", "verify"},
 	"url":     {"transport", "protocol", "headers", "private", "start"},
 }
 

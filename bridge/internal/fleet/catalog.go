@@ -64,7 +64,7 @@ func (c *catalog) since(old *catalog) Lists {
 func listedAlike(a, b *gate.Tool) bool {
 	return a == b || a.Name == b.Name && a.Offered == b.Offered && a.Digest == b.Digest && a.Pinned == b.Pinned && a.Quarantine == b.Quarantine &&
 		slices.Equal(a.Groups, b.Groups) && slices.Equal(a.Findings, b.Findings) && bytes.Equal(a.Definition.Raw(), b.Definition.Raw()) &&
-		bytes.Equal(a.Capabilities.Raw(), b.Capabilities.Raw())
+		bytes.Equal(a.Capabilities.Raw(), b.Capabilities.Raw()) && bytes.Equal(a.Origin.Raw(), b.Origin.Raw())
 }
 
 // newCatalog joins the tools of all servers. Of two tools with one offered name

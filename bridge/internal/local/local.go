@@ -23,6 +23,8 @@ type Tool struct {
 	// Capabilities, an object.
 	Sandboxed    bool
 	Capabilities gate.Doc
+	// Origin is where the module comes from: see [gate.Tool].
+	Origin gate.Doc
 	// Module is the hex SHA-256 of the WASM module, if the tool is to be known by it
 	// as well: the same definition of another module is another tool.
 	Module string
@@ -106,7 +108,7 @@ func (l *Server) Set(tools ...Tool) error {
 	for i, t := range made.All { // none was quarantined, so both have one order
 		calls[t.Name.String()] = tools[i]
 		t.Vetted = true
-		t.Sandboxed, t.Capabilities, t.Relay = tools[i].Sandboxed, tools[i].Capabilities, tools[i].Relay
+		t.Sandboxed, t.Capabilities, t.Origin, t.Relay = tools[i].Sandboxed, tools[i].Capabilities, tools[i].Origin, tools[i].Relay
 		t.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Groups, tools[i].Groups))))
 		if tools[i].Module != "" {
 			made.Declared[i] = made.Declared[i].With("module", mcp.MustJSON("sha256:"+tools[i].Module))

@@ -78,6 +78,7 @@ var rules = map[string]rule{
 	"cmd/configured":                {imports: []string{"bridge/configured"}},
 	"internal/auth":                 {imports: []string{"gate", "internal/files"}, bans: []string{"database/sql"}},
 	"internal/bombs":                {bans: leaf},
+	"internal/signature":            {imports: []string{"gate"}, bans: []string{"os", "net", "net/http", "github.com/..."}},
 	"internal/drain":                {bans: []string{"os", "net", "github.com/...", "golang.org/..."}},
 	"internal/files":                {bans: []string{"net", "net/http"}},
 	"internal/loopback":             {bans: []string{"context", "os", "github.com/...", "golang.org/..."}},

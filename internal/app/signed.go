@@ -1,0 +1,139 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/signature"
+	"github.com/wasmgate/wasmgate/sandbox/artifact"
+)
+
+// signer returns whose key has signed a module, "" if nobody had to. The bytes are those
+// that are run.
+func (a *App) signer(ctx context.Context, m config.Module, wasm []byte) (string, error) {
+	if m.Ref == config.EmbeddedFiles {
+		return "", nil
+	}
+	if m.Verify == nil {
+		return "", unsigned(m)
+	}
+	text, err := os.ReadFile(m.Verify.Key)
+	if err != nil {
+		return "", fmt.Errorf("verify.key: %w", err)
+	}
+	key, err := signature.ParseKey(text)
+	if err != nil {
+		return "", fmt.Errorf("verify.key %s: %w", m.Verify.Key, err)
+	}
+	if err := a.verify(ctx, key, m, wasm); err != nil {
+		return "", fmt.Errorf("%s is not signed by %s (%s): %w", m.Path+m.Ref, m.Verify.Key, key.ID(), err)
+	}
+	return key.ID(), nil
+}
+
+// unsigned refuses a module of which no signature is asked, if all have to have one.
+func unsigned(m config.Module) error {
+	switch {
+	case !m.MustSign:
+		return nil
+	case m.Dev:
+		return errors.New("tools_verify: required lets no module in development be run: develop it under another configuration")
+	}
+	return errors.New("tools_verify: required lets only signed modules be run: sign it with `cosign sign-blob --key cosign.key --bundle FILE.sigstore.json FILE`, or in a registry `cosign sign --key cosign.key`, and name the public key with verify: {key: cosign.pub}")
+}
+
+// verify returns nil if a module is signed by a key.
+func (a *App) verify(ctx context.Context, key *signature.Key, m config.Module, wasm []byte) error {
+	sum := sha256.Sum256(wasm)
+	file := signature.Subject{File: wasm, Digest: hex.EncodeToString(sum[:])}
+	if m.Ref == "" || m.Verify.Bundle != "" {
+		bundle, err := os.ReadFile(bundleFile(m))
+		if err != nil {
+			return fmt.Errorf("its bundle: %w; `cosign sign-blob --key cosign.key --bundle` writes one, and verify.bundle names another file", err)
+		}
+		return key.CheckBundle(bundle, file)
+	}
+	return a.verifyArtifact(ctx, key, m)
+}
+
+// verifyArtifact returns nil if one of the signatures that a registry has beside an
+// artifact is by a key. Others may have signed it as well.
+func (a *App) verifyArtifact(ctx context.Context, key *signature.Key, m config.Module) error {
+	ref, err := artifact.Parse(m.Ref)
+	if err != nil {
+		return err
+	}
+	subject := signature.Subject{Digest: strings.TrimPrefix(ref.Digest, "sha256:"), Reference: ref.Registry + "/" + ref.Repository}
+	if m.Verify.SignedAs != "" {
+		subject.Reference = m.Verify.SignedAs
+	}
+	known := filepath.Join(kept(a.cfg), "artifacts", "signature-"+subject.Digest)
+	if s, err := readSignature(known); err == nil && check(key, s, subject) == nil {
+		return nil
+	}
+	store, err := artifacts(kept(a.cfg), a.log)
+	if err != nil {
+		return err
+	}
+	all, err := store.Signatures(ctx, m.Ref)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, s := range all {
+		err := check(key, s, subject)
+		if err == nil {
+			a.keepSignature(known, s)
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	if len(errs) == 0 {
+		return errors.New("the registry has no signature beside it; `cosign sign --key cosign.key` puts one there, and verify.bundle names a file with one")
+	}
+	return errors.Join(errs...)
+}
+
+func check(key *signature.Key, s artifact.Signature, of signature.Subject) error {
+	if s.Bundle != nil {
+		return key.CheckBundle(s.Bundle, of)
+	}
+	return key.CheckPayload(s.Payload, s.Sig, of)
+}
+
+// keepSignature keeps a signature that was found, so that the next start needs no registry.
+// It is checked again then.
+func (a *App) keepSignature(path string, s artifact.Signature) {
+	b, err := json.Marshal(s)
+	if err == nil {
+		err = files.Replace(path, b, 0o600)
+	}
+	if err != nil {
+		a.log.Warn("signature not kept", "path", path, "error", err)
+	}
+}
+
+func readSignature(path string) (s artifact.Signature, err error) {
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	return s, err
+}
+
+// bundleFile is where the bundle of a module's file is looked for.
+func bundleFile(m config.Module) string {
+	if m.Verify.Bundle != "" {
+		return m.Verify.Bundle
+	}
+	return m.Path + ".sigstore.json"
+}
