@@ -97,7 +97,9 @@ func request(tool string, args []byte) []byte {
 
 // runCommand runs a WASI command to its end.
 func (c *call) runCommand(in *instance) (Result, error) {
-	c.stdin.Reset(request(c.tool, c.args))
+	if c.standby == nil {
+		c.stdin.Reset(request(c.tool, c.args))
+	}
 	err := c.invoke(in.function(exportStart), nil)
 	var exit *sys.ExitError
 	switch {

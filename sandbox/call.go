@@ -81,6 +81,9 @@ func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallCon
 	if m.isolation == IsolationSession {
 		return m.runtime.sessions.call(c, cfg.Session)
 	}
+	if m.standbys != nil {
+		return m.callStandby(c, cfg)
+	}
 	c.begin()
 	leave, err := c.enter()
 	if err != nil {
@@ -163,11 +166,13 @@ type call struct {
 	hostCalls    int
 	denied       int
 	deniedMemory bool
-	allocating   bool  // the guest runs its cabi_realloc
-	quoted       bool  // stderr became the text of a tool error
-	intact       bool  // the instance can be used again
-	broken       error // the host's panic, if any
-	serving      bool  // the guest is a server, whose deadline moves
+	allocating   bool     // the guest runs its cabi_realloc
+	quoted       bool     // stderr became the text of a tool error
+	intact       bool     // the instance can be used again
+	broken       error    // the host's panic, if any
+	serving      bool     // the guest is a server, whose deadline moves
+	standby      *standby // that became the call; nil for others
+	spent        uint64   // instructions before it did
 	fuel         uint64
 	logBytes     int64 // that the guest wrote by its function log
 	peak         int64
@@ -204,7 +209,7 @@ func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallC
 // newProcess is what the guest sees through WASI.
 func (c *call) newProcess() *wasi.Process {
 	p := &wasi.Process{
-		Args: []string{c.tool}, Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
+		Args: append([]string{c.tool}, c.module.args...), Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
 		Ask: c.file, Charge: c.toll, Sleep: c.sleep, MaxWritten: c.limits.Files,
 	}
 	if c.module.kind == command {
@@ -312,7 +317,9 @@ func (c *call) on(in *instance, fresh bool) (res Result, err error) {
 
 // measure takes the figures of the call from the instance, which is the next
 // call's afterwards.
-func (c *call) measure(in *instance) { c.fuel, c.peak = c.meter.used(), in.memory.Peak() }
+func (c *call) measure(in *instance) {
+	c.fuel, c.peak = c.meter.used()-c.spent, in.memory.Peak()
+}
 
 // outcome says why a call failed, if it did: not each guest that is ended fails
 // at once, and some exit as if they had chosen to.

@@ -84,6 +84,9 @@ func (r *Runtime) Inspect(ctx context.Context, wasm []byte, cfg ModuleConfig) (R
 	defer m.Close(ctx)
 	report.ABI, report.Wants, report.Limits, report.Isolation = string(m.kind), manifest.Wants, m.limits, m.isolation
 	report.Snapshot, report.Instance, report.Note, report.Memory = m.point, m.instanceWords(), m.note, m.minMemory
+	if m.standbys != nil {
+		report.Snapshot = SnapshotInput
+	}
 	if report.Tools = m.tools; cfg.Manifest != nil && bare {
 		report.Tools, report.NoManifest, report.Problems = nil, true, []string{needsManifest}
 	}

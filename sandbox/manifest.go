@@ -35,6 +35,9 @@ type Manifest struct {
 	// Snapshot is the state in which an instance begins; "" means SnapshotInit
 	// for a reactor and SnapshotInst for others.
 	Snapshot Snapshot `json:"snapshot,omitempty"`
+	// Args are the arguments of a WASI program, after the name of its tool: what an
+	// interpreter is to run, for example.
+	Args []string `json:"args,omitempty"`
 	// Warm is the sample call that SnapshotWarm makes before any other. It must
 	// hold nothing that one caller may know and another may not.
 	Warm *Sample `json:"warm,omitempty"`
@@ -103,6 +106,9 @@ const (
 	SnapshotInit Snapshot = "init"
 	// SnapshotWarm is that after a sample call.
 	SnapshotWarm Snapshot = "warm"
+	// SnapshotInput is that in which a command first reads its input. It cannot be copied:
+	// an instance is started for each call before it comes, after the first one.
+	SnapshotInput Snapshot = "input"
 )
 
 // A Tool is the definition of one function of a module, with the members that
@@ -186,9 +192,12 @@ func (m Manifest) checkState() error {
 		return fmt.Errorf("sandbox: the manifest has isolation %.40q: call, instance and session are known", m.Isolation)
 	}
 	switch m.Snapshot {
-	case "", SnapshotInst, SnapshotInit, SnapshotWarm:
+	case "", SnapshotInst, SnapshotInit, SnapshotWarm, SnapshotInput:
 	default:
-		return fmt.Errorf("sandbox: the manifest has snapshot %.40q: inst, init and warm are known", m.Snapshot)
+		return fmt.Errorf("sandbox: the manifest has snapshot %.40q: inst, init, warm and input are known", m.Snapshot)
+	}
+	if slices.ContainsFunc(m.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
+		return errors.New("sandbox: the manifest has an argument with a NUL character")
 	}
 	if (m.Snapshot == SnapshotWarm) != (m.Warm != nil) {
 		return errors.New("sandbox: the manifest needs both snapshot: warm and the sample call warm, or neither")

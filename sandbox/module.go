@@ -39,6 +39,8 @@ type ModuleConfig struct {
 	// Isolation takes precedence over that of the manifest, which cannot choose
 	// [IsolationSession].
 	Isolation Isolation
+	// Args take precedence over those of the manifest, if they are not nil.
+	Args []string
 	// Server says that the module is an MCP server, a WASI command that speaks on
 	// its standard streams: it is run by [Module.Serve], and has no manifest.
 	Server bool
@@ -52,7 +54,8 @@ type Module struct {
 	code      int64 // bytes of its machine code
 	name      string
 	kind      kind
-	version   extism.Version // of a plug-in
+	version   extism.Version // of a plug-in; zero if it is plain
+	plain     bool           // a plug-in whose functions are its tools
 	tools     []Tool
 	limits    Limits
 	grants    Grants
@@ -63,6 +66,8 @@ type Module struct {
 	note      string // for the operator
 	point     Snapshot
 	warm      *Sample
+	args      []string
+	standbys  *standbys // of a command that waits for its input; nil if it does not
 	places    *lane
 	slots     *lane
 
@@ -186,6 +191,9 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	if manifest.Isolation == IsolationSession && cfg.Isolation == "" {
 		manifest.Isolation, m.note = IsolationCall, sessionNote
 	}
+	if m.args = manifest.Args; cfg.Args != nil {
+		m.args = cfg.Args
+	}
 	m.isolation = cmp.Or(cfg.Isolation, manifest.Isolation, IsolationCall)
 	m.preparing = make(chan struct{}, 1)
 	m.places = &lane{queue: m.runtime.places, most: cmp.Or(m.limits.Concurrent, m.runtime.share)}
@@ -238,7 +246,7 @@ func (m *Module) settle(ctx context.Context, manifest Manifest) (err error) {
 		return err
 	}
 	if m.kind == plugin {
-		if m.version, err = pluginVersion(m.compiled.ExportedFunctions()); err != nil {
+		if err = m.followPlugin(); err != nil {
 			return err
 		}
 	}
@@ -256,11 +264,22 @@ func (m *Module) settle(ctx context.Context, manifest Manifest) (err error) {
 	if m.kind == command && m.point == SnapshotWarm {
 		return errors.New("snapshot: warm is for reactors; a WASI command ends with each call")
 	}
+	if m.point == SnapshotInput {
+		if m.kind != command || !m.wasi {
+			return errors.New("snapshot: input is for WASI commands, which read their input")
+		}
+		m.standbys, m.point = new(standbys), SnapshotInst
+	}
 	if m.sealed == nil {
 		m.point = SnapshotInst
 	}
 	if m.kind == plugin && m.tools == nil {
 		m.tools, err = m.list(ctx)
+	}
+	for _, t := range m.tools {
+		if m.plain && err == nil {
+			err = m.checkExport(t.Name)
+		}
 	}
 	return err
 }
@@ -409,6 +428,9 @@ func drop(ctx context.Context, instances []*instance, memories []*image.Memory) 
 // called again.
 func (m *Module) Close(ctx context.Context) error {
 	m.runtime.forget(m)
+	if m.standbys != nil {
+		m.standbys.close()
+	}
 	m.runtime.sessions.endAll(ctx, func(one *session) bool { return one.key.module == m })
 	errs := []error{drop(ctx, m.instances.drain(), m.memories.drain())}
 	if s := m.snapshot.Swap(nil); s != nil {

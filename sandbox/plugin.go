@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -56,6 +58,9 @@ var pluginLevels = map[string]slog.Level{
 
 // callPlugin calls a tool of a plug-in.
 func (c *call) callPlugin(in *instance) (Result, error) {
+	if c.module.plain {
+		return c.callPlain(in)
+	}
 	input, err := extism.Request(c.module.version, c.tool, c.args)
 	if err != nil {
 		return Result{}, fmt.Errorf("sandbox: tool %s: %w", c.tool, err)
@@ -114,6 +119,9 @@ func (c *call) pluginFailure(err error) error {
 // list asks a plug-in that has no manifest for its tools. Its own code answers:
 // without grants, in an instance that no call uses.
 func (m *Module) list(ctx context.Context) (tools []Tool, err error) {
+	if m.plain {
+		return m.listPlain()
+	}
 	c := newCall(ctx, m, m.version.List(), nil, CallConfig{}, m.limits)
 	if c.process != nil {
 		c.process.Env, c.process.Dirs = nil, nil
@@ -147,17 +155,89 @@ func (m *Module) list(ctx context.Context) (tools []Tool, err error) {
 	return tools, Manifest{Tools: tools}.check()
 }
 
-// pluginVersion returns the convention by which a plug-in offers tools.
-func pluginVersion(exports map[string]api.FunctionDefinition) (extism.Version, error) {
+// followPlugin finds out by which convention a plug-in offers tools.
+func (m *Module) followPlugin() error {
+	exports := m.compiled.ExportedFunctions()
 	v, ok := extism.Detect(func(name string) bool { return exports[name] != nil })
 	if !ok {
-		return 0, errors.New("it is an Extism plug-in, but exports neither call and describe nor call_tool and list_tools")
+		m.plain = true
+		if len(m.callable()) == 0 {
+			return errors.New("it is an Extism plug-in, but exports no function from nothing to i32 that could be a tool")
+		}
+		return nil
 	}
+	m.version = v
 	for _, name := range []string{v.Call(), v.List()} {
-		f := exports[name]
-		if f == nil || len(f.ParamTypes()) > 0 || len(f.ResultTypes()) > 1 || len(f.ResultTypes()) == 1 && !bytes.Equal(f.ResultTypes(), []byte{i32}) {
-			return 0, fmt.Errorf("it is an Extism plug-in, but does not export %s from nothing to i32", name)
+		if !isCallable(exports[name]) {
+			return fmt.Errorf("it is an Extism plug-in, but does not export %s from nothing to i32", name)
 		}
 	}
-	return v, nil
+	return nil
+}
+
+// isCallable reports whether a plug-in's host can call a function: from nothing to i32, or
+// to nothing (Extism, "Writing plug-ins").
+func isCallable(f api.FunctionDefinition) bool {
+	return f != nil && len(f.ParamTypes()) == 0 && (len(f.ResultTypes()) == 0 || bytes.Equal(f.ResultTypes(), []byte{i32}))
+}
+
+// ofRuntimes are exports that are no tools: they belong to what a plug-in was written in.
+var ofRuntimes = []string{"_start", "_initialize", "__wasm_call_ctors", "hs_init", "hs_exit", "__wasi_proc_exit"}
+
+// callable returns the names of the functions of a plain plug-in.
+func (m *Module) callable() (names []string) {
+	for name, f := range m.compiled.ExportedFunctions() {
+		if isCallable(f) && !slices.Contains(ofRuntimes, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (m *Module) checkExport(tool string) error {
+	if names := m.callable(); !slices.Contains(names, tool) {
+		return fmt.Errorf("it exports no function %q, after which a tool of its manifest is named; there are: %s", tool, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// textInput is the schema of a tool that takes a text.
+const textInput = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
+
+// listPlain makes a tool of each function, from a text to a text.
+func (m *Module) listPlain() (tools []Tool, err error) {
+	for _, name := range m.callable() {
+		tools = append(tools, Tool{Name: name, Description: "The function " + name + " of an Extism plug-in, from a text to a text.", InputSchema: []byte(textInput)})
+	}
+	return tools, Manifest{Tools: tools}.check()
+}
+
+// callPlain calls a function of a plain plug-in. One whose only argument is a text, input,
+// gets it as it is, others their arguments as JSON. One with an output schema answers with
+// JSON, others with a text.
+func (c *call) callPlain(in *instance) (Result, error) {
+	tool := c.module.tools[slices.IndexFunc(c.module.tools, func(t Tool) bool { return t.Name == c.tool })]
+	input := c.args
+	var schema struct{ Properties map[string]json.RawMessage }
+	var text struct{ Input *string }
+	if json.Unmarshal(tool.InputSchema, &schema) == nil && len(schema.Properties) == 1 && json.Unmarshal(c.args, &text) == nil && text.Input != nil {
+		input = []byte(*text.Input)
+	}
+	out, err := c.runPlugin(in, c.tool, input)
+	var failed *extism.GuestError
+	switch {
+	case errors.As(err, &failed):
+		return Result{Output: []byte(strings.ToValidUTF8(failed.Text, "\ufffd")), IsError: true}, nil
+	case err != nil:
+		return Result{}, err
+	case int64(len(out)) > c.limits.Output:
+		return Result{}, c.trap(TrapGuest, fmt.Sprintf("its output has more than %d bytes", c.limits.Output), nil)
+	case tool.OutputSchema != nil:
+		return c.structured(out)
+	case !utf8.Valid(out):
+		return Result{}, c.trap(TrapGuest, "its output is not text in UTF-8", nil)
+	}
+	content, err := json.Marshal(map[string]any{"content": []map[string]string{{"type": "text", "text": string(out)}}})
+	return Result{Output: content, Whole: true}, err
 }

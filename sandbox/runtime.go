@@ -138,6 +138,9 @@ func (r *Runtime) trim(now time.Time) {
 	for m := range r.modules {
 		before := now.Add(-idleInstance)
 		_ = drop(ctx, m.instances.trim(before), m.memories.trim(before)) // only unmaps
+		if m.standbys != nil {
+			m.standbys.trim(before)
+		}
 	}
 	r.mu.Unlock()
 	r.sessions.endAll(ctx, func(one *session) bool { return one.users == 0 && now.Sub(one.used) > idleSession })

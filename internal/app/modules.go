@@ -35,7 +35,7 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 		return gateway.Module{}, fmt.Errorf("%s has SHA-256 %x, not the configured one; if it is the module that you mean, write that as its sha256", m.Path+m.Ref, sum)
 	}
 	mc := sandbox.ModuleConfig{
-		Name: m.ID, Isolation: sandbox.Isolation(m.Isolation),
+		Name: m.ID, Isolation: sandbox.Isolation(m.Isolation), Args: m.Args,
 		Limits: sandbox.Limits{
 			Timeout: m.Timeout, Memory: m.Memory, Fuel: uint64(m.Fuel), Output: m.Output, Log: m.Log,
 			HostCalls: m.HostCalls, Concurrent: m.Concurrent, Files: m.FilesBytes,

@@ -142,6 +142,7 @@ type Module struct {
 	Replay    string   // must_stub | live | pure; empty: pure if it is granted nothing, else must_stub
 	Grant     ModuleGrant
 	Config    map[string]Secret // given to the module as it is
+	Args      []string          // of a WASI program; nil: as the module's manifest says
 	Isolation string            // call | instance | session; empty: as the module's manifest says
 	Verify    *SignedBy         // who has to have signed it; nil is nobody
 	MustSign  bool              // it is refused without Verify

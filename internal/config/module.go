@@ -45,6 +45,7 @@ func (d *decoder) modules(to *[]Module, n *node, path string) {
 			"config":    d.secrets(&m.Config, plain, nil),
 			"isolation": d.one(&m.Isolation, "call", "instance", "session"),
 			"verify":    d.signedBy(&m),
+			"args":      d.args(&m.Args),
 			"limits":    func(n *node, path string) { d.moduleLimits(&m.ModuleLimits, n, path) },
 		})
 		m.Fault = fault()

