@@ -405,7 +405,7 @@ func TestWriteRefuses(t *testing.T) {
 		}
 	}
 	for name, tt := range map[string]struct{ language, dir, message string }{
-		"a language without a starter":   {"cobol", "new", `"cobol": choose one of assemblyscript, c, go, rust, zig`},
+		"a language without a starter":   {"cobol", "new", `"cobol": choose one of assemblyscript, c, go, python, rust, zig`},
 		"a path for a language":          {"../templates/go", "new", "choose one of"},
 		"no language":                    {"", "new", "choose one of"},
 		"a folder that holds something":  {"go", "full", "is not empty, it holds README.md"},
