@@ -32,6 +32,7 @@ func TestNeedRestart(t *testing.T) {
 		"audit: {keep: 3, hold: 1d, hard_max: 4GiB}": nil,
 		"audit: {max_size: 3MiB}":                    {"audit"},
 		"limits: {session: 3}":                       {},
+		"tools_verify: required":                     {},
 		"limits: {concurrent: 3}":                    {},
 		"limits: {body: 1MiB}":                       {"limits.body"},
 		"limits: {result: 1MiB}":                     {"limits.result"},
@@ -68,8 +69,8 @@ func TestNeedRestart(t *testing.T) {
 // say whether a running gateway takes it over.
 func TestEveryKeyCounts(t *testing.T) {
 	t.Parallel()
-	taken := []string{"Agents", "Servers", "Tools", "Secrets", "Groups", "Catalog", "Limits", "Telemetry", "Anchor", "Arguments", "Notify"} // and parts of Limits are named
-	fixed := []string{"File", "Project", "Warnings", "Replay", "Dev"}                                                                       // no keys
+	taken := []string{"Agents", "Servers", "Tools", "MustSign", "Secrets", "Groups", "Catalog", "Limits", "Telemetry", "Anchor", "Arguments", "Notify"} // and parts of Limits are named
+	fixed := []string{"File", "Project", "Warnings", "Replay", "Dev"}                                                                                   // no keys
 	before, _ := config.Load(write(t, filepath.Join(t.TempDir(), "wasmgate.yaml"), "version: 1\n"), config.Options{})
 	for i := range reflect.TypeFor[config.Config]().NumField() {
 		name := reflect.TypeFor[config.Config]().Field(i).Name
