@@ -104,9 +104,11 @@ func (h *Host) listener(s *session) *listener {
 	defer s.mu.Unlock()
 	if s.listener == nil {
 		s.listener = &listener{key: s.peer.key(), out: &s.out, to: make(map[string]string), ended: s.ended}
-		h.listening.mu.Lock()
-		defer h.listening.mu.Unlock()
-		h.listening.by[s.listener.key] = s.listener
+		if !s.ended {
+			h.listening.mu.Lock()
+			defer h.listening.mu.Unlock()
+			h.listening.by[s.listener.key] = s.listener
+		}
 	}
 	return s.listener
 }

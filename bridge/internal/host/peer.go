@@ -103,7 +103,7 @@ type asked struct {
 func (a *asked) ask(ctx context.Context, send func([]byte), method string, params gate.Doc) (gate.Doc, error) {
 	id, answer := a.add()
 	defer a.remove(id)
-	send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, mcp.MustJSON(method), oneLine(params.Raw())))
+	send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, mcp.MustJSON(method), params.Raw()))
 	select {
 	case msg := <-answer:
 		return resultOf(msg)

@@ -194,7 +194,7 @@ func (s *stream) write(msg []byte) {
 
 // event writes an event. The caller holds mu, or nobody else has the stream yet.
 func (s *stream) event(name string, data []byte) {
-	id := ""
+	id, data := "", oneLine(data)
 	if s.session != nil {
 		s.session.host.kept.add(s.session.id, s.name, data)
 		id = eventID(s.name, s.next)
@@ -386,7 +386,7 @@ func notification(method string, params gate.Doc) []byte {
 	if len(raw) == 0 {
 		raw = []byte("{}")
 	}
-	return append(append(b, oneLine(raw)...), '}')
+	return append(append(b, raw...), '}')
 }
 
 // oneLine returns JSON without line breaks, which end an event, or a line.

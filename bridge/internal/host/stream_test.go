@@ -44,6 +44,42 @@ func TestAnswerBecomesStream(t *testing.T) {
 	}
 }
 
+// TestEventsAreOneLine: an event ends with its line, and so does a line; JSON of a server
+// may have several.
+func TestEventsAreOneLine(t *testing.T) {
+	h, err := host.New(host.Config{
+		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
+			c.Notify(ctx, "notifications/message", gate.MustDoc("{\n\"level\":\"info\",\r\n\"data\":\"a\\nb\"}"))
+			return gate.Result{Doc: gate.MustDoc("{\r\"content\":\n[]\n}")}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	x := &rig.Fixture{Host: h, URL: srv.URL}
+	want := []string{`{"jsonrpc":"2.0","method":"notifications/message","params":{ "level":"info",  "data":"a\nb"}}`, `{"jsonrpc":"2.0","id":1,"result":{ "content": [] }}`}
+	call := rig.Request(rig.Old, "1", "tools/call", `"name":"t","arguments":{}`)
+	resp, err := rig.Post(t.Context(), srv.URL, rig.Old, rig.OpenSession(t, srv.URL), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream := readAll(t, resp)
+	for _, one := range want {
+		if !strings.Contains(stream, "\ndata: "+one+"\n\n") {
+			t.Errorf("the stream is %q", stream)
+		}
+	}
+	w, end := rig.DialStdio(t, x)
+	defer end()
+	w(rig.Hello)
+	if got := w(call); got != want[1] {
+		t.Errorf("the line is %q", got)
+	}
+}
+
 // TestStreamsAreBounded: one client has 32 streams open at most, and another one is not
 // concerned.
 func TestStreamsAreBounded(t *testing.T) {
