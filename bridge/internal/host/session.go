@@ -3,6 +3,7 @@ package host
 import (
 	"container/list"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -107,7 +108,7 @@ func (s *session) heard(p peerInfo, m message) {
 
 // open opens the stream of a request.
 func (s *session) open(of *answer) *stream {
-	st := &stream{session: s, name: newStreamName(), of: of}
+	st := &stream{session: s, name: rand.Text(), of: of}
 	s.host.kept.open(s.id, st.name)
 	s.mu.Lock()
 	defer s.mu.Unlock()

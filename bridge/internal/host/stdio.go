@@ -206,7 +206,7 @@ func (c *lineClient) awaitWrite() {
 }
 
 func (c *lineClient) write(b []byte) error {
-	b = append(oneLine(b), '\n')
+	b = append(mcp.OneLine(b), '\n')
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, err := c.out.Write(b)

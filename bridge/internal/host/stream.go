@@ -1,9 +1,7 @@
 package host
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -194,7 +192,7 @@ func (s *stream) write(msg []byte) {
 
 // event writes an event. The caller holds mu, or nobody else has the stream yet.
 func (s *stream) event(name string, data []byte) {
-	id, data := "", oneLine(data)
+	id, data := "", mcp.OneLine(data)
 	if s.session != nil {
 		s.session.host.kept.add(s.session.id, s.name, data)
 		id = eventID(s.name, s.next)
@@ -388,19 +386,3 @@ func notification(method string, params gate.Doc) []byte {
 	}
 	return append(append(b, raw...), '}')
 }
-
-// oneLine returns JSON without line breaks, which end an event, or a line.
-func oneLine(raw []byte) []byte {
-	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
-		return raw
-	}
-	raw = bytes.Clone(raw) // between values: in texts they are escaped
-	for i, c := range raw {
-		if c == '\n' || c == '\r' {
-			raw[i] = ' '
-		}
-	}
-	return raw
-}
-
-func newStreamName() string { return rand.Text() }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -130,3 +131,17 @@ var URIScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 // MaxName bounds a tool's name at its server (MCP 2025-11-25, server/tools:
 // 1 to 128 characters).
 const MaxName = 128
+
+// OneLine returns JSON without line breaks, which end an event, or a line.
+func OneLine(raw []byte) []byte {
+	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+		return raw
+	}
+	raw = bytes.Clone(raw) // between values: in texts they are escaped
+	for i, c := range raw {
+		if c == '\n' || c == '\r' {
+			raw[i] = ' '
+		}
+	}
+	return raw
+}
