@@ -133,8 +133,8 @@ func (a *answer) poll(after time.Duration) {
 	}
 	a.left()
 	a.sink.queue(fmt.Appendf(nil, "event: close\nretry: %d\ndata: \n\n", after.Milliseconds()))
+	s.detach(a.sink) // first: who reads the end comes back at once
 	a.sink.hangUp()
-	s.detach(a.sink)
 }
 
 // end writes the answer. That of a request that was cancelled is none: a stream that ends
