@@ -1,15 +1,19 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/wasmgate/wasmgate/gate/internal/flow"
 )
 
 // An Approver asks people about calls whose policy answers ask. It is called
@@ -32,6 +36,11 @@ type Question struct {
 	Reasons  []string // why the policy asks
 	Revision string   // of the policy
 	Snapshot string   // of the configuration
+	// Destinations are the values that say to whom or where, and that nobody trusted has
+	// named: an answer can be for all of them. Origins is where the session has met values
+	// of the arguments, by their JSON Pointers, as far as it is kept.
+	Destinations []string
+	Origins      map[string][]Origin
 }
 
 // Binding returns what an approval is bound to, as a digest: the tenant, the
@@ -70,8 +79,34 @@ func (q Question) Text() string {
 	if why := strings.Join(q.Reasons, "; "); why != "" {
 		fmt.Fprintf(&b, "Why you are asked: %s\n", cut(Visible(why), maxQuestionWhy))
 	}
+	for _, to := range q.Destinations {
+		fmt.Fprintf(&b, "Nobody trusted has named %s%s\n", cut(Visible(to), maxQuestionValue), q.metAt(to))
+	}
 	fmt.Fprintf(&b, "The session has read: %s", q.Session.hasRead())
 	return b.String()
+}
+
+// maxQuestionValue bounds a value that a question names, in bytes.
+const maxQuestionValue = 256
+
+// metAt says in words where a destination was met.
+func (q Question) metAt(to string) string {
+	var said []string
+	for at, origins := range q.Origins {
+		if flow.TextOf(q.Call.Args.At(at)) != to {
+			continue
+		}
+		for _, o := range origins {
+			if o.Tool != "" {
+				said = append(said, fmt.Sprintf("%s of %s (call %s)", cut(Visible(cmp.Or(o.Pointer, "/")), maxQuestionValue), Visible(o.Tool), o.Call))
+			}
+		}
+	}
+	if len(said) == 0 {
+		return "; no result of this session had it"
+	}
+	slices.Sort(said)
+	return "; it was met at " + strings.Join(slices.Compact(said), ", ")
 }
 
 // hasRead says in words what a session has read.
@@ -109,6 +144,9 @@ func Visible(s string) string {
 type Approval struct {
 	ID string
 	By string // the channel and who, such as "cli:local" or "client"
+	// Destinations says that the consent is also to the call's destinations, for as long
+	// as its session lasts: see [Question.Destinations].
+	Destinations bool
 }
 
 // Pending says that a call waits for a person. It is an error.
@@ -163,6 +201,9 @@ type Asker interface {
 type Answer struct {
 	Verdict Verdict
 	Always  bool // with Approved: do not ask about this tool again
+	// Destinations, with Approved: do not ask about the call's destinations again in this
+	// session.
+	Destinations bool
 }
 
 // A Verdict is what a person says to a question.
@@ -199,12 +240,20 @@ func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consen
 		return "", w.fail(ctx, "a person would have to approve this call, and there is no way to ask one", nil)
 	}
 	asked := r.question(q, w.Snapshot)
+	if w.TrackValues {
+		asked.Destinations, asked.Origins = w.unnamed(q)
+	}
 	a, err := w.Approver.Approve(ctx, asked)
 	if err == nil && a.ID == "" {
 		err = errors.New("the approver returned no approval")
 	}
 	if err != nil {
 		return "", w.unapproved(ctx, err)
+	}
+	if a.Destinations {
+		if err := w.approveDestinations(ctx, asked, a); err != nil {
+			return "", w.fail(ctx, "the session's state cannot be kept", err)
+		}
 	}
 	consent = asked.Binding()
 	w.rec.Approval = ApprovalRecord{Approval: a, Binding: consent}

@@ -263,7 +263,7 @@ func TestApprovedProvenance(t *testing.T) {
 	r.tool.Sandboxed, r.tool.Output = true, nil
 	var sources []string
 	r.decide = func(q gate.Query) gate.Decision {
-		for a := range q.Session.Values.Arguments(q.Tool, q.Call.Args) {
+		for a := range q.Session.Values.Arguments(q.Tool.Definition, q.Call.Args) {
 			sources = append(sources, string(q.Call.Action)+" "+a.Pointer+" "+strings.Join(a.Source.Names(), "+"))
 		}
 		d := asks(q)

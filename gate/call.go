@@ -24,6 +24,9 @@ type Principal struct {
 	Claims Doc
 	// Groups are what the principal is offered.
 	Groups Groups
+	// Identities are the principal's own addresses, accounts and folders, which count as
+	// trusted values.
+	Identities Identities
 }
 
 // Local is the principal of every caller that has not been told apart: the

@@ -61,8 +61,11 @@ const unableToMeet = "the policy demands what this gateway cannot do"
 // true of this call alone: its session does not learn it.
 func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision, error) {
 	w.rec.Session, w.rec.Decision = q.Session, Decision{}
+	if w.TrackValues {
+		q.Session.Values = w.known(q)
+	}
 	if consent != "" {
-		q.Session.Values = q.Session.Values.approve()
+		q.Session.Values = q.Session.Values.Approve()
 	}
 	d, err := w.Authorizer.Authorize(ctx, q)
 	switch {

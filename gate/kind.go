@@ -7,10 +7,6 @@ import (
 	"strings"
 )
 
-// A TextKind says what the texts of a result are. It follows from where they come from,
-// never from how they look: an attacker can write a page as if it were source.
-type TextKind string
-
 // The kinds of texts. The zero TextKind is KindProse.
 const (
 	KindProse TextKind = "prose" // a reader shows it: whatever acts in it is made inert

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/wasmgate/wasmgate/gate/internal/doc"
+	"github.com/wasmgate/wasmgate/gate/internal/flow"
 )
 
 // readPrompt takes the user's own words that come with a call.
@@ -31,21 +32,56 @@ func (w *way) readPrompt(ctx context.Context, c *Call) error {
 }
 
 // learn gives the session what a result taught. Its labels joined the session when the
-// call was admitted.
+// call was admitted, but for those of a result that is not what its tool is said to return.
 func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 	if p.relay != nil { // the other call teaches
 		return nil
 	}
 	labels, vouched := w.teaches(p.tool)
+	said := w.said(p.tool)
+	if at := w.Echoes.Contradicts(flow.Saying{
+		Tool: p.tool.Name.String() + " " + p.tool.Digest, Said: said, Args: p.call.Args, Result: result, Own: p.call.own(), Structure: w.Structure,
+	}); at != "" {
+		w.found(Finding{Rule: "flow/" + string(said.Result), At: at, Count: 1})
+		labels, vouched = labels.Join(Labels{Untrusted}), false
+	}
 	l := Lesson{Labels: labels}
 	if w.TrackValues {
-		l.From, l.Source = result, source(vouched, p.session, p.tool, p.call.Args)
+		l.From, l.Tool, l.Said, l.Structure = result, p.tool, said, w.Structure
+		l.Source = source(vouched, p.session.Tainted(), w.known(Query{Call: p.call, Tool: p.tool, Session: p.session}), p.tool, p.call.Args)
+		l.Made = len(said.Makes) > 0
 	}
 	if err := w.teach(ctx, p.call, l); err != nil {
 		return err
 	}
+	if l.Made && p.session.Tainted() {
+		if err := w.teach(ctx, p.call, made(p, said)); err != nil {
+			return err
+		}
+	}
 	w.rec.After = p.session.Labels.Join(labels)
 	return nil
+}
+
+// made is the lesson that what a call has made is the session's own, for tools of the same
+// server that take its kind.
+func made(p *permitted, said ToolLabels) Lesson {
+	l := Lesson{From: emptyObject, Source: FromTrusted, Tool: p.tool}
+	for _, at := range said.Makes {
+		if kind := said.KindOf(at); kind != "" {
+			l.ids = append(l.ids, flow.Made(p.tool.Name.Server, kind, p.call.Args.At(at))...)
+		}
+	}
+	return l
+}
+
+// said is what the operator says of a tool.
+func (p *Parts) said(t *Tool) ToolLabels {
+	if p.Labeler == nil || t.Feature != FeatureTool {
+		return ToolLabels{}
+	}
+	said, _ := p.Labeler.Labels(t)
+	return said
 }
 
 // vouch has the session trust what a call uses that was admitted before anything
@@ -59,7 +95,7 @@ func (w *way) vouch(ctx context.Context, q Query, sent *Call) error {
 
 // teach has the session of a call learn.
 func (w *way) teach(ctx context.Context, c *Call, l Lesson) error {
-	l.Call = c.ID
+	l.Call, l.Origins = c.ID, w.TrackOrigins
 	if err := w.Sessions.Learn(ctx, c.Session, l); err != nil {
 		return w.fail(ctx, "the session's state cannot be kept", err)
 	}
@@ -85,12 +121,12 @@ func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 // nobody outside can write through are trusted as long as nobody outside has
 // chosen its arguments: otherwise whoever wrote what the session has read could
 // have a trusted tool say it again.
-func source(vouched bool, admitted Session, t *Tool, args Doc) Source {
+func source(vouched, tainted bool, known Provenance, t *Tool, args Doc) Source {
 	if !vouched {
 		return FromUntrusted
 	}
-	if admitted.Tainted() {
-		for v := range admitted.Values.Arguments(t, args) {
+	if tainted {
+		for v := range known.Arguments(t.Definition, args) {
 			if v.Kind != Bool && !v.Source.Trusted() { // true and false say nothing
 				return FromUntrusted
 			}

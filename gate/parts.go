@@ -37,6 +37,15 @@ type Parts struct {
 	// asks. Without it [Session.Values] stays as it is, and what is not known is
 	// not trusted.
 	TrackValues bool
+	// TrackOrigins has sessions keep by which calls, and at which places, the newest values
+	// came, for an authorizer that asks, and for people.
+	TrackOrigins bool
+	// Structure reads a text of a result that is no JSON as a document, if it is one, for
+	// what labels say of places in results; nil reads none.
+	Structure func(text string) (Doc, bool)
+	// Echoes remembers what tools have said that say what they were told; nil remembers
+	// nothing, so that they may say no more than that.
+	Echoes *Echoes
 	// TrustPrompt takes [MetaPrompt] for the user's own words. Whoever can write
 	// into a call's _meta then decides what is trusted.
 	TrustPrompt bool
@@ -102,6 +111,17 @@ type Lesson struct {
 	Source Source // what they count as
 	Used   bool   // From are arguments of a call: what the session was shown in a listing stays as it is
 	Shown  *Shown // what it was shown in a listing; nil if nothing
+	// Tool is the tool whose result From is, and Said what the operator says of it; nil
+	// and zero for what is no result.
+	Tool *Tool
+	Said ToolLabels
+	// Made says that the call made what its result has ids of: they are the session's own.
+	Made bool
+	// Structure is that of the parts. Origins has the session keep where values were met.
+	Structure func(text string) (Doc, bool)
+	Origins   bool
+
+	ids []string // that the call has made
 }
 
 // ErrStale says that a session has changed since it was viewed.
@@ -117,6 +137,8 @@ type Session struct {
 	Top bool
 	// Values is what the session knows of where values came from.
 	Values Provenance
+	// Destinations are those that a person has approved for the session.
+	Destinations []Destination
 }
 
 // Tainted reports whether the session may have read what somebody outside wrote.

@@ -206,7 +206,7 @@ func TestArguments(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for a := range p.Arguments(tool, gate.MustDoc(tt.args)) {
+			for a := range p.Arguments(tool.Definition, gate.MustDoc(tt.args)) {
 				got = append(got, strings.TrimSpace(a.Pointer+" "+strings.Join(a.Source.Names(), " ")))
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -98,3 +98,71 @@ test_flow_lets_no_method_run_that_mcp_does_not_have if {
 	not flow_denies(object.union(call, {"session": {"labels": ["private"]}})) # arrays are replaced
 	not flow_denies(object.union(call, {"action": "roots/list"}))
 }
+
+post := {"result": "echo", "effect": ["external"], "to": ["/to"], "commits": ["/id", "/amount"], "content": ["/text"]}
+
+flow_values(request, values) := object.union(request, {"values": values})
+
+test_flow_takes_an_argument_that_is_named_nowhere_for_a_destination if {
+	flow_denies(flow_call(["untrusted"], post, {"/to": ["prompt"], "/room": []}, {}))
+	not flow_denies(flow_call(["untrusted"], post, {"/to": ["prompt"], "/text": [], "/amount": []}, {}))
+	flow_denies(flow_call(["untrusted"], post, {"/to": ["untrusted"], "/text": []}, {}))
+	only := {"result": "echo", "effect": ["external"], "commits": ["/amount"], "content": ["/text"]}
+	flow_denies(flow_call(["untrusted"], only, {"/amount": []}, {}))
+	flow_denies(flow_call(["untrusted"], only, {"/text": []}, {}))
+	not flow_denies(flow_call(["untrusted"], only, {"/amount": ["prompt"], "/text": ["trusted"]}, {}))
+}
+
+test_flow_lets_nobody_else_choose_what_is_committed_to if {
+	call := flow_call(["untrusted"], post, {"/to": ["prompt"], "/amount": ["untrusted"]}, {})
+	flow_denies(flow_values(call, {"/amount": {"copied": true, "listed": false}}))
+	not flow_denies(flow_values(call, {"/amount": {"copied": true, "listed": true}}))
+	not flow_denies(flow_values(call, {"/amount": {"copied": false, "listed": false}}))
+}
+
+test_flow_takes_ids_for_destinations_of_a_call_without_any if {
+	call := flow_call(["untrusted"], post, {"/id": [], "/amount": []}, {})
+	flow_denies(flow_values(call, {"/id": {"kind": "order", "copied": false}, "/amount": {"kind": "", "copied": false}}))
+	not flow_denies(flow_values(call, {"/id": {"kind": "", "copied": false}, "/amount": {"kind": "", "copied": false}}))
+	said := flow_call(["untrusted"], post, {"/to": ["prompt"], "/id": []}, {})
+	not flow_denies(flow_values(said, {"/id": {"kind": "order", "copied": false}}))
+	none := flow_call(["untrusted"], object.union(post, {"to": []}), {"/id": []}, {})
+	not flow_denies(flow_values(none, {"/id": {"kind": "order", "copied": false}}))
+}
+
+test_flow_takes_what_is_listed_for_what_stays_with_the_user if {
+	move := {"result": "untrusted", "effect": ["internal"], "to": ["/id"]}
+	call := flow_call(["untrusted"], move, {"/id": ["untrusted"]}, {})
+	not flow_denies(flow_values(call, {"/id": {"listed": true}}))
+	flow_denies(flow_values(call, {"/id": {"listed": false}}))
+	every effect in ["external", "destructive", "egress", "credential"] {
+		labels := object.union(move, {"effect": ["internal", effect]})
+		flow_denies(flow_values(flow_call(["untrusted"], labels, {"/id": ["untrusted"]}, {}), {"/id": {"listed": true}}))
+	}
+}
+
+test_flow_lets_what_is_private_leave_to_whom_the_user_has_chosen if {
+	sources := ["trusted"]
+	call := flow_call(["private", "untrusted"], post, {"/to": sources, "/text": []}, {})
+	secret := {"/text": {"private": true}, "/to": {"own": false}}
+	flow_denies(flow_values(call, secret))
+	not flow_denies(flow_values(call, {"/text": {"private": false}, "/to": {"own": false}}))
+	not flow_denies(flow_values(call, {"/text": {"private": true}, "/to": {"own": true}}))
+	every source in ["prompt", "approved"] {
+		not flow_denies(flow_values(flow_call(["private", "untrusted"], post, {"/to": ["trusted", source], "/text": []}, {}), secret))
+	}
+	inside := flow_call(["private", "untrusted"], object.union(post, {"effect": ["internal"]}), {"/to": sources, "/text": []}, {})
+	not flow_denies(flow_values(inside, secret))
+	not flow_denies(flow_values(object.union(call, {"session": {"labels": ["private"]}}), secret))
+}
+
+test_flow_fetches_what_stood_in_what_was_read_if_it_may if {
+	fetch := {"result": "untrusted", "effect": ["egress"], "control": ["/url"], "fetch": "verbatim"}
+	call := flow_call(["untrusted"], fetch, {"/url": ["untrusted"]}, {})
+	not flow_denies(flow_values(call, {"/url": {"private": false}}))
+	flow_denies(flow_values(call, {"/url": {"private": true}}))
+	flow_denies(flow_values(flow_call(["untrusted"], fetch, {"/url": []}, {}), {"/url": {"private": false}}))
+	flow_denies(flow_values(flow_call(["untrusted"], object.remove(fetch, ["fetch"]), {"/url": ["untrusted"]}, {}), {"/url": {"private": false}}))
+	posts := object.union(fetch, {"effect": ["egress", "external"]})
+	flow_denies(flow_values(flow_call(["untrusted"], posts, {"/url": ["untrusted"]}, {}), {"/url": {"private": false}}))
+}

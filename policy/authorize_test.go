@@ -172,7 +172,8 @@ func TestInput(t *testing.T) {
          "sandboxed":true,"capabilities":{"kv":true},"origin":{},"relay":false,"pinned":false,"findings":["hidden text"]},
  "arguments":{"a":[1.50,true,null,{"b":"é"}],"n":12345678901234567890},
  "provenance":{"/a/0":[],"/a/1":[],"/a/2":[],"/a/3/b":[],"/n":[]},
- "carried":{}}`
+ "carried":{},
+ "values":{"/a/0":{"met":[],"kind":"","listed":false,"own":false,"copied":false,"private":false},"/a/1":{"met":[],"kind":"","listed":false,"own":false,"copied":false,"private":false},"/a/2":{"met":[],"kind":"","listed":false,"own":false,"copied":false,"private":false},"/a/3/b":{"met":[],"kind":"","listed":false,"own":false,"copied":false,"private":false},"/n":{"met":[],"kind":"","listed":false,"own":false,"copied":false,"private":false}}}`
 	if diff := cmp.Diff(gate.MustDoc(want).Value(), gate.MustDoc(d.Reasons[0]).Value()); diff != "" {
 		t.Errorf("input (-want +got):\n%s", diff)
 	}

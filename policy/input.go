@@ -18,6 +18,7 @@ var (
 	keyRequest    = ast.InternedTerm("request")
 	keyProvenance = ast.InternedTerm("provenance")
 	keyCarried    = ast.InternedTerm("carried")
+	keyValues     = ast.InternedTerm("values")
 	keyID         = ast.InternedTerm("id")
 	keyName       = ast.InternedTerm("name")
 	keyLabels     = ast.InternedTerm("labels")
@@ -33,6 +34,7 @@ type terms struct {
 	tools      *cache[*gate.Tool, *ast.Term]
 	labels     labelling
 	tracks     bool // whether a rule may look at where values came from
+	origins    bool // whether one may look at more of values than their sources
 }
 
 // A claimant is a principal and what its client says of itself.
@@ -46,10 +48,11 @@ const (
 	keptTools      = 2048 // half of what is kept; about 2 KiB each
 )
 
-func newTerms(labels []Label, tracks bool) *terms {
+func newTerms(labels []Label, src *source) *terms {
+	tracks, origins := src.tracks()
 	return &terms{
 		newCache[claimant, *ast.Term](keptPrincipals), newCache[*gate.Tool, *ast.Term](keptTools),
-		newLabelling(labels), tracks,
+		newLabelling(labels), tracks, origins,
 	}
 }
 
@@ -81,6 +84,9 @@ func (t *terms) input(q gate.Query) ast.Value {
 		}
 		input = append(input, [2]*ast.Term{keyArguments, docOrObject(c.Args)},
 			[2]*ast.Term{keyProvenance, values}, [2]*ast.Term{keyCarried, carried})
+		if t.origins {
+			input = append(input, [2]*ast.Term{keyValues, t.values(q)})
+		}
 	}
 	return ast.NewObject(input...)
 }

@@ -72,6 +72,13 @@ func CheckLabels(labels []Label) []*LabelError {
 		}
 		wrong("control", checkPointers(l.Control))
 		wrong("content", checkPointers(l.Content))
+		wrong("to", checkPointers(l.To))
+		wrong("commits", checkPointers(l.Commits))
+		wrong("makes", checkPointers(l.Makes))
+		wrong("identity", checkPointers(l.Identity))
+		wrong("names", checkPointers(l.Names))
+		wrong("ids", checkPointers(slices.Sorted(maps.Keys(l.IDs))))
+		wrong("to", checkPointers(slices.Sorted(maps.Keys(l.Takes))))
 	}
 	return problems
 }
@@ -84,9 +91,9 @@ func effectNames() string {
 	return strings.Join(names, ", ")
 }
 
-func checkPointers(pointers []string) error {
+func checkPointers[P ~string](pointers []P) error {
 	for _, p := range pointers {
-		if !strings.HasPrefix(p, "/") {
+		if !strings.HasPrefix(string(p), "/") {
 			return fmt.Errorf("%q is no JSON Pointer to an argument, such as /to", p)
 		}
 	}
@@ -192,6 +199,14 @@ func (l labelling) term(t *gate.Tool) *ast.Term {
 	}
 	if labels.Content != nil {
 		members = append(members, pair("content", stringArray(labels.Content)))
+	}
+	for name, pointers := range map[string][]string{"to": labels.To, "commits": labels.Commits} {
+		if pointers != nil {
+			members = append(members, pair(name, stringArray(pointers)))
+		}
+	}
+	if labels.Verbatim {
+		members = append(members, pair("fetch", ast.StringTerm("verbatim")))
 	}
 	return ast.ObjectTerm(members...)
 }

@@ -18,7 +18,7 @@ import (
 // What a client says of itself is one of them: whoever lists may be another
 // client of the same principal than the one that calls.
 var unknowns = []*ast.Term{
-	ast.MustParseTerm("input.arguments"), ast.MustParseTerm("input.session"), ast.MustParseTerm("input.provenance"), ast.MustParseTerm("input.carried"),
+	ast.MustParseTerm("input.arguments"), ast.MustParseTerm("input.session"), ast.MustParseTerm("input.provenance"), ast.MustParseTerm("input.carried"), ast.MustParseTerm("input.values"),
 	ast.MustParseTerm("input.principal.client.name"), ast.MustParseTerm("input.principal.client.version"),
 }
 

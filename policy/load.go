@@ -83,7 +83,7 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 		wall:     patience * timeout,
 		grants:   slices.Contains(o.Packs, packGrants),
 		revision: src.revision(o),
-		terms:    newTerms(o.Labels, src.tracks()),
+		terms:    newTerms(o.Labels, src),
 		every:    src.labels(),
 		written:  src.rules,
 		idleAsks: src.idleAsks(compiler, o),

@@ -14,7 +14,7 @@ import (
 // input.carried, those of each address that stands within a text.
 func provenance(q gate.Query) (values, carried *ast.Term) {
 	var v, c [][2]*ast.Term
-	for a := range q.Session.Values.Arguments(q.Tool, q.Call.Args) {
+	for a := range q.Session.Values.Arguments(q.Tool.Definition, q.Call.Args) {
 		at := ast.StringTerm(a.Pointer)
 		v = append(v, [2]*ast.Term{at, stringArray(a.Source.Names())})
 		if a.Kind != gate.String {
@@ -33,36 +33,71 @@ func provenance(q gate.Query) (values, carried *ast.Term) {
 	return ast.ObjectTerm(v...), ast.ObjectTerm(c...)
 }
 
+// values returns what policies see of the arguments beside their sources: input.values, by
+// JSON Pointers.
+func (t *terms) values(q gate.Query) *ast.Term {
+	var all [][2]*ast.Term
+	leaves := t.leaves(q)
+	for a := range q.Session.Values.Arguments(q.Tool.Definition, q.Call.Args) {
+		met := []*ast.Term{}
+		for _, o := range q.Session.Values.Origins(a) {
+			met = append(met, ast.ObjectTerm(
+				pair("source", ast.StringTerm(o.Source)), pair("server", ast.StringTerm(o.Server)), pair("tool", ast.StringTerm(o.Tool)),
+				pair("pointer", ast.StringTerm(o.Pointer)), pair("call", ast.StringTerm(o.Call)), pair("label", ast.StringTerm(o.Label))))
+		}
+		all = append(all, [2]*ast.Term{ast.StringTerm(a.Pointer), ast.ObjectTerm(
+			pair("met", ast.ArrayTerm(met...)), pair("listed", ast.BooleanTerm(a.Listed)), pair("kind", ast.StringTerm(a.Takes)), pair("own", ast.BooleanTerm(a.Own)), pair("copied", ast.BooleanTerm(a.Copied)),
+			pair("private", ast.BooleanTerm(leaves && a.Kind == gate.String && q.Session.Values.Private(a.Text))))})
+	}
+	return ast.ObjectTerm(all...)
+}
+
+// leaves reports whether what a call says can leave, and the session has read what is not
+// for everybody.
+func (t *terms) leaves(q gate.Query) bool {
+	if !q.Session.Top && !slices.Contains(q.Session.Labels, gate.Private) {
+		return false
+	}
+	labels, ok := t.labels.of(q.Tool)
+	return !ok || slices.ContainsFunc(labels.Effects, func(e gate.ToolEffect) bool { return e == gate.EffectExternal || e == gate.EffectEgress })
+}
+
+// TracksOrigins reports whether a rule may look at input.values, so that sessions have to
+// keep by which calls values came.
+func (e *Engine) TracksOrigins() bool { return e.terms.origins }
+
 // TracksValues reports whether a rule may look at where values came from, so that
 // sessions have to keep that.
 func (e *Engine) TracksValues() bool { return e.terms.tracks }
 
 // tracks reports whether a rule may look at where values came from: whether one
-// mentions input.provenance or input.carried, or the input as a whole.
-func (s *source) tracks() bool {
+// mentions input.provenance, input.carried or input.values, or the input as a whole; and
+// whether one may look at input.values.
+func (s *source) tracks() (values, origins bool) {
 	for _, m := range s.rules {
-		if mentionsOrigin(m) {
-			return true
-		}
+		v, o := mentions(m, "provenance", "carried", "values"), mentions(m, "values")
+		values, origins = values || v, origins || o
 	}
-	return false
+	return values, origins
 }
 
-func mentionsOrigin(x any) (found bool) {
+// mentions reports whether rules look at one of the named parts of the input, or at the
+// input as a whole.
+func mentions(x any, names ...string) (found bool) {
 	ast.WalkTerms(x, func(t *ast.Term) bool {
 		switch v := t.Value.(type) {
 		case ast.Var:
 			found = found || v.Equal(ast.InputRootDocument.Value)
 		case ast.Ref:
 			for _, part := range v[1:] {
-				found = found || mentionsOrigin(part)
+				found = found || mentions(part, names...)
 			}
 			if v[0].Equal(ast.InputRootDocument) {
 				name := ast.String("")
 				if len(v) > 1 {
 					name, _ = v[1].Value.(ast.String)
 				}
-				found = found || name == "" || name == "provenance" || name == "carried"
+				found = found || name == "" || slices.Contains(names, string(name))
 			}
 			return true
 		}

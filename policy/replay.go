@@ -43,6 +43,11 @@ type ReplayOptions struct {
 	// Input returns what the arguments of a tool that Tools declares are coerced by, as
 	// the gateway does before it decides, or nil. Nil coerces none.
 	Input func(definition gate.Doc) gate.Coercer
+	// Structure reads a text of a result as a document, as the gateway does; nil reads none.
+	Structure func(text string) (gate.Doc, bool)
+	// Echoes remembers what tools say every time, over all sessions that have it; nil
+	// remembers nothing.
+	Echoes *gate.Echoes
 	// ApproveAsks carries on as if a person had approved each call that is asked
 	// about.
 	ApproveAsks bool
@@ -76,7 +81,7 @@ func (e *Engine) Replay(ctx context.Context, o ReplayOptions, r RecordedSession)
 	}
 	out.Principal = r.Who.ID
 	p := &player{engine: e, options: o, tools: map[toolKey]*gate.Tool{}, partly: map[partKey]partial{}}
-	g, err := gate.New(gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), TrackValues: e.TracksValues(), Limiter: p, Sanitizer: p, Recorder: p})
+	g, err := gate.New(gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), TrackValues: e.TracksValues(), TrackOrigins: e.TracksOrigins(), Structure: o.Structure, Echoes: o.Echoes, Limiter: p, Sanitizer: p, Recorder: p})
 	if err != nil {
 		return out, err
 	}

@@ -23,7 +23,7 @@ const maxTraceLine = 256 << 20
 //	{"id", "principal": {"id"}, "prompt": "optional",
 //	 "calls": [{"tool": "server__tool", "arguments": {}, "result": {"content": [{"type": "text", "text": "..."}]}}]}
 //
-// A principal may also have roles and a tenant; one that is missing is local.
+// A principal may also have roles, identities and a tenant; one that is missing is local.
 // After an error, which names its line, reading ends.
 func ReadTrace(r io.Reader) iter.Seq2[RecordedSession, error] {
 	return func(yield func(RecordedSession, error) bool) {
@@ -61,6 +61,9 @@ func parseTrace(line []byte) (RecordedSession, error) {
 	who := gate.Local()
 	who.ID = cmp.Or(d.At("/principal/id").Text(), who.ID)
 	who.Tenant = d.At("/principal/tenant").Text()
+	for id := range d.At("/principal/identities").Elements() {
+		who.Identities = append(who.Identities, id.Text())
+	}
 	for role := range d.At("/principal/roles").Elements() {
 		who.Roles = append(who.Roles, role.Text())
 	}

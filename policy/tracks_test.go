@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/wasmgate/wasmgate/policy"
@@ -17,10 +18,14 @@ func TestTracksValues(t *testing.T) {
 		`allow contains "x" if data.x[input.carried[_]]`:        true,
 		`allow contains "x" if json.marshal({"a": [input]})`:    true,
 		`allow contains "x" if input.arguments.provenance == 1`: false,
+		`allow contains "x" if input.values["/a"].listed`:       true,
 	} {
 		e := load(t, user(rule), policy.Options{Packs: []string{}})
 		if got := e.TracksValues(); got != want {
 			t.Errorf("%s: %v, want %v", rule, got, want)
+		}
+		if origins := strings.Contains(rule, "values") || want && !strings.Contains(rule, "provenance") && !strings.Contains(rule, "carried"); e.TracksOrigins() != origins {
+			t.Errorf("%s: origins %v, want %v", rule, e.TracksOrigins(), origins)
 		}
 	}
 }

@@ -257,6 +257,7 @@ var subjects = []struct {
 	{ast.MustParseRef("input.session"), "what the session has read"},
 	{ast.MustParseRef("input.provenance"), "where the arguments come from"},
 	{ast.MustParseRef("input.carried"), "where the arguments come from"},
+	{ast.MustParseRef("input.values"), "where the arguments come from"},
 	{ast.MustParseRef("input.principal.client"), "the client"},
 	{ast.MustParseRef("input.resource.uri"), "the URI"},
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/gate/store"
 	"github.com/wasmgate/wasmgate/internal/drain"
+	"github.com/wasmgate/wasmgate/internal/structure"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -140,7 +141,7 @@ func (g *Gateway) build(ctx context.Context) error {
 		Approver: approver, Pins: g.gatePins(),
 		Upstream: upstreams{g.fleet, g.agents}, Authorizer: engine, Labeler: engine,
 		Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder, Returned: secrets.returned(), Inputs: g.inputMode,
-		TrackValues: g.tracksValues(engine), TrustPrompt: g.cfg.TrustPrompt,
+		TrackValues: g.tracksValues(engine), TrackOrigins: g.tracksOrigins(engine), Structure: structure.Of, Echoes: new(gate.Echoes), TrustPrompt: g.cfg.TrustPrompt,
 		Sessions: g.sessions,
 		Limiter:  pausing{g.limits, &g.paused},
 		Snapshot: g.cfg.Snapshot,

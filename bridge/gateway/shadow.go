@@ -53,18 +53,27 @@ func (g *Gateway) SetShadow(ctx context.Context, p Policy) error {
 	defer g.setting.Unlock()
 	g.shadow.Set(engine)
 	parts := g.gate.Parts()
-	parts.TrackValues = g.tracksValues(g.Policy())
+	parts.TrackValues, parts.TrackOrigins = g.tracksValues(g.Policy()), g.tracksOrigins(g.Policy())
 	return g.gate.Swap(parts)
 }
 
 // tracksValues reports whether sessions keep where values came from: for the policy
 // in use, or for the shadow policy.
 func (g *Gateway) tracksValues(e *policy.Engine) bool {
-	if e.TracksValues() || g.shadow == nil {
-		return e.TracksValues()
+	return g.either(e, (*policy.Engine).TracksValues)
+}
+
+// tracksOrigins is tracksValues for the calls by which values came.
+func (g *Gateway) tracksOrigins(e *policy.Engine) bool {
+	return g.either(e, (*policy.Engine).TracksOrigins)
+}
+
+func (g *Gateway) either(e *policy.Engine, tracks func(*policy.Engine) bool) bool {
+	if tracks(e) || g.shadow == nil {
+		return tracks(e)
 	}
 	second := g.shadow.Policy()
-	return second != nil && second.TracksValues()
+	return second != nil && tracks(second)
 }
 
 // noteDifference records a call on which the shadow policy would have decided

@@ -84,6 +84,7 @@ func unrecorded(used gate.Feature) map[string]string {
 	unknown := map[string]string{
 		"input.provenance":       "provenance not recorded",
 		"input.carried":          "provenance not recorded",
+		"input.values":           "provenance not recorded",
 		"input.principal.auth":   "authentication not recorded",
 		"input.principal.claims": "claims not recorded",
 	}

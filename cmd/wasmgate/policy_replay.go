@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/session"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/structure"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -70,7 +71,7 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 	}
 	o := policy.ReplayOptions{
 		Sessions:    func() gate.Sessions { return session.New(session.Options{}) },
-		ApproveAsks: f.approve, Input: inputSchema,
+		ApproveAsks: f.approve, Input: inputSchema, Structure: structure.Of, Echoes: new(gate.Echoes),
 	}
 	if o.Tools, err = readTools(f.tools); err != nil {
 		return err
@@ -327,7 +328,7 @@ func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
 	}
 	c := policy.RecordedCall{Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny)}
 	if len(e.Arguments) == 0 {
-		c.Unknown = map[string]string{"input.arguments": unrecordedArguments, "input.provenance": unrecordedArguments, "input.carried": unrecordedArguments}
+		c.Unknown = map[string]string{"input.arguments": unrecordedArguments, "input.provenance": unrecordedArguments, "input.carried": unrecordedArguments, "input.values": unrecordedArguments}
 	} else {
 		var err error
 		if c.Args, err = gate.ParseDoc(e.Arguments); err != nil {

@@ -136,11 +136,11 @@ func risen(before, now gate.Provenance, args gate.Doc) bool {
 		return false
 	}
 	var old []gate.Source
-	for a := range before.Arguments(nil, args) {
+	for a := range before.Arguments(gate.Doc{}, args) {
 		old = append(old, a.Source)
 	}
 	i := 0
-	for a := range now.Arguments(nil, args) {
+	for a := range now.Arguments(gate.Doc{}, args) {
 		if a.Source&^old[i]&gate.FromUntrusted != 0 {
 			return true
 		}
@@ -158,21 +158,17 @@ func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) 
 	}
 	met := s.meet(state.Values, l) // takes its time with a large result, and holds up nobody
 	s.mu.Lock()
-	s.raise(s.view(k), lesson{l.Call, l.Labels, met, l.Shown, false})
+	s.raise(s.view(k), lesson{call: l.Call, labels: l.Labels, met: met, shown: l.Shown})
 	rises := s.rises
 	s.mu.Unlock()
 	return s.save(rises)
 }
 
 func (s *Sessions) meet(known gate.Provenance, l gate.Lesson) gate.Met {
-	switch {
-	case s.o.Values < 0 || l.From.IsZero():
+	if s.o.Values < 0 || l.From.IsZero() {
 		return gate.Met{}
-	case l.Used:
-		return known.MeetUsed(l.From, l.Source, s.o.Values)
-	default:
-		return known.Meet(l.From, l.Source, s.o.Values)
 	}
+	return l.Meet(known, s.o.Values)
 }
 
 // lesson is what is added to a session.

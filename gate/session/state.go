@@ -25,12 +25,14 @@ type State struct {
 	Began  time.Time // when the session was kept first, by this process
 	Used   time.Time // last
 	Values int       // that are kept
+	// Destinations are those that a person has approved for the session.
+	Destinations []gate.Destination
 }
 
 func (e *entry) tell() State {
 	return State{
 		Key: e.state.Key, Version: e.state.Version, Labels: e.state.Labels, Top: e.state.Top,
-		Raised: maps.Clone(e.raised), Began: e.began, Used: e.used, Values: e.state.Values.Len(),
+		Raised: maps.Clone(e.raised), Began: e.began, Used: e.used, Values: e.state.Values.Len(), Destinations: e.state.Destinations,
 	}
 }
 

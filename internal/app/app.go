@@ -260,7 +260,7 @@ func principal(c *config.Config, id string) (*gate.Principal, error) {
 	known := []string{p.ID}
 	for _, listed := range c.Principals {
 		if listed.ID == id {
-			p.ID, p.Roles, p.Groups = id, listed.Roles, gate.Groups(nil).Within(listed.Groups)
+			p.ID, p.Roles, p.Groups, p.Identities = id, listed.Roles, gate.Groups(nil).Within(listed.Groups), listed.Identities
 			return p, nil
 		}
 		if listed.ID != p.ID {

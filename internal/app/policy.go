@@ -83,11 +83,26 @@ func PolicyLabels(from []config.ToolLabel) []policy.Label {
 	for _, l := range from {
 		label := policy.Label{Pattern: l.Pattern, ToolLabels: gate.ToolLabels{
 			Result: gate.ResultKind(l.Result), Private: l.Private, Kind: gate.TextKind(l.Kind), Control: l.Control, Content: l.Content,
+			To: l.To, Commits: l.Commits, Takes: l.Takes, Identity: places(l.Identity), Names: places(l.Names), Makes: l.Makes, Verbatim: l.Fetch == "verbatim",
 		}}
+		for place, kind := range l.IDs {
+			if label.IDs == nil {
+				label.IDs = make(map[gate.Place]string)
+			}
+			label.IDs[gate.Place(place)] = kind
+		}
 		for _, e := range l.Effect {
 			label.Effects = append(label.Effects, gate.ToolEffect(e))
 		}
 		to = append(to, label)
+	}
+	return to
+}
+
+func places(from []string) []gate.Place {
+	var to []gate.Place
+	for _, p := range from {
+		to = append(to, gate.Place(p))
 	}
 	return to
 }

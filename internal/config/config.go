@@ -72,6 +72,9 @@ type Principal struct {
 	Roles []string
 	// Groups are those whose tools it is offered; nil offers all.
 	Groups []string
+	// Identities are the principal's own addresses, accounts and folders, and domains as
+	// @example.com.
+	Identities []string
 }
 
 // A Server is an upstream MCP server. Exactly one of Command and URL is set.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -18,6 +19,14 @@ type ToolLabel struct {
 	Effect  []string
 	Control []string // JSON Pointers; nil if the file does not say
 	Content []string
+	To      []string // nil if the file does not say
+	Commits []string
+	// Takes is the kind of the ids that an argument takes, by its JSON Pointer; IDs that of
+	// those at a place of a result.
+	Takes, IDs      map[string]string
+	Identity, Names []string // places of a result
+	Makes           []string // JSON Pointers of arguments
+	Fetch           string   // verbatim, or empty
 }
 
 // The words of a labels file.
@@ -54,7 +63,12 @@ func parseLabels(path string, data []byte) ([]ToolLabel, error) {
 		d.table(f.value, path, map[string]reader{
 			"result": d.one(&l.Result, resultKinds...), "private": d.flag(&l.Private), "effect": d.texts(&l.Effect, among(toolEffects)), "kind": d.one(&l.Kind, "code", "prose"),
 			"control": d.texts(&l.Control, pointer), "content": d.texts(&l.Content, pointer),
+			"to": d.arguments(&l.To, &l.Takes), "commits": d.arguments(&l.Commits, &l.Takes), "makes": d.texts(&l.Makes, pointer),
+			"ids": d.kinds(&l.IDs, false), "identity": d.texts(&l.Identity, pointer), "names": d.texts(&l.Names, pointer), "fetch": d.one(&l.Fetch, "verbatim"),
 		})
+		if l.Control != nil && l.To != nil {
+			d.fail(&node{line: f.line}, join(path, "control"), "says the same as to and commits together: write one or the other")
+		}
 		if e := f.value.get("effect"); f.value.kind == table && (e == nil || e.kind == list && len(e.items) == 0) {
 			d.fail(&node{line: f.line}, join(path, "effect"), "is missing: say what the tool does, such as [read]")
 		}
@@ -69,3 +83,42 @@ func pointer(s string) error {
 	}
 	return nil
 }
+
+// arguments reads pointers to arguments: a list, or a mapping that also says of what kind
+// the ids are that each takes.
+func (d *decoder) arguments(to *[]string, takes *map[string]string) reader {
+	return func(n *node, path string) {
+		if n.kind != table {
+			d.texts(to, pointer)(n, path)
+			return
+		}
+		*to = []string{}
+		d.kinds(takes, true)(n, path)
+		for _, f := range n.fields {
+			*to = append(*to, strings.TrimSuffix(strings.SplitN(f.key, "/*", 2)[0], "/"))
+		}
+	}
+}
+
+// kinds reads kinds of ids by pointers; empty says that a pointer can be without one.
+func (d *decoder) kinds(to *map[string]string, empty bool) reader {
+	return func(n *node, path string) {
+		if *to == nil {
+			*to = make(map[string]string)
+		}
+		d.each(n, path, func(f field, path string) {
+			if err := pointer(f.key); err != nil {
+				d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
+			}
+			var kind string
+			if f.value.kind == null && empty {
+				(*to)[f.key] = ""
+				return
+			}
+			d.text(&kind, matches(kindPattern, "the name of a kind of ids: letters, digits and . _ -"))(f.value, path)
+			(*to)[f.key] = kind
+		})
+	}
+}
+
+var kindPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

@@ -17,6 +17,8 @@ mail__send: {result: echo, effect: [external], control: [/to, /cc]}
 "pay__*": {result: echo, effect: [external, destructive], control: [], content: [/note]}
 clock__now: {result: trusted, effect: [read]}
 quiet__x: {effect: [local]}
+chat__list: {effect: [read], ids: {"/*": channel}, identity: ["/*/sender"], names: ["/*/title"]}
+chat__post: {effect: [external], to: {/channel: channel}, commits: {"/items/*/id": item, /when: }, makes: [/name], fetch: verbatim}
 `)
 	got, err := config.ReadLabels(path)
 	if err != nil {
@@ -28,6 +30,14 @@ quiet__x: {effect: [local]}
 		{Pattern: "pay__*", Result: "echo", Effect: []string{"external", "destructive"}, Control: []string{}, Content: []string{"/note"}},
 		{Pattern: "clock__now", Result: "trusted", Effect: []string{"read"}},
 		{Pattern: "quiet__x", Result: "untrusted", Effect: []string{"local"}},
+		{
+			Pattern: "chat__list", Result: "untrusted", Effect: []string{"read"},
+			IDs: map[string]string{"/*": "channel"}, Identity: []string{"/*/sender"}, Names: []string{"/*/title"},
+		},
+		{
+			Pattern: "chat__post", Result: "untrusted", Effect: []string{"external"}, To: []string{"/channel"}, Commits: []string{"/items", "/when"},
+			Takes: map[string]string{"/channel": "channel", "/items/*/id": "item", "/when": ""}, Makes: []string{"/name"}, Fetch: "verbatim",
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
@@ -49,7 +59,9 @@ func TestReadLabelsProblems(t *testing.T) {
 		"an effect that nobody knows":  {"a__b: {effect: [write]}\n", `labels.yaml:1: a__b.effect[0]: "write" is none of read, local, internal, external, destructive, egress, credential`},
 		"no effect":                    {"a__b: {result: echo}\n", `labels.yaml:1: a__b.effect: is missing: say what the tool does, such as [read]`},
 		"a pointer without its stroke": {"a__b: {effect: [external], control: [to]}\n", `labels.yaml:1: a__b.control[0]: "to" is no JSON Pointer to an argument, such as /to`},
-		"an unknown key":               {"a__b: {effect: [read], secret: true}\n", `labels.yaml:1: a__b.secret: unknown key; known are content, control, effect, kind, private, result`},
+		"both ways to say to":          {"a__b: {effect: [external], control: [/to], to: [/to]}\n", `labels.yaml:1: a__b.control: says the same as to and commits together: write one or the other`},
+		"a kind of ids that is none":   {"a__b: {effect: [read], ids: {/x: a b}}\n", `labels.yaml:1: a__b.ids["/x"]: "a b" is not the name of a kind of ids: letters, digits and . _ -`},
+		"an unknown key":               {"a__b: {effect: [read], secret: true}\n", `labels.yaml:1: a__b.secret: unknown key`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

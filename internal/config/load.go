@@ -190,11 +190,25 @@ func (d *decoder) principals(to *[]Principal, n *node, path string) {
 		}
 		d.table(f.value, path, map[string]reader{
 			"roles":  d.texts(&p.Roles, matches(rolePattern, "a role: letters, digits and . _ -")),
-			"groups": d.offered(&p.Groups),
+			"groups": d.offered(&p.Groups), "identities": d.texts(&p.Identities, identity),
 		})
 		*to = append(*to, p)
 	})
 }
+
+// identity refuses what is no value of one person.
+func identity(s string) error {
+	domain, whole := strings.CutPrefix(s, "@")
+	switch {
+	case strings.TrimSpace(s) != s || len(s) < 2:
+		return errors.New("is no address, account, folder or @domain")
+	case whole && !domainPattern.MatchString(domain):
+		return errors.New("is no domain, such as @example.com")
+	}
+	return nil
+}
+
+var domainPattern = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,}$`)
 
 func (d *decoder) policy(to *Policy, n *node, path string) {
 	d.table(n, path, map[string]reader{

@@ -95,7 +95,7 @@ func inputOf(e audit.Entry, relays func(string) bool) (input map[string]any, era
 	case e.Event == gate.HostCall:
 		document = "request"
 	default:
-		erased = append(erased, "/input/provenance", "/input/carried")
+		erased = append(erased, "/input/provenance", "/input/carried", "/input/values")
 	}
 	if len(e.Arguments) == 0 {
 		return input, append(erased, "/input/"+document)

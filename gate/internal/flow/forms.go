@@ -1,4 +1,4 @@
-package gate
+package flow
 
 import (
 	"slices"
@@ -44,6 +44,10 @@ const (
 	momentForm  = "\x04" // date and time
 	addressForm = "\x05" // URLs, e-mail addresses, account numbers
 	promptForm  = "\x06" // a whole prompt, which is read once
+	idForm      = "\x07" // an id: its server, its kind and itself, with zeros between them
+	nameForm    = "\x08" // words of a prompt, in small letters
+	printForm   = "\x0e" // a row of words, see fingerprints
+	originForm  = "\x0f" // the origin of a URL in a prompt
 )
 
 // forms returns the other forms of a value but for that of a number, in which

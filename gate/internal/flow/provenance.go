@@ -1,4 +1,4 @@
-package gate
+package flow
 
 import (
 	"hash/maphash"
@@ -20,6 +20,8 @@ const (
 	FromPrompt                       // the user wrote it, as the host application vouches
 	FromTrusted                      // a trusted tool returned it, or a call used it before anything untrusted was read
 	FromUntrusted                    // it was in a result that somebody outside may have written
+
+	fromPrivate // it was in a private result before it was met anywhere else; no policy sees the bit
 )
 
 var sourceNames = [...]string{"approved", "prompt", "trusted", "untrusted"}
@@ -27,7 +29,7 @@ var sourceNames = [...]string{"approved", "prompt", "trusted", "untrusted"}
 // Trusted reports whether the value was met in a place into which nobody outside
 // can write. That it was met elsewhere, too, does not matter: who names what the
 // user has named gains nothing.
-func (s Source) Trusted() bool { return s&^FromUntrusted != 0 }
+func (s Source) Trusted() bool { return s&(FromApproved|FromPrompt|FromTrusted) != 0 }
 
 // Names returns the names of the sources in the set, sorted.
 func (s Source) Names() []string {
@@ -58,22 +60,46 @@ func (s Source) both(other Source) Source {
 // They are kept as keyed hashes of 64 bits, of which nobody outside knows the key,
 // so that a value takes some 20 bytes however long it is.
 type Provenance struct {
-	newest   *layer
-	shown    *listings // that the session was shown
+	newest   *layer[Source]
+	places   *layer[[]Origin] // of the newest values
+	shown    *listings        // that the session was shown
 	lost     bool
 	approved bool // every value counts as approved
+	use      *use // what more holds for the arguments of one call; nil for none
 }
 
 // layer is what one or several results taught. Layers grow towards the older
 // ones by merging, at least by a factor of mergeFactor each, so that there are
 // few of them and each value is copied rarely.
-type layer struct {
-	values map[uint64]Source
-	older  *layer
+type layer[V any] struct {
+	values map[uint64]V
+	older  *layer[V]
 	total  int // values in this layer and the older ones
 }
 
 const mergeFactor = 4
+
+// add returns the layers with one more, in which both makes one of two.
+func (l *layer[V]) add(met map[uint64]V, both func(older, newer V) V) *layer[V] {
+	if len(met) == 0 {
+		return l
+	}
+	for l != nil && len(l.values) < mergeFactor*len(met) {
+		merged := maps.Clone(l.values)
+		for k, v := range met {
+			if old, ok := merged[k]; ok {
+				v = both(old, v)
+			}
+			merged[k] = v
+		}
+		met, l = merged, l.older
+	}
+	total := len(met)
+	if l != nil {
+		total += l.total
+	}
+	return &layer[V]{met, l, total}
+}
 
 // provenanceSeed keys the hashes of values, for the life of the process.
 var provenanceSeed = maphash.MakeSeed()
@@ -97,9 +123,9 @@ func (p Provenance) Lost() Provenance {
 	return p
 }
 
-// approve returns what is known when every value that is asked for counts as
+// Approve returns what is known when every value that is asked for counts as
 // approved as well.
-func (p Provenance) approve() Provenance {
+func (p Provenance) Approve() Provenance {
 	p.approved = true
 	return p
 }
@@ -107,6 +133,7 @@ func (p Provenance) approve() Provenance {
 // Met are the values in one document. The zero Met are none.
 type Met struct {
 	values map[uint64]Source
+	places map[uint64][]Origin
 	more   bool // than were to be kept
 }
 
@@ -114,24 +141,47 @@ type Met struct {
 // that are new to p. Of a tool's result it takes the content and the structured
 // content, of any other document all of it. It keeps at most limit of them.
 func (p Provenance) Meet(d Doc, from Source, limit int) Met {
-	return p.meet(d, from, limit, false)
+	return p.Read(Reading{From: d, Source: from}, limit)
 }
 
-// MeetUsed is as Meet of the arguments of a call, which vouches for none of them that a
-// listing has brought up and nobody else.
-func (p Provenance) MeetUsed(d Doc, from Source, limit int) Met { return p.meet(d, from, limit, true) }
+// A Reading is a document that a session reads, and what is known of it.
+type Reading struct {
+	From    Doc
+	Source  Source
+	Private bool // what it holds is not for everybody
+	// Call is the ID of the call that brought it, Server and Tool are of the tool whose
+	// result it is; "" for what is no result. Said is what the operator says of the tool.
+	Call, Server, Tool string
+	Said               ToolLabels
+	// Made says that the call made what the result has ids of, and IDs are more ids that it
+	// has made: see [Made].
+	Made bool
+	Used bool // From are arguments of a call, which vouches for none that a listing has brought up and nobody else
+	IDs  []string
+	// Structure reads a text that is no JSON as a document, nil reads none. Origins has
+	// the places kept in which values were met.
+	Structure func(text string) (Doc, bool)
+	Origins   bool
+}
 
-func (p Provenance) meet(d Doc, from Source, limit int, used bool) Met {
-	n := notes{met: make(map[uint64]Source), from: from, known: p, room: limit, used: used && p.shown != nil}
-	if from == FromPrompt { // it comes again with each call
-		prompt := promptForm + d.Text()
+// Read is [Provenance.Meet] for a document of which more is known.
+func (p Provenance) Read(r Reading, limit int) Met {
+	n := notes{met: make(map[uint64]Source), from: r.Source, known: p, room: limit, of: &r, used: r.Used && p.shown != nil}
+	if r.Source == FromPrompt { // it comes again with each call
+		prompt := promptForm + r.From.Text()
 		if p.find(prompt) != 0 {
 			return Met{}
 		}
 		n.add(prompt)
 	}
-	n.document(d)
-	return Met{n.met, n.room < 0}
+	if r.Private {
+		n.from |= fromPrivate
+	}
+	n.document(r.From)
+	for _, id := range r.IDs {
+		n.add(id)
+	}
+	return Met{n.met, n.places, n.room < 0}
 }
 
 // Join returns what is known with the values that were met. It is false if they
@@ -141,27 +191,9 @@ func (p Provenance) Join(m Met, limit int) (Provenance, bool) {
 	if p.Len()+len(m.values) > limit {
 		return p, false
 	}
-	return p.with(m.values), !m.more
-}
-
-func (p Provenance) with(met map[uint64]Source) Provenance {
-	if len(met) == 0 {
-		return p
-	}
-	older := p.newest
-	for older != nil && len(older.values) < mergeFactor*len(met) {
-		merged := maps.Clone(older.values)
-		for k, s := range met {
-			merged[k] |= s
-		}
-		met, older = merged, older.older
-	}
-	total := len(met)
-	if older != nil {
-		total += older.total
-	}
-	p.newest = &layer{met, older, total}
-	return p
+	p.newest = p.newest.add(m.values, func(a, b Source) Source { return a | b })
+	p.places = p.places.add(m.places, newerFirst).newest(maxOrigins)
+	return p, !m.more
 }
 
 // find returns the source of a value in one of its forms.
@@ -169,8 +201,10 @@ func (p Provenance) find(form string) (s Source) {
 	if p.newest == nil && p.shown == nil {
 		return 0
 	}
-	return p.at(maphash.String(provenanceSeed, form))
+	return p.at(hashOf(form))
 }
+
+func hashOf(form string) uint64 { return maphash.String(provenanceSeed, form) }
 
 func (p Provenance) at(key uint64) (s Source) {
 	for l := p.newest; l != nil; l = l.older {
@@ -269,25 +303,36 @@ type Argument struct {
 	Kind    Kind
 	Text    string // of a string
 	Source  Source
+	// Takes is the kind of the ids that the argument takes; "" if it takes none.
+	Takes string
+	// Listed says that the value was met at a place of the same server that holds ids of
+	// the kind that the argument takes. Own says that it is an identity of the principal.
+	Listed, Own bool
+	// Copied says that the value was met in untrusted content alone, and is none that
+	// anybody comes upon by chance.
+	Copied bool
+
+	// Form is what ids are compared by: the text of a string or a number.
+	Form string
 }
 
 // Arguments iterates over the strings, numbers, trues and falses of a call's
-// arguments, in their order. The name of a member that the tool's input schema
-// does not declare is chosen by the caller like a value: a value below it is as
+// arguments, in their order. The name of a member that the input schema in the tool's
+// definition, absent if there is none, does not declare is chosen by the caller like a value: a value below it is as
 // trusted as the less trusted of both, and what is empty below it counts as a
 // value, too. True and false are never met.
-func (p Provenance) Arguments(t *Tool, args Doc) iter.Seq[Argument] {
+func (p Provenance) Arguments(definition, args Doc) iter.Seq[Argument] {
 	return func(yield func(Argument) bool) {
-		w := arguments{known: p, tool: t, yield: yield}
+		w := arguments{known: p, definition: definition, yield: yield}
 		w.walk(args, "", nil)
 	}
 }
 
 type arguments struct {
-	known    Provenance
-	tool     *Tool
-	declared map[string]bool // names in the input schema; nil until it is needed
-	yield    func(Argument) bool
+	known      Provenance
+	definition Doc
+	declared   map[string]bool // names in the input schema; nil until it is needed
+	yield      func(Argument) bool
 }
 
 // walk goes over a value. Names is what the undeclared names above it come to;
@@ -314,9 +359,17 @@ func (w *arguments) walk(d Doc, at string, names *Source) bool {
 	case Null:
 	default:
 		a := Argument{Pointer: at, Kind: d.Kind(), Text: d.Text(), Source: w.known.Of(d)}
-		if names != nil {
+		if a.Kind == String || a.Kind == Number {
+			a.Form = TextOf(d)
+			w.known.used(&a)
+		}
+		if names != nil && !names.Trusted() {
+			a.Source, a.Own = a.Source.both(*names), false
+			a.Listed = a.Listed && !w.known.IsTo(a)
+		} else if names != nil {
 			a.Source = a.Source.both(*names)
 		}
+		a.Copied = !a.Source.Trusted() && a.Source&FromUntrusted != 0 && uncommon(a.Form)
 		return w.yield(a)
 	}
 	if empty && names != nil {
@@ -329,9 +382,7 @@ func (w *arguments) walk(d Doc, at string, names *Source) bool {
 func (w *arguments) named(name string, above *Source) *Source {
 	if w.declared == nil {
 		w.declared = make(map[string]bool)
-		if w.tool != nil {
-			declaredNames(w.tool.Definition.Get("inputSchema"), w.declared)
-		}
+		declaredNames(w.definition.Get("inputSchema"), w.declared)
 	}
 	if w.declared[name] {
 		return above

@@ -1,7 +1,7 @@
-package gate
+package flow
 
 import (
-	"hash/maphash"
+	"strconv"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate/internal/doc"
@@ -17,16 +17,25 @@ const (
 	// maxPhrases bounds how many words of a prompt are taken as phrases, and not
 	// one by one alone: a page.
 	maxPhrases = 500
+	// maxNaming bounds how many of them can name a record, whatever the size of their letters.
+	maxNaming = 250
 )
 
 // notes collects the values that a document holds.
 type notes struct {
-	met   map[uint64]Source
-	known Provenance
-	from  Source
-	room  int  // for values, below zero when there were more
-	words int  // of the prompt, so far
-	used  bool // by a call: what a listing has brought up is left out
+	met    map[uint64]Source
+	places map[uint64][]Origin // nil unless the lesson has them kept
+	known  Provenance
+	from   Source
+	room   int // for values, below zero when there were more
+	words  int // of the prompt, so far
+	of     *Reading
+	at     []byte // JSON Pointer of what is taken, as far as the lesson has it kept
+
+	used  bool   // by a call: what a listing has brought up is left out
+	label string // what the operator says of that place
+
+	skipped map[string]bool // values that are not taken
 }
 
 // brought reports whether a listing has brought up what a call uses, or a part of it, and
@@ -44,16 +53,30 @@ func (n *notes) brought(met Source, text string) bool {
 	return false
 }
 
-func (n *notes) add(form string) {
+func (n *notes) add(form string) { n.addFrom(form, n.from) }
+
+func (n *notes) addFrom(form string, from Source) {
 	if n.room < 0 {
 		return
 	}
-	key := maphash.String(provenanceSeed, form)
-	if n.met[key] != 0 || n.known.at(key)&n.from == n.from {
+	key := hashOf(form)
+	known := n.known.at(key)
+	if known != 0 && known&fromPrivate == 0 {
+		from &^= fromPrivate // it was no secret
+	}
+	if n.met[key]&from == from {
+		return
+	}
+	n.place(key)
+	if known&from == from {
+		return
+	}
+	if n.met[key] != 0 {
+		n.met[key] |= from
 		return
 	}
 	if n.room--; n.room >= 0 {
-		n.met[key] = n.from
+		n.met[key] = from
 	}
 }
 
@@ -64,8 +87,14 @@ func (n *notes) document(d Doc) {
 		n.leaves(d, 0)
 		return
 	}
+	n.labelled(content, structured)
 	n.leaves(structured, 0)
+	i := 0
 	for block := range content.Elements() {
+		was := n.enter("content")
+		n.enter(strconv.Itoa(i))
+		n.enter("text")
+		i++
 		for name, v := range block.Members() {
 			switch name {
 			case "type", "mimeType", "annotations", "_meta", "data", "blob": // the protocol's words, and bytes
@@ -75,13 +104,14 @@ func (n *notes) document(d Doc) {
 				n.leaves(v, 0)
 			}
 		}
+		n.at = n.at[:was]
 	}
 }
 
 func (n *notes) leaves(d Doc, nested int) {
 	switch d.Kind() {
 	case Number:
-		if n.used && n.brought(n.known.Of(d), "") {
+		if n.skipped[string(d.Raw())] || n.used && n.brought(n.known.Of(d), "") {
 			return
 		}
 		n.add(numberForm(string(d.Raw())))
@@ -89,15 +119,20 @@ func (n *notes) leaves(d Doc, nested int) {
 	case String:
 		n.leaf(d.Text(), nested)
 	case Array:
+		i := 0
 		for e := range d.Elements() {
+			was := n.enter(strconv.Itoa(i))
 			n.leaves(e, nested)
+			n.at, i = n.at[:was], i+1
 		}
 	case Object:
 		for name, v := range d.Members() {
+			was := n.enter(name)
 			if !n.used || !n.brought(n.known.OfText(name), name) {
 				n.value(name) // an object can be a list of addresses
 			}
 			n.leaves(v, nested)
+			n.at = n.at[:was]
 		}
 	}
 }
@@ -105,7 +140,7 @@ func (n *notes) leaves(d Doc, nested int) {
 // leaf takes a string that stands in a structure by itself. Of one that is trusted
 // only the whole is, and the addresses in it: a word of a title is no title.
 func (n *notes) leaf(text string, nested int) {
-	if _, ok := doc.Embedded(text); ok || n.from != FromTrusted {
+	if _, ok := doc.Embedded(text); ok || n.from&FromTrusted == 0 {
 		n.text(text, nested)
 		return
 	}
@@ -119,6 +154,9 @@ func (n *notes) leaf(text string, nested int) {
 // text takes a text as a whole, or as the JSON that it is, and by its lines.
 func (n *notes) text(text string, nested int) {
 	if inner, ok := doc.Embedded(text); ok && nested < doc.MaxNested {
+		if nested == 0 {
+			n.at = n.at[:0] // what is said is the document
+		}
 		n.leaves(inner, nested+1)
 		return
 	}
@@ -130,6 +168,9 @@ func (n *notes) text(text string, nested int) {
 		n.line(strings.TrimSpace(line))
 	}
 	n.addresses(text)
+	if n.from&fromPrivate != 0 {
+		fingerprints(text, func(print string) bool { n.add(print); return n.room >= 0 })
+	}
 }
 
 // line takes a line: as a whole, as an item of a list, as a field with a name,
@@ -177,7 +218,14 @@ func (n *notes) quoted(line string) {
 
 // addresses takes the addresses in a text.
 func (n *notes) addresses(text string) {
-	address.In(text, func(a string) { n.add(addressForm + a) })
+	address.In(text, func(a string) {
+		n.add(addressForm + a)
+		if n.from == FromPrompt {
+			if origin, _ := originOf(a); origin != "" {
+				n.add(originForm + origin)
+			}
+		}
+	})
 }
 
 // wordsOf takes the words of a line, and from a user's words the phrases.
@@ -210,7 +258,11 @@ func (n *notes) phrases(words []string) {
 			return
 		}
 		for j := i + 2; j <= min(i+maxWords, len(words)); j++ {
-			n.value(trimmed(strings.Join(words[i:j], " ")))
+			phrase := trimmed(strings.Join(words[i:j], " "))
+			n.value(phrase)
+			if n.words <= maxNaming {
+				n.add(nameForm + strings.ToLower(phrase))
+			}
 		}
 	}
 }
@@ -226,7 +278,7 @@ func (n *notes) value(v string) {
 // valueOf takes a value that is of a currency, if it is an amount; "" if of none.
 func (n *notes) valueOf(v, of string) {
 	v = plain(v)
-	if v == "" {
+	if v == "" || n.skipped[v] {
 		return
 	}
 	n.add(v)

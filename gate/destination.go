@@ -1,0 +1,82 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// A Destination is one that a person has approved for a session: whom or where tools of a
+// server may be told, until the session ends. It covers arguments of [ToolLabels.To] alone.
+type Destination struct {
+	ID      string    `json:"id"` // of the approval by which it came
+	Server  string    `json:"server"`
+	Value   string    `json:"value"`
+	By      string    `json:"by"` // the channel and who
+	Since   time.Time `json:"since"`
+	Session SessionKey
+}
+
+// DestinationKeeper is a [Sessions] that keeps destinations which a person has approved.
+type DestinationKeeper interface {
+	Sessions
+	// Approve has a session keep destinations until it ends. What it has it keeps once.
+	Approve(ctx context.Context, k SessionKey, all []Destination) error
+}
+
+// unnamed returns the values of a call that say to whom or where, and that nobody trusted
+// has named, and where the session has met its values.
+func (p *Parts) unnamed(q Query) (destinations []string, origins map[string][]Origin) {
+	known := p.known(q)
+	for a := range known.Arguments(q.Tool.Definition, q.Call.Args) {
+		if a.Form == "" {
+			continue
+		}
+		if met := known.Origins(a); met != nil {
+			if origins == nil {
+				origins = make(map[string][]Origin)
+			}
+			origins[a.Pointer] = met
+		}
+		if known.IsTo(a) && !a.Source.Trusted() && !slices.Contains(destinations, a.Form) {
+			destinations = append(destinations, a.Form)
+		}
+	}
+	return destinations, origins
+}
+
+// approveDestinations has the session of a call keep its destinations.
+func (w *way) approveDestinations(ctx context.Context, q Question, a Approval) error {
+	keeper, ok := w.Sessions.(DestinationKeeper)
+	if !ok {
+		return nil
+	}
+	var all []Destination
+	for _, v := range q.Destinations {
+		all = append(all, Destination{ID: a.ID, Server: q.Tool.Name.Server, Value: v, By: a.By, Since: time.Now(), Session: q.Call.Session})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return keeper.Approve(ctx, q.Call.Session, all)
+}
+
+// known is what the session of a call knows of where values came from, with what more
+// holds for the call.
+func (p *Parts) known(q Query) Provenance {
+	var approved []string
+	for _, d := range q.Session.Destinations {
+		if d.Server == q.Tool.Name.Server {
+			approved = append(approved, d.Value)
+		}
+	}
+	return q.Session.Values.For(q.Tool.Name.Server, p.said(q.Tool), q.Call.own(), approved)
+}
+
+// own are the identities of who makes the call.
+func (c *Call) own() Identities {
+	if c.Who == nil {
+		return nil
+	}
+	return c.Who.Identities
+}

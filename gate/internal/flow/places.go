@@ -1,0 +1,340 @@
+package flow
+
+import (
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/address"
+)
+
+// A Place is a JSON Pointer into what a result says, in which * stands for every element
+// of an array and every member of an object: /channels/*, /items/*/sender. It is into the
+// structured content, or into the JSON or the document that a text is, and stands for all
+// below it.
+type Place string
+
+// An Origin is one place in which a session has met a value.
+type Origin struct {
+	Source  string `json:"source"`            // a name of [Source.Names]
+	Server  string `json:"server,omitempty"`  // "" for what is no result
+	Tool    string `json:"tool,omitempty"`    // server__tool
+	Pointer string `json:"pointer,omitempty"` // JSON Pointer into what the result says
+	Call    string `json:"call"`              // its ID
+	Label   string `json:"label,omitempty"`   // what the operator says of the place: identity, or a kind of ids
+}
+
+const (
+	// maxOrigins bounds how many values of a session have origins, the newest ones.
+	maxOrigins = 4096
+	// originsOfOne bounds the origins of one value.
+	originsOfOne = 4
+)
+
+// newerFirst joins the origins of a value.
+func newerFirst(older, newer []Origin) []Origin {
+	all := append(slices.Clone(newer), older...)
+	return all[:min(len(all), originsOfOne)]
+}
+
+// newest returns the layers without the oldest ones, so that at most max values are left,
+// or one layer.
+func (l *layer[V]) newest(max int) *layer[V] {
+	if l == nil || l.total <= max {
+		return l
+	}
+	older := l.older.newest(max - len(l.values))
+	if len(l.values) >= max {
+		older = nil
+	}
+	total := len(l.values)
+	if older != nil {
+		total += older.total
+	}
+	return &layer[V]{l.values, older, total}
+}
+
+// Origins returns the places in which a value was met, the newest first, as far as they
+// are kept.
+func (p Provenance) Origins(a Argument) []Origin {
+	return p.originsOf(a.Form)
+}
+
+func (p Provenance) originsOf(text string) []Origin {
+	if p.places == nil || text == "" {
+		return nil
+	}
+	var all []Origin
+	for _, form := range allForms(text) {
+		key := hashOf(form)
+		for l := p.places; l != nil; l = l.older {
+			for _, o := range l.values[key] {
+				if !slices.Contains(all, o) && len(all) < originsOfOne {
+					all = append(all, o)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// allForms are the forms in which a value can have been met.
+func allForms(text string) []string {
+	v := plain(text)
+	all := append([]string{v}, forms(v)...)
+	if n := amount(v); n != "" {
+		all = append(all, n)
+	}
+	return append(all, parts(v)...)
+}
+
+// place keeps where a value was met.
+func (n *notes) place(key uint64) {
+	if !n.of.Origins {
+		return
+	}
+	o := Origin{Source: n.from.Names()[0], Call: n.of.Call, Server: n.of.Server, Tool: n.of.Tool, Pointer: string(n.at), Label: n.label}
+	if n.places == nil {
+		n.places = make(map[uint64][]Origin)
+	}
+	if was := n.places[key]; len(was) < originsOfOne && !slices.Contains(was, o) && len(n.places) <= maxOrigins {
+		n.places[key] = append(was, o)
+	}
+}
+
+// enter goes below a place, and returns how long the pointer was.
+func (n *notes) enter(name string) int {
+	was := len(n.at)
+	if n.of.Origins {
+		n.at = append(append(n.at, '/'), doc.Escape(name)...)
+	}
+	return was
+}
+
+// labelled takes the values at places of which the labels say something.
+func (n *notes) labelled(content, structured Doc) {
+	said := n.of.Said
+	if n.of.Tool == "" || !said.places() {
+		return
+	}
+	for d := range documents(content, structured, n.of.Structure) {
+		n.ids(d)
+		n.parties(d)
+	}
+	n.at, n.label = n.at[:0], ""
+}
+
+// documents are what places are in: the structured content, or else the texts that are
+// documents.
+func documents(content, structured Doc, read func(string) (Doc, bool)) iter.Seq[Doc] {
+	return func(yield func(Doc) bool) {
+		if !structured.IsZero() {
+			yield(structured)
+			return
+		}
+		for block := range content.Elements() {
+			text := block.Get("text").Text()
+			d, ok := doc.Embedded(text)
+			if !ok && read != nil {
+				d, ok = read(text)
+			}
+			if ok && !yield(d) {
+				return
+			}
+		}
+	}
+}
+
+// ids takes the ids at the places that hold some.
+func (n *notes) ids(d Doc) {
+	from := n.from
+	if n.of.Made {
+		from = FromTrusted
+	}
+	for at, kind := range n.of.Said.IDs {
+		for _, v := range at.in(d) {
+			for _, leaf := range leavesOf(v.doc) {
+				id := TextOf(leaf)
+				n.at, n.label = append(n.at[:0], v.at...), kind
+				n.addFrom(idOf(n.of.Server, kind, id), from)
+				if n.from&FromTrusted != 0 { // an id of one server means nothing at another
+					n.skip(id)
+				}
+			}
+		}
+	}
+}
+
+// skip leaves a value out of all that is taken after this.
+func (n *notes) skip(v string) {
+	if n.skipped == nil {
+		n.skipped = make(map[string]bool)
+	}
+	n.skipped[v] = true
+}
+
+// Made returns the ids in a value of the arguments by which a call has made something, for
+// tools of the server that take the kind.
+func Made(server, kind string, value Doc) []string {
+	var all []string
+	for _, leaf := range leavesOf(value) {
+		all = append(all, idOf(server, kind, TextOf(leaf)))
+	}
+	return all
+}
+
+func idOf(server, kind, text string) string { return idForm + server + "\x00" + kind + "\x00" + text }
+
+// TextOf is what ids are compared by.
+func TextOf(leaf Doc) string {
+	if leaf.Kind() == Number {
+		return string(leaf.Raw())
+	}
+	return plain(leaf.Text())
+}
+
+// parties takes those of the records that the user's words name: of several records of
+// one name those that all of them have, so that nobody gains by a second one.
+func (n *notes) parties(d Doc) {
+	said := n.of.Said
+	names := make(map[string][]string) // by record
+	for _, at := range said.Names {
+		for _, v := range at.in(d) {
+			for _, leaf := range leavesOf(v.doc) {
+				if name := strings.ToLower(TextOf(leaf)); n.known.names(leaf, name) {
+					names[v.record] = append(names[v.record], name)
+				}
+			}
+		}
+	}
+	parties := make(map[string][]string) // by record
+	for _, at := range said.Identity {
+		for _, v := range at.in(d) {
+			n.at, n.label = append(n.at[:0], v.at...), "identity"
+			here := addressesOf(v.doc)
+			for _, party := range here {
+				n.value(party)
+			}
+			parties[v.record] = append(parties[v.record], here...)
+		}
+	}
+	common := make(map[string][]string) // by name
+	for record, all := range names {
+		for _, name := range all {
+			here := append([]string{}, parties[record]...)
+			if before, ok := common[name]; ok {
+				here = slices.DeleteFunc(here, func(p string) bool { return !slices.Contains(before, p) })
+			}
+			common[name] = here
+		}
+	}
+	from := n.from
+	for _, all := range common {
+		for _, party := range all {
+			n.from, n.at = FromPrompt, n.at[:0]
+			n.value(party)
+		}
+	}
+	n.from = from
+}
+
+// names reports whether the user's words name something by what stands in a leaf: by
+// several words, or by one that is no ordinary word.
+func (p Provenance) names(leaf Doc, name string) bool {
+	if strings.Contains(name, " ") {
+		return p.find(nameForm+name)&FromPrompt != 0 || p.Of(leaf)&FromPrompt != 0
+	}
+	if len(name) < 3 || !strings.ContainsAny(name, "0123456789@./_") {
+		return false
+	}
+	return p.Of(leaf)&FromPrompt != 0
+}
+
+// A placed is a value at a place.
+type placed struct {
+	doc    Doc
+	at     string // JSON Pointer
+	record string // where the innermost element of a list is in which the value stands
+}
+
+// in returns what stands at a place of a document.
+func (at Place) in(d Doc) []placed {
+	var all []placed
+	tokens := strings.Split(strings.TrimPrefix(string(at), "/"), "/")
+	var walk func(d Doc, path, record string, tokens []string)
+	walk = func(d Doc, path, record string, tokens []string) {
+		if d.IsZero() {
+			return
+		}
+		if len(tokens) == 0 {
+			all = append(all, placed{d, path, record})
+			return
+		}
+		switch token := tokens[0]; {
+		case token == "*" && d.Kind() == Array:
+			i := 0
+			for e := range d.Elements() {
+				here := path + "/" + strconv.Itoa(i)
+				of := record
+				if e.Kind() == Object {
+					of = here
+				}
+				walk(e, here, of, tokens[1:])
+				i++
+			}
+		case token == "*" && d.Kind() == Object:
+			for name, v := range d.Members() {
+				here := path + "/" + doc.Escape(name)
+				of := record
+				if v.Kind() == Object {
+					of = here
+				}
+				walk(v, here, of, tokens[1:])
+			}
+		default:
+			walk(d.At("/"+token), path+"/"+token, record, tokens[1:])
+		}
+	}
+	walk(d, "", "", tokens)
+	return all
+}
+
+// leavesOf returns the strings and numbers of a document.
+func leavesOf(d Doc) []Doc {
+	switch d.Kind() {
+	case String, Number:
+		return []Doc{d}
+	case Array, Object:
+		var all []Doc
+		for e := range d.Elements() {
+			all = append(all, leavesOf(e)...)
+		}
+		for _, v := range d.Members() {
+			all = append(all, leavesOf(v)...)
+		}
+		return all
+	}
+	return nil
+}
+
+// addressesOf returns the addresses that stand in a document by themselves, as values or
+// as names of members.
+func addressesOf(d Doc) []string {
+	var all []string
+	take := func(text string) {
+		if address.Of(plain(text)) != "" {
+			all = append(all, text)
+		}
+	}
+	if d.Kind() == Object {
+		for name := range d.Members() {
+			take(name)
+		}
+	}
+	for _, leaf := range leavesOf(d) {
+		take(TextOf(leaf))
+	}
+	return all
+}
