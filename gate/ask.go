@@ -154,6 +154,8 @@ type Pending struct {
 	ID      string
 	Expires time.Time // after it no answer counts
 	Text    string    // the question in words, for people
+	// Destinations are those that an answer can be for, in the session of the call.
+	Destinations []string
 	// CanAnswer says that the client may be asked by the answer to its call (MCP
 	// 2026-07-28, input_required).
 	CanAnswer bool

@@ -67,6 +67,25 @@ func (g *Gateway) Sessions() []session.State { return g.sessions.List() }
 // nothing is.
 func (g *Gateway) SessionsProblem() error { return g.sessions.Problem() }
 
+// RevokeDestinations takes back the destinations that the approval with an ID was for, as
+// of the next decision, and returns them. By says who wants it, for the audit log, which has
+// it before it is done.
+func (g *Gateway) RevokeDestinations(_ context.Context, id, by string) ([]gate.Destination, error) {
+	for _, s := range g.sessions.List() {
+		if !slices.ContainsFunc(s.Destinations, func(d gate.Destination) bool { return d.ID == id }) {
+			continue
+		}
+		if err := g.note(audit.Entry{
+			Event: gate.EventApproval, Code: gate.CodeOK, Tenant: s.Key.Tenant, Principal: s.Key.Owner.ID, Session: s.Key.ID,
+			Approval: audit.Approval{ID: id, State: "revoked", By: by},
+		}); err != nil {
+			return nil, fmt.Errorf("the destinations stay approved: %w", err)
+		}
+		break
+	}
+	return g.sessions.Revoke(id)
+}
+
 // ResetSession takes from a session all that it has read, and returns what that was.
 // By says who wants it, for the audit log, which has it before it is done. A call
 // under way is not affected. The error wraps [ErrNoSession] if there is nothing to

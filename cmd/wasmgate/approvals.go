@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +27,7 @@ call that the gateway no longer holds passes when the client makes it again.
 
 These commands ask the gateway that runs on the configuration.`,
 		Example: "  wasmgate approvals list\n  wasmgate approvals show ID\n  wasmgate approvals approve ID\n  wasmgate approvals deny ID --reason 'not to them'",
-	}, c.newApprovalsList(), c.newApprovalsShow(), c.newApprovalsApprove(), c.newApprovalsDeny())
+	}, c.newApprovalsList(), c.newApprovalsShow(), c.newApprovalsApprove(), c.newApprovalsDeny(), c.newApprovalsDestinations(), c.newApprovalsRevoke())
 }
 
 // running returns the gateway that runs on the configuration: what waits, waits
@@ -128,6 +130,14 @@ func (c *cli) printApproval(a *app.Approval) error {
 			fmt.Fprintf(c.out, "%-12s %s\n", line[0], gate.Visible(line[1]))
 		}
 	}
+	for _, to := range a.Destinations {
+		fmt.Fprintf(c.out, "%-12s %s\n", "destination", visible(to))
+	}
+	for _, at := range slices.Sorted(maps.Keys(a.Met)) {
+		for _, o := range a.Met[at] {
+			fmt.Fprintf(c.out, "%-12s %s\n", "met", visible(at+" "+wayOf(o)))
+		}
+	}
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, a.Arguments, "", "  "); err != nil {
 		return fmt.Errorf("arguments of approval %s: %w", a.ID, err)
@@ -140,20 +150,23 @@ func (c *cli) printApproval(a *app.Approval) error {
 }
 
 func (c *cli) newApprovalsApprove() *cobra.Command {
-	var always bool
+	var always, destination bool
 	cmd := &cobra.Command{
 		Use:   "approve ID",
 		Short: "Let the call pass",
 		Long: `Lets the call pass, once. With --always it also writes a grant: it allows the tool to the
 principal, and names it under always, so that the pack approve does not ask about it again,
-whatever the arguments.`,
+whatever the arguments. With --destination it approves whom or where the call is for, too: calls
+of the same server's tools are not asked about it again until the session ends. What else such a
+call says is decided as before.`,
 		Example: "  wasmgate approvals approve ID\n  wasmgate approvals approve ID --always",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always})
+			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always, Destination: destination})
 		},
 	}
 	cmd.Flags().BoolVar(&always, "always", false, "do not ask this principal about this tool again")
+	cmd.Flags().BoolVar(&destination, "destination", false, "do not ask about the call's destinations again in this session")
 	return cmd
 }
 
@@ -170,6 +183,74 @@ func (c *cli) newApprovalsDeny() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&why, "reason", "", "why, for the audit log")
 	return cmd
+}
+
+// wayOf says in words where a value was met.
+func wayOf(o gate.Origin) string {
+	where := "in the arguments or the prompt of call " + o.Call
+	if o.Tool != "" {
+		where = fmt.Sprintf("at %s of %s, call %s", cmp.Or(o.Pointer, "/"), o.Tool, o.Call)
+	}
+	if o.Label != "" {
+		where += ", a place of " + o.Label
+	}
+	return where + " (" + o.Source + ")"
+}
+
+func (c *cli) newApprovalsDestinations() *cobra.Command {
+	return &cobra.Command{
+		Use: "destinations", Short: "List the destinations that are approved for sessions", Args: cobra.NoArgs,
+		Long:    "Lists whom or where calls may be for because a person has approved that, with --destination or\nin the client. It holds for one session and one server, and ends with the session.",
+		Example: "  wasmgate approvals destinations\n  wasmgate approvals revoke ID",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := c.running(cmd)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			all, err := r.Destinations(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return c.printJSON(all)
+			}
+			if len(all) == 0 {
+				fmt.Fprintln(c.err, "no destination is approved for a session")
+				return nil
+			}
+			t := newTable(c.out, "ID", "AGE", "PRINCIPAL", "SESSION", "SERVER", "DESTINATION", "BY")
+			for _, d := range all {
+				t.row(d.ID, roughly(time.Since(d.Since)), d.Session.Owner.ID, d.Session.ID, d.Server, short(visible(d.Value), maxWhy), d.By)
+			}
+			return t.flush()
+		},
+	}
+}
+
+func (c *cli) newApprovalsRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke ID", Short: "Take back the destinations that an approval was for", Args: cobra.ExactArgs(1),
+		Example: "  wasmgate approvals destinations\n  wasmgate approvals revoke ID",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := c.running(cmd)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			gone, err := r.RevokeDestinations(cmd.Context(), args[0])
+			if err != nil {
+				return unanswered(err)
+			}
+			if c.json {
+				return c.printJSON(gone)
+			}
+			for _, d := range gone {
+				fmt.Fprintf(c.out, "revoked %s at %s\n", visible(d.Value), visible(d.Server))
+			}
+			return nil
+		},
+	}
 }
 
 func (c *cli) decide(cmd *cobra.Command, d app.DecideRequest) error {

@@ -30,11 +30,11 @@ func (c *cli) callAsking(ctx context.Context, g asked, r app.CallRequest) (gate.
 		}
 		return res, err
 	}
-	verdict, asking := c.confirm(e)
-	if asking != nil || verdict == gate.Dismissed {
+	d, asking := c.confirm(e)
+	if asking != nil || d.Verdict == gate.Dismissed {
 		return res, errors.Join(err, asking)
 	}
-	if _, err := g.Decide(ctx, app.DecideRequest{ID: e.Approval, Verdict: verdict}); err != nil {
+	if _, err := g.Decide(ctx, d); err != nil {
 		return res, err
 	}
 	return g.Call(ctx, r)
@@ -46,22 +46,40 @@ func (c *cli) atTerminal() bool {
 	return ok && isTerminal(in)
 }
 
-// confirm asks the person at the terminal. Anything but yes and no is no answer.
-func (c *cli) confirm(e *app.CallError) (gate.Verdict, error) {
+// confirm asks the person at the terminal. Anything but yes, no and destination is no
+// answer.
+func (c *cli) confirm(e *app.CallError) (app.DecideRequest, error) {
 	for line := range strings.Lines(e.Question) {
 		fmt.Fprintln(c.err, gate.Visible(strings.TrimSuffix(line, "\n")))
 	}
-	return c.answer("Approve this call?")
+	if len(e.Destinations) == 0 {
+		verdict, err := c.answer("Approve this call? [y/N]", "")
+		return app.DecideRequest{ID: e.Approval, Verdict: verdict}, err
+	}
+	verdict, err := c.answer("Approve this call, or with d its destination until the session ends, too? [y/d/N]", "d")
+	d := app.DecideRequest{ID: e.Approval, Verdict: verdict}
+	if verdict == theOther {
+		d.Verdict, d.Destination = gate.Approved, true
+	}
+	return d, err
 }
 
-// answer puts a question to the person at the terminal.
-func (c *cli) answer(question string) (gate.Verdict, error) {
-	fmt.Fprint(c.err, question+" [y/N] ")
+// theOther is the answer beside yes and no.
+const theOther gate.Verdict = "other"
+
+// answer puts a question to the person at the terminal. Other is what is answered beside
+// yes and no; "" is nothing.
+func (c *cli) answer(question, other string) (gate.Verdict, error) {
+	fmt.Fprint(c.err, question+" ")
 	said, err := bufio.NewReader(io.LimitReader(c.in, maxAnswer)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return gate.Dismissed, fmt.Errorf("read the answer: %w", err)
 	}
-	switch strings.ToLower(strings.TrimSpace(said)) {
+	switch said = strings.ToLower(strings.TrimSpace(said)); said {
+	case "":
+		return gate.Dismissed, nil
+	case other:
+		return theOther, nil
 	case "y", "yes":
 		return gate.Approved, nil
 	case "n", "no":

@@ -30,6 +30,9 @@ type Request struct {
 	Expires  time.Time
 	By       string // who answered, through which channel
 	Note     string // what they said of a denial
+	// Destinations says that the answer is for the call's destinations, too, until its
+	// session ends.
+	Destinations bool
 }
 
 // entry is a request as it is kept.
@@ -179,7 +182,7 @@ func (m *memory) answered(e *entry, r Request, recorded bool) error {
 	if e.State != gate.StateRequested || m.clock.expired(e) {
 		return refuse(fmt.Sprintf("approval %s has expired", e.ID))
 	}
-	e.By, e.Note = r.By, r.Note
+	e.By, e.Note, e.Destinations = r.By, r.Note, r.Destinations
 	if r.State == gate.StateDenied {
 		m.close(e, gate.StateDenied)
 		return nil

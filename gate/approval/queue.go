@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,7 +178,7 @@ func (q *Queue) answer(ctx context.Context, id string, a gate.Answer) error {
 	if a.Verdict == gate.Dismissed {
 		return nil
 	}
-	r, err := q.decide(ctx, id, a.Verdict, string(Client), "")
+	r, err := q.decide(ctx, id, a, string(Client), "")
 	if err == nil && a.Always && a.Verdict == gate.Approved && q.o.Always != nil && q.memory.begin() {
 		// Beside the call: it passes by the approval, under the policy that it has.
 		go q.always(context.WithoutCancel(ctx), r)
@@ -244,7 +245,7 @@ func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked
 
 func (q *Queue) pending(r Request, asked gate.Question) *gate.Pending {
 	return &gate.Pending{
-		ID: r.ID, Expires: r.Expires, Text: asked.Text(),
+		ID: r.ID, Expires: r.Expires, Text: asked.Text(), Destinations: asked.Destinations,
 		CanAnswer: q.Uses(Client) && asked.Call.AskByAnswer, Remedy: q.o.Remedy(r.ID),
 	}
 }
@@ -261,8 +262,10 @@ func (q *Queue) redeem(ctx context.Context, e *entry, asked gate.Question) (gate
 			return gate.Approval{}, err
 		}
 	}
-	return gate.Approval{ID: r.ID, By: r.By}, nil
+	return gate.Approval{ID: r.ID, By: r.By, Destinations: r.Destinations}, nil
 }
+
+var errNoCLI = errors.New("operators are not asked here: cli is not among approvals.channels in the configuration")
 
 // Decide answers a question, for an operator: verdict is Approved or Denied, by
 // says who answers, such as "cli:local", and note, if not empty, why. It returns
@@ -271,13 +274,27 @@ func (q *Queue) redeem(ctx context.Context, e *entry, asked gate.Question) (gate
 // Whoever can call it can approve whatever a policy asks about.
 func (q *Queue) Decide(ctx context.Context, id string, verdict gate.Verdict, by, note string) (Request, error) {
 	if !q.Uses(CLI) {
-		return Request{}, errors.New("operators are not asked here: cli is not among approvals.channels in the configuration")
+		return Request{}, errNoCLI
 	}
 	q.Sweep(ctx)
-	return q.decide(ctx, id, verdict, by, note)
+	return q.decide(ctx, id, gate.Answer{Verdict: verdict}, by, note)
 }
 
-func (q *Queue) decide(ctx context.Context, id string, verdict gate.Verdict, by, note string) (Request, error) {
+// ApproveDestinations is [Queue.Decide] with Approved, for the call and for its
+// destinations: the same server's tools may have them, in this session, until it ends.
+func (q *Queue) ApproveDestinations(ctx context.Context, id, by, note string) (Request, error) {
+	if !q.Uses(CLI) {
+		return Request{}, errNoCLI
+	}
+	q.Sweep(ctx)
+	if r, ok := q.Request(id); ok && len(r.Question.Destinations) == 0 {
+		return Request{}, refuse("the call has no destination that nobody trusted has named")
+	}
+	return q.decide(ctx, id, gate.Answer{Verdict: gate.Approved, Destinations: true}, by, note)
+}
+
+func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by, note string) (Request, error) {
+	verdict := a.Verdict
 	if verdict != gate.Approved && verdict != gate.Denied {
 		return Request{}, refuse(fmt.Sprintf("%q is no answer", verdict))
 	}
@@ -288,6 +305,8 @@ func (q *Queue) decide(ctx context.Context, id string, verdict gate.Verdict, by,
 	r.State, r.By, r.Note = gate.StateApproved, by, note
 	if verdict == gate.Denied {
 		r.State = gate.StateDenied
+	} else if a.Destinations {
+		r.Destinations, r.Note = true, cmp.Or(note, "for its destinations, until the session ends")
 	}
 	err = q.record(ctx, r, r.Question)
 	if ended := q.memory.answered(e, r, err == nil); err == nil {

@@ -35,8 +35,12 @@ type Approval struct {
 	Call      string          `json:"call"`
 	Binding   string          `json:"binding"`
 	Policy    string          `json:"policy_revision"`
-	By        string          `json:"by,omitempty"`
-	Note      string          `json:"note,omitempty"`
+	// Destinations are the values that say to whom or where, and that nobody trusted has
+	// named; Met is where the session has met values of the arguments, by JSON Pointers.
+	Destinations []string                 `json:"destinations,omitempty"`
+	Met          map[string][]gate.Origin `json:"met,omitempty"`
+	By           string                   `json:"by,omitempty"`
+	Note         string                   `json:"note,omitempty"`
 }
 
 // A DecideRequest is an operator's answer.
@@ -45,6 +49,8 @@ type DecideRequest struct {
 	Verdict gate.Verdict `json:"verdict"`
 	Note    string       `json:"note,omitempty"`
 	Always  bool         `json:"always,omitempty"` // write a grant for the tool as well
+	// Destination approves the call's destinations, too, until its session ends.
+	Destination bool `json:"destination,omitempty"`
 }
 
 // Decided is what came of an answer.
@@ -122,7 +128,13 @@ func (a *App) Decide(ctx context.Context, d DecideRequest) (*Decided, error) {
 	if q == nil {
 		return nil, errNotAsked
 	}
-	r, err := q.Decide(ctx, d.ID, d.Verdict, byOperator, d.Note)
+	var r approval.Request
+	var err error
+	if d.Destination && d.Verdict == gate.Approved {
+		r, err = q.ApproveDestinations(ctx, d.ID, byOperator, d.Note)
+	} else {
+		r, err = q.Decide(ctx, d.ID, d.Verdict, byOperator, d.Note)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -166,9 +178,33 @@ func describe(r approval.Request) Approval {
 		ID: r.ID, State: r.State, Asked: r.Asked, Expires: r.Expires, By: r.By, Note: r.Note,
 		Principal: c.Who.ID, Client: strings.TrimSpace(c.ClientName + " " + c.ClientVersion), Session: c.Session.ID, Call: c.ID,
 		Server: of.Tool.Name.Server, Tool: of.Tool.Name.String(), Arguments: c.Args.Raw(), Reasons: of.Reasons,
-		Labels: append([]string{}, of.Session.Labels...), Top: of.Session.Top,
+		Labels: append([]string{}, of.Session.Labels...), Top: of.Session.Top, Destinations: of.Destinations, Met: of.Origins,
 		Binding: of.Binding(), Policy: of.Revision,
 	}
+}
+
+// Destinations returns the destinations that people have approved for sessions which have
+// not ended.
+func (a *App) Destinations(context.Context) ([]gate.Destination, error) {
+	all := []gate.Destination{}
+	for _, s := range a.gateway.Sessions() {
+		all = append(all, s.Destinations...)
+	}
+	return all, nil
+}
+
+type revokeRequest struct {
+	ID string `json:"id"`
+}
+
+// RevokeDestinations takes back the destinations that an approval was for, and returns
+// them.
+func (a *App) RevokeDestinations(ctx context.Context, id string) ([]gate.Destination, error) {
+	gone, err := a.gateway.RevokeDestinations(ctx, id, byOperator)
+	if err != nil {
+		return nil, &gate.NotApproved{Reason: err.Error()}
+	}
+	return gone, nil
 }
 
 // pendingApprovals returns how many calls wait for a person.

@@ -33,6 +33,9 @@ const (
 	methodApproval  = "approval"
 	methodDecide    = "decide"
 
+	methodDestinations = "destinations"
+	methodRevoke       = "destinations-revoke"
+
 	methodPins        = "pins"
 	methodPinDiff     = "pin-diff"
 	methodPinApproval = "pin-approval"
@@ -98,6 +101,10 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 			res, err := a.Call(ctx, r)
 			return callAnswer{res.Doc.Raw(), res.IsError}, err
 		})
+	case methodDestinations:
+		return a.Destinations(ctx)
+	case methodRevoke:
+		return given(params, func(r revokeRequest) (any, error) { return a.RevokeDestinations(ctx, r.ID) })
 	case methodApprovals:
 		return a.Approvals(ctx)
 	case methodApproval:

@@ -50,10 +50,12 @@ type CallError struct {
 	RecordID string `json:"record_id"`
 	Invoked  bool   `json:"invoked,omitempty"`  // its server has had it, and may have carried it out
 	Approval string `json:"approval,omitempty"` // for which the call waits
-	Question string `json:"-"`                  // what a person would have to approve, in words
-	Remedy   string `json:"-"`                  // the command that would allow it
-	Cause    string `json:"-"`                  // what lies behind; "" if that is all
-	tool     string
+	// Destinations are those that an approval can be for, until the session ends.
+	Destinations []string `json:"destinations,omitempty"`
+	Question     string   `json:"-"` // what a person would have to approve, in words
+	Remedy       string   `json:"-"` // the command that would allow it
+	Cause        string   `json:"-"` // what lies behind; "" if that is all
+	tool         string
 }
 
 func (e *CallError) Error() string { return e.tool + ": " + e.Code + ": " + e.Reason }
@@ -95,7 +97,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 		pending, waits := errors.AsType[*gate.Pending](err)
 		switch {
 		case waits:
-			ce.Approval, ce.Question = pending.ID, pending.Text
+			ce.Approval, ce.Question, ce.Destinations = pending.ID, pending.Text, pending.Destinations
 		case refusal.Hidden && refusal.Step == gate.StepAuthorize && refusal.Err != nil: // an operator may know what a client may not
 			ce.Reason = refusal.Err.Error()
 		case refusal.Err != nil:

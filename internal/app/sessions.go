@@ -131,6 +131,20 @@ func (r *Remote) Sessions(ctx context.Context) ([]Session, error) {
 	return list, err
 }
 
+// Destinations returns what [App.Destinations] does.
+func (r *Remote) Destinations(ctx context.Context) ([]gate.Destination, error) {
+	var all []gate.Destination
+	err := r.call(ctx, methodDestinations, nil, &all)
+	return all, err
+}
+
+// RevokeDestinations does what [App.RevokeDestinations] does.
+func (r *Remote) RevokeDestinations(ctx context.Context, id string) ([]gate.Destination, error) {
+	var gone []gate.Destination
+	err := r.call(ctx, methodRevoke, revokeRequest{id}, &gone)
+	return gone, err
+}
+
 // ResetSession does what [App.ResetSession] does.
 func (r *Remote) ResetSession(ctx context.Context, s Session) (Session, error) {
 	var was Session

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/publicsuffix"
 )
 
 // Options say what a configuration may see of its surroundings. The zero value
@@ -196,7 +198,8 @@ func (d *decoder) principals(to *[]Principal, n *node, path string) {
 	})
 }
 
-// identity refuses what is no value of one person.
+// identity refuses what is no value of one person or house: a domain under which anybody
+// can have an address counts as everybody's.
 func identity(s string) error {
 	domain, whole := strings.CutPrefix(s, "@")
 	switch {
@@ -204,9 +207,28 @@ func identity(s string) error {
 		return errors.New("is no address, account, folder or @domain")
 	case whole && !domainPattern.MatchString(domain):
 		return errors.New("is no domain, such as @example.com")
+	case whole && shared(strings.ToLower(domain)):
+		return errors.New("is a domain under which anybody can have an address: write the addresses that are yours")
 	}
 	return nil
 }
+
+// shared reports whether a domain is that of a mail provider, or one of which others have
+// parts.
+func shared(domain string) bool {
+	suffix, _ := publicsuffix.PublicSuffix(domain)
+	return suffix == domain || slices.Contains(mailProviders, domain)
+}
+
+// mailProviders are those with which people have most of their addresses.
+var mailProviders = strings.Fields(`
+	gmail.com googlemail.com outlook.com hotmail.com hotmail.co.uk hotmail.fr hotmail.de live.com msn.com yahoo.com yahoo.co.uk yahoo.co.jp yahoo.fr yahoo.de
+	ymail.com aol.com icloud.com me.com mac.com proton.me protonmail.com pm.me gmx.com gmx.net gmx.de gmx.at gmx.ch web.de t-online.de freenet.de mail.com
+	email.com mail.ru bk.ru list.ru inbox.ru yandex.ru yandex.com ya.ru rambler.ru qq.com foxmail.com 163.com 126.com yeah.net sina.com naver.com daum.net
+	hanmail.net zoho.com fastmail.com fastmail.fm hey.com tutanota.com tuta.com tuta.io mailbox.org posteo.de posteo.net hushmail.com laposte.net orange.fr
+	free.fr sfr.fr wanadoo.fr libero.it virgilio.it tiscali.it bol.com.br uol.com.br terra.com.br rediffmail.com comcast.net verizon.net att.net sbcglobal.net
+	cox.net charter.net bellsouth.net btinternet.com sky.com virginmedia.com bigpond.com optusnet.com.au shaw.ca rogers.com sympatico.ca seznam.cz wp.pl o2.pl
+	interia.pl onet.pl ukr.net abv.bg mailinator.com guerrillamail.com 10minutemail.com users.noreply.github.com`)
 
 var domainPattern = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,}$`)
 

@@ -19,7 +19,7 @@ type asker struct{ wire wire }
 
 // Ask implements [gate.Asker].
 func (a asker) Ask(ctx context.Context, p gate.Pending) (gate.Answer, error) {
-	res, err := a.wire.ask(ctx, methodElicit, form(p.Text))
+	res, err := a.wire.ask(ctx, methodElicit, form(p))
 	if err != nil {
 		return gate.Answer{}, err
 	}
@@ -32,17 +32,22 @@ const (
 	chooseOnce   = "approve"
 	chooseNo     = "deny"
 	chooseAlways = "approve always for this tool"
+	chooseThere  = "approve this destination until the session ends"
 )
 
 // form is the parameters of a request to elicit a decision. Its schema is of the
 // kind that all revisions with elicitation have: one string out of a list.
-func form(question string) gate.Doc {
+func form(p gate.Pending) gate.Doc {
+	choices := []string{chooseOnce, chooseNo, chooseAlways}
+	if len(p.Destinations) > 0 {
+		choices = []string{chooseOnce, chooseNo, chooseThere, chooseAlways}
+	}
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
-		"mode": "form", "message": question,
+		"mode": "form", "message": p.Text,
 		"requestedSchema": map[string]any{
 			"type": "object", "required": []string{"decision"},
 			"properties": map[string]any{"decision": map[string]any{
-				"type": "string", "title": "Decision", "enum": []string{chooseOnce, chooseNo, chooseAlways},
+				"type": "string", "title": "Decision", "enum": choices,
 			}},
 		},
 	})))
@@ -72,6 +77,8 @@ func choice(content gate.Doc) gate.Answer {
 	switch content.Get("decision").Text() {
 	case chooseOnce:
 		return gate.Answer{Verdict: gate.Approved}
+	case chooseThere:
+		return gate.Answer{Verdict: gate.Approved, Destinations: true}
 	case chooseAlways:
 		return gate.Answer{Verdict: gate.Approved, Always: true}
 	case chooseNo:
@@ -98,7 +105,7 @@ const askedKey = "approval"
 func (h *Host) inputRequired(c *gate.Call, p *gate.Pending) gate.Doc {
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
 		"resultType":    "input_required",
-		"inputRequests": map[string]any{askedKey: map[string]any{"method": methodElicit, "params": form(p.Text)}},
+		"inputRequests": map[string]any{askedKey: map[string]any{"method": methodElicit, "params": form(*p)}},
 		"requestState":  h.states.Seal(c, p.ID, p.Expires),
 	})))
 }

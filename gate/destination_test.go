@@ -1,0 +1,92 @@
+package gate_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/session"
+)
+
+// there approves what it is asked about, and its destinations.
+type there struct{ asked []gate.Question }
+
+func (a *there) Approve(_ context.Context, q gate.Question) (gate.Approval, error) {
+	a.asked = append(a.asked, q)
+	return gate.Approval{ID: "a-1", By: "cli:local", Destinations: true}, nil
+}
+
+// asking asks about calls whose destination or content nobody trusted has named.
+type asking struct{ *scene }
+
+func (a asking) Authorize(ctx context.Context, q gate.Query) (gate.Decision, error) {
+	d, err := a.scene.Authorize(ctx, q)
+	for pointer, arg := range a.seen {
+		if !arg.Source.Trusted() && (pointer == "/to" || pointer == "/text" && strings.Contains(arg.Text, "@")) {
+			d.Effect, d.Reasons = gate.Ask, []string{"nobody has named " + pointer}
+		}
+	}
+	return d, err
+}
+
+// An approval of a destination is for one session, one server and arguments that say to
+// whom or where; it ends when it is revoked, and with the session.
+func TestDestinations(t *testing.T) {
+	to := gate.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
+	s := newScene(t, map[string]gate.ToolLabels{"mail__read": {Effects: read}, "mail__send": to, "mail__draft": to, "chat__post": to})
+	sessions, person := session.New(session.Options{}), new(there)
+	p := s.gate.Parts()
+	p.Sessions, p.Approver, p.Authorizer = sessions, person, asking{s}
+	s.gate = newGate(t, p)
+	asks := func(tool, args string) bool {
+		t.Helper()
+		before := len(person.asked)
+		s.does(tool, args, "")
+		return len(person.asked) > before
+	}
+	read := s.does("mail__read", "{}", `{"from":"Lily <lily@corp.example>"}`)
+	if !asks("mail__send", `{"to":"lily@corp.example","text":"hello"}`) {
+		t.Fatal("nobody is asked")
+	}
+	if text := person.asked[0].Text(); !strings.Contains(text, "Nobody trusted has named lily@corp.example") || !strings.Contains(text, "/from of mail__read (call "+read+")") || !strings.Contains(text, "The session has read: untrusted") {
+		t.Errorf("the question does not show the way:\n%s", text)
+	}
+	for _, same := range [][2]string{{"mail__send", `{"to":"LILY@corp.example","text":"more"}`}, {"mail__draft", `{"to":"lily@corp.example"}`}} {
+		if asks(same[0], same[1]) {
+			t.Errorf("asked again about %s %s", same[0], same[1])
+		}
+	}
+	s.call.Who = &gate.Principal{Owner: gate.Owner{ID: "ann"}}
+	if !asks("mail__send", `{"to":"lily@corp.example"}`) {
+		t.Error("it holds in another session")
+	}
+	s.call.Who = nil
+	for _, other := range [][2]string{{"mail__send", `{"to":"eve@evil.example"}`}, {"mail__send", `{"text":"lily@corp.example"}`}, {"mail__send", `{"to":{"eve@evil.example":"lily@corp.example"}}`}} {
+		person.asked = nil
+		if !asks(other[0], other[1]) && !strings.Contains(other[1], "{\"eve") {
+			t.Errorf("not asked about %s %s", other[0], other[1])
+		}
+	}
+	if asks("chat__post", `{"text":"x"}`) || !asks("chat__post", `{"to":"lily@corp.example"}`) {
+		t.Error("it holds at another server")
+	}
+	if gone, err := sessions.Revoke("a-1"); err != nil || len(gone) == 0 {
+		t.Fatal(gone, err)
+	}
+	if _, err := sessions.Revoke("a-2"); err == nil {
+		t.Error("what is not there was revoked")
+	}
+	if !asks("mail__send", `{"to":"lily@corp.example"}`) {
+		t.Error("it holds after it was revoked")
+	}
+	for _, state := range sessions.List() {
+		if err := sessions.Reset(t.Context(), state.Key, state.Version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.does("mail__read", "{}", `{"from":"x"}`)
+	if !asks("mail__send", `{"to":"lily@corp.example"}`) {
+		t.Error("it holds in a session that was reset")
+	}
+}
