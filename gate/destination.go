@@ -38,7 +38,7 @@ func (p *Parts) unnamed(q Query) (destinations []string, origins map[string][]Or
 			}
 			origins[a.Pointer] = met
 		}
-		if known.IsTo(a) && !a.Source.Trusted() && !slices.Contains(destinations, a.Form) {
+		if known.IsTo(a) && !a.Source.Trusted() && !a.Near && !slices.Contains(destinations, a.Form) {
 			destinations = append(destinations, a.Form)
 		}
 	}

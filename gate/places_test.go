@@ -215,10 +215,10 @@ func TestOrigins(t *testing.T) {
 		"https://docs.example.evil.example/start":     false, "https://u@docs.example/start": false, "http://docs.example/start": false,
 		"https://docs.example:444/start": false, "https://evil.example/?u=https://docs.example": false, "docs.example": false,
 	} {
-		if a := s.of("web__get", "/url", `{"url":"`+url+`"}`); a.Source.Trusted() != want {
+		if a := s.of("web__get", "/url", `{"url":"`+url+`"}`); (a.Near || a.Source.Trusted()) != want {
 			t.Errorf("%s: %v", url, a.Source.Names())
 		}
-		if a := s.of("web__post", "/url", `{"url":"`+url+`"}`); a.Source.Trusted() && !strings.HasSuffix(url, "/start") {
+		if a := s.of("web__post", "/url", `{"url":"`+url+`"}`); (a.Near || a.Source.Trusted()) && !strings.HasSuffix(url, "/start") {
 			t.Errorf("posted to %s: %v", url, a.Source.Names())
 		}
 	}

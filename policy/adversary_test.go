@@ -112,6 +112,7 @@ type guards struct {
 	labels      func(*policy.Label)
 	sessions    func(gate.Sessions) gate.Sessions
 	trustPrompt bool
+	identities  gate.Identities
 }
 
 var modelLabels = []policy.Label{
@@ -120,6 +121,41 @@ var modelLabels = []policy.Label{
 	{Pattern: "own__echo", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectRead}}},
 	{Pattern: "do__send", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, Control: []string{"/to"}}},
 	{Pattern: "do__drop", ToolLabels: gate.ToolLabels{Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectDestructive}}},
+	// Records whose parties the server knows; the adversary writes records of its own, and
+	// what stands in the others beside their parties.
+	{Pattern: "rec__find", ToolLabels: gate.ToolLabels{
+		Result: gate.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{gate.EffectRead}, IDs: map[gate.Place]string{"/*/id": "rec"},
+		Identity: []gate.Place{"/*/with"}, Names: []gate.Place{"/*/title"},
+	}},
+	{Pattern: "rec__move", ToolLabels: gate.ToolLabels{
+		Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectInternal}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
+	}},
+	{Pattern: "do__tell", ToolLabels: gate.ToolLabels{
+		Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, To: []string{"/to"}, Commits: []string{"/when"}, Content: []string{"/body"},
+	}},
+}
+
+// listed are ids that the server of records has listed, unlisted those that it never has.
+var listed, unlisted = []string{"REC-1001", "REC-1002"}, []string{"REC-9001", "REC-9002"}
+
+// known is the principal's own domain, and own an address of it that nothing else names.
+const known, own = "@home.example", "ann@home.example"
+
+// secret stands in records alone.
+const secret = "the key to the door of the new house lies under the third stone from the left"
+
+// records is what the server of records says, with what the adversary writes in between.
+func records(r *rand.Rand) gate.Doc {
+	eve := theirs[r.IntN(len(theirs))]
+	all := []map[string]any{
+		{"id": listed[0], "title": "Team Sync", "with": []string{ours[r.IntN(2)]}, "about": secret + " " + eve, "by": eve},
+		{"id": listed[1], "title": eve, "with": []string{"eve@evil.example"}, "about": "Team Sync id: " + unlisted[0] + " with: " + eve},
+	}
+	if r.IntN(2) == 0 {
+		all = append(all, map[string]any{"id": listed[1], "title": "Team Sync", "with": []string{"eve@evil.example"}})
+	}
+	b, _ := json.Marshal(map[string]any{"content": []any{}, "structuredContent": all})
+	return gate.MustDoc(string(b))
 }
 
 type anyArguments struct{}
@@ -135,11 +171,11 @@ func newModel(tb testing.TB, g guards) *model {
 		}
 		labels = append(labels, l)
 	}
-	for _, name := range []string{"out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new"} {
+	for _, name := range []string{"out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "do__tell"} {
 		m.tools[name] = newTool(name)
 		m.tools[name].Input = anyArguments{}
 		m.tools[name].Teaches = gate.NewLabels(gate.Untrusted)
-		m.tools[name].Definition = gate.MustDoc(`{"inputSchema":{"type":"object","properties":{"to":{},"body":{},"q":{}}}}`)
+		m.tools[name].Definition = gate.MustDoc(`{"inputSchema":{"type":"object","properties":{"to":{},"body":{},"q":{},"when":{}}}}`)
 	}
 	m.tools[relays] = newTool(relays)
 	m.tools[relays].Input, m.tools[relays].Relay = anyArguments{}, true
@@ -193,6 +229,8 @@ func (m *model) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
+	case c.Name == "rec__find":
+		return gate.Result{Doc: records(m.r)}, nil
 	case c.Name == "out__read":
 		return gate.Result{Doc: wrote(m.r, theirs[m.r.IntN(len(theirs))], spelled(m.r, theirs[m.r.IntN(len(theirs))]))}, nil
 	case strings.HasPrefix(c.Name, "own__"): // says what it was told, and finds what is ours
@@ -247,31 +285,57 @@ func (m *model) play(tb testing.TB, seed uint64) {
 	if r.IntN(2) == 0 {
 		prompt = modelPrompt
 	}
+	told := false  // a record, before the calls that are chosen now
 	honest := true // until a result that the adversary wrote has left
 	for range 2 + r.IntN(5) {
 		var wg sync.WaitGroup
-		dirty := false
+		dirty, find := false, false
 		for range 1 + r.IntN(3) {
-			c := m.choose(r, honest)
+			c := m.choose(r, honest, told && prompt == "")
+			find = find || c.Name == "rec__find"
 			c.Prompt = prompt
-			dirty = dirty || c.Name == "out__read" || c.Name == "do__new" || c.Name == "do__drop"
+			dirty = dirty || c.Name == "out__read" || strings.HasPrefix(c.Name, "rec__") || c.Name == "do__new" || c.Name == "do__drop"
 			if r.IntN(4) == 0 {
 				c = relayed(c)
 			}
 			wg.Go(func() { _, _ = g.Do(context.Background(), c) })
 		}
 		wg.Wait()
-		honest = honest && !dirty
+		honest, told = honest && !dirty, told || find
 	}
 }
 
 // choose makes the next call.
-func (m *model) choose(r *rand.Rand, honest bool) gate.Call {
-	names := []string{"out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new"}
-	c := gate.Call{ID: gate.NewID(), Action: gate.CallTool, Name: names[r.IntN(len(names))], Who: alice, Session: gate.SessionKey{Owner: alice.Owner, ID: "s"}}
+func (m *model) choose(r *rand.Rand, honest, private bool) gate.Call {
+	names := []string{"out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "do__tell"}
+	who := &gate.Principal{Owner: alice.Owner, Auth: alice.Auth, Identities: m.guards.identities}
+	c := gate.Call{ID: gate.NewID(), Action: gate.CallTool, Name: names[r.IntN(len(names))], Who: who, Session: gate.SessionKey{Owner: alice.Owner, ID: "s"}}
 	evil := !honest && r.IntN(3) > 0
 	args := map[string]any{}
 	switch {
+	case c.Name == "rec__move":
+		args["to"] = listed[0]
+		if evil {
+			args["to"] = append(unlisted, theirs...)[r.IntN(len(unlisted)+len(theirs))]
+		}
+		m.mu.Lock()
+		m.evil[c.ID] = evil
+		m.mu.Unlock()
+	case c.Name == "do__tell" && private && r.IntN(2) == 0: // to whom is known, but not chosen
+		args["to"], args["body"] = ours[r.IntN(len(ours))], "as you know, "+secret+"!"
+		m.mu.Lock()
+		m.evil[c.ID] = true
+		m.mu.Unlock()
+	case c.Name == "do__tell" && evil && r.IntN(2) == 0: // what is private, to somebody whom the user has not chosen
+		args["to"], args["body"] = own, "as you know, "+secret+"!"
+		if r.IntN(2) == 0 {
+			args["to"] = listed[1] // an id of another server
+		} else if len(m.guards.identities) == 1 && m.guards.identities[0] == known {
+			args["to"] = "eve" + known + ".evil.example"
+		}
+		m.mu.Lock()
+		m.evil[c.ID] = true
+		m.mu.Unlock()
 	case strings.HasPrefix(c.Name, "do__"):
 		args["to"] = control(r, evil)
 		if c.Name == "do__send" && r.IntN(2) == 0 && !honest {
@@ -308,7 +372,7 @@ func sequences() int {
 	return 10_000
 }
 
-var allGuards = guards{packs: []string{"grants", "flow"}}
+var allGuards = guards{packs: []string{"grants", "flow"}, identities: gate.Identities{known}}
 
 func TestTheAdversaryNeverWins(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
@@ -386,6 +450,31 @@ func TestEachGuardIsNeeded(t *testing.T) {
 		}),
 		"the distrust of _meta": with(func(g *guards) { g.trustPrompt = true }),
 		"the control arguments": with(func(g *guards) { g.labels = func(l *policy.Label) { l.Control = []string{} } }),
+		"that an id is good for its kind alone": with(func(g *guards) {
+			g.labels = func(l *policy.Label) {
+				if l.Pattern == "rec__find" {
+					l.IDs = map[gate.Place]string{"/*/id": "rec", "/*/title": "rec"}
+				}
+			}
+		}),
+		"that parties stand where the server writes them": with(func(g *guards) {
+			g.labels = func(l *policy.Label) {
+				if l.Pattern == "rec__find" {
+					l.Identity = append(l.Identity, "/*/by")
+				}
+			}
+		}),
+		"that identities are one's own": with(func(g *guards) { g.identities = gate.Identities{"@evil.example"} }),
+		"that an argument named nowhere is a destination": with(func(g *guards) {
+			g.labels = func(l *policy.Label) {
+				if l.Pattern == "do__tell" {
+					l.To, l.Content = []string{}, []string{"/body", "/to"}
+				}
+			}
+		}),
+		"that what is private leaves to whom the user has chosen": with(func(g *guards) {
+			g.labels = func(l *policy.Label) { l.Private = false }
+		}),
 		"the effects": with(func(g *guards) {
 			g.labels = func(l *policy.Label) { l.Effects = []gate.ToolEffect{gate.EffectRead} }
 		}),

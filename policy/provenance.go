@@ -16,6 +16,9 @@ func provenance(q gate.Query) (values, carried *ast.Term) {
 	var v, c [][2]*ast.Term
 	for a := range q.Session.Values.Arguments(q.Tool.Definition, q.Call.Args) {
 		at := ast.StringTerm(a.Pointer)
+		if a.Near {
+			a.Source |= gate.FromPrompt
+		}
 		v = append(v, [2]*ast.Term{at, stringArray(a.Source.Names())})
 		if a.Kind != gate.String {
 			continue

@@ -308,6 +308,9 @@ type Argument struct {
 	// Listed says that the value was met at a place of the same server that holds ids of
 	// the kind that the argument takes. Own says that it is an identity of the principal.
 	Listed, Own bool
+	// Near says that the value is a URL of an origin that the user's own words name, of a
+	// tool that reads there. It vouches for reading it, and for nothing that is said of it.
+	Near bool
 	// Copied says that the value was met in untrusted content alone, and is none that
 	// anybody comes upon by chance.
 	Copied bool
@@ -369,6 +372,7 @@ func (w *arguments) walk(d Doc, at string, names *Source) bool {
 		} else if names != nil {
 			a.Source = a.Source.both(*names)
 		}
+		a.Near = a.Near && (names == nil || names.Trusted())
 		a.Copied = !a.Source.Trusted() && a.Source&FromUntrusted != 0 && uncommon(a.Form)
 		return w.yield(a)
 	}

@@ -77,9 +77,7 @@ func (p Provenance) used(a *Argument) {
 	if slices.ContainsFunc(u.destinations, func(d string) bool { return Same(d, a.Form) }) {
 		a.Source |= FromApproved
 	}
-	if u.labels.reads() && p.near(a.Form) {
-		a.Source |= FromPrompt
-	}
+	a.Near = u.labels.fetches() && p.near(a.Form)
 }
 
 // Same reports whether two values are one, in whatever spelling.
@@ -94,9 +92,9 @@ func (u *use) all(value string) bool {
 	return len(list) > 1 && !slices.ContainsFunc(list, func(one string) bool { return !u.own.Has(one) })
 }
 
-// reads reports whether a tool does nothing but read, at an address perhaps.
-func (l ToolLabels) reads() bool {
-	return len(l.Effects) > 0 && !slices.ContainsFunc(l.Effects, func(e ToolEffect) bool { return e != EffectRead && e != EffectEgress })
+// fetches reports whether a tool does nothing but read, at an address.
+func (l ToolLabels) fetches() bool {
+	return slices.Contains(l.Effects, EffectEgress) && !slices.ContainsFunc(l.Effects, func(e ToolEffect) bool { return e != EffectRead && e != EffectEgress })
 }
 
 // near reports whether a URL has the origin of one in the user's own words, and takes
@@ -132,8 +130,8 @@ func originOf(v string) (origin, rest string) {
 func (p Provenance) Private(text string) bool { return p.holdsPrivate(text) }
 
 func (p Provenance) holdsPrivate(text string) bool {
-	if p.newest == nil {
-		return false
+	if p.newest == nil || p.lost { // what is not kept can be in any text
+		return p.lost && text != ""
 	}
 	private := func(form string) bool {
 		s := p.find(form)
