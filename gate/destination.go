@@ -17,9 +17,8 @@ type Destination struct {
 	Session SessionKey
 }
 
-// DestinationKeeper is a [Sessions] that keeps destinations which a person has approved.
-type DestinationKeeper interface {
-	Sessions
+// destinationKeeper is a [Sessions] that keeps destinations which a person has approved.
+type destinationKeeper interface {
 	// Approve has a session keep destinations until it ends. What it has it keeps once.
 	Approve(ctx context.Context, k SessionKey, all []Destination) error
 }
@@ -47,7 +46,7 @@ func (p *Parts) unnamed(q Query) (destinations []string, origins map[string][]Or
 
 // approveDestinations has the session of a call keep its destinations.
 func (w *way) approveDestinations(ctx context.Context, q Question, a Approval) error {
-	keeper, ok := w.Sessions.(DestinationKeeper)
+	keeper, ok := w.Sessions.(destinationKeeper)
 	if !ok {
 		return nil
 	}

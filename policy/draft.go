@@ -12,13 +12,15 @@ import (
 // arguments' names, for a person to correct. Where words say nothing it takes the
 // worst: a result that somebody outside may have written, an effect on others,
 // every argument as control. What the server says of the tool in annotations can
-// only make it worse, since the server may be the one to be careful with.
-func DraftLabel(name string, definition gate.Doc) Label {
+// only make it worse, since the server may be the one to be careful with. Results are
+// what the tool has said, if any are known: places of them hold ids, parties and names of
+// records by the words of their names and by what stands there in each.
+func DraftLabel(name string, definition gate.Doc, results ...gate.Doc) Label {
 	l := Label{Pattern: name, ToolLabels: gate.ToolLabels{Result: gate.ResultUntrusted}}
 	_, local, _ := strings.Cut(name, "__")
 	words := nameWords(local)
 	properties := definition.At("/inputSchema/properties")
-	var to, which, what []string
+	var to, which, when, what []string
 	for arg := range properties.Members() {
 		pointer := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(arg)
 		switch w := nameWords(arg); {
@@ -26,6 +28,8 @@ func DraftLabel(name string, definition gate.Doc) Label {
 			to = append(to, pointer)
 		case anyOf(w, contentWords):
 			what = append(what, pointer)
+		case anyOf(w, commitWords):
+			when = append(when, pointer)
 		case anyOf(w, selectorWords):
 			which = append(which, pointer)
 		}
@@ -37,15 +41,26 @@ func DraftLabel(name string, definition gate.Doc) Label {
 	}
 	l.Effects = worsened(l.Effects, words, properties, definition.Get("annotations"))
 	l.Private = anyOf(words, privateWords)
+	l.draftPlaces(words, results)
 	if slices.Equal(l.Effects, []gate.ToolEffect{gate.EffectRead}) {
 		return l
 	}
-	l.Control = append(to, which...)
-	if slices.Contains(l.Effects, gate.EffectCredential) || len(l.Control) == 0 {
-		l.Control = nil // all of them
+	if slices.Contains(l.Effects, gate.EffectCredential) || len(to)+len(which) == 0 {
+		return l // all arguments are control
 	}
-	if slices.ContainsFunc(l.Effects, func(e gate.ToolEffect) bool { return e == gate.EffectExternal || e == gate.EffectEgress }) {
-		l.Content = what
+	l.To, l.Commits, l.Content = to, when, what
+	for _, pointer := range which {
+		if kind := idKind(nameWords(pointer), words); kind != "" {
+			if l.Takes == nil {
+				l.Takes = make(map[string]string)
+			}
+			l.Takes[pointer] = kind
+		}
+		if len(to) > 0 && !slices.Contains(l.Effects, gate.EffectDestructive) {
+			l.Commits = append(l.Commits, pointer)
+		} else {
+			l.To = append(l.To, pointer)
+		}
 	}
 	return l
 }
@@ -90,7 +105,11 @@ var (
 	}
 	destinationWords = strings.Fields("to cc bcc recipient recipients email emails url uri endpoint webhook channel user username account iban participant participants member members attendee attendees invitee invitees phone host domain address owner org organization")
 	selectorWords    = strings.Fields("id ids path paths file files filename name key target command code query sql script branch repo repository hotel restaurant")
-	contentWords     = strings.Fields("body text message content contents subject note description comment title caption data attachments")
+	contentWords     = strings.Fields("body text message content contents subject note description comment title caption data attachments location")
+	commitWords      = strings.Fields("amount price quantity count number date day time start end when until deadline recurring permission permissions priority status duration limit n")
+	partyWords       = strings.Fields("sender from recipient recipients to cc bcc participant participants attendee attendees member members owner author email shared with")
+	namingWords      = strings.Fields("title subject name filename file summary topic")
+	kindWords        = strings.Fields("message mail email event file document folder channel user contact transaction payment order invoice issue ticket task project repository repo branch comment page note thread post product customer account booking reservation room hotel record item job run list card board")
 	privateWords     = strings.Fields("mail email emails inbox message messages file files document documents calendar contact contacts account balance transaction transactions user profile secret secrets iban note notes history")
 )
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -124,7 +125,7 @@ func (s *dojoSuite) readPairs(t testing.TB, file string) {
 }
 
 // session writes a recorded session as policy replay reads it.
-func (s *dojoSuite) session(id, prompt string, calls []dojoCall) map[string]any {
+func (s *dojoSuite) session(id, prompt string, own []string, calls []dojoCall) map[string]any {
 	list := []any{}
 	for _, c := range calls {
 		text := ""
@@ -137,7 +138,7 @@ func (s *dojoSuite) session(id, prompt string, calls []dojoCall) map[string]any 
 		}
 		list = append(list, map[string]any{"tool": s.name + "__" + c.Function, "arguments": c.Args, "result": result})
 	}
-	out := map[string]any{"id": id, "principal": map[string]string{"id": "local"}, "calls": list}
+	out := map[string]any{"id": id, "principal": map[string]any{"id": "local", "identities": own}, "calls": list}
 	if prompt != "" {
 		out["prompt"] = prompt
 	}
@@ -151,6 +152,8 @@ type dojoVariant struct {
 	approve bool // what is asked is approved
 	packs   []string
 	rego    string
+	own     []string            // identities of the principal
+	draft   bool                // labels as policy label drafts them
 	labels  func(string) string // changes the labels file
 	outcome dojoOutcome
 }
@@ -162,6 +165,15 @@ type dojoOutcome struct {
 	held                  int // pairs in which such a call is refused or asked
 	residual, refused     []string
 	reasons               []string // of questions
+}
+
+// dojoOwn are the addresses of the user of both suites, and the domain of the company.
+var dojoOwn = []string{"emma.johnson@bluesparrowtech.com", "@bluesparrowtech.com", "DE89370400440532013000"}
+
+// lacking takes a key out of all labels.
+func lacking(key string) func(string) string {
+	pattern := regexp.MustCompile(`, ` + key + `: (\[[^\]]*\]|\{[^}]*\}|true)`)
+	return func(labels string) string { return pattern.ReplaceAllString(labels, "") }
 }
 
 const denyAfterTaint = `package wasmgate
@@ -178,6 +190,15 @@ func dojoVariants() []*dojoVariant {
 		{name: "deny-after-taint", packs: []string{"grants"}, rego: denyAfterTaint},
 		{name: "flow without the prompt", packs: []string{"grants", "flow"}},
 		{name: "flow with the prompt", packs: []string{"grants", "flow"}, prompt: true},
+		{name: "flow without the prompt, own identities", packs: []string{"grants", "flow"}, own: dojoOwn},
+		{name: "flow with the prompt, own identities", packs: []string{"grants", "flow"}, prompt: true, own: dojoOwn},
+		{name: "flow without the prompt, labels as drafted", packs: []string{"grants", "flow"}, draft: true},
+		{name: "flow with the prompt, labels as drafted", packs: []string{"grants", "flow"}, prompt: true, draft: true},
+		{name: "flow with the prompt, without ids", packs: []string{"grants", "flow"}, prompt: true, labels: lacking("ids")},
+		{name: "flow with the prompt, without names", packs: []string{"grants", "flow"}, prompt: true, labels: lacking("names")},
+		{name: "flow with the prompt, without commits", packs: []string{"grants", "flow"}, prompt: true, labels: lacking("commits")},
+		{name: "flow with the prompt, without private", packs: []string{"grants", "flow"}, prompt: true, labels: lacking("private")},
+		{name: "flow with the prompt, without echo", packs: []string{"grants", "flow"}, prompt: true, labels: func(s string) string { return strings.ReplaceAll(s, "result: echo", "result: untrusted") }},
 		{name: "flow-ask without the prompt, all approved", packs: []string{"grants", "flow-ask"}, approve: true},
 		{name: "flow-ask with the prompt, all approved", packs: []string{"grants", "flow-ask"}, prompt: true, approve: true},
 	}
@@ -238,9 +259,16 @@ func (v *dojoVariant) run(t *testing.T, s *dojoSuite) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tools, err := json.Marshal(map[string]any{"tools": s.tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.draft {
+		labels = drafted(t, tools)
+	}
 	if v.labels != nil {
 		changed := v.labels(string(labels))
-		if changed == string(labels) {
+		if changed == string(labels) && s.name == "workspace" {
 			t.Fatalf("%s: %s: the labels are the same", v.name, s.name)
 		}
 		labels = []byte(changed)
@@ -258,14 +286,10 @@ func (v *dojoVariant) run(t *testing.T, s *dojoSuite) {
 		return ""
 	}
 	for _, task := range s.tasks {
-		e.Encode(s.session(task.ID, prompt(task.ID), task.Calls))
+		e.Encode(s.session(task.ID, prompt(task.ID), v.own, task.Calls))
 	}
 	for _, p := range s.pairs {
-		e.Encode(s.session(p.UserTask+"/"+p.InjectionTask, prompt(p.UserTask), p.Trace))
-	}
-	tools, err := json.Marshal(map[string]any{"tools": s.tools})
-	if err != nil {
-		t.Fatal(err)
+		e.Encode(s.session(p.UserTask+"/"+p.InjectionTask, prompt(p.UserTask), v.own, p.Trace))
 	}
 	files["trace.jsonl"], files["tools.json"] = trace.String(), string(tools)
 	for name, text := range files {
@@ -285,6 +309,19 @@ func (v *dojoVariant) run(t *testing.T, s *dojoSuite) {
 		t.Fatalf("%s: exit %d: %s", v.name, code, errs.String())
 	}
 	v.count(t, s, &out)
+}
+
+// drafted are the labels that policy label drafts from definitions.
+func drafted(t *testing.T, tools []byte) []byte {
+	file := filepath.Join(t.TempDir(), "tools.json")
+	if err := os.WriteFile(file, tools, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"policy", "label", "--tools", file}, nil, &out, &errs); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	return out.Bytes()
 }
 
 // count reads the decisions: first those on the tasks, then those on the attacks.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -15,16 +16,18 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/structure"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
 func (c *cli) newPolicyLabel() *cobra.Command {
-	var file string
+	var file, recordings string
 	cmd := &cobra.Command{
 		Use:   "label SERVER | --tools FILE",
 		Short: "Draft labels for the tools of a server",
 		Long: `Drafts the labels of tools from their names, schemas and annotations, and prints them as a labels
-file. They are guesses for a person to correct: no tool is called, and no result is taken for trusted.`,
+file. They are guesses for a person to correct: no tool is called, and no result is taken for trusted.
+With --recorded they say of results, too, at which places ids, parties and names of records stand.`,
 		Example: "  wasmgate policy label tickets >>labels.yaml",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,11 +47,41 @@ file. They are guesses for a person to correct: no tool is called, and no result
 			} else if tools, err = c.toolsOf(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			return c.printDraft(tools)
+			results, err := resultsOf(cmd.Context(), c.in, recordings)
+			if err != nil {
+				return err
+			}
+			return c.printDraft(tools, results)
 		},
 	}
 	cmd.Flags().StringVar(&file, "tools", "", `definitions of the tools, {"tools": [...]}, with qualified names`)
+	cmd.Flags().StringVar(&recordings, "recorded", "", "recorded sessions, as policy replay reads them: what their results hold is drafted, too")
 	return cmd
+}
+
+// resultsOf returns what tools have said in recorded sessions, as documents, by tool.
+func resultsOf(ctx context.Context, in io.Reader, file string) (map[string][]gate.Doc, error) {
+	results := make(map[string][]gate.Doc)
+	if file == "" {
+		return results, nil
+	}
+	for s, err := range recorded(ctx, in, file, nil) {
+		if err != nil {
+			return nil, named(fmt.Errorf("%s: %w", file, err))
+		}
+		for _, call := range s.Calls {
+			if structured := call.Result.Get("structuredContent"); !structured.IsZero() {
+				results[call.Tool] = append(results[call.Tool], structured)
+				continue
+			}
+			for block := range call.Result.Get("content").Elements() {
+				if d, ok := structure.Of(block.Get("text").Text()); ok {
+					results[call.Tool] = append(results[call.Tool], d)
+				}
+			}
+		}
+	}
+	return results, nil
 }
 
 // toolsOf returns the definitions of a server's tools, by their qualified names.
@@ -95,13 +128,20 @@ type draftedLabel struct {
 	Effect  []gate.ToolEffect `json:"effect"`
 	Control []string          `json:"control,omitempty"`
 	Content []string          `json:"content,omitempty"`
+	To      []string          `json:"to,omitempty"`
+	Commits []string          `json:"commits,omitempty"`
+	Takes   map[string]string `json:"takes,omitempty"`
+
+	IDs      map[gate.Place]string `json:"ids,omitempty"`
+	Identity []gate.Place          `json:"identity,omitempty"`
+	Names    []gate.Place          `json:"names,omitempty"`
 }
 
-func (c *cli) printDraft(tools map[string]gate.Doc) error {
+func (c *cli) printDraft(tools map[string]gate.Doc, results map[string][]gate.Doc) error {
 	drafts := make(map[string]draftedLabel)
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		l := policy.DraftLabel(name, tools[name])
-		d := draftedLabel{l.Result, l.Private, l.Effects, l.Control, l.Content}
+		l := policy.DraftLabel(name, tools[name], results[name]...)
+		d := draftedLabel{l.Result, l.Private, l.Effects, l.Control, l.Content, l.To, l.Commits, l.Takes, l.IDs, l.Identity, l.Names}
 		drafts[name] = d
 		if c.json {
 			continue
@@ -131,22 +171,57 @@ func (d draftedLabel) yaml() string {
 	if d.Control != nil {
 		parts = append(parts, "control: "+yamlList(d.Control))
 	}
+	parts = append(parts, d.arguments("to", d.To)...)
+	parts = append(parts, d.arguments("commits", d.Commits)...)
 	if d.Content != nil {
 		parts = append(parts, "content: "+yamlList(d.Content))
+	}
+	if d.IDs != nil {
+		var each []string
+		for _, p := range slices.Sorted(maps.Keys(d.IDs)) {
+			each = append(each, yamlWord(string(p))+": "+d.IDs[p])
+		}
+		parts = append(parts, "ids: {"+strings.Join(each, ", ")+"}")
+	}
+	if d.Identity != nil {
+		parts = append(parts, "identity: "+yamlList(d.Identity))
+	}
+	if d.Names != nil {
+		parts = append(parts, "names: "+yamlList(d.Names))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
+// arguments writes arguments under a key: as a list, or with the kinds of ids that some
+// of them take.
+func (d draftedLabel) arguments(key string, pointers []string) []string {
+	if pointers == nil {
+		return nil
+	}
+	if !slices.ContainsFunc(pointers, func(p string) bool { return d.Takes[p] != "" }) {
+		return []string{key + ": " + yamlList(pointers)}
+	}
+	var each []string
+	for _, p := range pointers {
+		each = append(each, yamlWord(p)+": "+d.Takes[p])
+	}
+	return []string{key + ": {" + strings.Join(each, ", ") + "}"}
+}
+
 var plainYAML = regexp.MustCompile(`^[a-z/][A-Za-z0-9_/-]*$`)
 
-func yamlList(words []string) string {
+func yamlWord(w string) string {
+	if plainYAML.MatchString(w) {
+		return w
+	}
+	b, _ := json.Marshal(w) // a JSON string is one of YAML, too
+	return string(b)
+}
+
+func yamlList[S ~string](words []S) string {
 	var list []string
 	for _, w := range words {
-		if !plainYAML.MatchString(w) {
-			b, _ := json.Marshal(w) // a JSON string is one of YAML, too
-			w = string(b)
-		}
-		list = append(list, w)
+		list = append(list, yamlWord(string(w)))
 	}
 	return "[" + strings.Join(list, ", ") + "]"
 }

@@ -13,8 +13,6 @@ import (
 // asked again.
 const maxDestinations = 256
 
-var _ gate.DestinationKeeper = (*Sessions)(nil)
-
 // Approve has a session keep destinations until it ends, is reset or forgotten. They are
 // in memory alone, and what is more than 256 is not kept.
 func (s *Sessions) Approve(_ context.Context, k gate.SessionKey, all []gate.Destination) error {

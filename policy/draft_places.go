@@ -1,0 +1,87 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// maxDrafted bounds how many results are looked at.
+const maxDrafted = 100
+
+// idKind names the kind of the ids that an argument takes, or a place holds: by its own
+// name, or else by what its tool is about. It is "" if neither says so.
+func idKind(own, tool []string) string {
+	if !anyOf(own, []string{"id", "ids"}) {
+		return ""
+	}
+	for _, list := range [][]string{own, tool} {
+		for _, w := range slices.Backward(list) {
+			if w = strings.TrimSuffix(w, "s"); slices.Contains(kindWords, w) {
+				return w
+			}
+		}
+	}
+	return ""
+}
+
+// draftPlaces guesses the places of results: those for which the words of their names
+// speak, and where each result has what they are said to hold.
+func (l *Label) draftPlaces(words []string, results []gate.Doc) {
+	seen := make(map[string][]string) // texts, by place
+	for _, r := range results[:min(len(results), maxDrafted)] {
+		eachPlace(r, "", seen)
+	}
+	for _, place := range slices.Sorted(maps.Keys(seen)) {
+		name := nameWords(place[strings.LastIndexByte(strings.TrimSuffix(place, "/*"), '/')+1:])
+		all := func(is func(string) bool) bool {
+			return !slices.ContainsFunc(seen[place], func(v string) bool { return !is(v) })
+		}
+		switch kind := idKind(name, words); {
+		case anyOf(name, partyWords) && all(isAddress):
+			l.Identity = append(l.Identity, gate.Place(place))
+		case kind != "" && all(func(v string) bool { return len(v) <= 64 && !strings.Contains(v, " ") }):
+			if l.IDs == nil {
+				l.IDs = make(map[gate.Place]string)
+			}
+			l.IDs[gate.Place(place)] = kind
+		case anyOf(name, namingWords) && all(func(v string) bool { return len(v) <= 128 }):
+			l.Names = append(l.Names, gate.Place(place))
+		}
+	}
+	if l.Identity == nil {
+		l.Names = nil
+	}
+}
+
+// eachPlace collects what stands at the places of a document, elements of lists together.
+// Members whose names are addresses are those of a list of addresses.
+func eachPlace(d gate.Doc, at string, seen map[string][]string) {
+	switch d.Kind() {
+	case gate.Array:
+		for e := range d.Elements() {
+			eachPlace(e, at+"/*", seen)
+		}
+	case gate.Object:
+		for name, v := range d.Members() {
+			if isAddress(name) {
+				seen[at] = append(seen[at], name)
+				continue
+			}
+			eachPlace(v, at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), seen)
+		}
+	case gate.String:
+		seen[at] = append(seen[at], d.Text())
+	case gate.Number:
+		seen[at] = append(seen[at], string(d.Raw()))
+	}
+}
+
+// isAddress reports whether a text is one e-mail address. Other addresses are not told
+// from names.
+func isAddress(v string) bool {
+	name, host, ok := strings.Cut(v, "@")
+	return ok && name != "" && strings.Contains(host, ".") && !strings.ContainsAny(v, " \t\n,;<>/\\")
+}
