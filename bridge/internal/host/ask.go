@@ -38,16 +38,12 @@ const (
 // form is the parameters of a request to elicit a decision. Its schema is of the
 // kind that all revisions with elicitation have: one string out of a list.
 func form(p gate.Pending) gate.Doc {
-	choices := []string{chooseOnce, chooseNo, chooseAlways}
-	if len(p.Destinations) > 0 {
-		choices = []string{chooseOnce, chooseNo, chooseThere, chooseAlways}
-	}
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
 		"mode": "form", "message": p.Text,
 		"requestedSchema": map[string]any{
 			"type": "object", "required": []string{"decision"},
 			"properties": map[string]any{"decision": map[string]any{
-				"type": "string", "title": "Decision", "enum": choices,
+				"type": "string", "title": "Decision", "enum": []string{chooseOnce, chooseNo, chooseAlways, chooseThere}[:3+min(1, len(p.Destinations))],
 			}},
 		},
 	})))
@@ -74,18 +70,14 @@ func choice(content gate.Doc) gate.Answer {
 			return gate.Answer{Verdict: gate.Dismissed}
 		}
 	}
-	switch content.Get("decision").Text() {
-	case chooseOnce:
-		return gate.Answer{Verdict: gate.Approved}
-	case chooseThere:
-		return gate.Answer{Verdict: gate.Approved, Destinations: true}
-	case chooseAlways:
-		return gate.Answer{Verdict: gate.Approved, Always: true}
-	case chooseNo:
-		return gate.Answer{Verdict: gate.Denied}
-	default:
-		return gate.Answer{Verdict: gate.Dismissed}
+	answer, ok := map[string]gate.Answer{
+		chooseOnce: {Verdict: gate.Approved}, chooseAlways: {Verdict: gate.Approved, Always: true},
+		chooseThere: {Verdict: gate.Approved, Destinations: true}, chooseNo: {Verdict: gate.Denied},
+	}[content.Get("decision").Text()]
+	if !ok {
+		answer.Verdict = gate.Dismissed
 	}
+	return answer
 }
 
 // elicits reports whether a client that declares these capabilities can put a
