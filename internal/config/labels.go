@@ -63,7 +63,7 @@ func parseLabels(path string, data []byte) ([]ToolLabel, error) {
 		d.table(f.value, path, map[string]reader{
 			"result": d.one(&l.Result, resultKinds...), "private": d.flag(&l.Private), "effect": d.texts(&l.Effect, among(toolEffects)), "kind": d.one(&l.Kind, "code", "prose"),
 			"control": d.texts(&l.Control, pointer), "content": d.texts(&l.Content, pointer),
-			"to": d.arguments(&l.To, &l.Takes), "commits": d.arguments(&l.Commits, &l.Takes), "makes": d.texts(&l.Makes, pointer),
+			"to": d.pointers(&l.To, &l.Takes), "commits": d.pointers(&l.Commits, &l.Takes), "makes": d.texts(&l.Makes, pointer),
 			"ids": d.kinds(&l.IDs, false), "identity": d.texts(&l.Identity, pointer), "names": d.texts(&l.Names, pointer), "fetch": d.one(&l.Fetch, "verbatim"),
 		})
 		if l.Control != nil && l.To != nil {
@@ -84,9 +84,9 @@ func pointer(s string) error {
 	return nil
 }
 
-// arguments reads pointers to arguments: a list, or a mapping that also says of what kind
+// pointers reads pointers to arguments: a list, or a mapping that also says of what kind
 // the ids are that each takes.
-func (d *decoder) arguments(to *[]string, takes *map[string]string) reader {
+func (d *decoder) pointers(to *[]string, takes *map[string]string) reader {
 	return func(n *node, path string) {
 		if n.kind != table {
 			d.texts(to, pointer)(n, path)
