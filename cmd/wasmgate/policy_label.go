@@ -65,7 +65,7 @@ func resultsOf(ctx context.Context, in io.Reader, file string) (map[string][]gat
 	if file == "" {
 		return results, nil
 	}
-	for s, err := range recorded(ctx, in, file, nil) {
+	for s, err := range recorded(ctx, in, file, nil, nil) {
 		if err != nil {
 			return nil, named(fmt.Errorf("%s: %w", file, err))
 		}
