@@ -18,10 +18,13 @@ type Owner struct {
 // one credential, and holds no secret.
 type Principal struct {
 	Owner
-	Auth   string // how it was verified: "local"
+	Auth   string // how it was verified: local, bearer, apikey, mtls, unix or proxy
 	Client string // verified client instance; "" if none
-	Roles  []string
-	Claims Doc
+	// Issuer is who has vouched for it, by its name here, and Credential names the
+	// credential without giving it away; "" if there is none. Policies see neither.
+	Issuer, Credential string
+	Roles              []string
+	Claims             Doc
 	// Groups are what the principal is offered.
 	Groups Groups
 	// Identities are the principal's own addresses, accounts and folders, which count as

@@ -12,6 +12,10 @@ import (
 // exist for it.
 type Groups [][]string
 
+// ServerGroup begins the name of a group of all that a server has, which no configuration
+// can give to another.
+const ServerGroup = "server:"
+
 // Within returns the groups narrowed further; an empty list narrows nothing. g itself
 // stays as it is.
 func (g Groups) Within(names []string) Groups {
@@ -41,11 +45,18 @@ func (g Groups) Has(t *Tool) bool {
 		return true
 	}
 	for _, names := range g {
-		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(t.Groups, name) }) {
+		if !slices.ContainsFunc(names, func(name string) bool { return inGroup(t, name) }) {
 			return false
 		}
 	}
 	return true
+}
+
+func inGroup(t *Tool, group string) bool {
+	if server, ok := strings.CutPrefix(group, ServerGroup); ok {
+		return t.Name.Server == server
+	}
+	return slices.Contains(t.Groups, group)
 }
 
 // offered returns those of the tools that are in the principal's groups, in the place

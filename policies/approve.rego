@@ -24,4 +24,9 @@ approve_reads if {
 	input.tool.capabilities == {}
 }
 
-approve_always if wasmgate.granted(data.grants, "always", input.tool.name, input.principal.id, input.principal.roles)
+approve_always if wasmgate.granted(data.grants, "always", input.tool.name, approve_principal, input.principal.roles)
+
+# How lists name the principal: with its tenant in front, if it has one.
+approve_principal := concat("/", [input.principal.tenant, input.principal.id]) if {
+	input.principal.tenant != ""
+} else := input.principal.id

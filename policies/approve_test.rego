@@ -23,6 +23,7 @@ test_approve_lets_be_what_a_person_has_approved_for_good if {
 	always := [{"to": ["alice"], "always": ["mail__send"]}]
 	call := {"action": "tools/call", "tool": tool, "principal": {"id": "alice", "roles": []}}
 	count(wasmgate.ask) == 0 with input as call with data.grants as always
+	count(wasmgate.ask) == 1 with input as object.union(call, {"principal": {"tenant": "acme"}}) with data.grants as always
 	count(wasmgate.ask) == 1 with input as object.union(call, {"principal": {"id": "bob"}}) with data.grants as always
 	count(wasmgate.ask) == 1 with input as call with data.grants as [{"to": ["alice"], "tools": ["mail__send"]}]
 }

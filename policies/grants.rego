@@ -8,12 +8,12 @@ package wasmgate
 
 allow contains reason if {
 	input.action == "tools/call"
-	reason := wasmgate.granted(data.grants, "tools", input.tool.name, input.principal.id, input.principal.roles)
+	reason := wasmgate.granted(data.grants, "tools", input.tool.name, grants_principal, input.principal.roles)
 }
 
 allow contains reason if {
 	input.action == "tools/call"
-	reason := wasmgate.granted_group(data.grants, input.tool.groups, input.tool.name, input.principal.id, input.principal.roles)
+	reason := wasmgate.granted_group(data.grants, input.tool.groups, input.tool.name, grants_principal, input.principal.roles)
 }
 
 # What an agent carries out itself has grants of its own: no pattern of tools reaches it.
@@ -41,20 +41,20 @@ allow contains reason if {
 	input.action in {"resources/read", "resources/subscribe"}
 	grants_reaches
 	server := object.get(input.resource, "server", "")
-	reason := wasmgate.granted_resource(data.grants, server, input.resource.uri, input.principal.id, input.principal.roles)
+	reason := wasmgate.granted_resource(data.grants, server, input.resource.uri, grants_principal, input.principal.roles)
 }
 
 allow contains reason if {
 	input.action in {"resources/read", "resources/subscribe"}
 	grants_group_reaches
-	reason := wasmgate.granted_group(data.grants, input.resource.groups, input.resource.uri, input.principal.id, input.principal.roles)
+	reason := wasmgate.granted_group(data.grants, input.resource.groups, input.resource.uri, grants_principal, input.principal.roles)
 }
 
 grants_group_reaches if not input.resource.template
 
 grants_group_reaches if grants_group_template
 
-grants_group_template := wasmgate.granted_group(data.grants, input.resource.groups, input.resource.template, input.principal.id, input.principal.roles)
+grants_group_template := wasmgate.granted_group(data.grants, input.resource.groups, input.resource.template, grants_principal, input.principal.roles)
 
 # Of a URI that no server lists, the template is granted as well as the URI: then a
 # template is offered only to who could read something by it.
@@ -62,18 +62,18 @@ grants_reaches if not input.resource.template
 
 grants_reaches if grants_template
 
-grants_template := wasmgate.granted_template(data.grants, input.resource.server, input.resource.template, input.principal.id, input.principal.roles)
+grants_template := wasmgate.granted_template(data.grants, input.resource.server, input.resource.template, grants_principal, input.principal.roles)
 
 allow contains grants_template if input.action == "completion/complete"
 
 allow contains reason if {
 	input.action in {"prompts/get", "completion/complete"}
-	reason := wasmgate.granted(data.grants, "prompts", input.prompt.name, input.principal.id, input.principal.roles)
+	reason := wasmgate.granted(data.grants, "prompts", input.prompt.name, grants_principal, input.principal.roles)
 }
 
 allow contains reason if {
 	input.action in {"prompts/get", "completion/complete"}
-	reason := wasmgate.granted_group(data.grants, input.prompt.groups, input.prompt.name, input.principal.id, input.principal.roles)
+	reason := wasmgate.granted_group(data.grants, input.prompt.groups, input.prompt.name, grants_principal, input.principal.roles)
 }
 
 allow contains grants_group_template if input.action == "completion/complete"
@@ -81,7 +81,7 @@ allow contains grants_group_template if input.action == "completion/complete"
 # The action of such a method is the method. What its server asks meanwhile is another.
 allow contains reason if {
 	input.method.name == concat("__", [input.method.server, input.action])
-	reason := wasmgate.granted_method(data.grants, input.method, input.principal.id, input.principal.roles)
+	reason := wasmgate.granted_method(data.grants, input.method, grants_principal, input.principal.roles)
 }
 
 # What a server asks of the client is asked within a call that was allowed. A form, or
@@ -109,19 +109,19 @@ allow contains reason if {
 	reason := grants_ask("roots")
 }
 
-grants_ask(what) := wasmgate.granted_ask(data.grants, what, "tools", used, input.principal.id, input.principal.roles) if {
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "tools", used, grants_principal, input.principal.roles) if {
 	used := {"name": input.tool.name, "server": input.tool.server, "groups": input.tool.groups}
 }
 
-grants_ask(what) := wasmgate.granted_ask(data.grants, what, "prompts", used, input.principal.id, input.principal.roles) if {
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "prompts", used, grants_principal, input.principal.roles) if {
 	used := {"name": input.prompt.name, "server": input.prompt.server, "groups": input.prompt.groups}
 }
 
-grants_ask(what) := wasmgate.granted_ask(data.grants, what, "resources", used, input.principal.id, input.principal.roles) if {
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "resources", used, grants_principal, input.principal.roles) if {
 	used := {"uri": input.resource.uri, "server": input.resource.server, "groups": input.resource.groups}
 }
 
-grants_ask(what) := wasmgate.granted_ask(data.grants, what, "methods", input.method, input.principal.id, input.principal.roles) if input.method
+grants_ask(what) := wasmgate.granted_ask(data.grants, what, "methods", input.method, grants_principal, input.principal.roles) if input.method
 
 # Host calls are made only within a call that was allowed, and by a tool that
 # needed a grant for that. What the configuration grants the module, the operator
@@ -181,3 +181,8 @@ sandbox_within(prefix, path) if {
 	startswith(path, concat("", [trim_suffix(prefix, "/"), "/"]))
 	not ".." in split(path, "/")
 }
+
+# How lists name the principal: with its tenant in front, if it has one.
+grants_principal := concat("/", [input.principal.tenant, input.principal.id]) if {
+	input.principal.tenant != ""
+} else := input.principal.id

@@ -413,3 +413,29 @@ test_a_grant_says_so_of_all_that_it_grants if {
 	asks("elicitation/create", true, {"prompt": {"name": "mail__other", "server": "mail", "groups": []}}, "carol", ["dev"]) == "deny"
 	asks("elicitation/create", true, {"resource": {"uri": "file://1", "server": "mail", "groups": []}}, "carol", ["dev"]) == "deny"
 }
+
+# Somebody of a tenant is nobody of another, and nobody without one.
+test_tenants_share_nothing_that_is_not_granted_to_all_of_them if {
+	tenants := [
+		{"to": ["*"], "tools": ["wiki__read"]},
+		{"to": ["alice"], "tools": ["home__a"]},
+		{"to": ["acme/alice"], "tools": ["acme__a"]},
+		{"to": ["role:dev"], "tools": ["home__dev"]},
+		{"to": ["role:acme/dev"], "tools": ["acme__dev"]},
+		{"to": ["role:*/dev"], "tools": ["any__dev"]},
+		{"to": ["acme/*"], "tools": ["acme__read"]},
+		{"to": ["*/*"], "tools": ["any__read"]},
+	]
+	granted := {who: tools |
+		some who in [["", "alice"], ["acme", "alice"], ["other", "alice"]]
+		tools := {tool |
+			some tool in ["wiki__read", "home__a", "acme__a", "home__dev", "acme__dev", "any__dev", "acme__read", "any__read"]
+			principal := {"tenant": who[0], "id": who[1], "roles": ["dev"]}
+			request := object.union(call(tool, "", []), {"principal": principal})
+			wasmgate.decision.effect == "allow" with input as request with data.grants as tenants
+		}
+	}
+	granted[["", "alice"]] == {"wiki__read", "home__a", "home__dev"}
+	granted[["acme", "alice"]] == {"acme__a", "acme__dev", "any__dev", "acme__read", "any__read"}
+	granted[["other", "alice"]] == {"any__dev", "any__read"}
+}

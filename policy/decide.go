@@ -155,7 +155,7 @@ func (e *Engine) remedy(q gate.Query) string {
 	if !e.grants {
 		return ""
 	}
-	who := q.Call.Who.ID
+	who := nameOf(q.Call.Who)
 	if q.Tool.Feature == gate.FeatureMethod && !within(q.Call.Action) {
 		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "")
 	}

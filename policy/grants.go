@@ -16,7 +16,8 @@ import (
 // literal, or a literal with * at its end, which stands for anything. The pack
 // grants allows what grants say.
 type Grant struct {
-	// To names who: the id of a principal, role:NAME, or * for everybody.
+	// To names who: the id of a principal, role:NAME, or * for everybody. Those of a tenant
+	// are TENANT/ID, role:TENANT/NAME and TENANT/*, those of any role:*/NAME and */*.
 	To []string `json:"to"`
 	// Tools are patterns of tools' names, server__tool; Servers are names of
 	// servers, all of whose tools, prompts, resources and methods are granted.
@@ -101,8 +102,9 @@ func checkEach(wrong func(field string, err error)) func(field string, values []
 var errToNobody = errors.New("missing; name principals, role:NAME, or \"*\"")
 
 func checkTo(to string) error {
-	if to == "" || to == "role:" {
-		return fmt.Errorf("%q names nobody; expected the id of a principal, role:NAME, or *", to)
+	tenant, name, of := strings.Cut(strings.TrimPrefix(to, "role:"), "/")
+	if tenant == "" || of && (name == "" || strings.Contains(name, "/")) {
+		return fmt.Errorf("%q names nobody; expected the id of a principal, role:NAME, or *, with TENANT/ before the name of one of a tenant", to)
 	}
 	return nil
 }

@@ -125,3 +125,16 @@ func TestEverySubjectCounts(t *testing.T) {
 		t.Errorf("Authorize = %+v, %v", d, err)
 	}
 }
+
+// An id that reads like one of a tenant, and the other way round, is told apart.
+func TestTenantNames(t *testing.T) {
+	for to, ok := range map[string]bool{
+		"alice": true, "acme/alice": true, "role:dev": true, "role:acme/dev": true, "*": true, "acme/*": true, "*/*": true, "role:*/dev": true,
+		"": false, "role:": false, "/alice": false, "acme/": false, "a/b/c": false, "role:/dev": false, "role:acme/": false,
+	} {
+		problems := policy.CheckGrants([]policy.Grant{{To: []string{to}, Tools: []string{"a__b"}}})
+		if (len(problems) == 0) != ok {
+			t.Errorf("%q: %v", to, problems)
+		}
+	}
+}

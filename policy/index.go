@@ -6,23 +6,36 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // A subject is somebody to whom something is granted. It has a kind of its own
-// for ids and roles, so that a principal whose id reads like a role is none.
+// for ids and roles, so that a principal whose id reads like a role is none. The name
+// begins with TENANT/ if it is somebody of a tenant, and with */ for any tenant.
 type subject struct{ kind, name string }
 
-var everybody = subject{kind: "*"}
+var (
+	everybody = subject{kind: "*"}             // of no tenant
+	anybody   = subject{kind: "*", name: "*/"} // of any tenant, but not of none
+)
 
 func parseSubject(to string) subject {
-	if to == "*" {
-		return everybody
+	if tenant, all := strings.CutSuffix(to, "*"); all && (tenant == "" || strings.HasSuffix(tenant, "/")) {
+		return subject{"*", tenant}
 	}
 	if role, ok := strings.CutPrefix(to, "role:"); ok {
 		return subject{"role", role}
 	}
 	return subject{"id", to}
+}
+
+// nameOf is how lists name a principal: TENANT/ID, or ID of one without a tenant.
+func nameOf(who *gate.Principal) string {
+	if who.Tenant != "" {
+		return who.Tenant + "/" + who.ID
+	}
+	return who.ID
 }
 
 // index finds the grants for a name without looking at the others.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
@@ -62,17 +63,28 @@ func (l lookup) over(list ast.Value, ix index) func(*rego.Rego) {
 }
 
 // subjectsOf returns all as whom a principal is named in a list; false if the arguments
-// are no id and no roles.
+// are no id and no roles. An id is one as of [nameOf].
 func subjectsOf(id, roles *ast.Term) ([]subject, bool) {
 	name, ok1 := id.Value.(ast.String)
 	list, ok2 := roles.Value.(*ast.Array)
 	if !ok1 || !ok2 {
 		return nil, false
 	}
+	tenant, _, of := strings.Cut(string(name), "/")
 	who := []subject{everybody, {"id", string(name)}}
+	if of {
+		tenant += "/"
+		who = []subject{{"*", tenant}, anybody, {"id", string(name)}}
+	} else {
+		tenant = ""
+	}
 	for i := range list.Len() {
-		if role, ok := list.Elem(i).Value.(ast.String); ok {
-			who = append(who, subject{"role", string(role)})
+		role, ok := list.Elem(i).Value.(ast.String)
+		if !ok {
+			continue
+		}
+		if who = append(who, subject{"role", tenant + string(role)}); of {
+			who = append(who, subject{"role", "*/" + string(role)})
 		}
 	}
 	return who, true

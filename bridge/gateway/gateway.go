@@ -57,6 +57,8 @@ type Gateway struct {
 	jobs     *jobs.Runner    // nil without Config.Jobs
 	store    *store.DB       // of the jobs
 
+	held held // calls that end with their callers' credentials
+
 	life    context.Context // of servers in the sandbox, and of what runs beside calls
 	end     context.CancelFunc
 	serving sync.WaitGroup

@@ -42,6 +42,8 @@ func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
 	if g.cfg.Trace != nil {
 		c.Trace = g.cfg.Trace(&c)
 	}
+	ctx, done := g.held.begin(ctx, c.Who)
+	defer done()
 	return g.inAgents(ctx, g.inSession(c))
 }
 

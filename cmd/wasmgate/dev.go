@@ -31,7 +31,7 @@ this command is started again. Policy, schemas and the audit log are those of "s
 			return c.serve(cmd, f)
 		},
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "", "loopback address for HTTP (default: the configuration's)")
+	cmd.Flags().StringSliceVar(&f.listen, "listen", nil, "loopback address for HTTP (default: the configuration's)")
 	return cmd
 }
 

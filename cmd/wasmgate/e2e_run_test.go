@@ -139,8 +139,8 @@ func testRefusedStarts(t *testing.T, p *program) {
 	}{
 		"a port in use": {started, ln.Addr().String(), 1, []string{fmt.Sprintf("pid %d", os.Getpid()), ln.Addr().String(), "--listen"}},
 		"an address beyond loopback": {"listen: 0.0.0.0:7420\n" + started, "", 2,
-			[]string{"listen", "authentication", "127.0.0.1:7420"}},
-		"an address beyond loopback as a flag": {started, "0.0.0.0:7420", 2, []string{"--listen", "authentication"}},
+			[]string{"listen", "auth names no way", "tls", "public_url", "127.0.0.1"}},
+		"an address beyond loopback as a flag": {started, "0.0.0.0:7420", 2, []string{"--listen", "auth names no way", "tls", "public_url"}},
 		"a broken configuration": {"lisen: 1\n" + started + "  X_: {url: 'ftp://h'}\n  y: {timeout: soon, url: 'http://127.0.0.1:1'}\naudit: {path: 7}\n", "", 2,
 			[]string{"wasmgate.yaml:3: lisen", "wasmgate.yaml:6: servers.X_", "wasmgate.yaml:7: servers.y.timeout", "audit.path"}},
 		"a key of a later version":         {"tenants: {}\n" + started, "", 2, []string{"tenants", "not in this version"}},

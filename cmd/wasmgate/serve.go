@@ -17,11 +17,12 @@ import (
 )
 
 type serveFlags struct {
-	listen, as string
-	groups     []string
-	replay     string
-	dev        string // the module that is being written
-	stdio      bool
+	as     string
+	listen []string
+	groups []string
+	replay string
+	dev    string // the module that is being written
+	stdio  bool
 }
 
 func (c *cli) newServe() *cobra.Command {
@@ -50,7 +51,7 @@ second ends at once.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.serve(cmd, f) },
 	}
-	cmd.Flags().StringVar(&f.listen, "listen", "", "address for HTTP (default: the configuration's, "+config.DefaultListen+" if it has none)")
+	cmd.Flags().StringSliceVar(&f.listen, "listen", nil, "address for HTTP, host:port or unix:PATH; may be repeated (default: the configuration's, "+config.DefaultListen+" if it has none)")
 	cmd.Flags().BoolVar(&f.stdio, "stdio", false, "serve one client on standard input and output; HTTP only with --listen")
 	cmd.Flags().StringVar(&f.as, "as", "", "principal of the client on standard input")
 	cmd.Flags().StringSliceVar(&f.groups, "group", nil, "offer clients only what is in this group; may be repeated")
@@ -82,15 +83,16 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	if err := checkGroups(cmd, cfg, f.groups); err != nil {
 		return err
 	}
-	if f.listen != "" {
-		if err := config.CheckListen(f.listen); err != nil {
-			return misuse("--listen: %v", err)
-		}
-	} else if !f.stdio {
+	if f.listen == nil && !f.stdio {
 		f.listen = cfg.Listen
 	}
-	if f.dev != "" && !config.Loopback(f.listen) {
-		return misuse("a module in development is served to this machine alone: %s is reached by others; name another address with --listen", f.listen)
+	for _, addr := range f.listen {
+		if err := cfg.CheckListen(addr); err != nil {
+			return misuse("--listen: %v", err)
+		}
+		if f.dev != "" && !config.Loopback(addr) {
+			return misuse("a module in development is served to this machine alone: %s is reached by others; name another address with --listen", addr)
+		}
 	}
 	log, err := c.logger(cfg, false)
 	if err != nil {
@@ -114,7 +116,7 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 		return err
 	case a != nil:
 		return errors.Join(a.Run(ctx, front), a.Close(ctx))
-	case f.stdio && f.listen == "":
+	case f.stdio && len(f.listen) == 0:
 		return app.Follow(ctx, cfg, log, r, front)
 	}
 	defer r.Close()

@@ -12,12 +12,15 @@ import (
 // The events that are no calls; those of calls are [gate.Granted], [gate.Done]
 // and [gate.HostCall].
 const (
-	Opened gate.Event = "opened" // a file was opened; written by [Log] alone
-	Server gate.Event = "server" // the phase of a server changed
-	Policy gate.Event = "policy" // a policy was loaded or refused
-	Label  gate.Event = "label"  // a session was reset, or its labels rose by a listing
-	Shadow gate.Event = "shadow" // the shadow policy would have decided otherwise
-	Pin    gate.Event = "pin"    // a definition was trusted, quarantined or approved: the code says which
+	Opened gate.Event = "opened"      // a file was opened; written by [Log] alone
+	Server gate.Event = "server"      // the phase of a server changed
+	Policy gate.Event = "policy"      // a policy was loaded or refused
+	Label  gate.Event = "label"       // a session was reset, or its labels rose by a listing
+	Shadow gate.Event = "shadow"      // the shadow policy would have decided otherwise
+	Pin    gate.Event = "pin"         // a definition was trusted, quarantined or approved: the code says which
+	Key    gate.Event = "key"         // an API key was made or revoked
+	Revoke gate.Event = "revoke"      // tokens were revoked before their time
+	Denied gate.Event = "denied_auth" // requests were refused for who sent them: of one reason, one network and one minute
 )
 
 // format is that of the lines, as an opened line states it.
@@ -30,18 +33,24 @@ type Entry struct {
 	Time  time.Time  `json:"time"` // when the line was written, in UTC and microseconds
 	Event gate.Event `json:"event"`
 
-	ID         string      `json:"id"`      // of the call
-	Parent     string      `json:"parent"`  // the call on whose behalf it was made
-	Relayed    []string    `json:"relayed"` // the calls that it made for its client, as a tool that carries out others
-	Action     gate.Action `json:"action"`
-	Tenant     string      `json:"tenant"`
-	Principal  string      `json:"principal"`
-	Roles      []string    `json:"roles"`
-	Client     Client      `json:"client"`
-	Session    string      `json:"session"`
-	Server     string      `json:"server"`
-	Tool       string      `json:"tool"` // server__tool, the name of a prompt or the URI of a resource; or what was asked for if there is no such thing
-	ToolDigest string      `json:"tool_digest"`
+	ID        string      `json:"id"`      // of the call
+	Parent    string      `json:"parent"`  // the call on whose behalf it was made
+	Relayed   []string    `json:"relayed"` // the calls that it made for its client, as a tool that carries out others
+	Action    gate.Action `json:"action"`
+	Tenant    string      `json:"tenant"`
+	Principal string      `json:"principal"`
+	Roles     []string    `json:"roles"`
+	// How the principal was verified; absent means local: nobody was. Credential names
+	// the credential, and is not it. Network is from where refused requests came.
+	Auth       string `json:"auth"`
+	Issuer     string `json:"issuer"`
+	Credential string `json:"credential"`
+	Network    string `json:"network"`
+	Client     Client `json:"client"`
+	Session    string `json:"session"`
+	Server     string `json:"server"`
+	Tool       string `json:"tool"` // server__tool, the name of a prompt or the URI of a resource; or what was asked for if there is no such thing
+	ToolDigest string `json:"tool_digest"`
 
 	Effect  gate.Effect `json:"effect"`
 	Code    string      `json:"code"` // as of [gate.Code]
@@ -164,6 +173,9 @@ func entry(r *gate.Record, full bool) Entry {
 	}
 	if who := c.Who; who != nil {
 		e.Tenant, e.Principal, e.Roles, e.Client.ID = who.Tenant, who.ID, who.Roles, who.Client
+		if e.Issuer, e.Credential = who.Issuer, who.Credential; who.Auth != gate.Local().Auth {
+			e.Auth = who.Auth
+		}
 	}
 	if t := r.Tool; t != nil {
 		e.Server, e.Tool, e.ToolDigest = t.Name.Server, gate.Query{Call: c, Tool: t}.Subject(), t.Digest

@@ -38,7 +38,9 @@ type App struct {
 	clients clients
 	learn   func(confine.Access) // nil unless a server is run to learn from
 	beside  *beside
-	url     string // where it listens for HTTP; "" if it does not
+	senders *senders
+	listens []string // addresses for HTTP
+	url     string   // the first of them, as clients name it; "" if there is none
 
 	reloaded func(context.Context, *App, error) // is told of each reading of the configuration; may be nil
 
@@ -70,6 +72,9 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 			a.lock.Release()
 		}
 	}()
+	if a.senders, err = newSenders(cfg); err != nil {
+		return nil, err
+	}
 	gc, err := a.translate(ctx, only)
 	if err != nil {
 		return nil, err
@@ -131,7 +136,8 @@ func (a *App) translateGate() (gateway.Config, error) {
 		return gateway.Config{}, err
 	}
 	return gateway.Config{
-		Who: who, Agents: agentRules(c), Origins: c.HTTP.Origins, Hosts: c.HTTP.Hosts,
+		Who: who, Agents: agentRules(c), Origins: c.HTTP.Origins, Hosts: hosts(c),
+		Principal:    a.sender,
 		Audit:        c.Audit.Path,
 		AuditOptions: a.beside.withDocuments(auditOptions(c, node)),
 		Sanitize: gateway.Sanitize{
@@ -259,6 +265,9 @@ func principal(c *config.Config, id string) (*gate.Principal, error) {
 	}
 	known := []string{p.ID}
 	for _, listed := range c.Principals {
+		if listed.Tenant != "" {
+			continue
+		}
 		if listed.ID == id {
 			p.ID, p.Roles, p.Groups, p.Identities = id, listed.Roles, gate.Groups(nil).Within(listed.Groups), listed.Identities
 			return p, nil

@@ -151,7 +151,7 @@ func TestOneOwner(t *testing.T) {
 	if _, err := app.New(t.Context(), cfg, quiet, ""); !errors.Is(err, control.ErrHeld) {
 		t.Errorf("error %v, want ErrHeld", err)
 	}
-	_, _, end := run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	_, _, end := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	owner, r, err := app.Find(t.Context(), cfg, quiet)
 	if owner != nil || r == nil || err != nil {
 		t.Fatalf("found %v, %v, error %v", owner, r, err)
@@ -215,7 +215,7 @@ servers: {gone: {command: /nonexistent/server}}
 `)
 	write(t, cfg.Policy.Grants, "- {to: [alice], tools: [\"gone__*\"]}\n")
 	a := start(t, cfg)
-	_, _, _ = run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	r := dial(t, cfg)
 	if err := a.Connect(t.Context()); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestPolicyReload(t *testing.T) {
 	write(t, file, good)
 	cfg = reload(t, cfg.File, "version: 1\npolicy: {paths: [p]}\n")
 	a := start(t, cfg)
-	_, _, _ = run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	r := dial(t, cfg)
 	denied := func() bool {
 		_, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello})
@@ -362,7 +362,7 @@ func TestPortInUse(t *testing.T) {
 	}
 	defer ln.Close()
 	a := start(t, load(t, "version: 1\n"))
-	err = a.Run(t.Context(), app.Front{Listen: ln.Addr().String()})
+	err = a.Run(t.Context(), app.Front{Listen: []string{ln.Addr().String()}})
 	if err == nil || !strings.Contains(err.Error(), "has "+ln.Addr().String()+" already") {
 		t.Errorf("error %v", err)
 	}
@@ -457,7 +457,7 @@ func TestOwnerServesOthersToTheirEnd(t *testing.T) {
 func TestFollow(t *testing.T) {
 	cfg := load(t, "version: 1\n")
 	owner := start(t, cfg)
-	_, _, end := run(t, owner, app.Front{Listen: "127.0.0.1:0"})
+	_, _, end := run(t, owner, app.Front{Listen: []string{"127.0.0.1:0"}})
 
 	const followers = 3
 	var clients []*conversation
@@ -490,7 +490,7 @@ func TestFollow(t *testing.T) {
 
 func TestFollowAsNobody(t *testing.T) {
 	cfg := load(t, "version: 1\n")
-	_, _, _ = run(t, start(t, cfg), app.Front{Listen: "127.0.0.1:0"})
+	_, _, _ = run(t, start(t, cfg), app.Front{Listen: []string{"127.0.0.1:0"}})
 	_, in, out := converse(t)
 	err := app.Follow(t.Context(), cfg, quiet, dial(t, cfg), app.Front{Stdio: true, As: "nobody", In: in, Out: out})
 	var who *app.PrincipalError

@@ -152,6 +152,9 @@ func (a *App) Decide(ctx context.Context, d DecideRequest) (*Decided, error) {
 func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 	of := r.Question
 	to, tool := of.Call.Who.ID, of.Tool.Name.String()
+	if tenant := of.Call.Who.Tenant; tenant != "" {
+		to = tenant + "/" + to
+	}
 	done := &Always{Grants: a.cfg.Policy.Grants}
 	var err error
 	if done.Added, err = config.AddAlways(a.cfg.Policy.Grants, tool, to); err != nil {

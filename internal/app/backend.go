@@ -26,6 +26,13 @@ const (
 
 	methodScan = "scan"
 
+	methodKeyCreate  = "key-create"
+	methodKeys       = "keys"
+	methodKeyRevoke  = "key-revoke"
+	methodAuthRevoke = "auth-revoke"
+	methodWho        = "whoami"
+	methodAuthCheck  = "auth-check"
+
 	methodSessions = "sessions"
 	methodReset    = "reset"
 
@@ -68,6 +75,7 @@ const (
 	codeApproval  = "approval" // a *gate.NotApproved
 	codeAmbiguous = "ambiguous"
 	codeNoPin     = "no-pin" // wraps lock.ErrNothing
+	codeKey       = "key"    // a *KeyError
 )
 
 // backend answers the control socket.
@@ -113,6 +121,18 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return given(params, func(r DecideRequest) (any, error) { return a.Decide(ctx, r) })
 	case methodPins, methodPinDiff, methodPinApproval, methodPinReload:
 		return given(params, func(r pinRequest) (any, error) { return a.handlePins(ctx, method, r) })
+	case methodKeyCreate:
+		return given(params, func(r KeyRequest) (any, error) { return a.CreateKey(ctx, r) })
+	case methodKeys:
+		return a.Keys(ctx)
+	case methodKeyRevoke:
+		return given(params, func(r keyRequest) (any, error) { return a.RevokeKey(ctx, r.ID) })
+	case methodAuthRevoke:
+		return given(params, func(r RevokeRequest) (any, error) { return a.Revoke(ctx, r) })
+	case methodWho:
+		return given(params, func(r WhoRequest) (any, error) { return a.WhoAmI(ctx, r) })
+	case methodAuthCheck:
+		return a.AuthCheck(ctx)
 	case methodSessions:
 		return a.Sessions(ctx)
 	case methodReset:
@@ -143,6 +163,7 @@ func wire(err error) error {
 	var who *PrincipalError
 	var unapproved *gate.NotApproved
 	var several *gateway.AmbiguousError
+	var key *KeyError
 	e := &control.Error{}
 	switch {
 	case errors.As(err, &call):
@@ -155,6 +176,8 @@ func wire(err error) error {
 		e.Code = codeApproval
 	case errors.Is(err, lock.ErrNothing):
 		e.Code = codeNoPin
+	case errors.As(err, &key):
+		e.Code = codeKey
 	case errors.As(err, &several):
 		e.Code = codeAmbiguous
 		e.Detail, _ = json.Marshal(several) // strings only
@@ -192,6 +215,8 @@ func unwire(err error) error {
 		return several
 	case codeApproval:
 		return &gate.NotApproved{Reason: e.Message}
+	case codeKey:
+		return &KeyError{e.Message}
 	case codeNoPin:
 		return &nothingError{e.Message}
 	}
@@ -206,7 +231,7 @@ func (e *nothingError) Unwrap() error { return lock.ErrNothing }
 
 // Client implements [control.Backend].
 func (b backend) Client(as string, groups []string) (func(context.Context, io.Reader, io.Writer) error, error) {
-	who, err := offered(b.app.cfg, as, groups)
+	who, err := offered(b.app.config.Load().cfg, as, groups)
 	if err != nil {
 		return nil, wire(err)
 	}

@@ -67,7 +67,7 @@ func (e *CallError) Refused() bool { return strings.HasPrefix(e.Code, "refused_"
 // Call carries out one call. The error is a [*CallError] if the gate or the
 // server did not, and a [*gateway.AmbiguousError] if several tools have the name.
 func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
-	who, err := principal(a.cfg, r.As)
+	who, err := principal(a.config.Load().cfg, r.As)
 	if err != nil {
 		return gate.Result{}, err
 	}

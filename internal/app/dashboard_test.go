@@ -70,7 +70,7 @@ policy: {packs: [grants], paths: [ask.rego]}
 approvals: {channels: [cli], hold: 1s}
 `)
 	a := start(t, cfg)
-	run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	_, _ = a.Call(t.Context(), app.CallRequest{Tool: "none__such", Args: hello})
 	_, _ = a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: `{"text":"asked","algorithm":"sha256"}`})
 	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {

@@ -19,7 +19,7 @@ import (
 func TestDocuments(t *testing.T) {
 	cfg := load(t, "version: 1\naudit: {arguments: {tools: [\"local__h*\"]}}\n")
 	a := start(t, cfg)
-	_, _, end := run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	_, _, end := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	secret := "ghp_" + (rand.Text() + rand.Text())[:36]
 	for _, c := range []struct{ tool, args string }{
 		{"local__hash", `{"text":"canary-kept","algorithm":"sha256"}`}, {"local__hash", `{"text":"` + secret + `","algorithm":"sha256"}`},

@@ -22,7 +22,7 @@ import (
 func TestReady(t *testing.T) {
 	cfg := load(t, "version: 1\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\nservers: {secretive: {command: no-such-program, required: true}, other: {command: no-such-program}}\n")
 	a := start(t, cfg)
-	url, _, _ := run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	url, _, _ := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	eventually(t, "metrics", func() bool { return a.Status().Metrics != "" })
 	for _, at := range []string{strings.TrimSuffix(url, "/mcp"), strings.TrimSuffix(a.Status().Metrics, "/metrics")} {
 		status, body := get(t, at+"/readyz")
@@ -72,7 +72,7 @@ func TestServiceManager(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", socket)
 	t.Setenv("WATCHDOG_USEC", "20000")
 	a := start(t, load(t, "version: 1\n"))
-	_, _, end := run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	_, _, end := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	heard := func(want string) {
 		t.Helper()
 		_ = manager.SetReadDeadline(time.Now().Add(time.Minute))
@@ -101,7 +101,7 @@ func TestAnchor(t *testing.T) {
 	dir := filepath.Dir(cfg.File)
 	t.Chdir(dir)
 	a := start(t, cfg)
-	_, _, end := run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	_, _, end := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	heads := func(name string) (all []audit.Head) {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -156,7 +156,7 @@ func TestAnchor(t *testing.T) {
 // TestAnchorFails: what cannot be kept elsewhere is said, and keeps no call from passing.
 func TestAnchorFails(t *testing.T) {
 	a := start(t, load(t, "version: 1\naudit: {anchor: {command: [sh, -c, \"echo no space >&2; exit 3\"], every: 1s}}\n"))
-	run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	want := "audit.anchor: sh: exit status 3: no space"
 	eventually(t, want, func() bool { return slices.Contains(a.Status().Problems, want) })
 	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {

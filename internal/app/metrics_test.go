@@ -48,7 +48,7 @@ func measured(t *testing.T, more string) (a *app.App, cfg *config.Config, metric
 	t.Helper()
 	cfg = load(t, "version: 1\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\n"+more)
 	a = start(t, cfg)
-	run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	eventually(t, "metrics", func() bool { metrics = a.Status().Metrics; return metrics != "" })
 	return a, cfg, metrics
 }
@@ -196,7 +196,7 @@ func TestMetricsOfAnotherHost(t *testing.T) {
 func TestMetricsChange(t *testing.T) {
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
-	run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	if m := a.Status().Metrics; m != "" {
 		t.Fatalf("metrics at %s, though nobody asked for them", m)
 	}

@@ -46,7 +46,7 @@ notify:
 `)
 	t.Chdir(dir)
 	a := start(t, cfg)
-	run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: `{"text":"canary $(touch run)","algorithm":"sha256"}`}); err == nil {
 		t.Fatal("nobody was asked")
 	}
@@ -100,7 +100,7 @@ func readText(t *testing.T, name string) string {
 func TestNoticesFail(t *testing.T) {
 	cfg := load(t, "version: 1\nservers: {gone: {command: no-such-program, required: true}}\nnotify: {script: {command: [sh, -c, \"exit 3\"]}}\n")
 	a := start(t, cfg)
-	run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	eventually(t, "a problem", func() bool {
 		return strings.Contains(strings.Join(a.Status().Problems, "\n"), "notify script: a notice of kind server was not sent: sh: exit status 3")
 	})

@@ -104,10 +104,10 @@ func TestOneTrace(t *testing.T) {
 		return cfg
 	}
 	back := start(t, granted(load(t, "version: 1\n"+exporting+"servers: {echo: {url: \""+last.URL+"\", protocol: \"2026-07-28\"}}\n")))
-	backURL, _, _ := run(t, back, app.Front{Listen: "127.0.0.1:0"})
+	backURL, _, _ := run(t, back, app.Front{Listen: []string{"127.0.0.1:0"}})
 	cfg := load(t, "version: 1\n"+exporting+"servers: {back: {url: \""+backURL+"\", protocol: \"2026-07-28\"}}\n")
 	front := start(t, granted(cfg))
-	url, _, _ := run(t, front, app.Front{Listen: "127.0.0.1:0"})
+	url, _, _ := run(t, front, app.Front{Listen: []string{"127.0.0.1:0"}})
 	for _, a := range []*app.App{back, front} {
 		eventually(t, "its servers", func() bool { return len(a.Status().Unready()) == 0 })
 	}
@@ -230,7 +230,7 @@ func TestDeadCollector(t *testing.T) {
 	defer close(hang)
 	cfg := load(t, "version: 1\ntelemetry: {otlp: {endpoint: \""+slow.URL+"\", timeout: 200ms, every: 1s}, traces: {ratio: 1}}\n")
 	a := start(t, cfg)
-	_, _, end := run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	_, _, end := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	for range 20 {
 		if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
 			t.Fatal(err)

@@ -151,6 +151,7 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 	if again || next.Audit != before.Audit {
 		fail(a.gateway.SetRetention(auditOptions(next, "")))
 	}
+	fail(a.putSenders(before, next, again))
 	a.beside.put(next)
 	a.gateway.SetRequired(required(next))
 	fail(a.setModules(ctx, next))

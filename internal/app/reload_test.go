@@ -36,7 +36,7 @@ func TestOneBrokenModule(t *testing.T) {
 func TestReloadSays(t *testing.T) {
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
-	_, _, _ = run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	module := filepath.Join(filepath.Dir(cfg.File), "m.wasm")
 	write(t, module, noModule)
 	problems := func() string { return strings.Join(a.Status().Problems, "\n") }
@@ -91,7 +91,7 @@ func TestReloadOrders(t *testing.T) {
 	}
 	cfg := load(t, servers("a b c d"))
 	a := start(t, cfg)
-	_, _, _ = run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	const order = "e d a g c f"
 	write(t, cfg.File, servers(order))
 	eventually(t, "the order of the file", func() bool {

@@ -7,13 +7,16 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/web"
 )
 
 const (
@@ -31,8 +34,8 @@ const (
 
 // Front says how clients reach a gateway that runs.
 type Front struct {
-	// Listen is the address for HTTP; "" for none.
-	Listen string
+	// Listen are the addresses for HTTP, host:port or unix:PATH; none for no HTTP.
+	Listen []string
 	// Stdio serves one client on In and Out, as the principal As.
 	Stdio bool
 	As    string
@@ -72,7 +75,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	leave, gone := context.WithCancel(ctx) // also when the last client has gone
 	defer gone()
 	a.clients.last = func() {}
-	if f.Stdio && web == nil {
+	if f.Stdio && len(web) == 0 {
 		a.clients.last = gone
 	}
 	g, life := errgroup.WithContext(life)
@@ -98,26 +101,65 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	return g.Wait()
 }
 
-// listen listens for clients, web being nil if they do not come over HTTP, and for
+// listen listens for clients, on no address if they do not come over HTTP, and for
 // commands and further processes.
-func (a *App) listen(ctx context.Context, f Front) (web, socket net.Listener, err error) {
-	if f.Listen != "" {
-		if web, err = listen(ctx, f.Listen); err != nil {
+func (a *App) listen(ctx context.Context, f Front) (on []net.Listener, socket net.Listener, err error) {
+	defer func() {
+		for _, ln := range on {
+			if err != nil {
+				err = errors.Join(err, ln.Close())
+			}
+		}
+	}()
+	speaks := func(ln net.Listener) net.Listener { return ln }
+	if t := a.cfg.TLS; t.Cert != "" && len(f.Listen) > 0 {
+		files := web.Files{Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Required: t.Required}
+		tls, err := web.NewTLS(files, func(err error) { a.log.Error(err.Error()) })
+		if err != nil {
 			return nil, nil, err
 		}
-		a.url = "http://" + web.Addr().String() + "/mcp"
+		speaks = tls.Over
 	}
-	if socket, err = control.Listen(ctx, a.cfg.State); err != nil && web != nil {
-		return nil, nil, errors.Join(err, web.Close())
+	a.listens = f.Listen
+	if p := a.cfg.Auth.Proxy; p != nil && p.Unix != "" && len(f.Listen) > 0 {
+		a.listens = append(slices.Clip(f.Listen), web.UnixPrefix+p.Unix)
 	}
-	return web, socket, err
+	for _, addr := range a.listens {
+		ln, err := listen(ctx, addr)
+		if err != nil {
+			return on, nil, err
+		}
+		if ln.Addr().Network() == "tcp" {
+			ln = speaks(ln)
+		}
+		if on = append(on, ln); a.url == "" {
+			a.url = a.urlAt(ln)
+		}
+	}
+	socket, err = control.Listen(ctx, a.cfg.State)
+	return on, socket, err
+}
+
+// urlAt is how clients name what listens.
+func (a *App) urlAt(ln net.Listener) string {
+	scheme := "http://"
+	if a.cfg.TLS.Cert != "" {
+		scheme = "https://"
+	}
+	switch {
+	case ln.Addr().Network() == "unix":
+		return web.UnixPrefix + ln.Addr().String()
+	case !config.Loopback(ln.Addr().String()):
+		return a.cfg.PublicURL + "/mcp"
+	}
+	return scheme + ln.Addr().String() + "/mcp"
 }
 
 // serve serves who comes over HTTP, and over the control socket.
-func (a *App) serve(ctx context.Context, g *errgroup.Group, server *http.Server, web, socket net.Listener) {
+func (a *App) serve(ctx context.Context, g *errgroup.Group, server *http.Server, on []net.Listener, socket net.Listener) {
 	g.Go(func() error { return control.Serve(ctx, socket, backend{a}) })
-	if web != nil {
-		g.Go(func() error { return serveHTTP(ctx, server, web) })
+	for _, ln := range on {
+		g.Go(func() error { return serveHTTP(ctx, server, ln) })
 	}
 }
 
@@ -137,7 +179,7 @@ func (a *App) serveStdio(ctx context.Context, g *errgroup.Group, who *gate.Princ
 // watch looks for what the operator has changed: policies, the configuration, pins, and
 // bundles far away.
 func (a *App) watch(ctx context.Context, g *errgroup.Group) {
-	watches := []func(context.Context){a.watchPolicy, a.watchPins}
+	watches := []func(context.Context){a.watchPolicy, a.watchPins, a.watchKeys, a.foldDenials}
 	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go
 		watches = append(watches, a.watchConfig)
 	}
@@ -154,7 +196,7 @@ func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 // newServer returns what serves MCP over HTTP, to requests that end with life.
 func (a *App) newServer(life context.Context) *http.Server {
 	return &http.Server{
-		Handler: a.gateway, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		Handler: a.handler(), ConnContext: a.connContext, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
 }
@@ -187,8 +229,7 @@ func (a *App) drain(ctx context.Context, s *http.Server) {
 
 // listen listens, and says who does if somebody else has the port.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", addr)
+	ln, err := web.Listen(ctx, addr)
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return ln, err
 	}

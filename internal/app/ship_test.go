@@ -32,7 +32,7 @@ func TestShipping(t *testing.T) {
 	defer siem.Close()
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
-	run(t, a, app.Front{Listen: "127.0.0.1:0"})
+	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
 	if _, err := a.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: hello}); err != nil {
 		t.Fatal(err)
 	}

@@ -192,7 +192,7 @@ type Tool struct {
 // Tools returns what the principal as is offered, and if all is true the rest
 // too.
 func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
-	who, err := principal(a.cfg, as)
+	who, err := principal(a.config.Load().cfg, as)
 	if err != nil {
 		return nil, err
 	}

@@ -21,9 +21,12 @@ import (
 
 // The ways in which a principal can have been verified: gate.Principal.Auth.
 const (
-	Local  = "local"
-	Bearer = "bearer"
-	APIKey = "apikey"
+	Local   = "local"
+	Bearer  = "bearer"
+	APIKey  = "apikey"
+	MTLS    = "mtls"
+	Unix    = "unix"
+	ByProxy = "proxy"
 )
 
 // Options says whose credentials are taken. The zero Options take none.
@@ -31,17 +34,25 @@ type Options struct {
 	Issuers []Issuer
 	// Keys are the gateway's own; nil: none.
 	Keys *Keys
-	// Local lets requests without a credential in, as the principal `local`.
-	Local bool
+	// MTLS is which part of a client certificate names its holder; "": none does.
+	MTLS string
+	// Unix has the users of a Unix socket, by their number; nil: they are not told apart.
+	Unix map[int]gate.Owner
+	// Proxy is believed who sends a request; nil: none is.
+	Proxy *Proxy
+	// Local is who sends requests without a credential; nil: they are refused.
+	Local *gate.Principal
 	// Principals are those of the configuration, by tenant and id: who is one has its
 	// roles and groups, and no more, whatever a credential says.
 	Principals map[gate.Owner]*gate.Principal
+	// Revoked are revocations of before.
+	Revoked []Revocation
 	// Now is the clock; nil: the machine's.
 	Now func() time.Time
 }
 
 // An Authenticator finds out who sends a request. Its methods may be called at the same
-// time. Two requests of one principal have the same *gate.Principal, for as long as
+// time. Two requests with one credential have the same *gate.Principal, for as long as
 // nothing about it changes.
 type Authenticator struct {
 	o       Options
@@ -56,12 +67,24 @@ type Authenticator struct {
 	revoked []Revocation
 }
 
+// claimed is what a credential says of its holder, before the configuration has its say.
+type claimed struct {
+	how                        string
+	owner                      gate.Owner
+	client, issuer, credential string
+	roles                      []string
+	narrows                    bool // the credential says which roles
+	groups                     gate.Groups
+	claims                     gate.Doc
+}
+
 // verified is what a credential was found to be, until when.
 type verified struct {
 	who      *gate.Principal
 	identity Identity
 	until    time.Time
 	refusal  *Refusal
+	revoked  int // how many revocations it was held against
 }
 
 // Bounds of what is remembered. A token is looked at again after [remember], whatever it
@@ -78,7 +101,7 @@ func New(o Options) (*Authenticator, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &Authenticator{o: o, issuers: map[string]*issuer{}, salt: make([]byte, 32), seen: map[sight]verified{}, people: map[string]*gate.Principal{}, holders: map[*Key]*gate.Principal{}}
+	a := &Authenticator{o: o, revoked: slices.Clone(o.Revoked), issuers: map[string]*issuer{}, salt: make([]byte, 32), seen: map[sight]verified{}, people: map[string]*gate.Principal{}, holders: map[*Key]*gate.Principal{}}
 	if _, err := rand.Read(a.salt); err != nil {
 		return nil, err
 	}
@@ -114,21 +137,45 @@ func (a *Authenticator) Scopes() []string { return a.scopes }
 // Principal returns who sends a request for a resource, by its URL; a token for one of the
 // further URLs, the parents of the first, is taken as well. The error is a [*Refusal].
 func (a *Authenticator) Principal(r *http.Request, resources ...string) (*gate.Principal, error) {
-	text, refusal := credential(r)
-	if refusal != nil {
-		return nil, refusal
-	}
-	if text == "" {
-		if a.o.Local {
-			return gate.Local(), nil
-		}
-		return nil, missing(a.scopes)
-	}
-	who, _, refusal := a.verify(r.Context(), text, resources)
+	who, refusal := a.sender(r, resources)
 	if refusal != nil {
 		return nil, refusal
 	}
 	return who, nil
+}
+
+// local has the id of callers that nobody has told apart, which no credential gives.
+var local = gate.Local()
+
+func (a *Authenticator) sender(r *http.Request, resources []string) (*gate.Principal, *Refusal) {
+	proxied := a.o.Proxy != nil && a.o.Proxy.proves(r)
+	if a.o.Proxy != nil && !proxied {
+		a.o.Proxy.forget(r)
+	}
+	text, refusal := credential(r)
+	switch {
+	case refusal != nil:
+		return nil, refusal
+	case text != "" && proxied && r.Header.Get(a.o.Proxy.User) != "":
+		return nil, malformed("the proxy names a user, and the request has a credential beside: have the proxy keep the header Authorization to itself")
+	case text != "":
+		who, identity, refusal := a.verify(r.Context(), text, resources)
+		if refusal == nil && identity.Bound != "" && !bound(r, identity.Bound) {
+			return nil, invalid("it is bound to a client certificate that the request does not show")
+		}
+		return who, refusal
+	case proxied:
+		return a.proxied(r.Header)
+	case a.o.MTLS != "" && certificate(r) != nil:
+		return a.certified(certificate(r))
+	}
+	if p := peerOf(r.Context()); p.Unix && !p.Proxy && a.o.Unix != nil {
+		return a.local(p.UID)
+	}
+	if a.o.Local != nil {
+		return a.o.Local, nil
+	}
+	return nil, missing(a.scopes, "no credential")
 }
 
 // Identify returns also what the credential proves: for whoever wants to know what a token
@@ -179,8 +226,11 @@ func (a *Authenticator) verify(ctx context.Context, text string, resources []str
 	now := a.o.Now()
 	a.mu.Lock()
 	known, ok := a.seen[sum]
-	if ok && a.gone(known.identity) {
-		known = verified{refusal: invalid("it is revoked"), until: now.Add(rememberBad)}
+	if ok && known.revoked != len(a.revoked) {
+		known.revoked = len(a.revoked)
+		if a.gone(known.identity) {
+			known = verified{refusal: invalid("it is revoked"), until: now.Add(rememberBad), revoked: known.revoked}
+		}
 		a.seen[sum] = known
 	}
 	a.mu.Unlock()
@@ -257,7 +307,10 @@ func (a *Authenticator) look(ctx context.Context, text string, resources []strin
 	if a.gone(identity) {
 		return no(invalid("it is revoked"))
 	}
-	who, refusal := a.principal(Bearer, gate.Owner{Tenant: identity.Tenant, ID: identity.ID}, identity.Client, identity.Roles, identity.Roles != nil || i.Claims.Roles != "", identity.Claims)
+	who, refusal := a.principal(claimed{
+		how: Bearer, owner: identity.owner(), client: identity.Client, issuer: identity.Issuer, credential: a.Handle(identity),
+		roles: identity.Roles, narrows: i.Claims.Roles != "", groups: identity.Groups, claims: identity.Claims,
+	})
 	if refusal != nil {
 		return no(refusal)
 	}
@@ -265,7 +318,7 @@ func (a *Authenticator) look(ctx context.Context, text string, resources []strin
 	if identity.Ends.Before(until) {
 		until = identity.Ends
 	}
-	return verified{who: who, identity: identity, until: until}
+	return verified{who: who, identity: identity, until: until, revoked: len(a.revoked)}
 }
 
 // key verifies an API key.
@@ -287,31 +340,43 @@ func (a *Authenticator) key(text string) (*gate.Principal, Identity, *Refusal) {
 	if a.o.Principals[owner] == nil {
 		return nil, identity, stranger("API key %s is of principal %s, whom the configuration does not know any more", key.ID, key.Principal)
 	}
-	who, refusal := a.principal(APIKey, owner, key.ID, key.Roles, key.Roles != nil, gate.Doc{})
+	c := claimed{how: APIKey, owner: owner, client: key.ID, credential: key.ID, roles: key.Roles, narrows: key.Roles != nil, groups: gate.Groups(nil).Within(key.Groups)}
+	c.groups = c.groups.Within(ofServers(key.Servers))
+	who, refusal := a.principal(c)
 	if refusal == nil {
 		a.holders[key] = who
 	}
 	return who, identity, refusal
 }
 
+// ofServers are the names of groups that stand for servers.
+func ofServers(servers []string) (names []string) {
+	for _, s := range servers {
+		names = append(names, gate.ServerGroup+s)
+	}
+	return names
+}
+
 // principal returns who somebody is in the configuration, the same pointer for the same
 // words. Roles that the credential names are cut down to those of the configuration,
-// where it knows the principal. The lock is held.
-func (a *Authenticator) principal(how string, owner gate.Owner, client string, roles []string, narrows bool, claims gate.Doc) (*gate.Principal, *Refusal) {
-	if owner.ID == gate.Local().ID {
-		return nil, stranger("the id %s is the one of callers that nobody has told apart", owner.ID)
+// where it knows the principal, and so are groups. The lock is held.
+func (a *Authenticator) principal(c claimed) (*gate.Principal, *Refusal) {
+	if strings.EqualFold(c.owner.ID, local.ID) {
+		return nil, stranger("the id %s is the one of callers that nobody has told apart", c.owner.ID)
 	}
-	who := gate.Principal{Owner: owner, Auth: how, Client: client, Roles: roles, Claims: claims}
-	if known := a.o.Principals[owner]; known != nil {
-		who.Groups = known.Groups
-		switch {
-		case !narrows:
+	who := gate.Principal{
+		Owner: c.owner, Auth: c.how, Client: c.client, Issuer: c.issuer, Credential: c.credential,
+		Roles: c.roles, Groups: c.groups, Claims: c.claims,
+	}
+	if known := a.o.Principals[c.owner]; known != nil {
+		who.Groups = append(slices.Clip(known.Groups), c.groups...)
+		if !c.narrows {
 			who.Roles = known.Roles
-		default:
-			who.Roles = slices.DeleteFunc(slices.Clone(roles), func(r string) bool { return !slices.Contains(known.Roles, r) })
+		} else {
+			who.Roles = slices.DeleteFunc(slices.Clone(c.roles), func(r string) bool { return !slices.Contains(known.Roles, r) })
 		}
 	}
-	words := fmt.Sprintf("%q %q %q %q %q %s", who.Tenant, who.ID, how, client, who.Roles, claims.Canonical())
+	words := fmt.Sprintf("%q %q %q %q %q %q %q %q %s", who.Tenant, who.ID, c.how, c.client, c.issuer, c.credential, who.Roles, who.Groups, c.claims.Canonical())
 	if same := a.people[words]; same != nil {
 		return same, nil
 	}
@@ -324,19 +389,23 @@ func (a *Authenticator) principal(how string, owner gate.Owner, client string, r
 }
 
 // A Revocation ends tokens before their time: of an issuer, or of any if that is "", the
-// one of a token id, or those of a subject that were made before a time.
+// one of a token id, or those of a subject or a principal that were made before a time.
 type Revocation struct {
-	Issuer, TokenID, Subject string
-	Before                   time.Time // of a subject's; zero: the time of the revocation
+	Issuer    string    `json:"issuer,omitempty"` // its name
+	TokenID   string    `json:"jti,omitempty"`
+	Subject   string    `json:"sub,omitempty"`
+	Tenant    string    `json:"tenant,omitempty"` // with
+	Principal string    `json:"principal,omitempty"`
+	Before    time.Time `json:"before"` // zero: the time of the revocation
 }
 
-// ErrNothing is the error for a revocation that names no token and no subject.
-var ErrNothing = errors.New("a revocation names a token id or a subject")
+// ErrNothing is the error for a revocation that names nothing.
+var ErrNothing = errors.New("a revocation names a token id, a subject or a principal")
 
-// Revoke takes effect with the next request. It returns the principals whose streams,
-// parked calls and jobs have to end.
+// Revoke takes effect with the next request. It returns the principals of the credentials
+// that it ends, as far as they were seen: their streams, parked calls and jobs have to end.
 func (a *Authenticator) Revoke(r Revocation) (ended []*gate.Principal, err error) {
-	if r.TokenID == "" && r.Subject == "" {
+	if r.TokenID == "" && r.Subject == "" && r.Principal == "" {
 		return nil, ErrNothing
 	}
 	if r.Before.IsZero() {
@@ -354,8 +423,17 @@ func (a *Authenticator) Revoke(r Revocation) (ended []*gate.Principal, err error
 }
 
 func (r Revocation) matches(i Identity) bool {
+	old := !i.Made.After(r.Before)
 	return (r.Issuer == "" || r.Issuer == i.Issuer) &&
-		(r.TokenID != "" && r.TokenID == i.TokenID || r.Subject != "" && r.Subject == i.Subject && !i.Made.After(r.Before))
+		(r.TokenID != "" && r.TokenID == i.TokenID || r.Subject != "" && r.Subject == i.Subject && old ||
+			r.Principal != "" && r.Principal == i.ID && r.Tenant == i.Tenant && old)
+}
+
+// Revocations returns all of them, the oldest first.
+func (a *Authenticator) Revocations() []Revocation {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.revoked)
 }
 
 // gone reports whether a credential was revoked. The lock is held.

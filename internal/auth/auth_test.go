@@ -1,8 +1,6 @@
 package auth_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/base64"
@@ -17,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,102 +22,13 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/auth"
+	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 )
 
-const resource = "https://gw.example.com/mcp"
-
-// provider is an authorization server: its metadata, its keys, and tokens of them.
-type provider struct {
-	*httptest.Server
-	rsa     *rsa.PrivateKey
-	ec      *ecdsa.PrivateKey
-	fetched atomic.Int64 // how often its keys were
-	down    atomic.Bool
-}
-
-func newProvider(t testing.TB) *provider {
-	t.Helper()
-	p := &provider{}
-	var err error
-	if p.rsa, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
-		t.Fatal(err)
-	}
-	if p.ec, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-		t.Fatal(err)
-	}
-	p.Server = httptest.NewServer(http.HandlerFunc(p.serve))
-	t.Cleanup(p.Close)
-	return p
-}
-
-func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
-	if p.down.Load() {
-		http.Error(w, "down", http.StatusBadGateway)
-		return
-	}
-	switch r.URL.Path {
-	case "/.well-known/openid-configuration": // as those do that are no OAuth servers but OpenID providers
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.URL, "jwks_uri": p.URL + "/keys"})
-	case "/keys":
-		p.fetched.Add(1)
-		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
-			{Key: p.rsa.Public(), KeyID: "rsa", Use: "sig", Algorithm: "RS256"}, {Key: p.ec.Public(), KeyID: "ec", Use: "sig"},
-		}})
-	default:
-		http.NotFound(w, r)
-	}
-}
-
-// claims are those of a good token, with changes; nil takes one away.
-func (p *provider) claims(changes map[string]any) map[string]any {
-	now := time.Now()
-	all := map[string]any{
-		"iss": p.URL, "sub": "alice", "aud": resource, "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(),
-		"jti": "t1", "client_id": "agent", "scope": "mcp other", "groups": []string{"eng-tools", "all"},
-	}
-	for name, v := range changes {
-		if all[name] = v; v == nil {
-			delete(all, name)
-		}
-	}
-	return all
-}
-
-// sign makes a token of the RSA key.
-func (p *provider) sign(t testing.TB, claims any, header map[string]any) string {
-	t.Helper()
-	return signWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.rsa, KeyID: "rsa"}}, claims, header)
-}
-
-func signWith(t testing.TB, key jose.SigningKey, claims any, header map[string]any) string {
-	t.Helper()
-	o := (&jose.SignerOptions{}).WithType("at+jwt")
-	for name, v := range header {
-		o.WithHeader(jose.HeaderKey(name), v)
-	}
-	signer, err := jose.NewSigner(key, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, ok := claims.([]byte)
-	if !ok {
-		if raw, err = json.Marshal(claims); err != nil {
-			t.Fatal(err)
-		}
-	}
-	signed, err := signer.Sign(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := signed.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
+const resource = authtest.Resource
 
 // newAuth takes the provider's tokens.
-func newAuth(t testing.TB, p *provider, change func(*auth.Options)) *auth.Authenticator {
+func newAuth(t testing.TB, p *authtest.Provider, change func(*auth.Options)) *auth.Authenticator {
 	t.Helper()
 	o := auth.Options{
 		Issuers: []auth.Issuer{{
@@ -157,24 +65,24 @@ func status(a *auth.Authenticator, r *http.Request) (int, *auth.Refusal) {
 }
 
 func TestBearer(t *testing.T) {
-	p := newProvider(t)
+	p := authtest.New(t)
 	a := newAuth(t, p, nil)
-	who, err := a.Principal(ask(p.sign(t, p.claims(nil), nil)), resource)
+	who, err := a.Principal(ask(p.Sign(t, p.Claims(nil), nil)), resource)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if who.ID != "alice" || who.Auth != auth.Bearer || who.Client != "agent" || !slices.Equal(who.Roles, []string{"dev"}) || who.Claims.Get("sub").Text() != "alice" {
 		t.Errorf("%+v", who)
 	}
-	again, err := a.Principal(ask(p.sign(t, p.claims(map[string]any{"jti": "t2"}), nil)), resource)
-	if err != nil || again != who {
+	again, err := a.Principal(ask(p.Sign(t, p.Claims(map[string]any{"jti": "t2"}), nil)), resource)
+	if err != nil || again.Owner != who.Owner || again.Credential == who.Credential {
 		t.Errorf("another token of the same person: %v, %v", again, err)
 	}
-	byEC := signWith(t, jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.ec, KeyID: "ec"}}, p.claims(nil), nil)
+	byEC := authtest.SignWith(t, jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.EC, KeyID: "ec"}}, p.Claims(nil), nil)
 	if code, refusal := status(a, ask(byEC)); code != http.StatusOK {
 		t.Errorf("ES256: %d %v", code, refusal)
 	}
-	if n := p.fetched.Load(); n != 1 {
+	if n := p.Fetched.Load(); n != 1 {
 		t.Errorf("the keys were fetched %d times", n)
 	}
 }
@@ -182,9 +90,9 @@ func TestBearer(t *testing.T) {
 // TestHostileTokens: each is refused in the words for all, and none makes the gateway ask
 // anybody for keys again, or follow an address that a token names.
 func TestHostileTokens(t *testing.T) {
-	p := newProvider(t)
+	p := authtest.New(t)
 	a := newAuth(t, p, nil)
-	good := p.sign(t, p.claims(nil), nil)
+	good := p.Sign(t, p.Claims(nil), nil)
 	if code, refusal := status(a, ask(good)); code != http.StatusOK {
 		t.Fatalf("the good token: %d %v", code, refusal)
 	}
@@ -193,8 +101,8 @@ func TestHostileTokens(t *testing.T) {
 	raw := func(header, claims string) string { // with the signature of the good one
 		return enc.EncodeToString([]byte(header)) + "." + enc.EncodeToString([]byte(claims)) + "." + parts[2]
 	}
-	claims := func(changes map[string]any) string { return p.sign(t, p.claims(changes), nil) }
-	body, err := json.Marshal(p.claims(nil))
+	claims := func(changes map[string]any) string { return p.Sign(t, p.Claims(changes), nil) }
+	body, err := json.Marshal(p.Claims(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +110,7 @@ func TestHostileTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, err := jose.JSONWebKey{Key: p.rsa.Public()}.MarshalJSON()
+	public, err := jose.JSONWebKey{Key: p.RSA.Public()}.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,21 +119,21 @@ func TestHostileTokens(t *testing.T) {
 		"none":                  raw(`{"alg":"none","typ":"at+jwt"}`, string(body)),
 		"none, no signature":    enc.EncodeToString([]byte(`{"alg":"none"}`)) + "." + parts[1] + ".",
 		"None":                  raw(`{"alg":"None","kid":"rsa"}`, string(body)),
-		"HS256 with RSA's key":  signWith(t, jose.SigningKey{Algorithm: jose.HS256, Key: public}, p.claims(nil), map[string]any{"kid": "rsa"}),
-		"another key, same kid": signWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: other, KeyID: "rsa"}}, p.claims(nil), nil),
-		"another alg of key":    signWith(t, jose.SigningKey{Algorithm: jose.PS256, Key: jose.JSONWebKey{Key: p.rsa, KeyID: "rsa"}}, p.claims(nil), nil),
-		"jku":                   p.sign(t, p.claims(nil), map[string]any{"jku": p.URL + "/keys"}),
-		"jwk":                   p.sign(t, p.claims(nil), map[string]any{"jwk": json.RawMessage(public)}),
-		"x5u":                   p.sign(t, p.claims(nil), map[string]any{"x5u": p.URL + "/x"}),
+		"HS256 with RSA's key":  authtest.SignWith(t, jose.SigningKey{Algorithm: jose.HS256, Key: public}, p.Claims(nil), map[string]any{"kid": "rsa"}),
+		"another key, same kid": authtest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: other, KeyID: "rsa"}}, p.Claims(nil), nil),
+		"another alg of key":    authtest.SignWith(t, jose.SigningKey{Algorithm: jose.PS256, Key: jose.JSONWebKey{Key: p.RSA, KeyID: "rsa"}}, p.Claims(nil), nil),
+		"jku":                   p.Sign(t, p.Claims(nil), map[string]any{"jku": p.URL + "/keys"}),
+		"jwk":                   p.Sign(t, p.Claims(nil), map[string]any{"jwk": json.RawMessage(public)}),
+		"x5u":                   p.Sign(t, p.Claims(nil), map[string]any{"x5u": p.URL + "/x"}),
 		"crit, empty":           raw(`{"alg":"RS256","kid":"rsa","crit":[]}`, string(body)),
 		"b64":                   raw(`{"alg":"RS256","kid":"rsa","b64":false}`, string(body)),
-		"zip":                   p.sign(t, p.claims(nil), map[string]any{"zip": "DEF"}),
+		"zip":                   p.Sign(t, p.Claims(nil), map[string]any{"zip": "DEF"}),
 		"alg twice":             raw(`{"alg":"RS256","alg":"RS256","kid":"rsa"}`, string(body)),
 		"ALG":                   raw(`{"ALG":"RS256","kid":"rsa"}`, string(body)),
 		"alg no string":         raw(`{"alg":["RS256"],"kid":"rsa"}`, string(body)),
-		"iss twice":             p.sign(t, []byte(strings.Replace(string(body), `{`, `{"iss":"https://evil.example",`, 1)), nil),
+		"iss twice":             p.Sign(t, []byte(strings.Replace(string(body), `{`, `{"iss":"https://evil.example",`, 1)), nil),
 		"header no object":      raw(`[]`, string(body)),
-		"claims no object":      p.sign(t, []byte(`[]`), nil),
+		"claims no object":      p.Sign(t, []byte(`[]`), nil),
 		"padded":                parts[0] + "." + parts[1] + "." + parts[2] + "==",
 		"line break":            parts[0][:4] + "\n" + parts[0][4:] + "." + parts[1] + "." + parts[2],
 		"standard alphabet":     parts[0] + "." + parts[1] + "." + strings.Repeat("+/", 171),
@@ -262,12 +170,12 @@ func TestHostileTokens(t *testing.T) {
 		}
 	}
 	for name, kid := range map[string]string{"unknown": "other", "path": "../../etc/passwd", "SQL": "' or 1=1 --"} {
-		token := signWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.rsa, KeyID: kid}}, p.claims(nil), nil)
+		token := authtest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.RSA, KeyID: kid}}, p.Claims(nil), nil)
 		if code, refusal := status(a, ask(token)); code != http.StatusServiceUnavailable && code != http.StatusUnauthorized {
 			t.Errorf("kid %s: %d %+v", name, code, refusal)
 		}
 	}
-	if n := p.fetched.Load(); n != 1 {
+	if n := p.Fetched.Load(); n != 1 {
 		t.Errorf("hostile tokens have made the gateway fetch keys %d times", n)
 	}
 	if code, refusal := status(a, ask(good)); code != http.StatusOK {
@@ -282,13 +190,13 @@ func leftOver(part string) string {
 	return part[:len(part)-1] + string(alphabet[last|1])
 }
 
-func signTyped(t testing.TB, p *provider, typ jose.ContentType) string {
+func signTyped(t testing.TB, p *authtest.Provider, typ jose.ContentType) string {
 	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.rsa, KeyID: "rsa"}}, (&jose.SignerOptions{}).WithType(typ))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.RSA, KeyID: "rsa"}}, (&jose.SignerOptions{}).WithType(typ))
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal(p.claims(nil))
+	raw, err := json.Marshal(p.Claims(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,9 +224,9 @@ func TestMutations(t *testing.T) {
 	seed := mathrand.Uint64()
 	t.Logf("seed %d", seed)
 	random := mathrand.New(mathrand.NewPCG(seed, 0))
-	p := newProvider(t)
+	p := authtest.New(t)
 	a := newAuth(t, p, nil)
-	good := signWith(t, jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.ec, KeyID: "ec"}}, p.claims(nil), nil)
+	good := authtest.SignWith(t, jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.EC, KeyID: "ec"}}, p.Claims(nil), nil)
 	if code, refusal := status(a, ask(good)); code != http.StatusOK {
 		t.Fatalf("the good token: %d %v", code, refusal)
 	}
@@ -344,13 +252,13 @@ func TestMutations(t *testing.T) {
 			t.Fatalf("a mutation of a good token is let in: %s, of %s", bad, good)
 		}
 	}
-	if got := p.fetched.Load(); got != 1 {
+	if got := p.Fetched.Load(); got != 1 {
 		t.Errorf("the keys were fetched %d times", got)
 	}
 }
 
 func TestScopesAndStrangers(t *testing.T) {
-	p := newProvider(t)
+	p := authtest.New(t)
 	a := newAuth(t, p, nil)
 	for name, tt := range map[string]struct {
 		claims map[string]any
@@ -362,20 +270,20 @@ func TestScopesAndStrangers(t *testing.T) {
 		"control character": {map[string]any{"sub": "a\x01"}, http.StatusForbidden},
 		"id too long":       {map[string]any{"sub": strings.Repeat("a", 129)}, http.StatusForbidden},
 	} {
-		code, refusal := status(a, ask(p.sign(t, p.claims(tt.claims), nil)))
+		code, refusal := status(a, ask(p.Sign(t, p.Claims(tt.claims), nil)))
 		if code != tt.code {
 			t.Errorf("%s: %d %+v", name, code, refusal)
 		}
 	}
 	w := httptest.NewRecorder()
-	_, refusal := status(a, ask(p.sign(t, p.claims(map[string]any{"scope": "other"}), nil)))
+	_, refusal := status(a, ask(p.Sign(t, p.Claims(map[string]any{"scope": "other"}), nil)))
 	refusal.Write(w, "https://gw.example.com/.well-known/oauth-protected-resource/mcp")
 	want := `Bearer error="insufficient_scope", error_description="the token lacks a scope", scope="mcp", resource_metadata="https://gw.example.com/.well-known/oauth-protected-resource/mcp"`
 	if got := w.Header().Get("WWW-Authenticate"); got != want {
 		t.Errorf("challenge %s", got)
 	}
 	for _, odd := range []string{"*", "role:admin", "corp/alice", "alice\u200d", "a b"} {
-		who, err := a.Principal(ask(p.sign(t, p.claims(map[string]any{"sub": odd}), nil)), resource)
+		who, err := a.Principal(ask(p.Sign(t, p.Claims(map[string]any{"sub": odd}), nil)), resource)
 		if err != nil || strings.ContainsAny(who.ID, "*:/ \u200d") {
 			t.Errorf("sub %q becomes %+v, %v", odd, who, err)
 		}
@@ -385,27 +293,27 @@ func TestScopesAndStrangers(t *testing.T) {
 // A principal of the configuration has its roles and groups, of which a token can only
 // take some away.
 func TestConfigurationBounds(t *testing.T) {
-	p := newProvider(t)
+	p := authtest.New(t)
 	groups := gate.Groups{}
 	listed := &gate.Principal{Owner: gate.Owner{ID: "alice"}, Roles: []string{"ops"}, Groups: groups}
 	a := newAuth(t, p, func(o *auth.Options) {
 		o.Principals = map[gate.Owner]*gate.Principal{listed.Owner: listed}
 		o.Issuers[0].Roles = map[string]string{"eng-*": "dev", "all": "ops"}
 	})
-	who, err := a.Principal(ask(p.sign(t, p.claims(nil), nil)), resource)
+	who, err := a.Principal(ask(p.Sign(t, p.Claims(nil), nil)), resource)
 	if err != nil || !slices.Equal(who.Roles, []string{"ops"}) {
 		t.Errorf("%+v, %v", who, err)
 	}
-	who, err = a.Principal(ask(p.sign(t, p.claims(map[string]any{"groups": []string{"eng-x"}}), nil)), resource)
+	who, err = a.Principal(ask(p.Sign(t, p.Claims(map[string]any{"groups": []string{"eng-x"}}), nil)), resource)
 	if err != nil || len(who.Roles) != 0 {
 		t.Errorf("a token whose roles the configuration does not give: %+v, %v", who, err)
 	}
 }
 
 func TestOneCredential(t *testing.T) {
-	p := newProvider(t)
+	p := authtest.New(t)
 	a := newAuth(t, p, nil)
-	good := p.sign(t, p.claims(nil), nil)
+	good := p.Sign(t, p.Claims(nil), nil)
 	two := ask(good)
 	two.Header.Add("Authorization", "Bearer "+good)
 	key := ask(good)
@@ -432,20 +340,20 @@ func TestOneCredential(t *testing.T) {
 // TestIssuerAway: good tokens whose keys are known go on, others are asked to come again:
 // a 401 would have their clients throw them away.
 func TestIssuerAway(t *testing.T) {
-	p := newProvider(t)
+	p := authtest.New(t)
 	now := time.Now()
 	a := newAuth(t, p, func(o *auth.Options) { o.Now = func() time.Time { return now } })
-	p.down.Store(true)
-	token := p.sign(t, p.claims(map[string]any{"exp": now.Add(48 * time.Hour).Unix()}), nil)
+	p.Down.Store(true)
+	token := p.Sign(t, p.Claims(map[string]any{"exp": now.Add(48 * time.Hour).Unix()}), nil)
 	if code, refusal := status(a, ask(token)); code != http.StatusServiceUnavailable || refusal.RetryAfter <= 0 {
 		t.Errorf("issuer away from the start: %d %+v", code, refusal)
 	}
-	p.down.Store(false)
+	p.Down.Store(false)
 	now = now.Add(time.Minute)
 	if code, refusal := status(a, ask(token)); code != http.StatusOK {
 		t.Fatalf("issuer back: %d %+v", code, refusal)
 	}
-	p.down.Store(true)
+	p.Down.Store(true)
 	now = now.Add(5 * time.Hour)
 	if code, refusal := status(a, ask(token)); code != http.StatusOK {
 		t.Errorf("issuer away for hours, known keys: %d %+v", code, refusal)
@@ -453,9 +361,9 @@ func TestIssuerAway(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
-	p := newProvider(t)
+	p := authtest.New(t)
 	a := newAuth(t, p, nil)
-	one, two := p.sign(t, p.claims(nil), nil), p.sign(t, p.claims(map[string]any{"jti": "t2"}), nil)
+	one, two := p.Sign(t, p.Claims(nil), nil), p.Sign(t, p.Claims(map[string]any{"jti": "t2"}), nil)
 	for _, token := range []string{one, two} {
 		if code, refusal := status(a, ask(token)); code != http.StatusOK {
 			t.Fatalf("%d %v", code, refusal)
@@ -473,7 +381,7 @@ func TestRevoke(t *testing.T) {
 	if _, err := a.Revoke(auth.Revocation{Issuer: "corp", Subject: "alice"}); err != nil {
 		t.Fatal(err)
 	}
-	later := p.sign(t, p.claims(map[string]any{"jti": "t3", "iat": time.Now().Add(30 * time.Second).Unix()}), nil)
+	later := p.Sign(t, p.Claims(map[string]any{"jti": "t3", "iat": time.Now().Add(30 * time.Second).Unix()}), nil)
 	second, _ = status(a, ask(two))
 	third, refusal := status(a, ask(later))
 	if second != http.StatusUnauthorized || third != http.StatusOK {
@@ -574,7 +482,7 @@ func TestBadOptions(t *testing.T) {
 }
 
 func BenchmarkPrincipal(b *testing.B) {
-	p := newProvider(b)
+	p := authtest.New(b)
 	keys, err := auth.OpenKeys(filepath.Join(b.TempDir(), "keys.json"))
 	if err != nil {
 		b.Fatal(err)
@@ -587,7 +495,7 @@ func BenchmarkPrincipal(b *testing.B) {
 	a := newAuth(b, p, func(o *auth.Options) {
 		o.Keys, o.Principals = keys, map[gate.Owner]*gate.Principal{listed.Owner: listed}
 	})
-	for name, text := range map[string]string{"bearer": p.sign(b, p.claims(nil), nil), "apikey": secret} {
+	for name, text := range map[string]string{"bearer": p.Sign(b, p.Claims(nil), nil), "apikey": secret} {
 		b.Run(fmt.Sprintf("%s/bytes=%d", name, len(text)), func(b *testing.B) {
 			r := ask(text)
 			b.ReportAllocs()

@@ -44,6 +44,9 @@ type Issuer struct {
 	// Roles maps values of the claim of roles to roles of the configuration; a name that
 	// ends in * maps all that begin so. What it does not map is no role.
 	Roles map[string]string
+	// Groups maps values of the claim of groups to groups of tools, in the same way. Who has
+	// none of them has no access.
+	Groups map[string]string
 	// Fetch gets the issuer's documents.
 	Fetch Fetcher
 }
@@ -53,6 +56,7 @@ type Claims struct {
 	ID     string // "": sub
 	Tenant string // "": there are no tenants
 	Roles  string // "": none
+	Groups string // "": all that the roles are offered
 	Client string // "": client_id, then azp
 	// Keep has the claims that policies see.
 	Keep []string
@@ -286,6 +290,8 @@ func claim(claims gate.Doc, name string) gate.Doc {
 type Identity struct {
 	ID, Tenant, Client, Issuer string
 	Roles                      []string // as mapped; no others can be had
+	Groups                     gate.Groups
+	Bound                      string   // thumbprint of the certificate that the token is bound to; "": none
 	Claims                     gate.Doc // those that policies see
 	TokenID, Subject           string   // jti and sub, to revoke by
 	Made, Ends                 time.Time
@@ -344,7 +350,18 @@ func (i *issuer) identify(t *token, several bool) (Identity, *Refusal) {
 		}
 	}
 	if i.Claims.Roles != "" {
-		who.Roles = i.mapped(words(claim(t.claims, i.Claims.Roles)))
+		who.Roles = mapped(i.Roles, words(claim(t.claims, i.Claims.Roles)))
+	}
+	if i.Claims.Groups != "" {
+		names := mapped(i.Groups, words(claim(t.claims, i.Claims.Groups)))
+		if len(names) == 0 {
+			return Identity{}, stranger("the token names no group that is mapped to one here")
+		}
+		who.Groups = gate.Groups{names}
+	}
+	var refusal *Refusal
+	if who.Bound, refusal = confirmation(t.claims.Get("cnf")); refusal != nil {
+		return Identity{}, refusal
 	}
 	for _, name := range []string{i.Claims.Client, "client_id", "azp"} {
 		if c := claim(t.claims, name); name != "" && c.Kind() == gate.String {
@@ -367,13 +384,33 @@ func (i *issuer) identify(t *token, several bool) (Identity, *Refusal) {
 	return who, nil
 }
 
-func (i *issuer) mapped(said []string) (roles []string) {
-	for from, to := range i.Roles {
-		prefix, all := strings.CutSuffix(from, "*")
-		if slices.ContainsFunc(said, func(s string) bool { return s == from || all && strings.HasPrefix(s, prefix) }) {
-			roles = append(roles, to)
+func (i Identity) owner() gate.Owner { return gate.Owner{Tenant: i.Tenant, ID: i.ID} }
+
+// confirmation returns what a token is bound to (RFC 7800; RFC 8705, 3.1). One that is bound
+// to what the gateway cannot check is not taken.
+func confirmation(cnf gate.Doc) (thumbprint string, refusal *Refusal) {
+	if cnf.IsZero() {
+		return "", nil
+	}
+	for name := range cnf.Members() {
+		if name != "x5t#S256" {
+			return "", invalid("it is bound by %.20q, which is not checked here", name)
 		}
 	}
-	slices.Sort(roles)
-	return slices.Compact(roles)
+	if thumbprint = cnf.Get("x5t#S256").Text(); thumbprint == "" {
+		return "", invalid("it is bound to nothing")
+	}
+	return thumbprint, nil
+}
+
+// mapped returns what values stand for.
+func mapped(mapping map[string]string, said []string) (names []string) {
+	for from, to := range mapping {
+		prefix, all := strings.CutSuffix(from, "*")
+		if slices.ContainsFunc(said, func(s string) bool { return s == from || all && strings.HasPrefix(s, prefix) }) {
+			names = append(names, to)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

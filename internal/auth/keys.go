@@ -73,34 +73,41 @@ func OpenKeys(file string) (*Keys, error) {
 // Reload reads the file again if it has changed. What does not load leaves the keys as
 // they were.
 func (k *Keys) Reload() error {
+	_, err := k.Reread()
+	return err
+}
+
+// Reread is Reload, and reports whether the file had changed.
+func (k *Keys) Reread() (changed bool, err error) {
 	info, err := os.Stat(k.file)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		changed = k.read != nil
 		k.all, k.read = nil, nil
-		return nil
+		return changed, nil
 	case err != nil:
-		return err
+		return false, err
 	case k.read != nil && os.SameFile(info, k.read) && info.ModTime().Equal(k.read.ModTime()) && info.Size() == k.read.Size():
-		return nil
+		return false, nil
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s: other users may read it (mode %o); run chmod 600 on it", k.file, info.Mode().Perm())
+		return false, fmt.Errorf("%s: other users may read it (mode %o); run chmod 600 on it", k.file, info.Mode().Perm())
 	}
 	raw, err := os.ReadFile(k.file)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var file struct {
 		Keys []Key `json:"keys"`
 	}
 	if err := json.Unmarshal(raw, &file); err != nil {
-		return fmt.Errorf("%s: %w", k.file, err)
+		return false, fmt.Errorf("%s: %w", k.file, err)
 	}
 	all := map[string]*Key{}
 	for _, key := range file.Keys {
 		if n, err := hex.Decode(key.sum[:], []byte(key.Hash)); err != nil || n != sha256.Size {
-			return fmt.Errorf("%s: key %s: sha256 is no digest", k.file, key.ID)
+			return false, fmt.Errorf("%s: key %s: sha256 is no digest", k.file, key.ID)
 		}
 		if was := k.all[key.ID]; was != nil && reflect.DeepEqual(*was, key) {
 			all[key.ID] = was
@@ -109,7 +116,7 @@ func (k *Keys) Reload() error {
 		all[key.ID] = &key
 	}
 	k.all, k.read = all, info
-	return nil
+	return true, nil
 }
 
 // Create makes a key, and returns it: the only time that anybody sees it.

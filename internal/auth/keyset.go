@@ -233,24 +233,8 @@ func fits(key jose.JSONWebKey, alg string) bool {
 // metadata finds where the keys of an issuer are: in its metadata (RFC 8414, 3.1; OpenID
 // Connect Discovery, 4), whose issuer must be the one that was asked for, byte for byte.
 func metadata(ctx context.Context, fetch Fetcher, issuer string) (keys string, err error) {
-	for _, url := range wellKnown(issuer) {
-		var raw []byte
-		if raw, err = fetchDocument(ctx, fetch, url); err != nil {
-			continue
-		}
-		doc, parseErr := gate.ParseDoc(raw)
-		if err = parseErr; err != nil {
-			continue
-		}
-		if said := doc.Get("issuer").Text(); said != issuer {
-			return "", fmt.Errorf("%s is the metadata of another issuer, %q", url, said)
-		}
-		if keys = doc.Get("jwks_uri").Text(); keys == "" {
-			return "", fmt.Errorf("%s names no jwks_uri", url)
-		}
-		return keys, nil
-	}
-	return "", err
+	keys, _, err = said(ctx, fetch, issuer)
+	return keys, err
 }
 
 // HTTPFetcher fetches with a client that must follow no redirect, and judge addresses.
@@ -265,6 +249,7 @@ func HTTPFetcher(client *http.Client) Fetcher {
 		if err != nil {
 			return nil, err
 		}
+		noteClock(ctx, resp)
 		if resp.StatusCode != http.StatusOK {
 			resp.Body.Close()
 			return nil, fmt.Errorf("%s answers %s", url, resp.Status)

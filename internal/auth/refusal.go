@@ -56,8 +56,8 @@ func (r *Refusal) challenge(metadata string) string {
 }
 
 // missing refuses a request without any credential.
-func missing(scopes []string) *Refusal {
-	return &Refusal{Status: http.StatusUnauthorized, Description: "authentication is required", Scopes: scopes, Reason: "no credential"}
+func missing(scopes []string, reason string) *Refusal {
+	return &Refusal{Status: http.StatusUnauthorized, Description: "authentication is required", Scopes: scopes, Reason: reason}
 }
 
 // invalid refuses a token, for whatever reason, in the same words.
@@ -71,7 +71,7 @@ func invalid(format string, args ...any) *Refusal {
 // expired tells apart what clients mend by themselves.
 func expired(format string, args ...any) *Refusal {
 	r := invalid(format, args...)
-	r.Description = "the token has expired"
+	r.Description = descriptionExpired
 	return r
 }
 
@@ -100,3 +100,25 @@ func insufficient(scopes []string) *Refusal {
 		Reason: "the token lacks one of the scopes " + strings.Join(scopes, " "),
 	}
 }
+
+// Kind is a refusal in one word, for records: missing, malformed, invalid, expired,
+// scope, stranger or unavailable.
+func (r *Refusal) Kind() string {
+	switch {
+	case r.Status == http.StatusBadRequest:
+		return "malformed"
+	case r.Status == http.StatusServiceUnavailable:
+		return "unavailable"
+	case r.Code == "insufficient_scope":
+		return "scope"
+	case r.Status == http.StatusForbidden:
+		return "stranger"
+	case r.Code == "":
+		return "missing"
+	case r.Description == descriptionExpired:
+		return "expired"
+	}
+	return "invalid"
+}
+
+const descriptionExpired = "the token has expired"

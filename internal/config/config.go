@@ -28,9 +28,12 @@ const (
 // every default is filled in unless a field says otherwise. It is not changed
 // after [Load], [Open] or [Default] has returned it.
 type Config struct {
-	File       string // where it was read from; empty for the defaults
-	Project    string // the trusted project's file that was added; empty without one
-	Listen     string // host:port, always loopback (see [CheckListen])
+	File       string   // where it was read from; empty for the defaults
+	Project    string   // the trusted project's file that was added; empty without one
+	Listen     []string // host:port, or unix:PATH; see [Config.CheckListen]
+	PublicURL  string   // by which clients reach the gateway, without a path; empty: not said
+	TLS        TLS
+	Auth       Auth
 	Principals []Principal
 	Agents     []Agent // whose hooks are answered, in the order of the file
 	Groups     []Group // in the order of the file
@@ -68,8 +71,8 @@ type Replay struct {
 
 // A Principal is somebody who may be named as the caller.
 type Principal struct {
-	ID    string
-	Roles []string
+	Tenant, ID string // Tenant is empty where there is none
+	Roles      []string
 	// Groups are those whose tools it is offered; nil offers all.
 	Groups []string
 	// Identities are the principal's own addresses, accounts and folders, and domains as
@@ -362,7 +365,8 @@ const (
 // beside returns the defaults of a file in dir.
 func beside(dir string) *Config {
 	return &Config{
-		Listen:   DefaultListen,
+		Listen:   []string{DefaultListen},
+		Auth:     Auth{Local: true},
 		Policy:   Policy{Packs: []string{"grants"}, Grants: filepath.Join(dir, grantsFile), Timeout: DefaultDecision},
 		Catalog:  Catalog{Mode: "off"},
 		Sanitize: Sanitize{Profile: "text"},

@@ -45,8 +45,10 @@ func FuzzParse(f *testing.F) {
 
 func check(t *testing.T, c *config.Config) {
 	t.Helper()
-	if err := config.CheckListen(c.Listen); err != nil {
-		t.Error(err)
+	for _, addr := range c.Listen {
+		if err := c.CheckListen(addr); err != nil {
+			t.Error(err)
+		}
 	}
 	for _, s := range c.Servers {
 		if s.Enabled && s.Fault == "" && (s.Command == "") == (s.URL == "") {

@@ -9,35 +9,93 @@ import (
 	"strings"
 )
 
-// CheckListen returns an error unless addr is host:port with a host that only
-// this machine reaches. There is no authentication in this version, so any
-// other address would open the tools to the network.
-func CheckListen(addr string) error {
+// unixPrefix begins a listen address that is a Unix socket.
+const unixPrefix = "unix:"
+
+// CheckListen returns an error unless the gateway may listen on an address: host:port, or
+// unix:PATH. One that other machines reach takes authentication and TLS; what is missing is
+// said key by key.
+func (c *Config) CheckListen(addr string) error {
 	if err := checkListen(addr); err != nil {
 		return fmt.Errorf("listen address %q %w", addr, err)
+	}
+	if missing := c.lacks(addr); len(missing) > 0 {
+		return fmt.Errorf("listen address %q is reachable from other machines:\n  %s", addr, strings.Join(missing, "\n  "))
 	}
 	return nil
 }
 
+// Loopback reports whether only this machine reaches a listen address.
+func Loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	return isUnix(addr) || err == nil && loopback(host)
+}
+
+func isUnix(addr string) bool { return strings.HasPrefix(addr, unixPrefix) }
+
+// listen reads an address, or a list of them.
+func (d *decoder) listen(to *[]string) reader {
+	return func(n *node, path string) {
+		if n.kind != list {
+			var one string
+			if d.text(&one, checkListen)(n, path); one != "" {
+				*to = []string{d.socket(one)}
+			}
+			return
+		}
+		d.texts(to, checkListen)(n, path)
+		for i, addr := range *to {
+			(*to)[i] = d.socket(addr)
+		}
+		if len(n.items) == 0 {
+			d.fail(n, path, "is empty: name an address such as %s, or leave the key out", DefaultListen)
+		}
+	}
+}
+
+// socket has the path of a Unix socket start at the folder of the file.
+func (d *decoder) socket(addr string) string {
+	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
+		return unixPrefix + d.resolve(path)
+	}
+	return addr
+}
+
 func checkListen(addr string) error {
-	host, port, err := net.SplitHostPort(addr)
+	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
+		if path == "" {
+			return errors.New("names no socket: write unix:PATH")
+		}
+		return nil
+	}
+	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return errors.New("is not host:port, such as " + DefaultListen)
+		return errors.New("is not host:port, such as " + DefaultListen + ", nor unix:PATH")
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return errors.New("has no port from 0 to 65535")
 	}
-	if !loopback(host) {
-		return fmt.Errorf("is reachable from other machines, and this version has no authentication: "+
-			"listen on 127.0.0.1:%s, and put a reverse proxy that authenticates in front of it", port)
-	}
 	return nil
 }
 
-// Loopback reports whether an address, host:port, is one of this machine alone.
-func Loopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	return err == nil && loopback(host)
+// lacks says what the configuration has not that an address takes which other machines
+// reach.
+func (c *Config) lacks(addr string) (missing []string) {
+	if Loopback(addr) {
+		return nil
+	}
+	if !c.Auth.On() {
+		missing = append(missing, "auth names no way to authenticate: issuers, keys, mtls or proxy, or else listen on 127.0.0.1")
+	} else if c.Auth.Local {
+		missing = append(missing, "auth.local: allow lets anybody in: remove it")
+	}
+	if c.TLS.Cert == "" && c.TLS.TerminatedBy == nil {
+		missing = append(missing, "tls has no cert and key, and names no proxy that speaks TLS under terminated_by")
+	}
+	if !strings.HasPrefix(c.PublicURL, "https://") {
+		missing = append(missing, "public_url is not the https URL by which clients reach the gateway")
+	}
+	return missing
 }
 
 // loopback reports whether host names this machine alone. Names other than

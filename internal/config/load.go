@@ -120,7 +120,10 @@ func (d *decoder) parse(data []byte, json bool) *node {
 func (d *decoder) config(root *node, c *Config) {
 	readers := map[string]reader{
 		"version":    d.version,
-		"listen":     d.text(&c.Listen, checkListen),
+		"listen":     d.listen(&c.Listen),
+		"public_url": d.text(&c.PublicURL, checkPublicURL),
+		"tls":        func(n *node, path string) { d.tls(&c.TLS, n, path) },
+		"auth":       func(n *node, path string) { d.auth(&c.Auth, n, path) },
 		"principals": func(n *node, path string) { d.principals(&c.Principals, n, path) },
 		"agents":     func(n *node, path string) { d.agents(&c.Agents, n, path) },
 		"groups":     func(n *node, path string) { d.groups(&c.Groups, n, path) },
@@ -146,7 +149,7 @@ func (d *decoder) config(root *node, c *Config) {
 		},
 	}
 	for _, k := range []string{
-		"store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "cluster",
+		"store", "node", "secret", "tenants", "vault", "console", "cluster",
 	} {
 		readers[k] = d.later
 	}
@@ -161,6 +164,7 @@ func (d *decoder) config(root *node, c *Config) {
 	d.checkAgents(root, c)
 	d.checkGroups(root.get("principals"), c)
 	d.checkSecrets(root.get("tools"), c)
+	d.checkAuth(root, c)
 }
 
 // clashes reports modules that claim the name of a server.
@@ -180,15 +184,16 @@ func (d *decoder) version(n *node, path string) {
 }
 
 var (
-	principalPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$`)
+	principalPattern = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._@+-]|%[0-9A-F]{2})*/)?([A-Za-z0-9]|%[0-9A-F]{2})([A-Za-z0-9._@+-]|%[0-9A-F]{2})*$`)
 	rolePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
 func (d *decoder) principals(to *[]Principal, n *node, path string) {
 	d.each(n, path, func(f field, path string) {
-		p := Principal{ID: f.key}
-		if !principalPattern.MatchString(f.key) {
-			d.fail(&node{line: f.line}, path, "a principal is named by letters, digits and . _ @ + -")
+		p := Principal{}
+		p.Tenant, p.ID = SplitPrincipal(f.key)
+		if !principalPattern.MatchString(f.key) || len(p.ID) > maxPrincipal || len(p.Tenant) > maxPrincipal {
+			d.fail(&node{line: f.line}, path, "a principal is named by %s", idHelp)
 		}
 		d.table(f.value, path, map[string]reader{
 			"roles":  d.texts(&p.Roles, matches(rolePattern, "a role: letters, digits and . _ -")),

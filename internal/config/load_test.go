@@ -109,7 +109,7 @@ state: /var/lib/wasmgate
 		t.Fatal(err)
 	}
 	want := &config.Config{
-		File: file, Listen: "localhost:0",
+		File: file, Listen: []string{"localhost:0"}, Auth: config.Auth{Local: true},
 		Principals: []config.Principal{{ID: "alice", Roles: []string{"dev"}}, {ID: "local"}},
 		Servers: []config.Server{
 			{
@@ -183,7 +183,7 @@ func TestDefaults(t *testing.T) {
 	dir := t.TempDir()
 	config1 := func(grants, log, state string) *config.Config {
 		return &config.Config{
-			Listen:   "127.0.0.1:7420",
+			Auth: config.Auth{Local: true}, Listen: []string{"127.0.0.1:7420"},
 			Policy:   config.Policy{Packs: []string{"grants"}, Grants: grants, Timeout: 50 * time.Millisecond},
 			Catalog:  config.Catalog{Mode: "off"},
 			Sanitize: config.Sanitize{Profile: "text"},
@@ -268,11 +268,11 @@ func TestLoadProblems(t *testing.T) {
 		"a bomb of aliases":             {bomb(), `wasmgate.yaml:6: holds more than 200000 values`},
 		"too large":                     {strings.Repeat("#", 1<<20+1), `wasmgate.yaml: larger than 1 MiB`},
 
-		"listening for others":       {"listen: 0.0.0.0:7420\n", `wasmgate.yaml:1: listen: "0.0.0.0:7420" is reachable from other machines, and this version has no authentication: listen on 127.0.0.1:7420, and put a reverse proxy that authenticates in front of it`},
-		"listening everywhere":       {"listen: :80\n", `wasmgate.yaml:1: listen: ":80" is reachable from other machines, and this version has no authentication: listen on 127.0.0.1:80, and put a reverse proxy that authenticates in front of it`},
-		"listening without a port":   {"listen: localhost\n", `wasmgate.yaml:1: listen: "localhost" is not host:port, such as 127.0.0.1:7420`},
+		"listening for others":       {"listen: 0.0.0.0:7420\n", "wasmgate.yaml:1: listen: \"0.0.0.0:7420\" is reachable from other machines: auth names no way to authenticate: issuers, keys, mtls or proxy, or else listen on 127.0.0.1\nwasmgate.yaml:1: listen: \"0.0.0.0:7420\" is reachable from other machines: tls has no cert and key, and names no proxy that speaks TLS under terminated_by\nwasmgate.yaml:1: listen: \"0.0.0.0:7420\" is reachable from other machines: public_url is not the https URL by which clients reach the gateway"},
+		"listening everywhere":       {"listen: :80\n", "wasmgate.yaml:1: listen: \":80\" is reachable from other machines: auth names no way to authenticate: issuers, keys, mtls or proxy, or else listen on 127.0.0.1\nwasmgate.yaml:1: listen: \":80\" is reachable from other machines: tls has no cert and key, and names no proxy that speaks TLS under terminated_by\nwasmgate.yaml:1: listen: \":80\" is reachable from other machines: public_url is not the https URL by which clients reach the gateway"},
+		"listening without a port":   {"listen: localhost\n", `wasmgate.yaml:1: listen: "localhost" is not host:port, such as 127.0.0.1:7420, nor unix:PATH`},
 		"listening on a large port":  {"listen: localhost:70000\n", `wasmgate.yaml:1: listen: "localhost:70000" has no port from 0 to 65535`},
-		"a principal of odd letters": {"principals: {\"role:x\": {}}\n", `wasmgate.yaml:1: principals["role:x"]: a principal is named by letters, digits and . _ @ + -`},
+		"a principal of odd letters": {"principals: {\"role:x\": {}}\n", `wasmgate.yaml:1: principals["role:x"]: a principal is named by letters, digits and . _ @ + -, other bytes as %XX, with TENANT/ in front of one of a tenant`},
 		"a role of odd letters":      {"principals: {a: {roles: [x, x, \"y z\"]}}\n", "wasmgate.yaml:1: principals.a.roles[1]: \"x\" is listed twice\n" + `wasmgate.yaml:1: principals.a.roles[2]: "y z" is not a role: letters, digits and . _ -`},
 
 		"a server with capitals":           {"servers:\n  My Server: {command: x}\n", `wasmgate.yaml:2: servers["My Server"]: a server is named by lower-case letters, digits and -, such as "my-server"`},
@@ -350,7 +350,7 @@ func TestLoadProblems(t *testing.T) {
 		"a control character":              {"state: \"a\\nb\"\n", `wasmgate.yaml:1: state: "a\nb" holds a control character`},
 		"everything at once, in its order": {"log: {level: x}\nlisten: 1\nzzz: 1\nlog: {}\n", "wasmgate.yaml:1: log.level: \"x\" is none of debug, info, warn, error\nwasmgate.yaml:2: listen: must be text, not a number: put it in quotes\nwasmgate.yaml:3: zzz: unknown key\nwasmgate.yaml:4: log: given twice; first in line 1"},
 	}
-	for _, k := range []string{"store", "node", "secret", "public_url", "tls", "auth", "tenants", "console", "cluster"} {
+	for _, k := range []string{"store", "node", "secret", "tenants", "vault", "console", "cluster"} {
 		tests["not built: "+k] = struct{ file, want string }{k + ": {a: b}\n", "wasmgate.yaml:1: " + k + ": not in this version"}
 	}
 	for name, tt := range tests {
@@ -414,7 +414,7 @@ func TestCheckListen(t *testing.T) {
 		"0.0.0.0:7420": false, ":7420": false, "[::]:7420": false, "192.168.0.1:80": false, "example.com:80": false, "localhost": false,
 		"localhost:http": false, "localhost:-1": false, "localhost.example.com:1": false, "": false,
 	} {
-		if err := config.CheckListen(addr); (err == nil) != ok {
+		if err := new(config.Config).CheckListen(addr); (err == nil) != ok {
 			t.Errorf("CheckListen(%q) = %v, want ok %v", addr, err, ok)
 		}
 	}

@@ -104,6 +104,8 @@ var rules = map[string]rule{
 	"cmd/internal/probe":            {bans: []string{"github.com/..."}},
 	"cmd/internal/soak":             {imports: []string{"gate", "gate/audit"}},
 	"cmd/internal/starter":          {},
+	"internal/auth/authtest":        {bans: []string{"os"}},
+	"internal/web":                  {bans: []string{"net/http", "github.com/..."}},
 	"internal/app":                  {imports: everything},
 	"cmd/wasmgate":                  {imports: everything},
 }
@@ -119,7 +121,7 @@ var wrapped = map[string][]string{
 	"github.com/opencontainers":              {"sandbox/artifact", "cmd/internal/image"},
 	"github.com/microcosm-cc/bluemonday":     {"sanitize"},
 	"golang.org/x/net/html":                  {"sanitize"},
-	"github.com/go-jose/go-jose":             {"internal/auth"},
+	"github.com/go-jose/go-jose":             {"internal/auth", "internal/auth/authtest"},
 	"github.com/spf13/cobra":                 {"cmd/wasmgate"},
 	"modernc.org/sqlite":                     {"gate/store"},
 	"github.com/prometheus":                  {"internal/telemetry"},

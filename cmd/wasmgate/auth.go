@@ -1,0 +1,295 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/auth"
+)
+
+// maxToken bounds what is read of a token on standard input.
+const maxToken = 64 << 10
+
+func (c *cli) newWhoami() *cobra.Command {
+	var token, group string
+	cmd := &cobra.Command{
+		Use:   "whoami",
+		Short: "Show who a token stands for, or why it is refused",
+		Long: `Shows who a bearer token or an API key stands for here: principal, roles, what is offered. Of one that
+is refused it says which check it fails, and what to do. The token comes on standard input, where no
+history keeps it. Without one it shows who this command is: the local operator.`,
+		Example: "  wasmgate whoami\n  wasmgate whoami --token - < token",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := app.WhoRequest{Group: group}
+			switch token {
+			case "":
+			case "-":
+				b, err := io.ReadAll(io.LimitReader(c.in, maxToken))
+				if err != nil {
+					return err
+				}
+				if r.Token = strings.TrimSpace(string(b)); r.Token == "" {
+					return misuse("standard input is empty: it has to hold the token")
+				}
+			default:
+				return misuse("--token takes -, and the token on standard input: the list of processes is for everybody to read")
+			}
+			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
+				who, err := g.WhoAmI(cmd.Context(), r)
+				if err != nil {
+					return err
+				}
+				if err := c.printWho(who); err != nil || who.Refused == 0 {
+					return err
+				}
+				return &exitError{code: exitFalse}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&token, "token", "", "- reads a token from standard input")
+	cmd.Flags().StringVar(&group, "group", "", "the group at whose endpoint the token is used")
+	return cmd
+}
+
+func (c *cli) printWho(w *app.Who) error {
+	if c.json {
+		return c.printJSON(w)
+	}
+	if w.Refused != 0 {
+		_, err := fmt.Fprintf(c.out, "refused (%d): %s\nwhat to do: %s\n", w.Refused, visible(w.Reason), visible(w.Fix))
+		return err
+	}
+	for _, line := range w.Lines() {
+		fmt.Fprintf(c.out, "%-11s%s\n", line[0], visible(line[1]))
+	}
+	return nil
+}
+
+func (c *cli) newAuth() *cobra.Command {
+	return withCommands(&cobra.Command{
+		Use:     "auth",
+		Short:   "Look for mistakes in who is let in, and revoke tokens",
+		Long:    "Looks for the mistakes that are made most often about who is let in over HTTP, and ends tokens\nbefore their time.",
+		Example: "  wasmgate auth check\n  wasmgate auth revoke --principal alice",
+	}, c.newAuthCheck(), c.newAuthRevoke())
+}
+
+func (c *cli) newAuthCheck() *cobra.Command {
+	return &cobra.Command{
+		Use: "check", Short: "Look for mistakes, and say what to do", Args: cobra.NoArgs,
+		Long: `Asks each issuer for its metadata and keys, compares clocks, asks the gateway by its public_url, and
+looks at the certificate, at API keys and at roles that are granted nothing. A token that is refused is
+judged by wasmgate whoami --token -. It exits with 3 if something is wrong.`,
+		Example: "  wasmgate auth check --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
+				all, err := g.AuthCheck(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if err := c.printFindings(all); err != nil {
+					return err
+				}
+				if slices.ContainsFunc(all, func(f app.Finding) bool { return !f.OK }) {
+					return &exitError{code: exitFalse}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (c *cli) printFindings(all []app.Finding) error {
+	if c.json {
+		return c.printJSON(all)
+	}
+	for _, f := range all {
+		if f.OK {
+			fmt.Fprintf(c.out, "ok       %s\n", visible(f.Check))
+			continue
+		}
+		fmt.Fprintf(c.out, "problem  %s: %s\n         %s\n", visible(f.Check), visible(f.Problem), visible(f.Fix))
+	}
+	return nil
+}
+
+func (c *cli) newAuthRevoke() *cobra.Command {
+	var r app.RevokeRequest
+	cmd := &cobra.Command{
+		Use: "revoke", Short: "End tokens before their time, and what is under way with them", Args: cobra.NoArgs,
+		Long: `Ends tokens of issuers: one by its id (jti), or all of a subject (sub) or a principal that were made until
+now. Streams, waiting calls and jobs with them end. Who may sign in again gets a new one: end the
+account at the issuer as well. API keys end with wasmgate key revoke.`,
+		Example: "  wasmgate auth revoke --principal alice\n  wasmgate auth revoke --issuer corp --jti 2d9c",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if r.TokenID == "" && r.Subject == "" && r.Principal == "" {
+				return misuse("name what ends: --principal, --sub or --jti")
+			}
+			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
+				done, err := g.Revoke(cmd.Context(), r)
+				if err != nil {
+					return err
+				}
+				if c.json {
+					return c.printJSON(done)
+				}
+				_, err = fmt.Fprintf(c.out, "revoked; %s in use a moment ago\n", plural(done.Seen, "credential"))
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.Principal, "principal", "", "tokens of this principal, ID or TENANT/ID")
+	f.StringVar(&r.Subject, "sub", "", "tokens of this subject")
+	f.StringVar(&r.TokenID, "jti", "", "the token of this id")
+	f.StringVar(&r.Issuer, "issuer", "", "only those of this issuer, by its name in the configuration")
+	return cmd
+}
+
+func (c *cli) newKey() *cobra.Command {
+	return withCommands(&cobra.Command{
+		Use:   "key",
+		Short: "Make and revoke API keys",
+		Long: `An API key lets a program in over HTTP, as a principal of the configuration: in the header
+Authorization as a bearer token, or in X-API-Key. The gateway keeps its digest alone. It takes keys
+with auth: {keys: true}.`,
+		Example: "  wasmgate key create ci --as builder --role ci --expires 720h\n  wasmgate key list\n  wasmgate key revoke pPx0mZ3qA1bC",
+	}, c.newKeyCreate(), c.newKeyList(), c.newKeyRevoke())
+}
+
+// withGatekeeper asks the gateway that runs on the configuration; or else one that is
+// started for that, without servers.
+func (c *cli) withGatekeeper(cmd *cobra.Command, f func(app.Gatekeeper) error) (err error) {
+	cfg, err := c.open()
+	if err != nil {
+		return err
+	}
+	if r, err := app.Dial(cmd.Context(), cfg); err == nil {
+		defer r.Close()
+		return keyed(f(r))
+	}
+	a, err := c.start(cmd.Context(), cfg, gateway.LocalServer)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close(cmd.Context())) }()
+	return keyed(f(a))
+}
+
+// keyed makes misuse of what a command has named that is not there.
+func keyed(err error) error {
+	if _, ok := errors.AsType[*app.KeyError](err); ok {
+		return misuse("%v", err)
+	}
+	return err
+}
+
+func (c *cli) newKeyCreate() *cobra.Command {
+	var r app.KeyRequest
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make an API key, which is shown once",
+		Long: `Makes an API key of a principal that is listed under principals. NAME is your own word for it. It
+has the roles of its principal, or of these those that --role names; with --group and --server it is
+offered less.`,
+		Example: "  wasmgate key create ci --as builder --expires 720h\n  wasmgate key create reports --as reporter --server files --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch r.Name = args[0]; {
+			case r.As == "":
+				return misuse("--as names the principal whose key it is")
+			case r.Expires < 0, r.Expires == 0 && cmd.Flags().Changed("expires"):
+				return misuse("--expires is a time from now, such as 720h")
+			}
+			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
+				k, err := g.CreateKey(cmd.Context(), r)
+				if err != nil {
+					return err
+				}
+				if c.json {
+					return c.printJSON(k)
+				}
+				fmt.Fprintf(c.err, "key %s of %s, %s; it is not shown again:\n", k.ID, visible(k.Principal), endsAt(k.Expires))
+				_, err = fmt.Fprintln(c.out, k.Secret)
+				return err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.As, "as", "", "principal whose key it is, ID or TENANT/ID")
+	f.StringSliceVar(&r.Roles, "role", nil, "only this role of the principal; may be repeated, as the others may")
+	f.StringSliceVar(&r.Groups, "group", nil, "only what is in this group")
+	f.StringSliceVar(&r.Servers, "server", nil, "only what this server has")
+	f.DurationVar(&r.Expires, "expires", 0, "after which it does not hold any more, such as 720h (default: it does not end)")
+	return cmd
+}
+
+func endsAt(at time.Time) string {
+	if at.IsZero() {
+		return "without an end"
+	}
+	return "until " + at.UTC().Format(time.RFC3339)
+}
+
+func (c *cli) newKeyList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the API keys, the oldest first", Args: cobra.NoArgs,
+		Example: "  wasmgate key list --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
+				all, err := g.Keys(cmd.Context())
+				if err != nil || c.json {
+					return errors.Join(err, c.printKeys(all))
+				}
+				if len(all) == 0 {
+					fmt.Fprintln(c.err, "there are no API keys")
+					return nil
+				}
+				return c.printKeys(all)
+			})
+		},
+	}
+}
+
+func (c *cli) printKeys(all []app.Key) error {
+	if c.json {
+		return c.printJSON(all)
+	}
+	t := newTable(c.out, "ID", "NAME", "PRINCIPAL", "STATE", "ENDS", "ONLY")
+	for _, k := range all {
+		t.row(k.Cells()...)
+	}
+	return t.flush()
+}
+
+func (c *cli) newKeyRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke ID", Short: "End an API key for good, and what is under way with it", Args: cobra.ExactArgs(1),
+		Example: "  wasmgate key revoke pPx0mZ3qA1bC",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
+				k, err := g.RevokeKey(cmd.Context(), args[0])
+				if err != nil {
+					if err.Error() == auth.ErrNoKey.Error() {
+						return misuse("there is no key %s: see wasmgate key list", visible(args[0]))
+					}
+					return err
+				}
+				if c.json {
+					return c.printJSON(k)
+				}
+				_, err = fmt.Fprintf(c.out, "revoked %s (%s) of %s\n", k.ID, visible(k.Name), visible(k.Principal))
+				return err
+			})
+		},
+	}
+}

@@ -1,0 +1,561 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+// A site is a gateway that listens for a team, with a server behind it.
+type site struct {
+	*app.App
+	t        *testing.T
+	cfg      *config.Config
+	url      string // of the MCP endpoint
+	log      *lockedBuffer
+	waits    chan struct{} // has something when a call of files__wait has begun
+	headers  chan http.Header
+	upstream string
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+const siteGrants = `- {to: ["role:dev"], tools: ["files__*"]}
+- {to: ["*"], tools: [files__read]}
+- {to: [builder], tools: [files__write]}
+`
+
+// newSite starts a gateway with a configuration, in which %[1]s is a free port of the
+// loopback, and clients reach the gateway there.
+func newSite(t *testing.T, yaml string) *site {
+	t.Helper()
+	s := &site{t: t, log: new(lockedBuffer), waits: make(chan struct{}, 10), headers: make(chan http.Header, 1000)}
+	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
+	for _, name := range []string{"read", "write", "wait"} {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			if name == "wait" {
+				s.waits <- struct{}{}
+				<-ctx.Done()
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name}}}, nil, nil
+		})
+	}
+	handler := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server { return server }, nil)
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case s.headers <- r.Header.Clone():
+		default:
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { upstream.CloseClientConnections(); upstream.Close() })
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	ln.Close()
+	yaml = strings.ReplaceAll(yaml, "%ADDR%", addr)
+	yaml += fmt.Sprintf("groups: {docs: [files__read]}\nservers: {files: {url: %q, private: true}}\n", upstream.URL)
+	s.cfg = load(t, yaml)
+	write(t, s.cfg.Policy.Grants, siteGrants)
+	if s.App, err = app.New(t.Context(), s.cfg, slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.App.Close(context.Background()) })
+	url, _, _ := run(t, s.App, app.Front{Listen: s.cfg.Listen})
+	s.url = url
+	return s
+}
+
+// send sends a request of a client without a session; headers are pairs.
+func (s *site) send(client *http.Client, url, method, params string, headers ...string) (int, http.Header, gate.Doc) {
+	s.t.Helper()
+	resp := s.open(client, url, method, params, headers...)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			b = []byte(data)
+		}
+	}
+	doc, _ := gate.ParseDoc(bytes.TrimSpace(b))
+	return resp.StatusCode, resp.Header, doc
+}
+
+func (s *site) open(client *http.Client, url, method, params string, headers ...string) *http.Response {
+	s.t.Helper()
+	if params != "" {
+		params += ","
+	}
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"9"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, method, params)
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method} {
+		r.Header.Set(name, value)
+	}
+	if doc, err := gate.ParseDoc([]byte(body)); err == nil {
+		r.Header.Set("Mcp-Name", doc.At("/params/name").Text())
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp
+}
+
+// tools are what a request with these headers is offered of the server, sorted.
+func (s *site) tools(client *http.Client, url string, headers ...string) (int, string) {
+	s.t.Helper()
+	status, _, doc := s.send(client, url, "tools/list", "", headers...)
+	var names []string
+	for t := range doc.At("/result/tools").Elements() {
+		if name, ok := strings.CutPrefix(t.Get("name").Text(), "files__"); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return status, strings.Join(names, " ")
+}
+
+const teamConfig = `version: 1
+listen: %ADDR%
+public_url: http://%ADDR%
+principals: {builder: {roles: [ci, dev]}, carol: {roles: [ops]}}
+auth:
+  keys: true
+  issuers:
+    corp: {issuer: ISSUER, scopes: [mcp], claims: {roles: groups, keep: [sub]}, roles: {"eng-*": dev, all: everybody}}
+`
+
+func newTeam(t *testing.T) (*site, *authtest.Provider) {
+	p := authtest.New(t)
+	return newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL)), p
+}
+
+func (s *site) token(p *authtest.Provider, changes map[string]any) string {
+	all := map[string]any{"aud": s.url}
+	for k, v := range changes {
+		all[k] = v
+	}
+	return "Bearer " + p.Sign(s.t, p.Claims(all), nil)
+}
+
+// TestTwoTeams: over one endpoint two people are offered different tools, by the roles that
+// their tokens say; who sends no token, or a bad one, is told where to get one.
+func TestTwoTeams(t *testing.T) {
+	s, p := newTeam(t)
+	c := http.DefaultClient
+	for name, tt := range map[string]struct {
+		claims map[string]any
+		want   string
+	}{
+		"engineering":                      {nil, "read wait write"},
+		"others":                           {map[string]any{"sub": "bob", "groups": []string{"sales"}}, "read"},
+		"listed: the token narrows":        {map[string]any{"sub": "builder", "groups": []string{"sales"}}, "read write"},
+		"listed: the token never widens":   {map[string]any{"sub": "carol"}, "read"},
+		"roles of the configuration's own": {map[string]any{"sub": "bob", "groups": []string{"dev"}}, "read"},
+	} {
+		if status, got := s.tools(c, s.url, "Authorization", s.token(p, tt.claims)); status != 200 || got != tt.want {
+			t.Errorf("%s: %d %q, want %q", name, status, got, tt.want)
+		}
+	}
+	status, header, _ := s.send(c, s.url, "tools/call", `"name":"files__read","arguments":{}`, "Authorization", s.token(p, nil))
+	if status != 200 {
+		t.Errorf("a call: %d", status)
+	}
+	status, header, _ = s.send(c, s.url, "tools/list", "")
+	want := fmt.Sprintf(`Bearer scope="mcp", resource_metadata="%s"`, strings.TrimSuffix(s.url, "/mcp")+"/.well-known/oauth-protected-resource/mcp")
+	if status != 401 || header.Get("WWW-Authenticate") != want || header.Get("Cache-Control") != "no-store" {
+		t.Errorf("nobody: %d %v, want %s", status, header, want)
+	}
+	close(s.headers)
+	for h := range s.headers {
+		if h.Get("Authorization") != "" {
+			t.Error("a token goes to the server")
+		}
+	}
+}
+
+// TestBadInputs: the table of what else a request can bring instead of a good token.
+func TestBadInputs(t *testing.T) {
+	s, p := newTeam(t)
+	good := s.token(p, nil)
+	c := http.DefaultClient
+	invalid := `error="invalid_token", error_description="the token is not valid here"`
+	for name, tt := range map[string]struct {
+		url     string // "": the endpoint
+		headers []string
+		status  int
+		says    string
+	}{
+		"none":                          {"", nil, 401, "Bearer scope="},
+		"no token":                      {"", []string{"Authorization", "Bearer x"}, 401, invalid},
+		"another audience":              {"", []string{"Authorization", s.token(p, map[string]any{"aud": "https://other.example.com/mcp"})}, 401, invalid},
+		"the audience with a slash":     {"", []string{"Authorization", s.token(p, map[string]any{"aud": s.url + "/"})}, 401, invalid},
+		"expired":                       {"", []string{"Authorization", s.token(p, map[string]any{"exp": time.Now().Add(-time.Hour).Unix()})}, 401, "the token has expired"},
+		"an ID token":                   {"", []string{"Authorization", s.token(p, map[string]any{"nonce": "n"})}, 401, invalid},
+		"bound by DPoP":                 {"", []string{"Authorization", s.token(p, map[string]any{"cnf": map[string]any{"jkt": "x"}})}, 401, invalid},
+		"bound to a certificate":        {"", []string{"Authorization", s.token(p, map[string]any{"cnf": map[string]any{"x5t#S256": "x"}})}, 401, invalid},
+		"without the scope":             {"", []string{"Authorization", s.token(p, map[string]any{"scope": "other"})}, 403, `error="insufficient_scope"`},
+		"the id of nobody":              {"", []string{"Authorization", s.token(p, map[string]any{"sub": "local"})}, 403, ""},
+		"two credentials":               {"", []string{"Authorization", good, "X-API-Key", "wgk_x"}, 400, ""},
+		"two tokens":                    {"", []string{"Authorization", good, "Authorization", good}, 400, ""},
+		"in the URL":                    {s.url + "?access_token=x", nil, 400, ""},
+		"another Host":                  {"", []string{"Authorization", good, "Host", "evil.example.com"}, 403, ""},
+		"another Origin":                {"", []string{"Authorization", good, "Origin", "https://evil.example.com"}, 403, ""},
+		"a child's token at the parent": {"", []string{"Authorization", s.token(p, map[string]any{"aud": s.url + "/docs"})}, 401, invalid},
+		"the parent's at a child":       {s.url + "/docs", []string{"Authorization", good}, 200, ""},
+		"a child's at the child":        {s.url + "/docs", []string{"Authorization", s.token(p, map[string]any{"aud": s.url + "/docs"})}, 200, ""},
+		"a list of audiences":           {"", []string{"Authorization", s.token(p, map[string]any{"aud": []string{"x", s.url}})}, 200, ""},
+	} {
+		url := tt.url
+		if url == "" {
+			url = s.url
+		}
+		status, header, _ := s.send(c, url, "tools/list", "", tt.headers...)
+		if status != tt.status || !strings.Contains(header.Get("WWW-Authenticate"), tt.says) {
+			t.Errorf("%s: %d %s", name, status, header.Get("WWW-Authenticate"))
+		}
+		if status == 403 && tt.says == "" && header.Get("WWW-Authenticate") != "" {
+			t.Errorf("%s: it is challenged to get another token", name)
+		}
+	}
+	if _, tools := s.tools(c, s.url+"/docs", "Authorization", good); tools != "read" {
+		t.Errorf("at the group's endpoint: %q", tools)
+	}
+	for path, resource := range map[string]string{"": s.url, "/mcp": s.url, "/mcp/docs": s.url + "/docs", "/mcp/none": s.url + "/none"} {
+		status, body := get(t, strings.TrimSuffix(s.url, "/mcp")+"/.well-known/oauth-protected-resource"+path)
+		doc, _ := gate.ParseDoc([]byte(body))
+		if status != 200 || doc.Get("resource").Text() != resource || doc.At("/authorization_servers/0").Text() != p.URL || doc.At("/scopes_supported/0").Text() != "mcp" {
+			t.Errorf("metadata at %q: %d %s", path, status, body)
+		}
+	}
+	p.Down.Store(true)
+	away := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL))
+	if status, header, _ := away.send(c, away.url, "tools/list", "", "Authorization", away.token(p, nil)); status != 503 || header.Get("Retry-After") == "" {
+		t.Errorf("with the issuer away: %d %v", status, header)
+	}
+}
+
+// TestKeysAtTheEndpoint: a key is its principal's, narrowed, until it is revoked: what is
+// under way with it ends then.
+func TestKeysAtTheEndpoint(t *testing.T) {
+	s, _ := newTeam(t)
+	c := http.DefaultClient
+	make := func(r app.KeyRequest) *app.Key {
+		t.Helper()
+		k, err := s.CreateKey(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	whole := make(app.KeyRequest{Name: "whole", As: "builder"})
+	for name, tt := range map[string]struct {
+		key  *app.Key
+		want string
+	}{
+		"whole":                 {whole, "read wait write"},
+		"of a role":             {make(app.KeyRequest{Name: "ci", As: "builder", Roles: []string{"ci"}}), "read write"},
+		"of a group":            {make(app.KeyRequest{Name: "docs", As: "builder", Groups: []string{"docs"}}), "read"},
+		"of a server":           {make(app.KeyRequest{Name: "files", As: "builder", Servers: []string{"files"}}), "read wait write"},
+		"of a server, not this": {make(app.KeyRequest{Name: "local", As: "builder", Servers: []string{"local"}}), ""},
+	} {
+		if status, got := s.tools(c, s.url, "Authorization", "Bearer "+tt.key.Secret); status != 200 || got != tt.want {
+			t.Errorf("%s: %d %q, want %q", name, status, got, tt.want)
+		}
+	}
+	if status, got := s.tools(c, s.url, "X-Api-Key", whole.Secret); status != 200 || got != "read wait write" {
+		t.Errorf("in X-API-Key: %d %q", status, got)
+	}
+	for name, r := range map[string]app.KeyRequest{
+		"nobody":       {Name: "k", As: "nobody"},
+		"local":        {Name: "k", As: "local"},
+		"another role": {Name: "k", As: "builder", Roles: []string{"ops"}},
+		"no group":     {Name: "k", As: "builder", Groups: []string{"none"}},
+		"no server":    {Name: "k", As: "builder", Servers: []string{"none"}},
+	} {
+		if k, err := s.CreateKey(t.Context(), r); err == nil {
+			t.Errorf("a key for %s: %v", name, k.ID)
+		}
+	}
+	bearer := "Bearer " + whole.Secret
+	call, stream := make2(s, bearer)
+	<-s.waits
+	if _, err := s.RevokeKey(t.Context(), whole.ID); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, "the call", call)
+	ends(t, "the stream", stream)
+	if status, _ := s.tools(c, s.url, "Authorization", bearer); status != 401 {
+		t.Errorf("a revoked key: %d", status)
+	}
+}
+
+// make2 begins a call that waits, and a stream of notifications, and returns what is closed
+// when each has ended.
+func make2(s *site, authorization string) (call, stream chan struct{}) {
+	call, stream = make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(call)
+		resp := s.open(http.DefaultClient, s.url, "tools/call", `"name":"files__wait","arguments":{}`, "Authorization", authorization)
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}()
+	listens := s.open(http.DefaultClient, s.url, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`, "Authorization", authorization)
+	go func() {
+		defer close(stream)
+		_, _ = io.Copy(io.Discard, listens.Body)
+		listens.Body.Close()
+	}()
+	return call, stream
+}
+
+func ends(t *testing.T, what string, c chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(10 * time.Second):
+		t.Errorf("%s goes on", what)
+	}
+}
+
+// TestRevokedTokens end at once, with what is under way, and stay revoked over a restart;
+// others hold.
+func TestRevokedTokens(t *testing.T) {
+	s, p := newTeam(t)
+	c := http.DefaultClient
+	for name, tt := range map[string]struct {
+		claims map[string]any
+		r      app.RevokeRequest
+	}{
+		"by id":        {map[string]any{"sub": "ann", "jti": "a1"}, app.RevokeRequest{Issuer: "corp", TokenID: "a1"}},
+		"by subject":   {map[string]any{"sub": "ben", "jti": "b1"}, app.RevokeRequest{Subject: "ben"}},
+		"by principal": {map[string]any{"sub": "cleo", "jti": "c1"}, app.RevokeRequest{Principal: "cleo"}},
+	} {
+		token := s.token(p, tt.claims)
+		call, stream := make2(s, token)
+		<-s.waits
+		done, err := s.Revoke(t.Context(), tt.r)
+		if err != nil || done.Seen != 1 {
+			t.Fatalf("%s: %+v, %v", name, done, err)
+		}
+		ends(t, name+": the call", call)
+		ends(t, name+": the stream", stream)
+		if status, _ := s.tools(c, s.url, "Authorization", token); status != 401 {
+			t.Errorf("%s: %d afterwards", name, status)
+		}
+	}
+	if status, _ := s.tools(c, s.url, "Authorization", s.token(p, map[string]any{"sub": "dora", "jti": "d1"})); status != 200 {
+		t.Errorf("another token: %d", status)
+	}
+	if _, err := s.Revoke(t.Context(), app.RevokeRequest{Issuer: "corp"}); err == nil {
+		t.Error("a revocation of nothing is taken")
+	}
+	var kept []map[string]any
+	b, err := os.ReadFile(filepath.Join(s.cfg.State, "revoked.json"))
+	if err != nil || json.Unmarshal(b, &kept) != nil || len(kept) != 3 {
+		t.Errorf("kept: %s, %v", b, err)
+	}
+}
+
+// TestStrangersLeaveNoTrace: tokens and keys, good and bad, stand nowhere in what the
+// gateway writes, tells and keeps; the audit log names who was verified, and how, and tells
+// of refused requests together.
+func TestStrangersLeaveNoTrace(t *testing.T) {
+	s, p := newTeam(t)
+	c := http.DefaultClient
+	k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "whole", As: "builder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := s.token(p, map[string]any{"jti": "canary-id"})
+	bad := s.token(p, map[string]any{"aud": "https://other.example.com"})
+	canaries := []string{"canary-id", k.Secret[len(k.Secret)-30:]}
+	for _, full := range []string{token, bad} {
+		parts := strings.Split(full, ".")
+		canaries = append(canaries, parts[1][:40], parts[2][:40])
+	}
+	var told strings.Builder
+	for _, credential := range []string{token, bad, "Bearer " + k.Secret, "Bearer " + k.Secret + "x", bad} {
+		_, header, doc := s.send(c, s.url, "tools/call", `"name":"files__read","arguments":{}`, "Authorization", credential)
+		fmt.Fprintln(&told, header, doc)
+		who, err := s.WhoAmI(t.Context(), app.WhoRequest{Token: strings.TrimPrefix(credential, "Bearer ")})
+		fmt.Fprintf(&told, "%+v %v\n", who, err)
+	}
+	list, err := s.Keys(t.Context())
+	fmt.Fprintf(&told, "%+v %v %+v\n", list, err, s.Status())
+	if _, err := s.RevokeKey(t.Context(), k.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: "alice"}); err != nil {
+		t.Fatal(err)
+	}
+	s.RecordDenials()
+	told.WriteString(s.log.String())
+	dir := filepath.Dir(s.cfg.File)
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Type()&fs.ModeSymlink != 0 || d.Type()&fs.ModeSocket != 0 {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		told.Write(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, canary := range canaries {
+		if strings.Contains(told.String(), canary) {
+			t.Errorf("%.12s... stands in what the gateway writes or tells", canary)
+		}
+	}
+	events := make(map[gate.Event]int)
+	for e, err := range audit.Read(t.Context(), s.cfg.Audit.Path, audit.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events[e.Event]++
+		switch {
+		case e.Event == gate.Done && e.Principal == "alice":
+			if e.Auth != "bearer" || e.Issuer != "corp" || e.Client.ID != "agent" || len(e.Credential) != 16 {
+				t.Errorf("a call of Alice: %s", e.Raw)
+			}
+		case e.Event == gate.Done && e.Principal == "builder":
+			if e.Auth != "apikey" || e.Credential != k.ID {
+				t.Errorf("a call with the key: %s", e.Raw)
+			}
+		case e.Event == audit.Denied:
+			if e.Network != "127.0.0.0/24" || e.Count+1 < 2 || e.Reasons[0] != "invalid" {
+				t.Errorf("refused requests: %s", e.Raw)
+			}
+		}
+	}
+	if events[audit.Key] != 2 || events[audit.Revoke] != 1 || events[audit.Denied] != 1 {
+		t.Errorf("events %v", events)
+	}
+}
+
+// TestProxy: the headers of a proxy count if it proves itself, and say nothing in anybody
+// else's requests.
+func TestProxy(t *testing.T) {
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "proxy.sock")
+	secret := fmt.Sprintf("%032x", time.Now().UnixNano())
+	const more = "user: X-Forwarded-User, groups: X-Forwarded-Groups, email: X-Forwarded-Email, roles: {eng: dev}}}\n"
+	named := []string{"X-Forwarded-User", "ann", "X-Forwarded-Groups", "eng, all", "X-Forwarded-Email", "ann@example.com"}
+	over := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	defer over.CloseIdleConnections()
+
+	bySecret := newSite(t, "version: 1\nlisten: %ADDR%\nauth: {proxy: {from: [127.0.0.1], secret: {header: X-Proxy-Secret, value: \""+secret+"\"}, "+more)
+	proven := append(slices.Clone(named), "X-Proxy-Secret", secret)
+	for name, tt := range map[string]struct {
+		headers []string
+		status  int
+		tools   string
+	}{
+		"proven":               {proven, 200, "read wait write"},
+		"no user":              {[]string{"X-Proxy-Secret", secret}, 401, ""},
+		"two users":            {append(slices.Clone(proven), "X-Forwarded-User", "eve"), 401, ""},
+		"a token beside":       {append(slices.Clone(proven), "Authorization", "Bearer x"), 400, ""},
+		"no secret":            {named, 401, ""},
+		"another secret":       {append(slices.Clone(named), "X-Proxy-Secret", secret[1:]+"0"), 401, ""},
+		"two secrets":          {append(slices.Clone(proven), "X-Proxy-Secret", secret), 401, ""},
+		"local, by the header": {[]string{"X-Forwarded-User", "local", "X-Proxy-Secret", secret}, 403, ""},
+	} {
+		if status, got := bySecret.tools(http.DefaultClient, bySecret.url, tt.headers...); status != tt.status || got != tt.tools {
+			t.Errorf("%s: %d %q", name, status, got)
+		}
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	bySocket := newSite(t, "version: 1\nlisten: %ADDR%\nauth: {local: allow, proxy: {unix: "+socket+", "+more)
+	if status, got := bySocket.tools(over, "http://localhost/mcp", named...); status != 200 || got != "read wait write" {
+		t.Errorf("over the socket: %d %q", status, got)
+	}
+	if status, got := bySocket.tools(http.DefaultClient, bySocket.url, named...); status != 200 || got != "read" {
+		t.Errorf("past the socket the headers count: %d %q", status, got)
+	}
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v, %v", info.Mode(), err)
+	}
+}
+
+// TestUnixPeers are told apart by their users.
+func TestUnixPeers(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("this system does not name the peers of a socket")
+	}
+	socket := filepath.Join(t.TempDir(), "gateway.sock")
+	for name, tt := range map[string]struct {
+		uid    int
+		status int
+		tools  string
+	}{"listed": {os.Getuid(), 200, "read wait write"}, "another": {os.Getuid() + 1, 403, ""}} {
+		s := newSite(t, fmt.Sprintf("version: 1\nlisten: [\"%%ADDR%%\", \"unix:%s\"]\nprincipals: {ann: {roles: [dev]}}\nauth: {unix: {%d: ann}}\n", socket, tt.uid))
+		c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}}}
+		if status, got := s.tools(c, "http://localhost/mcp"); status != tt.status || got != tt.tools {
+			t.Errorf("%s: %d %q", name, status, got)
+		}
+		if status, _ := s.tools(http.DefaultClient, s.url); status != 401 {
+			t.Errorf("over TCP: %d", status)
+		}
+		os.Remove(socket)
+		s.App.Close(context.Background())
+	}
+}

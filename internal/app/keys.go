@@ -1,0 +1,237 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/auth"
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+// A KeyRequest asks for an API key.
+type KeyRequest struct {
+	Name    string        `json:"name"`
+	As      string        `json:"as"` // a principal of the configuration
+	Roles   []string      `json:"roles,omitempty"`
+	Groups  []string      `json:"groups,omitempty"`
+	Servers []string      `json:"servers,omitempty"`
+	Expires time.Duration `json:"expires,omitempty"` // from now; 0: never
+}
+
+// A Key is an API key as commands show it: never the key itself, but once.
+type Key struct {
+	Secret    string    `json:"key,omitempty"` // shown when it is made
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Tenant    string    `json:"tenant,omitempty"`
+	Principal string    `json:"principal"`
+	Roles     []string  `json:"roles,omitempty"`
+	Groups    []string  `json:"groups,omitempty"`
+	Servers   []string  `json:"servers,omitempty"`
+	State     string    `json:"state"` // active, expired, revoked, or orphaned: the configuration has no such principal
+	Created   time.Time `json:"created"`
+	Expires   time.Time `json:"expires,omitzero"`
+	Revoked   time.Time `json:"revoked,omitzero"`
+}
+
+// Cells are what a table shows of a key: its id, name, principal, state, end and limits.
+func (k Key) Cells() []string {
+	who, ends := k.Principal, "never"
+	if k.Tenant != "" {
+		who = k.Tenant + "/" + who
+	}
+	if !k.Expires.IsZero() {
+		ends = k.Expires.UTC().Format(time.RFC3339)
+	}
+	var only []string
+	for i, names := range [][]string{k.Roles, k.Groups, k.Servers} {
+		for _, name := range names {
+			only = append(only, []string{"role ", "group ", "server "}[i]+name)
+		}
+	}
+	return []string{k.ID, k.Name, who, k.State, ends, strings.Join(only, ", ")}
+}
+
+// A KeyError says that an API key cannot be made, or revoked.
+type KeyError struct{ Reason string }
+
+func (e *KeyError) Error() string { return e.Reason }
+
+func keyError(format string, args ...any) error { return &KeyError{fmt.Sprintf(format, args...)} }
+
+// CreateKey makes an API key, which nobody sees again.
+func (a *App) CreateKey(_ context.Context, r KeyRequest) (*Key, error) {
+	c := a.config.Load().cfg
+	if !c.Auth.Keys {
+		return nil, keyError("API keys are not taken: write auth: {keys: true} into the configuration")
+	}
+	tenant, id := config.SplitPrincipal(r.As)
+	listed := slices.IndexFunc(c.Principals, func(p config.Principal) bool { return p.Tenant == tenant && p.ID == id })
+	if listed < 0 || id == gate.Local().ID {
+		return nil, keyError("no principal %q: list it under principals in the configuration, with the roles that its keys may have at most", r.As)
+	}
+	for _, role := range r.Roles {
+		if !slices.Contains(c.Principals[listed].Roles, role) {
+			return nil, keyError("principal %s has no role %q: a key has some of the roles of its principal", r.As, role)
+		}
+	}
+	for _, group := range r.Groups {
+		if _, ok := c.AllGroups()[group]; !ok {
+			return nil, keyError("no group %q in the configuration", group)
+		}
+	}
+	for _, server := range r.Servers {
+		if !slices.ContainsFunc(c.Servers, func(s config.Server) bool { return s.ID == server }) && server != "local" {
+			return nil, keyError("no server %q in the configuration", server)
+		}
+	}
+	key := auth.Key{Name: r.Name, Tenant: tenant, Principal: id, Roles: r.Roles, Groups: r.Groups, Servers: r.Servers}
+	if r.Expires > 0 {
+		key.Expires = time.Now().Add(r.Expires).UTC().Truncate(time.Second)
+	}
+	secret, made, err := a.senders.keys.Create(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.noteKey(made, "made"); err != nil { // what is not recorded does not hold
+		return nil, fmt.Errorf("%w; the key is revoked: %v", err, a.senders.keys.Revoke(made.ID))
+	}
+	shown := a.showKey(made)
+	shown.Secret = secret
+	return &shown, nil
+}
+
+func (a *App) noteKey(k auth.Key, what string) error {
+	return a.gateway.Note(audit.Entry{
+		Event: audit.Key, Code: gate.CodeOK, Tenant: k.Tenant, Principal: k.Principal, Roles: k.Roles, Credential: k.ID, Reasons: []string{what},
+	})
+}
+
+func (a *App) showKey(k auth.Key) Key {
+	to := Key{
+		ID: k.ID, Name: k.Name, Tenant: k.Tenant, Principal: k.Principal, Roles: k.Roles, Groups: k.Groups, Servers: k.Servers,
+		State: "active", Created: k.Created, Expires: k.Expires, Revoked: k.Revoked,
+	}
+	known := slices.ContainsFunc(a.config.Load().cfg.Principals, func(p config.Principal) bool { return p.Tenant == k.Tenant && p.ID == k.Principal })
+	switch {
+	case !k.Revoked.IsZero():
+		to.State = "revoked"
+	case !k.Expires.IsZero() && time.Now().After(k.Expires):
+		to.State = "expired"
+	case !known:
+		to.State = "orphaned"
+	}
+	return to
+}
+
+// Keys returns all API keys, the oldest first.
+func (a *App) Keys(context.Context) ([]Key, error) {
+	all := []Key{}
+	for _, k := range a.senders.keys.List() {
+		all = append(all, a.showKey(k))
+	}
+	return all, nil
+}
+
+// RevokeKey ends an API key for good, and what is under way with it.
+func (a *App) RevokeKey(_ context.Context, id string) (*Key, error) {
+	if err := a.senders.keys.Revoke(id); err != nil {
+		return nil, err
+	}
+	a.endKeys()
+	for _, k := range a.senders.keys.List() {
+		if k.ID == id {
+			shown := a.showKey(k)
+			return &shown, a.noteKey(k, "revoked")
+		}
+	}
+	return nil, auth.ErrNoKey
+}
+
+// endKeys ends what is under way with keys that do not hold.
+func (a *App) endKeys() {
+	holds := make(map[string]bool)
+	for _, k := range a.senders.keys.List() {
+		holds[k.ID] = a.showKey(k).State == "active"
+	}
+	a.revoked(func(who *gate.Principal) bool { return who.Auth == auth.APIKey && !holds[who.Credential] })
+}
+
+// watchKeys reads API keys again when another process has changed them, until ctx ends.
+func (a *App) watchKeys(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for failed := ""; ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		changed, err := a.senders.keys.Reread()
+		if changed {
+			a.endKeys()
+		}
+		if err != nil && err.Error() != failed {
+			a.log.Error("API keys cannot be read; those of before hold", "error", err)
+		}
+		if failed = ""; err != nil {
+			failed = err.Error()
+		}
+	}
+}
+
+// A RevokeRequest says which tokens end before their time.
+type RevokeRequest struct {
+	Issuer    string `json:"issuer,omitempty"`
+	TokenID   string `json:"jti,omitempty"`
+	Subject   string `json:"sub,omitempty"`
+	Principal string `json:"principal,omitempty"` // TENANT/ID, or ID
+}
+
+// Revoked is what came of it.
+type Revoked struct {
+	Before time.Time `json:"before"` // tokens that were made later hold
+	Seen   int       `json:"seen"`   // credentials that were in use a moment ago
+}
+
+// Revoke ends tokens before their time, and what is under way with them.
+func (a *App) Revoke(_ context.Context, r RevokeRequest) (*Revoked, error) {
+	revocation := auth.Revocation{Issuer: r.Issuer, TokenID: r.TokenID, Subject: r.Subject, Before: time.Now().UTC().Truncate(time.Second)}
+	revocation.Tenant, revocation.Principal = config.SplitPrincipal(r.Principal)
+	s := a.senders
+	s.revoking.Lock()
+	defer s.revoking.Unlock()
+	now := s.now.Load()
+	ended, err := now.Revoke(revocation)
+	if err != nil {
+		return nil, err
+	}
+	a.revoked(func(who *gate.Principal) bool {
+		return slices.ContainsFunc(ended, func(e *gate.Principal) bool { return e.Credential == who.Credential && e.Owner == who.Owner })
+	})
+	if err := writeRevoked(a.cfg.State, now.Revocations()); err != nil {
+		return nil, fmt.Errorf("it holds until the gateway ends, and no longer: %w", err)
+	}
+	return &Revoked{revocation.Before, len(ended)}, a.gateway.Note(audit.Entry{
+		Event: audit.Revoke, Code: gate.CodeOK, Issuer: r.Issuer, Tenant: revocation.Tenant, Principal: revocation.Principal, Reasons: revokedWhat(r),
+	})
+}
+
+// revokedWhat says by what tokens were revoked. A token id is not shown: it is part of one.
+func revokedWhat(r RevokeRequest) (what []string) {
+	if r.TokenID != "" {
+		what = append(what, "one token, by its id")
+	}
+	if r.Subject != "" {
+		what = append(what, "the tokens of a subject")
+	}
+	if r.Principal != "" {
+		what = append(what, "the tokens of a principal")
+	}
+	return what
+}

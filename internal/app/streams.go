@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// lookAgain is how often who has opened a stream is found out again.
+const lookAgain = 15 * time.Second
+
+// ending ends streams of notifications once their requests would be refused, or be
+// somebody else's: the credential has ended, or was revoked. Calls end at their own end, or
+// with [gateway.Gateway.Revoked].
+func (a *App) ending(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !streams(r) || !a.config.Load().cfg.Auth.On() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx, end := context.WithCancel(r.Context())
+		defer end()
+		r = r.WithContext(ctx)
+		go a.whileHeld(r.Clone(ctx), end) // ends with the request
+		next.ServeHTTP(w, r)
+	})
+}
+
+// streams reports whether a request opens a stream of notifications: a GET of the older
+// revisions, or the method that has to stand in a header of the newer one.
+func streams(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen"
+}
+
+// whileHeld returns with the request, or ends it.
+func (a *App) whileHeld(r *http.Request, end func()) {
+	_, group, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	s := a.senders
+	holder := func() (*gate.Principal, error) { return s.now.Load().Principal(r, s.resource(group), s.resource("")) }
+	var owner *gate.Owner
+	for {
+		again := s.looks.next() // before the look: what is revoked meanwhile is seen
+		who, err := holder()
+		if err != nil || owner != nil && *owner != who.Owner {
+			break
+		}
+		owner = &who.Owner
+		select {
+		case <-r.Context().Done():
+			return
+		case <-again:
+		case <-time.After(lookAgain):
+		}
+	}
+	end()
+}
+
+// revoked ends what principals have under way whose credentials do not hold any more.
+func (a *App) revoked(whose func(*gate.Principal) bool) {
+	a.gateway.Revoked(whose)
+	a.senders.looks.ring()
+}
+
+// A bell rings for all who wait for it.
+type bell struct {
+	mu    sync.Mutex
+	rings chan struct{}
+}
+
+// next returns what is closed when it rings next.
+func (b *bell) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rings == nil {
+		b.rings = make(chan struct{})
+	}
+	return b.rings
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rings != nil {
+		close(b.rings)
+		b.rings = nil
+	}
+}

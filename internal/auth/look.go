@@ -1,0 +1,89 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A Sighting is what an issuer shows of itself, for whoever looks for mistakes.
+type Sighting struct {
+	Said    string        // the issuer that its metadata names; "" if there is none
+	Keys    []string      // its keys, by their ids
+	Fitting []string      // those that are for one of the algorithms that it may sign with
+	Clock   time.Duration // by how much its clock is before this machine's
+}
+
+// Look asks an issuer for its metadata and its keys, as a first token of it would.
+func Look(ctx context.Context, c Issuer) (s Sighting, err error) {
+	i, err := newIssuer(c, nil, time.Now)
+	if err != nil {
+		return s, err
+	}
+	keys := i.keys.keys
+	if c.Keys == nil {
+		url := c.KeysURL
+		if url == "" {
+			if url, s.Said, err = said(ctx, c.Fetch, c.URL); err != nil {
+				return s, err
+			}
+		}
+		raw, err := fetchDocument(ctx, func(ctx context.Context, url string) (io.ReadCloser, error) {
+			return c.Fetch(context.WithValue(ctx, clockKey{}, &s.Clock), url)
+		}, url)
+		if err != nil {
+			return s, err
+		}
+		if keys, err = parseKeys(raw); err != nil {
+			return s, err
+		}
+	}
+	for id, key := range keys {
+		s.Keys = append(s.Keys, id)
+		if slices.ContainsFunc(i.Algorithms, func(alg string) bool { return fits(key, alg) }) {
+			s.Fitting = append(s.Fitting, id)
+		}
+	}
+	slices.Sort(s.Keys)
+	slices.Sort(s.Fitting)
+	return s, nil
+}
+
+// said returns what metadata says of where the keys are, and whose it is.
+func said(ctx context.Context, fetch Fetcher, issuer string) (keys, names string, err error) {
+	for _, url := range wellKnown(issuer) {
+		raw, ferr := fetchDocument(ctx, fetch, url)
+		if err = ferr; err != nil {
+			continue
+		}
+		doc, perr := gate.ParseDoc(raw)
+		if err = perr; err != nil {
+			continue
+		}
+		names, keys = doc.Get("issuer").Text(), doc.Get("jwks_uri").Text()
+		if names != issuer {
+			return "", names, fmt.Errorf("%s is the metadata of another issuer, %q", url, names)
+		}
+		if keys == "" {
+			return "", names, fmt.Errorf("%s names no jwks_uri", url)
+		}
+		return keys, names, nil
+	}
+	return "", "", err
+}
+
+// clockKey is where a fetcher finds out the clock of who answers.
+type clockKey struct{}
+
+// noteClock tells who wants to know by how much the clock of an answer is ahead.
+func noteClock(ctx context.Context, resp *http.Response) {
+	to, _ := ctx.Value(clockKey{}).(*time.Duration)
+	if at, err := http.ParseTime(resp.Header.Get("Date")); to != nil && err == nil {
+		*to = time.Until(at).Round(time.Second)
+	}
+}

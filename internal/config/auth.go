@@ -1,0 +1,365 @@
+package config
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Auth says whose credentials are taken over HTTP, and who somebody is by them. The zero
+// Auth takes none.
+type Auth struct {
+	// Local lets requests without a credential in, as the principal local. It is true
+	// unless the file names a way to authenticate, or says otherwise.
+	Local   bool
+	Issuers []Issuer
+	Keys    bool           // API keys of the gateway's own, in the state folder
+	MTLS    *MTLS          // nil: a client certificate identifies nobody
+	Unix    map[int]string // users of a Unix socket, by their number
+	Proxy   *Proxy         // nil: no proxy is believed
+}
+
+// On reports whether there is a way to authenticate.
+func (a Auth) On() bool {
+	return len(a.Issuers) > 0 || a.Keys || a.MTLS != nil || len(a.Unix) > 0 || a.Proxy != nil
+}
+
+// An Issuer is an authorization server whose tokens (JWT, RFC 9068) are taken.
+type Issuer struct {
+	Name       string
+	URL        string   // iss, byte for byte
+	JWKS       string   // a URL or an absolute path; empty: what the issuer's metadata says
+	Audience   []string // beside the URL of the resource; nil: none
+	Algorithms []string // nil: RS256, PS256, ES256, EdDSA
+	Types      []string // nil: at+jwt, JWT
+	Skew       time.Duration
+	MaxAge     time.Duration
+	Scopes     []string // that every token must have
+	Private    bool     // the issuer's hosts may have loopback and private addresses
+	Claims     Claims
+	Roles      Mapping // of the values of Claims.Roles
+	Groups     Mapping // of those of Claims.Groups, to groups of tools
+}
+
+// Claims are the names of claims, or JSON Pointers to them.
+type Claims struct {
+	ID, Tenant, Roles, Groups, Client string
+	Keep                              []string // that policies see
+}
+
+// A Mapping is from what somebody else says to names of this configuration. A key that
+// ends in * stands for all that begin so.
+type Mapping map[string]string
+
+// MTLS says who the holder of a client certificate is.
+type MTLS struct {
+	ID string // which part of the certificate: cn, san_dns, san_uri or san_email
+}
+
+// A Proxy authenticates people and names them in headers. It proves itself by exactly one
+// of the first three.
+type Proxy struct {
+	Unix       string         // path of a socket that it alone may open
+	ClientCert string         // the name in its client certificate, as MTLS.ID would read it: cn, or a DNS name
+	From       []netip.Prefix // its addresses, with
+	Header     string         // the header that has
+	Secret     Secret
+	// The headers that name who sends a request; Email and Groups may be empty.
+	User, Email, Groups string
+	Roles               Mapping // of the values of Groups
+}
+
+// TLS says with what certificate clients over TCP are served. The zero TLS is none.
+type TLS struct {
+	Cert, Key string // paths of PEM files, read again when they change
+	ClientCA  string // path of the certificates that client certificates are issued by
+	Required  bool   // a connection without a client certificate is refused
+	// TerminatedBy are the addresses of proxies that speak TLS with clients.
+	TerminatedBy []netip.Prefix
+}
+
+const idHelp = "letters, digits and . _ @ + -, other bytes as %XX, with TENANT/ in front of one of a tenant"
+
+func (d *decoder) auth(to *Auth, n *node, path string) {
+	local := ""
+	d.table(n, path, map[string]reader{
+		"local":   d.one(&local, "allow", "deny"),
+		"issuers": func(n *node, path string) { d.issuers(&to.Issuers, n, path) },
+		"keys":    d.flag(&to.Keys),
+		"mtls": func(n *node, path string) {
+			to.MTLS = &MTLS{ID: "cn"}
+			d.table(n, path, map[string]reader{"id": d.one(&to.MTLS.ID, certificateIDs...)})
+		},
+		"unix":  func(n *node, path string) { d.unixPeers(to, n, path) },
+		"proxy": func(n *node, path string) { d.proxy(to, n, path) },
+	})
+	to.Local = local == "allow" || local == "" && !to.On()
+}
+
+// certificateIDs are the parts of a client certificate that can name somebody.
+var certificateIDs = []string{"cn", "san_dns", "san_uri", "san_email"}
+
+// signatures are the algorithms with which issuers may sign. Of symmetric ones whoever verifies
+// could sign.
+var signatures = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+
+func (d *decoder) issuers(to *[]Issuer, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		i := Issuer{Name: f.key}
+		if !serverPattern.MatchString(f.key) {
+			d.fail(&node{line: f.line}, path, "an issuer is named by lower-case letters, digits and -")
+		}
+		d.table(f.value, path, map[string]reader{
+			"issuer":   d.text(&i.URL, checkEndpoint),
+			"jwks":     d.keySet(&i.JWKS),
+			"audience": d.texts(&i.Audience),
+			"algs":     d.texts(&i.Algorithms, among(signatures)),
+			"typ":      d.texts(&i.Types),
+			"skew":     d.duration(&i.Skew, time.Second, 5*time.Minute),
+			"max_age":  d.duration(&i.MaxAge, time.Minute, 1000*time.Hour),
+			"scopes":   d.texts(&i.Scopes, matches(scopePattern, "a scope: one word")),
+			"private":  d.flag(&i.Private),
+			"claims": func(n *node, path string) {
+				c := &i.Claims
+				d.table(n, path, map[string]reader{
+					"id": d.text(&c.ID), "tenant": d.text(&c.Tenant), "roles": d.text(&c.Roles), "groups": d.text(&c.Groups), "client": d.text(&c.Client), "keep": d.texts(&c.Keep),
+				})
+			},
+			"roles":  d.mapping(&i.Roles, rolePattern),
+			"groups": d.mapping(&i.Groups, groupPattern),
+		})
+		at := &node{line: f.line}
+		if i.URL == "" && f.value.get("issuer") == nil {
+			d.fail(at, join(path, "issuer"), "is missing: the URL of the issuer, as its tokens have it under iss")
+		}
+		for _, other := range *to {
+			if other.URL == i.URL && i.URL != "" {
+				d.fail(at, join(path, "issuer"), "is that of issuer %s already", other.Name)
+			}
+		}
+		d.mapped(f.value, path, "roles", i.Claims.Roles, i.Roles)
+		d.mapped(f.value, path, "groups", i.Claims.Groups, i.Groups)
+		*to = append(*to, i)
+	})
+}
+
+// mapped reports a claim without a mapping, and a mapping without a claim.
+func (d *decoder) mapped(n *node, path, what, claim string, mapping Mapping) {
+	switch {
+	case claim == "" && mapping != nil:
+		d.fail(n.get(what), join(path, what), "maps the values of a claim that claims.%s does not name", what)
+	case claim != "" && mapping == nil:
+		d.fail(n.get("claims"), join(path, "claims."+what), "needs %s beside it: which of its values stand for which %s here, such as {\"eng-*\": dev}; what is not mapped gives nothing", what, what)
+	}
+}
+
+var scopePattern = regexp.MustCompile(`^[!#-\[\]-~]+$`) // RFC 6749, 3.3
+
+// keySet reads a URL or a path.
+func (d *decoder) keySet(to *string) reader {
+	return func(n *node, path string) {
+		if strings.Contains(n.text, "://") {
+			d.text(to, checkEndpoint)(n, path)
+			return
+		}
+		d.path(to, exists)(n, path)
+	}
+}
+
+// checkEndpoint checks the URL of an issuer, or of its keys.
+func checkEndpoint(s string) error {
+	if err := checkURL(s); err != nil {
+		return err
+	}
+	u, _ := url.Parse(s)
+	switch {
+	case u.RawQuery != "":
+		return errors.New("holds a query")
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return errors.New("is not https: whoever is on the way could sign in as anybody")
+	}
+	return nil
+}
+
+// mapping reads what stands for which name.
+func (d *decoder) mapping(to *Mapping, name *regexp.Regexp) reader {
+	return func(n *node, path string) {
+		*to = Mapping{}
+		d.each(n, path, func(f field, path string) {
+			var v string
+			d.text(&v, matches(name, "a name of this configuration"))(f.value, path)
+			(*to)[f.key] = v
+		})
+	}
+}
+
+func (d *decoder) unixPeers(to *Auth, n *node, path string) {
+	to.Unix = map[int]string{}
+	d.each(n, path, func(f field, path string) {
+		uid, err := strconv.Atoi(f.key)
+		if err != nil || uid < 0 {
+			d.fail(&node{line: f.line}, path, "%q is no number of a user, as `id -u` tells it", f.key)
+		}
+		var id string
+		d.text(&id, checkPrincipal)(f.value, path)
+		to.Unix[uid] = id
+	})
+}
+
+func checkPrincipal(s string) error {
+	if _, id := SplitPrincipal(s); !principalPattern.MatchString(s) || len(id) > maxPrincipal || id == "local" {
+		return errors.New("names no principal: " + idHelp + "; and not local")
+	}
+	return nil
+}
+
+// maxPrincipal is how long the id of a principal may be.
+const maxPrincipal = 128
+
+// SplitPrincipal returns the tenant, "" for none, and the id of a principal as files name it.
+func SplitPrincipal(s string) (tenant, id string) {
+	if tenant, id, ok := strings.Cut(s, "/"); ok {
+		return tenant, id
+	}
+	return "", s
+}
+
+func (d *decoder) proxy(to *Auth, n *node, path string) {
+	p := &Proxy{}
+	to.Proxy = p
+	header := matches(headerPattern, "the name of a header")
+	d.table(n, path, map[string]reader{
+		"unix": d.path(&p.Unix), "client_cert": d.text(&p.ClientCert), "from": d.prefixes(&p.From),
+		"secret": func(n *node, path string) {
+			d.table(n, path, map[string]reader{"header": d.text(&p.Header, header), "value": func(n *node, path string) {
+				if s, ok := d.written(n, path); ok {
+					p.Secret = Secret(s)
+				}
+			}})
+			if len(p.Secret) < 16 && !d.keep {
+				d.fail(n, join(path, "value"), "is shorter than 16 characters: whoever guesses it is anybody")
+			}
+		},
+		"user": d.text(&p.User, header), "email": d.text(&p.Email, header), "groups": d.text(&p.Groups, header), "roles": d.mapping(&p.Roles, rolePattern),
+	})
+	ways := 0
+	for _, way := range []bool{p.Unix != "", p.ClientCert != "", p.From != nil || p.Header != ""} {
+		if way {
+			ways++
+		}
+	}
+	switch {
+	case ways != 1:
+		d.fail(n, path, "needs one way in which the proxy proves itself: unix, client_cert, or from with secret")
+	case p.Unix == "" && p.ClientCert == "" && (p.From == nil || p.Header == "" || p.Secret == ""):
+		d.fail(n, path, "an address proves nothing alone, least of all loopback, which every program here has: write from: [ADDRESS] and secret: {header: NAME, value: \"${SECRET}\"}")
+	}
+	if p.User == "" {
+		d.fail(n, join(path, "user"), "is missing: the header in which the proxy names who sends the request, such as X-Forwarded-User")
+	}
+	if (p.Groups == "") != (p.Roles == nil) {
+		d.fail(n, path, "groups names the header, and roles which of its values stand for which roles here: write both or none")
+	}
+}
+
+// prefixes reads addresses and networks.
+func (d *decoder) prefixes(to *[]netip.Prefix) reader {
+	return func(n *node, path string) {
+		var all []string
+		d.texts(&all)(n, path)
+		for _, s := range all {
+			p, err := netip.ParsePrefix(s)
+			if a, aerr := netip.ParseAddr(s); aerr == nil {
+				p, err = netip.PrefixFrom(a, a.BitLen()), nil
+			}
+			if err != nil {
+				d.fail(n, path, "%q is no address and no network such as 10.0.0.0/8", s)
+				continue
+			}
+			*to = append(*to, p)
+		}
+	}
+}
+
+func (d *decoder) tls(to *TLS, n *node, path string) {
+	mode := "optional"
+	d.table(n, path, map[string]reader{
+		"cert": d.path(&to.Cert, exists), "key": d.path(&to.Key, exists), "client_ca": d.path(&to.ClientCA, exists),
+		"client": d.one(&mode, "optional", "required"), "terminated_by": d.prefixes(&to.TerminatedBy),
+	})
+	to.Required = mode == "required"
+	switch {
+	case (n.get("cert") == nil) != (n.get("key") == nil):
+		d.fail(n, path, "cert and key go together")
+	case n.get("client_ca") != nil && n.get("cert") == nil:
+		d.fail(n, path, "client_ca needs cert and key: clients show certificates to who shows one")
+	case n.get("client") != nil && n.get("client_ca") == nil:
+		d.fail(n.get("client"), join(path, "client"), "needs client_ca: by what certificates are judged")
+	case n.get("cert") != nil && to.TerminatedBy != nil:
+		d.fail(n, path, "either the gateway speaks TLS, with cert and key, or a proxy does: keep one")
+	}
+}
+
+// checkPublicURL checks the URL by which clients reach the gateway.
+func checkPublicURL(s string) error {
+	if err := checkEndpoint(s); err != nil {
+		return err
+	}
+	u, _ := url.Parse(s)
+	switch {
+	case u.Path != "" && u.Path != "/":
+		return errors.New("holds a path: the gateway serves /mcp itself")
+	case strings.ToLower(s) != s:
+		return errors.New("has letters in capitals: clients compare it byte by byte")
+	}
+	return nil
+}
+
+// checkAuth reports what of the ways to authenticate, and of the addresses, does not fit
+// together.
+func (d *decoder) checkAuth(root *node, c *Config) {
+	at := func(keys ...string) *node {
+		n := root
+		for _, k := range keys {
+			next := n.get(k)
+			if next == nil {
+				break
+			}
+			n = next
+		}
+		return n
+	}
+	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+	a := c.Auth
+	if len(a.Issuers) > 0 && root.get("public_url") == nil {
+		d.fail(at("auth", "issuers"), "auth.issuers", "needs public_url: tokens are for the URL by which clients reach the gateway, such as https://gw.example.com, or http://127.0.0.1:7420 on this machine")
+	}
+	certs := c.TLS.ClientCA != ""
+	if a.MTLS != nil && !certs {
+		d.fail(at("auth", "mtls"), "auth.mtls", "needs tls.client_ca: by what client certificates are judged")
+	}
+	if a.Proxy != nil && a.Proxy.ClientCert != "" && !certs {
+		d.fail(at("auth", "proxy", "client_cert"), "auth.proxy.client_cert", "needs tls.client_ca: by what client certificates are judged")
+	}
+	if len(a.Unix) > 0 && !slices.ContainsFunc(c.Listen, isUnix) {
+		d.fail(at("auth", "unix"), "auth.unix", "needs a Unix socket under listen, such as unix:run/gateway.sock")
+	}
+	for _, i := range a.Issuers {
+		for value, group := range i.Groups {
+			if _, ok := c.AllGroups()[group]; !ok {
+				d.fail(at("auth", "issuers", i.Name, "groups"), "auth.issuers."+i.Name+".groups."+value, "%q is none of the groups", group)
+			}
+		}
+	}
+	n := at("listen")
+	for _, addr := range c.Listen {
+		for _, missing := range c.lacks(addr) {
+			d.fail(n, "listen", "%q is reachable from other machines: %s", addr, missing)
+		}
+	}
+}

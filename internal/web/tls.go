@@ -1,0 +1,105 @@
+package web
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// Files are the PEM files of a TLS listener.
+type Files struct {
+	Cert, Key string
+	// ClientCA has the certificates that client certificates are issued by; "" asks
+	// for none. Required refuses connections without one.
+	ClientCA string
+	Required bool
+}
+
+// lookAgain is how often the files are looked at, at most.
+const lookAgain = time.Second
+
+// TLS speaks TLS with what its files say at the time of a connection. While they cannot be
+// used, as in the middle of a change, what was read before holds.
+type TLS struct {
+	files Files
+	fail  func(error)
+
+	mu     sync.Mutex
+	config *tls.Config
+	state  string // of the files that were read
+	looked time.Time
+}
+
+// NewTLS reads the files. Fail is told when they cannot be used later on.
+func NewTLS(f Files, fail func(error)) (*TLS, error) {
+	t := &TLS{files: f, fail: fail}
+	var err error
+	t.state = t.filesState()
+	t.config, err = f.read()
+	return t, err
+}
+
+// Over returns a listener that speaks TLS over another.
+func (t *TLS) Over(ln net.Listener) net.Listener {
+	return tls.NewListener(ln, &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return t.now(), nil },
+	})
+}
+
+// now returns what the files say now.
+func (t *TLS) now() *tls.Config {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Since(t.looked) < lookAgain {
+		return t.config
+	}
+	t.looked = time.Now()
+	if state := t.filesState(); state != t.state {
+		t.state = state
+		if c, err := t.files.read(); err != nil {
+			t.fail(fmt.Errorf("tls: the files have changed and cannot be used; what was read before holds: %w", err))
+		} else {
+			t.config = c
+		}
+	}
+	return t.config
+}
+
+// filesState tells one version of the files from another.
+func (t *TLS) filesState() (all string) {
+	for _, path := range []string{t.files.Cert, t.files.Key, t.files.ClientCA} {
+		if info, err := os.Stat(path); path != "" && err == nil {
+			all += fmt.Sprint(info.ModTime().UnixNano(), info.Size(), " ")
+		}
+	}
+	return all
+}
+
+func (f Files) read() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s: %w", f.Cert, f.Key, err)
+	}
+	// Sessions are not resumed: a client certificate is looked at anew for each connection.
+	c := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, SessionTicketsDisabled: true}
+	if f.ClientCA == "" {
+		return c, nil
+	}
+	raw, err := os.ReadFile(f.ClientCA)
+	if err != nil {
+		return nil, err
+	}
+	c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
+	if f.Required {
+		c.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	if !c.ClientCAs.AppendCertsFromPEM(raw) {
+		return nil, fmt.Errorf("%s holds no certificate", f.ClientCA)
+	}
+	return c, nil
+}
