@@ -70,10 +70,10 @@ func (c *cli) newApprovalsList() *cobra.Command {
 			t := newTable(c.out, "ID", "AGE", "EXPIRES", "PRINCIPAL", "SERVER", "TOOL", "WHY")
 			now := time.Now()
 			for _, a := range all {
-				t.row(a.ID, roughly(now.Sub(a.Asked)), "in "+roughly(a.Expires.Sub(now)), a.Principal, a.Server,
+				t.Row(a.ID, roughly(now.Sub(a.Asked)), "in "+roughly(a.Expires.Sub(now)), a.Principal, a.Server,
 					short(a.Tool, maxTool), short(strings.Join(a.Reasons, "; "), maxWhy))
 			}
-			return t.flush()
+			return t.Flush()
 		},
 	}
 }
@@ -221,9 +221,9 @@ func (c *cli) newApprovalsDestinations() *cobra.Command {
 			}
 			t := newTable(c.out, "ID", "AGE", "PRINCIPAL", "SESSION", "SERVER", "DESTINATION", "BY")
 			for _, d := range all {
-				t.row(d.ID, roughly(time.Since(d.Since)), d.Session.Owner.ID, d.Session.ID, d.Server, short(visible(d.Value), maxWhy), d.By)
+				t.Row(d.ID, roughly(time.Since(d.Since)), d.Session.Owner.ID, d.Session.ID, d.Server, short(visible(d.Value), maxWhy), d.By)
 			}
-			return t.flush()
+			return t.Flush()
 		},
 	}
 }

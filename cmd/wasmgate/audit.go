@@ -136,14 +136,14 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format 
 func (c *cli) auditTable(follow bool) func(audit.Entry) {
 	t := newTable(c.out, "TIME", "PRINCIPAL", "TOOL", "OUTCOME", "TOOK", "WHY", "RECORD")
 	if follow {
-		_ = t.flush()
+		_ = t.Flush()
 	}
 	return func(e audit.Entry) {
 		if e.Seq != 0 {
-			t.row(auditRow(e)...)
+			t.Row(auditRow(e)...)
 		}
 		if follow || e.Seq == 0 {
-			_ = t.flush()
+			_ = t.Flush()
 		}
 	}
 }

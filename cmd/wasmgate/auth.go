@@ -266,9 +266,9 @@ func (c *cli) printKeys(all []app.Key) error {
 	}
 	t := newTable(c.out, "ID", "NAME", "PRINCIPAL", "STATE", "ENDS", "ONLY")
 	for _, k := range all {
-		t.row(k.Cells()...)
+		t.Row(k.Cells()...)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func (c *cli) newKeyRevoke() *cobra.Command {

@@ -91,9 +91,9 @@ func (c *cli) printPins(pins *app.Pins) error {
 		if !e.Since.IsZero() {
 			since = e.Since.Local().Format(time.DateTime)
 		}
-		t.row(lock.Visible(e.Label), string(e.State), e.Digest[:12], since)
+		t.Row(lock.Visible(e.Label), string(e.State), e.Digest[:12], since)
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	if n := pins.Count(); n > 0 {

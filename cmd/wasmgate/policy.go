@@ -194,14 +194,14 @@ func (c *cli) printTests(results []policy.TestResult, coverage policy.Coverage, 
 	} else {
 		t := newTable(c.out, "FILE", "LINES", "COVERED")
 		for _, f := range coverage.Files {
-			t.row(f.File, fmt.Sprint(f.Lines), fmt.Sprint(f.Covered))
+			t.Row(f.File, fmt.Sprint(f.Lines), fmt.Sprint(f.Covered))
 			if uncovered {
 				for _, l := range f.Uncovered {
-					t.row(fmt.Sprintf("  not covered: %s:%d-%d", f.File, l.From, l.To))
+					t.Row(fmt.Sprintf("  not covered: %s:%d-%d", f.File, l.From, l.To))
 				}
 			}
 		}
-		if err := t.flush(); err != nil {
+		if err := t.Flush(); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.out, "%d passed, %d failed, %d skipped%s\n", counts[policy.Passed], failed, counts[policy.Skipped], ownCoverage(results, coverage))

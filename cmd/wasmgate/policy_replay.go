@@ -433,9 +433,9 @@ func (c *cli) printTally(t tally) error {
 		table := newTable(c.out, "TOOL", "PRINCIPAL", "CALLS", "ALLOW", "ASK", "DENY", "UNKNOWN", "NOW PASS", "NOW REFUSED")
 		for _, k := range slices.SortedFunc(maps.Keys(t), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 			n := t[k]
-			table.row(k[0], k[1], fmt.Sprint(n.calls), fmt.Sprint(n.allow), fmt.Sprint(n.ask), fmt.Sprint(n.deny), fmt.Sprint(n.unknown), fmt.Sprint(n.looser), fmt.Sprint(n.stricter))
+			table.Row(k[0], k[1], fmt.Sprint(n.calls), fmt.Sprint(n.allow), fmt.Sprint(n.ask), fmt.Sprint(n.deny), fmt.Sprint(n.unknown), fmt.Sprint(n.looser), fmt.Sprint(n.stricter))
 		}
-		if err := table.flush(); err != nil {
+		if err := table.Flush(); err != nil {
 			return err
 		}
 	}

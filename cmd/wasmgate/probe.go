@@ -140,9 +140,9 @@ func (c *cli) tableProbe(found []probe.Finding, fine, wrong, untried int) error 
 		if f.Seen != "" {
 			what += ": " + short(f.Seen, 100)
 		}
-		t.row(f.Check, f.Revision, string(f.Verdict), what)
+		t.Row(f.Check, f.Revision, string(f.Verdict), what)
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.out, "%d good, %d bad, %d not tried\n", fine, wrong, untried)

@@ -83,21 +83,21 @@ func (l limits) String() string {
 
 func (c *cli) printInspected(module string, r sandbox.Report) error {
 	t := newTable(c.out, "module", module)
-	t.row("sha256", r.SHA256)
-	t.row("size", sizeText(int64(r.Size)))
+	t.Row("sha256", r.SHA256)
+	t.Row("size", sizeText(int64(r.Size)))
 	if r.ABI == "" {
-		return errors.Join(t.flush(), c.printImports(r), c.printRefusal(r))
+		return errors.Join(t.Flush(), c.printImports(r), c.printRefusal(r))
 	}
-	t.row("abi", r.ABI)
-	t.row("instance", r.Instance)
-	t.row("isolation", explained(string(r.Isolation), isolations[r.Isolation]))
-	t.row("snapshot", explained(string(r.Snapshot), snapshots[r.Snapshot]))
+	t.Row("abi", r.ABI)
+	t.Row("instance", r.Instance)
+	t.Row("isolation", explained(string(r.Isolation), isolations[r.Isolation]))
+	t.Row("snapshot", explained(string(r.Snapshot), snapshots[r.Snapshot]))
 	if r.Note != "" {
-		t.row("note", r.Note)
+		t.Row("note", r.Note)
 	}
-	t.row("memory", sizeText(r.Memory)+" to begin with")
-	t.row("limits", newLimits(r.Limits).String())
-	if err := t.flush(); err != nil {
+	t.Row("memory", sizeText(r.Memory)+" to begin with")
+	t.Row("limits", newLimits(r.Limits).String())
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, print := range []func(sandbox.Report) error{c.printImports, c.printWishes, c.printOffered, c.printRefusal} {
@@ -148,11 +148,11 @@ func (c *cli) printImports(r sandbox.Report) error {
 		}
 		functions := slices.Compact(slices.Sorted(slices.Values(n.Functions))) // some stand there twice
 		for _, line := range wrapped(functions, functionsWidth) {
-			t.row(from, grant, line)
+			t.Row(from, grant, line)
 			from, grant = "", ""
 		}
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // printWishes prints what the module wishes for, in the words of the
@@ -164,21 +164,21 @@ func (c *cli) printWishes(r sandbox.Report) error {
 	fmt.Fprintln(c.out)
 	t := newTable(c.out, "WISH", "AS A GRANT")
 	for _, h := range r.Wants.HTTP {
-		t.row("http", dial.Rule{Origin: h.Origin, Methods: h.Methods, Path: h.Path}.String())
+		t.Row("http", dial.Rule{Origin: h.Origin, Methods: h.Methods, Path: h.Path}.String())
 	}
 	if r.Wants.Dirs != nil && len(r.Wants.Dirs) == 0 {
-		t.row("dirs", dirGrant(sandbox.WantedDir{}))
+		t.Row("dirs", dirGrant(sandbox.WantedDir{}))
 	}
 	for _, d := range r.Wants.Dirs {
-		t.row("dirs", dirGrant(d))
+		t.Row("dirs", dirGrant(d))
 	}
 	for _, s := range r.Wants.Secrets {
-		t.row("secrets", s)
+		t.Row("secrets", s)
 	}
 	if r.Wants.KV {
-		t.row("kv", "true")
+		t.Row("kv", "true")
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func dirGrant(d sandbox.WantedDir) string {
@@ -203,7 +203,7 @@ func (c *cli) printOffered(r sandbox.Report) error {
 	fmt.Fprintln(c.out)
 	t := newTable(c.out, "TOOL", "DESCRIPTION")
 	for _, tool := range r.Tools {
-		t.row(tool.Name, short(firstSentence(tool.Description), 90))
+		t.Row(tool.Name, short(firstSentence(tool.Description), 90))
 	}
-	return t.flush()
+	return t.Flush()
 }

@@ -50,9 +50,9 @@ func (c *cli) sandboxNew(language, dir string) error {
 	}
 	t := newTable(c.out, "what comes next, there:")
 	for _, s := range next {
-		t.row("  "+s.Command, "# "+s.Does)
+		t.Row("  "+s.Command, "# "+s.Does)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // A step is a command, and what it does.

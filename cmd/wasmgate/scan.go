@@ -182,9 +182,9 @@ func (c *cli) printScan(s *app.Scan) error {
 	var lines bytes.Buffer
 	t := newTable(&lines, "SEVERITY", "RULE", "TOOL", "PLACE", "EXCERPT")
 	for _, f := range found {
-		t.row(f.Severity.String(), f.Rule, scan.Visible(toolOf(f)), scan.Visible(f.At), f.Excerpt)
+		t.Row(f.Severity.String(), f.Rule, scan.Visible(toolOf(f)), scan.Visible(f.At), f.Excerpt)
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	head, rest, _ := strings.Cut(lines.String(), "\n")

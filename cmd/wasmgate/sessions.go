@@ -87,9 +87,9 @@ func (c *cli) printSessions(list []app.Session) error {
 	now := time.Now()
 	t := newTable(c.out, "ID", "USED", "AGE", "VALUES", "LABELS")
 	for _, s := range list {
-		t.row(s.ID, roughly(now.Sub(s.Used)), roughly(now.Sub(s.Began)), strconv.Itoa(s.Values), labelsOf(s))
+		t.Row(s.ID, roughly(now.Sub(s.Used)), roughly(now.Sub(s.Began)), strconv.Itoa(s.Values), labelsOf(s))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func labelsOf(s app.Session) string {
@@ -129,12 +129,12 @@ func (c *cli) printSession(s app.Session) error {
 		s.Began.Format(time.RFC3339), s.Used.Format(time.RFC3339), plural(s.Values, "value"))
 	t := newTable(c.out, "LABEL", "CAME WITH CALL")
 	if s.Everything {
-		t.row("everything: not all of its state could be kept", orUnknown(s.Raised[""]))
+		t.Row("everything: not all of its state could be kept", orUnknown(s.Raised[""]))
 	}
 	for _, l := range s.Labels {
-		t.row(l, orUnknown(s.Raised[l]))
+		t.Row(l, orUnknown(s.Raised[l]))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func orUnknown(call string) string {

@@ -257,9 +257,9 @@ func (c *cli) printServers(servers []gateway.ServerStatus) error {
 		if methods {
 			counts = append(counts, strconv.Itoa(one.Methods))
 		}
-		t.row(append(append([]string{one.Server, phase}, counts...), fault)...)
+		t.Row(append(append([]string{one.Server, phase}, counts...), fault)...)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // starting says how long a server has been starting, and what it has written last.

@@ -84,16 +84,16 @@ func (c *cli) printTable(heads []string, tools []app.Tool, all bool) error {
 	for _, tool := range tools {
 		description := short(firstSentence(tool.Description), 90)
 		if !all {
-			t.row(tool.Name, description)
+			t.Row(tool.Name, description)
 			continue
 		}
 		cells := []string{tool.Name, offered(tool), description}
 		if tool.Kind != "" {
 			cells = slices.Insert(cells, 0, tool.Kind)
 		}
-		t.row(cells...)
+		t.Row(cells...)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // noTools says on standard error that there is nothing to list, and where more may be.

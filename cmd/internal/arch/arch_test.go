@@ -105,6 +105,7 @@ var rules = map[string]rule{
 	"cmd/internal/soak":             {imports: []string{"gate", "gate/audit"}},
 	"cmd/internal/starter":          {},
 	"internal/auth/authtest":        {bans: []string{"os"}},
+	"cmd/internal/show":             {bans: []string{"net", "net/http"}},
 	"internal/web":                  {bans: []string{"net/http", "github.com/..."}},
 	"internal/app":                  {imports: everything},
 	"cmd/wasmgate":                  {imports: everything},

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -7,25 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// table prints rows in aligned columns. Columns stay aligned when rows lack their
+// A Table prints rows in aligned columns. Columns stay aligned when rows lack their
 // last cells, and grow over what is printed in parts.
-type table struct {
+type Table struct {
 	out    io.Writer
 	rows   [][]string // not printed yet
 	widths []int      // of columns, in characters; a row of one cell has no say
 }
 
-func newTable(out io.Writer, heads ...string) *table {
-	t := &table{out: out}
-	t.row(heads...)
+func NewTable(out io.Writer, heads ...string) *Table {
+	t := &Table{out: out}
+	t.Row(heads...)
 	return t
 }
 
-// row adds a row. What cells hold may be foreign: nothing in it can move the
+// Row adds a row. What cells hold may be foreign: nothing in it can move the
 // cursor or the columns.
-func (t *table) row(cells ...string) {
+func (t *Table) Row(cells ...string) {
 	for i, c := range cells {
-		cells[i] = visible(c)
+		cells[i] = Visible(c)
 	}
 	for len(cells) > 0 && cells[len(cells)-1] == "" {
 		cells = cells[:len(cells)-1]
@@ -42,8 +42,8 @@ func (t *table) row(cells ...string) {
 	}
 }
 
-// flush prints the rows that are not printed yet.
-func (t *table) flush() error {
+// Flush prints the rows that are not printed yet.
+func (t *Table) Flush() error {
 	var b strings.Builder
 	for _, cells := range t.rows {
 		for i, c := range cells[:max(len(cells)-1, 0)] {

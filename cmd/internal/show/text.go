@@ -1,4 +1,5 @@
-package main
+// Package show writes what people read on a terminal.
+package show
 
 import (
 	"io"
@@ -11,15 +12,16 @@ import (
 	"golang.org/x/term"
 )
 
-func plural(n int, word string) string {
+// Plural writes a number of things.
+func Plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
 	}
 	return strconv.Itoa(n) + " " + word + "s"
 }
 
-// roughly returns a duration in whole seconds, or in minutes.
-func roughly(d time.Duration) string {
+// Roughly returns a duration in whole seconds, or in minutes.
+func Roughly(d time.Duration) string {
 	d = max(d, 0)
 	if d < time.Minute {
 		return d.Truncate(time.Second).String()
@@ -27,8 +29,8 @@ func roughly(d time.Duration) string {
 	return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
 }
 
-// sizeText writes a number of bytes for people.
-func sizeText(n int64) string {
+// SizeText writes a number of bytes for people.
+func SizeText(n int64) string {
 	size, unit := float64(n), "bytes"
 	switch {
 	case n >= 1<<30:
@@ -41,15 +43,16 @@ func sizeText(n int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + " " + unit
 }
 
-func firstSentence(s string) string {
+// FirstSentence cuts a text behind its first sentence.
+func FirstSentence(s string) string {
 	if i := strings.Index(s, ". "); i >= 0 {
 		return s[:i+1]
 	}
 	return s
 }
 
-// visible replaces what a terminal would act on.
-func visible(s string) string {
+// Visible replaces what a terminal would act on.
+func Visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -61,17 +64,17 @@ func visible(s string) string {
 	}, s)
 }
 
-// visibleLines is visible for text of several lines.
-func visibleLines(text string) string {
+// VisibleLines is [Visible] for text of several lines.
+func VisibleLines(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		lines = append(lines, visible(line))
+		lines = append(lines, Visible(line))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// short cuts a text to n characters.
-func short(s string, n int) string {
+// Short cuts a text to n characters.
+func Short(s string, n int) string {
 	r := []rune(strings.Join(strings.Fields(s), " "))
 	if len(r) <= n {
 		return string(r)
@@ -79,8 +82,8 @@ func short(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// wrapped joins words with commas to lines of some width.
-func wrapped(words []string, width int) []string {
+// Wrapped joins words with commas to lines of some width.
+func Wrapped(words []string, width int) []string {
 	var lines []string
 	for i, w := range words {
 		if i < len(words)-1 {
@@ -95,23 +98,23 @@ func wrapped(words []string, width int) []string {
 	return lines
 }
 
-// isTerminal reports whether a person looks at what is written to w.
-func isTerminal(w io.Writer) bool {
+// IsTerminal reports whether a person looks at what is written to w.
+func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // The colours of a terminal, by meaning.
 const (
-	good  = "32"
-	bad   = "31"
-	faint = "2"
+	Good  = "32"
+	Bad   = "31"
+	Faint = "2"
 )
 
-// paint colours s on terminals, unless NO_COLOR asks for none. It is for the
+// Paint colours s on terminals, unless NO_COLOR asks for none. It is for the
 // last column, whose width nothing is aligned by.
-func paint(w io.Writer, colour, s string) string {
-	if !isTerminal(w) || os.Getenv("NO_COLOR") != "" {
+func Paint(w io.Writer, colour, s string) string {
+	if !IsTerminal(w) || os.Getenv("NO_COLOR") != "" {
 		return s
 	}
 	return "\x1b[" + colour + "m" + s + "\x1b[0m"
