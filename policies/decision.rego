@@ -30,6 +30,12 @@ labels contains "" if {
 	false
 }
 
+# Who may open the control socket, or has signed in to the console by it, runs the gateway.
+allow contains "the operator of this machine" if {
+	input.action in {"admin/read", "admin/approve", "admin/pin", "admin/grant"}
+	input.admin.operator == true
+}
+
 decision := {"effect": "deny", "reasons": deny, "obligations": set(), "labels": set()} if {
 	deny != set()
 } else := {"effect": "ask", "reasons": ask, "obligations": obligations, "labels": labels} if {

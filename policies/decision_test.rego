@@ -46,3 +46,10 @@ test_what_is_denied_teaches_no_label if {
 	d := wasmgate.decision with wasmgate.deny as {"c"} with wasmgate.labels as {"untrusted"}
 	d.labels == set()
 }
+
+test_the_operator_runs_the_gateway_and_nobody_else if {
+	wasmgate.decision.effect == "allow" with input as reads(true)
+	wasmgate.decision.effect == "deny" with input as reads(false)
+}
+
+reads(operator) := {"action": "admin/read", "principal": {"id": "local"}, "admin": {"op": "calls.read", "object": "", "operator": operator}}

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/console"
 )
 
 type serveFlags struct {
@@ -104,6 +105,7 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 		banner = c.err // standard output is the client's
 	}
 	front := app.Front{
+		Console: consoleAddress(cfg, f), Desk: func(a *app.App) app.Desk { return console.New(a) },
 		Listen: f.listen, Stdio: f.stdio, As: f.as, Groups: f.groups, In: c.in, Out: c.out,
 		Ready: func(ctx context.Context, a *app.App, url string) { c.welcome(ctx, a, url, f.groups, banner) },
 	}
@@ -121,6 +123,19 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	}
 	defer r.Close()
 	return runsAlready(ctx, r)
+}
+
+// consoleAddress is where the console is: with HTTP at its usual address, unless the
+// configuration says otherwise.
+func consoleAddress(cfg *config.Config, f serveFlags) string {
+	switch {
+	case cfg.Console.Listen == "off":
+		return ""
+	case cfg.Console.Listen != "" || f.stdio:
+		return cfg.Console.Listen
+	default:
+		return config.DefaultConsole
+	}
 }
 
 // runsAlready says which process has the configuration.

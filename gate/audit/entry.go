@@ -18,6 +18,7 @@ const (
 	Label  gate.Event = "label"       // a session was reset, or its labels rose by a listing
 	Shadow gate.Event = "shadow"      // the shadow policy would have decided otherwise
 	Pin    gate.Event = "pin"         // a definition was trusted, quarantined or approved: the code says which
+	Admin  gate.Event = "admin"       // somebody who runs the gateway has done something, or was refused
 	Key    gate.Event = "key"         // an API key was made or revoked
 	Revoke gate.Event = "revoke"      // tokens were revoked before their time
 	Denied gate.Event = "denied_auth" // requests were refused for who sent them: of one reason, one network and one minute

@@ -42,6 +42,10 @@ type App struct {
 	listens []string // addresses for HTTP
 	url     string   // the first of them, as clients name it; "" if there is none
 
+	desk      Desk   // nil without a console
+	console   string // its URL
+	noConsole string // why it has none though it should
+
 	reloaded func(context.Context, *App, error) // is told of each reading of the configuration; may be nil
 
 	config      atomic.Pointer[configState]

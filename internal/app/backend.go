@@ -23,6 +23,7 @@ const (
 	methodPause  = "pause"
 	methodCall   = "call"
 	methodReload = "reload"
+	methodSignIn = "sign-in"
 
 	methodScan = "scan"
 
@@ -141,6 +142,8 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return given(params, func(r scanRequest) (any, error) { return a.Scan(ctx, r.Server) })
 	case hook.Method:
 		return given(params, func(r hook.Request) (any, error) { return a.Hook(ctx, r) })
+	case methodSignIn:
+		return a.SignIn()
 	case methodReload:
 		return struct{}{}, a.reloadPolicy(ctx)
 	default:

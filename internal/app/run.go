@@ -47,6 +47,9 @@ type Front struct {
 	// Ready is called once clients can come; Run waits for it. Its ctx ends with
 	// the gateway.
 	Ready func(ctx context.Context, a *App, url string)
+	// Console is the address of the console, which Desk makes; "" for none.
+	Console string
+	Desk    func(*App) Desk
 	// Reloaded, if not nil, is called whenever the configuration, or a module of it, was
 	// read again; err says what of it is not in use.
 	Reloaded func(ctx context.Context, a *App, err error)
@@ -68,6 +71,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 		return err
 	}
 	defer control.Remove(a.cfg.State)
+	console := a.listenConsole(ctx, f)
 
 	// What serves lives until the drain is over, not until ctx ends.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -82,6 +86,9 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	a.gateway.Start(life)
 	server := a.newServer(life)
 	a.serve(life, g, server, web, socket)
+	if console != nil {
+		g.Go(func() error { return serveHTTP(life, a.newConsole(life), console) })
+	}
 	if f.Stdio {
 		a.serveStdio(life, g, who, f)
 	}

@@ -21,6 +21,7 @@ type Status struct {
 	Version string `json:"version"`
 	URL     string `json:"url,omitempty"`
 	Metrics string `json:"metrics,omitempty"` // URL; absent if there are none
+	Console string `json:"console,omitempty"` // URL; absent if there is none
 	// Shipping tells of each target of the audit log how far it is.
 	Shipping []Shipping             `json:"shipping,omitempty"`
 	Config   string                 `json:"config,omitempty"`
@@ -83,7 +84,7 @@ func (s *Status) Unready() (names []string) {
 // Status tells how the gateway is.
 func (a *App) Status() *Status {
 	s := &Status{
-		PID: os.Getpid(), Version: gateway.Version(), URL: a.url, Config: a.cfg.File, Replays: a.cfg.Replay.File,
+		PID: os.Getpid(), Version: gateway.Version(), URL: a.url, Console: a.console, Config: a.cfg.File, Replays: a.cfg.Replay.File,
 		Grants: a.cfg.Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
 		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),

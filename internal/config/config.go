@@ -36,6 +36,7 @@ type Config struct {
 	Auth       Auth
 	Principals []Principal
 	Agents     []Agent // whose hooks are answered, in the order of the file
+	Console    Console
 	Groups     []Group // in the order of the file
 	Catalog    Catalog
 	Servers    []Server // in the order of the file; the project's after the user's

@@ -142,6 +142,7 @@ func (d *decoder) config(root *node, c *Config) {
 		"http":       func(n *node, path string) { d.http(&c.HTTP, n, path) },
 		"log":        func(n *node, path string) { d.log(&c.Log, n, path) },
 		"notify":     func(n *node, path string) { d.notify(&c.Notify, n, path) },
+		"console":    func(n *node, path string) { d.console(&c.Console, n, path) },
 		"telemetry":  func(n *node, path string) { d.telemetry(&c.Telemetry, n, path) },
 		"state":      d.path(&c.State),
 		"mcpServers": func(n *node, path string) {
@@ -149,7 +150,7 @@ func (d *decoder) config(root *node, c *Config) {
 		},
 	}
 	for _, k := range []string{
-		"store", "node", "secret", "tenants", "vault", "console", "cluster",
+		"store", "node", "secret", "tenants", "vault", "cluster",
 	} {
 		readers[k] = d.later
 	}

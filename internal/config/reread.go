@@ -63,7 +63,7 @@ func (c *Config) NeedRestart(next *Config) (keys []string) {
 		name     string
 		old, new any
 	}{
-		{"listen", c.Listen, next.Listen}, {"public_url", c.PublicURL, next.PublicURL}, {"tls", c.TLS, next.TLS},
+		{"listen", c.Listen, next.Listen}, {"console", c.Console, next.Console}, {"public_url", c.PublicURL, next.PublicURL}, {"tls", c.TLS, next.TLS},
 		{"policy", c.Policy, next.Policy}, {"sanitize", c.Sanitize, next.Sanitize},
 		{"pins", c.Pins, next.Pins}, {"approvals", c.Approvals, next.Approvals}, {"sessions", c.Sessions, next.Sessions}, {"jobs", c.Jobs, next.Jobs},
 		{"audit", c.Audit.fixed(), next.Audit.fixed()}, {"limits.body", c.Limits.Body, next.Limits.Body}, {"limits.result", c.Limits.Result, next.Limits.Result},

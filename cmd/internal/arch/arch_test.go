@@ -101,6 +101,7 @@ var rules = map[string]rule{
 	"internal/hook/install":         {imports: []string{"gate", "internal/files", "internal/hook"}, bans: []string{"net", "net/http"}},
 	"cmd/wasmgate-hook":             {imports: []string{"internal/hook"}, bans: []string{"github.com/...", "golang.org/..."}},
 	"cmd/internal/image":            {bans: []string{"net", "net/http"}},
+	"internal/console":              {imports: []string{"gate", "gate/audit", "policy", "bridge/lock", "internal/app", "internal/config", "internal/loopback"}, bans: []string{"database/sql"}},
 	"cmd/internal/probe":            {bans: []string{"github.com/..."}},
 	"cmd/internal/soak":             {imports: []string{"gate", "gate/audit"}},
 	"cmd/internal/starter":          {},

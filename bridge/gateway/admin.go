@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// AdminDenied says that the policy does not let somebody run the gateway in such a way.
+type AdminDenied struct{ Reasons []string }
+
+func (e *AdminDenied) Error() string { return "refused: " + strings.Join(e.Reasons, "; ") }
+
+// Admin decides on what somebody who runs the gateway would do. If changes is true it is
+// recorded when Admin returns, before it is done, and so is what is denied. The error is an
+// [*AdminDenied], or says why it could not be decided or recorded: either way it is not to be
+// done.
+func (g *Gateway) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {
+	d, err := g.Policy().Admin(ctx, q)
+	if err != nil {
+		return fmt.Errorf("the policy cannot be evaluated: %w", err)
+	}
+	e := audit.Entry{
+		Event: audit.Admin, Action: q.Action, Effect: d.Effect, Code: gate.CodeOK, PolicyRevision: d.Revision,
+		Tenant: q.Who.Tenant, Principal: q.Who.ID, Roles: q.Who.Roles, Reasons: []string{strings.TrimSpace(q.Op + " " + q.Object)},
+	}
+	if d.Effect != gate.Allow {
+		e.Code, e.Reasons = "refused_"+string(gate.StepAuthorize), append(e.Reasons, d.Reasons...)
+	} else if !changes {
+		return nil
+	}
+	if err := g.note(e); err != nil {
+		return fmt.Errorf("%s is not done, for it cannot be recorded: %w", q.Op, err)
+	}
+	if d.Effect != gate.Allow {
+		return &AdminDenied{d.Reasons}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/lock"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// A Desk serves those who run the gateway.
+type Desk interface {
+	http.Handler
+	// SignIn makes a link below url, and a code, by which one browser signs in.
+	SignIn(url string) SignIn
+}
+
+// A SignIn is how a browser signs in, once.
+type SignIn struct {
+	URL   string    `json:"url"`
+	Code  string    `json:"code"`
+	Until time.Time `json:"until"`
+}
+
+// AdminDenied is the gateway's.
+type AdminDenied = gateway.AdminDenied
+
+// Admin decides on what somebody who runs the gateway would do: see [gateway.Gateway.Admin].
+func (a *App) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {
+	return a.gateway.Admin(ctx, q, changes)
+}
+
+// Asks reports whether people are asked about calls.
+func (a *App) Asks() bool { return a.gateway.Approvals() != nil }
+
+// AuditPath is where the audit log is.
+func (a *App) AuditPath() string { return a.cfg.Audit.Path }
+
+// Grants returns those of the file that is in use.
+func (a *App) Grants() ([]config.Grant, error) { return config.ReadGrants(a.cfg.Policy.Grants) }
+
+// ApprovePins writes approved definitions into the lockfile, and returns those that were not
+// there. By is who approves.
+func (a *App) ApprovePins(ctx context.Context, pins []lock.Pin, by string) ([]lock.Pin, error) {
+	added, err := lock.Approve(a.cfg.Pins.Lockfile, pins)
+	if err != nil {
+		return nil, err
+	}
+	return added, a.ReloadPins(ctx, by)
+}
+
+// listenConsole listens for those who run the gateway. A port that somebody has is no reason
+// for the gateway not to run.
+func (a *App) listenConsole(ctx context.Context, f Front) net.Listener {
+	if f.Desk == nil || f.Console == "" {
+		return nil
+	}
+	ln, err := listen(ctx, f.Console)
+	if err != nil {
+		a.log.Info("no console", "error", err)
+		a.noConsole = fmt.Sprintf("its address is taken: %v", err)
+		return nil
+	}
+	a.desk = f.Desk(a)
+	a.console = "http://" + ln.Addr().String()
+	return ln
+}
+
+// newConsole returns what serves the console, to requests that end with life.
+func (a *App) newConsole(life context.Context) *http.Server {
+	return &http.Server{
+		Handler: a.desk, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		BaseContext: func(net.Listener) context.Context { return life },
+	}
+}
+
+// SignIn makes a link and a code by which a browser signs in to the console.
+func (a *App) SignIn() (SignIn, error) {
+	switch {
+	case a.desk != nil:
+		return a.desk.SignIn(a.console), nil
+	case a.noConsole != "":
+		return SignIn{}, fmt.Errorf("the gateway has no console: %s; set console.listen, or end who has it, and start the gateway again", a.noConsole)
+	default:
+		return SignIn{}, fmt.Errorf("the gateway has no console: set console.listen, and start it again")
+	}
+}
+
+// SignIn does what [App.SignIn] does.
+func (r *Remote) SignIn(ctx context.Context) (SignIn, error) {
+	var s SignIn
+	err := r.call(ctx, methodSignIn, nil, &s)
+	return s, err
+}

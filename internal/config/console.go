@@ -1,0 +1,18 @@
+package config
+
+// DefaultConsole is where those who run the gateway reach it.
+const DefaultConsole = "127.0.0.1:7421"
+
+// Console says where the console and its API are.
+type Console struct {
+	Listen string // host:port, always loopback; "off" for none, empty if the file says nothing
+}
+
+func (d *decoder) console(to *Console, n *node, path string) {
+	d.table(n, path, map[string]reader{"listen": d.text(&to.Listen, func(s string) error {
+		if s == "off" {
+			return nil
+		}
+		return checkListen(s)
+	})})
+}

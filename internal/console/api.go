@@ -1,0 +1,431 @@
+package console
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/lock"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// routes are all that can be asked for but signing in.
+func (c *Console) routes() []route {
+	const read, approve, pin, grant = policy.AdminRead, policy.AdminApprove, policy.AdminPin, policy.AdminGrant
+	return []route{
+		{"GET /api/v1/openapi.yaml", read, "openapi.read", "", c.description},
+		{"GET /api/v1/status", read, "status.read", "", c.getStatus},
+		{"GET /api/v1/servers", read, "servers.read", "", c.getServers},
+		{"GET /api/v1/tools", read, "tools.read", "", c.getTools},
+		{"GET /api/v1/calls", read, "calls.read", "", c.getCalls},
+		{"GET /api/v1/calls/{id}", read, "calls.read", "id", c.getCall},
+		{"GET /api/v1/events", read, "events.read", "", c.getEvents},
+		{"GET /api/v1/approvals", read, "approvals.read", "", c.getApprovals},
+		{"GET /api/v1/approvals/{id}", read, "approvals.read", "id", c.getApproval},
+		{"POST /api/v1/approvals/{id}/decision", approve, "approval.decide", "id", c.postDecision},
+		{"GET /api/v1/pins", read, "pins.read", "", c.getPins},
+		{"GET /api/v1/pins/{server}/diff", read, "pins.read", "server", c.getDiff},
+		{"POST /api/v1/pins/{server}/approval", pin, "pins.approve", "server", c.postPins},
+		{"GET /api/v1/sessions", read, "sessions.read", "", c.getSessions},
+		{"GET /api/v1/sessions/{id...}", read, "sessions.read", "id", c.getFlow},
+		{"POST /api/v1/reset", grant, "session.reset", "", c.postReset},
+		{"GET /api/v1/grants", read, "grants.read", "", c.getGrants},
+		{"POST /api/v1/pause", grant, "gateway.pause", "", c.postPause},
+
+		{"GET /ui/{$}", read, "status.read", "", c.overview},
+		{"GET /ui/calls", read, "calls.read", "", c.callsPage},
+		{"GET /ui/calls/{id}", read, "calls.read", "id", c.callPage},
+		{"GET /ui/approvals", read, "approvals.read", "", c.approvalsPage},
+		{"POST /ui/approvals/{id}", approve, "approval.decide", "id", c.decidePage},
+		{"GET /ui/pins", read, "pins.read", "", c.pinsPage},
+		{"POST /ui/pins/{server}", pin, "pins.approve", "server", c.approvePage},
+		{"GET /ui/servers", read, "servers.read", "", c.serversPage},
+		{"GET /ui/servers/{server}", read, "servers.read", "server", c.serverPage},
+		{"GET /ui/sessions", read, "sessions.read", "", c.sessionsPage},
+		{"GET /ui/sessions/{id...}", read, "sessions.read", "id", c.sessionPage},
+		{"POST /ui/reset", grant, "session.reset", "", c.resetPage},
+		{"GET /ui/grants", read, "grants.read", "", c.grantsPage},
+		{"POST /ui/pause", grant, "gateway.pause", "", c.pausePage},
+		{"POST /ui/signout", read, "signout", "", c.signout},
+	}
+}
+
+func (c *Console) description(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(openAPI)
+	return nil
+}
+
+func (c *Console) status() *app.Status {
+	s := c.app.Status()
+	s.Running = true
+	return s
+}
+
+func (c *Console) getStatus(w http.ResponseWriter, _ *http.Request) error {
+	return answer(w, c.status())
+}
+
+func (c *Console) getServers(w http.ResponseWriter, _ *http.Request) error {
+	return answer(w, c.status().Servers)
+}
+
+func (c *Console) getTools(w http.ResponseWriter, r *http.Request) error {
+	tools, err := c.app.Tools(r.Context(), r.FormValue("as"), r.FormValue("all") == "true")
+	if err != nil {
+		return &misused{err.Error()}
+	}
+	return answer(w, tools)
+}
+
+// usual bounds of what is read of the log at once.
+const (
+	usualCalls = 100
+	mostCalls  = 1000
+	usualSince = 24 * time.Hour
+)
+
+// filter reads which calls are wanted.
+func filter(r *http.Request) (f audit.Filter, err error) {
+	f = audit.Filter{
+		Tool: r.FormValue("tool"), Principal: r.FormValue("principal"), Session: r.FormValue("session"), Denied: r.FormValue("denied") == "true",
+		Last: usualCalls, Since: time.Now().Add(-usualSince),
+	}
+	if s := r.FormValue("since"); s != "" {
+		d, err := time.ParseDuration(s)
+		if err != nil || d <= 0 {
+			return f, &misused{fmt.Sprintf("since %q is no duration such as 1h", s)}
+		}
+		f.Since = time.Now().Add(-d)
+	}
+	if s := r.FormValue("last"); s != "" {
+		if f.Last, err = strconv.Atoi(s); err != nil || f.Last <= 0 || f.Last > mostCalls {
+			return f, &misused{fmt.Sprintf("last %q is no number from 1 to %d", s, mostCalls)}
+		}
+	}
+	code, server := r.FormValue("code"), r.FormValue("server")
+	f.Choose = func(e *audit.Entry) bool {
+		return e.Event == gate.Done && (code == "" || e.Code == code) && (server == "" || e.Server == server)
+	}
+	return f, nil
+}
+
+// entries returns what the log has.
+func (c *Console) entries(ctx context.Context, f audit.Filter) (all []audit.Entry, err error) {
+	for e, err := range audit.Read(ctx, c.app.AuditPath(), f) {
+		var damage *audit.ChainError
+		switch {
+		case errors.As(err, &damage): // verify tells of it
+		case errors.Is(err, os.ErrNotExist):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+// raw are records as they were written.
+func raw(entries []audit.Entry) []rawJSON {
+	all := make([]rawJSON, 0, len(entries))
+	for _, e := range entries {
+		all = append(all, rawJSON(e.Raw))
+	}
+	return all
+}
+
+// rawJSON is JSON already.
+type rawJSON []byte
+
+func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
+
+func (c *Console) getCalls(w http.ResponseWriter, r *http.Request) error {
+	f, err := filter(r)
+	if err != nil {
+		return err
+	}
+	all, err := c.entries(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(all) // the newest first
+	return answer(w, raw(all))
+}
+
+// call returns all records of a call, the oldest first.
+func (c *Console) call(r *http.Request) ([]audit.Entry, error) {
+	all, err := c.entries(r.Context(), audit.Filter{Call: r.PathValue("id")})
+	if err == nil && len(all) == 0 {
+		err = &missing{"call " + r.PathValue("id") + " in the log"}
+	}
+	return all, err
+}
+
+func (c *Console) getCall(w http.ResponseWriter, r *http.Request) error {
+	all, err := c.call(r)
+	if err != nil {
+		return err
+	}
+	return answer(w, raw(all))
+}
+
+// getEvents tells records as they are written, after that with the number Last-Event-ID (WHATWG
+// HTML, server-sent events).
+func (c *Console) getEvents(w http.ResponseWriter, r *http.Request) error {
+	f := audit.Filter{Follow: true, Since: time.Now()}
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		after, err := strconv.ParseUint(last, 10, 64)
+		if err != nil {
+			return &misused{fmt.Sprintf("Last-Event-ID %q is no number of a record", last)}
+		}
+		f.After, f.Since = after, time.Time{}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	flush := http.NewResponseController(w)
+	fmt.Fprint(w, ": the records as they are written\n\n")
+	_ = flush.Flush()
+	for e, err := range audit.Read(r.Context(), c.app.AuditPath(), f) {
+		if err != nil {
+			continue // damage, of which verify tells
+		}
+		if _, err := fmt.Fprintf(w, "id: %d\ndata: %s\n\n", e.Seq, e.Raw); err != nil {
+			return nil
+		}
+		_ = flush.Flush()
+	}
+	return nil
+}
+
+func (c *Console) approvals(ctx context.Context) ([]app.Approval, error) {
+	if !c.app.Asks() {
+		return []app.Approval{}, nil
+	}
+	return c.app.Approvals(ctx)
+}
+
+func (c *Console) getApprovals(w http.ResponseWriter, r *http.Request) error {
+	all, err := c.approvals(r.Context())
+	if err != nil {
+		return err
+	}
+	return answer(w, all)
+}
+
+func (c *Console) getApproval(w http.ResponseWriter, r *http.Request) error {
+	one, err := c.app.Approval(r.PathValue("id"))
+	if err != nil {
+		return &missing{err.Error()}
+	}
+	return answer(w, one)
+}
+
+// A decision answers an approval as it was seen: Binding is the one that it had.
+type decision struct {
+	Verdict gate.Verdict `json:"verdict"`
+	Binding string       `json:"binding"`
+	Note    string       `json:"note"`
+	Always  bool         `json:"always"`
+}
+
+func (c *Console) decide(ctx context.Context, id string, d decision) (*app.Decided, error) {
+	if d.Verdict != gate.Approved && d.Verdict != gate.Denied {
+		return nil, &misused{"verdict is approved or denied"}
+	}
+	one, err := c.app.Approval(id)
+	if err != nil {
+		return nil, &missing{err.Error()}
+	}
+	if one.Binding != d.Binding {
+		return nil, &conflict{"approval " + id}
+	}
+	if d.Always {
+		if err := c.app.Admin(ctx, policy.AdminQuery{Who: operator(), Action: policy.AdminGrant, Op: "grant.always", Object: one.Tool, Operator: true}, true); err != nil {
+			return nil, err
+		}
+	}
+	return c.app.Decide(ctx, app.DecideRequest{ID: id, Verdict: d.Verdict, Note: d.Note, Always: d.Always})
+}
+
+func (c *Console) postDecision(w http.ResponseWriter, r *http.Request) error {
+	var d decision
+	if err := read(r, &d); err != nil {
+		return err
+	}
+	done, err := c.decide(r.Context(), r.PathValue("id"), d)
+	if err != nil {
+		return err
+	}
+	return answer(w, done)
+}
+
+func (c *Console) getPins(w http.ResponseWriter, r *http.Request) error {
+	pins, err := c.app.Pins(r.Context(), "")
+	if err != nil {
+		return err
+	}
+	return answer(w, pins)
+}
+
+// difference is how a server differs from what was approved. Seen names that state.
+type difference struct {
+	Server      string            `json:"server"`
+	Seen        string            `json:"seen"`
+	Differences []lock.Difference `json:"differences"`
+}
+
+func (c *Console) difference(ctx context.Context, server string) (d difference, pins []lock.Pin, err error) {
+	all, err := c.app.PinDiff(ctx, server)
+	if err == nil {
+		pins, err = c.app.PinApproval(ctx, server)
+	}
+	if errors.Is(err, lock.ErrNothing) {
+		err = &missing{"pinned server " + server}
+	}
+	seen := ""
+	for _, p := range pins {
+		seen += p.String() + " " + p.Digest + "\n"
+	}
+	return difference{server, fmt.Sprintf("%x", sum(seen)), all}, pins, err
+}
+
+func (c *Console) getDiff(w http.ResponseWriter, r *http.Request) error {
+	d, _, err := c.difference(r.Context(), r.PathValue("server"))
+	if err != nil {
+		return err
+	}
+	return answer(w, d)
+}
+
+// approvePins approves of what a server declares now, if it is what was seen.
+func (c *Console) approvePins(ctx context.Context, server, seen string) ([]lock.Pin, error) {
+	d, pins, err := c.difference(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	if d.Seen != seen {
+		return nil, &conflict{"what server " + server + " declares"}
+	}
+	return c.app.ApprovePins(ctx, pins, operator().ID)
+}
+
+func (c *Console) postPins(w http.ResponseWriter, r *http.Request) error {
+	var asked struct {
+		Seen string `json:"seen"`
+	}
+	if err := read(r, &asked); err != nil {
+		return err
+	}
+	added, err := c.approvePins(r.Context(), r.PathValue("server"), asked.Seen)
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]any{"approved": append([]lock.Pin{}, added...)})
+}
+
+func (c *Console) getSessions(w http.ResponseWriter, r *http.Request) error {
+	all, err := c.app.Sessions(r.Context())
+	if err != nil {
+		return err
+	}
+	return answer(w, all)
+}
+
+// session returns a session and its calls, the oldest first.
+func (c *Console) session(r *http.Request) (app.Session, []audit.Entry, error) {
+	all, err := c.app.Sessions(r.Context())
+	if err != nil {
+		return app.Session{}, nil, err
+	}
+	s, err := app.FindSession(all, r.PathValue("id"))
+	if err != nil {
+		return app.Session{}, nil, err
+	}
+	calls, err := c.entries(r.Context(), audit.Filter{
+		Session: s.Session, Principal: s.Principal, Last: mostCalls, Since: s.Began.Add(-time.Second),
+		Choose: func(e *audit.Entry) bool { return e.Event == gate.Done },
+	})
+	return s, calls, err
+}
+
+func (c *Console) getFlow(w http.ResponseWriter, r *http.Request) error {
+	s, calls, err := c.session(r)
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]any{"session": s, "flow": flowOf(calls)})
+}
+
+// reset takes from a session what it has read, if it is still the version that was seen.
+func (c *Console) reset(ctx context.Context, id string, version uint64) error {
+	all, err := c.app.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := app.FindSession(all, id)
+	if err != nil {
+		return err
+	}
+	if s.Version != version {
+		return &conflict{"session " + id}
+	}
+	_, err = c.app.ResetSession(ctx, s)
+	return err
+}
+
+func (c *Console) postReset(w http.ResponseWriter, r *http.Request) error {
+	var asked struct {
+		Session string `json:"session"`
+		Version uint64 `json:"version"`
+	}
+	if err := read(r, &asked); err != nil {
+		return err
+	}
+	if err := c.reset(r.Context(), asked.Session, asked.Version); err != nil {
+		return err
+	}
+	return answer(w, map[string]any{"session": asked.Session})
+}
+
+func (c *Console) grants() ([]config.Grant, error) { return c.app.Grants() }
+
+func (c *Console) getGrants(w http.ResponseWriter, _ *http.Request) error {
+	all, err := c.grants()
+	if err != nil {
+		return err
+	}
+	list := make([]policy.Grant, 0, len(all)) // whose names in JSON are those of the file
+	for _, g := range all {
+		list = append(list, policy.Grant(g))
+	}
+	return answer(w, list)
+}
+
+func (c *Console) postPause(w http.ResponseWriter, r *http.Request) error {
+	var asked struct {
+		Server string `json:"server"`
+		Resume bool   `json:"resume"`
+	}
+	if err := read(r, &asked); err != nil {
+		return err
+	}
+	paused, err := c.app.Pause(r.Context(), asked.Server, asked.Resume)
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]any{"paused": append([]string{}, paused...)})
+}

@@ -1,0 +1,72 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app"
+)
+
+// hostile are texts that run, load, hide or turn around where they are not shown as texts.
+var hostile = []string{
+	`<script>alert(1)</script>`, `"><img src=http://evil.example/x onerror=alert(1)>`, `' onmouseover='alert(1)`, `</pre><svg onload=alert(1)>`,
+	`javascript:alert(1)`, "\u202egnp.exe\u202c \u200b\u2066", `<style>*{display:none}</style>`, `{{.Of}} ${alert(1)}`, `<a href="javascript:alert(1)">x</a>`,
+	`<form action=http://evil.example/><input name=code autofocus onfocus=alert(1)>`, `<meta http-equiv=refresh content="0;url=http://evil.example/">`,
+}
+
+// TestBrowser has a browser show all pages, full of hostile texts: nothing runs or loads, the
+// policy of contents has nothing to refuse, and axe finds nothing.
+func TestBrowser(t *testing.T) {
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("chromium is not installed")
+	}
+	script, err := filepath.Abs("../../.ci/node/console.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(script), "node_modules", "playwright-core")); err != nil {
+		t.Skip("the packages of .ci/node are not installed")
+	}
+	d := open(t, "policy: {paths: [p.rego], timeout: 5s}\naudit: {record: full}\n", "p.rego", `package wasmgate
+
+labels contains "untrusted" if startswith(input.arguments.text, "read")
+
+deny contains input.arguments.text if not startswith(input.arguments.text, "read")
+`)
+	all := strings.Join(hostile, "\n")
+	for _, text := range []string{"read " + all, all} {
+		args, _ := json.Marshal(map[string]string{"text": text, "algorithm": "sha256"})
+		if err := d.call("local__hash", string(args)); (err == nil) != strings.HasPrefix(text, "read") {
+			t.Fatal(text, err)
+		}
+	}
+	for _, text := range hostile {
+		_ = d.call("x__"+text, "{}") // which there is not
+	}
+	server := httptest.NewServer(d.c)
+	defer server.Close()
+	paths := []string{"/ui/", "/ui/calls", "/ui/approvals", "/ui/pins", "/ui/servers", "/ui/servers/local", "/ui/sessions", "/ui/grants", "/ui/signin"}
+	for _, e := range d.records(gate.Done)[:4] {
+		paths = append(paths, "/ui/calls/"+e.ID)
+	}
+	var sessions []app.Session
+	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sessions {
+		paths = append(paths, "/ui/sessions/"+s.ID)
+	}
+	c := exec.CommandContext(t.Context(), "node", append([]string{script, d.c.SignIn(server.URL).URL}, paths...)...)
+	c.Env = append(os.Environ(), "CHROMIUM="+browser)
+	out, err := c.CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("%v\n%.4000s", err, out)
+	}
+}

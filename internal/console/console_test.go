@@ -1,0 +1,458 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+func TestMain(m *testing.M) {
+	gateway.ChildMain() // modules are compiled by a child
+	os.Exit(m.Run())
+}
+
+// A desk is the console of a gateway that really runs, and a browser's cookie at it.
+type desk struct {
+	t      *testing.T
+	app    *app.App
+	c      *Console
+	dir    string
+	cookie *http.Cookie
+}
+
+func open(t *testing.T, configuration string, files ...string) *desk {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("wasmgate.yaml", "version: 1\n"+configuration)
+	for i := 0; i < len(files); i += 2 {
+		write(files[i], files[i+1])
+	}
+	if cache, err := os.UserCacheDir(); err == nil { // compiled code outlives the tests, as the build cache does
+		shared := filepath.Join(cache, "wasmgate-test", "wasm")
+		if err := errors.Join(os.MkdirAll(shared, 0o700), os.MkdirAll(filepath.Join(dir, "state"), 0o700), os.Symlink(shared, filepath.Join(dir, "state", "wasm"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, err := config.Load(filepath.Join(dir, "wasmgate.yaml"), config.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	d := &desk{t: t, app: a, c: New(a), dir: dir}
+	d.signIn()
+	return d
+}
+
+func (d *desk) signIn() {
+	d.t.Helper()
+	w := d.ask("POST", "/ui/signin", url.Values{"code": {d.c.SignIn("").Code}}, nil)
+	if w.Code != http.StatusSeeOther || len(w.Result().Cookies()) != 1 {
+		d.t.Fatalf("signing in: %d %s", w.Code, w.Body)
+	}
+	d.cookie = w.Result().Cookies()[0]
+}
+
+// ask sends a request: a form, or JSON if that is what body is.
+func (d *desk) ask(method, path string, body any, header http.Header) *httptest.ResponseRecorder {
+	d.t.Helper()
+	var r io.Reader
+	kind := ""
+	switch body := body.(type) {
+	case url.Values:
+		r, kind = strings.NewReader(body.Encode()), "application/x-www-form-urlencoded"
+	case string:
+		r, kind = strings.NewReader(body), "application/json"
+	}
+	req := httptest.NewRequest(method, "http://127.0.0.1:7421"+path, r)
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	if d.cookie != nil {
+		req.AddCookie(d.cookie)
+	}
+	if h := header.Get("Host"); h != "" {
+		req.Host = h
+	}
+	w := httptest.NewRecorder()
+	d.c.ServeHTTP(w, req)
+	return w
+}
+
+func (d *desk) get(path string) string {
+	d.t.Helper()
+	w := d.ask("GET", path, nil, nil)
+	if w.Code != http.StatusOK {
+		d.t.Errorf("GET %s: %d %s", path, w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+// records returns what the audit log has of an event.
+func (d *desk) records(event gate.Event) (all []audit.Entry) {
+	d.t.Helper()
+	for e, err := range audit.Read(d.t.Context(), d.app.AuditPath(), audit.Filter{}) {
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if e.Event == event {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func (d *desk) call(name, args string) error {
+	d.t.Helper()
+	_, err := d.app.Call(d.t.Context(), app.CallRequest{Tool: name, Args: args})
+	return err
+}
+
+func TestSignIn(t *testing.T) {
+	d := open(t, "")
+	if c := d.cookie; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" {
+		t.Errorf("cookie %+v", c)
+	}
+	in := func(code string) int { return d.ask("POST", "/ui/signin", url.Values{"code": {code}}, nil).Code }
+	offered := d.c.SignIn("http://127.0.0.1:7421")
+	token := strings.TrimPrefix(offered.URL, "http://127.0.0.1:7421/ui/signin#t=")
+	if got := []int{in(token), in(token), in(offered.Code)}; !slices.Equal(got, []int{303, 403, 403}) {
+		t.Errorf("a link is good once, and ends its code: %v", got)
+	}
+	now := time.Now()
+	d.c.signins.now = func() time.Time { return now }
+	late := d.c.SignIn("").Code
+	now = now.Add(offerTime + time.Second)
+	if in(late) != http.StatusForbidden {
+		t.Error("a code that is too old signs in")
+	}
+	guessed := d.c.SignIn("").Code
+	for range maxWrong {
+		in("00000000x")
+	}
+	if in(guessed) != http.StatusForbidden {
+		t.Error("a code outlives guesses")
+	}
+	d.signIn()
+	now = now.Add(stayTime + time.Second)
+	if w := d.ask("GET", "/ui/", nil, nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/ui/signin" {
+		t.Errorf("a browser stays signed in: %d", w.Code)
+	}
+	d.signIn()
+	d.ask("POST", "/ui/signout", url.Values{}, nil)
+	if w := d.ask("GET", "/ui/", nil, nil); w.Code != http.StatusSeeOther {
+		t.Error("signing out does not")
+	}
+}
+
+// Nobody gets in who has not signed in, nor a page of another site that uses who has.
+func TestNobodyElse(t *testing.T) {
+	d := open(t, "")
+	cookie := d.cookie
+	for _, r := range d.c.routes() {
+		method, path, _ := strings.Cut(r.pattern, " ")
+		path = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(strings.TrimSuffix(path, "{$}"), "x")
+		d.cookie = nil
+		want := http.StatusUnauthorized
+		if method == "GET" && strings.HasPrefix(path, "/ui/") {
+			want = http.StatusSeeOther
+		}
+		if w := d.ask(method, path, url.Values{}, nil); w.Code != want {
+			t.Errorf("%s without signing in: %d, want %d", r.pattern, w.Code, want)
+		}
+		d.cookie = cookie
+		if w := d.ask(method, path, url.Values{}, http.Header{"Host": {"evil.example"}}); w.Code != http.StatusForbidden {
+			t.Errorf("%s by another name of this machine: %d", r.pattern, w.Code)
+		}
+		if method == "POST" {
+			if w := d.ask(method, path, url.Values{}, http.Header{"Origin": {"https://evil.example"}, "Sec-Fetch-Site": {"cross-site"}}); w.Code != http.StatusForbidden {
+				t.Errorf("%s by a page of another site: %d", r.pattern, w.Code)
+			}
+		}
+	}
+}
+
+// What the description has is what there is.
+func TestDescription(t *testing.T) {
+	d := open(t, "")
+	text := d.get("/api/v1/openapi.yaml")
+	var described []string
+	path := ""
+	for line := range strings.Lines(text) {
+		if m := regexp.MustCompile(`^  (/api/\S+):(.*)`).FindStringSubmatch(line); m != nil {
+			path = m[1]
+			line = "    " + strings.TrimLeft(m[2], " {")
+		}
+		if m := regexp.MustCompile(`^    (get|post|put|delete|patch):`).FindStringSubmatch(line); m != nil {
+			described = append(described, strings.ToUpper(m[1])+" "+path)
+		}
+	}
+	var there []string
+	for _, r := range d.c.routes() {
+		if strings.Contains(r.pattern, " /api/") {
+			there = append(there, strings.ReplaceAll(r.pattern, "...}", "}"))
+		}
+	}
+	slices.Sort(described)
+	slices.Sort(there)
+	if !slices.Equal(described, there) {
+		t.Errorf("described\n%s\nthere is\n%s", strings.Join(described, "\n"), strings.Join(there, "\n"))
+	}
+}
+
+const asks = `package wasmgate
+
+ask contains "it is told to" if input.tool.name == "local__hash"
+
+deny contains "<img src=x onerror=alert(1)> \u202e" if input.arguments.text == "deny"
+
+labels contains "untrusted" if input.arguments.text == "read"
+`
+
+func TestPages(t *testing.T) {
+	d := open(t, "policy: {paths: [p.rego]}\n", "p.rego", strings.Replace(asks, "ask contains", "ask contains \"\" if false\n\nunused contains", 1),
+		"grants.yaml", "- {to: [local], tools: [\"local__*\", \"never__*\"]}\n")
+	if err := d.call("local__hash", `{"text":"read","algorithm":"sha256"}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.call("local__hash", `{"text":"deny","algorithm":"sha256"}`); err == nil {
+		t.Fatal("not denied")
+	}
+	calls := d.records(gate.Done)
+	pages := map[string]string{
+		"/ui/": "<b>2</b> calls in the last hour", "/ui/calls": "refused_authorize", "/ui/calls?denied=true&since=1h": "local__hash",
+		"/ui/calls/" + calls[1].ID: "&lt;img src=x onerror=alert(1)&gt; \\u202e", "/ui/approvals": "Nothing waits",
+		"/ui/pins": "Nothing is quarantined", "/ui/servers": ">local<", "/ui/servers/local": "local__hash",
+		"/ui/sessions": "untrusted", "/ui/grants": "never used",
+	}
+	var sessions []app.Session
+	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil || len(sessions) != 1 {
+		t.Fatalf("%v %v", sessions, err)
+	}
+	pages["/ui/sessions/"+sessions[0].ID] = `class="box refused"`
+	for path, want := range pages {
+		got := d.get(path)
+		if !strings.Contains(got, want) {
+			t.Errorf("%s has no %q:\n%s", path, want, got)
+		}
+		if strings.Contains(got, "<img") || strings.Contains(got, "\u202e") || strings.Count(got, "<script") != 1 {
+			t.Errorf("%s shows what it is not to", path)
+		}
+		if regexp.MustCompile(`(?i)\s(on[a-z]+|style)\s*=\s*"`).MatchString(got) {
+			t.Errorf("%s has a handler or a style that the policy of contents would refuse", path)
+		}
+	}
+	for path, want := range map[string]int{"/ui/calls/none": 404, "/ui/servers/none": 404, "/ui/sessions/none": 404, "/ui/calls?since=x": 400, "/api/v1/calls?last=0": 400} {
+		if w := d.ask("GET", path, nil, nil); w.Code != want {
+			t.Errorf("%s: %d, want %d", path, w.Code, want)
+		}
+	}
+	var one []audit.Entry
+	if err := json.Unmarshal([]byte(d.get("/api/v1/calls?denied=true")), &one); err != nil || len(one) != 1 || one[0].ID != calls[1].ID {
+		t.Errorf("%v %v", one, err)
+	}
+}
+
+// Of two who answer one question one wins, and the other sees why; what was another question
+// when it was seen is not answered.
+func TestApprove(t *testing.T) {
+	d := open(t, "policy: {paths: [p.rego]}\napprovals: {channels: [cli], hold: 1s}\n", "p.rego", asks, "grants.yaml", "- {to: [local], tools: [\"local__*\"]}\n")
+	const args = `{"text":"<b>a</b>","algorithm":"sha256"}`
+	if err := d.call("local__hash", args); err == nil {
+		t.Fatal("nobody was asked")
+	}
+	var all []app.Approval
+	if err := json.Unmarshal([]byte(d.get("/api/v1/approvals")), &all); err != nil || len(all) != 1 {
+		t.Fatalf("%v %v", all, err)
+	}
+	if got := d.get("/ui/approvals"); !strings.Contains(got, "&lt;b&gt;a&lt;/b&gt;") && !strings.Contains(got, `\u003cb`) {
+		t.Errorf("the arguments are not shown:\n%s", got)
+	}
+	path := "/api/v1/approvals/" + all[0].ID + "/decision"
+	for body, want := range map[string]int{
+		`{"verdict":"approved","binding":"another"}`:                     409,
+		`{"verdict":"maybe","binding":"` + all[0].Binding + `"}`:         400,
+		`{"verdict":"approved"}`:                                         409,
+		`{"verdict":"approved","binding":"x","more":1}`:                  400,
+		`{"verdict":"approved","binding":"` + all[0].Binding + `","a":1`: 400,
+	} {
+		if w := d.ask("POST", path, body, nil); w.Code != want {
+			t.Errorf("%s: %d %s, want %d", body, w.Code, w.Body, want)
+		}
+	}
+	form := url.Values{"verdict": {"once"}, "binding": {all[0].Binding}}
+	if w := d.ask("POST", "/ui/approvals/"+all[0].ID, form, nil); w.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if err := d.call("local__hash", args); err != nil {
+		t.Error(err)
+	}
+	form.Set("verdict", "deny")
+	if w := d.ask("POST", "/ui/approvals/"+all[0].ID, form, nil); w.Code != http.StatusConflict && w.Code != http.StatusNotFound {
+		t.Errorf("who comes second: %d %s", w.Code, w.Body)
+	}
+	acts := d.records(audit.Admin)
+	if len(acts) == 0 || acts[0].Action != "admin/approve" || acts[0].Reasons[0] != "approval.decide "+all[0].ID {
+		t.Errorf("recorded %+v", acts)
+	}
+}
+
+// What the policy denies is not done, and that is recorded; what cannot be recorded is not done.
+func TestPolicyDecides(t *testing.T) {
+	d := open(t, "policy: {paths: [p.rego]}\n", "p.rego", `package wasmgate
+
+deny contains "nobody pauses" if {
+	input.action == "admin/grant"
+	input.admin.op == "gateway.pause"
+}
+
+deny contains "not this one" if {
+	input.action == "admin/read"
+	input.admin.object == "secret"
+}
+`)
+	w := d.ask("POST", "/api/v1/pause", `{}`, nil)
+	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "nobody pauses") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if s := d.c.status(); len(s.Paused) > 0 {
+		t.Error("it is paused")
+	}
+	if w := d.ask("GET", "/ui/servers/secret", nil, nil); w.Code != http.StatusForbidden {
+		t.Errorf("%d", w.Code)
+	}
+	acts := d.records(audit.Admin)
+	if len(acts) != 2 || acts[0].Code != "refused_authorize" || acts[0].Reasons[0] != "gateway.pause" || acts[1].Reasons[0] != "servers.read secret" {
+		t.Errorf("recorded %+v", acts)
+	}
+}
+
+func TestPauseAndReset(t *testing.T) {
+	d := open(t, "policy: {paths: [p.rego]}\n", "p.rego", strings.Replace(asks, "ask contains", "ask contains \"\" if false\n\nunused contains", 1))
+	if w := d.ask("POST", "/ui/pause", url.Values{}, nil); w.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	if err := d.call("local__hash", `{"text":"a","algorithm":"sha256"}`); err == nil {
+		t.Error("it is not paused")
+	}
+	d.ask("POST", "/api/v1/pause", `{"resume":true}`, nil)
+	if err := d.call("local__hash", `{"text":"read","algorithm":"sha256"}`); err != nil {
+		t.Error(err)
+	}
+	var sessions []app.Session
+	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil || len(sessions) != 1 {
+		t.Fatalf("%v %v", sessions, err)
+	}
+	ask := func(version uint64) int {
+		b, _ := json.Marshal(map[string]any{"session": sessions[0].ID, "version": version})
+		return d.ask("POST", "/api/v1/reset", string(b), nil).Code
+	}
+	if got := ask(sessions[0].Version + 1); got != http.StatusConflict {
+		t.Errorf("another version: %d", got)
+	}
+	if got := ask(sessions[0].Version); got != http.StatusOK {
+		t.Errorf("%d", got)
+	}
+	if got := d.get("/api/v1/sessions"); got != "[]\n" {
+		t.Errorf("still %s", got)
+	}
+}
+
+// Events come as records are written, and go on where a reader was.
+func TestEvents(t *testing.T) {
+	d := open(t, "")
+	server := httptest.NewServer(d.c)
+	defer server.Close()
+	read := func(last string, n int) (ids []string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		r, _ := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/events", nil)
+		r.AddCookie(d.cookie)
+		if last != "" {
+			r.Header.Set("Last-Event-ID", last)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var got strings.Builder
+		b := make([]byte, 4096)
+		for strings.Count(got.String(), "\nid: ")+strings.Count(got.String(), "id: ") < n {
+			k, err := resp.Body.Read(b)
+			got.Write(b[:k])
+			if err != nil {
+				t.Fatal(err, got.String())
+			}
+			if got.Len() > 0 && last == "" && !strings.Contains(got.String(), "id: ") {
+				if err := d.call("local__hash", `{"text":"a","algorithm":"sha256"}`); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for _, m := range regexp.MustCompile(`(?m)^id: (\d+)$`).FindAllStringSubmatch(got.String(), -1) {
+			ids = append(ids, m[1])
+		}
+		return ids
+	}
+	first := read("", 1)
+	if err := d.call("local__hash", `{"text":"b","algorithm":"sha256"}`); err != nil {
+		t.Fatal(err)
+	}
+	if next := read(first[0], 1); next[0] == first[0] || len(next) == 0 {
+		t.Errorf("after %s came %v", first[0], next)
+	}
+}
+
+// Who may call tools does not reach the console where they are called.
+func TestConsoleIsNotOnMCP(t *testing.T) {
+	d := open(t, "")
+	for _, r := range d.c.routes() {
+		method, path, _ := strings.Cut(r.pattern, " ")
+		path = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(strings.TrimSuffix(path, "{$}"), "x")
+		req := httptest.NewRequest(method, "http://127.0.0.1:7420"+path, nil)
+		req.AddCookie(d.cookie)
+		w := httptest.NewRecorder()
+		d.app.Gateway().ServeHTTP(w, req)
+		if w.Code != http.StatusNotFound && w.Code != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %d", r.pattern, w.Code)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+)
+
+// A flow is what a session has read, and what it did then.
+type flow struct {
+	Read []flowCall `json:"read"` // calls with which its labels rose, the oldest first
+	Did  []flowCall `json:"did"`  // calls after the first of these, and those that were refused
+}
+
+// A flowCall is one call in a flow.
+type flowCall struct {
+	Call   string    `json:"call"`
+	Time   time.Time `json:"time"`
+	Tool   string    `json:"tool"`
+	Code   string    `json:"code"`
+	Labels []string  `json:"labels,omitempty"` // that came with it
+	Why    []string  `json:"why,omitempty"`
+}
+
+// flowOf tells the flow of a session's calls, the oldest first.
+func flowOf(calls []audit.Entry) flow {
+	f := flow{Read: []flowCall{}, Did: []flowCall{}}
+	for _, e := range calls {
+		one := flowCall{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Why: e.Reasons}
+		for _, l := range e.LabelsAfter {
+			if !slices.Contains(e.LabelsBefore, l) {
+				one.Labels = append(one.Labels, l)
+			}
+		}
+		switch {
+		case len(one.Labels) > 0:
+			f.Read = append(f.Read, one)
+		case strings.HasPrefix(e.Code, "refused_"), len(e.LabelsBefore) > 0:
+			f.Did = append(f.Did, one)
+		}
+	}
+	return f
+}
+
+// Sizes of the picture, in pixels, and how much of a flow it shows: the table beneath shows all.
+const (
+	boxWidth, boxHeight, boxGap = 230, 40, 14
+	middle                      = 150
+	mostBoxes                   = 12
+)
+
+// picture draws a flow: at the left what was read, with the labels on the arrows; at the right
+// what was done then, and what was stopped.
+func picture(f flow) template.HTML {
+	read, did := f.Read[max(0, len(f.Read)-mostBoxes):], f.Did[max(0, len(f.Did)-mostBoxes):]
+	rows := max(len(read), len(did), 1)
+	height := rows*(boxHeight+boxGap) + boxGap
+	width := 2*boxWidth + 2*middle + 90
+	y := func(i, of int) int { return boxGap + (height-of*(boxHeight+boxGap))/2 + i*(boxHeight+boxGap) }
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="flow" role="group" aria-label="What the session has read, and what it did then" viewBox="-2 -2 %d %d" width="%d" height="%d">`, width+4, height+4, width+4, height+4)
+	centre, cy := boxWidth+middle+45, height/2
+	for i, c := range read {
+		at := y(i, len(read))
+		arrow(&b, boxWidth, at+boxHeight/2, centre-45, cy, "untrusted", strings.Join(c.Labels, ", "))
+		box(&b, 0, at, "read", c)
+	}
+	for i, c := range did {
+		at, kind := y(i, len(did)), effect(c.Code)
+		arrow(&b, centre+45, cy, centre+45+middle, at+boxHeight/2, kind, "")
+		box(&b, centre+45+middle, at, kind, c)
+	}
+	fmt.Fprintf(&b, `<ellipse class="session" cx="%d" cy="%d" rx="45" ry="22"/><text class="label" x="%d" y="%d" text-anchor="middle">session</text></svg>`, centre, cy, centre, cy+4)
+	return template.HTML(b.String()) // every text in it was escaped
+}
+
+func arrow(b *strings.Builder, x1, y1, x2, y2 int, kind, label string) {
+	fmt.Fprintf(b, `<path class="arrow %s" d="M%d %dC%d %d %d %d %d %d"/>`, kind, x1, y1, (x1+x2)/2, y1, (x1+x2)/2, y2, x2, y2)
+	if label != "" {
+		fmt.Fprintf(b, `<text class="label" x="%d" y="%d">%s</text>`, x1+6, y1-4, template.HTMLEscapeString(short(label, 24)))
+	}
+}
+
+func box(b *strings.Builder, x, y int, kind string, c flowCall) {
+	word := c.Code
+	if kind == "read" {
+		word = clock(c.Time)
+	}
+	fmt.Fprintf(b, `<a href="/ui/calls/%s"><rect class="box %s" x="%d" y="%d" width="%d" height="%d" rx="6"/><text x="%d" y="%d">%s</text><text class="small" x="%d" y="%d">%s</text></a>`,
+		template.HTMLEscapeString(template.URLQueryEscaper(c.Call)), kind, x, y, boxWidth, boxHeight,
+		x+10, y+17, template.HTMLEscapeString(short(gate.Visible(c.Tool), 30)), x+10, y+33, template.HTMLEscapeString(short(word, 34)))
+}
+
+func short(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
+}
+
+// bars draws how many calls there were in each minute of the last hour, the refused ones below.
+func bars(calls []audit.Entry, now time.Time) template.HTML {
+	const minutes, width, height = 60, 10, 80
+	var all, refused [minutes]int
+	most := 1
+	for _, e := range calls {
+		i := minutes - 1 - int(now.Sub(e.Time)/time.Minute)
+		if i < 0 || i >= minutes {
+			continue
+		}
+		all[i]++
+		if strings.HasPrefix(e.Code, "refused_") {
+			refused[i]++
+		}
+		most = max(most, all[i])
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="bars" role="img" aria-label="Calls in each minute of the last hour, %d at most" viewBox="0 0 %d %d" width="%d" height="%d">`, most, minutes*width, height, minutes*width, height)
+	for i := range minutes {
+		for _, one := range []struct {
+			n    int
+			kind string
+		}{{all[i], "ok"}, {refused[i], "refused"}} {
+			if h := one.n * height / most; one.n > 0 {
+				fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`, one.kind, i*width+1, height-max(h, 2), width-2, max(h, 2))
+			}
+		}
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String()) // numbers alone
+}
+
+// step is what one part of a call's way took.
+type step struct {
+	Name  string
+	Took  string
+	Share int // of the whole, in percent
+}
+
+func steps(e audit.Entry) (all []step) {
+	for _, s := range e.Steps {
+		us := s.Took.Microseconds()
+		share := 0
+		if e.TookUS > 0 {
+			share = int(min(100, us*100/e.TookUS))
+		}
+		all = append(all, step{string(s.Step), took(us), share})
+	}
+	return all
+}

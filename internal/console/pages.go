@@ -1,0 +1,358 @@
+package console
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/lock"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+//go:embed pages
+var pages embed.FS
+
+// templates are the pages, each within the frame.
+var templates = func() map[string]*template.Template {
+	functions := template.FuncMap{
+		"visible": gate.Visible, "clock": clock, "took": took, "left": left, "escaped": url.PathEscape, "effect": effect, "join": strings.Join,
+		"text": func(b []byte) string { return gate.Visible(string(b)) },
+	}
+	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(pages, "pages/frame.html"))
+	all := make(map[string]*template.Template)
+	files, err := pages.ReadDir("pages")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	for _, f := range files {
+		if name, ok := strings.CutSuffix(f.Name(), ".html"); ok && name != "frame" {
+			all[name] = template.Must(template.Must(frame.Clone()).ParseFS(pages, "pages/"+f.Name()))
+		}
+	}
+	return all
+}()
+
+// A view is what a page shows.
+type view struct {
+	Title   string
+	At      string // of the pages in the frame, which one it is
+	Out     bool   // nobody is signed in
+	Problem string
+	Done    string // what was done before
+	Of      any
+}
+
+func page(w http.ResponseWriter, status int, name string, v view) {
+	var b bytes.Buffer
+	if err := templates[name].Execute(&b, v); err != nil {
+		http.Error(w, "the page cannot be made: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // an error means that nobody looks
+}
+
+func show(w http.ResponseWriter, r *http.Request, name, title string, of any) error {
+	page(w, http.StatusOK, name, view{Title: title, At: name, Done: r.URL.Query().Get("done"), Of: of})
+	return nil
+}
+
+// done goes back to a page that says what was done, so that loading it again does nothing.
+func done(w http.ResponseWriter, r *http.Request, to, what string) error {
+	http.Redirect(w, r, to+"?done="+url.QueryEscape(what), http.StatusSeeOther)
+	return nil
+}
+
+func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
+
+func left(until time.Time) string { return max(0, time.Until(until)).Round(time.Second).String() }
+
+func took(us int64) string {
+	return (time.Duration(us) * time.Microsecond).Round(10 * time.Microsecond).String()
+}
+
+// effect is one word for what became of a call, by which the style tells it.
+func effect(code string) string {
+	switch {
+	case code == gate.CodeOK:
+		return "ok"
+	case strings.HasPrefix(code, "refused_"):
+		return "refused"
+	default:
+		return "failed"
+	}
+}
+
+// count is how often something was.
+type count struct {
+	Name string
+	N    int
+}
+
+func (c *Console) overview(w http.ResponseWriter, r *http.Request) error {
+	calls, err := c.entries(r.Context(), audit.Filter{Since: time.Now().Add(-time.Hour), Choose: func(e *audit.Entry) bool { return e.Event == gate.Done }})
+	if err != nil {
+		return err
+	}
+	s := c.status()
+	byCode, ready := map[string]int{}, 0
+	for _, e := range calls {
+		byCode[e.Code]++
+	}
+	for _, one := range s.Servers {
+		if one.Error == "" {
+			ready++
+		}
+	}
+	var codes []count
+	for code, n := range byCode {
+		codes = append(codes, count{code, n})
+	}
+	slices.SortFunc(codes, func(a, b count) int { return strings.Compare(a.Name, b.Name) })
+	quarantined := 0
+	for _, one := range s.Servers {
+		quarantined += len(one.Quarantined)
+	}
+	return show(w, r, "overview", "Overview", map[string]any{
+		"Status": s, "Calls": len(calls), "Codes": codes, "Ready": ready, "Quarantined": quarantined, "Bars": bars(calls, time.Now()), "Paused": slices.Contains(s.Paused, ""),
+	})
+}
+
+func (c *Console) callsPage(w http.ResponseWriter, r *http.Request) error {
+	f, err := filter(r)
+	if err != nil {
+		return err
+	}
+	all, err := c.entries(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(all)
+	return show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": r.URL.Query(), "Live": r.URL.RawQuery == ""})
+}
+
+func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
+	all, err := c.call(r)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	main, beside := all[0], []audit.Entry{}
+	for _, e := range all {
+		if e.ID == id && (e.Event == gate.Done || e.Event == gate.Granted && main.Event != gate.Done) {
+			main = e
+		}
+	}
+	for _, e := range all {
+		if e.Seq != main.Seq && !(e.ID == id && e.Event == gate.Granted) {
+			beside = append(beside, e)
+		}
+	}
+	return show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Steps": steps(main), "Raw": all})
+}
+
+func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {
+	all, err := c.approvals(r.Context())
+	if err != nil {
+		return err
+	}
+	for i, a := range all { // with their arguments, which lists leave out
+		if one, err := c.app.Approval(a.ID); err == nil {
+			all[i] = *one
+		}
+	}
+	return show(w, r, "approvals", "Approvals", map[string]any{"All": all, "Asks": c.app.Asks()})
+}
+
+func (c *Console) decidePage(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	d := decision{Binding: r.PostFormValue("binding"), Note: r.PostFormValue("note")}
+	switch r.PostFormValue("verdict") {
+	case "once":
+		d.Verdict = gate.Approved
+	case "always":
+		d.Verdict, d.Always = gate.Approved, true
+	case "deny":
+		d.Verdict = gate.Denied
+	}
+	if _, err := c.decide(r.Context(), id, d); err != nil {
+		return err
+	}
+	return done(w, r, "/ui/approvals", fmt.Sprintf("%s is %s", id, d.Verdict))
+}
+
+func (c *Console) pinsPage(w http.ResponseWriter, r *http.Request) error {
+	all, err := c.app.Pins(r.Context(), "")
+	if err != nil {
+		return show(w, r, "pins", "Pins", map[string]any{"Off": err.Error()})
+	}
+	var waiting []difference
+	for _, server := range servers(all.Pins) {
+		d, pins, err := c.difference(r.Context(), server)
+		if err != nil {
+			return err
+		}
+		if d.Differences = slices.DeleteFunc(d.Differences, func(d lock.Difference) bool { return !d.State.Quarantined() }); len(d.Differences) > 0 && len(pins) > 0 {
+			waiting = append(waiting, d)
+		}
+	}
+	return show(w, r, "pins", "Pins", map[string]any{"Pins": all, "Waiting": waiting})
+}
+
+// servers returns those of which something is quarantined.
+func servers(pins []lock.Entry) (ids []string) {
+	for _, e := range pins {
+		if e.State.Quarantined() && !slices.Contains(ids, e.Server) {
+			ids = append(ids, e.Server)
+		}
+	}
+	return ids
+}
+
+func (c *Console) approvePage(w http.ResponseWriter, r *http.Request) error {
+	server := r.PathValue("server")
+	added, err := c.approvePins(r.Context(), server, r.PostFormValue("seen"))
+	if err != nil {
+		return err
+	}
+	return done(w, r, "/ui/pins", fmt.Sprintf("%d definitions of %s are approved", len(added), server))
+}
+
+func (c *Console) serversPage(w http.ResponseWriter, r *http.Request) error {
+	return show(w, r, "servers", "Servers", c.status())
+}
+
+func (c *Console) serverPage(w http.ResponseWriter, r *http.Request) error {
+	s := c.status()
+	id := r.PathValue("server")
+	for _, one := range s.Servers {
+		if one.Server == id {
+			tools, err := c.app.Tools(r.Context(), "", true)
+			if err != nil {
+				return err
+			}
+			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return t.Server != id })
+			return show(w, r, "server", id, map[string]any{"Server": one, "Tools": tools, "Paused": slices.Contains(s.Paused, id)})
+		}
+	}
+	return &missing{"server " + id}
+}
+
+func (c *Console) sessionsPage(w http.ResponseWriter, r *http.Request) error {
+	all, err := c.app.Sessions(r.Context())
+	if err != nil {
+		return err
+	}
+	return show(w, r, "sessions", "Sessions", all)
+}
+
+func (c *Console) sessionPage(w http.ResponseWriter, r *http.Request) error {
+	s, calls, err := c.session(r)
+	if err != nil {
+		return err
+	}
+	f := flowOf(calls)
+	return show(w, r, "session", "Session", map[string]any{"Session": s, "Flow": f, "Picture": picture(f)})
+}
+
+func (c *Console) resetPage(w http.ResponseWriter, r *http.Request) error {
+	version, err := strconv.ParseUint(r.PostFormValue("version"), 10, 64)
+	if err != nil {
+		return &misused{"the form has no version of the session"}
+	}
+	id := r.PostFormValue("session")
+	if err := c.reset(r.Context(), id, version); err != nil {
+		return err
+	}
+	return done(w, r, "/ui/sessions", "session "+id+" begins anew")
+}
+
+func (c *Console) grantsPage(w http.ResponseWriter, r *http.Request) error {
+	all, err := c.grants()
+	if err != nil {
+		return err
+	}
+	calls, err := c.entries(r.Context(), audit.Filter{Since: time.Now().Add(-7 * usualSince), Choose: func(e *audit.Entry) bool { return e.Event == gate.Done && e.Code == gate.CodeOK }})
+	if err != nil {
+		return err
+	}
+	return show(w, r, "grants", "Grants", map[string]any{"Rows": grantRows(all, calls), "File": c.status().Grants})
+}
+
+// grantRow is one pattern of one grant.
+type grantRow struct {
+	To, Kind, Pattern string
+	Used              int // by calls of the last week that this pattern matches
+}
+
+func grantRows(all []config.Grant, calls []audit.Entry) (rows []grantRow) {
+	for _, g := range all {
+		for _, of := range []struct {
+			kind     string
+			patterns []string
+			matches  func(pattern string, e audit.Entry) bool
+		}{
+			{"tools", g.Tools, func(p string, e audit.Entry) bool { return e.Action == gate.CallTool && matches(p, e.Tool) }},
+			{"server", g.Servers, func(p string, e audit.Entry) bool { return e.Server == p }},
+			{"group", g.Groups, nil},
+			{"prompts", g.Prompts, func(p string, e audit.Entry) bool { return e.Action == gate.GetPrompt && matches(p, e.Tool) }},
+			{"resources", g.Resources, func(p string, e audit.Entry) bool { return e.Action == gate.ReadResource && matches(p, e.Tool) }},
+			{"methods", g.Methods, func(p string, e audit.Entry) bool { return matches(p, string(e.Action)) }},
+			{"agents", g.Agents, func(p string, e audit.Entry) bool { return e.Action == gate.AgentCall && matches(p, e.Tool) }},
+		} {
+			for _, p := range of.patterns {
+				row := grantRow{To: strings.Join(g.To, ", "), Kind: of.kind, Pattern: p, Used: -1}
+				if of.matches != nil {
+					row.Used = 0
+					for _, e := range calls {
+						if of.matches(p, e) {
+							row.Used++
+						}
+					}
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
+}
+
+// matches reports whether a pattern of a grant, a literal or one with * at its end, matches.
+func matches(pattern, name string) bool {
+	if prefix, open := strings.CutSuffix(pattern, "*"); open {
+		return strings.HasPrefix(name, prefix)
+	}
+	return pattern == name
+}
+
+func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {
+	server, resume := r.PostFormValue("server"), r.PostFormValue("resume") == "true"
+	if _, err := c.app.Pause(r.Context(), server, resume); err != nil {
+		return err
+	}
+	what, to := "everything", "/ui/"
+	if server != "" {
+		what, to = "server "+server, "/ui/servers/"+url.PathEscape(server)
+	}
+	if resume {
+		return done(w, r, to, what+" goes on")
+	}
+	return done(w, r, to, what+" is paused: every new call is refused")
+}
+
+func (c *Console) signout(w http.ResponseWriter, r *http.Request) error {
+	c.signins.out(r)
+	http.Redirect(w, r, "/ui/signin", http.StatusSeeOther)
+	return nil
+}

@@ -1,0 +1,133 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// A route is one thing that somebody can ask for.
+type route struct {
+	pattern string      // as of [http.ServeMux]
+	action  gate.Action // that policies decide on
+	op      string      // of it
+	object  string      // the path's value that names what it is about; "" if there is none
+	// do answers. What it does is recorded before, if the method changes anything. A page's
+	// error is shown on a page.
+	do func(w http.ResponseWriter, r *http.Request) error
+}
+
+// maxForm bounds what a browser or a program sends, in bytes.
+const maxForm = 1 << 20
+
+// serve decides on a request, records what changes anything, and does it.
+func (c *Console) serve(route route) http.HandlerFunc {
+	isPage := strings.Contains(route.pattern, " /ui/")
+	changes := !strings.HasPrefix(route.pattern, "GET ")
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		fail := problem
+		if isPage {
+			fail = problemPage
+		}
+		if !c.signins.in(r) {
+			if isPage && !changes {
+				http.Redirect(w, r, "/ui/signin", http.StatusSeeOther)
+				return
+			}
+			fail(w, http.StatusUnauthorized, "sign in with: wasmgate console")
+			return
+		}
+		object := ""
+		if route.object != "" {
+			object = r.PathValue(route.object)
+		}
+		err := c.app.Admin(r.Context(), policy.AdminQuery{Who: operator(), Action: route.action, Op: route.op, Object: object, Operator: true}, changes)
+		if denied, ok := errors.AsType[*app.AdminDenied](err); ok {
+			fail(w, http.StatusForbidden, denied.Error())
+			return
+		}
+		if err == nil {
+			err = route.do(w, r)
+		}
+		if err != nil {
+			fail(w, status(err), err.Error())
+		}
+	}
+}
+
+// operator is who has signed in: whoever may open the control socket.
+func operator() *gate.Principal { return gate.Local() }
+
+// A conflict says that what was to be changed is not what was seen any more.
+type conflict struct{ what string }
+
+func (e *conflict) Error() string { return e.what + " is not what it was when you saw it: look again" }
+
+// A missing says that there is no such thing.
+type missing struct{ what string }
+
+func (e *missing) Error() string { return "there is no " + e.what }
+
+// A misused says what is wrong with a request.
+type misused struct{ what string }
+
+func (e *misused) Error() string { return e.what }
+
+// status returns the HTTP status of an error.
+func status(err error) int {
+	var (
+		changed *conflict
+		none    *missing
+		wrong   *misused
+		session *app.SessionError
+		over    *gate.NotApproved
+	)
+	switch {
+	case errors.As(err, &changed), errors.As(err, &over):
+		return http.StatusConflict
+	case errors.As(err, &none), errors.As(err, &session), errors.Is(err, app.ErrNoServer):
+		return http.StatusNotFound
+	case errors.As(err, &wrong):
+		return http.StatusBadRequest
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// problem answers a program (RFC 9457).
+func problem(w http.ResponseWriter, status int, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"title": http.StatusText(status), "status": status, "detail": gate.Visible(detail)}) // an error means that nobody listens
+}
+
+func problemPage(w http.ResponseWriter, status int, detail string) {
+	page(w, status, "problem", view{Title: http.StatusText(status), Problem: detail, Out: status == http.StatusUnauthorized})
+}
+
+// answer answers a program.
+func answer(w http.ResponseWriter, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(b, '\n')) // an error means that nobody listens
+	return nil
+}
+
+// read reads what a program sends.
+func read(r *http.Request, v any) error {
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return &misused{"the request is no such JSON object: " + err.Error()}
+	}
+	return nil
+}

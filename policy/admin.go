@@ -1,0 +1,56 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// The actions of those who run a gateway, beside its calls.
+const (
+	AdminRead    gate.Action = "admin/read"
+	AdminApprove gate.Action = "admin/approve"
+	AdminPin     gate.Action = "admin/pin"
+	AdminGrant   gate.Action = "admin/grant"
+)
+
+// An AdminQuery is what somebody who runs the gateway would do. Policies see it as
+// input.admin, {op, object, operator}.
+type AdminQuery struct {
+	Who    *gate.Principal
+	Action gate.Action // one of those above
+	Op     string      // what is done, such as calls.read or approval.decide
+	Object string      // with what: the id of a call or an approval, a server, a session; may be empty
+	// Operator says that it is the operator of this machine: who may open the control
+	// socket, or has signed in by it.
+	Operator bool
+}
+
+// Admin decides on what somebody who runs the gateway would do. Nothing but [gate.Allow] lets
+// it pass. An error denies it.
+func (e *Engine) Admin(ctx context.Context, q AdminQuery) (d gate.Decision, err error) {
+	defer recoverTo(&err, func() { d = gate.Decision{} })
+	if q.Who == nil {
+		return gate.Decision{}, errors.New("policy: nobody is known to ask")
+	}
+	switch q.Action {
+	case AdminRead, AdminApprove, AdminPin, AdminGrant:
+	default:
+		return gate.Decision{}, fmt.Errorf("policy: %q is no action of those who run a gateway", q.Action)
+	}
+	_, d, err = e.decide(ctx, ast.NewObject(
+		[2]*ast.Term{keyAction, ast.StringTerm(string(q.Action))},
+		[2]*ast.Term{keyPrincipal, e.terms.principal(claimant{who: q.Who})},
+		pair("admin", ast.ObjectTerm(
+			pair("op", ast.StringTerm(q.Op)), pair("object", ast.StringTerm(q.Object)), pair("operator", ast.BooleanTerm(q.Operator)),
+		)),
+	))
+	if err == nil && d.Effect != gate.Allow && len(d.Reasons) == 0 {
+		d.Reasons = []string{nothingAllows(string(q.Action)+" "+q.Op, q.Who.ID)}
+	}
+	return d, err
+}
