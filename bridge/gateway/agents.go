@@ -17,9 +17,6 @@ type (
 	HookAnswer  = agents.Answer
 )
 
-// KnownAgents returns the names of the agents whose hooks are understood.
-func KnownAgents() []string { return agents.Known() }
-
 // Hook takes what the hook of an agent tells of who's session: of a call of one of the
 // agent's own tools, which is decided on as [gate.AgentCall] and recorded; of its result; of
 // what its user says; or of its end. It returns once the agent may go on.

@@ -79,7 +79,8 @@ type Config struct {
 	// Inputs say, by server, how arguments are held against the input schemas of its
 	// tools. Those of a server without coerce.
 	Inputs map[string]*InputRules
-	// Agents are those whose hooks the gateway answers, by name; see [KnownAgents].
+	// Agents are those whose hooks the gateway answers, by name: claude-code, codex,
+	// gemini-cli, opencode.
 	Agents map[string]AgentRules
 	Limits Limits
 	// Pins says which definitions are approved; New sets its Record, and its Log if

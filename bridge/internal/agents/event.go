@@ -19,9 +19,6 @@ const (
 	OpenCode   = "opencode"
 )
 
-// Known returns the names of the agents whose hooks are understood, sorted.
-func Known() []string { return []string{ClaudeCode, Codex, GeminiCLI, OpenCode} }
-
 // readTool is by which an agent reads the files that a prompt names.
 var readTool = map[string]string{ClaudeCode: "Read", Codex: "Bash", GeminiCLI: "read_file", OpenCode: "read"}
 
