@@ -10,19 +10,11 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// The actions of those who run a gateway, beside its calls.
-const (
-	AdminRead    gate.Action = "admin/read"
-	AdminApprove gate.Action = "admin/approve"
-	AdminPin     gate.Action = "admin/pin"
-	AdminGrant   gate.Action = "admin/grant"
-)
-
 // An AdminQuery is what somebody who runs the gateway would do. Policies see it as
 // input.admin, {op, object, operator}.
 type AdminQuery struct {
 	Who    *gate.Principal
-	Action gate.Action // one of those above
+	Action gate.Action // admin/read, admin/approve, admin/pin or admin/grant
 	Op     string      // what is done, such as calls.read or approval.decide
 	Object string      // with what: the id of a call or an approval, a server, a session; may be empty
 	// Operator says that it is the operator of this machine: who may open the control
@@ -38,7 +30,7 @@ func (e *Engine) Admin(ctx context.Context, q AdminQuery) (d gate.Decision, err 
 		return gate.Decision{}, errors.New("policy: nobody is known to ask")
 	}
 	switch q.Action {
-	case AdminRead, AdminApprove, AdminPin, AdminGrant:
+	case "admin/read", "admin/approve", "admin/pin", "admin/grant":
 	default:
 		return gate.Decision{}, fmt.Errorf("policy: %q is no action of those who run a gateway", q.Action)
 	}

@@ -24,7 +24,7 @@ var openAPI []byte
 
 // routes are all that can be asked for but signing in.
 func (c *Console) routes() []route {
-	const read, approve, pin, grant = policy.AdminRead, policy.AdminApprove, policy.AdminPin, policy.AdminGrant
+	const read, approve, pin, grant = "admin/read", "admin/approve", "admin/pin", "admin/grant"
 	return []route{
 		{"GET /api/v1/openapi.yaml", read, "openapi.read", "", c.description},
 		{"GET /api/v1/status", read, "status.read", "", c.getStatus},
@@ -254,7 +254,7 @@ func (c *Console) decide(ctx context.Context, id string, d decision) (*app.Decid
 		return nil, &conflict{"approval " + id}
 	}
 	if d.Always {
-		if err := c.app.Admin(ctx, policy.AdminQuery{Who: operator(), Action: policy.AdminGrant, Op: "grant.always", Object: one.Tool, Operator: true}, true); err != nil {
+		if err := c.app.Admin(ctx, policy.AdminQuery{Who: operator(), Action: "admin/grant", Op: "grant.always", Object: one.Tool, Operator: true}, true); err != nil {
 			return nil, err
 		}
 	}
