@@ -6,17 +6,17 @@ package confine
 // user. What does not exist is passed over. A system that keeps its libraries
 // elsewhere (Nix, Guix, Homebrew, pyenv, nvm) has them named in the rules.
 
-// BaseExecute returns what every confined child may read and execute: the
+// baseExecute returns what every confined child may read and execute: the
 // system's programs and libraries.
-func BaseExecute() []string {
+func baseExecute() []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 }
 
-// BaseRead returns what every confined child may read: how names and
+// baseRead returns what every confined child may read: how names and
 // certificates are found, the clock, who the users are, and what runtimes ask
 // about the machine. Of /proc it holds single files and the child's own folder,
 // so that no command line of another process can be read.
-func BaseRead() []string {
+func baseRead() []string {
 	return []string{
 		"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/alternatives",
 		"/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies",

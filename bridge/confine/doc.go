@@ -50,6 +50,6 @@
 //     temporary folder. Where Landlock does not restrict signals yet (before
 //     Linux 6.12) it decides about those too.
 //
-// [BaseExecute] and [BaseRead] are what every confined child may use beside its
+// [baseExecute] and [baseRead] are what every confined child may use beside its
 // rules, so that programs start at all.
 package confine

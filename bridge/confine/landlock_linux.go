@@ -109,8 +109,8 @@ func (l *launch) allowPaths(ruleset int, handled uint64) error {
 		access uint64
 		base   bool // what does not exist is passed over
 	}{
-		{"the base set", BaseExecute(), fsRead | fsExecute, true},
-		{"the base set", BaseRead(), fsRead, true},
+		{"the base set", baseExecute(), fsRead | fsExecute, true},
+		{"the base set", baseRead(), fsRead, true},
 		{"the base set", baseWrite(), fsRead | fsWrite, true},
 		{"the program", []string{l.Path}, fsRead | fsExecute, false},
 		{"the temporary folder", []string{l.Temp}, fsRead | fsWrite, false},

@@ -20,8 +20,8 @@ const maxSeen = 100_000
 // learn from servers that are trusted, and never to decide.
 func (w *watch) look(n *notification) {
 	for _, a := range w.accesses(int(n.Pid), n) {
-		if a.Path == w.l.Temp || beneath(a.Path, w.l.Temp) || beneathAny(a.Path, BaseExecute()) ||
-			a.Kind == AccessRead && beneathAny(a.Path, BaseRead()) || beneathAny(a.Path, baseWrite()) {
+		if a.Path == w.l.Temp || beneath(a.Path, w.l.Temp) || beneathAny(a.Path, baseExecute()) ||
+			a.Kind == AccessRead && beneathAny(a.Path, baseRead()) || beneathAny(a.Path, baseWrite()) {
 			continue
 		}
 		if !w.seen[a] && len(w.seen) < maxSeen {

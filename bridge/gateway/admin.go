@@ -10,14 +10,9 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// AdminDenied says that the policy does not let somebody run the gateway in such a way.
-type AdminDenied struct{ Reasons []string }
-
-func (e *AdminDenied) Error() string { return "refused: " + strings.Join(e.Reasons, "; ") }
-
 // Admin decides on what somebody who runs the gateway would do. If changes is true it is
-// recorded when Admin returns, before it is done, and so is what is denied. The error is an
-// [*AdminDenied], or says why it could not be decided or recorded: either way it is not to be
+// recorded when Admin returns, before it is done, and so is what is denied. The error is a
+// [*gate.Refusal], or says why it could not be decided or recorded: either way it is not to be
 // done.
 func (g *Gateway) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {
 	d, err := g.Policy().Admin(ctx, q)
@@ -37,7 +32,7 @@ func (g *Gateway) Admin(ctx context.Context, q policy.AdminQuery, changes bool) 
 		return fmt.Errorf("%s is not done, for it cannot be recorded: %w", q.Op, err)
 	}
 	if d.Effect != gate.Allow {
-		return &AdminDenied{d.Reasons}
+		return &gate.Refusal{Step: gate.StepAuthorize, Name: q.Op, Reason: strings.Join(d.Reasons, "; ")}
 	}
 	return nil
 }

@@ -1,17 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -103,11 +96,11 @@ while no gateway runs.`,
 			if err != nil {
 				return misuse("%v", err)
 			}
-			line, err := hookLine(cfg, observe)
+			line, err := install.NewLine(cfg.State, observe)
 			if err != nil {
 				return err
 			}
-			before, err := settings(file)
+			before, err := install.Read(file)
 			if err != nil {
 				return err
 			}
@@ -139,27 +132,6 @@ while no gateway runs.`,
 	return cmd
 }
 
-// hookLine is what the agent starts: the small program, if it lies beside this one.
-func hookLine(cfg *config.Config, observe bool) (install.Line, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return install.Line{}, err
-	}
-	line := install.Line{Program: self, Args: []string{"hook"}}
-	small := filepath.Join(filepath.Dir(self), "wasmgate-hook")
-	if runtime.GOOS == "windows" {
-		small += ".exe"
-	}
-	if info, err := os.Stat(small); err == nil && info.Mode().IsRegular() {
-		line = install.Line{Program: small}
-	}
-	line.Args = append(line.Args, "--state", cfg.State)
-	if observe {
-		line.Args = append(line.Args, "--observe")
-	}
-	return line, nil
-}
-
 // hookNext says what is left to do before the hooks do what they are for.
 func hookNext(cfg *config.Config, a install.Agent, observe bool) (next []string) {
 	if !configuredAgent(cfg, a.ID) {
@@ -186,15 +158,6 @@ func configuredAgent(cfg *config.Config, id string) bool {
 	return slices.ContainsFunc(cfg.Agents, func(a config.Agent) bool { return a.ID == id })
 }
 
-// settings reads a file that need not be there.
-func settings(file string) ([]byte, error) {
-	b, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return b, err
-}
-
 func (c *cli) newHookUninstall() *cobra.Command {
 	var managed bool
 	cmd := &cobra.Command{
@@ -212,7 +175,7 @@ func (c *cli) newHookUninstall() *cobra.Command {
 			if err != nil {
 				return misuse("%v", err)
 			}
-			before, err := settings(file)
+			before, err := install.Read(file)
 			if err != nil {
 				return err
 			}
@@ -252,13 +215,6 @@ reads may have been written by anybody.`,
 	}
 }
 
-// hookCheck is one thing that was looked at.
-type hookCheck struct {
-	Check string `json:"check"`
-	OK    bool   `json:"ok"`
-	Said  string `json:"said"`
-}
-
 func (c *cli) newHookDoctor() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor " + agentNames(),
@@ -276,7 +232,18 @@ the running gateway answers it; and says what to do where that is not so.`,
 			if err != nil {
 				return err
 			}
-			checks, err := hookChecks(cmd.Context(), cfg, a)
+			r, err := app.Dial(cmd.Context(), cfg)
+			running := err == nil
+			if running {
+				r.Close()
+			} else if !errors.Is(err, control.ErrNotRunning) {
+				return err
+			}
+			line, err := install.NewLine(cfg.State, false)
+			if err != nil {
+				return err
+			}
+			checks, err := a.Doctor(cmd.Context(), line, configuredAgent(cfg, a.ID), running)
 			if err != nil {
 				return err
 			}
@@ -291,68 +258,10 @@ the running gateway answers it; and says what to do where that is not so.`,
 					fmt.Fprintf(c.out, "%s  %-14s  %s\n", mark, one.Check, visible(one.Said))
 				}
 			}
-			if err == nil && slices.ContainsFunc(checks, func(h hookCheck) bool { return !h.OK }) {
+			if err == nil && slices.ContainsFunc(checks, func(h install.Check) bool { return !h.OK }) {
 				return &exitError{exitFalse, nil}
 			}
 			return err
 		},
 	}
-}
-
-// helloTime bounds how long the hook may take that doctor tries.
-const helloTime = 10 * time.Second
-
-func hookChecks(ctx context.Context, cfg *config.Config, a install.Agent) (checks []hookCheck, err error) {
-	add := func(check string, ok bool, said, otherwise string) {
-		if !ok {
-			said = otherwise
-		}
-		checks = append(checks, hookCheck{check, ok, said})
-	}
-	add("configuration", configuredAgent(cfg, a.ID), "agents has "+a.ID, fmt.Sprintf("add to the configuration: agents: {%s: {}}", a.ID))
-	found, missing := "", []string{"no hooks"}
-	for _, managed := range []bool{false, true} {
-		file, err := a.File(managed)
-		if err != nil {
-			continue
-		}
-		b, err := settings(file)
-		if err != nil {
-			return nil, err
-		}
-		if m := a.Missing(b); b != nil && len(m) == 0 {
-			found, missing = strings.TrimPrefix(found+", "+file, ", "), nil
-		}
-	}
-	add("settings", len(missing) == 0, "all hooks are in "+found, "not all hooks are there: wasmgate hook install "+a.ID)
-	add("one place", !strings.Contains(found, ", "), "each event is told once", "each event is told twice, by "+found+": take one out with wasmgate hook uninstall")
-	r, err := app.Dial(ctx, cfg)
-	running := err == nil
-	if running {
-		r.Close()
-	} else if !errors.Is(err, control.ErrNotRunning) {
-		return nil, err
-	}
-	add("gateway", running, "runs", "no gateway runs on this configuration: wasmgate serve; until then calls are denied")
-	line, err := hookLine(cfg, false)
-	if err != nil {
-		return nil, err
-	}
-	took, said := tryHook(ctx, line, a.ID)
-	add("hook", said == "", fmt.Sprintf("answers in %s", took.Round(time.Millisecond)), said)
-	return checks, nil
-}
-
-// tryHook starts the hook as the agent does, with an event that asks for nothing.
-func tryHook(ctx context.Context, line install.Line, agent string) (took time.Duration, wrong string) {
-	ctx, cancel := context.WithTimeout(ctx, helloTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, line.Program, append(slices.Clone(line.Args), agent)...)
-	cmd.Stdin = strings.NewReader(`{"hook_event_name":"SessionStart","session_id":"doctor"}`)
-	began := time.Now()
-	out, err := cmd.CombinedOutput()
-	if err != nil || len(out) > 0 {
-		return 0, fmt.Sprintf("%s: %s", line.Program, strings.TrimSpace(strings.TrimPrefix(string(out)+fmt.Sprint(" ", err), " ")))
-	}
-	return time.Since(began), ""
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
@@ -26,9 +25,6 @@ type SignIn struct {
 	Code  string    `json:"code"`
 	Until time.Time `json:"until"`
 }
-
-// AdminDenied is the gateway's.
-type AdminDenied = gateway.AdminDenied
 
 // Admin decides on what somebody who runs the gateway would do: see [gateway.Gateway.Admin].
 func (a *App) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {

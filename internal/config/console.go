@@ -1,5 +1,7 @@
 package config
 
+import "errors"
+
 // DefaultConsole is where those who run the gateway reach it.
 const DefaultConsole = "127.0.0.1:7421"
 
@@ -13,6 +15,12 @@ func (d *decoder) console(to *Console, n *node, path string) {
 		if s == "off" {
 			return nil
 		}
-		return checkListen(s)
+		if err := hostPort(s); err != nil {
+			return err
+		}
+		if !Loopback(s) {
+			return errors.New("is reached by other machines: the console is for this one alone, such as " + DefaultConsole)
+		}
+		return nil
 	})})
 }

@@ -48,10 +48,6 @@ func (c *Console) serve(route route) http.HandlerFunc {
 			object = r.PathValue(route.object)
 		}
 		err := c.app.Admin(r.Context(), policy.AdminQuery{Who: operator(), Action: route.action, Op: route.op, Object: object, Operator: true}, changes)
-		if denied, ok := errors.AsType[*app.AdminDenied](err); ok {
-			fail(w, http.StatusForbidden, denied.Error())
-			return
-		}
 		if err == nil {
 			err = route.do(w, r)
 		}
@@ -87,8 +83,11 @@ func status(err error) int {
 		wrong   *misused
 		session *app.SessionError
 		over    *gate.NotApproved
+		denied  *gate.Refusal
 	)
 	switch {
+	case errors.As(err, &denied):
+		return http.StatusForbidden
 	case errors.As(err, &changed), errors.As(err, &over):
 		return http.StatusConflict
 	case errors.As(err, &none), errors.As(err, &session), errors.Is(err, app.ErrNoServer):
