@@ -76,7 +76,7 @@ func stringEnd(s string) int {
 		if next < 0 {
 			break
 		}
-		slashes := len(s[i:i+next]) - len(strings.TrimRight(s[i:i+next], `\\`))
+		slashes := len(s[i:i+next]) - len(strings.TrimRight(s[i:i+next], `\`))
 		if i += next + 1; slashes%2 == 0 {
 			return i
 		}

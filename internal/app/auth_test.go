@@ -32,13 +32,12 @@ import (
 // A site is a gateway that listens for a team, with a server behind it.
 type site struct {
 	*app.App
-	t        *testing.T
-	cfg      *config.Config
-	url      string // of the MCP endpoint
-	log      *lockedBuffer
-	waits    chan struct{} // has something when a call of files__wait has begun
-	headers  chan http.Header
-	upstream string
+	t       *testing.T
+	cfg     *config.Config
+	url     string // of the MCP endpoint
+	log     *lockedBuffer
+	waits   chan struct{} // has something when a call of files__wait has begun
+	headers chan http.Header
 }
 
 type lockedBuffer struct {
@@ -209,11 +208,11 @@ func TestTwoTeams(t *testing.T) {
 			t.Errorf("%s: %d %q, want %q", name, status, got, tt.want)
 		}
 	}
-	status, header, _ := s.send(c, s.url, "tools/call", `"name":"files__read","arguments":{}`, "Authorization", s.token(p, nil))
+	status, _, _ := s.send(c, s.url, "tools/call", `"name":"files__read","arguments":{}`, "Authorization", s.token(p, nil))
 	if status != 200 {
 		t.Errorf("a call: %d", status)
 	}
-	status, header, _ = s.send(c, s.url, "tools/list", "")
+	status, header, _ := s.send(c, s.url, "tools/list", "")
 	want := fmt.Sprintf(`Bearer scope="mcp", resource_metadata="%s"`, strings.TrimSuffix(s.url, "/mcp")+"/.well-known/oauth-protected-resource/mcp")
 	if status != 401 || header.Get("WWW-Authenticate") != want || header.Get("Cache-Control") != "no-store" {
 		t.Errorf("nobody: %d %v, want %s", status, header, want)
