@@ -65,7 +65,7 @@ func (c *explaining) explainSet(x *Explanation, set string, hold, broken map[str
 		if err != nil {
 			return err
 		}
-		if outcome == breaks && !slices.Contains(indexed.Rules, r) {
+		if outcome == breaks && (!slices.Contains(indexed.Rules, r) || c.evaluates(set)) {
 			outcome, one.Condition = fails, c.excluding(r)
 		}
 		if outcome == isOpen {
@@ -86,6 +86,21 @@ func (c *explaining) explainSet(x *Explanation, set string, hold, broken map[str
 		}
 	}
 	return nil
+}
+
+// evaluates reports whether a set evaluates as a whole where all is known, so that none of its
+// rules breaks: the evaluation does not come to the condition that would.
+func (c *explaining) evaluates(set string) bool {
+	if len(c.missing) > 0 {
+		return false
+	}
+	o := append(c.engine.options[:len(c.engine.options):len(c.engine.options)], rego.Query("data.wasmgate."+set))
+	q, err := rego.New(o...).PrepareForEval(c.ctx)
+	if err != nil {
+		return false
+	}
+	_, err = c.engine.eval(c.ctx, q, c.input)
+	return err == nil
 }
 
 // nothingAllows returns what may have been the only reason if nothing allowed a query. Whether a server
