@@ -117,7 +117,7 @@ func TestLine(t *testing.T) {
 		want   string
 	}{
 		"a record has its fields in a fixed order": {full, "",
-			`,"event":"done","id":"c1","parent":"c0","action":"tools/call","tenant":"t1","principal":"alice","roles":["dev","ops"],` +
+			`,"event":"done","id":"c1","parent":"c0","action":"tools/call","tenant":"t1","principal":"alice","roles":["dev","ops"],"auth":"bearer",` +
 				`"client":{"id":"agent-7","name":"inspector","version":"0.15"},"session":"s1","server":"files","tool":"files__read","tool_digest":"d1",` +
 				`"effect":"allow","code":"refused_sanitize","reasons":["granted"],"error":"the result cannot be made safe","remedy":"wasmgate grant x",` +
 				`"labels_before":["private"],"labels_after":["private","untrusted"],"session_version":4,"session_top":true,` +

@@ -93,3 +93,11 @@ func (r *Remote) SignIn(ctx context.Context) (SignIn, error) {
 	err := r.call(ctx, methodSignIn, nil, &s)
 	return s, err
 }
+
+// page returns the link to a page of the console; "" without one.
+func (a *App) page(name string) string {
+	if a.console == "" {
+		return ""
+	}
+	return a.console + "/ui/" + name
+}

@@ -90,13 +90,13 @@ func (b *beside) news(now []condition) (news []notify.Notice) {
 // conditions are what somebody should be told of, if it is so now.
 func (a *App) conditions(ctx context.Context) (all []condition) {
 	if err := a.gateway.Healthy(); err != nil && !errors.Is(err, gateway.ErrDraining) {
-		all = append(all, condition{"audit", notify.Notice{Kind: notify.Audit, Text: "The audit log cannot be written, and all calls are refused: " + err.Error(), Command: "wasmgate status"}})
+		all = append(all, condition{"audit", notify.Notice{Kind: notify.Audit, Text: "The audit log cannot be written, and all calls are refused: " + err.Error(), Command: "wasmgate status", Link: a.page("")}})
 	}
 	if q := a.gateway.Approvals(); q != nil {
 		for _, r := range q.Pending(ctx) {
 			one := describe(r)
 			all = append(all, condition{"approval " + one.ID, notify.Notice{
-				Kind: notify.Approval, Text: fmt.Sprintf("%s wants to call %s.", one.Principal, one.Tool), Command: "wasmgate approvals show " + one.ID,
+				Kind: notify.Approval, Text: fmt.Sprintf("%s wants to call %s.", one.Principal, one.Tool), Command: "wasmgate approvals show " + one.ID, Link: a.page("approvals"),
 				ID: one.ID, Principal: one.Principal, Server: one.Server, Tool: one.Tool, Reasons: one.Reasons, Expires: one.Expires, Arguments: one.Arguments,
 			}})
 		}
@@ -106,12 +106,12 @@ func (a *App) conditions(ctx context.Context) (all []condition) {
 		for _, name := range s.Quarantined {
 			all = append(all, condition{"quarantine " + s.Server + " " + name, notify.Notice{
 				Kind: notify.Quarantine, Text: fmt.Sprintf("%s of server %s is new or has changed, and nobody has approved it.", name, s.Server),
-				Command: "wasmgate pin diff " + s.Server, Server: s.Server, Tool: name,
+				Command: "wasmgate pin diff " + s.Server, Link: a.page("pins"), Server: s.Server, Tool: name,
 			}})
 		}
 		if s.Phase == gateway.Faulted && slices.Contains(needed, s.Server) {
 			all = append(all, condition{"server " + s.Server, notify.Notice{
-				Kind: notify.Server, Text: fmt.Sprintf("Server %s is required and faulted: %s", s.Server, s.Error), Command: "wasmgate status " + s.Server, Server: s.Server,
+				Kind: notify.Server, Text: fmt.Sprintf("Server %s is required and faulted: %s", s.Server, s.Error), Command: "wasmgate status " + s.Server, Link: a.page("servers"), Server: s.Server,
 			}})
 		}
 	}

@@ -42,7 +42,10 @@ type Notice struct {
 	Title string    `json:"title"`          // of the kind
 	Text  string    `json:"text"`           // a sentence, with names that clients and servers may have chosen
 	// Command is what shows it, in a shell on the gateway's machine.
-	Command   string          `json:"command,omitempty"`
+	Command string `json:"command,omitempty"`
+	// Link is the page of the console that shows it. It carries no right: whoever follows it has
+	// to sign in.
+	Link      string          `json:"link,omitempty"`
 	ID        string          `json:"id,omitempty"` // of an approval
 	Principal string          `json:"principal,omitempty"`
 	Server    string          `json:"server,omitempty"`
