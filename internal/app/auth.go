@@ -98,7 +98,7 @@ func (s *senders) options(c *config.Config) (auth.Options, error) {
 	o := auth.Options{Principals: make(map[gate.Owner]*gate.Principal)}
 	for _, p := range c.Principals {
 		owner := gate.Owner{Tenant: p.Tenant, ID: p.ID}
-		o.Principals[owner] = &gate.Principal{Owner: owner, Roles: p.Roles, Groups: gate.Groups(nil).Within(p.Groups)}
+		o.Principals[owner] = &gate.Principal{Owner: owner, Roles: p.Roles, Groups: gate.Groups(nil).Within(p.Groups), Identities: p.Identities}
 	}
 	if c.Auth.Local {
 		var err error

@@ -369,7 +369,7 @@ func (a *Authenticator) principal(c claimed) (*gate.Principal, *Refusal) {
 		Roles: c.roles, Groups: c.groups, Claims: c.claims,
 	}
 	if known := a.o.Principals[c.owner]; known != nil {
-		who.Groups = append(slices.Clip(known.Groups), c.groups...)
+		who.Groups, who.Identities = append(slices.Clip(known.Groups), c.groups...), known.Identities
 		if !c.narrows {
 			who.Roles = known.Roles
 		} else {

@@ -295,13 +295,13 @@ func TestScopesAndStrangers(t *testing.T) {
 func TestConfigurationBounds(t *testing.T) {
 	p := authtest.New(t)
 	groups := gate.Groups{}
-	listed := &gate.Principal{Owner: gate.Owner{ID: "alice"}, Roles: []string{"ops"}, Groups: groups}
+	listed := &gate.Principal{Owner: gate.Owner{ID: "alice"}, Roles: []string{"ops"}, Groups: groups, Identities: gate.Identities{"alice@corp.example"}}
 	a := newAuth(t, p, func(o *auth.Options) {
 		o.Principals = map[gate.Owner]*gate.Principal{listed.Owner: listed}
 		o.Issuers[0].Roles = map[string]string{"eng-*": "dev", "all": "ops"}
 	})
 	who, err := a.Principal(ask(p.Sign(t, p.Claims(nil), nil)), resource)
-	if err != nil || !slices.Equal(who.Roles, []string{"ops"}) {
+	if err != nil || !slices.Equal(who.Roles, []string{"ops"}) || !slices.Equal(who.Identities, listed.Identities) {
 		t.Errorf("%+v, %v", who, err)
 	}
 	who, err = a.Principal(ask(p.Sign(t, p.Claims(map[string]any{"groups": []string{"eng-x"}}), nil)), resource)
