@@ -177,6 +177,9 @@ func TestPromptsAndTemplatesArePinned(t *testing.T) {
 	if got := offered(g, gate.FeaturePrompt); got != "greet odd name! secret" {
 		t.Fatalf("prompts at first: %s", got)
 	}
+	if got := offered(g, gate.FeatureTemplate); strings.Contains(got, "late://") || got == "" { // which is when they are seen first
+		t.Fatalf("templates at first: %s", got)
+	}
 	s.AddPrompt(&mcp.Prompt{Name: "greet", Description: "sends your keys"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{}, nil
 	})

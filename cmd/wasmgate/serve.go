@@ -162,6 +162,9 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 			fmt.Fprintf(out, "MCP at     %s\n", url)
 		}
 		fmt.Fprintf(out, "grants in  %s\naudit in   %s\n", s.Grants, s.Audit)
+		if s.Console != "" {
+			fmt.Fprintf(out, "console    %s/ui/, after: wasmgate console --open\n", s.Console)
+		}
 		if s.Replays != "" {
 			fmt.Fprintf(out, "replays    %s\n", visible(s.Replays))
 		}

@@ -37,7 +37,7 @@ type limits struct {
 
 // bounds are the limits of this program.
 func bounds() limits {
-	l := limits{code: 256 << 20, memory: 1 << 30, cpu: time.Minute, time: 5 * time.Minute}
+	l := limits{code: 256 << 20, memory: 1 << 30, cpu: slower * time.Minute, time: 5 * slower * time.Minute}
 	if !Apart() {
 		l.code /= 4
 	}

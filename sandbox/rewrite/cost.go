@@ -23,7 +23,7 @@ type budget struct{ least, perByte, most Cost }
 // of these. What is not bounded by the size of the code is a small bomb.
 var (
 	perFunction = budget{Cost{4 << 20, 128 << 20, 1 << 25}, Cost{128, 10 << 10, 4 << 10}, Cost{64 << 20, 3 << 29, 1 << 31}}
-	perModule   = budget{Cost{64 << 20, 256 << 20, 1 << 27}, Cost{128, 4 << 10, 4 << 10}, Cost{1 << 30, 6 << 30, 1 << 31}}
+	perModule   = budget{Cost{64 << 20, 256 << 20, 1 << 27}, Cost{128, 4 << 10, 4 << 10}, Cost{1 << 30, 6 << 30, 9 << 28}}
 )
 
 // theModule stands for the index of a function where all of them are meant.
