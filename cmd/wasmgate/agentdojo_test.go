@@ -205,6 +205,9 @@ func dojoVariants() []*dojoVariant {
 }
 
 func TestAgentDojo(t *testing.T) {
+	if raceEnabled {
+		t.Skip("one goroutine decides after the other, and with the race detector that takes minutes")
+	}
 	suites := []*dojoSuite{readDojo(t, "banking"), readDojo(t, "workspace")}
 	only, chosen := os.LookupEnv("WASMGATE_DOJO") // "" is all of them
 	variants := slices.DeleteFunc(dojoVariants(), func(v *dojoVariant) bool {
