@@ -205,7 +205,7 @@ func dojoVariants() []*dojoVariant {
 }
 
 func TestAgentDojo(t *testing.T) {
-	if raceEnabled {
+	if underRace {
 		t.Skip("one goroutine decides after the other, and with the race detector that takes minutes")
 	}
 	suites := []*dojoSuite{readDojo(t, "banking"), readDojo(t, "workspace")}
