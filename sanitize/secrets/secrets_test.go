@@ -79,7 +79,7 @@ func placeholder(src source, match, secret string) bool {
 
 func TestEveryRuleFindsItsOwnKind(t *testing.T) {
 	s, r := newScanner(t, secrets.Options{}), seeded(t)
-	const few, many = 20, 400 // many for a rule that misses one of few
+	const few, many = 20, 4000 // many for a rule that misses one of few
 	found, total, worst := 0, 0, 1.0
 	for _, src := range sources(t) {
 		path := ""
