@@ -240,7 +240,7 @@ func FuzzMeet(f *testing.F) {
 		doc := gate.MustDoc(`{}`)
 		d, err := gate.ParseDoc([]byte(quote(s)))
 		if err != nil {
-			t.Skip()
+			t.Skip("no text that JSON has")
 		}
 		for _, from := range []gate.Source{gate.FromPrompt, gate.FromTrusted, gate.FromUntrusted} {
 			p, _ := (gate.Provenance{}).Join((gate.Provenance{}).Meet(doc.With("content", []byte(`[{"type":"text","text":`+d.String()+`}]`)), from, 1000), 1000)

@@ -121,15 +121,15 @@ func FuzzCoerce(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw, text string) {
 		r, err := gate.ParseDoc([]byte(raw))
 		if err != nil {
-			t.Skip()
+			t.Skip("the schema is no JSON")
 		}
 		d, err := gate.ParseDoc([]byte(text))
 		if err != nil {
-			t.Skip()
+			t.Skip("the value is no JSON")
 		}
 		s, err := schema.Compile(r)
 		if err != nil {
-			t.Skip()
+			t.Skip("it is no schema")
 		}
 		got, changed := s.Coerce(d)
 		if (len(changed) == 0) != (got.String() == d.String()) {

@@ -83,7 +83,7 @@ func TestCommand(t *testing.T) {
 // TestDesktop shows fixed words through the desktop's program, and says when there is none.
 func TestDesktop(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("of Linux")
+		t.Skip("the program that shows it is Linux's")
 	}
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

