@@ -217,9 +217,8 @@ func TestTwoTeams(t *testing.T) {
 	if status != 401 || header.Get("WWW-Authenticate") != want || header.Get("Cache-Control") != "no-store" {
 		t.Errorf("nobody: %d %v, want %s", status, header, want)
 	}
-	close(s.headers)
-	for h := range s.headers {
-		if h.Get("Authorization") != "" {
+	for range len(s.headers) { // more may come
+		if h := <-s.headers; h.Get("Authorization") != "" {
 			t.Error("a token goes to the server")
 		}
 	}
@@ -330,7 +329,6 @@ func TestKeysAtTheEndpoint(t *testing.T) {
 	}
 	bearer := "Bearer " + whole.Secret
 	call, stream := make2(s, bearer)
-	<-s.waits
 	if _, err := s.RevokeKey(t.Context(), whole.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -342,14 +340,17 @@ func TestKeysAtTheEndpoint(t *testing.T) {
 }
 
 // make2 begins a call that waits, and a stream of notifications, and returns what is closed
-// when each has ended.
+// when each has ended, once the call has reached its server.
 func make2(s *site, authorization string) (call, stream chan struct{}) {
+	s.t.Helper()
 	call, stream = make(chan struct{}), make(chan struct{})
+	said := make(chan string, 1)
 	go func() {
 		defer close(call)
 		resp := s.open(http.DefaultClient, s.url, "tools/call", `"name":"files__wait","arguments":{}`, "Authorization", authorization)
-		_, _ = io.Copy(io.Discard, resp.Body)
+		b, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
+		said <- fmt.Sprintf("%s %s", resp.Status, b)
 	}()
 	listens := s.open(http.DefaultClient, s.url, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`, "Authorization", authorization)
 	go func() {
@@ -357,6 +358,11 @@ func make2(s *site, authorization string) (call, stream chan struct{}) {
 		_, _ = io.Copy(io.Discard, listens.Body)
 		listens.Body.Close()
 	}()
+	select {
+	case <-s.waits:
+	case got := <-said:
+		s.t.Fatalf("the call ended before it reached its server: %s\n%s", got, s.log)
+	}
 	return call, stream
 }
 
@@ -384,7 +390,6 @@ func TestRevokedTokens(t *testing.T) {
 	} {
 		token := s.token(p, tt.claims)
 		call, stream := make2(s, token)
-		<-s.waits
 		done, err := s.Revoke(t.Context(), tt.r)
 		if err != nil || done.Seen != 1 {
 			t.Fatalf("%s: %+v, %v", name, done, err)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -335,6 +336,25 @@ func TestOneCredential(t *testing.T) {
 	if got := w.Header().Get("WWW-Authenticate"); got != `Bearer scope="mcp", resource_metadata="https://gw.example.com/meta"` {
 		t.Errorf("challenge %s", got)
 	}
+}
+
+// TestManyAtOnce: tokens that nobody has seen yet wait for their turn, they are not refused.
+func TestManyAtOnce(t *testing.T) {
+	p := authtest.New(t)
+	a := newAuth(t, p, nil)
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range 64 {
+		r := ask(p.Sign(t, p.Claims(map[string]any{"jti": fmt.Sprint(i)}), nil))
+		all.Go(func() {
+			<-begin
+			if code, refusal := status(a, r); code != http.StatusOK {
+				t.Errorf("token %d: %d %v", i, code, refusal)
+			}
+		})
+	}
+	close(begin)
+	all.Wait()
 }
 
 // TestIssuerAway: good tokens whose keys are known go on, others are asked to come again:

@@ -156,6 +156,10 @@ func wellKnown(issuer string) []string {
 	return all
 }
 
+// maxTurn is how long a token waits for its signature's turn, which takes less than a
+// millisecond each.
+const maxTurn = 2 * time.Second
+
 // verify judges a token for a resource: what costs little first, the signature last.
 func (i *issuer) verify(ctx context.Context, t *token, resources []string) *Refusal {
 	if !slices.Contains(i.Algorithms, t.alg) {
@@ -174,9 +178,11 @@ func (i *issuer) verify(ctx context.Context, t *token, resources []string) *Refu
 	if refusal != nil {
 		return refusal
 	}
-	select {
+	ctx, cancel := context.WithTimeout(ctx, maxTurn)
+	defer cancel()
+	select { // signatures are work, and the cheapest way to make a gateway work is to send some
 	case i.verifying <- struct{}{}:
-	default: // signatures are work, and the cheapest way to make a gateway work is to send some
+	case <-ctx.Done():
 		return unavailable(time.Second, "too many signatures at once")
 	}
 	defer func() { <-i.verifying }()

@@ -37,7 +37,7 @@ type limits struct {
 
 // bounds are the limits of this program.
 func bounds() limits {
-	l := limits{code: 256 << 20, memory: 1 << 30, cpu: slower * time.Minute, time: 5 * slower * time.Minute}
+	l := limits{code: 256 << 20, memory: slower << 30, cpu: slower * time.Minute, time: 5 * slower * time.Minute}
 	if !Apart() {
 		l.code /= 4
 	}
@@ -182,8 +182,8 @@ func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	return nil
 }
 
-// outOfMemory is what the runtimes of Go and C say; a thread needs memory, too.
-var outOfMemory = regexp.MustCompile("out of memory|cannot allocate memory|errno=12|pthread_create failed|failed to create new OS thread")
+// outOfMemory is what the runtimes of Go, C and the race detector say; a thread needs memory, too.
+var outOfMemory = regexp.MustCompile("out of memory|cannot allocate memory|errno=12|errno: 12|pthread_create failed|failed to create new OS thread")
 
 // ending says why a child has ended without a report.
 func (l limits) ending(state *os.ProcessState, err error, said string) error {

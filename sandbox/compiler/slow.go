@@ -2,5 +2,6 @@
 
 package compiler
 
-// slower is how many times as long a child with the race detector may take; this one has none.
+// slower is how many times as long a child with the race detector may take, and as much
+// memory; this one has none.
 const slower = 1

@@ -2,5 +2,5 @@
 
 package compiler
 
-// slower is how many times as long a child with the race detector may take.
+// slower is how many times as long a child with the race detector may take, and as much memory.
 const slower = 5
