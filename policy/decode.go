@@ -73,7 +73,7 @@ func texts(v ast.Value) ([]string, error) {
 }
 
 // profiles are the sanitizer's, from the strictest.
-var profiles = []string{"strict", "text", "html", "off"}
+var profiles = []string{"strict", "html", "text", "code", "off"}
 
 // obligations reads a set of obligations. Of several of one type the strictest
 // holds, which fulfils the others; of narrowings, what all of them leave; and all

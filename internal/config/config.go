@@ -257,9 +257,10 @@ type Sessions struct {
 }
 
 // Sanitize chooses the profile for a result: of the first rule in Tools that
-// matches the offered name of the tool, else the profile of its server, else of
-// the first rule in MIME that matches the content's type, else Profile. A
-// profile is strict, text, html or off.
+// matches the offered name of the tool, else the profile of its server, else
+// Profile; where that is text, code if the text is source. The first rule in MIME
+// that matches the content's type makes it stricter at most. A profile is strict,
+// html, text, code or off.
 type Sanitize struct {
 	Profile string
 	Tools   []Rule

@@ -288,7 +288,7 @@ func exists(path string) error {
 }
 
 var (
-	profiles    = []string{"strict", "text", "html", "off"}
+	profiles    = []string{"strict", "html", "text", "code", "off"}
 	toolPattern = regexp.MustCompile(`^[A-Za-z0-9_-]*\*?$`)
 	mimePattern = regexp.MustCompile(`^[a-z0-9!#$&^_.+-]+/([a-z0-9!#$&^_.+-]+|\*)$`)
 )

@@ -308,7 +308,7 @@ func TestLoadProblems(t *testing.T) {
 		"a ping too often":                 {"servers: {a: {command: x, health: 10ms}}\n", `wasmgate.yaml:1: servers.a.health: "10ms" is not from 1s to 24h`},
 		"a time in words":                  {"servers: {a: {command: x, timeout: 3 seconds}}\n", `wasmgate.yaml:1: servers.a.timeout: "3 seconds" is no duration: write a number and ms, s, m or h, such as 30s`},
 		"a flag in words":                  {"servers: {a: {command: x, enabled: yes}}\n", `wasmgate.yaml:1: servers.a.enabled: must be true or false, not text`},
-		"a profile that is near":           {"servers: {a: {command: x, sanitize: txt}}\n", `wasmgate.yaml:1: servers.a.sanitize: "txt" is none of strict, text, html, off; did you mean "text"?`},
+		"a profile that is near":           {"servers: {a: {command: x, sanitize: txt}}\n", `wasmgate.yaml:1: servers.a.sanitize: "txt" is none of strict, html, text, code, off; did you mean "text"?`},
 		"a server that is text":            {"servers: {a: npx}\n", `wasmgate.yaml:1: servers.a: must be a mapping, not text`},
 		"a replay that is unknown":         {"servers: {a: {command: x, replay: stub}}\n", `wasmgate.yaml:1: servers.a.replay: "stub" is none of must_stub, live, pure`},
 		"a module that is missing":         {"tools: {t: {module: none.wasm}}\n", `wasmgate.yaml:1: tools.t.module: "none.wasm" does not exist`},

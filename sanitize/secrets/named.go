@@ -147,7 +147,7 @@ func endsLikeSecret(name string) bool {
 			return true
 		case c >= 'a' && c <= 'z':
 			return secretEnds[[2]byte{name[i-1] | ' ', c}]
-		case c >= '0' && c <= '9':
+		case name[i] >= '0' && name[i] <= '9':
 			return false
 		}
 	}

@@ -27,7 +27,7 @@ func TestNamesOfSecretsAreKnownByTheirWords(t *testing.T) {
 		var b strings.Builder
 		for range 1 + r.IntN(4) {
 			b.WriteString(pieces[r.IntN(len(pieces))])
-			b.WriteString([]string{"", "_", "-", " ", ".", "/", "é", "\u00a0", "[0]"}[r.IntN(9)])
+			b.WriteString([]string{"", "_", "-", " ", ".", "/", "é", "\u00a0", "[0]", "\x10", "\x7f"}[r.IntN(11)])
 		}
 		name := b.String()
 		if r.IntN(3) == 0 {
