@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,49 +153,84 @@ func firstLine(b []byte) []byte {
 	return line
 }
 
+// programs are what the processes of agents are called, and by which arguments they take
+// prompts from nobody's hands.
+var programs = map[string]struct {
+	name     string
+	headless []string
+}{
+	"claude-code": {"claude", []string{"-p", "--print"}},
+	"codex":       {"codex", []string{"exec", "e"}},
+	"gemini-cli":  {"gemini", []string{"-p", "--prompt"}},
+	"opencode":    {"opencode", []string{"run", "serve"}},
+}
+
 // headless reports whether nobody sits at the agent that has started this hook, or that
-// cannot be told.
+// cannot be told: whether the agent has no terminal, or was told a prompt when it was
+// started. What Claude Code says of itself in the environment, a project's settings can say
+// too, so that it counts alone only where the system does not tell.
 func headless(agent string) bool {
-	if agent == "claude-code" {
-		return os.Getenv("CLAUDE_CODE_ENTRYPOINT") != "cli"
-	}
-	mark, ok := map[string][]string{"codex": {"exec", "e"}, "gemini-cli": {"-p", "--prompt"}, "opencode": {"run", "serve"}}[agent]
-	args := ancestors()
-	if !ok || len(args) == 0 {
+	p, known := programs[agent]
+	if !known || agent == "claude-code" && os.Getenv("CLAUDE_CODE_ENTRYPOINT") != "cli" {
 		return true
 	}
-	for _, arg := range args {
-		for _, m := range mark {
-			if arg == m || strings.HasPrefix(arg, m+"=") {
+	above := ancestors()
+	if len(above) == 0 {
+		return agent != "claude-code"
+	}
+	terminal, found := false, false
+	for _, one := range above {
+		if !found && one.runs(p.name) {
+			terminal, found = one.terminal, true
+		}
+		for _, mark := range p.headless {
+			if slices.ContainsFunc(one.args, func(arg string) bool { return arg == mark || strings.HasPrefix(arg, mark+"=") }) {
 				return true
 			}
 		}
 	}
-	return false
+	return !terminal
 }
 
 // maxAncestors is how far above the hook its agent may be: a shell and a launcher stand
 // between.
 const maxAncestors = 4
 
-// ancestors returns the arguments of the processes above this one, as far as the system
-// tells (proc(5)); nil if it does not.
-func ancestors() (args []string) {
+// process is one above the hook.
+type process struct {
+	args     []string
+	terminal bool // it reads from one
+}
+
+// runs reports whether a process is of a program, and not the shell that has started the hook
+// of it.
+func (p process) runs(program string) bool {
+	all := strings.Join(p.args, " ")
+	return strings.Contains(all, program) && !strings.Contains(all, "wasmgate")
+}
+
+// ancestors returns the processes above this one, as far as the system tells (proc(5)); nil
+// if it does not.
+func ancestors() (all []process) {
 	pid := os.Getppid()
 	for range maxAncestors {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err != nil || pid <= 1 {
-			return args
+			return all
 		}
-		args = append(args, strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")...)
+		input, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid)) // what cannot be told is none
+		all = append(all, process{
+			args:     strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"),
+			terminal: strings.HasPrefix(input, "/dev/pts/") || strings.HasPrefix(input, "/dev/tty"),
+		})
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
-			return args
+			return all
 		}
 		rest := string(stat)
 		if _, err := fmt.Sscanf(rest[strings.LastIndexByte(rest, ')')+1:], " %1s %d", new(string), &pid); err != nil {
-			return args
+			return all
 		}
 	}
-	return args
+	return all
 }

@@ -179,12 +179,15 @@ func (a *Agents) makeRoom() {
 	a.forget(oldest)
 }
 
-// forget ends what a session waits for. Agents.mu is held.
+// forget drops a session. Agents.mu is held.
 func (a *Agents) forget(s *session) {
 	delete(a.sessions, s.place)
-	for _, r := range s.calls {
-		r.cancel()
-	}
+	a.leave(s)
+}
+
+// leave ends what a session waits for. Agents.mu is held.
+func (a *Agents) leave(s *session) {
+	s.cutCalls()
 	for k, with := range a.joined {
 		if delete(with, s); len(with) == 0 {
 			delete(a.joined, k)
@@ -192,10 +195,13 @@ func (a *Agents) forget(s *session) {
 	}
 }
 
-// end is told that the agent has ended the session.
+// end is told that the agent has ended the session. What its model has written is kept: the
+// session can be resumed.
 func (a *Agents) end(s *session) {
 	a.mu.Lock()
-	a.forget(s)
+	a.leave(s)
+	clear(s.notes)
+	s.open = false
 	a.mu.Unlock()
 	a.cfg.Ended(s.key)
 }

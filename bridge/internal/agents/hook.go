@@ -39,7 +39,8 @@ const exitDeny = 2
 // Hook takes what a hook tells, and returns the answer that the agent understands. It never
 // fails: what goes wrong about a call denies it.
 func (a *Agents) Hook(ctx context.Context, who *gate.Principal, r Request) (answer Answer) {
-	decides := kinds[r.Event.Get("hook_event_name").Text()] == before || r.Event.Kind() != gate.Object
+	name := r.Event.Get("hook_event_name").Text()
+	decides := name == "" || kinds[name] == before // what cannot be told from a call may be one
 	err := a.hook(ctx, who, r)
 	switch {
 	case err == nil, r.Observe:
@@ -75,7 +76,7 @@ func (a *Agents) hook(ctx context.Context, who *gate.Principal, r Request) (err 
 		}
 		return a.before(ctx, s, who, e, r.Hold)
 	case after, failed:
-		if e.ours != "" {
+		if e.ours != "" && a.made(s, e) {
 			return nil // the gate has learned it
 		}
 		return a.after(ctx, s, e)

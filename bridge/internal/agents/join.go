@@ -31,6 +31,32 @@ func (a *Agents) announce(s *session, e event) error {
 	return nil
 }
 
+// made reports whether this gateway was called as it was announced. It was not if the agent
+// has another server of the same name, such as one that a project brings.
+func (a *Agents) made(s *session, e event) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	id := e.call
+	if e.unnamed {
+		id = s.noteOf(e.ours, e.input.Digest())
+	}
+	if n, waits := s.notes[id]; !waits || n.tool != e.ours {
+		return true
+	}
+	a.cfg.Log.Warn("an agent was to call a tool of this gateway, and something else has carried it out", "agent", s.agent, "session", s.key.ID, "tool", e.tool)
+	return false
+}
+
+// noteOf returns by what id a call was announced that has none; "" if it was not.
+func (s *session) noteOf(tool, digest string) string {
+	for id, n := range s.notes {
+		if n.tool == tool && n.digest == digest {
+			return id
+		}
+	}
+	return ""
+}
+
 // The members of a call's _meta in which agents send their id of it. Claude Code 2.1 and
 // Codex 0.169 do, as tried.
 var idMembers = []string{"claudecode/toolUseId", "callId"}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -23,7 +24,13 @@ type turn struct {
 	scheduled  []string
 	written    map[[16]byte]struct{}
 	tooMany    bool
+	// cut is when the agent last said that it is done while a call had told no result: who
+	// forges that from the call, which goes on, is to gain nothing by it.
+	cut time.Time
 }
+
+// cutTime is how long a call may go on that was cut: agents' shells end theirs by then.
+const cutTime = 10 * time.Minute
 
 // wrote keeps the texts in arguments, all of which the model has written.
 func (t *turn) wrote(args gate.Doc) {
@@ -60,8 +67,8 @@ func eachString(d gate.Doc, f func(string)) {
 }
 
 // doubt says why a prompt may not be the user's own words, "" if nothing speaks against it.
-func (s *session) doubt(e event, r Rules) string {
-	_, its := s.written[mark(e.prompt)]
+// Agents.mu is held.
+func (a *Agents) doubt(s *session, e event, r Rules) string {
 	switch {
 	case e.subagent != "":
 		return "it is a subagent's"
@@ -69,15 +76,27 @@ func (s *session) doubt(e event, r Rules) string {
 		return "nobody sits at the agent"
 	case s.open:
 		return "the turn before it has not ended"
-	case len(s.calls) > 0:
+	case len(s.calls) > 0, time.Since(s.cut) < cutTime:
 		return "a call of the agent runs"
 	case s.background:
 		return "the agent goes on with something beside it"
-	case its, s.tooMany, slices.ContainsFunc(s.scheduled, func(p string) bool { return mark(p) == mark(e.prompt) }):
+	case s.tooMany, slices.ContainsFunc(s.scheduled, func(p string) bool { return mark(p) == mark(e.prompt) }), a.wrote(s.owner, e.prompt):
 		return "the model may have written it"
 	default:
 		return ""
 	}
+}
+
+// wrote reports whether a model has written a text into arguments, in any session of an
+// owner: subagents can have sessions of their own.
+func (a *Agents) wrote(owner gate.Owner, text string) bool {
+	its := mark(text)
+	for _, s := range a.sessions {
+		if _, ok := s.written[its]; ok && s.owner == owner {
+			return true
+		}
+	}
+	return false
 }
 
 // fileInPrompt finds @path and @server:uri in a prompt, which agents read before the model
@@ -88,7 +107,7 @@ var fileInPrompt = regexp.MustCompile(`(^|\s)@\S`)
 // saying anything.
 func (a *Agents) prompt(ctx context.Context, s *session, e event, r Rules) error {
 	a.mu.Lock()
-	doubt := s.doubt(e, r)
+	doubt := a.doubt(s, e, r)
 	s.open = true
 	a.mu.Unlock()
 	a.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "prompt", slog.String("agent", s.agent), slog.String("session", s.key.ID),
@@ -118,6 +137,14 @@ func (a *Agents) stopped(s *session, e event) {
 	}
 	if e.background || e.subagent != "" {
 		return
+	}
+	s.cutCalls()
+}
+
+// cutCalls ends what has told no result. Agents.mu is held.
+func (s *session) cutCalls() {
+	if len(s.calls) > 0 {
+		s.cut = time.Now()
 	}
 	for _, r := range s.calls {
 		r.cancel()

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
 )
 
 // NewLine returns what an agent starts for the gateway of a state folder: the small program, if
@@ -79,10 +81,28 @@ func (a Agent) Doctor(ctx context.Context, l Line, configured, running bool) (ch
 	all := strings.Join(found, " and ")
 	add("settings", len(found) > 0, "all hooks are in "+all, "not all hooks are there: wasmgate hook install "+a.ID)
 	add("one place", len(found) < 2, "each event is told once", "each event is told twice, by "+all+": take one out with wasmgate hook uninstall")
+	if off := a.switchedOff(); a.projects != nil {
+		add("this folder", off == "", "its settings leave the hooks on", off+" switches all hooks off for who works here (disableAllHooks); hooks in managed settings stay")
+	}
 	add("gateway", running, "runs", "no gateway runs on this configuration: wasmgate serve; until then calls are denied")
 	took, wrong := l.try(ctx, a.ID)
 	add("hook", wrong == "", fmt.Sprintf("answers in %s", took.Round(time.Millisecond)), wrong)
 	return checks, nil
+}
+
+// switchedOff returns which settings of the working folder switch the hooks off that are in
+// the user's own; "" is none. A project can bring such a file.
+func (a Agent) switchedOff() string {
+	for _, file := range a.projects {
+		b, err := Read(file)
+		if err != nil || b == nil {
+			continue
+		}
+		if settings, err := gate.ParseDoc(b); err == nil && settings.Get("disableAllHooks").True() {
+			return file
+		}
+	}
+	return ""
 }
 
 // helloTime bounds how long the hook may take that is tried.

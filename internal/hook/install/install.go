@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -29,8 +30,9 @@ type Agent struct {
 	// After is what the person has to do once the hooks are written; "" is nothing.
 	After string
 
-	user    []string // of its settings, below the home folder
-	managed string   // for all users of a machine; "" if the agent has none
+	user     []string // of its settings, below the home folder
+	projects []string // settings that a project can bring, below the working folder
+	managed  string   // for all users of a machine; "" if the agent has none
 	events  []string // all that count; the first is of a call that has not been made
 	unit    int      // of timeouts, in a second
 	plugin  bool     // the settings are a plugin of ours, not a file with other settings
@@ -42,6 +44,7 @@ func Agents() []Agent {
 	return []Agent{
 		{
 			ID: "claude-code", Labels: claudeLabels, user: []string{".claude", "settings.json"}, managed: managedClaude(), events: claude, unit: 1,
+			projects: []string{filepath.Join(".claude", "settings.json"), filepath.Join(".claude", "settings.local.json")},
 			After: "Claude Code before 2.1.295 lets calls pass if the hook itself cannot be started",
 		},
 		{
@@ -113,8 +116,11 @@ func (l Line) shell(agent string) string {
 	return strings.Join(words, " ")
 }
 
-// mark is in each command of ours, and in nobody else's.
+// mark is in each plugin of ours.
 const mark = "wasmgate"
+
+// command is each of ours.
+var command = regexp.MustCompile(`wasmgate(\.exe)?'? hook |wasmgate-hook(\.exe)?'? `)
 
 // With returns the settings with our hooks in the place of those that were there before.
 func (a Agent) With(settings []byte, l Line) ([]byte, error) {
@@ -199,7 +205,7 @@ func foreign(entries gate.Doc) (list [][]byte) {
 
 func ours(entry gate.Doc) bool {
 	for h := range entry.Get("hooks").Elements() {
-		if c := h.Get("command").Text(); strings.Contains(c, mark) && strings.Contains(c, "hook") {
+		if command.MatchString(h.Get("command").Text()) {
 			return true
 		}
 	}
