@@ -33,9 +33,9 @@ type Agent struct {
 	user     []string // of its settings, below the home folder
 	projects []string // settings that a project can bring, below the working folder
 	managed  string   // for all users of a machine; "" if the agent has none
-	events  []string // all that count; the first is of a call that has not been made
-	unit    int      // of timeouts, in a second
-	plugin  bool     // the settings are a plugin of ours, not a file with other settings
+	events   []string // all that count; the first is of a call that has not been made
+	unit     int      // of timeouts, in a second
+	plugin   bool     // the settings are a plugin of ours, not a file with other settings
 }
 
 // Agents returns all of them.
@@ -45,7 +45,7 @@ func Agents() []Agent {
 		{
 			ID: "claude-code", Labels: claudeLabels, user: []string{".claude", "settings.json"}, managed: managedClaude(), events: claude, unit: 1,
 			projects: []string{filepath.Join(".claude", "settings.json"), filepath.Join(".claude", "settings.local.json")},
-			After: "Claude Code before 2.1.295 lets calls pass if the hook itself cannot be started",
+			After:    "Claude Code before 2.1.295 lets calls pass if the hook itself cannot be started",
 		},
 		{
 			ID: "codex", Labels: codexLabels, user: []string{".codex", "hooks.json"}, events: []string{"PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop"}, unit: 1,
