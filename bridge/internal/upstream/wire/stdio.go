@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/confine"
 )
 
 const (
