@@ -38,8 +38,7 @@ func (s *Sessions) Revoke(id string) ([]gate.Destination, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := func(d gate.Destination) bool { return d.ID == id }
-	for at := s.used.Front(); at != nil; at = at.Next() {
-		e := at.Value.(*entry)
+	for _, e := range s.kept {
 		i := slices.IndexFunc(e.state.Destinations, of)
 		if i < 0 {
 			continue

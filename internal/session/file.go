@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -25,10 +26,10 @@ const fileFormat = 1
 type keptFile struct {
 	path string
 
-	mu      sync.Mutex // held over the write: who waits for it finds its own rise written, too
-	saved   uint64     // up to which rise the file is good
-	problem error      // of reading it; nil if there was none
-	failed  error      // of the last write
+	mu      sync.Mutex    // held over the write: who waits for it finds its own rise written, too
+	saved   atomic.Uint64 // up to which rise the file is good; written with mu
+	problem error         // of reading it; nil if there was none
+	failed  error         // of the last write
 }
 
 // fileContent is the file.
@@ -66,7 +67,9 @@ func (s *Sessions) load() {
 		if state.Top {
 			state.Values = state.Values.Lost()
 		}
-		s.kept[k] = s.used.PushBack(&entry{state: state, began: now, used: now, raised: f.Raised, reset: len(f.Labels) == 0 && !state.Top})
+		e := s.entryOf(state, now)
+		e.raised, e.reset = f.Raised, len(f.Labels) == 0 && !state.Top
+		s.kept[k] = e
 	}
 }
 
@@ -98,13 +101,13 @@ func readFile(path string) (fileContent, error) {
 
 // save returns when the file holds all labels up to a rise.
 func (s *Sessions) save(rises uint64) error {
-	if s.file == nil {
+	f := s.file
+	if f == nil || f.saved.Load() >= rises {
 		return nil
 	}
-	f := s.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.saved >= rises {
+	if f.saved.Load() >= rises {
 		return nil
 	}
 	b, upto, err := s.content()
@@ -114,7 +117,7 @@ func (s *Sessions) save(rises uint64) error {
 	if f.failed = err; err != nil {
 		return fmt.Errorf("sessions file %s: %w", f.path, err)
 	}
-	f.saved = upto
+	f.saved.Store(upto)
 	return nil
 }
 
@@ -124,9 +127,8 @@ func (s *Sessions) content() ([]byte, uint64, error) {
 	defer s.mu.Unlock()
 	now := time.Now()
 	c := fileContent{Format: fileFormat, Lost: now.Before(s.lost) || !s.dropped.empty(now), Sessions: []fileSession{}}
-	for at := s.used.Front(); at != nil; at = at.Next() {
-		e := at.Value.(*entry)
-		if now.Sub(e.used) >= s.o.TTL || len(e.state.Labels) == 0 && !e.state.Top && !e.reset {
+	for _, e := range s.kept {
+		if !e.fresh(s, now) || len(e.state.Labels) == 0 && !e.state.Top && !e.reset {
 			continue
 		}
 		k := e.state.Key

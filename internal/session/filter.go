@@ -69,8 +69,11 @@ func (f *filter) places(k gate.SessionKey) [3]uint64 {
 	return [3]uint64{h % filterBits, h >> 20 % filterBits, h >> 40 % filterBits}
 }
 
+// unused reports whether the filter has had no keys for a while.
+func (f *filter) unused() bool { return f.bits[0] == nil && f.bits[1] == nil }
+
 // empty reports whether the filter has no keys.
 func (f *filter) empty(now time.Time) bool {
 	f.turn(now)
-	return f.bits[0] == nil && f.bits[1] == nil
+	return f.unused()
 }

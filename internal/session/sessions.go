@@ -1,9 +1,9 @@
 package session
 
 import (
-	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -15,10 +15,15 @@ import (
 // labels of then.
 const maxAdmitted = 4096
 
+// sampled is how many sessions are looked at to find one that was not used for long: to
+// keep them in order would have each call wait for all others.
+const sampled = 32
+
 // Options configure [Sessions].
 type Options struct {
 	// Max is how many sessions that have labels are kept. Zero or less means
-	// 10,000; a session takes about half a kilobyte.
+	// 10,000; a session takes about half a kilobyte. Beyond that one is dropped that was
+	// used longer ago than most.
 	Max int
 	// TTL is the time without use after which a session begins anew. Zero or
 	// less means 1 h.
@@ -27,8 +32,8 @@ type Options struct {
 	// that meets more is Top. Zero means 16,384, negative keeps none; a value
 	// takes some 20 bytes.
 	Values int
-	// AllValues is how many are kept of all sessions together. Beyond that the
-	// session that was used longest ago is dropped. Zero or less means 1,048,576.
+	// AllValues is how many are kept of all sessions together. Beyond that sessions are
+	// dropped likewise. Zero or less means 1,048,576.
 	AllValues int
 	// File keeps labels over the end of the process, readable for its owner alone;
 	// see [Sessions.Problem]. Empty keeps none.
@@ -37,17 +42,24 @@ type Options struct {
 
 // Sessions keeps what sessions have read. Use it from several goroutines.
 type Sessions struct {
-	o    Options
-	file *keptFile // nil without Options.File
+	o       Options
+	file    *keptFile // nil without Options.File
+	started time.Time
 
-	mu       sync.Mutex
-	kept     map[gate.SessionKey]*list.Element
-	used     *list.List // of *entry, the last used one in front
-	values   int        // kept of all sessions
+	mu       sync.RWMutex // held alone to change anything but when a session was used
+	kept     map[gate.SessionKey]*entry
+	values   int // kept of all sessions
 	dropped  filter
 	lost     time.Time // until then a session that is not kept may have been; see load
 	rises    uint64    // of labels, to know what is in the file
 	admitted admissions
+}
+
+// entryOf returns an entry for a state, of which no call is known.
+func (s *Sessions) entryOf(state gate.Session, now time.Time) *entry {
+	e := &entry{state: state, began: now}
+	e.use(s, now)
+	return e
 }
 
 // entry is a session that is kept: one with labels, with values, or Top; or one that
@@ -55,12 +67,21 @@ type Sessions struct {
 type entry struct {
 	state gate.Session
 	began time.Time
-	used  time.Time
+	used  atomic.Int64 // time.Duration after Sessions.started
 	// raised is the call with which each label came, and with "" that with which the
 	// session became Top. "" is a call of which nothing is known any more.
 	raised map[string]string
 	reset  bool
 }
+
+func (e *entry) use(s *Sessions, now time.Time) { e.used.Store(int64(now.Sub(s.started))) }
+
+func (e *entry) lastUsed(s *Sessions) time.Time {
+	return s.started.Add(time.Duration(e.used.Load()))
+}
+
+// fresh reports whether the session is still the one that it was.
+func (e *entry) fresh(s *Sessions, now time.Time) bool { return now.Sub(e.lastUsed(s)) < s.o.TTL }
 
 var _ gate.Sessions = (*Sessions)(nil)
 
@@ -79,7 +100,7 @@ func New(o Options) *Sessions {
 		o.AllValues = 1 << 20
 	}
 	s := &Sessions{
-		o: o, kept: map[gate.SessionKey]*list.Element{}, used: list.New(),
+		o: o, started: time.Now(), kept: map[gate.SessionKey]*entry{},
 		dropped: newFilter(o.TTL), admitted: admissions{at: map[admission]struct{}{}},
 	}
 	if o.File != "" {
@@ -92,11 +113,31 @@ func New(o Options) *Sessions {
 // View returns the state of a session. It counts as use. The error says that
 // Options.File cannot be written.
 func (s *Sessions) View(_ context.Context, k gate.SessionKey) (gate.Session, error) {
-	s.mu.Lock()
-	state := s.view(k)
+	s.mu.RLock()
+	state, known := s.glance(k)
 	rises := s.rises
-	s.mu.Unlock()
+	s.mu.RUnlock()
+	if !known {
+		s.mu.Lock()
+		state, rises = s.view(k), s.rises
+		s.mu.Unlock()
+	}
 	return state, s.save(rises)
+}
+
+// glance is view where that changes nothing but when the session was used, which is not
+// known else. Callers hold mu, for reading at least, and so do not wait for each other.
+func (s *Sessions) glance(k gate.SessionKey) (state gate.Session, known bool) {
+	e, kept := s.kept[k]
+	if !kept {
+		return gate.Session{Key: k}, s.dropped.unused() && s.lost.IsZero()
+	}
+	now := time.Now()
+	if !e.fresh(s, now) {
+		return gate.Session{}, false
+	}
+	e.use(s, now)
+	return e.state, true
 }
 
 // Admit brings c into the order of the session that v is a view of. It is stale
@@ -113,20 +154,43 @@ func (s *Sessions) Admit(_ context.Context, v gate.Session, c *gate.Call, labels
 
 // admit also returns which rise of labels has to be in the file.
 func (s *Sessions) admit(v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, uint64, error) {
+	a := admission{v.Key, c.ID}
+	l := lesson{call: c.ID, labels: v.Labels.Join(labels), top: v.Top}
+	if now, rises, ok := s.admitKnown(v, a, l, c.Args); ok {
+		return now, rises, nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.view(v.Key)
-	a := admission{v.Key, c.ID}
 	if !s.admitted.has(a) {
-		if now.Top && !v.Top || !v.Labels.Cover(now.Labels) || risen(v.Values, now.Values, c.Args) {
+		if stale(v, now, c.Args) {
 			return now, 0, gate.ErrStale
 		}
 		s.admitted.add(a)
 	}
 	// The session may have ended since it was viewed. The call was decided on
 	// what it had read, and goes on with that.
-	now = s.raise(now, lesson{call: c.ID, labels: v.Labels.Join(labels), top: v.Top})
+	now = s.raise(now, l)
 	return now, s.rises, nil
+}
+
+// admitKnown admits a call that teaches its session nothing; it is false if that is not so,
+// or not known.
+func (s *Sessions) admitKnown(v gate.Session, a admission, l lesson, args gate.Doc) (gate.Session, uint64, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	now, known := s.glance(v.Key)
+	if !known || stale(v, now, args) || l.top && !now.Top || !now.Labels.Cover(l.labels) {
+		return gate.Session{}, 0, false
+	}
+	s.admitted.add(a)
+	return now, s.rises, true
+}
+
+// stale reports whether a session has read more than what was viewed, of what counts for a
+// call with such arguments.
+func stale(v, now gate.Session, args gate.Doc) bool {
+	return now.Top && !v.Top || !v.Labels.Cover(now.Labels) || risen(v.Values, now.Values, args)
 }
 
 // risen reports whether an argument has been met in untrusted content between
@@ -156,6 +220,9 @@ func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) 
 	if err != nil {
 		return err
 	}
+	if l.From.IsZero() && l.Shown == nil && state.Labels.Cover(l.Labels) { // it knows all that
+		return nil
+	}
 	met := s.meet(state.Values, l) // takes its time with a large result, and holds up nobody
 	s.mu.Lock()
 	s.raise(s.view(k), lesson{call: l.Call, labels: l.Labels, met: met, shown: l.Shown})
@@ -184,14 +251,12 @@ type lesson struct {
 // below.
 func (s *Sessions) view(k gate.SessionKey) gate.Session {
 	now := time.Now()
-	if at, ok := s.kept[k]; ok {
-		e := at.Value.(*entry)
-		if now.Sub(e.used) < s.o.TTL {
-			e.used = now
-			s.used.MoveToFront(at)
+	if e, ok := s.kept[k]; ok {
+		if e.fresh(s, now) {
+			e.use(s, now)
 			return e.state
 		}
-		s.remove(at)
+		s.remove(e)
 	}
 	if s.dropped.has(k, now) || now.Before(s.lost) {
 		return s.keep(gate.Session{Key: k, Version: 1, Top: true, Values: gate.Provenance{}.Lost()}, "", now)
@@ -221,31 +286,48 @@ func (s *Sessions) raise(state gate.Session, l lesson) gate.Session {
 	return s.keep(state, l.call, time.Now())
 }
 
-// keep keeps a state that a call has brought, and drops the sessions that were used
-// longest ago if there are too many, or too many values.
+// keep keeps a state that a call has brought, and drops sessions if there are too many, or
+// too many values.
 func (s *Sessions) keep(state gate.Session, call string, now time.Time) gate.Session {
-	at, ok := s.kept[state.Key]
+	e, ok := s.kept[state.Key]
 	if !ok {
-		at = s.used.PushFront(&entry{state: gate.Session{Key: state.Key}, began: now, used: now})
-		s.kept[state.Key] = at
+		e = s.entryOf(gate.Session{Key: state.Key}, now)
+		s.kept[state.Key] = e
 	}
-	e := at.Value.(*entry)
 	if e.raise(state, call) {
 		s.rises++
 	}
 	s.values += state.Values.Len() - e.state.Values.Len()
 	e.state = state
-	for oldest := s.used.Back(); ; oldest = s.used.Back() {
-		e := oldest.Value.(*entry)
-		expired := now.Sub(e.used) >= s.o.TTL
-		if !expired && s.used.Len() <= s.o.Max && s.values <= s.o.AllValues || e.state.Key == state.Key {
+	for {
+		oldest := s.oldestBut(e)
+		if oldest == nil {
+			return state
+		}
+		expired := !oldest.fresh(s, now)
+		if !expired && len(s.kept) <= s.o.Max && s.values <= s.o.AllValues {
 			return state
 		}
 		s.remove(oldest)
-		if !expired && (e.state.Top || len(e.state.Labels) > 0) { // a clean one loses trust alone
-			s.dropped.add(e.state.Key, now)
+		if !expired && (oldest.state.Top || len(oldest.state.Labels) > 0) { // a clean one loses trust alone
+			s.dropped.add(oldest.state.Key, now)
 		}
 	}
+}
+
+// oldestBut returns, of some that are kept beside one, the session that was used longest
+// ago; nil if there is no other.
+func (s *Sessions) oldestBut(one *entry) (oldest *entry) {
+	n := 0
+	for _, e := range s.kept { // which begins anywhere
+		if e != one && (oldest == nil || e.used.Load() < oldest.used.Load()) {
+			oldest = e
+		}
+		if n++; n == sampled {
+			break
+		}
+	}
+	return oldest
 }
 
 // raise notes by which call the entry gets to state, and reports whether it has
@@ -268,8 +350,7 @@ func (e *entry) raise(state gate.Session, call string) (risen bool) {
 	return risen
 }
 
-func (s *Sessions) remove(at *list.Element) {
-	e := s.used.Remove(at).(*entry)
+func (s *Sessions) remove(e *entry) {
 	delete(s.kept, e.state.Key)
 	s.values -= e.state.Values.Len()
 }
@@ -282,17 +363,26 @@ type admission struct {
 
 // admissions are the last maxAdmitted admissions.
 type admissions struct {
+	mu   sync.Mutex // held for a moment
 	at   map[admission]struct{}
 	ring []admission
 	next int // in ring, the oldest once it is full
 }
 
 func (as *admissions) has(a admission) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
 	_, ok := as.at[a]
 	return ok
 }
 
+// add adds an admission that may be there.
 func (as *admissions) add(a admission) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if _, ok := as.at[a]; ok {
+		return
+	}
 	as.at[a] = struct{}{}
 	if len(as.ring) < maxAdmitted {
 		as.ring = append(as.ring, a)

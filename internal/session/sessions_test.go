@@ -187,6 +187,7 @@ func TestDroppedSessionsComeBackAsTop(t *testing.T) {
 		s := session.New(session.Options{Max: kept, TTL: time.Hour})
 		for i := range all {
 			learn(t, s, key(fmt.Sprint(i)), "a")
+			time.Sleep(time.Microsecond)
 		}
 		for i := range kept {
 			if v := view(t, s, key(fmt.Sprint(all-1-i))); v.Top || len(v.Labels) != 1 {

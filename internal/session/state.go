@@ -29,10 +29,10 @@ type State struct {
 	Destinations []gate.Destination
 }
 
-func (e *entry) tell() State {
+func (e *entry) tell(s *Sessions) State {
 	return State{
 		Key: e.state.Key, Version: e.state.Version, Labels: e.state.Labels, Top: e.state.Top,
-		Raised: maps.Clone(e.raised), Began: e.began, Used: e.used, Values: e.state.Values.Len(), Destinations: e.state.Destinations,
+		Raised: maps.Clone(e.raised), Began: e.began, Used: e.lastUsed(s), Values: e.state.Values.Len(), Destinations: e.state.Destinations,
 	}
 }
 
@@ -40,16 +40,16 @@ func (e *entry) tell() State {
 // read nothing is in the state in which every session begins, and is not kept. It
 // does not count as use.
 func (s *Sessions) List() []State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	now := time.Now()
 	var list []State
-	for at := s.used.Front(); at != nil; at = at.Next() {
-		if e := at.Value.(*entry); now.Sub(e.used) < s.o.TTL {
-			list = append(list, e.tell())
+	for _, e := range s.kept {
+		if e.fresh(s, now) {
+			list = append(list, e.tell(s))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b State) int { return cmp.Compare(b.Used.UnixNano(), a.Used.UnixNano()) })
+	slices.SortFunc(list, func(a, b State) int { return cmp.Compare(b.Used.UnixNano(), a.Used.UnixNano()) })
 	return list
 }
 
@@ -59,15 +59,16 @@ func (s *Sessions) List() []State {
 // what it was decided on it goes on with.
 func (s *Sessions) Reset(_ context.Context, k gate.SessionKey, version uint64) error {
 	s.mu.Lock()
-	at, ok := s.kept[k]
-	if !ok || at.Value.(*entry).state.Version != version {
+	e, ok := s.kept[k]
+	if !ok || e.state.Version != version {
 		s.mu.Unlock()
 		return fmt.Errorf("session %q of %s: %w", k.ID, k.Owner.ID, gate.ErrStale)
 	}
 	now := time.Now()
-	s.remove(at)
+	s.remove(e)
 	if s.dropped.has(k, now) || now.Before(s.lost) { // forgotten altogether it would count as Top
-		s.kept[k] = s.used.PushFront(&entry{state: gate.Session{Key: k, Version: version + 1}, began: now, used: now, reset: true})
+		s.kept[k] = s.entryOf(gate.Session{Key: k, Version: version + 1}, now)
+		s.kept[k].reset = true
 	}
 	s.rises++
 	rises := s.rises
