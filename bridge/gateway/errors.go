@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -74,6 +74,7 @@ var outcomes = map[string]ErrorCode{
 	"refused_sanitize":        ServerError,
 	"refused_limit":           ServerError,
 	"refused_busy":            ServerError,
+	"refused_credential":      ServerError,
 	"refused_record":          ServerError,
 	"refused_parse":           InvalidParameters,
 	"refused_validate_input":  InvalidParameters,

@@ -3,9 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,12 +31,9 @@ history keeps it. Without one it shows who this command is: the local operator.`
 			switch token {
 			case "":
 			case "-":
-				b, err := io.ReadAll(io.LimitReader(c.in, maxToken))
-				if err != nil {
+				var err error
+				if r.Token, err = c.line(); err != nil {
 					return err
-				}
-				if r.Token = strings.TrimSpace(string(b)); r.Token == "" {
-					return misuse("standard input is empty: it has to hold the token")
 				}
 			default:
 				return misuse("--token takes -, and the token on standard input: the list of processes is for everybody to read")

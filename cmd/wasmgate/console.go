@@ -3,12 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os/exec"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/control"
 )
@@ -40,7 +39,7 @@ sign-in page; both are good once, for a minute. With --open it opens the link.`,
 				return err
 			}
 			if open {
-				if err := openBrowser(s.URL); err != nil {
+				if err := show.OpenBrowser(s.URL); err != nil {
 					fmt.Fprintln(c.err, "wasmgate: no browser could be opened: "+err.Error())
 				}
 			}
@@ -49,16 +48,4 @@ sign-in page; both are good once, for a minute. With --open it opens the link.`,
 	}
 	cmd.Flags().BoolVar(&open, "open", false, "open the link in a browser")
 	return cmd
-}
-
-// openBrowser opens a link as the system does.
-func openBrowser(url string) error {
-	switch runtime.GOOS {
-	case "darwin":
-		return exec.Command("open", url).Run()
-	case "windows":
-		return exec.Command("rundll32", "url.dll,FileProtocolHandler", url).Run()
-	default:
-		return exec.Command("xdg-open", url).Run()
-	}
 }

@@ -2,4 +2,4 @@
 
 package main_test
 
-const underRace = false
+const raceEnabled = false

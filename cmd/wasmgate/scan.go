@@ -13,9 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/cmd/internal/sarif"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/scan"
+	"github.com/wasmgate/wasmgate/sanitize/scan"
 )
 
 // The formats in which findings are printed.
@@ -48,7 +49,7 @@ passes. Exits with 3 if a finding is as severe as --fail-on says.`,
 			if c.json && !cmd.Flags().Changed("format") {
 				format = formatJSON
 			}
-			print, ok := map[string]func(*app.Scan) error{formatTable: c.printScan, formatJSON: c.printScanJSON, formatSARIF: c.printSARIF}[format]
+			print, ok := map[string]func(*app.Scan) error{formatTable: c.printScan, formatJSON: c.printScanJSON, formatSARIF: func(s *app.Scan) error { return c.printJSON(sarif.Of(s, toolOf)) }}[format]
 			if !ok || c.json && format != formatJSON {
 				return misuse("--format %s: choose one of table, json, sarif", format)
 			}

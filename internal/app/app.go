@@ -16,13 +16,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/confine"
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/control"
-	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/login"
 )
 
 // An App is the one gateway that runs on a configuration. It holds the lock of
@@ -39,6 +40,7 @@ type App struct {
 	learn   func(confine.Access) // nil unless a server is run to learn from
 	beside  *beside
 	senders *senders
+	logins  *login.Logins
 	listens []string // addresses for HTTP
 	url     string   // the first of them, as clients name it; "" if there is none
 
@@ -79,6 +81,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if a.senders, err = newSenders(cfg); err != nil {
 		return nil, err
 	}
+	a.newLogins(cfg)
 	gc, err := a.translate(ctx, only)
 	if err != nil {
 		return nil, err

@@ -18,10 +18,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
@@ -152,10 +152,13 @@ func issuer(i config.Issuer) (auth.Issuer, error) {
 }
 
 // issuerClient asks an issuer, and nobody to whom it points elsewhere.
-func issuerClient(i config.Issuer) *http.Client {
+func issuerClient(i config.Issuer) *http.Client { return askOnly(i.Private || loopbackURL(i.URL)) }
+
+// askOnly returns a client that follows no redirect, and judges addresses.
+func askOnly(private bool) *http.Client {
 	return &http.Client{
 		Timeout:   issuerTime,
-		Transport: &http.Transport{DialContext: dial.New(dial.Options{}).Dialer(i.Private || loopbackURL(i.URL)), MaxIdleConns: 1},
+		Transport: &http.Transport{DialContext: dial.New(dial.Options{}).Dialer(private), MaxIdleConns: 1},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("it answers with a redirect, which is not followed")
 		},
@@ -177,6 +180,7 @@ func (a *App) sender(r *http.Request) (*gate.Principal, error) {
 	who, err := s.now.Load().Principal(r, own, parent)
 	refusal, refused := errors.AsType[*auth.Refusal](err)
 	if !refused {
+		a.logins.Saw(who, r)
 		return who, err
 	}
 	if s.denied.add(refusal, r) {
@@ -262,6 +266,7 @@ func (a *App) handler() http.Handler {
 	for _, path := range []string{wellKnown, wellKnown + "/mcp", wellKnown + "/mcp/{" + groupParam + "}"} {
 		mux.HandleFunc("GET "+path, a.metadata)
 	}
+	a.logins.Handle(mux)
 	mux.Handle("/", a.ending(a.gateway))
 	return mux
 }

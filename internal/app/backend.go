@@ -8,11 +8,11 @@ import (
 	"io"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/hook"
-	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
 // The methods on the control socket.
@@ -33,6 +33,11 @@ const (
 	methodAuthRevoke = "auth-revoke"
 	methodWho        = "whoami"
 	methodAuthCheck  = "auth-check"
+
+	methodLoginBegin = "login-begin"
+	methodLoginEnd   = "login-end"
+	methodLogins     = "logins"
+	methodLogout     = "logout"
 
 	methodSessions = "sessions"
 	methodReset    = "reset"
@@ -134,6 +139,14 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return given(params, func(r WhoRequest) (any, error) { return a.WhoAmI(ctx, r) })
 	case methodAuthCheck:
 		return a.AuthCheck(ctx)
+	case methodLoginBegin:
+		return given(params, func(r LoginRequest) (any, error) { return a.BeginLogin(ctx, r) })
+	case methodLoginEnd:
+		return given(params, func(r LoginRequest) (any, error) { return a.EndLogin(ctx, r) })
+	case methodLogins:
+		return a.Logins(ctx)
+	case methodLogout:
+		return given(params, func(r LoginRequest) (any, error) { return a.Logout(ctx, r) })
 	case methodSessions:
 		return a.Sessions(ctx)
 	case methodReset:

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/login"
 )
 
 // A KeyRequest asks for an API key.
@@ -234,4 +235,78 @@ func revokedWhat(r RevokeRequest) (what []string) {
 		what = append(what, "the tokens of a principal")
 	}
 	return what
+}
+
+// A Gatekeeper is a gateway that is asked who is let in, and with what it calls servers.
+type Gatekeeper interface {
+	CreateKey(ctx context.Context, r KeyRequest) (*Key, error)
+	Keys(ctx context.Context) ([]Key, error)
+	RevokeKey(ctx context.Context, id string) (*Key, error)
+	Revoke(ctx context.Context, r RevokeRequest) (*Revoked, error)
+	WhoAmI(ctx context.Context, r WhoRequest) (*Who, error)
+	AuthCheck(ctx context.Context) ([]Finding, error)
+	BeginLogin(ctx context.Context, r LoginRequest) (*login.Begun, error)
+	EndLogin(ctx context.Context, r LoginRequest) (*login.Login, error)
+	Logins(ctx context.Context) ([]login.Login, error)
+	Logout(ctx context.Context, r LoginRequest) (*login.Login, error)
+}
+
+// asked is the answer of the gateway that runs.
+func asked[T any](ctx context.Context, r *Remote, method string, params any) (to T, err error) {
+	err = r.call(ctx, method, params, &to)
+	return to, err
+}
+
+// CreateKey does what [App.CreateKey] does.
+func (r *Remote) CreateKey(ctx context.Context, k KeyRequest) (*Key, error) {
+	return asked[*Key](ctx, r, methodKeyCreate, k)
+}
+
+// Keys does what [App.Keys] does.
+func (r *Remote) Keys(ctx context.Context) ([]Key, error) {
+	return asked[[]Key](ctx, r, methodKeys, nil)
+}
+
+// RevokeKey does what [App.RevokeKey] does.
+func (r *Remote) RevokeKey(ctx context.Context, id string) (*Key, error) {
+	return asked[*Key](ctx, r, methodKeyRevoke, keyRequest{id})
+}
+
+// Revoke does what [App.Revoke] does.
+func (r *Remote) Revoke(ctx context.Context, q RevokeRequest) (*Revoked, error) {
+	return asked[*Revoked](ctx, r, methodAuthRevoke, q)
+}
+
+// WhoAmI does what [App.WhoAmI] does.
+func (r *Remote) WhoAmI(ctx context.Context, q WhoRequest) (*Who, error) {
+	return asked[*Who](ctx, r, methodWho, q)
+}
+
+// AuthCheck does what [App.AuthCheck] does.
+func (r *Remote) AuthCheck(ctx context.Context) ([]Finding, error) {
+	return asked[[]Finding](ctx, r, methodAuthCheck, nil)
+}
+
+// BeginLogin does what [App.BeginLogin] does.
+func (r *Remote) BeginLogin(ctx context.Context, q LoginRequest) (*login.Begun, error) {
+	return asked[*login.Begun](ctx, r, methodLoginBegin, q)
+}
+
+// EndLogin does what [App.EndLogin] does.
+func (r *Remote) EndLogin(ctx context.Context, q LoginRequest) (*login.Login, error) {
+	return asked[*login.Login](ctx, r, methodLoginEnd, q)
+}
+
+// Logins does what [App.Logins] does.
+func (r *Remote) Logins(ctx context.Context) ([]login.Login, error) {
+	return asked[[]login.Login](ctx, r, methodLogins, nil)
+}
+
+// Logout does what [App.Logout] does.
+func (r *Remote) Logout(ctx context.Context, q LoginRequest) (*login.Login, error) {
+	return asked[*login.Login](ctx, r, methodLogout, q)
+}
+
+type keyRequest struct {
+	ID string `json:"id"`
 }

@@ -27,6 +27,7 @@ type configState struct {
 // server puts a server of the configuration into the words of a gateway.
 func (a *App) server(ctx context.Context, s config.Server) gateway.Server {
 	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
+	a.authorize(s, &to.EndpointConfig)
 	to.Written, to.PinTLS = s.Written, a.cfg.Pins.TLSKey
 	if a.learn != nil {
 		to.Confine, to.Learn = nil, a.learn
@@ -161,6 +162,7 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 	if again {
 		before = &config.Config{}
 	}
+	a.logins.Set(loginServers(next))
 	fail(a.setServers(ctx, before.Servers, next.Servers))
 	return errs
 }

@@ -32,6 +32,7 @@ type Config struct {
 	Project    string   // the trusted project's file that was added; empty without one
 	Listen     []string // host:port, or unix:PATH; see [Config.CheckListen]
 	PublicURL  string   // by which clients reach the gateway, without a path; empty: not said
+	Vault      Vault    // where the key of the logins is
 	TLS        TLS
 	Auth       Auth
 	Principals []Principal
@@ -96,6 +97,7 @@ type Server struct {
 	Transport string   // auto | streamable-http | sse; auto for a command
 	Protocol  string   // auto | 2025-11-25 | 2026-07-28; empty is auto
 	Headers   map[string]Secret
+	Auth      *ServerAuth   // the credential that it is called with; nil: none
 	Start     time.Duration // how long it may take to be ready; zero: 2 m for a command, 30 s for a URL
 	Timeout   time.Duration // of one call
 	Timeouts  []ToolTimeout // that go before Timeout; the first that matches counts

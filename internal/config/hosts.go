@@ -155,6 +155,7 @@ var hostKeys = map[string]string{
 
 const (
 	byGrant = "what may be called is granted with `wasmgate grant`"
+	byLogin = "write auth: oauth to the server in wasmgate.yaml, and run `wasmgate login`"
 	noSense = "it concerns the host alone"
 
 	ownConfine = "in wasmgate.yaml write confine, which `wasmgate confine learn` proposes"
@@ -167,8 +168,8 @@ var ignoredKeys = map[string]string{
 	"includeTools": "ignored: " + byGrant, "excludeTools": "ignored: " + byGrant, "tools": "ignored: " + byGrant,
 	"envFile":       "ignored: name the variables that it sets in env, as ${NAME}",
 	"timeout":       "ignored: hosts disagree on its unit; in wasmgate.yaml write timeout: 30s",
-	"oauth":         "ignored: signing in to servers is not in this version; use headers",
-	"auth":          "ignored: signing in to servers is not in this version; use headers",
+	"oauth":         "ignored: " + byLogin,
+	"auth":          "ignored: " + byLogin,
 	"headersHelper": "ignored: write the headers, with ${NAME} for what is secret",
 	"sandbox":       "ignored: " + ownConfine, "sandboxEnabled": "ignored: " + ownConfine,
 	"name": "ignored: " + noSense, "description": "ignored: " + noSense, "icon": "ignored: " + noSense, "version": "ignored: " + noSense,

@@ -144,13 +144,14 @@ func (d *decoder) config(root *node, c *Config) {
 		"notify":     func(n *node, path string) { d.notify(&c.Notify, n, path) },
 		"console":    func(n *node, path string) { d.console(&c.Console, n, path) },
 		"telemetry":  func(n *node, path string) { d.telemetry(&c.Telemetry, n, path) },
+		"vault":      func(n *node, path string) { d.vault(&c.Vault, n, path) },
 		"state":      d.path(&c.State),
 		"mcpServers": func(n *node, path string) {
 			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate import FILE`")
 		},
 	}
 	for _, k := range []string{
-		"store", "node", "secret", "tenants", "vault", "cluster",
+		"store", "node", "secret", "tenants", "cluster",
 	} {
 		readers[k] = d.later
 	}

@@ -67,7 +67,7 @@ func (c *Config) NeedRestart(next *Config) (keys []string) {
 		{"policy", c.Policy, next.Policy}, {"sanitize", c.Sanitize, next.Sanitize},
 		{"pins", c.Pins, next.Pins}, {"approvals", c.Approvals, next.Approvals}, {"sessions", c.Sessions, next.Sessions}, {"jobs", c.Jobs, next.Jobs},
 		{"audit", c.Audit.fixed(), next.Audit.fixed()}, {"limits.body", c.Limits.Body, next.Limits.Body}, {"limits.result", c.Limits.Result, next.Limits.Result},
-		{"http", c.HTTP, next.HTTP}, {"log", c.Log, next.Log}, {"state", c.State, next.State},
+		{"http", c.HTTP, next.HTTP}, {"log", c.Log, next.Log}, {"vault", c.Vault, next.Vault}, {"state", c.State, next.State},
 	} {
 		if !reflect.DeepEqual(k.old, k.new) {
 			keys = append(keys, k.name)

@@ -65,6 +65,7 @@ func (d *decoder) server(f field, path string) Server {
 		"transport":  d.one(&s.Transport, "auto", "streamable-http", "sse"),
 		"protocol":   d.one(&s.Protocol, "auto", "2025-11-25", "2026-07-28"),
 		"headers":    d.secrets(&s.Headers, checkHeader, checkHeaderValue),
+		"auth":       d.serverAuth(&s.Auth),
 		"start":      d.duration(&s.Start, time.Second, time.Hour),
 		"timeout":    d.duration(&s.Timeout, time.Millisecond, 24*time.Hour),
 		"concurrent": d.count(&s.Concurrent, 1, maxConcurrent),
@@ -91,6 +92,7 @@ func (d *decoder) server(f field, path string) Server {
 	s.Written = asWritten(f.value, s)
 	if f.value.kind == table || f.value.kind == null {
 		d.oneWay(f.value, path)
+		d.checkServerAuth(f.value, path, &s)
 	}
 	if at := f.value.get("protocol"); at != nil && s.Protocol == "2026-07-28" && s.Transport == "sse" {
 		d.fail(at, join(path, "protocol"), "the older HTTP+SSE has no revision 2026-07-28: take another transport")
@@ -126,7 +128,7 @@ var replayModes = []string{"must_stub", "live", "pure"}
 var ways = map[string][]string{
 	"command": {"args", "env", "env_from", "env_file", "cwd", "confine", "protocol", "start"},
 	"module":  {"args", "env", "sha256", "limits", "verify"},
-	"url":     {"transport", "protocol", "headers", "private", "start"},
+	"url":     {"transport", "protocol", "headers", "auth", "private", "start"},
 }
 
 // oneWay reports a server that is reached in no way or in several, and keys that

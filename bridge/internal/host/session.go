@@ -1,6 +1,7 @@
 package host
 
 import (
+	"container/list"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -8,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -50,8 +50,9 @@ type session struct {
 	listener *listener
 	ended    bool
 
-	seen atomic.Int64 // when its client has given a sign of life, as of clock
-	busy atomic.Int64 // requests; begun with the lock of the sessions
+	// Guarded by the lock of the sessions.
+	seen time.Time
+	busy int // requests
 }
 
 // requestKey is the id of a request as a key: what is equal as JSON is equal.
@@ -272,18 +273,14 @@ func sessionName(id string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// clock is the time that has passed, in nanoseconds, whatever the machine's clock is set to.
-func clock() int64 { return int64(time.Since(began)) }
-
-var began = time.Now()
-
 // sessions are the clients with sessions.
 type sessions struct {
-	most  int          // maxSessions, but for tests
-	mu    sync.RWMutex // requests only read
-	by    map[string]*session
-	lines map[*session]struct{}
-	sweep *time.Timer // ends those that are idle; nil while there are none
+	most   int // maxSessions, but for tests
+	mu     sync.Mutex
+	by     map[string]*list.Element
+	recent list.List // of *session, the last used one in front
+	lines  map[*session]struct{}
+	sweep  *time.Timer // ends those that are idle; nil while there are none
 }
 
 // newSession begins a session over HTTP, for the parameters of an initialize that has been
@@ -313,12 +310,11 @@ func (l *sessions) add(s *session) {
 	var out []*session
 	for len(l.by) >= l.most {
 		v := l.victim()
-		delete(l.by, v.id)
+		l.drop(v)
 		out = append(out, v)
 	}
-	s.busy.Store(1)
-	s.seen.Store(clock())
-	l.by[s.id] = s
+	s.seen, s.busy = time.Now(), 1
+	l.by[s.id] = l.recent.PushFront(s)
 	if l.sweep == nil {
 		l.sweep = time.AfterFunc(sessionIdle, l.endIdle)
 	}
@@ -332,13 +328,12 @@ func (l *sessions) add(s *session) {
 // most, the one that was not used for the longest time. The caller holds mu.
 func (l *sessions) victim() *session {
 	has := make(map[gate.Owner]int)
-	for _, s := range l.by {
-		has[s.peer.who.Owner]++
+	for at := l.recent.Front(); at != nil; at = at.Next() {
+		has[at.Value.(*session).peer.who.Owner]++
 	}
 	var out *session
-	for _, s := range l.by {
-		if out == nil || has[s.peer.who.Owner] > has[out.peer.who.Owner] ||
-			has[s.peer.who.Owner] == has[out.peer.who.Owner] && s.seen.Load() < out.seen.Load() {
+	for at := l.recent.Back(); at != nil; at = at.Prev() {
+		if s := at.Value.(*session); out == nil || has[s.peer.who.Owner] > has[out.peer.who.Owner] {
 			out = s
 		}
 	}
@@ -348,29 +343,40 @@ func (l *sessions) victim() *session {
 // find returns the session of an id that is a principal's, for a request, until used is
 // called; nil if there is none.
 func (l *sessions) find(id string, who *gate.Principal) *session {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	s := l.by[id]
-	if s == nil || s.peer.who.Owner != who.Owner {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.by[id]
+	if at == nil || at.Value.(*session).peer.who.Owner != who.Owner {
 		return nil
 	}
-	s.busy.Add(1)
-	s.seen.Store(clock())
+	l.recent.MoveToFront(at)
+	s := at.Value.(*session)
+	s.busy++
 	return s
 }
 
-// used says that a request of the session has ended.
-func (s *session) used() {
-	s.seen.Store(clock())
-	s.busy.Add(-1)
+// used says that a request of a session has ended.
+func (l *sessions) used(s *session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.busy--
+	s.seen = time.Now()
 }
 
 // forget has a session be found no more.
 func (l *sessions) forget(s *session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.by, s.id)
+	l.drop(s)
 	delete(l.lines, s)
+}
+
+// drop is forget for a caller that holds mu.
+func (l *sessions) drop(s *session) {
+	if at := l.by[s.id]; at != nil {
+		l.recent.Remove(at)
+		delete(l.by, s.id)
+	}
 }
 
 // endIdle ends the sessions whose clients have given no sign of life.
@@ -378,13 +384,11 @@ func (l *sessions) endIdle() {
 	l.mu.Lock()
 	var idle []*session
 	next := sessionIdle
-	for _, s := range l.by {
-		if s.busy.Load() > 0 {
-			continue
-		}
-		if left := sessionIdle - time.Duration(clock()-s.seen.Load()); left <= 0 {
+	for at := l.recent.Back(); at != nil; at = at.Prev() {
+		s := at.Value.(*session)
+		if left := sessionIdle - time.Since(s.seen); s.busy == 0 && left <= 0 {
 			idle = append(idle, s)
-		} else {
+		} else if s.busy == 0 {
 			next = min(next, left)
 		}
 	}
@@ -406,11 +410,11 @@ func (l *sessions) connect(s *session) {
 
 // all returns the sessions that there are.
 func (l *sessions) all() []*session {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	all := make([]*session, 0, len(l.by)+len(l.lines))
-	for _, s := range l.by {
-		all = append(all, s)
+	for at := l.recent.Front(); at != nil; at = at.Next() {
+		all = append(all, at.Value.(*session))
 	}
 	for s := range l.lines {
 		all = append(all, s)

@@ -29,6 +29,8 @@ const (
 	// MaxAudiences bounds the connections to one server that belong to a client each. The
 	// one that was idle for the longest time makes room for another.
 	MaxAudiences = 32
+	// maxPersonal bounds those of a server that knows its callers.
+	maxPersonal = 1024
 	// MaxProcesses bounds those that are processes, unless the configuration does.
 	MaxProcesses = 16
 	// busyTime is for how long an owner's process is nobody else's after a call, and
@@ -61,13 +63,11 @@ const (
 // what it has for clients with any of them.
 var allCapabilities = gate.MustDoc(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
 
-// noCapabilities are declared where the server can ask nobody.
-var noCapabilities = gate.MustDoc("{}")
-
 // An audience is the client that a connection belongs to, or one after the other the
 // clients of a principal.
 type audience struct {
 	session      gate.SessionKey // without ID if pooled
+	who          *gate.Principal // of the first call
 	pooled       bool            // has one call at a time, and any client of the principal
 	capabilities gate.Doc
 	endpoint     *Endpoint
@@ -105,7 +105,7 @@ func (e *Endpoint) declares() gate.Doc {
 	case e.audience != nil:
 		return e.audience.capabilities
 	case e.cfg.Sessions == SessionsShared:
-		return noCapabilities
+		return gate.MustDoc("{}")
 	default:
 		return allCapabilities
 	}
@@ -130,11 +130,14 @@ func (e *Endpoint) owns(c *gate.Call) bool {
 // apart reports whether the clients of the server have a connection each, whatever they
 // are capable of.
 func (e *Endpoint) apart() bool {
-	return e.cfg.Sessions == SessionsOwn || e.cfg.Command != "" && e.cfg.Sessions != SessionsShared
+	return e.cfg.Personal || e.cfg.Sessions == SessionsOwn || e.cfg.Command != "" && e.cfg.Sessions != SessionsShared
 }
 
 // invokeOwn carries out a call over its client's own connection.
 func (e *Endpoint) invokeOwn(ctx context.Context, p gate.Permit, c *gate.Call) (gate.Result, error) {
+	if err := e.admitted(ctx, p, c); err != nil {
+		return gate.Result{}, err
+	}
 	a, err := e.audiences.take(e, c)
 	if err != nil {
 		return gate.Result{}, err
@@ -168,17 +171,20 @@ var errAudiences = errors.New("every connection that the server may have for a c
 // take returns the connection of the client of a call, a new one if it has none.
 func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	// A call that nobody waits for outlives the session, whose own connections end with it.
-	want := &audience{session: c.Audience(), pooled: c.Rounds || c.Detached, capabilities: declared(c), owner: s}
+	want := &audience{session: c.Audience(), who: c.Who, pooled: c.Rounds || c.Detached, capabilities: declared(c), owner: s}
 	switch {
 	case want.capabilities.IsZero(): // nobody is asked, so that calls need not be told apart
-		want.pooled, want.capabilities = false, noCapabilities
+		want.pooled, want.capabilities = false, gate.MustDoc("{}")
 	case want.pooled:
 		want.session.ID = ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return nil, e.closedFault()
+	}
 	i := slices.IndexFunc(s.all, func(a *audience) bool { return a.suits(want) })
-	if i < 0 && !s.closed && e.cfg.Pool != nil && e.cfg.Command != "" {
+	if i < 0 && e.cfg.Pool != nil && e.cfg.Command != "" {
 		s.mu.Unlock()
 		full := !e.cfg.Pool.room(s)
 		s.mu.Lock()
@@ -187,11 +193,9 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 		}
 	}
 	switch {
-	case s.closed: // perhaps meanwhile
-		return nil, e.closedFault()
 	case i >= 0:
 		want = s.all[i]
-	case s.spare == nil && e.apart() && !want.asked():
+	case s.spare == nil && e.apart() && !want.asked() && !e.cfg.Personal: // it lists with a credential of its own
 		want.endpoint = e
 		s.spare = want
 		s.all = append(s.all, want)
@@ -204,6 +208,9 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	}
 	want.calls++
 	want.made++
+	if want.idle != nil {
+		want.idle.Stop()
+	}
 	return want, nil
 }
 
@@ -213,7 +220,7 @@ func (a *audience) asked() bool { return len(a.capabilities.Raw()) > len("{}") }
 // suits reports whether a connection serves who wants another.
 func (a *audience) suits(want *audience) bool {
 	return a.session == want.session && a.pooled == want.pooled && (!a.pooled || a.calls == 0) &&
-		(a.capabilities == want.capabilities || a.capabilities.Digest() == want.capabilities.Digest())
+		a.capabilities.Digest() == want.capabilities.Digest()
 }
 
 // ownFor returns an endpoint to the same server for one audience.
@@ -252,6 +259,8 @@ func (e *Endpoint) observes(d Declaration) {
 // mostAudiences is how many connections may belong to a client each.
 func (e *Endpoint) mostAudiences() int {
 	switch {
+	case e.cfg.Personal:
+		return maxPersonal
 	case e.cfg.Command == "":
 		return MaxAudiences
 	case e.cfg.Processes > 0:
@@ -421,6 +430,8 @@ func (s *audiences) giveBack(a *audience) {
 	}
 	if a.idle == nil {
 		a.idle = time.AfterFunc(audienceIdle, func() { s.expire(a) })
+	} else {
+		a.idle.Reset(audienceIdle)
 	}
 }
 
@@ -429,13 +440,10 @@ func (s *audiences) giveBack(a *audience) {
 func (s *audiences) expire(a *audience) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := audienceIdle - time.Since(a.used)
 	switch {
-	case s.closed || !slices.Contains(s.all, a):
-	case a.calls > 0 || a.endpoint.subscriptions.any():
+	case s.closed || a.calls > 0 || !slices.Contains(s.all, a):
+	case a.endpoint.subscriptions.any():
 		a.idle.Reset(audienceIdle)
-	case left > 0: // it was used since
-		a.idle.Reset(left)
 	default:
 		s.drop(a)
 	}

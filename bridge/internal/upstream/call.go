@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -71,6 +72,9 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 	c, tool, ok := p.Open()
 	if !ok {
 		return gate.Result{}, ErrNoPermit
+	}
+	if e.cfg.Authorize != nil {
+		ctx = context.WithValue(ctx, permitKey{}, p)
 	}
 	timed := newDeadline(ctx, e.cfg.timeoutOf(tool.Local))
 	defer timed.end()
@@ -215,4 +219,56 @@ func (e *Endpoint) Offers(t *gate.Tool) error {
 		return nil
 	}
 	return &Fault{NotConnected, e.cfg.Server, "call", errors.New("the tool has changed since the call was permitted; list the tools and call again")}
+}
+
+type permitKey struct{}
+
+// remote is the server that URL says. Requests over a connection that belongs to somebody are
+// made on their behalf, and on nobody else's; over one of all, on that of the call's principal.
+func (e *Endpoint) remote() wire.Remote {
+	c := &e.cfg
+	r := wire.Remote{URL: c.URL, Headers: c.Headers, DialContext: c.DialContext, PinTLS: c.PinTLS, MaxMessage: c.MaxMessage}
+	if c.Authorize == nil {
+		return r
+	}
+	r.Authorize = func(ctx context.Context, refused *http.Response) (string, error) {
+		var who *gate.Principal
+		p, _ := ctx.Value(permitKey{}).(gate.Permit)
+		if call, _, ok := p.Open(); ok && (e.audience != nil || !c.Personal) {
+			who = call.Who
+		}
+		if a := e.audience; a != nil && c.Personal && (who == nil || who.Owner != a.who.Owner) {
+			who, p = a.who, gate.Permit{}
+		}
+		return c.Authorize(ctx, who, p, refused)
+	}
+	return r
+}
+
+// errNotTheirs is the cause of a fault of a call whose connection would be another's.
+var errNotTheirs = errors.New("the connection belongs to somebody else than the caller")
+
+// admitted returns why a call cannot have a connection of its principal's own. Nothing is
+// connected for somebody who has no credential.
+func (e *Endpoint) admitted(ctx context.Context, p gate.Permit, c *gate.Call) error {
+	if !e.cfg.Personal {
+		return nil
+	}
+	if c.Who == nil || c.Who.Owner != c.Audience().Owner {
+		return &Fault{Credential, e.cfg.Server, "call", errNotTheirs}
+	}
+	_, err := e.cfg.Authorize(ctx, c.Who, p, nil)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &Fault{Credential, e.cfg.Server, "call", &wire.Unauthorized{Err: err}}
+}
+
+// lacking is the fault of a call to a server that cannot be connected for want of a
+// credential; nil if it is not that.
+func (e *Endpoint) lacking(f *Fault) *Fault {
+	if f == nil || f.Kind != Credential {
+		return nil
+	}
+	return &Fault{Credential, e.cfg.Server, "call", f.Err}
 }

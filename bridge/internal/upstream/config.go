@@ -13,11 +13,10 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/confine"
 )
 
 // revisions are those that a server may answer with.
@@ -59,6 +58,15 @@ type Config struct {
 	// ProtocolAuto.
 	Protocol string
 	Headers  http.Header
+	// Authorize, if not nil, returns the value of the header Authorization of a request to URL
+	// on behalf of somebody; nil is the gateway itself, which lists what there is. The permit is
+	// that of the call, zero for a request of none. Refused is the server's answer, 401 or 403,
+	// to the value before; "" without an error leaves that as it is. What the error's method
+	// Public() string returns, if it has one, is read by the caller.
+	Authorize func(ctx context.Context, who *gate.Principal, p gate.Permit, refused *http.Response) (string, error)
+	// Personal says that what Authorize returns is of one principal alone: each has
+	// connections of its own.
+	Personal bool
 	// DialContext makes the connections to URL; nil is a [net.Dialer]'s.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// PinTLS has [Declaration] name the key of the server's certificate, and ends
@@ -137,6 +145,9 @@ func (c *Config) check() error {
 	if !slices.Contains([]string{"", SessionsAuto, SessionsOwn, SessionsShared}, c.Sessions) {
 		return fmt.Errorf("server %s: unknown sessions %q", c.Server, c.Sessions)
 	}
+	if c.Authorize != nil && c.URL == "" || c.Personal && (c.Authorize == nil || c.Sessions == SessionsShared) {
+		return fmt.Errorf("server %s: only a server with a URL wants a credential, and connections with one's own are not shared", c.Server)
+	}
 	if !slices.Contains([]string{"", RetryNever, RetryIdempotent}, c.Retry) {
 		return fmt.Errorf("server %s: unknown retry %q", c.Server, c.Retry)
 	}
@@ -158,11 +169,6 @@ func (c *Config) check() error {
 // command is the child that Command says.
 func (c *Config) command() confine.Command {
 	return confine.Command{Path: c.Command, Args: c.Args, Env: c.Env, Dir: c.Dir, Confine: c.Confine, Learn: c.Learn}
-}
-
-// remote is the server that URL says.
-func (c *Config) remote() wire.Remote {
-	return wire.Remote{URL: c.URL, Headers: c.Headers, DialContext: c.DialContext, PinTLS: c.PinTLS, MaxMessage: c.MaxMessage}
 }
 
 func (c *Config) setDefaults() {

@@ -48,7 +48,7 @@ func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link, *list
 	if e.cfg.Transport == TransportSSE {
 		return e.openSSE(ctx)
 	}
-	c, err := wire.NewHTTPConn(ctx, e.cfg.remote())
+	c, err := wire.NewHTTPConn(ctx, e.remote())
 	if err != nil {
 		return nil, nil, &Fault{Transport, e.cfg.Server, "connect", err}
 	}
@@ -72,7 +72,7 @@ func older(err error) bool {
 }
 
 func (e *Endpoint) openSSE(ctx context.Context) (*link, *listing.Tools, error) {
-	client, err := wire.NewHTTPClient(e.cfg.remote())
+	client, err := wire.NewHTTPClient(e.remote())
 	if err != nil {
 		return nil, nil, &Fault{Transport, e.cfg.Server, "connect", err}
 	}

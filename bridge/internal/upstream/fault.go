@@ -32,6 +32,8 @@ const (
 	Limit FaultKind = "refused_limit"
 	// Pinned: in the client's own process the tool is another than the one that was listed.
 	Pinned FaultKind = "refused_pin"
+	// Credential: the server wants a credential that there is none of for the caller.
+	Credential FaultKind = "refused_credential"
 	// Busy: the server has no connection for one more client.
 	Busy FaultKind = "refused_busy"
 )
@@ -76,6 +78,14 @@ func (f *Fault) Public() string {
 			return fmt.Sprintf("the result has %s; limits.result is %s", mcp.Bytes(large.Size), mcp.Bytes(large.Max))
 		}
 		return "the result is too large"
+	case Credential:
+		if said, ok := errors.AsType[interface {
+			error
+			Public() string
+		}](f.Err); ok {
+			return said.Public()
+		}
+		return "the server wants a credential, and there is none for this call"
 	case Busy:
 		if most, ok := errors.AsType[*processesError](f.Err); ok {
 			return most.Error() + "; try again later"
@@ -118,9 +128,12 @@ func kindOf(err error, otherwise FaultKind) FaultKind {
 	var n *mcp.ProtocolError
 	var rpc *wire.RPCError
 	var large *mcp.TooLarge
+	var wants *wire.Unauthorized
 	switch {
 	case errors.As(err, &n), errors.As(err, &rpc), errors.As(err, &large), ofClient(err):
 		return Protocol
+	case errors.As(err, &wants):
+		return Credential
 	case errors.Is(err, context.DeadlineExceeded):
 		return TimedOut
 	default:

@@ -117,6 +117,9 @@ func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link, waited bool,
 
 // notReady is the fault of a call that finds no connection. The caller holds mu.
 func (e *Endpoint) notReady() *Fault {
+	if f := e.lacking(e.fault); f != nil {
+		return f
+	}
 	cause := error(errors.New("the endpoint is " + string(e.phase)))
 	if e.fault != nil {
 		cause = e.fault

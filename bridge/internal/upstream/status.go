@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/confine"
 )
 
 // Status tells how one server is.
@@ -67,6 +67,9 @@ func (e *Endpoint) Away() *Fault {
 	defer e.mu.Unlock()
 	if e.phase == Ready || e.link != nil || len(e.tools.Listed) > 0 {
 		return nil
+	}
+	if f := e.lacking(e.fault); f != nil {
+		return f
 	}
 	cause := errors.New("the server is not ready yet")
 	if e.fault != nil {

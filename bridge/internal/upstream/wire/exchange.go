@@ -15,8 +15,7 @@ func exchange(client *http.Client, r *http.Request) (*http.Response, error) {
 	if !ok || r.URL.User != nil || r.URL.Scheme != o.scheme || r.URL.Host != o.host {
 		return client.Do(r)
 	}
-	o.configured(r)
-	resp, err := o.Transport.RoundTrip(r)
+	resp, err := o.send(r)
 	if err != nil {
 		return nil, &url.Error{Op: r.Method[:1] + strings.ToLower(r.Method[1:]), URL: r.URL.String(), Err: err}
 	}

@@ -82,12 +82,12 @@ type HTTPConn struct {
 	opened  chan struct{} // closed when the first GET was answered
 	closing sync.Once
 
-	session, protocol atomic.Pointer[[]string] // as values of headers; nil while there is none
-
-	mu    sync.Mutex
-	last  int64
-	posts map[int64]context.CancelFunc // of those under way
-	idle  chan struct{}                // closed when none is; nil while nobody waits for that
+	mu       sync.Mutex
+	session  string
+	protocol string
+	last     int64
+	posts    map[int64]context.CancelFunc // of those under way
+	idle     chan struct{}                // closed when none is; nil while nobody waits for that
 }
 
 // A Remote is a server over HTTP: where it is, and how it is reached.
@@ -97,6 +97,10 @@ type Remote struct {
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	PinTLS      bool
 	MaxMessage  int64 // bytes
+	// Authorize, if not nil, returns the value of the header Authorization of each request.
+	// Refused is the server's answer, 401 or 403, to the value before, with which the request
+	// is sent once more; "" without an error leaves that answer as it is.
+	Authorize func(ctx context.Context, refused *http.Response) (string, error)
 }
 
 // NewHTTPClient returns a client for one server. It uses no proxy from the
@@ -106,7 +110,7 @@ func NewHTTPClient(to Remote) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{scheme: u.Scheme, host: u.Host, headers: to.Headers, Transport: http.Transport{
+	o := &origin{scheme: u.Scheme, host: u.Host, headers: to.Headers, authorize: to.Authorize, Transport: http.Transport{
 		MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
 		MaxResponseHeaderBytes: 64 << 10,
@@ -135,6 +139,7 @@ func NewHTTPClient(to Remote) (*http.Client, error) {
 type origin struct {
 	scheme, host string
 	headers      http.Header
+	authorize    func(ctx context.Context, refused *http.Response) (string, error)
 	key          atomic.Pointer[string] // of the certificate, if it is asked for
 	http.Transport
 }
@@ -143,9 +148,16 @@ func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != o.scheme || r.URL.Host != o.host {
 		return nil, fmt.Errorf("the server points to another origin, %s://%s; configure that URL if it is meant", r.URL.Scheme, r.URL.Host)
 	}
-	r = r.Clone(r.Context())
+	return o.send(r.Clone(r.Context()))
+}
+
+// send sends a request whose headers are its own to change.
+func (o *origin) send(r *http.Request) (*http.Response, error) {
 	o.configured(r)
-	return o.Transport.RoundTrip(r)
+	if o.authorize == nil {
+		return o.Transport.RoundTrip(r)
+	}
+	return o.authorized(r)
 }
 
 // configured puts the configured headers into a request.
@@ -187,9 +199,11 @@ func (c *HTTPConn) Send(ctx context.Context, msg []byte, headers http.Header) er
 		return err
 	}
 	defer resp.Body.Close()
-	if s := resp.Header.Get(mcp.HeaderSession); s != "" && only(&c.protocol) != mcp.Stateless && resp.StatusCode/100 == 2 {
-		c.session.CompareAndSwap(nil, &[]string{s})
+	c.mu.Lock()
+	if s := resp.Header.Get(mcp.HeaderSession); s != "" && c.session == "" && c.protocol != mcp.Stateless && resp.StatusCode/100 == 2 {
+		c.session = s
 	}
+	c.mu.Unlock()
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	id := messageID(msg)
 	success := resp.StatusCode/100 == 2
@@ -358,12 +372,14 @@ func (c *HTTPConn) do(ctx context.Context, method string, msg []byte, headers ht
 	} else {
 		r.Header["Accept"] = ofStreams
 	}
-	if session := c.session.Load(); session != nil {
-		r.Header[mcp.HeaderSession] = *session
+	c.mu.Lock()
+	if c.session != "" {
+		r.Header[mcp.HeaderSession] = []string{c.session}
 	}
-	if protocol := c.protocol.Load(); protocol != nil {
-		r.Header[mcp.HeaderProtocol] = *protocol
+	if c.protocol != "" {
+		r.Header[mcp.HeaderProtocol] = []string{c.protocol}
 	}
+	c.mu.Unlock()
 	maps.Copy(r.Header, headers)
 	resp, err := exchange(c.client, r)
 	if err == nil {
@@ -383,16 +399,16 @@ var (
 )
 
 // Agreed sets the revision of the protocol that later requests name.
-func (c *HTTPConn) Agreed(protocol string) { c.protocol.Store(&[]string{protocol}) }
+func (c *HTTPConn) Agreed(protocol string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.protocol = protocol
+}
 
-func (c *HTTPConn) sessionID() string { return only(&c.session) }
-
-// only returns the one value of a header; "" while there is none.
-func only(header *atomic.Pointer[[]string]) string {
-	if values := header.Load(); values != nil {
-		return (*values)[0]
-	}
-	return ""
+func (c *HTTPConn) sessionID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
 }
 
 func (c *HTTPConn) fail(err error) {

@@ -1,0 +1,48 @@
+package wire
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// Unauthorized is the error of a request that cannot be made for want of a credential.
+type Unauthorized struct{ Err error }
+
+func (u *Unauthorized) Error() string { return u.Err.Error() }
+
+func (u *Unauthorized) Unwrap() error { return u.Err }
+
+// authorized sends a request with a credential, and once more with another where the server
+// refuses the first. A server's 401 is never the answer to a client of the gateway, who would
+// take it for one about its own token.
+func (o *origin) authorized(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	value, err := o.authorize(ctx, nil)
+	for again := false; ; again = true {
+		if err != nil {
+			return nil, &Unauthorized{err}
+		}
+		r.Header.Set("Authorization", value)
+		resp, err := o.Transport.RoundTrip(r)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, err
+		}
+		resp.Request = r // of the transport's own making it need not be
+		if value, err = o.authorize(ctx, resp); err == nil && value == "" {
+			return resp, nil
+		}
+		resp.Body.Close()
+		if err == nil && again {
+			err = fmt.Errorf("the server refuses its credential with status %d", resp.StatusCode)
+		}
+		if err != nil {
+			return nil, &Unauthorized{err}
+		}
+		r = r.Clone(ctx)
+		if r.GetBody != nil {
+			if r.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/cmd/internal/show"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/login"
+)
+
+func (c *cli) newLogin() *cobra.Command {
+	var r app.LoginRequest
+	var noBrowser bool
+	cmd := &cobra.Command{
+		Use:   "login SERVER",
+		Short: "Log in to a server, so that it can be called as you",
+		Long: `Opens a browser at whoever gives tokens for a server with auth: oauth, and keeps what is granted in the
+vault: the gateway calls the server with it, for this principal alone. Without a browser on this machine,
+--no-browser takes the address that another one ends at. --token keeps a token that you have, such as a
+personal access token.`,
+		Example: "  wasmgate login jira\n  wasmgate login github --token - <token.txt\n  wasmgate login jira --no-browser --as acme/alice",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Server = args[0]
+			if r.Token != "" && r.Token != "-" {
+				return misuse("--token - reads the token from standard input: on a command line others could read it")
+			}
+			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
+				done, err := c.logIn(cmd, g, r, noBrowser)
+				if err != nil {
+					return err
+				}
+				return c.said(done, strings.TrimSpace("logged in to "+done.Server+" "+visible(strings.Join(done.Scopes, " "))))
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.As, "as", "", "principal whose login it is, ID or TENANT/ID (default: local)")
+	f.StringSliceVar(&r.Scopes, "scope", nil, "ask for this scope, too; may be repeated")
+	f.StringVar(&r.Token, "token", "", "- reads a token from standard input, and keeps it")
+	f.BoolVar(&noBrowser, "no-browser", false, "open no browser, and read from standard input where one has ended")
+	return cmd
+}
+
+func (c *cli) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest, noBrowser bool) (*login.Login, error) {
+	ctx := cmd.Context()
+	if r.Token != "" {
+		line, err := c.line()
+		if r.Token = line; err != nil {
+			return nil, err
+		}
+		return g.EndLogin(ctx, r)
+	}
+	back, err := login.Listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer back.Close()
+	r.Redirect = back.URL
+	begun, err := g.BeginLogin(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(c.err, "open this at %s:\n\n%s\n\n", visible(begun.Issuer), visible(begun.URL))
+	if noBrowser {
+		fmt.Fprintln(c.err, "and paste the address that the browser ends at, also if it shows an error:")
+		line, err := c.line()
+		if err != nil {
+			return nil, err
+		}
+		at, err := url.Parse(line)
+		if err != nil || at.RawQuery == "" {
+			return nil, misuse("that is no address with an answer")
+		}
+		r.Query = at.RawQuery
+		return g.EndLogin(ctx, r)
+	}
+	if err := show.OpenBrowser(begun.URL); err != nil {
+		fmt.Fprintln(c.err, "wasmgate: no browser could be opened: "+err.Error())
+	}
+	if r.Query, err = back.Wait(ctx, begun.State); err != nil {
+		return nil, err
+	}
+	return g.EndLogin(ctx, r)
+}
+
+// line reads one line of standard input.
+func (c *cli) line() (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(c.in, maxToken)).ReadString('\n')
+	if line = strings.TrimSpace(line); line != "" {
+		return line, nil
+	}
+	return "", errors.Join(misuse("standard input is empty"), err)
+}
+
+func (c *cli) newLogout() *cobra.Command {
+	var r app.LoginRequest
+	cmd := &cobra.Command{
+		Use: "logout SERVER", Short: "Forget a login, and revoke it where it was given", Args: cobra.ExactArgs(1),
+		Example: "  wasmgate logout jira\n  wasmgate logout jira --as acme/alice",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Server = args[0]
+			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
+				l, err := g.Logout(cmd.Context(), r)
+				if err != nil {
+					return err
+				}
+				return c.said(l, "logged out of "+l.Server)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&r.As, "as", "", "principal whose login it is, ID or TENANT/ID (default: local)")
+	return cmd
+}
+
+func (c *cli) newLogins() *cobra.Command {
+	return &cobra.Command{
+		Use: "logins", Short: "List the logins at servers, by server and principal", Args: cobra.NoArgs, Example: "  wasmgate logins --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
+				all, err := g.Logins(cmd.Context())
+				if err != nil || c.json {
+					return errors.Join(err, c.printJSON(all))
+				}
+				t := newTable(c.out, "SERVER", "PRINCIPAL", "ISSUER", "SINCE", "SCOPES", "PROBLEM")
+				for _, l := range all {
+					t.Row(l.Server, l.Whose(), l.Issuer, l.Made.UTC().Format(time.RFC3339), strings.Join(l.Scopes, " "), l.Problem)
+				}
+				return t.Flush()
+			})
+		},
+	}
+}

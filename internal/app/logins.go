@@ -1,0 +1,158 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/vault"
+)
+
+// newLogins has what people have logged in to.
+func (a *App) newLogins(c *config.Config) {
+	key := func() ([]byte, error) {
+		if c.Vault.Env == "" {
+			return vault.KeyFile(cmp.Or(c.Vault.File, filepath.Join(c.State, "vault.key")))
+		}
+		secret, ok := os.LookupEnv(c.Vault.Env)
+		if !ok {
+			return nil, fmt.Errorf("the environment has no variable %s (vault.key)", c.Vault.Env)
+		}
+		return []byte(secret), nil
+	}
+	a.logins = login.New(login.Options{
+		Vault: vault.New(filepath.Join(c.State, "vault"), key), Public: c.PublicURL, Note: a.noteLogin, Changed: a.loginChanged,
+	})
+	a.logins.Set(loginServers(c))
+}
+
+// loginServers are the servers that take a login, in the words of package login.
+func loginServers(c *config.Config) (all []*login.Server) {
+	for _, s := range enabled(c.Servers) {
+		if s.Auth == nil {
+			continue
+		}
+		all = append(all, &login.Server{
+			ID: s.ID, URL: s.URL, Mode: s.Auth.Mode, Shared: s.Auth.Shared, ClientID: s.Auth.ClientID, ClientSecret: string(s.Auth.ClientSecret),
+			Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes, Client: askOnly(s.Private || loopbackURL(s.URL)),
+		})
+	}
+	return all
+}
+
+// authorize has requests to a server carry what its callers have logged in with.
+func (a *App) authorize(s config.Server, to *gateway.EndpointConfig) {
+	if s.Auth == nil {
+		return
+	}
+	to.Personal = !s.Auth.Shared && s.Auth.Mode != login.ClientCreds
+	to.Authorize = func(ctx context.Context, who *gate.Principal, p gate.Permit, refused *http.Response) (string, error) {
+		if who == nil && s.Auth.Discovery != "" {
+			if refused != nil {
+				return "", nil
+			}
+			return string(s.Auth.Discovery), nil
+		}
+		return a.logins.Authorize(ctx, s.ID, who, login.Need{}, refused)
+	}
+}
+
+// noteLogin records what has happened to a login.
+func (a *App) noteLogin(e login.Event) error {
+	entry := audit.Entry{
+		Event: gate.Event(e.Kind), Code: gate.CodeOK, Server: e.Server, Issuer: e.Issuer, Tenant: e.Owner.Tenant, Principal: e.Owner.ID,
+		Credential: e.Credential, Reasons: e.Scopes,
+	}
+	if e.Err != nil {
+		entry.Code, entry.Error = "refused_credential", e.Err.Error()
+	}
+	return a.gateway.Note(entry)
+}
+
+// loginChanged has a server listed again whose credential has come or gone.
+func (a *App) loginChanged(server string) {
+	go func() { // who logs in does not wait for it
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := a.gateway.Fleet().Reload(ctx, server); err != nil {
+			a.log.Warn("a server with a new login is not ready", "server", server, "error", err)
+		}
+	}()
+}
+
+// A LoginRequest asks for a login, ends one, or brings what it takes.
+type LoginRequest struct {
+	Server   string   `json:"server"`
+	As       string   `json:"as,omitempty"`       // TENANT/ID, or ID; "": local
+	Redirect string   `json:"redirect,omitempty"` // where the browser comes back to
+	Scopes   []string `json:"scopes,omitempty"`
+	Query    string   `json:"query,omitempty"` // that the browser has brought back
+	Token    string   `json:"token,omitempty"` // that is given, instead of the rest
+}
+
+// owner is whose login it is: a principal of the configuration, or local.
+func (a *App) owner(as string) (gate.Owner, error) {
+	if as == "" {
+		return gate.Local().Owner, nil
+	}
+	c := a.config.Load().cfg
+	tenant, id := config.SplitPrincipal(as)
+	known := slices.ContainsFunc(c.Principals, func(p config.Principal) bool { return p.Tenant == tenant && p.ID == id })
+	if !known && len(c.Auth.Issuers) == 0 && c.Auth.Proxy == nil && id != gate.Local().ID {
+		return gate.Owner{}, keyError("no principal %q: list it under principals in the configuration", as)
+	}
+	return gate.Owner{Tenant: tenant, ID: id}, nil
+}
+
+// BeginLogin begins a login, which goes on in a browser.
+func (a *App) BeginLogin(ctx context.Context, r LoginRequest) (*login.Begun, error) {
+	o, err := a.owner(r.As)
+	if err != nil {
+		return nil, err
+	}
+	return a.logins.Begin(ctx, login.Start{Server: r.Server, Owner: o, Redirect: r.Redirect, Scopes: r.Scopes})
+}
+
+// EndLogin keeps what a login has brought, or a token that is given.
+func (a *App) EndLogin(ctx context.Context, r LoginRequest) (*login.Login, error) {
+	o, err := a.owner(r.As)
+	if err != nil {
+		return nil, err
+	}
+	if r.Token != "" {
+		return a.logins.Give(r.Server, o, r.Token)
+	}
+	query, err := url.ParseQuery(r.Query)
+	if err != nil {
+		return nil, login.ErrState
+	}
+	return a.logins.Finish(ctx, o, query)
+}
+
+// Logins returns all logins.
+func (a *App) Logins(context.Context) ([]login.Login, error) { return a.logins.List() }
+
+// Logout ends a login.
+func (a *App) Logout(ctx context.Context, r LoginRequest) (*login.Login, error) {
+	o, err := a.owner(r.As)
+	if err != nil {
+		return nil, err
+	}
+	l, err := a.logins.Logout(ctx, r.Server, o)
+	if errors.Is(err, login.ErrNoLogin) {
+		return nil, keyError("nobody has logged in to %s there: see wasmgate logins", r.Server)
+	}
+	return l, err
+}

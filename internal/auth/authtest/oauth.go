@@ -1,0 +1,384 @@
+package authtest
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// An OAuth is an authorization server whose people consent at once: code with PKCE, dynamic
+// registration, refresh tokens that are good once and whose second use ends the grant,
+// revocation, client credentials, and token exchange.
+type OAuth struct {
+	*httptest.Server
+	// Change changes the metadata before it is given out. It is set before the first request.
+	Change func(metadata map[string]any)
+
+	mu     sync.Mutex
+	user   string
+	life   time.Duration
+	iss    string
+	secret map[string]string // of clients, by id; "" of public ones
+	uris   map[string][]string
+	codes  map[string]issued
+	access map[string]*granted
+	fresh  map[string]*granted // refresh tokens, used ones too
+	asked  []url.Values        // token requests
+	count  map[string]int      // of token requests, by grant type
+	wider  string
+}
+
+type issued struct {
+	client, redirect, challenge, resource, scope, user string
+}
+
+// granted is a token, and the grant that it belongs to.
+type granted struct {
+	client, resource, scope, user, actor string
+	until                                time.Time
+	used                                 bool
+	gone                                 *bool
+}
+
+// NewOAuth returns a server that ends with the test. Its person is alice until another is.
+func NewOAuth(t testing.TB) *OAuth {
+	t.Helper()
+	o := &OAuth{
+		user: "alice", life: time.Hour, secret: map[string]string{}, uris: map[string][]string{}, codes: map[string]issued{},
+		access: map[string]*granted{}, fresh: map[string]*granted{}, count: map[string]int{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/oauth-authorization-server", o.metadata)
+	mux.HandleFunc("POST /register", o.register)
+	mux.HandleFunc("GET /authorize", o.authorize)
+	mux.HandleFunc("POST /token", o.token)
+	mux.HandleFunc("POST /revoke", o.revoke)
+	o.Server = httptest.NewServer(mux)
+	t.Cleanup(o.Close)
+	return o
+}
+
+// Person has somebody else sit at the browser from now on.
+func (o *OAuth) Person(user string) { o.set(func() { o.user = user }) }
+
+// Life is how long the next access tokens hold.
+func (o *OAuth) Life(d time.Duration) { o.set(func() { o.life = d }) }
+
+// Says has answers to browsers name another issuer; "-" names none.
+func (o *OAuth) Says(iss string) { o.set(func() { o.iss = iss }) }
+
+// Widens has token exchange answer with a scope more than was asked for.
+func (o *OAuth) Widens(scope string) { o.set(func() { o.wider = scope }) }
+
+// Client registers a client by hand; "" is the secret of a public one.
+func (o *OAuth) Client(id, secret string, redirects ...string) {
+	o.set(func() { o.secret[id], o.uris[id] = secret, redirects })
+}
+
+func (o *OAuth) set(f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f()
+}
+
+// Count is how many token requests of a grant type there were that were granted.
+func (o *OAuth) Count(grantType string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.count[grantType]
+}
+
+// Asked are the token requests so far.
+func (o *OAuth) Asked() []url.Values {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.asked)
+}
+
+// Secrets are all tokens, codes and verifiers so far.
+func (o *OAuth) Secrets() (all []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, tokens := range []map[string]*granted{o.access, o.fresh} {
+		for token := range tokens {
+			all = append(all, token)
+		}
+	}
+	for _, form := range o.asked {
+		for _, name := range []string{"code", "code_verifier"} {
+			if v := form.Get(name); v != "" {
+				all = append(all, v)
+			}
+		}
+	}
+	return all
+}
+
+// End ends all that an access token belongs to, as if its person had revoked it.
+func (o *OAuth) End(user string) {
+	o.set(func() {
+		for _, g := range o.fresh {
+			if g.user == user {
+				*g.gone = true
+			}
+		}
+		o.expire(user)
+	})
+}
+
+// Expire ends the access tokens of somebody, and leaves the grant.
+func (o *OAuth) Expire(user string) { o.set(func() { o.expire(user) }) }
+
+func (o *OAuth) expire(user string) {
+	for _, g := range o.access {
+		if g.user == user {
+			g.until = time.Time{}
+		}
+	}
+}
+
+// Whose tells of an access token that holds for a resource: its person, scopes, and who acts.
+func (o *OAuth) Whose(token, resource string) (user, scope, actor string, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	g := o.access[token]
+	if g == nil || *g.gone || time.Now().After(g.until) || g.resource != resource {
+		return "", "", "", false
+	}
+	return g.user, g.scope, g.actor, true
+}
+
+func (o *OAuth) metadata(w http.ResponseWriter, _ *http.Request) {
+	m := map[string]any{
+		"issuer": o.URL, "authorization_endpoint": o.URL + "/authorize", "token_endpoint": o.URL + "/token", "registration_endpoint": o.URL + "/register",
+		"revocation_endpoint": o.URL + "/revoke", "code_challenge_methods_supported": []string{"S256"}, "response_types_supported": []string{"code"},
+		"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic", "client_secret_post"}, "scopes_supported": []string{"read", "write", "offline_access"},
+		"authorization_response_iss_parameter_supported": true,
+	}
+	if o.Change != nil {
+		o.Change(m)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(m)
+}
+
+func (o *OAuth) register(w http.ResponseWriter, r *http.Request) {
+	var c struct {
+		Redirects []string `json:"redirect_uris"`
+		Method    string   `json:"token_endpoint_auth_method"`
+		Kind      string   `json:"application_type"`
+	}
+	if json.NewDecoder(r.Body).Decode(&c) != nil || c.Kind == "" {
+		fail(w, "invalid_client_metadata")
+		return
+	}
+	id := rand.Text()
+	answer := map[string]any{"client_id": id, "redirect_uris": c.Redirects, "token_endpoint_auth_method": c.Method}
+	secret := ""
+	if c.Method != "none" {
+		secret = rand.Text()
+		answer["client_secret"], answer["client_secret_expires_at"] = secret, 0
+	}
+	o.Client(id, secret, c.Redirects...)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (o *OAuth) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	redirect := q.Get("redirect_uri")
+	if !slices.Contains(o.uris[q.Get("client_id")], redirect) || q.Get("code_challenge_method") != "S256" || q.Get("resource") == "" || q.Get("state") == "" {
+		http.Error(w, "a bad request", http.StatusBadRequest)
+		return
+	}
+	code := rand.Text()
+	o.codes[code] = issued{q.Get("client_id"), redirect, q.Get("code_challenge"), q.Get("resource"), q.Get("scope"), o.user}
+	back := url.Values{"code": {code}, "state": {q.Get("state")}}
+	switch o.iss {
+	case "":
+		back.Set("iss", o.URL)
+	case "-":
+	default:
+		back.Set("iss", o.iss)
+	}
+	http.Redirect(w, r, redirect+"?"+back.Encode(), http.StatusFound)
+}
+
+// client returns who asks, if that is proved.
+func (o *OAuth) client(r *http.Request) (string, bool) {
+	id, secret, basic := r.BasicAuth()
+	if basic { // RFC 6749, 2.3.1
+		id, _ = url.QueryUnescape(id)
+		secret, _ = url.QueryUnescape(secret)
+	} else {
+		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
+	}
+	want, known := o.secret[id]
+	return id, known && want == secret
+}
+
+func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
+	if r.ParseForm() != nil {
+		fail(w, "invalid_request")
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	form := r.PostForm
+	o.asked = append(o.asked, form)
+	client, ok := o.client(r)
+	if !ok {
+		fail(w, "invalid_client")
+		return
+	}
+	g := &granted{client: client, resource: form.Get("resource"), scope: form.Get("scope"), gone: new(bool)}
+	refresh := true
+	switch form.Get("grant_type") {
+	case "authorization_code":
+		c, known := o.codes[form.Get("code")]
+		delete(o.codes, form.Get("code"))
+		sum := sha256.Sum256([]byte(form.Get("code_verifier")))
+		if !known || c.client != client || c.redirect != form.Get("redirect_uri") || c.resource != form.Get("resource") || c.challenge != base64.RawURLEncoding.EncodeToString(sum[:]) {
+			fail(w, "invalid_grant")
+			return
+		}
+		g.user, g.scope = c.user, c.scope
+	case "refresh_token":
+		before := o.fresh[form.Get("refresh_token")]
+		if before == nil || before.client != client || *before.gone || before.resource != form.Get("resource") {
+			fail(w, "invalid_grant")
+			return
+		}
+		if before.used { // somebody has stolen it
+			*before.gone = true
+			fail(w, "invalid_grant")
+			return
+		}
+		before.used = true
+		g.user, g.scope, g.gone = before.user, before.scope, before.gone
+	case "client_credentials":
+		g.user, refresh = client, false
+		if o.secret[client] == "" {
+			fail(w, "unauthorized_client")
+			return
+		}
+	case "urn:ietf:params:oauth:grant-type:token-exchange":
+		refresh = false
+		subject := o.access[form.Get("subject_token")]
+		switch {
+		case subject != nil && !*subject.gone && time.Now().Before(subject.until):
+			g.user, g.gone = subject.user, subject.gone
+		case strings.Count(form.Get("subject_token"), ".") == 2: // a JWT of another issuer, which it trusts
+			g.user = subjectOf(form.Get("subject_token"))
+		default:
+			fail(w, "invalid_grant")
+			return
+		}
+		g.actor, g.scope = client, strings.TrimSpace(g.scope+" "+o.wider)
+	default:
+		fail(w, "unsupported_grant_type")
+		return
+	}
+	o.count[form.Get("grant_type")]++
+	g.until = time.Now().Add(o.life)
+	token := rand.Text()
+	o.access[token] = g
+	answer := map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(o.life.Seconds()), "scope": g.scope}
+	if refresh {
+		next := rand.Text()
+		o.fresh[next] = &granted{client: client, resource: g.resource, scope: g.scope, user: g.user, gone: g.gone}
+		answer["refresh_token"] = next
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func subjectOf(jwt string) string {
+	raw, _ := base64.RawURLEncoding.DecodeString(strings.Split(jwt, ".")[1])
+	var claims struct {
+		Sub string `json:"sub"`
+	}
+	_ = json.Unmarshal(raw, &claims)
+	return claims.Sub
+}
+
+func (o *OAuth) revoke(w http.ResponseWriter, r *http.Request) {
+	_ = r.ParseForm()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, ok := o.client(r); !ok {
+		fail(w, "invalid_client")
+		return
+	}
+	for _, all := range []map[string]*granted{o.fresh, o.access} {
+		if g := all[r.PostForm.Get("token")]; g != nil {
+			*g.gone = true
+		}
+	}
+}
+
+func fail(w http.ResponseWriter, code string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": "told to nobody"})
+}
+
+// Protect serves a resource to those with a token for it, at base+path, and says to the others
+// where they come from. Scope is what a token needs; "" is nothing.
+func (o *OAuth) Protect(base func() string, path string, scope string, next func(w http.ResponseWriter, r *http.Request, user string)) http.Handler {
+	mux := http.NewServeMux()
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	mux.HandleFunc("GET "+wellKnown+path, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"resource": base() + path, "authorization_servers": []string{o.URL}, "scopes_supported": []string{"read"}})
+	})
+	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		user, has, _, ok := o.Whose(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), base()+path)
+		switch {
+		case !ok:
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer resource_metadata=%q", base()+wellKnown+path))
+			http.Error(w, "no", http.StatusUnauthorized)
+		case scope != "" && !slices.Contains(strings.Fields(has), scope):
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer error=\"insufficient_scope\", scope=%q", scope))
+			http.Error(w, "no", http.StatusForbidden)
+		default:
+			next(w, r, user)
+		}
+	})
+	return mux
+}
+
+// Browse opens a page as a browser does, and returns the address that it ends at: that of the
+// first redirect to the beginning until.
+func Browse(t testing.TB, at, until string) *url.URL {
+	t.Helper()
+	c := &http.Client{Timeout: 10 * time.Second, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if strings.HasPrefix(r.URL.String(), until) {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	resp, err := c.Get(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	to, err := resp.Location()
+	if err != nil {
+		t.Fatalf("%s answers %s, and leads nowhere", at, resp.Status)
+	}
+	return to
+}

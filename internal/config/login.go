@@ -1,0 +1,91 @@
+package config
+
+import (
+	"strings"
+)
+
+// A ServerAuth says by which credential a server is called. Nil is by none but its headers.
+type ServerAuth struct {
+	Mode         string // oauth | client_credentials | token_exchange
+	ClientID     string // who the gateway is at the authorization server; empty: see internal/login
+	ClientSecret Secret
+	Issuer       string   // the authorization server; empty: as the server says
+	Scopes       []string // nil: as the server says
+	Shared       bool     // one login is everybody's
+	Discovery    Secret   // the header Authorization by which it is listed while nobody has logged in; empty: none
+}
+
+// Where the key of the vault is: the default is the file vault.key in the state folder.
+const vaultEnv = "env:"
+
+// serverAuth reads the credential of a server: its mode alone, or a table.
+func (d *decoder) serverAuth(to **ServerAuth) reader {
+	return func(n *node, path string) {
+		a, mode, identity := new(ServerAuth), "oauth", "principal"
+		if n.text == "passthrough" || n.get("mode") != nil && n.get("mode").text == "passthrough" {
+			d.fail(n, path, "passthrough is not done: a client's token is for this gateway, and a server that gets it could use it here and elsewhere; take oauth or token_exchange")
+			return
+		}
+		modes := d.one(&mode, "none", "oauth", "client_credentials", "token_exchange")
+		if n.kind != table {
+			modes(n, path)
+		} else {
+			d.table(n, path, map[string]reader{
+				"mode": modes, "client_id": d.text(&a.ClientID), "client_secret": d.secret(&a.ClientSecret), "issuer": d.text(&a.Issuer, checkEndpoint),
+				"scopes":   d.texts(&a.Scopes, matches(scopePattern, "a scope: one word")),
+				"identity": d.one(&identity, "principal", "shared"), "discovery": d.secret(&a.Discovery),
+			})
+		}
+		a.Mode, a.Shared = mode, identity == "shared"
+		switch {
+		case mode == "none":
+			return
+		case mode != "oauth" && (a.ClientID == "" || a.ClientSecret == ""):
+			d.fail(n, path, "%s needs client_id and client_secret: register the gateway at the authorization server", mode)
+		case mode == "token_exchange" && a.Shared:
+			d.fail(n, path, "token_exchange is of each caller: leave identity out")
+		case a.ClientSecret != "" && a.ClientID == "":
+			d.fail(n, path, "client_secret needs client_id")
+		}
+		*to = a
+	}
+}
+
+// checkServerAuth reports what cannot stand beside a credential.
+func (d *decoder) checkServerAuth(n *node, path string, s *Server) {
+	if s.Auth == nil {
+		return
+	}
+	for name := range s.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			d.fail(n.get("auth"), join(path, "auth"), "cannot stand beside headers.%s: one of them says by what the server is called", name)
+		}
+	}
+	if s.Sessions == "shared" && !s.Auth.Shared {
+		d.fail(n.get("auth"), join(path, "auth"), "is of one principal each, and sessions: shared is of all: write identity: shared if one login is everybody's")
+	}
+	if insecure(s.URL) {
+		d.fail(n.get("url"), join(path, "url"), "is plain http to another machine: who is on the way would have the tokens")
+	}
+}
+
+// vault reads where the key of the vault is.
+func (d *decoder) vault(to *Vault, n *node, path string) {
+	d.table(n, path, map[string]reader{"key": func(n *node, path string) {
+		if strings.HasPrefix(n.text, vaultEnv) {
+			to.Env = strings.TrimPrefix(n.text, vaultEnv)
+			if err := checkVariable(to.Env); err != nil {
+				d.fail(n, path, "%q %v", to.Env, err)
+			}
+			return
+		}
+		d.path(&to.File)(n, path)
+	}})
+}
+
+// A Vault says where the key is with which logins are sealed. The zero Vault is the file
+// vault.key in the state folder.
+type Vault struct {
+	File string // absolute
+	Env  string // an environment variable
+}

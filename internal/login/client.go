@@ -1,0 +1,132 @@
+package login
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/wasmgate/wasmgate/internal/vault"
+)
+
+// A client is who the gateway is at an authorization server.
+type client struct {
+	ID     string `json:"id"`
+	Secret string `json:"secret,omitempty"`
+	Method string `json:"method"` // none, client_secret_basic or client_secret_post
+}
+
+// clientKind is the kind of rows in the vault that hold registered clients.
+const clientKind = "client"
+
+// DocumentPath is where the gateway's own client metadata document is, below its public URL.
+const DocumentPath = "/oauth/client.json"
+
+// CallbackPath is where browsers come back to, below the public URL.
+const CallbackPath = "/connect/callback"
+
+// loopbackRedirect stands for the redirects of commands, whose port differs (RFC 8252, 7.3).
+const loopbackRedirect = "http://127.0.0.1/callback"
+
+// Document is the gateway's client metadata document (draft-ietf-oauth-client-id-metadata-document).
+func Document(public string) []byte {
+	raw, _ := json.Marshal(map[string]any{
+		"client_id": public + DocumentPath, "client_name": "wasmgate", "client_uri": public,
+		"redirect_uris": []string{public + CallbackPath, loopbackRedirect},
+		"grant_types":   []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none",
+	})
+	return raw
+}
+
+// client returns who the gateway is at the authorization server of a place: whom the
+// configuration names, or its own document, or whom it registers there (MCP 2026-07-28,
+// basic/authorization, "Client Registration").
+func (l *Logins) client(ctx context.Context, s *Server, p *place, redirect string) (client, error) {
+	if s.ClientID != "" {
+		return client{s.ClientID, s.ClientSecret, methodOf(s.ClientSecret, p.TokenEndpointAuthMethodsSupported)}, nil
+	}
+	if strings.HasPrefix(l.o.Public, "https://") && p.ClientIDMetadataDocumentSupported {
+		return client{ID: l.o.Public + DocumentPath, Method: "none"}, nil
+	}
+	if p.RegistrationEndpoint == "" {
+		return client{}, fmt.Errorf("%s registers no clients by itself: register one there with the redirect URL %s, and write its id to servers.%s.auth.client_id", p.Issuer, redirect, s.ID)
+	}
+	web := strings.HasPrefix(redirect, l.o.Public+"/") && l.o.Public != ""
+	row := vault.Key{Kind: clientKind, Server: p.Issuer + " " + redirect}
+	var c client
+	if web { // others have a port of their own each time
+		if raw, err := l.o.Vault.Get(row); err == nil && json.Unmarshal(raw, &c) == nil {
+			return c, nil
+		}
+	}
+	c, err := register(ctx, s, p, redirect)
+	if err != nil || !web {
+		return c, err
+	}
+	raw, _ := json.Marshal(c)
+	return c, l.o.Vault.Put(row, raw)
+}
+
+// register makes a client (RFC 7591).
+func register(ctx context.Context, s *Server, p *place, redirect string) (client, error) {
+	kind := "web"
+	if u, err := url.Parse(redirect); err == nil && isLoopback(u.Hostname()) {
+		kind = "native"
+	}
+	method := "client_secret_basic" // what an absent list means (RFC 8414, 2)
+	for _, m := range []string{"none", "client_secret_basic", "client_secret_post"} {
+		if slices.Contains(p.TokenEndpointAuthMethodsSupported, m) {
+			method = m
+			break
+		}
+	}
+	got, err := oauthex.RegisterClient(ctx, p.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
+		ClientName: "wasmgate", RedirectURIs: []string{redirect}, ApplicationType: kind, TokenEndpointAuthMethod: method,
+		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+	}, s.Client)
+	if refused, ok := errors.AsType[*oauthex.ClientRegistrationError](err); ok {
+		return client{}, fmt.Errorf("%s does not register wasmgate as a client: %s", p.Issuer, word(refused.ErrorCode))
+	}
+	if err != nil { // whose text may hold all that was answered
+		return client{}, fmt.Errorf("%s does not register wasmgate as a client", p.Issuer)
+	}
+	c := client{got.ClientID, got.ClientSecret, got.TokenEndpointAuthMethod}
+	if c.Method == "" {
+		c.Method = method
+	}
+	if c.Secret == "" {
+		c.Method = "none"
+	}
+	return c, nil
+}
+
+// methodOf chooses how a client with a secret proves itself.
+func methodOf(secret string, supported []string) string {
+	switch {
+	case secret == "":
+		return "none"
+	case !slices.Contains(supported, "client_secret_basic") && slices.Contains(supported, "client_secret_post"):
+		return "client_secret_post"
+	}
+	return "client_secret_basic"
+}
+
+// proves puts the client into a request to the token endpoint (RFC 6749, 2.3).
+func (c client) proves(form url.Values, h http.Header) {
+	switch c.Method {
+	case "client_secret_basic":
+		r := http.Request{Header: h}
+		r.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(c.Secret))
+	case "client_secret_post":
+		form.Set("client_id", c.ID)
+		form.Set("client_secret", c.Secret)
+	default:
+		form.Set("client_id", c.ID)
+	}
+}

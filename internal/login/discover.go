@@ -1,0 +1,282 @@
+package login
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+// maxDocument bounds what is read of an answer, in bytes.
+const maxDocument = 256 << 10
+
+// A place is where tokens for a server come from.
+type place struct {
+	resource string // as tokens are asked for (RFC 8707)
+	scopes   []string
+	oauthex.AuthServerMeta
+}
+
+// initialize asks a server for nothing but whether it wants a credential.
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"wasmgate","version":"0"}}}`
+
+// discover finds out who gives tokens for a server (MCP 2026-07-28, basic/authorization,
+// "Authorization Server Discovery"). There is no guessing where the server says nothing, or
+// says it of another server: a server that is asked for tokens of others could collect them.
+func discover(ctx context.Context, s *Server) (*place, error) {
+	challenge, err := challenged(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	prm, err := resourceMetadata(ctx, s, challenge["resource_metadata"])
+	if err != nil {
+		return nil, err
+	}
+	issuer := s.Issuer
+	if issuer == "" && len(prm.AuthorizationServers) > 0 {
+		issuer = prm.AuthorizationServers[0]
+	}
+	if issuer == "" {
+		return nil, fmt.Errorf("%s does not say who gives tokens for it; name the authorization server in servers.%s.auth.issuer", s.host(), s.ID)
+	}
+	if s.Issuer != "" && len(prm.AuthorizationServers) > 0 && !slices.Contains(prm.AuthorizationServers, s.Issuer) {
+		return nil, fmt.Errorf("%s says that its tokens come from %q, and not from servers.%s.auth.issuer", s.host(), prm.AuthorizationServers, s.ID)
+	}
+	p := &place{resource: prm.Resource, scopes: strings.Fields(challenge["scope"])}
+	if len(p.scopes) == 0 {
+		p.scopes = prm.ScopesSupported
+	}
+	meta, err := serverMetadata(ctx, s, issuer)
+	if err != nil {
+		return nil, err
+	}
+	p.AuthServerMeta = *meta
+	return p, nil
+}
+
+// challenged returns the parameters with which a server answers a request without a
+// credential (RFC 6750, 3); none if it answers otherwise.
+func challenged(ctx context.Context, s *Server) (map[string]string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(initialize))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	resp, err := s.Client.Do(r)
+	if err != nil {
+		return nil, plain(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized {
+		return nil, nil
+	}
+	return bearer(resp.Header), nil
+}
+
+// bearer returns the parameters of the challenge for bearer tokens; nil if there is none.
+func bearer(h http.Header) map[string]string {
+	all, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
+	if err != nil {
+		return nil
+	}
+	for _, c := range all {
+		if c.Scheme == "bearer" {
+			return c.Params
+		}
+	}
+	return nil
+}
+
+// resourceMetadata reads what a server says of itself (RFC 9728), where its challenge says, or
+// else where it has to be.
+func resourceMetadata(ctx context.Context, s *Server, at string) (*oauthex.ProtectedResourceMetadata, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, err
+	}
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	root := u.Scheme + "://" + u.Host
+	places := []string{at}
+	if at == "" {
+		places = []string{root + wellKnown + strings.TrimSuffix(u.EscapedPath(), "/"), root + wellKnown}
+	}
+	for _, at := range slices.Compact(places) {
+		prm := new(oauthex.ProtectedResourceMetadata)
+		err := s.get(ctx, at, prm)
+		if missing(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the metadata of the server: %w", err)
+		}
+		if !covers(prm.Resource, u) {
+			return nil, fmt.Errorf("%s is about %q, and not about the server: its tokens would be another's", at, prm.Resource)
+		}
+		return prm, nil
+	}
+	if s.Issuer == "" {
+		return nil, fmt.Errorf("%s has no protected resource metadata (RFC 9728), so that nobody knows who gives tokens for it; name the authorization server in servers.%s.auth.issuer", s.host(), s.ID)
+	}
+	return &oauthex.ProtectedResourceMetadata{Resource: canonical(u)}, nil
+}
+
+// canonical is the URL of a server as resource (MCP, basic/authorization, "Canonical Server URI").
+func canonical(u *url.URL) string {
+	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + strings.TrimSuffix(u.EscapedPath(), "/")
+}
+
+// covers reports whether a resource is the server at u, or a part of its origin above it.
+func covers(resource string, u *url.URL) bool {
+	r, err := url.Parse(resource)
+	if err != nil || r.Fragment != "" || r.User != nil || r.RawQuery != "" || !strings.EqualFold(r.Scheme, u.Scheme) || !strings.EqualFold(r.Host, u.Host) {
+		return false
+	}
+	above, path := strings.TrimSuffix(r.EscapedPath(), "/"), strings.TrimSuffix(u.EscapedPath(), "/")
+	return path == above || strings.HasPrefix(path, above+"/")
+}
+
+// serverMetadata reads the metadata of an authorization server. Its issuer is the one that was
+// asked for, byte for byte, and it has PKCE with S256.
+func serverMetadata(ctx context.Context, s *Server, issuer string) (*oauthex.AuthServerMeta, error) {
+	if err := checkEndpoint(issuer); err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return nil, err
+	}
+	root, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	places := []string{root + "/.well-known/oauth-authorization-server" + path, root + "/.well-known/openid-configuration" + path}
+	if path != "" {
+		places = append(places, root+path+"/.well-known/openid-configuration")
+	}
+	for _, at := range places {
+		m := new(oauthex.AuthServerMeta)
+		err := s.get(ctx, at, m)
+		switch {
+		case missing(err):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("the authorization server: %w", err)
+		case m.Issuer != issuer:
+			return nil, fmt.Errorf("%s is of issuer %q, and not of %q", at, m.Issuer, issuer)
+		case m.TokenEndpoint == "" || m.AuthorizationEndpoint == "" && s.Mode == OAuth:
+			return nil, fmt.Errorf("the authorization server %s does not say where its endpoints are", issuer)
+		case !slices.Contains(m.CodeChallengeMethodsSupported, "S256") && s.Mode == OAuth:
+			return nil, fmt.Errorf("the authorization server %s does not say that it has PKCE with S256, without which codes can be stolen", issuer)
+		}
+		for _, endpoint := range []string{m.TokenEndpoint, m.AuthorizationEndpoint, m.RegistrationEndpoint, m.RevocationEndpoint} {
+			if endpoint == "" {
+				continue
+			}
+			if err := checkEndpoint(endpoint); err != nil {
+				return nil, fmt.Errorf("an endpoint of the authorization server %s: %w", issuer, err)
+			}
+		}
+		return m, nil
+	}
+	return nil, fmt.Errorf("the authorization server %s has no metadata (RFC 8414)", issuer)
+}
+
+// checkEndpoint takes https, and http on the machine itself.
+func checkEndpoint(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
+		return fmt.Errorf("%q is no URL of a host", raw)
+	case u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	}
+	return fmt.Errorf("%q is not https", raw)
+}
+
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Unmap().IsLoopback() || host == "localhost"
+}
+
+// A statusError is an answer that is none.
+type statusError struct {
+	url    string
+	status int
+	code   string // OAuth's error (RFC 6749, 5.2), if it gave one
+}
+
+func (e *statusError) Error() string {
+	if e.code != "" {
+		return fmt.Sprintf("%s answers %d, %s", e.url, e.status, e.code)
+	}
+	return fmt.Sprintf("%s answers %d", e.url, e.status)
+}
+
+func missing(err error) bool {
+	s, ok := errors.AsType[*statusError](err)
+	return ok && s.status >= 400 && s.status < 500
+}
+
+// get reads a JSON document.
+func (s *Server) get(ctx context.Context, at string, to any) error {
+	if err := checkEndpoint(at); err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "application/json")
+	return s.read(r, to)
+}
+
+// read does a request and reads its JSON answer. What the other side says goes into no error.
+func (s *Server) read(r *http.Request, to any) error {
+	where := r.URL.Scheme + "://" + r.URL.Host + r.URL.Path
+	resp, err := s.Client.Do(r)
+	if err != nil {
+		return plain(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return plain(err)
+	case len(raw) > maxDocument:
+		return fmt.Errorf("%s: more than %d bytes", where, maxDocument)
+	case resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated:
+		var said struct {
+			Error string `json:"error"`
+		}
+		_ = json.Unmarshal(raw, &said)
+		return &statusError{where, resp.StatusCode, word(said.Error)}
+	case to == nil:
+		return nil
+	case json.NewDecoder(bytes.NewReader(raw)).Decode(to) != nil:
+		return fmt.Errorf("%s: the answer is not what it should be", where)
+	}
+	return nil
+}
+
+// word returns an error code of OAuth, or "" for anything else.
+func word(s string) string {
+	if len(s) > 40 || strings.ContainsFunc(s, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
+		return ""
+	}
+	return s
+}
+
+// plain takes the URL out of an error of HTTP: its query may hold what is secret.
+func plain(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}

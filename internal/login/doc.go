@@ -1,0 +1,14 @@
+// Package login is the gateway as an OAuth client of servers: it finds out who gives tokens
+// for a server, logs people in, keeps what they were granted in the vault, and has a token for
+// each request (MCP, basic/authorization; OAuth 2.1; RFC 7009, 7591, 8414, 8693, 8707, 9207, 9728).
+//
+//	discover.go   server > protected resource metadata > metadata of the authorization server
+//	client.go     who the gateway is there: configured, its own document, or registered
+//	flow.go       the way of a person: authorization request, redirect, code, grant
+//	grant.go      what was granted, and the token endpoint
+//	logins.go     a token for each request: kept, refreshed, narrowed
+//	page.go       the pages by which people far away connect an account
+//
+// A grant belongs to one principal and one server, and its tokens go to that server alone. No
+// token, code, verifier or state is part of an error, an event or a log.
+package login

@@ -1,0 +1,199 @@
+package login
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// flowTime is how long a person may take.
+	flowTime = 10 * time.Minute
+	// maxFlows bounds the flows that are under way.
+	maxFlows = 1000
+)
+
+// A flow is a login that has begun: what must come back, and to whom it belongs.
+type flow struct {
+	server   *Server
+	owner    gate.Owner
+	redirect string
+	verifier string
+	place    *place
+	client   client
+	scopes   []string
+	until    time.Time
+}
+
+// A Start asks for a login.
+type Start struct {
+	Server   string
+	Owner    gate.Owner
+	Redirect string   // where the browser comes back to
+	Scopes   []string // beside those of the configuration
+}
+
+// A Begun login goes on in a browser.
+type Begun struct {
+	URL    string   // of the authorization server, to be opened
+	Issuer string   // whose it is
+	State  string   // by which [Logins.Finish] finds the login again
+	Scopes []string // that are asked for
+}
+
+// Begin begins the login of somebody at a server.
+func (l *Logins) Begin(ctx context.Context, b Start) (*Begun, error) {
+	s, err := l.server(b.Server)
+	if err != nil {
+		return nil, err
+	}
+	if s.Mode != OAuth {
+		return nil, fmt.Errorf("nobody logs in to server %s: the gateway gets its tokens by itself (auth.mode: %s)", s.ID, s.Mode)
+	}
+	p, err := discover(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.client(ctx, s, p, b.Redirect)
+	if err != nil {
+		return nil, err
+	}
+	f := &flow{
+		server: s, owner: s.owner(b.Owner), redirect: b.Redirect, verifier: oauth2.GenerateVerifier(), place: p, client: c, until: l.o.Now().Add(flowTime),
+	}
+	f.scopes = l.asksFor(s, f.owner, p, b.Scopes)
+	state := rand.Text()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for old, of := range l.flows {
+		if of.until.Before(l.o.Now()) {
+			delete(l.flows, old)
+		}
+	}
+	if len(l.flows) >= maxFlows {
+		return nil, errors.New("too many people log in at once; try again later")
+	}
+	l.flows[state] = f
+	return &Begun{f.url(state), p.Issuer, state, f.scopes}, nil
+}
+
+// asksFor chooses scopes: those that are configured or asked for, or else those that the
+// server names; those that it lacked before; and offline_access where the authorization server
+// has it, for without a refresh token people would have to come again each hour.
+func (l *Logins) asksFor(s *Server, o gate.Owner, p *place, more []string) []string {
+	all := slices.Concat(s.Scopes, more)
+	if len(all) == 0 {
+		all = slices.Clone(p.scopes)
+	}
+	all = append(all, l.row(s, o).lacked()...)
+	if slices.Contains(p.ScopesSupported, "offline_access") {
+		all = append(all, "offline_access")
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// url is the authorization request (OAuth 2.1, 4.1.1).
+func (f *flow) url(state string) string {
+	u, err := url.Parse(f.place.AuthorizationEndpoint)
+	if err != nil {
+		return ""
+	}
+	q := u.Query()
+	for name, v := range map[string]string{
+		"response_type": "code", "client_id": f.client.ID, "redirect_uri": f.redirect, "state": state, "resource": f.place.resource,
+		"code_challenge": oauth2.S256ChallengeFromVerifier(f.verifier), "code_challenge_method": "S256", "scope": strings.Join(f.scopes, " "),
+	} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	if slices.Contains(f.scopes, "offline_access") { // OpenID Connect Core, 11
+		q.Set("prompt", "consent")
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// ErrState says that an answer belongs to no login that is under way.
+var ErrState = errors.New("this answer belongs to no login that is under way: it may have come too late, or twice")
+
+// Finish ends a login with what the browser brought back: the query of its redirect. It is
+// taken once, and only from who has begun it.
+func (l *Logins) Finish(ctx context.Context, owner gate.Owner, query url.Values) (*Login, error) {
+	state := query.Get("state")
+	l.mu.Lock()
+	f := l.flows[state]
+	if f == nil || f.owner != f.server.owner(owner) || f.until.Before(l.o.Now()) {
+		l.mu.Unlock()
+		return nil, ErrState
+	}
+	delete(l.flows, state)
+	l.mu.Unlock()
+	if err := f.answered(query); err != nil {
+		return nil, err
+	}
+	g := &grant{
+		ID: strings.ToLower(rand.Text()[:12]), URL: f.server.URL, Made: l.o.Now(), Issuer: f.place.Issuer, Resource: f.place.resource,
+		Token: f.place.TokenEndpoint, Revocation: f.place.RevocationEndpoint, Client: f.client,
+	}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {query.Get("code")}, "redirect_uri": {f.redirect}, "code_verifier": {f.verifier}}
+	g, err := g.ask(ctx, f.server, l.o.Now(), form)
+	if err != nil {
+		return nil, fmt.Errorf("the authorization server gives no token: %w", err)
+	}
+	if g.Scopes == nil {
+		g.Scopes = f.scopes // RFC 6749, 5.1: what was asked for
+	}
+	return l.keep(f.server, f.owner, g)
+}
+
+// answered judges an authorization response. The issuer comes first: before it is known to be
+// the right one nothing of the answer means anything (RFC 9207, 2.4).
+func (f *flow) answered(query url.Values) error {
+	for name, all := range query {
+		if len(all) > 1 {
+			return fmt.Errorf("the answer has %.20q twice", name)
+		}
+	}
+	iss, said := query.Get("iss"), query.Has("iss")
+	switch {
+	case said && iss != f.place.Issuer, !said && f.place.AuthorizationResponseIssParameterSupported:
+		return errors.New("the answer does not come from the authorization server that was asked")
+	case query.Has("error"):
+		return fmt.Errorf("the authorization server refuses: %s", word(query.Get("error")))
+	case query.Get("code") == "":
+		return errors.New("the answer has no code")
+	}
+	return nil
+}
+
+// Give keeps a token that somebody has brought, such as a personal access token. It is not
+// refreshed.
+func (l *Logins) Give(server string, owner gate.Owner, token string) (*Login, error) {
+	s, err := l.server(server)
+	if err != nil {
+		return nil, err
+	}
+	if s.Mode != OAuth {
+		return nil, fmt.Errorf("nobody logs in to server %s: the gateway gets its tokens by itself (auth.mode: %s)", s.ID, s.Mode)
+	}
+	if token == "" || len(token) > 16<<10 || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("this is no token: it is one word of printable characters")
+	}
+	now := l.o.Now()
+	return l.keep(s, s.owner(owner), &grant{ID: strings.ToLower(rand.Text()[:12]), URL: s.URL, Made: now, Got: now, Access: token})
+}
+
+// same reports whether two secrets are equal, in a time that does not tell.
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

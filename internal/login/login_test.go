@@ -1,0 +1,489 @@
+package login
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/vault"
+)
+
+var (
+	alice = gate.Owner{ID: "alice"}
+	bob   = gate.Owner{ID: "bob"}
+)
+
+// A rig is a server that wants tokens, who gives them, and the gateway's logins.
+type rig struct {
+	*Logins
+	as     *authtest.OAuth
+	server *Server
+	state  string
+
+	mu     sync.Mutex
+	events []Event
+	broken error // of recording
+}
+
+func newRig(t *testing.T, as *authtest.OAuth, scope string, change func(*Server)) *rig {
+	t.Helper()
+	r := &rig{as: as, state: t.TempDir()}
+	var at *httptest.Server
+	at = httptest.NewServer(as.Protect(func() string { return at.URL }, "/mcp", scope, func(w http.ResponseWriter, _ *http.Request, user string) {
+		fmt.Fprint(w, user)
+	}))
+	t.Cleanup(at.Close)
+	r.server = &Server{ID: "jira", URL: at.URL + "/mcp", Mode: OAuth, Client: &http.Client{
+		Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("no redirects") },
+	}}
+	if change != nil {
+		change(r.server)
+	}
+	r.restart(t, "")
+	return r
+}
+
+// restart begins with what is kept in the state folder.
+func (r *rig) restart(t *testing.T, public string) {
+	t.Helper()
+	v := vault.New(filepath.Join(r.state, "vault"), func() ([]byte, error) { return vault.KeyFile(filepath.Join(r.state, "vault.key")) })
+	r.Logins = New(Options{Vault: v, Public: public, Note: func(e Event) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.events = append(r.events, e)
+		return r.broken
+	}})
+	r.Set([]*Server{r.server})
+}
+
+const redirect = "http://127.0.0.1:1/callback"
+
+// logIn logs somebody in, who sits at the browser under the same name.
+func (r *rig) logIn(t *testing.T, who gate.Owner) error {
+	t.Helper()
+	begun, err := r.Begin(t.Context(), Start{Server: "jira", Owner: who, Redirect: redirect})
+	if err != nil {
+		return err
+	}
+	r.as.Person(who.ID)
+	_, err = r.Finish(t.Context(), who, authtest.Browse(t, begun.URL, redirect).Query())
+	return err
+}
+
+// call does what the gateway does for a call: a token, and another where it is refused.
+func (r *rig) call(t *testing.T, who *gate.Principal, need Need) (answer string, err error) {
+	t.Helper()
+	var refused *http.Response
+	for range 2 {
+		value, err := r.Authorize(t.Context(), "jira", who, need, refused)
+		if err != nil || value == "" {
+			return "", err
+		}
+		q, err := http.NewRequest(http.MethodPost, r.server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Authorization", value)
+		resp, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			b := make([]byte, 100)
+			n, _ := resp.Body.Read(b)
+			return string(b[:n]), nil
+		}
+		refused = resp
+	}
+	return "", errors.New("refused twice")
+}
+
+func principal(o gate.Owner) *gate.Principal { return &gate.Principal{Owner: o} }
+
+func (r *rig) calls(t *testing.T, o gate.Owner, want string) {
+	t.Helper()
+	got, err := r.call(t, principal(o), Need{})
+	if n, needed := errors.AsType[*Needed](err); want == "" && needed && !strings.Contains(n.Public(), "wasmgate login jira") {
+		t.Errorf("%s is not told what to do: %q", o.ID, n.Public())
+	} else if want == "" && !needed {
+		t.Errorf("%s: %q, %v; want no login", o.ID, got, err)
+	}
+	if want != "" && (got != want || err != nil) {
+		t.Errorf("%s calls as %q, %v; want %s", o.ID, got, err, want)
+	}
+}
+
+// Each has a token of their own, nobody has another's, and both are there after a restart.
+func TestTwoPrincipals(t *testing.T) {
+	r := newRig(t, authtest.NewOAuth(t), "", nil)
+	r.calls(t, alice, "")
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	r.calls(t, alice, "alice")
+	r.calls(t, bob, "")
+	r.calls(t, gate.Owner{Tenant: "acme", ID: "alice"}, "")
+	if err := r.logIn(t, bob); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(t, "")
+	r.calls(t, bob, "bob")
+	r.calls(t, alice, "alice")
+	if _, err := r.Logout(t.Context(), "jira", alice); err != nil {
+		t.Error(err)
+	}
+	r.calls(t, alice, "")
+	r.calls(t, bob, "bob")
+	if all, err := r.List(); err != nil || len(all) != 1 || all[0].Principal != "bob" {
+		t.Errorf("logins: %+v, %v", all, err)
+	}
+}
+
+// Rows that were swapped in the vault open for nobody.
+func TestSwappedRows(t *testing.T) {
+	r := newRig(t, authtest.NewOAuth(t), "", nil)
+	if err := errors.Join(r.logIn(t, alice), r.logIn(t, bob)); err != nil {
+		t.Fatal(err)
+	}
+	entries, _ := filepath.Glob(filepath.Join(r.state, "vault", "*.json"))
+	if len(entries) != 2 {
+		t.Fatalf("rows: %v", entries)
+	}
+	for i := range 2 {
+		if err := os.Rename(entries[i], entries[i]+"x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Rename(entries[0]+"x", entries[1]), os.Rename(entries[1]+"x", entries[0])); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(t, "")
+	r.calls(t, alice, "")
+	r.calls(t, bob, "")
+}
+
+// A server with the name of another gets none of its tokens.
+func TestMovedServer(t *testing.T) {
+	r := newRig(t, authtest.NewOAuth(t), "", nil)
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	r.server.URL = strings.Replace(r.server.URL, "127.0.0.1", "localhost", 1)
+	if value, err := r.Authorize(t.Context(), "jira", principal(alice), Need{}, nil); err == nil {
+		t.Errorf("another server gets %d bytes of token", len(value))
+	}
+}
+
+// However many calls meet the end of a token, it is refreshed once, and a server whose refresh
+// tokens are good once loses no grant; also not when the gateway begins anew after each.
+func TestRefreshOnce(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	r := newRig(t, as, "", nil)
+	as.Life(30 * time.Second) // which is within early
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	for turn := 1; turn <= 3; turn++ {
+		as.Life(time.Hour)
+		if _, err := r.List(); err != nil { // which reads the vault
+			t.Fatal(err)
+		}
+		if turn > 1 {
+			as.Expire("alice")
+		}
+		for _, l := range r.rows {
+			l.mu.Lock()
+			if l.grant != nil {
+				l.grant.Expires = time.Now().Add(-time.Second)
+			}
+			l.mu.Unlock()
+		}
+		var calls sync.WaitGroup
+		for range 50 {
+			calls.Go(func() { r.calls(t, alice, "alice") })
+		}
+		calls.Wait()
+		if n := as.Count("refresh_token"); n != turn {
+			t.Fatalf("%d refreshes after %d ends", n, turn)
+		}
+		r.restart(t, "")
+	}
+	for _, form := range as.Asked() {
+		if form.Get("resource") != r.server.URL {
+			t.Errorf("a token request for resource %q", form.Get("resource"))
+		}
+	}
+}
+
+// A token that the server refuses is refreshed once, and a grant that has ended is a login
+// that somebody has to make.
+func TestRefused(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	r := newRig(t, as, "", nil)
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	age := func() {
+		for _, l := range r.rows {
+			l.mu.Lock()
+			l.forced = time.Time{}
+			l.mu.Unlock()
+		}
+	}
+	as.Expire("alice")
+	age()
+	r.calls(t, alice, "alice")
+	as.End("alice")
+	age()
+	r.calls(t, alice, "")
+	r.calls(t, alice, "")
+	if n := as.Count("refresh_token"); n != 1 {
+		t.Errorf("%d refreshes", n)
+	}
+	if all, err := r.List(); err != nil || len(all) != 0 {
+		t.Errorf("logins: %+v, %v", all, err)
+	}
+}
+
+// An answer is taken once, from who has begun, in time, and from the issuer that was asked.
+func TestAnswers(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	r := newRig(t, as, "", nil)
+	begin := func() url.Values {
+		begun, err := r.Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return authtest.Browse(t, begun.URL, redirect).Query()
+	}
+	good := begin()
+	if _, err := r.Finish(t.Context(), bob, good); !errors.Is(err, ErrState) {
+		t.Errorf("another's answer: %v", err)
+	}
+	if _, err := r.Finish(t.Context(), alice, good); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Finish(t.Context(), alice, good); !errors.Is(err, ErrState) {
+		t.Errorf("the answer again: %v", err)
+	}
+	for name, change := range map[string]func(url.Values){
+		"another state": func(q url.Values) { q.Set("state", "x") }, "no state": func(q url.Values) { q.Del("state") },
+		"another issuer": func(q url.Values) { q.Set("iss", "https://evil.example") }, "no issuer": func(q url.Values) { q.Del("iss") },
+		"an issuer with a slash": func(q url.Values) { q.Set("iss", as.URL+"/") }, "two codes": func(q url.Values) { q.Add("code", "x") },
+		"an error": func(q url.Values) { q.Set("error", "access_denied") }, "no code": func(q url.Values) { q.Del("code") },
+	} {
+		q := begin()
+		change(q)
+		before := len(as.Asked())
+		if _, err := r.Finish(t.Context(), alice, q); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+		if len(as.Asked()) != before {
+			t.Errorf("%s: the code was sent", name)
+		}
+	}
+}
+
+// Metadata that would lead tokens elsewhere, or codes into other hands, is refused.
+func TestHostileMetadata(t *testing.T) {
+	for name, change := range map[string]func(m map[string]any){
+		"no PKCE":          func(m map[string]any) { delete(m, "code_challenge_methods_supported") },
+		"plain PKCE":       func(m map[string]any) { m["code_challenge_methods_supported"] = []string{"plain"} },
+		"another issuer":   func(m map[string]any) { m["issuer"] = "https://good.example" },
+		"a slash more":     func(m map[string]any) { m["issuer"] = m["issuer"].(string) + "/" },
+		"http elsewhere":   func(m map[string]any) { m["token_endpoint"] = "http://evil.example/token" },
+		"a script":         func(m map[string]any) { m["authorization_endpoint"] = "javascript:alert(1)" },
+		"no token":         func(m map[string]any) { delete(m, "token_endpoint") },
+		"no registration":  func(m map[string]any) { delete(m, "registration_endpoint") },
+		"a file":           func(m map[string]any) { m["token_endpoint"] = "file:///etc/passwd" },
+		"a user and a URL": func(m map[string]any) { m["token_endpoint"] = "https://a:b@evil.example/" },
+	} {
+		as := authtest.NewOAuth(t)
+		as.Change = change
+		if err := newRig(t, as, "", nil).logIn(t, alice); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+// Metadata of another resource is never the server's own, and nothing is asked in its place.
+func TestForeignResource(t *testing.T) {
+	for resource, want := range map[string]bool{
+		"http://h/mcp": true, "http://h": true, "http://h/": true, "http://H/mcp/": true,
+		"http://h/mc": false, "http://h/mcp/x": false, "http://evil/mcp": false, "https://h/mcp": false, "http://h/mcp?x": false, "http://u@h/mcp": false, "": false,
+	} {
+		if got := covers(resource, &url.URL{Scheme: "http", Host: "h", Path: "/mcp"}); got != want {
+			t.Errorf("%q covers: %v", resource, got)
+		}
+	}
+}
+
+// A server that asks for more is told of, and the next login asks for it.
+func TestMoreScopes(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	r := newRig(t, as, "write", nil)
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	r.calls(t, alice, "")
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	r.calls(t, alice, "alice")
+}
+
+// A policy's obligation has a call use a token that can do no more than it says.
+func TestNarrowed(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	r := newRig(t, as, "", func(s *Server) { s.Scopes = []string{"read", "write"} })
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	scopes := func(need Need) string {
+		t.Helper()
+		value, err := r.Authorize(t.Context(), "jira", principal(alice), need, nil)
+		if err != nil {
+			return "refused"
+		}
+		_, scope, _, _ := as.Whose(strings.TrimPrefix(value, "Bearer "), r.server.URL)
+		return scope
+	}
+	exchanges := func() int { return as.Count("urn:ietf:params:oauth:grant-type:token-exchange") }
+	read := Need{Scopes: []string{"read"}, TTL: time.Minute}
+	if got := scopes(read); got != "read" || scopes(read) != "read" || exchanges() != 1 {
+		t.Errorf("a token for %q, with %d exchanges", got, exchanges())
+	}
+	if got := scopes(Need{Scopes: []string{"read", "admin"}}); got != "read" {
+		t.Errorf("beyond what was granted: a token for %q", got)
+	}
+	if got := scopes(Need{Scopes: []string{"admin"}}); got != "refused" {
+		t.Errorf("nothing of what was granted: a token for %q", got)
+	}
+	as.Widens("write")
+	if got := scopes(Need{Scopes: []string{"read"}, TTL: time.Nanosecond}); got != "refused" {
+		t.Errorf("an answer that can do more is used, for %q", got)
+	}
+}
+
+// The gateway as itself, and in the name of a caller whose own token goes to nobody but the
+// authorization server.
+func TestWithoutLogin(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	as.Client("gw", "its secret")
+	own := func(mode string) *rig {
+		return newRig(t, as, "", func(s *Server) {
+			s.Mode, s.ClientID, s.ClientSecret, s.Scopes = mode, "gw", "its secret", []string{"read"}
+		})
+	}
+	r := own(ClientCreds)
+	r.calls(t, alice, "gw")
+	r.calls(t, bob, "gw")
+	if n := as.Count("client_credentials"); n != 1 {
+		t.Errorf("%d tokens", n)
+	}
+	r = own(Exchange)
+	token := func(sub string) *gate.Principal {
+		p := authtest.New(t)
+		who := &gate.Principal{Owner: gate.Owner{ID: sub}, Auth: "bearer", Credential: sub}
+		r.Saw(who, &http.Request{Header: http.Header{"Authorization": {"Bearer " + p.Sign(t, p.Claims(map[string]any{"sub": sub}), nil)}}})
+		return who
+	}
+	for _, who := range []string{"alice", "bob"} {
+		if got, err := r.call(t, token(who), Need{}); got != who || err != nil {
+			t.Errorf("%s calls as %q: %v", who, got, err)
+		}
+	}
+	if got, err := r.call(t, principal(alice), Need{}); err == nil {
+		t.Errorf("without a token of their own: called as %q", got)
+	}
+	for _, mode := range []string{ClientCreds, Exchange} {
+		r = own(mode)
+		if _, err := r.Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect}); err == nil {
+			t.Errorf("%s: somebody logs in", mode)
+		}
+	}
+}
+
+// What is not recorded is not kept, and no event, error or file has a secret.
+func TestNoCanary(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	r := newRig(t, as, "", nil)
+	r.broken = errors.New("the disk is full")
+	if err := r.logIn(t, alice); err == nil {
+		t.Error("a login was kept that was not recorded")
+	}
+	r.calls(t, alice, "")
+	r.broken = nil
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	as.End("alice")
+	_, refused := r.call(t, principal(alice), Need{})
+	said := fmt.Sprintf("%+v %v", r.events, refused)
+	var canaries []string
+	for _, form := range as.Asked() {
+		for _, name := range []string{"code", "code_verifier", "refresh_token"} {
+			if v := form.Get(name); v != "" {
+				canaries = append(canaries, v)
+			}
+		}
+	}
+	if len(canaries) < 5 {
+		t.Fatalf("%d canaries", len(canaries))
+	}
+	err := filepath.WalkDir(r.state, func(path string, d fs.DirEntry, err error) error {
+		if d.Type().IsRegular() {
+			raw, _ := os.ReadFile(path)
+			said += string(raw)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range canaries {
+		if strings.Contains(said, c) {
+			t.Errorf("a secret is in %s", strings.ReplaceAll(said, c, "<HERE>"))
+		}
+	}
+}
+
+// The redirect of a command takes the answer to its own login alone, and waits on after others.
+func TestRedirect(t *testing.T) {
+	back, err := Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer back.Close()
+	status := make(chan int, 3)
+	go func() {
+		for _, query := range []string{"?state=other&code=a", "?code=a", "?state=mine&code=b"} {
+			resp, err := http.Get(back.URL + query)
+			if err != nil {
+				status <- 0
+				continue
+			}
+			resp.Body.Close()
+			status <- resp.StatusCode
+		}
+	}()
+	got, err := back.Wait(t.Context(), "mine")
+	if err != nil || got != "code=b&state=mine" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if a, b, c := <-status, <-status, <-status; a != 400 || b != 400 || c != 200 {
+		t.Errorf("answers %d, %d, %d", a, b, c)
+	}
+}

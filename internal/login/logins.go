@@ -1,0 +1,685 @@
+package login
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/vault"
+)
+
+// The modes of a server.
+const (
+	OAuth       = "oauth"              // a person logs in
+	ClientCreds = "client_credentials" // the gateway is itself the client
+	Exchange    = "token_exchange"     // the caller's own token is exchanged for one of the server
+)
+
+// A Server is one whose requests carry a token.
+type Server struct {
+	ID, URL, Mode string
+	Shared        bool // one login is everybody's
+	ClientID      string
+	ClientSecret  string
+	Issuer        string // "": as the server says
+	Scopes        []string
+	Client        *http.Client // reaches the server and its authorization server; follows no redirects
+}
+
+func (s *Server) host() string {
+	if u, err := url.Parse(s.URL); err == nil {
+		return u.Scheme + "://" + u.Host
+	}
+	return s.ID
+}
+
+// owner is to whom a login of o belongs.
+func (s *Server) owner(o gate.Owner) gate.Owner {
+	if s.Shared || s.Mode == ClientCreds {
+		return gate.Owner{}
+	}
+	return o
+}
+
+// The events that are noted.
+const (
+	LoggedIn  = "login"
+	LoggedOut = "logout"
+	Refreshed = "refresh"
+	Connected = "connect" // a login that somebody made on a page
+)
+
+// An Event is something that happened to a grant.
+type Event struct {
+	Kind, Server, Issuer string
+	Owner                gate.Owner // empty: of everybody
+	Credential           string     // the grant's name; never a token
+	Scopes               []string
+	Err                  error // why it came to nothing
+}
+
+// Options are what all logins have in common.
+type Options struct {
+	Vault  *vault.Vault
+	Public string // public URL of the gateway; "": none
+	// Note records an event. What cannot be recorded is not done.
+	Note func(Event) error
+	// Changed, if not nil, is told of a server for which a token has come or gone.
+	Changed func(server string)
+	Now     func() time.Time // nil: the machine's
+}
+
+// Logins has a token for each request to the servers that want one. It may be used from
+// several goroutines.
+type Logins struct {
+	o Options
+
+	mu      sync.Mutex
+	servers map[string]*Server
+	flows   map[string]*flow
+	rows    map[vault.Key]*row
+
+	exchanges bool              // a server takes tokens of callers in exchange
+	tokens    map[caller]string // of those who were let in since
+}
+
+// New returns logins for no servers yet.
+func New(o Options) *Logins {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Logins{o: o, servers: make(map[string]*Server), flows: make(map[string]*flow), rows: make(map[vault.Key]*row), tokens: make(map[caller]string)}
+}
+
+// Set has these servers, and no others, from now on.
+func (l *Logins) Set(servers []*Server) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.servers, l.exchanges = make(map[string]*Server), false
+	for _, s := range servers {
+		l.servers[s.ID] = s
+		l.exchanges = l.exchanges || s.Mode == Exchange
+	}
+	if !l.exchanges {
+		clear(l.tokens)
+	}
+}
+
+func (l *Logins) server(id string) (*Server, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.servers[id]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("server %q takes no login: write auth: oauth to it under servers in the configuration", id)
+}
+
+// loginKind is the kind of rows in the vault that hold grants. What the gateway gets by itself
+// is of another kind, and never kept.
+const loginKind = "login"
+
+func key(s *Server, o gate.Owner) vault.Key {
+	k := vault.Key{Kind: loginKind, Tenant: o.Tenant, Principal: o.ID, Server: s.ID}
+	if s.Mode != OAuth {
+		k.Kind = s.Mode
+	}
+	return k
+}
+
+// row returns what is known of a principal's grant at a server.
+func (l *Logins) row(s *Server, o gate.Owner) *row {
+	k := key(s, s.owner(o))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.rows[k]
+	if r == nil {
+		r = &row{all: l, key: k}
+		l.rows[k] = r
+	}
+	return r
+}
+
+// A row is a principal's grant at a server, as it is in the vault.
+type row struct {
+	all *Logins
+	key vault.Key
+
+	mu      sync.Mutex
+	read    bool          // from the vault
+	grant   *grant        // nil: none
+	problem error         // of the last refresh, or of reading
+	after   time.Time     // before which it is not refreshed again
+	forced  time.Time     // when it was refreshed last because the server refused
+	busy    chan struct{} // closed when the refresh that is under way ends; nil: none is
+	lacks   []string      // scopes that the server has asked for, and the grant has not
+	narrow  map[string]*grant
+}
+
+func (r *row) lacked() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lacks)
+}
+
+// load reads the grant once. The caller holds mu.
+func (r *row) load() {
+	if r.read {
+		return
+	}
+	r.read = true
+	raw, err := r.all.o.Vault.Get(r.key)
+	if err == nil {
+		g := new(grant)
+		if err = json.Unmarshal(raw, g); err == nil {
+			r.grant = g
+		}
+	}
+	if err != nil && !errors.Is(err, vault.ErrNone) {
+		r.problem = err
+	}
+}
+
+// put commits a grant before anybody has it. The caller holds mu.
+func (r *row) put(g *grant) error {
+	raw, err := json.Marshal(g)
+	if err == nil {
+		err = r.all.o.Vault.Put(r.key, raw)
+	}
+	if err == nil {
+		r.grant, r.read, r.problem, r.after, r.narrow = g, true, nil, time.Time{}, nil
+	}
+	return err
+}
+
+func (r *row) event(kind string, g *grant, err error) Event {
+	return Event{Kind: kind, Server: r.key.Server, Owner: gate.Owner{Tenant: r.key.Tenant, ID: r.key.Principal}, Issuer: g.Issuer, Credential: g.ID, Scopes: g.Scopes, Err: err}
+}
+
+const (
+	// early is how long before its end a token is refreshed, so that it holds on its way.
+	early = time.Minute
+	// pause is how long an authorization server is left alone that gave no token.
+	pause = 10 * time.Second
+	// tokenTime bounds a request to it.
+	tokenTime = 30 * time.Second
+	// youth is for how long a refusal of the server is no reason to refresh once more: the next
+	// token would be refused as well.
+	youth = 30 * time.Second
+)
+
+// access returns a grant whose token holds, and is not the refused one. It refreshes once,
+// however many wait.
+func (r *row) access(ctx context.Context, s *Server, refused string) (*grant, error) {
+	for {
+		g, wait, err := r.look(s, refused)
+		if wait == nil {
+			return g, err
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// errMoved keeps tokens from a server that has the name of another.
+var errMoved = errors.New("the server has another URL than when the login was made")
+
+func (r *row) look(s *Server, refused string) (*grant, chan struct{}, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.load()
+	g, now := r.grant, r.all.o.Now()
+	if g == nil {
+		return nil, nil, r.needed(r.problem)
+	}
+	if g.URL != s.URL {
+		return nil, nil, r.needed(errMoved)
+	}
+	bad := refused != "" && same(g.Access, refused)
+	lives := g.Expires.IsZero() || now.Before(g.Expires)
+	switch {
+	case !bad && (g.Expires.IsZero() || now.Before(g.Expires.Add(-early))):
+		return g, nil, nil
+	case g.Refresh == "" && lives && !bad:
+		return g, nil, nil
+	case g.Refresh == "" && bad:
+		return nil, nil, r.needed(errors.New("the server refuses the token"))
+	case g.Refresh == "":
+		return nil, nil, r.needed(errors.New("the login has ended"))
+	case bad && r.busy == nil && now.Sub(r.forced) < youth:
+		return nil, nil, r.needed(errors.New("the server refuses a token that is new"))
+	case r.busy == nil && now.Before(r.after) && lives && !bad:
+		return g, nil, nil
+	case r.busy == nil && now.Before(r.after):
+		return nil, nil, r.unavailable()
+	}
+	if r.busy == nil {
+		r.busy = make(chan struct{})
+		if bad {
+			r.forced = now
+		}
+		go r.refresh(s, g)
+	}
+	if lives && !bad {
+		return g, nil, nil
+	}
+	return nil, r.busy, nil
+}
+
+// refresh gets the next token, for everybody who waits: its time is its own. What has come is
+// kept before it is used, for the authorization server may take the one before no more.
+func (r *row) refresh(s *Server, g *grant) {
+	ctx, cancel := context.WithTimeout(context.Background(), tokenTime)
+	defer cancel()
+	next, err := g.refresh(ctx, s, r.all.o.Now())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer func() { close(r.busy); r.busy = nil }()
+	if r.grant != g { // logged out meanwhile, or in again
+		return
+	}
+	switch {
+	case err == nil:
+		err = r.put(next)
+	case ended(err):
+		r.grant, r.problem = nil, errors.New("the authorization server has ended the login")
+		err = errors.Join(err, r.all.o.Vault.Delete(r.key))
+	}
+	if err != nil && r.grant != nil {
+		r.problem, r.after = err, r.all.o.Now().Add(pause)
+	}
+	_ = r.all.o.Note(r.event(Refreshed, g, err)) // the token has come, and there is nothing to take back
+}
+
+// Needed says that a request cannot be made without a login, or a better one.
+type Needed struct {
+	server, text string
+	cause        error // nil: nobody has logged in
+}
+
+func (n *Needed) Error() string {
+	if n.cause != nil {
+		return fmt.Sprintf("%s (%v)", n.text, n.cause)
+	}
+	return n.text
+}
+
+func (n *Needed) Unwrap() error { return n.cause }
+
+// Public returns what the caller may read: what to do, and no word of another side.
+func (n *Needed) Public() string { return n.text }
+
+func (r *row) needed(cause error) error {
+	return &Needed{r.key.Server, "server " + r.key.Server + " needs a login: " + r.all.how(r.key), cause}
+}
+
+func (r *row) unavailable() error {
+	return &Needed{r.key.Server, "the authorization server of server " + r.key.Server + " gives no token; try again later", r.problem}
+}
+
+// how says how somebody logs in.
+func (l *Logins) how(k vault.Key) string {
+	command := "`wasmgate login " + k.Server
+	if k.Principal != "" && k.Principal != gate.Local().ID {
+		as := k.Principal
+		if k.Tenant != "" {
+			as = k.Tenant + "/" + as
+		}
+		command += " --as " + as
+		if l.o.Public != "" {
+			return "open " + l.o.Public + "/connect/" + k.Server + " in a browser, or have the operator run " + command + "`"
+		}
+	}
+	return "run " + command + "`"
+}
+
+// Need is what a request is to be able to do at most.
+type Need struct {
+	Scopes []string      // nil: all that was granted
+	TTL    time.Duration // for how long a token for this is used; 0: as long as it holds
+}
+
+// Authorize returns the value of the header Authorization for a request to a server on behalf
+// of somebody; nil is the gateway itself, which lists what there is. Refused is the server's
+// answer to the value before, 401 or 403; "" without an error passes that answer on. The error
+// is a [*Needed] or that of ctx.
+func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, need Need, refused *http.Response) (string, error) {
+	s, err := l.server(id)
+	if err != nil {
+		return "", &Needed{id, "server " + id + " has no credential", err}
+	}
+	var before string
+	if refused != nil {
+		before = strings.TrimPrefix(refused.Request.Header.Get("Authorization"), "Bearer ")
+	}
+	r, err := l.rowFor(s, who)
+	if err != nil {
+		return "", err
+	}
+	if refused != nil && refused.StatusCode == http.StatusForbidden {
+		return "", r.forbidden(refused)
+	}
+	g, err := l.token(ctx, s, r, who, need, before)
+	if n, ok := errors.AsType[*Needed](err); ok && who == nil && s.Mode == OAuth && !s.Shared {
+		return "", &Needed{n.server, "nobody has logged in to server " + id + ": " + l.how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause}
+	}
+	if err != nil {
+		return "", err
+	}
+	return "Bearer " + g.Access, nil
+}
+
+// rowFor returns whose grant a request uses. The gateway itself lists with the grant of the
+// principal local, or else with the oldest.
+func (l *Logins) rowFor(s *Server, who *gate.Principal) (*row, error) {
+	if who != nil || s.owner(gate.Local().Owner) == (gate.Owner{}) {
+		o := gate.Owner{}
+		if who != nil {
+			o = who.Owner
+		}
+		return l.row(s, o), nil
+	}
+	r := l.row(s, gate.Local().Owner)
+	if r.has() {
+		return r, nil
+	}
+	all, err := l.List()
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(g Login) bool { return g.Server != s.ID || g.Problem != "" })
+	if len(all) == 0 {
+		return r, nil
+	}
+	oldest := slices.MinFunc(all, func(a, b Login) int { return a.Made.Compare(b.Made) })
+	return l.row(s, gate.Owner{Tenant: oldest.Tenant, ID: oldest.Principal}), nil
+}
+
+func (r *row) has() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.load()
+	return r.grant != nil
+}
+
+// token returns a grant for one request.
+func (l *Logins) token(ctx context.Context, s *Server, r *row, who *gate.Principal, need Need, refused string) (*grant, error) {
+	if s.Mode == OAuth {
+		g, err := r.access(ctx, s, refusedUnless(need.Scopes == nil, refused))
+		if err != nil || need.Scopes == nil {
+			return g, err
+		}
+		return r.exchanged(ctx, s, g, g.Access, who, need, refused)
+	}
+	subject := ""
+	if s.Mode == Exchange {
+		if who != nil {
+			subject = l.subject(who)
+		}
+		if subject == "" {
+			return nil, &Needed{s.ID, "server " + s.ID + " takes tokens of its callers alone, and this request came with none", nil}
+		}
+	}
+	g, err := r.own(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return r.exchanged(ctx, s, g, subject, who, need, refused)
+}
+
+func refusedUnless(ok bool, refused string) string {
+	if ok {
+		return refused
+	}
+	return ""
+}
+
+// own returns where the gateway itself gets tokens from, which is discovered once.
+func (r *row) own(ctx context.Context, s *Server) (*grant, error) {
+	r.mu.Lock()
+	g := r.grant
+	r.mu.Unlock()
+	if g != nil && g.Client.ID == s.ClientID && g.Client.Secret == s.ClientSecret {
+		return g, nil
+	}
+	p, err := discover(ctx, s)
+	if err != nil {
+		return nil, &Needed{s.ID, "the authorization server of server " + s.ID + " gives no token; try again later", err}
+	}
+	c := client{s.ClientID, s.ClientSecret, methodOf(s.ClientSecret, p.TokenEndpointAuthMethodsSupported)}
+	g = &grant{Issuer: p.Issuer, Resource: p.resource, Token: p.TokenEndpoint, Revocation: p.RevocationEndpoint, Client: c, Scopes: s.Scopes}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.grant, r.read, r.narrow = g, true, nil
+	return g, nil
+}
+
+// The parameters of a token exchange (RFC 8693, 2.1 and 3).
+const (
+	exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange"
+	accessToken   = "urn:ietf:params:oauth:token-type:access_token"
+)
+
+// maxNarrow bounds the tokens that are kept beside a grant.
+const maxNarrow = 256
+
+// exchanged returns a token of a grant for what a request needs, and no more: by token
+// exchange of the subject, or without one as the gateway's own (RFC 6749, 4.4). An answer that
+// can do more than was asked for is not used.
+func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string, who *gate.Principal, need Need, refused string) (*grant, error) {
+	scopes := narrowed(g.Scopes, need.Scopes)
+	if need.Scopes != nil && len(scopes) == 0 {
+		return nil, &Needed{s.ID, "server " + s.ID + ": nothing that the policy leaves to this call was granted", nil}
+	}
+	name := subject + " " + strings.Join(scopes, " ")
+	now := r.all.o.Now()
+	r.mu.Lock()
+	kept := r.narrow[name]
+	r.mu.Unlock()
+	if kept != nil && !same(kept.Access, refused) && now.Before(kept.Expires.Add(-min(early, kept.Expires.Sub(kept.Got)/4))) && (need.TTL == 0 || now.Sub(kept.Got) < need.TTL) {
+		return kept, nil
+	}
+	if kept != nil && same(kept.Access, refused) && now.Sub(kept.Got) < youth {
+		return nil, &Needed{s.ID, "server " + s.ID + " refuses the token that the gateway got for it", nil}
+	}
+	form := url.Values{"grant_type": {"client_credentials"}}
+	if subject != "" {
+		form = url.Values{"grant_type": {exchangeGrant}, "subject_token": {subject}, "subject_token_type": {accessToken}, "requested_token_type": {accessToken}}
+	}
+	if len(scopes) > 0 {
+		form.Set("scope", strings.Join(scopes, " "))
+	}
+	ctx, cancel := context.WithTimeout(ctx, tokenTime)
+	defer cancel()
+	got, err := g.ask(ctx, s, now, form)
+	if err == nil && need.Scopes != nil && slices.ContainsFunc(got.Scopes, func(sc string) bool { return !slices.Contains(scopes, sc) }) {
+		err = errors.New("the authorization server answers with more scopes than were asked for")
+	}
+	if g.ID == "" || err != nil {
+		whose := r.event(Refreshed, g, err)
+		if who != nil {
+			whose.Owner = who.Owner
+		}
+		_ = r.all.o.Note(whose)
+	}
+	if err != nil {
+		return nil, &Needed{s.ID, "the authorization server of server " + s.ID + " gives no token for this call", err}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.narrow == nil || len(r.narrow) >= maxNarrow {
+		r.narrow = make(map[string]*grant)
+	}
+	if !got.Expires.IsZero() {
+		r.narrow[name] = got
+	}
+	return got, nil
+}
+
+// narrowed returns what of granted scopes is needed; nil granted are not known, nil needed are all.
+func narrowed(granted, needed []string) []string {
+	if needed == nil {
+		return granted
+	}
+	if granted == nil {
+		return needed
+	}
+	return slices.DeleteFunc(slices.Clone(needed), func(s string) bool { return !slices.Contains(granted, s) })
+}
+
+// maxLacked bounds the scopes that are remembered.
+const maxLacked = 32
+
+// forbidden reads why a server refuses a call: for want of scopes somebody has to log in again.
+func (r *row) forbidden(resp *http.Response) error {
+	c := bearer(resp.Header)
+	if c["error"] != "insufficient_scope" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range strings.Fields(c["scope"]) {
+		if !slices.Contains(r.lacks, s) && len(r.lacks) < maxLacked && len(s) <= 128 {
+			r.lacks = append(r.lacks, s)
+		}
+	}
+	return r.needed(errors.New("the server asks for more scopes than were granted"))
+}
+
+// A Login is a grant as people see it.
+type Login struct {
+	Server     string    `json:"server"`
+	Tenant     string    `json:"tenant,omitempty"`
+	Principal  string    `json:"principal,omitempty"` // "": one of everybody
+	Issuer     string    `json:"issuer,omitempty"`    // "": the token was given
+	Scopes     []string  `json:"scopes,omitempty"`
+	Credential string    `json:"credential,omitempty"` // as the audit log names it
+	Made       time.Time `json:"made,omitzero"`
+	Expires    time.Time `json:"expires,omitzero"` // of one that is not refreshed
+	Problem    string    `json:"problem,omitempty"`
+}
+
+// Whose is the principal of a login, as configurations and --as write it.
+func (l Login) Whose() string {
+	switch {
+	case l.Principal == "":
+		return "everybody"
+	case l.Tenant == "":
+		return l.Principal
+	}
+	return l.Tenant + "/" + l.Principal
+}
+
+func (r *row) shown(g *grant) *Login {
+	to := &Login{Server: r.key.Server, Tenant: r.key.Tenant, Principal: r.key.Principal, Issuer: g.Issuer, Scopes: g.Scopes, Credential: g.ID, Made: g.Made}
+	if g.Refresh == "" {
+		to.Expires = g.Expires
+	}
+	return to
+}
+
+// keep takes a grant into the vault, once it is recorded.
+func (l *Logins) keep(s *Server, o gate.Owner, g *grant) (*Login, error) {
+	r := l.row(s, o)
+	r.mu.Lock()
+	r.load()
+	err := l.o.Note(r.event(LoggedIn, g, nil))
+	if err == nil {
+		err = r.put(g)
+	}
+	if err == nil {
+		r.lacks = nil
+	}
+	r.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	l.changed(s.ID)
+	return r.shown(g), nil
+}
+
+func (l *Logins) changed(server string) {
+	if l.o.Changed != nil {
+		l.o.Changed(server)
+	}
+}
+
+// ErrNoLogin says that nobody has logged in there.
+var ErrNoLogin = errors.New("there is no such login")
+
+// Logout forgets a login, and has the authorization server end it. The login is returned also
+// where that was not to be had, which the error says then.
+func (l *Logins) Logout(ctx context.Context, server string, o gate.Owner) (*Login, error) {
+	s, err := l.server(server)
+	if err != nil { // what it was called may be all that is left of it
+		s = &Server{ID: server, Mode: OAuth}
+	}
+	r := l.row(s, o)
+	r.mu.Lock()
+	r.load()
+	g, problem := r.grant, r.problem
+	if g == nil && problem == nil {
+		r.mu.Unlock()
+		return nil, ErrNoLogin
+	}
+	if err := l.o.Vault.Delete(r.key); err != nil {
+		r.mu.Unlock()
+		return nil, err
+	}
+	r.grant, r.problem, r.narrow = nil, nil, nil
+	r.mu.Unlock()
+	if g == nil {
+		g = new(grant)
+	}
+	if err = nil; s.Client != nil {
+		err = g.revoke(ctx, s)
+	}
+	noted := l.o.Note(r.event(LoggedOut, g, err))
+	l.changed(server)
+	return r.shown(g), errors.Join(err, noted)
+}
+
+// List returns all logins, by server, tenant and principal.
+func (l *Logins) List() ([]Login, error) {
+	keys, err := l.o.Vault.List(loginKind)
+	if err != nil {
+		return nil, err
+	}
+	all := []Login{}
+	for _, k := range keys {
+		l.mu.Lock()
+		s := l.servers[k.Server]
+		l.mu.Unlock()
+		one := Login{Server: k.Server, Tenant: k.Tenant, Principal: k.Principal}
+		if s == nil || s.owner(gate.Owner{Tenant: k.Tenant, ID: k.Principal}) != (gate.Owner{Tenant: k.Tenant, ID: k.Principal}) {
+			one.Problem = "the configuration has no such server any more, or with another identity"
+			all = append(all, one)
+			continue
+		}
+		r := l.row(s, gate.Owner{Tenant: k.Tenant, ID: k.Principal})
+		r.mu.Lock()
+		r.load()
+		if r.grant != nil {
+			one = *r.shown(r.grant)
+			if r.grant.URL != s.URL {
+				one.Problem = errMoved.Error()
+			}
+		}
+		if r.problem != nil {
+			one.Problem = r.problem.Error()
+		}
+		r.mu.Unlock()
+		all = append(all, one)
+	}
+	return all, nil
+}

@@ -1,0 +1,44 @@
+package login
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A caller is somebody with the credential by which they were let in.
+type caller struct {
+	gate.Owner
+	credential string
+}
+
+// maxTokens bounds the tokens of callers that are held, in memory alone.
+const maxTokens = 10_000
+
+// Saw keeps the token by which somebody was let in, if a server takes such in exchange. It
+// goes to the authorization server of that server and nowhere else. A nil who is nobody.
+func (l *Logins) Saw(who *gate.Principal, r *http.Request) {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || who == nil || who.Auth != "bearer" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.exchanges {
+		return
+	}
+	for old := range l.tokens {
+		if len(l.tokens) < maxTokens {
+			break
+		}
+		delete(l.tokens, old)
+	}
+	l.tokens[caller{who.Owner, who.Credential}] = token
+}
+
+func (l *Logins) subject(who *gate.Principal) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tokens[caller{who.Owner, who.Credential}]
+}

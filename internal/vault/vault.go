@@ -1,0 +1,200 @@
+// Package vault keeps credentials in the state folder, sealed: a file for each, under a key
+// of its own.
+//
+// The key file protects copies of the folder, such as backups. It does not protect from who
+// runs as the same user.
+package vault
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/wasmgate/wasmgate/internal/files"
+)
+
+// A Key says what a credential is for.
+type Key struct {
+	Kind      string `json:"kind"` // what sort of thing is kept
+	Tenant    string `json:"tenant"`
+	Principal string `json:"principal"` // "": nobody's own
+	Server    string `json:"server"`
+}
+
+// A row is a file. All of Key is authenticated with what is sealed, so that what is kept for
+// one principal or server opens nowhere else.
+type row struct {
+	Key
+	Sealed []byte `json:"sealed"`
+}
+
+// A Vault may be used from several goroutines, as long as each row has one writer at a time.
+type Vault struct {
+	dir string
+	// seal is made when it is needed first: who keeps nothing needs no key.
+	seal func() (cipher.AEAD, error)
+}
+
+// ErrNone says that there is no such row.
+var ErrNone = errors.New("the vault has no such credential")
+
+// ErrUnreadable says that a row does not open: the key is another one than it was sealed
+// with, or the row was changed.
+var ErrUnreadable = errors.New("a credential in the vault cannot be opened: its key is another, or it was changed; log in again")
+
+// minKey is how many bytes a key has to have.
+const minKey = 32
+
+// New returns the vault in a folder. The folder is made, and the secret, of at least 32 bytes
+// that nobody can guess, is asked for, when something is kept or read.
+func New(dir string, secret func() ([]byte, error)) *Vault {
+	return &Vault{dir, sync.OnceValues(func() (cipher.AEAD, error) {
+		raw, err := secret()
+		if err != nil {
+			return nil, fmt.Errorf("the key of the vault: %w", err)
+		}
+		if len(raw) < minKey {
+			return nil, fmt.Errorf("the key of the vault has %d bytes; it takes %d at least", len(raw), minKey)
+		}
+		key, err := hkdf.Key(sha256.New, raw, nil, "wasmgate vault 1", 32)
+		if err != nil {
+			return nil, err
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		return cipher.NewGCMWithRandomNonce(block)
+	})}
+}
+
+// KeyFile reads a key, and makes it where there is none. One that others can read is an error.
+func KeyFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key := make([]byte, minKey)
+		rand.Read(key) // never fails
+		return key, files.ReplaceSynced(path, key, 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s can be read by others: chmod 600 it, and log in again where it matters", path)
+	}
+	key := make([]byte, 1<<10)
+	n, err := f.Read(key)
+	return key[:n], err
+}
+
+// Put keeps a credential in the place of what was there. It is on the disk when Put returns.
+func (v *Vault) Put(k Key, value []byte) error {
+	aead, err := v.seal()
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(row{k, aead.Seal(nil, nil, value, k.bytes())})
+	if err != nil {
+		return err
+	}
+	return files.ReplaceSynced(v.path(k), raw, 0o600)
+}
+
+// Get returns a credential. The error is [ErrNone] or [ErrUnreadable], or that of a file.
+func (v *Vault) Get(k Key) ([]byte, error) {
+	raw, err := os.ReadFile(v.path(k))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, err
+	}
+	aead, err := v.seal()
+	if err != nil {
+		return nil, err
+	}
+	var r row
+	if json.Unmarshal(raw, &r) != nil || r.Key != k {
+		return nil, ErrUnreadable
+	}
+	value, err := aead.Open(nil, nil, r.Sealed, k.bytes())
+	if err != nil {
+		return nil, ErrUnreadable
+	}
+	return value, nil
+}
+
+// Delete removes a credential. One that is not there is no error.
+func (v *Vault) Delete(k Key) error {
+	if err := os.Remove(v.path(k)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// List returns what there is of a kind, sorted by server, tenant and principal; also what
+// does not open.
+func (v *Vault) List(kind string) ([]Key, error) {
+	entries, err := os.ReadDir(v.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []Key
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), suffix) || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		var r row
+		raw, err := os.ReadFile(filepath.Join(v.dir, e.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if json.Unmarshal(raw, &r) == nil && r.Kind == kind && v.path(r.Key) == filepath.Join(v.dir, e.Name()) {
+			all = append(all, r.Key)
+		}
+	}
+	slices.SortFunc(all, func(a, b Key) int { return strings.Compare(a.order(), b.order()) })
+	return all, nil
+}
+
+const suffix = ".json"
+
+func (v *Vault) path(k Key) string {
+	sum := sha256.Sum256(k.bytes())
+	return filepath.Join(v.dir, hex.EncodeToString(sum[:16])+suffix)
+}
+
+// bytes are the key as it is authenticated: no two keys have the same.
+func (k Key) bytes() []byte {
+	raw, _ := json.Marshal(k) // strings never fail
+	return raw
+}
+
+func (k Key) order() string { return k.Server + "\x00" + k.Tenant + "\x00" + k.Principal }

@@ -1,0 +1,134 @@
+package vault
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+func open(t *testing.T, dir string) *Vault {
+	t.Helper()
+	return New(filepath.Join(dir, "vault"), func() ([]byte, error) { return KeyFile(filepath.Join(dir, "vault.key")) })
+}
+
+var (
+	alice = Key{Kind: "login", Principal: "alice", Server: "jira"}
+	bob   = Key{Kind: "login", Principal: "bob", Server: "jira"}
+)
+
+func get(t *testing.T, v *Vault, k Key, want string) {
+	t.Helper()
+	if got, err := v.Get(k); err != nil || string(got) != want {
+		t.Errorf("%+v: %q, %v; want %q", k, got, err, want)
+	}
+}
+
+// What was kept is there after a restart, each under its own key, and goes when it is deleted.
+func TestVault(t *testing.T) {
+	dir := t.TempDir()
+	v := open(t, dir)
+	for k, value := range map[Key]string{alice: "a", bob: "b", {Kind: "login", Tenant: "acme", Principal: "alice", Server: "jira"}: "c", {Kind: "client", Server: "x"}: "d"} {
+		if err := errors.Join(v.Put(k, []byte("before")), v.Put(k, []byte(value))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v = open(t, dir)
+	get(t, v, alice, "a")
+	get(t, v, bob, "b")
+	get(t, v, Key{Kind: "login", Tenant: "acme", Principal: "alice", Server: "jira"}, "c")
+	all, err := v.List("login")
+	if err != nil || len(all) != 3 || all[0] != alice || all[1] != bob || all[2].Tenant != "acme" {
+		t.Errorf("list: %+v, %v", all, err)
+	}
+	if err := errors.Join(v.Delete(alice), v.Delete(alice)); err != nil {
+		t.Error(err)
+	}
+	if _, err := v.Get(alice); !errors.Is(err, ErrNone) {
+		t.Errorf("after it was deleted: %v", err)
+	}
+	get(t, v, bob, "b")
+}
+
+// Nothing in the folder tells the value, and nobody else may read the files.
+func TestSealed(t *testing.T) {
+	dir, canary := t.TempDir(), rand.Text()
+	if err := open(t, dir).Put(alice, []byte(canary)); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		info, _ := d.Info()
+		if runtime.GOOS != "windows" && path != dir && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		if d.Type().IsRegular() {
+			raw, _ := os.ReadFile(path)
+			if n++; bytes.Contains(raw, []byte(canary)) {
+				t.Errorf("%s has the value", path)
+			}
+		}
+		return err
+	})
+	if err != nil || n != 2 {
+		t.Errorf("%d files: %v", n, err)
+	}
+}
+
+// A row opens under its own key alone: not where it was put in the place of another's, not
+// when its key was rewritten, not with another secret, and not when a byte has changed.
+func TestSwapped(t *testing.T) {
+	dir := t.TempDir()
+	v := open(t, dir)
+	if err := errors.Join(v.Put(alice, []byte("a")), v.Put(bob, []byte("b"))); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(v.path(bob))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, raw := range map[string][]byte{
+		"another's row": whole, "another's value": bytes.Replace(whole, []byte(`"bob"`), []byte(`"alice"`), 1),
+		"cut": whole[:len(whole)/2], "empty": nil,
+	} {
+		if err := os.WriteFile(v.path(alice), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if value, err := v.Get(alice); !errors.Is(err, ErrUnreadable) {
+			t.Errorf("%s: %q, %v", name, value, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "vault.key")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, dir).Get(bob); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("with another key: %v", err)
+	}
+	if _, err := os.Stat(v.path(bob)); err != nil {
+		t.Errorf("the row was not kept: %v", err)
+	}
+}
+
+func TestKeyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	if _, err := KeyFile(path); err != nil {
+		t.Fatal(err)
+	}
+	short := New(t.TempDir(), func() ([]byte, error) { return []byte("short"), nil })
+	if err := short.Put(alice, nil); err == nil {
+		t.Error("a short key was taken")
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := KeyFile(path); err == nil {
+		t.Error("a key that others can read was taken")
+	}
+}
