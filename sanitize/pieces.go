@@ -16,7 +16,7 @@ func (s *Sanitizer) Open(text string) bool {
 	if strings.IndexByte("<!]\\[(&|`_/", text[len(text)-1]) >= 0 || strings.IndexByte("[(:|", text[0]) >= 0 {
 		return true
 	}
-	if last(text, '[') > last(text, ']') || strings.Contains(text, "![") || strings.Contains(text, "]:") || strings.Contains(text, "mermaid") {
+	if end := last(text, ']'); last(text, '[') > end || end >= 0 && (strings.Contains(text, "![") || strings.Contains(text, "]:")) || strings.Contains(text, "mermaid") {
 		return true
 	}
 	if i := last(text, '\\'); i >= 0 && strings.IndexByte(text[i:], '}') < 0 {
@@ -33,7 +33,7 @@ func (s *Sanitizer) Open(text string) bool {
 // withinTag reports whether a tag of a text may go on beyond it, though an angle follows:
 // one that stands in quotes, which some readers end with their line.
 func withinTag(text string) bool {
-	if !strings.ContainsAny(text, `"'`) {
+	if strings.IndexByte(text, '<') < 0 || strings.IndexByte(text, '"') < 0 && strings.IndexByte(text, '\'') < 0 {
 		return false
 	}
 	var room [8]attr
