@@ -107,6 +107,7 @@ type scrub struct {
 	secret  bool           // one was taken out, whether or not it is among those found, which are bounded
 	pieces  PieceSanitizer // the sanitizer, if it is one
 	open    bool           // a string may become more than text beside others
+	passed  map[Text]bool  // long strings that were left as they are, and whether open knows of them
 	joined  bool           // something was changed for what stands beside it
 }
 
@@ -144,9 +145,7 @@ func (s *scrub) leaf(leaf Leaf, text string) string {
 	if leaf.JSON {
 		text, found = s.whole(t)
 	} else {
-		text, found = s.sanitizer.Sanitize(t)
-		t.Text = text
-		s.open = s.open || s.pieces != nil && inJSON(leaf) && s.pieces.Open(t)
+		text, found = s.plain(t, inJSON(leaf))
 	}
 	if s.secrets != nil {
 		var secrets []Finding
@@ -169,6 +168,32 @@ func (s *scrub) leaf(leaf Leaf, text string) string {
 		}
 	}
 	return text
+}
+
+// minPassed is how long a string is, in bytes, that is remembered.
+const minPassed = 512
+
+// plain makes safe a string that is no JSON. A long one that was left as it is somewhere is
+// not looked at again elsewhere: results say in a text what their structured content says.
+func (s *scrub) plain(t Text, inJSON bool) (clean string, found []Finding) {
+	long := len(t.Text) >= minPassed
+	if long {
+		if known, passed := s.passed[t]; passed && (known || !inJSON) {
+			return t.Text, nil
+		}
+	}
+	clean, found = s.sanitizer.Sanitize(t)
+	if long && clean == t.Text && len(found) == 0 {
+		if s.passed == nil {
+			s.passed = make(map[Text]bool, 1)
+		}
+		s.passed[t] = inJSON
+	}
+	if inJSON && s.pieces != nil && !s.open {
+		t.Text = clean
+		s.open = s.pieces.Open(t)
+	}
+	return clean, found
 }
 
 // inJSON reports whether a client shows a string with JSON around it: as a part of a text
