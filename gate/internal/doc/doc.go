@@ -435,12 +435,18 @@ func (d Doc) MapStrings(f func(at Leaf, s string) string) (Doc, error) {
 const usualDepth = 8
 
 func (d Doc) mapped(path []string, f func(at Leaf, s string) string, deep bool) (Doc, error) {
-	if d.t == nil {
+	if d.t == nil || d.Kind() != String && d.node().next == d.i+1 { // nothing, or nothing in it
 		return d, nil
 	}
-	m := mapper{t: d.t, f: f, path: append(make([]string, 0, len(path)+usualDepth), path...), names: make([]string, 0, usualDepth), deep: deep, made: new(made)}
+	room := tokens.Get().(*[2][usualDepth]string)
+	defer tokens.Put(room)
+	defer clear(room[:])
+	m := mapper{t: d.t, f: f, path: append(room[0][:0], path...), names: room[1][:0], deep: deep, made: new(made)}
 	return m.run(d)
 }
+
+// tokens are where the path and the names of a mapper have their memory.
+var tokens = sync.Pool{New: func() any { return new([2][usualDepth]string) }}
 
 // mapper copies the text lazily: out stays nil until a string changes.
 type mapper struct {

@@ -27,10 +27,13 @@ func (l Labels) Cover(m Labels) bool {
 	return true
 }
 
-// Join returns the union of both sets, and l itself if m adds nothing.
+// Join returns the union of both sets, and one of them itself if the other adds nothing.
 func (l Labels) Join(m Labels) Labels {
-	if l.Cover(m) {
+	switch {
+	case l.Cover(m):
 		return l
+	case len(l) == 0:
+		return m
 	}
 	return NewLabels(append(slices.Clone(l), m...)...)
 }
