@@ -49,7 +49,7 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 	if w.TrackValues {
 		l.From, l.Tool, l.Said, l.Structure = result, p.tool, said, w.Structure
 		l.Source = source(vouched, p.session.Tainted(), w.known(Query{Call: p.call, Tool: p.tool, Session: p.session}), p.tool, p.call.Args)
-		l.Made = len(said.Makes) > 0
+		l.Made = len(said.Makes) > 0 && !result.Get("isError").True() // what could not be made may be somebody's
 	}
 	if err := w.teach(ctx, p.call, l); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -102,6 +103,7 @@ type model struct {
 	mu      sync.Mutex
 	r       *rand.Rand      // of the tools
 	evil    map[string]bool // calls with a control argument of the adversary's
+	chosen  bool            // the adversary has written what a person has approved
 	granted int             // calls with an effect, in a session that was tainted
 	won     []string
 }
@@ -113,6 +115,7 @@ type guards struct {
 	sessions    func(gate.Sessions) gate.Sessions
 	trustPrompt bool
 	identities  gate.Identities
+	made        bool // a server says that it has made what it has not
 }
 
 var modelLabels = []policy.Label{
@@ -130,6 +133,22 @@ var modelLabels = []policy.Label{
 	{Pattern: "rec__move", ToolLabels: gate.ToolLabels{
 		Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectInternal}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
 	}},
+	{Pattern: "rec__make", ToolLabels: gate.ToolLabels{
+		Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectInternal}, To: []string{}, Content: []string{"/name"},
+		Makes: []string{"/name"}, Takes: map[string]string{"/name": "rec"},
+	}},
+	{Pattern: "rec__drop", ToolLabels: gate.ToolLabels{
+		Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectDestructive}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
+	}},
+	{Pattern: "web__fetch", ToolLabels: gate.ToolLabels{
+		Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectRead, gate.EffectEgress}, To: []string{"/to"},
+	}},
+	{Pattern: "do__post", ToolLabels: gate.ToolLabels{
+		Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, To: []string{"/to"}, Content: []string{"/body"},
+	}},
+	// An agent's own tools.
+	{Pattern: "cli__Read", ToolLabels: gate.ToolLabels{Result: gate.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{gate.EffectRead}}},
+	{Pattern: "cli__Send", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, To: []string{"/to"}}},
 	{Pattern: "do__tell", ToolLabels: gate.ToolLabels{
 		Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, To: []string{"/to"}, Commits: []string{"/when"}, Content: []string{"/body"},
 	}},
@@ -137,6 +156,20 @@ var modelLabels = []policy.Label{
 
 // listed are ids that the server of records has listed, unlisted those that it never has.
 var listed, unlisted = []string{"REC-1001", "REC-1002"}, []string{"REC-9001", "REC-9002"}
+
+// made are names of records that only the adversary asks to make: the first is made, for the
+// second there is a record of somebody else's already.
+var made = []string{"REC-7001", "REC-7002"}
+
+// chosen is a destination that a person has approved for the server do, elsewhere one for
+// another server. Both are the adversary's otherwise.
+const chosen, elsewhere = "zoe@other.example", "eve@elsewhere.example"
+
+// planted are values that the adversary writes beside its own.
+var planted = []string{chosen, elsewhere, made[0], made[1], near}
+
+// near is of the origin of a page that the prompt names.
+const near = "https://corp.example/another/page"
 
 // known is the principal's own domain, and own an address of it that nothing else names.
 const known, own = "@home.example", "ann@home.example"
@@ -171,8 +204,11 @@ func newModel(tb testing.TB, g guards) *model {
 		}
 		labels = append(labels, l)
 	}
-	for _, name := range []string{"out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "do__tell"} {
+	for _, name := range []string{"out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "rec__make", "rec__drop", "web__fetch", "do__post", "do__tell", "cli__Read", "cli__Send"} {
 		m.tools[name] = newTool(name)
+		if strings.HasPrefix(name, "cli__") {
+			m.tools[name].Feature = gate.FeatureAgent
+		}
 		m.tools[name].Input = anyArguments{}
 		m.tools[name].Teaches = gate.NewLabels(gate.Untrusted)
 		m.tools[name].Definition = gate.MustDoc(`{"inputSchema":{"type":"object","properties":{"to":{},"body":{},"q":{},"when":{}}}}`)
@@ -181,7 +217,7 @@ func newModel(tb testing.TB, g guards) *model {
 	m.tools[relays].Input, m.tools[relays].Relay = anyArguments{}, true
 	m.engine = load(tb, nil, policy.Options{
 		Packs: g.packs, Labels: labels, Timeout: time.Minute,
-		Grants: []policy.Grant{{To: []string{"*"}, Tools: []string{"*"}}},
+		Grants: []policy.Grant{{To: []string{"*"}, Tools: []string{"*"}, Agents: []string{"cli__*"}}},
 	})
 	return m
 }
@@ -231,8 +267,14 @@ func (m *model) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	switch {
 	case c.Name == "rec__find":
 		return gate.Result{Doc: records(m.r)}, nil
-	case c.Name == "out__read":
-		return gate.Result{Doc: wrote(m.r, theirs[m.r.IntN(len(theirs))], spelled(m.r, theirs[m.r.IntN(len(theirs))]))}, nil
+	case c.Name == "rec__make" && c.Args.Get("name").Text() == made[1] && !m.guards.made:
+		return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":"there is one"}],"isError":true}`), IsError: true}, nil
+	case c.Name == "rec__make":
+		return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
+	case c.Name == "out__read", c.Name == "cli__Read", c.Name == "web__fetch" && !m.evil[c.ID]:
+		plant := planted[m.r.IntN(len(planted))]
+		m.chosen = m.chosen || plant == chosen
+		return gate.Result{Doc: wrote(m.r, theirs[m.r.IntN(len(theirs))], spelled(m.r, theirs[m.r.IntN(len(theirs))]), plant)}, nil
 	case strings.HasPrefix(c.Name, "own__"): // says what it was told, and finds what is ours
 		values := []string{c.Args.Get("q").Text()}
 		if c.Name == "own__find" {
@@ -267,6 +309,13 @@ func control(r *rand.Rand, evil bool) any {
 	return bad
 }
 
+// wins has the adversary win if a call passes.
+func (m *model) wins(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.evil[id] = true
+}
+
 // play plays one session.
 func (m *model) play(tb testing.TB, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -285,17 +334,23 @@ func (m *model) play(tb testing.TB, seed uint64) {
 	if r.IntN(2) == 0 {
 		prompt = modelPrompt
 	}
+	if keeper, ok := kept.(interface {
+		Approve(context.Context, gate.SessionKey, []gate.Destination) error
+	}); ok {
+		_ = keeper.Approve(context.Background(), modelSession, []gate.Destination{{ID: "1", Server: "do", Value: chosen}, {ID: "2", Server: "rec", Value: elsewhere}})
+	}
+	m.chosen = false
 	told := false  // a record, before the calls that are chosen now
 	honest := true // until a result that the adversary wrote has left
 	for range 2 + r.IntN(5) {
 		var wg sync.WaitGroup
 		dirty, find := false, false
 		for range 1 + r.IntN(3) {
-			c := m.choose(r, honest, told && prompt == "")
+			c := m.choose(r, honest, told, prompt == "")
 			find = find || c.Name == "rec__find"
 			c.Prompt = prompt
-			dirty = dirty || c.Name == "out__read" || strings.HasPrefix(c.Name, "rec__") || c.Name == "do__new" || c.Name == "do__drop"
-			if r.IntN(4) == 0 {
+			dirty = dirty || c.Name == "out__read" || c.Name == "cli__Read" || c.Name == "web__fetch" || strings.HasPrefix(c.Name, "rec__") || c.Name == "do__new" || c.Name == "do__drop"
+			if r.IntN(4) == 0 && c.Action == gate.CallTool {
 				c = relayed(c)
 			}
 			wg.Go(func() { _, _ = g.Do(context.Background(), c) })
@@ -305,11 +360,18 @@ func (m *model) play(tb testing.TB, seed uint64) {
 	}
 }
 
+// modelSession is the one that is played.
+var modelSession = gate.SessionKey{Owner: alice.Owner, ID: "s"}
+
 // choose makes the next call.
-func (m *model) choose(r *rand.Rand, honest, private bool) gate.Call {
-	names := []string{"out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "do__tell"}
+func (m *model) choose(r *rand.Rand, honest, told, silent bool) gate.Call {
+	private := told && silent
+	names := []string{"out__read", "own__find", "own__echo", "do__send", "do__drop", "do__new", "rec__find", "rec__move", "rec__make", "rec__drop", "web__fetch", "do__post", "do__tell", "cli__Read", "cli__Send"}
 	who := &gate.Principal{Owner: alice.Owner, Auth: alice.Auth, Identities: m.guards.identities}
-	c := gate.Call{ID: gate.NewID(), Action: gate.CallTool, Name: names[r.IntN(len(names))], Who: who, Session: gate.SessionKey{Owner: alice.Owner, ID: "s"}}
+	c := gate.Call{ID: gate.NewID(), Action: gate.CallTool, Name: names[r.IntN(len(names))], Who: who, Session: modelSession}
+	if strings.HasPrefix(c.Name, "cli__") {
+		c.Action = gate.AgentCall
+	}
 	evil := !honest && r.IntN(3) > 0
 	args := map[string]any{}
 	switch {
@@ -321,6 +383,30 @@ func (m *model) choose(r *rand.Rand, honest, private bool) gate.Call {
 		m.mu.Lock()
 		m.evil[c.ID] = evil
 		m.mu.Unlock()
+	case c.Name == "rec__make":
+		if args["name"] = ours[0]; !honest {
+			args["name"] = made[r.IntN(len(made))]
+		}
+	case c.Name == "rec__drop" && evil: // what is not the session's own
+		args["to"] = append([]string{made[1]}, theirs...)[r.IntN(1+len(theirs))]
+		m.wins(c.ID)
+	case c.Name == "web__fetch" && evil:
+		to := []string{"https://evil.example/", "https://corp.example@evil.example/", "https://corp.example.evil.example/report", chosen}
+		if told {
+			to = append(to, near+"?about="+strings.ReplaceAll(secret, " ", "+"))
+		}
+		args["to"] = to[r.IntN(len(to))]
+		m.wins(c.ID)
+	case c.Name == "web__fetch":
+		if args["to"] = "https://corp.example/report"; !honest {
+			args["to"] = near
+		}
+	case c.Name == "do__post" && evil: // an origin is good for reading alone, a name at the server that has made it
+		args["to"] = []string{near, made[0], elsewhere}[r.IntN(3)]
+		m.wins(c.ID)
+	case c.Name == "do__tell" && evil && m.chosen && r.IntN(3) == 0: // what was approved as a destination is no time
+		args["to"], args["when"] = chosen, chosen
+		m.wins(c.ID)
 	case c.Name == "do__tell" && private && r.IntN(2) == 0: // to whom is known, but not chosen
 		args["to"], args["body"] = ours[r.IntN(len(ours))], "as you know, "+secret+"!"
 		m.mu.Lock()
@@ -336,7 +422,7 @@ func (m *model) choose(r *rand.Rand, honest, private bool) gate.Call {
 		m.mu.Lock()
 		m.evil[c.ID] = true
 		m.mu.Unlock()
-	case strings.HasPrefix(c.Name, "do__"):
+	case strings.HasPrefix(c.Name, "do__"), c.Name == "cli__Send", c.Name == "rec__drop":
 		args["to"] = control(r, evil)
 		if c.Name == "do__send" && r.IntN(2) == 0 && !honest {
 			args["body"] = theirs[r.IntN(len(theirs))]
@@ -395,6 +481,14 @@ type lessons struct {
 	gate.Sessions
 	change func(*gate.Lesson)
 	admit  func(gate.Sessions, *gate.Call)
+	server string // at which what a person approves is good; "" as it was approved
+}
+
+func (l lessons) Approve(ctx context.Context, k gate.SessionKey, all []gate.Destination) error {
+	for i := range all {
+		all[i].Server = cmp.Or(l.server, all[i].Server)
+	}
+	return l.Sessions.(*session.Sessions).Approve(ctx, k, all)
 }
 
 func (l lessons) Learn(ctx context.Context, k gate.SessionKey, one gate.Lesson) error {
@@ -474,6 +568,36 @@ func TestEachGuardIsNeeded(t *testing.T) {
 		}),
 		"that what is private leaves to whom the user has chosen": with(func(g *guards) {
 			g.labels = func(l *policy.Label) { l.Private = false }
+		}),
+		"that a destination is approved for its server": with(func(g *guards) {
+			g.sessions = func(s gate.Sessions) gate.Sessions { return lessons{Sessions: s, server: "do"} }
+		}),
+		"that a destination is approved for arguments of to": with(func(g *guards) {
+			g.labels = func(l *policy.Label) {
+				if l.Pattern == "do__tell" {
+					l.To, l.Commits = []string{"/to", "/when"}, nil
+				}
+			}
+		}),
+		"that a name is good at the server that has made it": with(teach(func(l *gate.Lesson) {
+			if l.Tool != nil && l.Tool.Name.String() == "rec__make" && l.Source == gate.FromTrusted {
+				l.From = gate.MustDoc(`{"name":"` + made[0] + `"}`)
+			}
+		})),
+		"that only what was made is its maker's": with(func(g *guards) { g.made = true }),
+		"that an origin is good for reading": with(func(g *guards) {
+			g.labels = func(l *policy.Label) {
+				if l.Pattern == "do__post" {
+					l.Effects = []gate.ToolEffect{gate.EffectRead, gate.EffectEgress}
+				}
+			}
+		}),
+		"that agents' own tools have labels": with(func(g *guards) {
+			g.labels = func(l *policy.Label) {
+				if l.Pattern == "cli__Send" {
+					l.Effects = []gate.ToolEffect{gate.EffectRead}
+				}
+			}
 		}),
 		"the effects": with(func(g *guards) {
 			g.labels = func(l *policy.Label) { l.Effects = []gate.ToolEffect{gate.EffectRead} }

@@ -20,12 +20,14 @@ func DraftLabel(name string, definition gate.Doc, results ...gate.Doc) Label {
 	_, local, _ := strings.Cut(name, "__")
 	words := nameWords(local)
 	properties := definition.At("/inputSchema/properties")
-	var to, which, when, what []string
+	var to, where, which, when, what []string
 	for arg := range properties.Members() {
 		pointer := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(arg)
 		switch w := nameWords(arg); {
-		case anyOf(w, destinationWords):
+		case anyOf(w, destinationWords) && !idOfMessage(w):
 			to = append(to, pointer)
+		case anyOf(w, placeWords):
+			where = append(where, pointer)
 		case anyOf(w, contentWords):
 			what = append(what, pointer)
 		case anyOf(w, commitWords):
@@ -34,21 +36,21 @@ func DraftLabel(name string, definition gate.Doc, results ...gate.Doc) Label {
 			which = append(which, pointer)
 		}
 	}
-	for _, e := range effectWords {
-		if anyOf(words, e.words) {
-			l.Effects = append(l.Effects, e.effect)
-		}
-	}
-	l.Effects = worsened(l.Effects, words, properties, definition.Get("annotations"))
+	l.Effects = worsened(effectsOf(words), words, properties, definition.Get("annotations"))
 	l.Private = anyOf(words, privateWords)
-	l.draftPlaces(words, results)
+	l.draftPlaces(words, definition.Get("outputSchema"), results)
 	if slices.Equal(l.Effects, []gate.ToolEffect{gate.EffectRead}) {
 		return l
 	}
-	if slices.Contains(l.Effects, gate.EffectCredential) || len(to)+len(which) == 0 {
+	if slices.Contains(l.Effects, gate.EffectCredential) || len(to)+len(where)+len(which) == 0 {
 		return l // all arguments are control
 	}
-	l.To, l.Commits, l.Content = to, when, what
+	if slices.Equal(l.Effects, []gate.ToolEffect{gate.EffectInternal}) {
+		what = append(what, where...) // an entry's, not where something goes
+	} else {
+		to = append(to, where...)
+	}
+	l.To, l.Commits, l.Content = append([]string{}, to...), when, what
 	for _, pointer := range which {
 		if kind := idKind(nameWords(pointer), words); kind != "" {
 			if l.Takes == nil {
@@ -65,9 +67,64 @@ func DraftLabel(name string, definition gate.Doc, results ...gate.Doc) Label {
 	return l
 }
 
+// effectsOf returns what words of a tool's name say that it does. After a verb of reading,
+// as in get_open_orders, words that are things as well say nothing, unless another verb is
+// to come, as in find_and_order.
+func effectsOf(words []string) (effects []gate.ToolEffect) {
+	reads := slices.IndexFunc(words, func(w string) bool { return isVerb(w) })
+	if reads < 0 || !slices.Contains(readWords, words[reads]) {
+		reads = len(words)
+	}
+	destroys := false
+	for _, w := range words {
+		destroys = destroys || slices.Contains(destroyingWords, w)
+	}
+	for _, e := range effectWords {
+		for i, w := range words {
+			thing := slices.Contains(thingWords, w)
+			if i > reads && thing && !slices.Contains(joiningWords, words[i-1]) {
+				continue
+			}
+			if e.effect == gate.EffectExternal && thing && destroys {
+				continue // what is gone reaches nobody
+			}
+			if slices.Contains(e.words, w) {
+				effects = append(effects, e.effect)
+				break
+			}
+		}
+	}
+	return effects
+}
+
+// takesProgram reports whether a tool is told what to do in a language: it does what that
+// says, whatever its own name is.
+func takesProgram(properties gate.Doc) bool {
+	for arg := range properties.Members() {
+		if anyOf(nameWords(arg), programWords) {
+			return true
+		}
+	}
+	return false
+}
+
+// isVerb reports whether a word says what a tool does, and is no thing as well.
+func isVerb(w string) bool {
+	if slices.Contains(thingWords, w) {
+		return false
+	}
+	return slices.Contains(readWords, w) || slices.ContainsFunc(effectWords, func(e effectWord) bool { return slices.Contains(e.words, w) })
+}
+
+// idOfMessage reports whether an argument's name is one of ids of messages, which is no
+// address: email_id.
+func idOfMessage(words []string) bool {
+	return anyOf(words, []string{"id", "ids"}) && anyOf(words, []string{"email", "emails"})
+}
+
 // worsened completes the effects that a tool's own words give.
 func worsened(effects []gate.ToolEffect, words []string, properties, hints gate.Doc) []gate.ToolEffect {
-	if anyOf(words, readWords) && len(effects) == 0 {
+	if anyOf(words, readWords) && len(effects) == 0 && !takesProgram(properties) {
 		effects = []gate.ToolEffect{gate.EffectRead}
 		if hint := hints.Get("readOnlyHint"); hint.Kind() == gate.Bool && !hint.True() {
 			effects = []gate.ToolEffect{gate.EffectExternal}
@@ -77,6 +134,10 @@ func worsened(effects []gate.ToolEffect, words []string, properties, hints gate.
 		effects = append(effects, gate.EffectExternal)
 	}
 	for arg := range properties.Members() {
+		reads := slices.Equal(effects, []gate.ToolEffect{gate.EffectRead})
+		if w := nameWords(arg); !reads && anyOf(w, peopleWords) && !idOfMessage(w) && !slices.Contains(effects, gate.EffectExternal) {
+			effects = append(effects, gate.EffectExternal)
+		}
 		if anyOf(nameWords(arg), []string{"url", "uri", "endpoint", "webhook"}) && !slices.Contains(effects, gate.EffectEgress) {
 			effects = append(effects, gate.EffectEgress)
 		}
@@ -90,19 +151,29 @@ func worsened(effects []gate.ToolEffect, words []string, properties, hints gate.
 	return effects
 }
 
+// An effectWord is one of the words by which tools have an effect.
+type effectWord struct {
+	effect gate.ToolEffect
+	words  []string
+}
+
 // The words by which tools are told apart.
 var (
 	readWords   = strings.Fields("get list read search find query show describe view lookup check count browse fetch download inspect status ls cat grep stat tree")
-	effectWords = []struct {
-		effect gate.ToolEffect
-		words  []string
-	}{
+	effectWords = []effectWord{
 		{gate.EffectLocal, strings.Fields("exec execute run shell command eval install kill")},
 		{gate.EffectInternal, strings.Fields("create update write append set edit rename move schedule reschedule add insert save put copy upload mark modify change patch make open close start stop")},
 		{gate.EffectExternal, strings.Fields("send post publish share invite email mail message notify reply forward transfer pay payment purchase buy book reserve order submit tweet comment transaction participants attendees exec execute run shell command eval")},
 		{gate.EffectDestructive, strings.Fields("delete remove drop destroy cancel purge truncate overwrite reset erase clear wipe revoke transfer pay purchase buy transaction kill")},
 		{gate.EffectCredential, strings.Fields("password passwd credential credentials token permission permissions grant role roles auth access secret key")},
 	}
+	// thingWords are those of them that are things, or say how things are, as often as verbs.
+	thingWords       = strings.Fields("email mail message tweet comment post share transaction transfer payment purchase order book participants attendees password passwd credential credentials token permission permissions role roles auth access secret key shell command schedule set open close start stop change patch mark")
+	joiningWords     = strings.Fields("and or then")
+	destroyingWords  = strings.Fields("delete remove drop destroy cancel purge truncate erase clear wipe")
+	programWords     = strings.Fields("sql cypher statement statements script command commands")
+	peopleWords      = strings.Fields("recipient recipients cc bcc email emails participant participants attendee attendees invitee invitees")
+	placeWords       = strings.Fields("street city zip postal country first last family middle given")
 	destinationWords = strings.Fields("to cc bcc recipient recipients email emails url uri endpoint webhook channel user username account iban participant participants member members attendee attendees invitee invitees phone host domain address owner org organization")
 	selectorWords    = strings.Fields("id ids path paths file files filename name key target command code query sql script branch repo repository hotel restaurant")
 	contentWords     = strings.Fields("body text message content contents subject note description comment title caption data attachments location")

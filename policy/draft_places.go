@@ -12,25 +12,30 @@ import (
 const maxDrafted = 100
 
 // idKind names the kind of the ids that an argument takes, or a place holds: by its own
-// name, or else by what its tool is about. It is "" if neither says so.
+// name, as of person_id, or else by what its tool is about. It is "" if neither says so.
 func idKind(own, tool []string) string {
 	if !anyOf(own, []string{"id", "ids"}) {
 		return ""
 	}
-	for _, list := range [][]string{own, tool} {
-		for _, w := range slices.Backward(list) {
-			if w = strings.TrimSuffix(w, "s"); slices.Contains(kindWords, w) {
-				return w
-			}
+	if own = slices.DeleteFunc(slices.Clone(own), func(w string) bool { return w == "id" || w == "ids" }); len(own) > 0 {
+		return strings.TrimSuffix(own[len(own)-1], "s")
+	}
+	for _, w := range slices.Backward(tool) {
+		if w = strings.TrimSuffix(w, "s"); slices.Contains(kindWords, w) && !slices.Contains(readWords, w) {
+			return w
 		}
 	}
 	return ""
 }
 
 // draftPlaces guesses the places of results: those for which the words of their names
-// speak, and where each result has what they are said to hold.
-func (l *Label) draftPlaces(words []string, results []gate.Doc) {
+// speak, and where each result has what they are said to hold. Where no result is known,
+// the output schema says what there will be.
+func (l *Label) draftPlaces(words []string, schema gate.Doc, results []gate.Doc) {
 	seen := make(map[string][]string) // texts, by place
+	if len(results) == 0 {
+		eachDeclared(schema, "", 0, seen)
+	}
 	for _, r := range results[:min(len(results), maxDrafted)] {
 		eachPlace(r, "", seen)
 	}
@@ -76,6 +81,29 @@ func eachPlace(d gate.Doc, at string, seen map[string][]string) {
 		seen[at] = append(seen[at], d.Text())
 	case gate.Number:
 		seen[at] = append(seen[at], string(d.Raw()))
+	}
+}
+
+// maxDeclared bounds how deep a schema is looked into.
+const maxDeclared = 16
+
+// eachDeclared collects the places that a schema declares, with an example of what is to stand
+// there: an address where it says so, and else something that could be an id or a name.
+func eachDeclared(schema gate.Doc, at string, depth int, seen map[string][]string) {
+	if depth > maxDeclared {
+		return
+	}
+	if schema.Get("items").Kind() == gate.Object {
+		eachDeclared(schema.Get("items"), at+"/*", depth+1, seen)
+	}
+	for name, v := range schema.Get("properties").Members() {
+		eachDeclared(v, at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), depth+1, seen)
+	}
+	switch kind := schema.Get("type").Text(); {
+	case kind == "string" && schema.Get("format").Text() == "email":
+		seen[at] = append(seen[at], "a@b.example")
+	case kind == "string" || kind == "integer":
+		seen[at] = append(seen[at], "1")
 	}
 }
 
