@@ -23,7 +23,7 @@ func (c *cli) newPolicy() *cobra.Command {
 		Use:     "policy",
 		Short:   "Check, test and evaluate the policy",
 		Example: "  wasmgate policy check\n  wasmgate policy test\n  wasmgate policy eval input.json",
-	}, c.newPolicyCheck(), c.newPolicyTest(), c.newPolicyEval(), c.newPolicyExplain(), c.newPolicyReplay(), c.newPolicyLabel())
+	}, c.newPolicyCheck(), c.newPolicyTest(), c.newPolicyEval(), c.newPolicyExplain(), c.newPolicyReplay(), c.newPolicyLabel(), c.newPolicyLearn())
 }
 
 func (c *cli) newPolicyCheck() *cobra.Command {

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/learn"
 	"github.com/wasmgate/wasmgate/internal/structure"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -121,27 +120,10 @@ func (c *cli) toolsOf(ctx context.Context, server string) (_ map[string]gate.Doc
 	return tools, nil
 }
 
-// A draftedLabel is a label as the labels file has it.
-type draftedLabel struct {
-	Result  gate.ResultKind   `json:"result"`
-	Private bool              `json:"private"`
-	Effect  []gate.ToolEffect `json:"effect"`
-	Control []string          `json:"control,omitempty"`
-	Content []string          `json:"content,omitempty"`
-	To      []string          `json:"to,omitempty"`
-	Commits []string          `json:"commits,omitempty"`
-	Takes   map[string]string `json:"takes,omitempty"`
-
-	IDs      map[gate.Place]string `json:"ids,omitempty"`
-	Identity []gate.Place          `json:"identity,omitempty"`
-	Names    []gate.Place          `json:"names,omitempty"`
-}
-
 func (c *cli) printDraft(tools map[string]gate.Doc, results map[string][]gate.Doc) error {
-	drafts := make(map[string]draftedLabel)
+	drafts := make(map[string]learn.Label)
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		l := policy.DraftLabel(name, tools[name], results[name]...)
-		d := draftedLabel{l.Result, l.Private, l.Effects, l.Control, l.Content, l.To, l.Commits, l.Takes, l.IDs, l.Identity, l.Names}
+		d := learn.NewLabel(policy.DraftLabel(name, tools[name], results[name]...))
 		drafts[name] = d
 		if c.json {
 			continue
@@ -149,79 +131,10 @@ func (c *cli) printDraft(tools map[string]gate.Doc, results map[string][]gate.Do
 		if about := short(tools[name].Get("description").Text(), 100); about != "" {
 			fmt.Fprintln(c.out, "# "+visible(about))
 		}
-		fmt.Fprintln(c.out, name+": "+d.yaml())
+		fmt.Fprintln(c.out, name+": "+d.YAML())
 	}
 	if c.json {
 		return c.printJSON(drafts)
 	}
 	return nil
-}
-
-// yaml writes the label as one line of a labels file.
-func (d draftedLabel) yaml() string {
-	parts := []string{"result: " + string(d.Result)}
-	if d.Private {
-		parts = append(parts, "private: true")
-	}
-	var effects []string
-	for _, e := range d.Effect {
-		effects = append(effects, string(e))
-	}
-	parts = append(parts, "effect: "+yamlList(effects))
-	if d.Control != nil {
-		parts = append(parts, "control: "+yamlList(d.Control))
-	}
-	parts = append(parts, d.arguments("to", d.To)...)
-	parts = append(parts, d.arguments("commits", d.Commits)...)
-	if d.Content != nil {
-		parts = append(parts, "content: "+yamlList(d.Content))
-	}
-	if d.IDs != nil {
-		var each []string
-		for _, p := range slices.Sorted(maps.Keys(d.IDs)) {
-			each = append(each, yamlWord(string(p))+": "+d.IDs[p])
-		}
-		parts = append(parts, "ids: {"+strings.Join(each, ", ")+"}")
-	}
-	if d.Identity != nil {
-		parts = append(parts, "identity: "+yamlList(d.Identity))
-	}
-	if d.Names != nil {
-		parts = append(parts, "names: "+yamlList(d.Names))
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
-}
-
-// arguments writes arguments under a key: as a list, or with the kinds of ids that some
-// of them take.
-func (d draftedLabel) arguments(key string, pointers []string) []string {
-	if pointers == nil {
-		return nil
-	}
-	if !slices.ContainsFunc(pointers, func(p string) bool { return d.Takes[p] != "" }) {
-		return []string{key + ": " + yamlList(pointers)}
-	}
-	var each []string
-	for _, p := range pointers {
-		each = append(each, yamlWord(p)+": "+d.Takes[p])
-	}
-	return []string{key + ": {" + strings.Join(each, ", ") + "}"}
-}
-
-var plainYAML = regexp.MustCompile(`^[a-z/][A-Za-z0-9_/-]*$`)
-
-func yamlWord(w string) string {
-	if plainYAML.MatchString(w) {
-		return w
-	}
-	b, _ := json.Marshal(w) // a JSON string is one of YAML, too
-	return string(b)
-}
-
-func yamlList[S ~string](words []S) string {
-	var list []string
-	for _, w := range words {
-		list = append(list, yamlWord(string(w)))
-	}
-	return "[" + strings.Join(list, ", ") + "]"
 }

@@ -87,6 +87,7 @@ var rules = map[string]rule{
 	"internal/files":                {bans: []string{"net", "net/http"}},
 	"internal/loopback":             {bans: []string{"context", "os", "github.com/...", "golang.org/..."}},
 	"internal/match":                {bans: leaf},
+	"internal/learn":                {imports: []string{"gate", "policy"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
 	"internal/documents":            {bans: []string{"net", "net/http", "database/sql", "github.com/..."}},
 	"internal/notify":               {imports: []string{"bridge/confine", "internal/telemetry"}, bans: []string{"database/sql"}},
 	"internal/ship":                 {imports: []string{"gate", "gate/audit", "internal/files", "internal/telemetry"}, bans: []string{"database/sql"}},
