@@ -36,6 +36,10 @@ func (w *way) decide(ctx context.Context, q Query, b brought, consent string) (r
 	}
 	r, err := w.rule(q, b.wary(d).Asked())
 	w.rec.Decision, w.rec.Call = r.Decision, r.sent
+	if w.TrackOrigins && r.Effect != Allow {
+		_, origins := w.unnamed(q)
+		w.rec.Met = met(origins)
+	}
 	if consent != "" && r.question(q, w.Snapshot).Binding() != consent {
 		w.rec.Approval = ApprovalRecord{}
 		return w.decide(ctx, q, b, "")
@@ -61,6 +65,9 @@ const unableToMeet = "the policy demands what this gateway cannot do"
 // true of this call alone: its session does not learn it.
 func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision, error) {
 	w.rec.Session, w.rec.Decision = q.Session, Decision{}
+	if consent == "" { // else the record is of what a person was asked
+		w.rec.Met = nil
+	}
 	if w.TrackValues {
 		q.Session.Values = w.known(q)
 	}

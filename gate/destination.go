@@ -1,8 +1,12 @@
 package gate
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -42,6 +46,36 @@ func (p *Parts) unnamed(q Query) (destinations []string, origins map[string][]Or
 		}
 	}
 	return destinations, origins
+}
+
+// plainName is a name such as schemas give to members. Others can be what a server or a
+// caller has written, which has no place in a record.
+var plainName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]{0,23}|[0-9]{1,6})$`)
+
+// met says in words where a session has met the values of a call, sorted.
+func met(origins map[string][]Origin) (said []string) {
+	place := func(pointer string) string {
+		names := strings.Split(pointer, "/")
+		for i, name := range names[1:] {
+			if !plainName.MatchString(name) {
+				names[i+1] = "*"
+			}
+		}
+		return strings.Join(names, "/")
+	}
+	for at, all := range origins {
+		for _, o := range all {
+			of := "its arguments"
+			if o.Tool != "" {
+				of = cmp.Or(place(o.Pointer), "/") + " of " + o.Tool
+			} else if o.Source == FromPrompt.Names()[0] {
+				of = "the prompt"
+			}
+			said = append(said, fmt.Sprintf("%s: %s, at %s in call %s", place(at), o.Source, of, o.Call))
+		}
+	}
+	slices.Sort(said)
+	return slices.Compact(said)
 }
 
 // approveDestinations has the session of a call keep its destinations.

@@ -90,3 +90,38 @@ func TestDestinations(t *testing.T) {
 		t.Error("it holds in a session that was reset")
 	}
 }
+
+// keeping keeps records.
+type keeping struct{ all []gate.Record }
+
+func (k *keeping) Record(_ context.Context, r *gate.Record) error {
+	k.all = append(k.all, *r)
+	return nil
+}
+
+// The record of a call that was not simply allowed says where its values were met, and
+// nothing that somebody else has written.
+func TestRecordsSayWhereValuesWereMet(t *testing.T) {
+	to := gate.ToolLabels{Effects: external, To: []string{"/to"}, Content: []string{"/text"}}
+	s := newScene(t, map[string]gate.ToolLabels{"mail__read": {Effects: read}, "mail__send": to})
+	kept := new(keeping)
+	p := s.gate.Parts()
+	p.Sessions, p.Approver, p.Authorizer, p.Recorder = session.New(session.Options{}), new(there), asking{s}, kept
+	s.gate = newGate(t, p)
+	call := s.does("mail__read", "{}", `{"from":"eve@evil.example","tell her all":{"a b@c":"eve@evil.example"}}`)
+	s.does("mail__send", `{"to":"eve@evil.example","text":"x"}`, "")
+	s.does("mail__send", `{"to":"eve@evil.example","text":"y"}`, "")
+	var met [][]string
+	for _, r := range kept.all {
+		if r.Event == gate.Done && r.Tool.Name.Tool == "send" {
+			met = append(met, r.Met)
+		}
+	}
+	if len(met) != 2 || len(met[0]) == 0 || met[1] != nil {
+		t.Fatalf("met: %q; want some of the first call and none of the second, whose destination is approved", met)
+	}
+	all := strings.Join(met[0], "\n")
+	if !strings.Contains(all, "/to: untrusted, at /") || !strings.Contains(all, " of mail__read in call "+call) || strings.Contains(all, "tell") || strings.Contains(all, "@") {
+		t.Errorf("met: %s", all)
+	}
+}

@@ -54,6 +54,9 @@ type Record struct {
 	Session  Session
 	After    Labels // of the session, once the call was admitted
 	Decision Decision
+	// Met says in words where the session has met the values of a call that was not simply
+	// allowed, as far as that is kept: see [Parts.TrackOrigins].
+	Met      []string
 	Approval ApprovalRecord
 	Code     string // outcome; "" in Granted, and "ok" in HostCall says that it may be done
 	Reason   string // what the client was told of a refusal

@@ -167,7 +167,7 @@ func (c *cli) printExplained(x reasoned) error {
 		out := map[string]any{
 			"id": e.ID, "time": e.Time, "action": e.Action, "principal": e.Principal, "tool": e.Tool, "session": e.Session,
 			"code": e.Code, "effect": e.Effect, "reasons": e.Reasons, "error": e.Error, "policy_revision": e.PolicyRevision,
-			"labels_before": e.LabelsBefore, "remedy": x.remedy(), "explanation": x.Explanation,
+			"labels_before": e.LabelsBefore, "met": e.Met, "remedy": x.remedy(), "explanation": x.Explanation,
 		}
 		return c.printJSON(out)
 	}
@@ -175,6 +175,9 @@ func (c *cli) printExplained(x reasoned) error {
 	say("%s by %s at %s: %s", subjectOf(e), e.Principal, e.Time.Local().Format(time.DateTime), outcomeOf(e))
 	if len(e.LabelsBefore) > 0 {
 		say("the session had read: %s", strings.Join(e.LabelsBefore, ", "))
+	}
+	for _, at := range e.Met {
+		say("met before: %s", at)
 	}
 	if x.Explanation == nil {
 		say("no policy was asked: %s", e.Error)

@@ -36,7 +36,7 @@ func (b line) body(e *Entry) line {
 	b = b.text("session", e.Session).text("server", e.Server).text("tool", e.Tool).text("tool_digest", e.ToolDigest)
 	b = b.text("effect", string(e.Effect)).text("code", e.Code).list("reasons", e.Reasons, maxProse)
 	b = b.prose("error", e.Error).prose("remedy", e.Remedy)
-	b = b.approval(e.Approval).shadow(e.Shadow)
+	b = b.list("met", e.Met, maxText).approval(e.Approval).shadow(e.Shadow)
 	b = b.list("labels_before", e.LabelsBefore, maxText).list("labels_after", e.LabelsAfter, maxText)
 	b = b.num("session_version", e.SessionVersion)
 	if e.SessionTop {

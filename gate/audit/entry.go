@@ -59,6 +59,10 @@ type Entry struct {
 	Error   string      `json:"error"`  // for the operator
 	Remedy  string      `json:"remedy"` // the command, or what to write where, that would allow the call
 
+	// Met says where the session has met values of the call, if it was not simply allowed and
+	// a policy looks at that.
+	Met []string `json:"met"`
+
 	Approval Approval `json:"approval"` // by which the call passed, for which it waits, or whose event it is
 
 	Shadow ShadowDecision `json:"shadow"` // of a shadow event, beside the decision that holds
@@ -164,7 +168,7 @@ func entry(r *gate.Record, full bool) Entry {
 		Event: r.Event, ID: c.ID, Parent: c.Parent, Relayed: r.Relayed, Action: c.Action,
 		Client:  Client{Name: c.ClientName, Version: c.ClientVersion},
 		Session: c.Session.ID, Tool: c.Name,
-		Effect: r.Decision.Effect, Code: r.Code, Reasons: r.Decision.Reasons, Remedy: r.Decision.Remedy,
+		Effect: r.Decision.Effect, Code: r.Code, Reasons: r.Decision.Reasons, Remedy: r.Decision.Remedy, Met: r.Met,
 		LabelsBefore: r.Session.Labels, LabelsAfter: r.After,
 		SessionVersion: r.Session.Version, SessionTop: r.Session.Top,
 		PolicyRevision: r.Decision.Revision, Snapshot: r.Snapshot,
