@@ -41,11 +41,13 @@ type Question struct {
 	// of the arguments, by their JSON Pointers, as far as it is kept.
 	Destinations []string
 	Origins      map[string][]Origin
+	// Approvers say who may answer: all of them have to let who does.
+	Approvers []Approve
 }
 
 // Binding returns what an approval is bound to, as a digest: the tenant, the
-// principal, the server, the tool with its definition, the arguments, the policy
-// and the configuration. An approval of one binding approves no other.
+// principal, the server, the tool with its definition, the arguments, the policy,
+// the configuration, and whom the policy lets answer. An approval of one binding approves no other.
 func (q Question) Binding() string {
 	h := sha256.New()
 	for _, part := range []string{
@@ -53,6 +55,9 @@ func (q Question) Binding() string {
 		q.Tool.Local, q.Tool.Digest, q.Call.Args.Digest(), q.Revision, q.Snapshot,
 	} {
 		fmt.Fprintf(h, "%d:%s", len(part), part) // so that no part can run into the next
+	}
+	for _, a := range q.Approvers {
+		fmt.Fprintf(h, "%q %t", a.By, a.NotSelf)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -144,6 +149,8 @@ func Visible(s string) string {
 type Approval struct {
 	ID string
 	By string // the channel and who, such as "cli:local" or "client"
+	// Auth is how who has answered was verified, as of [Principal.Auth]; "" is not at all.
+	Auth string
 	// Destinations says that the consent is also to the call's destinations, for as long
 	// as its session lasts: see [Question.Destinations].
 	Destinations bool
@@ -298,5 +305,5 @@ func (w *way) resume(ctx context.Context, q Query) (Query, error) {
 // sent.
 func (r ruling) question(q Query, snapshot string) Question {
 	q.Call = r.sent
-	return Question{Query: q, Reasons: r.Reasons, Revision: r.Revision, Snapshot: snapshot}
+	return Question{Query: q, Reasons: r.Reasons, Revision: r.Revision, Snapshot: snapshot, Approvers: r.approvers()}
 }

@@ -61,8 +61,6 @@ type (
 	// RecordFull has the arguments and the result of the call recorded themselves,
 	// and not only their digests.
 	RecordFull struct{}
-	// Approve has a person approve what is allowed: see [Decision.Asked].
-	Approve struct{}
 )
 
 func (Timeout) obligation()    {}

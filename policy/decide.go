@@ -155,7 +155,7 @@ func (e *Engine) remedy(q gate.Query) string {
 	if !e.grants {
 		return ""
 	}
-	who := nameOf(q.Call.Who)
+	who := q.Call.Who.Name()
 	if q.Tool.Feature == gate.FeatureMethod && !within(q.Call.Action) {
 		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "")
 	}

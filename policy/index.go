@@ -6,7 +6,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
@@ -28,14 +27,6 @@ func parseSubject(to string) subject {
 		return subject{"role", role}
 	}
 	return subject{"id", to}
-}
-
-// nameOf is how lists name a principal: TENANT/ID, or ID of one without a tenant.
-func nameOf(who *gate.Principal) string {
-	if who.Tenant != "" {
-		return who.Tenant + "/" + who.ID
-	}
-	return who.ID
 }
 
 // index finds the grants for a name without looking at the others.

@@ -168,11 +168,31 @@ func record(v ast.Value) (gate.Obligation, error) {
 	return gate.RecordFull{}, nil
 }
 
-// approve reads that a person has to approve the call. To say that nobody has to is
-// an error: it would not undo what another rule says.
+// approve reads that a person has to approve the call, and who. To say that nobody has to
+// is an error: it would not undo what another rule says.
 func approve(v ast.Value) (gate.Obligation, error) {
-	if v.Compare(ast.Boolean(true)) != 0 {
-		return nil, errors.New("expected approve, true")
+	var a gate.Approve
+	if v.Compare(ast.Boolean(true)) == 0 {
+		return a, nil
 	}
-	return gate.Approve{}, nil
+	o, ok := v.(ast.Object)
+	if !ok || o.Len() == 0 {
+		return nil, errors.New("expected approve, true or an object of by and not_self")
+	}
+	err := eachMember("approve", o, func(name string, v ast.Value) (err error) {
+		switch name {
+		case "by":
+			if a.By, err = names(v, checkTo); err == nil && len(a.By) == 0 {
+				err = errToNobody
+			}
+		case "not_self":
+			if a.NotSelf = v.Compare(ast.Boolean(true)) == 0; !a.NotSelf {
+				err = errors.New("expected true")
+			}
+		default:
+			err = errMember
+		}
+		return err
+	})
+	return a, err
 }

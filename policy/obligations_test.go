@@ -44,6 +44,10 @@ func TestObligationsOfOneMember(t *testing.T) {
 		},
 		"record":  {[]string{`{"record": "full"}`}, []gate.Obligation{gate.RecordFull{}}},
 		"approve": {[]string{`{"approve": true}`}, []gate.Obligation{gate.Approve{}}},
+		"approve by": {
+			[]string{`{"approve": {"by": ["role:lead", "acme/ann"], "not_self": true}}`},
+			[]gate.Obligation{gate.Approve{By: []string{"acme/ann", "role:lead"}, NotSelf: true}},
+		},
 		"several of a kind, the strictest": {
 			[]string{`{"type": "timeout", "after": "5s"}`, `{"type": "timeout", "after": "1s"}`, `{"record": "full"}`},
 			[]gate.Obligation{gate.Timeout{After: time.Second}, gate.RecordFull{}},
@@ -90,7 +94,9 @@ func TestObligationsThatAreNotUnderstood(t *testing.T) {
 		"rate: a key that nobody knows":  {`{"rate": {"key": ["ip"], "calls": 1, "per": "1m"}}`, "rate.key: "},
 		"rate: an unknown member":        {`{"rate": {"cals": 1, "calls": 1, "per": "1m"}}`, "rate.cals: this gateway does not know the member"},
 		"record: anything else":          {`{"record": "digest"}`, `expected record, the text "full"`},
-		"approve: false":                 {`{"approve": false}`, "expected approve, true"},
+		"approve: false":                 {`{"approve": false}`, "expected approve, true or an object"},
+		"approve: by nobody":             {`{"approve": {"by": []}}`, "name principals, role:NAME"},
+		"approve: not_self: false":       {`{"approve": {"not_self": false}}`, "expected true"},
 		"an obligation nobody has heard": {`{"encrypt": true}`, "does not know the type"},
 	}
 	for name, tt := range tests {

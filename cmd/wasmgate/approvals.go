@@ -30,18 +30,19 @@ These commands ask the gateway that runs on the configuration.`,
 	}, c.newApprovalsList(), c.newApprovalsShow(), c.newApprovalsApprove(), c.newApprovalsDeny(), c.newApprovalsDestinations(), c.newApprovalsRevoke())
 }
 
-// running returns the gateway that runs on the configuration: what waits, waits
+// withRunning gives do the gateway that runs on the configuration: what waits, waits
 // there.
-func (c *cli) running(cmd *cobra.Command) (*app.Remote, error) {
+func (c *cli) withRunning(cmd *cobra.Command, do func(*app.Remote) error) error {
 	cfg, err := c.open()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r, err := app.Dial(cmd.Context(), cfg)
 	if err != nil {
-		return nil, fmt.Errorf("%w, and calls wait for approval only in one that runs: wasmgate serve", err)
+		return fmt.Errorf("%w, and calls wait for approval only in one that runs: wasmgate serve", err)
 	}
-	return r, nil
+	defer r.Close()
+	return do(r)
 }
 
 func (c *cli) newApprovalsList() *cobra.Command {
@@ -51,29 +52,26 @@ func (c *cli) newApprovalsList() *cobra.Command {
 		Example: "  wasmgate approvals list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := c.running(cmd)
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			all, err := r.Approvals(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if c.json {
-				return c.printJSON(all)
-			}
-			if len(all) == 0 {
-				fmt.Fprintln(c.err, "no call waits for approval")
-				return nil
-			}
-			t := newTable(c.out, "ID", "AGE", "EXPIRES", "PRINCIPAL", "SERVER", "TOOL", "WHY")
-			now := time.Now()
-			for _, a := range all {
-				t.Row(a.ID, roughly(now.Sub(a.Asked)), "in "+roughly(a.Expires.Sub(now)), a.Principal, a.Server,
-					short(a.Tool, maxTool), short(strings.Join(a.Reasons, "; "), maxWhy))
-			}
-			return t.Flush()
+			return c.withRunning(cmd, func(r *app.Remote) error {
+				all, err := r.Approvals(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if c.json {
+					return c.printJSON(all)
+				}
+				if len(all) == 0 {
+					fmt.Fprintln(c.err, "no call waits for approval")
+					return nil
+				}
+				t := newTable(c.out, "ID", "AGE", "EXPIRES", "PRINCIPAL", "SERVER", "TOOL", "WHY")
+				now := time.Now()
+				for _, a := range all {
+					t.Row(a.ID, roughly(now.Sub(a.Asked)), "in "+roughly(a.Expires.Sub(now)), a.Principal, a.Server,
+						short(a.Tool, maxTool), short(strings.Join(a.Reasons, "; "), maxWhy))
+				}
+				return t.Flush()
+			})
 		},
 	}
 }
@@ -86,19 +84,16 @@ func (c *cli) newApprovalsShow() *cobra.Command {
 		Example: "  wasmgate approvals show ID",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := c.running(cmd)
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			a, err := r.Approval(cmd.Context(), args[0])
-			if err != nil {
-				return unanswered(err)
-			}
-			if c.json {
-				return c.printJSON(a)
-			}
-			return c.printApproval(a)
+			return c.withRunning(cmd, func(r *app.Remote) error {
+				a, err := r.Approval(cmd.Context(), args[0])
+				if err != nil {
+					return unanswered(err)
+				}
+				if c.json {
+					return c.printJSON(a)
+				}
+				return c.printApproval(a)
+			})
 		},
 	}
 }
@@ -124,7 +119,7 @@ func (c *cli) printApproval(a *app.Approval) error {
 		{"server", a.Server}, {"tool", a.Tool}, {"why", strings.Join(a.Reasons, "; ")},
 		{"session", cmp.Or(a.Session, "the principal's one")}, {"has read", read},
 		{"asked", a.Asked.Local().Format(time.DateTime)}, {"expires", a.Expires.Local().Format(time.DateTime)},
-		{"answered by", a.By}, {"because", a.Note},
+		{"may answer", a.MayAnswer()}, {"answered by", a.By}, {"because", a.Note},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(c.out, "%-12s %s\n", line[0], gate.Visible(line[1]))
@@ -151,6 +146,7 @@ func (c *cli) printApproval(a *app.Approval) error {
 
 func (c *cli) newApprovalsApprove() *cobra.Command {
 	var always, destination bool
+	var who answerer
 	cmd := &cobra.Command{
 		Use:   "approve ID",
 		Short: "Let the call pass",
@@ -159,12 +155,13 @@ principal, and names it under always, so that the pack approve does not ask abou
 whatever the arguments. With --destination it approves whom or where the call is for, too: calls
 of the same server's tools are not asked about it again until the session ends. What else such a
 call says is decided as before.`,
-		Example: "  wasmgate approvals approve ID\n  wasmgate approvals approve ID --always",
+		Example: "  wasmgate approvals approve ID\n  wasmgate approvals approve ID --always\n  wasmgate approvals approve ID --token - < token",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always, Destination: destination})
+			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always, Destination: destination}, who)
 		},
 	}
+	who.flags(cmd)
 	cmd.Flags().BoolVar(&always, "always", false, "do not ask this principal about this tool again")
 	cmd.Flags().BoolVar(&destination, "destination", false, "do not ask about the call's destinations again in this session")
 	return cmd
@@ -172,15 +169,17 @@ call says is decided as before.`,
 
 func (c *cli) newApprovalsDeny() *cobra.Command {
 	var why string
+	var who answerer
 	cmd := &cobra.Command{
 		Use:     "deny ID",
 		Short:   "Refuse the call, and others like it until the approval expires",
 		Example: "  wasmgate approvals deny ID --reason 'not to them'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Denied, Note: why})
+			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Denied, Note: why}, who)
 		},
 	}
+	who.flags(cmd)
 	cmd.Flags().StringVar(&why, "reason", "", "why, for the audit log")
 	return cmd
 }
@@ -203,27 +202,24 @@ func (c *cli) newApprovalsDestinations() *cobra.Command {
 		Long:    "Lists whom or where calls may be for because a person has approved that, with --destination or\nin the client. It holds for one session and one server, and ends with the session.",
 		Example: "  wasmgate approvals destinations\n  wasmgate approvals revoke ID",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := c.running(cmd)
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			all, err := r.Destinations(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if c.json {
-				return c.printJSON(all)
-			}
-			if len(all) == 0 {
-				fmt.Fprintln(c.err, "no destination is approved for a session")
-				return nil
-			}
-			t := newTable(c.out, "ID", "AGE", "PRINCIPAL", "SESSION", "SERVER", "DESTINATION", "BY")
-			for _, d := range all {
-				t.Row(d.ID, roughly(time.Since(d.Since)), d.Session.Owner.ID, d.Session.ID, d.Server, short(visible(d.Value), maxWhy), d.By)
-			}
-			return t.Flush()
+			return c.withRunning(cmd, func(r *app.Remote) error {
+				all, err := r.Destinations(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if c.json {
+					return c.printJSON(all)
+				}
+				if len(all) == 0 {
+					fmt.Fprintln(c.err, "no destination is approved for a session")
+					return nil
+				}
+				t := newTable(c.out, "ID", "AGE", "PRINCIPAL", "SESSION", "SERVER", "DESTINATION", "BY")
+				for _, d := range all {
+					t.Row(d.ID, roughly(time.Since(d.Since)), d.Session.Owner.ID, d.Session.ID, d.Server, short(visible(d.Value), maxWhy), d.By)
+				}
+				return t.Flush()
+			})
 		},
 	}
 }
@@ -233,43 +229,49 @@ func (c *cli) newApprovalsRevoke() *cobra.Command {
 		Use: "revoke ID", Short: "Take back the destinations that an approval was for", Args: cobra.ExactArgs(1),
 		Example: "  wasmgate approvals destinations\n  wasmgate approvals revoke ID",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := c.running(cmd)
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			gone, err := r.RevokeDestinations(cmd.Context(), args[0])
-			if err != nil {
-				return unanswered(err)
-			}
-			if c.json {
-				return c.printJSON(gone)
-			}
-			for _, d := range gone {
-				fmt.Fprintf(c.out, "revoked %s at %s\n", visible(d.Value), visible(d.Server))
-			}
-			return nil
+			return c.withRunning(cmd, func(r *app.Remote) error {
+				gone, err := r.RevokeDestinations(cmd.Context(), args[0])
+				if err != nil {
+					return unanswered(err)
+				}
+				if c.json {
+					return c.printJSON(gone)
+				}
+				for _, d := range gone {
+					fmt.Fprintf(c.out, "revoked %s at %s\n", visible(d.Value), visible(d.Server))
+				}
+				return nil
+			})
 		},
 	}
 }
 
-func (c *cli) decide(cmd *cobra.Command, d app.DecideRequest) error {
-	r, err := c.running(cmd)
-	if err != nil {
+// answerer is who answers, where approvals.by, approvals.not_self or a policy says who may.
+type answerer struct{ as, token string }
+
+func (a *answerer) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.as, "as", "", "principal who answers (default: local)")
+	cmd.Flags().StringVar(&a.token, "token", "", "- reads a token or an API key of who answers from standard input")
+}
+
+func (c *cli) decide(cmd *cobra.Command, d app.DecideRequest, who answerer) (err error) {
+	d.As = who.as
+	if d.Token, err = c.readToken(who.token); err != nil {
 		return err
 	}
-	defer r.Close()
-	done, err := r.Decide(cmd.Context(), d)
-	if err != nil {
-		return unanswered(err)
-	}
-	if c.json {
-		return c.printJSON(done)
-	}
-	a := done.Approval
-	fmt.Fprintf(c.out, "%s %s: %s by %s\n", a.State, a.ID, visible(a.Tool), visible(a.Principal))
-	c.printAlways(a, done.Always)
-	return nil
+	return c.withRunning(cmd, func(r *app.Remote) error {
+		done, err := r.Decide(cmd.Context(), d)
+		if err != nil {
+			return unanswered(err)
+		}
+		if c.json {
+			return c.printJSON(done)
+		}
+		a := done.Approval
+		fmt.Fprintf(c.out, "%s %s: %s by %s\n", a.State, a.ID, visible(a.Tool), visible(a.Principal))
+		c.printAlways(a, done.Always)
+		return nil
+	})
 }
 
 func (c *cli) printAlways(a app.Approval, w *app.Always) {

@@ -34,8 +34,9 @@ func (c *cli) callAsking(ctx context.Context, g asked, r app.CallRequest) (gate.
 	if asking != nil || d.Verdict == gate.Dismissed {
 		return res, errors.Join(err, asking)
 	}
+	d.As = r.As // who answers here has made the call
 	if _, err := g.Decide(ctx, d); err != nil {
-		return res, err
+		return res, unanswered(err)
 	}
 	return g.Call(ctx, r)
 }

@@ -27,17 +27,11 @@ history keeps it. Without one it shows who this command is: the local operator.`
 		Example: "  wasmgate whoami\n  wasmgate whoami --token - < token",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := app.WhoRequest{Group: group}
-			switch token {
-			case "":
-			case "-":
-				var err error
-				if r.Token, err = c.line(); err != nil {
-					return err
-				}
-			default:
-				return misuse("--token takes -, and the token on standard input: the list of processes is for everybody to read")
+			text, err := c.readToken(token)
+			if err != nil {
+				return err
 			}
+			r := app.WhoRequest{Token: text, Group: group}
 			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
 				who, err := g.WhoAmI(cmd.Context(), r)
 				if err != nil {
@@ -53,6 +47,17 @@ history keeps it. Without one it shows who this command is: the local operator.`
 	cmd.Flags().StringVar(&token, "token", "", "- reads a token from standard input")
 	cmd.Flags().StringVar(&group, "group", "", "the group at whose endpoint the token is used")
 	return cmd
+}
+
+// readToken reads the token that a flag speaks of; "" without the flag.
+func (c *cli) readToken(flag string) (string, error) {
+	switch flag {
+	case "":
+		return "", nil
+	case "-":
+		return c.line()
+	}
+	return "", misuse("--token takes -, and the token on standard input: the list of processes is for everybody to read")
 }
 
 func (c *cli) printWho(w *app.Who) error {

@@ -29,6 +29,7 @@ type Request struct {
 	Asked    time.Time
 	Expires  time.Time
 	By       string // who answered, through which channel
+	Auth     string // how they were verified, as of gate.Principal.Auth
 	Note     string // what they said of a denial
 	// Destinations says that the answer is for the call's destinations, too, until its
 	// session ends.
@@ -182,7 +183,7 @@ func (m *memory) answered(e *entry, r Request, recorded bool) error {
 	if e.State != gate.StateRequested || m.clock.expired(e) {
 		return refuse(fmt.Sprintf("approval %s has expired", e.ID))
 	}
-	e.By, e.Note, e.Destinations = r.By, r.Note, r.Destinations
+	e.By, e.Auth, e.Note, e.Destinations = r.By, r.Auth, r.Note, r.Destinations
 	if r.State == gate.StateDenied {
 		m.close(e, gate.StateDenied)
 		return nil

@@ -36,6 +36,11 @@ type Options struct {
 	// Expire is how long a question can be answered, and what was answered be
 	// used. Zero or less means 10 min.
 	Expire time.Duration
+	// Approvers say who may answer any question, beside what its own say.
+	Approvers gate.Approve
+	// Alone reports whether all callers are one principal: then there is nobody else to
+	// approve, and NotSelf of any Approve says nothing. nil: they are not.
+	Alone func() bool
 	// Recorder keeps a record of each state; required.
 	Recorder gate.Recorder
 	// Remedy returns the command by which an operator approves; nil if there is
@@ -105,7 +110,7 @@ func (q *Queue) Approve(ctx context.Context, asked gate.Question) (gate.Approval
 		return gate.Approval{}, err
 	}
 	dismissed := asked.Call.Answered != nil && asked.Call.Answered.Answer.Verdict == gate.Dismissed
-	if q.memory.request(e).State == gate.StateRequested && !asked.Call.AskByAnswer && !dismissed {
+	if q.memory.request(e).State == gate.StateRequested && !(asked.Call.AskByAnswer && q.asksClient(asked)) && !dismissed {
 		q.wait(ctx, e, asked)
 	}
 	if ctx.Err() != nil {
@@ -123,7 +128,7 @@ func (q *Queue) find(ctx context.Context, asked gate.Question) (*entry, error) {
 	if asked.Call.Answered != nil {
 		return q.brought(ctx, *asked.Call.Answered, asked)
 	}
-	if !q.Uses(CLI) && (!q.Uses(Client) || asked.Call.Asker == nil && !asked.Call.AskByAnswer) {
+	if !q.Uses(CLI) && (!q.asksClient(asked) || asked.Call.Asker == nil && !asked.Call.AskByAnswer) {
 		return nil, errors.New("the client cannot be asked, and cli is not among the channels of approvals")
 	}
 	e, fresh, err := q.memory.ask(kept(asked), func() string { return newID(q.o.Node) }, q.o.Expire)
@@ -156,6 +161,9 @@ func (q *Queue) brought(ctx context.Context, a gate.Answered, asked gate.Questio
 	if !q.Uses(Client) {
 		return nil, refuse("answers of clients do not count here")
 	}
+	if err := q.lets(asked.Call.Who, asked); err != nil {
+		return nil, err
+	}
 	e := q.memory.get(a.ID)
 	switch {
 	case e == nil:
@@ -166,24 +174,50 @@ func (q *Queue) brought(ctx context.Context, a gate.Answered, asked gate.Questio
 		return nil, refuse("the answer is to another question: the call, its tool or the policy has changed since; call again without it")
 	}
 	if q.memory.request(e).State == gate.StateRequested {
-		if err := q.answer(ctx, e.ID, a.Answer); err != nil {
+		if err := q.answer(ctx, e.ID, a.Answer, asked.Call.Who); err != nil {
 			return nil, err
 		}
 	}
 	return e, nil
 }
 
-// answer takes the answer of a client.
-func (q *Queue) answer(ctx context.Context, id string, a gate.Answer) error {
+// answer takes the answer of the client of a caller.
+func (q *Queue) answer(ctx context.Context, id string, a gate.Answer, caller *gate.Principal) error {
 	if a.Verdict == gate.Dismissed {
 		return nil
 	}
-	r, err := q.decide(ctx, id, a, string(Client), "")
+	r, err := q.decide(ctx, id, a, gate.Approval{By: byClient(caller), Auth: caller.Auth}, "")
 	if err == nil && a.Always && a.Verdict == gate.Approved && q.o.Always != nil && q.memory.begin() {
 		// Beside the call: it passes by the approval, under the policy that it has.
 		go q.always(context.WithoutCancel(ctx), r)
 	}
 	return err
+}
+
+// byClient names who answers through the client of a call.
+func byClient(caller *gate.Principal) string {
+	if caller.Auth == gate.Local().Auth || caller.Auth == "" {
+		return string(Client) // the person at the machine
+	}
+	return string(Client) + ":" + caller.Name()
+}
+
+// lets returns why an answer of somebody does not count; nil if it does.
+func (q *Queue) lets(who *gate.Principal, asked gate.Question) error {
+	alone := q.o.Alone != nil && q.o.Alone()
+	for _, a := range append([]gate.Approve{q.o.Approvers}, asked.Approvers...) {
+		a.NotSelf = a.NotSelf && !alone
+		if err := a.Lets(who, asked.Call.Who); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asksClient reports whether the client of a call may answer about it: it answers as the
+// caller.
+func (q *Queue) asksClient(asked gate.Question) bool {
+	return q.Uses(Client) && q.lets(asked.Call.Who, asked) == nil
 }
 
 func (q *Queue) always(ctx context.Context, r Request) {
@@ -209,7 +243,7 @@ func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) {
 	defer asking.Wait()
 	held, release := context.WithTimeout(ctx, hold)
 	defer release()
-	if asker := asked.Call.Asker; asker != nil && q.Uses(Client) {
+	if asker := asked.Call.Asker; asker != nil && q.asksClient(asked) {
 		asking.Go(func() {
 			if !q.askClient(held, asker, e, asked) {
 				release()
@@ -232,7 +266,7 @@ func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked
 	}()
 	a, err := asker.Ask(ctx, *q.pending(q.memory.request(e), asked))
 	if err == nil {
-		err = q.answer(context.WithoutCancel(ctx), e.ID, a)
+		err = q.answer(context.WithoutCancel(ctx), e.ID, a, asked.Call.Who)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -246,7 +280,7 @@ func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked
 func (q *Queue) pending(r Request, asked gate.Question) *gate.Pending {
 	return &gate.Pending{
 		ID: r.ID, Expires: r.Expires, Text: asked.Text(), Destinations: asked.Destinations,
-		CanAnswer: q.Uses(Client) && asked.Call.AskByAnswer, Remedy: q.o.Remedy(r.ID),
+		CanAnswer: q.asksClient(asked) && asked.Call.AskByAnswer, Remedy: q.o.Remedy(r.ID),
 	}
 }
 
@@ -262,38 +296,40 @@ func (q *Queue) redeem(ctx context.Context, e *entry, asked gate.Question) (gate
 			return gate.Approval{}, err
 		}
 	}
-	return gate.Approval{ID: r.ID, By: r.By, Destinations: r.Destinations}, nil
+	return gate.Approval{ID: r.ID, By: r.By, Auth: r.Auth, Destinations: r.Destinations}, nil
 }
 
 var errNoCLI = errors.New("operators are not asked here: cli is not among approvals.channels in the configuration")
 
-// Decide answers a question, for an operator: verdict is Approved or Denied, by
+// Decide answers a question, for the operator: verdict is Approved or Denied, by
 // says who answers, such as "cli:local", and note, if not empty, why. It returns
 // the request as it is then. An error says why the answer does not count.
 //
-// Whoever can call it can approve whatever a policy asks about.
+// Whoever can call it can approve whatever a policy asks about, unless it is asked of
+// somebody: that one answers by [Queue.DecideAs].
 func (q *Queue) Decide(ctx context.Context, id string, verdict gate.Verdict, by, note string) (Request, error) {
+	return q.DecideAs(ctx, gate.Local(), id, gate.Answer{Verdict: verdict}, by, note)
+}
+
+// DecideAs is [Queue.Decide] for somebody who was verified. With Destinations of the answer
+// the same server's tools may have the call's destinations, in its session, until that ends.
+func (q *Queue) DecideAs(ctx context.Context, who *gate.Principal, id string, a gate.Answer, by, note string) (Request, error) {
 	if !q.Uses(CLI) {
 		return Request{}, errNoCLI
 	}
 	q.Sweep(ctx)
-	return q.decide(ctx, id, gate.Answer{Verdict: verdict}, by, note)
+	if r, ok := q.Request(id); ok {
+		if err := q.lets(who, r.Question); err != nil {
+			return Request{}, err
+		}
+		if a.Destinations && len(r.Question.Destinations) == 0 {
+			return Request{}, refuse("the call has no destination that nobody trusted has named")
+		}
+	}
+	return q.decide(ctx, id, a, gate.Approval{By: by, Auth: who.Auth}, note)
 }
 
-// ApproveDestinations is [Queue.Decide] with Approved, for the call and for its
-// destinations: the same server's tools may have them, in this session, until it ends.
-func (q *Queue) ApproveDestinations(ctx context.Context, id, by, note string) (Request, error) {
-	if !q.Uses(CLI) {
-		return Request{}, errNoCLI
-	}
-	q.Sweep(ctx)
-	if r, ok := q.Request(id); ok && len(r.Question.Destinations) == 0 {
-		return Request{}, refuse("the call has no destination that nobody trusted has named")
-	}
-	return q.decide(ctx, id, gate.Answer{Verdict: gate.Approved, Destinations: true}, by, note)
-}
-
-func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by, note string) (Request, error) {
+func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by gate.Approval, note string) (Request, error) {
 	verdict := a.Verdict
 	if verdict != gate.Approved && verdict != gate.Denied {
 		return Request{}, refuse(fmt.Sprintf("%q is no answer", verdict))
@@ -302,7 +338,7 @@ func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by, note s
 	if err != nil {
 		return Request{}, err
 	}
-	r.State, r.By, r.Note = gate.StateApproved, by, note
+	r.State, r.By, r.Auth, r.Note = gate.StateApproved, by.By, by.Auth, note
 	if verdict == gate.Denied {
 		r.State = gate.StateDenied
 	} else if a.Destinations {
@@ -377,7 +413,7 @@ func (q *Queue) record(ctx context.Context, r Request, of gate.Question) error {
 		Event: gate.EventApproval, Time: time.Now(), Call: &c, Tool: of.Tool, Session: of.Session, Snapshot: of.Snapshot,
 		Decision: gate.Decision{Effect: gate.Ask, Reasons: of.Reasons, Revision: of.Revision},
 		Approval: gate.ApprovalRecord{
-			Approval: gate.Approval{ID: r.ID, By: r.By}, State: r.State, Binding: of.Binding(), Note: r.Note, Expires: r.Expires,
+			Approval: gate.Approval{ID: r.ID, By: r.By, Auth: r.Auth}, State: r.State, Binding: of.Binding(), Note: r.Note, Expires: r.Expires,
 		},
 	}
 	if r.State == gate.StateRequested {

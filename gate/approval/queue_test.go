@@ -115,7 +115,7 @@ func TestApprovedOnce(t *testing.T) {
 		t.Errorf("the same question is %s and %s", id, again)
 	}
 	decide(t, q, id, gate.Approved)
-	want := gate.Approval{ID: id, By: "cli:local"}
+	want := gate.Approval{ID: id, By: "cli:local", Auth: "local"}
 	for range 2 { // a call may redeem again what it has redeemed
 		if a, err := q.Approve(t.Context(), ask("c3")); err != nil || a != want {
 			t.Errorf("approval %+v, error %v", a, err)
@@ -427,4 +427,60 @@ func TestRun(t *testing.T) {
 		cancel()
 		running.Wait()
 	})
+}
+
+// TestApprovers: where it is said who may answer, nobody else's answer counts, by whichever
+// channel, and the client of a call that may not is not even asked.
+func TestApprovers(t *testing.T) {
+	lead := &gate.Principal{Owner: gate.Owner{ID: "ann"}, Roles: []string{"lead"}}
+	other := &gate.Principal{Owner: gate.Owner{ID: "bob"}, Roles: []string{"dev"}}
+	foreign := &gate.Principal{Owner: gate.Owner{Tenant: "acme", ID: "ann"}, Roles: []string{"lead"}}
+	for name, tt := range map[string]struct {
+		options approval.Options
+		rule    []gate.Approve
+		caller  *gate.Principal
+		who     *gate.Principal
+		counts  bool
+		asks    bool // the client
+	}{
+		"anybody":                        {caller: other, who: other, counts: true, asks: true},
+		"the role":                       {options: approval.Options{Approvers: gate.Approve{By: []string{"role:lead"}}}, caller: other, who: lead, counts: true},
+		"not the role":                   {options: approval.Options{Approvers: gate.Approve{By: []string{"role:lead"}}}, caller: other, who: other},
+		"not the operator":               {options: approval.Options{Approvers: gate.Approve{By: []string{"role:lead"}}}, caller: other, who: gate.Local()},
+		"the role of another tenant":     {options: approval.Options{Approvers: gate.Approve{By: []string{"role:lead"}}}, caller: other, who: foreign},
+		"by name":                        {options: approval.Options{Approvers: gate.Approve{By: []string{"acme/ann"}}}, caller: other, who: foreign, counts: true},
+		"not one's own":                  {options: approval.Options{Approvers: gate.Approve{NotSelf: true}}, caller: lead, who: lead},
+		"another's":                      {options: approval.Options{Approvers: gate.Approve{NotSelf: true}}, caller: other, who: lead, counts: true},
+		"one's own, where there is one":  {options: approval.Options{Approvers: gate.Approve{NotSelf: true}, Alone: func() bool { return true }}, caller: gate.Local(), who: gate.Local(), counts: true, asks: true},
+		"by rule":                        {rule: []gate.Approve{{By: []string{"role:lead"}}}, caller: other, who: other},
+		"by rule, and by configuration":  {options: approval.Options{Approvers: gate.Approve{By: []string{"bob"}}}, rule: []gate.Approve{{By: []string{"role:lead"}}}, caller: other, who: lead},
+		"anybody of a tenant":            {rule: []gate.Approve{{By: []string{"*/*"}}}, caller: other, who: foreign, counts: true},
+		"nobody of a tenant":             {rule: []gate.Approve{{By: []string{"*/*"}}}, caller: other, who: lead},
+		"the role of any tenant":         {rule: []gate.Approve{{By: []string{"role:*/lead"}}}, caller: other, who: foreign, counts: true},
+		"everybody is of no tenant":      {rule: []gate.Approve{{By: []string{"*"}}}, caller: other, who: foreign, asks: true},
+		"who may, asked by their client": {rule: []gate.Approve{{By: []string{"role:lead"}}}, caller: lead, who: lead, counts: true, asks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.options.Hold = -1
+			q, _ := newQueue(t, tt.options)
+			asked := ask("c1")
+			asked.Call.Who, asked.Approvers, asked.Call.AskByAnswer = tt.caller, tt.rule, true
+			_, err := q.Approve(t.Context(), asked)
+			var p *gate.Pending
+			if !errors.As(err, &p) || p.CanAnswer != tt.asks {
+				t.Fatalf("the question: %+v, %v", p, err)
+			}
+			if _, err = q.DecideAs(t.Context(), tt.who, p.ID, gate.Answer{Verdict: gate.Approved, Destinations: true}, "cli:"+tt.who.Name(), ""); err == nil {
+				t.Error("an answer for destinations that the call has not")
+			}
+			_, err = q.DecideAs(t.Context(), tt.who, p.ID, gate.Answer{Verdict: gate.Approved}, "cli:"+tt.who.Name(), "")
+			if (err == nil) != tt.counts {
+				t.Errorf("the answer: %v", err)
+			}
+			asked.Call.Answered = &gate.Answered{ID: p.ID, Answer: gate.Answer{Verdict: gate.Approved}}
+			if _, err := q.Approve(t.Context(), asked); (err == nil) != (tt.asks || tt.counts && tt.caller == tt.who) {
+				t.Errorf("an answer that the client brings: %v", err)
+			}
+		})
+	}
 }

@@ -117,7 +117,7 @@ func (b line) approval(a Approval) line {
 	}
 	b = b.key("approval")
 	at := len(b)
-	b = b.text("id", a.ID).text("state", a.State).text("binding", a.Binding).text("by", a.By).prose("note", a.Note)
+	b = b.text("id", a.ID).text("state", a.State).text("binding", a.Binding).text("by", a.By).text("auth", a.Auth).prose("note", a.Note)
 	if !a.Expires.IsZero() {
 		b = b.text("expires", a.Expires.UTC().Format(time.RFC3339))
 	}

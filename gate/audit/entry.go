@@ -122,6 +122,7 @@ type Approval struct {
 	State   string    `json:"state"`   // of an approval event: requested, approved, denied, expired or redeemed
 	Binding string    `json:"binding"` // what it is for, as of [gate.Question.Binding]
 	By      string    `json:"by"`      // the channel and who, such as cli:local
+	Auth    string    `json:"auth"`    // how who answered was verified; "" of the local operator
 	Note    string    `json:"note"`    // of a denial
 	Expires time.Time `json:"expires"` // of an approval event, in UTC and seconds
 }
@@ -189,7 +190,10 @@ func entry(r *gate.Record, full bool) Entry {
 		e.Error = r.Err.Error()
 	}
 	if a := r.Approval; a != (gate.ApprovalRecord{}) {
-		e.Approval = Approval{a.ID, a.State, a.Binding, a.By, a.Note, a.Expires}
+		e.Approval = Approval{a.ID, a.State, a.Binding, a.By, a.Auth, a.Note, a.Expires}
+		if a.Auth == gate.Local().Auth {
+			e.Approval.Auth = ""
+		}
 	}
 	if full {
 		e.Arguments, e.Result = c.Args.Raw(), r.Result.Raw()

@@ -272,15 +272,13 @@ func principal(c *config.Config, id string) (*gate.Principal, error) {
 	}
 	known := []string{p.ID}
 	for _, listed := range c.Principals {
-		if listed.Tenant != "" {
-			continue
-		}
-		if listed.ID == id {
-			p.ID, p.Roles, p.Groups, p.Identities = id, listed.Roles, gate.Groups(nil).Within(listed.Groups), listed.Identities
+		owner := gate.Owner{Tenant: listed.Tenant, ID: listed.ID}
+		if owner.Name() == id {
+			p.Owner, p.Roles, p.Groups, p.Identities = owner, listed.Roles, gate.Groups(nil).Within(listed.Groups), listed.Identities
 			return p, nil
 		}
-		if listed.ID != p.ID {
-			known = append(known, listed.ID)
+		if owner != p.Owner {
+			known = append(known, owner.Name())
 		}
 	}
 	if id == p.ID {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
-// byOperator is who answers through the commands: whoever may open the control
-// socket, which is the operator alone.
+// byOperator is who answers through the commands and names nobody else: whoever may open the
+// control socket, which is the operator alone.
 const byOperator = string(approval.CLI) + ":local"
 
 // An Approval is a call that waits for a person, or has, as the commands show it.
@@ -39,18 +40,37 @@ type Approval struct {
 	// named; Met is where the session has met values of the arguments, by JSON Pointers.
 	Destinations []string                 `json:"destinations,omitempty"`
 	Met          map[string][]gate.Origin `json:"met,omitempty"`
-	By           string                   `json:"by,omitempty"`
-	Note         string                   `json:"note,omitempty"`
+	// Approvers are who may answer, a list for each who says so; NotSelf says that the
+	// principal may not.
+	Approvers [][]string `json:"approvers,omitempty"`
+	NotSelf   bool       `json:"not_self,omitempty"`
+	By        string     `json:"by,omitempty"`
+	Auth      string     `json:"auth,omitempty"` // how who answered was verified
+	Note      string     `json:"note,omitempty"`
 }
 
-// A DecideRequest is an operator's answer.
+// MayAnswer says in words who may answer; "" is the operator, and the client of the call.
+func (a Approval) MayAnswer() string {
+	var said []string
+	for _, by := range a.Approvers {
+		said = append(said, strings.Join(by, " or "))
+	}
+	if a.NotSelf {
+		said = append(said, "not "+a.Principal)
+	}
+	return strings.Join(said, "; ")
+}
+
+// A DecideRequest is an answer: the operator's, or that of whom As names or Token proves.
 type DecideRequest struct {
 	ID      string       `json:"id"`
 	Verdict gate.Verdict `json:"verdict"`
 	Note    string       `json:"note,omitempty"`
 	Always  bool         `json:"always,omitempty"` // write a grant for the tool as well
 	// Destination approves the call's destinations, too, until its session ends.
-	Destination bool `json:"destination,omitempty"`
+	Destination bool   `json:"destination,omitempty"`
+	As          string `json:"as,omitempty"`    // a principal of the configuration: the operator says that it is they who answer
+	Token       string `json:"token,omitempty"` // a bearer token or an API key of who answers
 }
 
 // Decided is what came of an answer.
@@ -75,7 +95,7 @@ func (a *App) approvalOptions(node string) *approval.Options {
 		return nil
 	}
 	o := &approval.Options{
-		Node: node, Hold: c.Hold, Expire: c.Expire,
+		Node: node, Hold: c.Hold, Expire: c.Expire, Approvers: gate.Approve{By: c.By, NotSelf: c.NotSelf}, Alone: a.alone,
 		Remedy: func(id string) string { return "wasmgate approvals approve " + id },
 		Always: func(ctx context.Context, r approval.Request) error {
 			_, err := a.always(ctx, r)
@@ -91,6 +111,13 @@ func (a *App) approvalOptions(node string) *approval.Options {
 	return o
 }
 
+// alone reports whether everybody is local: nobody is told apart, by a credential or by
+// name.
+func (a *App) alone() bool {
+	c := a.config.Load().cfg
+	return !c.Auth.On() && !slices.ContainsFunc(c.Principals, func(p config.Principal) bool { return p.ID != gate.Local().ID })
+}
+
 var errNotAsked = errors.New("nobody is asked about calls here: approvals.channels in the configuration is empty")
 
 // Approvals returns the calls that wait for a person, the oldest first.
@@ -101,7 +128,7 @@ func (a *App) Approvals(ctx context.Context) ([]Approval, error) {
 	}
 	all := []Approval{}
 	for _, r := range q.Pending(ctx) {
-		one := describe(r)
+		one := a.describe(r)
 		one.Arguments = nil
 		all = append(all, one)
 	}
@@ -118,27 +145,26 @@ func (a *App) Approval(id string) (*Approval, error) {
 	if !ok {
 		return nil, &gate.NotApproved{Reason: fmt.Sprintf("there is no approval %s, or it has expired", gate.Visible(id))}
 	}
-	one := describe(r)
+	one := a.describe(r)
 	return &one, nil
 }
 
-// Decide answers a question, as the operator.
+// Decide answers a question.
 func (a *App) Decide(ctx context.Context, d DecideRequest) (*Decided, error) {
 	q := a.gateway.Approvals()
 	if q == nil {
 		return nil, errNotAsked
 	}
-	var r approval.Request
-	var err error
-	if d.Destination && d.Verdict == gate.Approved {
-		r, err = q.ApproveDestinations(ctx, d.ID, byOperator, d.Note)
-	} else {
-		r, err = q.Decide(ctx, d.ID, d.Verdict, byOperator, d.Note)
-	}
+	who, err := a.answerer(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	done := &Decided{Approval: describe(r)}
+	answer := gate.Answer{Verdict: d.Verdict, Destinations: d.Destination && d.Verdict == gate.Approved}
+	r, err := q.DecideAs(ctx, who, d.ID, answer, string(approval.CLI)+":"+who.Name(), d.Note)
+	if err != nil {
+		return nil, err
+	}
+	done := &Decided{Approval: a.describe(r)}
 	if d.Always && d.Verdict == gate.Approved {
 		if done.Always, err = a.always(ctx, r); err != nil {
 			return nil, fmt.Errorf("the call is approved, but no grant was written: %w", err)
@@ -147,14 +173,29 @@ func (a *App) Decide(ctx context.Context, d DecideRequest) (*Decided, error) {
 	return done, nil
 }
 
+// answerer returns who answers.
+func (a *App) answerer(ctx context.Context, d DecideRequest) (*gate.Principal, error) {
+	if d.Token == "" {
+		return principal(a.config.Load().cfg, d.As)
+	}
+	s := a.senders
+	who, identity, err := s.now.Load().Identify(ctx, d.Token, s.resource(""))
+	switch {
+	case err != nil:
+		return nil, &gate.NotApproved{Reason: "the token of who answers is refused: " + err.Error()}
+	case identity.Bound != "":
+		return nil, &gate.NotApproved{Reason: "the token of who answers is bound to a client certificate, which cannot be shown here"}
+	case d.As != "" && d.As != who.Name():
+		return nil, &gate.NotApproved{Reason: fmt.Sprintf("the token is of %s, not of %s", gate.Visible(who.Name()), gate.Visible(d.As))}
+	}
+	return who, nil
+}
+
 // always grants the tool of a request to its principal, so that nobody is asked
 // again.
 func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 	of := r.Question
-	to, tool := of.Call.Who.ID, of.Tool.Name.String()
-	if tenant := of.Call.Who.Tenant; tenant != "" {
-		to = tenant + "/" + to
-	}
+	to, tool := of.Call.Who.Name(), of.Tool.Name.String()
 	done := &Always{Grants: a.cfg.Policy.Grants}
 	var err error
 	if done.Added, err = config.AddAlways(a.cfg.Policy.Grants, tool, to); err != nil {
@@ -174,16 +215,23 @@ func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 	return done, nil
 }
 
-func describe(r approval.Request) Approval {
+func (a *App) describe(r approval.Request) Approval {
 	of := r.Question
 	c := of.Call
-	return Approval{
-		ID: r.ID, State: r.State, Asked: r.Asked, Expires: r.Expires, By: r.By, Note: r.Note,
+	to := Approval{
+		ID: r.ID, State: r.State, Asked: r.Asked, Expires: r.Expires, By: r.By, Auth: r.Auth, Note: r.Note,
 		Principal: c.Who.ID, Client: strings.TrimSpace(c.ClientName + " " + c.ClientVersion), Session: c.Session.ID, Call: c.ID,
 		Server: of.Tool.Name.Server, Tool: of.Tool.Name.String(), Arguments: c.Args.Raw(), Reasons: of.Reasons,
 		Labels: append([]string{}, of.Session.Labels...), Top: of.Session.Top, Destinations: of.Destinations, Met: of.Origins,
 		Binding: of.Binding(), Policy: of.Revision,
 	}
+	for _, one := range append([]gate.Approve{{By: a.cfg.Approvals.By, NotSelf: a.cfg.Approvals.NotSelf}}, of.Approvers...) {
+		if len(one.By) > 0 {
+			to.Approvers = append(to.Approvers, one.By)
+		}
+		to.NotSelf = to.NotSelf || one.NotSelf && !a.alone()
+	}
+	return to
 }
 
 // Destinations returns the destinations that people have approved for sessions which have

@@ -224,6 +224,67 @@ func TestTwoTeams(t *testing.T) {
 	}
 }
 
+// TestApprovers: where somebody else has to approve, neither the caller's own token does nor
+// that of a person without the role; the record says who has, and how they were verified.
+func TestApprovers(t *testing.T) {
+	p := authtest.New(t)
+	yaml := strings.ReplaceAll(teamConfig, "all: everybody", "leads: lead") + "policy: {packs: [grants, approve]}\napprovals: {by: [\"role:lead\"], not_self: true, hold: 0s}\n"
+	s := newSite(t, strings.ReplaceAll(yaml, "ISSUER", p.URL))
+	lead := func(sub string) string {
+		return s.token(p, map[string]any{"sub": sub, "groups": []string{"eng-a", "leads"}})
+	}
+	call := func() (status int, said string) {
+		status, _, doc := s.send(http.DefaultClient, s.url, "tools/call", `"name":"files__write","arguments":{}`, "Authorization", lead("alice"))
+		return status, doc.String()
+	}
+	if status, said := call(); status != 200 || !strings.Contains(said, "refused_approve") {
+		t.Fatalf("%d %s", status, said)
+	}
+	all, err := s.Approvals(t.Context())
+	if err != nil || len(all) != 1 || all[0].MayAnswer() != "role:lead; not alice" {
+		t.Fatalf("%+v %v", all, err)
+	}
+	answer := func(as, token string) error {
+		_, err := s.Decide(t.Context(), app.DecideRequest{ID: all[0].ID, Verdict: gate.Approved, As: as, Token: strings.TrimPrefix(token, "Bearer ")})
+		return err
+	}
+	for name, tt := range map[string]struct{ as, token, want string }{
+		"the caller":                   {"", lead("alice"), "alice has made the call"},
+		"without the role":             {"", s.token(p, map[string]any{"sub": "bob"}), "bob is none of those"},
+		"the operator":                 {"", "", "local is none of those"},
+		"a listed one, by the name":    {"carol", "", "carol is none of those"},
+		"somebody else's token":        {"carol", lead("dora"), "the token is of dora"},
+		"a token of another's issuer":  {"", authtest.New(t).Sign(t, p.Claims(map[string]any{"aud": s.url, "groups": []string{"leads"}}), nil), "is refused"},
+		"somebody who is not listed":   {"nobody", "", "no principal"},
+		"a token for somebody's tools": {"", s.token(p, map[string]any{"sub": "dora", "aud": "https://elsewhere.example"}), "is refused"},
+	} {
+		if err := answer(tt.as, tt.token); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+	if _, said := call(); !strings.Contains(said, "refused_approve") {
+		t.Fatalf("passes: %s", said)
+	}
+	if err := answer("", lead("dora")); err != nil {
+		t.Fatal(err)
+	}
+	if _, said := call(); !strings.Contains(said, `"write"`) {
+		t.Errorf("does not pass: %s", said)
+	}
+	var seen []audit.Approval
+	for e, err := range audit.Read(t.Context(), s.AuditPath(), audit.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Event == gate.EventApproval && e.Approval.State == gate.StateApproved || e.Event == gate.Granted && e.Approval.ID != "" {
+			seen = append(seen, e.Approval)
+		}
+	}
+	if len(seen) != 2 || seen[0].By != "cli:dora" || seen[0].Auth != "bearer" || seen[1].By != "cli:dora" || seen[1].Auth != "bearer" {
+		t.Errorf("recorded %+v", seen)
+	}
+}
+
 // TestBadInputs: the table of what else a request can bring instead of a good token.
 func TestBadInputs(t *testing.T) {
 	s, p := newTeam(t)

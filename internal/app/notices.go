@@ -94,7 +94,7 @@ func (a *App) conditions(ctx context.Context) (all []condition) {
 	}
 	if q := a.gateway.Approvals(); q != nil {
 		for _, r := range q.Pending(ctx) {
-			one := describe(r)
+			one := a.describe(r)
 			all = append(all, condition{"approval " + one.ID, notify.Notice{
 				Kind: notify.Approval, Text: fmt.Sprintf("%s wants to call %s.", one.Principal, one.Tool), Command: "wasmgate approvals show " + one.ID, Link: a.page("approvals"),
 				ID: one.ID, Principal: one.Principal, Server: one.Server, Tool: one.Tool, Reasons: one.Reasons, Expires: one.Expires, Arguments: one.Arguments,

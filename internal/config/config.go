@@ -236,6 +236,8 @@ type Policy struct {
 // Approvals says how people are asked about calls.
 type Approvals struct {
 	Channels []string      // client and cli; none: what a policy would ask is refused
+	By       []string      // who may answer, in the words of grants: ids or role:NAME; nil: anybody who is asked
+	NotSelf  bool          // nobody answers about their own calls; says nothing while everybody is local
 	Hold     time.Duration // how long a call waits for an answer
 	Expire   time.Duration // how long a question can be answered, and the answer be used
 }

@@ -334,6 +334,26 @@ func TestApprove(t *testing.T) {
 	}
 }
 
+// Who has signed in is the operator, and answers no question that is somebody else's.
+func TestApproveWhatIsAskedOfOthers(t *testing.T) {
+	d := open(t, "policy: {paths: [p.rego]}\napprovals: {channels: [cli], by: [\"role:lead\"], hold: 0s}\nprincipals: {ann: {roles: [lead]}}\n", "p.rego", asks, "grants.yaml", "- {to: [local], tools: [\"local__*\"]}\n")
+	const args = `{"text":"a","algorithm":"sha256"}`
+	if err := d.call("local__hash", args); err == nil {
+		t.Fatal("nobody was asked")
+	}
+	all, err := d.app.Approvals(t.Context())
+	if err != nil || len(all) != 1 || all[0].MayAnswer() != "role:lead" {
+		t.Fatalf("%+v %v", all, err)
+	}
+	w := d.ask("POST", "/ui/approvals/"+all[0].ID, url.Values{"verdict": {"once"}, "binding": {all[0].Binding}}, nil)
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "local is none of those who may approve it: role:lead") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if err := d.call("local__hash", args); err == nil {
+		t.Error("the call has passed")
+	}
+}
+
 // What the policy denies is not done, and that is recorded; what cannot be recorded is not done.
 func TestPolicyDecides(t *testing.T) {
 	d := open(t, "policy: {paths: [p.rego]}\n", "p.rego", `package wasmgate
