@@ -110,6 +110,33 @@ func BenchmarkVisible(b *testing.B) {
 	}
 }
 
+// BenchmarkVisibleToAnother measures the first list of 1,000 tools of somebody whose roles
+// another has, with 1,000 grants to roles.
+func BenchmarkVisibleToAnother(b *testing.B) {
+	var tools []*gate.Tool
+	for i := range 1000 {
+		tools = append(tools, newTool(fmt.Sprintf("srv%d__tool%d", i%50, i/50)))
+	}
+	grants := thousand()
+	for i := range grants {
+		grants[i].To = []string{"role:dev"}
+	}
+	e := load(b, nil, policy.Options{Grants: grants, Timeout: 5 * time.Second})
+	n := 0
+	list := func() {
+		n++
+		who := &gate.Principal{Owner: gate.Owner{ID: fmt.Sprintf("user%d", n)}, Auth: "bearer", Client: fmt.Sprint(n), Roles: []string{"dev"}}
+		if visible, err := e.Visible(b.Context(), who, tools); err != nil || len(visible) != len(tools) {
+			b.Fatal(visible, err)
+		}
+	}
+	list()
+	b.ReportAllocs()
+	for b.Loop() {
+		list()
+	}
+}
+
 // BenchmarkLoad measures what a reload costs.
 func BenchmarkLoad(b *testing.B) {
 	b.ReportAllocs()

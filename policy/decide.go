@@ -31,6 +31,7 @@ type Engine struct {
 	deny     rego.PreparedEvalQuery // the set alone
 	listing  *listing
 	terms    *terms
+	persons  *persons
 
 	idleAsks []Problem
 

@@ -1,6 +1,10 @@
 package policy
 
-import "time"
+import (
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
 
 // InFull decides without what the engine keeps.
 var InFull = (*Engine).full
@@ -25,3 +29,6 @@ func (e *Engine) count(s state) int {
 	}
 	return n
 }
+
+// ListTogether reports whether two principals have one list.
+func ListTogether(e *Engine, a, b *gate.Principal) bool { return e.lister(a).key == e.lister(b).key }

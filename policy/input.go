@@ -107,7 +107,13 @@ func (t *terms) principal(c claimant) *ast.Term {
 	if term, ok := t.principals.get(c); ok {
 		return term
 	}
-	term := ast.ObjectTerm(
+	term := newPrincipal(c)
+	t.principals.put(c, term)
+	return term
+}
+
+func newPrincipal(c claimant) *ast.Term {
+	return ast.ObjectTerm(
 		[2]*ast.Term{keyID, ast.StringTerm(c.who.ID)},
 		pair("tenant", ast.StringTerm(c.who.Tenant)),
 		pair("auth", ast.StringTerm(c.who.Auth)),
@@ -119,8 +125,6 @@ func (t *terms) principal(c claimant) *ast.Term {
 			pair("version", ast.StringTerm(c.clientVersion)),
 		)),
 	)
-	t.principals.put(c, term)
-	return term
 }
 
 func (t *terms) tool(tool *gate.Tool) *ast.Term {

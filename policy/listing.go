@@ -22,7 +22,7 @@ var unknowns = []*ast.Term{
 	ast.MustParseTerm("input.principal.client.name"), ast.MustParseTerm("input.principal.client.version"),
 }
 
-// keptVerdicts is half of how many verdicts are kept: 32 principals with 1,000
+// keptVerdicts is half of how many verdicts are kept: 32 listers with 1,000
 // tools, at about 100 bytes a verdict.
 const keptVerdicts = 16_384
 
@@ -35,11 +35,12 @@ const listTime = 10 * time.Second
 // be told, because it depends on all of them at once.
 type listing struct {
 	sets     map[string]rego.PreparedPartialQuery // as far as there are rules
-	verdicts *cache[pairing, listed]
+	verdicts *cache[pairing, listed]              // by [lister]
+	listers  *cache[*gate.Principal, lister]
 }
 
 func newListing(ctx context.Context, c *ast.Compiler, options []func(*rego.Rego)) (*listing, error) {
-	l := &listing{sets: map[string]rego.PreparedPartialQuery{}, verdicts: newCache[pairing, listed](keptVerdicts)}
+	l := &listing{sets: map[string]rego.PreparedPartialQuery{}, verdicts: newCache[pairing, listed](keptVerdicts), listers: newCache[*gate.Principal, lister](keptPrincipals)}
 	for _, set := range sets {
 		// One rule is the declaration that the set exists.
 		if len(c.GetRulesExact(ast.MustParseRef("data.wasmgate."+set))) <= 1 {
@@ -66,15 +67,15 @@ func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	key := e.key(who)
+	as := e.lister(who)
 	var term *ast.Term
 	visible = make([]bool, len(tools))
 	for i, tool := range tools {
-		k := pairing{key, tool}
+		k := pairing{as.key, tool}
 		v, known := e.listing.verdicts.get(k)
 		if !known {
 			if term == nil {
-				term = e.terms.principal(claimant{who: who})
+				term = e.terms.principal(claimant{who: as.who})
 			}
 			var bodies []ast.Body
 			if v.visible, bodies, known = e.visible(ctx, e.terms.listing(term, tool), unknownOf(tool)...); known {

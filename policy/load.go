@@ -87,6 +87,7 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 		every:    src.labels(),
 		written:  src.rules,
 		idleAsks: src.idleAsks(compiler, o),
+		persons:  personsOf(compiler.Modules, src.packRules, o.Grants),
 
 		keys:      newCache[*gate.Principal, principalKey](keptPrincipals),
 		decisions: newCache[pairing, specialised](keptDecisions),
