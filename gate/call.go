@@ -14,14 +14,6 @@ type Owner struct {
 	ID     string
 }
 
-// Name is how lists name somebody: TENANT/ID, or ID without a tenant.
-func (o Owner) Name() string {
-	if o.Tenant != "" {
-		return o.Tenant + "/" + o.ID
-	}
-	return o.ID
-}
-
 // A Principal is who asks, as verified. It is immutable, shared by all calls of
 // one credential, and holds no secret.
 type Principal struct {

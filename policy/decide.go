@@ -13,6 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // An Engine is one compiled policy. It is immutable: policies that change are
@@ -156,7 +157,7 @@ func (e *Engine) remedy(q gate.Query) string {
 	if !e.grants {
 		return ""
 	}
-	who := q.Call.Who.Name()
+	who := match.Name(q.Call.Who.Tenant, q.Call.Who.ID)
 	if q.Tool.Feature == gate.FeatureMethod && !within(q.Call.Action) {
 		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "")
 	}

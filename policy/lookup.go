@@ -63,7 +63,7 @@ func (l lookup) over(list ast.Value, ix index) func(*rego.Rego) {
 }
 
 // subjectsOf returns all as whom a principal is named in a list; false if the arguments
-// are no id and no roles. An id is one as of [gate.Owner.Name].
+// are no id and no roles. An id is one as of [match.Name].
 func subjectsOf(id, roles *ast.Term) ([]subject, bool) {
 	name, ok1 := id.Value.(ast.String)
 	list, ok2 := roles.Value.(*ast.Array)

@@ -6,6 +6,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // persons says by what the policy tells principals apart, beside their tenants and roles: those
@@ -117,7 +118,7 @@ func (p *persons) member(name string) {
 // all of those: what is not read is left out.
 func (p *persons) same(who *gate.Principal) *gate.Principal {
 	to := &gate.Principal{Owner: gate.Owner{Tenant: who.Tenant}, Roles: who.Roles}
-	if p.id || p.granted[who.Name()] || p.granted[who.ID] {
+	if p.id || p.granted[match.Name(who.Tenant, who.ID)] || p.granted[who.ID] {
 		to.ID = who.ID
 	}
 	if p.auth {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -70,7 +71,7 @@ func TestListsAreNotConfused(t *testing.T) {
 				}
 				got, err := shared.Visible(t.Context(), who, tools)
 				if err != nil || !slices.Equal(got, alone) {
-					t.Errorf("%s is offered %v after the others, %v alone; %v", who.Name(), got, alone, err)
+					t.Errorf("%s is offered %v after the others, %v alone; %v", match.Name(who.Tenant, who.ID), got, alone, err)
 				}
 				told[fmt.Sprint(alone)] = true
 			}

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // A Channel is a way in which people are asked.
@@ -199,7 +201,7 @@ func byClient(caller *gate.Principal) string {
 	if caller.Auth == gate.Local().Auth || caller.Auth == "" {
 		return string(Client) // the person at the machine
 	}
-	return string(Client) + ":" + caller.Name()
+	return string(Client) + ":" + nameOf(caller)
 }
 
 // lets returns why an answer of somebody does not count; nil if it does.
@@ -207,12 +209,17 @@ func (q *Queue) lets(who *gate.Principal, asked gate.Question) error {
 	alone := q.o.Alone != nil && q.o.Alone()
 	for _, a := range append([]gate.Approve{q.o.Approvers}, asked.Approvers...) {
 		a.NotSelf = a.NotSelf && !alone
-		if err := a.Lets(who, asked.Call.Who); err != nil {
-			return err
+		switch {
+		case a.NotSelf && who.Owner == asked.Call.Who.Owner:
+			return refuse(gate.Visible(nameOf(who)) + " has made the call, and nobody approves their own")
+		case len(a.By) > 0 && !match.Listed(a.By, who.Tenant, who.ID, who.Roles):
+			return refuse(fmt.Sprintf("%s is none of those who may approve it: %s", gate.Visible(nameOf(who)), strings.Join(a.By, ", ")))
 		}
 	}
 	return nil
 }
+
+func nameOf(who *gate.Principal) string { return match.Name(who.Tenant, who.ID) }
 
 // asksClient reports whether the client of a call may answer about it: it answers as the
 // caller.

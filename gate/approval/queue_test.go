@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // A log keeps what was recorded, as "state by". It fails at a state.
@@ -470,10 +471,10 @@ func TestApprovers(t *testing.T) {
 			if !errors.As(err, &p) || p.CanAnswer != tt.asks {
 				t.Fatalf("the question: %+v, %v", p, err)
 			}
-			if _, err = q.DecideAs(t.Context(), tt.who, p.ID, gate.Answer{Verdict: gate.Approved, Destinations: true}, "cli:"+tt.who.Name(), ""); err == nil {
+			if _, err = q.DecideAs(t.Context(), tt.who, p.ID, gate.Answer{Verdict: gate.Approved, Destinations: true}, "cli:"+match.Name(tt.who.Tenant, tt.who.ID), ""); err == nil {
 				t.Error("an answer for destinations that the call has not")
 			}
-			_, err = q.DecideAs(t.Context(), tt.who, p.ID, gate.Answer{Verdict: gate.Approved}, "cli:"+tt.who.Name(), "")
+			_, err = q.DecideAs(t.Context(), tt.who, p.ID, gate.Answer{Verdict: gate.Approved}, "cli:"+match.Name(tt.who.Tenant, tt.who.ID), "")
 			if (err == nil) != tt.counts {
 				t.Errorf("the answer: %v", err)
 			}

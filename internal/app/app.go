@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // An App is the one gateway that runs on a configuration. It holds the lock of
@@ -273,12 +274,12 @@ func principal(c *config.Config, id string) (*gate.Principal, error) {
 	known := []string{p.ID}
 	for _, listed := range c.Principals {
 		owner := gate.Owner{Tenant: listed.Tenant, ID: listed.ID}
-		if owner.Name() == id {
+		if match.Name(listed.Tenant, listed.ID) == id {
 			p.Owner, p.Roles, p.Groups, p.Identities = owner, listed.Roles, gate.Groups(nil).Within(listed.Groups), listed.Identities
 			return p, nil
 		}
 		if owner != p.Owner {
-			known = append(known, owner.Name())
+			known = append(known, match.Name(listed.Tenant, listed.ID))
 		}
 	}
 	if id == p.ID {

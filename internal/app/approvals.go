@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/approval"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // byOperator is who answers through the commands and names nobody else: whoever may open the
@@ -160,7 +161,7 @@ func (a *App) Decide(ctx context.Context, d DecideRequest) (*Decided, error) {
 		return nil, err
 	}
 	answer := gate.Answer{Verdict: d.Verdict, Destinations: d.Destination && d.Verdict == gate.Approved}
-	r, err := q.DecideAs(ctx, who, d.ID, answer, string(approval.CLI)+":"+who.Name(), d.Note)
+	r, err := q.DecideAs(ctx, who, d.ID, answer, string(approval.CLI)+":"+match.Name(who.Tenant, who.ID), d.Note)
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +186,8 @@ func (a *App) answerer(ctx context.Context, d DecideRequest) (*gate.Principal, e
 		return nil, &gate.NotApproved{Reason: "the token of who answers is refused: " + err.Error()}
 	case identity.Bound != "":
 		return nil, &gate.NotApproved{Reason: "the token of who answers is bound to a client certificate, which cannot be shown here"}
-	case d.As != "" && d.As != who.Name():
-		return nil, &gate.NotApproved{Reason: fmt.Sprintf("the token is of %s, not of %s", gate.Visible(who.Name()), gate.Visible(d.As))}
+	case d.As != "" && d.As != match.Name(who.Tenant, who.ID):
+		return nil, &gate.NotApproved{Reason: fmt.Sprintf("the token is of %s, not of %s", gate.Visible(match.Name(who.Tenant, who.ID)), gate.Visible(d.As))}
 	}
 	return who, nil
 }
@@ -195,7 +196,7 @@ func (a *App) answerer(ctx context.Context, d DecideRequest) (*gate.Principal, e
 // again.
 func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 	of := r.Question
-	to, tool := of.Call.Who.Name(), of.Tool.Name.String()
+	to, tool := match.Name(of.Call.Who.Tenant, of.Call.Who.ID), of.Tool.Name.String()
 	done := &Always{Grants: a.cfg.Policy.Grants}
 	var err error
 	if done.Added, err = config.AddAlways(a.cfg.Policy.Grants, tool, to); err != nil {

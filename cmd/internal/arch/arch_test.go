@@ -35,7 +35,7 @@ var rules = map[string]rule{
 	"gate/internal/doc":           {bans: leaf},
 	"gate/internal/flow":          {imports: []string{"gate/internal/doc", "internal/address"}, bans: leaf},
 	"gate/internal/words":         {bans: leaf},
-	"gate/approval":               {imports: []string{"gate"}, bans: []string{"net", "net/http", "database/sql"}},
+	"gate/approval":               {imports: []string{"gate", "internal/match"}, bans: []string{"net", "net/http", "database/sql"}},
 	"gate/audit":                  {imports: []string{"gate", "internal/files"}, bans: []string{"net/http", "database/sql"}},
 	"gate/jobs":                   {imports: []string{"gate"}, bans: []string{"net", "net/http", "database/sql"}},
 	"gate/session":                {imports: []string{"gate", "internal/files"}},
