@@ -29,10 +29,11 @@ personal access token.`,
 		Example: "  wasmgate login jira\n  wasmgate login github --token - <token.txt\n  wasmgate login jira --no-browser --as acme/alice",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Server = args[0]
-			if r.Token != "" && r.Token != "-" {
-				return misuse("--token - reads the token from standard input: on a command line others could read it")
+			var err error
+			if r.Token, err = c.readToken(r.Token); err != nil {
+				return err
 			}
+			r.Server = args[0]
 			return c.withGatekeeper(cmd, func(g app.Gatekeeper) error {
 				done, err := c.logIn(cmd, g, r, noBrowser)
 				if err != nil {
@@ -53,10 +54,6 @@ personal access token.`,
 func (c *cli) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest, noBrowser bool) (*login.Login, error) {
 	ctx := cmd.Context()
 	if r.Token != "" {
-		line, err := c.line()
-		if r.Token = line; err != nil {
-			return nil, err
-		}
 		return g.EndLogin(ctx, r)
 	}
 	back, err := login.Listen(ctx)
