@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/session"
+	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/policy"
 )
 

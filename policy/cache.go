@@ -5,11 +5,12 @@ import "sync"
 // cache keeps what has been derived lately. It holds at most twice half: when
 // the young half is full it becomes the old one, and what the old one held is
 // forgotten unless it is used again. That is close to forgetting what was used
-// least lately, without a list.
+// least lately, without a list. Who reads what was used lately waits for nobody but who
+// adds something.
 type cache[K comparable, V any] struct {
 	half int
 
-	mu         sync.Mutex
+	mu         sync.RWMutex
 	young, old map[K]V
 }
 
@@ -18,16 +19,17 @@ func newCache[K comparable, V any](half int) *cache[K, V] {
 }
 
 func (c *cache[K, V]) get(k K) (V, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if v, ok := c.young[k]; ok {
-		return v, true
+	c.mu.RLock()
+	v, young := c.young[k]
+	old := false
+	if !young {
+		v, old = c.old[k]
 	}
-	v, ok := c.old[k]
-	if ok {
-		c.keep(k, v)
+	c.mu.RUnlock()
+	if old {
+		c.put(k, v)
 	}
-	return v, ok
+	return v, young || old
 }
 
 func (c *cache[K, V]) put(k K, v V) {

@@ -13,7 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/sys"
 
-	"github.com/wasmgate/wasmgate/sandbox/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
 // A kind is the ABI that a module follows.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/sandbox/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
 // foreign are the hosts that modules are made for and that is not here, told by what is

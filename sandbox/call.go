@@ -16,8 +16,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/sys"
 
-	"github.com/wasmgate/wasmgate/sandbox/extism"
-	"github.com/wasmgate/wasmgate/sandbox/wasi"
+	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
+	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
 )
 
 // A CallConfig is what one call has beyond its arguments. The zero CallConfig

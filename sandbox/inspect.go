@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/sandbox/image"
-	"github.com/wasmgate/wasmgate/sandbox/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/internal/image"
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
 // A Report tells what a module is, what it wishes for, and how it will be run.

@@ -9,8 +9,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
-	"github.com/wasmgate/wasmgate/sandbox/image"
-	"github.com/wasmgate/wasmgate/sandbox/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/internal/image"
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
 // An instance is a module with a memory. One call uses it at a time.

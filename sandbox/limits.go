@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/wasmgate/wasmgate/sandbox/image"
+	"github.com/wasmgate/wasmgate/sandbox/internal/image"
 )
 
 // Limits bound one call. Zero fields mean the defaults named here; negative

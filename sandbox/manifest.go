@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/wasmgate/wasmgate/sandbox/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
 const (

@@ -17,11 +17,11 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
-	"github.com/wasmgate/wasmgate/sandbox/compiler"
-	"github.com/wasmgate/wasmgate/sandbox/extism"
-	"github.com/wasmgate/wasmgate/sandbox/image"
-	"github.com/wasmgate/wasmgate/sandbox/rewrite"
-	"github.com/wasmgate/wasmgate/sandbox/wasi"
+	"github.com/wasmgate/wasmgate/sandbox/internal/compiler"
+	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
+	"github.com/wasmgate/wasmgate/sandbox/internal/image"
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
 )
 
 // ModuleConfig configures a [Module]. The zero ModuleConfig suits a module

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/wasmgate/wasmgate/sandbox/extism"
+	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
 )
 
 // pluginOf finds the state of the plug-in that runs.

@@ -12,8 +12,8 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/wasmgate/wasmgate/sandbox/compiler"
-	"github.com/wasmgate/wasmgate/sandbox/rewrite"
+	"github.com/wasmgate/wasmgate/sandbox/internal/compiler"
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
 // prepared is what the cache keeps of a module beside its machine code: all that a

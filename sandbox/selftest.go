@@ -7,7 +7,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
 
-	"github.com/wasmgate/wasmgate/sandbox/image"
+	"github.com/wasmgate/wasmgate/sandbox/internal/image"
 )
 
 // grower is a module with one page of memory that exports size: memory.size, and

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tetratelabs/wazero/sys"
 
-	"github.com/wasmgate/wasmgate/sandbox/wasi"
+	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
 )
 
 // A ServeConfig configures one run of a module that serves.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/wasmgate/wasmgate/sandbox/image"
+	"github.com/wasmgate/wasmgate/sandbox/internal/image"
 )
 
 // A snapshot is the state in which the instances of a module begin. What a

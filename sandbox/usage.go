@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/sandbox/wasi"
+	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
 )
 
 // saveAfter is how long a change of what modules have written waits to be saved: what

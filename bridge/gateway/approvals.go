@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/approval"
+	"github.com/wasmgate/wasmgate/internal/approval"
 )
 
 // newApprover returns what asks people; nil if nobody is to be asked.

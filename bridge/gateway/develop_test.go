@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
 // A module in development needs no approval for another file, and one for another

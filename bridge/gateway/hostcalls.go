@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/bridge/dial"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/kv"
 	"github.com/wasmgate/wasmgate/sandbox"
-	"github.com/wasmgate/wasmgate/sandbox/kv"
 )
 
 // granted is what a module was granted, checked. The zero granted is nothing.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/jobs"
-	"github.com/wasmgate/wasmgate/gate/store"
+	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/store"
 )
 
 // Jobs says how calls are kept that outlive the request that started them.

@@ -13,6 +13,13 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/secrets"
+	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // What users of a gateway name of the packages that it is made of.
@@ -52,6 +59,20 @@ type (
 	Conflict = fleet.Conflict
 	// An AmbiguousError says that several tools have a name.
 	AmbiguousError = fleet.AmbiguousError
+
+	// Fields of a [Config] and of what it holds have these types.
+	PinOptions      = lock.Options     // [Config.Pins]
+	ApprovalOptions = approval.Options // [Config.Approvals]
+	ApprovalChannel = approval.Channel
+	ApprovalRequest = approval.Request
+	JobOptions      = jobs.Options    // [Jobs.Options]
+	SessionOptions  = session.Options // [Config.Sessions]
+	SessionState    = session.State   // [Gateway.Sessions]
+	DialOptions     = dial.Options    // [Config.Dial]
+	Secret          = dial.Secret     // [Config.Secrets]
+	HTTPRule        = dial.Rule       // [Grant.HTTP]
+	SecretAllow     = secrets.Allow   // [SecretRules.Allow]
+	ConfineRules    = confine.Rules   // [EndpointConfig.Confine]
 )
 
 // The phases of a server.
@@ -98,3 +119,15 @@ func Public(err error) string { return host.Public(err) }
 // Version returns the version of the module: of a release, else of the commit that it
 // was built from, else "dev".
 func Version() string { return own.Version() }
+
+// NewSecret returns the secret with that name and value, bound to an origin: scheme, host
+// and port. The value has 8 to 4096 bytes, and may stand in a header.
+func NewSecret(name, value, origin string) (Secret, error) {
+	return dial.NewSecret(name, value, origin)
+}
+
+// Environ returns the least that a program needs of an environment that lookup knows, for
+// [EndpointConfig], and extra, which wins. lookup is [os.LookupEnv]; nil finds nothing.
+func Environ(extra map[string]string, lookup func(string) (string, bool)) []string {
+	return confine.Environ(extra, lookup)
+}

@@ -221,7 +221,7 @@ func peakMemory(t *testing.T, pid int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raceEnabled { // which takes several times as much
+	if underRace { // which takes several times as much
 		kb /= 4
 	}
 	return kb << 10

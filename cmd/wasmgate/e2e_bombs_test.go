@@ -26,7 +26,7 @@ import (
 // more than its bounds, and afterwards the gateway has the memory that it had. How many is
 // in WASMGATE_BOMBS; what calls of a native tool take meanwhile is in the log.
 func testBombs(t *testing.T, p *program) {
-	if raceEnabled {
+	if underRace {
 		t.Skip("it is the program itself that is measured: the tests without the race detector do")
 	}
 	n, batch := 100, 10

@@ -23,7 +23,7 @@ func testMarks(t *testing.T, p *program) {
 			t.Fatal(err)
 		}
 	}
-	if raceEnabled || testing.Short() {
+	if underRace || testing.Short() {
 		calls = min(calls, 300)
 	}
 	seed := rand.Uint64()

@@ -2,4 +2,4 @@
 
 package main_test
 
-const raceEnabled = false
+const underRace = false

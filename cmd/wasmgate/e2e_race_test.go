@@ -2,4 +2,4 @@
 
 package main_test
 
-const raceEnabled = true
+const underRace = true

@@ -56,8 +56,8 @@ type guestModule struct{ name, dir, mode, manifest string }
 var (
 	askerModule  = guestModule{"asker.wasm", "../../sandbox/testdata/asker", "c-shared", `{"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}`}
 	serverModule = guestModule{"server.wasm", "../../sandbox/testdata/mcpserver", "exe", ""}
-	v1Module     = guestModule{"v1.wasm", "../../sandbox/extism/testdata/v1", "c-shared", ""}
-	v2Module     = guestModule{"v2.wasm", "../../sandbox/extism/testdata/v2", "c-shared", ""}
+	v1Module     = guestModule{"v1.wasm", "../../sandbox/internal/extism/testdata/v1", "c-shared", ""}
+	v2Module     = guestModule{"v2.wasm", "../../sandbox/internal/extism/testdata/v2", "c-shared", ""}
 )
 
 func (m guestModule) build(t *testing.T, to string) {

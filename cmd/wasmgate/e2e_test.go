@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,11 +39,18 @@ func TestE2E(t *testing.T) {
 		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"task asks", testTaskAsks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"memory", testMemory}, {"peers", testPeers}, {"groups", testGroups}, {"methods", testMethods}, {"status", testStatusCheck}, {"bombs", testBombs}, {"marks", testMarks},
 	} {
 		t.Run(part.name, func(t *testing.T) {
+			if underRace && testing.Short() && slices.Contains(slowUnderRace, part.name) {
+				t.Skip("its calls follow one another, and take minutes with the detector: .ci/nightly runs them")
+			}
 			t.Parallel()
 			part.run(t, p)
 		})
 	}
 }
+
+// slowUnderRace are the parts whose calls follow one another, in which there is the least
+// for the race detector to find.
+var slowUnderRace = []string{"languages", "plugins", "guest", "bundles", "readme", "versions", "secrets", "confined", "repos", "traps", "modules"}
 
 // patience bounds every wait of these tests for something that takes well
 // under a second on an idle machine.
@@ -64,7 +72,7 @@ func buildProgram(t *testing.T) *program {
 	warm.write("wasmgate.yaml", "version: 1\n")
 	// A call compiles the module, which listing does not.
 	warm.must("call", "local__hash", `{"text":"warm","algorithm":"sha256"}`)
-	if raceEnabled { // races of the program itself are found only by a program that looks for them
+	if underRace { // races of the program itself are found only by a program that looks for them
 		p.path = filepath.Join(dir, "wasmgate-race")
 		goBuild(t, "-race", "-o", p.path, ".")
 	}

@@ -14,6 +14,11 @@ import (
 // are there too, while a benchmark runs:
 //
 //	curl --unix-socket /tmp/BenchmarkGateway*/001/measured 'http://gateway/debug/pprof/profile?seconds=5' >cpu
+//
+// How long calls wait for locks is counted once somebody has asked for /locks:
+//
+//	curl --unix-socket .../measured http://gateway/locks
+//	curl --unix-socket .../measured 'http://gateway/debug/pprof/mutex?seconds=5' >locks
 func serveMeasured() {
 	socket, ok := os.LookupEnv("WASMGATE_TEST_MEASURED")
 	if !ok {
@@ -28,6 +33,7 @@ func serveMeasured() {
 		runtime.ReadMemStats(&m)
 		_ = json.NewEncoder(w).Encode(map[string]uint64{"goroutines": uint64(runtime.NumGoroutine()), "mallocs": m.Mallocs, "bytes": m.TotalAlloc})
 	})
+	http.HandleFunc("/locks", func(http.ResponseWriter, *http.Request) { runtime.SetMutexProfileFraction(1) })
 	go func() { panic(http.Serve(ln, nil)) }()
 	main()
 }

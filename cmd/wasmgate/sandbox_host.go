@@ -7,9 +7,9 @@ import (
 	"net/netip"
 	"path/filepath"
 
-	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/kv"
 	"github.com/wasmgate/wasmgate/sandbox"
-	"github.com/wasmgate/wasmgate/sandbox/kv"
 )
 
 // A runHost carries out what the one call of `sandbox run`, or a case of `sandbox check`,

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/dial"
+	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 

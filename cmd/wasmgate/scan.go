@@ -16,7 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/sarif"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/sanitize/scan"
+	"github.com/wasmgate/wasmgate/internal/scan"
 )
 
 // The formats in which findings are printed.

@@ -47,8 +47,9 @@ type writer struct {
 	owed owed
 	down bool // no line can be written, and the operator was told
 
-	joining sync.Mutex // held for a moment, for joined
-	joined  []*waiting // lines that the next to hold mu writes
+	joining sync.Mutex // held for a moment, for joined and led
+	joined  []*waiting // lines that the next to lead writes
+	led     bool       // somebody writes, and has the next of those who joined lead after that
 	spare   []*waiting // memory for them
 }
 
@@ -82,39 +83,78 @@ func newWriter(path string, o Options, opener func(string) (file, error)) *write
 	return &writer{o: o, path: path, open: opener, free: freeOf, head: append(head, `,"seq":`...), at: end{limit: o.MaxSize}}
 }
 
-// A waiting line is written by whoever holds mu first.
+// A waiting line is written by whoever leads then.
 type waiting struct {
-	body line
-	done bool
-	seq  uint64 // its number, or
-	err  error  // why it is not written
+	body  line
+	woken chan struct{} // has room for one: the line is done, or leads
+	done  bool
+	seq   uint64 // its number, or
+	err   error  // why it is not written
 }
 
-// append writes a line and returns its number. Lines that wait together are one write.
+// append writes a line and returns its number. Lines that wait together are one write: one
+// of those who write leads, and the others wait for that one, and not for a lock, which
+// would be given from each to the next.
 func (w *writer) append(body line) (uint64, error) {
-	one := &waiting{body: body}
+	one := waitingLines.Get().(*waiting)
+	defer waitingLines.Put(one)
+	one.body, one.done, one.seq, one.err = body, false, 0, nil
 	w.joining.Lock()
 	w.joined = append(w.joined, one)
+	leads := !w.led
+	w.led = true
 	w.joining.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !one.done { // else who held mu before has written it, too
-		w.appendJoined()
+	if !leads {
+		<-one.woken
+	}
+	if !one.done {
+		w.lead(one)
+	}
+	one.body = nil
+	if one.err == nil && one.seq == 0 {
+		return 0, fmt.Errorf("audit log %s: the record was not written", w.path) // who led has panicked
 	}
 	return one.seq, one.err
 }
 
-// appendJoined writes the lines that wait. Callers hold mu.
-func (w *writer) appendJoined() {
+// waitingLines are kept for their memory: each has got what it was woken with.
+var waitingLines = sync.Pool{New: func() any { return &waiting{woken: make(chan struct{}, 1)} }}
+
+// lead writes the lines that wait, of which one leads.
+func (w *writer) lead(one *waiting) {
 	w.joining.Lock()
 	all := w.joined
 	w.joined = w.spare[:0]
 	w.joining.Unlock()
+	defer w.written(all, one)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.appendAll(all)
+}
+
+// written wakes those whose lines one has written, and has the next one lead.
+func (w *writer) written(all []*waiting, one *waiting) {
+	for _, other := range all {
+		if other.done = true; other != one {
+			other.woken <- struct{}{}
+		}
+	}
+	clear(all)
+	w.joining.Lock()
+	defer w.joining.Unlock()
+	w.spare = all
+	if w.led = len(w.joined) > 0; w.led {
+		w.joined[0].woken <- struct{}{}
+	}
+}
+
+// appendAll writes lines. Callers hold mu.
+func (w *writer) appendAll(all []*waiting) {
 	for rest := all; len(rest) > 0; {
 		n := together(rest)
 		err := w.caughtUp()
 		for _, one := range rest[:n] {
-			one.done, one.err = true, err
+			one.err = err
 		}
 		if err == nil {
 			w.write(rest[:n])
@@ -124,8 +164,6 @@ func (w *writer) appendJoined() {
 		}
 		rest = rest[n:]
 	}
-	clear(all)
-	w.spare = all
 }
 
 // together returns how many of the lines are one write: as many as fit into the buffer that

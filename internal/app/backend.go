@@ -8,11 +8,11 @@ import (
 	"io"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/hook"
+	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
 // The methods on the control socket.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/approval"
+	"github.com/wasmgate/wasmgate/internal/approval"
 )
 
 // A CallRequest is one call by a command.

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/confine"
 )
 
 // confined returns the rules of a server, nil if it has none.

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/bridge/lock"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
 // pinOptions are those of a configuration, or nil if pins are off.

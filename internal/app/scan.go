@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/bridge/schema"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/scan"
+	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/sanitize"
-	"github.com/wasmgate/wasmgate/sanitize/scan"
 )
 
 // A Scan is what was found in definitions of tools.

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/artifact"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/signature"
-	"github.com/wasmgate/wasmgate/sandbox/artifact"
 )
 
 // signer returns whose key has signed a module, "" if nobody had to. The bytes are those

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/wasmgate/wasmgate/sanitize/lookalike"
+import "github.com/wasmgate/wasmgate/internal/lookalike"
 
 // alike returns a function that reports a server which could be taken for one
 // before it, for one of base, or for one of the gateway's own: a server's name

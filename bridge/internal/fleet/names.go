@@ -10,8 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/sanitize/lookalike"
-	"github.com/wasmgate/wasmgate/sanitize/scan"
+	"github.com/wasmgate/wasmgate/internal/lookalike"
+	"github.com/wasmgate/wasmgate/internal/scan"
 )
 
 // names are those of a catalog, as a reader sees them. A tool that comes later and

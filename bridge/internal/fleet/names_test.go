@@ -17,7 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/sanitize/scan"
+	"github.com/wasmgate/wasmgate/internal/scan"
 )
 
 // serving returns the configuration of a server that lists tools of these names.

@@ -19,7 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/approval"
+	"github.com/wasmgate/wasmgate/internal/approval"
 )
 
 // A desk is a host in front of a gate that asks about each call, once for each

@@ -10,7 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/jobs"
+	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
 // Config configures a [Host].

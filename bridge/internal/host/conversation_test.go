@@ -26,8 +26,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/jobs"
-	"github.com/wasmgate/wasmgate/gate/store"
+	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/store"
 )
 
 var record = flag.Bool("record", false, "write what the host answers into the conversations, beside what was recorded")

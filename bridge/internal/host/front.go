@@ -44,7 +44,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			noSession(w)
 			return
 		}
-		defer h.sessions.used(s)
+		defer s.used()
 		p = s.peer
 		p.who = who
 	}
@@ -105,7 +105,7 @@ func (h *Host) servePost(w http.ResponseWriter, r *http.Request, p peerInfo) {
 	}
 	if m.method == "initialize" && p.of == nil && !p.stateless {
 		p = h.newSession(r, p, m.params)
-		defer h.sessions.used(p.of)
+		defer p.of.used()
 	}
 	if m.method == "initialize" && p.of != nil {
 		w.Header().Set(mcp.HeaderSession, p.of.id)

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 
@@ -60,7 +59,7 @@ func New(cfg Config) (*Host, error) {
 		parking:   parking{grace: cfg.ParkIdle / parkGrace},
 		listening: listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*outbox), open: make(map[*listening]struct{})},
 		web: web{
-			sessions: sessions{most: maxSessions, by: make(map[string]*list.Element), lines: make(map[*session]struct{})},
+			sessions: sessions{most: maxSessions, by: make(map[string]*session), lines: make(map[*session]struct{})},
 			kept:     newKeptEvents(),
 		},
 	}

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"container/list"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -50,9 +50,8 @@ type session struct {
 	listener *listener
 	ended    bool
 
-	// Guarded by the lock of the sessions.
-	seen time.Time
-	busy int // requests
+	seen atomic.Int64 // when its client has given a sign of life, as of clock
+	busy atomic.Int64 // requests; begun with the lock of the sessions
 }
 
 // requestKey is the id of a request as a key: what is equal as JSON is equal.
@@ -273,14 +272,18 @@ func sessionName(id string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// clock is the time that has passed, in nanoseconds, whatever the machine's clock is set to.
+func clock() int64 { return int64(time.Since(began)) }
+
+var began = time.Now()
+
 // sessions are the clients with sessions.
 type sessions struct {
-	most   int // maxSessions, but for tests
-	mu     sync.Mutex
-	by     map[string]*list.Element
-	recent list.List // of *session, the last used one in front
-	lines  map[*session]struct{}
-	sweep  *time.Timer // ends those that are idle; nil while there are none
+	most  int          // maxSessions, but for tests
+	mu    sync.RWMutex // requests only read
+	by    map[string]*session
+	lines map[*session]struct{}
+	sweep *time.Timer // ends those that are idle; nil while there are none
 }
 
 // newSession begins a session over HTTP, for the parameters of an initialize that has been
@@ -310,11 +313,12 @@ func (l *sessions) add(s *session) {
 	var out []*session
 	for len(l.by) >= l.most {
 		v := l.victim()
-		l.drop(v)
+		delete(l.by, v.id)
 		out = append(out, v)
 	}
-	s.seen, s.busy = time.Now(), 1
-	l.by[s.id] = l.recent.PushFront(s)
+	s.busy.Store(1)
+	s.seen.Store(clock())
+	l.by[s.id] = s
 	if l.sweep == nil {
 		l.sweep = time.AfterFunc(sessionIdle, l.endIdle)
 	}
@@ -328,12 +332,13 @@ func (l *sessions) add(s *session) {
 // most, the one that was not used for the longest time. The caller holds mu.
 func (l *sessions) victim() *session {
 	has := make(map[gate.Owner]int)
-	for at := l.recent.Front(); at != nil; at = at.Next() {
-		has[at.Value.(*session).peer.who.Owner]++
+	for _, s := range l.by {
+		has[s.peer.who.Owner]++
 	}
 	var out *session
-	for at := l.recent.Back(); at != nil; at = at.Prev() {
-		if s := at.Value.(*session); out == nil || has[s.peer.who.Owner] > has[out.peer.who.Owner] {
+	for _, s := range l.by {
+		if out == nil || has[s.peer.who.Owner] > has[out.peer.who.Owner] ||
+			has[s.peer.who.Owner] == has[out.peer.who.Owner] && s.seen.Load() < out.seen.Load() {
 			out = s
 		}
 	}
@@ -343,40 +348,29 @@ func (l *sessions) victim() *session {
 // find returns the session of an id that is a principal's, for a request, until used is
 // called; nil if there is none.
 func (l *sessions) find(id string, who *gate.Principal) *session {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at := l.by[id]
-	if at == nil || at.Value.(*session).peer.who.Owner != who.Owner {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	s := l.by[id]
+	if s == nil || s.peer.who.Owner != who.Owner {
 		return nil
 	}
-	l.recent.MoveToFront(at)
-	s := at.Value.(*session)
-	s.busy++
+	s.busy.Add(1)
+	s.seen.Store(clock())
 	return s
 }
 
-// used says that a request of a session has ended.
-func (l *sessions) used(s *session) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s.busy--
-	s.seen = time.Now()
+// used says that a request of the session has ended.
+func (s *session) used() {
+	s.seen.Store(clock())
+	s.busy.Add(-1)
 }
 
 // forget has a session be found no more.
 func (l *sessions) forget(s *session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drop(s)
+	delete(l.by, s.id)
 	delete(l.lines, s)
-}
-
-// drop is forget for a caller that holds mu.
-func (l *sessions) drop(s *session) {
-	if at := l.by[s.id]; at != nil {
-		l.recent.Remove(at)
-		delete(l.by, s.id)
-	}
 }
 
 // endIdle ends the sessions whose clients have given no sign of life.
@@ -384,11 +378,13 @@ func (l *sessions) endIdle() {
 	l.mu.Lock()
 	var idle []*session
 	next := sessionIdle
-	for at := l.recent.Back(); at != nil; at = at.Prev() {
-		s := at.Value.(*session)
-		if left := sessionIdle - time.Since(s.seen); s.busy == 0 && left <= 0 {
+	for _, s := range l.by {
+		if s.busy.Load() > 0 {
+			continue
+		}
+		if left := sessionIdle - time.Duration(clock()-s.seen.Load()); left <= 0 {
 			idle = append(idle, s)
-		} else if s.busy == 0 {
+		} else {
 			next = min(next, left)
 		}
 	}
@@ -410,11 +406,11 @@ func (l *sessions) connect(s *session) {
 
 // all returns the sessions that there are.
 func (l *sessions) all() []*session {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.mu.RLock()
+	defer l.mu.RUnlock()
 	all := make([]*session, 0, len(l.by)+len(l.lines))
-	for at := l.recent.Front(); at != nil; at = at.Next() {
-		all = append(all, at.Value.(*session))
+	for _, s := range l.by {
+		all = append(all, s)
 	}
 	for s := range l.lines {
 		all = append(all, s)

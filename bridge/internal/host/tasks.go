@@ -11,7 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/jobs"
+	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
 // Requests about tasks of 2026-07-28 are in tasks_ext.go. Clients of 2025-11-25 are not

@@ -7,7 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/jobs"
+	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
 // taskCalls are the calls under way that are tasks or may become one, by their IDs.

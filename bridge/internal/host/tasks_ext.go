@@ -7,7 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/jobs"
+	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
 // In MCP 2026-07-28 tasks are an extension (ext-tasks, "Tasks"). It is the server that

@@ -16,8 +16,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/jobs"
-	"github.com/wasmgate/wasmgate/gate/store"
+	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/store"
 )
 
 // tasked are tools whose server carries them out as tasks; they go on until release is

@@ -20,8 +20,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/jobs"
-	"github.com/wasmgate/wasmgate/gate/store"
+	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/store"
 )
 
 // learning are sessions that know what they were taught.

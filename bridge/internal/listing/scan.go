@@ -8,7 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/sanitize/scan"
+	"github.com/wasmgate/wasmgate/internal/scan"
 )
 
 // scanTime bounds how long the definitions of one listing are scanned: it is

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/schema"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
 // Options say how the tools of a server are offered.

@@ -63,6 +63,9 @@ const (
 // what it has for clients with any of them.
 var allCapabilities = gate.MustDoc(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
 
+// noCapabilities are declared where the server can ask nobody.
+var noCapabilities = gate.MustDoc("{}")
+
 // An audience is the client that a connection belongs to, or one after the other the
 // clients of a principal.
 type audience struct {
@@ -105,7 +108,7 @@ func (e *Endpoint) declares() gate.Doc {
 	case e.audience != nil:
 		return e.audience.capabilities
 	case e.cfg.Sessions == SessionsShared:
-		return gate.MustDoc("{}")
+		return noCapabilities
 	default:
 		return allCapabilities
 	}
@@ -174,17 +177,14 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	want := &audience{session: c.Audience(), who: c.Who, pooled: c.Rounds || c.Detached, capabilities: declared(c), owner: s}
 	switch {
 	case want.capabilities.IsZero(): // nobody is asked, so that calls need not be told apart
-		want.pooled, want.capabilities = false, gate.MustDoc("{}")
+		want.pooled, want.capabilities = false, noCapabilities
 	case want.pooled:
 		want.session.ID = ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil, e.closedFault()
-	}
 	i := slices.IndexFunc(s.all, func(a *audience) bool { return a.suits(want) })
-	if i < 0 && e.cfg.Pool != nil && e.cfg.Command != "" {
+	if i < 0 && !s.closed && e.cfg.Pool != nil && e.cfg.Command != "" {
 		s.mu.Unlock()
 		full := !e.cfg.Pool.room(s)
 		s.mu.Lock()
@@ -193,6 +193,8 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 		}
 	}
 	switch {
+	case s.closed: // perhaps meanwhile
+		return nil, e.closedFault()
 	case i >= 0:
 		want = s.all[i]
 	case s.spare == nil && e.apart() && !want.asked() && !e.cfg.Personal: // it lists with a credential of its own
@@ -208,9 +210,6 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	}
 	want.calls++
 	want.made++
-	if want.idle != nil {
-		want.idle.Stop()
-	}
 	return want, nil
 }
 
@@ -220,7 +219,7 @@ func (a *audience) asked() bool { return len(a.capabilities.Raw()) > len("{}") }
 // suits reports whether a connection serves who wants another.
 func (a *audience) suits(want *audience) bool {
 	return a.session == want.session && a.pooled == want.pooled && (!a.pooled || a.calls == 0) &&
-		a.capabilities.Digest() == want.capabilities.Digest()
+		(a.capabilities == want.capabilities || a.capabilities.Digest() == want.capabilities.Digest())
 }
 
 // ownFor returns an endpoint to the same server for one audience.
@@ -430,8 +429,6 @@ func (s *audiences) giveBack(a *audience) {
 	}
 	if a.idle == nil {
 		a.idle = time.AfterFunc(audienceIdle, func() { s.expire(a) })
-	} else {
-		a.idle.Reset(audienceIdle)
 	}
 }
 
@@ -440,10 +437,13 @@ func (s *audiences) giveBack(a *audience) {
 func (s *audiences) expire(a *audience) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	left := audienceIdle - time.Since(a.used)
 	switch {
-	case s.closed || a.calls > 0 || !slices.Contains(s.all, a):
-	case a.endpoint.subscriptions.any():
+	case s.closed || !slices.Contains(s.all, a):
+	case a.calls > 0 || a.endpoint.subscriptions.any():
 		a.idle.Reset(audienceIdle)
+	case left > 0: // it was used since
+		a.idle.Reset(left)
 	default:
 		s.drop(a)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/sanitize/scan"
+	"github.com/wasmgate/wasmgate/internal/scan"
 )
 
 // The part of SARIF 2.1.0 (OASIS Standard, 27 March 2020) that a scan needs.

@@ -82,12 +82,12 @@ type HTTPConn struct {
 	opened  chan struct{} // closed when the first GET was answered
 	closing sync.Once
 
-	mu       sync.Mutex
-	session  string
-	protocol string
-	last     int64
-	posts    map[int64]context.CancelFunc // of those under way
-	idle     chan struct{}                // closed when none is; nil while nobody waits for that
+	session, protocol atomic.Pointer[[]string] // as values of headers; nil while there is none
+
+	mu    sync.Mutex
+	last  int64
+	posts map[int64]context.CancelFunc // of those under way
+	idle  chan struct{}                // closed when none is; nil while nobody waits for that
 }
 
 // A Remote is a server over HTTP: where it is, and how it is reached.
@@ -199,11 +199,9 @@ func (c *HTTPConn) Send(ctx context.Context, msg []byte, headers http.Header) er
 		return err
 	}
 	defer resp.Body.Close()
-	c.mu.Lock()
-	if s := resp.Header.Get(mcp.HeaderSession); s != "" && c.session == "" && c.protocol != mcp.Stateless && resp.StatusCode/100 == 2 {
-		c.session = s
+	if s := resp.Header.Get(mcp.HeaderSession); s != "" && only(&c.protocol) != mcp.Stateless && resp.StatusCode/100 == 2 {
+		c.session.CompareAndSwap(nil, &[]string{s})
 	}
-	c.mu.Unlock()
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	id := messageID(msg)
 	success := resp.StatusCode/100 == 2
@@ -372,14 +370,12 @@ func (c *HTTPConn) do(ctx context.Context, method string, msg []byte, headers ht
 	} else {
 		r.Header["Accept"] = ofStreams
 	}
-	c.mu.Lock()
-	if c.session != "" {
-		r.Header[mcp.HeaderSession] = []string{c.session}
+	if session := c.session.Load(); session != nil {
+		r.Header[mcp.HeaderSession] = *session
 	}
-	if c.protocol != "" {
-		r.Header[mcp.HeaderProtocol] = []string{c.protocol}
+	if protocol := c.protocol.Load(); protocol != nil {
+		r.Header[mcp.HeaderProtocol] = *protocol
 	}
-	c.mu.Unlock()
 	maps.Copy(r.Header, headers)
 	resp, err := exchange(c.client, r)
 	if err == nil {
@@ -399,16 +395,16 @@ var (
 )
 
 // Agreed sets the revision of the protocol that later requests name.
-func (c *HTTPConn) Agreed(protocol string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.protocol = protocol
-}
+func (c *HTTPConn) Agreed(protocol string) { c.protocol.Store(&[]string{protocol}) }
 
-func (c *HTTPConn) sessionID() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.session
+func (c *HTTPConn) sessionID() string { return only(&c.session) }
+
+// only returns the one value of a header; "" while there is none.
+func only(header *atomic.Pointer[[]string]) string {
+	if values := header.Load(); values != nil {
+		return (*values)[0]
+	}
+	return ""
 }
 
 func (c *HTTPConn) fail(err error) {

@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/confine"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/confine"
 )
 
 const (
@@ -47,6 +47,9 @@ type StdioConn struct {
 	large  func(string, *mcp.TooLarge)
 	ending func(error)
 
+	pipe    syscall.RawConn // its input, if that can be written to without waiting; else nil
+	writing sync.Mutex      // held over each write to it
+
 	lines  chan *outgoing // to be written
 	deaf   chan struct{}  // closed when the server no longer reads
 	ended  chan struct{}  // closed by close
@@ -64,10 +67,14 @@ func StartStdio(ctx context.Context, cmd confine.Command, max int64, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	return &StdioConn{
+	c := &StdioConn{
 		child: child, stderr: stderr, max: max, log: log,
 		lines: make(chan *outgoing, maxUnwritten), deaf: make(chan struct{}), ended: make(chan struct{}),
-	}, nil
+	}
+	if in, ok := child.Stdin().(syscall.Conn); ok {
+		c.pipe, _ = in.SyscallConn()
+	}
+	return c, nil
 }
 
 // outgoing is a line for a server. Whoever takes it first decides: the writer writes it,
@@ -99,8 +106,8 @@ var (
 	errEnding = errors.New("the server is ending")
 )
 
-// Send hands msg to the writer, for a write to a server that does not read
-// would block, whatever becomes of ctx.
+// Send writes msg if there is room for it at once, and else hands it to the writer, for a
+// write to a server that does not read would block, whatever becomes of ctx.
 func (c *StdioConn) Send(ctx context.Context, msg []byte, _ http.Header) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -113,7 +120,15 @@ func (c *StdioConn) Send(ctx context.Context, msg []byte, _ http.Header) error {
 			return r
 		}, msg)
 	}
-	line := &outgoing{text: append(msg, '\n'), written: make(chan error, 1)}
+	msg = append(msg, '\n')
+	if c.pipe != nil && c.writing.TryLock() {
+		sent := writeNow(c.pipe, msg)
+		c.writing.Unlock()
+		if sent {
+			return nil
+		}
+	}
+	line := &outgoing{text: msg, written: make(chan error, 1)}
 	select {
 	case c.lines <- line:
 	case <-c.deaf:
@@ -138,12 +153,9 @@ func (c *StdioConn) write() {
 	for {
 		select {
 		case line := <-c.lines:
-			if !line.take() {
+			taken, err := c.writeLine(line)
+			if !taken {
 				continue
-			}
-			n, err := c.child.Stdin().Write(line.text)
-			if err != nil && n == 0 {
-				err = &Unseen{err}
 			}
 			line.written <- err
 			if err != nil {
@@ -156,6 +168,20 @@ func (c *StdioConn) write() {
 			return
 		}
 	}
+}
+
+// writeLine writes a line, unless its sender has gone.
+func (c *StdioConn) writeLine(line *outgoing) (taken bool, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if !line.take() {
+		return false, nil
+	}
+	n, err := c.child.Stdin().Write(line.text)
+	if err != nil && n == 0 {
+		err = &Unseen{err}
+	}
+	return true, err
 }
 
 func (c *StdioConn) bind(deliver func(gate.Doc, int64), tooLarge func(string, *mcp.TooLarge), ending func(error)) {

@@ -1,0 +1,101 @@
+package secrets_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/secrets"
+)
+
+const benchSize = 64 << 10
+
+var benchTexts = map[string]func(t testing.TB) string{
+	"prose": func(testing.TB) string {
+		return fill("The committee met on Tuesday and agreed that they would publish the minutes, which everybody may read. " +
+			"The key question, who pays for the access road, was left to the next meeting; its secretary keeps the token list.\n")
+	},
+	"json": func(testing.TB) string {
+		return fill(`{"id":"0190c8a2-7c4e-7d7e-8d6b-0a1b2c3d4e5f","key":"PROJ-1234","author":{"login":"someone","site_admin":false},` +
+			`"sha":"d670460b4b4aece5915caf5c68d12f560a9fe3e4","url":"https://api.example.com/repos/a/b/issues/17","access":"read"},` + "\n")
+	},
+	"code": func(t testing.TB) string {
+		b, err := os.ReadFile(filepath.Join(goroot(t), "src", "net", "http", "server.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fill(string(b))
+	},
+	"code about keys": func(t testing.TB) string {
+		b, err := os.ReadFile(filepath.Join(goroot(t), "src", "crypto", "tls", "handshake_client.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fill(string(b))
+	},
+}
+
+// goroot returns where Go's sources are; a test binary built with -trimpath does not know.
+func goroot(t testing.TB) string {
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func fill(s string) string { return strings.Repeat(s, benchSize/len(s)+1)[:benchSize] }
+
+func BenchmarkFind(b *testing.B) {
+	for name, text := range benchTexts {
+		for mode, o := range map[string]secrets.Options{"rules": {}, "all": {Checked: true, Decode: true}} {
+			b.Run(name+"/"+mode, func(b *testing.B) {
+				s, text := newScanner(b, o), text(b)
+				s.Find(text)
+				b.SetBytes(benchSize)
+				b.ReportAllocs()
+				for b.Loop() {
+					s.Find(text)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkShort is what a string of a call costs, most of which are short.
+func BenchmarkShort(b *testing.B) {
+	for name, text := range map[string]string{"plain": "The quick brown fox jumps over the lazy dog.", "with a keyword": "the key is under the mat"} {
+		b.Run(name, func(b *testing.B) {
+			s := newScanner(b, secrets.Options{Checked: true, Decode: true})
+			s.FindIn("/content/0/text", text)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.FindIn("/content/0/text", text)
+			}
+		})
+	}
+}
+
+func BenchmarkReadRules(b *testing.B) {
+	for b.Loop() {
+		if err := secrets.ReadRules(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCompileAllRules(b *testing.B) {
+	for b.Loop() {
+		if err := secrets.CompileAfresh(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		newScanner(b, secrets.Options{})
+	}
+}

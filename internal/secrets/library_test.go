@@ -1,0 +1,206 @@
+package secrets_test
+
+import (
+	"cmp"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zricethezav/gitleaks/v8/detect"
+
+	"github.com/wasmgate/wasmgate/internal/secrets"
+)
+
+// library finds what gitleaks itself finds.
+type library struct{ *detect.Detector }
+
+func newLibrary(t testing.TB) library {
+	t.Helper()
+	d, err := detect.NewDetectorDefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.IgnoreGitleaksAllow = true
+	return library{d}
+}
+
+func (l library) raws(path, text string) []secrets.Raw {
+	var out []secrets.Raw
+	//lint:ignore SA1019 Detect takes nothing else before v9
+	for _, f := range l.Detect(detect.Fragment{Raw: text, FilePath: path}) {
+		out = append(out, secrets.Raw{Rule: f.RuleID, Match: f.Match, Secret: f.Secret})
+	}
+	return out
+}
+
+func sorted(raws []secrets.Raw) []secrets.Raw {
+	slices.SortFunc(raws, func(a, b secrets.Raw) int {
+		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Match, b.Match), cmp.Compare(a.Secret, b.Secret))
+	})
+	return raws
+}
+
+// same fails if the library finds anything else in a text.
+func same(t *testing.T, name, path, text string, l library, s *secrets.Scanner) int {
+	t.Helper()
+	want, got := sorted(l.raws(path, text)), sorted(s.Raws(path, text))
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\nthe library finds %q\nthis finds        %q", name, want, got)
+	}
+	return len(want)
+}
+
+func newScanner(t testing.TB, o secrets.Options) *secrets.Scanner {
+	t.Helper()
+	s, err := secrets.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// files calls f for each file below a folder, up to a number of bytes.
+func files(t testing.TB, root string, suffixes []string, limit int, f func(path, text string)) (n, bytes int) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(path, s) }) || bytes > limit {
+			return err
+		}
+		text, err := read(path)
+		if err != nil {
+			return err
+		}
+		n, bytes = n+1, bytes+len(text)
+		f(path, text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, bytes
+}
+
+func read(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	var r io.Reader = file
+	if strings.HasSuffix(path, ".gz") {
+		if r, err = gzip.NewReader(file); err != nil {
+			return "", err
+		}
+	}
+	b, err := io.ReadAll(r)
+	return string(b), err
+}
+
+func corpus(t *testing.T) string {
+	dir := os.Getenv("WASMGATE_CORPUS")
+	if dir == "" {
+		t.Skip("WASMGATE_CORPUS is not set: it names the folder of the test corpora")
+	}
+	return dir
+}
+
+func TestFindingsOfTheCorporaAreTheLibrarys(t *testing.T) {
+	l, s := newLibrary(t), newScanner(t, secrets.Options{})
+	found := 0
+	n, bytes := files(t, corpus(t), []string{".json", ".jsonl", ".md"}, 8<<20, func(path, text string) {
+		found += same(t, path, "", text, l, s)
+	})
+	t.Logf("%d files, %d bytes, %d findings", n, bytes, found)
+	if n < 100 {
+		t.Errorf("only %d files", n)
+	}
+}
+
+// The sources of Go are code that everybody who runs this test has.
+func TestFindingsInCodeAreTheLibrarys(t *testing.T) {
+	if raced {
+		t.Skip("one goroutine reads megabytes, in which the race detector finds nothing: compared without it")
+	}
+	l, s := newLibrary(t), newScanner(t, secrets.Options{})
+	found, total := 0, 0
+	for _, dir := range []string{"crypto/tls", "crypto/x509", "encoding/pem", "net/url", "cmd/go/internal/auth"} {
+		_, bytes := files(t, filepath.Join(goroot(t), "src", dir), []string{".go", ".pem", ".txt", ".json"}, 2<<20, func(path, text string) {
+			found += same(t, path, "", text, l, s)
+		})
+		total += bytes
+	}
+	t.Logf("%d bytes, %d findings", total, found)
+	if found < 10 {
+		t.Errorf("only %d findings: nothing was compared", found)
+	}
+}
+
+// places are texts into which a secret is put.
+var places = map[string]string{
+	"alone": "%s",
+	"prose": "Dear all,\nplease use %s\nfor the time being, and tell nobody.\n",
+	"json":  `{"id": 17, "content": [{"type": "text", "text": "%s"}], "isError": false}`,
+	"code":  "func main() {\n\tconst value = `%s`\n\tfmt.Println(value)\n}\n",
+	"many":  "key=%[1]s\n%[1]s;%[1]s token: \"%[1]s\"",
+}
+
+// paths are names of files to which a rule is confined.
+var paths = []string{"", "main.tf", "deploy.yaml", "nuget.config", "index.php"}
+
+func TestFindingsOfSyntheticSecretsAreTheLibrarys(t *testing.T) {
+	l, s, r := newLibrary(t), newScanner(t, secrets.Options{}), seeded(t)
+	found := 0
+	for _, src := range sources(t) {
+		for range secretsOfEach {
+			x := secret(r, src.tree)
+			for place, format := range places {
+				for _, path := range paths {
+					if path != "" && src.Path == "" {
+						continue
+					}
+					found += same(t, src.ID+" in "+place+" "+path, path, fmt.Sprintf(format, x), l, s)
+				}
+			}
+		}
+	}
+	t.Logf("%d findings", found)
+	if found < 250*secretsOfEach {
+		t.Errorf("only %d findings: nothing was compared", found)
+	}
+}
+
+// What is cut, doubled and joined at random lies at the borders of what the
+// expressions match, and their windows overlap.
+func TestFindingsOfTextsCutAtRandomAreTheLibrarys(t *testing.T) {
+	l, s, r := newLibrary(t), newScanner(t, secrets.Options{}), seeded(t)
+	all := sources(t)
+	glue := []string{"", "", " ", "\n", "\n\n", "\"", "'", ": ", " = ", "=", "-", ".", "_", ";", "\\n", "x", "9", "\u00e9", "\U0001f511", "\xff", "\x80\x80"}
+	found := 0
+	for range 1000 {
+		var b strings.Builder
+		for range 1 + r.IntN(6) {
+			src := all[r.IntN(len(all))]
+			part := secret(r, src.tree)
+			switch r.IntN(4) {
+			case 0:
+				part = part[r.IntN(len(part)):]
+			case 1:
+				part = part[:r.IntN(len(part))]
+			case 2:
+				part = src.Keywords[r.IntN(len(src.Keywords))]
+			}
+			b.WriteString(part + glue[r.IntN(len(glue))])
+		}
+		found += same(t, "cut at random", "", b.String(), l, s)
+	}
+	t.Logf("%d findings", found)
+	if found < 300 {
+		t.Errorf("only %d findings: nothing was compared", found)
+	}
+}

@@ -1,0 +1,46 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/session"
+)
+
+// Two calls are decided at once, in a session that has read nothing. The first
+// reads what somebody outside wrote; the second is to be decided again.
+func ExampleSessions() {
+	ctx := context.Background()
+	s := session.New(session.Options{})
+	k := gate.SessionKey{Owner: gate.Local().Owner, ID: "s1"}
+	first, _ := s.View(ctx, k)
+	second, _ := s.View(ctx, k)
+
+	_, err := s.Admit(ctx, first, &gate.Call{ID: "read"}, gate.NewLabels(gate.Untrusted))
+	fmt.Println("first:", err)
+	now, err := s.Admit(ctx, second, &gate.Call{ID: "send"}, nil)
+	fmt.Println("second:", err, now.Labels)
+	// Output:
+	// first: <nil>
+	// second: the session has changed [untrusted]
+}
+
+func ExampleLimits() {
+	ctx := context.Background()
+	l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
+	charge := []gate.Charge{{Limit: gate.Concurrent, Owner: gate.Local().Owner, N: 1}}
+
+	release, _, err := l.Take(ctx, charge)
+	fmt.Println("first:", err)
+	_, _, err = l.Take(ctx, charge)
+	fmt.Println("second:", err, errors.Is(err, gate.ErrBusy))
+	release(0)
+	_, _, err = l.Take(ctx, charge)
+	fmt.Println("third:", err)
+	// Output:
+	// first: <nil>
+	// second: the gateway has as many calls under way as it may have at once, which is 1 true
+	// third: <nil>
+}

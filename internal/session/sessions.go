@@ -1,0 +1,394 @@
+package session
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// maxAdmitted is how many admissions are remembered, over all sessions, to know
+// a call that is admitted again. It is what a busy gateway admits in a second. A
+// call that comes back later is admitted like a new one: it is held against the
+// labels of then.
+const maxAdmitted = 4096
+
+// sampled is how many sessions are looked at to find one that was not used for long: to
+// keep them in order would have each call wait for all others.
+const sampled = 32
+
+// Options configure [Sessions].
+type Options struct {
+	// Max is how many sessions that have labels are kept. Zero or less means
+	// 10,000; a session takes about half a kilobyte. Beyond that one is dropped that was
+	// used longer ago than most.
+	Max int
+	// TTL is the time without use after which a session begins anew. Zero or
+	// less means 1 h.
+	TTL time.Duration
+	// Values is how many values are kept of what one session has met. A session
+	// that meets more is Top. Zero means 16,384, negative keeps none; a value
+	// takes some 20 bytes.
+	Values int
+	// AllValues is how many are kept of all sessions together. Beyond that sessions are
+	// dropped likewise. Zero or less means 1,048,576.
+	AllValues int
+	// File keeps labels over the end of the process, readable for its owner alone;
+	// see [Sessions.Problem]. Empty keeps none.
+	File string
+}
+
+// Sessions keeps what sessions have read. Use it from several goroutines.
+type Sessions struct {
+	o       Options
+	file    *keptFile // nil without Options.File
+	started time.Time
+
+	mu       sync.RWMutex // held alone to change anything but when a session was used
+	kept     map[gate.SessionKey]*entry
+	values   int // kept of all sessions
+	dropped  filter
+	lost     time.Time // until then a session that is not kept may have been; see load
+	rises    uint64    // of labels, to know what is in the file
+	admitted admissions
+}
+
+// entryOf returns an entry for a state, of which no call is known.
+func (s *Sessions) entryOf(state gate.Session, now time.Time) *entry {
+	e := &entry{state: state, began: now}
+	e.use(s, now)
+	return e
+}
+
+// entry is a session that is kept: one with labels, with values, or Top; or one that
+// was reset, while others of its kind count as Top.
+type entry struct {
+	state gate.Session
+	began time.Time
+	used  atomic.Int64 // time.Duration after Sessions.started
+	// raised is the call with which each label came, and with "" that with which the
+	// session became Top. "" is a call of which nothing is known any more.
+	raised map[string]string
+	reset  bool
+}
+
+func (e *entry) use(s *Sessions, now time.Time) { e.used.Store(int64(now.Sub(s.started))) }
+
+func (e *entry) lastUsed(s *Sessions) time.Time {
+	return s.started.Add(time.Duration(e.used.Load()))
+}
+
+// fresh reports whether the session is still the one that it was.
+func (e *entry) fresh(s *Sessions, now time.Time) bool { return now.Sub(e.lastUsed(s)) < s.o.TTL }
+
+var _ gate.Sessions = (*Sessions)(nil)
+
+// New returns a Sessions with the sessions that Options.File has kept.
+func New(o Options) *Sessions {
+	if o.Max <= 0 {
+		o.Max = 10_000
+	}
+	if o.TTL <= 0 {
+		o.TTL = time.Hour
+	}
+	if o.Values == 0 {
+		o.Values = 16_384
+	}
+	if o.AllValues <= 0 {
+		o.AllValues = 1 << 20
+	}
+	s := &Sessions{
+		o: o, started: time.Now(), kept: map[gate.SessionKey]*entry{},
+		dropped: newFilter(o.TTL), admitted: admissions{at: map[admission]struct{}{}},
+	}
+	if o.File != "" {
+		s.file = &keptFile{path: o.File}
+		s.load()
+	}
+	return s
+}
+
+// View returns the state of a session. It counts as use. The error says that
+// Options.File cannot be written.
+func (s *Sessions) View(_ context.Context, k gate.SessionKey) (gate.Session, error) {
+	s.mu.RLock()
+	state, known := s.glance(k)
+	rises := s.rises
+	s.mu.RUnlock()
+	if !known {
+		s.mu.Lock()
+		state, rises = s.view(k), s.rises
+		s.mu.Unlock()
+	}
+	return state, s.save(rises)
+}
+
+// glance is view where that changes nothing but when the session was used, which is not
+// known else. Callers hold mu, for reading at least, and so do not wait for each other.
+func (s *Sessions) glance(k gate.SessionKey) (state gate.Session, known bool) {
+	e, kept := s.kept[k]
+	if !kept {
+		return gate.Session{Key: k}, s.dropped.unused() && s.lost.IsZero()
+	}
+	now := time.Now()
+	if !e.fresh(s, now) {
+		return gate.Session{}, false
+	}
+	e.use(s, now)
+	return e.state, true
+}
+
+// Admit brings c into the order of the session that v is a view of. It is stale
+// if the session has a label that v does not have, or has met one of the call's
+// arguments in untrusted content since; versions do not matter. The error is
+// [gate.ErrStale], or says that Options.File cannot be written.
+func (s *Sessions) Admit(_ context.Context, v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, error) {
+	now, rises, err := s.admit(v, c, labels)
+	if err != nil {
+		return now, err
+	}
+	return now, s.save(rises)
+}
+
+// admit also returns which rise of labels has to be in the file.
+func (s *Sessions) admit(v gate.Session, c *gate.Call, labels gate.Labels) (gate.Session, uint64, error) {
+	a := admission{v.Key, c.ID}
+	l := lesson{call: c.ID, labels: v.Labels.Join(labels), top: v.Top}
+	if now, rises, ok := s.admitKnown(v, a, l, c.Args); ok {
+		return now, rises, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.view(v.Key)
+	if !s.admitted.has(a) {
+		if stale(v, now, c.Args) {
+			return now, 0, gate.ErrStale
+		}
+		s.admitted.add(a)
+	}
+	// The session may have ended since it was viewed. The call was decided on
+	// what it had read, and goes on with that.
+	now = s.raise(now, l)
+	return now, s.rises, nil
+}
+
+// admitKnown admits a call that teaches its session nothing; it is false if that is not so,
+// or not known.
+func (s *Sessions) admitKnown(v gate.Session, a admission, l lesson, args gate.Doc) (gate.Session, uint64, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	now, known := s.glance(v.Key)
+	if !known || stale(v, now, args) || l.top && !now.Top || !now.Labels.Cover(l.labels) {
+		return gate.Session{}, 0, false
+	}
+	s.admitted.add(a)
+	return now, s.rises, true
+}
+
+// stale reports whether a session has read more than what was viewed, of what counts for a
+// call with such arguments.
+func stale(v, now gate.Session, args gate.Doc) bool {
+	return now.Top && !v.Top || !v.Labels.Cover(now.Labels) || risen(v.Values, now.Values, args)
+}
+
+// risen reports whether an argument has been met in untrusted content between
+// two states of a session.
+func risen(before, now gate.Provenance, args gate.Doc) bool {
+	if before == now {
+		return false
+	}
+	var old []gate.Source
+	for a := range before.Arguments(gate.Doc{}, args) {
+		old = append(old, a.Source)
+	}
+	i := 0
+	for a := range now.Arguments(gate.Doc{}, args) {
+		if a.Source&^old[i]&gate.FromUntrusted != 0 {
+			return true
+		}
+		i++
+	}
+	return false
+}
+
+// Learn adds labels and values to a session. The error says that Options.File cannot
+// be written.
+func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) error {
+	state, err := s.View(ctx, k)
+	if err != nil {
+		return err
+	}
+	if l.From.IsZero() && l.Shown == nil && state.Labels.Cover(l.Labels) { // it knows all that
+		return nil
+	}
+	met := s.meet(state.Values, l) // takes its time with a large result, and holds up nobody
+	s.mu.Lock()
+	s.raise(s.view(k), lesson{call: l.Call, labels: l.Labels, met: met, shown: l.Shown})
+	rises := s.rises
+	s.mu.Unlock()
+	return s.save(rises)
+}
+
+func (s *Sessions) meet(known gate.Provenance, l gate.Lesson) gate.Met {
+	if s.o.Values < 0 || l.From.IsZero() {
+		return gate.Met{}
+	}
+	return l.Meet(known, s.o.Values)
+}
+
+// lesson is what is added to a session.
+type lesson struct {
+	call   string
+	labels gate.Labels
+	met    gate.Met
+	shown  *gate.Shown
+	top    bool
+}
+
+// view returns the state of now and marks it as used. Callers hold mu, here and
+// below.
+func (s *Sessions) view(k gate.SessionKey) gate.Session {
+	now := time.Now()
+	if e, ok := s.kept[k]; ok {
+		if e.fresh(s, now) {
+			e.use(s, now)
+			return e.state
+		}
+		s.remove(e)
+	}
+	if s.dropped.has(k, now) || now.Before(s.lost) {
+		return s.keep(gate.Session{Key: k, Version: 1, Top: true, Values: gate.Provenance{}.Lost()}, "", now)
+	}
+	return gate.Session{Key: k}
+}
+
+// raise adds to the state of a session, which was viewed under the same lock.
+func (s *Sessions) raise(state gate.Session, l lesson) gate.Session {
+	before := state
+	state.Labels = state.Labels.Join(l.labels)
+	if state.Labels.TooMany() {
+		state.Labels, state.Top = before.Labels, true
+	}
+	var all bool
+	if state.Values, all = state.Values.Join(l.met, max(s.o.Values, 0)); l.top || !all {
+		state.Top = true
+	}
+	state.Values = state.Values.Show(l.shown)
+	if state.Top {
+		state.Values = state.Values.Lost()
+	}
+	if len(state.Labels) == len(before.Labels) && state.Values == before.Values && state.Top == before.Top {
+		return before
+	}
+	state.Version++
+	return s.keep(state, l.call, time.Now())
+}
+
+// keep keeps a state that a call has brought, and drops sessions if there are too many, or
+// too many values.
+func (s *Sessions) keep(state gate.Session, call string, now time.Time) gate.Session {
+	e, ok := s.kept[state.Key]
+	if !ok {
+		e = s.entryOf(gate.Session{Key: state.Key}, now)
+		s.kept[state.Key] = e
+	}
+	if e.raise(state, call) {
+		s.rises++
+	}
+	s.values += state.Values.Len() - e.state.Values.Len()
+	e.state = state
+	for {
+		oldest := s.oldestBut(e)
+		if oldest == nil {
+			return state
+		}
+		expired := !oldest.fresh(s, now)
+		if !expired && len(s.kept) <= s.o.Max && s.values <= s.o.AllValues {
+			return state
+		}
+		s.remove(oldest)
+		if !expired && (oldest.state.Top || len(oldest.state.Labels) > 0) { // a clean one loses trust alone
+			s.dropped.add(oldest.state.Key, now)
+		}
+	}
+}
+
+// oldestBut returns, of some that are kept beside one, the session that was used longest
+// ago; nil if there is no other.
+func (s *Sessions) oldestBut(one *entry) (oldest *entry) {
+	n := 0
+	for _, e := range s.kept { // which begins anywhere
+		if e != one && (oldest == nil || e.used.Load() < oldest.used.Load()) {
+			oldest = e
+		}
+		if n++; n == sampled {
+			break
+		}
+	}
+	return oldest
+}
+
+// raise notes by which call the entry gets to state, and reports whether it has
+// another label by that.
+func (e *entry) raise(state gate.Session, call string) (risen bool) {
+	note := func(name string) {
+		if e.raised == nil {
+			e.raised = make(map[string]string)
+		}
+		e.raised[name], risen = call, true
+	}
+	for _, name := range state.Labels {
+		if !e.state.Labels.Cover(gate.Labels{name}) {
+			note(name)
+		}
+	}
+	if state.Top && !e.state.Top {
+		note("")
+	}
+	return risen
+}
+
+func (s *Sessions) remove(e *entry) {
+	delete(s.kept, e.state.Key)
+	s.values -= e.state.Values.Len()
+}
+
+// admission is one call in one session.
+type admission struct {
+	session gate.SessionKey
+	call    string
+}
+
+// admissions are the last maxAdmitted admissions.
+type admissions struct {
+	mu   sync.Mutex // held for a moment
+	at   map[admission]struct{}
+	ring []admission
+	next int // in ring, the oldest once it is full
+}
+
+func (as *admissions) has(a admission) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	_, ok := as.at[a]
+	return ok
+}
+
+// add adds an admission that may be there.
+func (as *admissions) add(a admission) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if _, ok := as.at[a]; ok {
+		return
+	}
+	as.at[a] = struct{}{}
+	if len(as.ring) < maxAdmitted {
+		as.ring = append(as.ring, a)
+		return
+	}
+	delete(as.at, as.ring[as.next])
+	as.ring[as.next] = a
+	as.next = (as.next + 1) % maxAdmitted
+}

@@ -1,0 +1,77 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// A State is what is known of a session, for people.
+type State struct {
+	Key     gate.SessionKey
+	Version uint64
+	Labels  gate.Labels
+	// Top says that not all of the session's state could be kept: policies see it as
+	// having read everything.
+	Top bool
+	// Raised is the call with which each label came, and with the name "" that with
+	// which the session became Top. The call is "" if it is not known any more.
+	Raised map[string]string
+	Began  time.Time // when the session was kept first, by this process
+	Used   time.Time // last
+	Values int       // that are kept
+	// Destinations are those that a person has approved for the session.
+	Destinations []gate.Destination
+}
+
+func (e *entry) tell(s *Sessions) State {
+	return State{
+		Key: e.state.Key, Version: e.state.Version, Labels: e.state.Labels, Top: e.state.Top,
+		Raised: maps.Clone(e.raised), Began: e.began, Used: e.lastUsed(s), Values: e.state.Values.Len(), Destinations: e.state.Destinations,
+	}
+}
+
+// List returns all sessions that are kept, the last used one first. One that has
+// read nothing is in the state in which every session begins, and is not kept. It
+// does not count as use.
+func (s *Sessions) List() []State {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	now := time.Now()
+	var list []State
+	for _, e := range s.kept {
+		if e.fresh(s, now) {
+			list = append(list, e.tell(s))
+		}
+	}
+	slices.SortFunc(list, func(a, b State) int { return cmp.Compare(b.Used.UnixNano(), a.Used.UnixNano()) })
+	return list
+}
+
+// Reset makes a session that of one which has read nothing, if it still has the
+// version that was seen; else the error is [gate.ErrStale], and nothing changes. A
+// call that is under way is not affected: what it reads the session has read, and
+// what it was decided on it goes on with.
+func (s *Sessions) Reset(_ context.Context, k gate.SessionKey, version uint64) error {
+	s.mu.Lock()
+	e, ok := s.kept[k]
+	if !ok || e.state.Version != version {
+		s.mu.Unlock()
+		return fmt.Errorf("session %q of %s: %w", k.ID, k.Owner.ID, gate.ErrStale)
+	}
+	now := time.Now()
+	s.remove(e)
+	if s.dropped.has(k, now) || now.Before(s.lost) { // forgotten altogether it would count as Top
+		s.kept[k] = s.entryOf(gate.Session{Key: k, Version: version + 1}, now)
+		s.kept[k].reset = true
+	}
+	s.rises++
+	rises := s.rises
+	s.mu.Unlock()
+	return s.save(rises)
+}
