@@ -105,10 +105,14 @@ func respond(how string, out *bufio.Writer, most int) {
 		id := msg.Get("id").String()
 		switch msg.Get("method").Text() {
 		case "initialize":
-			say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"liar","version":"1"}}}`, id)
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"liar","version":"1"}}}`, id)
 		case "tools/list":
 			say(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, id, tool)
 		case "tools/call":
+			if how == "grows" && msg.At("/params/arguments/add").True() {
+				tool += `,{"name":"late","inputSchema":{"type":"object"}}`
+				say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			}
 			if calls++; how == "remembers" {
 				say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"calls":%d,"pid":%d}}`, id, calls, os.Getpid())
 				continue

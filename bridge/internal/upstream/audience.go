@@ -74,6 +74,7 @@ type audience struct {
 	pooled       bool            // has one call at a time, and any client of the principal
 	capabilities gate.Doc
 	endpoint     *Endpoint
+	base         *Endpoint // that lists
 	owner        *audiences
 
 	// Of the audiences' mu:
@@ -82,7 +83,9 @@ type audience struct {
 	used  time.Time // when the last one ended
 	idle  *time.Timer
 	news  bool // the client's roots have changed, and the server does not know
-	gone  bool // the session has ended: with the last call, such as a job's, the connection does
+	// listed are its tools, if it has told that they have changed.
+	listed []gate.Doc
+	gone   bool // the session has ended: with the last call, such as a job's, the connection does
 }
 
 // audiences are the connections of a server that belong to clients.
@@ -174,7 +177,7 @@ var errAudiences = errors.New("every connection that the server may have for a c
 // take returns the connection of the client of a call, a new one if it has none.
 func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	// A call that nobody waits for outlives the session, whose own connections end with it.
-	want := &audience{session: c.Audience(), who: c.Who, pooled: c.Rounds || c.Detached, capabilities: declared(c), owner: s}
+	want := &audience{session: c.Audience(), who: c.Who, pooled: c.Rounds || c.Detached, capabilities: declared(c), base: e, owner: s}
 	switch {
 	case want.capabilities.IsZero(): // nobody is asked, so that calls need not be told apart
 		want.pooled, want.capabilities = false, noCapabilities
@@ -393,7 +396,13 @@ func (s *audiences) drop(a *audience) {
 		s.closing.Go(func() { a.endpoint.renew(s) })
 		return
 	}
-	s.closing.Go(a.endpoint.End)
+	listed := a.listed != nil
+	s.closing.Go(func() {
+		a.endpoint.End()
+		if listed { // what it alone had is gone
+			a.base.join()
+		}
+	})
 }
 
 // renew starts the process that lists anew, for the next owner: what the last one has left

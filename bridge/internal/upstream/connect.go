@@ -137,8 +137,10 @@ func (e *Endpoint) start(ctx context.Context, c wire.Conn) *link {
 	l := &link{ended: make(chan struct{}), again: make(chan struct{}, 1), wanted: make(chan struct{}, 1), tuning: make(chan struct{}, 1)}
 	l.peer = wire.NewPeer(c, func(method string, params gate.Doc, of wire.Call) {
 		switch method {
-		case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-			if e.audience == nil { // what is offered is what the shared connection lists
+		case "notifications/tools/list_changed":
+			l.listsChanged()
+		case "notifications/prompts/list_changed", "notifications/resources/list_changed":
+			if e.audience == nil { // what is offered beside tools is what the shared connection lists
 				l.listsChanged()
 			}
 		case mcp.MethodAcknowledged:
@@ -234,11 +236,15 @@ func declaredBy(ctx context.Context, l *link) (map[string]string, error) {
 	if rpc, ok := errors.AsType[*wire.RPCError](err); ok && rpc.Code == mcp.CodeMethodNotFound {
 		return nil, nil // a server without tools
 	}
-	digests := make(map[string]string, len(raw))
+	return digests(raw), err
+}
+
+func digests(raw []gate.Doc) map[string]string {
+	byName := make(map[string]string, len(raw))
 	for _, t := range raw {
-		digests[t.Get("name").Text()] = t.Digest()
+		byName[t.Get("name").Text()] = t.Digest()
 	}
-	return digests, err
+	return byName
 }
 
 // declares reports why a tool must not be called in a client's own process: what it declares
@@ -254,8 +260,12 @@ func (l *link) declares(ctx context.Context, server string, t *gate.Tool) error 
 	if err != nil {
 		return err
 	}
-	if l.declared = now; now[t.Local] == t.Digest {
+	l.declared = now
+	switch now[t.Local] {
+	case t.Digest:
 		return nil
+	case "":
+		return &Fault{NotConnected, server, "call", errors.New("the client's own process does not have the tool; another call there may add it")}
 	}
 	return &Fault{Pinned, server, "call", errors.New("the client's own process declares another definition of the tool than the one that was listed")}
 }

@@ -38,6 +38,7 @@ type watchers struct {
 
 // declarations are what was observed last.
 type declarations struct {
+	joining   sync.Mutex  // one listing after the other is put together
 	declaring sync.Mutex  // one declaration after the other is observed
 	declared  Declaration // the last one of all that the server lists
 }

@@ -24,10 +24,11 @@ type life struct {
 	failures int
 	since    time.Time
 	tools    *listing.Tools
-	closed   chan struct{} // closed with phase Closed
-	turn     chan struct{} // closed when the phase changes, and made anew
-	pauses   backoff       // between attempts to connect that fail
-	again    *time.Timer   // the next one; nil before the first fault
+	shared   *listing.Tools // those of tools that the connection itself lists; nil before the first
+	closed   chan struct{}  // closed with phase Closed
+	turn     chan struct{}  // closed when the phase changes, and made anew
+	pauses   backoff        // between attempts to connect that fail
+	again    *time.Timer    // the next one; nil before the first fault
 }
 
 // become changes the phase. The caller holds mu.
@@ -114,15 +115,17 @@ func (e *Endpoint) begin(ctx context.Context) {
 		defer limit.end()
 		l, tools, err := e.connect(ctx, limit)
 		err = limit.of(err)
+		shared := tools
 		if err == nil {
+			tools = e.joined(l, shared)
 			e.observes(e.declaration(l, tools, time.Time{}))
 		}
-		e.connected(ctx, a, l, tools, err)
+		e.connected(ctx, a, l, shared, tools, err)
 	})
 }
 
 // connected ends an attempt with its outcome.
-func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, tools *listing.Tools, err error) {
+func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, shared, tools *listing.Tools, err error) {
 	changed := true
 	e.mu.Lock()
 	if err == nil && l.peer.Why() != nil { // lost came too early to be heard
@@ -136,7 +139,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, tools *li
 	default:
 		e.circuit.connected(true, time.Now())
 		e.become(Ready)
-		e.fault, e.failures, e.link, e.tools = nil, 0, l, tools
+		e.fault, e.failures, e.link, e.shared, e.tools = nil, 0, l, shared, tools
 		e.wg.Go(func() { e.watch(context.WithoutCancel(ctx), l) })
 		e.wg.Go(func() { e.resubscribe(context.WithoutCancel(ctx), l) })
 		if e.cfg.Health > 0 && !l.modern() { // which knows no ping

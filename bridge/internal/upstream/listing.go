@@ -49,16 +49,28 @@ func (e *Endpoint) watch(ctx context.Context, l *link) {
 func (e *Endpoint) relist(ctx context.Context, l *link, announced time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.ConnectTimeout)
 	defer cancel()
+	if e.audience != nil {
+		e.relistOwn(ctx, l)
+		return
+	}
 	tools, err := e.list(ctx, l)
 	if err != nil {
 		e.cfg.Log.Warn("listing failed", "error", err)
 		return // the old listing stays
 	}
+	e.joining.Lock()
+	defer e.joining.Unlock()
+	e.offer(l, tools, e.joined(l, tools), announced)
+}
+
+// offer has a listing of the shared connection seen and offered, with the tools of own
+// connections. The caller holds joining.
+func (e *Endpoint) offer(l *link, shared, tools *listing.Tools, announced time.Time) {
 	e.observes(e.declaration(l, tools, announced))
 	e.mu.Lock()
 	other := e.link == l && !tools.Same(e.tools)
-	if other {
-		e.tools = tools
+	if e.link == l {
+		e.shared, e.tools = shared, tools
 	}
 	e.mu.Unlock()
 	if other {

@@ -5,7 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
@@ -79,6 +81,51 @@ func TestOwnProcessDeclaresAnother(t *testing.T) {
 	if _, _, err := c.call("b"); rig.Kind(err) != string(upstream.Pinned) {
 		t.Errorf("a process that declares another definition: %v", err)
 	}
+}
+
+// TestToolsThatComeLater: what a call adds in a client's own process is listed, works there,
+// and nowhere else, and goes with the process.
+func TestToolsThatComeLater(t *testing.T) {
+	e := rig.Ready(t, rig.Child("grows"))
+	changed := make(chan struct{}, 100)
+	e.Join(new(upstream.Levels), func() { changed <- struct{}{} }, func(upstream.Declaration) {}, func(mcp.Notice) {})
+	g, _ := rig.NewGate(t, e)
+	lists := func(want int) {
+		t.Helper()
+		end := time.After(20 * time.Second)
+		for len(e.Tools(t.Context())) != want {
+			select {
+			case <-changed:
+			case <-end:
+				t.Fatalf("%d tools are listed, want %d", len(e.Tools(t.Context())), want)
+			}
+		}
+	}
+	call := func(session, tool, args string) error {
+		c := rig.NewCall("liar__"+tool, args)
+		c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: session}
+		_, err := g.Do(t.Context(), c)
+		return err
+	}
+	if err := call("spare", "echo", "{}"); err != nil { // who has the process that lists
+		t.Fatal(err)
+	}
+	for _, session := range []string{"first", "second"} {
+		if err := call(session, "echo", `{"add":true}`); err != nil {
+			t.Fatal(err)
+		}
+		lists(2)
+		if err := call(session, "late", "{}"); err != nil {
+			t.Errorf("client %s calls the tool that it has added: %v", session, err)
+		}
+	}
+	if err := call("third", "late", "{}"); rig.Kind(err) != string(upstream.NotConnected) {
+		t.Errorf("a client that has not added it: %v", err)
+	}
+	for _, session := range []string{"first", "second"} {
+		e.EndSession(gate.SessionKey{Owner: gate.Local().Owner, ID: session})
+	}
+	lists(1)
 }
 
 // TestProcessesAreBounded: a process that its client used a moment ago makes no room; the
