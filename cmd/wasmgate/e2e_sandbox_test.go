@@ -47,7 +47,9 @@ func (pl *place) serveModules() *process {
 	if out, err := pl.command(pl.t.Context(), pl.program.plain, pl.args("tools")...).CombinedOutput(); err != nil {
 		pl.t.Fatalf("compile the modules: %v\n%s", err, out)
 	}
-	return pl.serve()
+	gw := pl.serve()
+	_ = pl.command(pl.t.Context(), pl.program.plain, pl.args("status", "--check")...).Run() // waits until they are loaded
+	return gw
 }
 
 // A guestModule is a WASM module that the Go toolchain builds.

@@ -46,6 +46,9 @@ it depends whether a call passes, and prompts, resources, templates of resources
 				}
 				tools = append(tools, others...)
 			}
+			if s, err := g.Status(cmd.Context()); err == nil && s.NotReady() != "" {
+				defer fmt.Fprintf(c.err, "not ready: %s; `wasmgate status` says more\n", s.NotReady())
+			}
 			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, gateway.NewSearch(search)) })
 			if len(tools) == 0 && !c.json {
 				return c.noTools(search != "" || len(groups) > 0, all)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/gate"
@@ -123,10 +124,24 @@ func (f *Fleet) KnownFeatures(one gate.Feature) []*gate.Tool {
 	return c.more.list(one)
 }
 
+// Settle waits until no server is connecting for the first time, for at most a time. With
+// the context that it returns nothing waits for servers any more.
+func (f *Fleet) Settle(ctx context.Context, most time.Duration) context.Context {
+	timed, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	f.settled(timed)
+	return context.WithValue(ctx, settledKey{}, true)
+}
+
+type settledKey struct{}
+
 // settle waits until no server is connecting for the first time, for at most
 // SettleTimeout. Those that are faulted are not waited for: who watches learns of
 // their tools.
 func (f *Fleet) settle(ctx context.Context) {
+	if ctx.Value(settledKey{}) != nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, f.cfg.SettleTimeout)
 	defer cancel()
 	f.settled(ctx)

@@ -27,7 +27,7 @@ func (f *Fleet) refresh(ctx context.Context) {
 			waited = append(waited, m.endpoint)
 		}
 	}
-	if len(waited) == 0 {
+	if len(waited) == 0 || ctx.Value(settledKey{}) != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, relistWait)
