@@ -55,7 +55,7 @@ func (g *Gateway) HasGroup(name string) bool {
 	if _, ok := (*g.groups.Load())[name]; ok {
 		return true
 	}
-	return slices.ContainsFunc(g.fleet.Known(), func(t *gate.Tool) bool { return slices.Contains(t.Groups, name) })
+	return slices.ContainsFunc(g.fleet.KnownFeatures(gate.FeatureTool), func(t *gate.Tool) bool { return slices.Contains(t.Groups, name) })
 }
 
 // Groups returns the names of the groups in Config.Groups, or of what

@@ -224,7 +224,7 @@ func approve(t *testing.T, g *gateway.Gateway, dir, selector string) {
 func waitFor(t *testing.T, g *gateway.Gateway, ok func([]*gate.Tool) bool) {
 	t.Helper()
 	giveUp := time.After(20 * time.Second)
-	for !ok(g.Fleet().Known()) {
+	for !ok(g.Fleet().KnownFeatures(gate.FeatureTool)) {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-giveUp:
@@ -249,7 +249,7 @@ func TestQuarantineIsTold(t *testing.T) {
 	if !errors.As(err, &refusal) || refusal.Step != gate.StepPin || refusal.Remedy != "wasmgate pin approve s__read" {
 		t.Errorf("err = %v", err)
 	}
-	if tools := g.Fleet().Known(); len(tools) != 1 || tools[0].Pinned {
+	if tools := g.Fleet().KnownFeatures(gate.FeatureTool); len(tools) != 1 || tools[0].Pinned {
 		t.Errorf("tools = %v", tools)
 	}
 	before := told.Load()
@@ -260,7 +260,7 @@ func TestQuarantineIsTold(t *testing.T) {
 	if _, err := call(g, "s__read", `{}`); err != nil {
 		t.Error(err)
 	}
-	if tools := g.Fleet().Known(); len(tools) != 1 || !tools[0].Pinned {
+	if tools := g.Fleet().KnownFeatures(gate.FeatureTool); len(tools) != 1 || !tools[0].Pinned {
 		t.Error("policies do not see that the tool is pinned")
 	}
 }

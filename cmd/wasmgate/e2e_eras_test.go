@@ -30,7 +30,7 @@ func testEras(t *testing.T, p *program) {
 `, startTailor(t, self, "sessions"), startTailor(t, self, "stateless"), self))
 	pl.write("grants.yaml", "- {to: [\"*\"], tools: [\"*\"]}\n")
 	gw := pl.serve()
-	pl.must("status", "--check") // waits for the servers
+	pl.ready()
 	stdio := append([]string{p.path}, pl.args("serve", "--stdio")...)
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		for front, transport := range map[string]mcp.Transport{

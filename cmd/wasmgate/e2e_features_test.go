@@ -22,7 +22,7 @@ func testFeatures(t *testing.T, p *program) {
 		"  everything: {command: node, args: [%q, stdio, %s]}\n", filepath.Join(dir, everythingServer), mark))
 	pl.write("grants.yaml", "- {to: [\"*\"], prompts: [everything__args-prompt, everything__completable-prompt], resources: [\"demo://resource/static/*\", \"demo://resource/dynamic/text/*\"]}\n")
 	gw := pl.serve()
-	pl.must("status", "--check") // waits for the server
+	pl.ready()
 	holds(t, pl.must("status"), "PROMPTS")
 	stdio := append([]string{p.path}, pl.args("serve", "--stdio")...)
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {

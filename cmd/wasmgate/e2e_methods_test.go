@@ -31,7 +31,7 @@ func testMethods(t *testing.T, p *program) {
 	pl := p.place(t, servers(listed)+over)
 	pl.write("grants.yaml", "- {to: [\"*\"], methods: [\"tailor/p*\"], tools: [\"*\"]}\n")
 	gw := pl.serve()
-	pl.must("status", "--check") // waits for the servers
+	pl.ready()
 	stdio := append([]string{p.path}, pl.args("serve", "--stdio")...)
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		for front, transport := range map[string]mcp.Transport{

@@ -30,7 +30,7 @@ func testPeers(t *testing.T, p *program) {
 	// The form speaks of a pin, to say that it wants none.
 	pl.write("grants.yaml", "- {to: [\"*\"], servers: [everything, remote, files], resources: [\"demo://*\"], asks: [roots, sampling, secrets]}\n")
 	gw := pl.serve()
-	pl.must("status", "--check") // waits for the servers
+	pl.ready()
 	for _, want := range []string{"everything__trigger-elicitation-request", "remote__trigger-sampling-request", "remote__get-roots-list"} {
 		holds(t, pl.must("tools"), want) // also for whoever can be asked nothing
 	}

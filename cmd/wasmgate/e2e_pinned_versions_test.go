@@ -143,7 +143,7 @@ func (u *upgraded) serveVersion(folder string) {
 	u.write("wasmgate.yaml", fmt.Sprintf("version: 1\npolicy: {timeout: 5s}\npins: {mode: %s}\nservers:\n  files: {command: node, args: [%q, %q]}\n",
 		u.mode, filepath.Join(folder, "dist/index.js"), u.file("docs")))
 	u.gw = u.serve()
-	u.must("status", "--check") // waits for the server
+	u.ready()
 	u.wire = mustWire(u.t, u.gw.url)
 }
 

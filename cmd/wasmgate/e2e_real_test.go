@@ -102,7 +102,7 @@ func testRealServers(t *testing.T, p *program) {
 
 	checkStatus(t, pl, false)
 	gw := pl.serve()
-	pl.must("status", "--check") // waits for the servers
+	pl.ready()
 	checkStatus(t, pl, true)
 	if o := pl.run("call", "everything__echo", `{"message":"hello"}`); o.code != 3 {
 		t.Errorf("a tool that nobody granted: exit %d, %s", o.code, o.stderr)

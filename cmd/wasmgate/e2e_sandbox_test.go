@@ -48,7 +48,7 @@ func (pl *place) serveModules() *process {
 		pl.t.Fatalf("compile the modules: %v\n%s", err, out)
 	}
 	gw := pl.serve()
-	_ = pl.command(pl.t.Context(), pl.program.plain, pl.args("status", "--check")...).Run() // waits until they are loaded
+	eventually(pl.t, "the modules are loaded", func() bool { return pl.run("status", "--check").code != 1 }) // 3: one that cannot be
 	return gw
 }
 

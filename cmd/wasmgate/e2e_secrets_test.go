@@ -48,7 +48,7 @@ func (p *program) filesystem(t *testing.T, node, sanitize string, folders ...str
 	pl.write("wasmgate.yaml", fmt.Sprintf("version: 1\npolicy: {timeout: 5s}\naudit: {record: full}\nsanitize: {secrets: {%s}}\nservers:\n  files: {command: node, args: %s}\n", sanitize, args))
 	pl.must("grant", "files__*")
 	gw := pl.serve()
-	pl.must("status", "--check") // waits for the server
+	pl.ready()
 	return pl, mustWire(t, gw.url)
 }
 

@@ -181,6 +181,12 @@ func (pl *place) must(args ...string) string {
 	return o.stdout
 }
 
+// ready waits until all servers of the gateway that runs are ready.
+func (pl *place) ready() {
+	pl.t.Helper()
+	eventually(pl.t, "the servers are ready", func() bool { return pl.run("status", "--check").code == 0 })
+}
+
 func noRace(t *testing.T, stderr string) {
 	t.Helper()
 	if strings.Contains(stderr, "DATA RACE") {

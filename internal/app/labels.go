@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/policy"
@@ -53,7 +54,7 @@ func (a *App) idleLabels() []string {
 		}
 	}
 	var said []string
-	for _, label := range a.gateway.Policy().UnusedLabels(a.gateway.Fleet().Known()) {
+	for _, label := range a.gateway.Policy().UnusedLabels(a.gateway.Fleet().KnownFeatures(gate.FeatureTool)) {
 		server, _, whole := strings.Cut(label, "__")
 		isHeld := slices.ContainsFunc(held, match.Pattern(label).Matches)
 		if isHeld || slices.Contains(absent, server) || !whole && absent != nil {

@@ -139,7 +139,7 @@ func (a *App) addPins(servers []gateway.ServerStatus) []gateway.ServerStatus {
 		}
 	}
 	callable := make(map[string]int)
-	for _, t := range a.gateway.Fleet().Known() {
+	for _, t := range a.gateway.Fleet().KnownFeatures(gate.FeatureTool) {
 		if pins.Check(t) == nil {
 			callable[t.Name.Server]++
 		}

@@ -112,10 +112,7 @@ func (f *Fleet) Tools(ctx context.Context) []*gate.Tool {
 	return f.catalog.Load().tools
 }
 
-// Known returns the tools that are known now, and waits for nothing.
-func (f *Fleet) Known() []*gate.Tool { return f.catalog.Load().tools }
-
-// KnownFeatures is as [Fleet.Known], of any feature.
+// KnownFeatures returns what is known now of a feature, such as tools, and waits for nothing.
 func (f *Fleet) KnownFeatures(one gate.Feature) []*gate.Tool {
 	c := f.catalog.Load()
 	if one == gate.FeatureTool {

@@ -112,7 +112,7 @@ func TestPinnedToolsSaySo(t *testing.T) {
 	defer f.Watch(func(fleet.Lists) { told++ })()
 	p.Persons = nil
 	f.Refresh()
-	if told != 1 || f.Known()[1].Pinned {
-		t.Errorf("after a refresh: told %d times, %+v", told, f.Known()[1])
+	if told != 1 || f.KnownFeatures(gate.FeatureTool)[1].Pinned {
+		t.Errorf("after a refresh: told %d times, %+v", told, f.KnownFeatures(gate.FeatureTool)[1])
 	}
 }

@@ -81,7 +81,7 @@ func TestModernChanges(t *testing.T) {
 			if err := f.Connect(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			tools := func(n int) func() bool { return func() bool { return len(f.Known()) == n } }
+			tools := func(n int) func() bool { return func() bool { return len(f.KnownFeatures(gate.FeatureTool)) == n } }
 			rig.AddTool(s, "two")
 			eventually(t, "a tool that was added is listed", tools(2))
 

@@ -205,7 +205,7 @@ func TestModernRequest(t *testing.T) {
 		"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"io.modelcontextprotocol/logLevel":"info"}`)
 	asker := client{capabilities: `{"elicitation":{"form":{}},"x":{"y":1}}`}
 	for _, c := range []gate.Call{
-		{Action: gate.CallTool, Name: f.Known()[0].Offered, Args: gate.MustDoc(`{"city":"Zürich","n":4.0e1,"ok":false,"in":{"deep":""},"none":null,"x":"y"}`), Meta: meta, Peer: asker, Notify: func(context.Context, string, gate.Doc) {}},
+		{Action: gate.CallTool, Name: f.KnownFeatures(gate.FeatureTool)[0].Offered, Args: gate.MustDoc(`{"city":"Zürich","n":4.0e1,"ok":false,"in":{"deep":""},"none":null,"x":"y"}`), Meta: meta, Peer: asker, Notify: func(context.Context, string, gate.Doc) {}},
 		{Action: gate.GetPrompt, Name: "s__p"},
 		{Action: gate.ReadResource, Name: "file:///ä"},
 	} {

@@ -27,6 +27,7 @@ var checks = func() []check {
 		{"trailing", "a message with something after it", trailing},
 		{"headers", "headers that name another tool than the body", headers},
 		{"definition", "hidden text in a definition", definition},
+		{"odd", "a definition that strict clients refuse the whole list for", odd},
 	}
 	for _, a := range attempts {
 		all = append(all, check{"text-" + a.name, a.title, inText(a, false)})
@@ -34,6 +35,8 @@ var checks = func() []check {
 	all = append(all,
 		check{"error-text", "hidden text in an error", inText(attempts[0], true)},
 		check{"secret-in", "a secret in arguments", secretIn},
+		check{"spelled", "a number that a model has written as a text", spelled},
+		check{"apart", "what another client has left in a server on standard input and output", apart},
 		check{"numbers", "integers beyond 2^53 in arguments and results", numbers},
 		check{"unknown", "members and contents that no revision knows", unknown},
 		check{"progress", "notifications in their order, before the result", progress},
@@ -137,7 +140,11 @@ func inText(a attempt, failed bool) func(context.Context, *target) (Verdict, str
 		if r.err != nil || r.result == nil {
 			return Stopped, "the call failed", nil
 		}
-		if a.through(r.texts(), a.text(seed)) {
+		got := r.texts()
+		if a.members {
+			got = r.plain()
+		}
+		if a.through(got, a.text(seed)) {
 			return Through, "it is in the result", nil
 		}
 		return Stopped, "", nil
@@ -156,6 +163,62 @@ func secretIn(ctx context.Context, t *target) (Verdict, string, error) {
 		return "", "", err
 	case found:
 		return Through, "the server got it", nil
+	}
+	return Stopped, "", nil
+}
+
+// odd looks for definitions of which one costs a client of the TypeScript SDK all tools.
+func odd(ctx context.Context, t *target) (Verdict, string, error) {
+	_, whole, err := t.client.listed(ctx)
+	switch {
+	case err != nil:
+		return "", "", err
+	case strings.Contains(whole, `"type":["object","null"]`) || strings.Contains(whole, `"outputSchema":{"type":"array"}`):
+		return Through, "it is in the listing", nil
+	}
+	return Stopped, "", nil
+}
+
+func spelled(ctx context.Context, t *target) (Verdict, string, error) {
+	id := newID()
+	if _, err := t.call(ctx, "probe_strict", map[string]any{"id": id, "count": "2"}); err != nil {
+		return "", "", err
+	}
+	n, as, err := t.arrived(ctx, id, `"count":"2"`)
+	switch {
+	case err != nil:
+		return "", "", err
+	case n == 0:
+		return Lost, "the call was refused", nil
+	case as:
+		return Through, "the server got a text", nil
+	}
+	return Kept, "", nil
+}
+
+func apart(ctx context.Context, t *target) (Verdict, string, error) {
+	if t.revision == WithoutSessions {
+		return "", "", errors.New("without sessions clients are told apart by who they are alone")
+	}
+	id := newID()
+	if _, err := t.call(ctx, "probe_echo", map[string]any{"id": id}); err != nil {
+		return "", "", err
+	}
+	other, err := t.connect(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	mine := t.client
+	t.client = other
+	n, _, err := t.arrived(ctx, id, "")
+	t.client = mine
+	switch {
+	case err != nil:
+		return "", "", err
+	case !t.stdio:
+		return "", "", errors.New("the probe's server is not on standard input and output")
+	case n > 0:
+		return Through, "the server knows of the other's call", nil
 	}
 	return Stopped, "", nil
 }

@@ -192,6 +192,13 @@ func (r reply) texts() string {
 	return strings.Join(all, "\n")
 }
 
+// plain returns a whole result as a text in which nothing is escaped but quotes.
+func (r reply) plain() string {
+	var plain any
+	_ = json.Unmarshal(r.result, &plain)
+	return string(encode(plain))
+}
+
 // listed returns the names of all tools, and the whole listing as a text in
 // which nothing is escaped but quotes.
 func (c *client) listed(ctx context.Context) (names []string, whole string, err error) {

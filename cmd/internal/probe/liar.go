@@ -25,6 +25,7 @@ type Liar struct {
 	mu      sync.Mutex
 	seen    []arrival
 	changed bool
+	stdio   bool                       // it is a process of its client's
 	tell    map[chan<- string]struct{} // who is told that the tools have changed
 }
 
@@ -98,6 +99,7 @@ func (l *Liar) list() json.RawMessage {
 		{Name: "probe_seen", Description: "Tells what reached it.", InputSchema: json.RawMessage(anything)},
 		{Name: "probe_progress", Description: "Tells how far it is.", InputSchema: json.RawMessage(anything)},
 		{Name: "probe_change", Description: "Changes a definition.", InputSchema: json.RawMessage(anything)},
+		{Name: "probe_odd", Description: "Takes what no tool takes.", InputSchema: json.RawMessage(`{"type":["object","null"],"properties":{"a":true}}`), OutputSchema: json.RawMessage(`{"type":"array"}`)},
 		{Name: "probe_poisoned", Description: "Adds two numbers." + hiddenText, InputSchema: json.RawMessage(anything)},
 		mutable,
 	}
@@ -125,17 +127,17 @@ func (l *Liar) call(params json.RawMessage, progress func(string)) (json.RawMess
 	case "probe_echo":
 		return result(`"structuredContent":` + string(p.Arguments) +
 			`,"content":[{"type":"text","text":"ok"},{"type":"x-probe","n":12345678901234567890}],"x-probe":{"n":12345678901234567890}`), nil
-	case "probe_strict", "probe_poisoned":
+	case "probe_strict", "probe_poisoned", "probe_odd":
 		return text("ok", false), nil
 	case "probe_lie":
 		return result(`"content":[{"type":"text","text":"{\"n\":\"many\"}"}],"structuredContent":{"n":"many"}`), nil
 	case "probe_text":
 		return text(p.Args.Text, p.Args.Error), nil
 	case "probe_attack":
-		return text(attack(p.Args.Name, p.Args.Seed), p.Args.Error), nil
+		return attack(p.Args.Name, p.Args.Seed, p.Args.Error), nil
 	case "probe_seen":
-		n, found := l.tells(p.Args.ID, p.Args.Hash, p.Args.Size)
-		return result(`"content":[{"type":"text","text":"ok"}],"structuredContent":` + string(encode(map[string]any{"calls": n, "found": found}))), nil
+		n, found, stdio := l.tells(p.Args.ID, p.Args.Hash, p.Args.Size)
+		return result(`"content":[{"type":"text","text":"ok"}],"structuredContent":` + string(encode(map[string]any{"calls": n, "found": found, "stdio": stdio}))), nil
 	case "probe_progress":
 		for i := range steps {
 			progress(string(encode(map[string]any{"jsonrpc": "2.0", "method": "notifications/progress", "params": map[string]any{
@@ -165,9 +167,9 @@ func (l *Liar) keep(a arrival) {
 }
 
 // tells returns how many calls with that id arrived, and whether one held a
-// text of that size with that hash. The text itself is not asked for: what is
+// text of that size with that hash, and whether the liar is on standard input and output. The text itself is not asked for: what is
 // asked about must not arrive by the question.
-func (l *Liar) tells(id, hash string, size int) (n int, found bool) {
+func (l *Liar) tells(id, hash string, size int) (n int, found, stdio bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, a := range l.seen {
@@ -179,7 +181,7 @@ func (l *Liar) tells(id, hash string, size int) (n int, found bool) {
 			found = fingerprint(string(a.params[i:i+size])) == hash
 		}
 	}
-	return n, found
+	return n, found, l.stdio
 }
 
 func fingerprint(s string) string {

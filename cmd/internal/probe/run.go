@@ -124,6 +124,7 @@ type target struct {
 	revision string
 	client   *client
 	names    map[string]string // of the liar's tools, as the gateway offers them
+	stdio    bool              // the liar is on standard input and output, as it has said last
 }
 
 func (t *target) connect(ctx context.Context) (*client, error) {
@@ -156,13 +157,14 @@ func (t *target) arrived(ctx context.Context, id, text string) (n int, found boo
 	}
 	var res struct {
 		StructuredContent struct {
-			Calls int
-			Found bool
+			Calls        int
+			Found, Stdio bool
 		}
 	}
 	if json.Unmarshal(r.result, &res) != nil || r.failed() {
 		return 0, false, fmt.Errorf("the liar does not answer: %s", r.texts())
 	}
+	t.stdio = res.StructuredContent.Stdio
 	return res.StructuredContent.Calls, res.StructuredContent.Found, nil
 }
 

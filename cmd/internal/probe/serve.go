@@ -38,6 +38,9 @@ func (l *Liar) ServeStdio(in io.Reader, out io.Writer) error {
 		defer mu.Unlock()
 		_, _ = io.WriteString(out, msg+"\n") // the reader has gone if this fails; so will in
 	}
+	l.mu.Lock()
+	l.stdio = true
+	l.mu.Unlock()
 	changes := make(chan string, 1)
 	defer l.listen(changes)()
 	over := make(chan struct{})
