@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -76,7 +77,7 @@ func (e *extractor) env(vars map[string]Secret) {
 		v, where := string(vars[k]), "env."+k
 		switch {
 		case filled(v):
-		case secretName(k) && !trivial(v) || secretShape(v):
+		case secretName(k) && !trivial(v) || secretShape(v) || secretInside(v):
 			vars[k] = Secret(e.variable(where, k, v))
 		case strings.Contains(v, "://"):
 			vars[k] = Secret(e.query(where, v))
@@ -130,7 +131,7 @@ func (e *extractor) args(args []string) {
 			args[i] = before + e.query(where, value)
 		case secretName(name) && !trivial(value):
 			args[i] = before + e.variable(where, e.own(name), value)
-		case secretShape(value):
+		case secretShape(value) || secretInside(value):
 			args[i] = before + e.variable(where, e.own("secret"), value)
 		}
 	}
@@ -178,6 +179,33 @@ func trivial(s string) bool {
 		return true
 	}
 	return len(s) < 3
+}
+
+// secretInside reports whether a value is JSON with a credential in it, such as the headers
+// that a server is to send: it is moved whole.
+func secretInside(s string) bool {
+	var doc any
+	if !strings.HasPrefix(strings.TrimSpace(s), "{") || json.Unmarshal([]byte(s), &doc) != nil {
+		return false
+	}
+	return secretMember("", doc)
+}
+
+func secretMember(name string, v any) bool {
+	switch v := v.(type) {
+	case string:
+		v = v[len(scheme.FindString(v)):]
+		return !filled(v) && (secretName(name) && !trivial(v) || secretShape(v))
+	case []any:
+		return slices.ContainsFunc(v, func(one any) bool { return secretMember(name, one) })
+	case map[string]any:
+		for k, one := range v {
+			if secretMember(k, one) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 var (

@@ -297,6 +297,8 @@ func TestExtract(t *testing.T) {
 		"a connection with a password":  envCase("DATABASE", "pg://u:p@h/db", "${DATABASE}", "DATABASE", "pg://u:p@h/db"),
 		"a key in a URL of a variable":  envCase("BASE", "https://h/?api_key=abc", "https://h/?api_key=${S_API_KEY}", "S_API_KEY", "abc"),
 		"what is a variable already":    envCase("API_TOKEN", "${T}", "${T}", "", ""),
+		"headers in a variable":         envCase("H", `{"Authorization": "Bearer abc", "V": "1"}`, "${H}", "H", `{"Authorization": "Bearer abc", "V": "1"}`),
+		"plain JSON in a variable":      envCase("H", `{"region": "eu", "a": [{"b": "c"}]}`, `{"region": "eu", "a": [{"b": "c"}]}`, "", ""),
 		"a plain variable":              envCase("LOG_LEVEL", "debug", "debug", "", ""),
 		"a count of tokens":             envCase("MAX_TOKENS", "4096", "4096", "", ""),
 		"where a key is":                envCase("SSH_KEY_PATH", "/home/a/.ssh/id", "/home/a/.ssh/id", "", ""),

@@ -35,6 +35,9 @@ func (s *soak) join() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf(format, args...))
 		}
 	}
+	for _, what := range s.failed {
+		say("an event failed: %s", what)
+	}
 	path := filepath.Join(s.disk(), "audit.jsonl")
 	files, err := audit.Files(path)
 	if err != nil {
@@ -128,6 +131,10 @@ func (s *soak) join() (wrong []string) {
 		first, last := slices.Max(s.mostRSS[:third]), slices.Max(s.mostRSS[2*third:])
 		if last > first+first/2+64<<10 {
 			say("resident memory grows: %d MiB in the first third, %d MiB in the last", first>>10, last>>10)
+		}
+		first, last = slices.Max(s.mostFDs[:third]), slices.Max(s.mostFDs[2*third:])
+		if last > 2*first+64 {
+			say("descriptors grow: %d in the first third, %d in the last", first, last)
 		}
 	}
 	fmt.Printf("%d calls, %d seen by servers, %d records in %d files, chain of %d holds; the longest call took %v; lists changed %d times for a client\n",

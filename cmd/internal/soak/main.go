@@ -71,7 +71,8 @@ type soak struct {
 	told                []told
 	nothing             atomic.Int64 // times at which the watcher heard of a change that was none
 	heard               atomic.Int64
-	mostRSS             []int // KiB, a row a sample
+	mostRSS, mostFDs    []int    // KiB and descriptors, a row a sample
+	failed              []string // events that could not be made to happen
 }
 
 func (s *soak) run(length time.Duration, clients int, seed uint64) (wrong []string, err error) {
@@ -266,7 +267,10 @@ func (s *soak) shake(ctx context.Context) {
 			s.listed.Store(time.Now().Add(10 * time.Second).UnixMilli())
 		}
 		rss, fds, children := s.holds()
-		s.mostRSS = append(s.mostRSS, rss)
+		s.mostRSS, s.mostFDs = append(s.mostRSS, rss), append(s.mostFDs, fds)
+		if err != nil && !errors.Is(err, errLeftOut) {
+			s.failed = append(s.failed, fmt.Sprintf("%s: %v", e.name, err))
+		}
 		fmt.Printf("%6.1f s  %-26s %4d MiB, %3d descriptors, %2d processes of servers  %v\n", time.Since(began).Seconds(), e.name, rss>>10, fds, children, orOK(err))
 	}
 }
@@ -277,6 +281,8 @@ func orOK(err error) any {
 	}
 	return err
 }
+
+var errLeftOut = errors.New("left out: the log has no disk of its own")
 
 // fill fills the disk of the log for some seconds.
 func (s *soak) fill() error {
@@ -289,7 +295,7 @@ func (s *soak) fill() error {
 	defer f.Close()
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(s.disk(), &stat); err != nil || int64(stat.Blocks)*stat.Bsize > 1<<30 {
-		return errors.Join(err, errors.New("left out: the log has no disk of its own"))
+		return errors.Join(err, errLeftOut)
 	}
 	_, err = io.Copy(f, io.LimitReader(zeros{}, 1<<30))
 	if !errors.Is(err, syscall.ENOSPC) {
