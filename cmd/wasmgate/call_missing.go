@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
@@ -14,16 +13,13 @@ import (
 // missing says what the operator can do about a tool that there is not for the client;
 // "" if nothing is known of it. A client never learns that.
 func (c *cli) missing(ctx context.Context, cfg *config.Config, g asked, r app.CallRequest) string {
+	r.Tool = r.Wanted(cfg.Jobs.Offer)
 	server, _, qualified := strings.Cut(r.Tool, "__")
 	switch {
 	case server == gateway.JobServer && !cfg.Jobs.Offer:
 		return "jobs are off: set jobs: {offer: true} in the configuration"
 	case server == gateway.CatalogServer && cfg.Catalog.Mode == "off":
 		return "the catalog is off: set catalog: {mode: beside} in the configuration"
-	}
-	if args, err := gate.ParseDoc([]byte(r.Args)); err == nil && r.Tool == startJob { // which there is: what it is to start is missing
-		r.Tool = args.Get("tool").Text()
-		server, _, qualified = strings.Cut(r.Tool, "__")
 	}
 	tools, err := g.Tools(ctx, r.As, true)
 	if err != nil {
