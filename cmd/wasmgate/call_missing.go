@@ -13,7 +13,6 @@ import (
 // missing says what the operator can do about a tool that there is not for the client;
 // "" if nothing is known of it. A client never learns that.
 func (c *cli) missing(ctx context.Context, cfg *config.Config, g asked, r app.CallRequest) string {
-	r.Tool = r.Wanted(cfg.Jobs.Offer)
 	server, _, qualified := strings.Cut(r.Tool, "__")
 	switch {
 	case server == gateway.JobServer && !cfg.Jobs.Offer:

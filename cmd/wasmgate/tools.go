@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,8 +47,8 @@ it depends whether a call passes, and prompts, resources, templates of resources
 				}
 				tools = append(tools, others...)
 			}
-			if s, err := g.Status(cmd.Context()); err == nil && s.NotReady() != "" {
-				defer fmt.Fprintf(c.err, "not ready: %s; `wasmgate status` says more\n", s.NotReady())
+			if s, err := g.Status(cmd.Context()); err == nil && len(s.Unready())+len(s.Faulted()) > 0 {
+				defer fmt.Fprintf(c.err, "not ready: %s; see `wasmgate status`\n", strings.Join(slices.Concat(s.Unready(), s.Faulted()), ", "))
 			}
 			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, gateway.NewSearch(search)) })
 			if len(tools) == 0 && !c.json {

@@ -22,16 +22,6 @@ type CallRequest struct {
 	Progress func(Progress) `json:"-"`
 }
 
-// Wanted is the tool that is to be called: where jobs are offered, that which a job is to
-// start.
-func (r CallRequest) Wanted(jobs bool) string {
-	args, err := gate.ParseDoc([]byte(r.Args))
-	if err != nil || !jobs || r.Tool != gateway.JobServer+"__start" {
-		return r.Tool
-	}
-	return args.Get("tool").Text()
-}
-
 // Progress is how far a call is (MCP, notifications/progress).
 type Progress struct {
 	Done    float64 `json:"progress"`

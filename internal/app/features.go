@@ -13,7 +13,7 @@ var features = []gate.Feature{gate.FeaturePrompt, gate.FeatureResource, gate.Fea
 // Features returns the prompts, resources, templates of resources and methods that the
 // principal as is offered, and if all is true the rest too. It waits as [App.Tools] does.
 func (a *App) Features(ctx context.Context, as string, all bool) ([]Tool, error) {
-	ctx = a.gateway.Fleet().Settle(ctx, patience)
+	ctx = a.gateway.Fleet().Settle(ctx)
 	who, err := principal(a.config.Load().cfg, as)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
@@ -191,33 +190,10 @@ type Tool struct {
 	Traits     *Traits         `json:"traits,omitempty"` // absent unless all tools are asked for
 }
 
-// patience is how long a command waits for servers that are starting before it shows what
-// is ready.
-const patience = 2 * time.Second
-
-// NotReady says which servers and modules are not ready, and why; "" if all are.
-func (s *Status) NotReady() string {
-	var away []string
-	for _, one := range s.Servers {
-		switch {
-		case one.Phase == gateway.Faulted:
-			away = append(away, one.Server+" (faulted)")
-		case one.Phase != gateway.Ready:
-			away = append(away, one.Server+" (starting)")
-		}
-	}
-	for _, one := range s.Modules {
-		if one.Progress != "" && one.Tools == 0 {
-			away = append(away, "module "+one.Module+" (being compiled)")
-		}
-	}
-	return strings.Join(away, ", ")
-}
-
 // Tools returns what the principal as is offered, and if all is true the rest
 // too. It waits for no server for longer than two seconds.
 func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
-	ctx = a.gateway.Fleet().Settle(ctx, patience)
+	ctx = a.gateway.Fleet().Settle(ctx)
 	who, err := principal(a.config.Load().cfg, as)
 	if err != nil {
 		return nil, err

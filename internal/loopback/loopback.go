@@ -15,7 +15,12 @@ func Host(hostport string) bool {
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		host = h
 	}
-	host = strings.Trim(host, "[]")
+	if strings.HasPrefix(hostport, "[") && !strings.Contains(host, ":") {
+		return false // in brackets stand addresses of IPv6 alone (RFC 3986, section 3.2.2)
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		host, _ = strings.CutSuffix(inner, "]")
+	}
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}

@@ -121,10 +121,13 @@ func (f *Fleet) KnownFeatures(one gate.Feature) []*gate.Tool {
 	return c.more.list(one)
 }
 
-// Settle waits until no server is connecting for the first time, for at most a time. With
-// the context that it returns nothing waits for servers any more.
-func (f *Fleet) Settle(ctx context.Context, most time.Duration) context.Context {
-	timed, cancel := context.WithTimeout(ctx, most)
+// patience is how long who asks for what is ready waits for servers that are starting.
+const patience = 2 * time.Second
+
+// Settle waits until no server is connecting for the first time, for two seconds at most.
+// With the context that it returns nothing waits for servers any more.
+func (f *Fleet) Settle(ctx context.Context) context.Context {
+	timed, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	f.settled(timed)
 	return context.WithValue(ctx, settledKey{}, true)

@@ -198,6 +198,9 @@ func (h *Host) allowed(r *http.Request) error {
 	if !loopback.Host(r.Host) && !slices.Contains(h.cfg.Hosts, r.Host) {
 		return errors.New("this Host is not allowed; add it to http.hosts in the configuration if it is meant")
 	}
+	if len(r.Header.Values("Origin")) > 1 {
+		return errors.New("the request has several Origins, of which it can have one")
+	}
 	origin := r.Header.Get("Origin")
 	if origin == "" || slices.Contains(h.cfg.Origins, origin) {
 		return nil

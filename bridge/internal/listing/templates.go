@@ -55,8 +55,8 @@ func NewTemplate(text string) (*Template, error) {
 	if strings.ContainsAny(text[:len(prefix)]+expression.ReplaceAllString(text, ""), "{}") {
 		return nil, errors.New("a brace that begins or ends nothing")
 	}
-	if len(t.Variables) == 0 || len(t.Variables) > maxVariables {
-		return nil, fmt.Errorf("a template has from 1 to %d variables", maxVariables)
+	if len(t.Variables) > maxVariables { // none is a URI that stands for itself
+		return nil, fmt.Errorf("a template has at most %d variables", maxVariables)
 	}
 	var err error
 	t.match, err = regexp.Compile(pattern + regexp.QuoteMeta(rest) + `\z`)
