@@ -116,7 +116,7 @@ func (o *office) becomes(t *testing.T, as, want string) {
 // is written has a token.
 func TestLogins(t *testing.T) {
 	o := newOffice(t, "oauth")
-	o.refused(t, "alice", "wasmgate login jira`, with --as")
+	o.refused(t, "alice", "with --as for somebody else")
 	o.logIn(t, "alice")
 	o.becomes(t, "alice", "user alice")
 	o.refused(t, "bob", "wasmgate login jira --as bob")

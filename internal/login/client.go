@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
-
-	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
 // A client is who the gateway is at an authorization server.
@@ -22,14 +20,8 @@ type client struct {
 	Method string `json:"method"` // none, client_secret_basic or client_secret_post
 }
 
-// clientKind is the kind of rows in the vault that hold registered clients.
-const clientKind = "client"
-
 // DocumentPath is where the gateway's own client metadata document is, below its public URL.
 const DocumentPath = "/oauth/client.json"
-
-// CallbackPath is where browsers come back to, below the public URL.
-const CallbackPath = "/connect/callback"
 
 // loopbackRedirect stands for the redirects of commands, whose port differs (RFC 8252, 7.3).
 const loopbackRedirect = "http://127.0.0.1/callback"
@@ -38,8 +30,8 @@ const loopbackRedirect = "http://127.0.0.1/callback"
 func Document(public string) []byte {
 	raw, _ := json.Marshal(map[string]any{
 		"client_id": public + DocumentPath, "client_name": "wasmgate", "client_uri": public,
-		"redirect_uris": []string{public + CallbackPath, loopbackRedirect},
-		"grant_types":   []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none",
+		"redirect_uris": []string{loopbackRedirect}, "application_type": "native",
+		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none",
 	})
 	return raw
 }
@@ -57,28 +49,11 @@ func (l *Logins) client(ctx context.Context, s *Server, p *place, redirect strin
 	if p.RegistrationEndpoint == "" {
 		return client{}, fmt.Errorf("%s registers no clients by itself: register one there with the redirect URL %s, and write its id to servers.%s.auth.client_id", p.Issuer, redirect, s.ID)
 	}
-	web := strings.HasPrefix(redirect, l.o.Public+"/") && l.o.Public != ""
-	row := vault.Key{Kind: clientKind, Server: p.Issuer + " " + redirect}
-	var c client
-	if web { // others have a port of their own each time
-		if raw, err := l.o.Vault.Get(row); err == nil && json.Unmarshal(raw, &c) == nil {
-			return c, nil
-		}
-	}
-	c, err := register(ctx, s, p, redirect)
-	if err != nil || !web {
-		return c, err
-	}
-	raw, _ := json.Marshal(c)
-	return c, l.o.Vault.Put(row, raw)
+	return register(ctx, s, p, redirect) // each time: the port of the redirect is another
 }
 
 // register makes a client (RFC 7591).
 func register(ctx context.Context, s *Server, p *place, redirect string) (client, error) {
-	kind := "web"
-	if u, err := url.Parse(redirect); err == nil && isLoopback(u.Hostname()) {
-		kind = "native"
-	}
 	method := "client_secret_basic" // what an absent list means (RFC 8414, 2)
 	for _, m := range []string{"none", "client_secret_basic", "client_secret_post"} {
 		if slices.Contains(p.TokenEndpointAuthMethodsSupported, m) {
@@ -87,7 +62,7 @@ func register(ctx context.Context, s *Server, p *place, redirect string) (client
 		}
 	}
 	got, err := oauthex.RegisterClient(ctx, p.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
-		ClientName: "wasmgate", RedirectURIs: []string{redirect}, ApplicationType: kind, TokenEndpointAuthMethod: method,
+		ClientName: "wasmgate", RedirectURIs: []string{redirect}, ApplicationType: "native", TokenEndpointAuthMethod: method,
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 	}, s.Client)
 	if refused, ok := errors.AsType[*oauthex.ClientRegistrationError](err); ok {

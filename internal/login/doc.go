@@ -7,7 +7,9 @@
 //	flow.go       the way of a person: authorization request, redirect, code, grant
 //	grant.go      what was granted, and the token endpoint
 //	logins.go     a token for each request: kept, refreshed, narrowed
-//	page.go       the pages by which people far away connect an account
+//	subject.go    callers' own tokens, for servers that take them in exchange
+//	redirect.go   where the browser of a command comes back to
+//	page.go       the gateway's own client metadata document
 //
 // A grant belongs to one principal and one server, and its tokens go to that server alone. No
 // token, code, verifier or state is part of an error, an event or a log.

@@ -54,7 +54,6 @@ const (
 	LoggedIn  = "login"
 	LoggedOut = "logout"
 	Refreshed = "refresh"
-	Connected = "connect" // a login that somebody made on a page
 )
 
 // An Event is something that happened to a grant.
@@ -320,7 +319,7 @@ func (n *Needed) Unwrap() error { return n.cause }
 func (n *Needed) Public() string { return n.text }
 
 func (r *row) needed(cause error) error {
-	return &Needed{r.key.Server, "server " + r.key.Server + " needs a login: " + r.all.how(r.key), cause}
+	return &Needed{r.key.Server, "server " + r.key.Server + " needs a login: " + how(r.key), cause}
 }
 
 func (r *row) unavailable() error {
@@ -328,19 +327,16 @@ func (r *row) unavailable() error {
 }
 
 // how says how somebody logs in.
-func (l *Logins) how(k vault.Key) string {
+func how(k vault.Key) string {
 	command := "`wasmgate login " + k.Server
 	if k.Principal != "" && k.Principal != gate.Local().ID {
 		as := k.Principal
 		if k.Tenant != "" {
 			as = k.Tenant + "/" + as
 		}
-		command += " --as " + as
-		if l.o.Public != "" {
-			return "open " + l.o.Public + "/connect/" + k.Server + " in a browser, or have the operator run " + command + "`"
-		}
+		return "have " + command + " --as " + as + "` run on the gateway's machine"
 	}
-	return "run " + command + "`"
+	return "run " + command + "` on the gateway's machine"
 }
 
 // Need is what a request is to be able to do at most.
@@ -371,7 +367,7 @@ func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, 
 	}
 	g, err := l.token(ctx, s, r, who, need, before)
 	if n, ok := errors.AsType[*Needed](err); ok && who == nil && s.Mode == OAuth && !s.Shared {
-		return "", &Needed{n.server, "nobody has logged in to server " + id + ": " + l.how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause}
+		return "", &Needed{n.server, "nobody has logged in to server " + id + ": " + how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause}
 	}
 	if err != nil {
 		return "", err

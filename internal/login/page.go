@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Handle serves what authorization servers and people far away come for.
+// Handle serves what authorization servers come for.
 func (l *Logins) Handle(mux *http.ServeMux) {
 	if strings.HasPrefix(l.o.Public, "https://") {
 		mux.HandleFunc("GET "+DocumentPath, func(w http.ResponseWriter, _ *http.Request) {
