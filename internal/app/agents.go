@@ -31,10 +31,7 @@ func (a *App) Hook(ctx context.Context, r hook.Request) (gateway.HookAnswer, err
 	if err != nil {
 		return gateway.HookAnswer{}, err
 	}
-	event, err := gate.ParseDoc(r.Event)
-	if err != nil {
-		event = gate.Doc{} // which denies
-	}
+	event, _ := gate.ParseDoc(r.Event) // what is none denies
 	return a.gateway.Hook(ctx, who, gateway.HookRequest{
 		Agent: r.Agent, Event: event, Headless: r.Headless, Observe: r.Observe, Hold: time.Duration(r.HoldMS) * time.Millisecond,
 	}), nil

@@ -21,6 +21,9 @@ func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
 	for _, m := range cfg.Tools {
 		known = append(known, m.Server)
 	}
+	for _, a := range cfg.Agents {
+		known = append(known, a.ID)
+	}
 	var problems []policy.Problem
 	for _, l := range labels {
 		server, _, whole := strings.Cut(l.Pattern, "__")
@@ -28,9 +31,8 @@ func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
 			return id == server || !whole && strings.HasPrefix(id+"__", strings.TrimSuffix(server, "*"))
 		}
 		if !slices.ContainsFunc(known, begins) {
-			problems = append(problems, policy.Problem{
-				Warning: true, Message: "labels." + l.Pattern + ": matches no tool: the configuration has no such server; see " + cfg.Policy.Labels,
-			})
+			said := "labels." + l.Pattern + ": matches no tool: the configuration has no such server; see " + cfg.Policy.Labels
+			problems = append(problems, policy.Problem{Warning: true, Message: said})
 		}
 	}
 	return problems
@@ -39,7 +41,10 @@ func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
 // idleLabels says which labels are for tools that are gone. A server that is not
 // ready may still come to have them, and it has those that are quarantined.
 func (a *App) idleLabels() []string {
-	var absent, held []string // servers of which nothing can be told, and tools that are not offered
+	var absent, held []string // servers and agents of which nothing can be told, and tools that are not offered
+	for _, one := range a.config.Load().cfg.Agents {
+		absent = append(absent, one.ID)
+	}
 	for _, s := range a.gateway.Fleet().Status() {
 		if s.Phase != gateway.Ready {
 			absent = append(absent, s.Server)
@@ -56,8 +61,7 @@ func (a *App) idleLabels() []string {
 	var said []string
 	for _, label := range a.gateway.Policy().UnusedLabels(a.gateway.Fleet().KnownFeatures(gate.FeatureTool)) {
 		server, _, whole := strings.Cut(label, "__")
-		isHeld := slices.ContainsFunc(held, match.Pattern(label).Matches)
-		if isHeld || slices.Contains(absent, server) || !whole && absent != nil {
+		if slices.ContainsFunc(held, match.Pattern(label).Matches) || slices.Contains(absent, server) || !whole && absent != nil {
 			continue
 		}
 		said = append(said, "labels: "+label+" matches no tool; take it out of "+a.cfg.Policy.Labels)

@@ -120,7 +120,7 @@ func (l Line) shell(agent string) string {
 const mark = "wasmgate"
 
 // command is each of ours.
-var command = regexp.MustCompile(`wasmgate(\.exe)?'? hook |wasmgate-hook(\.exe)?'? `)
+var command = regexp.MustCompile(`hook(\.exe)?'? --state .* (claude-code|codex|gemini-cli)$`)
 
 // With returns the settings with our hooks in the place of those that were there before.
 func (a Agent) With(settings []byte, l Line) ([]byte, error) {

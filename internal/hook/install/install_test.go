@@ -18,6 +18,7 @@ func TestHooksOfOthersStay(t *testing.T) {
 		for _, l := range []install.Line{
 			{Program: "/usr/bin/wasmgate", Args: []string{"hook", "--state", "/s"}},
 			{Program: "/a folder/wasmgate", Args: []string{"hook", "--state", "/s", "--observe"}},
+			{Program: "/usr/bin/another-name", Args: []string{"hook", "--state", "/s"}},
 			{Program: "/usr/bin/wasmgate-hook", Args: []string{"--state", "/s"}},
 		} {
 			settings, err := a.With([]byte(others), l)
