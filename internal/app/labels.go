@@ -1,6 +1,7 @@
 package app
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,9 +22,7 @@ func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
 	for _, m := range cfg.Tools {
 		known = append(known, m.Server)
 	}
-	for _, a := range cfg.Agents {
-		known = append(known, a.ID)
-	}
+	known = slices.AppendSeq(known, maps.Keys(agentRules(cfg)))
 	var problems []policy.Problem
 	for _, l := range labels {
 		server, _, whole := strings.Cut(l.Pattern, "__")
@@ -41,10 +40,8 @@ func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
 // idleLabels says which labels are for tools that are gone. A server that is not
 // ready may still come to have them, and it has those that are quarantined.
 func (a *App) idleLabels() []string {
-	var absent, held []string // servers and agents of which nothing can be told, and tools that are not offered
-	for _, one := range a.config.Load().cfg.Agents {
-		absent = append(absent, one.ID)
-	}
+	var held []string                                                    // tools that are not offered
+	absent := slices.Collect(maps.Keys(agentRules(a.config.Load().cfg))) // and servers, of which nothing can be told
 	for _, s := range a.gateway.Fleet().Status() {
 		if s.Phase != gateway.Ready {
 			absent = append(absent, s.Server)
