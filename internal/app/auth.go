@@ -67,7 +67,7 @@ func (s *senders) put(c *config.Config, revoked []auth.Revocation) error {
 	if err != nil {
 		return err
 	}
-	o.Revoked = revoked
+	o.Revoked, o.Before = revoked, s.now.Load()
 	a, err := auth.New(o)
 	if err == nil {
 		s.now.Store(a)

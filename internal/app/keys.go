@@ -212,7 +212,11 @@ func (a *App) Revoke(_ context.Context, r RevokeRequest) (*Revoked, error) {
 	if err != nil {
 		return nil, err
 	}
+	owner := gate.Owner{Tenant: revocation.Tenant, ID: revocation.Principal}
 	a.revoked(func(who *gate.Principal) bool {
+		if who.Auth == auth.Bearer && who.Owner == owner && (r.Issuer == "" || r.Issuer == who.Issuer) {
+			return true // also one whose token is not remembered any more
+		}
 		return slices.ContainsFunc(ended, func(e *gate.Principal) bool { return e.Credential == who.Credential && e.Owner == who.Owner })
 	})
 	if err := writeRevoked(a.cfg.State, now.Revocations()); err != nil {

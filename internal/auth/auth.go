@@ -47,6 +47,9 @@ type Options struct {
 	Principals map[gate.Owner]*gate.Principal
 	// Revoked are revocations of before.
 	Revoked []Revocation
+	// Before is the authenticator in whose place the new one comes: what it has let in can
+	// still be revoked, and credentials keep their handles. nil: there was none.
+	Before *Authenticator
 	// Now is the clock; nil: the machine's.
 	Now func() time.Time
 }
@@ -62,6 +65,7 @@ type Authenticator struct {
 
 	mu      sync.Mutex
 	seen    map[sight]verified
+	passed  []verified // that those before have let in, and that have not ended
 	people  map[string]*gate.Principal // by all that is said of one
 	holders map[*Key]*gate.Principal   // of keys as they are now
 	revoked []Revocation
@@ -104,6 +108,10 @@ func New(o Options) (*Authenticator, error) {
 	a := &Authenticator{o: o, revoked: slices.Clone(o.Revoked), issuers: map[string]*issuer{}, salt: make([]byte, 32), seen: map[sight]verified{}, people: map[string]*gate.Principal{}, holders: map[*Key]*gate.Principal{}}
 	if _, err := rand.Read(a.salt); err != nil {
 		return nil, err
+	}
+	if o.Before != nil {
+		a.salt, a.passed = o.Before.salt, o.Before.open()
+		a.o.Before = nil
 	}
 	verifying := make(chan struct{}, max(1, runtime.NumCPU()/2))
 	names := map[string]bool{}
@@ -414,12 +422,37 @@ func (a *Authenticator) Revoke(r Revocation) (ended []*gate.Principal, err error
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.revoked = append(a.revoked, r)
-	for _, v := range a.seen {
-		if v.who != nil && r.matches(v.identity) && !slices.Contains(ended, v.who) {
+	for _, v := range a.letIn() {
+		if r.matches(v.identity) && !slices.Contains(ended, v.who) {
 			ended = append(ended, v.who)
 		}
 	}
 	return ended, nil
+}
+
+// letIn returns what was let in, as far as it is known, and has not ended. The lock is held.
+func (a *Authenticator) letIn() (all []verified) {
+	now := a.o.Now()
+	add := func(v verified) {
+		if v.who != nil && now.Before(v.identity.Ends) {
+			all = append(all, v)
+		}
+	}
+	for _, v := range a.seen {
+		add(v)
+	}
+	for _, v := range a.passed {
+		add(v)
+	}
+	return all
+}
+
+// open is letIn for who comes after.
+func (a *Authenticator) open() []verified {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := a.letIn()
+	return all[:min(len(all), maxSeen)]
 }
 
 func (r Revocation) matches(i Identity) bool {

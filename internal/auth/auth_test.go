@@ -412,6 +412,29 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
+// TestRevokeAfterReread: what was let in before the configuration was read again is ended by a
+// revocation as well, and has its handle still.
+func TestRevokeAfterReread(t *testing.T) {
+	p := authtest.New(t)
+	token := p.Sign(t, p.Claims(nil), nil)
+	a := newAuth(t, p, nil)
+	who, err := a.Principal(ask(token), authtest.Resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		before := a
+		a = newAuth(t, p, func(o *auth.Options) { o.Before = before })
+	}
+	ended, err := a.Revoke(auth.Revocation{TokenID: "t1"})
+	if err != nil || len(ended) != 1 || ended[0].Credential != who.Credential || ended[0].Owner != who.Owner {
+		t.Errorf("ended %v, %v; want %v", ended, err, who)
+	}
+	if code, _ := status(a, ask(token)); code != http.StatusUnauthorized {
+		t.Errorf("the revoked token: %d", code)
+	}
+}
+
 func TestAPIKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "keys.json")
 	keys, err := auth.OpenKeys(file)

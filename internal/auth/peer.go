@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -125,6 +126,9 @@ const (
 
 // certified returns whose a client certificate is.
 func (a *Authenticator) certified(c *x509.Certificate) (*gate.Principal, *Refusal) {
+	if a.o.Now().After(c.NotAfter) { // while its connection stands
+		return nil, expired("the client certificate ended at %s", c.NotAfter.UTC().Format(time.RFC3339))
+	}
 	var names []string
 	switch a.o.MTLS {
 	case CommonName:

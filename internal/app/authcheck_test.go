@@ -1,0 +1,101 @@
+package app_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/auth"
+	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+)
+
+// found checks that a check finds a problem, by its name's beginning, and says what to do.
+func found(t *testing.T, all []app.Finding, check, problem, fix string) {
+	t.Helper()
+	for _, f := range all {
+		if !f.OK && strings.HasPrefix(f.Check, check) && strings.Contains(f.Problem, problem) && strings.Contains(f.Fix, fix) {
+			return
+		}
+	}
+	t.Errorf("no problem at %s with %q, to be mended by %q, in\n%+v", check, problem, fix, all)
+}
+
+// TestAuthCheck finds each of the mistakes that are made most often, and nothing where there
+// is none.
+func TestAuthCheck(t *testing.T) {
+	slash, algs, down, plain := authtest.New(t), authtest.New(t), authtest.New(t), authtest.New(t)
+	down.Down.Store(true)
+	s := newSite(t, fmt.Sprintf(`version: 1
+listen: %%ADDR%%
+public_url: http://127.0.0.1:1
+principals: {builder: {}}
+auth:
+  local: allow
+  keys: true
+  issuers:
+    slash: {issuer: %s/}
+    algs: {issuer: %s, algs: [EdDSA], claims: {roles: groups}, roles: {x: ghost}}
+    down: {issuer: %s}
+    plain: {issuer: %s}
+`, slash.URL, algs.URL, down.URL, plain.URL))
+	write(t, s.cfg.Policy.Grants, "- {to: [alice], tools: [files__read]}\n")
+	if _, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "soon", As: "builder", Expires: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	other, err := auth.OpenKeys(filepath.Join(s.cfg.State, "keys.json")) // as another process has it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := other.Create(auth.Key{Name: "old", Principal: "gone"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other key", func() bool { all, err := s.Keys(t.Context()); return err == nil && len(all) == 2 })
+	all, err := s.AuthCheck(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found(t, all, "auth.local", "no credential", "remove auth.local")
+	found(t, all, "auth.issuers.slash", "calls itself "+slash.URL, "write issuer: "+slash.URL+", byte for byte")
+	found(t, all, "auth.issuers.algs", "none of its keys (ec, rsa)", "auth.issuers.algs.algs")
+	found(t, all, "auth.issuers.down", "502", "private: true")
+	found(t, all, "auth.issuers.plain roles", "no roles", "map a claim")
+	found(t, all, "auth.issuers.algs.roles", "role ghost is granted nothing", "--to role:ghost")
+	found(t, all, "public_url", "connect", "has to lead here")
+	found(t, all, "key ", "soon ends at", "wasmgate key create")
+	found(t, all, "key ", "old is of gone", "wasmgate key revoke")
+
+	ca := newAuthority(t)
+	cert, _ := ca.issue("gateway", nil)
+	s = newSite(t, fmt.Sprintf(`version: 1
+listen: %%ADDR%%
+public_url: https://gw.example.com
+tls: {%s}
+principals: {alice: {roles: [dev]}}
+auth:
+  issuers: {one: {issuer: %s}, two: {issuer: %s}}
+`, ca.files(t.TempDir(), cert), slash.URL, plain.URL))
+	if all, err = s.AuthCheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found(t, all, "tls.cert", "not for gw.example.com", "correct public_url")
+	found(t, all, "principals.alice", "begin with the issuer's name", "one%2Falice")
+
+	s = newSite(t, "version: 1\nlisten: %ADDR%\n")
+	if all, err = s.AuthCheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found(t, all, "auth", "no way to authenticate", "docs/identity.md")
+
+	s, _ = newTeam(t)
+	if all, err = s.AuthCheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if !f.OK {
+			t.Errorf("where all is right: %+v", f)
+		}
+	}
+}
