@@ -65,7 +65,7 @@ type Authenticator struct {
 
 	mu      sync.Mutex
 	seen    map[sight]verified
-	passed  []verified // that those before have let in, and that have not ended
+	passed  []verified                 // that those before have let in, and that have not ended
 	people  map[string]*gate.Principal // by all that is said of one
 	holders map[*Key]*gate.Principal   // of keys as they are now
 	revoked []Revocation
