@@ -214,10 +214,8 @@ func (a *App) Revoke(_ context.Context, r RevokeRequest) (*Revoked, error) {
 	}
 	owner := gate.Owner{Tenant: revocation.Tenant, ID: revocation.Principal}
 	a.revoked(func(who *gate.Principal) bool {
-		if who.Auth == auth.Bearer && who.Owner == owner && (r.Issuer == "" || r.Issuer == who.Issuer) {
-			return true // also one whose token is not remembered any more
-		}
-		return slices.ContainsFunc(ended, func(e *gate.Principal) bool { return e.Credential == who.Credential && e.Owner == who.Owner })
+		named := who.Auth == auth.Bearer && who.Owner == owner && (r.Issuer == "" || r.Issuer == who.Issuer) // its token need not be remembered
+		return named || slices.ContainsFunc(ended, func(e *gate.Principal) bool { return e.Credential == who.Credential && e.Owner == who.Owner })
 	})
 	if err := writeRevoked(a.cfg.State, now.Revocations()); err != nil {
 		return nil, fmt.Errorf("it holds until the gateway ends, and no longer: %w", err)
@@ -229,14 +227,10 @@ func (a *App) Revoke(_ context.Context, r RevokeRequest) (*Revoked, error) {
 
 // revokedWhat says by what tokens were revoked. A token id is not shown: it is part of one.
 func revokedWhat(r RevokeRequest) (what []string) {
-	if r.TokenID != "" {
-		what = append(what, "one token, by its id")
-	}
-	if r.Subject != "" {
-		what = append(what, "the tokens of a subject")
-	}
-	if r.Principal != "" {
-		what = append(what, "the tokens of a principal")
+	for _, by := range [][2]string{{r.TokenID, "one token, by its id"}, {r.Subject, "the tokens of a subject"}, {r.Principal, "the tokens of a principal"}} {
+		if by[0] != "" {
+			what = append(what, by[1])
+		}
 	}
 	return what
 }
