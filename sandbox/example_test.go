@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 		log.Fatal(err)
 	}
 	cache = filepath.Join(dir, "cache")
-	code := m.Run()
+	code := unraced.Run(m)
 	if err := os.RemoveAll(dir); err != nil {
 		log.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -41,7 +42,7 @@ func scribbler(tables bool) *guest {
 func TestCallsAreApart(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	calls := 2000
+	calls := unraced.Fewer(2000)
 	if testing.Short() {
 		calls = 100
 	}
@@ -101,7 +102,7 @@ func TestManyCalls(t *testing.T) {
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	const callers, calls = 8, 10_000
+	const callers = 8
 	r := newRuntime(t, sandbox.Config{Concurrent: callers})
 	m := compile(t, r, scribbler(false).bytes(), sandbox.ModuleConfig{})
 	all := func(calls int) {
@@ -126,7 +127,7 @@ func TestManyCalls(t *testing.T) {
 			time.Sleep(time.Millisecond) // nobody gets an instance while they are compared
 		}
 	})
-	all(calls)
+	all(unraced.Fewer(10_000))
 	cancel()
 	checker.Wait()
 	if n, err := m.CheckIdle(); err != nil || n == 0 || n > callers {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // upstreamEnv makes the test binary an MCP server: on standard input and output, or at
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(unraced.Run(m))
 }
 
 // serveUpstream serves the tools work, which takes a moment, and pid.

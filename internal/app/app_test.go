@@ -22,11 +22,12 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestMain(m *testing.M) {
 	gateway.ChildMain()
-	os.Exit(m.Run())
+	os.Exit(unraced.Run(m))
 }
 
 // compiled returns a folder for compiled code that outlives the tests, as the

@@ -22,11 +22,12 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestMain(m *testing.M) {
 	gateway.ChildMain() // modules are compiled by a child
-	os.Exit(m.Run())
+	os.Exit(unraced.Run(m))
 }
 
 // A desk is the console of a gateway that really runs, and a browser's cookie at it.

@@ -92,6 +92,7 @@ var rules = map[string]rule{
 	"internal/documents":            {bans: []string{"net", "net/http", "database/sql", "github.com/..."}},
 	"internal/notify":               {imports: []string{"internal/confine", "internal/telemetry"}, bans: []string{"database/sql"}},
 	"internal/ship":                 {imports: []string{"gate", "gate/audit", "internal/files", "internal/telemetry"}, bans: []string{"database/sql"}},
+	"internal/unraced":              {bans: []string{"net", "net/http", "github.com/..."}},
 	"internal/systemd":              {bans: []string{"context", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/telemetry":            {imports: []string{"gate"}, bans: []string{"os", "database/sql"}},
 	"internal/structure":            {imports: []string{"gate"}, bans: []string{"context", "os", "net"}},

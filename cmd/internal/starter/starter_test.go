@@ -19,6 +19,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -38,7 +39,7 @@ var toolchains = map[string]func(t *testing.T, p project){
 
 func TestMain(m *testing.M) {
 	sandbox.ChildMain() // an interpreter is too large to be compiled in the process of a test
-	os.Exit(m.Run())
+	os.Exit(unraced.Run(m))
 }
 
 // A starter keeps its README's word: the commands there build it and pass its

@@ -2,6 +2,7 @@ package rewrite_test
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
@@ -34,11 +35,13 @@ func TestPieces(t *testing.T) {
 		}
 		modules[f] = m
 	}
+	content := make([]byte, pages*piece)
+	for i := 0; i < len(content); i += 8 {
+		binary.LittleEndian.PutUint64(content[i:], uint64(i/8)*0x9e3779b97f4a7c15)
+	}
 	outcome := func(f form, name string, args [3]uint64) string {
 		m := modules[f]
-		for i := range uint32(pages * piece / 8) {
-			m.Memory().WriteUint64Le(8*i, uint64(i)*0x9e3779b97f4a7c15)
-		}
+		m.Memory().Write(0, content)
 		_, err := m.ExportedFunction(name).Call(t.Context(), args[:]...)
 		return memory(m) + cause(err)
 	}

@@ -1,0 +1,7 @@
+// Command native compiles modules for programs with the race detector; see package
+// unraced.
+package main
+
+import "github.com/wasmgate/wasmgate/sandbox/compiler"
+
+func main() { compiler.Main() }
