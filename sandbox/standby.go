@@ -146,16 +146,23 @@ func (c *call) become(h handed) {
 	c.stdin.Reset(request(c.tool, c.args))
 }
 
-// take returns a standby that nobody has.
+// take returns a standby that nobody has, nil if there is none. One that has ended before
+// its call, for want of a slot on a busy machine, is none: what it ended of is not the
+// caller's.
 func (p *standbys) take() *standby {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.idle) == 0 {
-		return nil
+	for len(p.idle) > 0 {
+		s := p.idle[0]
+		p.idle = p.idle[1:]
+		select {
+		case <-s.done:
+			s.end()
+		default:
+			return s
+		}
 	}
-	s := p.idle[0]
-	p.idle = p.idle[1:]
-	return s
+	return nil
 }
 
 // trim ends all but one of those that have waited for long.
