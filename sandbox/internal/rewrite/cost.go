@@ -12,7 +12,7 @@ import (
 type Cost struct {
 	Code   int64 // bytes of machine code
 	Memory int64 // bytes that the compiler holds at its height, with that code
-	Steps  int64 // of what grows faster than a module, some nanoseconds each
+	Steps  int64 // of what grows faster than a module, or takes long; a nanosecond or two each
 }
 
 // A budget bounds a cost: by so much, and so much for each byte of code, but
@@ -23,7 +23,7 @@ type budget struct{ least, perByte, most Cost }
 // of these. What is not bounded by the size of the code is a small bomb.
 var (
 	perFunction = budget{Cost{4 << 20, 128 << 20, 1 << 25}, Cost{128, 10 << 10, 4 << 10}, Cost{64 << 20, 3 << 29, 1 << 31}}
-	perModule   = budget{Cost{64 << 20, 256 << 20, 1 << 27}, Cost{128, 4 << 10, 4 << 10}, Cost{1 << 30, 6 << 30, 9 << 28}}
+	perModule   = budget{Cost{64 << 20, 256 << 20, 1 << 27}, Cost{128, 4 << 10, 1 << 10}, Cost{1 << 30, 6 << 30, 9 << 28}}
 )
 
 // theModule stands for the index of a function where all of them are meant.
@@ -125,6 +125,8 @@ const (
 	codeType       = 256
 	codeTyped      = 16 // a parameter or result of a type, in the way into functions of it
 	memoryTyped    = 96
+	stepsClimb     = 4       // from a block to the one that dominates it
+	stepsCarried   = 2 << 10 // a value that a block takes or leaves
 )
 
 // Workers is how many functions are compiled at a time, at most.
@@ -150,7 +152,8 @@ type estimator struct {
 	known        int64  // addresses known to be within memory
 	globals      int64  // uses of globals
 	chain        int64  // blocks with one way in, one behind the other, up to here
-	forks, backs int64  // branches, and those back to loops
+	depth        int64  // blocks that dominate this one: the engine climbs through them to look for loops
+	backs        int64  // branches back to loops
 	flow         int64  // what a variable has cost that lives from the beginning on to here
 	path         int64  // blocks through which a variable is looked up on all ways into blocks of several, up to here
 	walked       int64  // path, when memory or a global was used last
@@ -171,6 +174,9 @@ type frame struct {
 	known   int64 // at the way in with the fewest
 	chain   int64 // at the only way in
 	flow    int64 // at its beginning
+	above   int64 // depth, at its beginning
+	shallow int64 // least depth at a way into its end
+	first   int64 // ways into its end from the first half of an if
 	before  int64 // known, at its beginning
 	links   int64 // chain, at its beginning
 	touched int   // where its touches begin
@@ -205,7 +211,7 @@ func (s shape) values() int64 { return int64(s.params) + int64(s.results) }
 // begin begins a function with so many local variables, parameters included.
 func (e *estimator) begin(s shape, locals uint32) {
 	e.expenses, e.count = expenses{}, [classes]int64{}
-	e.height, e.known, e.globals, e.chain, e.forks, e.backs, e.flow, e.dead, e.over = 0, 0, 0, 0, 0, 0, 0, false, false
+	e.height, e.known, e.globals, e.chain, e.depth, e.backs, e.flow, e.dead, e.over = 0, 0, 0, 0, 0, 0, 0, false, false
 	e.odd, e.path, e.walked = false, 0, 0
 	e.touched = e.touched[:0]
 	n := int(locals) + 2
@@ -216,7 +222,7 @@ func (e *estimator) begin(s shape, locals uint32) {
 	for i := range e.vars {
 		e.vars[i] = variable{touch: -1}
 	}
-	e.frames = append(e.frames[:0], frame{shape: shape{results: s.results}, known: math.MaxInt64})
+	e.frames = append(e.frames[:0], frame{shape: shape{results: s.results}, known: math.MaxInt64, shallow: math.MaxInt64})
 	e.pay(forInstructions, codeFunction, int64(locals)*memoryLookup)
 	e.steps[forGlobals] += int64(len(e.module.Imports)) + int64(e.module.globals)
 	e.settle()
@@ -224,7 +230,6 @@ func (e *estimator) begin(s shape, locals uint32) {
 
 // end ends a function, of so many bytes and with such an index in the module.
 func (e *estimator) end(bytes int, index uint32) error {
-	e.steps[forBlocks] += e.forks * e.forks
 	for c, n := range e.count {
 		e.pay(forInstructions, n*perClass[c].code, n*perClass[c].memory)
 	}
@@ -307,6 +312,8 @@ func (e *estimator) block() {
 	e.pay(forGlobals, 0, min(e.globals, int64(e.module.globals))*memoryLive)
 	e.flow += memoryLive
 	e.chain++
+	e.depth++
+	e.steps[forBlocks] += 2 * stepsClimb * e.depth // from it, and from the way in
 }
 
 // merge begins a block with so many ways in, of which one may be without others, through
@@ -325,9 +332,10 @@ func (e *estimator) settle() {
 	e.pay(forInstructions, codeCall, 8*memoryPlain)
 	e.reload()
 	e.steps[forCalls] += int64(len(e.module.Imports)) // which the engine counts through
-	e.forks++
+	above := e.depth
 	e.block()
 	e.block()
+	e.depth = above
 	e.merge(2, 2*e.chain)
 	e.move(forLocals, 4)
 }
@@ -335,7 +343,6 @@ func (e *estimator) settle() {
 // exit is what the rewriting adds where a loop is left.
 func (e *estimator) exit() {
 	e.pay(forBlocks, codeBranch+codePlain, 4*memoryPlain)
-	e.forks++
 	e.block()
 }
 
@@ -376,7 +383,6 @@ func (e *estimator) branch(label uint32) {
 		e.backs++
 	}
 	f.way(e)
-	e.forks++
 	e.pay(forBlocks, codeBranch, 2*memoryPlain)
 	e.move(forBlocks, values)
 	e.pay(forBlocks, codeRegisters, 0)
@@ -389,23 +395,24 @@ func (f *frame) way(e *estimator) {
 	f.walk += e.chain
 	f.chain = e.chain
 	f.known = min(f.known, e.known)
+	f.shallow = min(f.shallow, e.depth)
+	e.steps[forBlocks] += 3 * stepsClimb * e.depth // once for the loops, twice to where the ways part
 }
 
 // open begins a block, loop or if.
 func (e *estimator) open(in *instruction) {
 	s := in.shape
-	f := frame{op: in.op, shape: s, dead: e.dead, height: e.height - int64(s.params), known: math.MaxInt64, before: e.known, links: e.chain, touched: len(e.touched)}
+	f := frame{op: in.op, shape: s, dead: e.dead, height: e.height - int64(s.params), known: math.MaxInt64, shallow: math.MaxInt64, above: e.depth, before: e.known, links: e.chain, touched: len(e.touched)}
 	if e.dead {
 		e.frames = append(e.frames, f)
 		return
 	}
-	e.forks++
 	e.move(forBlocks, s.values())
+	e.steps[forBlocks] += s.values() * stepsCarried
 	switch in.op {
 	case opIf:
 		e.block()
 	case opLoop:
-		e.forks += 5
 		e.merge(2, e.chain)
 	}
 	f.flow = e.flow
@@ -422,11 +429,12 @@ func (e *estimator) otherwise() {
 		return
 	}
 	e.leave(f)
+	f.first = f.ways
 	for _, t := range e.touched[f.touched:] {
 		e.vars[t.variable].seen = t.seen
 	}
 	f.op = opElse
-	e.height, e.known, e.chain, e.dead = f.height+int64(f.shape.params), f.before, f.links, false
+	e.height, e.known, e.chain, e.depth, e.dead = f.height+int64(f.shape.params), f.before, f.links, f.above, false
 	e.block()
 }
 
@@ -449,12 +457,16 @@ func (e *estimator) close() {
 	if f.op == opLoop {
 		back, walk = f.ways, f.walk
 		e.path += walk
-		f.ways, f.walk, f.known = 0, 0, math.MaxInt64
+		f.ways, f.walk, f.known, f.shallow = 0, 0, math.MaxInt64, math.MaxInt64
 	}
 	e.leave(&f)
 	if f.op == opIf { // the other half is empty
-		f.ways, f.walk, f.known, f.chain = f.ways+1, f.walk+f.links, min(f.known, f.before), f.links
+		e.depth = f.above
 		e.block()
+		f.ways, f.walk, f.known, f.chain, f.shallow = f.ways+1, f.walk+f.links, min(f.known, f.before), f.links, f.above
+	}
+	if f.op == opElse && f.first > 0 && f.ways > f.first { // the halves part where it begins
+		f.shallow = f.above
 	}
 	e.frames = e.frames[:len(e.frames)-1]
 	e.height, e.dead = f.height+int64(f.shape.results), f.ways == 0
@@ -462,7 +474,7 @@ func (e *estimator) close() {
 		return
 	}
 	if f.ways > 0 {
-		e.known, e.chain = f.known, f.chain
+		e.known, e.chain, e.depth = f.known, f.chain, f.shallow
 	}
 	e.merge(f.ways, f.walk)
 	e.settleTouches(f, back, walk)
@@ -598,14 +610,14 @@ func (e *estimator) instruction(in *instruction) {
 		e.block()
 	case opBranchTable:
 		e.height--
-		c := &cursor{b: e.labels}
+		c, above := &cursor{b: e.labels}, e.depth
 		for range c.uint() + 1 { // and where everything else goes
+			e.depth = above
 			e.block()
 			e.branch(c.uint())
 		}
 		e.dead = true
 	case opReturn:
-		e.forks++
 		e.block()
 		e.move(forCalls, int64(e.frames[0].shape.results))
 		e.dead = true
@@ -673,7 +685,7 @@ func (e *estimator) misc(in *instruction) {
 		e.settle()
 		e.block()
 		e.block()
-		e.merge(2, 2*e.chain)
+		e.merge(2, 2*e.chain) // of table.fill, which is a loop, not over the two
 		e.reload()
 	}
 }
