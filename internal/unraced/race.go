@@ -21,7 +21,7 @@ func Run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "wasmgate-compiler.exe")
-	if out, err := exec.Command("go", "build", "-o", file, "github.com/wasmgate/wasmgate/sandbox/compiler/testdata/native").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", file, "github.com/wasmgate/wasmgate/sandbox/internal/compiler/testdata/native").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "modules are compiled with the race detector: build a compiler without: %v\n%s", err, out)
 	} else if err := os.Setenv("WASMGATE_NATIVE_COMPILER", file); err != nil {
 		fmt.Fprintln(os.Stderr, err)

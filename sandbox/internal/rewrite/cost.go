@@ -127,6 +127,7 @@ const (
 	memoryTyped    = 96
 	stepsClimb     = 4       // from a block to the one that dominates it
 	stepsCarried   = 2 << 10 // a value that a block takes or leaves
+	stepsTyped     = 1 << 10 // a parameter or result of a type
 )
 
 // Workers is how many functions are compiled at a time, at most.
@@ -144,23 +145,23 @@ type estimator struct {
 
 	// Of the function that is read.
 	expenses
-	count        [classes]int64 // of instructions
-	frames       []frame
-	vars         []variable
-	touched      []touch
-	height       int64  // of the operand stack
-	known        int64  // addresses known to be within memory
-	globals      int64  // uses of globals
-	chain        int64  // blocks with one way in, one behind the other, up to here
-	depth        int64  // blocks that dominate this one: the engine climbs through them to look for loops
-	backs        int64  // branches back to loops
-	flow         int64  // what a variable has cost that lives from the beginning on to here
-	path         int64  // blocks through which a variable is looked up on all ways into blocks of several, up to here
-	walked       int64  // path, when memory or a global was used last
-	dead         bool   // this is behind a branch and not reached
-	labels       []byte // of a br_table: how many, and each
-	over         bool   // the budget is spent
-	odd          bool   // the operand stack is not as high as a block says
+	count   [classes]int64 // of instructions
+	frames  []frame
+	vars    []variable
+	touched []touch
+	height  int64  // of the operand stack
+	known   int64  // addresses known to be within memory
+	globals int64  // uses of globals
+	chain   int64  // blocks with one way in, one behind the other, up to here
+	depth   int64  // blocks that dominate this one: the engine climbs through them to look for loops
+	backs   int64  // branches back to loops
+	flow    int64  // what a variable has cost that lives from the beginning on to here
+	path    int64  // blocks through which a variable is looked up on all ways into blocks of several, up to here
+	walked  int64  // path, when memory or a global was used last
+	dead    bool   // this is behind a branch and not reached
+	labels  []byte // of a br_table: how many, and each
+	over    bool   // the budget is spent
+	odd     bool   // the operand stack is not as high as a block says
 }
 
 // A frame is a block, loop or if that is open, or the function.
@@ -232,6 +233,7 @@ func (e *estimator) begin(s shape, locals uint32) {
 func (e *estimator) end(bytes int, index uint32) error {
 	for c, n := range e.count {
 		e.pay(forInstructions, n*perClass[c].code, n*perClass[c].memory)
+		e.steps[forInstructions] += n * perClass[c].steps
 	}
 	f := e.sum()
 	e.all.add(&e.expenses)
@@ -253,6 +255,7 @@ func (e *estimator) cost(bytes, pieces int) (Cost, error) {
 	for i := range e.module.params {
 		values := e.module.shape(uint32(i)).values()
 		e.all.pay(forTypes, codeType+values*codeTyped, values*memoryTyped)
+		e.all.steps[forTypes] += values * stepsTyped
 	}
 	c := e.all.sum()
 	c.Memory = memoryOfCode*c.Code + memoryFunction*int64(len(e.module.functions)) + e.all.memory[forTypes]
@@ -715,13 +718,13 @@ const (
 var vector = kind{class: vectors}
 
 // What an instruction of a class takes.
-var perClass = [classes]struct{ code, memory int64 }{
-	others:      {codePlain, memoryPlain},
-	accesses:    {codeAccess, memoryAccess},
-	ofGlobals:   {codePlain, memoryPlain},
-	divisions:   {codeDivide, memoryAccess},
-	truncations: {codeTruncate, memoryTruncate},
-	vectors:     {codeVector, memoryAccess},
+var perClass = [classes]struct{ code, memory, steps int64 }{
+	others:      {codePlain, memoryPlain, 0},
+	accesses:    {codeAccess, memoryAccess, 0},
+	ofGlobals:   {codePlain, memoryPlain, 0},
+	divisions:   {codeDivide, memoryAccess, 8 << 10},
+	truncations: {codeTruncate, memoryTruncate, 16 << 10},
+	vectors:     {codeVector, memoryAccess, 0},
 }
 
 var kinds = func() (kinds [256]kind) {

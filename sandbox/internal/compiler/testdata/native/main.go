@@ -2,6 +2,6 @@
 // unraced.
 package main
 
-import "github.com/wasmgate/wasmgate/sandbox/compiler"
+import "github.com/wasmgate/wasmgate/sandbox/internal/compiler"
 
 func main() { compiler.Main() }
