@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -293,7 +292,7 @@ func (m *Module) sealedGlobals() int {
 
 // keptInstances is how many instances of a module wait for their next call: as many run
 // at once, and some wait for their host.
-func keptInstances() int { return 2 * runtime.GOMAXPROCS(0) }
+func keptInstances() int { return 2 * processors }
 
 // namedImports bounds how many of the refused imports an error names.
 const namedImports = 8

@@ -192,6 +192,11 @@ func (q *queue) close() {
 	}
 }
 
+// processors is how many guests run at once: as many as the program had processors when it
+// began. The scheduler cannot interrupt a guest, so a program gives what is no guest one
+// more by [runtime.GOMAXPROCS].
+var processors = runtime.GOMAXPROCS(0)
+
 // quantum is for how long a guest runs while others wait. What it takes to give a slot to
 // another is a thousandth of it.
 const quantum = 2 * time.Millisecond

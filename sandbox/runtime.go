@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,8 +29,8 @@ type Config struct {
 	// Concurrent is how many calls are under way at once, over all modules, those that
 	// wait for their host included; each may hold Limits.Memory. Zero means 64. Of each
 	// module Limits.Concurrent are, and one in any case. Further ones wait, modules and
-	// their callers in turn, until their time is over. As many run as there are
-	// processors, also in turn.
+	// their callers in turn, until their time is over. As many run as there were
+	// processors when the program began, also in turn.
 	Concurrent int
 	// CacheDir keeps compiled code between processes. It is made if need be, and
 	// must be open to nobody else (0700): who writes there runs code here. What was
@@ -97,7 +96,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	// each call's meter and allocator. WithCloseOnContextDone looks at the time
 	// in loops only, and at many times the cost.
 	r := &Runtime{
-		limits: limits, log: cfg.Log, places: newQueue(places, true), slots: newQueue(runtime.GOMAXPROCS(0), false), share: max(1, places/shares),
+		limits: limits, log: cfg.Log, places: newQueue(places, true), slots: newQueue(processors, false), share: max(1, places/shares),
 		host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, maxCode: maxCode, method: image.Detect(),
 		sessions: sessions{by: map[sessionKey]*session{}, most: maxSessionBytes}, tidying: make(chan struct{}),
 	}
