@@ -63,6 +63,18 @@ func (r *Runtime) UnderWay() int {
 	return r.places.held
 }
 
+// EndStandbys ends the instances that wait for their call, as a machine too busy to start
+// them in time does, and returns how many there were.
+func (m *Module) EndStandbys() int {
+	m.standbys.mu.Lock()
+	defer m.standbys.mu.Unlock()
+	for _, s := range m.standbys.idle {
+		s.end()
+		<-s.done
+	}
+	return len(m.standbys.idle)
+}
+
 // Trim drops what was not used for long, at a time to come.
 func (r *Runtime) Trim(later time.Duration) { r.trim(time.Now().Add(later)) }
 

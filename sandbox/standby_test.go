@@ -110,6 +110,19 @@ func TestStandbyLimits(t *testing.T) {
 	}
 }
 
+// What a standby ended of before its call is not the caller's.
+func TestStandbyThatHasEnded(t *testing.T) {
+	_, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo"})
+	for range 3 {
+		if _, err := m.Call(t.Context(), "a", nil, sandbox.CallConfig{}); err != nil {
+			t.Fatal(err)
+		}
+		if n := m.EndStandbys(); n == 0 {
+			t.Error("there is no standby behind a call")
+		}
+	}
+}
+
 // A standby waits for longer than a call may take, and ends with its module.
 func TestStandbyWaits(t *testing.T) {
 	r, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo", Limits: sandbox.Limits{Timeout: time.Second}})
