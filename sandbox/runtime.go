@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -214,8 +216,15 @@ func (r *Runtime) Apart() bool { return compiler.Apart() }
 
 // ChildMain compiles a module if this process was started for that, and does not return
 // then. A program calls it first thing in main, so that a module which takes too much to
-// compile costs a child of it, and not the program.
-func ChildMain() { compiler.Main() }
+// compile costs a child of it, and not the program. Unless the environment sets GOMAXPROCS,
+// it is one more from then on: guests have all processors, and Go cannot interrupt them,
+// but the system's scheduler can.
+func ChildMain() {
+	compiler.Main()
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(processors + 1)
+	}
+}
 
 // maxCode is how many bytes of machine code all modules of a runtime may have, those
 // being replaced included.

@@ -7,10 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"runtime"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -67,7 +64,6 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	if err != nil {
 		return err
 	}
-	leaveRoom()
 	a.gateway.Offer(f.Groups)
 	a.reloaded = f.Reloaded
 	web, socket, err := a.listen(ctx, f)
@@ -111,15 +107,6 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	g.Go(func() error { f.Ready(life, a, a.url); return nil })
 	return g.Wait()
 }
-
-// leaveRoom lets what is no guest of the sandbox run beside as many guests as there are
-// processors: Go cannot interrupt a guest, the system's scheduler can. Who sets GOMAXPROCS
-// gets what it says.
-var leaveRoom = sync.OnceFunc(func() {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
-	}
-})
 
 // listen listens for clients, on no address if they do not come over HTTP, and for
 // commands and further processes.
