@@ -312,8 +312,9 @@ func TestHostileMetadata(t *testing.T) {
 	} {
 		as := authtest.NewOAuth(t)
 		as.Change = change
-		if err := newRig(t, as, "", nil).logIn(t, alice); err == nil {
-			t.Errorf("%s: taken", name)
+		begun, err := newRig(t, as, "", nil).Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect})
+		if err == nil {
+			t.Errorf("%s: taken, and a browser is sent to %s", name, begun.Issuer)
 		}
 	}
 }
