@@ -12,7 +12,7 @@ const args = process.argv.slice(2);
 const link = args.shift();
 const picture = args[0] === '--picture' ? args.splice(0, 2)[1] : undefined;
 const origin = new URL(link).origin;
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'] });
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE *.localhost'] });
 
 const first = await browser.newContext();
 const signin = await first.newPage();

@@ -23,6 +23,9 @@ func (g *Gateway) Admin(ctx context.Context, q policy.AdminQuery, changes bool) 
 		Event: audit.Admin, Action: q.Action, Effect: d.Effect, Code: gate.CodeOK, PolicyRevision: d.Revision,
 		Tenant: q.Who.Tenant, Principal: q.Who.ID, Roles: q.Who.Roles, Reasons: []string{strings.TrimSpace(q.Op + " " + q.Object)},
 	}
+	if q.Who.Auth != gate.Local().Auth {
+		e.Auth, e.Issuer, e.Credential = q.Who.Auth, q.Who.Issuer, q.Who.Credential
+	}
 	if d.Effect != gate.Allow {
 		e.Code, e.Reasons = "refused_"+string(gate.StepAuthorize), append(e.Reasons, d.Reasons...)
 	} else if !changes {

@@ -43,7 +43,7 @@ sign-in page; both are good once, for a minute. With --open it opens the link.`,
 					fmt.Fprintln(c.err, "wasmgate: no browser could be opened: "+err.Error())
 				}
 			}
-			return c.said(s, fmt.Sprintf("%s\nor paste the code %s there, within %s", s.URL, s.Code, roughly(time.Until(s.Until))))
+			return c.said(s, fmt.Sprintf("%s\nor paste the code %s at %s, within %s", s.URL, s.Code, s.At, roughly(time.Until(s.Until))))
 		},
 	}
 	cmd.Flags().BoolVar(&open, "open", false, "open the link in a browser")

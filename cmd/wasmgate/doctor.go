@@ -5,31 +5,33 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/doctor"
 )
 
 func (c *cli) newDoctor() *cobra.Command {
 	var upgrade bool
 	cmd := &cobra.Command{
-		Use:   "doctor --upgrade",
-		Short: "Say which lines of your files mean something else since an earlier version",
-		Long: `Prints the lines of the configuration and of the policies that mean something else now than they did
-to an earlier version, and what to write for the old meaning. Nothing is started, and nothing is
-changed. UPGRADING.md has all that has changed.`,
-		Example: "  wasmgate doctor --upgrade --config wasmgate.yaml",
+		Use:   "doctor [--upgrade]",
+		Short: "Look a set-up over, and say what to do about what is wrong",
+		Long: `Looks whether the configuration and the state folder are safe from others, the policy compiles, the
+addresses are free, the disk has room and the clock is right, whether each server and module starts
+and who is told of something answers. A gateway that runs is asked; without one, the servers are
+started once. Exits with 3 if something does not work.
+
+With --upgrade it prints the lines of the configuration and of the policies that mean something else
+now than they did to an earlier version, and what to write for the old meaning; nothing is started
+then. UPGRADING.md has all that has changed.`,
+		Example: "  wasmgate doctor\n  wasmgate doctor --upgrade --config wasmgate.yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !upgrade {
-				return misuse("say what to look for: wasmgate doctor --upgrade")
-			}
-			return c.doctor(cmd)
+			return c.doctor(cmd, upgrade)
 		},
 	}
 	cmd.Flags().BoolVar(&upgrade, "upgrade", false, "what an upgrade changes for your files")
 	return cmd
 }
 
-func (c *cli) doctor(cmd *cobra.Command) error {
+func (c *cli) doctor(cmd *cobra.Command, upgrade bool) error {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -38,25 +40,17 @@ func (c *cli) doctor(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	lines, err := app.Upgrade(cmd.Context(), cfg, log)
-	if err != nil {
-		return &exitError{exitFalse, err}
-	}
-	if c.json {
-		return c.printJSON(append([]app.UpgradeLine{}, lines...))
-	}
-	if len(lines) == 0 {
-		return c.said(nil, "nothing in your files means something else")
-	}
-	for _, l := range lines {
-		at := l.File
-		if l.Line > 0 {
-			at += fmt.Sprintf(":%d", l.Line)
+	if upgrade {
+		lines, err := doctor.Upgrade(cmd.Context(), cfg, log)
+		if err != nil {
+			return &exitError{exitFalse, err}
 		}
-		fmt.Fprintln(c.out, visible(at+": "+l.Changed))
-		if l.Write != "" {
-			fmt.Fprintln(c.out, "    as before: "+visible(l.Write))
-		}
+		return c.said(append([]doctor.UpgradeLine{}, lines...), doctor.UpgradeText(lines))
 	}
-	return nil
+	checks := doctor.Look(cmd.Context(), cfg, log)
+	text, faults := doctor.Text(checks)
+	if err := c.said(checks, text); err != nil || faults == 0 {
+		return err
+	}
+	return &exitError{exitFalse, fmt.Errorf("%s", plural(faults, "fault"))}
 }

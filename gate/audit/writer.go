@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 const (
@@ -80,7 +82,7 @@ type tip struct {
 
 func newWriter(path string, o Options, opener func(string) (file, error)) *writer {
 	head := line(`{"log":`).quoted(o.Node+"/"+o.Boot, maxText)
-	return &writer{o: o, path: path, open: opener, free: freeOf, head: append(head, `,"seq":`...), at: end{limit: o.MaxSize}}
+	return &writer{o: o, path: path, open: opener, free: files.Free, head: append(head, `,"seq":`...), at: end{limit: o.MaxSize}}
 }
 
 // A waiting line is written by whoever leads then.

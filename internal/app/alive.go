@@ -23,7 +23,7 @@ func (a *App) reportAlive(ctx context.Context) {
 }
 
 // told drains, and says how far that is.
-func (a *App) told(ctx context.Context, drain func(context.Context) error) error {
+func (a *App) told(ctx context.Context, within time.Duration, drain func(context.Context) error) error {
 	a.tellManager(systemd.Stopping)
 	done := make(chan struct{})
 	said := make(chan struct{})
@@ -36,7 +36,7 @@ func (a *App) told(ctx context.Context, drain func(context.Context) error) error
 			a.tellManager(systemd.Status(fmt.Sprintf("draining: %d calls under way", n)))
 			select {
 			case <-tick.C:
-				a.log.Info("draining", "under_way", n, "since", time.Since(began).Round(time.Second), "within", drainTime)
+				a.log.Info("draining", "under_way", n, "since", time.Since(began).Round(time.Second), "within", within)
 			case <-done:
 				return
 			}

@@ -56,6 +56,7 @@ type App struct {
 	policyError atomic.Pointer[outcome]
 	pinError    atomic.Pointer[outcome]
 	shadowError atomic.Pointer[outcome]
+	pausing     sync.Mutex // held over pausing and keeping that, so that what is kept is what holds
 	reloading   sync.Mutex // held over reading and setting a policy, so that the newest is set last
 }
 

@@ -189,6 +189,20 @@ func (a *App) sender(r *http.Request) (*gate.Principal, error) {
 	return nil, &challenge{refusal, s.metadataURL(r.PathValue(groupParam))}
 }
 
+// KeyHolder returns whose API key a request brings. The error is an [*auth.Refusal].
+func (a *App) KeyHolder(r *http.Request) (*gate.Principal, error) {
+	said := r.Header.Values("Authorization")
+	key, bearer := strings.CutPrefix(strings.Join(said, ""), "Bearer ")
+	if len(said) != 1 || !bearer || !strings.HasPrefix(key, auth.KeyPrefix) {
+		return nil, &auth.Refusal{Status: http.StatusUnauthorized, Description: "programs bring one API key: Authorization: Bearer " + auth.KeyPrefix + "...", Reason: "no API key"}
+	}
+	who, _, err := a.senders.now.Load().Identify(r.Context(), key)
+	if refusal, refused := errors.AsType[*auth.Refusal](err); refused {
+		a.senders.denied.add(refusal, r)
+	}
+	return who, err
+}
+
 // groupParam is the wildcard in the pattern of the endpoint that says at which group it is.
 const groupParam = "group"
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -15,6 +16,10 @@ import (
 // A Desk serves those who run the gateway.
 type Desk interface {
 	http.Handler
+	// Run does what goes on beside requests, until ctx ends.
+	Run(ctx context.Context)
+	// URL is a URL of the console by a name that only its operator knows.
+	URL(base string) string
 	// SignIn makes a link below url, and a code, by which one browser signs in.
 	SignIn(url string) SignIn
 }
@@ -23,6 +28,7 @@ type Desk interface {
 type SignIn struct {
 	URL   string    `json:"url"`
 	Code  string    `json:"code"`
+	At    string    `json:"at"` // where the code can be pasted
 	Until time.Time `json:"until"`
 }
 
@@ -37,8 +43,36 @@ func (a *App) Asks() bool { return a.gateway.Approvals() != nil }
 // AuditPath is where the audit log is.
 func (a *App) AuditPath() string { return a.cfg.Audit.Path }
 
-// Grants returns those of the file that is in use.
-func (a *App) Grants() ([]config.Grant, error) { return config.ReadGrants(a.cfg.Policy.Grants) }
+// IndexPath is the folder of the index over it.
+func (a *App) IndexPath() string { return filepath.Join(a.cfg.State, "index") }
+
+// PolicyFiles are where the policy comes from.
+type PolicyFiles struct {
+	Packs  []string `json:"packs"`
+	Paths  []string `json:"paths"`
+	Grants string   `json:"grants"`
+}
+
+// PolicyFiles returns where the policy comes from.
+func (a *App) PolicyFiles() PolicyFiles {
+	p := a.cfg.Policy
+	return PolicyFiles{append([]string{}, p.Packs...), append([]string{}, p.Paths...), p.Grants}
+}
+
+// Grants returns those of the file that is in use, and what names its state.
+func (a *App) Grants() ([]config.Grant, string, error) { return config.SeeGrants(a.cfg.Policy.Grants) }
+
+// SetGrants puts grants in the place of those that were seen. If the policy is refused with
+// them, the file has them nevertheless, and the policy before holds: see [config.SetGrants].
+func (a *App) SetGrants(ctx context.Context, seen string, next []config.Grant) error {
+	if err := config.SetGrants(a.cfg.Policy.Grants, seen, next); err != nil {
+		return err
+	}
+	if err := a.reloadPolicy(ctx); err != nil {
+		return fmt.Errorf("the grants are written, but the policy is refused with them: %w", err)
+	}
+	return nil
+}
 
 // ApprovePins writes approved definitions into the lockfile, and returns those that were not
 // there. By is who approves.
@@ -99,5 +133,5 @@ func (a *App) page(name string) string {
 	if a.console == "" {
 		return ""
 	}
-	return a.console + "/ui/" + name
+	return a.desk.URL(a.console) + "/ui/" + name
 }

@@ -74,6 +74,8 @@ func (a *App) stayPaused() error {
 // Pause refuses every new call of a server, or of all if server is "", also after a
 // restart, until it is resumed. It returns what is paused then.
 func (a *App) Pause(_ context.Context, server string, resume bool) ([]string, error) {
+	a.pausing.Lock()
+	defer a.pausing.Unlock()
 	change := a.gateway.Pause
 	if resume {
 		change = a.gateway.Resume

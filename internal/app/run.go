@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// drainTime is how long calls under way may take to end at a shutdown.
-	drainTime = 20 * time.Second
 	// headerTime bounds the headers of an HTTP request, idleTime a connection
 	// between two.
 	headerTime = 10 * time.Second
@@ -88,6 +86,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	a.serve(life, g, server, web, socket)
 	if console != nil {
 		g.Go(func() error { return serveHTTP(life, a.newConsole(life), console) })
+		g.Go(func() error { a.desk.Run(life); return nil })
 	}
 	if f.Stdio {
 		a.serveStdio(life, g, who, f)
@@ -221,11 +220,12 @@ func serveHTTP(ctx context.Context, s *http.Server, ln net.Listener) error {
 // drain lets calls under way end and their answers be written, for as long as
 // that may take.
 func (a *App) drain(ctx context.Context, s *http.Server) {
-	calls, cancel := context.WithTimeout(ctx, drainTime)
+	within := a.config.Load().cfg.Drain
+	calls, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	began := time.Now()
-	a.log.Info("draining: calls under way may end, new ones are refused", "within", drainTime)
-	if err := a.told(calls, a.gateway.Drain); err != nil {
+	a.log.Info("draining: calls under way may end, new ones are refused", "within", within)
+	if err := a.told(calls, within, a.gateway.Drain); err != nil {
 		a.log.Warn("calls cut off at shutdown", "number", a.gateway.UnderWay())
 	}
 	a.log.Info("drained", "took", time.Since(began).Round(time.Millisecond))

@@ -13,6 +13,7 @@ import (
 // Defaults of what a file leaves out.
 const (
 	DefaultListen     = "127.0.0.1:7420"
+	DefaultDrain      = 20 * time.Second
 	DefaultTimeout    = 30 * time.Second      // of a call to a server
 	DefaultDecision   = 50 * time.Millisecond // of a policy decision
 	DefaultSession    = time.Hour             // without use, after which a session begins anew
@@ -28,11 +29,12 @@ const (
 // every default is filled in unless a field says otherwise. It is not changed
 // after [Load], [Open] or [Default] has returned it.
 type Config struct {
-	File       string   // where it was read from; empty for the defaults
-	Project    string   // the trusted project's file that was added; empty without one
-	Listen     []string // host:port, or unix:PATH; see [Config.CheckListen]
-	PublicURL  string   // by which clients reach the gateway, without a path; empty: not said
-	Vault      Vault    // where the key of the logins is
+	File       string        // where it was read from; empty for the defaults
+	Project    string        // the trusted project's file that was added; empty without one
+	Listen     []string      // host:port, or unix:PATH; see [Config.CheckListen]
+	Drain      time.Duration // that calls under way may take to end when the gateway does
+	PublicURL  string        // by which clients reach the gateway, without a path; empty: not said
+	Vault      Vault         // where the key of the logins is
 	TLS        TLS
 	Auth       Auth
 	Principals []Principal
@@ -372,6 +374,7 @@ const (
 func beside(dir string) *Config {
 	return &Config{
 		Listen:   []string{DefaultListen},
+		Drain:    DefaultDrain,
 		Auth:     Auth{Local: true},
 		Policy:   Policy{Packs: []string{"grants"}, Grants: filepath.Join(dir, grantsFile), Timeout: DefaultDecision},
 		Catalog:  Catalog{Mode: "off"},

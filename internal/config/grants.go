@@ -2,6 +2,8 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -55,6 +57,53 @@ func ReadGrants(path string) ([]Grant, error) {
 	}
 	grants, _, err := parseGrants(path, data)
 	return grants, err
+}
+
+// ErrGrantsChanged says that a grants file is not what it was when it was seen.
+var ErrGrantsChanged = errors.New("the grants are not what they were when you saw them: look again")
+
+// SeeGrants is [ReadGrants], with what names the state of the file.
+func SeeGrants(path string) (grants []Grant, seen string, err error) {
+	data, err := readEntries(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, "", fmt.Errorf("read grants: %w", err)
+	}
+	grants, _, err = parseGrants(path, data)
+	return grants, stateOf(data), err
+}
+
+func stateOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// SetGrants makes the file at path hold the grants of next, if it is still what was seen: others
+// go, and new ones come last. Lines of those that stay are left alone. The error wraps
+// [ErrGrantsChanged] if it is not.
+func SetGrants(path, seen string, next []Grant) error {
+	var text []byte
+	for _, g := range next {
+		text = append(text, renderGrant(g)...)
+	}
+	if _, _, err := parseGrants(path, text); err != nil {
+		return err
+	}
+	return editGrantsOf(path, func(data []byte, e *editor) error {
+		if stateOf(data) != seen {
+			return ErrGrantsChanged
+		}
+		for i, g := range slices.Backward(e.grants) {
+			if !slices.ContainsFunc(next, func(n Grant) bool { return equal(n, g) }) {
+				e.replace(i, Grant{})
+			}
+		}
+		for _, n := range next {
+			if !slices.ContainsFunc(e.grants, func(g Grant) bool { return equal(g, n) }) {
+				e.add(n)
+			}
+		}
+		return nil
+	})
 }
 
 // parseGrants also returns the line at which each grant begins.
@@ -210,6 +259,10 @@ func (g Grant) empty() bool {
 // whose result does not read back as it was meant is an error, and changes
 // nothing.
 func editGrants(path string, edit func(*editor)) error {
+	return editGrantsOf(path, func(_ []byte, e *editor) error { edit(e); return nil })
+}
+
+func editGrantsOf(path string, edit func(data []byte, e *editor) error) error {
 	path = canonical(path) // not the link to it, if it is one
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -228,14 +281,25 @@ func editGrants(path string, edit func(*editor)) error {
 		return err
 	}
 	e := newEditor(data, grants, lines)
-	if edit(e); !e.edited {
-		return nil
+	if err := edit(data, e); err != nil || !e.edited {
+		return err
 	}
 	out := bytes.Join(e.lines, nil)
 	if got, _, err := parseGrants(path, out); err != nil || !slices.EqualFunc(got, e.grants, equal) {
 		return fmt.Errorf("the grants file %s is written in a way that only a person can edit: do it by hand", path)
 	}
 	return files.ReplaceSynced(path, out, files.Mode(path, 0o600)) // else its owner's alone
+}
+
+// Equal reports whether two grants say the same in the same order.
+func (g Grant) Equal(other Grant) bool { return equal(g, other) }
+
+// Empty reports whether nothing is granted.
+func (g Grant) Empty() bool { return g.empty() }
+
+// String returns the grant as a grants file has it.
+func (g Grant) String() string {
+	return strings.TrimSuffix(strings.TrimPrefix(renderGrant(g), "- "), "\n")
 }
 
 func equal(a, b Grant) bool {

@@ -121,6 +121,7 @@ func (d *decoder) config(root *node, c *Config) {
 	readers := map[string]reader{
 		"version":    d.version,
 		"listen":     d.listen(&c.Listen),
+		"drain":      d.duration(&c.Drain, time.Second, time.Hour),
 		"public_url": d.text(&c.PublicURL, checkPublicURL),
 		"tls":        func(n *node, path string) { d.tls(&c.TLS, n, path) },
 		"auth":       func(n *node, path string) { d.auth(&c.Auth, n, path) },

@@ -109,7 +109,8 @@ state: /var/lib/wasmgate
 		t.Fatal(err)
 	}
 	want := &config.Config{
-		File: file, Listen: []string{"localhost:0"}, Auth: config.Auth{Local: true},
+		Drain: config.DefaultDrain,
+		File:  file, Listen: []string{"localhost:0"}, Auth: config.Auth{Local: true},
 		Principals: []config.Principal{{ID: "alice", Roles: []string{"dev"}}, {ID: "local"}},
 		Servers: []config.Server{
 			{
@@ -183,7 +184,8 @@ func TestDefaults(t *testing.T) {
 	dir := t.TempDir()
 	config1 := func(grants, log, state string) *config.Config {
 		return &config.Config{
-			Auth: config.Auth{Local: true}, Listen: []string{"127.0.0.1:7420"},
+			Drain: config.DefaultDrain,
+			Auth:  config.Auth{Local: true}, Listen: []string{"127.0.0.1:7420"},
 			Policy:   config.Policy{Packs: []string{"grants"}, Grants: grants, Timeout: 50 * time.Millisecond},
 			Catalog:  config.Catalog{Mode: "off"},
 			Sanitize: config.Sanitize{Profile: "text"},

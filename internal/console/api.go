@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
+	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -14,9 +14,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 //go:embed openapi.yaml
@@ -43,6 +42,10 @@ func (c *Console) routes() []route {
 		{"GET /api/v1/sessions/{id...}", read, "sessions.read", "id", c.getFlow},
 		{"POST /api/v1/reset", grant, "session.reset", "", c.postReset},
 		{"GET /api/v1/grants", read, "grants.read", "", c.getGrants},
+		{"PUT /api/v1/grants", grant, "grants.write", "", c.putGrants},
+		{"GET /api/v1/policy", read, "policy.read", "", c.getPolicy},
+		{"GET /api/v1/findings", read, "findings.read", "", c.getFindings},
+		{"GET /api/v1/modules", read, "modules.read", "", c.getModules},
 		{"POST /api/v1/pause", grant, "gateway.pause", "", c.postPause},
 
 		{"GET /ui/{$}", read, "status.read", "", c.overview},
@@ -58,8 +61,11 @@ func (c *Console) routes() []route {
 		{"GET /ui/sessions/{id...}", read, "sessions.read", "id", c.sessionPage},
 		{"POST /ui/reset", grant, "session.reset", "", c.resetPage},
 		{"GET /ui/grants", read, "grants.read", "", c.grantsPage},
+		{"POST /ui/grants", grant, "grants.write", "", c.grantPage},
+		{"GET /ui/policy", read, "policy.read", "", c.policyPage},
+		{"GET /ui/findings", read, "findings.read", "", c.findingsPage},
+		{"GET /ui/modules", read, "modules.read", "", c.modulesPage},
 		{"POST /ui/pause", grant, "gateway.pause", "", c.pausePage},
-		{"POST /ui/signout", read, "signout", "", c.signout},
 	}
 }
 
@@ -91,53 +97,59 @@ func (c *Console) getTools(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, tools)
 }
 
-// usual bounds of what is read of the log at once.
+// usual bounds of what is shown of the log at once.
 const (
 	usualCalls = 100
 	mostCalls  = 1000
-	usualSince = 24 * time.Hour
 )
 
 // filter reads which calls are wanted.
-func filter(r *http.Request) (f audit.Filter, err error) {
-	f = audit.Filter{
-		Tool: r.FormValue("tool"), Principal: r.FormValue("principal"), Session: r.FormValue("session"), Denied: r.FormValue("denied") == "true",
-		Last: usualCalls, Since: time.Now().Add(-usualSince),
-	}
-	if s := r.FormValue("since"); s != "" {
-		d, err := time.ParseDuration(s)
-		if err != nil || d <= 0 {
-			return f, &misused{fmt.Sprintf("since %q is no duration such as 1h", s)}
-		}
-		f.Since = time.Now().Add(-d)
+func filter(r *http.Request) (q index.Query, err error) {
+	q = index.Query{
+		Event: gate.Done, Tool: r.FormValue("tool"), Server: r.FormValue("server"), Principal: r.FormValue("principal"), Session: r.FormValue("session"),
+		Code: r.FormValue("code"), Refused: r.FormValue("denied") == "true", Text: r.FormValue("text"), Findings: r.FormValue("findings") == "true", Last: usualCalls,
 	}
 	if s := r.FormValue("last"); s != "" {
-		if f.Last, err = strconv.Atoi(s); err != nil || f.Last <= 0 || f.Last > mostCalls {
-			return f, &misused{fmt.Sprintf("last %q is no number from 1 to %d", s, mostCalls)}
+		if q.Last, err = strconv.Atoi(s); err != nil || q.Last <= 0 || q.Last > mostCalls {
+			return q, &misused{fmt.Sprintf("last %q is no number from 1 to %d", s, mostCalls)}
 		}
 	}
-	code, server := r.FormValue("code"), r.FormValue("server")
-	f.Choose = func(e *audit.Entry) bool {
-		return e.Event == gate.Done && (code == "" || e.Code == code) && (server == "" || e.Server == server)
+	if s := r.FormValue("before"); s != "" {
+		if q.Before, err = strconv.ParseUint(s, 10, 64); err != nil {
+			return q, &misused{fmt.Sprintf("before %q is no number of a record", s)}
+		}
 	}
-	return f, nil
+	if q.Since, err = moment(r, "since"); err == nil {
+		q.Until, err = moment(r, "until")
+	}
+	return q, err
 }
 
-// entries returns what the log has.
-func (c *Console) entries(ctx context.Context, f audit.Filter) (all []audit.Entry, err error) {
-	for e, err := range audit.Read(ctx, c.app.AuditPath(), f) {
-		var damage *audit.ChainError
-		switch {
-		case errors.As(err, &damage): // verify tells of it
-		case errors.Is(err, os.ErrNotExist):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		default:
-			all = append(all, e)
+// moment reads a time: so long ago, or as RFC 3339 or a browser writes it, then in this
+// machine's zone.
+func moment(r *http.Request, name string) (time.Time, error) {
+	s := r.FormValue(name)
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		return time.Now().Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, nil
 		}
 	}
-	return all, nil
+	return time.Time{}, &misused{fmt.Sprintf("%s %q is no duration such as 1h, and no time such as 2006-01-02T15:04", name, s)}
+}
+
+// find returns what the log has, the newest first.
+func (c *Console) find(ctx context.Context, q index.Query) ([]audit.Entry, index.Progress, error) {
+	all, p, err := c.index.Find(ctx, q)
+	if errors.Is(err, path.ErrBadPattern) {
+		err = &misused{err.Error()}
+	}
+	return all, p, err
 }
 
 // raw are records as they were written.
@@ -154,25 +166,31 @@ type rawJSON []byte
 
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
+// getCalls also says how much of the log was looked at.
 func (c *Console) getCalls(w http.ResponseWriter, r *http.Request) error {
-	f, err := filter(r)
+	q, err := filter(r)
 	if err != nil {
 		return err
 	}
-	all, err := c.entries(r.Context(), f)
+	all, p, err := c.find(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	slices.Reverse(all) // the newest first
+	w.Header().Set("Wasmgate-Indexed", strconv.FormatFloat(p.Part, 'f', 4, 64))
 	return answer(w, raw(all))
 }
 
 // call returns all records of a call, the oldest first.
 func (c *Console) call(r *http.Request) ([]audit.Entry, error) {
-	all, err := c.entries(r.Context(), audit.Filter{Call: r.PathValue("id")})
+	all, p, err := c.find(r.Context(), index.Query{Call: r.PathValue("id"), Last: mostCalls})
 	if err == nil && len(all) == 0 {
-		err = &missing{"call " + r.PathValue("id") + " in the log"}
+		what := "call " + r.PathValue("id") + " in the log"
+		if !p.Done() {
+			what += fmt.Sprintf(", as far as it is indexed (%.0f %%)", 100*p.Part)
+		}
+		err = &missing{what}
 	}
+	slices.Reverse(all)
 	return all, err
 }
 
@@ -184,8 +202,18 @@ func (c *Console) getCall(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, raw(all))
 }
 
+const (
+	// maxReaders is how many may read events at once: each reads the log for itself.
+	maxReaders = 16
+	// readTime is after how long a reader has to ask again, which EventSource does by itself:
+	// a policy that denies it by then holds.
+	readTime = 5 * time.Minute
+)
+
+var errReaders = errors.New("too many read events at once: close other pages of calls, and try again")
+
 // getEvents tells records as they are written, after that with the number Last-Event-ID (WHATWG
-// HTML, server-sent events).
+// HTML, server-sent events). Who has signed out is told nothing more.
 func (c *Console) getEvents(w http.ResponseWriter, r *http.Request) error {
 	f := audit.Filter{Follow: true, Since: time.Now()}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -195,13 +223,24 @@ func (c *Console) getEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 		f.After, f.Since = after, time.Time{}
 	}
+	select {
+	case c.readers <- struct{}{}:
+		defer func() { <-c.readers }()
+	default:
+		return errReaders
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), readTime)
+	defer cancel()
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
 	fmt.Fprint(w, ": the records as they are written\n\n")
 	_ = flush.Flush()
-	for e, err := range audit.Read(r.Context(), c.app.AuditPath(), f) {
+	for e, err := range audit.Read(ctx, c.app.AuditPath(), f) {
 		if err != nil {
 			continue // damage, of which verify tells
+		}
+		if _, err := c.caller(r, false, false); err != nil {
+			return nil
 		}
 		if _, err := fmt.Fprintf(w, "id: %d\ndata: %s\n\n", e.Seq, e.Raw); err != nil {
 			return nil
@@ -254,11 +293,13 @@ func (c *Console) decide(ctx context.Context, id string, d decision) (*app.Decid
 		return nil, &conflict{"approval " + id}
 	}
 	if d.Always {
-		if err := c.app.Admin(ctx, policy.AdminQuery{Who: operator(), Action: "admin/grant", Op: "grant.always", Object: one.Tool, Operator: true}, true); err != nil {
+		if err := c.may(ctx, "admin/grant", "grant.always", one.Tool, true); err != nil {
 			return nil, err
 		}
 	}
-	return c.app.Decide(ctx, app.DecideRequest{ID: id, Verdict: d.Verdict, Note: d.Note, Always: d.Always})
+	request := app.DecideRequest{ID: id, Verdict: d.Verdict, Note: d.Note, Always: d.Always}
+	request.Token = by(ctx).key // whose answer it is then
+	return c.app.Decide(ctx, request)
 }
 
 func (c *Console) postDecision(w http.ResponseWriter, r *http.Request) error {
@@ -320,7 +361,7 @@ func (c *Console) approvePins(ctx context.Context, server, seen string) ([]lock.
 	if d.Seen != seen {
 		return nil, &conflict{"what server " + server + " declares"}
 	}
-	return c.app.ApprovePins(ctx, pins, operator().ID)
+	return c.app.ApprovePins(ctx, pins, by(ctx).ID)
 }
 
 func (c *Console) postPins(w http.ResponseWriter, r *http.Request) error {
@@ -355,10 +396,8 @@ func (c *Console) session(r *http.Request) (app.Session, []audit.Entry, error) {
 	if err != nil {
 		return app.Session{}, nil, err
 	}
-	calls, err := c.entries(r.Context(), audit.Filter{
-		Session: s.Session, Principal: s.Principal, Last: mostCalls, Since: s.Began.Add(-time.Second),
-		Choose: func(e *audit.Entry) bool { return e.Event == gate.Done },
-	})
+	calls, _, err := c.find(r.Context(), index.Query{Event: gate.Done, Session: s.Session, Principal: s.Principal, Since: s.Began.Add(-time.Second), Last: mostCalls})
+	slices.Reverse(calls)
 	return s, calls, err
 }
 
@@ -399,20 +438,6 @@ func (c *Console) postReset(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return answer(w, map[string]any{"session": asked.Session})
-}
-
-func (c *Console) grants() ([]config.Grant, error) { return c.app.Grants() }
-
-func (c *Console) getGrants(w http.ResponseWriter, _ *http.Request) error {
-	all, err := c.grants()
-	if err != nil {
-		return err
-	}
-	list := make([]policy.Grant, 0, len(all)) // whose names in JSON are those of the file
-	for _, g := range all {
-		list = append(list, policy.Grant(g))
-	}
-	return answer(w, list)
 }
 
 func (c *Console) postPause(w http.ResponseWriter, r *http.Request) error {

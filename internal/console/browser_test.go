@@ -52,7 +52,7 @@ deny contains input.arguments.text if not startswith(input.arguments.text, "read
 	}
 	server := httptest.NewServer(d.c)
 	defer server.Close()
-	paths := []string{"/ui/", "/ui/calls", "/ui/approvals", "/ui/pins", "/ui/servers", "/ui/servers/local", "/ui/sessions", "/ui/grants", "/ui/signin"}
+	paths := []string{"/ui/", "/ui/calls", "/ui/approvals", "/ui/pins", "/ui/servers", "/ui/servers/local", "/ui/sessions", "/ui/grants", "/ui/policy", "/ui/findings", "/ui/modules", "/ui/signin"}
 	for _, e := range d.records(gate.Done)[:4] {
 		paths = append(paths, "/ui/calls/"+e.ID)
 	}

@@ -1,13 +1,16 @@
 package console
 
 import (
-	"cmp"
+	"context"
 	"embed"
 	"io/fs"
+	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
@@ -17,21 +20,25 @@ var static embed.FS
 // A Console serves the pages and the API of one gateway.
 type Console struct {
 	app     *app.App
+	index   *index.Index
 	handler http.Handler
 	signins signins
+	name    string        // of this machine, made for this console
+	readers chan struct{} // has a token for each who reads events
 }
 
 var _ app.Desk = (*Console)(nil)
 
 // New returns the console of a gateway.
 func New(a *app.App) *Console {
-	c := &Console{app: a, signins: newSignins(time.Now)}
+	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), name: "wasmgate-" + secret()[:32] + ".localhost", readers: make(chan struct{}, maxReaders)}
 	mux := http.NewServeMux()
 	for _, r := range c.routes() {
 		mux.HandleFunc(r.pattern, c.serve(r))
 	}
 	mux.HandleFunc("GET /ui/signin", c.signinPage)
 	mux.HandleFunc("POST /ui/signin", c.signin)
+	mux.HandleFunc("POST /ui/signout", c.signout)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ui/", http.StatusSeeOther) })
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }) // browsers ask for one
 	files, err := fs.Sub(static, "static")
@@ -42,6 +49,9 @@ func New(a *app.App) *Console {
 	c.handler = loopback.Only(headers(http.NewCrossOriginProtection().Handler(mux)))
 	return c
 }
+
+// Run keeps the index over the audit log up to date until ctx ends.
+func (c *Console) Run(ctx context.Context) { c.index.Run(ctx) }
 
 // ServeHTTP implements [http.Handler].
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
@@ -69,5 +79,18 @@ func headers(next http.Handler) http.Handler {
 // url, once.
 func (c *Console) SignIn(url string) app.SignIn {
 	token, code, until := c.signins.offer()
-	return app.SignIn{URL: cmp.Or(url, "http://127.0.0.1") + "/ui/signin#t=" + token, Code: code, Until: until}
+	return app.SignIn{URL: c.URL(url) + "/ui/signin#t=" + token, Code: code, At: url + "/ui/", Until: until}
+}
+
+// URL is url by the console's own name, which nobody else knows. Browsers send a cookie to every
+// port of a host (RFC 6265, 8.5): one of 127.0.0.1 would be sent to whoever else serves pages on
+// this machine, if they get the browser to ask. Names below localhost are this machine's, and
+// nobody is asked about them (RFC 6761, 6.3).
+func (c *Console) URL(base string) string {
+	u, err := url.Parse(base)
+	if err != nil || u.Port() == "" {
+		return base
+	}
+	u.Host = net.JoinHostPort(c.name, u.Port())
+	return u.String()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
@@ -23,6 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/unraced"
+	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
 func TestMain(m *testing.M) {
@@ -153,7 +156,13 @@ func TestSignIn(t *testing.T) {
 	}
 	in := func(code string) int { return d.ask("POST", "/ui/signin", url.Values{"code": {code}}, nil).Code }
 	offered := d.c.SignIn("http://127.0.0.1:7421")
-	token := strings.TrimPrefix(offered.URL, "http://127.0.0.1:7421/ui/signin#t=")
+	at, token, _ := strings.Cut(offered.URL, "/ui/signin#t=")
+	if u, err := url.Parse(at); err != nil || !strings.HasSuffix(u.Hostname(), ".localhost") || u.Port() != "7421" || !loopback.Host(u.Host) {
+		t.Errorf("the link %s is at no name of its own, to which alone its cookie is sent", offered.URL)
+	}
+	if other := New(d.app); other.name == d.c.name {
+		t.Error("the name can be known")
+	}
 	if got := []int{in(token), in(token), in(offered.Code)}; !slices.Equal(got, []int{303, 403, 403}) {
 		t.Errorf("a link is good once, and ends its code: %v", got)
 	}
@@ -261,7 +270,7 @@ func TestPages(t *testing.T) {
 		"/ui/": "<b>2</b> calls in the last hour", "/ui/calls": "refused_authorize", "/ui/calls?denied=true&since=1h": "local__hash",
 		"/ui/calls/" + calls[1].ID: "&lt;img src=x onerror=alert(1)&gt; \\u202e", "/ui/approvals": "Nothing waits",
 		"/ui/pins": "Nothing is quarantined", "/ui/servers": ">local<", "/ui/servers/local": "local__hash",
-		"/ui/sessions": "untrusted", "/ui/grants": "never used",
+		"/ui/sessions": "untrusted", "/ui/grants": "never used", "/ui/findings": "nothing was found", "/ui/policy": "&lt;img src=x onerror=alert(1)&gt; \\u202e", "/ui/modules": "local__hash",
 	}
 	var sessions []app.Session
 	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil || len(sessions) != 1 {
@@ -288,6 +297,147 @@ func TestPages(t *testing.T) {
 	var one []audit.Entry
 	if err := json.Unmarshal([]byte(d.get("/api/v1/calls?denied=true")), &one); err != nil || len(one) != 1 || one[0].ID != calls[1].ID {
 		t.Errorf("%v %v", one, err)
+	}
+}
+
+// Calls are found over the whole log by what is known of them, page by page.
+func TestFindCalls(t *testing.T) {
+	d := open(t, "policy: {packs: [grants]}\n", "grants.yaml", "- {to: [local], tools: [\"local__*\"]}\n")
+	for range 3 {
+		if err := d.call("local__hash", `{"text":"a","algorithm":"sha256"}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.call("local__none", "{}"); err == nil {
+		t.Fatal("there is such a tool")
+	}
+	calls := d.records(gate.Done)
+	later := url.QueryEscape(time.Now().Add(time.Hour).Format(time.RFC3339))
+	for query, want := range map[string]int{
+		"": 4, "text=HASH": 3, "text=refused": 1, "tool=local__h*": 3, "code=ok&server=local": 3, "principal=bob": 0, "since=1h": 4, "until=1h": 0,
+		"since=" + later: 0, "until=" + later: 4, "last=2": 2, fmt.Sprintf("before=%d", calls[1].Seq): 1, "findings=true": 0, "denied=true": 1,
+	} {
+		var got []audit.Entry
+		if err := json.Unmarshal([]byte(d.get("/api/v1/calls?"+query)), &got); err != nil || len(got) != want {
+			t.Errorf("%s: %d calls, want %d: %v", query, len(got), want, err)
+		}
+	}
+	for _, query := range []string{"tool=[a", "until=x", "before=x"} {
+		if w := d.ask("GET", "/api/v1/calls?"+query, nil, nil); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d", query, w.Code)
+		}
+	}
+	older := regexp.MustCompile(`href="(/ui/calls\?[^"]*)">Older`).FindStringSubmatch(d.get("/ui/calls?last=2&text=local"))
+	if older == nil {
+		t.Fatal("there is no way to older calls")
+	}
+	if got := d.get(html.UnescapeString(older[1])); strings.Count(got, `href="/ui/calls/0`) != 2 {
+		t.Errorf("older calls:\n%s", got)
+	}
+}
+
+// Programs bring an API key. What its holder may do is what policies say of its roles; a key that
+// is none gets no further, and neither does one beside a browser's cookie.
+func TestAPIKeys(t *testing.T) {
+	d := open(t, "auth: {keys: true}\nprincipals: {robot: {roles: [auditor]}}\npolicy: {paths: [p.rego]}\n", "p.rego", `package wasmgate
+
+allow contains "auditors read" if {
+	input.action == "admin/read"
+	"auditor" in input.principal.roles
+	input.admin.operator == false
+}
+`)
+	made, err := d.app.CreateKey(t.Context(), app.KeyRequest{Name: "robot", As: "robot"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie := d.cookie
+	ask := func(method, path string, said ...string) int {
+		return d.ask(method, path, "{}", http.Header{"Authorization": said}).Code
+	}
+	key := "Bearer " + made.Secret
+	for _, signedIn := range []bool{false, true} {
+		if d.cookie = nil; signedIn {
+			d.cookie = cookie
+		}
+		for _, c := range []struct {
+			method, path string
+			said         []string
+			want         int
+		}{
+			{"GET", "/api/v1/calls", []string{key}, 200},
+			{"POST", "/api/v1/pause", []string{key}, 403},
+			{"GET", "/api/v1/calls", []string{key + "x"}, 401},
+			{"GET", "/api/v1/calls", []string{"Bearer x"}, 401},
+			{"GET", "/api/v1/calls", []string{""}, 401},
+			{"GET", "/api/v1/calls", []string{key, key}, 401},
+		} {
+			if got := ask(c.method, c.path, c.said...); got != c.want {
+				t.Errorf("signed in %t: %s %s: %d, want %d", signedIn, c.method, c.path, got, c.want)
+			}
+		}
+	}
+	d.cookie = nil
+	if got := ask("GET", "/ui/", key); got != http.StatusSeeOther {
+		t.Errorf("a key opens pages: %d", got)
+	}
+	acts := d.records(audit.Admin)
+	if len(acts) == 0 || acts[0].Principal != "robot" || acts[0].Code != "refused_authorize" || acts[0].Credential == "" {
+		t.Errorf("recorded %+v", acts)
+	}
+}
+
+// Grants are changed against the state that was seen, and each that comes or goes is decided on
+// and recorded by itself.
+func TestGrants(t *testing.T) {
+	d := open(t, "policy: {packs: [grants], paths: [p.rego]}\n", "grants.yaml", "# why\n- {to: [local], tools: [\"local__*\"]}\n- {to: [bob], tools: [a__b, a__c]}\n", "p.rego", `package wasmgate
+
+deny contains "not to everybody" if {
+	input.admin.op == "grants.grant"
+	contains(input.admin.object, "to: [\"*\"]")
+}
+`)
+	w := d.ask("GET", "/api/v1/grants", nil, nil)
+	tag, body := w.Header().Get("ETag"), w.Body.String()
+	put := func(tag, body string) int {
+		return d.ask("PUT", "/api/v1/grants", body, http.Header{"If-Match": {tag}}).Code
+	}
+	for _, c := range []struct {
+		tag, body string
+		want      int
+	}{
+		{"", body, 400}, {`"x"`, body, 409}, {tag, "{}", 400}, {tag, `[{"to":[]}]`, 400}, {tag, `[{"to":["*"],"tools":["x__*"]}]`, 403},
+		{tag, `[{"to":["local"],"tools":["local__*"]},{"to":["bob"],"tools":["a__c"]},{"to":["eve"],"servers":["a"]}]`, 200}, {tag, body, 409},
+	} {
+		if got := put(c.tag, c.body); got != c.want {
+			t.Errorf("%s %s: %d, want %d", c.tag, c.body, got, c.want)
+		}
+	}
+	page := d.get("/ui/grants")
+	seen := regexp.MustCompile(`name="seen" value="([0-9a-f]+)"`).FindStringSubmatch(page)[1]
+	form := url.Values{"seen": {seen}, "entry": {"2"}, "kind": {"servers"}, "pattern": {"a"}}
+	if w := d.ask("POST", "/ui/grants", form, nil); w.Code != http.StatusSeeOther {
+		t.Errorf("revoking: %d %s", w.Code, w.Body)
+	}
+	if w := d.ask("POST", "/ui/grants", url.Values{"seen": {seen}, "to": {"bob"}, "kind": {"tools"}, "pattern": {"x__y"}}, nil); w.Code != http.StatusConflict {
+		t.Errorf("granting on what is old: %d", w.Code)
+	}
+	text, err := os.ReadFile(filepath.Join(d.dir, "grants.yaml"))
+	if err != nil || string(text) != "# why\n- {to: [local], tools: [\"local__*\"]}\n- {to: [bob], tools: [a__c]}\n" {
+		t.Errorf("%s %v", text, err)
+	}
+	var said []string
+	for _, e := range d.records(audit.Admin) {
+		if strings.HasPrefix(e.Reasons[0], "grants.") && e.Reasons[0] != "grants.write" {
+			said = append(said, e.Code+" "+e.Reasons[0])
+		}
+	}
+	want := []string{
+		`refused_authorize grants.grant {to: ["*"], tools: ["x__*"]}`, "ok grants.grant {to: [bob], tools: [a__c]}", "ok grants.grant {to: [eve], servers: [a]}",
+		"ok grants.revoke {to: [bob], tools: [a__b, a__c]}", "ok grants.revoke {to: [eve], servers: [a]}",
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("recorded\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -476,4 +626,64 @@ func TestConsoleIsNotOnMCP(t *testing.T) {
 			t.Errorf("%s: %d", r.pattern, w.Code)
 		}
 	}
+}
+
+// Guesses end codes, and no link: whoever reaches the address could keep others out otherwise.
+func TestGuesses(t *testing.T) {
+	d := open(t, "")
+	in := func(code string) int { return d.ask("POST", "/ui/signin", url.Values{"code": {code}}, nil).Code }
+	s := d.c.SignIn("")
+	for range maxWrong {
+		in("00000000x")
+	}
+	if got := in(s.Code); got != http.StatusForbidden {
+		t.Errorf("the code: %d", got)
+	}
+	if _, token, _ := strings.Cut(s.URL, "#t="); in(token) != http.StatusSeeOther {
+		t.Error("the link is not good any more")
+	}
+}
+
+// Readers of events are bounded, and told nothing more once they have signed out, which no
+// policy keeps anybody from.
+func TestReaders(t *testing.T) {
+	d := open(t, "policy: {paths: [p.rego]}\n", "p.rego", `package wasmgate
+
+deny contains "no" if input.admin.op == "signout"
+`)
+	server := httptest.NewServer(d.c)
+	defer server.Close()
+	read := func() *http.Response {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		t.Cleanup(cancel)
+		r, _ := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/events", nil)
+		r.AddCookie(d.cookie)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	var open []*http.Response
+	for range maxReaders {
+		open = append(open, read())
+	}
+	over := read()
+	over.Body.Close()
+	if over.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("one reader more: %d", over.StatusCode)
+	}
+	for _, r := range open[1:] {
+		r.Body.Close()
+	}
+	if w := d.ask("POST", "/ui/signout", url.Values{}, nil); w.Code != http.StatusSeeOther {
+		t.Errorf("signing out: %d %s", w.Code, w.Body)
+	}
+	if err := d.call("local__hash", `{"text":"a","algorithm":"sha256"}`); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(open[0].Body); err != nil || strings.Contains(string(b), "data:") {
+		t.Errorf("told who has signed out %s, %v", b, err)
+	}
+	open[0].Body.Close()
 }

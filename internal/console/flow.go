@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/index"
 )
 
 // A flow is what a session has read, and what it did then.
@@ -82,7 +83,7 @@ func picture(f flow) template.HTML {
 func arrow(b *strings.Builder, x1, y1, x2, y2 int, kind, label string) {
 	fmt.Fprintf(b, `<path class="arrow %s" d="M%d %dC%d %d %d %d %d %d"/>`, kind, x1, y1, (x1+x2)/2, y1, (x1+x2)/2, y2, x2, y2)
 	if label != "" {
-		fmt.Fprintf(b, `<text class="label" x="%d" y="%d">%s</text>`, x1+6, y1-4, template.HTMLEscapeString(short(label, 24)))
+		fmt.Fprintf(b, `<text class="label" x="%d" y="%d">%s</text>`, x1+6, y1-4, template.HTMLEscapeString(short(gate.Visible(label), 24)))
 	}
 }
 
@@ -104,29 +105,32 @@ func short(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// bars draws how many calls there were in each minute of the last hour, the refused ones below.
-func bars(calls []audit.Entry, now time.Time) template.HTML {
-	const minutes, width, height = 60, 10, 80
-	var all, refused [minutes]int
-	most := 1
-	for _, e := range calls {
-		i := minutes - 1 - int(now.Sub(e.Time)/time.Minute)
-		if i < 0 || i >= minutes {
-			continue
-		}
-		all[i]++
-		if strings.HasPrefix(e.Code, "refused_") {
-			refused[i]++
-		}
-		most = max(most, all[i])
+// minutes are how many calls there were in each minute of the last hour, and how many of them
+// were refused.
+type minutes struct{ all, refused [60]int }
+
+func (m *minutes) add(r index.Row, now time.Time) {
+	i := len(m.all) - 1 - int(now.Sub(r.Time)/time.Minute)
+	if i < 0 || i >= len(m.all) {
+		return
 	}
+	m.all[i]++
+	if effect(r.Code) == "refused" {
+		m.refused[i]++
+	}
+}
+
+// bars draws how many calls there were in each minute, the refused ones below.
+func bars(m *minutes) template.HTML {
+	const minutes, width, height = len(m.all), 10, 80
+	most := max(1, slices.Max(m.all[:]))
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="bars" role="img" aria-label="Calls in each minute of the last hour, %d at most" viewBox="0 0 %d %d" width="%d" height="%d">`, most, minutes*width, height, minutes*width, height)
 	for i := range minutes {
 		for _, one := range []struct {
 			n    int
 			kind string
-		}{{all[i], "ok"}, {refused[i], "refused"}} {
+		}{{m.all[i], "ok"}, {m.refused[i], "refused"}} {
 			if h := one.n * height / most; one.n > 0 {
 				fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%d"/>`, one.kind, i*width+1, height-max(h, 2), width-2, max(h, 2))
 			}

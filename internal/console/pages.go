@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
@@ -25,7 +25,7 @@ var pages embed.FS
 // templates are the pages, each within the frame.
 var templates = func() map[string]*template.Template {
 	functions := template.FuncMap{
-		"visible": gate.Visible, "clock": clock, "took": took, "left": left, "escaped": url.PathEscape, "effect": effect, "join": strings.Join,
+		"visible": gate.Visible, "clock": clock, "took": took, "left": left, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
 		"text": func(b []byte) string { return gate.Visible(string(b)) },
 	}
 	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(pages, "pages/frame.html"))
@@ -101,45 +101,50 @@ type count struct {
 }
 
 func (c *Console) overview(w http.ResponseWriter, r *http.Request) error {
-	calls, err := c.entries(r.Context(), audit.Filter{Since: time.Now().Add(-time.Hour), Choose: func(e *audit.Entry) bool { return e.Event == gate.Done }})
+	now, calls, byCode, ready, quarantined := time.Now(), 0, map[string]int{}, 0, 0
+	var each minutes
+	p, err := c.index.Each(r.Context(), index.Query{Event: gate.Done, Since: now.Add(-time.Hour)}, func(r index.Row) bool {
+		calls++
+		byCode[r.Code]++
+		each.add(r, now)
+		return true
+	})
 	if err != nil {
 		return err
 	}
 	s := c.status()
-	byCode, ready := map[string]int{}, 0
-	for _, e := range calls {
-		byCode[e.Code]++
-	}
 	for _, one := range s.Servers {
 		if one.Error == "" {
 			ready++
 		}
+		quarantined += len(one.Quarantined)
 	}
 	var codes []count
 	for code, n := range byCode {
 		codes = append(codes, count{code, n})
 	}
 	slices.SortFunc(codes, func(a, b count) int { return strings.Compare(a.Name, b.Name) })
-	quarantined := 0
-	for _, one := range s.Servers {
-		quarantined += len(one.Quarantined)
-	}
 	return show(w, r, "overview", "Overview", map[string]any{
-		"Status": s, "Calls": len(calls), "Codes": codes, "Ready": ready, "Quarantined": quarantined, "Bars": bars(calls, time.Now()), "Paused": slices.Contains(s.Paused, ""),
+		"Status": s, "Calls": calls, "Codes": codes, "Ready": ready, "Quarantined": quarantined, "Bars": bars(&each), "Paused": slices.Contains(s.Paused, ""), "Indexed": p,
 	})
 }
 
 func (c *Console) callsPage(w http.ResponseWriter, r *http.Request) error {
-	f, err := filter(r)
+	q, err := filter(r)
 	if err != nil {
 		return err
 	}
-	all, err := c.entries(r.Context(), f)
+	all, p, err := c.find(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	slices.Reverse(all)
-	return show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": r.URL.Query(), "Live": r.URL.RawQuery == ""})
+	query, older := r.URL.Query(), template.URL("")
+	if len(all) == q.Last {
+		next := r.URL.Query()
+		next.Set("before", strconv.FormatUint(all[len(all)-1].Seq, 10))
+		older = template.URL(next.Encode()) // which has escaped it
+	}
+	return show(w, r, "calls", "Calls", map[string]any{"Calls": all, "Query": query, "Live": r.URL.RawQuery == "", "Older": older, "Indexed": p})
 }
 
 func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
@@ -278,64 +283,6 @@ func (c *Console) resetPage(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, "/ui/sessions", "session "+id+" begins anew")
 }
 
-func (c *Console) grantsPage(w http.ResponseWriter, r *http.Request) error {
-	all, err := c.grants()
-	if err != nil {
-		return err
-	}
-	calls, err := c.entries(r.Context(), audit.Filter{Since: time.Now().Add(-7 * usualSince), Choose: func(e *audit.Entry) bool { return e.Event == gate.Done && e.Code == gate.CodeOK }})
-	if err != nil {
-		return err
-	}
-	return show(w, r, "grants", "Grants", map[string]any{"Rows": grantRows(all, calls), "File": c.status().Grants})
-}
-
-// grantRow is one pattern of one grant.
-type grantRow struct {
-	To, Kind, Pattern string
-	Used              int // by calls of the last week that this pattern matches
-}
-
-func grantRows(all []config.Grant, calls []audit.Entry) (rows []grantRow) {
-	for _, g := range all {
-		for _, of := range []struct {
-			kind     string
-			patterns []string
-			matches  func(pattern string, e audit.Entry) bool
-		}{
-			{"tools", g.Tools, func(p string, e audit.Entry) bool { return e.Action == gate.CallTool && matches(p, e.Tool) }},
-			{"server", g.Servers, func(p string, e audit.Entry) bool { return e.Server == p }},
-			{"group", g.Groups, nil},
-			{"prompts", g.Prompts, func(p string, e audit.Entry) bool { return e.Action == gate.GetPrompt && matches(p, e.Tool) }},
-			{"resources", g.Resources, func(p string, e audit.Entry) bool { return e.Action == gate.ReadResource && matches(p, e.Tool) }},
-			{"methods", g.Methods, func(p string, e audit.Entry) bool { return matches(p, string(e.Action)) }},
-			{"agents", g.Agents, func(p string, e audit.Entry) bool { return e.Action == gate.AgentCall && matches(p, e.Tool) }},
-		} {
-			for _, p := range of.patterns {
-				row := grantRow{To: strings.Join(g.To, ", "), Kind: of.kind, Pattern: p, Used: -1}
-				if of.matches != nil {
-					row.Used = 0
-					for _, e := range calls {
-						if of.matches(p, e) {
-							row.Used++
-						}
-					}
-				}
-				rows = append(rows, row)
-			}
-		}
-	}
-	return rows
-}
-
-// matches reports whether a pattern of a grant, a literal or one with * at its end, matches.
-func matches(pattern, name string) bool {
-	if prefix, open := strings.CutSuffix(pattern, "*"); open {
-		return strings.HasPrefix(name, prefix)
-	}
-	return pattern == name
-}
-
 func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {
 	server, resume := r.PostFormValue("server"), r.PostFormValue("resume") == "true"
 	if _, err := c.app.Pause(r.Context(), server, resume); err != nil {
@@ -349,10 +296,4 @@ func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {
 		return done(w, r, to, what+" goes on")
 	}
 	return done(w, r, to, what+" is paused: every new call is refused")
-}
-
-func (c *Console) signout(w http.ResponseWriter, r *http.Request) error {
-	c.signins.out(r)
-	http.Redirect(w, r, "/ui/signin", http.StatusSeeOther)
-	return nil
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -35,19 +37,21 @@ func (c *Console) serve(route route) http.HandlerFunc {
 		if isPage {
 			fail = problemPage
 		}
-		if !c.signins.in(r) {
+		by, err := c.caller(r, isPage, true)
+		if err != nil {
 			if isPage && !changes {
 				http.Redirect(w, r, "/ui/signin", http.StatusSeeOther)
 				return
 			}
-			fail(w, http.StatusUnauthorized, "sign in with: wasmgate console")
+			fail(w, http.StatusUnauthorized, err.Error())
 			return
 		}
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, by))
 		object := ""
 		if route.object != "" {
 			object = r.PathValue(route.object)
 		}
-		err := c.app.Admin(r.Context(), policy.AdminQuery{Who: operator(), Action: route.action, Op: route.op, Object: object, Operator: true}, changes)
+		err = c.may(r.Context(), route.action, route.op, object, changes)
 		if err == nil {
 			err = route.do(w, r)
 		}
@@ -57,8 +61,39 @@ func (c *Console) serve(route route) http.HandlerFunc {
 	}
 }
 
-// operator is who has signed in: whoever may open the control socket.
-func operator() *gate.Principal { return gate.Local() }
+// A caller is who sends a request: the operator, who has signed in by the control socket, or
+// at the API whose key it brings.
+type caller struct {
+	*gate.Principal
+	operator bool
+	key      string // that a program has brought
+}
+
+type callerKey struct{}
+
+var errSignIn = errors.New("sign in with: wasmgate console; programs bring an API key")
+
+// caller finds out who sends a request. Whoever brings a key is its holder, signed in or not.
+// If it asks, and does not only wait, a browser stays signed in for longer.
+func (c *Console) caller(r *http.Request, isPage, asks bool) (caller, error) {
+	if r.Header.Values("Authorization") != nil && !isPage {
+		who, err := c.app.KeyHolder(r)
+		return caller{who, false, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}, err
+	}
+	if !c.signins.in(r, asks) {
+		return caller{}, errSignIn
+	}
+	return caller{gate.Local(), true, ""}, nil
+}
+
+// by is who sends the request of a context.
+func by(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
+
+// may decides on what the sender of a request would do, and records it if it changes anything.
+func (c *Console) may(ctx context.Context, action gate.Action, op, object string, changes bool) error {
+	by := by(ctx)
+	return c.app.Admin(ctx, policy.AdminQuery{Who: by.Principal, Action: action, Op: op, Object: object, Operator: by.operator}, changes)
+}
 
 // A conflict says that what was to be changed is not what was seen any more.
 type conflict struct{ what string }
@@ -86,13 +121,17 @@ func status(err error) int {
 		denied  *gate.Refusal
 	)
 	switch {
+	case errors.Is(err, errReaders):
+		return http.StatusServiceUnavailable
 	case errors.As(err, &denied):
 		return http.StatusForbidden
 	case errors.As(err, &changed), errors.As(err, &over):
 		return http.StatusConflict
 	case errors.As(err, &none), errors.As(err, &session), errors.Is(err, app.ErrNoServer):
 		return http.StatusNotFound
-	case errors.As(err, &wrong):
+	case errors.Is(err, config.ErrGrantsChanged):
+		return http.StatusConflict
+	case errors.As(err, &wrong), errors.As(err, new(config.Problems)):
 		return http.StatusBadRequest
 	default:
 		return http.StatusInternalServerError

@@ -16,8 +16,8 @@ const (
 	stayTime  = 12 * time.Hour // that a browser stays signed in without a request
 	maxOffers = 16
 	maxStays  = 64
-	// maxWrong is after how many wrong links and codes all that are open end: eight digits
-	// would be guessed otherwise.
+	// maxWrong is after how many wrong codes all that are open end: eight digits would be
+	// guessed otherwise. Links, which cannot be guessed, stay good.
 	maxWrong   = 5
 	cookieName = "wasmgate_console"
 )
@@ -71,7 +71,9 @@ func (s *signins) take(said string) string {
 		}
 	}
 	if s.wrong++; s.wrong >= maxWrong {
-		s.offers = nil
+		for i := range s.offers {
+			s.offers[i].code = [32]byte{} // no digest of anything
+		}
 	}
 	return ""
 }
@@ -87,8 +89,9 @@ func (s *signins) stay(now time.Time) string {
 	return cookie
 }
 
-// in reports whether a request is of a browser that has signed in.
-func (s *signins) in(r *http.Request) bool {
+// in reports whether a request is of a browser that has signed in. If it asks, and does not
+// only wait, it stays signed in for longer.
+func (s *signins) in(r *http.Request, asks bool) bool {
 	c, err := r.Cookie(cookieName)
 	if err != nil {
 		return false
@@ -101,7 +104,9 @@ func (s *signins) in(r *http.Request) bool {
 		delete(s.stays, k)
 		return false
 	}
-	s.stays[k] = now.Add(stayTime)
+	if asks {
+		s.stays[k] = now.Add(stayTime)
+	}
 	return true
 }
 
@@ -128,6 +133,7 @@ func (c *Console) signinPage(w http.ResponseWriter, r *http.Request) {
 
 // signin takes the token of a link, which its page's script reads, or a code.
 func (c *Console) signin(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	cookie := c.signins.take(r.PostFormValue("code"))
 	if cookie == "" {
 		page(w, http.StatusForbidden, "signin", view{Title: "Sign in", Out: true, Problem: "The link or the code is not good any more: run wasmgate console again."})
@@ -135,4 +141,10 @@ func (c *Console) signin(w http.ResponseWriter, r *http.Request) {
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	http.Redirect(w, r, "/ui/", http.StatusSeeOther)
+}
+
+// signout is no act that a policy decides on: whoever is in may go.
+func (c *Console) signout(w http.ResponseWriter, r *http.Request) {
+	c.signins.out(r)
+	http.Redirect(w, r, "/ui/signin", http.StatusSeeOther)
 }

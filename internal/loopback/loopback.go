@@ -9,7 +9,8 @@ import (
 )
 
 // Host reports whether host[:port], as a request names it, is this machine by its own
-// name: a loopback address, or localhost.
+// name: a loopback address, localhost, or a name below it, which no resolver is asked about (RFC
+// 6761, 6.3).
 func Host(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -21,7 +22,7 @@ func Host(hostport string) bool {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		host, _ = strings.CutSuffix(inner, "]")
 	}
-	if strings.EqualFold(host, "localhost") {
+	if name := strings.ToLower(strings.TrimSuffix(host, ".")); name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
 	}
 	a, err := netip.ParseAddr(host)

@@ -1,9 +1,9 @@
-package audit
+package files
 
 import "golang.org/x/sys/windows"
 
-// freeOf returns which part of the disk that has dir is free for this user.
-func freeOf(dir string) (float64, error) {
+// Free returns which part of the disk that has dir is free for this user.
+func Free(dir string) (float64, error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
 		return 0, err

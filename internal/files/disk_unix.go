@@ -1,11 +1,11 @@
 //go:build unix
 
-package audit
+package files
 
 import "golang.org/x/sys/unix"
 
-// freeOf returns which part of the disk that has dir is free for this user.
-func freeOf(dir string) (float64, error) {
+// Free returns which part of the disk that has dir is free for this user.
+func Free(dir string) (float64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, err

@@ -1,0 +1,144 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/index"
+)
+
+// foundRule is what a rule has found in calls of one tool.
+type foundRule struct {
+	Rule    string `json:"rule"`
+	Tool    string `json:"tool"`
+	Calls   int    `json:"calls"`
+	Found   int    `json:"found"`   // in all of them
+	Removed int    `json:"removed"` // of these were made inert
+	Last    string `json:"last"`    // the newest of the calls
+	At      string `json:"at"`      // where in it
+}
+
+// findings are what was found in the calls that a request asks about, the most frequent first.
+func (c *Console) findings(r *http.Request) ([]foundRule, index.Progress, error) {
+	q, err := filter(r)
+	if err != nil {
+		return nil, index.Progress{}, err
+	}
+	q.Findings = true
+	if r.FormValue("last") == "" {
+		q.Last = mostCalls
+	}
+	calls, p, err := c.find(r.Context(), q)
+	found := make(map[[2]string]*foundRule)
+	for _, e := range calls {
+		seen := make(map[string]bool)
+		for _, f := range e.Findings {
+			one := found[[2]string{f.Rule, e.Tool}]
+			if one == nil {
+				one = &foundRule{Rule: f.Rule, Tool: e.Tool, Last: e.ID, At: f.At}
+				found[[2]string{f.Rule, e.Tool}] = one
+			}
+			if !seen[f.Rule] {
+				seen[f.Rule] = true
+				one.Calls++
+			}
+			n := max(1, f.Count)
+			if one.Found += n; f.Removed {
+				one.Removed += n
+			}
+		}
+	}
+	list := []foundRule{}
+	for _, one := range found {
+		list = append(list, *one)
+	}
+	slices.SortFunc(list, func(a, b foundRule) int {
+		return cmp.Or(b.Calls-a.Calls, strings.Compare(a.Rule, b.Rule), strings.Compare(a.Tool, b.Tool))
+	})
+	return list, p, err
+}
+
+func (c *Console) getFindings(w http.ResponseWriter, r *http.Request) error {
+	list, _, err := c.findings(r)
+	if err != nil {
+		return err
+	}
+	return answer(w, list)
+}
+
+func (c *Console) findingsPage(w http.ResponseWriter, r *http.Request) error {
+	list, p, err := c.findings(r)
+	if err != nil {
+		return err
+	}
+	return show(w, r, "findings", "Findings", map[string]any{"All": list, "Query": r.URL.Query(), "Indexed": p})
+}
+
+// sandboxed is what calls of a sandboxed tool have used.
+type sandboxed struct {
+	Tool      string `json:"tool"`
+	Server    string `json:"server"`
+	Calls     int    `json:"calls"`
+	Refused   int    `json:"refused"` // or failed
+	Fuel50    uint64 `json:"fuel_p50"`
+	Fuel99    uint64 `json:"fuel_p99"`
+	Memory    int64  `json:"memory_peak"` // bytes
+	HostCalls uint64 `json:"host_calls"`
+}
+
+// modules are what the configuration has, and what the newest calls of their tools used.
+type modules struct {
+	Modules any         `json:"modules"` // as the status has them
+	Used    []sandboxed `json:"used"`
+}
+
+func (c *Console) modules(ctx context.Context) (m modules, p index.Progress, err error) {
+	m.Modules = c.status().Modules
+	calls, p, err := c.find(ctx, index.Query{Event: gate.Done, Fuel: true, Last: mostCalls})
+	by := make(map[string][]audit.Entry)
+	for _, e := range calls {
+		by[e.Tool] = append(by[e.Tool], e)
+	}
+	m.Used = []sandboxed{}
+	for _, tool := range slices.Sorted(maps.Keys(by)) {
+		m.Used = append(m.Used, usedBy(tool, by[tool]))
+	}
+	return m, p, err
+}
+
+func usedBy(tool string, calls []audit.Entry) sandboxed {
+	u := sandboxed{Tool: tool, Server: calls[0].Server, Calls: len(calls)}
+	var fuel []uint64
+	for _, e := range calls {
+		fuel = append(fuel, e.Fuel)
+		u.Memory, u.HostCalls = max(u.Memory, e.MemoryPeak), u.HostCalls+e.HostCalls
+		if e.Code != gate.CodeOK {
+			u.Refused++
+		}
+	}
+	slices.Sort(fuel)
+	u.Fuel50, u.Fuel99 = fuel[len(fuel)/2], fuel[len(fuel)*99/100]
+	return u
+}
+
+func (c *Console) getModules(w http.ResponseWriter, r *http.Request) error {
+	m, _, err := c.modules(r.Context())
+	if err != nil {
+		return err
+	}
+	return answer(w, m)
+}
+
+func (c *Console) modulesPage(w http.ResponseWriter, r *http.Request) error {
+	m, p, err := c.modules(r.Context())
+	if err != nil {
+		return err
+	}
+	return show(w, r, "modules", "Modules", map[string]any{"Of": m, "Indexed": p})
+}

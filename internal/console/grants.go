@@ -1,0 +1,202 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/index"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// getGrants also says by ETag which state of the file it is.
+func (c *Console) getGrants(w http.ResponseWriter, _ *http.Request) error {
+	all, seen, err := c.app.Grants()
+	if err != nil {
+		return err
+	}
+	list := make([]policy.Grant, 0, len(all)) // whose names in JSON are those of the file
+	for _, g := range all {
+		list = append(list, policy.Grant(g))
+	}
+	w.Header().Set("ETag", strconv.Quote(seen))
+	return answer(w, list)
+}
+
+// putGrants puts the whole list in the place of the one that If-Match names (RFC 9110, 13.1.1).
+func (c *Console) putGrants(w http.ResponseWriter, r *http.Request) error {
+	seen, err := strconv.Unquote(r.Header.Get("If-Match"))
+	if err != nil {
+		return &misused{"If-Match has to be the ETag of the grants as they were seen"}
+	}
+	var list []policy.Grant
+	if err := read(r, &list); err != nil {
+		return err
+	}
+	next := make([]config.Grant, 0, len(list))
+	for _, g := range list {
+		next = append(next, config.Grant(g))
+	}
+	if err := c.setGrants(r.Context(), seen, next); err != nil {
+		return err
+	}
+	return c.getGrants(w, r)
+}
+
+// setGrants puts grants in place. Each that comes or goes is decided on, and recorded, by itself.
+func (c *Console) setGrants(ctx context.Context, seen string, next []config.Grant) error {
+	now, is, err := c.app.Grants()
+	if err != nil {
+		return err
+	}
+	if is != seen {
+		return config.ErrGrantsChanged
+	}
+	for _, g := range next {
+		if len(g.To) == 0 || g.Empty() {
+			return &misused{"a grant names who, and what"}
+		}
+	}
+	for _, change := range []struct {
+		op       string
+		of, less []config.Grant
+	}{{"grants.grant", next, now}, {"grants.revoke", now, next}} {
+		for _, g := range change.of {
+			if slices.ContainsFunc(change.less, g.Equal) {
+				continue
+			}
+			if err := c.may(ctx, "admin/grant", change.op, g.String(), true); err != nil {
+				return err
+			}
+		}
+	}
+	return c.app.SetGrants(ctx, seen, next)
+}
+
+func (c *Console) grantsPage(w http.ResponseWriter, r *http.Request) error {
+	all, seen, err := c.app.Grants()
+	if err != nil {
+		return err
+	}
+	used := make(map[use]int)
+	p, err := c.index.Each(r.Context(), index.Query{Event: gate.Done, Code: gate.CodeOK, Since: time.Now().AddDate(0, 0, -7)}, func(r index.Row) bool {
+		used[use{gate.Action(r.Action), r.Server, r.Tool}]++
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	var kinds []string
+	for _, k := range grantKinds {
+		kinds = append(kinds, k.name)
+	}
+	return show(w, r, "grants", "Grants", map[string]any{"Rows": grantRows(all, used), "File": c.status().Grants, "Seen": seen, "Kinds": kinds, "Indexed": p})
+}
+
+// grantPage grants what a form names, or revokes a row of the page.
+func (c *Console) grantPage(w http.ResponseWriter, r *http.Request) error {
+	at := slices.IndexFunc(grantKinds, func(k grantKind) bool { return k.name == r.PostFormValue("kind") })
+	pattern := strings.TrimSpace(r.PostFormValue("pattern"))
+	if at < 0 || pattern == "" {
+		return &misused{"the form names nothing that can be granted"}
+	}
+	kind := grantKinds[at]
+	all, _, err := c.app.Grants() // if it is another than was seen, nothing is done
+	if err != nil {
+		return err
+	}
+	what := "granted"
+	if entry := r.PostFormValue("entry"); entry != "" {
+		i, err := strconv.Atoi(entry)
+		if err != nil || i < 0 || i >= len(all) {
+			return config.ErrGrantsChanged
+		}
+		what = "revoked"
+		all = slices.Clone(all)
+		of := kind.patterns(&all[i])
+		*of = slices.DeleteFunc(slices.Clone(*of), func(p string) bool { return p == pattern })
+		if kind.name == "tools" {
+			all[i].Always = slices.DeleteFunc(slices.Clone(all[i].Always), func(p string) bool { return p == pattern })
+		}
+		if all[i].Empty() {
+			all = slices.Delete(all, i, i+1)
+		}
+	} else {
+		to := strings.TrimSpace(r.PostFormValue("to"))
+		if to == "" {
+			return &misused{"the form does not say to whom"}
+		}
+		g := config.Grant{To: []string{to}}
+		*kind.patterns(&g) = []string{pattern}
+		all = append(slices.Clone(all), g)
+	}
+	if err := c.setGrants(r.Context(), r.PostFormValue("seen"), all); err != nil {
+		return err
+	}
+	return done(w, r, "/ui/grants", fmt.Sprintf("%s: %s %s", what, kind.name, pattern))
+}
+
+// A grantKind is a key of a grant.
+type grantKind struct {
+	name     string
+	patterns func(*config.Grant) *[]string
+	matches  func(pattern string, u use) bool // nil: it is not known here
+}
+
+var grantKinds = []grantKind{
+	{"tools", func(g *config.Grant) *[]string { return &g.Tools }, func(p string, u use) bool { return u.action == gate.CallTool && matches(p, u.tool) }},
+	{"servers", func(g *config.Grant) *[]string { return &g.Servers }, func(p string, u use) bool { return u.server == p }},
+	{"groups", func(g *config.Grant) *[]string { return &g.Groups }, nil},
+	{"prompts", func(g *config.Grant) *[]string { return &g.Prompts }, func(p string, u use) bool { return u.action == gate.GetPrompt && matches(p, u.tool) }},
+	{"resources", func(g *config.Grant) *[]string { return &g.Resources }, func(p string, u use) bool { return u.action == gate.ReadResource && matches(p, u.tool) }},
+	{"methods", func(g *config.Grant) *[]string { return &g.Methods }, func(p string, u use) bool { return matches(p, string(u.action)) }},
+	{"agents", func(g *config.Grant) *[]string { return &g.Agents }, func(p string, u use) bool { return u.action == gate.AgentCall && matches(p, u.tool) }},
+}
+
+// use is what calls are counted by.
+type use struct {
+	action       gate.Action
+	server, tool string
+}
+
+// grantRow is one pattern of one grant.
+type grantRow struct {
+	Entry             int // of the file
+	To, Kind, Pattern string
+	Except            []string
+	Used              int // by calls of the last week that this pattern matches; -1: it is not known
+}
+
+func grantRows(all []config.Grant, used map[use]int) (rows []grantRow) {
+	for i, g := range all {
+		for _, kind := range grantKinds {
+			for _, p := range *kind.patterns(&g) {
+				row := grantRow{Entry: i, To: strings.Join(g.To, ", "), Kind: kind.name, Pattern: p, Except: g.Except, Used: -1}
+				if kind.matches != nil {
+					row.Used = 0
+					for u, n := range used {
+						if kind.matches(p, u) {
+							row.Used += n
+						}
+					}
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
+}
+
+// matches reports whether a pattern of a grant, a literal or one with * at its end, matches.
+func matches(pattern, name string) bool {
+	if prefix, open := strings.CutSuffix(pattern, "*"); open {
+		return strings.HasPrefix(name, prefix)
+	}
+	return pattern == name
+}

@@ -1,0 +1,323 @@
+// Package doctor looks a set-up over: what would keep a gateway from running on a configuration,
+// or from doing what its operator expects, and what to do about it. It changes nothing but what
+// a start changes.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// A State says how something is.
+type State string
+
+// The states. A fault keeps the gateway, or a part of it, from working.
+const (
+	OK      State = "ok"
+	Warning State = "warning"
+	Fault   State = "fault"
+)
+
+// A Check is one thing that was looked at.
+type Check struct {
+	Of    string `json:"of"`
+	State State  `json:"state"`
+	Found string `json:"found"`
+	Do    string `json:"do,omitempty"` // what mends it
+}
+
+const (
+	dialTime    = 3 * time.Second
+	connectTime = time.Minute
+	// reserve is the part of the disk below which the log has no room to grow.
+	reserve = 0.05
+	// slack is how far the clock may be behind what was written by it.
+	slack = time.Minute
+)
+
+// Look looks everything over. A gateway that runs is asked how its servers are; without one they
+// are started for it, once.
+func Look(ctx context.Context, cfg *config.Config, log *slog.Logger) []Check {
+	all := []Check{permissions("configuration", cfg.File, 0o022), state(cfg), disk(cfg), clock(cfg)}
+	compiled := rules(ctx, cfg, log)
+	all = append(all, compiled)
+	running, err := app.Dial(ctx, cfg)
+	if err == nil {
+		defer running.Close()
+		s, err := running.Status(ctx)
+		all = append(all, servers(s, err)...)
+	} else {
+		all = append(all, ports(cfg)...)
+		all = append(all, started(ctx, cfg, log)...)
+	}
+	all = append(all, targets(ctx, cfg)...)
+	if compiled.State != Fault {
+		all = append(all, upgrade(ctx, cfg, log))
+	}
+	return all
+}
+
+// permissions looks whether others may do to a file what they should not.
+func permissions(of, path string, no fs.FileMode) Check {
+	if path == "" {
+		return Check{of, OK, "no file: all is as it is without one", ""}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return Check{of, Fault, err.Error(), "name a file that is there with --config"}
+	case runtime.GOOS != "windows" && info.Mode().Perm()&no != 0:
+		return Check{of, Fault, fmt.Sprintf("%s has mode %03o: others of this machine may change it", path, info.Mode().Perm()), "chmod go-w " + path}
+	}
+	return Check{of, OK, path + " is read", ""}
+}
+
+// state looks whether the state folder can be written, by its owner alone.
+func state(cfg *config.Config) Check {
+	const of = "state"
+	info, err := os.Stat(cfg.State)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Check{of, OK, cfg.State + " is made at the first start", ""}
+	}
+	if err != nil || !info.IsDir() {
+		return Check{of, Fault, fmt.Sprintf("%s is no folder that can be used: %v", cfg.State, err), "set state: in the configuration"}
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return Check{of, Fault, fmt.Sprintf("%s has mode %03o: whoever reaches control.sock in it runs the gateway", cfg.State, info.Mode().Perm()), "chmod 700 " + cfg.State}
+	}
+	probe, err := os.CreateTemp(cfg.State, ".doctor-*")
+	if err != nil {
+		return Check{of, Fault, err.Error(), "give the folder to the user that runs the gateway"}
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return Check{of, Warning, err.Error(), ""}
+	}
+	return Check{of, OK, cfg.State + " is its owner's alone, and can be written", ""}
+}
+
+// there returns the folder of a file, or the nearest one above that is there.
+func there(file string) string {
+	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() || dir == filepath.Dir(dir) {
+			return dir
+		}
+	}
+}
+
+func disk(cfg *config.Config) Check {
+	const of = "disk"
+	free, err := files.Free(there(cfg.Audit.Path))
+	if err != nil {
+		return Check{of, Warning, fmt.Sprintf("how full the disk of the audit log is cannot be told: %v", err), ""}
+	}
+	c := Check{of, OK, fmt.Sprintf("%.0f %% of the disk of the audit log are free", 100*free), ""}
+	if free < reserve {
+		c.State, c.Do = Fault, "make room: the log keeps 5 % free, and a full disk refuses every call"
+	}
+	return c
+}
+
+// clock holds the clock against what was written by it: certificates, tokens and the order of
+// records depend on it.
+func clock(cfg *config.Config) Check {
+	const of = "clock"
+	if info, err := os.Stat(cfg.Audit.Path); err == nil && time.Until(info.ModTime()) > slack {
+		return Check{of, Fault, fmt.Sprintf("the audit log was written at %s, which is yet to come", info.ModTime().Format(time.RFC3339)), "set the clock, with NTP for instance"}
+	}
+	return Check{of, OK, time.Now().Format(time.RFC3339), ""}
+}
+
+func rules(ctx context.Context, cfg *config.Config, log *slog.Logger) Check {
+	const of = "policy"
+	p, unread, err := app.Policy(ctx, cfg, log)
+	if err == nil {
+		var engine *policy.Engine
+		if engine, err = policy.Load(ctx, p.Files, p.Options); err == nil {
+			if unread != nil {
+				return Check{of, Warning, unread.Error(), "see docs/policy.md about bundles"}
+			}
+			return Check{of, OK, "it compiles, revision " + engine.Revision(), ""}
+		}
+	}
+	return Check{of, Fault, err.Error(), "wasmgate policy check"}
+}
+
+// ports looks whether the gateway can listen where it is to.
+func ports(cfg *config.Config) (all []Check) {
+	of := map[string]string{}
+	var addresses []string
+	add := func(what, addr string) {
+		if addr != "" && addr != "off" && !strings.HasPrefix(addr, "unix:") && of[addr] == "" {
+			addresses, of[addr] = append(addresses, addr), what
+		}
+	}
+	for _, addr := range cfg.Listen {
+		add("MCP", addr)
+	}
+	add("console", cfg.Console.Listen)
+	add("metrics", cfg.Telemetry.Metrics.Listen)
+	for _, addr := range addresses {
+		ln, err := net.Listen("tcp", addr)
+		if err != nil {
+			all = append(all, Check{"port", Fault, fmt.Sprintf("%s for %s: %v", addr, of[addr], err), "end who has it, or choose another address"})
+			continue
+		}
+		ln.Close()
+		all = append(all, Check{"port", OK, fmt.Sprintf("%s for %s is free", addr, of[addr]), ""})
+	}
+	return all
+}
+
+// started starts the servers once, and looks how they are.
+func started(ctx context.Context, cfg *config.Config, log *slog.Logger) []Check {
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	a, err := app.New(ctx, cfg, log, "")
+	if err != nil {
+		return []Check{{"start", Fault, err.Error(), ""}}
+	}
+	err = a.Connect(ctx)
+	all := servers(a.Status(), err)
+	if err := a.Close(ctx); err != nil {
+		all = append(all, Check{"start", Warning, err.Error(), ""})
+	}
+	return all
+}
+
+// servers tells how each server is, what waits for approval, and what else a gateway complains
+// of.
+func servers(s *app.Status, err error) (all []Check) {
+	if err != nil {
+		all = append(all, Check{"servers", Fault, err.Error(), ""})
+	}
+	if s == nil {
+		return all
+	}
+	for _, one := range s.Servers {
+		switch {
+		case one.Error != "" || one.Phase == gateway.Faulted:
+			all = append(all, Check{"server " + one.Server, Fault, fmt.Sprintf("%s: %s", one.Phase, one.Error), "wasmgate status " + one.Server})
+		case len(one.Quarantined) > 0:
+			all = append(all, Check{"server " + one.Server, Warning, fmt.Sprintf("%d of its definitions wait for your approval", len(one.Quarantined)), "wasmgate pin diff " + one.Server})
+		default:
+			all = append(all, Check{"server " + one.Server, OK, fmt.Sprintf("%s, %d tools", one.Phase, one.Tools), ""})
+		}
+	}
+	for _, m := range s.Modules {
+		if m.Error != "" {
+			all = append(all, Check{"module " + m.Module, Fault, m.Error, "wasmgate sandbox check " + m.Module})
+		}
+	}
+	for _, p := range s.Problems {
+		all = append(all, Check{"gateway", Warning, p, ""})
+	}
+	return all
+}
+
+// targets looks whether those answer to whom the gateway tells something.
+func targets(ctx context.Context, cfg *config.Config) (all []Check) {
+	dial := func(of, to string) {
+		if to != "" {
+			all = append(all, reach(ctx, of, to))
+		}
+	}
+	x, problems := cfg.Telemetry.Exports(os.LookupEnv)
+	for _, err := range problems {
+		all = append(all, Check{"telemetry", Warning, err.Error(), ""})
+	}
+	if x.Traces != nil {
+		dial("traces", x.Traces.URL)
+	}
+	if x.Metrics != nil {
+		dial("metrics", x.Metrics.URL)
+	}
+	for _, s := range cfg.Telemetry.Ship {
+		dial("ship "+s.Name, s.Target.URL)
+	}
+	for _, n := range cfg.Notify {
+		dial("notify "+n.Name, n.Target.URL)
+	}
+	return all
+}
+
+// reach connects once. The URL itself is not shown: it may hold a secret.
+func reach(ctx context.Context, of, to string) Check {
+	u, err := url.Parse(to)
+	if err != nil {
+		return Check{of, Fault, "its URL cannot be read", ""}
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	d := net.Dialer{Timeout: dialTime}
+	c, err := d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return Check{of, Warning, err.Error(), "calls pass without it; what is not taken waits or is lost, as docs/operation.md says"}
+	}
+	c.Close()
+	return Check{of, OK, u.Host + " answers", ""}
+}
+
+func upgrade(ctx context.Context, cfg *config.Config, log *slog.Logger) Check {
+	const of = "upgrade"
+	lines, err := Upgrade(ctx, cfg, log)
+	switch {
+	case err != nil:
+		return Check{of, Warning, err.Error(), ""}
+	case len(lines) > 0:
+		return Check{of, Warning, fmt.Sprintf("%d places of your files mean something else than they did to an earlier version", len(lines)), "wasmgate doctor --upgrade"}
+	}
+	return Check{of, OK, "nothing in your files means something else than before", ""}
+}
+
+// Text is what people read of checks, and how many faults are among them.
+func Text(checks []Check) (text string, faults int) {
+	var lines []string
+	for _, c := range checks {
+		lines = append(lines, fmt.Sprintf("%-8s %s: %s", c.State, gate.Visible(c.Of), gate.Visible(c.Found)))
+		if c.State == Fault {
+			faults++
+		}
+		if c.State != OK && c.Do != "" {
+			lines = append(lines, "         "+gate.Visible(c.Do))
+		}
+	}
+	return strings.Join(lines, "\n"), faults
+}
+
+// UpgradeText is what people read of places that mean something else.
+func UpgradeText(all []UpgradeLine) string {
+	if len(all) == 0 {
+		return "nothing in your files means something else"
+	}
+	var lines []string
+	for _, l := range all {
+		at := l.File
+		if l.Line > 0 {
+			at += fmt.Sprintf(":%d", l.Line)
+		}
+		lines = append(lines, gate.Visible(at+": "+l.Changed))
+		if l.Write != "" {
+			lines = append(lines, "    as before: "+gate.Visible(l.Write))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
