@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -458,5 +460,34 @@ func BenchmarkIndex(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Names that never come twice take no more memory than others: a segment ends when they would.
+func TestMemoryIsBounded(t *testing.T) {
+	w := newWorld(t, audit.Options{})
+	w.x.rows = maxRows
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, most := heap(), int64(0)
+	for range 8 {
+		for range 2500 {
+			name := crand.Text() + strings.Repeat("x", 200)
+			if err := w.log.Append(audit.Entry{Event: gate.Done, ID: gate.NewID(), Principal: name, Tool: name, Session: name, Server: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.all()
+		most = max(most, heap()-before)
+	}
+	if most > 8<<20 {
+		t.Errorf("the index holds %d KiB", most>>10)
+	}
+	if segments, _ := filepath.Glob(filepath.Join(w.path+".index", "*-*")); len(segments) < 5 {
+		t.Errorf("%d segments", len(segments))
 	}
 }
