@@ -24,8 +24,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestMain(m *testing.M) {

@@ -46,8 +46,9 @@ type Check struct {
 const (
 	dialTime    = 3 * time.Second
 	connectTime = time.Minute
-	// reserve is the part of the disk below which the log has no room to grow.
-	reserve = 0.05
+	// reserve is the part of the disk that the log leaves free where it can; with less than
+	// nothing records soon cannot be written.
+	reserve, nothing = 0.05, 0.01
 	// slack is how far the clock may be behind what was written by it.
 	slack = time.Minute
 )
@@ -129,7 +130,10 @@ func disk(cfg *config.Config) Check {
 	}
 	c := Check{of, OK, fmt.Sprintf("%.0f %% of the disk of the audit log are free", 100*free), ""}
 	if free < reserve {
-		c.State, c.Do = Fault, "make room: the log keeps 5 % free, and a full disk refuses every call"
+		c.State, c.Do = Warning, "make room: old files of the log go before their time, and a full disk refuses every call"
+	}
+	if free < nothing {
+		c.State = Fault
 	}
 	return c
 }
