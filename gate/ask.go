@@ -46,13 +46,14 @@ type Question struct {
 }
 
 // Binding returns what an approval is bound to, as a digest: the tenant, the
-// principal, the server, the tool with its definition, the arguments, the policy,
-// the configuration, and whom the policy lets answer. An approval of one binding approves no other.
+// principal, the server as it is configured, the tool with its definition, the arguments,
+// the policy with its labels and grants, and whom it lets answer. An approval of one binding
+// approves no other.
 func (q Question) Binding() string {
 	h := sha256.New()
 	for _, part := range []string{
-		"approval 1", string(q.Call.Action), q.Call.Who.Tenant, q.Call.Who.ID, q.Tool.Name.Server, q.Tool.Name.Tool,
-		q.Tool.Local, q.Tool.Digest, q.Call.Args.Digest(), q.Revision, q.Snapshot,
+		"approval 2", string(q.Call.Action), q.Call.Who.Tenant, q.Call.Who.ID, q.Tool.Name.Server, q.Tool.Name.Tool,
+		q.Tool.Local, q.Tool.Digest, q.Tool.Config, q.Call.Args.Digest(), q.Revision,
 	} {
 		fmt.Fprintf(h, "%d:%s", len(part), part) // so that no part can run into the next
 	}

@@ -150,7 +150,7 @@ func TestAskedMeanwhile(t *testing.T) {
 		"another policy asks":                     {func(r *rig, _ *gate.Parts) { r.decide = revised(gate.Ask) }, "refused_approve", "the policy has changed", false},
 		"another policy denies":                   {func(r *rig, _ *gate.Parts) { r.decide = revised(gate.Deny) }, "refused_authorize", "because", false},
 		"another policy allows":                   {func(r *rig, _ *gate.Parts) { r.decide = revised(gate.Allow) }, "ok", "", false},
-		"another configuration":                   {func(_ *rig, p *gate.Parts) { p.Snapshot = "s2" }, "refused_approve", "the policy has changed", false},
+		"another configuration":                   {func(_ *rig, p *gate.Parts) { p.Snapshot = "s2" }, "ok", "", true},
 		"the tool's definition":                   {func(r *rig, _ *gate.Parts) { r.tool = changed(r.tool, "d2") }, "refused_approve", "the tool has changed", false},
 		"the tool, to one that needs no approval": {func(r *rig, _ *gate.Parts) { r.tool = changed(r.tool, "d2"); r.decide = revised(gate.Allow) }, "refused_approve", "the tool has changed", false},
 		"the tool is gone":                        {func(r *rig, _ *gate.Parts) { r.at = on("lookup", gate.ErrUnknown) }, "refused_approve", "the tool has changed", false},
@@ -194,6 +194,12 @@ func revised(e gate.Effect) func(gate.Query) gate.Decision {
 		d.Effect, d.Revision = e, "r2"
 		return d
 	}
+}
+
+func configured(t *gate.Tool, config string) *gate.Tool {
+	other := *t
+	other.Config = config
+	return &other
 }
 
 func changed(t *gate.Tool, digest string) *gate.Tool {
@@ -340,8 +346,9 @@ func TestBinding(t *testing.T) {
 		"the tool's definition":    {func(q *gate.Question) { q.Tool.Digest = "d2" }, false},
 		"the arguments":            {func(q *gate.Question) { q.Call.Args = gate.MustDoc(`{"path":"/b"}`) }, false},
 		"the policy":               {func(q *gate.Question) { q.Revision = "r2" }, false},
-		"the configuration":        {func(q *gate.Question) { q.Snapshot = "s2" }, false},
-		"a part that runs over":    {func(q *gate.Question) { q.Revision, q.Snapshot = "r1s", "1" }, false},
+		"the configuration":        {func(q *gate.Question) { q.Snapshot = "s2" }, true},
+		"the server's":             {func(q *gate.Question) { q.Tool = configured(q.Tool, "c2") }, false},
+		"a part that runs over":    {func(q *gate.Question) { q.Tool = configured(changed(q.Tool, q.Tool.Digest+"c"), "1") }, false},
 		"white space in arguments": {func(q *gate.Question) { q.Call.Args = gate.MustDoc(`{ "path": "/a" }`) }, true},
 		"the call's id":            {func(q *gate.Question) { q.Call.ID = "c2" }, true},
 		"the session":              {func(q *gate.Question) { q.Call.Session.ID = "other" }, true},

@@ -61,6 +61,9 @@ type Tool struct {
 	// Digest is the SHA-256 of the definition as the server declared it, over
 	// its canonical form.
 	Digest string
+	// Config identifies how the operator has configured the server, or the module, as far as
+	// an approval is bound to it; "" is nothing.
+	Config string
 	// Pinned says that a person has approved the definition, rather than that it
 	// was trusted when the server was first seen. Policies see it as
 	// input.tool.pinned.

@@ -21,7 +21,7 @@
 // calls outlive their requests, as MCP tasks do (Config.Jobs).
 //
 // While clients are connected [Gateway.SetServer], [Gateway.RemoveServer],
-// [Gateway.SetModules], [Gateway.SetGroups], [Gateway.SetCatalog], [Gateway.SetLimits],
+// [Gateway.SetModules], [Gateway.SetGroups], [Gateway.SetCatalog], [Gateway.Reconfigure],
 // [Gateway.SetOrder] and [Gateway.SetPolicy] change it; calls under way end as they began.
 // What else is in Config stays as it is. With [Replay] what was recorded answers in the
 // place of servers.

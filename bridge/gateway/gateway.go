@@ -66,13 +66,13 @@ type Gateway struct {
 
 // cleaning is what makes the texts and the schemas of servers safe.
 type cleaning struct {
-	clean   *sanitizers
+	checking
 	schemas *schema.Compiler
 }
 
 // toolOptions says how the tools of servers in this process are offered.
 func (c *cleaning) toolOptions() ToolOptions {
-	return ToolOptions{Sanitizer: c.clean, Schemas: c.schemas}
+	return ToolOptions{Sanitizer: &c.checking, Schemas: c.schemas}
 }
 
 // ChildMain is what this program does as a child of itself: it supervises a server that
@@ -110,16 +110,13 @@ func (g *Gateway) build(ctx context.Context) error {
 		return err
 	}
 	g.engine.Store(engine)
-	clean, err := newSanitizers(g.cfg.Sanitize)
+	checked, err := newChecks(&g.cfg, g.cfg.Seal)
 	if err != nil {
 		return err
 	}
-	g.cleaning, g.settings = cleaning{clean, schema.NewCompiler()}, newSettings(g.cfg)
-	secrets, hide, err := newSecretScan(g.cfg.Sanitize.Secrets, g.cfg.Seal)
-	if err != nil {
-		return err
-	}
-	recorder, err := g.openAudit(hide)
+	g.now.Store(checked)
+	g.schemas, g.settings = schema.NewCompiler(), newSettings(g.cfg)
+	recorder, err := g.openAudit(g.hide)
 	if err != nil {
 		return err
 	}
@@ -133,22 +130,18 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err := g.newFleet(ctx); err != nil {
 		return err
 	}
-	approver, err := g.newApprover(recorder)
-	if err != nil {
+	if err := g.newQueue(recorder); err != nil {
 		return err
 	}
 	g.sessions = session.New(g.cfg.Sessions)
 	g.newAgents()
-	g.gate, err = gate.New(gate.Parts{
-		Approver: approver, Pins: g.gatePins(),
-		Upstream: upstreams{g.fleet, g.agents}, Authorizer: engine, Labeler: engine,
-		Sanitizer: clean, ContentChecker: clean, Secrets: secrets, Recorder: recorder, Returned: secrets.returned(), Inputs: g.inputMode,
-		TrackValues: g.tracksValues(engine), TrackOrigins: g.tracksOrigins(engine), Structure: structure.Of, Echoes: new(gate.Echoes), TrustPrompt: g.cfg.TrustPrompt,
-		Sessions: g.sessions,
-		Limiter:  pausing{g.limits, &g.paused},
-		Snapshot: g.cfg.Snapshot,
-	})
-	if err != nil {
+	parts := gate.Parts{
+		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: upstreams{g.fleet, g.agents}, Recorder: recorder,
+		Structure: structure.Of, Echoes: new(gate.Echoes), Sessions: g.sessions, Limiter: pausing{g.limits, &g.paused},
+	}
+	checked.in(&parts)
+	g.decide(&parts, engine)
+	if g.gate, err = gate.New(parts); err != nil {
 		return err
 	}
 	return g.newHost()
@@ -184,10 +177,9 @@ func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = host.New(host.Config{
 		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Shown: g.shown, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
-		Instructions: g.fleet.Instructions, Known: g.known, MaxBody: g.cfg.Limits.Body, BodyTime: g.cfg.Limits.BodyTime,
-		Origins: g.cfg.Origins, Hosts: g.cfg.Hosts, Log: g.cfg.Log,
+		Instructions: g.fleet.Instructions, Known: g.known, Terms: g.terms(&g.cfg), BodyTime: g.cfg.Limits.BodyTime, Log: g.cfg.Log,
 		Principal: g.cfg.Principal, Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
-		Asks: g.asking != nil && g.asking.Uses(approval.Client), Seal: g.cfg.Seal,
+		Seal: g.cfg.Seal,
 		Jobs: g.taskRunner(), Recall: g.recall,
 		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.endSession,
 	})

@@ -100,7 +100,7 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 	c := &compiled{server: cmp.Or(m.Server, LocalServer), module: code}
 	tools, err := g.sandboxed(code.Tools(), grant, c.enter)
 	for i := range tools {
-		tools[i].Origin = origin(m.Source, m.Signer)
+		tools[i].Origin, tools[i].Config = origin(m.Source, m.Signer), configOf(sum(m.WASM), m.Grant, m.Config.Limits, m.Config.Args)
 		tools[i].Module, tools[i].Foreign, tools[i].Groups = sum(m.WASM), !m.Named, m.Groups
 		if m.Development {
 			tools[i].Module, tools[i].Foreign = "", !g.developed(c.server, tools[i].Definition)

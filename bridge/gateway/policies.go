@@ -43,8 +43,7 @@ func (g *Gateway) SetPolicy(ctx context.Context, p Policy) error {
 		return fmt.Errorf("the policy stays as it was: %w", err)
 	}
 	parts := g.gate.Parts()
-	parts.Authorizer, parts.Labeler = engine, engine
-	parts.TrackValues, parts.TrackOrigins = g.tracksValues(engine), g.tracksOrigins(engine)
+	g.decide(&parts, engine)
 	if err := g.gate.Swap(parts); err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -34,17 +36,25 @@ func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	if s.Guest != nil && g.runtime == nil {
 		return fmt.Errorf("server %s: this gateway was built without modules, and runs none", s.Server)
 	}
-	if err := g.clean.check(s.Sanitize); err != nil {
+	if err := g.now.Load().clean.check(s.Sanitize); err != nil {
 		return fmt.Errorf("server %s: %w", s.Server, err)
 	}
 	if err := g.noteChange(s.Server, "set"); err != nil {
 		return err
 	}
-	g.clean.servers.set(s.Server, s.Sanitize)
-	g.inputs.set(s.Server, s.Input)
+	if err := g.checkServer(s); err != nil {
+		return err
+	}
 	g.atOnce.set(s.Server, s.Concurrent)
 	g.guests.set(s.Server, s.Guest)
 	return g.fleet.Add(ctx, g.endpoint(ctx, s.EndpointConfig))
+}
+
+// checkServer has calls checked by what is said of a server.
+func (g *Gateway) checkServer(s Server) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	return g.check(g.now.Load().of(s), func(*gate.Parts) {})
 }
 
 // RemoveServer forgets a server: see [Fleet.Remove]. Calls under way there go on,
@@ -71,14 +81,27 @@ func (g *Gateway) noteChange(id, what string) error {
 
 // endpoint completes the configuration of a server with what is the gateway's.
 func (g *Gateway) endpoint(ctx context.Context, s EndpointConfig) EndpointConfig {
-	s.Tools.Sanitizer, s.Tools.Schemas = g.clean, g.schemas
+	s.Tools.Sanitizer, s.Tools.Schemas = &g.checking, g.schemas
 	if s.MaxMessage == 0 {
 		s.MaxMessage = g.cfg.Limits.Result
 	}
+	said := []any{s.Command, s.Args, s.Env, s.Dir, s.Confine, s.URL, s.Headers, s.Methods, s.Tools.Normalize, s.Tools.OutputWarn, s.Tools.Vetted}
 	if guest, ok := g.guests.get(s.Server); ok {
+		said = append(said, sum(guest.WASM), guest.Args, guest.Config.Args, guest.Config.Limits)
 		g.guest(&s, *guest)
 	}
+	s.Tools.Config = configOf(said...)
 	return s
+}
+
+// configOf identifies what a server or a module may do, and what it is run with: a digest,
+// from which nothing can be read.
+func configOf(said ...any) string {
+	b, err := json.Marshal(said)
+	if err != nil {
+		return rand.Text() // equal to nothing, so that no approval holds
+	}
+	return sum(b)
 }
 
 // ConfigRefused records why a configuration could not be read. The one in use stays.

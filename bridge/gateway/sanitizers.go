@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"reflect"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -15,7 +17,6 @@ type sanitizers struct {
 	choice    Sanitize
 	byProfile map[string]*sanitize.Sanitizer
 	links     sanitize.Links
-	servers   *perServer[string] // profiles
 }
 
 var (
@@ -24,7 +25,7 @@ var (
 )
 
 func newSanitizers(choice Sanitize) (*sanitizers, error) {
-	s := &sanitizers{choice: choice, byProfile: make(map[string]*sanitize.Sanitizer), servers: newPerServer(choice.Servers)}
+	s := &sanitizers{choice: choice, byProfile: make(map[string]*sanitize.Sanitizer)}
 	if choice.Links != nil {
 		var err error
 		if s.links, err = sanitize.NewLinks(choice.Links); err != nil {
@@ -75,7 +76,7 @@ func (s *sanitizers) configured(t gate.Text) string {
 			return r.Profile
 		}
 	}
-	if p, ok := s.servers.get(t.Server); ok {
+	if p := s.choice.Servers[t.Server]; p != "" {
 		return p
 	}
 	chosen := sanitize.Profile(s.choice.Profile)
@@ -168,6 +169,26 @@ func inGate(found []sanitize.Finding) []gate.Finding {
 		findings[i] = gate.Finding{Rule: f.Rule, Count: f.Count, Removed: f.Removed}
 	}
 	return findings
+}
+
+// with returns what chooses a profile for a server, too; "" is that of all.
+func (s sanitizers) with(server, profile string) *sanitizers {
+	servers := maps.Clone(s.choice.Servers)
+	if servers == nil {
+		servers = make(map[string]string)
+	}
+	if servers[server] = profile; profile == "" {
+		delete(servers, server)
+	}
+	s.choice.Servers = servers
+	return &s
+}
+
+// same reports whether others make every text into the same.
+func (s *sanitizers) same(o *sanitizers) bool {
+	a, b := s.choice, o.choice
+	a.Secrets, b.Secrets = SecretRules{}, SecretRules{}
+	return reflect.DeepEqual(a, b)
 }
 
 // check reports a profile that nobody knows; "" is none.

@@ -20,14 +20,12 @@ type settings struct {
 	ofTools *atomic.Pointer[[]ToolLimit]
 	atOnce  *perServer[int]    // calls at a server
 	guests  *perServer[*Guest] // servers that are modules
-	inputs  *perServer[*InputRules]
 }
 
 func newSettings(c Config) settings {
 	s := settings{
 		groups: new(atomic.Pointer[Groups]), catalog: new(atomic.Pointer[CatalogMode]), ofTools: new(atomic.Pointer[[]ToolLimit]),
 		atOnce: newPerServer(c.Limits.Servers), guests: newPerServer[*Guest](nil),
-		inputs: newPerServer(c.Inputs),
 	}
 	s.groups.Store(&c.Groups)
 	s.catalog.Store(&c.Catalog)
@@ -51,20 +49,6 @@ func (s *settings) ofTool(name string) int {
 		}
 	}
 	return 0
-}
-
-// inputMode says how arguments are held against the input schema of a tool.
-func (s *settings) inputMode(t *gate.Tool) gate.InputMode {
-	rules, _ := s.inputs.get(t.Name.Server)
-	if rules == nil {
-		return gate.CoerceInput
-	}
-	for _, r := range rules.Tools {
-		if (Rule{Pattern: r.Pattern}).matches(t.Local) {
-			return r.Mode
-		}
-	}
-	return rules.Mode
 }
 
 func (s *settings) catalogMode() CatalogMode { return *s.catalog.Load() }
@@ -112,20 +96,13 @@ func (g *Gateway) SetCatalog(mode CatalogMode) error {
 	return nil
 }
 
-// SetLimits puts the Concurrent, Session and Tools of l in the place of those of
-// Config.Limits; what else l says is left as it was. Calls under way beyond a smaller
-// limit go on; where there was no limit before, they do not count. See
+// setLimits puts the Concurrent, Session and Tools of l in place. Calls under way beyond a
+// smaller limit go on; where there was no limit before, they do not count. See
 // [session.Limits.Change].
-func (g *Gateway) SetLimits(l Limits) error {
-	g.setting.Lock()
-	defer g.setting.Unlock()
-	if err := g.noteSetting("limits"); err != nil {
-		return err
-	}
+func (g *Gateway) setLimits(l Limits) {
 	tools := slices.Clone(l.Tools)
 	g.ofTools.Store(&tools)
 	g.limits.Change(l.Concurrent, l.Session)
-	return nil
 }
 
 // SetOrder lists the servers in the order of ids: see [Fleet.Reorder]. Of two that
@@ -138,16 +115,6 @@ func (g *Gateway) SetOrder(ids []string) error {
 	}
 	g.fleet.Reorder(ids)
 	return nil
-}
-
-// SetSnapshot puts another hash in the place of Config.Snapshot, when the configuration
-// has changed. What people have approved under the one before holds no more.
-func (g *Gateway) SetSnapshot(hash string) error {
-	g.setting.Lock()
-	defer g.setting.Unlock()
-	parts := g.gate.Parts()
-	parts.Snapshot = hash
-	return g.gate.Swap(parts)
 }
 
 // noteSetting records that the operator has changed something, before it is done.

@@ -102,8 +102,8 @@ func TestSetCatalog(t *testing.T) {
 	}
 }
 
-// TestSetLimits: calls under way go on, and those to come are held against the others.
-func TestSetLimits(t *testing.T) {
+// TestReconfigureLimits: calls under way go on, and those to come are held against the others.
+func TestReconfigureLimits(t *testing.T) {
 	begun, let := make(chan bool, 9), make(chan bool)
 	waits := tool("waits", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
 		begun <- true
@@ -127,14 +127,14 @@ func TestSetLimits(t *testing.T) {
 		"as before":          {gateway.Limits{}, "ok"},
 		"fewer of a tool":    {gateway.Limits{Tools: []gateway.ToolLimit{{Pattern: "f__waits", Concurrent: 1}}}, "ok"},
 	} {
-		if err := g.SetLimits(tt.limits); err != nil {
+		if err := g.Reconfigure(t.Context(), gateway.Config{Limits: tt.limits}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := call(g, "f__echo", `{"text":"x"}`); gate.Code(err) != tt.code {
 			t.Errorf("%s: %v, want %s", name, err, tt.code)
 		}
 	}
-	if err := g.SetLimits(gateway.Limits{Tools: []gateway.ToolLimit{{Pattern: "f__w*", Concurrent: 1}}}); err != nil {
+	if err := g.Reconfigure(t.Context(), gateway.Config{Limits: gateway.Limits{Tools: []gateway.ToolLimit{{Pattern: "f__w*", Concurrent: 1}}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := call(g, "f__waits", "{}"); gate.Code(err) != "refused_busy" {

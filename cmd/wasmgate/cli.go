@@ -85,6 +85,9 @@ func (c *cli) open() (*config.Config, error) {
 // logger returns the operator's log, at the level of the configuration unless
 // another is asked for; quiet is that of commands that end soon.
 func (c *cli) logger(cfg *config.Config, quiet bool) (*slog.Logger, error) {
+	if c.logLevel == "" && !quiet {
+		return app.NewLog(c.err, cfg.Log, nil), nil
+	}
 	level := cfg.Log.Level
 	if quiet && level < slog.LevelError {
 		level = slog.LevelError
@@ -94,11 +97,7 @@ func (c *cli) logger(cfg *config.Config, quiet bool) (*slog.Logger, error) {
 			return nil, misuse("--log-level %q is none of debug, info, warn, error", c.logLevel)
 		}
 	}
-	o := &slog.HandlerOptions{Level: level}
-	if cfg.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(c.err, o)), nil
-	}
-	return slog.New(slog.NewTextHandler(c.err, o)), nil
+	return app.NewLog(c.err, cfg.Log, &level), nil
 }
 
 // maxInput bounds what is read from standard input or a file that a command

@@ -144,25 +144,43 @@ func (a *App) translateGate() (gateway.Config, error) {
 	if err != nil {
 		return gateway.Config{}, err
 	}
-	return gateway.Config{
-		Who: who, Agents: agentRules(c), Origins: c.HTTP.Origins, Hosts: hosts(c),
-		Principal:    a.sender,
-		Audit:        c.Audit.Path,
-		AuditOptions: a.beside.withDocuments(auditOptions(c, node)),
+	gc := a.checks(c, node)
+	gc.Who, gc.Agents, gc.Principal = who, agentRules(c), a.sender
+	gc.Audit, gc.AuditOptions, gc.Seal = c.Audit.Path, a.beside.withDocuments(auditOptions(c, node)), seal
+	gc.Pins, gc.Jobs, gc.Sessions, gc.OneSession = pinOptions(c), jobOptions(c, node), sessionOptions(c), onePerPrincipal(c)
+	gc.CacheDir, gc.KVDir, gc.Log = filepath.Join(kept(c), "wasm"), filepath.Join(c.State, "kv"), a.log
+	return gc, nil
+}
+
+// checks puts what a configuration says of how calls are checked into the words of a
+// gateway, for [gateway.New] and [gateway.Gateway.Reconfigure].
+func (a *App) checks(c *config.Config, node string) gateway.Config {
+	to := gateway.Config{
+		Origins: c.HTTP.Origins, Hosts: hosts(c),
 		Sanitize: gateway.Sanitize{
 			Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links,
 			Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string),
 		},
-		Limits:    callLimits(c),
-		Approvals: a.approvalOptions(node), Seal: seal,
-		Pins:     pinOptions(c),
-		Sessions: sessionOptions(c), OneSession: onePerPrincipal(c), TrustPrompt: c.Sessions.TrustPrompt,
-		Jobs:     jobOptions(c, node),
-		CacheDir: filepath.Join(kept(c), "wasm"),
-		KVDir:    filepath.Join(c.State, "kv"),
-		Snapshot: snapshot(c),
-		Log:      a.log,
-	}, nil
+		Inputs: make(map[string]*gateway.InputRules), Limits: callLimits(c), Approvals: a.approvalOptions(c.Approvals, node),
+		TrustPrompt: c.Sessions.TrustPrompt, Snapshot: snapshot(c),
+	}
+	for _, s := range enabled(c.Servers) {
+		checkedAs(s, &to)
+	}
+	return to
+}
+
+// checkedAs adds what is said of a server.
+func checkedAs(s config.Server, to *gateway.Config) {
+	if s.Sanitize != "" {
+		to.Sanitize.Servers[s.ID] = s.Sanitize
+	}
+	if rules := inputRules(s); rules != nil {
+		to.Inputs[s.ID] = rules
+	}
+	if s.Concurrent > 0 {
+		to.Limits.Servers[s.ID] = s.Concurrent
+	}
 }
 
 func auditOptions(c *config.Config, node string) audit.Options {
@@ -179,25 +197,15 @@ func auditOptions(c *config.Config, node string) audit.Options {
 
 // translateServers adds the servers that are enabled, and what is said of each.
 func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Config) {
-	gc.Guests, gc.Inputs = make(map[string]gateway.Guest), make(map[string]*gateway.InputRules)
+	gc.Guests = make(map[string]gateway.Guest)
 	for _, s := range enabled(a.cfg.Servers) {
 		if only != "" && only != s.ID {
 			continue
 		}
-		one := a.server(ctx, s)
-		one.Processes = a.cfg.Limits.Processes
+		one := a.server(ctx, a.cfg, s)
 		gc.Servers = append(gc.Servers, one.EndpointConfig)
 		if one.Guest != nil {
 			gc.Guests[s.ID] = *one.Guest
-		}
-		if s.Sanitize != "" {
-			gc.Sanitize.Servers[s.ID] = s.Sanitize
-		}
-		if one.Input != nil {
-			gc.Inputs[s.ID] = one.Input
-		}
-		if s.Concurrent > 0 {
-			gc.Limits.Servers[s.ID] = s.Concurrent
 		}
 	}
 }

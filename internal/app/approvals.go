@@ -89,14 +89,10 @@ type Always struct {
 	Still string `json:"still,omitempty"`
 }
 
-// approvalOptions says how people are asked; nil if they are not.
-func (a *App) approvalOptions(node string) *approval.Options {
-	c := a.cfg.Approvals
-	if len(c.Channels) == 0 {
-		return nil
-	}
+// approvalOptions says how people are asked; without a channel they are not.
+func (a *App) approvalOptions(c config.Approvals, node string) *approval.Options {
 	o := &approval.Options{
-		Node: node, Hold: c.Hold, Expire: c.Expire, Approvers: gate.Approve{By: c.By, NotSelf: c.NotSelf}, Alone: a.alone,
+		Node: node, Hold: c.Hold, Expire: c.Expire, Channels: []approval.Channel{}, Approvers: gate.Approve{By: c.By, NotSelf: c.NotSelf}, Alone: a.alone,
 		Remedy: func(id string) string { return "wasmgate approvals approve " + id },
 		Always: func(ctx context.Context, r approval.Request) error {
 			_, err := a.always(ctx, r)

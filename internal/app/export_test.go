@@ -1,9 +1,23 @@
 package app
 
-import "context"
+import (
+	"context"
+
+	"github.com/wasmgate/wasmgate/internal/config"
+)
 
 // Reread reads the configuration anew, as when its files have changed.
 func (a *App) Reread(ctx context.Context) error { return a.reloadConfig(ctx) }
+
+// PutRest puts in place what the files say beside how calls are checked.
+func (a *App) PutRest(ctx context.Context) error {
+	before := a.config.Load()
+	next, err := before.cfg.Reread(config.Options{})
+	if err != nil {
+		return err
+	}
+	return a.putRest(ctx, before, next)
+}
 
 // EndGateway ends the gateway, which records nothing then and refuses changes.
 func (a *App) EndGateway(ctx context.Context) error { return a.gateway.Close(ctx) }

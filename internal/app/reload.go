@@ -24,11 +24,11 @@ type configState struct {
 	restart []string        // keys that have changed since the start, and wait for the next
 }
 
-// server puts a server of the configuration into the words of a gateway.
-func (a *App) server(ctx context.Context, s config.Server) gateway.Server {
+// server puts a server of a configuration into the words of a gateway.
+func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gateway.Server {
 	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
 	a.authorize(s, &to.EndpointConfig)
-	to.Written, to.PinTLS = s.Written, a.cfg.Pins.TLSKey
+	to.Written, to.PinTLS, to.MaxMessage, to.Processes = s.Written, a.cfg.Pins.TLSKey, c.Limits.Result, c.Limits.Processes
 	if a.learn != nil {
 		to.Confine, to.Learn = nil, a.learn
 	}
@@ -90,7 +90,8 @@ func configFiles(c *config.Config) (all string) {
 }
 
 // reloadConfig puts in place what the files say now. If anything is wrong with the
-// files, all stays as it is. What cannot change while the gateway runs waits for a
+// files, all stays as it is. How calls are checked changes first, at once and whole, and if
+// that cannot be nothing does. What cannot change while the gateway runs waits for a
 // restart, and is named. A server that cannot be reached, or a module that cannot be
 // used, is no error: status tells of it.
 func (a *App) reloadConfig(ctx context.Context) error {
@@ -105,6 +106,25 @@ func (a *App) reloadConfig(ctx context.Context) error {
 		}
 		return errors.Join(err, a.gateway.ConfigRefused(err))
 	}
+	checks := a.checks(next, "")
+	for _, s := range enabled(before.cfg.Servers) {
+		if find(enabled(next.Servers), s.ID) < 0 {
+			checkedAs(s, &checks) // until it is removed it is called
+		}
+	}
+	if err := a.gateway.Reconfigure(ctx, checks, nil); err != nil {
+		after := *before
+		after.unset = []string{err.Error()}
+		a.config.Store(&after)
+		a.log.Error("configuration not in place; the last good one stays", "error", err)
+		return err
+	}
+	a.adjustLog(next.Log)
+	return a.putRest(ctx, before, next)
+}
+
+// putRest puts in place what is beside how calls are checked.
+func (a *App) putRest(ctx context.Context, before *configState, next *config.Config) error {
 	after := &configState{read: time.Now(), cfg: next, restart: a.cfg.NeedRestart(next)}
 	for _, key := range after.restart {
 		a.log.Warn(toRestart(key))
@@ -127,7 +147,7 @@ func toRestart(key string) string { return key + " changed: restart to apply it"
 
 // put puts in place what differs between two configurations, and returns what could not
 // be; if that was so of the one before, all of the next one. What goes makes room for what
-// comes. No approval holds from the first change on that was given before.
+// comes.
 func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 	before, next, again := last.cfg, now.cfg, len(last.unset) > 0
 	fail := func(err error) {
@@ -135,16 +155,12 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 			errs = append(errs, err)
 		}
 	}
-	fail(a.gateway.SetSnapshot(snapshot(next)))
 	fail(a.removeServers(slices.Concat(before.Servers, last.stuck), now))
 	if groups := next.AllGroups(); again || !reflect.DeepEqual(before.AllGroups(), groups) {
 		fail(a.gateway.SetGroups(groups))
 	}
 	if again || next.Catalog != before.Catalog {
 		fail(a.gateway.SetCatalog(catalogModes[next.Catalog.Mode]))
-	}
-	if again || !reflect.DeepEqual(before.Limits, next.Limits) {
-		fail(a.gateway.SetLimits(callLimits(next)))
 	}
 	if again || !slices.Equal(before.Agents, next.Agents) {
 		fail(a.gateway.SetAgents(agentRules(next)))
@@ -159,11 +175,11 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 	if order := ids(next.Servers); again || !slices.Equal(ids(before.Servers), order) {
 		fail(a.gateway.SetOrder(order))
 	}
-	if again {
-		before = &config.Config{}
+	if again || before.Limits.Result != next.Limits.Result || before.Limits.Processes != next.Limits.Processes {
+		before = &config.Config{} // connections hold these
 	}
 	a.logins.Set(loginServers(next))
-	fail(a.setServers(ctx, before.Servers, next.Servers))
+	fail(a.setServers(ctx, before.Servers, next))
 	return errs
 }
 
@@ -216,8 +232,8 @@ func (a *App) removeServers(before []config.Server, now *configState) error {
 
 // setServers replaces and adds servers that differ, all at once. One that cannot be
 // reached is no error.
-func (a *App) setServers(ctx context.Context, before, now []config.Server) error {
-	before, now = enabled(before), enabled(now)
+func (a *App) setServers(ctx context.Context, before []config.Server, next *config.Config) error {
+	before, now := enabled(before), enabled(next.Servers)
 	errs := make([]error, len(now))
 	var wg sync.WaitGroup
 	for i, s := range now {
@@ -234,7 +250,7 @@ func (a *App) setServers(ctx context.Context, before, now []config.Server) error
 			} else {
 				a.log.Info("server changed", "server", s.ID)
 			}
-			errs[i] = a.gateway.SetServer(ctx, a.server(ctx, s))
+			errs[i] = a.gateway.SetServer(ctx, a.server(ctx, next, s))
 			if _, ok := errors.AsType[*gateway.Fault](errs[i]); ok {
 				errs[i] = nil // its status says so
 			}

@@ -52,13 +52,13 @@ func TestReloadSays(t *testing.T) {
 		}
 		return false
 	}
-	write(t, cfg.File, "version: 1\ntools: {m: {module: m.wasm}}\ngroups: {g: [\"local__*\", \"catalog__*\"]}\ncatalog: {mode: beside}\nlimits: {body: 1MiB, session: 3}\nlog: {level: warn}\n")
+	write(t, cfg.File, "version: 1\ntools: {m: {module: m.wasm}}\ngroups: {g: [\"local__*\", \"catalog__*\"]}\ncatalog: {mode: beside}\nlimits: {body: 1MiB, session: 3}\nlog: {level: warn}\nsanitize: {profile: strict}\napprovals: {channels: []}\njobs: {max: 7}\nsessions: {ttl: 2h}\n")
 	eventually(t, "the module", func() bool { return strings.Contains(problems(), "module m: ") })
 	if !offered("local__hash") || !offered("catalog__search") {
 		t.Error("groups or catalog are as before")
 	}
 	p := problems()
-	for _, want := range []string{"limits.body changed: restart to apply it", "log changed: restart to apply it"} {
+	for _, want := range []string{"jobs changed: restart to apply it", "sessions.ttl changed: restart to apply it"} {
 		if !strings.Contains(p, want) {
 			t.Errorf("problems %q, want %q", p, want)
 		}

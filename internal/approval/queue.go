@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -61,7 +62,7 @@ const (
 
 // A Queue asks people. Use it from several goroutines.
 type Queue struct {
-	o      Options
+	o      atomic.Pointer[Options]
 	memory *memory
 }
 
@@ -82,6 +83,23 @@ func newQueue(o Options, c clock) (*Queue, error) {
 	if !nodePattern.MatchString(o.Node) {
 		return nil, fmt.Errorf("approval: node %q: expected letters, digits and hyphens, at most 64", o.Node)
 	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	q := &Queue{memory: newMemory(c)}
+	q.set(o)
+	return q, nil
+}
+
+// Change puts the Channels, Hold, Expire, Remedy and Approvers of o in place for questions to come.
+func (q *Queue) Change(o Options) {
+	next := *q.options()
+	next.Channels, next.Hold, next.Expire, next.Remedy, next.Approvers = o.Channels, o.Hold, o.Expire, o.Remedy, o.Approvers
+	q.set(next)
+}
+
+// set fills in what is not said.
+func (q *Queue) set(o Options) {
 	if o.Channels == nil {
 		o.Channels = []Channel{Client, CLI}
 	}
@@ -94,14 +112,13 @@ func newQueue(o Options, c clock) (*Queue, error) {
 	if o.Remedy == nil || !slices.Contains(o.Channels, CLI) {
 		o.Remedy = func(string) string { return "" }
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return &Queue{o: o, memory: newMemory(c)}, nil
+	q.o.Store(&o)
 }
 
+func (q *Queue) options() *Options { return q.o.Load() }
+
 // Uses reports whether people are asked through a channel.
-func (q *Queue) Uses(c Channel) bool { return slices.Contains(q.o.Channels, c) }
+func (q *Queue) Uses(c Channel) bool { return slices.Contains(q.options().Channels, c) }
 
 // Approve implements [gate.Approver]. A call is held until somebody has answered,
 // unless its client can be asked by the answer to the call.
@@ -133,7 +150,7 @@ func (q *Queue) find(ctx context.Context, asked gate.Question) (*entry, error) {
 	if !q.Uses(CLI) && (!q.asksClient(asked) || asked.Call.Asker == nil && !asked.Call.AskByAnswer) {
 		return nil, errors.New("the client cannot be asked, and cli is not among the channels of approvals")
 	}
-	e, fresh, err := q.memory.ask(kept(asked), func() string { return newID(q.o.Node) }, q.o.Expire)
+	e, fresh, err := q.memory.ask(kept(asked), func() string { return newID(q.options().Node) }, q.options().Expire)
 	if err != nil || !fresh {
 		return e, err
 	}
@@ -143,8 +160,8 @@ func (q *Queue) find(ctx context.Context, asked gate.Question) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.o.Log.LogAttrs(ctx, slog.LevelInfo, "approval pending", slog.String("approval", r.ID),
-		slog.String("principal", asked.Call.Who.ID), slog.String("tool", asked.Tool.Name.String()), slog.String("answer", q.o.Remedy(r.ID)))
+	q.options().Log.LogAttrs(ctx, slog.LevelInfo, "approval pending", slog.String("approval", r.ID),
+		slog.String("principal", asked.Call.Who.ID), slog.String("tool", asked.Tool.Name.String()), slog.String("answer", q.options().Remedy(r.ID)))
 	return e, nil
 }
 
@@ -189,7 +206,7 @@ func (q *Queue) answer(ctx context.Context, id string, a gate.Answer, caller *ga
 		return nil
 	}
 	r, err := q.decide(ctx, id, a, gate.Approval{By: byClient(caller), Auth: caller.Auth}, "")
-	if err == nil && a.Always && a.Verdict == gate.Approved && q.o.Always != nil && q.memory.begin() {
+	if err == nil && a.Always && a.Verdict == gate.Approved && q.options().Always != nil && q.memory.begin() {
 		// Beside the call: it passes by the approval, under the policy that it has.
 		go q.always(context.WithoutCancel(ctx), r)
 	}
@@ -206,8 +223,8 @@ func byClient(caller *gate.Principal) string {
 
 // lets returns why an answer of somebody does not count; nil if it does.
 func (q *Queue) lets(who *gate.Principal, asked gate.Question) error {
-	alone := q.o.Alone != nil && q.o.Alone()
-	for _, a := range append([]gate.Approve{q.o.Approvers}, asked.Approvers...) {
+	alone := q.options().Alone != nil && q.options().Alone()
+	for _, a := range append([]gate.Approve{q.options().Approvers}, asked.Approvers...) {
 		a.NotSelf = a.NotSelf && !alone
 		switch {
 		case a.NotSelf && who.Owner == asked.Call.Who.Owner:
@@ -231,15 +248,15 @@ func (q *Queue) always(ctx context.Context, r Request) {
 	defer q.memory.work.Done()
 	ctx, cancel := context.WithTimeout(ctx, alwaysTime)
 	defer cancel()
-	if err := q.o.Always(ctx, r); err != nil {
-		q.o.Log.LogAttrs(ctx, slog.LevelWarn, "grant not written", slog.String("approval", r.ID), slog.Any("error", err))
+	if err := q.options().Always(ctx, r); err != nil {
+		q.options().Log.LogAttrs(ctx, slog.LevelWarn, "grant not written", slog.String("approval", r.ID), slog.Any("error", err))
 	}
 }
 
 // wait waits for an answer as long as calls are held, and asks the client
 // meanwhile if it can be asked.
 func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) {
-	hold := q.o.Hold
+	hold := q.options().Hold
 	if asked.Call.Hold > 0 {
 		hold = min(hold, asked.Call.Hold)
 	}
@@ -267,7 +284,7 @@ func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) {
 func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked gate.Question) (wait bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			q.o.Log.LogAttrs(ctx, slog.LevelError, "client not asked", slog.String("approval", e.ID), slog.Any("panic", v))
+			q.options().Log.LogAttrs(ctx, slog.LevelError, "client not asked", slog.String("approval", e.ID), slog.Any("panic", v))
 			wait = q.Uses(CLI)
 		}
 	}()
@@ -277,7 +294,7 @@ func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			q.o.Log.LogAttrs(ctx, slog.LevelWarn, "client not asked", slog.String("approval", e.ID), slog.Any("error", err))
+			q.options().Log.LogAttrs(ctx, slog.LevelWarn, "client not asked", slog.String("approval", e.ID), slog.Any("error", err))
 		}
 		return q.Uses(CLI)
 	}
@@ -287,7 +304,7 @@ func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked
 func (q *Queue) pending(r Request, asked gate.Question) *gate.Pending {
 	return &gate.Pending{
 		ID: r.ID, Expires: r.Expires, Text: asked.Text(), Destinations: asked.Destinations,
-		CanAnswer: q.asksClient(asked) && asked.Call.AskByAnswer, Remedy: q.o.Remedy(r.ID),
+		CanAnswer: q.asksClient(asked) && asked.Call.AskByAnswer, Remedy: q.options().Remedy(r.ID),
 	}
 }
 
@@ -408,7 +425,7 @@ func (q *Queue) Close(ctx context.Context) {
 func (q *Queue) expire(ctx context.Context, ended []Request) {
 	for _, r := range ended {
 		if err := q.record(ctx, r, r.Question); err != nil {
-			q.o.Log.LogAttrs(ctx, slog.LevelWarn, "expiry not recorded", slog.String("approval", r.ID), slog.Any("error", err))
+			q.options().Log.LogAttrs(ctx, slog.LevelWarn, "expiry not recorded", slog.String("approval", r.ID), slog.Any("error", err))
 		}
 	}
 }
@@ -424,9 +441,9 @@ func (q *Queue) record(ctx context.Context, r Request, of gate.Question) error {
 		},
 	}
 	if r.State == gate.StateRequested {
-		rec.Decision.Remedy = q.o.Remedy(r.ID)
+		rec.Decision.Remedy = q.options().Remedy(r.ID)
 	}
-	if err := q.o.Recorder.Record(context.WithoutCancel(ctx), &rec); err != nil {
+	if err := q.options().Recorder.Record(context.WithoutCancel(ctx), &rec); err != nil {
 		return fmt.Errorf("record that approval %s is %s: %w", r.ID, r.State, err)
 	}
 	return nil

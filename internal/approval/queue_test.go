@@ -169,7 +169,7 @@ func TestBoundTo(t *testing.T) {
 		"definition":    func(q *gate.Question) { q.Tool.Digest = "d2" },
 		"arguments":     func(q *gate.Question) { q.Call.Args = gate.MustDoc(`{"path":"/b"}`) },
 		"policy":        func(q *gate.Question) { q.Revision = "r2" },
-		"configuration": func(q *gate.Question) { q.Snapshot = "s2" },
+		"configuration": func(q *gate.Question) { t := *q.Tool; t.Config = "c2"; q.Tool = &t },
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, _ := newQueue(t, approval.Options{})

@@ -56,18 +56,17 @@ func (c *Config) Files() []string {
 }
 
 // NeedRestart returns the keys whose values differ from those of c, with which a gateway
-// runs, and which it does not take over while it runs. It takes servers, tools, secrets,
-// groups, catalog, telemetry, and what of limits is not named here.
+// runs, and which it does not take over while it runs. All that is not
+// named here it takes over.
 func (c *Config) NeedRestart(next *Config) (keys []string) {
 	for _, k := range []struct {
 		name     string
 		old, new any
 	}{
 		{"listen", c.Listen, next.Listen}, {"console", c.Console, next.Console}, {"public_url", c.PublicURL, next.PublicURL}, {"tls", c.TLS, next.TLS},
-		{"policy", c.Policy, next.Policy}, {"sanitize", c.Sanitize, next.Sanitize},
-		{"pins", c.Pins, next.Pins}, {"approvals", c.Approvals, next.Approvals}, {"sessions", c.Sessions, next.Sessions}, {"jobs", c.Jobs, next.Jobs},
-		{"audit", c.Audit.fixed(), next.Audit.fixed()}, {"limits.body", c.Limits.Body, next.Limits.Body}, {"limits.result", c.Limits.Result, next.Limits.Result},
-		{"http", c.HTTP, next.HTTP}, {"log", c.Log, next.Log}, {"vault", c.Vault, next.Vault}, {"state", c.State, next.State},
+		{"policy", c.Policy, next.Policy}, {"pins", c.Pins, next.Pins}, {"jobs", c.Jobs, next.Jobs},
+		{"sessions.scope", c.Sessions.Scope, next.Sessions.Scope}, {"sessions.ttl", c.Sessions.TTL, next.Sessions.TTL},
+		{"audit", c.Audit.fixed(), next.Audit.fixed()}, {"vault", c.Vault, next.Vault}, {"state", c.State, next.State},
 	} {
 		if !reflect.DeepEqual(k.old, k.new) {
 			keys = append(keys, k.name)

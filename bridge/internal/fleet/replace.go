@@ -165,6 +165,18 @@ func (f *Fleet) retire(e *upstream.Endpoint) {
 	})
 }
 
+// Relist has every server listed anew, when listings are made safe in another way. The error
+// joins those of servers in this process whose lists stay as they were.
+func (f *Fleet) Relist() error {
+	var errs []error
+	for _, m := range f.snapshot() {
+		if l, ok := m.upstream.(interface{ Relist() error }); ok {
+			errs = append(errs, l.Relist())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // AddLocal adds a server of functions while the fleet runs. An id that another server
 // has is an error. [Fleet.Remove] takes it out again.
 func (f *Fleet) AddLocal(l *local.Server) error {

@@ -183,7 +183,7 @@ func TestAsk(t *testing.T) {
 	}
 	everyWay(t, func(t *testing.T, way, era string) {
 		for name, tt := range tests {
-			d := newDesk(t, host.Config{Asks: true})
+			d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 			var asked []string
 			cs := d.client(t, way, era, func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				schema, err := json.Marshal(r.Params.RequestedSchema)
@@ -242,7 +242,7 @@ func TestAskNothing(t *testing.T) {
 	}
 	for _, way := range []string{"HTTP", "stdio"} {
 		t.Run(way, func(t *testing.T) {
-			d := newDesk(t, host.Config{Asks: true})
+			d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 			c := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "9"}, &mcp.ClientOptions{ElicitationHandler: says("accept", "approve")})
 			raw := ""
 			c.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -272,7 +272,7 @@ func TestAskNothing(t *testing.T) {
 
 // TestAskFails: a client that fails to ask is one that cannot be asked.
 func TestAskFails(t *testing.T) {
-	d := newDesk(t, host.Config{Asks: true})
+	d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 	cs := d.client(t, "HTTP", rig.Old, func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return nil, errors.New("no screen")
 	}, mcp.ClientOptions{})
@@ -300,7 +300,7 @@ func TestCannotAsk(t *testing.T) {
 	}
 	everyWay(t, func(t *testing.T, way, era string) {
 		for name, tt := range tests {
-			d := newDesk(t, host.Config{Asks: tt.asks})
+			d := newDesk(t, host.Config{Terms: host.Terms{Asks: tt.asks}})
 			cs := d.client(t, way, era, tt.person, tt.options)
 			res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 			if err != nil {
@@ -328,7 +328,7 @@ func TestAskEnds(t *testing.T) {
 				continue // it may come back, see TestBrokenStream
 			}
 			t.Run(way+", "+name, func(t *testing.T) {
-				d := newDesk(t, host.Config{Asks: true})
+				d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 				asked, over := make(chan bool, 1), make(chan bool)
 				defer close(over)
 				cs := d.client(t, way, rig.Old, func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -368,7 +368,7 @@ func TestAskEnds(t *testing.T) {
 func TestAskTooLong(t *testing.T) {
 	for _, way := range []string{"HTTP", "stdio"} {
 		t.Run(way, func(t *testing.T) {
-			d := newDesk(t, host.Config{Asks: true})
+			d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 			d.hold = 50 * time.Millisecond
 			ended := make(chan error, 1)
 			cs := d.client(t, way, rig.Old, func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -392,7 +392,7 @@ func TestAskTooLong(t *testing.T) {
 // TestAnswerToAnother: what a client answers to the gateway that it had before is no
 // answer to the first question of this one.
 func TestAnswerToAnother(t *testing.T) {
-	d := newDesk(t, host.Config{Asks: true})
+	d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	go func() {
@@ -425,7 +425,7 @@ func TestAnswerToAnother(t *testing.T) {
 // own answer.
 func TestAskTwo(t *testing.T) {
 	everyWay(t, func(t *testing.T, way, era string) {
-		d := newDesk(t, host.Config{Asks: true})
+		d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 		var both sync.WaitGroup
 		both.Add(2)
 		cs := d.client(t, way, era, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -472,7 +472,7 @@ func TestAnswersAreJSON(t *testing.T) {
 				Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
 					return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[],"asker":%v}`, c.Asker != nil))}, nil
 				},
-				Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil }, Asks: tt.asks,
+				Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil }, Terms: host.Terms{Asks: tt.asks},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -511,7 +511,7 @@ func askingFixture(t testing.TB) (*rig.Fixture, *desk) {
 		t.Fatal(err)
 	}
 	d := &desk{}
-	if d.host, err = host.New(host.Config{Do: g.Do, Tools: g.Tools, Asks: true}); err != nil {
+	if d.host, err = host.New(host.Config{Do: g.Do, Tools: g.Tools, Terms: host.Terms{Asks: true}}); err != nil {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(d.host)

@@ -22,10 +22,10 @@ func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 	if c.Args.IsZero() { // equal, also for what is bound to the call
 		c.Args = noArguments
 	}
-	if h.cfg.Asks && p.stateless {
+	if h.terms.Load().Asks && p.stateless {
 		c.AskByAnswer = elicits(c.Meta.Get(mcp.MetaCapabilities))
 	}
-	if h.cfg.Asks && p.asks() && elicits(p.capabilities) {
+	if h.terms.Load().Asks && p.asks() && elicits(p.capabilities) {
 		c.Asker = asker{p.wire}
 	}
 	p.hears(&c)
@@ -204,7 +204,7 @@ func (p peerInfo) answer(res gate.Result) gate.Doc {
 }
 
 // asksAbout reports whether a person is asked about such calls by the answer to them.
-func (h *Host) asksAbout(c *gate.Call) bool { return h.cfg.Asks && c.Action == gate.CallTool }
+func (h *Host) asksAbout(c *gate.Call) bool { return h.terms.Load().Asks && c.Action == gate.CallTool }
 
 // badState refuses a call for the state that it brings, and records it.
 func (h *Host) badState(ctx context.Context, p peerInfo, c *gate.Call, why error) error {

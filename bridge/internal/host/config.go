@@ -63,17 +63,10 @@ type Config struct {
 	// Brief reports whether clients are listed only the tools by which they find and call
 	// the others: see [local.Tool.Relay]. Nil lists all. It is asked for each listing.
 	Brief func() bool
-	// MaxBody bounds a message of a client, in bytes. Zero means 4 MiB.
-	MaxBody int64
+	Terms
 	// BodyTime is how long a client may take to send one over HTTP. Zero means
 	// [DefaultBodyTime].
 	BodyTime time.Duration
-	// Origins and Hosts are allowed in those headers of HTTP requests, beside
-	// loopback. An origin is scheme://host[:port], a host is host[:port].
-	Origins, Hosts []string
-	// Asks lets Do ask the person at a client that can (MCP elicitation) whether a call
-	// may pass. What servers ask of clients does not depend on it.
-	Asks bool
 	// Seal is a secret of at least 32 random bytes. Keys are derived from it for
 	// what clients without a session keep for the host between a question and its
 	// answer. Nil makes one for the life of the host.
@@ -88,6 +81,25 @@ type Config struct {
 	// when the session has ended; both a fleet's. Nil tells nobody.
 	PeerChanged, Ended func(gate.SessionKey)
 	Log                *slog.Logger // nil discards
+}
+
+// Terms are what of a [Config] may change while a host runs: see [Host.Change].
+type Terms struct {
+	// MaxBody bounds a message of a client, in bytes; on standard input that of clients to
+	// come. Zero means 4 MiB.
+	MaxBody int64
+	// Origins and Hosts are allowed in those headers of HTTP requests, beside
+	// loopback. An origin is scheme://host[:port], a host is host[:port].
+	Origins, Hosts []string
+	// Asks lets Do ask the person at a client that can (MCP elicitation) whether a call
+	// may pass. What servers ask of clients does not depend on it.
+	Asks bool
+}
+
+// Change puts other terms in place, for requests to come.
+func (h *Host) Change(t Terms) {
+	t.MaxBody = cmp.Or(t.MaxBody, defaultMaxBody)
+	h.terms.Store(&t)
 }
 
 const defaultMaxBody = 4 << 20
@@ -107,7 +119,6 @@ func (c *Config) check() error {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.Name, c.Version = cmp.Or(c.Name, mcp.ClientName), cmp.Or(c.Version, mcp.Version())
-	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
 	c.BodyTime = cmp.Or(c.BodyTime, DefaultBodyTime)
 	c.ParkIdle, c.TaskAfter = cmp.Or(c.ParkIdle, parkIdle), cmp.Or(c.TaskAfter, taskAfter)
 	return nil

@@ -141,7 +141,7 @@ func BoundBody(w http.ResponseWriter, r *http.Request, within time.Duration) {
 // readBody reads the message of a post, within the time that it has. It is false if there
 // is none, and the client has been told so.
 func (h *Host) readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
-	body, err := readAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody), r.ContentLength)
+	body, err := readAll(http.MaxBytesReader(w, r.Body, h.terms.Load().MaxBody), r.ContentLength)
 	var large *http.MaxBytesError
 	switch {
 	case err == nil: // else the deadline stands: the rest may never come
@@ -195,14 +195,14 @@ func isStatelessHTTP(r *http.Request) bool {
 }
 
 func (h *Host) allowed(r *http.Request) error {
-	if !loopback.Host(r.Host) && !slices.Contains(h.cfg.Hosts, r.Host) {
+	if !loopback.Host(r.Host) && !slices.Contains(h.terms.Load().Hosts, r.Host) {
 		return errors.New("this Host is not allowed; add it to http.hosts in the configuration if it is meant")
 	}
 	if len(r.Header.Values("Origin")) > 1 {
 		return errors.New("the request has several Origins, of which it can have one")
 	}
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(h.cfg.Origins, origin) {
+	if origin == "" || slices.Contains(h.terms.Load().Origins, origin) {
 		return nil
 	}
 	u, err := url.Parse(origin)

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -14,8 +15,9 @@ import (
 // the stateless protocol of revision 2026-07-28 and in the older ones with
 // sessions. Use it from several goroutines.
 type Host struct {
-	cfg  Config
-	info []byte // what answers without a session say of the gateway
+	cfg   Config
+	terms atomic.Pointer[Terms]
+	info  []byte // what answers without a session say of the gateway
 
 	states    sealed.Sealer
 	parking   parking
@@ -63,6 +65,7 @@ func New(cfg Config) (*Host, error) {
 			kept:     newKeptEvents(),
 		},
 	}
+	h.Change(cfg.Terms)
 	h.streams, h.endStreams = context.WithCancel(context.Background())
 	return h, nil
 }

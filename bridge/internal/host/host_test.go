@@ -278,7 +278,7 @@ func TestOriginAndHost(t *testing.T) {
 	h, err := host.New(host.Config{
 		Do:    func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil },
 		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
-		Hosts: []string{"mcp.example.com"}, Origins: []string{"https://app.example.com"},
+		Terms: host.Terms{Hosts: []string{"mcp.example.com"}, Origins: []string{"https://app.example.com"}},
 	})
 	if err != nil {
 		t.Fatal(err)

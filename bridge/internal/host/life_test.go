@@ -281,7 +281,7 @@ func FuzzHost(f *testing.F) {
 			}
 			return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
 		},
-		Asks:  true,
+		Terms: host.Terms{Asks: true},
 		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
 	})
 	if err != nil {

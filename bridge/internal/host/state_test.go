@@ -43,7 +43,7 @@ func approve(args, state string) string {
 // TestInputRequired shows the answer that asks for more, byte for byte but its
 // state, and what is made of each answer to it.
 func TestInputRequired(t *testing.T) {
-	d := newDesk(t, host.Config{Asks: true, Version: "1"})
+	d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}, Version: "1"})
 	for _, args := range []string{"", `,"arguments":{"n":1.0}`} { // absent is equal to empty
 		got := d.call(t, "t", args).Get("result")
 		state := got.Get("requestState").Text()
@@ -85,7 +85,7 @@ func TestInputRequired(t *testing.T) {
 // TestForgedState: an answer whose state is not what the host gave for this very
 // call comes to the gate as a bad one, and the call does not pass.
 func TestForgedState(t *testing.T) {
-	d := newDesk(t, host.Config{Asks: true})
+	d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 	state := d.call(t, "t", `,"arguments":{"a":[1]}`).At("/result/requestState").Text()
 	flip := func(i int) string {
 		b := []byte(state)
@@ -96,8 +96,8 @@ func TestForgedState(t *testing.T) {
 		}
 		return string(b)
 	}
-	other := newDesk(t, host.Config{Asks: true}).call(t, "t", `,"arguments":{"a":[1]}`).At("/result/requestState").Text()
-	late := newDesk(t, host.Config{Asks: true})
+	other := newDesk(t, host.Config{Terms: host.Terms{Asks: true}}).call(t, "t", `,"arguments":{"a":[1]}`).At("/result/requestState").Text()
+	late := newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 	tests := map[string]struct{ tool, args, state string }{
 		"no state":                {"t", `{"a":[1]}`, ""},
 		"its first letter":        {"t", `{"a":[1]}`, flip(3)},
@@ -147,7 +147,7 @@ func TestForgedState(t *testing.T) {
 // TestForgedShape: what a client brings with a call is refused if it is not what
 // it should be, with clear words, and recorded.
 func TestForgedShape(t *testing.T) {
-	d := newDesk(t, host.Config{Asks: true})
+	d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 	many := ""
 	for i := range 17 {
 		many += fmt.Sprintf(`,"a%d":{"action":"cancel"}`, i)
@@ -183,7 +183,7 @@ func TestAnswerUnasked(t *testing.T) {
 	if got := d.call(t, "t", approve("{}", "x")); !strings.Contains(got.String(), "the requestState is none") || d.shapes != 1 {
 		t.Errorf("a host that asks nobody: %s", got)
 	}
-	d = newDesk(t, host.Config{Asks: true})
+	d = newDesk(t, host.Config{Terms: host.Terms{Asks: true}})
 	state := d.call(t, "t", "").At("/result/requestState").Text()
 	session := rig.OpenSession(t, d.url)
 	resp, err := rig.Post(t.Context(), d.url, rig.Old, session, rig.Request(rig.Old, "1", "tools/call", `"name":"t"`+approve("{}", state)))
@@ -250,9 +250,9 @@ func TestStateRestarts(t *testing.T) {
 	secret := make([]byte, 32)
 	rand.Read(secret)
 	for _, seal := range [][]byte{secret, nil} {
-		d := newDesk(t, host.Config{Asks: true, Seal: seal})
+		d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}, Seal: seal})
 		state := d.call(t, "t", "").At("/result/requestState").Text()
-		d = newDesk(t, host.Config{Asks: true, Seal: seal})
+		d = newDesk(t, host.Config{Terms: host.Terms{Asks: true}, Seal: seal})
 		got := d.call(t, "t", approve("{}", state)).At("/result/content/0/text").Text()
 		want := "refused: a bad answer"
 		if seal != nil {
@@ -311,7 +311,7 @@ func TestAnswerForReal(t *testing.T) {
 // A state is good at the address where it was given: clients elsewhere are offered other
 // tools.
 func TestStateStaysInItsGroup(t *testing.T) {
-	d := newDesk(t, host.Config{Asks: true, Group: func(string) bool { return true }})
+	d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}, Group: func(string) bool { return true }})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp/{"+host.GroupParam+"}", d.host)
 	web := httptest.NewServer(mux)

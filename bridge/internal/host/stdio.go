@@ -28,7 +28,7 @@ func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out
 	c.session.out = outbox{send: c.tell, clean: h.cfg.Clean}
 	h.sessions.connect(c.session)
 	c.ctx, c.cancel = context.WithCancel(ctx)
-	go c.read(in, h.cfg.MaxBody) // ends with in, which is the caller's
+	go c.read(in, h.terms.Load().MaxBody) // ends with in, which is the caller's
 	err := c.serve(ctx)
 	close(c.closed)
 	c.cancel()

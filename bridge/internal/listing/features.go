@@ -90,7 +90,9 @@ func (s *Features) same(old *Features) bool {
 		return s == old
 	}
 	equal := func(a, b []*gate.Tool) bool {
-		return slices.EqualFunc(a, b, func(a, b *gate.Tool) bool { return a.Digest == b.Digest })
+		return slices.EqualFunc(a, b, func(a, b *gate.Tool) bool {
+			return a.Digest == b.Digest && a.Definition.String() == b.Definition.String()
+		})
 	}
 	return equal(s.Prompts, old.Prompts) && equal(s.Resources, old.Resources) && equal(s.Templates, old.Templates) && slices.Equal(s.Notes, old.Notes)
 }

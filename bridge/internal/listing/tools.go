@@ -29,6 +29,8 @@ type Options struct {
 	Sanitizer gate.Sanitizer
 	// Schemas compiles the schemas; required. It may be shared.
 	Schemas *schema.Compiler
+	// Config identifies how the server is configured: see [gate.Tool.Config].
+	Config string
 	// Groups say in which groups the tools are, and what else the server offers.
 	Groups Groups
 	// Vetted says that the operator trusts what the server lists: see [gate.Tool.Vetted].
@@ -82,9 +84,12 @@ func (s *Tools) Lookup(action gate.Action, name string) (*gate.Tool, error) {
 	return t, nil
 }
 
-// Same reports whether the server lists what it listed before.
+// Same reports whether the server lists what it listed before, and it was made safe in the
+// same way.
 func (s *Tools) Same(old *Tools) bool {
-	return slices.EqualFunc(s.All, old.All, func(a, b *gate.Tool) bool { return a.Digest == b.Digest }) && slices.Equal(s.Notes, old.Notes) && s.Features.same(old.Features)
+	return slices.EqualFunc(s.All, old.All, func(a, b *gate.Tool) bool {
+		return a.Digest == b.Digest && a.Definition.String() == b.Definition.String()
+	}) && slices.Equal(s.Notes, old.Notes) && s.Features.same(old.Features)
 }
 
 // NewTools makes tools of the definitions that a server listed. One that
@@ -203,7 +208,7 @@ func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err err
 	}()
 	t = &gate.Tool{
 		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
-		Digest: def.Digest(), OnMachine: o.OnMachine, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted), Groups: o.Groups.of(name),
+		Digest: def.Digest(), Config: o.Config, OnMachine: o.OnMachine, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted), Groups: o.Groups.of(name),
 	}
 	t.Offered = offeredName(name, t.Digest, o.Bare)
 

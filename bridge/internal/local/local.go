@@ -28,6 +28,8 @@ type Tool struct {
 	// Module is the hex SHA-256 of the WASM module, if the tool is to be known by it
 	// as well: the same definition of another module is another tool.
 	Module string
+	// Config identifies how the tool's module is configured: see [gate.Tool.Config].
+	Config string
 	// Foreign tools are held against pins like those of servers. The others are part
 	// of the program, and as good as approved.
 	Foreign bool
@@ -53,6 +55,7 @@ type Server struct {
 	more     func(context.Context, *gate.Call, gate.Permit) (gate.Result, error)
 
 	mu    sync.Mutex
+	given []Tool // as they were set last
 	tools *listing.Tools
 	calls map[string]Tool // by qualified name
 	// settling is since when the first tools are made; zero once all are.
@@ -107,7 +110,7 @@ func (l *Server) Set(tools ...Tool) error {
 	calls := make(map[string]Tool, len(tools))
 	for i, t := range made.All { // none was quarantined, so both have one order
 		calls[t.Name.String()] = tools[i]
-		t.Vetted = true
+		t.Vetted, t.Config = true, tools[i].Config
 		t.Sandboxed, t.Capabilities, t.Origin, t.Relay = tools[i].Sandboxed, tools[i].Capabilities, tools[i].Origin, tools[i].Relay
 		t.Groups = slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Groups, tools[i].Groups))))
 		if tools[i].Module != "" {
@@ -120,10 +123,18 @@ func (l *Server) Set(tools ...Tool) error {
 		}
 	}
 	l.mu.Lock()
-	l.tools, l.calls = made, calls
+	l.given, l.tools, l.calls = tools, made, calls
 	l.mu.Unlock()
 	l.changed()
 	return nil
+}
+
+// Relist makes the definitions safe anew, when that is done in another way.
+func (l *Server) Relist() error {
+	l.mu.Lock()
+	given := l.given
+	l.mu.Unlock()
+	return l.Set(given...)
 }
 
 var _ gate.Upstream = (*Server)(nil)

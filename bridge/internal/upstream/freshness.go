@@ -135,6 +135,14 @@ func (e *Endpoint) Refresh() bool {
 	return true
 }
 
+// Relist has the server listed anew, when its listing is made safe in another way.
+func (e *Endpoint) Relist() error {
+	if l := e.connection(); l != nil {
+		l.listsChanged()
+	}
+	return nil
+}
+
 // Fresh returns for how much longer what the server lists of a feature can be kept. It is
 // false of a server that says how long, and does not list the feature.
 func (e *Endpoint) Fresh(one gate.Feature) (left time.Duration, lists bool) {

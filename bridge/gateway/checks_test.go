@@ -1,0 +1,214 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// decidedBy keeps, of each call that has ended, the snapshot and what decided it.
+type decidedBy struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (d *decidedBy) Record(_ context.Context, r *gate.Record) error {
+	if r.Event == gate.Done {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.all = append(d.all, fmt.Sprintf("%s: policy %s, %d changed", r.Snapshot, r.Decision.Revision, len(r.Findings)))
+	}
+	return nil
+}
+
+// configured is a configuration by a name, with the profile for texts and the policy that
+// come with it.
+func configured(name, profile, server string, packs ...string) (gateway.Config, *gateway.Policy) {
+	p := granting("f__*")
+	p.Options.Packs = append([]string{"grants"}, packs...)
+	next := gateway.Config{Snapshot: name, Sanitize: gateway.Sanitize{Profile: profile}}
+	if server != "" {
+		next.Sanitize.Servers = map[string]string{"other": server}
+	}
+	return next, &p
+}
+
+// TestSnapshotIsWhatDecided: whenever the configuration changes, a record names the one by
+// which its call was decided and its result made safe, and not another.
+func TestSnapshotIsWhatDecided(t *testing.T) {
+	var seen decidedBy
+	says := tool("says", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+		return text("a <script>alert(1)</script> b"), nil
+	})
+	cfg, p := configured("off", "off", "")
+	cfg.Recorder, cfg.Policy, cfg.Functions = &seen, *p, map[string][]gateway.LocalTool{"f": {says}}
+	g := start(t, cfg)
+	revisions := map[string]string{"off": g.Policy().Revision()}
+	var calls sync.WaitGroup
+	stop := make(chan bool)
+	for range 4 {
+		calls.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					if _, err := call(g, "f__says", "{}"); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		name, profile, packs := "off", "off", []string(nil)
+		if i%2 == 0 {
+			name, profile, packs = "strict", "strict", []string{"ratelimit"}
+		}
+		next, p := configured(name, profile, "", packs...)
+		if err := g.Reconfigure(t.Context(), next, p); err != nil {
+			t.Fatal(err)
+		}
+		revisions[name] = g.Policy().Revision()
+	}
+	close(stop)
+	calls.Wait()
+	if revisions["off"] == revisions["strict"] {
+		t.Fatal("both policies are one")
+	}
+	names := map[string]int{}
+	for _, got := range seen.all {
+		name, _, _ := strings.Cut(got, ":")
+		names[name]++
+		changed := 0
+		if name == "strict" {
+			changed = 1
+		}
+		if want := fmt.Sprintf("%s: policy %s, %d changed", name, revisions[name], changed); got != want {
+			t.Errorf("recorded %q, want %q", got, want)
+		}
+	}
+	if len(names) != 2 {
+		t.Errorf("calls under one configuration alone: %v", names)
+	}
+}
+
+// TestReconfigureRefuses what does not hold together, and leaves all as it was.
+func TestReconfigureRefuses(t *testing.T) {
+	var seen decidedBy
+	cfg, p := configured("one", "text", "")
+	cfg.Recorder, cfg.Policy, cfg.Functions = &seen, *p, map[string][]gateway.LocalTool{"f": {tool("t", nil)}}
+	g := start(t, cfg)
+	revision := g.Policy().Revision()
+	broken := gateway.Policy{Options: policy.Options{Packs: []string{"no-such-pack"}}}
+	for says, tt := range map[string]struct {
+		profile, server string
+		secrets         gateway.SecretRules
+		p               *gateway.Policy
+		approvals       *approval.Options
+	}{
+		`unknown profile "loose"`:  {profile: "loose"},
+		`unknown profile "looser"`: {profile: "strict", server: "looser"},
+		"secrets":                  {profile: "strict", secrets: gateway.SecretRules{Skip: []string{"no-such-rule"}}},
+		"no-such-pack":             {profile: "strict", p: &broken},
+		"whether people are asked": {profile: "strict", approvals: &approval.Options{}},
+	} {
+		next, _ := configured("two", tt.profile, tt.server)
+		next.Sanitize.Secrets, next.Approvals, next.Limits.Body = tt.secrets, tt.approvals, 1
+		if err := g.Reconfigure(t.Context(), next, tt.p); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+		if _, err := call(g, "f__t", `{"text":"a <script>b</script>"}`); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, got := range seen.all {
+		if want := "one: policy " + revision + ", 1 changed"; got != want {
+			t.Errorf("recorded %q, want %q", got, want)
+		}
+	}
+}
+
+// TestListsAreMadeSafeAnew when texts are: of servers and of tools in the process.
+func TestListsAreMadeSafeAnew(t *testing.T) {
+	own := tool("t", nil)
+	own.Definition = own.Definition.With("description", []byte(`"see https://evil.example/?q=1 ![x](https://evil.example/i.png)"`))
+	cfg, p := configured("one", "text", "")
+	cfg.Recorder, cfg.Policy, cfg.Functions = new(records), *p, map[string][]gateway.LocalTool{"f": {own}}
+	g := start(t, cfg)
+	described := func() string { return g.Fleet().Known()[0].Definition.Get("description").Text() }
+	before := described()
+	next, _ := configured("two", "text", "")
+	next.Sanitize.Links = []string{"https://evil.example"}
+	if err := g.Reconfigure(t.Context(), next, nil); err != nil {
+		t.Fatal(err)
+	}
+	if after := described(); after == before {
+		t.Errorf("listed as before: %q", after)
+	}
+}
+
+// TestApprovalOverChanges: an approval holds over a change of what it is not bound to, and
+// not over one of its tool's module or server.
+func TestApprovalOverChanges(t *testing.T) {
+	g, _ := startAsking(t, approval.Options{Node: "n1", Hold: -1})
+	send := func() error { _, err := call(g, "mail__send", `{"text":"hi"}`); return err }
+	if err := send(); gate.Code(err) != "refused_approve" {
+		t.Fatal(err)
+	}
+	if _, err := g.Approvals().Decide(t.Context(), pending(t, g).ID, gate.Approved, "cli:local", ""); err != nil {
+		t.Fatal(err)
+	}
+	other := gateway.Config{Snapshot: "other", Limits: gateway.Limits{Session: 7}, Approvals: &approval.Options{Hold: -1, Expire: time.Hour}}
+	if err := g.Reconfigure(t.Context(), other, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(); err != nil {
+		t.Errorf("after a change of limits: %v", err)
+	}
+
+	none := other
+	none.Approvals = &approval.Options{Channels: []approval.Channel{}}
+	if err := g.Reconfigure(t.Context(), none, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(); g.Approvals() != nil || err == nil || !strings.Contains(err.Error(), "no way to ask") {
+		t.Errorf("nobody is asked any more: %v", err)
+	}
+	if err := g.Reconfigure(t.Context(), other, nil); err != nil || g.Approvals() == nil {
+		t.Errorf("somebody is asked again: %v", err)
+	}
+}
+
+// TestToolsNameTheirConfiguration, for approvals: what its server is run with, and nothing
+// else of it.
+func TestToolsNameTheirConfiguration(t *testing.T) {
+	var made []string
+	for _, change := range []func(*gateway.EndpointConfig){
+		func(*gateway.EndpointConfig) {},
+		func(e *gateway.EndpointConfig) { e.CallTimeout = time.Minute },
+		func(e *gateway.EndpointConfig) { e.Env = []string{"A=1"} },
+		func(e *gateway.EndpointConfig) { e.Methods = []string{"acme/x"} },
+	} {
+		e := counted("far", new(atomic.Int32))
+		change(&e)
+		g := start(t, gateway.Config{Recorder: new(records), Policy: granting("*"), Servers: []gateway.EndpointConfig{e}})
+		if err := g.Connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, g.Fleet().Known()[0].Config)
+	}
+	if made[0] != made[1] || made[0] == made[2] || made[0] == made[3] || slices.Contains(made, "") {
+		t.Errorf("%q", made)
+	}
+}
