@@ -64,10 +64,8 @@ type (
 	PinOptions      = lock.Options     // [Config.Pins]
 	ApprovalOptions = approval.Options // [Config.Approvals]
 	ApprovalChannel = approval.Channel
-	ApprovalRequest = approval.Request
 	JobOptions      = jobs.Options    // [Jobs.Options]
 	SessionOptions  = session.Options // [Config.Sessions]
-	SessionState    = session.State   // [Gateway.Sessions]
 	DialOptions     = dial.Options    // [Config.Dial]
 	Secret          = dial.Secret     // [Config.Secrets]
 	HTTPRule        = dial.Rule       // [Grant.HTTP]

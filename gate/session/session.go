@@ -4,14 +4,10 @@ package session
 
 import "github.com/wasmgate/wasmgate/internal/session"
 
-type (
-	// Deprecated: use an implementation of gate.Sessions.
-	Sessions = session.Sessions
-	// Deprecated: use gateway.SessionOptions.
-	Options = session.Options
-)
+// Deprecated: use an implementation of gate.Sessions.
+type Sessions = session.Sessions
 
 // New returns Sessions with what a file has kept.
 //
 // Deprecated: use an implementation of gate.Sessions.
-func New(o Options) *Sessions { return session.New(o) }
+func New(o session.Options) *Sessions { return session.New(o) }

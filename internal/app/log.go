@@ -10,7 +10,7 @@ import (
 )
 
 // NewLog returns the operator's log, written to w as a configuration says; level, if it is not
-// nil, goes before its level. An App takes over what a configuration that is read later says
+// nil, goes before its level. A gateway takes over what a configuration that is read later says
 // of it. w takes writes of several goroutines.
 func NewLog(w io.Writer, c config.Log, level *slog.Level) *slog.Logger {
 	h := &logHandler{now: new(atomic.Pointer[slog.Handler]), w: w, level: level, with: func(h slog.Handler) slog.Handler { return h }}
@@ -18,9 +18,9 @@ func NewLog(w io.Writer, c config.Log, level *slog.Level) *slog.Logger {
 	return slog.New(h)
 }
 
-// adjustLog has the log say what the configuration wants, if it is one of [NewLog].
-func (a *App) adjustLog(c config.Log) {
-	if h, ok := a.log.Handler().(*logHandler); ok {
+// adjust has a log say what a configuration wants, if it is one of [NewLog].
+func adjust(log *slog.Logger, c config.Log) {
+	if h, ok := log.Handler().(*logHandler); ok {
 		h.set(c)
 	}
 }

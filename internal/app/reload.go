@@ -119,7 +119,7 @@ func (a *App) reloadConfig(ctx context.Context) error {
 		a.log.Error("configuration not in place; the last good one stays", "error", err)
 		return err
 	}
-	a.adjustLog(next.Log)
+	adjust(a.log, next.Log)
 	return a.putRest(ctx, before, next)
 }
 

@@ -58,7 +58,7 @@ func TestReloadSays(t *testing.T) {
 		t.Error("groups or catalog are as before")
 	}
 	p := problems()
-	for _, want := range []string{"jobs changed: restart to apply it", "sessions.ttl changed: restart to apply it"} {
+	for _, want := range []string{"jobs changed: restart to apply it", "sessions changed: restart to apply it"} {
 		if !strings.Contains(p, want) {
 			t.Errorf("problems %q, want %q", p, want)
 		}

@@ -65,7 +65,7 @@ func (c *Config) NeedRestart(next *Config) (keys []string) {
 	}{
 		{"listen", c.Listen, next.Listen}, {"console", c.Console, next.Console}, {"public_url", c.PublicURL, next.PublicURL}, {"tls", c.TLS, next.TLS},
 		{"policy", c.Policy, next.Policy}, {"pins", c.Pins, next.Pins}, {"jobs", c.Jobs, next.Jobs},
-		{"sessions.scope", c.Sessions.Scope, next.Sessions.Scope}, {"sessions.ttl", c.Sessions.TTL, next.Sessions.TTL},
+		{"sessions", c.Sessions.fixed(), next.Sessions.fixed()},
 		{"audit", c.Audit.fixed(), next.Audit.fixed()}, {"vault", c.Vault, next.Vault}, {"state", c.State, next.State},
 	} {
 		if !reflect.DeepEqual(k.old, k.new) {
@@ -73,6 +73,12 @@ func (c *Config) NeedRestart(next *Config) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// fixed is what does not change while a gateway runs.
+func (s Sessions) fixed() Sessions {
+	s.TrustPrompt = false
+	return s
 }
 
 // Running returns as much of the configuration that [Open] would read as it takes to
