@@ -87,7 +87,7 @@ func testServers(t *testing.T, p *program) {
 			changes = append(changes, strings.TrimSpace(e.Server+" "+what))
 		}
 	}
-	want := []string{"limits changed", "limits changed", "order of servers changed", "order of servers changed", "other set", "refused", "up removed", "up set"}
+	want := []string{"how calls are checked changed", "how calls are checked changed", "order of servers changed", "order of servers changed", "other set", "refused", "up removed", "up set"}
 	slices.Sort(changes)
 	if !slices.Equal(changes, want) {
 		t.Errorf("recorded: %q", changes)
