@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/logs"
 )
 
 // The exit codes.
@@ -86,7 +87,7 @@ func (c *cli) open() (*config.Config, error) {
 // another is asked for; quiet is that of commands that end soon.
 func (c *cli) logger(cfg *config.Config, quiet bool) (*slog.Logger, error) {
 	if c.logLevel == "" && !quiet {
-		return app.NewLog(c.err, cfg.Log, nil), nil
+		return logs.New(c.err, cfg.Log, nil), nil
 	}
 	level := cfg.Log.Level
 	if quiet && level < slog.LevelError {
@@ -97,7 +98,7 @@ func (c *cli) logger(cfg *config.Config, quiet bool) (*slog.Logger, error) {
 			return nil, misuse("--log-level %q is none of debug, info, warn, error", c.logLevel)
 		}
 	}
-	return app.NewLog(c.err, cfg.Log, &level), nil
+	return logs.New(c.err, cfg.Log, &level), nil
 }
 
 // maxInput bounds what is read from standard input or a file that a command

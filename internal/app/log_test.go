@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/logs"
 )
 
 // written takes writes of several goroutines.
@@ -45,7 +46,7 @@ func TestLogIsRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		log := app.NewLog(&w, cfg.Log, level)
+		log := logs.New(&w, cfg.Log, level)
 		a, err := app.New(t.Context(), cfg, log, "")
 		if err != nil {
 			t.Fatal(err)

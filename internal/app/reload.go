@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/logs"
 )
 
 // configState is the outcome of the last reading of the configuration.
@@ -119,7 +120,7 @@ func (a *App) reloadConfig(ctx context.Context) error {
 		a.log.Error("configuration not in place; the last good one stays", "error", err)
 		return err
 	}
-	adjust(a.log, next.Log)
+	logs.Adjust(a.log, next.Log)
 	return a.putRest(ctx, before, next)
 }
 

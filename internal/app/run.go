@@ -240,7 +240,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return ln, err
 	}
-	holder := portHolder(addr)
+	holder := web.PortHolder(addr)
 	if holder == "" {
 		holder = "another process"
 	}

@@ -87,6 +87,7 @@ var rules = map[string]rule{
 	"internal/drain":                {bans: []string{"os", "net", "github.com/...", "golang.org/..."}},
 	"internal/files":                {bans: []string{"net", "net/http"}},
 	"internal/loopback":             {bans: []string{"context", "os", "github.com/...", "golang.org/..."}},
+	"internal/logs":                 {imports: []string{"internal/config"}, bans: []string{"net", "github.com/..."}},
 	"internal/match":                {bans: leaf},
 	"internal/learn":                {imports: []string{"gate", "policy"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
 	"internal/documents":            {bans: []string{"net", "net/http", "database/sql", "github.com/..."}},

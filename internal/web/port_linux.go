@@ -1,4 +1,4 @@
-package app
+package web
 
 import (
 	"bufio"
@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// portHolder names the process that listens on the port of addr, or returns ""
+// PortHolder names the process that listens on the port of addr, or returns ""
 // if that cannot be seen: through the table of sockets, and the descriptors of
 // the processes that this user may look into (proc(5)).
-func portHolder(addr string) string {
+func PortHolder(addr string) string {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return ""
