@@ -146,7 +146,7 @@ func TestListsAreMadeSafeAnew(t *testing.T) {
 	cfg, p := configured("one", "text", "")
 	cfg.Recorder, cfg.Policy, cfg.Functions = new(records), *p, map[string][]gateway.LocalTool{"f": {own}}
 	g := start(t, cfg)
-	described := func() string { return g.Fleet().Known()[0].Definition.Get("description").Text() }
+	described := func() string { return g.Fleet().Tools(t.Context())[0].Definition.Get("description").Text() }
 	before := described()
 	next, _ := configured("two", "text", "")
 	next.Sanitize.Links = []string{"https://evil.example"}
@@ -206,7 +206,7 @@ func TestToolsNameTheirConfiguration(t *testing.T) {
 		if err := g.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		made = append(made, g.Fleet().Known()[0].Config)
+		made = append(made, g.Fleet().Tools(t.Context())[0].Config)
 	}
 	if made[0] != made[1] || made[0] == made[2] || made[0] == made[3] || slices.Contains(made, "") {
 		t.Errorf("%q", made)
