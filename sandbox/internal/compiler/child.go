@@ -2,7 +2,6 @@ package compiler
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/gob"
 	"encoding/json"
@@ -136,7 +135,7 @@ func compileHere(ctx context.Context, dir string, wasm []byte, workers int) (err
 
 // compile compiles a module into a folder: by a child, if this program has one.
 func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
-	if !Apart() && native() == "" {
+	if !Apart() {
 		return compileBoth(ctx, dir, wasm, 1)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.time, costly("it takes more than %v", l.time))
@@ -145,7 +144,7 @@ func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	if err != nil {
 		return err
 	}
-	c := exec.CommandContext(ctx, cmp.Or(native(), program))
+	c := exec.CommandContext(ctx, program)
 	c.Args = []string{childName, fmt.Sprint(l.memory), fmt.Sprint(int64(l.cpu / time.Second))}
 	c.Env, c.Dir = environment(), dir
 	c.WaitDelay = time.Second
