@@ -19,7 +19,7 @@ allow contains reason if {
 # What an agent carries out itself has grants of its own: no pattern of tools reaches it.
 allow contains reason if {
 	input.action == "agent/tools/call"
-	reason := wasmgate.granted(data.grants, "agents", input.tool.name, input.principal.id, input.principal.roles)
+	reason := wasmgate.granted(data.grants, "agents", input.tool.name, grants_principal, input.principal.roles)
 }
 
 # A tool that carries out others (catalog__*, jobs__*) reaches nothing by itself: the call

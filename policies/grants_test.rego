@@ -36,6 +36,7 @@ test_agents_own_tools_need_grants_of_their_own if {
 	effect(own) == "allow"
 	effect(call("claude-code__Read", "alice", [])) == "deny"
 	effect(object.union(own, {"principal": {"id": "root", "roles": []}})) == "deny"
+	effect(object.union(own, {"principal": {"id": "alice", "tenant": "acme", "roles": []}})) == "deny" # another alice
 }
 
 test_everybody_gets_tools_that_carry_out_others if {

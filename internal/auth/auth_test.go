@@ -505,6 +505,24 @@ func TestAPIKeys(t *testing.T) {
 	}
 }
 
+// TestNamesOfIssuers: with several issuers a proxy's word makes nobody somebody whom one of
+// them names.
+func TestNamesOfIssuers(t *testing.T) {
+	p, q := authtest.New(t), authtest.New(t)
+	a := newAuth(t, p, func(o *auth.Options) {
+		o.Issuers = append(o.Issuers, auth.Issuer{Name: "partners", URL: q.URL, Fetch: auth.HTTPFetcher(q.Client())})
+		o.Proxy = &auth.Proxy{Socket: true, User: "X-User"}
+	})
+	for name, want := range map[string]int{"alice": 200, "sales/alice": 200, "corp/alice": 403, "partners/alice": 403} {
+		r := ask("")
+		r = r.WithContext(auth.WithPeer(r.Context(), auth.Peer{Unix: true, Proxy: true}))
+		r.Header.Set("X-User", name)
+		if code, refusal := status(a, r); code != want {
+			t.Errorf("%s: %d %v, want %d", name, code, refusal, want)
+		}
+	}
+}
+
 func TestBadOptions(t *testing.T) {
 	fetch := func(*http.Client) auth.Fetcher { return auth.HTTPFetcher(http.DefaultClient) }(nil)
 	for name, issuers := range map[string][]auth.Issuer{

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +82,19 @@ func (p *Proxy) forget(r *http.Request) {
 	}
 }
 
+// named returns the id of whom a proxy or a certificate names. With several issuers nobody
+// gets one of an issuer's by the name that goes before it.
+func (a *Authenticator) named(name string) (string, *Refusal) {
+	if first, _, in := strings.Cut(name, "/"); in && len(a.issuers) > 1 && slices.ContainsFunc(a.o.Issuers, func(i Issuer) bool { return i.Name == first }) {
+		return "", stranger("an id that begins as those of issuer %s do", first)
+	}
+	id, ok := escape(name)
+	if !ok {
+		return "", stranger("an id that is empty, too long or has control characters")
+	}
+	return id, nil
+}
+
 // proxied returns who the proxy says sends a request.
 func (a *Authenticator) proxied(h http.Header) (*gate.Principal, *Refusal) {
 	p := a.o.Proxy
@@ -88,9 +102,9 @@ func (a *Authenticator) proxied(h http.Header) (*gate.Principal, *Refusal) {
 	if len(user) != 1 || user[0] == "" {
 		return nil, missing(nil, "the proxy names nobody in the header "+p.User)
 	}
-	id, ok := escape(user[0])
-	if !ok {
-		return nil, stranger("the proxy names an id that is empty, too long or has control characters")
+	id, refusal := a.named(user[0])
+	if refusal != nil {
+		return nil, refusal
 	}
 	c := claimed{how: ByProxy, owner: gate.Owner{ID: id}}
 	if p.Groups != "" {
@@ -145,9 +159,9 @@ func (a *Authenticator) certified(c *x509.Certificate) (*gate.Principal, *Refusa
 	if len(names) != 1 {
 		return nil, stranger("a client certificate with %d names of the kind %s: one is needed", len(names), a.o.MTLS)
 	}
-	id, ok := escape(names[0])
-	if !ok {
-		return nil, stranger("a client certificate whose name is empty, too long or has control characters")
+	id, refusal := a.named(names[0])
+	if refusal != nil {
+		return nil, refusal
 	}
 	sum := sha256.Sum256(c.Raw)
 	print := hex.EncodeToString(sum[:8])

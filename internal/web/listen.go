@@ -24,6 +24,7 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	if err := clear(ctx, path); err != nil {
 		return nil, err
 	}
+	lc.Control = closed // others could connect before the mode of the file is changed
 	ln, err := lc.Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, err
