@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -21,7 +20,7 @@ func TestMain(m *testing.M) {
 		log.Fatal(err)
 	}
 	cache = filepath.Join(dir, "cache")
-	code := unraced.Run(m)
+	code := m.Run()
 	if err := os.RemoveAll(dir); err != nil {
 		log.Fatal(err)
 	}

@@ -22,7 +22,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // upstreamEnv makes the test binary an MCP server: on standard input and output, or at
@@ -38,7 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(unraced.Run(m))
+	os.Exit(m.Run())
 }
 
 // serveUpstream serves the tools work, which takes a moment, and pid.

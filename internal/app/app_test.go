@@ -22,12 +22,11 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
-	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestMain(m *testing.M) {
 	gateway.ChildMain()
-	os.Exit(unraced.Run(m))
+	os.Exit(m.Run())
 }
 
 // compiled returns a folder for compiled code that outlives the tests, as the

@@ -25,12 +25,11 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/loopback"
-	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func TestMain(m *testing.M) {
 	gateway.ChildMain() // modules are compiled by a child
-	os.Exit(unraced.Run(m))
+	os.Exit(m.Run())
 }
 
 // A desk is the console of a gateway that really runs, and a browser's cookie at it.

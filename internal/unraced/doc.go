@@ -1,11 +1,10 @@
-// Package unraced has tests that run with the race detector compile WASM modules by a
-// program without it: the compiler is a process of its own, in which there is no race of
-// ours, and with the detector it takes ten times as long. Without the detector it does
+// Package unraced says to tests of what runs in one goroutine, in which the race detector
+// finds nothing, that they run with it, ten times as slowly. Without the detector it says
 // nothing.
 package unraced
 
-// Short reports whether tests of what runs in one goroutine are to try less, since they
-// run with the race detector: not if WASMGATE_RACE_ALL is set.
+// Short reports whether such tests are to try less: with the detector, unless
+// WASMGATE_RACE_ALL is set.
 func Short() bool { return short() }
 
 // Fewer is how often a test tries the same, n times without the race detector: a tenth of

@@ -19,7 +19,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -39,7 +38,7 @@ var toolchains = map[string]func(t *testing.T, p project){
 
 func TestMain(m *testing.M) {
 	sandbox.ChildMain() // an interpreter is too large to be compiled in the process of a test
-	os.Exit(unraced.Run(m))
+	os.Exit(m.Run())
 }
 
 // A starter keeps its README's word: the commands there build it and pass its
