@@ -124,7 +124,7 @@ func TestAnswered(t *testing.T) {
 		t.Error(diff)
 	}
 
-	q, _ = newQueue(t, approval.Options{Channels: []approval.Channel{approval.CLI}})
+	q, _ = newQueue(t, approval.Options{Channels: []approval.Channel{approval.CLI}, Hold: time.Millisecond})
 	_, err = q.Approve(t.Context(), ask("c1"))
 	if p, ok = errors.AsType[*gate.Pending](err); !ok || p.CanAnswer {
 		t.Errorf("error %+v", err)
