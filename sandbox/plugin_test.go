@@ -57,7 +57,7 @@ func TestPlugins(t *testing.T) {
 	r := newRuntime(t, sandbox.Config{CacheDir: cache})
 	for _, version := range []string{"v1", "v2"} {
 		t.Run(version, func(t *testing.T) {
-			wasm := goGuest(t, filepath.Join("extism", "testdata", version), "c-shared")
+			wasm := goGuest(t, filepath.Join("internal", "extism", "testdata", version), "c-shared")
 			m := compile(t, r, wasm, sandbox.ModuleConfig{Name: version})
 			report, err := r.Inspect(t.Context(), wasm, sandbox.ModuleConfig{})
 			if err != nil || report.ABI != "extism" || len(report.Tools) == 0 {
@@ -93,7 +93,7 @@ func TestPluginAsksItsHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a plug-in with the Go toolchain")
 	}
-	wasm := goGuest(t, filepath.Join("extism", "testdata", "v1"), "c-shared")
+	wasm := goGuest(t, filepath.Join("internal", "extism", "testdata", "v1"), "c-shared")
 	r := newRuntime(t, sandbox.Config{CacheDir: cache})
 	all := sandbox.Grants{HTTP: true, KV: true, Config: map[string]string{"greeting": "hello"}}
 	tests := map[string]struct {
