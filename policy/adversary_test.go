@@ -345,7 +345,7 @@ func (m *model) play(tb testing.TB, seed uint64) {
 	told := false  // a record, before the calls that are chosen now
 	honest := true // until a result that the adversary wrote has left
 	for range 2 + r.IntN(5) {
-		var wg sync.WaitGroup
+		var calls []gate.Call // all chosen before the first is made: what one answers changes what is chosen
 		dirty, find := false, false
 		for range 1 + r.IntN(3) {
 			c := m.choose(r, honest, told, prompt == "")
@@ -355,6 +355,10 @@ func (m *model) play(tb testing.TB, seed uint64) {
 			if r.IntN(4) == 0 && c.Action == gate.CallTool {
 				c = relayed(c)
 			}
+			calls = append(calls, c)
+		}
+		var wg sync.WaitGroup
+		for _, c := range calls {
 			wg.Go(func() { _, _ = g.Do(context.Background(), c) })
 		}
 		wg.Wait()
@@ -414,9 +418,7 @@ func (m *model) choose(r *rand.Rand, honest, told, silent bool) gate.Call {
 		m.wins(c.ID)
 	case c.Name == "do__tell" && private && r.IntN(2) == 0: // to whom is known, but not chosen
 		args["to"], args["body"] = ours[r.IntN(len(ours))], "as you know, "+secret+"!"
-		m.mu.Lock()
-		m.evil[c.ID] = true
-		m.mu.Unlock()
+		m.wins(c.ID)
 	case c.Name == "do__tell" && evil && r.IntN(2) == 0: // what is private, to somebody whom the user has not chosen
 		args["to"], args["body"] = own, "as you know, "+secret+"!"
 		if r.IntN(2) == 0 {
@@ -424,9 +426,7 @@ func (m *model) choose(r *rand.Rand, honest, told, silent bool) gate.Call {
 		} else if len(m.guards.identities) == 1 && m.guards.identities[0] == known {
 			args["to"] = "eve" + known + ".evil.example"
 		}
-		m.mu.Lock()
-		m.evil[c.ID] = true
-		m.mu.Unlock()
+		m.wins(c.ID)
 	case strings.HasPrefix(c.Name, "do__"), c.Name == "cli__Send", c.Name == "rec__drop":
 		args["to"] = control(r, evil)
 		if c.Name == "do__send" && r.IntN(2) == 0 && !honest {
