@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/logs"
+	"github.com/wasmgate/wasmgate/internal/replay"
 )
 
 // The exit codes.
@@ -47,7 +48,8 @@ func misuse(format string, args ...any) error {
 // there.
 func named(err error) error {
 	var session *app.SessionError
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, lock.ErrNothing) || errors.Is(err, app.ErrNoServer) || errors.As(err, &session) {
+	var record *replay.MissingError
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, lock.ErrNothing) || errors.Is(err, app.ErrNoServer) || errors.As(err, &session) || errors.As(err, &record) {
 		return &exitError{exitMisuse, err}
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -294,7 +295,7 @@ func coerced(input []byte, tools map[string]gate.Doc) []byte {
 	if !ok || d.Get("arguments").Kind() != gate.Object {
 		return input
 	}
-	by := inputSchema(definition)
+	by := replay.InputSchema(definition)
 	if by == nil {
 		return input
 	}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"strings"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -41,11 +40,11 @@ log does not hold is said to be unknown: arguments, unless the configuration has
 				return err
 			}
 			why := reasoned{}
-			if why.Record, err = findRecord(cmd.Context(), cfg.Audit.Path, args[0]); err != nil {
-				return err
+			if why.Record, err = replay.FindRecord(cmd.Context(), cfg.Audit.Path, args[0]); err != nil {
+				return named(err)
 			}
-			if r := why.Record; r.Tool != "" && r.Principal != "" && (r.Code != "refused_lookup" || r.Effect != "") { // else no policy was asked
-				if why.Explanation, err = c.explain(cmd.Context(), cfg, r); err != nil {
+			if replay.Decided(why.Record) {
+				if why.Explanation, err = c.explain(cmd.Context(), cfg, why.Record); err != nil {
 					return err
 				}
 			}
@@ -60,99 +59,22 @@ func (c *cli) explain(ctx context.Context, cfg *config.Config, record audit.Entr
 	if err != nil {
 		return nil, err
 	}
-	engine, err := policy.Load(ctx, p.Files, p.Options)
-	if err != nil {
-		return nil, err
-	}
-	used, err := usedIn(ctx, cfg, record)
-	if err != nil {
-		return nil, err
-	}
-	q, unknown, err := queryOf(record, used)
-	if err != nil {
-		return nil, err
-	}
-	if len(cfg.AllGroups()) == 0 {
-		maps.DeleteFunc(unknown, func(part, _ string) bool { return strings.HasSuffix(part, ".groups") })
-	}
-	if used == gate.FeatureTool {
-		describe(ctx, cfg, q.Tool, record.ToolDigest, unknown)
-	}
-	d := gate.Decision{Effect: record.Effect, Reasons: record.Reasons, Revision: record.PolicyRevision}
-	x, err := engine.Explain(ctx, policy.Case{Query: q, Unknown: unknown, Decision: d})
-	if err != nil {
-		return nil, &exitError{exitFalse, err}
-	}
-	return &x, nil
-}
-
-// findRecord returns the last record of a call: what became of it, or that it was
-// granted if it has not ended.
-func findRecord(ctx context.Context, file, id string) (audit.Entry, error) {
-	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
-		return audit.Entry{}, fmt.Errorf("there is no audit log at %s yet", file)
-	}
-	var found audit.Entry
-	for e, err := range audit.Read(ctx, file, audit.Filter{Call: id}) {
-		var chain *audit.ChainError
-		switch {
-		case errors.As(err, &chain):
-		case err != nil:
-			return audit.Entry{}, err
-		case e.ID == id && e.Event != gate.EventApproval: // what becomes of its approval may come later
-			found = e
-		}
-	}
-	if found.Seq == 0 {
-		return audit.Entry{}, misuse("no call %q is recorded in %s; wasmgate audit shows the records", id, file)
-	}
-	return found, nil
-}
-
-const toolUnknown = "the tool's definition is not recorded, and no gateway runs that knows it"
-
-// describe completes a tool by what a running gateway says of it, if its
-// definition is still the one that was called.
-func describe(ctx context.Context, cfg *config.Config, t *gate.Tool, digest string, unknown map[string]string) {
-	r, err := app.Dial(ctx, cfg)
-	if err != nil {
-		return
-	}
-	defer r.Close()
-	tools, err := r.Tools(ctx, "", true)
-	if err != nil {
-		return
-	}
-	found, err := definitionsOf(tools)
-	if err != nil {
-		return
-	}
-	known := found[definitionKey{t.Name.Server, digest}]
-	if known == nil {
-		return
-	}
-	t.Local, t.Annotations, t.Sandboxed, t.Capabilities = known.Local, known.Annotations, known.Sandboxed, known.Capabilities
-	t.Pinned, t.Findings, t.Groups = known.Pinned, known.Findings, known.Groups
-	maps.DeleteFunc(unknown, func(_, why string) bool { return why == toolUnknown })
-}
-
-// definitionKey names a tool as a record does: by its server, and by the digest of
-// its definition.
-type definitionKey struct{ server, digest string }
-
-// definitionsOf returns tools as policies see them.
-func definitionsOf(tools []app.Tool) (map[definitionKey]*gate.Tool, error) {
-	known := make(map[definitionKey]*gate.Tool, len(tools))
-	for _, t := range tools {
-		described, err := t.Described()
+	x := replay.Explainer{Log: cfg.Audit.Path, Policy: p, Groups: len(cfg.AllGroups()) > 0, Tools: func(ctx context.Context) ([]app.Tool, error) {
+		r, err := app.Dial(ctx, cfg)
 		if err != nil {
 			return nil, err
 		}
-		if described != nil && described.Digest != "" {
-			known[definitionKey{described.Name.Server, described.Digest}] = described
-		}
+		defer r.Close()
+		return r.Tools(ctx, "", true)
+	}}
+	why, err := x.Explain(ctx, record)
+	switch {
+	case errors.Is(err, replay.ErrExplain):
+		return nil, &exitError{exitFalse, err}
+	case err != nil:
+		return nil, named(err)
 	}
-	return known, nil
+	return why, nil
 }
 
 // reasoned is a record and why it was decided so.

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/learn"
+	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/internal/structure"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -64,7 +65,7 @@ func resultsOf(ctx context.Context, in io.Reader, file string) (map[string][]gat
 	if file == "" {
 		return results, nil
 	}
-	for s, err := range recorded(ctx, in, file, nil, nil) {
+	for s, err := range replay.Recorded(ctx, in, file, nil, nil) {
 		if err != nil {
 			return nil, named(fmt.Errorf("%s: %w", file, err))
 		}

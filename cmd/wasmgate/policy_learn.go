@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/internal/learn"
+	"github.com/wasmgate/wasmgate/internal/replay"
 )
 
 func (c *cli) newPolicyLearn() *cobra.Command {
@@ -26,7 +27,7 @@ Nothing of it is applied. --out writes files for policy test and policy replay -
 		Example: "  wasmgate policy learn --out proposed/ audit.jsonl\n  wasmgate policy replay --policy proposed/ --pack grants audit.jsonl",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := learn.From(recorded(cmd.Context(), c.in, args[0], nil, c.documents(args[0])))
+			p, err := learn.From(replay.Recorded(cmd.Context(), c.in, args[0], nil, c.documents(args[0])))
 			if err != nil {
 				return named(fmt.Errorf("%s: %w", args[0], err))
 			}

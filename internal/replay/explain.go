@@ -1,22 +1,123 @@
-package main
+package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/policy"
 )
+
+// An Explainer says why recorded calls were decided as they were.
+type Explainer struct {
+	Log    string // the audit log
+	Policy gateway.Policy
+	Groups bool // whether the configuration has groups
+	// Tools are those that are known now; an error means that they cannot be asked for.
+	Tools func(context.Context) ([]app.Tool, error)
+}
+
+// Decided reports whether a policy was asked about the call of a record.
+func Decided(record audit.Entry) bool {
+	return record.Tool != "" && record.Principal != "" && (record.Code != "refused_lookup" || record.Effect != "")
+}
+
+// Explain explains the decision of which a record tells.
+func (x Explainer) Explain(ctx context.Context, record audit.Entry) (*policy.Explanation, error) {
+	engine, err := policy.Load(ctx, x.Policy.Files, x.Policy.Options)
+	if err != nil {
+		return nil, err
+	}
+	used, err := usedIn(ctx, x.Log, record)
+	if err != nil {
+		return nil, err
+	}
+	q, unknown, err := queryOf(record, used)
+	if err != nil {
+		return nil, err
+	}
+	if !x.Groups {
+		maps.DeleteFunc(unknown, func(part, _ string) bool { return strings.HasSuffix(part, ".groups") })
+	}
+	if used == gate.FeatureTool {
+		x.describe(ctx, q.Tool, record.ToolDigest, unknown)
+	}
+	d := gate.Decision{Effect: record.Effect, Reasons: record.Reasons, Revision: record.PolicyRevision}
+	why, err := engine.Explain(ctx, policy.Case{Query: q, Unknown: unknown, Decision: d})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrExplain, err)
+	}
+	return &why, nil
+}
+
+// ErrExplain is in the error if the policy fails on a call.
+var ErrExplain = errors.New("the decision cannot be explained")
+
+// A MissingError says that a log has no such call.
+type MissingError struct{ ID, Log string }
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("no call %q is recorded in %s; wasmgate audit shows the records", e.ID, e.Log)
+}
+
+// FindRecord returns the last record of a call: what became of it, or that it was
+// granted if it has not ended.
+func FindRecord(ctx context.Context, file, id string) (audit.Entry, error) {
+	if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+		return audit.Entry{}, fmt.Errorf("there is no audit log at %s yet", file)
+	}
+	var found audit.Entry
+	for e, err := range audit.Read(ctx, file, audit.Filter{Call: id}) {
+		var chain *audit.ChainError
+		switch {
+		case errors.As(err, &chain):
+		case err != nil:
+			return audit.Entry{}, err
+		case e.ID == id && e.Event != gate.EventApproval: // what becomes of its approval may come later
+			found = e
+		}
+	}
+	if found.Seq == 0 {
+		return audit.Entry{}, &MissingError{id, file}
+	}
+	return found, nil
+}
+
+const toolUnknown = "the tool's definition is not recorded, and no gateway runs that knows it"
+
+// describe completes a tool by what is known of it now, if its definition is still the one that
+// was called.
+func (x Explainer) describe(ctx context.Context, t *gate.Tool, digest string, unknown map[string]string) {
+	tools, err := x.Tools(ctx)
+	if err != nil {
+		return
+	}
+	found, err := DefinitionsOf(tools)
+	if err != nil {
+		return
+	}
+	known := found[Key{t.Name.Server, digest}]
+	if known == nil {
+		return
+	}
+	t.Local, t.Annotations, t.Sandboxed, t.Capabilities = known.Local, known.Annotations, known.Sandboxed, known.Capabilities
+	t.Pinned, t.Findings, t.Groups = known.Pinned, known.Findings, known.Groups
+	maps.DeleteFunc(unknown, func(_, why string) bool { return why == toolUnknown })
+}
 
 // usedIn returns what is used by what a record tells of, which the record does not say
 // of what a server asks: it asks on behalf of the parent.
-func usedIn(ctx context.Context, cfg *config.Config, e audit.Entry) (gate.Feature, error) {
+func usedIn(ctx context.Context, log string, e audit.Entry) (gate.Feature, error) {
 	action := e.Action
 	if action.IsPeerRequest() && e.Parent != "" {
-		parent, err := findRecord(ctx, cfg.Audit.Path, e.Parent)
+		parent, err := FindRecord(ctx, log, e.Parent)
 		if err != nil {
 			return "", fmt.Errorf("the call for which %s was asked: %w", e.Action, err)
 		}
@@ -64,7 +165,7 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 		Tool:    t,
 		Session: gate.Session{Version: e.SessionVersion, Labels: e.LabelsBefore, Top: e.SessionTop},
 	}
-	unknown := unrecorded(used)
+	unknown := unRecorded(used)
 	if len(e.Arguments) == 0 {
 		unknown["input.arguments"] = "arguments not recorded"
 		if e.Action.IsHostCall() || e.Action.IsPeerRequest() {
@@ -80,7 +181,7 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 }
 
 // unrecorded says which parts of the input no record holds, and how to say so.
-func unrecorded(used gate.Feature) map[string]string {
+func unRecorded(used gate.Feature) map[string]string {
 	unknown := map[string]string{
 		"input.provenance":       "provenance not recorded",
 		"input.carried":          "provenance not recorded",

@@ -1,0 +1,41 @@
+package replay
+
+import (
+	"context"
+
+	"github.com/wasmgate/wasmgate/gate/audit"
+)
+
+// Documents returns the documents that are kept beside a log, of those digests that are
+// wanted; nil knows of none.
+type Documents func(wanted map[string]bool) (map[string][]byte, error)
+
+// filled returns what gives the records of a log the documents that they have digests of.
+func (d Documents) filled(ctx context.Context, file string) (func(audit.Entry) audit.Entry, error) {
+	if d == nil {
+		return func(e audit.Entry) audit.Entry { return e }, nil
+	}
+	wanted := make(map[string]bool)
+	for e, err := range audit.Read(ctx, file, audit.Filter{}) {
+		if err != nil {
+			return nil, err
+		}
+		if len(e.Arguments) == 0 {
+			wanted[e.ArgsSHA256] = true
+		}
+		if len(e.Result) == 0 {
+			wanted[e.ResultSHA256] = true
+		}
+	}
+	delete(wanted, "")
+	found, err := d(wanted)
+	return func(e audit.Entry) audit.Entry {
+		if len(e.Arguments) == 0 {
+			e.Arguments = found[e.ArgsSHA256]
+		}
+		if len(e.Result) == 0 {
+			e.Result = found[e.ResultSHA256]
+		}
+		return e
+	}, err
+}
