@@ -14,7 +14,7 @@ import (
 
 // A flow is what a session has read, and what it did then.
 type flow struct {
-	Read []flowCall `json:"read"` // calls with which its labels rose, the oldest first
+	Read []flowCall `json:"read"` // calls with which its labels rose, or that brought what a later one was stopped for, the oldest first
 	Did  []flowCall `json:"did"`  // calls after the first of these, and those that were refused
 }
 
@@ -26,20 +26,47 @@ type flowCall struct {
 	Code   string    `json:"code"`
 	Labels []string  `json:"labels,omitempty"` // that came with it
 	Why    []string  `json:"why,omitempty"`
+	// Values are those of its arguments that the session had met before, if it was stopped or
+	// asked about: see [audit.Entry.Met].
+	Values []flowValue `json:"values,omitempty"`
+}
+
+// A flowValue is where a value of a call came from.
+type flowValue struct {
+	Argument string `json:"argument"` // JSON Pointer
+	Call     string `json:"call"`     // that brought it
+	Said     string `json:"said"`     // as in the record
+}
+
+// valuesOf reads what a record says of its call's values.
+func valuesOf(e audit.Entry) (all []flowValue) {
+	for _, said := range e.Met {
+		argument, _, _ := strings.Cut(said, ": ")
+		if at := strings.LastIndex(said, " in call "); at >= 0 {
+			all = append(all, flowValue{argument, said[at+len(" in call "):], said})
+		}
+	}
+	return all
 }
 
 // flowOf tells the flow of a session's calls, the oldest first.
 func flowOf(calls []audit.Entry) flow {
 	f := flow{Read: []flowCall{}, Did: []flowCall{}}
+	brought := make(map[string]bool)
 	for _, e := range calls {
-		one := flowCall{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Why: e.Reasons}
+		for _, v := range valuesOf(e) {
+			brought[v.Call] = true
+		}
+	}
+	for _, e := range calls {
+		one := flowCall{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Why: e.Reasons, Values: valuesOf(e)}
 		for _, l := range e.LabelsAfter {
 			if !slices.Contains(e.LabelsBefore, l) {
 				one.Labels = append(one.Labels, l)
 			}
 		}
 		switch {
-		case len(one.Labels) > 0:
+		case len(one.Labels) > 0, brought[e.ID] && !strings.HasPrefix(e.Code, "refused_"):
 			f.Read = append(f.Read, one)
 		case strings.HasPrefix(e.Code, "refused_"), len(e.LabelsBefore) > 0:
 			f.Did = append(f.Did, one)
@@ -56,7 +83,8 @@ const (
 )
 
 // picture draws a flow: at the left what was read, with the labels on the arrows; at the right
-// what was done then, and what was stopped.
+// what was done then, and what was stopped. A line from left to right is a value for which a call
+// was stopped, with the argument that held it.
 func picture(f flow) template.HTML {
 	read, did := f.Read[max(0, len(f.Read)-mostBoxes):], f.Did[max(0, len(f.Did)-mostBoxes):]
 	rows := max(len(read), len(did), 1)
@@ -66,8 +94,10 @@ func picture(f flow) template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="flow" role="group" aria-label="What the session has read, and what it did then" viewBox="-2 -2 %d %d" width="%d" height="%d">`, width+4, height+4, width+4, height+4)
 	centre, cy := boxWidth+middle+45, height/2
+	from := make(map[string]int) // middles of boxes at the left, by call
 	for i, c := range read {
 		at := y(i, len(read))
+		from[c.Call] = at + boxHeight/2
 		arrow(&b, boxWidth, at+boxHeight/2, centre-45, cy, "untrusted", strings.Join(c.Labels, ", "))
 		box(&b, 0, at, "read", c)
 	}
@@ -75,6 +105,11 @@ func picture(f flow) template.HTML {
 		at, kind := y(i, len(did)), effect(c.Code)
 		arrow(&b, centre+45, cy, centre+45+middle, at+boxHeight/2, kind, "")
 		box(&b, centre+45+middle, at, kind, c)
+		for _, v := range oneEach(c.Values) {
+			if y, drawn := from[v.Call]; drawn {
+				line(&b, boxWidth, y, centre+45+middle, at+boxHeight/2, v.Argument)
+			}
+		}
 	}
 	fmt.Fprintf(&b, `<ellipse class="session" cx="%d" cy="%d" rx="45" ry="22"/><text class="label" x="%d" y="%d" text-anchor="middle">session</text></svg>`, centre, cy, centre, cy+4)
 	return template.HTML(b.String()) // every text in it was escaped
@@ -85,6 +120,26 @@ func arrow(b *strings.Builder, x1, y1, x2, y2 int, kind, label string) {
 	if label != "" {
 		fmt.Fprintf(b, `<text class="label" x="%d" y="%d">%s</text>`, x1+6, y1-4, template.HTMLEscapeString(short(gate.Visible(label), 24)))
 	}
+}
+
+// oneEach leaves one value of each call, with all the arguments that hold one of it.
+func oneEach(values []flowValue) (all []flowValue) {
+	for _, v := range values {
+		i := slices.IndexFunc(all, func(o flowValue) bool { return o.Call == v.Call })
+		switch {
+		case i < 0:
+			all = append(all, v)
+		case !slices.Contains(strings.Split(all[i].Argument, ", "), v.Argument):
+			all[i].Argument += ", " + v.Argument
+		}
+	}
+	return all
+}
+
+// line draws the way of a value, straight, below the curves of labels.
+func line(b *strings.Builder, x1, y1, x2, y2 int, argument string) {
+	fmt.Fprintf(b, `<path class="value" d="M%d %dL%d %d"/><text class="label value" x="%d" y="%d" text-anchor="end">%s</text>`,
+		x1, y1, x2, y2, x2-6, y2+14, template.HTMLEscapeString(short(gate.Visible(argument), 24)))
 }
 
 func box(b *strings.Builder, x, y int, kind string, c flowCall) {
