@@ -96,7 +96,7 @@ configuration is wrong, and with 3 when what was asked was refused, or found to 
 		c.newServe(), c.newDev(), c.newStatus(), c.newLogs(), c.newTools(), c.newCall(), c.newAudit(), c.newPolicy(), c.newPin(), c.newScan(), c.newGrant(), c.newRevoke(),
 		c.newApprovals(), c.newSessions(), c.newPause(), c.newResume(), c.newHook(), c.newConsole(), c.newDoctor(), c.newSandbox(), c.newConfine(), c.newProbe(), c.newImport(), c.newTrust(), c.newVersion(), newCompletion(root),
 	)
-	root.AddCommand(c.newKey(), c.newWhoami(), c.newAuth(), c.newLogin(), c.newLogout(), c.newLogins())
+	root.AddCommand(c.newInit(), c.newKey(), c.newWhoami(), c.newAuth(), c.newLogin(), c.newLogout(), c.newLogins())
 	root.SetHelpCommand(newHelp(root))
 	c.complete(root)
 	misuseArgs(root)

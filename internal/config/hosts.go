@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,10 +11,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
-// ImportMCP reads the servers of an mcp.json as Claude, Cursor and VS Code
-// write it. Name is the path it has, for reports and because a host's
+// ImportMCP reads the servers of an mcp.json as Claude, Cursor, VS Code and Gemini CLI
+// write it, or of a config.toml of Codex. Name is the path it has, for reports and because a host's
 // ${workspaceFolder} and relative paths mean the folder around it.
 //
 // Values keep their variables, in the form that wasmgate.yaml expands, so that
@@ -32,6 +35,11 @@ func ImportMCP(r io.Reader, name string) ([]Server, []Problem, error) {
 	}
 	home, _ := os.UserHomeDir() // unknown: ${userHome} faults the servers that use it
 	d := &decoder{file: name, keep: true}
+	if filepath.Ext(name) == ".toml" {
+		if data, err = codexJSON(data); err != nil {
+			return nil, nil, Problems{{File: name, Message: "not TOML: " + err.Error()}}
+		}
+	}
 	servers := d.hostServers(file, data, home)
 	if err := d.problems.err(); err != nil {
 		return nil, d.warnings, err
@@ -51,7 +59,7 @@ func (d *decoder) hostFile(file string, data []byte, dirs Dirs) *Config {
 
 func (d *decoder) hostServers(file string, data []byte, home string) []Server {
 	d.dir = filepath.Dir(file)
-	if slices.Contains([]string{".vscode", ".cursor", ".claude"}, filepath.Base(d.dir)) {
+	if slices.Contains([]string{".vscode", ".cursor", ".claude", ".codex", ".gemini"}, filepath.Base(d.dir)) {
 		d.dir = filepath.Dir(d.dir)
 	}
 	workspace := d.dir
@@ -127,7 +135,7 @@ func (d *decoder) hostEntries(root *node) (entries *node, path string) {
 		}
 	}
 	if entries == nil {
-		d.fail(&node{}, "", "holds neither mcpServers nor servers")
+		d.fail(&node{}, "", NoServers)
 	}
 	if n := len(others); n > 5 {
 		others = append(others[:5:5], fmt.Sprintf("%d more", n-5))
@@ -165,6 +173,8 @@ const (
 var ignoredKeys = map[string]string{
 	"autoApprove": "never honoured: " + byGrant, "alwaysAllow": "never honoured: " + byGrant, "trust": "never honoured: " + byGrant,
 	"allowedTools": "ignored: " + byGrant, "disabledTools": "ignored: " + byGrant, "enabledTools": "ignored: " + byGrant,
+	"enabled_tools": "ignored: " + byGrant, "disabled_tools": "ignored: " + byGrant, "default_tools_approval_mode": "never honoured: " + byGrant,
+	"startup_timeout_sec": "ignored: in wasmgate.yaml write start: 30s", "tool_timeout_sec": "ignored: in wasmgate.yaml write timeout: 30s", "required": "ignored: " + noSense,
 	"includeTools": "ignored: " + byGrant, "excludeTools": "ignored: " + byGrant, "tools": "ignored: " + byGrant,
 	"envFile":       "ignored: name the variables that it sets in env, as ${NAME}",
 	"timeout":       "ignored: hosts disagree on its unit; in wasmgate.yaml write timeout: 30s",
@@ -317,8 +327,11 @@ func (h *host) known(name string) (string, bool) {
 	return "", false
 }
 
+// NoServers is what a problem says of a file that has no place for servers.
+const NoServers = "holds neither mcpServers nor servers"
+
 // Hosts returns the names of the hosts whose files are known.
-func Hosts() []string { return []string{"claude", "cursor", "vscode"} }
+func Hosts() []string { return []string{"claude", "cursor", "vscode", "codex", "gemini"} }
 
 // HostPaths returns where one of the [Hosts] keeps its servers on
 // goos, the project's files (relative) before the user's, in the order in which
@@ -338,6 +351,53 @@ func HostPaths(host, home, goos string) []string {
 		return []string{filepath.Join(".cursor", "mcp.json"), filepath.Join(home, ".cursor", "mcp.json")}
 	case "vscode":
 		return []string{filepath.Join(".vscode", "mcp.json"), filepath.Join(config, "Code", "User", "mcp.json")}
+	case "codex":
+		return []string{filepath.Join(".codex", "config.toml"), filepath.Join(home, ".codex", "config.toml")}
+	case "gemini":
+		return []string{filepath.Join(".gemini", "settings.json"), filepath.Join(home, ".gemini", "settings.json")}
 	}
 	return nil
+}
+
+// codexJSON returns the servers in a config.toml of Codex as an mcp.json has them.
+func codexJSON(data []byte) ([]byte, error) {
+	file := struct {
+		Servers map[string]map[string]any `toml:"mcp_servers" json:"mcpServers"`
+	}{Servers: map[string]map[string]any{}}
+	if err := toml.Unmarshal(data, &file); err != nil {
+		return nil, err
+	}
+	for _, s := range file.Servers {
+		headers, _ := s["http_headers"].(map[string]any)
+		env, _ := s["env"].(map[string]any)
+		put := func(to *map[string]any, key string, value string) {
+			if *to == nil {
+				*to = map[string]any{}
+			}
+			(*to)[key] = value
+		}
+		named, _ := s["env_http_headers"].(map[string]any)
+		for header, variable := range named {
+			put(&headers, header, fmt.Sprintf("${%v}", variable))
+		}
+		if variable, ok := s["bearer_token_env_var"].(string); ok {
+			put(&headers, "Authorization", "Bearer ${"+variable+"}")
+		}
+		passed, _ := s["env_vars"].([]any)
+		for _, variable := range passed {
+			if name, ok := variable.(string); ok {
+				put(&env, name, "${"+name+"}")
+			}
+		}
+		for _, key := range []string{"http_headers", "env_http_headers", "bearer_token_env_var", "env_vars"} {
+			delete(s, key)
+		}
+		if headers != nil {
+			s["headers"] = headers
+		}
+		if env != nil {
+			s["env"] = env
+		}
+	}
+	return json.Marshal(file)
 }

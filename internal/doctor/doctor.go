@@ -287,7 +287,7 @@ func upgrade(ctx context.Context, cfg *config.Config, log *slog.Logger) Check {
 	case err != nil:
 		return Check{of, Warning, err.Error(), ""}
 	case len(lines) > 0:
-		return Check{of, Warning, fmt.Sprintf("%d places of your files mean something else than they did to an earlier version", len(lines)), "wasmgate doctor --upgrade"}
+		return Check{of, OK, fmt.Sprintf("%d places of your files meant something else to an earlier version: wasmgate doctor --upgrade names them", len(lines)), ""}
 	}
 	return Check{of, OK, "nothing in your files means something else than before", ""}
 }

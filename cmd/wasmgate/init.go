@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/doctor"
+	"github.com/wasmgate/wasmgate/internal/setup"
+)
+
+// initFlags are the answers of who wants to be asked nothing.
+type initFlags struct {
+	from, servers, grant []string
+	tokens, arguments    bool
+	add, noCheck         bool
+}
+
+func (c *cli) newInit() *cobra.Command {
+	var f initFlags
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Make a first configuration of the servers that your clients have",
+		Long: `Asks which servers of which clients the gateway is to stand before, what may be used at once and what
+is to be kept, and writes your configuration, or that of --config, and grants. Then it looks the
+set-up over, as wasmgate doctor does, and prints what is left to do. What is there is never
+overwritten; clients' own files stay as they are.
+
+With --from or --server it asks nothing. A literal token becomes ${NAME} then, but with
+--keep-tokens, and a configuration that is there gets the servers with --add alone. It exits with 3
+if something of the set-up does not work.`,
+		Example: "  wasmgate init\n  wasmgate init --from claude --grant all --keep-tokens\n  wasmgate init --server 'files=npx -y @modelcontextprotocol/server-filesystem /srv/docs' --grant files",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.init(cmd, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.from, "from", nil, "take the servers of this client ("+strings.Join(config.Hosts(), ", ")+") or file; may be repeated")
+	flags.StringArrayVar(&f.servers, "server", nil, "a server: NAME=COMMAND WORD... or NAME=https://...; may be repeated")
+	flags.StringSliceVar(&f.grant, "grant", nil, "grant all of this server to you, or all; may be repeated")
+	flags.BoolVar(&f.tokens, "keep-tokens", false, "leave tokens in the configuration, which you alone can read")
+	flags.BoolVar(&f.arguments, "arguments", false, "keep arguments and results of calls for 14 days, sealed, beside the audit log")
+	flags.BoolVar(&f.add, "add", false, "add the servers to a configuration that is there")
+	flags.BoolVar(&f.noCheck, "no-check", false, "do not look the set-up over")
+	return cmd
+}
+
+func (c *cli) init(cmd *cobra.Command, f initFlags) error {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	p, from, err := c.initPlan(&f)
+	if err != nil {
+		return &exitError{exitMisuse, err}
+	}
+	made, err := setup.Write(c.config, cwd, p, f.add)
+	if errors.Is(err, setup.ErrThere) {
+		return misuse("%v: --add adds servers to it", err)
+	}
+	if err != nil {
+		return err
+	}
+	cfg, err := c.open()
+	if err != nil {
+		return err
+	}
+	checks := []doctor.Check{}
+	if !f.noCheck {
+		log, err := c.logger(cfg, true)
+		if err != nil {
+			return err
+		}
+		checks = doctor.Look(cmd.Context(), cfg, log)
+	}
+	text, faults := doctor.Text(checks)
+	var notes []config.Problem
+	for _, s := range from {
+		notes = append(notes, s.Notes...)
+	}
+	next := made.Next(c.config, "http://"+cfg.Listen[0]+"/mcp", p, from)
+	if c.json {
+		said, moved := noted(notes, made.Moved)
+		err = c.printJSON(map[string]any{
+			"file": made.File, "new": made.New, "added": append([]string{}, made.Added...), "granted": append([]string{}, made.Granted...), "grants": made.Grants,
+			"arguments": len(cfg.Arguments.Tools) > 0, "notes": said, "moved": moved, "checks": checks, "next": next,
+		})
+	} else {
+		c.sayNotes(notes, nil)
+		fmt.Fprintf(c.out, "%s has %s\n", made.File, strings.Join(append([]string{"the servers"}, made.Added...), " "))
+		if len(made.Granted) > 0 {
+			fmt.Fprintf(c.out, "%s grants you all of %s\n", made.Grants, strings.Join(made.Granted, ", "))
+		}
+		fmt.Fprintln(c.out, text)
+		for _, line := range next {
+			fmt.Fprintln(c.out, "  "+visible(line))
+		}
+	}
+	if err == nil && faults > 0 {
+		return &exitError{exitFalse, fmt.Errorf("%s", plural(faults, "fault"))}
+	}
+	return err
+}
+
+// initPlan returns what the flags want, or what a person answers if there are none.
+func (c *cli) initPlan(f *initFlags) (p setup.Plan, from []setup.Source, err error) {
+	p = setup.Plan{Tokens: f.tokens, Arguments: f.arguments}
+	if len(f.from)+len(f.servers) == 0 {
+		if c.json {
+			return p, nil, setup.ErrUnanswered
+		}
+		file, err := setup.File(c.config)
+		if err != nil {
+			return p, nil, err
+		}
+		_, err = os.Stat(file)
+		f.add = err == nil
+		sources, notes := setup.Sources()
+		for _, note := range notes {
+			fmt.Fprintln(c.err, visible(note))
+		}
+		return setup.Ask(c.in, c.out, file, f.add, sources)
+	}
+	for _, name := range f.from {
+		sources, err := setup.From(name)
+		if err != nil {
+			return p, nil, err
+		}
+		from = append(from, sources...)
+	}
+	p.Servers = setup.Merged(from)
+	for _, written := range f.servers {
+		one, err := setup.Own(written)
+		if err != nil {
+			return p, nil, err
+		}
+		p.Servers = append(p.Servers, one)
+	}
+	if len(p.Servers) == 0 {
+		return p, nil, fmt.Errorf("no servers there: %w", setup.ErrUnwanted)
+	}
+	p.Granted = f.grant
+	if slices.Contains(f.grant, "all") {
+		p.Granted = setup.IDs(p.Servers)
+	}
+	for _, id := range p.Granted {
+		if !slices.Contains(setup.IDs(p.Servers), id) {
+			return p, nil, fmt.Errorf("--grant %s names none of the servers: %s", id, strings.Join(setup.IDs(p.Servers), ", "))
+		}
+	}
+	return p, from, nil
+}

@@ -1,0 +1,259 @@
+// Package setup makes the first configuration of somebody, of the servers that their clients
+// have.
+package setup
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/files"
+)
+
+// A Source is a file of a client, and the servers in it.
+type Source struct {
+	Client  string // one of [config.Hosts]; "" if only the file is known
+	File    string
+	Servers []config.Server // all but the gateway itself
+	Notes   []config.Problem
+}
+
+// Sources returns the files of all known clients that have servers. Notes say which files cannot
+// be used.
+func Sources() (all []Source, notes []string) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
+	for _, client := range config.Hosts() {
+		for _, file := range config.HostPaths(client, home, runtime.GOOS) {
+			s, err := Read(client, file)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+			case err != nil:
+				notes = append(notes, fmt.Sprintf("%s is left out: %v", file, err))
+			case len(s.Servers) > 0:
+				all = append(all, s)
+			}
+		}
+	}
+	return all, notes
+}
+
+// Read reads the servers in a file of a client. A file without servers is none's mistake.
+func Read(client, file string) (Source, error) {
+	s := Source{Client: client, File: file}
+	r, err := os.Open(file)
+	if err != nil {
+		return s, err
+	}
+	defer r.Close()
+	s.Servers, s.Notes, err = config.ImportMCP(r, file)
+	if err != nil && !strings.Contains(err.Error(), config.NoServers) {
+		return s, err
+	}
+	s.Servers = slices.DeleteFunc(s.Servers, itself)
+	return s, nil
+}
+
+// From returns the servers that a client has, or that are in a file.
+func From(name string) ([]Source, error) {
+	if !slices.Contains(config.Hosts(), name) {
+		s, err := Read("", name)
+		return []Source{s}, err
+	}
+	all, notes := Sources()
+	all = slices.DeleteFunc(all, func(s Source) bool { return s.Client != name })
+	if len(all) == 0 {
+		return nil, errors.New(strings.Join(append([]string{name + " has no servers here"}, notes...), "; "))
+	}
+	return all, nil
+}
+
+// itself reports whether a server is the gateway, which has no use for itself.
+func itself(s config.Server) bool {
+	own := strings.TrimSuffix(filepath.Base(s.Command), ".exe") == "wasmgate"
+	for _, word := range append([]string{s.URL}, s.Args...) {
+		own = own || strings.Contains(strings.ReplaceAll(word, "localhost", "127.0.0.1"), config.DefaultListen+"/mcp")
+	}
+	return own
+}
+
+// Own returns the server that a person writes as NAME=COMMAND WORD... or as NAME=URL.
+func Own(written string) (config.Server, error) {
+	id, what, found := strings.Cut(written, "=")
+	words, err := split(what)
+	if err != nil || !found || len(words) == 0 {
+		return config.Server{}, cmp.Or(err, fmt.Errorf("%q is no server: write NAME=COMMAND WORD... or NAME=https://...", written))
+	}
+	s := map[string]any{"command": words[0], "args": words[1:]}
+	if strings.Contains(words[0], "://") {
+		s = map[string]any{"url": words[0]}
+	}
+	one, _, err := config.ImportMCP(bytes.NewReader(mcpJSON(strings.TrimSpace(id), s)), "mcp.json")
+	if err != nil {
+		return config.Server{}, err
+	}
+	return one[0], nil
+}
+
+// split splits a command into words, of which some are between quotes.
+func split(line string) (words []string, err error) {
+	var word strings.Builder
+	var quote rune
+	begun := false
+	for _, r := range line + " " {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, begun = r, true
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if begun {
+				words = append(words, word.String())
+			}
+			begun = false
+			word.Reset()
+		default:
+			begun = true
+			word.WriteRune(r)
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("%s has a quote without its end", line)
+	}
+	return words, nil
+}
+
+// Merged returns the servers of all sources. One that is there twice comes once; another one of
+// the same name gets a name of its own.
+func Merged(sources []Source) (all []config.Server) {
+	for _, source := range sources {
+		for _, s := range source.Servers {
+			name := s.ID
+			for i := 2; ; i++ {
+				at := slices.IndexFunc(all, func(has config.Server) bool { return has.ID == s.ID })
+				if at < 0 {
+					all = append(all, s)
+				} else if !bytes.Equal(config.Render(all[at:at+1]), config.Render([]config.Server{s})) {
+					s.ID = fmt.Sprintf("%s-%d", name, i)
+					continue
+				}
+				break
+			}
+		}
+	}
+	return all
+}
+
+// A Plan is what a person wants.
+type Plan struct {
+	Servers   []config.Server // as [Merged] and [Own] return them, with their tokens
+	Granted   []string        // servers of which local may use everything
+	Tokens    bool            // stay in the file; else ${NAME} is in their place
+	Arguments bool            // of calls are kept
+}
+
+// Tokens are those that the servers of a plan bring.
+func (p Plan) tokens() (names []string) {
+	_, moved := config.Extract(p.Servers)
+	for _, m := range moved {
+		names = append(names, m.Server+" "+m.Where)
+	}
+	return names
+}
+
+// Made is what was written.
+type Made struct {
+	File    string         // the configuration
+	New     bool           // the file was not there before
+	Added   []string       // ids of servers
+	Granted []string       // ids of servers
+	Grants  string         // the file with the grants
+	Moved   []config.Moved // tokens that have to come from the environment
+	Left    string         // a line that the file wants, and that a person has to write; "" if there is none
+}
+
+// ErrThere says that the file is there, and that nobody said to add to it.
+var ErrThere = errors.New("is there already")
+
+// Write writes a configuration: the one that explicit names, or the person's own. A file that is
+// there gets servers alone, and only with add. If something fails, a new file is taken away again.
+func Write(explicit, cwd string, p Plan, add bool) (m Made, err error) {
+	if m.File, err = File(explicit); err != nil {
+		return m, err
+	}
+	_, err = os.Stat(m.File)
+	m.New = errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err == nil && !add:
+		return m, fmt.Errorf("%s %w", m.File, ErrThere)
+	case err != nil && !m.New:
+		return m, err
+	case m.New:
+		err = begin(m.File, p.Arguments)
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, os.Remove(m.File))
+			}
+		}()
+	case p.Arguments && config.Line(m.File, "audit.arguments") == 0:
+		m.Left = arguments
+	}
+	if err != nil {
+		return m, err
+	}
+	servers := p.Servers
+	if !p.Tokens {
+		servers, m.Moved = config.Extract(servers)
+	}
+	if m.Added, err = config.AddServers(m.File, servers); err != nil {
+		return m, err
+	}
+	cfg, err := config.Open(explicit, cwd, config.Options{})
+	if err != nil {
+		return m, err
+	}
+	m.Grants = cfg.Policy.Grants
+	for _, id := range p.Granted {
+		added, err := config.AddGrant(m.Grants, config.Grant{To: []string{"local"}, Servers: []string{id}})
+		if err != nil {
+			return m, err
+		}
+		if added {
+			m.Granted = append(m.Granted, id)
+		}
+	}
+	return m, nil
+}
+
+// File returns the configuration that explicit names, or the person's own.
+func File(explicit string) (string, error) {
+	if explicit != "" {
+		return filepath.Abs(explicit)
+	}
+	dirs, err := config.UserDirs()
+	return config.UserFile(dirs), err
+}
+
+const arguments = `audit: {arguments: {tools: ["*"], keep: 14d}}`
+
+// begin writes a configuration without servers.
+func begin(file string, keep bool) error {
+	text := "# made by wasmgate init; servers and keys can be added at any time\nversion: 1\n"
+	if keep {
+		text += arguments + "\n"
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return files.ReplaceSynced(file, []byte(text), 0o600)
+}
