@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // Secrets finds secrets in what goes through the gate.
@@ -136,7 +137,7 @@ func (g guard) meta(c *Call) (all []Finding, err error) {
 		}
 		_, found := g.Redact(pointer, at.Name(), text)
 		if secretKinds(found) != "" {
-			holds[doc.Unescape(name)] = true
+			holds[pointer.Unescape(name)] = true
 		}
 		for _, f := range found {
 			f.At = inMeta + cut(pointerWithout(g, at), maxPointer)

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // DraftLabel guesses the labels of a tool by the words in its name and in its
@@ -22,18 +23,18 @@ func DraftLabel(name string, definition gate.Doc, results ...gate.Doc) Label {
 	properties := definition.At("/inputSchema/properties")
 	var to, where, which, when, what []string
 	for arg := range properties.Members() {
-		pointer := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(arg)
+		at := "/" + pointer.Escape(arg)
 		switch w := nameWords(arg); {
 		case anyOf(w, destinationWords) && !idOfMessage(w):
-			to = append(to, pointer)
+			to = append(to, at)
 		case anyOf(w, placeWords):
-			where = append(where, pointer)
+			where = append(where, at)
 		case anyOf(w, contentWords):
-			what = append(what, pointer)
+			what = append(what, at)
 		case anyOf(w, commitWords):
-			when = append(when, pointer)
+			when = append(when, at)
 		case anyOf(w, selectorWords):
-			which = append(which, pointer)
+			which = append(which, at)
 		}
 	}
 	l.Effects = worsened(effectsOf(words), words, properties, definition.Get("annotations"))
@@ -51,8 +52,8 @@ func DraftLabel(name string, definition gate.Doc, results ...gate.Doc) Label {
 		to = append(to, where...)
 	}
 	l.To, l.Commits, l.Content = append([]string{}, to...), when, what
-	for _, pointer := range which {
-		if kind := idKind(nameWords(pointer), words); kind != "" {
+	for _, at := range which {
+		if kind := idKind(nameWords(at), words); kind != "" {
 			if l.Takes == nil {
 				l.Takes = make(map[string]string)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // maxDrafted bounds how many results are looked at.
@@ -75,7 +76,7 @@ func eachPlace(d gate.Doc, at string, seen map[string][]string) {
 				seen[at] = append(seen[at], name)
 				continue
 			}
-			eachPlace(v, at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), seen)
+			eachPlace(v, at+"/"+pointer.Escape(name), seen)
 		}
 	case gate.String:
 		seen[at] = append(seen[at], d.Text())
@@ -97,7 +98,7 @@ func eachDeclared(schema gate.Doc, at string, depth int, seen map[string][]strin
 		eachDeclared(schema.Get("items"), at+"/*", depth+1, seen)
 	}
 	for name, v := range schema.Get("properties").Members() {
-		eachDeclared(v, at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), depth+1, seen)
+		eachDeclared(v, at+"/"+pointer.Escape(name), depth+1, seen)
 	}
 	switch kind := schema.Get("type").Text(); {
 	case kind == "string" && schema.Get("format").Text() == "email":

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // hide takes out of the texts and documents of an entry what must not be in a
@@ -64,18 +65,13 @@ func hideText(s string, f func(name, text string) string) string {
 func hidePointer(at string, f func(name, text string) string) string {
 	tokens := strings.Split(at, "/")
 	for i := 1; i < len(tokens); i++ {
-		name := unescape.Replace(tokens[i])
-		if hidden := f(unescape.Replace(tokens[i-1]), name); hidden != name {
-			tokens[i] = escape.Replace(hidden)
+		name := pointer.Unescape(tokens[i])
+		if hidden := f(pointer.Unescape(tokens[i-1]), name); hidden != name {
+			tokens[i] = pointer.Escape(hidden)
 		}
 	}
 	return strings.Join(tokens, "/")
 }
-
-var (
-	unescape = strings.NewReplacer("~1", "/", "~0", "~")
-	escape   = strings.NewReplacer("~", "~0", "/", "~1")
-)
 
 func hideDocument(raw *[]byte, f func(name, text string) string) error {
 	if *raw == nil {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // A Manifest is the file beside a WASM module that says what the module offers.
@@ -49,11 +51,11 @@ func ReadManifest(module string) (*Manifest, error) {
 
 // Problem is one at a JSON Pointer into the manifest, or at the nearest place above it
 // that is there.
-func (m *Manifest) Problem(pointer, message string) Problem {
+func (m *Manifest) Problem(where, message string) Problem {
 	p := Problem{File: m.File, Message: message, Line: m.root.line}
 	at := m.root
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+	for token := range strings.SplitSeq(strings.TrimPrefix(where, "/"), "/") {
+		token = pointer.Unescape(token)
 		i, err := strconv.Atoi(token)
 		switch {
 		case at.kind == table && at.get(token) != nil:

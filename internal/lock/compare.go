@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // A Change is a field of a definition that is not what it was. Old and New are
@@ -95,7 +96,7 @@ func Compare(old, now gate.Doc) ([]Change, []string) {
 	c := comparison{}
 	if old.IsZero() && now.Kind() == gate.Object {
 		for _, name := range names(gate.Doc{}, now) {
-			c.walk("/"+escaped(name), gate.Doc{}, now.Get(name))
+			c.walk("/"+pointer.Escape(name), gate.Doc{}, now.Get(name))
 		}
 	} else {
 		c.walk("", old, now)
@@ -120,7 +121,7 @@ func (c *comparison) walk(at string, old, now gate.Doc) {
 	case !old.IsZero() && !now.IsZero() && old.Digest() == now.Digest():
 	case old.Kind() == gate.Object && now.Kind() == gate.Object:
 		for _, name := range names(old, now) {
-			c.walk(at+"/"+escaped(name), old.Get(name), now.Get(name))
+			c.walk(at+"/"+pointer.Escape(name), old.Get(name), now.Get(name))
 		}
 	case old.Kind() == gate.Array && now.Kind() == gate.Array && length(old) == length(now):
 		a, b := slices.Collect(old.Elements()), slices.Collect(now.Elements())
@@ -152,10 +153,6 @@ func length(array gate.Doc) int {
 	}
 	return n
 }
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1") // RFC 6901, section 3
-
-func escaped(name string) string { return pointerEscapes.Replace(name) }
 
 // shown writes a value: a string as it is, and what is not one as JSON.
 func shown(d gate.Doc) string {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // A Finding is one thing in a definition that a person should look at.
@@ -88,7 +90,7 @@ func (w *walk) add(rule, at, excerpt string) {
 
 func (w *walk) object(at string, members map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		below := at + "/" + token(name)
+		below := at + "/" + pointer.Escape(name)
 		if !isASCII(name) || strings.ContainsFunc(name, unseen) || strings.Contains(name, " ") {
 			w.name(below, name)
 			w.text(below, name)
@@ -115,11 +117,6 @@ func (w *walk) value(at string, v any, text string) {
 		w.object(at, v)
 	}
 }
-
-var escaper = strings.NewReplacer("~", "~0", "/", "~1")
-
-// token escapes a name for a JSON Pointer (RFC 6901, section 3).
-func token(name string) string { return escaper.Replace(name) }
 
 // name looks at a name, of a tool or a member.
 func (w *walk) name(at string, v any) {

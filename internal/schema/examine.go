@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // Limits of a schema's text, which bound the work of the compiler. Of a thousand
@@ -108,11 +109,11 @@ func (f *finding) descend(name string, v gate.Doc) error {
 	case v.Kind() == gate.String && (references[name] || name == "$id" || name == "id"):
 		f.names[v.Text()] = struct{}{}
 	case name == "$dynamicAnchor" || name == "$recursiveAnchor":
-		anchor := pointer(f.path)
+		anchor := pointerTo(f.path)
 		f.anchors = append(f.anchors, anchor)
 		f.names["#"+anchor] = struct{}{}
 	case v.Kind() == gate.Number && counts[name] && !isInt64(v.String()):
-		return at(pointer(append(f.path, name)), "a number that is no count")
+		return at(pointerTo(append(f.path, name)), "a number that is no count")
 	}
 	f.path = append(f.path, name)
 	err := f.walk(v)
@@ -151,17 +152,15 @@ func findReference(d gate.Doc, url string) string {
 		return false
 	}
 	find(d)
-	return pointer(path)
+	return pointerTo(path)
 }
 
-var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
-
-// pointer returns the JSON Pointer (RFC 6901) of a path.
-func pointer(path []string) string {
+// pointerTo returns the JSON Pointer (RFC 6901) of a path.
+func pointerTo(path []string) string {
 	var b strings.Builder
 	for _, token := range path {
 		b.WriteByte('/')
-		escapePointer.WriteString(&b, token)
+		b.WriteString(pointer.Escape(token))
 	}
 	return b.String()
 }

@@ -75,7 +75,7 @@ func brokenSchema(base string, broke *jsonschema.ValidationError) error {
 			message = fmt.Sprintf("%s is no regex: %v", quote(name.Property), err)
 		}
 	}
-	return at(base+pointer(f.path), "%s", printable(message, maxMessage))
+	return at(base+pointerTo(f.path), "%s", printable(message, maxMessage))
 }
 
 type flaws []flaw
@@ -303,8 +303,8 @@ func boundedPointer(path []string) string {
 	size := 0
 	for i, token := range path {
 		if size += 1 + len(token); size > maxPointer || printable(token, maxPointer) != token {
-			return pointer(path[:i])
+			return pointerTo(path[:i])
 		}
 	}
-	return pointer(path)
+	return pointerTo(path)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"unsafe"
+
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // A Doc is an immutable JSON value: the one form in which arguments and results
@@ -126,17 +128,17 @@ func (d Doc) Get(name string) Doc {
 
 // At returns the part of the document that a JSON Pointer (RFC 6901) names, or
 // an absent value. The pointer "" names the whole.
-func (d Doc) At(pointer string) Doc {
-	if pointer == "" {
+func (d Doc) At(at string) Doc {
+	if at == "" {
 		return d
 	}
-	if pointer[0] != '/' {
+	if at[0] != '/' {
 		return Doc{}
 	}
-	for token := range strings.SplitSeq(pointer[1:], "/") {
+	for token := range strings.SplitSeq(at[1:], "/") {
 		switch d.Kind() {
 		case Object:
-			d = d.Get(Unescape(token))
+			d = d.Get(pointer.Unescape(token))
 		case Array:
 			d = d.element(token)
 		default:
@@ -145,11 +147,6 @@ func (d Doc) At(pointer string) Doc {
 	}
 	return d
 }
-
-var (
-	unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
-	escapePointer   = strings.NewReplacer("~", "~0", "/", "~1")
-)
 
 func (d Doc) element(token string) Doc {
 	want, err := strconv.ParseUint(token, 10, 32)
@@ -387,7 +384,7 @@ func (l Leaf) Pointer() string {
 	start := b.room(size)
 	for _, token := range l.path {
 		b.WriteByte('/')
-		b.WriteString(Escape(token))
+		b.WriteString(pointer.Escape(token))
 	}
 	return b.String()[start:]
 }
@@ -407,22 +404,6 @@ func Path(l Leaf) []string { return l.path }
 
 // Nested reports whether a string stands in another that is JSON.
 func Nested(l Leaf) bool { return l.nested }
-
-// Escape returns a token as a JSON Pointer has it.
-func Escape(token string) string {
-	if strings.IndexByte(token, '~') < 0 && strings.IndexByte(token, '/') < 0 { // nearly always
-		return token
-	}
-	return escapePointer.Replace(token)
-}
-
-// Unescape is the reverse of [Escape].
-func Unescape(token string) string {
-	if strings.IndexByte(token, '~') < 0 {
-		return token
-	}
-	return unescapePointer.Replace(token)
-}
 
 // MapStrings returns the document with each of its strings, names of members
 // included, replaced by what f makes of it. If f changes nothing it returns d

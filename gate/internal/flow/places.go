@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // A Place is a JSON Pointer into what a result says, in which * stands for every element
@@ -108,7 +109,7 @@ func (n *notes) place(key uint64) {
 func (n *notes) enter(name string) int {
 	was := len(n.at)
 	if n.of.Origins {
-		n.at = append(append(n.at, '/'), doc.Escape(name)...)
+		n.at = append(append(n.at, '/'), pointer.Escape(name)...)
 	}
 	return was
 }
@@ -286,7 +287,7 @@ func (at Place) in(d Doc) []placed {
 			}
 		case token == "*" && d.Kind() == Object:
 			for name, v := range d.Members() {
-				here := path + "/" + doc.Escape(name)
+				here := path + "/" + pointer.Escape(name)
 				of := record
 				if v.Kind() == Object {
 					of = here

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"strconv"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
 // A Source says where a session has met a value. It is a set, since a value can
@@ -355,7 +355,7 @@ func (w *arguments) walk(d Doc, at string, names *Source) bool {
 	case Object:
 		for name, v := range d.Members() {
 			empty = false
-			if !w.walk(v, at+"/"+doc.Escape(name), w.named(name, names)) {
+			if !w.walk(v, at+"/"+pointer.Escape(name), w.named(name, names)) {
 				return false
 			}
 		}
