@@ -130,12 +130,12 @@ func (g guard) call(c *Call) (b brought, err error) {
 func (g guard) meta(c *Call) (all []Finding, err error) {
 	holds := make(map[string]bool)
 	_, err = c.Meta.MapDeep(func(at Leaf, text string) string {
-		pointer := at.Pointer()
-		name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+		place := at.Pointer()
+		name, _, _ := strings.Cut(strings.TrimPrefix(place, "/"), "/")
 		if name == metaProgress {
 			return text
 		}
-		_, found := g.Redact(pointer, at.Name(), text)
+		_, found := g.Redact(place, at.Name(), text)
 		if secretKinds(found) != "" {
 			holds[pointer.Unescape(name)] = true
 		}

@@ -57,12 +57,12 @@ func DraftLabel(name string, definition gate.Doc, results ...gate.Doc) Label {
 			if l.Takes == nil {
 				l.Takes = make(map[string]string)
 			}
-			l.Takes[pointer] = kind
+			l.Takes[at] = kind
 		}
 		if len(to) > 0 && !slices.Contains(l.Effects, gate.EffectDestructive) {
-			l.Commits = append(l.Commits, pointer)
+			l.Commits = append(l.Commits, at)
 		} else {
-			l.To = append(l.To, pointer)
+			l.To = append(l.To, at)
 		}
 	}
 	return l
@@ -72,14 +72,11 @@ func DraftLabel(name string, definition gate.Doc, results ...gate.Doc) Label {
 // as in get_open_orders, words that are things as well say nothing, unless another verb is
 // to come, as in find_and_order.
 func effectsOf(words []string) (effects []gate.ToolEffect) {
-	reads := slices.IndexFunc(words, func(w string) bool { return isVerb(w) })
+	reads := slices.IndexFunc(words, isVerb)
 	if reads < 0 || !slices.Contains(readWords, words[reads]) {
 		reads = len(words)
 	}
-	destroys := false
-	for _, w := range words {
-		destroys = destroys || slices.Contains(destroyingWords, w)
-	}
+	destroys := anyOf(words, destroyingWords)
 	for _, e := range effectWords {
 		for i, w := range words {
 			thing := slices.Contains(thingWords, w)

@@ -89,8 +89,7 @@ func (c *checking) Check(of gate.Content) gate.ContentVerdict { return c.now.Loa
 
 func (c *checking) hide(name, text string) string { return c.now.Load().hide(name, text) }
 
-// check puts other checks in place. The caller holds setting. What servers list is made safe
-// anew if that is sanitized in another way.
+// check puts other checks in place, and what change says. The caller holds setting.
 func (g *Gateway) check(next *checks, change func(*gate.Parts)) error {
 	parts := g.gate.Parts()
 	next.in(&parts)

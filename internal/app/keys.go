@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // A KeyRequest asks for an API key.
@@ -42,10 +43,7 @@ type Key struct {
 
 // Cells are what a table shows of a key: its id, name, principal, state, end and limits.
 func (k Key) Cells() []string {
-	who, ends := k.Principal, "never"
-	if k.Tenant != "" {
-		who = k.Tenant + "/" + who
-	}
+	who, ends := match.Name(k.Tenant, k.Principal), "never"
 	if !k.Expires.IsZero() {
 		ends = k.Expires.UTC().Format(time.RFC3339)
 	}

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
 	"time"
 
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/retry"
+
+	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
 const (
@@ -103,13 +103,5 @@ func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("refused to go to %.80s://%.255s: only HTTPS is used, and plain HTTP on this machine for a registry on this machine", r.URL.Scheme, r.URL.Host)
 }
 
-// isLoopback tells whether a host, with or without a port, is this machine:
-// localhost (RFC 6761, 6.3) or a loopback address.
-func isLoopback(hostport string) bool {
-	host := (&url.URL{Host: hostport}).Hostname()
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Unmap().IsLoopback()
-}
+// isLoopback tells whether a host, with or without a port, is this machine.
+func isLoopback(hostport string) bool { return loopback.Address((&url.URL{Host: hostport}).Hostname()) }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
 // An Issuer is an authorization server whose tokens are taken.
@@ -130,15 +130,10 @@ func checkURL(raw string) error {
 		return err
 	case u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("%q is no URL of a host without user, query and fragment", raw)
-	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && loopback.Address(u.Hostname()):
 		return nil
 	}
 	return fmt.Errorf("%q is not https", raw)
-}
-
-func loopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback() || host == "localhost"
 }
 
 // wellKnown returns where metadata of an issuer can be, in the order in which it is

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
 // Auth says whose credentials are taken over HTTP, and who somebody is by them. The zero
@@ -180,7 +182,7 @@ func checkEndpoint(s string) error {
 	switch {
 	case u.RawQuery != "":
 		return errors.New("holds a query")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !loopback.Host(u.Hostname()):
 		return errors.New("is not https: whoever is on the way could sign in as anybody")
 	}
 	return nil

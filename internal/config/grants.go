@@ -93,12 +93,12 @@ func SetGrants(path, seen string, next []Grant) error {
 			return ErrGrantsChanged
 		}
 		for i, g := range slices.Backward(e.grants) {
-			if !slices.ContainsFunc(next, func(n Grant) bool { return equal(n, g) }) {
+			if !slices.ContainsFunc(next, g.Equal) {
 				e.replace(i, Grant{})
 			}
 		}
 		for _, n := range next {
-			if !slices.ContainsFunc(e.grants, func(g Grant) bool { return equal(g, n) }) {
+			if !slices.ContainsFunc(e.grants, n.Equal) {
 				e.add(n)
 			}
 		}
@@ -250,7 +250,8 @@ func overlaps(others []string, with string) bool {
 	return slices.ContainsFunc(others, func(other string) bool { return match.Pattern(other).Overlaps(match.Pattern(with)) })
 }
 
-func (g Grant) empty() bool {
+// Empty reports whether nothing is granted.
+func (g Grant) Empty() bool {
 	return len(g.Tools)+len(g.Servers)+len(g.Groups)+len(g.Always)+len(g.Resources)+len(g.Prompts)+len(g.Methods)+len(g.Agents) == 0
 }
 
@@ -285,23 +286,18 @@ func editGrantsOf(path string, edit func(data []byte, e *editor) error) error {
 		return err
 	}
 	out := bytes.Join(e.lines, nil)
-	if got, _, err := parseGrants(path, out); err != nil || !slices.EqualFunc(got, e.grants, equal) {
+	if got, _, err := parseGrants(path, out); err != nil || !slices.EqualFunc(got, e.grants, Grant.Equal) {
 		return fmt.Errorf("the grants file %s is written in a way that only a person can edit: do it by hand", path)
 	}
 	return files.ReplaceSynced(path, out, files.Mode(path, 0o600)) // else its owner's alone
 }
-
-// Equal reports whether two grants say the same in the same order.
-func (g Grant) Equal(other Grant) bool { return equal(g, other) }
-
-// Empty reports whether nothing is granted.
-func (g Grant) Empty() bool { return g.empty() }
 
 // String returns the grant as a grants file has it.
 func (g Grant) String() string {
 	return strings.TrimSuffix(strings.TrimPrefix(renderGrant(g), "- "), "\n")
 }
 
-func equal(a, b Grant) bool {
-	return slices.EqualFunc(a.keys(), b.keys(), func(a, b grantKey) bool { return slices.Equal(*a.values, *b.values) })
+// Equal reports whether two grants say the same in the same order.
+func (g Grant) Equal(other Grant) bool {
+	return slices.EqualFunc(g.keys(), other.keys(), func(a, b grantKey) bool { return slices.Equal(*a.values, *b.values) })
 }

@@ -73,7 +73,7 @@ func (e *editor) replace(i int, g Grant) {
 	for _, c := range comments(bytes.Join(e.lines[from:to], nil)) {
 		text = append(text, []byte(e.indent+"#"+c+"\n"))
 	}
-	if g.empty() {
+	if g.Empty() {
 		e.grants = slices.Delete(e.grants, i, i+1)
 		if e.starts = slices.Delete(e.starts, i, i+1); i < len(e.starts) {
 			e.starts[i] = from + len(text)

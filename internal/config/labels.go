@@ -62,9 +62,9 @@ func parseLabels(path string, data []byte) ([]ToolLabel, error) {
 		}
 		d.table(f.value, path, map[string]reader{
 			"result": d.one(&l.Result, resultKinds...), "private": d.flag(&l.Private), "effect": d.texts(&l.Effect, among(toolEffects)), "kind": d.one(&l.Kind, "code", "prose"),
-			"control": d.texts(&l.Control, pointer), "content": d.texts(&l.Content, pointer),
-			"to": d.pointers(&l.To, &l.Takes), "commits": d.pointers(&l.Commits, &l.Takes), "makes": d.texts(&l.Makes, pointer),
-			"ids": d.kinds(&l.IDs, false), "identity": d.texts(&l.Identity, pointer), "names": d.texts(&l.Names, pointer), "fetch": d.one(&l.Fetch, "verbatim"),
+			"control": d.texts(&l.Control, checkPointer), "content": d.texts(&l.Content, checkPointer),
+			"to": d.pointers(&l.To, &l.Takes), "commits": d.pointers(&l.Commits, &l.Takes), "makes": d.texts(&l.Makes, checkPointer),
+			"ids": d.kinds(&l.IDs, false), "identity": d.texts(&l.Identity, checkPointer), "names": d.texts(&l.Names, checkPointer), "fetch": d.one(&l.Fetch, "verbatim"),
 		})
 		if l.Control != nil && l.To != nil {
 			d.fail(&node{line: f.line}, join(path, "control"), "says the same as to and commits together: write one or the other")
@@ -77,7 +77,7 @@ func parseLabels(path string, data []byte) ([]ToolLabel, error) {
 	return labels, d.problems.err()
 }
 
-func pointer(s string) error {
+func checkPointer(s string) error {
 	if !strings.HasPrefix(s, "/") {
 		return errors.New("is no JSON Pointer to an argument, such as /to")
 	}
@@ -89,7 +89,7 @@ func pointer(s string) error {
 func (d *decoder) pointers(to *[]string, takes *map[string]string) reader {
 	return func(n *node, path string) {
 		if n.kind != table {
-			d.texts(to, pointer)(n, path)
+			d.texts(to, checkPointer)(n, path)
 			return
 		}
 		*to = []string{}
@@ -107,7 +107,7 @@ func (d *decoder) kinds(to *map[string]string, empty bool) reader {
 			*to = make(map[string]string)
 		}
 		d.each(n, path, func(f field, path string) {
-			if err := pointer(f.key); err != nil {
+			if err := checkPointer(f.key); err != nil {
 				d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
 			}
 			var kind string

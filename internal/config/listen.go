@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
 // unixPrefix begins a listen address that is a Unix socket.
@@ -28,7 +29,7 @@ func (c *Config) CheckListen(addr string) error {
 // Loopback reports whether only this machine reaches a listen address.
 func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
-	return isUnix(addr) || err == nil && loopback(host)
+	return isUnix(addr) || err == nil && loopback.Host(host)
 }
 
 func isUnix(addr string) bool { return strings.HasPrefix(addr, unixPrefix) }
@@ -96,14 +97,4 @@ func (c *Config) lacks(addr string) (missing []string) {
 		missing = append(missing, "public_url is not the https URL by which clients reach the gateway")
 	}
 	return missing
-}
-
-// loopback reports whether host names this machine alone. Names other than
-// localhost (RFC 6761, 6.3) are not resolved: what they mean can change.
-func loopback(host string) bool {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return a.Unmap().IsLoopback()
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }

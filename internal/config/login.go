@@ -1,8 +1,6 @@
 package config
 
-import (
-	"strings"
-)
+import "strings"
 
 // A ServerAuth says by which credential a server is called. Nil is by none but its headers.
 type ServerAuth struct {
@@ -15,7 +13,7 @@ type ServerAuth struct {
 	Discovery    Secret   // the header Authorization by which it is listed while nobody has logged in; empty: none
 }
 
-// Where the key of the vault is: the default is the file vault.key in the state folder.
+// vaultEnv begins the key of the vault where an environment variable has it.
 const vaultEnv = "env:"
 
 // serverAuth reads the credential of a server: its mode alone, or a table.

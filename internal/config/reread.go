@@ -56,8 +56,7 @@ func (c *Config) Files() []string {
 }
 
 // NeedRestart returns the keys whose values differ from those of c, with which a gateway
-// runs, and which it does not take over while it runs. All that is not
-// named here it takes over.
+// runs, and which it does not take over while it runs. All that is not named here it takes over.
 func (c *Config) NeedRestart(next *Config) (keys []string) {
 	for _, k := range []struct {
 		name     string

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
 var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
@@ -297,7 +299,7 @@ func checkURL(s string) error {
 // insecure reports whether what goes to the URL can be read on the way.
 func insecure(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && u.Scheme == "http" && u.Hostname() != "" && !loopback(u.Hostname())
+	return err == nil && u.Scheme == "http" && u.Hostname() != "" && !loopback.Host(u.Hostname())
 }
 
 // serverID makes a server id of any name.

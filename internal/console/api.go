@@ -82,11 +82,11 @@ func (c *Console) status() *app.Status {
 }
 
 func (c *Console) getStatus(w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, c.status())
+	return answer(w, c.status(), nil)
 }
 
 func (c *Console) getServers(w http.ResponseWriter, _ *http.Request) error {
-	return answer(w, c.status().Servers)
+	return answer(w, c.status().Servers, nil)
 }
 
 func (c *Console) getTools(w http.ResponseWriter, r *http.Request) error {
@@ -94,7 +94,7 @@ func (c *Console) getTools(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return &misused{err.Error()}
 	}
-	return answer(w, tools)
+	return answer(w, tools, nil)
 }
 
 // usual bounds of what is shown of the log at once.
@@ -177,7 +177,7 @@ func (c *Console) getCalls(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Wasmgate-Indexed", strconv.FormatFloat(p.Part, 'f', 4, 64))
-	return answer(w, raw(all))
+	return answer(w, raw(all), nil)
 }
 
 // call returns all records of a call, the oldest first.
@@ -196,10 +196,7 @@ func (c *Console) call(r *http.Request) ([]audit.Entry, error) {
 
 func (c *Console) getCall(w http.ResponseWriter, r *http.Request) error {
 	all, err := c.call(r)
-	if err != nil {
-		return err
-	}
-	return answer(w, raw(all))
+	return answer(w, raw(all), err)
 }
 
 const (
@@ -259,10 +256,7 @@ func (c *Console) approvals(ctx context.Context) ([]app.Approval, error) {
 
 func (c *Console) getApprovals(w http.ResponseWriter, r *http.Request) error {
 	all, err := c.approvals(r.Context())
-	if err != nil {
-		return err
-	}
-	return answer(w, all)
+	return answer(w, all, err)
 }
 
 func (c *Console) getApproval(w http.ResponseWriter, r *http.Request) error {
@@ -270,7 +264,7 @@ func (c *Console) getApproval(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return &missing{err.Error()}
 	}
-	return answer(w, one)
+	return answer(w, one, nil)
 }
 
 // A decision answers an approval as it was seen: Binding is the one that it had.
@@ -308,18 +302,12 @@ func (c *Console) postDecision(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	done, err := c.decide(r.Context(), r.PathValue("id"), d)
-	if err != nil {
-		return err
-	}
-	return answer(w, done)
+	return answer(w, done, err)
 }
 
 func (c *Console) getPins(w http.ResponseWriter, r *http.Request) error {
 	pins, err := c.app.Pins(r.Context(), "")
-	if err != nil {
-		return err
-	}
-	return answer(w, pins)
+	return answer(w, pins, err)
 }
 
 // difference is how a server differs from what was approved. Seen names that state.
@@ -346,10 +334,7 @@ func (c *Console) difference(ctx context.Context, server string) (d difference, 
 
 func (c *Console) getDiff(w http.ResponseWriter, r *http.Request) error {
 	d, _, err := c.difference(r.Context(), r.PathValue("server"))
-	if err != nil {
-		return err
-	}
-	return answer(w, d)
+	return answer(w, d, err)
 }
 
 // approvePins approves of what a server declares now, if it is what was seen.
@@ -372,18 +357,12 @@ func (c *Console) postPins(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	added, err := c.approvePins(r.Context(), r.PathValue("server"), asked.Seen)
-	if err != nil {
-		return err
-	}
-	return answer(w, map[string]any{"approved": append([]lock.Pin{}, added...)})
+	return answer(w, map[string]any{"approved": append([]lock.Pin{}, added...)}, err)
 }
 
 func (c *Console) getSessions(w http.ResponseWriter, r *http.Request) error {
 	all, err := c.app.Sessions(r.Context())
-	if err != nil {
-		return err
-	}
-	return answer(w, all)
+	return answer(w, all, err)
 }
 
 // session returns a session and its calls, the oldest first.
@@ -403,10 +382,7 @@ func (c *Console) session(r *http.Request) (app.Session, []audit.Entry, error) {
 
 func (c *Console) getFlow(w http.ResponseWriter, r *http.Request) error {
 	s, calls, err := c.session(r)
-	if err != nil {
-		return err
-	}
-	return answer(w, map[string]any{"session": s, "flow": flowOf(calls)})
+	return answer(w, map[string]any{"session": s, "flow": flowOf(calls)}, err)
 }
 
 // reset takes from a session what it has read, if it is still the version that was seen.
@@ -437,7 +413,7 @@ func (c *Console) postReset(w http.ResponseWriter, r *http.Request) error {
 	if err := c.reset(r.Context(), asked.Session, asked.Version); err != nil {
 		return err
 	}
-	return answer(w, map[string]any{"session": asked.Session})
+	return answer(w, map[string]any{"session": asked.Session}, nil)
 }
 
 func (c *Console) postPause(w http.ResponseWriter, r *http.Request) error {
@@ -449,8 +425,5 @@ func (c *Console) postPause(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	paused, err := c.app.Pause(r.Context(), asked.Server, asked.Resume)
-	if err != nil {
-		return err
-	}
-	return answer(w, map[string]any{"paused": append([]string{}, paused...)})
+	return answer(w, map[string]any{"paused": append([]string{}, paused...)}, err)
 }

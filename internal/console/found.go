@@ -66,10 +66,7 @@ func (c *Console) findings(r *http.Request) ([]foundRule, index.Progress, error)
 
 func (c *Console) getFindings(w http.ResponseWriter, r *http.Request) error {
 	list, _, err := c.findings(r)
-	if err != nil {
-		return err
-	}
-	return answer(w, list)
+	return answer(w, list, err)
 }
 
 func (c *Console) findingsPage(w http.ResponseWriter, r *http.Request) error {
@@ -129,10 +126,7 @@ func usedBy(tool string, calls []audit.Entry) sandboxed {
 
 func (c *Console) getModules(w http.ResponseWriter, r *http.Request) error {
 	m, _, err := c.modules(r.Context())
-	if err != nil {
-		return err
-	}
-	return answer(w, m)
+	return answer(w, m, err)
 }
 
 func (c *Console) modulesPage(w http.ResponseWriter, r *http.Request) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/index"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -26,7 +27,7 @@ func (c *Console) getGrants(w http.ResponseWriter, _ *http.Request) error {
 		list = append(list, policy.Grant(g))
 	}
 	w.Header().Set("ETag", strconv.Quote(seen))
-	return answer(w, list)
+	return answer(w, list, nil)
 }
 
 // putGrants puts the whole list in the place of the one that If-Match names (RFC 9110, 13.1.1).
@@ -150,13 +151,13 @@ type grantKind struct {
 }
 
 var grantKinds = []grantKind{
-	{"tools", func(g *config.Grant) *[]string { return &g.Tools }, func(p string, u use) bool { return u.action == gate.CallTool && matches(p, u.tool) }},
+	{"tools", func(g *config.Grant) *[]string { return &g.Tools }, func(p string, u use) bool { return u.action == gate.CallTool && match.Pattern(p).Matches(u.tool) }},
 	{"servers", func(g *config.Grant) *[]string { return &g.Servers }, func(p string, u use) bool { return u.server == p }},
 	{"groups", func(g *config.Grant) *[]string { return &g.Groups }, nil},
-	{"prompts", func(g *config.Grant) *[]string { return &g.Prompts }, func(p string, u use) bool { return u.action == gate.GetPrompt && matches(p, u.tool) }},
-	{"resources", func(g *config.Grant) *[]string { return &g.Resources }, func(p string, u use) bool { return u.action == gate.ReadResource && matches(p, u.tool) }},
-	{"methods", func(g *config.Grant) *[]string { return &g.Methods }, func(p string, u use) bool { return matches(p, string(u.action)) }},
-	{"agents", func(g *config.Grant) *[]string { return &g.Agents }, func(p string, u use) bool { return u.action == gate.AgentCall && matches(p, u.tool) }},
+	{"prompts", func(g *config.Grant) *[]string { return &g.Prompts }, func(p string, u use) bool { return u.action == gate.GetPrompt && match.Pattern(p).Matches(u.tool) }},
+	{"resources", func(g *config.Grant) *[]string { return &g.Resources }, func(p string, u use) bool { return u.action == gate.ReadResource && match.Pattern(p).Matches(u.tool) }},
+	{"methods", func(g *config.Grant) *[]string { return &g.Methods }, func(p string, u use) bool { return match.Pattern(p).Matches(string(u.action)) }},
+	{"agents", func(g *config.Grant) *[]string { return &g.Agents }, func(p string, u use) bool { return u.action == gate.AgentCall && match.Pattern(p).Matches(u.tool) }},
 }
 
 // use is what calls are counted by.
@@ -191,12 +192,4 @@ func grantRows(all []config.Grant, used map[use]int) (rows []grantRow) {
 		}
 	}
 	return rows
-}
-
-// matches reports whether a pattern of a grant, a literal or one with * at its end, matches.
-func matches(pattern, name string) bool {
-	if prefix, open := strings.CutSuffix(pattern, "*"); open {
-		return strings.HasPrefix(name, prefix)
-	}
-	return pattern == name
 }

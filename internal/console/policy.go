@@ -82,10 +82,7 @@ func (c *Console) policy(r *http.Request) (p rules, of index.Progress, err error
 
 func (c *Console) getPolicy(w http.ResponseWriter, r *http.Request) error {
 	p, _, err := c.policy(r)
-	if err != nil {
-		return err
-	}
-	return answer(w, p)
+	return answer(w, p, err)
 }
 
 func (c *Console) policyPage(w http.ResponseWriter, r *http.Request) error {

@@ -150,7 +150,10 @@ func problemPage(w http.ResponseWriter, status int, detail string) {
 }
 
 // answer answers a program.
-func answer(w http.ResponseWriter, v any) error {
+func answer(w http.ResponseWriter, v any, err error) error {
+	if err != nil {
+		return err
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err

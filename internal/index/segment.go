@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"os"
 	"slices"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 const (
@@ -130,10 +132,7 @@ func (t *table) write(name string) error {
 	}
 	b := append([]byte(magic), encode([]uint32{uint32(len(h)), crc32.Checksum(h, castagnoli)})...)
 	b = append(append(b, h...), body...)
-	if err := os.WriteFile(name+".new", b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(name+".new", name)
+	return files.Replace(name, b, 0o600)
 }
 
 // A number is what a column has.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -118,7 +119,7 @@ func propose(sessions []policy.RecordedSession) *Proposal {
 				continue
 			}
 			p.Calls++
-			who := name(s.Who)
+			who := match.Name(s.Who.Tenant, s.Who.ID)
 			if tools[who] == nil {
 				tools[who] = make(map[string]int)
 			}
@@ -150,14 +151,6 @@ func propose(sessions []policy.RecordedSession) *Proposal {
 	}
 	slices.SortFunc(p.Bounds, func(a, b Bound) int { return strings.Compare(a.Tool+"\x00"+a.Argument, b.Tool+"\x00"+b.Argument) })
 	return p
-}
-
-// name is how grants name a principal.
-func name(who *gate.Principal) string {
-	if who.Tenant != "" {
-		return who.Tenant + "/" + who.ID
-	}
-	return who.ID
 }
 
 func (s *seen) add(v gate.Doc) {
@@ -242,7 +235,7 @@ func within(file, folder string) bool { return folder == "/" || strings.HasPrefi
 
 // allows reports whether the proposal allows a call.
 func (p *Proposal) allows(who *gate.Principal, c policy.RecordedCall) bool {
-	if !slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.To == name(who) && g.Tools[c.Tool] > 0 }) {
+	if !slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.To == match.Name(who.Tenant, who.ID) && g.Tools[c.Tool] > 0 }) {
 		return false
 	}
 	return !slices.ContainsFunc(p.Bounds, func(b Bound) bool {
@@ -283,10 +276,7 @@ func (p *Proposal) unused(now []policy.Grant) (all []string) {
 	for _, g := range now {
 		for _, pattern := range g.Tools {
 			used := slices.ContainsFunc(p.Grants, func(seen Grant) bool {
-				return slices.ContainsFunc(slices.Collect(maps.Keys(seen.Tools)), func(tool string) bool {
-					prefix, open := strings.CutSuffix(pattern, "*")
-					return tool == pattern || open && strings.HasPrefix(tool, prefix)
-				})
+				return slices.ContainsFunc(slices.Collect(maps.Keys(seen.Tools)), match.Pattern(pattern).Matches)
 			})
 			if !used {
 				all = append(all, pattern+" to "+strings.Join(g.To, ", "))

@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
 // maxDocument bounds what is read of an answer, in bytes.
@@ -194,15 +195,10 @@ func checkEndpoint(raw string) error {
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
 		return fmt.Errorf("%q is no URL of a host", raw)
-	case u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "https" || u.Scheme == "http" && loopback.Address(u.Hostname()):
 		return nil
 	}
 	return fmt.Errorf("%q is not https", raw)
-}
-
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.Unmap().IsLoopback() || host == "localhost"
 }
 
 // A statusError is an answer that is none.
@@ -222,6 +218,18 @@ func (e *statusError) Error() string {
 func missing(err error) bool {
 	s, ok := errors.AsType[*statusError](err)
 	return ok && s.status >= 400 && s.status < 500
+}
+
+// post sends a form to an endpoint of the authorization server, as a client.
+func (s *Server) post(ctx context.Context, c client, at string, form url.Values, to any) error {
+	h := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}}
+	c.proves(form, h)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
+	if err != nil {
+		return plain(err)
+	}
+	r.Header = h
+	return s.read(r, to)
 }
 
 // get reads a JSON document.

@@ -51,14 +51,20 @@ type Begun struct {
 	Scopes []string // that are asked for
 }
 
+// people returns a server to which people log in.
+func (l *Logins) people(id string) (*Server, error) {
+	s, err := l.server(id)
+	if err == nil && s.Mode != OAuth {
+		err = fmt.Errorf("nobody logs in to server %s: the gateway gets its tokens by itself (auth.mode: %s)", s.ID, s.Mode)
+	}
+	return s, err
+}
+
 // Begin begins the login of somebody at a server.
 func (l *Logins) Begin(ctx context.Context, b Start) (*Begun, error) {
-	s, err := l.server(b.Server)
+	s, err := l.people(b.Server)
 	if err != nil {
 		return nil, err
-	}
-	if s.Mode != OAuth {
-		return nil, fmt.Errorf("nobody logs in to server %s: the gateway gets its tokens by itself (auth.mode: %s)", s.ID, s.Mode)
 	}
 	p, err := discover(ctx, s)
 	if err != nil {
@@ -144,7 +150,7 @@ func (l *Logins) Finish(ctx context.Context, owner gate.Owner, query url.Values)
 		return nil, err
 	}
 	g := &grant{
-		ID: strings.ToLower(rand.Text()[:12]), URL: f.server.URL, Made: l.o.Now(), Issuer: f.place.Issuer, Resource: f.place.resource,
+		ID: newID(), URL: f.server.URL, Made: l.o.Now(), Issuer: f.place.Issuer, Resource: f.place.resource,
 		Token: f.place.TokenEndpoint, Revocation: f.place.RevocationEndpoint, Client: f.client,
 	}
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {query.Get("code")}, "redirect_uri": {f.redirect}, "code_verifier": {f.verifier}}
@@ -181,19 +187,19 @@ func (f *flow) answered(query url.Values) error {
 // Give keeps a token that somebody has brought, such as a personal access token. It is not
 // refreshed.
 func (l *Logins) Give(server string, owner gate.Owner, token string) (*Login, error) {
-	s, err := l.server(server)
+	s, err := l.people(server)
 	if err != nil {
 		return nil, err
 	}
-	if s.Mode != OAuth {
-		return nil, fmt.Errorf("nobody logs in to server %s: the gateway gets its tokens by itself (auth.mode: %s)", s.ID, s.Mode)
-	}
-	if token == "" || len(token) > 16<<10 || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !isToken(token) || len(token) > 16<<10 {
 		return nil, errors.New("this is no token: it is one word of printable characters")
 	}
 	now := l.o.Now()
-	return l.keep(s, s.owner(owner), &grant{ID: strings.ToLower(rand.Text()[:12]), URL: s.URL, Made: now, Got: now, Access: token})
+	return l.keep(s, s.owner(owner), &grant{ID: newID(), URL: s.URL, Made: now, Got: now, Access: token})
 }
+
+// newID makes the name of a grant in the log.
+func newID() string { return strings.ToLower(rand.Text()[:12]) }
 
 // same reports whether two secrets are equal, in a time that does not tell.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

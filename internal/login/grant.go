@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -46,18 +45,11 @@ func (g *grant) ask(ctx context.Context, s *Server, now time.Time, form url.Valu
 	if g.Resource != "" {
 		form.Set("resource", g.Resource)
 	}
-	h := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}}
-	g.Client.proves(form, h)
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.Token, strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, plain(err)
-	}
-	r.Header = h
 	var a tokenAnswer
-	if err := s.read(r, &a); err != nil {
+	if err := s.post(ctx, g.Client, g.Token, form, &a); err != nil {
 		return nil, err
 	}
-	if a.Access == "" || !strings.EqualFold(a.Type, "bearer") || strings.ContainsFunc(a.Access, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if !isToken(a.Access) || !strings.EqualFold(a.Type, "bearer") {
 		return nil, errors.New("the token endpoint answers with no bearer token")
 	}
 	next := *g
@@ -77,6 +69,11 @@ func (g *grant) ask(ctx context.Context, s *Server, now time.Time, form url.Valu
 	return &next, nil
 }
 
+// isToken reports whether a text is one word of printable characters.
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
 // refresh asks for the next access token. Whether a refresh token comes along is the server's
 // to say: without one the old one holds (OAuth 2.1, 4.3).
 func (g *grant) refresh(ctx context.Context, s *Server, now time.Time) (*grant, error) {
@@ -92,14 +89,8 @@ func (g *grant) revoke(ctx context.Context, s *Server) error {
 	if token == "" {
 		token, hint = g.Access, "access_token"
 	}
-	form, h := url.Values{"token": {token}, "token_type_hint": {hint}}, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
-	g.Client.proves(form, h)
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.Revocation, strings.NewReader(form.Encode()))
-	if err != nil {
-		return plain(err)
-	}
-	r.Header = h
-	if err := s.read(r, nil); err != nil {
+	form := url.Values{"token": {token}, "token_type_hint": {hint}}
+	if err := s.post(ctx, g.Client, g.Revocation, form, nil); err != nil {
 		return fmt.Errorf("it is forgotten here, and could not be revoked there: %w", err)
 	}
 	return nil

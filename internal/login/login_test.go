@@ -186,6 +186,23 @@ func TestMovedServer(t *testing.T) {
 	}
 }
 
+// Nor one that has the name after the configuration was read again, where the gateway itself is
+// the client.
+func TestMovedServerOfGateway(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	as.Client("gw", "its secret")
+	r := newRig(t, as, "", func(s *Server) { s.Mode, s.ClientID, s.ClientSecret = ClientCreds, "gw", "its secret" })
+	r.calls(t, alice, "gw")
+	moved := *r.server
+	moved.URL = strings.Replace(moved.URL, "127.0.0.1", "localhost", 1)
+	r.Set([]*Server{&moved})
+	if value, err := r.Authorize(t.Context(), "jira", principal(alice), Need{}, nil); err == nil {
+		t.Errorf("another server gets %d bytes of token", len(value))
+	}
+	r.Set([]*Server{r.server})
+	r.calls(t, alice, "gw")
+}
+
 // However many calls meet the end of a token, it is refreshed once, and a server whose refresh
 // tokens are good once loses no grant; also not when the gateway begins anew after each.
 func TestRefreshOnce(t *testing.T) {

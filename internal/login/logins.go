@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
 
@@ -69,7 +71,7 @@ type Event struct {
 type Options struct {
 	Vault  *vault.Vault
 	Public string // public URL of the gateway; "": none
-	// Note records an event. What cannot be recorded is not done.
+	// Note records an event. A login that cannot be recorded is not kept.
 	Note func(Event) error
 	// Changed, if not nil, is told of a server for which a token has come or gone.
 	Changed func(server string)
@@ -86,7 +88,7 @@ type Logins struct {
 	flows   map[string]*flow
 	rows    map[vault.Key]*row
 
-	exchanges bool              // a server takes tokens of callers in exchange
+	exchanges atomic.Bool       // a server takes tokens of callers in exchange
 	tokens    map[caller]string // of those who were let in since
 }
 
@@ -102,12 +104,13 @@ func New(o Options) *Logins {
 func (l *Logins) Set(servers []*Server) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.servers, l.exchanges = make(map[string]*Server), false
+	l.servers = make(map[string]*Server)
+	exchanges := false
 	for _, s := range servers {
 		l.servers[s.ID] = s
-		l.exchanges = l.exchanges || s.Mode == Exchange
+		exchanges = exchanges || s.Mode == Exchange
 	}
-	if !l.exchanges {
+	if l.exchanges.Store(exchanges); !exchanges {
 		clear(l.tokens)
 	}
 }
@@ -152,14 +155,15 @@ type row struct {
 	key vault.Key
 
 	mu      sync.Mutex
-	read    bool          // from the vault
-	grant   *grant        // nil: none
-	problem error         // of the last refresh, or of reading
-	after   time.Time     // before which it is not refreshed again
-	forced  time.Time     // when it was refreshed last because the server refused
-	busy    chan struct{} // closed when the refresh that is under way ends; nil: none is
-	lacks   []string      // scopes that the server has asked for, and the grant has not
-	narrow  map[string]*grant
+	read    bool              // from the vault
+	grant   *grant            // nil: none
+	problem error             // of the last refresh, or of reading
+	after   time.Time         // before which it is not refreshed again
+	forced  time.Time         // when it was refreshed last because the server refused
+	busy    chan struct{}     // closed when the refresh that is under way ends; nil: none is
+	lacks   []string          // scopes that the server has asked for, and the grant has not
+	server  *Server           // as it was configured when the gateway's own grant was discovered
+	narrow  map[string]*grant // tokens of grant, by what they are for
 }
 
 func (r *row) lacked() []string {
@@ -330,11 +334,7 @@ func (r *row) unavailable() error {
 func how(k vault.Key) string {
 	command := "`wasmgate login " + k.Server
 	if k.Principal != "" && k.Principal != gate.Local().ID {
-		as := k.Principal
-		if k.Tenant != "" {
-			as = k.Tenant + "/" + as
-		}
-		return "have " + command + " --as " + as + "` run on the gateway's machine"
+		return "have " + command + " --as " + match.Name(k.Tenant, k.Principal) + "` run on the gateway's machine"
 	}
 	return "run " + command + "` on the gateway's machine"
 }
@@ -440,12 +440,13 @@ func refusedUnless(ok bool, refused string) string {
 	return ""
 }
 
-// own returns where the gateway itself gets tokens from, which is discovered once.
+// own returns where the gateway itself gets tokens from, which is discovered once, and anew when
+// the server is configured anew: tokens for one URL are not sent to another.
 func (r *row) own(ctx context.Context, s *Server) (*grant, error) {
 	r.mu.Lock()
-	g := r.grant
+	g, of := r.grant, r.server
 	r.mu.Unlock()
-	if g != nil && g.Client.ID == s.ClientID && g.Client.Secret == s.ClientSecret {
+	if of == s {
 		return g, nil
 	}
 	p, err := discover(ctx, s)
@@ -456,7 +457,7 @@ func (r *row) own(ctx context.Context, s *Server) (*grant, error) {
 	g = &grant{Issuer: p.Issuer, Resource: p.resource, Token: p.TokenEndpoint, Revocation: p.RevocationEndpoint, Client: c, Scopes: s.Scopes}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.grant, r.read, r.narrow = g, true, nil
+	r.grant, r.server, r.read, r.narrow = g, s, true, nil
 	return g, nil
 }
 
@@ -479,8 +480,11 @@ func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string
 	}
 	name := subject + " " + strings.Join(scopes, " ")
 	now := r.all.o.Now()
+	var kept *grant
 	r.mu.Lock()
-	kept := r.narrow[name]
+	if r.grant == g {
+		kept = r.narrow[name]
+	}
 	r.mu.Unlock()
 	if kept != nil && !same(kept.Access, refused) && now.Before(kept.Expires.Add(-min(early, kept.Expires.Sub(kept.Got)/4))) && (need.TTL == 0 || now.Sub(kept.Got) < need.TTL) {
 		return kept, nil
@@ -516,7 +520,7 @@ func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string
 	if r.narrow == nil || len(r.narrow) >= maxNarrow {
 		r.narrow = make(map[string]*grant)
 	}
-	if !got.Expires.IsZero() {
+	if !got.Expires.IsZero() && r.grant == g { // else it is of another grant than that of now
 		r.narrow[name] = got
 	}
 	return got, nil
@@ -567,13 +571,10 @@ type Login struct {
 
 // Whose is the principal of a login, as configurations and --as write it.
 func (l Login) Whose() string {
-	switch {
-	case l.Principal == "":
+	if l.Principal == "" {
 		return "everybody"
-	case l.Tenant == "":
-		return l.Principal
 	}
-	return l.Tenant + "/" + l.Principal
+	return match.Name(l.Tenant, l.Principal)
 }
 
 func (r *row) shown(g *grant) *Login {

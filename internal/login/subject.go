@@ -19,15 +19,15 @@ const maxTokens = 10_000
 // Saw keeps the token by which somebody was let in, if a server takes such in exchange. It
 // goes to the authorization server of that server and nowhere else. A nil who is nobody.
 func (l *Logins) Saw(who *gate.Principal, r *http.Request) {
+	if !l.exchanges.Load() || who == nil || who.Auth != "bearer" {
+		return
+	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok || who == nil || who.Auth != "bearer" {
+	if !ok {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.exchanges {
-		return
-	}
 	for old := range l.tokens {
 		if len(l.tokens) < maxTokens {
 			break

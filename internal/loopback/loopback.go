@@ -22,11 +22,15 @@ func Host(hostport string) bool {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		host, _ = strings.CutSuffix(inner, "]")
 	}
-	if name := strings.ToLower(strings.TrimSuffix(host, ".")); name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		return true
-	}
+	host = strings.TrimSuffix(host, ".")
+	return Address(host) || strings.HasSuffix(strings.ToLower(host), ".localhost")
+}
+
+// Address reports whether a host, without a port, is localhost or a loopback address. What is
+// sent there stays on this machine: a name below localhost can be one that a resolver knows.
+func Address(host string) bool {
 	a, err := netip.ParseAddr(host)
-	return err == nil && a.Unmap().IsLoopback()
+	return err == nil && a.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // Only lets requests through to h that name this machine as their host: a web page whose

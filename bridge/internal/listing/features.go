@@ -89,12 +89,7 @@ func (s *Features) same(old *Features) bool {
 	if s == nil || old == nil {
 		return s == old
 	}
-	equal := func(a, b []*gate.Tool) bool {
-		return slices.EqualFunc(a, b, func(a, b *gate.Tool) bool {
-			return a.Digest == b.Digest && a.Definition.String() == b.Definition.String()
-		})
-	}
-	return equal(s.Prompts, old.Prompts) && equal(s.Resources, old.Resources) && equal(s.Templates, old.Templates) && slices.Equal(s.Notes, old.Notes)
+	return sameTools(s.Prompts, old.Prompts) && sameTools(s.Resources, old.Resources) && sameTools(s.Templates, old.Templates) && slices.Equal(s.Notes, old.Notes)
 }
 
 // newFeature returns what stands for a definition on the way through the gate.

@@ -87,9 +87,13 @@ func (s *Tools) Lookup(action gate.Action, name string) (*gate.Tool, error) {
 // Same reports whether the server lists what it listed before, and it was made safe in the
 // same way.
 func (s *Tools) Same(old *Tools) bool {
-	return slices.EqualFunc(s.All, old.All, func(a, b *gate.Tool) bool {
+	return sameTools(s.All, old.All) && slices.Equal(s.Notes, old.Notes) && s.Features.same(old.Features)
+}
+
+func sameTools(a, b []*gate.Tool) bool {
+	return slices.EqualFunc(a, b, func(a, b *gate.Tool) bool {
 		return a.Digest == b.Digest && a.Definition.String() == b.Definition.String()
-	}) && slices.Equal(s.Notes, old.Notes) && s.Features.same(old.Features)
+	})
 }
 
 // NewTools makes tools of the definitions that a server listed. One that
