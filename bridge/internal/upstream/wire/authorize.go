@@ -24,8 +24,12 @@ func (o *origin) authorized(r *http.Request) (*http.Response, error) {
 		}
 		r.Header.Set("Authorization", value)
 		resp, err := o.Transport.RoundTrip(r)
-		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-			return resp, err
+		if err != nil {
+			return nil, err
+		}
+		withoutEcho(resp, value)
+		if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, nil
 		}
 		resp.Request = r // of the transport's own making it need not be
 		if value, err = o.authorize(ctx, resp); err == nil && value == "" {

@@ -154,10 +154,14 @@ func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
 // send sends a request whose headers are its own to change.
 func (o *origin) send(r *http.Request) (*http.Response, error) {
 	o.configured(r)
-	if o.authorize == nil {
-		return o.Transport.RoundTrip(r)
+	if o.authorize != nil {
+		return o.authorized(r)
 	}
-	return o.authorized(r)
+	resp, err := o.Transport.RoundTrip(r)
+	if err == nil {
+		withoutEcho(resp, r.Header.Get("Authorization"))
+	}
+	return resp, err
 }
 
 // configured puts the configured headers into a request.

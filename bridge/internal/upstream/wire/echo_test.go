@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// TestEcho: a credential that a server repeats is not in its answer, wherever reads of the body
+// end; what only looks like its beginning stays, and is not late.
+func TestEcho(t *testing.T) {
+	const secret = "aabaabaacaab"
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 2000 {
+		var text strings.Builder
+		for range random.IntN(20) {
+			text.WriteString([]string{"a", "aab", "aabaa", "aabaabaacaa", secret, "c", "\n\n", "Bearer " + secret}[random.IntN(8)])
+		}
+		for name, wrap := range map[string]func(io.Reader) io.Reader{
+			"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader, "halves": iotest.HalfReader, "with the end": iotest.DataErrReader,
+		} {
+			resp := &http.Response{Header: http.Header{}, Body: io.NopCloser(wrap(strings.NewReader(text.String())))}
+			withoutEcho(resp, "Bearer "+secret)
+			got, err := io.ReadAll(resp.Body)
+			if want := strings.ReplaceAll(text.String(), secret, redacted); err != nil || string(got) != want {
+				t.Fatalf("%s: %q becomes %q, %v; want %q", name, text.String(), got, err, want)
+			}
+		}
+	}
+	r, w := io.Pipe()
+	defer w.Close()
+	resp := &http.Response{Header: http.Header{}, Body: r}
+	withoutEcho(resp, "Bearer "+secret)
+	go w.Write([]byte("data: aabx\n\n"))
+	event := make([]byte, 100)
+	if n, err := resp.Body.Read(event); string(event[:n]) != "data: aabx\n\n" || err != nil {
+		t.Errorf("an event is held back: %q, %v", event[:n], err)
+	}
+}
