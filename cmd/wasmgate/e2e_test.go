@@ -36,7 +36,7 @@ func TestE2E(t *testing.T) {
 		{"languages", testLanguages}, {"plugins", testPlugins}, {"guest", testGuestServer}, {"hostcalls", testHostCalls},
 		{"traps", testTraps}, {"repos", testRepoScan}, {"modules", testWrongModules}, {"pins", testPins},
 		{"bundles", testBundles}, {"shadow", testShadow}, {"asked", testAsked}, {"probe", testProbe}, {"confined", testConfinedServers},
-		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"task asks", testTaskAsks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"memory", testMemory}, {"peers", testPeers}, {"groups", testGroups}, {"methods", testMethods}, {"status", testStatusCheck}, {"bombs", testBombs}, {"marks", testMarks},
+		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"task asks", testTaskAsks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"memory", testMemory}, {"peers", testPeers}, {"groups", testGroups}, {"methods", testMethods}, {"status", testStatusCheck}, {"bombs", testBombs}, {"marks", testMarks}, {"teams", testTwoTeams}, {"login", testLoginServer},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			if underRace && testing.Short() && slices.Contains(slowUnderRace, part.name) {
@@ -50,7 +50,7 @@ func TestE2E(t *testing.T) {
 
 // slowUnderRace are the parts whose calls follow one another, in which there is the least
 // for the race detector to find.
-var slowUnderRace = []string{"languages", "plugins", "guest", "bundles", "readme", "versions", "secrets", "confined", "repos", "traps", "modules"}
+var slowUnderRace = []string{"languages", "plugins", "guest", "bundles", "readme", "versions", "secrets", "confined", "repos", "traps", "modules", "teams", "login"}
 
 // patience bounds every wait of these tests for something that takes well
 // under a second on an idle machine.

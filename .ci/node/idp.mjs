@@ -1,0 +1,107 @@
+// An identity provider made with oidc-provider, at which whoever the header X-Person names signs in and consents at once:
+// code with PKCE, dynamic registration, JWT access tokens for the resource that was asked for, refresh tokens that are
+// good once, revocation. A client "robot" gets tokens for itself, with the secret of ROBOT_SECRET.
+//
+//	node idp.mjs PORT SECONDS      for how long access tokens hold
+//
+// GET /test/seen tells what was granted and every secret so far, GET /test/steal?person=P uses P's last used refresh token again.
+import http from "node:http";
+import { Provider } from "oidc-provider";
+
+const [port, seconds] = process.argv.slice(2).map(Number);
+const issuer = `http://127.0.0.1:${port}`;
+const groups = { alice: ["eng-web"], bob: ["sales"], robot: ["robots"] };
+const scopes = ["openid", "offline_access", "mcp"];
+
+const seen = { granted: {}, revoked: 0, secrets: [] };
+const used = {}; // the last token request with a refresh token of each person
+
+const provider = new Provider(issuer, {
+  clients: [
+    {
+      client_id: "robot",
+      client_secret: process.env.ROBOT_SECRET ?? "unused",
+      grant_types: ["client_credentials"],
+      redirect_uris: [],
+      response_types: [],
+    },
+  ],
+  findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+  extraTokenClaims: (_ctx, token) => ({ groups: groups[token.accountId ?? token.clientId] ?? [] }),
+  scopes,
+  pkce: { required: () => true },
+  clientBasedCORS: () => false,
+  rotateRefreshToken: true,
+  interactions: { url: (_ctx, interaction) => `/interaction/${interaction.uid}` },
+  cookies: { keys: [crypto.randomUUID()] },
+  ttl: { AccessToken: seconds, ClientCredentials: seconds, Grant: 3600, RefreshToken: 3600, Session: 3600, Interaction: 600, IdToken: 600 },
+  features: {
+    devInteractions: { enabled: false },
+    clientCredentials: { enabled: true },
+    registration: { enabled: true },
+    revocation: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      useGrantedResource: () => true,
+      getResourceServerInfo: (_ctx, resource) => ({
+        scope: "mcp",
+        audience: resource,
+        accessTokenFormat: "jwt",
+        accessTokenTTL: seconds,
+        jwt: { sign: { alg: "RS256" } },
+      }),
+    },
+  },
+});
+
+const secrets = ["code", "code_verifier", "state", "access_token", "refresh_token", "id_token", "client_secret", "registration_access_token", "token"];
+function keep(from) {
+  for (const name of secrets) {
+    if (typeof from?.[name] === "string" && !seen.secrets.includes(from[name])) seen.secrets.push(from[name]);
+  }
+}
+
+provider.use(async (ctx, next) => {
+  if (ctx.path === "/auth" && !ctx.query.scope) ctx.query = { ...ctx.query, scope: "mcp" }; // its default (RFC 6749, 3.3)
+  await next();
+  keep(ctx.oidc?.params);
+  keep(ctx.oidc?.body);
+  if (typeof ctx.body === "object") keep(ctx.body);
+  const to = ctx.response.get("location") ?? "";
+  if (to.includes("code=")) keep(Object.fromEntries(new URL(to).searchParams));
+  if (ctx.oidc?.route === "revocation" && ctx.status === 200) seen.revoked++;
+  if (ctx.oidc?.route === "token" && ctx.status === 200) {
+    const { grant_type } = ctx.oidc.params;
+    seen.granted[grant_type] = (seen.granted[grant_type] ?? 0) + 1;
+    if (grant_type === "refresh_token") used[ctx.oidc.account.accountId] = new URLSearchParams(ctx.oidc.body);
+  }
+});
+
+async function interact(req, res) {
+  const { prompt, params, session, grantId } = await provider.interactionDetails(req, res);
+  if (prompt.name === "login") {
+    return provider.interactionFinished(req, res, { login: { accountId: req.headers["x-person"] } });
+  }
+  const grant = grantId ? await provider.Grant.find(grantId) : new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
+  grant.addOIDCScope(scopes.join(" "));
+  for (const resource of [params.resource ?? []].flat()) grant.addResourceScope(resource, "mcp");
+  return provider.interactionFinished(req, res, { consent: { grantId: await grant.save() } }, { mergeWithLastSubmission: true });
+}
+
+const handle = provider.callback();
+http
+  .createServer(async (req, res) => {
+    try {
+      if (req.url.startsWith("/interaction/")) return await interact(req, res);
+      if (req.url === "/test/seen") return res.end(JSON.stringify(seen));
+      if (req.url.startsWith("/test/steal")) {
+        const person = new URL(req.url, issuer).searchParams.get("person");
+        const answer = await fetch(`${issuer}/token`, { method: "POST", body: used[person] });
+        return res.end(`${answer.status} ${(await answer.json()).error}`);
+      }
+      await handle(req, res);
+    } catch (err) {
+      res.writeHead(500).end(String(err?.error_description ?? err));
+    }
+  })
+  .listen(port, "127.0.0.1");
