@@ -7,9 +7,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -178,11 +178,9 @@ func TestAgentTools(t *testing.T) {
 		a := newAgent(t, gateway.AgentRules{})
 		a.before("s", "1", "Read", `{"file_path":"/a"}`)
 		a.stops("s", "")
-		for len(a.records.list()) < 2 {
-			time.Sleep(time.Millisecond) // the test's own deadline ends it
-		}
-		if got := a.records.list(); got[1].Code != gate.CodeCancelled {
-			t.Errorf("%+v", got[1])
+		rig.Within(t, "the call is recorded as over", func() bool { return len(a.records.list()) == 2 })
+		if got := a.records.list(); len(got) != 2 || got[1].Code != gate.CodeCancelled {
+			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("what was read does not choose what is done", func(t *testing.T) {

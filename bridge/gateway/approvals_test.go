@@ -42,7 +42,7 @@ func startAsking(t *testing.T, o approval.Options) (*gateway.Gateway, string) {
 // pending waits until a call waits for a person.
 func pending(t *testing.T, g *gateway.Gateway) approval.Request {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if all := g.Approvals().Pending(t.Context()); len(all) > 0 {
 			return all[0]
 		}

@@ -31,9 +31,9 @@ func code(err error) gateway.ErrorCode {
 	return ""
 }
 
-// slow answers when its context ends, and says so on began.
-func slow(began chan<- bool) gateway.LocalTool {
-	return tool("slow", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
+// slow answers when its context ends, and says on began that it was called.
+func slow(name string, began chan<- bool) gateway.LocalTool {
+	return tool(name, func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
 		began <- true
 		<-ctx.Done()
 		return gate.Result{}, ctx.Err()
@@ -42,11 +42,13 @@ func slow(began chan<- bool) gateway.LocalTool {
 
 func TestClientEndsCalls(t *testing.T) {
 	began := make(chan bool, 1)
-	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {slow(began), tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records)})
+	g := start(t, gateway.Config{
+		Functions: map[string][]gateway.LocalTool{"s": {slow("slow", began), slow("slower", make(chan bool, 1)), tool("echo", nil)}}, Policy: granting("s__*"), Recorder: new(records),
+	})
 
 	hasty := g.NewClient(gateway.ClientConfig{Timeout: 200 * time.Millisecond})
-	_, err := hasty.CallTool(t.Context(), "s__slow", nil)
-	if <-began; code(err) != gateway.TimedOut || !errors.Is(err, context.DeadlineExceeded) {
+	_, err := hasty.CallTool(t.Context(), "s__slower", nil)
+	if code(err) != gateway.TimedOut || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a call over its time: %v", err)
 	}
 

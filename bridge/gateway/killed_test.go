@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -56,7 +57,11 @@ func serveUpstream(at string) error {
 	if at == "stdio" {
 		return s.Run(context.Background(), &mcp.StdioTransport{})
 	}
-	return http.ListenAndServe(at, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
+	l, err := rig.Listen(at)
+	if err != nil {
+		return err
+	}
+	return http.Serve(l, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
 }
 
 // outcomes keeps the code of each call that has ended, and how often it was granted.
@@ -94,12 +99,17 @@ func (o *outcomes) Record(_ context.Context, r *gate.Record) error {
 }
 
 // underWay waits until a call of a tool begins.
-func (o *outcomes) underWay(tool string) {
+func (o *outcomes) underWay(t *testing.T, tool string) {
+	t.Helper()
 	begun := make(chan struct{})
 	o.mu.Lock()
 	o.begun[tool] = begun
 	o.mu.Unlock()
-	<-begun
+	select {
+	case <-begun:
+	case <-time.After(patience):
+		t.Fatalf("nobody calls %s", tool)
+	}
 }
 
 // unnoticed is how long, at most, it may take on a busy machine until what a process that
@@ -194,7 +204,7 @@ func TestKilledUpstreams(t *testing.T) {
 		all(0)
 		back(0)
 		p := pipe(t, g)
-		o.underWay("pipe__work")
+		o.underWay(t, "pipe__work")
 		died := span{from: time.Now()}
 		if err := p.Kill(); err != nil {
 			t.Fatal(err)
@@ -208,7 +218,7 @@ func TestKilledUpstreams(t *testing.T) {
 		deaths[0] = append(deaths[0], died)
 		all(1)
 		back(1)
-		o.underWay("web__work")
+		o.underWay(t, "web__work")
 		deaths[1] = append(deaths[1], web.restart(t))
 	}
 	all(0)
@@ -292,15 +302,14 @@ func startWeb(t *testing.T) *webProcess {
 	l.Close()
 	w.start(t)
 	t.Cleanup(w.kill)
-	for range 500 {
-		if c, err := net.Dial("tcp", w.at); err == nil {
+	rig.Within(t, "the server listens", func() bool {
+		c, err := net.Dial("tcp", w.at)
+		if err == nil {
 			c.Close()
-			return w
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("the server does not listen")
-	return nil
+		return err == nil
+	})
+	return w
 }
 
 func (w *webProcess) start(t *testing.T) {

@@ -223,7 +223,7 @@ func approve(t *testing.T, g *gateway.Gateway, dir, selector string) {
 // waitFor waits until the tools of the fleet are as they should be.
 func waitFor(t *testing.T, g *gateway.Gateway, ok func([]*gate.Tool) bool) {
 	t.Helper()
-	giveUp := time.After(20 * time.Second)
+	giveUp := time.After(patience)
 	for !ok(g.Fleet().KnownFeatures(gate.FeatureTool)) {
 		select {
 		case <-time.After(10 * time.Millisecond):

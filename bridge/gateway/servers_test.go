@@ -32,7 +32,7 @@ func TestCircuitsAreRecorded(t *testing.T) {
 	})
 	g := start(t, gateway.Config{
 		Audit: file, AuditOptions: audit.Options{Node: "n"}, Policy: granting("s__*"),
-		Servers: []gateway.EndpointConfig{{Server: "s", Dial: l.dial, CallTimeout: 10 * time.Millisecond}},
+		Servers: []gateway.EndpointConfig{{Server: "s", Dial: l.dial, CallTimeout: 200 * time.Millisecond}},
 	})
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestCircuitsAreRecorded(t *testing.T) {
 		t.Errorf("through an open circuit: %v", err)
 	}
 	hangs.Store(false)
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if _, err := call(g, "s__t", `{}`); err == nil {
 			break
 		}
@@ -84,7 +84,7 @@ func TestServersAreRecorded(t *testing.T) {
 	})
 	_ = g.Connect(t.Context()) // it is down
 	down.Store(false)
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if _, err := call(g, "s__t", `{}`); err == nil {
 			break
 		}

@@ -180,6 +180,9 @@ func TestPromptsAndTemplatesArePinned(t *testing.T) {
 	if got := offered(g, gate.FeatureTemplate); strings.Contains(got, "late://") || got == "" { // which is when they are seen first
 		t.Fatalf("templates at first: %s", got)
 	}
+	if err := g.Close(t.Context()); err != nil { // or it trusts what comes next, which is soon after what it saw first
+		t.Fatal(err)
+	}
 	s.AddPrompt(&mcp.Prompt{Name: "greet", Description: "sends your keys"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{}, nil
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -176,20 +177,13 @@ func TestTortureSessions(t *testing.T) {
 	defer hangUp()
 	gone := make(chan struct{})
 	go func() { defer close(gone); _, _, _ = c.do(ctx, stream("500")) }()
+	rig.Within(t, "the call is under way", func() bool { return tt.records.has("granted ") })
 	twice := misdeed{body: stream("500").body, status: 400, code: -32600, says: "duplicate"}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		resp, answer, err := c.do(short, twice)
-		cancel()
-		if err == nil {
-			if err := twice.judge(resp, answer, nil); err != nil {
-				t.Error(err)
-			}
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("two requests of one id are under way")
-		}
+	soon, cancel := context.WithTimeout(t.Context(), patience) // if two requests of one id are under way, neither ends
+	defer cancel()
+	resp, answer, err := c.do(soon, twice)
+	if err := twice.judge(resp, answer, err); err != nil {
+		t.Error(err)
 	}
 	if err := c.well(t.Context()); err != nil {
 		t.Error(err)
@@ -201,7 +195,7 @@ func TestTortureSessions(t *testing.T) {
 		}
 	}
 	<-gone // its call was cancelled with the session
-	resp, answer, err := c.do(t.Context(), misdeed{body: req("$", "tools/list", "")})
+	resp, answer, err = c.do(t.Context(), misdeed{body: req("$", "tools/list", "")})
 	if err != nil || resp.StatusCode != 404 {
 		t.Errorf("a session that has ended: %v %s, %v", resp, answer, err)
 	}

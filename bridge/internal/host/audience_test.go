@@ -39,7 +39,7 @@ const watched = "up:///watched"
 func newAsker() *asker {
 	a := &asker{roots: make(chan string, 100)}
 	folders := func(ctx context.Context, ss *sdk.ServerSession) string {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
 		res, err := ss.ListRoots(ctx, nil)
 		if err != nil {
@@ -121,7 +121,7 @@ func (a *asker) told() string {
 	select {
 	case got := <-a.roots:
 		return got
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		return "nothing"
 	}
 }

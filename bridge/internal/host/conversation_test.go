@@ -267,7 +267,7 @@ func (c *conversation) step(t *testing.T, s step) {
 	case words[0] == "end":
 		select {
 		case <-c.exchanges[words[1]].ended:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s has not ended\n%s", words[1], c.said())
 		}
 	case words[0] == "hang":
@@ -296,7 +296,7 @@ func (c *conversation) step(t *testing.T, s step) {
 		if len(words) < 3 {
 			select {
 			case <-x.ended:
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatalf("%s has not ended\n%s", s.name, c.said())
 			}
 		}
@@ -308,7 +308,7 @@ func (c *conversation) step(t *testing.T, s step) {
 
 func (c *conversation) until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: in vain\n%s", what, c.said())
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
@@ -18,40 +19,45 @@ const answers = `{"ask-1":{"action":"accept","content":{"name":"Ada"}}}`
 // At the limit the call makes room whose client has not come back for the longest time,
 // once it has waited for its grace; its client is told that it has ended.
 func TestParkedMakesRoom(t *testing.T) {
-	x := newAsking(t, host.Config{ParkIdle: 20 * time.Second}) // a grace of a second
-	park := func() string {
-		t.Helper()
-		got := x.calls(t, "form", "", "")
-		if got.At("/result/resultType").Text() != "input_required" {
+	synctest.Test(t, func(t *testing.T) {
+		x := offline(t, host.Config{ParkIdle: 20 * time.Second}) // a grace of a second
+		park := func() string {
+			t.Helper()
+			got := x.calls(t, "form", "", "")
+			if got.At("/result/resultType").Text() != "input_required" {
+				t.Fatalf("got %s", got)
+			}
+			return got.At("/result/requestState").Text()
+		}
+		first, second := park(), park()
+		time.Sleep(5 * time.Millisecond)
+		if got := x.calls(t, "form", first, ""); got.At("/result/resultType").Text() != "input_required" { // it has come back
 			t.Fatalf("got %s", got)
 		}
-		return got.At("/result/requestState").Text()
-	}
-	first, second := park(), park()
-	time.Sleep(5 * time.Millisecond)
-	if got := x.calls(t, "form", first, ""); got.At("/result/resultType").Text() != "input_required" { // it has come back
-		t.Fatalf("got %s", got)
-	}
-	for range 62 {
+		for range 62 {
+			park()
+		}
+		if got := x.calls(t, "form", "", "").At("/result/content/0/text").Text(); !strings.Contains(got, "this principal has 64") {
+			t.Errorf("nobody has waited for long, and one too many got %q", got)
+		}
+		<-x.over
+		time.Sleep(1100 * time.Millisecond)
 		park()
-	}
-	if got := x.calls(t, "form", "", "").At("/result/content/0/text").Text(); !strings.Contains(got, "this principal has 64") {
-		t.Errorf("nobody has waited for long, and one too many got %q", got)
-	}
-	<-x.over
-	time.Sleep(1100 * time.Millisecond)
-	park()
-	if err := <-x.over; err == nil {
-		t.Error("the server of the call that makes room has an answer")
-	}
-	if got := x.calls(t, "form", second, answers).At("/error/message").Text(); !strings.Contains(got, "has ended") {
-		t.Errorf("the one that waited for the longest time got %q", got)
-	}
-	if got := x.calls(t, "form", first, answers).At("/result/content/0/text").Text(); got != "Ada" {
-		t.Errorf("another one has ended: %q", got)
-	}
-	waitUntil(t, func() bool {
-		return slices.ContainsFunc(x.recorded(), func(r gate.Record) bool { return r.Event == gate.Done && r.Code == "cancelled" })
+		if err := <-x.over; err == nil {
+			t.Error("the server of the call that makes room has an answer")
+		}
+		if got := x.calls(t, "form", second, answers).At("/error/message").Text(); !strings.Contains(got, "has ended") {
+			t.Errorf("the one that waited for the longest time got %q", got)
+		}
+		if got := x.calls(t, "form", first, answers).At("/result/content/0/text").Text(); got != "Ada" {
+			t.Errorf("another one has ended: %q", got)
+		}
+		waitUntil(t, func() bool {
+			return slices.ContainsFunc(x.recorded(), func(r gate.Record) bool { return r.Event == gate.Done && r.Code == "cancelled" })
+		})
+		if err := x.host.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -43,6 +43,16 @@ const asksModel = `{"messages":[{"role":"user","content":{"type":"text","text":"
 
 func newAsking(t testing.TB, cfg host.Config) *asking {
 	t.Helper()
+	x := offline(t, cfg)
+	srv := httptest.NewServer(x.host)
+	t.Cleanup(srv.Close)
+	x.url, x.hangUp = srv.URL, srv.CloseClientConnections
+	return x
+}
+
+// offline is the same without a network, as a bubble wants it.
+func offline(t testing.TB, cfg host.Config) *asking {
+	t.Helper()
 	x := &asking{records: new(rig.Records), over: make(chan error, 1000)}
 	var tools []local.Tool
 	for name, ask := range map[string]func(context.Context, gate.Permit) (string, error){
@@ -121,9 +131,6 @@ func newAsking(t testing.TB, cfg host.Config) *asking {
 	if x.host, err = host.New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(x.host)
-	t.Cleanup(srv.Close)
-	x.url, x.hangUp = srv.URL, srv.CloseClientConnections
 	return x
 }
 
@@ -458,7 +465,7 @@ func TestParkedIsBounded(t *testing.T) {
 	if got := x.calls(t, "form", "", "").At("/result/resultType").Text(); got != "input_required" {
 		t.Errorf("there is room again, and got %q", got)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := x.host.Drain(ctx); err != nil {
 		t.Errorf("drained: %v", err)
@@ -533,7 +540,7 @@ func TestParkedProgress(t *testing.T) {
 		if _, err := cs.CallTool(t.Context(), params); err != nil {
 			t.Fatal(err)
 		}
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(time.Minute)
 		for mu.Lock(); len(told) < 2 && time.Now().Before(deadline); mu.Lock() {
 			mu.Unlock()
 			time.Sleep(time.Millisecond)
@@ -606,7 +613,7 @@ func TestPeerHooks(t *testing.T) {
 
 func waitUntil(t *testing.T, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it did not come to that")
 		}

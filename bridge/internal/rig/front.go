@@ -150,6 +150,26 @@ func Request(era, id, method, params string) string {
 
 // Post sends a message over HTTP as a client of an era does.
 func Post(ctx context.Context, url, era, session, msg string) (*http.Response, error) {
+	r, err := posted(ctx, url, era, session, msg)
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(r)
+}
+
+// Serve has a handler answer the same without a network.
+func Serve(t testing.TB, h http.Handler, era, msg string) *http.Response {
+	t.Helper()
+	r, err := posted(t.Context(), "http://localhost/mcp", era, "", msg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func posted(ctx context.Context, url, era, session, msg string) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(msg))
 	if err != nil {
 		return nil, err
@@ -170,7 +190,7 @@ func Post(ctx context.Context, url, era, session, msg string) (*http.Response, e
 			}
 		}
 	}
-	return http.DefaultClient.Do(r)
+	return r, nil
 }
 
 // AnswerOf reads the answer out of a response.

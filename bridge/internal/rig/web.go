@@ -3,15 +3,27 @@ package rig
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 )
+
+// Listen listens at an address that was free a moment ago, and waits while another
+// program has it.
+func Listen(at string) (net.Listener, error) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if l, err := net.Listen("tcp", at); err == nil || time.Now().After(end) {
+			return l, err
+		}
+	}
+}
 
 // A Web is a streamable HTTP server whose answers to calls are call's.
 type Web struct {

@@ -106,9 +106,7 @@ func TestCloseInEveryPhase(t *testing.T) {
 			if tt.connect {
 				opening.Go(func() { _ = e.Connect(t.Context()) })
 			}
-			for e.Phase() != tt.phase {
-				time.Sleep(time.Millisecond)
-			}
+			rig.Within(t, "it is "+string(tt.phase), func() bool { return e.Phase() == tt.phase })
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
@@ -150,12 +148,7 @@ func TestServerEndsAtOnce(t *testing.T) {
 		close(stop)
 		wg.Wait()
 		s.Cut(io.EOF) // or it would be connected again before anybody looks
-		for i := 0; e.Phase() != upstream.Faulted; i++ {
-			if i == 1000 {
-				t.Fatalf("phase %s of a dead connection", e.Phase())
-			}
-			time.Sleep(time.Millisecond)
-		}
+		rig.Within(t, "a dead connection is noticed", func() bool { return e.Phase() == upstream.Faulted })
 		e.Close()
 	}
 }

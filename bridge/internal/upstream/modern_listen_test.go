@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -17,18 +16,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// eventually waits for what is to come.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for range 500 {
-		if f() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("not within 5 s: %s", what)
-}
 
 // changing is a server of the Go SDK that speaks MCP 2026-07-28 and tells of changes.
 func changing(uris ...string) *sdk.Server {
@@ -83,7 +70,7 @@ func TestModernChanges(t *testing.T) {
 			}
 			tools := func(n int) func() bool { return func() bool { return len(f.KnownFeatures(gate.FeatureTool)) == n } }
 			rig.AddTool(s, "two")
-			eventually(t, "a tool that was added is listed", tools(2))
+			rig.Within(t, "a tool that was added is listed", tools(2))
 
 			g, _ := rig.NewGate(t, f)
 			subscribe := func(uri, id string) {
@@ -102,15 +89,15 @@ func TestModernChanges(t *testing.T) {
 					return slices.Contains(updated, uri)
 				}
 			}
-			eventually(t, "an update of a", heard("file:///a"))
-			eventually(t, "an update of b", heard("file:///b"))
+			rig.Within(t, "an update of a", heard("file:///a"))
+			rig.Within(t, "an update of b", heard("file:///b"))
 			rig.AddTool(s, "three")
-			eventually(t, "a tool that was added after subscriptions is listed", tools(3))
+			rig.Within(t, "a tool that was added after subscriptions is listed", tools(3))
 			if err := f.Unsubscribe(t.Context(), "2", "file:///b"); err != nil {
 				t.Fatal(err)
 			}
 			rig.AddTool(s, "four")
-			eventually(t, "a tool that was added after the end of a subscription is listed", tools(4))
+			rig.Within(t, "a tool that was added after the end of a subscription is listed", tools(4))
 			if breaks == nil {
 				return
 			}
@@ -119,8 +106,8 @@ func TestModernChanges(t *testing.T) {
 			updated = nil
 			mu.Unlock()
 			rig.AddTool(s, "five")
-			eventually(t, "a tool that was added while the stream was broken is listed", tools(5))
-			eventually(t, "an update of a after that", heard("file:///a"))
+			rig.Within(t, "a tool that was added while the stream was broken is listed", tools(5))
+			rig.Within(t, "an update of a after that", heard("file:///a"))
 		})
 	}
 }

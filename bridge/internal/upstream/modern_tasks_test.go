@@ -240,13 +240,14 @@ func TestModernTaskBrokenOff(t *testing.T) {
 		code    string
 	}{
 		"the client goes":                {task("working", ""), time.Minute, nil, true, "cancelled"},
-		"the server is silent":           {"-", 100 * time.Millisecond, nil, false, "timeout"},
-		"the connection does not return": {"HTTP 503", 300 * time.Millisecond, nil, false, "timeout"},
+		"the server is silent":           {"-", 2 * time.Second, nil, false, "timeout"},
+		"the connection does not return": {"HTTP 503", 2 * time.Second, nil, false, "timeout"},
 		"nobody can be asked":            {wants, time.Minute, nil, false, "refused_authorize"},
 		"the client does not answer":     {wants, time.Minute, client{canAll, refuses}, false, "protocol"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m := newTaskServer(tt.says)
 			e, srv := rig.Dialled(t, m, func(c *upstream.Config) { c.CallTimeout = tt.timeout })
 			ctx, cancel := context.WithCancel(t.Context())
@@ -290,9 +291,7 @@ func TestModernTaskTakesBack(t *testing.T) {
 		if method == gate.ListRoots {
 			return accepts(ctx, method, params)
 		}
-		for len(m.Of("tasks/update")) == 0 { // while one waits, the other is answered
-			time.Sleep(time.Millisecond)
-		}
+		rig.Within(t, "while one waits, the other is answered", func() bool { return len(m.Of("tasks/update")) > 0 })
 		m.Mu.Lock()
 		m.Turns["tasks/get"] = []string{task("working", ""), task("completed", `"result":`+fine)}
 		m.Mu.Unlock()
@@ -360,22 +359,23 @@ func TestModernTaskOutlivesConnection(t *testing.T) {
 				go func() {
 					srv.CloseClientConnections()
 					srv.Close()
-					for e.Phase() == upstream.Ready {
-						time.Sleep(time.Millisecond)
-					}
+					rig.Within(t, "the server is missed", func() bool { return e.Phase() != upstream.Ready })
 					m.Mu.Lock()
 					m.Turns["tasks/get"] = []string{task("completed", `"result":`+fine)}
 					m.Mu.Unlock()
 					other.Store(!approved)
-					l, err := net.Listen("tcp", l.Addr().String())
-					if err != nil {
+					if l, err := rig.Listen(l.Addr().String()); err != nil {
 						t.Error(err)
+						close(back)
+					} else {
+						back <- serve(l)
 					}
-					back <- serve(l)
 				}()
 			}
 			res, err := g.Do(t.Context(), c)
-			(<-back).Close()
+			if srv := <-back; srv != nil {
+				srv.Close()
+			}
 			if want := map[bool]string{true: "ok", false: "refused_pin"}[approved]; gate.Code(err) != want {
 				t.Errorf("%s, %v, want %s", res.Doc, err, want)
 			}
@@ -413,9 +413,7 @@ func TestModernTaskTriesCircuit(t *testing.T) {
 	if e.Status().Circuit != upstream.CircuitOpen {
 		t.Fatalf("circuit %q", e.Status().Circuit)
 	}
-	for e.Status().Circuit != upstream.CircuitHalfOpen {
-		time.Sleep(10 * time.Millisecond)
-	}
+	rig.Within(t, "the circuit is half open", func() bool { return e.Status().Circuit == upstream.CircuitHalfOpen })
 	g, _ := rig.NewGate(t, e)
 	c := rig.NewCall("s__echo", "{}")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -321,16 +321,10 @@ func TestEraChanges(t *testing.T) {
 			mu.Lock()
 			now = older
 			mu.Unlock()
-			for i := 0; ; i++ {
+			rig.Within(t, "the older server is called", func() bool {
 				_, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
-				if err == nil {
-					break
-				}
-				if i == 100 {
-					t.Fatal(err)
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
+				return err == nil
+			})
 			e.Close()
 			srv.Close()
 		})

@@ -92,7 +92,7 @@ func TestToolsThatComeLater(t *testing.T) {
 	g, _ := rig.NewGate(t, e)
 	lists := func(want int) {
 		t.Helper()
-		end := time.After(20 * time.Second)
+		end := time.After(time.Minute)
 		for len(e.Tools(t.Context())) != want {
 			select {
 			case <-changed:

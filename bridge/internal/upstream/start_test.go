@@ -61,7 +61,7 @@ func TestStart(t *testing.T) {
 func TestStartingStatus(t *testing.T) {
 	e := rig.NewEndpoint(t, sh(t, `echo "added 3 packages" >&2; sleep 60`))
 	e.Start(t.Context())
-	for giveUp := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for giveUp := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		s := e.Status()
 		if s.Phase == upstream.Starting && len(s.Said) == 1 && s.Said[0] == "added 3 packages" {
 			return

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -175,45 +176,49 @@ func TestTaskThatIsBrokenOff(t *testing.T) {
 		"the server goes":      {"!", "transport", time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &tasker{declares: declared, answers: map[string][]string{"tools/call": {created}, "tasks/get": {tt.get}}}
-			e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: tt.timeout})
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			if name == "the client goes" {
-				time.AfterFunc(50*time.Millisecond, cancel)
-			}
-			_, err := rig.Do(ctx, t, e, "s__slow", `{}`)
-			if gate.Code(err) != tt.code {
-				t.Errorf("error %v, want %s", err, tt.code)
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			calls, cancelled := 0, false
-			for _, what := range s.seen {
-				if what == "tools/call" {
-					calls++
+			synctest.Test(t, func(t *testing.T) {
+				s := &tasker{declares: declared, answers: map[string][]string{"tools/call": {created}, "tasks/get": {tt.get}}}
+				e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: tt.timeout})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if name == "the client goes" {
+					time.AfterFunc(50*time.Millisecond, cancel)
 				}
-				cancelled = cancelled || what == "tasks/cancel 7"
-			}
-			if calls != 1 || cancelled != tt.cancels {
-				t.Errorf("the server has seen %q", s.seen)
-			}
+				_, err := rig.Do(ctx, t, e, "s__slow", `{}`)
+				if gate.Code(err) != tt.code {
+					t.Errorf("error %v, want %s", err, tt.code)
+				}
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				calls, cancelled := 0, false
+				for _, what := range s.seen {
+					if what == "tools/call" {
+						calls++
+					}
+					cancelled = cancelled || what == "tasks/cancel 7"
+				}
+				if calls != 1 || cancelled != tt.cancels {
+					t.Errorf("the server has seen %q", s.seen)
+				}
+			})
 		})
 	}
 }
 
 // A server that says in time that it goes on may take longer than the timeout.
 func TestTaskExtendsItsTimeout(t *testing.T) {
-	goesOn := slices.Repeat([]string{working("working")}, 30) // asked for every 50 ms at most
-	s := &tasker{declares: declared, answers: map[string][]string{
-		"tools/call": {created}, "tasks/get": append(goesOn, working("completed")), "tasks/result": {finished},
-	}}
-	const timeout = time.Second
-	e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: timeout})
-	began := time.Now()
-	if _, err := rig.Do(t.Context(), t, e, "s__slow", `{}`); err != nil || time.Since(began) < timeout {
-		t.Errorf("after %v: %v", time.Since(began), err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		goesOn := slices.Repeat([]string{working("working")}, 30) // asked for every 50 ms at most
+		s := &tasker{declares: declared, answers: map[string][]string{
+			"tools/call": {created}, "tasks/get": append(goesOn, working("completed")), "tasks/result": {finished},
+		}}
+		const timeout = time.Second
+		e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: timeout})
+		began := time.Now()
+		if _, err := rig.Do(t.Context(), t, e, "s__slow", `{}`); err != nil || time.Since(began) < timeout {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
 }
 
 // What no server must say of a task ends the call, and the task.
@@ -244,14 +249,16 @@ func TestTaskThatIsNone(t *testing.T) {
 // A server may be silent on the result of a task for longer than the timeout, as long as
 // it says of the task that it goes on.
 func TestTaskExtendsItsTimeoutWhileItIsAsked(t *testing.T) {
-	const timeout = 500 * time.Millisecond
-	s := &tasker{declares: declared, answers: map[string][]string{
-		"tools/call": {created}, "tasks/get": {working("input_required")}, "tasks/result": {"late"},
-	}, late: 2 * timeout}
-	e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: timeout})
-	if _, err := rig.Do(t.Context(), t, e, "s__slow", `{}`); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 500 * time.Millisecond
+		s := &tasker{declares: declared, answers: map[string][]string{
+			"tools/call": {created}, "tasks/get": {working("input_required")}, "tasks/result": {"late"},
+		}, late: 2 * timeout}
+		e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options(), CallTimeout: timeout})
+		if _, err := rig.Do(t.Context(), t, e, "s__slow", `{}`); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Where the server leaves it open, a call for which nobody waits is made as a task. Its

@@ -79,12 +79,7 @@ func TestHTTPAnswers(t *testing.T) {
 			if err == nil && !res.IsError && strings.NewReplacer(" ", "", "\n", "").Replace(res.Doc.String()) != rig.Odd {
 				t.Errorf("the result is another: %s", res.Doc)
 			}
-			for i := 0; e.Phase() != tt.phase && i < 1000; i++ {
-				time.Sleep(time.Millisecond)
-			}
-			if e.Phase() != tt.phase {
-				t.Errorf("phase %s, want %s", e.Phase(), tt.phase)
-			}
+			rig.Within(t, "it is "+string(tt.phase), func() bool { return e.Phase() == tt.phase })
 			e.Close()
 			srv.Close()
 		})
@@ -248,9 +243,7 @@ func TestSSEFallback(t *testing.T) {
 		t.Errorf("%d requests without the configured header", bare.Load())
 	}
 	srv.CloseClientConnections()
-	for i := 0; e.Phase() != upstream.Faulted && i < 1000; i++ {
-		time.Sleep(time.Millisecond)
-	}
+	rig.Within(t, "the stream is missed", func() bool { return e.Phase() == upstream.Faulted })
 	if s := e.Status(); s.Fault != upstream.Transport {
 		t.Errorf("status after the stream broke: %+v", s)
 	}
@@ -308,12 +301,7 @@ func TestHTTPCancel(t *testing.T) {
 		defer h.Mu.Unlock()
 		return slices.Contains(h.Methods, "POST notifications/cancelled")
 	}
-	for i := 0; !told(); i++ {
-		if i == 1000 {
-			t.Fatal("the server was not told")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	rig.Within(t, "the server is told", told)
 	e.Close()
 	srv.Close()
 }
@@ -338,12 +326,7 @@ func TestHTTPListens(t *testing.T) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		h.ServeHTTP(w, r)
 	}))
-	for i := 0; listings.Load() < 3 || streams.Load() < 2; i++ {
-		if i == 500 {
-			t.Fatalf("%d listings, %d streams", listings.Load(), streams.Load())
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	rig.Within(t, "it is heard, and listened to again", func() bool { return listings.Load() >= 3 && streams.Load() >= 2 })
 	e.Close()
 	srv.Close()
 }

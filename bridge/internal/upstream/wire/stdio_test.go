@@ -62,12 +62,7 @@ func TestStdio(t *testing.T) {
 				}
 				return
 			}
-			for i := 0; tt.kind != "ok" && e.Status().Fault != upstream.FaultKind(tt.kind); i++ {
-				if i == 1000 {
-					t.Fatalf("status %+v", e.Status())
-				}
-				time.Sleep(time.Millisecond)
-			}
+			rig.Within(t, "its status has the fault", func() bool { return tt.kind == "ok" || e.Status().Fault == upstream.FaultKind(tt.kind) })
 			e.Close()
 		})
 	}
@@ -105,7 +100,7 @@ func TestStdioDeaf(t *testing.T) {
 		t.Error(err)
 	}
 	wg.Wait()
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 	e.Close()
