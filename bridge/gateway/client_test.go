@@ -94,8 +94,8 @@ func TestClientArguments(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, res.Text(), err)
 		}
 	}
-	if !slices.Contains(rec.codes, "done refused_parse") {
-		t.Errorf("what is no document was not recorded: %q", rec.codes)
+	if !slices.Contains(rec.list(), "done refused_parse") {
+		t.Errorf("what is no document was not recorded: %q", rec.list())
 	}
 }
 

@@ -39,6 +39,13 @@ func (r *records) Record(_ context.Context, rec *gate.Record) error {
 	return nil
 }
 
+// list returns them so far.
+func (r *records) list() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.codes)
+}
+
 // tool returns a function that answers with its arguments.
 func tool(name string, call func(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error)) gateway.LocalTool {
 	if call == nil {
@@ -146,7 +153,7 @@ func TestRecorderOnly(t *testing.T) {
 	if _, err := call(g, "a__none", `{}`); gate.Code(err) != "refused_lookup" {
 		t.Errorf("error %v", err)
 	}
-	if diff := cmp.Diff([]string{"granted ", "done ok", "done refused_lookup"}, r.codes); diff != "" {
+	if diff := cmp.Diff([]string{"granted ", "done ok", "done refused_lookup"}, r.list()); diff != "" {
 		t.Error(diff)
 	}
 	if err := g.Healthy(); err != nil {
@@ -165,7 +172,7 @@ func TestAuditAndRecorder(t *testing.T) {
 	if _, err := call(g, "a__t", `{}`); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"granted ", "done ok"}, r.codes); diff != "" {
+	if diff := cmp.Diff([]string{"granted ", "done ok"}, r.list()); diff != "" {
 		t.Error(diff)
 	}
 	if got := logged(t, file); !slices.Equal(got, []string{"opened ", "granted ", "done ok"}) {

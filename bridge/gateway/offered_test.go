@@ -232,11 +232,11 @@ func TestCatalog(t *testing.T) {
 			t.Errorf("%s: outside of a group: %s", revision, got)
 		}
 	}
-	before := len(kept.codes)
+	before := len(kept.list())
 	if _, err := call(g, "catalog__call", `{"tool":"files__read","arguments":{"text":"hi"}}`); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"granted ", "granted ", "done ok", "done ok"}, kept.codes[before:]); diff != "" {
+	if diff := cmp.Diff([]string{"granted ", "granted ", "done ok", "done ok"}, kept.list()[before:]); diff != "" {
 		t.Error(diff)
 	}
 }

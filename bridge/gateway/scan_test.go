@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -52,8 +53,8 @@ func TestToolsThatLookAlikeAreRefused(t *testing.T) {
 	if !errors.As(err, &refusal) || refusal.Code() != "refused_pin" || !strings.Contains(refusal.Reason, "files__read_file") {
 		t.Errorf("%v", err)
 	}
-	if len(seen.codes) != 1 || seen.codes[0] != "done refused_pin" {
-		t.Errorf("recorded %q", seen.codes)
+	if !slices.Equal(seen.list(), []string{"done refused_pin"}) {
+		t.Errorf("recorded %q", seen.list())
 	}
 	for _, name := range []string{"files__read_file", "mail__read_file"} {
 		if _, err := call(g, name, "{}"); err != nil {

@@ -96,9 +96,7 @@ func use() usage {
 
 // has reports whether something was recorded with a code.
 func (r *records) has(code string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Contains(r.codes, code)
+	return slices.Contains(r.list(), code)
 }
 
 // forget drops what was recorded.

@@ -201,7 +201,7 @@ func TestSDKClient(t *testing.T) {
 				if _, err := cs.ListPrompts(t.Context(), nil); err == nil {
 					t.Error("prompts are listed")
 				}
-				if got := x.Records.All[0].Call.ClientName; got != "c" {
+				if got := x.Records.List()[0].Call.ClientName; got != "c" {
 					t.Errorf("the client calls itself %q", got)
 				}
 				for range 100 { // the stream for changes may be opening still

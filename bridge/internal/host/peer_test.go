@@ -141,9 +141,7 @@ func (x *asking) keep(f func()) {
 }
 
 func (x *asking) recorded() []gate.Record {
-	x.records.Mu.Lock()
-	defer x.records.Mu.Unlock()
-	return slices.Clone(x.records.All)
+	return x.records.List()
 }
 
 // atOnce asks three things at once.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -76,6 +77,13 @@ func (r *Records) Record(_ context.Context, rec *gate.Record) error {
 	defer r.Mu.Unlock()
 	r.All = append(r.All, *rec)
 	return nil
+}
+
+// List returns what has been recorded so far.
+func (r *Records) List() []gate.Record {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	return slices.Clone(r.All)
 }
 
 // Done returns the calls that have ended, as "name code".

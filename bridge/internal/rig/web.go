@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -48,6 +49,13 @@ func EventServer(stream func(w io.Writer, id string)) *Web {
 		w.Header().Set("Content-Type", "text/event-stream")
 		stream(w, id)
 	}}
+}
+
+// Asked returns the methods that it was asked, of HTTP and MCP.
+func (s *Web) Asked() []string {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return slices.Clone(s.Methods)
 }
 
 func (s *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -102,7 +102,7 @@ func TestRoundsAnswered(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			asked := 0
-			for _, rec := range r.All {
+			for _, rec := range r.List() {
 				if rec.Event == gate.Done && rec.Call.Action.IsPeerRequest() {
 					asked++
 				}

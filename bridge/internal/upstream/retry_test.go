@@ -27,9 +27,7 @@ func repeats(t *testing.T, up gate.Upstream) (code string, again, granted int) {
 	t.Helper()
 	g, recorded := rig.NewGate(t, up)
 	_, _ = g.Do(t.Context(), rig.NewCall("s__echo", "{}"))
-	recorded.Mu.Lock()
-	defer recorded.Mu.Unlock()
-	for _, r := range recorded.All {
+	for _, r := range recorded.List() {
 		if r.Event == gate.Granted {
 			granted++
 			continue
@@ -55,7 +53,7 @@ func TestExpiredSession(t *testing.T) {
 	if code, again, granted := repeats(t, e); code != "ok" || again != 1 || granted != 1 {
 		t.Errorf("%s after %d repeats, %d granted", code, again, granted)
 	}
-	if n := count(s.Methods, "POST initialize"); n != 2 {
+	if n := count(s.Asked(), "POST initialize"); n != 2 {
 		t.Errorf("%d sessions, want a second one", n)
 	}
 	if code, again, _ := repeats(t, e); code != "ok" || again != 0 {
@@ -235,7 +233,7 @@ func TestClosedPipe(t *testing.T) {
 	rig.Within(t, "the server closes its input", func() bool { return said.has("line=shut") })
 	g, recorded := rig.NewGate(t, e)
 	_, err := g.Do(t.Context(), rig.NewCall("liar__echo", "{}"))
-	if last := recorded.All[len(recorded.All)-1]; rig.Kind(err) != "transport" || last.Usage.Repeats != 1 {
+	if last := recorded.List()[len(recorded.List())-1]; rig.Kind(err) != "transport" || last.Usage.Repeats != 1 {
 		t.Errorf("%v after %d repeats", err, last.Usage.Repeats)
 	}
 }

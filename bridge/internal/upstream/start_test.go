@@ -28,14 +28,14 @@ func TestStart(t *testing.T) {
 		first string
 		ok    bool
 	}{
-		"talks":  {`for i in 1 2 3 4 5 6; do sleep 0.5; echo "downloading $i of 6" >&2; done`, true},
-		"works":  {`i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done`, true},
+		"talks":  {`for i in 1 2 3 4 5 6 7 8; do sleep 0.5; echo "downloading $i of 8" >&2; done`, true},
+		"works":  {`i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done`, true},
 		"sleeps": {`echo "waiting for a lock" >&2; sleep 60`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := sh(t, tt.first)
-			cfg.ConnectTimeout = time.Second
+			cfg.ConnectTimeout = 2 * time.Second
 			e := rig.NewEndpoint(t, cfg)
 			err := e.Connect(t.Context())
 			if tt.ok {

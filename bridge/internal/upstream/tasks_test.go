@@ -152,6 +152,8 @@ func TestToolThatMustBeATask(t *testing.T) {
 			if err != nil || res.Doc.String() != tt.result {
 				t.Errorf("result %s, %v", res.Doc, err)
 			}
+			tt.server.mu.Lock()
+			defer tt.server.mu.Unlock()
 			if diff := gocmp.Diff(tt.seen, tt.server.seen); diff != "" {
 				t.Error(diff)
 			}

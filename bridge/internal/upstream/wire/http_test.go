@@ -151,7 +151,11 @@ func TestHTTPHeaders(t *testing.T) {
 	if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); err != nil {
 		t.Fatal(err)
 	}
+	rig.Within(t, "it listens", func() bool { return slices.Contains(h.Asked(), "GET") })
 	e.Close()
+	rig.Within(t, "its session is ended", func() bool { return slices.Contains(h.Asked(), "DELETE") })
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
 	slices.Sort(h.Methods)
 	want := []string{"DELETE", "GET", "POST initialize", "POST notifications/initialized", "POST server/discover", "POST tools/call", "POST tools/list"}
 	if diff := cmp.Diff(want, h.Methods); diff != "" {
