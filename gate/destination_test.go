@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,11 +11,15 @@ import (
 )
 
 // there approves what it is asked about, and its destinations.
-type there struct{ asked []gate.Question }
+type there struct {
+	asked []gate.Question
+	n     int // how often
+}
 
 func (a *there) Approve(_ context.Context, q gate.Question) (gate.Approval, error) {
 	a.asked = append(a.asked, q)
-	return gate.Approval{ID: "a-1", By: "cli:local", Destinations: true}, nil
+	a.n++
+	return gate.Approval{ID: fmt.Sprintf("a-%d", a.n), By: "cli:local", Destinations: true}, nil
 }
 
 // asking asks about calls whose destination or content nobody trusted has named.
@@ -74,7 +79,7 @@ func TestDestinations(t *testing.T) {
 	if gone, err := sessions.Revoke("a-1"); err != nil || len(gone) == 0 {
 		t.Fatal(gone, err)
 	}
-	if _, err := sessions.Revoke("a-2"); err == nil {
+	if _, err := sessions.Revoke("a-1"); err == nil {
 		t.Error("what is not there was revoked")
 	}
 	if !asks("mail__send", `{"to":"lily@corp.example"}`) {
