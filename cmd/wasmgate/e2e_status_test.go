@@ -21,7 +21,7 @@ func testStatusCheck(t *testing.T, p *program) {
 	t.Cleanup(silent.Close)
 	t.Cleanup(func() { close(let) })
 	good := &stub{tools: `[{"name":"echo","inputSchema":{"type":"object"}}]`, answer: answerFine}
-	pl := p.place(t, "servers:\n  good: {url: "+good.start(t)+"}\n  silent: {url: "+silent.URL+"}\n")
+	pl := p.place(t, "servers:\n  good: {url: "+good.start(t)+"}\n  silent: {url: "+silent.URL+", start: 6s}\n")
 	pl.serve()
 	o := pl.run("status", "--check")
 	if o.code != 1 || !strings.Contains(o.stderr, "wasmgate: not ready yet: silent; ") || !strings.Contains(o.stdout, "connecting") {

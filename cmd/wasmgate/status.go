@@ -29,8 +29,9 @@ func (c *cli) newStatus() *cobra.Command {
 reports. With the name of a server it shows all of that one, with what it has written last on its
 standard error.
 
-With --check it exits with 0 if all servers are ready, with 3 if any is faulted or a module cannot
-be used, and with 1 if none is and some are still connecting after 5 s.`,
+With --check it waits for servers that are starting, for as long as each may take (servers.X.start),
+and exits with 0 if all are ready, with 3 if any is faulted or a module cannot be used, and with 1
+if none is and some are still starting.`,
 		Example: "  wasmgate status\n  wasmgate status files\n  wasmgate status --check --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -43,11 +44,10 @@ be used, and with 1 if none is and some are still connecting after 5 s.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, g.close(cmd.Context())) }()
-			wait := time.Duration(0)
-			if check {
-				wait = settleTime
+			s, err := g.Status(cmd.Context())
+			if check && err == nil {
+				s, err = c.settled(cmd.Context(), cfg, g)
 			}
-			s, err := settled(cmd.Context(), g, wait)
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ be used, and with 1 if none is and some are still connecting after 5 s.`,
 			return checkStatus(s)
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 when any server is faulted, with 1 when one is not ready in 5 s")
+	cmd.Flags().BoolVar(&check, "check", false, "exit with 3 when any server is faulted, with 1 when one is not ready in its time to start")
 	return cmd
 }
 
@@ -124,21 +124,33 @@ as the gateway that runs on the configuration has them. The gateway's own log ha
 }
 
 const (
-	// settleTime is how long --check waits for servers that are connecting, and lookEvery
-	// how often it looks.
+	// settleTime is how long --check waits for modules, and for servers at least, and
+	// lookEvery how often it looks.
 	settleTime = 5 * time.Second
 	lookEvery  = 100 * time.Millisecond
 )
 
-// settled returns the status once all servers are ready or faulted, or time is up.
-func settled(ctx context.Context, g interface {
-	Status(context.Context) (*app.Status, error)
-}, wait time.Duration) (*app.Status, error) {
-	giveUp := time.Now().Add(wait)
-	for {
+// settled returns the status once all servers are ready or faulted, or those that are not
+// have had their time to start.
+func (c *cli) settled(ctx context.Context, cfg *config.Config, g asked) (*app.Status, error) {
+	for began, told := time.Now(), false; ; {
 		s, err := g.Status(ctx)
-		if err != nil || len(s.Unready()) == 0 || !time.Now().Before(giveUp) {
-			return s, err
+		if err != nil {
+			return nil, err
+		}
+		wait := settleTime
+		for _, one := range cfg.Servers {
+			if slices.Contains(s.Unready(), one.ID) {
+				wait = max(wait, one.StartTime())
+			}
+		}
+		waited := time.Since(began)
+		if len(s.Unready()) == 0 || waited > wait {
+			return s, nil
+		}
+		if !told && waited > slowStart {
+			fmt.Fprintf(c.err, "waiting for %s, for %s at most\n", strings.Join(s.Unready(), ", "), wait)
+			told = true
 		}
 		select {
 		case <-time.After(lookEvery):
@@ -154,7 +166,7 @@ func checkStatus(s *app.Status) error {
 		return &exitError{exitFalse, fmt.Errorf("faulted: %s", strings.Join(names, ", "))}
 	}
 	if names := s.Unready(); len(names) > 0 {
-		return fmt.Errorf("not ready yet: %s; they are still connecting: ask again, or see the log of the gateway", strings.Join(names, ", "))
+		return fmt.Errorf("not ready yet: %s; they are still starting: ask again, or see `wasmgate logs`", strings.Join(names, ", "))
 	}
 	return nil
 }

@@ -212,7 +212,7 @@ func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Con
 
 func endpoint(s config.Server) gateway.EndpointConfig {
 	e := gateway.EndpointConfig{
-		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, ConnectTimeout: s.Start, CallTimeout: s.Timeout,
+		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, ConnectTimeout: s.StartTime(), CallTimeout: s.Timeout,
 		Sessions: s.Sessions, Retry: s.Retry, Health: s.Health, Methods: s.Methods,
 		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s)},
 	}

@@ -15,6 +15,7 @@ const (
 	DefaultListen     = "127.0.0.1:7420"
 	DefaultDrain      = 20 * time.Second
 	DefaultTimeout    = 30 * time.Second      // of a call to a server
+	DefaultStart      = 2 * time.Minute       // of a server that is a command; others have DefaultTimeout
 	DefaultDecision   = 50 * time.Millisecond // of a policy decision
 	DefaultSession    = time.Hour             // without use, after which a session begins anew
 	DefaultBody       = 4 << 20               // bytes of a request
@@ -100,7 +101,7 @@ type Server struct {
 	Protocol  string   // auto | 2025-11-25 | 2026-07-28; empty is auto
 	Headers   map[string]Secret
 	Auth      *ServerAuth   // the credential that it is called with; nil: none
-	Start     time.Duration // how long it may take to be ready; zero: 2 m for a command, 30 s for a URL
+	Start     time.Duration // how long it may take to be ready; zero: see [Server.StartTime]
 	Timeout   time.Duration // of one call
 	Timeouts  []ToolTimeout // that go before Timeout; the first that matches counts
 	Sessions  string        // own: each client has a connection of its own; shared: none has; auto: own for a command, else for clients that it can ask something; empty: auto
@@ -121,6 +122,18 @@ type Server struct {
 	Methods    []string    // of its own that it may be asked, beside those of MCP
 	Replay     string      // must_stub | live | pure; empty: must_stub
 	Fault      string      // why it cannot be started as written; empty if it can
+}
+
+// StartTime is how long the server may take to be ready.
+func (s Server) StartTime() time.Duration {
+	switch {
+	case s.Start != 0:
+		return s.Start
+	case s.Command != "":
+		return DefaultStart
+	default:
+		return DefaultTimeout
+	}
 }
 
 // String names the server and its command or the host it is reached at, and

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,31 +81,16 @@ func (d *decoder) seconds(to *time.Duration) reader {
 	})
 }
 
-// RenderConfine returns what c allows as the part of a wasmgate.yaml that belongs
-// to a server. [Load] reads it back as it is. Limits are left out.
+// RenderConfine returns c as the part of a wasmgate.yaml that belongs to a server.
+// [Load] reads it back as it is.
 func RenderConfine(server string, c Confine) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "servers:\n  %s:\n    confine:", scalar(server))
-	if len(c.Read)+len(c.Write)+len(c.Execute)+len(c.Connect) == 0 && !c.DNS {
-		b.WriteString(" {}")
-	}
-	b.WriteByte('\n')
-	for _, list := range []struct {
-		key   string
-		paths []string
-	}{{"read", c.Read}, {"write", c.Write}, {"execute", c.Execute}} {
-		if len(list.paths) > 0 {
-			fmt.Fprintf(&b, "      %s:\n", list.key)
-		}
-		for _, p := range list.paths {
-			fmt.Fprintf(&b, "        - %s\n", scalar(strings.ReplaceAll(p, "$", "$$"))) // a dollar that stands for itself
+	for _, list := range []*[]string{&c.Read, &c.Write, &c.Execute} {
+		*list = slices.Clone(*list)
+		for i, p := range *list {
+			(*list)[i] = strings.ReplaceAll(p, "$", "$$") // a dollar that stands for itself
 		}
 	}
-	if len(c.Connect) > 0 {
-		fmt.Fprintf(&b, "      connect: [%s]\n", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Connect), " ", ", "), "[]"))
-	}
-	if c.DNS {
-		b.WriteString("      dns: true\n")
-	}
+	b := bytes.NewBufferString(fmt.Sprintf("servers:\n  %s:\n", scalar(server)))
+	lines{b, "    "}.under("confine", func(l lines) { renderConfine(l, c) })
 	return b.Bytes()
 }

@@ -7,13 +7,16 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Render returns the servers as the `servers:` block of a wasmgate.yaml, which
 // [Load] reads back as they are. Values are written with their variables, as
-// [ImportMCP] returns them; pass the servers through [Extract] first. A fault
-// becomes a comment above its server.
+// [ImportMCP] returns them; pass the servers through [Extract] first. What env_from
+// and env_file have brought stands under env. A fault becomes a comment above its
+// server.
 func Render(servers []Server) []byte {
 	var b bytes.Buffer
 	b.WriteString("servers:\n")
@@ -28,75 +31,198 @@ func renderServer(b *bytes.Buffer, s Server) {
 		fmt.Fprintf(b, "  # %s\n", oneLine(s.Fault))
 	}
 	fmt.Fprintf(b, "  %s:\n", scalar(s.ID))
-	line := func(key, value, usual string) {
-		if value != "" && value != usual {
-			fmt.Fprintf(b, "    %s: %s\n", key, scalar(value))
-		}
+	l := lines{b, "    "}
+	l.text("command", s.Command, "")
+	l.text("module", s.Module.Path+s.Module.Ref, "")
+	l.text("sha256", s.Module.SHA256, "")
+	l.column("args", s.Args)
+	l.block("env", s.Env)
+	l.text("cwd", s.Cwd, "")
+	if s.Confine != nil {
+		l.under("confine", func(l lines) { renderConfine(l, *s.Confine) })
 	}
-	line("command", s.Command, "")
-	if len(s.Args) > 0 {
-		b.WriteString("    args:\n")
-		for _, a := range s.Args {
-			fmt.Fprintf(b, "      - %s\n", scalar(a))
-		}
+	if s.Module.ModuleLimits != (ModuleLimits{}) {
+		l.under("limits", func(l lines) { renderLimits(l, s.Module.ModuleLimits) })
 	}
-	block(b, "env", s.Env)
-	line("cwd", s.Cwd, "")
-	line("url", s.URL, "")
-	line("transport", s.Transport, "auto")
-	line("protocol", s.Protocol, "auto")
-	block(b, "headers", s.Headers)
-	renderTimes(b, s)
-	if !s.Enabled {
-		b.WriteString("    enabled: false\n")
+	if v := s.Module.Verify; v != nil {
+		l.under("verify", func(l lines) {
+			l.text("key", v.Key, "")
+			l.text("bundle", v.Bundle, "")
+			l.text("signed_as", v.SignedAs, "")
+		})
 	}
-	if !s.Prefix {
-		b.WriteString("    prefix: false\n")
+	l.text("url", s.URL, "")
+	l.flag("private", s.Private, false)
+	l.text("transport", s.Transport, "auto")
+	l.text("protocol", s.Protocol, "auto")
+	l.block("headers", s.Headers)
+	if s.Auth != nil {
+		l.under("auth", func(l lines) { renderAuth(l, *s.Auth) })
 	}
-	line("lists", s.Lists, "")
-	line("schema", s.Schema, "declared")
-	line("output", s.Output, "enforce")
-	line("sanitize", s.Sanitize, "")
-	line("replay", s.Replay, "")
-	if len(s.Methods) > 0 {
-		fmt.Fprintf(b, "    methods: [%s]\n", strings.Join(s.Methods, ", "))
+	renderTimes(l, s)
+	l.number("concurrent", s.Concurrent)
+	l.flag("enabled", s.Enabled, true)
+	l.flag("required", s.Required, false)
+	l.flag("prefix", s.Prefix, true)
+	l.text("sessions", s.Sessions, "auto")
+	l.text("lists", s.Lists, "")
+	l.text("schema", s.Schema, "declared")
+	l.text("input", s.Input, "coerce")
+	if len(s.Inputs) > 0 {
+		l.under("inputs", func(l lines) {
+			for _, i := range s.Inputs {
+				l.text(i.Pattern, i.Mode, "")
+			}
+		})
 	}
-	if len(s.Groups) > 0 {
-		fmt.Fprintf(b, "    groups: [%s]\n", strings.Join(s.Groups, ", "))
-	}
+	l.text("output", s.Output, "enforce")
+	l.text("sanitize", s.Sanitize, "")
+	l.text("replay", s.Replay, "")
+	l.row("methods", s.Methods)
+	l.row("groups", s.Groups)
 }
 
 // renderTimes writes how long a server may take, and what is done when it fails.
-func renderTimes(b *bytes.Buffer, s Server) {
-	if s.Timeout != DefaultTimeout && s.Timeout != 0 {
-		fmt.Fprintf(b, "    timeout: %s\n", scalar(short(s.Timeout)))
+func renderTimes(l lines, s Server) {
+	l.time("start", s.Start)
+	if s.Timeout != DefaultTimeout {
+		l.time("timeout", s.Timeout)
 	}
 	if len(s.Timeouts) > 0 {
-		b.WriteString("    timeouts:\n")
+		l.under("timeouts", func(l lines) {
+			for _, t := range s.Timeouts {
+				l.time(t.Pattern, t.Timeout)
+			}
+		})
 	}
-	for _, t := range s.Timeouts {
-		fmt.Fprintf(b, "      %s: %s\n", scalar(t.Pattern), scalar(short(t.Timeout)))
-	}
-	if s.Retry != "" && s.Retry != "never" {
-		fmt.Fprintf(b, "    retry: %s\n", scalar(s.Retry))
-	}
-	switch s.Health {
-	case 0:
-	case HealthOff:
-		b.WriteString("    health: \"off\"\n")
-	default:
-		fmt.Fprintf(b, "    health: %s\n", scalar(short(s.Health)))
+	l.text("retry", s.Retry, "never")
+	if s.Health == HealthOff {
+		l.text("health", "off", "")
+	} else {
+		l.time("health", s.Health)
 	}
 }
 
-func block(b *bytes.Buffer, name string, values map[string]Secret) {
+func renderAuth(l lines, a ServerAuth) {
+	l.text("mode", a.Mode, "")
+	l.text("client_id", a.ClientID, "")
+	l.text("client_secret", string(a.ClientSecret), "")
+	l.text("issuer", a.Issuer, "")
+	l.row("scopes", a.Scopes)
+	if a.Shared {
+		l.text("identity", "shared", "")
+	}
+	l.text("discovery", string(a.Discovery), "")
+}
+
+func renderLimits(l lines, m ModuleLimits) {
+	l.time("timeout", m.Timeout)
+	l.size("memory", m.Memory)
+	l.number("fuel", m.Fuel)
+	l.size("output", m.Output)
+	l.size("log", m.Log)
+	l.number("host_calls", m.HostCalls)
+	l.number("concurrent", m.Concurrent)
+	l.size("files_bytes", m.FilesBytes)
+}
+
+func renderConfine(l lines, c Confine) {
+	l.column("read", c.Read)
+	l.column("write", c.Write)
+	l.column("execute", c.Execute)
+	if len(c.Connect) > 0 {
+		l.line("connect", "["+strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Connect), " ", ", "), "[]")+"]")
+	}
+	l.flag("dns", c.DNS, false)
+	l.size("memory", c.Memory)
+	l.number("processes", c.Processes)
+	l.number("files", c.Files)
+	l.time("cpu", c.CPU)
+	l.flag("best_effort", c.BestEffort, false)
+}
+
+// lines writes the keys of one table. What is zero, or as it is without the key, is left out.
+type lines struct {
+	b      *bytes.Buffer
+	indent string
+}
+
+// line writes a key with what is YAML already.
+func (l lines) line(key, value string) {
+	fmt.Fprintf(l.b, "%s%s: %s\n", l.indent, scalar(key), value)
+}
+
+func (l lines) text(key, value, usual string) {
+	if value != "" && value != usual {
+		l.line(key, scalar(value))
+	}
+}
+
+func (l lines) flag(key string, value, usual bool) {
+	if value != usual {
+		l.line(key, strconv.FormatBool(value))
+	}
+}
+
+func (l lines) number(key string, n int) {
+	if n != 0 {
+		l.line(key, strconv.Itoa(n))
+	}
+}
+
+func (l lines) size(key string, n int64) {
+	if n != 0 {
+		l.line(key, bytesText(n))
+	}
+}
+
+func (l lines) time(key string, d time.Duration) {
+	if d != 0 {
+		l.line(key, scalar(short(d)))
+	}
+}
+
+// under writes a table within the table.
+func (l lines) under(key string, write func(lines)) {
+	var inner bytes.Buffer
+	write(lines{&inner, l.indent + "  "})
+	if inner.Len() == 0 {
+		l.line(key, "{}")
+		return
+	}
+	fmt.Fprintf(l.b, "%s%s:\n%s", l.indent, scalar(key), inner.Bytes())
+}
+
+// column writes a list, a line for each.
+func (l lines) column(key string, list []string) {
+	if len(list) > 0 {
+		fmt.Fprintf(l.b, "%s%s:\n", l.indent, scalar(key))
+	}
+	for _, s := range list {
+		fmt.Fprintf(l.b, "%s  - %s\n", l.indent, scalar(s))
+	}
+}
+
+// row writes a list in one line.
+func (l lines) row(key string, list []string) {
+	written := make([]string, len(list))
+	for i, s := range list {
+		written[i] = scalar(s)
+	}
+	if len(list) > 0 {
+		l.line(key, "["+strings.Join(written, ", ")+"]")
+	}
+}
+
+func (l lines) block(key string, values map[string]Secret) {
 	if len(values) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "    %s:\n", name)
-	for _, k := range slices.Sorted(maps.Keys(values)) {
-		fmt.Fprintf(b, "      %s: %s\n", scalar(k), scalar(string(values[k])))
-	}
+	l.under(key, func(l lines) {
+		for _, k := range slices.Sorted(maps.Keys(values)) {
+			l.line(k, scalar(string(values[k])))
+		}
+	})
 }
 
 func oneLine(s string) string {

@@ -64,6 +64,9 @@ func (f *Fault) Public() string {
 		if c, ok := errors.AsType[*circuitError](f.Err); ok {
 			return "the server has failed several times in a row, and is not called before " + clock(c.until)
 		}
+		if c, ok := errors.AsType[*comingError](f.Err); ok {
+			return c.words
+		}
 		return "the server is not connected"
 	case TimedOut:
 		return "the server did not answer in time"

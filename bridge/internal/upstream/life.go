@@ -29,6 +29,8 @@ type life struct {
 	turn     chan struct{}  // closed when the phase changes, and made anew
 	pauses   backoff        // between attempts to connect that fail
 	again    *time.Timer    // the next one; nil before the first fault
+	next     time.Time      // when that begins
+	wasReady bool           // once
 }
 
 // become changes the phase. The caller holds mu.
@@ -139,6 +141,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, shared, t
 	default:
 		e.circuit.connected(true, time.Now())
 		e.become(Ready)
+		e.wasReady = true
 		e.fault, e.failures, e.link, e.shared, e.tools = nil, 0, l, shared, tools
 		e.wg.Go(func() { e.watch(context.WithoutCancel(ctx), l) })
 		e.wg.Go(func() { e.resubscribe(context.WithoutCancel(ctx), l) })

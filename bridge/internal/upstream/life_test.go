@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,11 +74,41 @@ func TestReconnect(t *testing.T) {
 		before := time.Now()
 		if _, err := rig.Do(t.Context(), t, e, "s__echo", "{}"); rig.Kind(err) != "not_connected" || time.Since(before) != 5*time.Second {
 			t.Errorf("while connecting hangs: %v after %v", err, time.Since(before))
+		} else if got, want := public(err), "the server is being connected again, for 5s by now; call again in 5s"; got != want {
+			t.Errorf("a client is told %q, want %q", got, want)
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := rig.Do(short, t, e, "s__echo", "{}"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a caller with a deadline of its own: %v", err)
+		}
+		e.Close()
+	})
+}
+
+// public is what a client is told of a fault.
+func public(err error) string {
+	var f *upstream.Fault
+	if !errors.As(err, &f) {
+		return ""
+	}
+	return f.Public()
+}
+
+// TestAwayUntil: whoever calls a server that is away hears when it is tried again.
+func TestAwayUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := rig.NewScript(map[string]string{"initialize": "!"})
+		e := rig.NewEndpoint(t, s.Config("s"))
+		for range 3 {
+			_ = e.Connect(t.Context())
+		}
+		f := e.Away()
+		if f == nil || f.Kind != upstream.NotConnected || !regexp.MustCompile(`^the server is not connected, and is tried again in [1-4]s; call again then$`).MatchString(f.Public()) {
+			t.Errorf("%v, told as %q", f, public(f))
+		}
+		if !strings.Contains(f.Error(), "handshake: transport") {
+			t.Errorf("the operator does not hear why: %v", f)
 		}
 		e.Close()
 	})

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -62,6 +63,7 @@ func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
 		pause = rand.N(e.pauses.next())
 	}
 	ctx = context.WithoutCancel(ctx)
+	e.next = time.Now().Add(pause)
 	e.again = time.AfterFunc(pause, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -108,7 +110,9 @@ func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link, waited bool,
 		select {
 		case <-turn:
 		case <-late:
-			return nil, waited, f
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return nil, waited, e.notReady() // as it is by now
 		case <-ctx.Done():
 			return nil, waited, ctx.Err()
 		}
@@ -120,11 +124,53 @@ func (e *Endpoint) notReady() *Fault {
 	if f := e.lacking(e.fault); f != nil {
 		return f
 	}
-	cause := error(errors.New("the endpoint is " + string(e.phase)))
-	if e.fault != nil {
-		cause = e.fault
+	return &Fault{NotConnected, e.cfg.Server, "call", e.coming()}
+}
+
+// A comingError says that there is no connection now, and when to ask again.
+type comingError struct {
+	words string
+	fault *Fault // why there is none; nil if there was none yet
+}
+
+func (e *comingError) Error() string {
+	if e.fault == nil {
+		return e.words
 	}
-	return &Fault{NotConnected, e.cfg.Server, "call", cause}
+	return e.words + ": " + e.fault.Error()
+}
+
+func (e *comingError) Unwrap() error {
+	if e.fault == nil {
+		return nil
+	}
+	return e.fault
+}
+
+// coming returns why there is no connection, and what is done about it. The caller holds mu.
+func (e *Endpoint) coming() error {
+	words, now := "the server is "+string(e.phase), time.Now()
+	switch {
+	case e.cfg.Broken != "":
+		words = "the server cannot be used as it is configured"
+	case e.phase == Connecting:
+		what := "being connected"
+		if e.cfg.Command != "" {
+			what = "starting"
+		}
+		if e.wasReady {
+			what += " again"
+		}
+		words = fmt.Sprintf("the server is %s, for %s by now; call again in %s", what, seconds(now.Sub(e.since)), waitReady)
+	case e.phase == Faulted && e.again != nil:
+		words = fmt.Sprintf("the server is not connected, and is tried again in %s; call again then", seconds(e.next.Sub(now)))
+	}
+	return &comingError{words, e.fault}
+}
+
+// seconds rounds up, to a second at least.
+func seconds(d time.Duration) time.Duration {
+	return max(time.Second, (d + time.Second - 1).Truncate(time.Second))
 }
 
 // tooOften is the fault of a call that an open circuit does not let through.

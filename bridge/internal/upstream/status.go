@@ -1,8 +1,6 @@
 package upstream
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -71,11 +69,7 @@ func (e *Endpoint) Away() *Fault {
 	if f := e.lacking(e.fault); f != nil {
 		return f
 	}
-	cause := errors.New("the server is not ready yet")
-	if e.fault != nil {
-		cause = fmt.Errorf("%w: %w", cause, e.fault)
-	}
-	return &Fault{NotConnected, e.cfg.Server, "lookup", cause}
+	return &Fault{NotConnected, e.cfg.Server, "lookup", e.coming()}
 }
 
 // Status tells how the endpoint is.

@@ -1,0 +1,105 @@
+package config_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+// TestRenderLosesNothing: whatever a server can be given is there again after it was
+// written and read. A field that none of the servers here has is a mistake of this test.
+func TestRenderLosesNothing(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.wasm", "key.pub"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	usual := config.Server{Transport: "auto", Timeout: 30 * time.Second, Enabled: true, Prefix: true, Schema: "declared", Output: "enforce"}
+	child, module, remote := usual, usual, usual
+	child.ID, child.Command, child.Args, child.Cwd = "child", "npx", []string{"-y", "a: b"}, "/srv"
+	child.Env = map[string]config.Secret{"A": "1", "B": ""}
+	child.Confine = &config.Confine{
+		Read: []string{"/r"}, Write: []string{"/w"}, Execute: []string{"/x"}, Connect: []uint16{80, 443}, DNS: true,
+		Memory: 512 << 20, Processes: 7, Files: 99, CPU: time.Minute, BestEffort: true,
+	}
+	child.Protocol, child.Start, child.Timeout, child.Health = "2025-11-25", 5*time.Minute, time.Minute, config.HealthOff
+	child.Timeouts = []config.ToolTimeout{{Pattern: "b", Timeout: time.Second}, {Pattern: "a*", Timeout: 2 * time.Minute}}
+	child.Sessions, child.Retry, child.Concurrent, child.Required = "shared", "idempotent", 3, true
+	child.Groups, child.Methods, child.Lists = []string{"office", "b"}, []string{"acme/x"}, "trusted"
+	child.Input, child.Inputs = "warn", []config.ToolInput{{Pattern: "b*", Mode: "enforce"}, {Pattern: "a", Mode: "coerce"}}
+	child.Schema, child.Output, child.Sanitize, child.Replay = "normalized", "warn", "code", "live"
+	module.ID, module.Module = "module", config.Module{
+		Path: filepath.Join(dir, "a.wasm"), SHA256: strings.Repeat("a", 64), Verify: &config.SignedBy{Key: filepath.Join(dir, "key.pub"), Bundle: "/b"},
+		ModuleLimits: config.ModuleLimits{Timeout: time.Second, Memory: 64 << 20, Fuel: 5, Output: 1 << 10, Log: 2000, HostCalls: 4, Concurrent: 2, FilesBytes: 1 << 30},
+	}
+	fetched := usual
+	fetched.ID, fetched.Module = "fetched", config.Module{
+		Ref: "oci://example.com/a@sha256:" + strings.Repeat("b", 64), Verify: &config.SignedBy{Key: filepath.Join(dir, "key.pub"), SignedAs: "example.com/b"},
+	}
+	remote.ID, remote.URL, remote.Private, remote.Transport, remote.Enabled, remote.Prefix = "remote", "https://example.com/?a=b", true, "sse", false, false
+	remote.Headers, remote.Health = map[string]config.Secret{"X-A": ": "}, time.Minute
+	remote.Auth = &config.ServerAuth{Mode: "oauth", ClientID: "me", ClientSecret: "hm", Issuer: "https://login.example.com", Scopes: []string{"read", "a:b"}, Shared: true, Discovery: "Bearer x"}
+
+	want := []config.Server{child, module, fetched, remote}
+	text := config.Render(want)
+	groups := "groups: {office: [a], b: [c]}\n"
+	c, err := config.Parse(filepath.Join(dir, "wasmgate.yaml"), append([]byte(groups), text...), options(dir))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	if diff := cmp.Diff(want, c.Servers); diff != "" {
+		t.Errorf("what is read back differs (-want +got):\n%s\n%s", diff, text)
+	}
+	said := make(map[string]bool)
+	for _, s := range want {
+		changed("", reflect.ValueOf(s), reflect.ValueOf(usual), said)
+	}
+	for name, ok := range said {
+		if !ok {
+			t.Errorf("no server of this test has another %s than usual", name)
+		}
+	}
+	if len(said) < 60 {
+		t.Errorf("only %d fields were looked at: %v", len(said), slices.Sorted(maps.Keys(said)))
+	}
+}
+
+// noKeys are no keys of a server: of a module that is one, Module says all but these.
+var noKeys = []string{
+	"Written", "Fault", "Module.ID", "Module.Server", "Module.Groups", "Module.Replay", "Module.Grant", "Module.Config", "Module.Args", "Module.Isolation",
+	"Module.MustSign", "Module.Fault", "Module.Dev",
+}
+
+// changed notes for each field, by its name, whether v has another value than usual.
+func changed(name string, v, usual reflect.Value, said map[string]bool) {
+	if slices.Contains(noKeys, name) {
+		return
+	}
+	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct {
+		if v.IsNil() {
+			v = reflect.New(v.Type().Elem())
+		}
+		v, usual = v.Elem(), reflect.Zero(v.Type().Elem())
+	}
+	if v.Kind() != reflect.Struct {
+		said[name] = said[name] || !reflect.DeepEqual(v.Interface(), usual.Interface())
+		return
+	}
+	for i := range v.NumField() {
+		f := v.Type().Field(i).Name
+		if name != "" {
+			f = name + "." + f
+		}
+		changed(f, v.Field(i), usual.Field(i), said)
+	}
+}
