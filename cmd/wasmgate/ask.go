@@ -33,10 +33,17 @@ func (r remote) close(context.Context) error {
 	return nil
 }
 
-type own struct{ *app.App }
+type own struct {
+	*app.App
+	end func() // of what other processes ask meanwhile
+}
 
 func (o own) Status(context.Context) (*app.Status, error) { return o.App.Status(), nil }
-func (o own) close(ctx context.Context) error             { return o.Close(ctx) }
+
+func (o own) close(ctx context.Context) error {
+	o.end()
+	return o.Close(ctx)
+}
 
 // start starts a gateway for a command, with the server only if that is not empty.
 // Nothing of it is connected.
@@ -57,14 +64,24 @@ const slowStart = time.Second
 
 // ask returns the gateway of a configuration. If none runs it starts one, with
 // the server only if that is not empty, and waits until all have connected or
-// failed.
+// failed. Other processes can ask that one meanwhile, if it has all servers.
 func (c *cli) ask(ctx context.Context, cfg *config.Config, only string) (asked, error) {
-	if r, err := app.Dial(ctx, cfg); err == nil {
-		return remote{r}, nil
-	}
-	a, err := c.start(ctx, cfg, only)
+	log, err := c.logger(cfg, true)
 	if err != nil {
 		return nil, err
+	}
+	a, r, err := app.Find(ctx, cfg, log, only)
+	switch {
+	case err != nil:
+		return nil, err
+	case r != nil:
+		return remote{r}, nil
+	}
+	end := func() {}
+	if only == "" {
+		if end, err = a.Answer(ctx); err != nil {
+			return nil, errors.Join(err, a.Close(ctx))
+		}
 	}
 	if isTerminal(c.err) {
 		var names []string
@@ -77,7 +94,8 @@ func (c *cli) ask(ctx context.Context, cfg *config.Config, only string) (asked, 
 		defer note.Stop()
 	}
 	if err := a.Connect(ctx); err != nil {
+		end()
 		return nil, errors.Join(err, a.Close(ctx))
 	}
-	return own{a}, nil
+	return own{a, end}, nil
 }

@@ -112,7 +112,15 @@ func (c *cli) serve(cmd *cobra.Command, f serveFlags) error {
 	if f.dev != "" {
 		front.Reloaded = c.toldReload
 	}
-	a, r, err := app.Find(ctx, cfg, log)
+	find := func() (*app.App, *app.Remote, error) { return app.Find(ctx, cfg, log, "") }
+	if !f.stdio || len(f.listen) > 0 { // else it can serve through any
+		find = func() (*app.App, *app.Remote, error) {
+			return app.Own(ctx, cfg, log, func(pid int) {
+				fmt.Fprintf(c.err, "waiting for a command of wasmgate, pid %d, that has started the servers of this configuration\n", pid)
+			})
+		}
+	}
+	a, r, err := find()
 	switch {
 	case err != nil:
 		return err

@@ -39,6 +39,7 @@ type App struct {
 	bundles []*bundleSource
 	clients clients
 	learn   func(confine.Access) // nil unless a server is run to learn from
+	passing bool                 // it was started for one command: see [App.Answer]
 	beside  *beside
 	senders *senders
 	logins  *login.Logins

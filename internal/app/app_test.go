@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,7 +153,7 @@ func TestOneOwner(t *testing.T) {
 		t.Errorf("error %v, want ErrHeld", err)
 	}
 	_, _, end := run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
-	owner, r, err := app.Find(t.Context(), cfg, quiet)
+	owner, r, err := app.Find(t.Context(), cfg, quiet, "")
 	if owner != nil || r == nil || err != nil {
 		t.Fatalf("found %v, %v, error %v", owner, r, err)
 	}
@@ -160,6 +161,40 @@ func TestOneOwner(t *testing.T) {
 	end()
 	if _, err := app.Dial(t.Context(), cfg); !errors.Is(err, control.ErrNotRunning) {
 		t.Errorf("error %v, want ErrNotRunning", err)
+	}
+}
+
+// A gateway that was started for one command answers others, and whoever stays waits for
+// its end.
+func TestPassingGateway(t *testing.T) {
+	cfg := load(t, "version: 1\n")
+	a := start(t, cfg)
+	end, err := a.Answer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := dial(t, cfg)
+	if s, err := r.Status(t.Context()); err != nil || s.Running || len(s.Servers) == 0 {
+		t.Errorf("status %+v, error %v", s, err)
+	}
+	r.Close()
+	var waited atomic.Int64
+	owns := make(chan error, 1)
+	go func() {
+		next, _, err := app.Own(t.Context(), cfg, quiet, func(pid int) { waited.Store(int64(pid)) })
+		if next != nil {
+			err = next.Close(context.Background())
+		}
+		owns <- err
+	}()
+	eventually(t, "who stays waits", func() bool { return waited.Load() == int64(os.Getpid()) })
+	end()
+	if err := a.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "it owns the configuration", func() bool { return len(owns) == 1 })
+	if err := <-owns; err != nil {
+		t.Error(err)
 	}
 }
 

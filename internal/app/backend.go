@@ -99,7 +99,7 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 	switch method {
 	case methodStatus:
 		s := a.Status()
-		s.Running = true
+		s.Running = !a.passing
 		return s, nil
 	case methodTools:
 		return given(params, func(r toolsRequest) (any, error) { return a.Tools(ctx, r.As, r.All) })

@@ -28,6 +28,9 @@ const (
 	// startTime bounds how long another process may take to build its gateway,
 	// which compiles the embedded tools when it is the first ever.
 	startTime = 30 * time.Second
+	// lingerTime bounds how long a gateway that was started for one command stays for
+	// other commands.
+	lingerTime = 3 * time.Second
 	// replayTime bounds how long a gateway may take to answer a handshake that is
 	// replayed to it; one that takes longer is given up.
 	replayTime = 10 * time.Second
@@ -50,13 +53,13 @@ const (
 
 // Find becomes the owner of a configuration, or finds the gateway that is: one
 // of the two results is not nil. It waits for an owner that is starting or
-// ending.
-func Find(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, *Remote, error) {
+// ending. Only is that of [New].
+func Find(ctx context.Context, cfg *config.Config, log *slog.Logger, only string) (*App, *Remote, error) {
 	giveUp := time.After(startTime)
 	again := time.NewTicker(lookEvery)
 	defer again.Stop()
 	for {
-		a, err := New(ctx, cfg, log, "")
+		a, err := New(ctx, cfg, log, only)
 		if !errors.Is(err, control.ErrHeld) {
 			return a, nil, err
 		}
@@ -71,6 +74,56 @@ func Find(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, *Rem
 			return nil, nil, ctx.Err()
 		}
 	}
+}
+
+// Own is Find for who stays: it waits for an owner that was started for one command,
+// and tells waits of its process.
+func Own(ctx context.Context, cfg *config.Config, log *slog.Logger, waits func(pid int)) (*App, *Remote, error) {
+	for told := false; ; {
+		a, r, err := Find(ctx, cfg, log, "")
+		if r == nil {
+			return a, nil, err
+		}
+		s, err := r.Status(ctx)
+		if err == nil && s.Running {
+			return nil, r, nil
+		}
+		r.Close()
+		if err == nil && !told {
+			waits(s.PID)
+			told = true
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+// Answer lets other processes ask a gateway that was started for one command, which may
+// take long to start its servers. End has their calls and commands end, for a time.
+func (a *App) Answer(ctx context.Context) (end func(), err error) {
+	socket, err := control.Listen(ctx, a.cfg.State)
+	if err != nil {
+		return nil, err
+	}
+	a.passing, a.clients.last = true, func() {}
+	life, leave := context.WithCancel(context.WithoutCancel(ctx))
+	var g sync.WaitGroup
+	g.Go(func() {
+		if err := control.Serve(life, socket, backend{a}, lingerTime); err != nil {
+			a.log.Warn("commands of other processes are not answered", "error", err)
+		}
+	})
+	return func() {
+		calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.Drain)
+		defer cancel()
+		_ = a.gateway.Drain(calls) // what is left is cut off
+		leave()
+		g.Wait()
+		control.Remove(a.cfg.State)
+	}, nil
 }
 
 // Follow serves the client of f through the gateway r. When that ends and the
@@ -106,7 +159,7 @@ func Follow(ctx context.Context, cfg *config.Config, log *slog.Logger, r *Remote
 		case <-ctx.Done():
 			return nil
 		}
-		a, next, err := Find(ctx, cfg, log)
+		a, next, err := Find(ctx, cfg, log, "")
 		if err != nil {
 			return err
 		}

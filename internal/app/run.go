@@ -163,7 +163,7 @@ func (a *App) urlAt(ln net.Listener) string {
 
 // serve serves who comes over HTTP, and over the control socket.
 func (a *App) serve(ctx context.Context, g *errgroup.Group, server *http.Server, on []net.Listener, socket net.Listener) {
-	g.Go(func() error { return control.Serve(ctx, socket, backend{a}) })
+	g.Go(func() error { return control.Serve(ctx, socket, backend{a}, 0) })
 	for _, ln := range on {
 		g.Go(func() error { return serveHTTP(ctx, server, ln) })
 	}

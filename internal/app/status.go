@@ -29,7 +29,7 @@ type Status struct {
 	Grants   string                 `json:"grants"`
 	Audit    string                 `json:"audit"`
 	Policy   string                 `json:"policy_revision"`
-	Running  bool                   `json:"running"` // false if it was started for this answer alone
+	Running  bool                   `json:"running"` // false if it was started for a command alone
 	Servers  []gateway.ServerStatus `json:"servers"`
 	// Modules are those whose tools are offered, or would be.
 	Modules []gateway.ModuleStatus `json:"modules,omitempty"`

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -76,7 +77,7 @@ func serveBackend(t *testing.T, state string, b control.Backend) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := control.Serve(ctx, ln, b); err != nil {
+		if err := control.Serve(ctx, ln, b, 0); err != nil {
 			t.Error(err)
 		}
 	})
@@ -372,4 +373,34 @@ func TestHammer(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A socket that lingers answers commands that are connected until they have gone.
+func TestLinger(t *testing.T) {
+	state := t.TempDir()
+	ln, err := control.Listen(t.Context(), state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	ended := make(chan error, 1)
+	go func() { ended <- control.Serve(ctx, ln, gateway{}, time.Hour) }()
+	c := dial(t, state)
+	var got string
+	for i := range 3 {
+		if err := c.Call(t.Context(), "echo", "hello", &got); err != nil || got != "hello" {
+			t.Errorf("call %d: %q, error %v", i, got, err)
+		}
+		leave()
+	}
+	c.Close()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it stays though nobody is connected")
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -47,9 +48,14 @@ const (
 	headerTimeout = 5 * time.Second
 )
 
-// Serve serves the socket until ctx ends, and ends what it has begun.
-func Serve(ctx context.Context, ln net.Listener, b Backend) error {
-	ctx, cancel := context.WithCancel(ctx)
+// lookEvery is how often a socket that lingers looks whether commands have gone.
+const lookEvery = 10 * time.Millisecond
+
+// Serve serves the socket until ctx ends, and ends what it has begun. Commands that are
+// connected then may go on until they have gone, for linger at most; MCP clients not.
+func Serve(ctx context.Context, ln net.Listener, b Backend, linger time.Duration) error {
+	leaving := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	s := &server{ctx: ctx, backend: b}
 	mux := http.NewServeMux()
@@ -57,7 +63,22 @@ func Serve(ctx context.Context, ln net.Listener, b Backend) error {
 	mux.HandleFunc("POST "+pathRelay, s.relay)
 	mux.HandleFunc("POST "+pathNarrowed, s.relay)
 	hs := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
-	defer context.AfterFunc(ctx, func() { hs.Close() })()
+	var open atomic.Int64 // connections of commands
+	hs.ConnState = func(_ net.Conn, is http.ConnState) {
+		switch is {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateHijacked, http.StateClosed:
+			open.Add(-1)
+		}
+	}
+	defer context.AfterFunc(leaving, func() {
+		for giveUp := time.Now().Add(linger); open.Load() > 0 && time.Now().Before(giveUp); {
+			time.Sleep(lookEvery)
+		}
+		cancel()
+		hs.Close()
+	})()
 	err := hs.Serve(ln)
 	cancel()
 	s.relays.Wait()

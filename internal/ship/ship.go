@@ -82,7 +82,8 @@ func (s *Shipper) Run(ctx context.Context) {
 	}
 }
 
-// load reads how far the log was sent. A log that has fewer records has begun anew.
+// load reads how far the log was sent. A log that has fewer records, or another one by
+// that number, has begun anew.
 func (s *Shipper) load() error {
 	b, err := os.ReadFile(s.Position)
 	var at position
@@ -95,13 +96,28 @@ func (s *Shipper) load() error {
 	if err != nil {
 		return fmt.Errorf("how far the log was sent cannot be read: %w; remove %s to send all of it again", err, s.Position)
 	}
-	if at.Seq > s.Head().Seq {
+	if at.Seq > s.Head().Seq || !s.has(at) {
 		at = position{}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at = at
 	return nil
+}
+
+// has reports whether the log has the record of a position, as far as that is known: it
+// may have been removed by its age.
+func (s *Shipper) has(at position) bool {
+	if at.Seq == 0 {
+		return true
+	}
+	for e, err := range audit.Read(context.Background(), s.Log, audit.Filter{After: at.Seq - 1}) {
+		if err != nil { // which reading on will meet
+			return true
+		}
+		return e.Seq != at.Seq || e.Log == at.Log
+	}
+	return true
 }
 
 // run sends what follows, until something cannot be read.

@@ -247,12 +247,16 @@ func TestNewLog(t *testing.T) {
 	to := newSIEM(t, nil)
 	l, s := newLog(t, audit.Options{}, to)
 	record(t, l, 3)
-	if err := os.WriteFile(s.Position, []byte(`{"log":"n/old","seq":1000}`), 0o600); err != nil {
-		t.Fatal(err)
+	var want []uint64
+	for _, seq := range []int{1000, 2} { // more than it has now, and less
+		if err := os.WriteFile(s.Position, fmt.Appendf(nil, `{"log":"n/old","seq":%d}`, seq), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, upTo(4)...)
+		stop := running(t, s)
+		eventually(t, "all", func() bool { return slices.Equal(to.seqs(t), want) })
+		stop()
 	}
-	stop := running(t, s)
-	eventually(t, "all", func() bool { return slices.Equal(to.seqs(t), upTo(4)) })
-	stop()
 	if err := os.WriteFile(s.Position, []byte(`{"lo`), 0o600); err != nil {
 		t.Fatal(err)
 	}
