@@ -20,6 +20,9 @@ import (
 
 // Config configures a [Gateway]. The zero Config lacks only Audit or Recorder.
 type Config struct {
+	// Name and Version are what clients are told of the gateway, such as the name of the
+	// program that embeds it. Empty means wasmgate and its version.
+	Name, Version string
 	// Servers are the MCP servers, in the order in which their tools are
 	// listed. New sets the sanitizer and the schema compiler of their Tools.
 	Servers []EndpointConfig

@@ -176,6 +176,7 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = host.New(host.Config{
+		Name: g.cfg.Name, Version: g.cfg.Version,
 		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Shown: g.shown, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
 		Instructions: g.fleet.Instructions, Known: g.known, Terms: g.terms(&g.cfg), BodyTime: g.cfg.Limits.BodyTime, Log: g.cfg.Log,
 		Principal: g.cfg.Principal, Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },

@@ -272,3 +272,23 @@ func TestLeaveOut(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Clients are told the name and the version of the program that embeds a gateway.
+func TestNameOfTheGateway(t *testing.T) {
+	for name, want := range map[string]string{"": "wasmgate " + gateway.Version(), "my-agent": "my-agent 7"} {
+		version := ""
+		if name != "" {
+			version = "7"
+		}
+		g := start(t, gateway.Config{Name: name, Version: version, Recorder: new(records)})
+		conn := g.Dial(gate.Local())
+		s, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if is := s.InitializeResult().ServerInfo; is.Name+" "+is.Version != want {
+			t.Errorf("the gateway calls itself %s %s, want %s", is.Name, is.Version, want)
+		}
+	}
+}

@@ -7,27 +7,29 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
-// testStatusCheck: a server that is still connecting is neither fine nor faulted.
+// testStatusCheck: a server that is still connecting is neither fine nor faulted, and the
+// check waits for as long as it may take to start.
 func testStatusCheck(t *testing.T, p *program) {
 	let := make(chan bool)
-	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	good := &stub{tools: `[{"name":"echo","inputSchema":{"type":"object"}}]`, answer: answerFine}
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-let:
+			good.ServeHTTP(w, r)
 		case <-r.Context().Done():
 		}
 	}))
-	t.Cleanup(silent.Close)
-	t.Cleanup(func() { close(let) })
-	good := &stub{tools: `[{"name":"echo","inputSchema":{"type":"object"}}]`, answer: answerFine}
-	pl := p.place(t, "servers:\n  good: {url: "+good.start(t)+"}\n  silent: {url: "+silent.URL+", start: 6s}\n")
+	t.Cleanup(slow.Close)
+	pl := p.place(t, "servers:\n  good: {url: "+good.start(t)+"}\n  slow: {url: "+slow.URL+", start: 5m, protocol: \"2025-11-25\"}\n")
 	pl.serve()
-	o := pl.run("status", "--check")
-	if o.code != 1 || !strings.Contains(o.stderr, "wasmgate: not ready yet: silent; ") || !strings.Contains(o.stdout, "connecting") {
-		t.Errorf("exit %d, want 1: %s%s", o.code, o.stdout, o.stderr)
+	if o := pl.run("status"); o.code != 0 || !strings.Contains(o.stdout, "connecting") {
+		t.Errorf("without --check: exit %d: %s", o.code, o.stdout)
 	}
-	if o := pl.run("status"); o.code != 0 {
-		t.Errorf("without --check: exit %d", o.code)
+	time.AfterFunc(6*time.Second, func() { close(let) })
+	if o := pl.run("status", "--check"); o.code != 0 || !strings.Contains(o.stderr, "waiting for slow, for 5m0s at most") {
+		t.Errorf("exit %d, want 0: %s%s", o.code, o.stdout, o.stderr)
 	}
 }
