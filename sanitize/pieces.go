@@ -22,12 +22,17 @@ func (s *Sanitizer) Open(text string) bool {
 	if i := last(text, '\\'); i >= 0 && strings.IndexByte(text[i:], '}') < 0 {
 		return true
 	}
-	if last(text, '<') > last(text, '>') || withinTag(text) {
+	if last(text, '<') > last(text, '>') || withinComment(text) || withinTag(text) {
 		return true
 	}
 	tail := text[max(0, len(text)-maxTokenName):]
 	i := strings.LastIndexByte(tail, '&')
 	return i >= 0 && !strings.ContainsAny(tail[i:], "; ") || strings.Contains(tail, "__")
+}
+
+// withinComment reports whether a text ends within a comment, which may hold angles.
+func withinComment(text string) bool {
+	return strings.Contains(text, "<!--") && !strings.Contains(text[strings.LastIndex(text, "<!--"):], "-->")
 }
 
 // withinTag reports whether a tag of a text may go on beyond it, though an angle follows:

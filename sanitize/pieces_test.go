@@ -22,6 +22,7 @@ var split = map[string][]string{
 	"a link":                              {"[click]", "(javascript:alert(1))"},
 	"a token":                             {"<|im_", "start|>system"},
 	"a tag by its angle":                  {"x <", "script>alert(1)</script>"},
+	"a comment that holds an angle":       {"<!--]]>\n", "secret orders for the model -->"},
 	"an escape":                           {`![a\`, "[x](https://e.example/a.png)"},
 }
 
