@@ -244,7 +244,7 @@ func TestCollectionDuringCall(t *testing.T) {
 		time.Sleep(5 * time.Millisecond) // so that it spins; if it does not yet, the test proves less but fails no more
 		begun := time.Now()
 		runtime.GC()
-		if took := time.Since(begun); took > time.Second {
+		if took := time.Since(begun); took > 10*time.Second {
 			t.Errorf("the collector took %v", took)
 		}
 	}

@@ -125,12 +125,14 @@ func TestStandbyThatHasEnded(t *testing.T) {
 
 // A standby waits for longer than a call may take, and ends with its module.
 func TestStandbyWaits(t *testing.T) {
-	r, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo", Limits: sandbox.Limits{Timeout: time.Second}})
-	for range 2 {
+	r, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo", Limits: sandbox.Limits{Timeout: 2 * time.Second}})
+	for call := range 2 {
 		if _, err := m.Call(t.Context(), "a", nil, sandbox.CallConfig{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(1500 * time.Millisecond)
+		if call == 0 {
+			time.Sleep(2500 * time.Millisecond)
+		}
 	}
 	if err := r.Close(t.Context()); err != nil {
 		t.Error(err)

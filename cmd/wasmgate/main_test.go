@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -73,9 +74,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// compiled returns a folder for compiled code that outlives the tests, as the
-// build cache does: compiling the embedded tools takes seconds, and under the
-// race detector a minute.
+// compiled returns a folder with the compiled embedded tools that outlives the tests, as
+// the build cache does: compiling them takes seconds, and under the race detector a
+// minute; and each gateway that began meanwhile would compile them, too.
 func compiled(t *testing.T) string {
 	t.Helper()
 	dir, err := os.UserCacheDir()
@@ -84,6 +85,14 @@ func compiled(t *testing.T) string {
 	}
 	dir = filepath.Join(dir, "wasmgate-test", "wasm")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r, err := sandbox.New(t.Context(), sandbox.Config{CacheDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close(t.Context())
+	if err := r.CompileEmbedded(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return dir

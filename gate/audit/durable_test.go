@@ -363,7 +363,7 @@ func TestSync(t *testing.T) {
 			if mode == "always" && (syncs == 0 || syncs >= writers*each) {
 				t.Errorf("%d syncs for %d records", syncs, writers*each)
 			}
-			for deadline := time.Now().Add(10 * time.Second); syncs == 0; d.set(func() { syncs = d.syncs }) {
+			for deadline := time.Now().Add(time.Minute); syncs == 0; d.set(func() { syncs = d.syncs }) {
 				if time.Now().After(deadline) {
 					t.Fatal("no sync in the background")
 				}

@@ -125,7 +125,7 @@ func TestPack(t *testing.T) {
 			got = append(got, id)
 		case err := <-done:
 			t.Fatal(err, got)
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("a follower has read %q", got)
 		}
 	}

@@ -175,7 +175,7 @@ func TestStrictRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(10 * time.Second); l.Healthy() != nil && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); l.Healthy() != nil && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)
 	}
 	write(t, l, "d", 3)

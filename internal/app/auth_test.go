@@ -431,7 +431,7 @@ func ends(t *testing.T, what string, c chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Errorf("%s goes on", what)
 	}
 }

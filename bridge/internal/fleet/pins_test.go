@@ -51,7 +51,7 @@ func TestPinsObserve(t *testing.T) {
 
 	s.List(rig.EchoTool)
 	s.Tell(&jsonrpc.Request{Method: "notifications/tools/list_changed"})
-	for giveUp := time.Now().Add(10 * time.Second); p.Last().Announced.IsZero(); time.Sleep(10 * time.Millisecond) {
+	for giveUp := time.Now().Add(time.Minute); p.Last().Announced.IsZero(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(giveUp) {
 			t.Fatal("the announcement is not observed")
 		}

@@ -297,7 +297,7 @@ func TestFeatureChanges(t *testing.T) {
 		defer c.Close()
 	}
 	missing := map[string]bool{rig.Old + " prompts": true, rig.Old + " resources": true, rig.Newest + " prompts": true, rig.Newest + " resources": true}
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for i := 0; len(missing) > 0; i++ { // a client may still be opening its stream
 		lib.AddPrompt(&mcp.Prompt{Name: fmt.Sprint("later", i)}, nil)
 		lib.AddResource(&mcp.Resource{Name: "later", URI: fmt.Sprint("doc://later/", i)}, nil)
