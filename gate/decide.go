@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 )
 
@@ -47,6 +48,9 @@ func (w *way) decide(ctx context.Context, q Query, b brought, consent string) (r
 	if !r.passes() {
 		return ruling{}, w.denied(r.Decision)
 	}
+	if errors.Is(err, errLogin) && ctx.Err() == nil {
+		return ruling{}, w.refuse(stepCredential, "the policy leaves this call a part of a login alone, and the tool's server has none that could be narrowed", err)
+	}
 	if err != nil {
 		return ruling{}, w.fail(ctx, unableToMeet, err)
 	}
@@ -57,6 +61,9 @@ func (w *way) decide(ctx context.Context, q Query, b brought, consent string) (r
 	}
 	return r, nil
 }
+
+// stepCredential refuses what servers refuse for want of a credential, before they are asked.
+const stepCredential Step = "credential"
 
 const unableToMeet = "the policy demands what this gateway cannot do"
 
@@ -92,13 +99,28 @@ func (p *Parts) rule(q Query, d Decision) (ruling, error) {
 	labels, _ := p.teaches(q.Tool)
 	r := ruling{Decision: d, sent: sent(q.Call, d.Obligations), adds: d.Labels.Join(labels)}
 	var err error
-	if r.duty, err = noDuty.with(d.Obligations); err == nil && r.duty.narrowed && !q.Tool.Sandboxed {
-		err = errors.New("only a sandboxed tool can be narrowed")
+	if r.duty, err = noDuty.with(d.Obligations); err == nil && r.duty.narrowed {
+		err = r.duty.narrowing.fits(q.Tool)
 	}
 	if err == nil && q.Tool.Feature == FeatureAgent && (r.duty.onResult() || r.duty.timeout < math.MaxInt64 || r.sent != q.Call) {
 		err = errors.New("an agent carries out the call as it is: its arguments, its time and its result cannot be changed")
 	}
 	return r, err
+}
+
+// errLogin is why a call that may use a part of a login alone cannot be made.
+var errLogin = errors.New("there is no login at the tool's server that could be narrowed")
+
+// fits returns why a tool cannot be narrowed so.
+func (n Narrowing) fits(t *Tool) error {
+	if n.Scopes != nil && !t.Login {
+		return errLogin
+	}
+	login := Narrowing{Scopes: n.Scopes, TTL: n.TTL}
+	if !t.Sandboxed && (n.Scopes == nil || !reflect.DeepEqual(n, login)) {
+		return errors.New("only a sandboxed tool can be narrowed so")
+	}
+	return nil
 }
 
 // passes reports whether a call can pass, if a person approves of it perhaps.

@@ -52,7 +52,7 @@ type (
 	MaxResult struct{ Bytes int64 }
 	// Profile is the sanitizer's profile for the result.
 	Profile struct{ Name string }
-	// Redact has values replaced by [Redacted]: those of the arguments before the
+	// Redact has values replaced by "[redacted]": those of the arguments before the
 	// upstream sees them, those of the result before anybody does. Both are lists of
 	// JSON Pointers (RFC 6901) that are not empty; one that names nothing is met.
 	// Result begins with /structuredContent/ or /content/. What the arguments are

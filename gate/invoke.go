@@ -12,6 +12,7 @@ func (w *way) invoke(ctx context.Context, p Permit) (res Result, err error) {
 	w.next(StepInvoke)
 	defer func(ctx context.Context) {
 		rerr := p.of.end(ctx)
+		w.rec.Upstream = p.of.used.Load()
 		w.rec.HostCalls, w.rec.Relayed = p.of.hostCalls.Load(), p.of.relayed()
 		if rerr != nil {
 			res, err = Result{}, w.unrecorded(rerr, err)

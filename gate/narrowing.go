@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// A Narrowing is the obligation that a sandboxed tool uses, for one call, no
-// more than this of what its module was granted. It never widens: what is not
-// granted stays so. The zero Narrowing narrows nothing.
+// A Narrowing is the obligation that a tool uses, for one call, no more than this of
+// what was granted: a sandboxed one of what its module was, and one of a server with a
+// login of the scopes of that. It never widens: what is not granted stays so. The zero
+// Narrowing narrows nothing.
 //
 // The gate refuses a call of any other tool under it, for nobody could meet it.
 type Narrowing struct {
@@ -20,12 +21,16 @@ type Narrowing struct {
 	NoKV                bool
 	Fuel                uint64        // instructions at most; zero leaves the limit
 	Timeout             time.Duration // at most; zero leaves the limit
+	// Scopes are what is left of the login at the tool's server: see [Tool.Login]. TTL is
+	// for how long a token with these alone is used; zero is as long as it holds.
+	Scopes []string
+	TTL    time.Duration
 }
 
 func (Narrowing) obligation() {}
 
 // nothing leaves nothing.
-var nothing = Narrowing{HTTP: []string{}, Dirs: []string{}, Secrets: []string{}, NoKV: true, Fuel: 1, Timeout: 1}
+var nothing = Narrowing{HTTP: []string{}, Dirs: []string{}, Secrets: []string{}, NoKV: true, Fuel: 1, Timeout: 1, Scopes: []string{}, TTL: 1}
 
 // Intersect returns what both leave.
 func (n Narrowing) Intersect(m Narrowing) Narrowing {
@@ -36,6 +41,8 @@ func (n Narrowing) Intersect(m Narrowing) Narrowing {
 		NoKV:    n.NoKV || m.NoKV,
 		Fuel:    least(n.Fuel, m.Fuel),
 		Timeout: least(n.Timeout, m.Timeout),
+		Scopes:  intersect(n.Scopes, m.Scopes, common),
+		TTL:     least(n.TTL, m.TTL),
 	}
 }
 

@@ -121,23 +121,30 @@ func TestNarrowingLeaves(t *testing.T) {
 func TestNarrowingReachesTheUpstream(t *testing.T) {
 	a := gate.Narrowing{HTTP: []string{"https://a", "https://b"}, Fuel: 9}
 	b := gate.Narrowing{HTTP: []string{"https://b"}, Timeout: time.Second}
+	some := gate.Narrowing{Scopes: []string{"read", "write"}, TTL: time.Minute}
 	tests := map[string]struct {
 		obligations []gate.Obligation
 		sandboxed   bool
 		want        gate.Narrowing
 		code        string
+		login       bool
 	}{
-		"none":                        {nil, true, gate.Narrowing{}, "ok"},
-		"one":                         {[]gate.Obligation{b}, true, b, "ok"},
-		"two are one":                 {[]gate.Obligation{a, b}, true, gate.Narrowing{HTTP: []string{"https://b"}, Fuel: 9, Timeout: time.Second}, "ok"},
-		"none, in no sandbox":         {nil, false, gate.Narrowing{}, "ok"},
-		"one, in no sandbox":          {[]gate.Obligation{b}, false, gate.Narrowing{}, "refused_authorize"},
-		"an empty one, in no sandbox": {[]gate.Obligation{gate.Narrowing{}}, false, gate.Narrowing{}, "refused_authorize"},
+		"none":                        {nil, true, gate.Narrowing{}, "ok", false},
+		"one":                         {[]gate.Obligation{b}, true, b, "ok", false},
+		"two are one":                 {[]gate.Obligation{a, b}, true, gate.Narrowing{HTTP: []string{"https://b"}, Fuel: 9, Timeout: time.Second}, "ok", false},
+		"none, in no sandbox":         {nil, false, gate.Narrowing{}, "ok", false},
+		"one, in no sandbox":          {[]gate.Obligation{b}, false, gate.Narrowing{}, "refused_authorize", false},
+		"an empty one, in no sandbox": {[]gate.Obligation{gate.Narrowing{}}, false, gate.Narrowing{}, "refused_authorize", true},
+		"a part of a login":           {[]gate.Obligation{some}, false, some, "ok", true},
+		"two parts of a login":        {[]gate.Obligation{some, gate.Narrowing{Scopes: []string{"write"}, TTL: time.Hour}}, false, gate.Narrowing{Scopes: []string{"write"}, TTL: time.Minute}, "ok", true},
+		"a part of no login":          {[]gate.Obligation{some}, false, gate.Narrowing{}, "refused_credential", false},
+		"in the sandbox, of no login": {[]gate.Obligation{some}, true, gate.Narrowing{}, "refused_credential", false},
+		"of a login, and of a module": {[]gate.Obligation{some, b}, false, gate.Narrowing{}, "refused_authorize", true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()
-			r.tool.Sandboxed = tt.sandboxed
+			r.tool.Sandboxed, r.tool.Login = tt.sandboxed, tt.login
 			decides(gate.Decision{Effect: gate.Allow, Obligations: tt.obligations})(r)
 			var got gate.Narrowing
 			r.hosted = func(_ context.Context, p gate.Permit) (gate.Result, error) {
@@ -154,7 +161,7 @@ func TestNarrowingReachesTheUpstream(t *testing.T) {
 		})
 	}
 	none := (gate.Permit{}).Narrowing()
-	if none.Origin("https://a") || none.Secret("A") || len(none.Dir("/")) > 0 || !none.NoKV || none.Fuel != 1 || none.Timeout != 1 {
+	if none.Origin("https://a") || none.Secret("A") || len(none.Dir("/")) > 0 || !none.NoKV || none.Fuel != 1 || none.Timeout != 1 || len(none.Scopes) > 0 || none.Scopes == nil {
 		t.Errorf("the zero permit leaves %+v", none)
 	}
 }

@@ -27,6 +27,7 @@ type permitted struct {
 	ledger    ledger        // of host calls
 	told      atomic.Uint64 // notifications
 	over      atomic.Bool
+	used      atomic.Pointer[Credential] // by which the server was called
 }
 
 // end ends what the permit permits. The error is that of the recorder, which could not
@@ -53,6 +54,14 @@ func (p Permit) Narrowing() Narrowing {
 		return nothing
 	}
 	return p.of.duty.narrowing
+}
+
+// Used says by which credential the server is called. That of the last request is recorded.
+// By the zero Permit it does nothing.
+func (p Permit) Used(c Credential) {
+	if p.of != nil {
+		p.of.used.Store(&c)
+	}
 }
 
 // Approved returns nil as long as the definition of the tool is approved that the permit

@@ -10,9 +10,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate/internal/flow"
 )
 
-// EventLabel is not of a call but of a session: it was shown a listing by which its labels
+// eventLabel is not of a call but of a session: it was shown a listing by which its labels
 // rise.
-const EventLabel Event = "label"
+const eventLabel Event = "label"
 
 // maxKnownListings bounds how many listings are remembered to be shared.
 const maxKnownListings = 64
@@ -92,7 +92,7 @@ func (p *Parts) show(ctx context.Context, known *knownListings, c *Call, tools [
 	s, err := p.Sessions.View(ctx, c.Session)
 	if err == nil && !s.Labels.Cover(l.Labels) {
 		rec := Record{
-			Event: EventLabel, Call: c, Session: s, After: s.Labels.Join(l.Labels), Code: CodeOK, Snapshot: p.Snapshot,
+			Event: eventLabel, Call: c, Session: s, After: s.Labels.Join(l.Labels), Code: CodeOK, Snapshot: p.Snapshot,
 			Decision: Decision{Reasons: []string{"titles or descriptions were listed that nobody has pinned"}},
 		}
 		t := trail{Parts: p}

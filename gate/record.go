@@ -64,6 +64,9 @@ type Record struct {
 	Result   Doc    // as the client got it
 	Findings []Finding
 	Usage    Usage
+	// Upstream is by which credential the server was called; nil if it has none of its own. In
+	// Done.
+	Upstream *Credential
 	// Full says that the policy has the arguments and the result recorded
 	// themselves.
 	Full bool
@@ -86,6 +89,16 @@ type Record struct {
 type StepTime struct {
 	Step Step
 	Took time.Duration
+}
+
+// A Credential is by which one a server was called. It names it, and is not it.
+type Credential struct {
+	Mode    string    `json:"mode"` // how the server's credentials are had, as the configuration says
+	Issuer  string    `json:"issuer,omitempty"`
+	Name    string    `json:"credential,omitempty"`
+	Scopes  []string  `json:"scopes,omitempty"`   // none are not known
+	Expires time.Time `json:"expires,omitzero"`   // zero: not known
+	Narrow  bool      `json:"narrowed,omitempty"` // by the decision, for such calls alone
 }
 
 // A Recorder keeps records.

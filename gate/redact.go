@@ -7,8 +7,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
 
-// Redacted stands in the place of what the obligation [Redact] takes out.
-const Redacted = "[redacted]"
+// inPlace stands in the place of what the obligation [Redact] takes out.
+const inPlace = "[redacted]"
 
 // minCopied is the length in bytes from which a value that was taken out of a
 // result is taken out of all its texts: a shorter one stands in many of them by
@@ -42,7 +42,7 @@ func sent(c *Call, obligations []Obligation) *Call {
 			pointers = append(pointers, r.Arguments...)
 		}
 	}
-	args, taken := doc.Replace(c.Args, pointers, Redacted)
+	args, taken := doc.Replace(c.Args, pointers, inPlace)
 	if len(taken) == 0 {
 		return c
 	}
@@ -67,7 +67,7 @@ func redactResult(d Doc, o *Redact) (Doc, []Finding, error) {
 			r.found = append(r.found, Finding{Rule: "redacted", At: cut(p, maxPointer), Count: 1, Removed: true})
 		}
 	}
-	d, taken := doc.Replace(d, o.Result, Redacted)
+	d, taken := doc.Replace(d, o.Result, inPlace)
 	r.remember(taken)
 	d, err := r.mirrors(d, 0)
 	if err == nil && r.copied != nil {
@@ -116,7 +116,7 @@ func (r *redaction) mirrors(d Doc, nested int) (Doc, error) {
 		if !ok || nested == doc.MaxNested {
 			return text, nil
 		}
-		out, taken := doc.Replace(inner, r.structured, Redacted)
+		out, taken := doc.Replace(inner, r.structured, inPlace)
 		r.remember(taken)
 		if len(taken) > 0 && len(r.found) < maxFindings {
 			r.found = append(r.found, Finding{Rule: "redacted", At: cut(leaf.Pointer(), maxPointer), Count: len(taken), Removed: true})
@@ -131,7 +131,7 @@ func (r *redaction) copies(d Doc) (Doc, error) {
 	slices.SortFunc(r.copied, func(a, b string) int { return len(b) - len(a) }) // of two that begin alike the longer
 	var pairs []string
 	for _, s := range slices.Compact(r.copied) {
-		pairs = append(pairs, s, Redacted)
+		pairs = append(pairs, s, inPlace)
 	}
 	return r.within(d, strings.NewReplacer(pairs...), 0)
 }

@@ -310,7 +310,7 @@ func TestRelayIsUnderItsObligations(t *testing.T) {
 		text string
 	}{
 		"a bound":     {gate.MaxResult{Bytes: 10}, "refused_validate_output", ""},
-		"a redaction": {gate.Redact{Result: []string{"/content/0/text"}}, "ok", gate.Redacted},
+		"a redaction": {gate.Redact{Result: []string{"/content/0/text"}}, "ok", "[redacted]"},
 		"a profile":   {gate.Profile{Name: "strict"}, "ok", "kind"},
 	} {
 		t.Run(name, func(t *testing.T) {

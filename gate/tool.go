@@ -83,6 +83,9 @@ type Tool struct {
 	// OnMachine says that the server is a child of the gateway's, so that a path is one of
 	// this machine.
 	OnMachine bool
+	// Login says that the server is called by a login of its callers or of the gateway, which
+	// can be narrowed for one call: see [Narrowing] and [Permit.Used].
+	Login bool
 	// Sandboxed tools run as WASM modules. Capabilities is what they may use, an
 	// object; absent for other tools.
 	Sandboxed    bool

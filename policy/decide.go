@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/recent"
 )
 
 // An Engine is one compiled policy. It is immutable: policies that change are
@@ -41,8 +42,8 @@ type Engine struct {
 	written  map[string]*ast.Module // by file, as parsed
 	options  []func(*rego.Rego)
 
-	keys      *cache[*gate.Principal, principalKey]
-	decisions *cache[pairing, specialised]
+	keys      *recent.Cache[*gate.Principal, principalKey]
+	decisions *recent.Cache[pairing, specialised]
 }
 
 var _ gate.Authorizer = (*Engine)(nil)

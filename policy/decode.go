@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -165,10 +164,9 @@ func obligation(v ast.Value) (gate.Obligation, error) {
 	kind, _ := member(o, "type").(ast.String)
 	switch kind {
 	case "timeout":
-		text, _ := member(o, "after").(ast.String)
-		after, err := time.ParseDuration(string(text))
-		if err != nil || after <= 0 {
-			return nil, errors.New(`expected after, a positive duration such as "5s"`)
+		after, err := duration(member(o, "after"))
+		if err != nil {
+			return nil, fmt.Errorf("after: %w", err)
 		}
 		one = gate.Timeout{After: after}
 	case "max_result":

@@ -20,11 +20,9 @@ func (e *Engine) Guarded() int { return e.count(guarded) }
 
 func (e *Engine) count(s state) int {
 	n := 0
-	for _, half := range []map[pairing]specialised{e.decisions.young, e.decisions.old} {
-		for _, x := range half {
-			if x.state == s && x.taken {
-				n++
-			}
+	for _, x := range e.decisions.All() {
+		if x.state == s && x.taken {
+			n++
 		}
 	}
 	return n

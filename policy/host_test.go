@@ -172,6 +172,11 @@ func TestNarrowing(t *testing.T) {
 		"absent members narrow nothing, empty ones leave nothing": {
 			`obligations contains {"sandbox": {"secrets": [], "kv": true}} if true`, gate.Narrowing{Secrets: []string{}},
 		},
+		"a part of a login": {`obligations contains {"credential": {"scopes": ["b", "a"], "ttl": "60s"}} if true`, gate.Narrowing{Scopes: []string{"a", "b"}, TTL: time.Minute}},
+		"of two logins the stricter": {
+			`obligations contains {"credential": {"scopes": ["b", "a"], "ttl": "60s"}} if true
+obligations contains {"credential": {"scopes": ["b", "c"], "ttl": "30s"}} if true`, gate.Narrowing{Scopes: []string{"b"}, TTL: 30 * time.Second},
+		},
 		"a set is as good as a list":   {`obligations contains {"sandbox": {"dirs": {"/b", "/a"}}} if true`, gate.Narrowing{Dirs: []string{"/a", "/b"}}},
 		"an empty one narrows nothing": {`obligations contains {"sandbox": {}} if true`, gate.Narrowing{}},
 		"several leave what all of them leave": {
@@ -201,6 +206,10 @@ obligations contains {"sandbox": {"dirs": ["/srv/a", "/var"], "kv": false}} if t
 
 func TestNarrowingIsStrict(t *testing.T) {
 	tests := map[string]struct{ obligation, want string }{
+		"no scopes of a credential":       {`{"credential": {"ttl": "1s"}}`, "credential.scopes: missing"},
+		"two scopes in one":               {`{"credential": {"scopes": ["a b"]}}`, "expected a scope"},
+		"a credential for no time":        {`{"credential": {"scopes": ["a"], "ttl": "0s"}}`, "credential.ttl: expected a positive duration"},
+		"an unknown member of it":         {`{"credential": {"scopes": ["a"], "audience": "x"}}`, "credential.audience: this gateway does not know the member"},
 		"no object":                       {`{"sandbox": true}`, "expected sandbox, an object"},
 		"another member beside it":        {`{"sandbox": {}, "type": "sandbox"}`, "does not know"},
 		"a type of its name":              {`{"type": "sandbox", "kv": false}`, "does not know the type"},

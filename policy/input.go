@@ -6,6 +6,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/recent"
 )
 
 // The names of the input. Interned: a term is made once for the process.
@@ -30,8 +31,8 @@ var (
 // calls share. Principals and tools are immutable, so they are known by their
 // address.
 type terms struct {
-	principals *cache[claimant, *ast.Term]
-	tools      *cache[*gate.Tool, *ast.Term]
+	principals *recent.Cache[claimant, *ast.Term]
+	tools      *recent.Cache[*gate.Tool, *ast.Term]
 	labels     labelling
 	tracks     bool // whether a rule may look at where values came from
 	origins    bool // whether one may look at more of values than their sources
@@ -51,7 +52,7 @@ const (
 func newTerms(labels []Label, src *source) *terms {
 	tracks, origins := src.tracks()
 	return &terms{
-		newCache[claimant, *ast.Term](keptPrincipals), newCache[*gate.Tool, *ast.Term](keptTools),
+		recent.New[claimant, *ast.Term](keptPrincipals), recent.New[*gate.Tool, *ast.Term](keptTools),
 		newLabelling(labels), tracks, origins,
 	}
 }
@@ -104,11 +105,11 @@ func (t *terms) listing(who *ast.Term, tool *gate.Tool) ast.Value {
 }
 
 func (t *terms) principal(c claimant) *ast.Term {
-	if term, ok := t.principals.get(c); ok {
+	if term, ok := t.principals.Get(c); ok {
 		return term
 	}
 	term := newPrincipal(c)
-	t.principals.put(c, term)
+	t.principals.Put(c, term)
 	return term
 }
 
@@ -128,7 +129,7 @@ func newPrincipal(c claimant) *ast.Term {
 }
 
 func (t *terms) tool(tool *gate.Tool) *ast.Term {
-	if term, ok := t.tools.get(tool); ok {
+	if term, ok := t.tools.Get(tool); ok {
 		return term
 	}
 	term := ast.ObjectTerm(
@@ -145,7 +146,7 @@ func (t *terms) tool(tool *gate.Tool) *ast.Term {
 		pair("pinned", ast.BooleanTerm(tool.Pinned)),
 		pair("findings", stringArray(tool.Findings)),
 	)
-	t.tools.put(tool, term)
+	t.tools.Put(tool, term)
 	return term
 }
 

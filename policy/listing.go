@@ -12,6 +12,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/recent"
 )
 
 // unknowns are the parts of the input that are not known before a call is made.
@@ -35,12 +36,12 @@ const listTime = 10 * time.Second
 // be told, because it depends on all of them at once.
 type listing struct {
 	sets     map[string]rego.PreparedPartialQuery // as far as there are rules
-	verdicts *cache[pairing, listed]              // by [lister]
-	listers  *cache[*gate.Principal, lister]
+	verdicts *recent.Cache[pairing, listed]       // by [lister]
+	listers  *recent.Cache[*gate.Principal, lister]
 }
 
 func newListing(ctx context.Context, c *ast.Compiler, options []func(*rego.Rego)) (*listing, error) {
-	l := &listing{sets: map[string]rego.PreparedPartialQuery{}, verdicts: newCache[pairing, listed](keptVerdicts), listers: newCache[*gate.Principal, lister](keptPrincipals)}
+	l := &listing{sets: map[string]rego.PreparedPartialQuery{}, verdicts: recent.New[pairing, listed](keptVerdicts), listers: recent.New[*gate.Principal, lister](keptPrincipals)}
 	for _, set := range sets {
 		// One rule is the declaration that the set exists.
 		if len(c.GetRulesExact(ast.MustParseRef("data.wasmgate."+set))) <= 1 {
@@ -72,7 +73,7 @@ func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 	visible = make([]bool, len(tools))
 	for i, tool := range tools {
 		k := pairing{as.key, tool}
-		v, known := e.listing.verdicts.get(k)
+		v, known := e.listing.verdicts.Get(k)
 		if !known {
 			if term == nil {
 				term = e.terms.principal(claimant{who: as.who})
@@ -82,7 +83,7 @@ func (e *Engine) Visible(ctx context.Context, who *gate.Principal, tools []*gate
 				if tool.Feature == gate.FeatureTool {
 					v.definition = narrowed(tool.Definition, bodies)
 				}
-				e.listing.verdicts.put(k, v)
+				e.listing.verdicts.Put(k, v)
 			}
 		}
 		if err := ctx.Err(); err != nil {

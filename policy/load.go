@@ -22,6 +22,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/recent"
 	"github.com/wasmgate/wasmgate/policies"
 )
 
@@ -89,8 +90,8 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 		idleAsks: src.idleAsks(compiler, o),
 		persons:  personsOf(compiler.Modules, src.packRules, o.Grants),
 
-		keys:      newCache[*gate.Principal, principalKey](keptPrincipals),
-		decisions: newCache[pairing, specialised](keptDecisions),
+		keys:      recent.New[*gate.Principal, principalKey](keptPrincipals),
+		decisions: recent.New[pairing, specialised](keptDecisions),
 	}
 	return e, e.prepare(ctx, compiler, o, src.data())
 }

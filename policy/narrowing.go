@@ -23,12 +23,8 @@ const maxNarrowed = 256
 // narrowing reads what the obligation sandbox leaves. Members that are absent
 // narrow nothing.
 func narrowing(v ast.Value) (gate.Obligation, error) {
-	o, ok := v.(ast.Object)
-	if !ok {
-		return nil, errors.New("expected sandbox, an object")
-	}
 	var n gate.Narrowing
-	err := eachMember("sandbox", o, func(name string, v ast.Value) (err error) {
+	err := eachMember("sandbox", "an object", 0, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "http":
 			n.HTTP, err = names(v, checkOrigin)
@@ -48,16 +44,43 @@ func narrowing(v ast.Value) (gate.Obligation, error) {
 				err = errors.New("expected a whole number of instructions, at least 1")
 			}
 		case "timeout":
-			text, _ := v.(ast.String)
-			if n.Timeout, err = time.ParseDuration(string(text)); err != nil || n.Timeout <= 0 {
-				err = errors.New(`expected a positive duration such as "1s"`)
-			}
+			n.Timeout, err = duration(v)
 		default:
 			err = errMember
 		}
 		return err
 	})
 	return n, err
+}
+
+// credential reads which scopes of the server's login are left, and for how long a token with
+// these alone is used.
+func credential(v ast.Value) (gate.Obligation, error) {
+	var n gate.Narrowing
+	err := eachMember("credential", "an object of scopes and ttl", 1, v, func(name string, v ast.Value) (err error) {
+		switch name {
+		case "scopes":
+			n.Scopes, err = names(v, checkScope)
+		case "ttl":
+			n.TTL, err = duration(v)
+		default:
+			err = errMember
+		}
+		return err
+	})
+	if err == nil && n.Scopes == nil {
+		err = errors.New("credential.scopes: missing; an empty list leaves nothing")
+	}
+	return n, err
+}
+
+func duration(v ast.Value) (time.Duration, error) {
+	text, _ := v.(ast.String)
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		err = errors.New(`expected a positive duration such as "5s"`)
+	}
+	return d, err
 }
 
 // names reads a list or set of names; one that is empty is not nil.
@@ -107,6 +130,14 @@ func checkOrigin(s string) error {
 func checkDir(s string) error {
 	if path.Clean(s) != s || s[0] != '/' && !drivePattern.MatchString(s) {
 		return errors.New("expected a directory such as /srv/docs, absolute and without . or .. in it")
+	}
+	return nil
+}
+
+// checkScope accepts what can be one of several scopes (RFC 6749, section 3.3).
+func checkScope(s string) error {
+	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+		return errors.New(`expected a scope: printable ASCII without spaces, " and \`)
 	}
 	return nil
 }

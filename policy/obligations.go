@@ -15,12 +15,16 @@ import (
 
 // single are the obligations that are one member, with what reads it.
 var single = map[string]func(ast.Value) (gate.Obligation, error){
-	"sandbox": narrowing, "redact": redact, "rate": rate, "record": record, "approve": approve,
+	"sandbox": narrowing, "credential": credential, "redact": redact, "rate": rate, "record": record, "approve": approve,
 }
 
-// eachMember gives the members of an obligation to read, whose error then says of which it
-// is.
-func eachMember(obligation string, o ast.Object, read func(name string, v ast.Value) error) error {
+// eachMember gives the members of an obligation, an object of at least some, to read, whose
+// error then says of which it is.
+func eachMember(obligation, shape string, least int, v ast.Value, read func(name string, v ast.Value) error) error {
+	o, ok := v.(ast.Object)
+	if !ok || o.Len() < least {
+		return fmt.Errorf("expected %s, %s", obligation, shape)
+	}
 	return o.Iter(func(k, v *ast.Term) error {
 		name, _ := k.Value.(ast.String)
 		if err := read(string(name), v.Value); err != nil {
@@ -38,12 +42,8 @@ const maxRedacted = 64
 
 // redact reads the places whose values are taken out.
 func redact(v ast.Value) (gate.Obligation, error) {
-	o, ok := v.(ast.Object)
-	if !ok || o.Len() == 0 {
-		return nil, errors.New("expected redact, an object of arguments, result or both")
-	}
 	var r gate.Redact
-	err := eachMember("redact", o, func(name string, v ast.Value) (err error) {
+	err := eachMember("redact", "an object of arguments, result or both", 1, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "arguments":
 			r.Arguments, err = pointers(v, "/")
@@ -94,12 +94,8 @@ const (
 
 // rate reads how many calls or bytes there may be in a time.
 func rate(v ast.Value) (gate.Obligation, error) {
-	o, ok := v.(ast.Object)
-	if !ok {
-		return nil, errors.New("expected rate, an object")
-	}
 	var r gate.Rate
-	err := eachMember("rate", o, func(name string, v ast.Value) (err error) {
+	err := eachMember("rate", "an object", 0, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "name":
 			text, _ := v.(ast.String)
@@ -175,11 +171,7 @@ func approve(v ast.Value) (gate.Obligation, error) {
 	if v.Compare(ast.Boolean(true)) == 0 {
 		return a, nil
 	}
-	o, ok := v.(ast.Object)
-	if !ok || o.Len() == 0 {
-		return nil, errors.New("expected approve, true or an object of by and not_self")
-	}
-	err := eachMember("approve", o, func(name string, v ast.Value) (err error) {
+	err := eachMember("approve", "true or an object of by and not_self", 1, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "by":
 			if a.By, err = names(v, checkTo); err == nil && len(a.By) == 0 {

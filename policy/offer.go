@@ -23,7 +23,7 @@ const maxOffered = 100
 // [Engine.Visible] has found out, and finds out nothing itself.
 func (e *Engine) Offer(_ context.Context, who *gate.Principal, tool *gate.Tool) gate.Doc {
 	if who != nil && tool != nil {
-		if l, ok := e.listing.verdicts.get(pairing{e.lister(who).key, tool}); ok && !l.definition.IsZero() {
+		if l, ok := e.listing.verdicts.Get(pairing{e.lister(who).key, tool}); ok && !l.definition.IsZero() {
 			return l.definition
 		}
 	}

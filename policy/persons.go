@@ -141,11 +141,11 @@ type lister struct {
 
 // lister returns as whom a principal lists.
 func (e *Engine) lister(who *gate.Principal) lister {
-	if l, ok := e.listing.listers.get(who); ok {
+	if l, ok := e.listing.listers.Get(who); ok {
 		return l
 	}
 	same := e.persons.same(who)
 	l := lister{same, sha256.Sum256([]byte(newPrincipal(claimant{who: same}).String()))}
-	e.listing.listers.put(who, l)
+	e.listing.listers.Put(who, l)
 	return l
 }

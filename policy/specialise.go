@@ -56,11 +56,11 @@ const (
 
 // key returns the key of a principal, which is hashed once for its address.
 func (e *Engine) key(who *gate.Principal) principalKey {
-	if k, ok := e.keys.get(who); ok {
+	if k, ok := e.keys.Get(who); ok {
 		return k
 	}
 	k := principalKey(sha256.Sum256([]byte(e.terms.principal(claimant{who: who}).String())))
-	e.keys.put(who, k)
+	e.keys.Put(who, k)
 	return k
 }
 
@@ -68,16 +68,16 @@ func (e *Engine) key(who *gate.Principal) principalKey {
 // for the same principal and tool.
 func (e *Engine) specialise(ctx context.Context, q gate.Query) (gate.Decision, error) {
 	p := pairing{e.key(q.Call.Who), q.Tool}
-	s, _ := e.decisions.get(p)
+	s, _ := e.decisions.Get(p)
 	switch s.state {
 	case unknown:
-		e.decisions.put(p, specialised{state: met})
+		e.decisions.Put(p, specialised{state: met})
 		return e.full(ctx, q)
 	case met:
 		if s.state = e.prove(ctx, q); s.state == unknown {
 			return e.full(ctx, q)
 		}
-		e.decisions.put(p, s)
+		e.decisions.Put(p, s)
 	}
 	if s.state == open {
 		return e.full(ctx, q)
@@ -95,7 +95,7 @@ func (e *Engine) specialise(ctx context.Context, q gate.Query) (gate.Decision, e
 	}
 	d, err := e.full(ctx, q)
 	if err == nil { // an error is not kept
-		e.decisions.put(p, specialised{s.state, true, shared(d)})
+		e.decisions.Put(p, specialised{s.state, true, shared(d)})
 	}
 	return d, err
 }

@@ -36,7 +36,7 @@ func (b line) body(e *Entry) line {
 	b = b.text("session", e.Session).text("server", e.Server).text("tool", e.Tool).text("tool_digest", e.ToolDigest)
 	b = b.text("effect", string(e.Effect)).text("code", e.Code).list("reasons", e.Reasons, maxProse)
 	b = b.prose("error", e.Error).prose("remedy", e.Remedy)
-	b = b.list("met", e.Met, maxText).approval(e.Approval).shadow(e.Shadow)
+	b = b.list("met", e.Met, maxText).approval(e.Approval).shadow(e.Shadow).upstream(e.Upstream)
 	b = b.list("labels_before", e.LabelsBefore, maxText).list("labels_after", e.LabelsAfter, maxText)
 	b = b.num("session_version", e.SessionVersion)
 	if e.SessionTop {
@@ -98,6 +98,23 @@ func (b line) list(k string, items []string, limit int) line {
 		b = b.quoted(s, limit)
 	}
 	return append(b, ']')
+}
+
+func (b line) upstream(c *gate.Credential) line {
+	if c == nil || c.Mode == "" {
+		return b
+	}
+	b = b.key("upstream")
+	at := len(b)
+	b = b.text("mode", c.Mode).text("issuer", c.Issuer).text("credential", c.Name).list("scopes", c.Scopes, maxText)
+	if !c.Expires.IsZero() {
+		b = b.text("expires", c.Expires.UTC().Format(time.RFC3339))
+	}
+	if c.Narrow {
+		b = append(b.key("narrowed"), "true"...)
+	}
+	b[at] = '{' // in the place of the first member's comma
+	return append(b, '}')
 }
 
 func (b line) client(c Client) line {

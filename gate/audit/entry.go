@@ -67,6 +67,8 @@ type Entry struct {
 
 	Shadow ShadowDecision `json:"shadow"` // of a shadow event, beside the decision that holds
 
+	Upstream *gate.Credential `json:"upstream"` // by which the server was called
+
 	LabelsBefore   gate.Labels `json:"labels_before"`
 	LabelsAfter    gate.Labels `json:"labels_after"`
 	SessionVersion uint64      `json:"session_version"`
@@ -175,7 +177,7 @@ func entry(r *gate.Record, full bool) Entry {
 		PolicyRevision: r.Decision.Revision, Snapshot: r.Snapshot,
 		ArgsSHA256: c.Args.Digest(), BroughtSHA256: c.Responses.Digest(), ResultSHA256: r.Result.Digest(), Findings: r.Findings,
 		Fuel: r.Usage.Fuel, MemoryPeak: r.Usage.MemoryPeak, HostCalls: r.HostCalls, Count: r.Count, Repeats: r.Usage.Repeats,
-		TookUS: r.Took.Microseconds(), Steps: r.Steps,
+		Upstream: r.Upstream, TookUS: r.Took.Microseconds(), Steps: r.Steps,
 	}
 	if who := c.Who; who != nil {
 		e.Tenant, e.Principal, e.Roles, e.Client.ID = who.Tenant, who.ID, who.Roles, who.Client

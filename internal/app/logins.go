@@ -65,7 +65,16 @@ func (a *App) authorize(s config.Server, to *gateway.EndpointConfig) {
 			}
 			return string(s.Auth.Discovery), nil
 		}
-		return a.logins.Authorize(ctx, s.ID, who, login.Need{}, refused)
+		need := login.Need{}
+		if _, _, ok := p.Open(); ok {
+			left := p.Narrowing()
+			need = login.Need{Scopes: left.Scopes, TTL: left.TTL}
+		}
+		value, used, err := a.logins.Authorize(ctx, s.ID, who, need, refused)
+		if err == nil && value != "" {
+			p.Used(used)
+		}
+		return value, err
 	}
 }
 

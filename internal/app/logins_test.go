@@ -12,11 +12,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 )
@@ -31,7 +34,7 @@ type office struct {
 	audit string
 }
 
-func newOffice(t *testing.T, auth string) *office {
+func newOffice(t *testing.T, auth string, rules ...string) *office {
 	t.Helper()
 	o := &office{as: authtest.NewOAuth(t), log: new(lockedBuffer)}
 	var at *httptest.Server
@@ -53,6 +56,10 @@ func newOffice(t *testing.T, auth string) *office {
 	at = httptest.NewServer(o.as.Protect(func() string { return at.URL }, "/mcp", "", func(w http.ResponseWriter, r *http.Request, _ string) { handler.ServeHTTP(w, r) }))
 	t.Cleanup(func() { at.CloseClientConnections(); at.Close() })
 	cfg := load(t, fmt.Sprintf("principals: {alice: {}, bob: {}}\nservers: {jira: {url: %q, private: true, auth: %s}}\n", at.URL+"/mcp", auth))
+	for _, text := range rules {
+		cfg.Policy.Paths = append(cfg.Policy.Paths, filepath.Join(t.TempDir(), "rules.rego"))
+		write(t, cfg.Policy.Paths[len(cfg.Policy.Paths)-1], text)
+	}
 	write(t, cfg.Policy.Grants, "- {to: [\"*\"], tools: [\"jira__*\"]}\n")
 	var err error
 	if o.App, err = app.New(t.Context(), cfg, slog.New(slog.NewTextHandler(o.log, &slog.HandlerOptions{Level: slog.LevelDebug})), ""); err != nil {
@@ -162,6 +169,77 @@ func TestLogins(t *testing.T) {
 		if !strings.Contains(string(said), event) {
 			t.Errorf("the log has no %s", event)
 		}
+	}
+}
+
+// narrowing leaves sessions that have read something untrusted a token that can only read.
+const narrowing = `package wasmgate
+
+obligations contains {"credential": {"scopes": ["read"], "ttl": "60s"}} if {
+	input.tool.server == "jira"
+	"untrusted" in input.session.labels
+}
+`
+
+// A session that has read what is not trusted calls with a token that can only read, and the
+// record says so.
+func TestNarrowedLogin(t *testing.T) {
+	o := newOffice(t, "{mode: oauth, scopes: [read, write]}", narrowing)
+	o.refused(t, "alice", "with --as for somebody else")
+	o.logIn(t, "alice")
+	o.becomes(t, "alice", "user alice scope")
+	if text, err := o.call(t, "alice", "whoami"); err != nil || !strings.Contains(text, "scope read\"") {
+		t.Fatalf("%s, %v; want a token for read alone", text, err)
+	}
+	raw, err := os.ReadFile(o.audit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last audit.Entry
+	for line := range strings.Lines(string(raw)) {
+		var e audit.Entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Event == gate.Done && e.Code == gate.CodeOK {
+			last = e
+		}
+	}
+	if u := last.Upstream; u == nil || u.Mode != "oauth" || u.Issuer != o.as.URL || u.Name == "" || strings.Join(u.Scopes, " ") != "read" || u.Expires.IsZero() || !u.Narrow {
+		t.Errorf("the record says %+v", u)
+	}
+}
+
+// A server with a fixed header has no credential that could be narrowed: the call is refused,
+// and the server does not hear of it.
+func TestFixedCredentialIsNotNarrowed(t *testing.T) {
+	var asked atomic.Int32
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+		server := mcp.NewServer(&mcp.Implementation{Name: "jira", Version: "1"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "whoami"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			asked.Add(1)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "somebody"}}}, nil, nil
+		})
+		return server
+	}, nil)
+	at := httptest.NewServer(handler)
+	t.Cleanup(func() { at.CloseClientConnections(); at.Close() })
+	rules := filepath.Join(t.TempDir(), "narrow.rego")
+	write(t, rules, narrowing)
+	cfg := load(t, fmt.Sprintf("servers: {jira: {url: %q, private: true, headers: {Authorization: Bearer fixed}}}\npolicy: {packs: [grants], paths: [%q], data: {grants: grants.yaml}}\n", at.URL, rules))
+	write(t, cfg.Policy.Grants, "- {to: [\"*\"], tools: [\"jira__*\"]}\n")
+	a, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(context.Background()) })
+	run(t, a, app.Front{})
+	o := &office{App: a}
+	o.becomes(t, "", "somebody")
+	before := asked.Load()
+	_, err = o.call(t, "", "whoami")
+	if e, ok := errors.AsType[*app.CallError](err); !ok || e.Code != "refused_credential" || asked.Load() != before {
+		t.Errorf("%v, with %d more requests; want refused_credential", err, asked.Load()-before)
 	}
 }
 

@@ -6,7 +6,8 @@
 //	client.go     who the gateway is there: configured, its own document, or registered
 //	flow.go       the way of a person: authorization request, redirect, code, grant
 //	grant.go      what was granted, and the token endpoint
-//	logins.go     a token for each request: kept, refreshed, narrowed
+//	logins.go     a token for each request: kept, refreshed
+//	narrow.go     one with fewer scopes, for calls of which a policy demands it
 //	subject.go    callers' own tokens, for servers that take them in exchange
 //	redirect.go   where the browser of a command comes back to
 //	page.go       the gateway's own client metadata document

@@ -86,7 +86,7 @@ func (r *rig) call(t *testing.T, who *gate.Principal, need Need) (answer string,
 	t.Helper()
 	var refused *http.Response
 	for range 2 {
-		value, err := r.Authorize(t.Context(), "jira", who, need, refused)
+		value, _, err := r.Authorize(t.Context(), "jira", who, need, refused)
 		if err != nil || value == "" {
 			return "", err
 		}
@@ -181,7 +181,7 @@ func TestMovedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.server.URL = strings.Replace(r.server.URL, "127.0.0.1", "localhost", 1)
-	if value, err := r.Authorize(t.Context(), "jira", principal(alice), Need{}, nil); err == nil {
+	if value, _, err := r.Authorize(t.Context(), "jira", principal(alice), Need{}, nil); err == nil {
 		t.Errorf("another server gets %d bytes of token", len(value))
 	}
 }
@@ -196,7 +196,7 @@ func TestMovedServerOfGateway(t *testing.T) {
 	moved := *r.server
 	moved.URL = strings.Replace(moved.URL, "127.0.0.1", "localhost", 1)
 	r.Set([]*Server{&moved})
-	if value, err := r.Authorize(t.Context(), "jira", principal(alice), Need{}, nil); err == nil {
+	if value, _, err := r.Authorize(t.Context(), "jira", principal(alice), Need{}, nil); err == nil {
 		t.Errorf("another server gets %d bytes of token", len(value))
 	}
 	r.Set([]*Server{r.server})
@@ -371,7 +371,7 @@ func TestNarrowed(t *testing.T) {
 	}
 	scopes := func(need Need) string {
 		t.Helper()
-		value, err := r.Authorize(t.Context(), "jira", principal(alice), need, nil)
+		value, _, err := r.Authorize(t.Context(), "jira", principal(alice), need, nil)
 		if err != nil {
 			return "refused"
 		}
@@ -393,6 +393,80 @@ func TestNarrowed(t *testing.T) {
 	if got := scopes(Need{Scopes: []string{"read"}, TTL: time.Nanosecond}); got != "refused" {
 		t.Errorf("an answer that can do more is used, for %q", got)
 	}
+}
+
+// Where no token is exchanged the refresh token gets one that can do less, and goes on to stand
+// for all that was granted.
+func TestNarrowedByRefresh(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	as.Plain()
+	r := newRig(t, as, "", func(s *Server) { s.Scopes = []string{"read", "write"} })
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	scopes := func(need Need) string {
+		t.Helper()
+		value, used, err := r.Authorize(t.Context(), "jira", principal(alice), need, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, scope, _, _ := as.Whose(strings.TrimPrefix(value, "Bearer "), r.server.URL)
+		if used.Mode != OAuth || used.Name == "" || strings.Join(used.Scopes, " ") != scope || used.Narrow != (need.Scopes != nil) || used.Expires.IsZero() {
+			t.Errorf("a token for %q is recorded as %+v", scope, used)
+		}
+		return scope
+	}
+	read := Need{Scopes: []string{"read"}}
+	var wait sync.WaitGroup
+	for range 10 {
+		wait.Go(func() {
+			if got := scopes(read); got != "read" {
+				t.Errorf("a token for %q", got)
+			}
+		})
+	}
+	wait.Wait()
+	if got := scopes(Need{}); got != "offline_access read write" {
+		t.Errorf("a call that nothing narrows has a token for %q", got)
+	}
+	r.restart(t, "")
+	if got := scopes(read); got != "read" {
+		t.Errorf("after a restart: a token for %q", got)
+	}
+	as.Expire("alice")
+	r.calls(t, alice, "alice")
+	if got := scopes(Need{}); got != "offline_access read write" {
+		t.Errorf("the refresh token has become one for %q", got)
+	}
+}
+
+// A token that was given cannot be narrowed, and what a server refuses for want of scopes that
+// the policy does not leave is no reason to log in again.
+func TestNotNarrowed(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	r := newRig(t, as, "write", func(s *Server) { s.Scopes = []string{"read", "write"} })
+	if _, err := r.Give("jira", alice, "given"); err != nil {
+		t.Fatal(err)
+	}
+	said := func() string {
+		t.Helper()
+		_, err := r.call(t, principal(alice), Need{Scopes: []string{"read"}})
+		n, ok := errors.AsType[*Needed](err)
+		if !ok {
+			t.Fatalf("%v; want no credential", err)
+		}
+		return n.Public()
+	}
+	if got := said(); !strings.Contains(got, "cannot be narrowed") {
+		t.Errorf("a token that was given: %s", got)
+	}
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	if got := said(); !strings.Contains(got, "does not leave") {
+		t.Errorf("a token for read alone: %s", got)
+	}
+	r.calls(t, alice, "alice")
 }
 
 // The gateway as itself, and in the name of a caller whose own token goes to nobody but the

@@ -164,6 +164,7 @@ type row struct {
 	lacks   []string          // scopes that the server has asked for, and the grant has not
 	server  *Server           // as it was configured when the gateway's own grant was discovered
 	narrow  map[string]*grant // tokens of grant, by what they are for
+	plain   bool              // narrowed by the refresh token: the authorization server knows no exchange
 }
 
 func (r *row) lacked() []string {
@@ -349,10 +350,10 @@ type Need struct {
 // of somebody; nil is the gateway itself, which lists what there is. Refused is the server's
 // answer to the value before, 401 or 403; "" without an error passes that answer on. The error
 // is a [*Needed] or that of ctx.
-func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, need Need, refused *http.Response) (string, error) {
+func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, need Need, refused *http.Response) (value string, used gate.Credential, err error) {
 	s, err := l.server(id)
 	if err != nil {
-		return "", &Needed{id, "server " + id + " has no credential", err}
+		return "", used, &Needed{id, "server " + id + " has no credential", err}
 	}
 	var before string
 	if refused != nil {
@@ -360,19 +361,20 @@ func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, 
 	}
 	r, err := l.rowFor(s, who)
 	if err != nil {
-		return "", err
+		return "", used, err
 	}
 	if refused != nil && refused.StatusCode == http.StatusForbidden {
-		return "", r.forbidden(refused)
+		return "", used, r.forbidden(refused, need)
 	}
 	g, err := l.token(ctx, s, r, who, need, before)
 	if n, ok := errors.AsType[*Needed](err); ok && who == nil && s.Mode == OAuth && !s.Shared {
-		return "", &Needed{n.server, "nobody has logged in to server " + id + ": " + how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause}
+		return "", used, &Needed{n.server, "nobody has logged in to server " + id + ": " + how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause}
 	}
 	if err != nil {
-		return "", err
+		return "", used, err
 	}
-	return "Bearer " + g.Access, nil
+	used = gate.Credential{Mode: s.Mode, Issuer: g.Issuer, Name: g.ID, Scopes: g.Scopes, Expires: g.Expires, Narrow: need.Scopes != nil}
+	return "Bearer " + g.Access, used, nil
 }
 
 // rowFor returns whose grant a request uses. The gateway itself lists with the grant of the
@@ -461,90 +463,17 @@ func (r *row) own(ctx context.Context, s *Server) (*grant, error) {
 	return g, nil
 }
 
-// The parameters of a token exchange (RFC 8693, 2.1 and 3).
-const (
-	exchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange"
-	accessToken   = "urn:ietf:params:oauth:token-type:access_token"
-)
-
-// maxNarrow bounds the tokens that are kept beside a grant.
-const maxNarrow = 256
-
-// exchanged returns a token of a grant for what a request needs, and no more: by token
-// exchange of the subject, or without one as the gateway's own (RFC 6749, 4.4). An answer that
-// can do more than was asked for is not used.
-func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string, who *gate.Principal, need Need, refused string) (*grant, error) {
-	scopes := narrowed(g.Scopes, need.Scopes)
-	if need.Scopes != nil && len(scopes) == 0 {
-		return nil, &Needed{s.ID, "server " + s.ID + ": nothing that the policy leaves to this call was granted", nil}
-	}
-	name := subject + " " + strings.Join(scopes, " ")
-	now := r.all.o.Now()
-	var kept *grant
-	r.mu.Lock()
-	if r.grant == g {
-		kept = r.narrow[name]
-	}
-	r.mu.Unlock()
-	if kept != nil && !same(kept.Access, refused) && now.Before(kept.Expires.Add(-min(early, kept.Expires.Sub(kept.Got)/4))) && (need.TTL == 0 || now.Sub(kept.Got) < need.TTL) {
-		return kept, nil
-	}
-	if kept != nil && same(kept.Access, refused) && now.Sub(kept.Got) < youth {
-		return nil, &Needed{s.ID, "server " + s.ID + " refuses the token that the gateway got for it", nil}
-	}
-	form := url.Values{"grant_type": {"client_credentials"}}
-	if subject != "" {
-		form = url.Values{"grant_type": {exchangeGrant}, "subject_token": {subject}, "subject_token_type": {accessToken}, "requested_token_type": {accessToken}}
-	}
-	if len(scopes) > 0 {
-		form.Set("scope", strings.Join(scopes, " "))
-	}
-	ctx, cancel := context.WithTimeout(ctx, tokenTime)
-	defer cancel()
-	got, err := g.ask(ctx, s, now, form)
-	if err == nil && need.Scopes != nil && slices.ContainsFunc(got.Scopes, func(sc string) bool { return !slices.Contains(scopes, sc) }) {
-		err = errors.New("the authorization server answers with more scopes than were asked for")
-	}
-	if g.ID == "" || err != nil {
-		whose := r.event(Refreshed, g, err)
-		if who != nil {
-			whose.Owner = who.Owner
-		}
-		_ = r.all.o.Note(whose)
-	}
-	if err != nil {
-		return nil, &Needed{s.ID, "the authorization server of server " + s.ID + " gives no token for this call", err}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.narrow == nil || len(r.narrow) >= maxNarrow {
-		r.narrow = make(map[string]*grant)
-	}
-	if !got.Expires.IsZero() && r.grant == g { // else it is of another grant than that of now
-		r.narrow[name] = got
-	}
-	return got, nil
-}
-
-// narrowed returns what of granted scopes is needed; nil granted are not known, nil needed are all.
-func narrowed(granted, needed []string) []string {
-	if needed == nil {
-		return granted
-	}
-	if granted == nil {
-		return needed
-	}
-	return slices.DeleteFunc(slices.Clone(needed), func(s string) bool { return !slices.Contains(granted, s) })
-}
-
 // maxLacked bounds the scopes that are remembered.
 const maxLacked = 32
 
 // forbidden reads why a server refuses a call: for want of scopes somebody has to log in again.
-func (r *row) forbidden(resp *http.Response) error {
+func (r *row) forbidden(resp *http.Response, need Need) error {
 	c := bearer(resp.Header)
 	if c["error"] != "insufficient_scope" {
 		return nil
+	}
+	if need.Scopes != nil {
+		return &Needed{r.key.Server, "server " + r.key.Server + " wants scopes that the policy does not leave to this call", nil}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -108,7 +108,7 @@ func (s *Features) addPrompt(def gate.Doc, taken map[string]bool) error {
 	}
 	name := gate.ToolName{Server: s.Server, Tool: mangled(local, def.Digest(), taken)}
 	t := newFeature(gate.FeaturePrompt, name, def)
-	t.Vetted = s.Options.Vetted
+	t.Vetted, t.Login = s.Options.Vetted, s.Options.Login
 	t.Groups = s.Options.Groups.of(name)
 	t.Offered, t.Input = offeredName(name, t.Digest, s.Options.Bare), newPromptSchema(def.Get("arguments"))
 	var err error
@@ -158,7 +158,7 @@ const maxTemplates = 1000
 
 func (s *Features) newResource(f gate.Feature, def gate.Doc) (t *gate.Tool, err error) {
 	t = newFeature(f, gate.ToolName{Server: s.Server}, def)
-	t.OnMachine, t.Vetted = s.Options.OnMachine, s.Options.Vetted
+	t.OnMachine, t.Vetted, t.Login = s.Options.OnMachine, s.Options.Vetted, s.Options.Login
 	t.Groups = s.Options.Groups.of(t.Name)
 	t.Offered, t.Input = t.Local, noArguments{}
 	if why := refused(s.Options, gate.Content{Server: s.Server, URI: variables.ReplaceAllString(t.Local, "x")}); why != "" {

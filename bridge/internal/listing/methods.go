@@ -33,7 +33,7 @@ func NewMethods(server string, o Options, methods []string) []*gate.Tool {
 	all := make([]*gate.Tool, len(methods))
 	for i, method := range methods {
 		t := newFeature(gate.FeatureMethod, gate.ToolName{Server: server, Tool: method}, gate.MustDoc(string(mcp.MustJSON(map[string]string{"name": method}))))
-		t.Groups, t.Offered, t.Input = o.Groups.of(t.Name), t.Name.String(), methodParams{}
+		t.Groups, t.Login, t.Offered, t.Input = o.Groups.of(t.Name), o.Login, t.Name.String(), methodParams{}
 		all[i] = t
 	}
 	return all

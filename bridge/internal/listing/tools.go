@@ -37,6 +37,8 @@ type Options struct {
 	Vetted bool
 	// OnMachine says that the server is a child of the gateway's: see [gate.Tool.OnMachine].
 	OnMachine bool
+	// Login says that requests carry a login: see [gate.Tool.Login].
+	Login bool
 }
 
 // Check says what is missing.
@@ -212,7 +214,7 @@ func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err err
 	}()
 	t = &gate.Tool{
 		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
-		Digest: def.Digest(), Config: o.Config, OnMachine: o.OnMachine, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted), Groups: o.Groups.of(name),
+		Digest: def.Digest(), Config: o.Config, OnMachine: o.OnMachine, Login: o.Login, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted), Groups: o.Groups.of(name),
 	}
 	t.Offered = offeredName(name, t.Digest, o.Bare)
 

@@ -187,7 +187,7 @@ func (c *Config) setDefaults() {
 	if c.CallTimeout == 0 {
 		c.CallTimeout = defaultTimeout
 	}
-	c.Tools.OnMachine = c.Command != ""
+	c.Tools.OnMachine, c.Tools.Login = c.Command != "", c.Authorize != nil
 	if c.MaxMessage == 0 {
 		c.MaxMessage = defaultMaxMessage
 	}

@@ -1,6 +1,7 @@
 package authtest
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -36,6 +37,7 @@ type OAuth struct {
 	asked  []url.Values        // token requests
 	count  map[string]int      // of token requests, by grant type
 	wider  string
+	plain  bool
 }
 
 type issued struct {
@@ -79,6 +81,9 @@ func (o *OAuth) Says(iss string) { o.set(func() { o.iss = iss }) }
 
 // Widens has token exchange answer with a scope more than was asked for.
 func (o *OAuth) Widens(scope string) { o.set(func() { o.wider = scope }) }
+
+// Plain has no token exchanged from now on.
+func (o *OAuth) Plain() { o.set(func() { o.plain = true }) }
 
 // Client registers a client by hand; "" is the secret of a public one.
 func (o *OAuth) Client(id, secret string, redirects ...string) {
@@ -245,7 +250,11 @@ func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g := &granted{client: client, resource: form.Get("resource"), scope: form.Get("scope"), gone: new(bool)}
-	refresh := true
+	refresh, full := true, ""
+	if o.plain && form.Get("grant_type") == "urn:ietf:params:oauth:grant-type:token-exchange" {
+		fail(w, "unsupported_grant_type")
+		return
+	}
 	switch form.Get("grant_type") {
 	case "authorization_code":
 		c, known := o.codes[form.Get("code")]
@@ -268,7 +277,10 @@ func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		before.used = true
-		g.user, g.scope, g.gone = before.user, before.scope, before.gone
+		if g.scope == "" {
+			g.scope = before.scope
+		}
+		g.user, g.gone, full = before.user, before.gone, before.scope
 	case "client_credentials":
 		g.user, refresh = client, false
 		if o.secret[client] == "" {
@@ -299,7 +311,7 @@ func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
 	answer := map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(o.life.Seconds()), "scope": g.scope}
 	if refresh {
 		next := rand.Text()
-		o.fresh[next] = &granted{client: client, resource: g.resource, scope: g.scope, user: g.user, gone: g.gone}
+		o.fresh[next] = &granted{client: client, resource: g.resource, scope: cmp.Or(full, g.scope), user: g.user, gone: g.gone}
 		answer["refresh_token"] = next
 	}
 	w.Header().Set("Content-Type", "application/json")
