@@ -53,6 +53,7 @@ type writer struct {
 	joined  []*waiting // lines that the next to lead writes
 	led     bool       // somebody writes, and has the next of those who joined lead after that
 	spare   []*waiting // memory for them
+	idle    sync.Pool  // of lines that wait no more, for their memory
 }
 
 // end is where the next line goes.
@@ -98,8 +99,11 @@ type waiting struct {
 // of those who write leads, and the others wait for that one, and not for a lock, which
 // would be given from each to the next.
 func (w *writer) append(body line) (uint64, error) {
-	one := waitingLines.Get().(*waiting)
-	defer waitingLines.Put(one)
+	one, _ := w.idle.Get().(*waiting)
+	if one == nil {
+		one = &waiting{woken: make(chan struct{}, 1)}
+	}
+	defer w.idle.Put(one) // it has got what it was woken with
 	one.body, one.done, one.seq, one.err = body, false, 0, nil
 	w.joining.Lock()
 	w.joined = append(w.joined, one)
@@ -118,9 +122,6 @@ func (w *writer) append(body line) (uint64, error) {
 	}
 	return one.seq, one.err
 }
-
-// waitingLines are kept for their memory: each has got what it was woken with.
-var waitingLines = sync.Pool{New: func() any { return &waiting{woken: make(chan struct{}, 1)} }}
 
 // lead writes the lines that wait, of which one leads.
 func (w *writer) lead(one *waiting) {
