@@ -23,7 +23,7 @@ func (o *origin) authorized(r *http.Request) (*http.Response, error) {
 			return nil, &Unauthorized{err}
 		}
 		r.Header.Set("Authorization", value)
-		resp, err := o.Transport.RoundTrip(r)
+		resp, err := o.carry(r)
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire/plain"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -33,6 +34,10 @@ const (
 	openTime = 200 * time.Millisecond
 	// idleConns is how many connections to one server are kept for later calls.
 	idleConns = 64
+	// idleTime is how long one is kept.
+	idleTime = 90 * time.Second
+	// maxHead bounds the head of an answer, in bytes.
+	maxHead = 64 << 10
 	// streamEnd is how long the end of a stream is waited for after its answer.
 	streamEnd = 10 * time.Millisecond
 	// sessionEnd is how long the messages under way in a session that the server has
@@ -110,12 +115,16 @@ func NewHTTPClient(to Remote) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{scheme: u.Scheme, host: u.Host, headers: to.Headers, authorize: to.Authorize, Transport: http.Transport{
-		MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
-		MaxResponseHeaderBytes: 64 << 10,
-		DialContext:            to.DialContext, // and no proxy, whatever the environment says
-	}}
+	o := &origin{
+		scheme: u.Scheme, host: u.Host, headers: to.Headers, authorize: to.Authorize,
+		plain: plain.Client{Host: u.Host, Dial: to.DialContext, MaxHead: maxHead, MaxIdle: idleConns, IdleTime: idleTime},
+		Transport: http.Transport{
+			MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleTime,
+			TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+			MaxResponseHeaderBytes: maxHead,
+			DialContext:            to.DialContext, // and no proxy, whatever the environment says
+		},
+	}
 	if to.PinTLS {
 		o.TLSClientConfig = &tls.Config{VerifyConnection: o.seeKey}
 	}
@@ -141,6 +150,7 @@ type origin struct {
 	headers      http.Header
 	authorize    func(ctx context.Context, refused *http.Response) (string, error)
 	key          atomic.Pointer[string] // of the certificate, if it is asked for
+	plain        plain.Client           // for most requests
 	http.Transport
 }
 
@@ -157,11 +167,25 @@ func (o *origin) send(r *http.Request) (*http.Response, error) {
 	if o.authorize != nil {
 		return o.authorized(r)
 	}
-	resp, err := o.Transport.RoundTrip(r)
+	resp, err := o.carry(r)
 	if err == nil {
 		withoutEcho(resp, r.Header.Get("Authorization"))
 	}
 	return resp, err
+}
+
+// carry sends a request as it is.
+func (o *origin) carry(r *http.Request) (*http.Response, error) {
+	if o.plain.Takes(r) {
+		return o.plain.RoundTrip(r)
+	}
+	return o.Transport.RoundTrip(r)
+}
+
+// CloseIdleConnections closes the connections that are kept for later requests.
+func (o *origin) CloseIdleConnections() {
+	o.plain.CloseIdle()
+	o.Transport.CloseIdleConnections()
 }
 
 // configured puts the configured headers into a request.
