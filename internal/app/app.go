@@ -34,8 +34,8 @@ type App struct {
 	log     *slog.Logger
 	lock    *control.Lock
 	gateway *gateway.Gateway
-	policy  *policyFiles
-	shadow  *policyFiles // nil without a shadow policy
+	policy  atomic.Pointer[policyFiles] // that in use
+	shadow  *policyFiles                // nil without a shadow policy
 	bundles []*bundleSource
 	clients clients
 	learn   func(confine.Access) // nil unless a server is run to learn from
@@ -70,7 +70,8 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string)
 
 // newApp is New, with somebody to be told what the only server uses, if not nil.
 func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only string, learn func(confine.Access)) (_ *App, err error) {
-	a := &App{learn: learn, cfg: cfg, log: log, policy: newPolicyFiles(cfg), shadow: newShadowFiles(cfg), bundles: newBundleSources(cfg)}
+	a := &App{learn: learn, cfg: cfg, log: log, shadow: newShadowFiles(cfg), bundles: newBundleSources(cfg)}
+	a.policy.Store(newPolicyFiles(cfg))
 	a.config.Store(&configState{read: time.Now(), cfg: cfg, files: configFiles(cfg)}) // before anything takes its time
 	a.beside = newBeside(a)
 	if a.lock, err = control.Acquire(cfg.State); err != nil {

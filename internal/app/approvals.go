@@ -193,9 +193,9 @@ func (a *App) answerer(ctx context.Context, d DecideRequest) (*gate.Principal, e
 func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 	of := r.Question
 	to, tool := match.Name(of.Call.Who.Tenant, of.Call.Who.ID), of.Tool.Name.String()
-	done := &Always{Grants: a.cfg.Policy.Grants}
+	done := &Always{Grants: a.policy.Load().cfg.Grants}
 	var err error
-	if done.Added, err = config.AddAlways(a.cfg.Policy.Grants, tool, to); err != nil {
+	if done.Added, err = config.AddAlways(a.policy.Load().cfg.Grants, tool, to); err != nil {
 		return nil, err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {

@@ -109,9 +109,9 @@ func (a *App) firstPolicy(ctx context.Context) (gateway.Policy, error) {
 		return gateway.Policy{}, err
 	}
 	if len(a.bundles) == 0 {
-		return a.policy.load()
+		return a.policy.Load().load()
 	}
-	return settle(a.policy, a.bundles, a.log, func(p gateway.Policy) error {
+	return settle(a.policy.Load(), a.bundles, a.log, func(p gateway.Policy) error {
 		_, err := policy.Load(ctx, p.Files, p.Options)
 		return err
 	})

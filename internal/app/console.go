@@ -55,17 +55,19 @@ type PolicyFiles struct {
 
 // PolicyFiles returns where the policy comes from.
 func (a *App) PolicyFiles() PolicyFiles {
-	p := a.cfg.Policy
+	p := a.policy.Load().cfg
 	return PolicyFiles{append([]string{}, p.Packs...), append([]string{}, p.Paths...), p.Grants}
 }
 
 // Grants returns those of the file that is in use, and what names its state.
-func (a *App) Grants() ([]config.Grant, string, error) { return config.SeeGrants(a.cfg.Policy.Grants) }
+func (a *App) Grants() ([]config.Grant, string, error) {
+	return config.SeeGrants(a.policy.Load().cfg.Grants)
+}
 
 // SetGrants puts grants in the place of those that were seen. If the policy is refused with
 // them, the file has them nevertheless, and the policy before holds: see [config.SetGrants].
 func (a *App) SetGrants(ctx context.Context, seen string, next []config.Grant) error {
-	if err := config.SetGrants(a.cfg.Policy.Grants, seen, next); err != nil {
+	if err := config.SetGrants(a.policy.Load().cfg.Grants, seen, next); err != nil {
 		return err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {

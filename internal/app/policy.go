@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing/fstest"
@@ -221,7 +222,7 @@ func watch(ctx context.Context, look func()) {
 
 // policyState tells one version of all files from another.
 func (a *App) policyState() [2][32]byte {
-	state := [2][32]byte{a.policy.state()}
+	state := [2][32]byte{a.policy.Load().state()}
 	if a.shadow != nil {
 		state[1] = a.shadow.state()
 	}
@@ -240,6 +241,25 @@ func (a *App) watchPolicy(ctx context.Context) {
 	})
 }
 
+// reconfigure has calls checked, and decided on, as a configuration says, in one step. Bundles
+// and the shadow policy stay those of the start.
+func (a *App) reconfigure(ctx context.Context, next *config.Config, checks gateway.Config) error {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	files := newPolicyFiles(next)
+	files.cfg.Bundles, files.cfg.Shadow = a.cfg.Policy.Bundles, a.cfg.Policy.Shadow
+	if reflect.DeepEqual(files, a.policy.Load()) {
+		return a.gateway.Reconfigure(ctx, checks, nil)
+	}
+	if _, err := settle(files, a.bundles, a.log, func(p gateway.Policy) error { return a.gateway.Reconfigure(ctx, checks, &p) }); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	a.policy.Store(files)
+	a.policyError.Store(&outcome{})
+	a.log.Info("policy loaded", "revision", a.gateway.Policy().Revision())
+	return nil
+}
+
 // reloadPolicy puts the policy that the files and bundles hold now in place. What is
 // wrong with a bundle is no error: its last good one stays, and status says why.
 func (a *App) reloadPolicy(ctx context.Context) error {
@@ -251,7 +271,7 @@ func (a *App) reloadPolicy(ctx context.Context) error {
 		}
 	}
 	before := a.gateway.Policy().Revision()
-	_, err := settle(a.policy, a.bundles, a.log, func(p gateway.Policy) error { return a.gateway.SetPolicy(ctx, p) })
+	_, err := settle(a.policy.Load(), a.bundles, a.log, func(p gateway.Policy) error { return a.gateway.SetPolicy(ctx, p) })
 	a.policyError.Store(&outcome{err})
 	switch after := a.gateway.Policy().Revision(); {
 	case err != nil:

@@ -113,7 +113,7 @@ func (a *App) reloadConfig(ctx context.Context) error {
 			checkedAs(s, &checks) // until it is removed it is called
 		}
 	}
-	if err := a.gateway.Reconfigure(ctx, checks, nil); err != nil {
+	if err := a.reconfigure(ctx, next, checks); err != nil {
 		after := *before
 		after.unset = []string{err.Error()}
 		a.config.Store(&after)

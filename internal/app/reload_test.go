@@ -79,6 +79,38 @@ func TestReloadSays(t *testing.T) {
 	}
 }
 
+// TestReloadsPolicy: another policy comes in one step with the rest of the file, and from then on
+// its files are looked at; one that does not load leaves all as it was.
+func TestReloadsPolicy(t *testing.T) {
+	cfg := load(t, "version: 1\n")
+	a := start(t, cfg)
+	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
+	beside := func(name string) string { return filepath.Join(filepath.Dir(cfg.File), name) }
+	write(t, beside("own.rego"), "package wasmgate\n\nallow contains \"one\"\n")
+	before := a.Status().Policy
+	write(t, cfg.File, "version: 1\npolicy: {packs: [], paths: [own.rego]}\n")
+	eventually(t, "the other policy", func() bool { return a.Status().Policy != before })
+	if p := a.PolicyFiles(); len(p.Packs) != 0 || len(p.Paths) != 1 {
+		t.Errorf("the policy is of %+v", p)
+	}
+	if p := strings.Join(a.Status().Problems, "\n"); strings.Contains(p, "restart") {
+		t.Errorf("problems: %s", p)
+	}
+	before = a.Status().Policy
+	write(t, beside("own.rego"), "package wasmgate\n\nallow contains \"two\"\n")
+	eventually(t, "its file to be read again", func() bool { return a.Status().Policy != before })
+
+	before = a.Status().Policy
+	write(t, beside("bad.rego"), "package wasmgate\n\nallow contains\n")
+	write(t, cfg.File, "version: 1\npolicy: {packs: [], paths: [bad.rego]}\ngroups: {g: [\"local__*\"]}\n")
+	eventually(t, "what is wrong to be said", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "bad.rego") })
+	if a.Status().Policy != before || len(a.PolicyFiles().Paths) != 1 || strings.Contains(a.PolicyFiles().Paths[0], "bad") {
+		t.Errorf("the policy is %s of %+v, after one that does not load", a.Status().Policy, a.PolicyFiles())
+	}
+	write(t, cfg.File, "version: 1\n")
+	eventually(t, "the first policy", func() bool { return len(a.PolicyFiles().Packs) == 1 && len(a.Status().Problems) == 0 })
+}
+
 // TestReloadOrders the servers as the file does, also those that come with it: of two with
 // one resource or method the first has it.
 func TestReloadOrders(t *testing.T) {

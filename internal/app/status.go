@@ -85,7 +85,7 @@ func (s *Status) Unready() (names []string) {
 func (a *App) Status() *Status {
 	s := &Status{
 		PID: os.Getpid(), Version: gateway.Version(), URL: a.url, Console: a.console, Config: a.cfg.File, Replays: a.cfg.Replay.File,
-		Grants: a.cfg.Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
+		Grants: a.policy.Load().cfg.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
 		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
 		Broken: a.gateway.BrokenInputs(),

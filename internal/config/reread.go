@@ -63,7 +63,7 @@ func (c *Config) NeedRestart(next *Config) (keys []string) {
 		old, new any
 	}{
 		{"listen", c.Listen, next.Listen}, {"console", c.Console, next.Console}, {"public_url", c.PublicURL, next.PublicURL}, {"tls", c.TLS, next.TLS},
-		{"policy", c.Policy, next.Policy}, {"pins", c.Pins, next.Pins}, {"jobs", c.Jobs, next.Jobs},
+		{"policy.bundles", c.Policy.Bundles, next.Policy.Bundles}, {"policy.shadow", c.Policy.Shadow, next.Policy.Shadow}, {"pins", c.Pins, next.Pins}, {"jobs", c.Jobs, next.Jobs},
 		{"sessions", c.Sessions.fixed(), next.Sessions.fixed()},
 		{"audit", c.Audit.fixed(), next.Audit.fixed()}, {"vault", c.Vault, next.Vault}, {"state", c.State, next.State},
 	} {

@@ -16,35 +16,38 @@ import (
 func TestNeedRestart(t *testing.T) {
 	t.Parallel()
 	tests := map[string][]string{
-		"":                                           {},
-		"servers: {x: {command: sh}}":                {},
-		"listen: 127.0.0.1:1":                        {"listen"},
-		"principals: {a: {}}":                        {},
-		"auth: {keys: true}":                         {},
-		"public_url: \"https://a\"":                  {"public_url"},
-		"tls: {terminated_by: [\"127.0.0.1\"]}":      {"tls"},
-		"tools: {t: {module: t.wasm}}":               {},
-		"groups: {g: [\"x__*\"]}":                    {},
-		"catalog: {mode: beside}":                    {},
-		"jobs: {offer: true}":                        {"jobs"},
-		"policy: {timeout: 1s}":                      {"policy"},
-		"sanitize: {profile: html}":                  {},
-		"pins: {mode: off}":                          {"pins"},
-		"approvals: {hold: 1s}":                      {},
-		"sessions: {ttl: 2h}":                        {"sessions"},
-		"sessions: {trust_prompt: true}":             {},
-		"audit: {keep: 3, hold: 1d, hard_max: 4GiB}": nil,
-		"audit: {max_size: 3MiB}":                    {"audit"},
-		"limits: {session: 3}":                       {},
-		"tools_verify: required":                     {},
-		"limits: {concurrent: 3}":                    {},
-		"limits: {body: 1MiB}":                       {},
-		"limits: {result: 1MiB}":                     {},
-		"http: {hosts: [a.example]}":                 {},
-		"log: {level: warn}":                         {},
-		"state: other":                               {"state"},
-		"limits: {tools: {x__y*: 1}}":                {},
-		"listen: 127.0.0.1:1\nstate: one":            {"listen", "state"},
+		"":                                                        {},
+		"servers: {x: {command: sh}}":                             {},
+		"listen: 127.0.0.1:1":                                     {"listen"},
+		"principals: {a: {}}":                                     {},
+		"auth: {keys: true}":                                      {},
+		"public_url: \"https://a\"":                               {"public_url"},
+		"tls: {terminated_by: [\"127.0.0.1\"]}":                   {"tls"},
+		"tools: {t: {module: t.wasm}}":                            {},
+		"groups: {g: [\"x__*\"]}":                                 {},
+		"catalog: {mode: beside}":                                 {},
+		"jobs: {offer: true}":                                     {"jobs"},
+		"policy: {timeout: 1s}":                                   {},
+		"policy: {packs: [flow], paths: [t.wasm]}":                {},
+		"policy: {bundles: [{name: b, path: t.wasm}]}":            {"policy.bundles"},
+		"policy: {shadow: {packs: [grants]}}":                     {"policy.shadow"},
+		"sanitize: {profile: html}":                               {},
+		"pins: {mode: off}":                                       {"pins"},
+		"approvals: {hold: 1s}":                                   {},
+		"sessions: {ttl: 2h}":                                     {"sessions"},
+		"sessions: {trust_prompt: true}":                          {},
+		"audit: {keep: 3, hold: 1d, hard_max: 4GiB}":              nil,
+		"audit: {max_size: 3MiB}":                                 {"audit"},
+		"limits: {session: 3}":                                    {},
+		"tools_verify: required":                                  {},
+		"limits: {concurrent: 3}":                                 {},
+		"limits: {body: 1MiB}":                                    {},
+		"limits: {result: 1MiB}":                                  {},
+		"http: {hosts: [a.example]}":                              {},
+		"log: {level: warn}":                                      {},
+		"state: other":                                            {"state"},
+		"limits: {tools: {x__y*: 1}}":                             {},
+		"listen: 127.0.0.1:1\nstate: one":                         {"listen", "state"},
 		`secrets: {A: {value: "x", origin: "https://a.example"}}`: {},
 	}
 	for text, want := range tests {
@@ -73,8 +76,8 @@ func TestNeedRestart(t *testing.T) {
 // say whether a running gateway takes it over.
 func TestEveryKeyCounts(t *testing.T) {
 	t.Parallel()
-	taken := []string{"Agents", "Servers", "Tools", "MustSign", "Secrets", "Groups", "Catalog", "Limits", "Telemetry", "Anchor", "Arguments", "Notify", "Drain", "Sanitize", "Approvals", "HTTP", "Log"} // and parts of Limits are named
-	fixed := []string{"File", "Project", "Warnings", "Replay", "Dev"}                                                                                                                                    // no keys
+	taken := []string{"Agents", "Servers", "Tools", "MustSign", "Secrets", "Groups", "Catalog", "Limits", "Telemetry", "Anchor", "Arguments", "Notify", "Drain", "Sanitize", "Approvals", "HTTP", "Log", "Policy"} // but for parts that are named
+	fixed := []string{"File", "Project", "Warnings", "Replay", "Dev"}                                                                                                                                              // no keys
 	before, _ := config.Load(write(t, filepath.Join(t.TempDir(), "wasmgate.yaml"), "version: 1\n"), config.Options{})
 	taken = append(taken, "Auth", "Principals")
 	for i := range reflect.TypeFor[config.Config]().NumField() {
