@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/agents"
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -56,7 +57,7 @@ func (g *Gateway) teaches(t *gate.Tool) gate.Labels {
 
 // upstreams are where calls go: to the servers, or back to the agent that has the tool itself.
 type upstreams struct {
-	*Fleet
+	*fleet.Fleet
 	agents *agents.Agents
 }
 

@@ -135,7 +135,7 @@ type published struct {
 }
 
 type publication struct {
-	local *Local
+	local *local.Server
 	tools []LocalTool
 }
 
@@ -189,7 +189,7 @@ func (g *Gateway) Withdraw(server string, names ...string) error {
 	return known.set(g, server, without(known.tools, names...))
 }
 
-func (p *published) add(server string, l *Local, tools []LocalTool) {
+func (p *published) add(server string, l *local.Server, tools []LocalTool) {
 	if p.servers == nil {
 		p.servers = make(map[string]*publication)
 	}

@@ -30,7 +30,7 @@ import (
 type Gateway struct {
 	cfg    Config // as it was built; what may change since is in settings
 	gate   *gate.Gate
-	fleet  *Fleet
+	fleet  *fleet.Fleet
 	agents *agents.Agents
 	host   *host.Host
 	mux    *http.ServeMux
@@ -243,8 +243,32 @@ func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature
 	return g.gate.Visible(ctx, who, g.fleet.KnownFeatures(f))
 }
 
-// Fleet returns the servers, to be added, removed and asked for their status.
-func (g *Gateway) Fleet() *Fleet { return g.fleet }
+// A Fleet is the servers of a gateway as one. [Gateway.SetServer] and [Gateway.RemoveServer]
+// change it.
+type Fleet interface {
+	// Status tells how each server is, in the order of configuration.
+	Status() []ServerStatus
+	// Declared returns what each server has declared last, in the same order and as it was
+	// written: also definitions that are quarantined.
+	Declared() []Declaration
+	// Tools returns all tools. It waits for servers that are connecting for the first time.
+	Tools(context.Context) []*gate.Tool
+	// Features is as Tools, of prompts, resources, templates or methods.
+	Features(context.Context, gate.Feature) []*gate.Tool
+	// KnownFeatures returns what is known now of a feature, such as tools, and waits for nothing.
+	KnownFeatures(gate.Feature) []*gate.Tool
+	// Settle waits until no server is connecting for the first time, for two seconds at most.
+	// With the context that it returns nothing waits for servers any more.
+	Settle(context.Context) context.Context
+	// Reload connects a server anew, with the configuration it has.
+	Reload(ctx context.Context, server string) error
+	// Watch calls changed whenever something of a server has changed, and says which lists are
+	// others now, until stop is called. changed must not block.
+	Watch(changed func(Lists)) (stop func())
+}
+
+// Fleet returns the servers.
+func (g *Gateway) Fleet() Fleet { return g.fleet }
 
 // ServeHTTP serves MCP at /mcp, of one group at /mcp/GROUP, and its health: see [Gateway.HandleHealth].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -22,13 +22,13 @@ import (
 type locals struct {
 	published published // those of nothing but functions
 
-	starting bool                   // the modules are loaded for the first time
-	began    time.Time              // when that began
-	changing sync.Mutex             // held over a change of the modules: one at a time
-	own      map[string][]LocalTool // by server: tools beside those of modules
-	made     map[string]*Local      // by id: servers that modules are in, or can come to
-	listed   sync.Mutex             // guards modules
-	modules  []loaded               // in order
+	starting bool                     // the modules are loaded for the first time
+	began    time.Time                // when that began
+	changing sync.Mutex               // held over a change of the modules: one at a time
+	own      map[string][]LocalTool   // by server: tools beside those of modules
+	made     map[string]*local.Server // by id: servers that modules are in, or can come to
+	listed   sync.Mutex               // guards modules
+	modules  []loaded                 // in order
 
 	inDevelopment sync.Map // digests of definitions by server and name, as they were first seen
 }
@@ -87,13 +87,13 @@ func (g *Gateway) Modules() []ModuleStatus {
 }
 
 // newLocals builds the servers in this process, in the order in which they are listed.
-func (g *Gateway) newLocals(ctx context.Context) ([]*Local, error) {
+func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 	if g.cfg.Embedded || len(g.cfg.Modules)+len(g.cfg.Guests) > 0 {
 		if err := g.machine.open(ctx, &g.cfg); err != nil {
 			return nil, err
 		}
 	}
-	g.own, g.made = make(map[string][]LocalTool), make(map[string]*Local)
+	g.own, g.made = make(map[string][]LocalTool), make(map[string]*local.Server)
 	var order []string
 	if g.cfg.Embedded {
 		tools, err := g.embedded(ctx)
@@ -127,7 +127,7 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*Local, error) {
 }
 
 // makeLocals makes the servers of the given ids, each once.
-func (g *Gateway) makeLocals(order []string) (all []*Local, err error) {
+func (g *Gateway) makeLocals(order []string) (all []*local.Server, err error) {
 	done := make(map[string]bool)
 	for _, server := range order {
 		if done[server] {

@@ -26,8 +26,6 @@ import (
 type (
 	// An EndpointConfig is a server, and how it is reached.
 	EndpointConfig = upstream.Config
-	// An Endpoint is the connection to one server, which is a [gate.Upstream] too.
-	Endpoint = upstream.Endpoint
 	// A ServerStatus tells how one server is, and a Phase where it is in its life.
 	ServerStatus = upstream.Status
 	Phase        = upstream.Phase
@@ -45,16 +43,13 @@ type (
 	// A Note is something about a server's tools that an operator should know.
 	Note = listing.Note
 
-	// A Local is a server made of functions, and a LocalTool one of them. LocalFeatures
-	// are what it offers beside tools.
-	Local         = local.Server
-	LocalTool     = local.Tool
-	LocalFeatures = local.Features
+	// A LocalTool is a function that is a tool.
+	LocalTool = local.Tool
 	// A Search finds tools by words.
 	Search = local.Search
 
-	// A Fleet is many servers as one.
-	Fleet = fleet.Fleet
+	// Lists are those that have changed.
+	Lists = fleet.Lists
 	// A Conflict is two servers with one name for something.
 	Conflict = fleet.Conflict
 	// An AmbiguousError says that several tools have a name.
@@ -89,9 +84,6 @@ const CatalogServer = local.CatalogServer
 
 // ClientName is how the gateway calls itself.
 const ClientName = own.ClientName
-
-// NewEndpoint returns an endpoint in phase [Idle]. It starts nothing.
-func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) { return upstream.New(cfg) }
 
 // InProcess reaches a server of the MCP SDK in this process: it is the Dial of an
 // [EndpointConfig]. Each connection is a session of its own.

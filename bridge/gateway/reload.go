@@ -28,7 +28,8 @@ type Server struct {
 // SetServer connects one more server, or another in the place of the one that has its
 // id, and returns when it is ready or faulted, with the fault as the error. Clients
 // stay connected and are told of the tools; calls under way end where they were made.
-// See [Fleet.Add]. The audit log has it before it is done.
+// A configuration that is the server's already changes nothing. The audit log has it before it
+// is done.
 func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	if g.player.stubs(s.Server) {
 		return fmt.Errorf("server %s: a recording answers for it, and nothing else", s.Server)
@@ -57,7 +58,7 @@ func (g *Gateway) checkServer(s Server) error {
 	return g.check(g.now.Load().of(s), func(*gate.Parts) {})
 }
 
-// RemoveServer forgets a server: see [Fleet.Remove]. Calls under way there go on,
+// RemoveServer forgets a server; an id that nobody has is an error. Calls under way there go on,
 // and what comes of them is sanitized by the server's profile, which is kept.
 func (g *Gateway) RemoveServer(id string) error {
 	if err := g.noteChange(id, "removed"); err != nil {

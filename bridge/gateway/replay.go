@@ -134,7 +134,7 @@ func (p *player) stubbed(mode ReplayMode, tools []LocalTool) []LocalTool {
 // recordedServers returns what stands in the place of servers that are reached in
 // another way than by functions and modules: those of the configuration in its order,
 // then those that only the recording knows.
-func (p *player) recordedServers(servers []EndpointConfig, ours map[string]bool, o ToolOptions) ([]*Local, error) {
+func (p *player) recordedServers(servers []EndpointConfig, ours map[string]bool, o ToolOptions) ([]*local.Server, error) {
 	tools, order := make(map[string][]LocalTool), []string{}
 	for _, s := range servers {
 		order = append(order, s.Server)
@@ -157,7 +157,7 @@ func (p *player) recordedServers(servers []EndpointConfig, ours map[string]bool,
 			order = append(order, c.Server)
 		}
 	}
-	var locals []*Local
+	var locals []*local.Server
 	for _, server := range order {
 		if !p.stubs(server) {
 			continue
@@ -202,8 +202,8 @@ func (p *player) latest() []RecordedCall {
 
 // features returns the prompts and resources of a server that were used. A prompt takes
 // the arguments that it was given.
-func (p *player) features(server string) LocalFeatures {
-	f := LocalFeatures{Call: p.answer}
+func (p *player) features(server string) local.Features {
+	f := local.Features{Call: p.answer}
 	var prompts, resources []string
 	named := make(map[string][]string) // by prompt
 	for _, c := range p.Calls {
@@ -271,7 +271,7 @@ func (g *Gateway) replayed(server string, tools []LocalTool) []LocalTool {
 }
 
 // stubs returns what stands in the place of servers that are not started.
-func (g *Gateway) stubs(o ToolOptions) ([]*Local, error) {
+func (g *Gateway) stubs(o ToolOptions) ([]*local.Server, error) {
 	if g.player == nil {
 		return nil, nil
 	}

@@ -105,8 +105,8 @@ func (g *Gateway) setLimits(l Limits) {
 	g.limits.Change(l.Concurrent, l.Session)
 }
 
-// SetOrder lists the servers in the order of ids: see [Fleet.Reorder]. Of two that
-// have one resource, template or method, the first has it.
+// SetOrder lists the servers in the order of ids, those too that come later; the others,
+// as those of functions, come first, as they came. Of two that have one resource, template or method, the first has it.
 func (g *Gateway) SetOrder(ids []string) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
