@@ -137,6 +137,9 @@ func (w *way) denied(d Decision) *Refusal {
 		r.Reason, r.Err = unknown(w.rec.Call.Action), errors.New(reason)
 	}
 	r.Hidden, r.Remedy = d.Hidden, d.Remedy
+	if w.rec.Call.Who.Auth == "bearer" { // nobody else can ask for scopes
+		r.Scopes = d.Scopes
+	}
 	return r
 }
 

@@ -25,6 +25,9 @@ const (
 type Decision struct {
 	Effect  Effect
 	Reasons []string // shown to the caller
+	// Scopes, of a denial, are those that a caller's access token lacks, and with which nothing
+	// would deny the call; none if that is not known, or would not do.
+	Scopes []string
 	// Obligations must all be met for the call to pass.
 	Obligations []Obligation
 	// Labels are added to the session when the call is admitted.

@@ -38,6 +38,8 @@ type Refusal struct {
 	Reason string // safe to show to the client
 	Hidden bool   // the client must not learn whether the tool exists
 	Remedy string // what would allow the call, for the operator: see [Decision]
+	// Scopes are those that the caller's access token lacks for the call: see [Decision].
+	Scopes []string
 	// RetryAfter is when it is worth trying again; zero if that is not known.
 	RetryAfter time.Duration
 	// Invoked says that the upstream has had the call, and may have carried it out: only

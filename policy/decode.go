@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
 // decode reads a decision. What it does not know is an error.
@@ -24,7 +25,7 @@ func decode(o ast.Object) (gate.Decision, error) {
 		return gate.Decision{}, fmt.Errorf("effect %v: expected allow, ask or deny", effect)
 	}
 	var err error
-	if d.Reasons, err = texts(member(o, "reasons")); err != nil {
+	if d.Reasons, d.Scopes, err = reasons(member(o, "reasons"), d.Effect); err != nil {
 		return gate.Decision{}, fmt.Errorf("reasons: %w", err)
 	}
 	labels, err := texts(member(o, "labels"))
@@ -69,6 +70,45 @@ func texts(v ast.Value) ([]string, error) {
 		list = append(list, string(s))
 	}
 	return list, nil
+}
+
+// reasons reads why a decision is what it is: texts, or of a denial objects of a reason and of
+// scopes that a caller's token would need. Those of all are returned if each names some: otherwise
+// they would not do.
+func reasons(v ast.Value, effect gate.Effect) (list, scopes []string, err error) {
+	set, ok := v.(ast.Set)
+	if !ok {
+		return nil, nil, errors.New("expected a set")
+	}
+	plain, do := ast.NewSet(), true
+	for _, t := range set.Slice() {
+		o, ok := t.Value.(ast.Object)
+		if !ok {
+			plain.Add(t)
+			do = false
+			continue
+		}
+		some, err := names(member(o, "scopes"), spelling.Scope)
+		if err != nil || effect != gate.Deny || o.Len() != 2 || len(some) == 0 {
+			return nil, nil, fmt.Errorf("expected texts, or of deny objects of a reason and scopes, found %v", t)
+		}
+		plain.Add(ast.StringTerm(reasonOf(o)))
+		scopes = append(scopes, some...)
+	}
+	if list, err = texts(plain); err != nil || !do {
+		return list, nil, err
+	}
+	slices.Sort(scopes)
+	return list, slices.Compact(scopes), nil
+}
+
+// reasonOf returns the reason that a member of a set gives, "" for none.
+func reasonOf(v any) string {
+	if o, ok := v.(ast.Object); ok {
+		return memberText(o, "reason")
+	}
+	s, _ := v.(ast.String)
+	return string(s)
 }
 
 // profiles are the sanitizer's, from the strictest.

@@ -43,9 +43,10 @@ func (e *Engine) Eval(ctx context.Context, input []byte) (decision []byte, err e
 	out := struct {
 		Effect      gate.Effect `json:"effect"`
 		Reasons     []string    `json:"reasons"`
+		Scopes      []string    `json:"scopes,omitempty"`
 		Obligations any         `json:"obligations"`
 		Labels      gate.Labels `json:"labels"`
-	}{d.Effect, d.Reasons, obligations, append(gate.Labels{}, d.Labels...)}
+	}{d.Effect, d.Reasons, d.Scopes, obligations, append(gate.Labels{}, d.Labels...)}
 	return json.Marshal(out)
 }
 

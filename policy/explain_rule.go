@@ -263,8 +263,8 @@ func reasonIn(body ast.Body) string {
 			continue
 		}
 		for i, side := range e.Operands() {
-			if text, ok := e.Operand(1 - i).Value.(ast.String); ok && side.Value.Compare(reasonVar) == 0 {
-				return string(text)
+			if side.Value.Compare(reasonVar) == 0 {
+				return reasonOf(e.Operand(1 - i).Value)
 			}
 		}
 	}
@@ -310,8 +310,7 @@ func (e *Engine) solve(ctx context.Context, body ast.Body, input ast.Value) (eva
 	case len(rs) == 0:
 		return evaluated{outcome: fails}, nil
 	}
-	reason, _ := rs[0].Bindings[string(reasonVar)].(ast.String)
-	return evaluated{outcome: holds, reason: string(reason)}, nil
+	return evaluated{outcome: holds, reason: reasonOf(rs[0].Bindings[string(reasonVar)])}, nil
 }
 
 // left partially evaluates a body.

@@ -107,7 +107,7 @@ func (e *Engine) visible(ctx context.Context, input ast.Value, o ...rego.EvalOpt
 	if err != nil {
 		return true, nil, false
 	}
-	if slices.ContainsFunc(denied.Queries, constant) {
+	if slices.ContainsFunc(denied.Queries, func(b ast.Body) bool { return constant(b) && !lifted(b) }) {
 		return false, nil, true
 	}
 	allowed, err := e.partial(ctx, "allow", input, nil, o...)
@@ -160,6 +160,18 @@ func constant(body ast.Body) bool {
 		return !boolean && constantTerm(t)
 	}
 	return expr.IsEquality() && (assigns(expr.Operand(0), expr.Operand(1)) || assigns(expr.Operand(1), expr.Operand(0)))
+}
+
+// lifted reports whether what is left of a rule of deny, and constant, is a denial that other
+// scopes would lift: what it denies is not hidden, or nobody would ask for them.
+func lifted(body ast.Body) bool {
+	found := false
+	ast.WalkTerms(body, func(t *ast.Term) bool {
+		_, ok := t.Value.(ast.Object)
+		found = found || ok
+		return found
+	})
+	return found
 }
 
 // assigns reports whether a = b gives the variable a the value b.

@@ -4,16 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
 // maxNarrowed bounds the origins, directories or secrets of one narrowing, which
@@ -27,11 +25,11 @@ func narrowing(v ast.Value) (gate.Obligation, error) {
 	err := eachMember("sandbox", "an object", 0, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "http":
-			n.HTTP, err = names(v, checkOrigin)
+			n.HTTP, err = names(v, spelling.Origin)
 		case "dirs":
-			n.Dirs, err = names(v, checkDir)
+			n.Dirs, err = names(v, spelling.Dir)
 		case "secrets":
-			n.Secrets, err = names(v, checkName)
+			n.Secrets, err = names(v, spelling.Secret)
 		case "kv":
 			kv, ok := v.(ast.Boolean)
 			if !ok {
@@ -60,7 +58,7 @@ func credential(v ast.Value) (gate.Obligation, error) {
 	err := eachMember("credential", "an object of scopes and ttl", 1, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "scopes":
-			n.Scopes, err = names(v, checkScope)
+			n.Scopes, err = names(v, spelling.Scope)
 		case "ttl":
 			n.TTL, err = duration(v)
 		default:
@@ -110,41 +108,4 @@ func names(v ast.Value, check func(string) error) ([]string, error) {
 	}
 	slices.Sort(list)
 	return slices.Compact(list), nil
-}
-
-var (
-	originPattern = regexp.MustCompile(`^https?://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?$`)
-	drivePattern  = regexp.MustCompile(`^[A-Za-z]:/`)
-)
-
-// checkOrigin accepts only the one way in which an origin is written (RFC 6454,
-// section 6.2): names are compared as they are.
-func checkOrigin(s string) error {
-	own := strings.HasPrefix(s, "https:") && strings.HasSuffix(s, ":443") || strings.HasPrefix(s, "http:") && strings.HasSuffix(s, ":80")
-	if own || !originPattern.MatchString(s) {
-		return errors.New("expected an origin such as https://api.example.com, in lower case and without the scheme's own port")
-	}
-	return nil
-}
-
-func checkDir(s string) error {
-	if path.Clean(s) != s || s[0] != '/' && !drivePattern.MatchString(s) {
-		return errors.New("expected a directory such as /srv/docs, absolute and without . or .. in it")
-	}
-	return nil
-}
-
-// checkScope accepts what can be one of several scopes (RFC 6749, section 3.3).
-func checkScope(s string) error {
-	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
-		return errors.New(`expected a scope: printable ASCII without spaces, " and \`)
-	}
-	return nil
-}
-
-func checkName(s string) error {
-	if s == "" {
-		return errors.New("expected the name of a secret")
-	}
-	return nil
 }

@@ -120,7 +120,7 @@ func (e *Engine) denied(ctx context.Context, q gate.Query) (gate.Decision, bool,
 
 // shared returns the decision so that who appends to its lists changes a copy.
 func shared(d gate.Decision) gate.Decision {
-	d.Reasons, d.Obligations, d.Labels = slices.Clip(d.Reasons), slices.Clip(d.Obligations), slices.Clip(d.Labels)
+	d.Reasons, d.Scopes, d.Obligations, d.Labels = slices.Clip(d.Reasons), slices.Clip(d.Scopes), slices.Clip(d.Obligations), slices.Clip(d.Labels)
 	return d
 }
 

@@ -73,6 +73,10 @@ type clause struct {
 func newClause(rest *rego.PartialQueries) clause {
 	var c clause
 	for _, body := range rest.Queries {
+		if constant(body) && lifted(body) {
+			c.either = append(c.either, "the token lacks a scope")
+			continue
+		}
 		if constant(body) {
 			return clause{always: true}
 		}

@@ -54,6 +54,9 @@ type Config struct {
 	// is answered with 401 and told to nobody. Sessions, streams, tasks and all else that a
 	// request makes belong to its principal, by tenant and id. See also [WithPrincipal].
 	Principal func(*http.Request) (*gate.Principal, error)
+	// Challenge, if not nil, returns the header WWW-Authenticate with which a request is answered
+	// whose access token lacks scopes for a call, as the policy says. Its status is 403 then.
+	Challenge func(r *http.Request, scopes []string) string
 	// Who is whoever comes over HTTP; nil is [gate.Local].
 	Who *gate.Principal
 

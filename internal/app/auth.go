@@ -274,6 +274,14 @@ func (a *App) metadata(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+// lacking is the challenge to a request whose token lacks scopes for what it asks, with those
+// that every token needs: a client asks for all of them at once.
+func (a *App) lacking(r *http.Request, scopes []string) string {
+	all := append(slices.Clone(a.senders.now.Load().Scopes()), scopes...)
+	slices.Sort(all)
+	return auth.Challenge(slices.Compact(all), a.senders.metadataURL(r.PathValue(groupParam)))
+}
+
 // handler serves MCP and what clients have to know beforehand.
 func (a *App) handler() http.Handler {
 	mux := http.NewServeMux()

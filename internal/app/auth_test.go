@@ -93,7 +93,7 @@ func newSite(t *testing.T, yaml string) *site {
 	addr := ln.Addr().String()
 	ln.Close()
 	yaml = strings.ReplaceAll(yaml, "%ADDR%", addr)
-	yaml += fmt.Sprintf("groups: {docs: [files__read]}\nservers: {files: {url: %q, private: true}}\n", upstream.URL)
+	yaml += fmt.Sprintf("groups: {docs: [files__read], both: [files__read, files__write]}\nservers: {files: {url: %q, private: true}}\n", upstream.URL)
 	s.cfg = load(t, yaml)
 	write(t, s.cfg.Policy.Grants, siteGrants)
 	if s.App, err = app.New(t.Context(), s.cfg, slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), ""); err != nil {
@@ -220,6 +220,55 @@ func TestTwoTeams(t *testing.T) {
 	for range len(s.headers) { // more may come
 		if h := <-s.headers; h.Get("Authorization") != "" {
 			t.Error("a token goes to the server")
+		}
+	}
+}
+
+// TestStepUp: who lacks scopes for a call is told which, over HTTP in the words by which clients
+// ask for them, and the tool stays in the list. Who has no token to widen reads the reason alone.
+func TestStepUp(t *testing.T) {
+	rules := filepath.Join(t.TempDir(), "scopes.rego")
+	write(t, rules, `package wasmgate
+
+deny contains {"reason": "files are written with the scope files:write", "scopes": ["files:write"]} if {
+	input.tool.local_name == "write"
+	not "files:write" in split(object.get(input.principal.claims, "scope", ""), " ")
+}
+`)
+	p := authtest.New(t)
+	yaml := strings.NewReplacer("ISSUER", p.URL, "keep: [sub]", "keep: [scope]").Replace(teamConfig)
+	s := newSite(t, yaml+fmt.Sprintf("policy: {packs: [grants], paths: [%q], data: {grants: grants.yaml}}\n", rules))
+	key, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	some, all := s.token(p, nil), s.token(p, map[string]any{"scope": "mcp files:write"})
+	if _, offered := s.tools(http.DefaultClient, s.url, "Authorization", some); offered != "read wait write" {
+		t.Errorf("offered: %s", offered)
+	}
+	metadata := strings.TrimSuffix(s.url, "/mcp") + "/.well-known/oauth-protected-resource/mcp"
+	for name, tt := range map[string]struct {
+		url, tool, authorization string
+		challenge                string
+		code                     string
+	}{
+		"without the scope":            {s.url, "write", some, metadata, "refused_authorize"},
+		"without the scope, at a path": {s.url + "/both", "write", some, metadata + "/both", "refused_authorize"},
+		"with the scope":               {s.url, "write", all, "", ""},
+		"another tool":                 {s.url, "read", some, "", ""},
+		"by an API key":                {s.url, "write", "Bearer " + key.Secret, "", "refused_authorize"},
+	} {
+		status, header, doc := s.send(http.DefaultClient, tt.url, "tools/call", fmt.Sprintf(`"name":"files__%s","arguments":{}`, tt.tool), "Authorization", tt.authorization)
+		should, want := 200, ""
+		if tt.challenge != "" {
+			should, want = 403, fmt.Sprintf(`Bearer error="insufficient_scope", error_description="the token lacks a scope", scope="files:write mcp", resource_metadata="%s"`, tt.challenge)
+		}
+		if got := header.Get("WWW-Authenticate"); status != should || got != want {
+			t.Errorf("%s: %d %q, want %d %q", name, status, got, should, want)
+		}
+		refusal := doc.At("/result/_meta/" + strings.ReplaceAll(gate.MetaRefusal, "/", "~1"))
+		if got := refusal.Get("code").Text(); got != tt.code || tt.code != "" && !strings.Contains(refusal.Get("reason").Text(), "files:write") {
+			t.Errorf("%s: %s, want %q", name, doc.Raw(), tt.code)
 		}
 	}
 }

@@ -101,6 +101,12 @@ func insufficient(scopes []string) *Refusal {
 	}
 }
 
+// Challenge is the header WWW-Authenticate for a request whose token lacks scopes, with all
+// that it needs. Metadata is as in [Refusal.Write].
+func Challenge(scopes []string, metadata string) string {
+	return insufficient(scopes).challenge(metadata)
+}
+
 // Kind is a refusal in one word, for records: missing, malformed, invalid, expired,
 // scope, stranger or unavailable.
 func (r *Refusal) Kind() string {

@@ -74,6 +74,7 @@ func (h *Host) failed(ctx context.Context, p peerInfo, c gate.Call, err error) (
 	if c.AskByAnswer && c.Answered == nil && errors.As(err, &waits) && waits.CanAnswer { // who dismisses a question is not asked again
 		return h.inputRequired(&c, waits), nil
 	}
+	p.lacks(err)
 	var r *gate.Refusal
 	if errors.As(err, &r) && (r.Step == gate.StepParse || r.Step == gate.StepLookup || r.Hidden) {
 		if r.Step == gate.StepParse {
@@ -85,6 +86,14 @@ func (h *Host) failed(ctx context.Context, p peerInfo, c gate.Call, err error) (
 		return gate.Doc{}, ctx.Err()
 	}
 	return p.complete(refusalResult(c.ID, err)), nil
+}
+
+// lacks notes which scopes the client's token lacks for a request over HTTP.
+func (p peerInfo) lacks(err error) {
+	r, refused := errors.AsType[*gate.Refusal](err)
+	if a, ok := p.wire.(*answer); ok && refused && !r.Hidden && len(r.Scopes) > 0 {
+		a.scopes = r.Scopes
+	}
 }
 
 // refusalResult is the result of a call that was refused, or that its server

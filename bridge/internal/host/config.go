@@ -55,6 +55,9 @@ type Config struct {
 	// answered with 401 and told to nobody. The principal in the context of a request goes
 	// before: see [WithPrincipal].
 	Principal func(*http.Request) (*gate.Principal, error)
+	// Challenge, if not nil, returns the header WWW-Authenticate of the answer to a request over
+	// HTTP whose token lacks scopes for it.
+	Challenge func(r *http.Request, scopes []string) string
 	// Who is whoever comes over HTTP; nil is [gate.Local].
 	Who *gate.Principal
 	// Group reports whether there is a group, for clients over HTTP that are offered one

@@ -135,6 +135,7 @@ const (
 
 // unused puts the error of a use into the words of MCP.
 func (h *Host) unused(ctx context.Context, p peerInfo, c *gate.Call, err error) error {
+	p.lacks(err)
 	r, refused := errors.AsType[*gate.Refusal](err)
 	rpc, ours := errors.AsType[*mcp.Error](err)
 	switch {

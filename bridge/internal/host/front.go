@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -141,7 +140,7 @@ func BoundBody(w http.ResponseWriter, r *http.Request, within time.Duration) {
 // readBody reads the message of a post, within the time that it has. It is false if there
 // is none, and the client has been told so.
 func (h *Host) readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
-	body, err := readAll(http.MaxBytesReader(w, r.Body, h.terms.Load().MaxBody), r.ContentLength)
+	body, err := mcp.ReadAll(http.MaxBytesReader(w, r.Body, h.terms.Load().MaxBody), r.ContentLength)
 	var large *http.MaxBytesError
 	switch {
 	case err == nil: // else the deadline stands: the rest may never come
@@ -153,26 +152,6 @@ func (h *Host) readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok
 		http.Error(w, "the message took too long to arrive", http.StatusRequestTimeout)
 	} // else the client has gone
 	return nil, false
-}
-
-// maxAnnounced bounds the room that is made for a message before it has come, in bytes.
-const maxAnnounced = 64 << 10
-
-// readAll is [io.ReadAll] of a message of an announced length, -1 if it is not announced.
-func readAll(r io.Reader, announced int64) ([]byte, error) {
-	b := make([]byte, 0, min(max(announced, 0), maxAnnounced)+512)
-	for {
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		switch {
-		case err == io.EOF:
-			return b, nil
-		case err != nil:
-			return b, err
-		case len(b) == cap(b):
-			b = slices.Grow(b, len(b))
-		}
-	}
 }
 
 // screenHTTP is [Host.screen] of the message of a post, whose headers say some of it

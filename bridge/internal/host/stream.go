@@ -45,6 +45,7 @@ type answer struct {
 	sink   *sink   // of the connection
 	left   func() bool
 	ended  bool
+	scopes []string // that the client's token lacks for the request
 }
 
 var _ wire = (*answer)(nil)
@@ -164,7 +165,12 @@ func (a *answer) end(p peerInfo, m message, res gate.Doc, err error) {
 		a.w.Header().Set("Content-Type", "text/event-stream")
 	default:
 		a.w.Header().Set("Cache-Control", "no-cache, no-transform")
-		writeJSON(a.w, statusOf(p, err), msg)
+		status := statusOf(p, err)
+		if challenge := a.host.cfg.Challenge; challenge != nil && a.scopes != nil {
+			a.w.Header().Set("WWW-Authenticate", challenge(a.r, a.scopes))
+			status = http.StatusForbidden
+		}
+		writeJSON(a.w, status, msg)
 	}
 }
 
