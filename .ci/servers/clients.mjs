@@ -16,7 +16,7 @@ import * as v1stdio from '@modelcontextprotocol/sdk/client/stdio.js';
 import * as types from '@modelcontextprotocol/sdk/types.js';
 import * as v2 from '@modelcontextprotocol/client';
 import * as v2stdio from '@modelcontextprotocol/client/stdio';
-import { plain, table } from './print.mjs';
+import { around, plain, table } from './print.mjs';
 
 const { values: flags } = parseArgs({ options: { wasmgate: { type: 'string', default: 'wasmgate' }, json: { type: 'boolean', default: false } } });
 const bin = join(dirname(fileURLToPath(import.meta.url)), 'node_modules', '.bin');
@@ -197,13 +197,6 @@ const listed = [
   [/^resources\/read/, (d, g) => g.replace('"ttlMs":0,"cacheScope":"private",', '') === d, 'results of 2026-07-28 say how long they may be kept'],
 ];
 
-// from shows a text from shortly before where two differ.
-function from({ direct, through }, text) {
-  let i = 0;
-  while (i < direct.length && direct[i] === through[i]) i++;
-  return (i > 100 ? '...' : '') + text.slice(i > 100 ? i - 100 : 0, i + 300);
-}
-
 const rows = [], differences = [];
 try {
   for (const [client, over, talks] of clients) {
@@ -239,6 +232,6 @@ else {
   console.log(table([['client', 'over', 'steps', 'the same', 'listed', 'not listed'], ...rows.map((r) => [r.client, r.over, r.steps, r.same, r.listed, r.error ?? r.unlisted])]));
   const known = differences.filter((d) => !d.direct);
   if (known.length) console.log(`\n${table([['step', 'clients', 'differs by'], ...known.map((d) => [d.step, d.clients.length, d.reason])])}`);
-  for (const d of differences.filter((d) => d.direct)) console.log(`\n${d.step}: ${d.clients}\n  direct   ${from(d, d.direct)}\n  through  ${from(d, d.through)}`);
+  for (const d of differences.filter((d) => d.direct)) console.log(`\n${d.step}: ${d.clients}\n  direct   ${around(d.direct, d.through)}\n  through  ${around(d.through, d.direct)}`);
 }
 process.exit(bad ? 1 : 0);

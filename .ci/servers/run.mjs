@@ -17,7 +17,7 @@ import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { plain, table } from './print.mjs';
+import { around, plain, table } from './print.mjs';
 import { makeServers } from './servers.mjs';
 
 const { values: flags, positionals } = parseArgs({ allowPositionals: true, options: {
@@ -66,7 +66,7 @@ const always = [
 const reasons = {
   'link/image': 'an image from elsewhere, in prose', 'link/target': 'a link that carries a query or starts a program, in prose', 'control/ansi': 'colours of a terminal', 'control/return': 'a carriage return in prose that is no end of a line',
   'control/c0': 'control characters', 'html/comment': 'a comment that a page would hide, in prose', 'html/element': 'an element that acts, in prose', 'html/script': 'a script, in prose', 'html/handler': 'a handler, in prose', 'html/hidden': 'a hidden element, in prose',
-  'html/url': 'an address in HTML that a page would load or follow, in prose', 'text/padding': 'white space that pushes text out of view', 'content/type': 'an image of another kind than it says',
+  'html/url': 'an address in HTML that a page would load or follow, in prose', 'text/padding': 'white space that pushes text out of view', 'content/type': 'an image of another kind than it says', 'token/chat': 'a tag that hosts of models use, such as <system>, in prose',
 };
 
 // becauseOf returns the rules that explain how an answer differs: they are named by its findings, and without the spaces and
@@ -222,7 +222,7 @@ else {
   ]));
   if (differences.length) console.log(`\n${table([['server', 'calls', 'differs by', 'of tools'], ...differences.map((d) => [d.server, d.count, d.reason, d.tools.join(' ')])])}`);
   for (const r of rows.filter((r) => r.toolsChanged.length)) console.log(`\n${r.server}: definitions that differ: ${r.toolsChanged.join(', ')}`);
-  for (const d of differences.filter((d) => d.direct)) console.log(`\n${d.server} ${d.tools} ${JSON.stringify(d.arguments).slice(0, 300)}\n  direct   ${d.direct.slice(0, 600)}\n  off      ${d.off.slice(0, 600)}\n  through  ${d.through.slice(0, 600)}`);
+  for (const d of differences.filter((d) => d.direct)) console.log(`\n${d.server} ${d.tools} ${JSON.stringify(d.arguments).slice(0, 300)}\n  direct   ${around(d.direct, d.through)}\n  off      ${around(d.off, d.through)}\n  through  ${around(d.through, d.direct)}`);
   for (const a of apart) console.log(`\ntwo clients at one ${a.server} server: ${a.holds ? 'neither sees the other' : 'ONE SEES THE OTHER'}`);
 }
 rmSync(base, { recursive: true, force: true });
