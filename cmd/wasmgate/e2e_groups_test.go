@@ -106,7 +106,7 @@ func (pl *place) checkBanner() {
 		banner.WriteString(lines.Text() + "\n")
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }()
-	if got := banner.String(); !strings.Contains(got, "1 offered to local: local__json_query\n") || strings.Contains(got, "Nothing grants") {
+	if got := banner.String(); !strings.Contains(got, "1 offered to local: local__json_query\n") || strings.Contains(got, "Nothing of these servers") {
 		pl.t.Errorf("the gateway says:\n%s", got)
 	}
 }

@@ -206,7 +206,7 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 	}
 }
 
-// printShut names the servers that cannot be used, and what would change that.
+// printShut names the servers that cannot be used, or not yet, and what would change that.
 func (c *cli) printShut(out io.Writer, s *app.Status, granted []app.Tool) {
 	open := make(map[string]bool)
 	for _, t := range granted {
@@ -220,6 +220,9 @@ func (c *cli) printShut(out io.Writer, s *app.Status, granted []app.Tool) {
 		case one.Tools+one.Prompts+one.Resources+one.Templates+one.Methods > 0 && !open[one.Server]:
 			commands = append(commands, fmt.Sprintf("  wasmgate grant --server %s%s", one.Server, c.configFlag()))
 		}
+	}
+	if names := s.Unready(); len(names) > 0 {
+		fmt.Fprintf(out, "not ready  %s; once they are, `wasmgate tools --all%s` says what of them is not granted\n", strings.Join(names, ", "), c.configFlag())
 	}
 	if len(commands) > 0 {
 		fmt.Fprintf(out, "\nNothing of these servers is granted yet. To open one, with its tools, prompts and resources:\n%s\n", strings.Join(commands, "\n"))
