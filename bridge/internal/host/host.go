@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/shares"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
@@ -59,7 +60,7 @@ func New(cfg Config) (*Host, error) {
 	h := &Host{
 		cfg: cfg, states: states, info: mcp.MustJSON(serverInfo{cfg.Name, cfg.Version}),
 		parking:   parking{grace: cfg.ParkIdle / parkGrace},
-		listening: listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*outbox), open: make(map[*listening]struct{})},
+		listening: listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*outbox), open: make(map[*listening]struct{}), streams: shares.New[gate.SessionKey](maxAllListens)},
 		web: web{
 			sessions: sessions{most: maxSessions, by: make(map[string]*session), lines: make(map[*session]struct{})},
 			kept:     newKeptEvents(),

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/shares"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -82,20 +82,8 @@ type listeners struct {
 	calls map[string]*outbox // of who subscribed with a call, by its ID
 	open  map[*listening]struct{}
 
-	streams atomic.Int64 // of notifications, over HTTP and in lines
+	streams *shares.Places[gate.SessionKey] // of notifications, over HTTP and in lines
 }
-
-// enter counts one more stream of notifications, until leave is called; it is false if
-// there are too many.
-func (l *listeners) enter() bool {
-	if l.streams.Add(1) <= maxAllListens {
-		return true
-	}
-	l.leave()
-	return false
-}
-
-func (l *listeners) leave() { l.streams.Add(-1) }
 
 // listener returns the client of a session, which hears from now on what it will ask to
 // hear, until its session ends.
@@ -269,10 +257,13 @@ func (h *Host) listen(ctx context.Context, p peerInfo, m message) (gate.Doc, err
 		}
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: err.Error()}
 	}
-	if !h.listening.enter() {
+	room, end := context.WithCancel(ctx) // ends for a stream of another client, too
+	defer end()
+	leave, ok := h.listening.streams.Enter(p.key(), end)
+	if !ok {
 		return gate.Doc{}, h.tooMany()
 	}
-	defer h.listening.leave()
+	defer leave()
 	if p.of != nil {
 		if !p.of.enter() {
 			return gate.Doc{}, h.tooMany()
@@ -283,9 +274,9 @@ func (h *Host) listen(ctx context.Context, p peerInfo, m message) (gate.Doc, err
 	l.out = outbox{clean: h.cfg.Clean, sending: true, send: func(ctx context.Context, method string, params gate.Doc) {
 		p.wire.tell(ctx, method, l.stamped(params))
 	}}
-	var end func()
-	want.Updates, end = h.subscribeAll(ctx, p, want.Updates, &l.out)
-	defer end()
+	var unsubscribe func()
+	want.Updates, unsubscribe = h.subscribeAll(ctx, p, want.Updates, &l.out)
+	defer unsubscribe()
 	h.listening.add(l)
 	defer h.listening.remove(l)
 	p.wire.tell(ctx, mcp.MethodAcknowledged, l.stamped(gate.MustDoc("{}").With("notifications", mcp.MustJSON(want))))
@@ -293,7 +284,7 @@ func (h *Host) listen(ctx context.Context, p peerInfo, m message) (gate.Doc, err
 	defer h.tellTasks(ctx, p, want.Tasks, l)()
 	if want.any() {
 		select {
-		case <-ctx.Done():
+		case <-room.Done():
 		case <-h.streams.Done():
 		}
 	}

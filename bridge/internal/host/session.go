@@ -24,8 +24,8 @@ const (
 	// who has the most the one that was not used for the longest time makes room for
 	// another, and its client is told to begin anew.
 	maxSessions = 2048
-	// maxListens bounds the streams of notifications that one client has open, and
-	// maxAllListens those of all.
+	// maxListens bounds the streams of notifications that one session has open, and
+	// maxAllListens those of all: see [shares.Places].
 	maxListens    = 32
 	maxAllListens = 1024
 )
@@ -160,14 +160,15 @@ func (s *session) tell(_ context.Context, method string, params gate.Doc) {
 	}
 }
 
-// reads reports whether the client may read one more stream, at k.
-func (s *session) reads(k *sink) bool {
-	if !s.host.listening.enter() {
-		return false
-	}
+// reads reports whether the client may read one more stream, at k, until noMore is called.
+func (s *session) reads(k *sink) (noMore func(), ok bool) {
 	if !s.enter() {
-		s.host.listening.leave()
-		return false
+		return nil, false
+	}
+	leave, ok := s.host.listening.streams.Enter(s.peer.key(), k.end)
+	if !ok {
+		s.leave()
+		return nil, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,16 +176,13 @@ func (s *session) reads(k *sink) bool {
 	if s.ended {
 		k.end()
 	}
-	return true
-}
-
-// readNoMore says that a stream of the client has ended.
-func (s *session) readNoMore(k *sink) {
-	s.host.listening.leave()
-	s.leave()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sinks = slices.DeleteFunc(s.sinks, func(one *sink) bool { return one == k })
+	return func() {
+		leave()
+		s.leave()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sinks = slices.DeleteFunc(s.sinks, func(one *sink) bool { return one == k })
+	}, true
 }
 
 // enter counts one more stream of the client, until leave is called; it is false if it has

@@ -301,11 +301,12 @@ func (s *session) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	k := newSink(w)
-	if !s.reads(k) {
+	noMore, ok := s.reads(k)
+	if !ok {
 		http.Error(w, "too many streams are open; end one first", http.StatusTooManyRequests)
 		return
 	}
-	defer s.readNoMore(k)
+	defer noMore()
 	switch err := st.attach(k, after); {
 	case errors.Is(err, errTaken):
 		http.Error(w, err.Error(), http.StatusConflict)

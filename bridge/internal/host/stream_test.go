@@ -115,6 +115,54 @@ func TestStreamsAreBounded(t *testing.T) {
 	})
 }
 
+// TestStreamsOfOneClient: whoever opens streams without end is told to stop, and keeps
+// nobody else from opening one.
+func TestStreamsOfOneClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiting(t)
+		listen := func(id int) *exchange {
+			return send(t, w, "POST", "", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{`+
+				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"9"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, id),
+				"Mcp-Protocol-Version", rig.Newest, "Mcp-Method", "subscriptions/listen")
+		}
+		var open []*exchange
+		for i := range 1024 {
+			open = append(open, listen(i))
+		}
+		for i := range 50 {
+			x := listen(2000 + i)
+			<-x.ended
+			if !strings.Contains(x.read(), "too many streams are open; end one first") || !strings.Contains(x.read(), "refused_busy") {
+				t.Fatalf("one more: %d %s", x.status, x.read())
+			}
+		}
+		x := send(t, w, "GET", w.session, "")
+		synctest.Wait()
+		if x.status != http.StatusOK || x.read() == "" {
+			t.Errorf("another client: %d %q", x.status, x.read())
+		}
+		ended := 0
+		for _, one := range open {
+			select {
+			case <-one.ended:
+				ended++
+				if !strings.Contains(one.read(), `"resultType":"complete"`) {
+					t.Errorf("the stream that makes room ends with %s", one.read())
+				}
+			default:
+			}
+		}
+		if ended != 1 {
+			t.Errorf("%d streams have made room, want 1", ended)
+		}
+		w.close(t)
+		for _, one := range append(open, x) {
+			one.hang()
+			<-one.ended
+		}
+	})
+}
+
 // TestIdleSessionsEnd: a session ends when its client has given no sign of life for a day:
 // no request, and no stream that is open.
 func TestIdleSessionsEnd(t *testing.T) {

@@ -59,7 +59,8 @@ var rules = map[string]rule{
 	"bridge":                      {imports: []string{"bridge/gateway"}},
 	"bridge/internal/mcp":         {imports: []string{"gate"}, bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host/sealed": {imports: []string{"gate", "bridge/internal/mcp"}, bans: append([]string{"net", "os"}, sdk...)},
-	"bridge/internal/host":        {imports: []string{"gate", "internal/jobs", "bridge/internal/host/sealed", "bridge/internal/mcp", "internal/drain", "internal/loopback"}},
+	"bridge/internal/host/shares": {bans: append([]string{"net", "os"}, sdk...)},
+	"bridge/internal/host":        {imports: []string{"gate", "internal/jobs", "bridge/internal/host/sealed", "bridge/internal/host/shares", "bridge/internal/mcp", "internal/drain", "internal/loopback"}},
 	"bridge/internal/fleet": {
 		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "internal/lookalike", "internal/scan"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
