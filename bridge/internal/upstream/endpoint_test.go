@@ -141,6 +141,7 @@ func TestConnectFaults(t *testing.T) {
 	scripted := func(method, result string) upstream.Config {
 		return rig.NewScript(map[string]string{method: result}).Config("x")
 	}
+	script := func(text string) upstream.Config { return upstream.Config{Command: "sh", Args: []string{"-c", text}} }
 	isExit := func(err error) bool { var e *confine.ExitError; return errors.As(err, &e) && e.Code == 3 }
 	isRPC := func(err error) bool { var e *wire.RPCError; return errors.As(err, &e) && e.Code == -32000 }
 	is := func(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
@@ -156,6 +157,8 @@ func TestConnectFaults(t *testing.T) {
 		"an environment without a path":     {upstream.Config{Command: "cat", Env: []string{}}, upstream.SpawnFailed, nil, "no PATH"},
 		"the confinement is impossible":     {upstream.Config{Command: "cat", Env: []string{"PATH=/bin:/usr/bin"}, Confine: &confine.Rules{Read: []string{"/nonexistent"}}}, upstream.SpawnFailed, is(os.ErrNotExist), "confine.read"},
 		"the child ends in the handshake":   {rig.Child("exits"), upstream.SpawnFailed, isExit, "no such database"},
+		"the child dies in an install":      {script(`echo "added 12 of 30 packages" >&2; kill -9 $$`), upstream.SpawnFailed, nil, `killed; it said: "added 12 of 30 packages"`},
+		"half of a package is installed":    {script(`echo "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod' imported from /h/.npm/_npx/68b53d3fd47bf8db/node_modules/a.js" >&2; exit 1`), upstream.SpawnFailed, nil, "remove the folder _npx/68b53d3fd47bf8db of npm's cache"},
 		"the child writes nonsense":         {rig.Child("nonsense"), upstream.Protocol, nil, "JSON at byte"},
 		"the child writes noise":            {rig.Child("noise"), upstream.Protocol, nil, "no messages"},
 		"the child writes 100 MB":           {rig.Child("floods"), upstream.Protocol, nil, "limits.result is"},

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,6 +67,25 @@ func Telling(tail []string) string {
 		return ""
 	}
 	return tail[len(tail)-1]
+}
+
+// noModule is what Node says of a package that is not all there, and npxFolder where npx
+// installs packages, one folder each.
+var (
+	noModule  = regexp.MustCompile(`ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|Cannot find (module|package)`)
+	npxFolder = regexp.MustCompile(`[/\\]_npx[/\\]([0-9a-f]{8,64})[/\\]`)
+)
+
+// advice returns what an operator can do about what a child has said; "" if that is not
+// known. An npx that was ended in mid-install leaves half a package behind, and starts
+// what is there from then on.
+func advice(tail []string) string {
+	said := strings.Join(tail, "\n")
+	m := npxFolder.FindStringSubmatch(said)
+	if m == nil || !noModule.MatchString(said) {
+		return ""
+	}
+	return "npx has half of the package: remove the folder _npx/" + m[1] + " of npm's cache (npm config get cache), and it is installed anew"
 }
 
 func (s *stderrLog) Write(p []byte) (int, error) {

@@ -274,6 +274,9 @@ func (c *StdioConn) endOf(err error, noise int) error {
 		if said := Telling(c.stderr.Tail()); said != "" {
 			err = fmt.Errorf("%w; it said: %s", err, mcp.Quote([]byte(said)))
 		}
+		if what := advice(c.stderr.Tail()); what != "" {
+			err = fmt.Errorf("%w; %s", err, what)
+		}
 	}
 	if noise > 0 {
 		return &mcp.ProtocolError{Err: fmt.Errorf("the server wrote what is no message, and ended: %w", err)}
