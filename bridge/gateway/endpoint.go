@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
 // An Endpoint is the connection to one server. It connects when it is told to, and again by
@@ -14,8 +15,20 @@ type Endpoint struct{ of *upstream.Endpoint }
 
 var _ gate.Upstream = (*Endpoint)(nil)
 
-// NewEndpoint returns an endpoint in phase [Idle]. It starts nothing.
+// NewEndpoint returns an endpoint in phase [Idle]. It starts nothing. Texts of definitions
+// are made safe as those of a gateway are unless cfg.Tools.Sanitizer says otherwise, and
+// cfg.Tools.Schemas is made if it is nil.
 func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
+	if cfg.Tools.Sanitizer == nil {
+		clean, err := newSanitizers(Sanitize{})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Tools.Sanitizer = clean
+	}
+	if cfg.Tools.Schemas == nil {
+		cfg.Tools.Schemas = schema.NewCompiler()
+	}
 	of, err := upstream.New(cfg)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func ExampleEndpoint() {
 	})
 
 	ctx := context.Background()
-	e, err := gateway.NewEndpoint(gateway.EndpointConfig{Server: "echo", Dial: gateway.InProcess(server), Tools: rig.Options()})
+	e, err := gateway.NewEndpoint(gateway.EndpointConfig{Server: "echo", Dial: gateway.InProcess(server)})
 	if err != nil {
 		log.Fatal(err)
 	}
