@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 
 func (c *cli) newCall() *cobra.Command {
 	var as string
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "call TOOL [JSON|-]",
 		Short: "Call a tool, through the whole gate",
@@ -41,14 +43,15 @@ Exits with 1 if the tool reports an error or its server fails, and with 3 if the
 				}
 				r.Args = string(b)
 			}
-			return c.call(cmd.Context(), r)
+			return c.call(cmd.Context(), r, timeout)
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", "", "principal (default: local)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give the call up after this time, such as 10s (default: the timeout of its server)")
 	return cmd
 }
 
-func (c *cli) call(ctx context.Context, r app.CallRequest) (err error) {
+func (c *cli) call(ctx context.Context, r app.CallRequest, timeout time.Duration) (err error) {
 	cfg, err := c.open()
 	if err != nil {
 		return err
@@ -63,8 +66,16 @@ func (c *cli) call(ctx context.Context, r app.CallRequest) (err error) {
 	}
 	show, done := c.progress()
 	r.Progress = show
-	res, err := c.callAsking(ctx, g, r)
+	calling, giveUp := ctx, context.CancelFunc(func() {})
+	if timeout > 0 {
+		calling, giveUp = context.WithTimeout(ctx, timeout)
+	}
+	defer giveUp()
+	res, err := c.callAsking(calling, g, r)
 	done()
+	if err != nil && ctx.Err() == nil && calling.Err() != nil {
+		return fmt.Errorf("%s: given up after %s (--timeout); it may have been carried out", r.Tool, timeout)
+	}
 	if several, ok := errors.AsType[*gateway.AmbiguousError](err); ok {
 		return misuse("%v", several)
 	}

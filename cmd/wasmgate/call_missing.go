@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -19,6 +20,14 @@ func (c *cli) missing(ctx context.Context, cfg *config.Config, g asked, r app.Ca
 		return "jobs are off: set jobs: {offer: true} in the configuration"
 	case server == gateway.CatalogServer && cfg.Catalog.Mode == "off":
 		return "the catalog is off: set catalog: {mode: beside} in the configuration"
+	}
+	if gateway.Relays(server) { // another tool may be what is missing
+		var asked struct{ Tool string }
+		if json.Unmarshal([]byte(r.Args), &asked) != nil || asked.Tool == "" {
+			return ""
+		}
+		r.Tool = asked.Tool
+		server, _, qualified = strings.Cut(r.Tool, "__")
 	}
 	tools, err := g.Tools(ctx, r.As, true)
 	if err != nil {
