@@ -76,6 +76,7 @@ func (d *decoder) hostServers(file string, data []byte, home string) []Server {
 	if entries == nil {
 		return nil
 	}
+	entries = d.named(entries, path)
 	var out []Server
 	used, alike := map[string]bool{}, d.alike(nil)
 	d.each(entries, path, func(f field, path string) {
@@ -144,6 +145,37 @@ func (d *decoder) hostEntries(root *node) (entries *node, path string) {
 		d.warn(0, "", "ignored, as they concern the host alone: %s", strings.Join(others, ", "))
 	}
 	return entries, path
+}
+
+// named makes of a list of servers, as some hosts write them, each with its name, what it
+// would be as a table.
+func (d *decoder) named(n *node, path string) *node {
+	if n.kind != list {
+		return n
+	}
+	out := &node{kind: table, line: n.line}
+	for i, item := range n.items {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if !d.is(item, at, table) {
+			continue
+		}
+		name := item.get("name")
+		switch {
+		case name == nil || name.kind != text || name.text == "":
+			d.fail(item, at, "needs a name")
+		case out.get(name.text) != nil:
+			d.fail(name, join(at, "name"), "given twice")
+		default:
+			server := &node{kind: table, line: item.line}
+			for _, f := range item.fields {
+				if f.key != "name" {
+					server.put(f)
+				}
+			}
+			out.put(field{key: name.text, line: item.line, value: server})
+		}
+	}
+	return out
 }
 
 // A host turns one server of an mcp.json into one of a wasmgate.yaml.

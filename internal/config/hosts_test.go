@@ -91,6 +91,28 @@ func TestImportMCP(t *testing.T) {
 	}
 }
 
+// Some hosts write their servers as a list, each with its name.
+func TestImportList(t *testing.T) {
+	got, warnings, err := config.ImportMCP(strings.NewReader(`{"servers": [{"name": "Files", "command": "npx", "args": ["-y", "x"]}, {"name": "far", "url": "https://example.com/mcp"}]}`), "mcp.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []config.Server{
+		server("files", func(s *config.Server) { s.Command, s.Args = "npx", []string{"-y", "x"} }),
+		server("far", func(s *config.Server) { s.URL = "https://example.com/mcp" }),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+	if len(warnings) != 1 || warnings[0].Message != "is called files here" {
+		t.Errorf("warnings %v", warnings)
+	}
+	_, _, err = config.ImportMCP(strings.NewReader("{\"servers\": [{\"name\": \"a\", \"command\": \"x\"},\n{\"name\": \"a\", \"command\": \"y\"}, {\"command\": \"z\"}]}"), "mcp.json")
+	if err == nil || err.Error() != "mcp.json:2: servers[1].name: given twice\nmcp.json:2: servers[2]: needs a name" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestLoadMCP(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "grants.yaml"), "")
