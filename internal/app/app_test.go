@@ -169,6 +169,9 @@ func TestOneOwner(t *testing.T) {
 func TestPassingGateway(t *testing.T) {
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
+	if err := a.Connect(t.Context()); err != nil { // so that no end waits for a module that is compiled
+		t.Fatal(err)
+	}
 	end, err := a.Answer(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +186,7 @@ func TestPassingGateway(t *testing.T) {
 	go func() {
 		next, _, err := app.Own(t.Context(), cfg, quiet, func(pid int) { waited.Store(int64(pid)) })
 		if next != nil {
-			err = next.Close(context.Background())
+			err = errors.Join(next.Connect(t.Context()), next.Close(context.Background()))
 		}
 		owns <- err
 	}()
