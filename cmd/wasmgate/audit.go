@@ -176,6 +176,8 @@ func auditRow(e audit.Entry) []string {
 		if a.By != "" {
 			why = strings.TrimSuffix(a.By+": "+a.Note, ": ")
 		}
+	} else if a.By != "" { // the call passed by it
+		why = strings.TrimPrefix(why+"; approved by "+a.By, "; ")
 	}
 	if e.Event == audit.Shadow {
 		outcome, why = "shadow", shadowed(e)

@@ -79,6 +79,9 @@ func (c *cli) learn(cmd *cobra.Command, r app.LearnRequest) error {
 	if err != nil {
 		return named(err)
 	}
+	if len(r.Calls) == 0 {
+		fmt.Fprintln(c.err, "no tool was called, so that what tools use is missing below: the folders that they serve, for example; name calls with --call")
+	}
 	return c.printProposal(r.Server, p)
 }
 
