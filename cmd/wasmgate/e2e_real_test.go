@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -49,17 +51,25 @@ func everything(t *testing.T, pl *place, dir, transport string) int {
 	return port
 }
 
-// freePort returns a port that nobody listens on.
+// freePort returns a port that nobody listens on, once, of those that systems give nobody by themselves.
 func freePort(t *testing.T) int {
 	t.Helper()
 	var lc net.ListenConfig
-	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		port := 20_000 + rand.IntN(10_000)
+		if _, given := givenPorts.LoadOrStore(port, true); given {
+			continue
+		}
+		if ln, err := lc.Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			ln.Close()
+			return port
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return 0
 }
+
+var givenPorts sync.Map
 
 // stdioServers is the configuration of two real stdio servers, whose processes
 // carry the mark.

@@ -3,11 +3,11 @@
 package main_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 )
 
 // testStatusCheck: a server that is still connecting is neither fine nor faulted, and the
@@ -28,8 +28,10 @@ func testStatusCheck(t *testing.T, p *program) {
 	if o := pl.run("status"); o.code != 0 || !strings.Contains(o.stdout, "connecting") {
 		t.Errorf("without --check: exit %d: %s", o.code, o.stdout)
 	}
-	time.AfterFunc(6*time.Second, func() { close(let) })
-	if o := pl.run("status", "--check"); o.code != 0 || !strings.Contains(o.stderr, "waiting for slow, for 5m0s at most") {
-		t.Errorf("exit %d, want 0: %s%s", o.code, o.stdout, o.stderr)
+	check := start(t, pl.command(context.WithoutCancel(t.Context()), p.plain, pl.args("status", "--check")...))
+	eventually(t, "it says what it waits for", func() bool { return strings.Contains(check.stderr.String(), "waiting for slow, for 5m0s at most") })
+	close(let)
+	if code := check.wait(); code != 0 {
+		t.Errorf("exit %d, want 0: %s", code, check.stderr)
 	}
 }

@@ -70,8 +70,11 @@ func buildProgram(t *testing.T) *program {
 	p := &program{path: plain, plain: plain, wasm: filepath.Join(dir, "warm", "state", "wasm")}
 	warm := &place{t: t, program: p, dir: filepath.Join(dir, "warm")}
 	warm.write("wasmgate.yaml", "version: 1\n")
-	// A call compiles the module, which listing does not.
-	warm.must("call", "local__hash", `{"text":"warm","algorithm":"sha256"}`)
+	// A call compiles the module, which listing does not, and may take minutes for it.
+	call := warm.command(t.Context(), plain, warm.args("call", "local__hash", `{"text":"warm","algorithm":"sha256"}`)...)
+	if out, err := call.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	if underRace { // races of the program itself are found only by a program that looks for them
 		p.path = filepath.Join(dir, "wasmgate-race")
 		goBuild(t, "-race", "-o", p.path, ".")

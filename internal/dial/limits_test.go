@@ -101,7 +101,7 @@ func TestTimeIsOfTheWholeCall(t *testing.T) {
 			start := time.Now()
 			_, err := e.Do(t.Context(), get(origin+path))
 			wantFailed(t, err, dial.LimitTimeout)
-			if took := time.Since(start); took > 20*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			dialled := len(w.dialled)

@@ -222,7 +222,7 @@ func TestManyToolsAreScanned(t *testing.T) {
 	n := len(f.Tools(t.Context()))
 	took := time.Since(start)
 	t.Logf("%d tools in %v", n, took)
-	if n != 10_000 || took > time.Minute {
-		t.Errorf("%d tools in %v", n, took)
+	if n != 10_000 {
+		t.Errorf("%d tools", n)
 	}
 }
