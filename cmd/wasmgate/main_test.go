@@ -92,8 +92,10 @@ func compiled(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer r.Close(t.Context())
-	if err := r.CompileEmbedded(t.Context()); err != nil {
-		t.Fatal(err)
+	if !r.EmbeddedCompiled() {
+		if err := r.CompileEmbedded(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }

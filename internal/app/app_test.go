@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -30,9 +31,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// compiled returns a folder for compiled code that outlives the tests, as the
-// build cache does: compiling the embedded tools takes seconds, and under the
-// race detector a minute.
+// compiled returns a folder with the compiled embedded tools that outlives the tests, as
+// the build cache does: compiling them takes seconds, and under the race detector a
+// minute, which no gateway of a test has.
 func compiled(t *testing.T) string {
 	t.Helper()
 	dir, err := os.UserCacheDir()
@@ -42,6 +43,16 @@ func compiled(t *testing.T) string {
 	dir = filepath.Join(dir, "wasmgate-test", "wasm")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
+	}
+	r, err := sandbox.New(t.Context(), sandbox.Config{CacheDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close(t.Context())
+	if !r.EmbeddedCompiled() {
+		if err := r.CompileEmbedded(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
