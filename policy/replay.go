@@ -48,6 +48,8 @@ type ReplayOptions struct {
 	// Echoes remembers what tools say every time, over all sessions that have it; nil
 	// remembers nothing.
 	Echoes *gate.Echoes
+	// Rules has the rules told of each decision that differs from the one before.
+	Rules bool
 	// ApproveAsks carries on as if a person had approved each call that is asked
 	// about.
 	ApproveAsks bool
@@ -61,6 +63,7 @@ type ReplayedCall struct {
 	Reasons []string    `json:"reasons"`
 	Labels  gate.Labels `json:"labels"` // of the session after the call
 	Before  gate.Effect `json:"before,omitempty"`
+	Rules   []Explained `json:"rules,omitempty"` // that decide, as of [Explanation]
 }
 
 // A ReplayedSession is what the policy decides on a recorded session.
@@ -111,6 +114,7 @@ type player struct {
 	call    RecordedCall  // under way
 	decided gate.Decision // on it
 	labels  gate.Labels   // of the session
+	query   gate.Query    // that was decided on last
 
 	partly map[partKey]partial
 }
@@ -123,7 +127,7 @@ type toolKey struct {
 
 // play makes one call and completes what is told of it.
 func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c RecordedCall, d *ReplayedCall) error {
-	p.call, p.decided = c, gate.Decision{}
+	p.call, p.decided, p.query = c, gate.Decision{}, gate.Query{}
 	_, err := g.Do(ctx, gate.Call{
 		Action: gate.CallTool, Name: c.Tool, Args: c.Args, Who: r.Who, Prompt: r.Prompt,
 		Session: gate.SessionKey{Owner: r.Who.Owner, ID: r.ID},
@@ -144,11 +148,17 @@ func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c Re
 	default:
 		return err
 	}
-	return nil
+	if !p.options.Rules || d.Effect == "" || d.Effect == d.Before || p.query.Call == nil {
+		return nil
+	}
+	x, err := p.engine.Explain(ctx, Case{Query: p.query, Unknown: c.Unknown, Decision: p.decided})
+	d.Rules = x.Decided
+	return err
 }
 
 // Authorize implements [gate.Authorizer].
 func (p *player) Authorize(ctx context.Context, q gate.Query) (gate.Decision, error) {
+	p.query = q
 	if len(p.call.Unknown) > 0 {
 		return p.authorizePartly(ctx, q)
 	}

@@ -134,20 +134,6 @@ func subjectOf(e audit.Entry) string {
 	return fmt.Sprintf("%s of %s", e.Action, e.Tool)
 }
 
-// otherwise says what no grant can do about rules of deny, and what would be decided
-// without them.
-func otherwise(a *policy.Alternative) string {
-	const head = "no grant helps, for deny beats allow: it takes another call, or other rules, so that of each rule above a condition fails. "
-	switch {
-	case a.Effect == "":
-		return head + "What would be decided then depends on what is not known"
-	case a.Remedy != "":
-		return head + "Nothing allows it then either; what would: " + a.Remedy
-	default:
-		return head + "Then: " + string(a.Effect)
-	}
-}
-
 func outcomeOf(e audit.Entry) string {
 	if e.Code == "" {
 		return "granted, and not ended"
@@ -198,7 +184,7 @@ func (c *cli) printRules(p *policy.Explanation) {
 		list("decided: "+string(p.Effect)+", by", p.Decided)
 	}
 	if p.Otherwise != nil {
-		fmt.Fprintln(c.out, visible(otherwise(p.Otherwise)))
+		fmt.Fprintln(c.out, visible(replay.Otherwise(p.Otherwise)))
 	}
 	list("may apply:", p.Open)
 	if p.Effect != gate.Allow && (p.Otherwise == nil || p.Otherwise.Effect == gate.Deny) {

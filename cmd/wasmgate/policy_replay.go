@@ -16,8 +16,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/replay"
-	"github.com/wasmgate/wasmgate/internal/session"
-	"github.com/wasmgate/wasmgate/internal/structure"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -62,10 +60,8 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 	if err != nil {
 		return err
 	}
-	o := policy.ReplayOptions{
-		Sessions:    func() gate.Sessions { return session.New(session.Options{}) },
-		ApproveAsks: f.approve, Input: replay.InputSchema, Structure: structure.Of, Echoes: new(gate.Echoes),
-	}
+	o := replay.Replayed()
+	o.ApproveAsks = f.approve
 	if o.Tools, err = readTools(f.tools); err != nil {
 		return err
 	}
@@ -176,7 +172,7 @@ func (c *cli) documents(file string) replay.Documents {
 	if err != nil || cerr != nil || !os.SameFile(is, of) {
 		return nil
 	}
-	return func(wanted map[string]bool) (map[string][]byte, error) { return app.Documents(cfg, wanted) }
+	return func(wanted map[string]bool) (map[string][]byte, error) { return app.Documents(cfg, wanted, 0) }
 }
 
 // printTally prints the table, and the summary on standard error.

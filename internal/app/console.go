@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/policy"
@@ -57,6 +59,25 @@ type PolicyFiles struct {
 func (a *App) PolicyFiles() PolicyFiles {
 	p := a.policy.Load().cfg
 	return PolicyFiles{append([]string{}, p.Packs...), append([]string{}, p.Paths...), p.Grants}
+}
+
+// Policy reads the policy as its files are now.
+func (a *App) Policy(ctx context.Context) (gateway.Policy, error) {
+	p, _, err := Policy(ctx, a.config.Load().cfg, a.log)
+	return p, err
+}
+
+// HasGroups reports whether tools are in groups.
+func (a *App) HasGroups() bool { return len(a.config.Load().cfg.AllGroups()) > 0 }
+
+// Principal returns who has a name in the configuration; "" is the local one.
+func (a *App) Principal(id string) (*gate.Principal, error) {
+	return principal(a.config.Load().cfg, id)
+}
+
+// Documents are the arguments and results that are kept beside the log: see [Documents].
+func (a *App) Documents(wanted map[string]bool, most int64) (map[string][]byte, error) {
+	return Documents(a.cfg, wanted, most)
 }
 
 // Grants returns those of the file that is in use, and what names its state.

@@ -64,11 +64,11 @@ func (b *beside) keepDocuments(ctx context.Context, all *sync.WaitGroup, cfg *co
 }
 
 // Documents returns the arguments and results that are kept beside the audit log of a
-// configuration, of those digests that are wanted.
-func Documents(cfg *config.Config, wanted map[string]bool) (map[string][]byte, error) {
+// configuration, of those digests that are wanted: most bytes of them in all, or all if that is 0.
+func Documents(cfg *config.Config, wanted map[string]bool, most int64) (map[string][]byte, error) {
 	store, err := openDocuments(cfg, func(error) {})
 	if err != nil {
 		return nil, err
 	}
-	return store.Read(wanted)
+	return store.Read(wanted, most)
 }

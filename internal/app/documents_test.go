@@ -45,7 +45,7 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	delete(wanted, "")
-	found, err := app.Documents(cfg, wanted)
+	found, err := app.Documents(cfg, wanted, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

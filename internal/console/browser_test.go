@@ -52,9 +52,9 @@ deny contains input.arguments.text if not startswith(input.arguments.text, "read
 	}
 	server := httptest.NewServer(d.c)
 	defer server.Close()
-	paths := []string{"/ui/", "/ui/calls", "/ui/approvals", "/ui/pins", "/ui/servers", "/ui/servers/local", "/ui/sessions", "/ui/grants", "/ui/policy", "/ui/findings", "/ui/modules", "/ui/signin"}
+	paths := []string{"/ui/", "/ui/calls", "/ui/approvals", "/ui/pins", "/ui/servers", "/ui/servers/local", "/ui/sessions", "/ui/grants", "/ui/policy", "/ui/policy/trial", "/ui/policy/comparison", "/ui/findings", "/ui/modules", "/ui/signin"}
 	for _, e := range d.records(gate.Done)[:4] {
-		paths = append(paths, "/ui/calls/"+e.ID)
+		paths = append(paths, "/ui/calls/"+e.ID, "/ui/calls/"+e.ID+"/explanation", "/ui/calls/"+e.ID+"/arguments")
 	}
 	var sessions []app.Session
 	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil {

@@ -25,6 +25,8 @@ type Console struct {
 	signins signins
 	name    string        // of this machine, made for this console
 	readers chan struct{} // has a token for each who reads events
+
+	comparing comparing
 }
 
 var _ app.Desk = (*Console)(nil)

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/replay"
 )
 
 //go:embed pages
@@ -26,6 +27,7 @@ var pages embed.FS
 var templates = func() map[string]*template.Template {
 	functions := template.FuncMap{
 		"visible": gate.Visible, "clock": clock, "took": took, "left": left, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
+		"raw": func(b []byte) string { return replay.Escaped(b) }, "otherwise": replay.Otherwise,
 		"text": func(b []byte) string { return gate.Visible(string(b)) },
 	}
 	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(pages, "pages/frame.html"))
@@ -153,18 +155,13 @@ func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id := r.PathValue("id")
-	main, beside := all[0], []audit.Entry{}
-	for _, e := range all {
-		if e.ID == id && (e.Event == gate.Done || e.Event == gate.Granted && main.Event != gate.Done) {
-			main = e
-		}
-	}
+	main, beside := mainOf(id, all), []audit.Entry{}
 	for _, e := range all {
 		if e.Seq != main.Seq && !(e.ID == id && e.Event == gate.Granted) {
 			beside = append(beside, e)
 		}
 	}
-	return show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Steps": steps(main), "Raw": all})
+	return show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Steps": steps(main), "Raw": all, "Test": replay.Test(main), "IsTool": main.Action == gate.CallTool})
 }
 
 func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {

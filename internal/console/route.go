@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -19,7 +20,8 @@ type route struct {
 	action  gate.Action // that policies decide on
 	op      string      // of it
 	object  string      // the path's value that names what it is about; "" if there is none
-	// do answers. What it does is recorded before, if the method changes anything. A page's
+	// do answers. What it does is recorded before, if the method changes anything or the op is
+	// [readArguments]. A page's
 	// error is shown on a page.
 	do func(w http.ResponseWriter, r *http.Request) error
 }
@@ -31,6 +33,7 @@ const maxForm = 1 << 20
 func (c *Console) serve(route route) http.HandlerFunc {
 	isPage := strings.Contains(route.pattern, " /ui/")
 	changes := !strings.HasPrefix(route.pattern, "GET ")
+	recorded := changes || route.op == readArguments
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		fail := problem
@@ -51,7 +54,7 @@ func (c *Console) serve(route route) http.HandlerFunc {
 		if route.object != "" {
 			object = r.PathValue(route.object)
 		}
-		err = c.may(r.Context(), route.action, route.op, object, changes)
+		err = c.may(r.Context(), route.action, route.op, object, recorded)
 		if err == nil {
 			err = route.do(w, r)
 		}
@@ -89,6 +92,10 @@ func (c *Console) caller(r *http.Request, isPage, asks bool) (caller, error) {
 // by is who sends the request of a context.
 func by(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
 
+// readArguments is the op of reading what calls were made with, and what they returned, which is
+// recorded before they are shown.
+const readArguments = "arguments.read"
+
 // may decides on what the sender of a request would do, and records it if it changes anything.
 func (c *Console) may(ctx context.Context, action gate.Action, op, object string, changes bool) error {
 	by := by(ctx)
@@ -121,6 +128,12 @@ func status(err error) int {
 		denied  *gate.Refusal
 	)
 	switch {
+	case errors.Is(err, errComparing):
+		return http.StatusConflict
+	case errors.Is(err, replay.ErrNoTool):
+		return http.StatusNotFound
+	case errors.Is(err, replay.ErrArguments), errors.As(err, new(*app.PrincipalError)), errors.As(err, new(*policy.CompileError)):
+		return http.StatusBadRequest
 	case errors.Is(err, errReaders):
 		return http.StatusServiceUnavailable
 	case errors.As(err, &denied):

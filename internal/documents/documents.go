@@ -234,11 +234,11 @@ func (s *Store) files() ([]string, error) {
 	return names, err
 }
 
-// Read returns the wanted documents that are kept, by their digests. It may be called while
-// another process writes.
-func (s *Store) Read(wanted map[string]bool) (map[string][]byte, error) {
+// Read returns the wanted documents that are kept, by their digests, and of them so many bytes at
+// most; 0 is all. It may be called while another process writes.
+func (s *Store) Read(wanted map[string]bool, most int64) (map[string][]byte, error) {
 	names, err := s.files()
-	found := make(map[string][]byte)
+	found, read := make(map[string][]byte), int64(0)
 	for _, name := range names {
 		f, oerr := os.Open(name)
 		if errors.Is(oerr, fs.ErrNotExist) {
@@ -248,8 +248,8 @@ func (s *Store) Read(wanted map[string]bool) (map[string][]byte, error) {
 			return nil, oerr
 		}
 		_, rerr := s.frames(f, strings.TrimSuffix(filepath.Base(name), ext), func(d document) error {
-			if wanted[d.digest] {
-				found[d.digest] = d.text
+			if size := int64(len(d.text)); wanted[d.digest] && found[d.digest] == nil && (most == 0 || size <= most-read) {
+				found[d.digest], read = d.text, read+size
 			}
 			return nil
 		})

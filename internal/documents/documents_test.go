@@ -74,7 +74,7 @@ func TestKeep(t *testing.T) {
 	}
 	keep(t, dir, `{"c":3}`)
 	wanted := map[string]bool{digest(`{"a":"canary"}`): true, digest(`{"c":3}`): true, digest("none"): true}
-	got, err := open(t, dir, secret).Read(wanted)
+	got, err := open(t, dir, secret).Read(wanted, 0)
 	if err != nil || len(got) != 2 || string(got[digest(`{"a":"canary"}`)]) != `{"a":"canary"}` || string(got[digest(`{"c":3}`)]) != `{"c":3}` {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -86,7 +86,7 @@ func TestSealed(t *testing.T) {
 	dir := t.TempDir()
 	keep(t, dir, `{"a":1}`)
 	wanted := map[string]bool{digest(`{"a":1}`): true}
-	if got, err := open(t, dir, bytes.Repeat([]byte{8}, 32)).Read(wanted); err == nil || len(got) > 0 {
+	if got, err := open(t, dir, bytes.Repeat([]byte{8}, 32)).Read(wanted, 0); err == nil || len(got) > 0 {
 		t.Errorf("with another secret: %q, %v", got, err)
 	}
 	name := file(t, dir)
@@ -100,7 +100,7 @@ func TestSealed(t *testing.T) {
 		if err := os.WriteFile(name, changed, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, _ := open(t, dir, secret).Read(wanted); len(got) > 0 {
+		if got, _ := open(t, dir, secret).Read(wanted, 0); len(got) > 0 {
 			t.Fatalf("byte %d was changed, and the document is still found", i)
 		}
 	}
@@ -108,7 +108,7 @@ func TestSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.Remove(name)
-	if got, err := open(t, dir, secret).Read(wanted); err == nil || len(got) > 0 {
+	if got, err := open(t, dir, secret).Read(wanted, 0); err == nil || len(got) > 0 {
 		t.Errorf("moved to another day: %q, %v", got, err)
 	}
 }

@@ -11,12 +11,12 @@ import (
 type Documents func(wanted map[string]bool) (map[string][]byte, error)
 
 // filled returns what gives the records of a log the documents that they have digests of.
-func (d Documents) filled(ctx context.Context, file string) (func(audit.Entry) audit.Entry, error) {
-	if d == nil {
+func (l Log) filled(ctx context.Context) (func(audit.Entry) audit.Entry, error) {
+	if l.Documents == nil {
 		return func(e audit.Entry) audit.Entry { return e }, nil
 	}
 	wanted := make(map[string]bool)
-	for e, err := range audit.Read(ctx, file, audit.Filter{}) {
+	for e, err := range audit.Read(ctx, l.File, audit.Filter{Since: l.Since}) {
 		if err != nil {
 			return nil, err
 		}
@@ -26,9 +26,12 @@ func (d Documents) filled(ctx context.Context, file string) (func(audit.Entry) a
 		if len(e.Result) == 0 {
 			wanted[e.ResultSHA256] = true
 		}
+		if l.Most > 0 && len(wanted) > 2*l.Most {
+			break
+		}
 	}
 	delete(wanted, "")
-	found, err := d(wanted)
+	found, err := l.Documents(wanted)
 	return func(e audit.Entry) audit.Entry {
 		if len(e.Arguments) == 0 {
 			e.Arguments = found[e.ArgsSHA256]

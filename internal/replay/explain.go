@@ -205,3 +205,17 @@ func unRecorded(used gate.Feature) map[string]string {
 	}
 	return unknown
 }
+
+// Otherwise says what no grant can do about rules of deny, and what would be decided
+// without them.
+func Otherwise(a *policy.Alternative) string {
+	const head = "no grant helps, for deny beats allow: it takes another call, or other rules, so that of each rule above a condition fails. "
+	switch {
+	case a.Effect == "":
+		return head + "What would be decided then depends on what is not known"
+	case a.Remedy != "":
+		return head + "Nothing allows it then either; what would: " + a.Remedy
+	default:
+		return head + "Then: " + string(a.Effect)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"os"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -16,8 +17,8 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// Recorded reads the sessions in a file, be it a trace or an audit log. For definitions
-// see [Key].
+// Recorded reads the sessions in a file, be it a trace or an audit log. For definitions and
+// documents see [Log].
 func Recorded(ctx context.Context, in io.Reader, file string, definitions func() map[Key]*gate.Tool, documents Documents) iter.Seq2[policy.RecordedSession, error] {
 	if file == "-" {
 		return policy.ReadTrace(in)
@@ -32,31 +33,65 @@ func Recorded(ctx context.Context, in io.Reader, file string, definitions func()
 		r := bufio.NewReader(f)
 		sessions := policy.ReadTrace(r)
 		if audit.IsLog(r) {
-			sessions = audited(ctx, file, definitions, documents)
+			sessions = func(yield func(policy.RecordedSession, error) bool) {
+				for s, err := range (Log{File: file, Definitions: definitions, Documents: documents}).Sessions(ctx) {
+					if !yield(s.RecordedSession, err) {
+						return
+					}
+				}
+			}
 		}
 		sessions(yield)
 	}
 }
 
-// audited reads the sessions in an audit log, in the order of their first calls.
-func audited(ctx context.Context, file string, definitions func() map[Key]*gate.Tool, documents Documents) iter.Seq2[policy.RecordedSession, error] {
-	return func(yield func(policy.RecordedSession, error) bool) {
-		l := ledger{by: make(map[gate.SessionKey]*policy.RecordedSession), calls: make(map[string]*place), definitions: definitions}
-		fill, err := documents.filled(ctx, file)
+// A Log is an audit log whose sessions are read.
+type Log struct {
+	File string
+	// Since leaves out what was before; what a session had read by then is not known, so that
+	// nothing is decided that depends on it.
+	Since time.Time
+	// Most bounds the calls that are read, and MostBytes their arguments and results; zero reads all.
+	Most, MostBytes int
+	// Definitions are the tools that are known; nil if they are not to be looked at.
+	Definitions func() map[Key]*gate.Tool
+	// Documents are kept beside the log; nil knows of none.
+	Documents Documents
+}
+
+// A Session is one that was recorded.
+type Session struct {
+	policy.RecordedSession
+	IDs  []string // of its calls, as the log has them
+	Part bool     // a bound was met: there may be more sessions and calls
+
+	begun bool // before what is read
+}
+
+// Sessions reads the sessions, in the order of their first calls. They are all in memory before
+// the first comes.
+func (l Log) Sessions(ctx context.Context) iter.Seq2[Session, error] {
+	return func(yield func(Session, error) bool) {
+		read := ledger{by: make(map[gate.SessionKey]*Session), calls: make(map[string]*place), definitions: l.Definitions, part: !l.Since.IsZero()}
+		fill, err := l.filled(ctx)
 		if err != nil {
-			yield(policy.RecordedSession{}, err)
+			yield(Session{}, err)
 			return
 		}
-		for e, err := range audit.Read(ctx, file, audit.Filter{}) {
+		for e, err := range audit.Read(ctx, l.File, audit.Filter{Since: l.Since}) {
 			if err == nil {
-				err = l.add(fill(e))
+				err = read.add(fill(e))
 			}
 			if err != nil {
-				yield(policy.RecordedSession{}, err)
+				yield(Session{}, err)
 				return
 			}
+			if read.full = l.Most > 0 && read.n == l.Most || l.MostBytes > 0 && read.bytes >= l.MostBytes; read.full {
+				break
+			}
 		}
-		for _, s := range l.order {
+		for _, s := range read.order {
+			s.Part = read.full
 			if !yield(*s, nil) {
 				return
 			}
@@ -68,8 +103,12 @@ func audited(ctx context.Context, file string, definitions func() map[Key]*gate.
 // was granted, or else where it was refused; one that no policy decided on is left
 // out. A session that was reset, or has read nothing after a restart, begins anew.
 type ledger struct {
-	order []*policy.RecordedSession
-	by    map[gate.SessionKey]*policy.RecordedSession
+	order []*Session
+	by    map[gate.SessionKey]*Session
+	n     int                      // calls
+	bytes int                      // of arguments and results
+	full  bool                     // there may be more
+	part  bool                     // sessions may have begun before
 	calls map[string]*place        // granted, and not done yet
 	boot  string                   // whose records are read
 	old   map[gate.SessionKey]bool // sessions of earlier boots that no record of this one names yet
@@ -78,7 +117,7 @@ type ledger struct {
 }
 
 type place struct {
-	session *policy.RecordedSession
+	session *Session
 	call    int
 }
 
@@ -110,6 +149,7 @@ func (l *ledger) add(e audit.Entry) error {
 		return nil
 	}
 	delete(l.calls, e.ID)
+	l.bytes += len(e.Result)
 	if len(e.Result) == 0 {
 		return nil
 	}
@@ -124,7 +164,7 @@ func keyOf(e audit.Entry) gate.SessionKey {
 }
 
 // begin adds the call of a record to its session.
-func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
+func (l *ledger) begin(e audit.Entry) (*Session, error) {
 	k := keyOf(e)
 	if l.old[k] && len(e.LabelsBefore) == 0 {
 		delete(l.by, k)
@@ -133,12 +173,13 @@ func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
 	s := l.by[k]
 	if s == nil {
 		who := &gate.Principal{Owner: k.Owner, Auth: "local", Roles: e.Roles, Client: e.Client.ID}
-		s = &policy.RecordedSession{ID: k.ID, Who: who}
+		s = &Session{RecordedSession: policy.RecordedSession{ID: k.ID, Who: who}}
+		s.begun = l.part && (e.SessionTop || len(e.LabelsBefore) > 0)
 		l.by[k], l.order = s, append(l.order, s)
 	}
 	c := policy.RecordedCall{Tool: e.Tool, Effect: cmp.Or(e.Effect, gate.Deny)}
 	if len(e.Arguments) == 0 {
-		c.Unknown = map[string]string{"input.arguments": unrecordedArguments, "input.provenance": unrecordedArguments, "input.carried": unrecordedArguments, "input.values": unrecordedArguments}
+		lacks(&c, unrecordedArguments, "arguments", "provenance", "carried", "values")
 	} else {
 		var err error
 		if c.Args, err = gate.ParseDoc(e.Arguments); err != nil {
@@ -150,7 +191,11 @@ func (l *ledger) begin(e audit.Entry) (*policy.RecordedSession, error) {
 		c.Definition = &gate.Tool{Name: name, Local: name.Tool, Offered: e.Tool, Digest: e.ToolDigest, Relay: true}
 		maps.DeleteFunc(c.Unknown, func(_, why string) bool { return why == undefined })
 	}
-	s.Calls = append(s.Calls, c)
+	if s.begun {
+		lacks(&c, begunBefore, "session", "provenance", "carried", "values")
+	}
+	s.Calls, s.IDs = append(s.Calls, c), append(s.IDs, e.ID)
+	l.n, l.bytes = l.n+1, l.bytes+len(e.Arguments)
 	return s, nil
 }
 
@@ -167,13 +212,21 @@ func (l *ledger) define(c *policy.RecordedCall, e audit.Entry) {
 		return
 	}
 	if c.Definition = l.definitions()[Key{e.Server, e.ToolDigest}]; c.Definition == nil {
-		if c.Unknown == nil {
-			c.Unknown = make(map[string]string)
-		}
-		for _, part := range []string{"tool.annotations", "tool.sandboxed", "tool.capabilities", "tool.origin", "tool.pinned", "tool.findings", "tool.groups", "provenance"} {
-			if c.Unknown["input."+part] == "" {
-				c.Unknown["input."+part] = undefined
-			}
+		lacks(c, undefined, "tool.annotations", "tool.sandboxed", "tool.capabilities", "tool.origin", "tool.pinned", "tool.findings", "tool.groups", "provenance")
+	}
+}
+
+// begunBefore is what is missing of the calls of a session that had read something already.
+const begunBefore = "the session began before"
+
+// lacks says of parts of a call's input why they are not known.
+func lacks(c *policy.RecordedCall, why string, parts ...string) {
+	if c.Unknown == nil {
+		c.Unknown = make(map[string]string)
+	}
+	for _, part := range parts {
+		if c.Unknown["input."+part] == "" {
+			c.Unknown["input."+part] = why
 		}
 	}
 }

@@ -1,0 +1,230 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing/fstest"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/replay"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// Bounds of a comparison, of which one is made at a time.
+const (
+	compareTime  = time.Minute
+	compareCalls = 20_000   // that are read
+	compareBytes = 64 << 20 // of their arguments and results, in the log or kept beside it
+	compareSince = 7 * 24 * time.Hour
+)
+
+var errComparing = errors.New("another comparison is being made: wait for it")
+
+// A change is what another policy has in the place of the one in use.
+type change struct {
+	Files map[string]string `json:"files"` // by the name that the policy has them by; others are new
+	Packs []string          `json:"packs"` // absent: those of the configuration
+	Since string            `json:"since"` // how far back; a week without
+}
+
+// A compared is how far the last comparison is, and what it has found.
+type compared struct {
+	Running bool      `json:"running"`
+	Began   time.Time `json:"began"`
+	Since   time.Time `json:"since"`
+	By      string    `json:"by"`
+	All     int       `json:"all"`               // calls that it is about; 0 while they are read
+	Problem string    `json:"problem,omitempty"` // for which it ended early
+	replay.Comparison
+}
+
+type comparing struct {
+	sync.Mutex
+	last *compared
+}
+
+// begin takes the one place there is.
+func (c *comparing) begin(one *compared) error {
+	c.Lock()
+	defer c.Unlock()
+	if c.last != nil && c.last.Running {
+		return errComparing
+	}
+	c.last = one
+	return nil
+}
+
+// told changes what is known of the last comparison.
+func (c *comparing) told(change func(*compared)) {
+	c.Lock()
+	defer c.Unlock()
+	change(c.last)
+}
+
+// seen returns the last comparison, nil if there is none.
+func (c *comparing) seen() *compared {
+	c.Lock()
+	defer c.Unlock()
+	if c.last == nil {
+		return nil
+	}
+	one := *c.last
+	one.Differences, one.Missing = slices.Clone(one.Differences), slices.Clone(one.Missing)
+	return &one
+}
+
+// changed returns the policy in use with a change in it.
+func (c *Console) changed(ctx context.Context, to change) (*policy.Engine, error) {
+	p, err := c.app.Policy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files, err := rego(p.Files)
+	if err != nil {
+		return nil, err
+	}
+	for name, text := range to.Files {
+		if !fs.ValidPath(name) || !strings.HasSuffix(name, ".rego") {
+			return nil, &misused{"file " + name + " is no name of a .rego file"}
+		}
+		files[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o600}
+	}
+	for _, name := range to.Packs {
+		if !slices.Contains(policy.Packs(), name) {
+			return nil, &misused{"there is no policy pack " + name}
+		}
+	}
+	if to.Packs != nil {
+		p.Options.Packs = to.Packs
+	}
+	p.Options.Timeout = replay.Timeout
+	return policy.Load(ctx, files, p.Options)
+}
+
+// rego returns the files of a policy.
+func rego(from fs.FS) (fstest.MapFS, error) {
+	files := make(fstest.MapFS)
+	if from == nil {
+		return files, nil
+	}
+	return files, fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(from, name)
+		files[name] = &fstest.MapFile{Data: text, Mode: 0o600}
+		return err
+	})
+}
+
+// compare begins to put the calls of a time before a changed policy. It goes on when the request
+// has been answered. What is kept sealed is read if the policy lets the caller, which is recorded.
+func (c *Console) compare(ctx context.Context, to change) error {
+	since, err := time.ParseDuration(cmp.Or(strings.TrimSpace(to.Since), compareSince.String()))
+	if err != nil || since <= 0 {
+		return &misused{"since is a duration such as 24h"}
+	}
+	engine, err := c.changed(ctx, to)
+	if err != nil {
+		return err
+	}
+	tools, err := c.app.Tools(ctx, "", true)
+	if err != nil {
+		return err
+	}
+	definitions, err := replay.DefinitionsOf(tools)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	log := replay.Log{File: c.app.AuditPath(), Since: now.Add(-since), Most: compareCalls, MostBytes: compareBytes, Definitions: func() map[replay.Key]*gate.Tool { return definitions }}
+	if c.may(ctx, "admin/read", readArguments, "calls since "+log.Since.UTC().Format(time.RFC3339), true) == nil {
+		log.Documents = func(wanted map[string]bool) (map[string][]byte, error) { return c.app.Documents(wanted, compareBytes) }
+	}
+	if err := c.comparing.begin(&compared{Running: true, Began: now, Since: log.Since, By: by(ctx).ID}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), compareTime)
+	go func() {
+		defer cancel()
+		found, err := replay.Compare(ctx, engine, log, func(done replay.Comparison, all int) {
+			done.Differences, done.Missing = slices.Clone(done.Differences), slices.Clone(done.Missing)
+			c.comparing.told(func(one *compared) { one.Comparison, one.All = done, all })
+		})
+		c.comparing.told(func(one *compared) {
+			one.Running, one.Comparison = false, found
+			switch {
+			case errors.Is(err, context.DeadlineExceeded):
+				one.Problem = "it was ended after " + compareTime.String() + ": compare a shorter time"
+			case err != nil:
+				one.Problem = err.Error()
+			}
+		})
+	}()
+	return nil
+}
+
+func (c *Console) postComparison(w http.ResponseWriter, r *http.Request) error {
+	var to change
+	if err := read(r, &to); err != nil {
+		return err
+	}
+	if err := c.compare(r.Context(), to); err != nil {
+		return err
+	}
+	return c.getComparison(w, r)
+}
+
+func (c *Console) getComparison(w http.ResponseWriter, _ *http.Request) error {
+	one := c.comparing.seen()
+	if one == nil {
+		return &missing{"comparison as yet"}
+	}
+	return answer(w, one, nil)
+}
+
+// comparisonPage has the files of the policy to change, and tells of the last comparison. A
+// browser asks again by itself while that is being made.
+func (c *Console) comparisonPage(w http.ResponseWriter, r *http.Request) error {
+	p, err := c.app.Policy(r.Context())
+	if err != nil {
+		return err
+	}
+	files, err := rego(p.Files)
+	if err != nil {
+		return err
+	}
+	file := cmp.Or(r.FormValue("file"), "changed.rego")
+	text := "package wasmgate\n\ndeny contains \"...\" if {\n\tinput.action == \"tools/call\"\n\tinput.tool.name == \"...\"\n}\n"
+	if one := files[file]; one != nil {
+		text = string(one.Data)
+	}
+	packs := make(map[string]bool)
+	for _, name := range policy.Packs() {
+		packs[name] = slices.Contains(p.Options.Packs, name)
+	}
+	last := c.comparing.seen()
+	if last != nil && last.Running {
+		w.Header().Set("Refresh", "2")
+	}
+	return show(w, r, "comparison", "Compare another policy", map[string]any{"Files": slices.Sorted(maps.Keys(files)), "File": file, "Text": text, "Packs": packs, "Last": last})
+}
+
+func (c *Console) comparePage(w http.ResponseWriter, r *http.Request) error {
+	to := change{Since: r.PostFormValue("since"), Packs: append([]string{}, r.PostForm["pack"]...)}
+	if text := strings.ReplaceAll(r.PostFormValue("text"), "\r\n", "\n"); strings.TrimSpace(text) != "" { // as browsers send lines
+		to.Files = map[string]string{r.PostFormValue("file"): text}
+	}
+	if err := c.compare(r.Context(), to); err != nil {
+		return err
+	}
+	return done(w, r, "/ui/policy/comparison", "the comparison has begun")
+}

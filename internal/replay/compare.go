@@ -1,0 +1,86 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/internal/structure"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// MaxDifferences bounds the differences that a comparison tells of.
+const MaxDifferences = 200
+
+// A Comparison is what a policy decides on recorded calls, beside what was decided then.
+type Comparison struct {
+	Revision string `json:"policy_revision"` // of the policy that decides now
+	Calls    int    `json:"calls"`           // that were read
+	Decided  int    `json:"decided"`
+	Unknown  int    `json:"unknown"` // calls on which nothing could be decided, for what the log does not have
+	Looser   int    `json:"looser"`  // would pass that did not
+	Stricter int    `json:"stricter"`
+	// Differences are the first of them, at most [MaxDifferences].
+	Differences []Difference `json:"differences"`
+	Missing     []string     `json:"missing"` // what is lacking of calls that are unknown
+	Part        bool         `json:"part"`    // there are more calls than were read
+}
+
+// A Difference is a call that would be decided otherwise.
+type Difference struct {
+	Call      string             `json:"call"`
+	Tool      string             `json:"tool"`
+	Principal string             `json:"principal"`
+	Before    gate.Effect        `json:"before"`
+	Effect    gate.Effect        `json:"effect"`
+	Reasons   []string           `json:"reasons"`
+	Rules     []policy.Explained `json:"rules"` // that decide now; none: nothing allows it
+}
+
+// Replayed returns how recorded sessions are put before a policy.
+func Replayed() policy.ReplayOptions {
+	return policy.ReplayOptions{
+		Sessions: func() gate.Sessions { return session.New(session.Options{}) },
+		Input:    InputSchema, Structure: structure.Of, Echoes: new(gate.Echoes),
+	}
+}
+
+// Compare puts the sessions of a log before a policy. Told is given how far it is, after each
+// session, and has to copy what it keeps. An error comes with what was found by then.
+func Compare(ctx context.Context, engine *policy.Engine, log Log, told func(done Comparison, all int)) (Comparison, error) {
+	c := Comparison{Revision: engine.Revision(), Differences: []Difference{}, Missing: []string{}}
+	var sessions []Session
+	all := 0
+	for s, err := range log.Sessions(ctx) {
+		if err != nil {
+			return c, fmt.Errorf("%s: %w", log.File, err)
+		}
+		sessions, all, c.Part = append(sessions, s), all+len(s.Calls), s.Part
+	}
+	o, count, missing := Replayed(), make(Tally), make(map[string]bool)
+	o.Rules = true
+	for _, s := range sessions {
+		r, err := engine.Replay(ctx, o, s.RecordedSession)
+		if err != nil {
+			return c, errors.Join(ctx.Err(), err)
+		}
+		count.Add(r)
+		n := count.At("", "")
+		c.Calls, c.Decided, c.Unknown, c.Looser, c.Stricter = n.Calls, n.Calls-n.Unknown, n.Unknown, n.Looser, n.Stricter
+		for i, d := range r.Decisions {
+			if d.Effect == "" {
+				for _, why := range d.Reasons {
+					if !missing[why] && len(missing) < 10 {
+						missing[why], c.Missing = true, append(c.Missing, why)
+					}
+				}
+			} else if d.Effect != d.Before && len(c.Differences) < MaxDifferences {
+				c.Differences = append(c.Differences, Difference{s.IDs[i], d.Tool, r.Principal, d.Before, d.Effect, d.Reasons, d.Rules})
+			}
+		}
+		told(c, all)
+	}
+	return c, nil
+}

@@ -1,0 +1,126 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// A Trial is a call that nobody makes.
+type Trial struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"` // {} without
+	Principal string          `json:"principal"` // local without
+	Labels    []string        `json:"labels"`    // what the session has read
+}
+
+// Tried is what the policy says of a trial.
+type Tried struct {
+	Arguments   json.RawMessage     `json:"arguments"` // as the policy sees them, coerced
+	Explanation *policy.Explanation `json:"explanation"`
+}
+
+var (
+	// ErrNoTool says that there is no such tool.
+	ErrNoTool = errors.New("there is no such tool")
+	// ErrArguments says that arguments are no JSON object.
+	ErrArguments = errors.New("the arguments are no JSON object")
+)
+
+// Try says what the policy decides on a call of who, and why.
+func (x Explainer) Try(ctx context.Context, who *gate.Principal, t Trial) (*Tried, error) {
+	args, err := gate.ParseDoc([]byte(cmp.Or(strings.TrimSpace(string(t.Arguments)), "{}")))
+	if err != nil || args.Kind() != gate.Object {
+		return nil, errors.Join(ErrArguments, err)
+	}
+	tool, err := x.tool(ctx, t.Tool)
+	if err != nil {
+		return nil, err
+	}
+	if by := InputSchema(tool.Definition); by != nil {
+		args, _ = by.Coerce(args)
+	}
+	engine, err := policy.Load(ctx, x.Policy.Files, x.Policy.Options)
+	if err != nil {
+		return nil, err
+	}
+	const session = "tried"
+	q := gate.Query{
+		Call: &gate.Call{Action: gate.CallTool, Name: t.Tool, Args: args, Who: who, Session: gate.SessionKey{Owner: who.Owner, ID: session}},
+		Tool: tool, Session: gate.Session{Labels: gate.NewLabels(t.Labels...)},
+	}
+	const nowhere = "where the values of a call come from that is only tried"
+	why, err := engine.Explain(ctx, policy.Case{Query: q, Unknown: map[string]string{
+		"input.provenance": nowhere, "input.carried": nowhere, "input.values": nowhere, "input.principal.claims": "claims of a call that is only tried",
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrExplain, err)
+	}
+	return &Tried{args.Raw(), &why}, nil
+}
+
+// tool returns the tool of a name as policies see it.
+func (x Explainer) tool(ctx context.Context, name string) (*gate.Tool, error) {
+	tools, err := x.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tools {
+		if t.Name != name {
+			continue
+		}
+		if described, err := t.Described(); err != nil || described != nil {
+			return described, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %s", ErrNoTool, name)
+}
+
+// Test writes the decision on a recorded call as a test of the policy in Rego, as wasmgate policy
+// test runs it.
+func Test(e audit.Entry) string {
+	input := map[string]any{
+		"action": e.Action, "principal": map[string]any{"id": e.Principal, "roles": append([]string{}, e.Roles...)},
+		"tool": map[string]any{"name": e.Tool, "server": e.Server}, "session": map[string]any{"labels": append([]string{}, e.LabelsBefore...)},
+	}
+	lacking := ""
+	if len(e.Arguments) > 0 {
+		input["arguments"] = json.RawMessage(e.Arguments)
+	} else {
+		lacking = "\n# The log does not have its arguments: put in \"arguments\" what the rule is about."
+	}
+	b, err := json.MarshalIndent(input, "\t", "\t")
+	if err != nil {
+		return "" // arguments are JSON in a log
+	}
+	name := strings.ReplaceAll(e.ID, "-", "_")
+	in := Escaped(b)
+	return fmt.Sprintf("package wasmgate_test\n\nimport data.wasmgate\n%s\ntest_call_%s if {\n\twasmgate.decision.effect == %q with input as %s\n}\n", lacking, name, cmp.Or(e.Effect, gate.Deny), in)
+}
+
+// Escaped is JSON with all that a screen would not simply show written as \uXXXX, which means the
+// same: it can only stand in strings.
+func Escaped(doc []byte) string {
+	var b strings.Builder
+	for _, r := range string(doc) {
+		switch {
+		case unicode.IsPrint(r) || r == '\n' || r == '\t' || r == '\r':
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, "\\u%04x\\u%04x", high, low)
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
+	}
+	return b.String()
+}
