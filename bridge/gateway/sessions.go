@@ -89,10 +89,11 @@ func (g *Gateway) RevokeDestinations(_ context.Context, id, by string) ([]gate.D
 }
 
 // ResetSession takes from a session all that it has read, and returns what that was.
-// By says who wants it, for the audit log, which has it before it is done. A call
-// under way is not affected. The error wraps [ErrNoSession] if there is nothing to
-// take.
-func (g *Gateway) ResetSession(ctx context.Context, k gate.SessionKey, by string) (session.State, error) {
+// Seen is the version that somebody has looked at; if the session has another by then, nothing
+// is done and the error wraps [gate.ErrStale]. 0 takes any. By says who wants it, for the audit
+// log, which has it before it is done. A call under way is not affected. The error wraps
+// [ErrNoSession] if there is nothing to take.
+func (g *Gateway) ResetSession(ctx context.Context, k gate.SessionKey, seen uint64, by string) (session.State, error) {
 	for range maxResets {
 		list := g.sessions.List()
 		i := slices.IndexFunc(list, func(s session.State) bool { return s.Key == k })
@@ -100,6 +101,9 @@ func (g *Gateway) ResetSession(ctx context.Context, k gate.SessionKey, by string
 			return session.State{}, fmt.Errorf("session %q of %s: %w", k.ID, k.Owner.ID, ErrNoSession)
 		}
 		s := list[i]
+		if seen != 0 && s.Version != seen {
+			return session.State{}, fmt.Errorf("session %q of %s has read more since it was looked at: %w", k.ID, k.Owner.ID, gate.ErrStale)
+		}
 		if err := g.note(audit.Entry{
 			Event: audit.Label, Code: gate.CodeOK, Tenant: k.Tenant, Principal: k.Owner.ID, Session: k.ID,
 			LabelsBefore: s.Labels, SessionVersion: s.Version, SessionTop: s.Top,

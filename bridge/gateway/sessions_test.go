@@ -68,14 +68,18 @@ func TestSessionsAreResetAndThatIsRecorded(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	k := gate.SessionKey{Owner: gate.Owner{ID: "alice"}, ID: "s1"}
-	was, err := g.ResetSession(t.Context(), k, "a test")
+	seen := g.Sessions()[1].Version
+	if _, err := g.ResetSession(t.Context(), k, seen+1, "a test"); !errors.Is(err, gate.ErrStale) || len(g.Sessions()) != 2 {
+		t.Fatalf("another version than was seen: %v, %+v", err, g.Sessions())
+	}
+	was, err := g.ResetSession(t.Context(), k, seen, "a test")
 	if err != nil || len(was.Labels) != 1 {
 		t.Fatalf("%+v, error %v", was, err)
 	}
 	if list := g.Sessions(); len(list) != 1 || list[0].Key.ID != "s2" {
 		t.Errorf("%+v", list)
 	}
-	if _, err := g.ResetSession(t.Context(), k, "a test"); !errors.Is(err, gateway.ErrNoSession) {
+	if _, err := g.ResetSession(t.Context(), k, 0, "a test"); !errors.Is(err, gateway.ErrNoSession) {
 		t.Errorf("again: %v", err)
 	}
 	b, err := os.ReadFile(log)
@@ -98,7 +102,7 @@ func TestResetNeedsItsRecord(t *testing.T) {
 	if err := g.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.ResetSession(t.Context(), gate.SessionKey{Owner: gate.Owner{ID: "alice"}, ID: "s1"}, "a test"); err == nil || len(g.Sessions()) != 1 {
+	if _, err := g.ResetSession(t.Context(), gate.SessionKey{Owner: gate.Owner{ID: "alice"}, ID: "s1"}, 0, "a test"); err == nil || len(g.Sessions()) != 1 {
 		t.Errorf("error %v, sessions %+v", err, g.Sessions())
 	}
 }

@@ -157,6 +157,7 @@ anew. The audit log keeps what was taken (event label). A call under way is not 
 				if err != nil {
 					return err
 				}
+				s.Version = 0 // it was named, not looked at
 				was, err := k.ResetSession(cmd.Context(), s)
 				if err != nil {
 					return err

@@ -111,10 +111,11 @@ type resetRequest struct {
 }
 
 // ResetSession takes from a session all that it has read, and returns what that
-// was. The audit log keeps it.
+// was. The audit log keeps it. The error is [gate.ErrStale] if the session has another version
+// by now than s; without one any is taken.
 func (a *App) ResetSession(ctx context.Context, s Session) (Session, error) {
 	k := gate.SessionKey{Owner: gate.Owner{Tenant: s.Tenant, ID: s.Principal}, ID: s.Session}
-	was, err := a.gateway.ResetSession(ctx, k, "the local operator")
+	was, err := a.gateway.ResetSession(ctx, k, s.Version, "the local operator")
 	if errors.Is(err, gateway.ErrNoSession) {
 		return Session{}, &SessionError{ID: s.ID}
 	}

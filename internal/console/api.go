@@ -409,7 +409,9 @@ func (c *Console) reset(ctx context.Context, id string, version uint64) error {
 	if s.Version != version {
 		return &conflict{"session " + id}
 	}
-	_, err = c.app.ResetSession(ctx, s)
+	if _, err = c.app.ResetSession(ctx, s); errors.Is(err, gate.ErrStale) { // it has read something meanwhile
+		return &conflict{"session " + id}
+	}
 	return err
 }
 
