@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -61,21 +60,13 @@ func (a *App) PolicyFiles() PolicyFiles {
 	return PolicyFiles{append([]string{}, p.Packs...), append([]string{}, p.Paths...), p.Grants}
 }
 
-// Policy reads the policy as its files are now.
-func (a *App) Policy(ctx context.Context) (gateway.Policy, error) {
-	p, _, err := Policy(ctx, a.config.Load().cfg, a.log)
-	return p, err
-}
+// Config is the configuration in use.
+func (a *App) Config() *config.Config { return a.config.Load().cfg }
 
-// HasGroups reports whether tools are in groups.
-func (a *App) HasGroups() bool { return len(a.config.Load().cfg.AllGroups()) > 0 }
+// Principal returns who has a name in it; "" is the local one.
+func (a *App) Principal(id string) (*gate.Principal, error) { return principal(a.Config(), id) }
 
-// Principal returns who has a name in the configuration; "" is the local one.
-func (a *App) Principal(id string) (*gate.Principal, error) {
-	return principal(a.config.Load().cfg, id)
-}
-
-// Documents are the arguments and results that are kept beside the log: see [Documents].
+// Documents is [Documents] of the log of this gateway.
 func (a *App) Documents(wanted map[string]bool, most int64) (map[string][]byte, error) {
 	return Documents(a.cfg, wanted, most)
 }

@@ -83,7 +83,7 @@ func (c *comparing) seen() *compared {
 
 // changed returns the policy in use with a change in it.
 func (c *Console) changed(ctx context.Context, to change) (*policy.Engine, error) {
-	p, err := c.app.Policy(ctx)
+	p, err := c.policyNow(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (c *Console) getComparison(w http.ResponseWriter, _ *http.Request) error {
 // comparisonPage has the files of the policy to change, and tells of the last comparison. A
 // browser asks again by itself while that is being made.
 func (c *Console) comparisonPage(w http.ResponseWriter, r *http.Request) error {
-	p, err := c.app.Policy(r.Context())
+	p, err := c.policyNow(r.Context())
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
@@ -14,11 +16,17 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
+// policyNow reads the policy as its files are now.
+func (c *Console) policyNow(ctx context.Context) (gateway.Policy, error) {
+	p, _, err := app.Policy(ctx, c.app.Config(), slog.New(slog.DiscardHandler)) // the gateway logs what is wrong with bundles
+	return p, err
+}
+
 // explainer says why calls are decided as they are, by the policy as its files are now.
 func (c *Console) explainer(ctx context.Context) (replay.Explainer, error) {
-	p, err := c.app.Policy(ctx)
+	p, err := c.policyNow(ctx)
 	return replay.Explainer{
-		Log: c.app.AuditPath(), Policy: p, Groups: c.app.HasGroups(),
+		Log: c.app.AuditPath(), Policy: p, Groups: len(c.app.Config().AllGroups()) > 0,
 		Tools: func(ctx context.Context) ([]app.Tool, error) { return c.app.Tools(ctx, "", true) },
 	}, err
 }

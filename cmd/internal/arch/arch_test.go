@@ -119,7 +119,7 @@ var rules = map[string]rule{
 	"internal/hook/install":         {imports: []string{"gate", "internal/files", "internal/hook"}, bans: []string{"net", "net/http"}},
 	"cmd/wasmgate-hook":             {imports: []string{"internal/hook"}, bans: []string{"github.com/...", "golang.org/..."}},
 	"cmd/internal/image":            {bans: []string{"net", "net/http"}},
-	"internal/console":              {imports: []string{"gate", "gate/audit", "policy", "internal/lock", "internal/app", "internal/config", "internal/index", "internal/loopback", "internal/match", "internal/replay"}, bans: []string{"database/sql"}},
+	"internal/console":              {imports: []string{"gate", "gate/audit", "policy", "bridge/gateway", "internal/lock", "internal/app", "internal/config", "internal/index", "internal/loopback", "internal/match", "internal/replay"}, bans: []string{"database/sql"}},
 	"cmd/internal/probe":            {bans: []string{"github.com/..."}},
 	"cmd/internal/soak":             {imports: []string{"gate", "gate/audit"}},
 	"cmd/internal/starter":          {},
