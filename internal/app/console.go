@@ -47,18 +47,8 @@ func (a *App) AuditPath() string { return a.cfg.Audit.Path }
 // IndexPath is the folder of the index over it.
 func (a *App) IndexPath() string { return filepath.Join(a.cfg.State, "index") }
 
-// PolicyFiles are where the policy comes from.
-type PolicyFiles struct {
-	Packs  []string `json:"packs"`
-	Paths  []string `json:"paths"`
-	Grants string   `json:"grants"`
-}
-
-// PolicyFiles returns where the policy comes from.
-func (a *App) PolicyFiles() PolicyFiles {
-	p := a.policy.Load().cfg
-	return PolicyFiles{append([]string{}, p.Packs...), append([]string{}, p.Paths...), p.Grants}
-}
+// PolicyFiles says where the policy in use comes from.
+func (a *App) PolicyFiles() config.Policy { return a.policy.Load().cfg }
 
 // Config is the configuration in use.
 func (a *App) Config() *config.Config { return a.config.Load().cfg }

@@ -8,13 +8,24 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/index"
 )
 
+// policyFiles are where the policy comes from.
+type policyFiles struct {
+	Packs  []string `json:"packs"`
+	Paths  []string `json:"paths"`
+	Grants string   `json:"grants"`
+}
+
+func (c *Console) policyFiles() policyFiles {
+	p := c.app.PolicyFiles()
+	return policyFiles{append([]string{}, p.Packs...), append([]string{}, p.Paths...), p.Grants}
+}
+
 // rules are what decides, and which rules have decided calls: each says its own reason.
 type rules struct {
-	app.PolicyFiles
+	policyFiles
 	Revision string        `json:"revision"`
 	Problems []string      `json:"problems,omitempty"`
 	Bundles  any           `json:"bundles,omitempty"` // as the status has them
@@ -43,7 +54,7 @@ func (c *Console) policy(r *http.Request) (p rules, of index.Progress, err error
 		q.Last = mostCalls
 	}
 	s := c.status()
-	p = rules{PolicyFiles: c.app.PolicyFiles(), Revision: s.Policy, Coverage: []coveredRule{}}
+	p = rules{policyFiles: c.policyFiles(), Revision: s.Policy, Coverage: []coveredRule{}}
 	if len(s.Bundles) > 0 {
 		p.Bundles = s.Bundles
 	}

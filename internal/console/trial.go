@@ -18,7 +18,9 @@ import (
 
 // policyNow reads the policy as its files are now.
 func (c *Console) policyNow(ctx context.Context) (gateway.Policy, error) {
-	p, _, err := app.Policy(ctx, c.app.Config(), slog.New(slog.DiscardHandler)) // the gateway logs what is wrong with bundles
+	cfg := *c.app.Config()
+	cfg.Policy = c.app.PolicyFiles()
+	p, _, err := app.Policy(ctx, &cfg, slog.New(slog.DiscardHandler)) // the gateway logs what is wrong with bundles
 	return p, err
 }
 
