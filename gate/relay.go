@@ -28,29 +28,26 @@ type relaying struct {
 	passed atomic.Pointer[Doc]
 }
 
-// A Relayed error is that of a call which a tool made by [Permit.Relay].
-type Relayed struct {
-	Call string // its ID, by which it is recorded
-	Err  error
+// relayed is the error of a call which a tool made by [Permit.Relay].
+type relayed struct {
+	call string // its ID, by which it is recorded
+	err  error
 }
 
-// Error is that of the call.
-func (e *Relayed) Error() string { return e.Err.Error() }
-
-// Unwrap returns the call's error.
-func (e *Relayed) Unwrap() error { return e.Err }
+func (e *relayed) Error() string { return e.err.Error() }
+func (e *relayed) Unwrap() error { return e.err }
 
 // RecordID returns the ID under which the outcome of a call is recorded: that of the
 // call which err is of, if it was made for another, and otherwise call.
 func RecordID(call string, err error) string {
-	if r, ok := errors.AsType[*Relayed](err); ok {
-		return r.Call
+	if r, ok := errors.AsType[*relayed](err); ok {
+		return r.call
 	}
 	return call
 }
 
 // Relay carries out another call for the client of the permitted one, of a [Tool]
-// with Relay, and returns its outcome; an error is a [*Relayed]. It is made by the
+// with Relay, and returns its outcome; an error is that of the call, whose ID [RecordID] finds in it. It is made by the
 // same principal in the same session, with the client's name, Groups, Prompt and Meta,
 // and the permitted call is its Parent, whatever c says of these. A caller that begins with a
 // copy of the permitted call keeps what lets the client be asked and told; one that is
@@ -75,7 +72,7 @@ func (p Permit) Relay(ctx context.Context, c Call) (Result, error) {
 	p.of.relay.made(c.ID)
 	res, err := p.of.relay.gate.do(ctx, c, true)
 	if err != nil {
-		return Result{}, &Relayed{c.ID, err}
+		return Result{}, &relayed{c.ID, err}
 	}
 	p.of.relay.passed.Store(&res.Doc)
 	return res, nil

@@ -80,7 +80,7 @@ func (t *trail) unrecorded(rerr, err error) error {
 // invoked reports whether the upstream has had the call, which has come to err since. Of
 // what a tool has carried out, that other call decides.
 func (t *trail) invoked(err error) bool {
-	if of, ok := errors.AsType[*Relayed](err); ok {
+	if of, ok := errors.AsType[*relayed](err); ok {
 		r, refused := errors.AsType[*Refusal](of)
 		return !refused || r.Invoked
 	}

@@ -44,27 +44,29 @@ type Grant struct {
 	Asks []string `json:"asks,omitempty"`
 }
 
-// A GrantError says what is wrong with one grant.
-type GrantError struct {
-	Index int    // of the grant, from 0
-	Field string // such as tools[1]; "" for the grant as a whole
+// An EntryError says what is wrong with one grant, label or rate limit.
+type EntryError struct {
+	Entry string // such as grants[0] or labels.files__*
+	Field string // such as tools[1]; "" for the entry as a whole
 	Err   error
 }
 
 // Error begins with the place of what is wrong.
-func (e *GrantError) Error() string {
-	return strings.TrimSuffix(fmt.Sprintf("grants[%d].%s", e.Index, e.Field), ".") + ": " + e.Err.Error()
+func (e *EntryError) Error() string {
+	return strings.TrimSuffix(e.Entry+"."+e.Field, ".") + ": " + e.Err.Error()
 }
 
 // Unwrap returns what is wrong, without its place.
-func (e *GrantError) Unwrap() error { return e.Err }
+func (e *EntryError) Unwrap() error { return e.Err }
 
 // CheckGrants returns all that is wrong with the grants, in their order.
 // [Load] refuses grants for which it returns anything.
-func CheckGrants(grants []Grant) []*GrantError {
-	var problems []*GrantError
+func CheckGrants(grants []Grant) []*EntryError {
+	var problems []*EntryError
 	for i, g := range grants {
-		wrong := func(field string, err error) { problems = append(problems, &GrantError{i, field, err}) }
+		wrong := func(field string, err error) {
+			problems = append(problems, &EntryError{fmt.Sprintf("grants[%d]", i), field, err})
+		}
 		check := checkEach(wrong)
 		check("to", g.To, checkTo)
 		check("tools", g.Tools, checkTool)

@@ -107,7 +107,7 @@ func TestCheckGrants(t *testing.T) {
 	}
 	for _, pattern := range []string{"", "a", "a_b", "A__b", "a__b c", "a__", "a*__b", "a__**", "_*", "A*", "a__b.*", "a_b*"} {
 		got := policy.CheckGrants([]policy.Grant{{To: []string{"*"}, Tools: []string{"a__b", pattern}}})
-		if len(got) != 1 || got[0].Index != 0 || got[0].Field != "tools[1]" {
+		if len(got) != 1 || got[0].Entry != "grants[0]" || got[0].Field != "tools[1]" {
 			t.Errorf("tool %q: %v, want one error at grants[0].tools[1]", pattern, got)
 		}
 	}

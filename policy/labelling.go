@@ -21,30 +21,15 @@ type Label struct {
 	gate.ToolLabels
 }
 
-// A LabelError says what is wrong with one label.
-type LabelError struct {
-	Pattern string
-	Field   string // such as effect; "" for the pattern itself
-	Err     error
-}
-
-// Error begins with the place of what is wrong.
-func (e *LabelError) Error() string {
-	return strings.TrimSuffix("labels."+e.Pattern+"."+e.Field, ".") + ": " + e.Err.Error()
-}
-
-// Unwrap returns what is wrong, without its place.
-func (e *LabelError) Unwrap() error { return e.Err }
-
 // CheckLabels returns all that is wrong with the labels, in their order. [Load]
 // refuses labels for which it returns anything.
-func CheckLabels(labels []Label) []*LabelError {
-	var problems []*LabelError
+func CheckLabels(labels []Label) []*EntryError {
+	var problems []*EntryError
 	seen := make(map[string]bool)
 	for _, l := range labels {
 		wrong := func(field string, err error) {
 			if err != nil {
-				problems = append(problems, &LabelError{l.Pattern, field, err})
+				problems = append(problems, &EntryError{"labels." + l.Pattern, field, err})
 			}
 		}
 		wrong("", checkTool(l.Pattern))

@@ -119,13 +119,7 @@ func read(fsys fs.FS, o *Options) (*source, []Problem, error) {
 		texts: map[string][]byte{}, capabilities: capabilities(),
 	}
 	var problems []Problem
-	for _, e := range CheckGrants(o.Grants) {
-		problems = append(problems, Problem{Message: e.Error()})
-	}
-	for _, e := range CheckRateLimits(o.RateLimits) {
-		problems = append(problems, Problem{Message: e.Error()})
-	}
-	for _, e := range CheckLabels(o.Labels) {
+	for _, e := range slices.Concat(CheckGrants(o.Grants), CheckRateLimits(o.RateLimits), CheckLabels(o.Labels)) {
 		problems = append(problems, Problem{Message: e.Error()})
 	}
 	for _, name := range append([]string{"decision"}, o.Packs...) {

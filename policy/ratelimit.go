@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/types"
@@ -36,27 +35,14 @@ type RateLimit struct {
 	Burst int64  `json:"burst,omitempty"`
 }
 
-// A RateLimitError says what is wrong with one rate limit.
-type RateLimitError struct {
-	Index int    // of the entry, from 0
-	Field string // such as tools[1]; "" for the entry as a whole
-	Err   error
-}
-
-// Error begins with the place of what is wrong.
-func (e *RateLimitError) Error() string {
-	return strings.TrimSuffix(fmt.Sprintf("ratelimit[%d].%s", e.Index, e.Field), ".") + ": " + e.Err.Error()
-}
-
-// Unwrap returns what is wrong, without its place.
-func (e *RateLimitError) Unwrap() error { return e.Err }
-
 // CheckRateLimits returns all that is wrong with the limits, in their order.
 // [Load] refuses limits for which it returns anything.
-func CheckRateLimits(limits []RateLimit) []*RateLimitError {
-	var problems []*RateLimitError
+func CheckRateLimits(limits []RateLimit) []*EntryError {
+	var problems []*EntryError
 	for i, l := range limits {
-		wrong := func(field string, err error) { problems = append(problems, &RateLimitError{i, field, err}) }
+		wrong := func(field string, err error) {
+			problems = append(problems, &EntryError{fmt.Sprintf("ratelimit[%d]", i), field, err})
+		}
 		check := checkEach(wrong)
 		check("to", l.To, checkTo)
 		check("tools", l.Tools, checkTool)

@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/bombs"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/sandbox/internal/compiler"
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
@@ -174,7 +175,7 @@ func TestCodeOfAllModules(t *testing.T) {
 // refuses what it could not end.
 func TestAQuarterWithoutAChild(t *testing.T) {
 	r := newRuntime(t, sandbox.Config{})
-	if r.Apart() {
+	if compiler.Apart() {
 		t.Fatal("these tests are to compile in their own process")
 	}
 	large := bombs.Function{Type: 0, Body: bytes.Repeat([]byte{0x41, 0, 0x1a}, 400_000)} // more memory than a quarter of what a module may take, not more than a function may

@@ -210,13 +210,10 @@ func (r *Runtime) Close(ctx context.Context) error {
 	return errors.Join(err, r.written.save(), r.engine.Close(ctx), r.cache.Close(ctx))
 }
 
-// Apart reports whether modules are compiled by a child process, which takes the call of
-// [ChildMain]. Otherwise they are compiled in this one, under a quarter of the bounds.
-func (r *Runtime) Apart() bool { return compiler.Apart() }
-
 // ChildMain compiles a module if this process was started for that, and does not return
 // then. A program calls it first thing in main, so that a module which takes too much to
-// compile costs a child of it, and not the program. Unless the environment sets GOMAXPROCS,
+// compile costs a child of it, and not the program. Without that modules are compiled in this
+// process, under a quarter of the bounds. Unless the environment sets GOMAXPROCS,
 // it is one more from then on: guests have all processors, and Go cannot interrupt them,
 // but the system's scheduler can.
 func ChildMain() {
