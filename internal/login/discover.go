@@ -27,8 +27,12 @@ type place struct {
 	oauthex.AuthServerMeta
 }
 
-// initialize asks a server for nothing but whether it wants a credential.
-const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"wasmgate","version":"0"}}}`
+// probes ask a server for nothing but whether it wants a credential, as clients of either
+// revision begin. One that knows the other alone may answer 400 before it looks for one.
+var probes = []struct{ revision, method, body string }{
+	{"2026-07-28", "tools/list", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"wasmgate","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}`},
+	{"", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"wasmgate","version":"0"}}}`},
+}
 
 // discover finds out who gives tokens for a server (MCP 2026-07-28, basic/authorization,
 // "Authorization Server Discovery"). There is no guessing where the server says nothing, or
@@ -67,21 +71,27 @@ func discover(ctx context.Context, s *Server) (*place, error) {
 // challenged returns the parameters with which a server answers a request without a
 // credential (RFC 6750, 3); none if it answers otherwise.
 func challenged(ctx context.Context, s *Server) (map[string]string, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(initialize))
-	if err != nil {
-		return nil, err
+	for _, p := range probes {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(p.body))
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if p.revision != "" {
+			r.Header.Set("MCP-Protocol-Version", p.revision)
+			r.Header.Set("Mcp-Method", p.method)
+		}
+		resp, err := s.Client.Do(r)
+		if err != nil {
+			return nil, plain(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusUnauthorized {
+			return bearer(resp.Header), nil
+		}
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := s.Client.Do(r)
-	if err != nil {
-		return nil, plain(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusUnauthorized {
-		return nil, nil
-	}
-	return bearer(resp.Header), nil
+	return nil, nil
 }
 
 // bearer returns the parameters of the challenge for bearer tokens; nil if there is none.

@@ -352,14 +352,42 @@ func TestForeignResource(t *testing.T) {
 func TestMoreScopes(t *testing.T) {
 	as := authtest.NewOAuth(t)
 	r := newRig(t, as, "write", nil)
-	if err := r.logIn(t, alice); err != nil {
+	begun, err := r.Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect, Scopes: []string{"read", "own"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	as.Person("alice")
+	if _, err := r.Finish(t.Context(), alice, authtest.Browse(t, begun.URL, redirect).Query()); err != nil {
 		t.Fatal(err)
 	}
 	r.calls(t, alice, "")
+	if begun, err = r.Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect}); err != nil || strings.Join(begun.Scopes, " ") != "offline_access own read write" {
+		t.Errorf("it is asked for %q, %v", begun.Scopes, err)
+	}
 	if err := r.logIn(t, alice); err != nil {
 		t.Fatal(err)
 	}
 	r.calls(t, alice, "alice")
+}
+
+// A server that answers 400 to what it does not know, before it looks for a credential, is
+// asked in the words of either revision.
+func TestChallengeOfEitherRevision(t *testing.T) {
+	for _, revision := range []string{"2026-07-28", ""} {
+		at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("MCP-Protocol-Version") != revision {
+				http.Error(w, "another revision", http.StatusBadRequest)
+				return
+			}
+			w.Header().Set("WWW-Authenticate", `Bearer scope="basic"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+		got, err := challenged(t.Context(), &Server{URL: at.URL, Client: at.Client()})
+		if err != nil || got["scope"] != "basic" {
+			t.Errorf("%q: %v, %v", revision, got, err)
+		}
+		at.Close()
+	}
 }
 
 // A policy's obligation has a call use a token that can do no more than it says.

@@ -167,10 +167,15 @@ type row struct {
 	plain   bool              // narrowed by the refresh token: the authorization server knows no exchange
 }
 
+// lacked returns the scopes that the server has asked for, with those that the grant has: who
+// logs in for more is not to lose any.
 func (r *row) lacked() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.lacks)
+	if len(r.lacks) == 0 || r.grant == nil {
+		return slices.Clone(r.lacks)
+	}
+	return slices.Concat(r.lacks, r.grant.Scopes)
 }
 
 // load reads the grant once. The caller holds mu.

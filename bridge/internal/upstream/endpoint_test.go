@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
 )
 
@@ -165,6 +166,7 @@ func TestConnectFaults(t *testing.T) {
 		"the configuration is broken":       {upstream.Config{Broken: "input is not known"}, upstream.SpawnFailed, nil, "input is not known"},
 		"nobody listens":                    {web("http://127.0.0.1:1"), upstream.Transport, is(syscall.ECONNREFUSED), ""},
 		"HTTP 401":                          {web(answer(401, "text/plain", "who?")), upstream.Transport, nil, `401 Unauthorized: "who?"`},
+		"a 401, and 400 to what is older":   {modernOnly(t), upstream.Credential, nil, "log in"},
 		"HTTP 500":                          {web(answer(500, "text/html", "<b>")), upstream.Transport, nil, "500"},
 		"HTTP 404":                          {web(answer(404, "application/json", `{"detail":"Not Found"}`)), upstream.Transport, nil, "404"},
 		"HTTP 404, auto":                    {upstream.Config{URL: answer(404, "text/plain", "no")}, upstream.Transport, nil, "older HTTP+SSE"},
@@ -212,6 +214,24 @@ func TestConnectFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// modernOnly is a server of the newest revision alone, which takes no credential.
+func modernOnly(t *testing.T) upstream.Config {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("MCP-Protocol-Version") != rig.Newest {
+			http.Error(w, "another revision", http.StatusBadRequest)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(s.Close)
+	return upstream.Config{URL: s.URL, Transport: upstream.TransportHTTP, Authorize: func(_ context.Context, _ *gate.Principal, _ gate.Permit, refused *http.Response) (string, error) {
+		if refused != nil {
+			return "", errors.New("log in")
+		}
+		return "Bearer x", nil
+	}}
 }
 
 // TestConnectTimeout: a server that hangs, at each place.

@@ -34,7 +34,7 @@ func (e *Endpoint) agree(ctx context.Context, l *link) error {
 		timed, cancel := context.WithTimeout(ctx, min(discoverTime, e.cfg.ConnectTimeout/2))
 		defer cancel()
 		newer := e.discover(timed, l)
-		if newer == nil || ctx.Err() != nil || l.peer.Why() != nil {
+		if _, wants := errors.AsType[*wire.Unauthorized](newer); newer == nil || wants || ctx.Err() != nil || l.peer.Why() != nil {
 			return newer
 		}
 		return bothRefused(e.handshake(ctx, l), newer)
