@@ -2,7 +2,7 @@
 // direct, plain (nothing is changed on the way) and guarded (validation and sanitizing). Prints a table, and exits 1
 // when a check fails through wasmgate that does not fail without it, or is not even come to.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 // The names of result folders end in the time at which they were written.
 const scenarioOf = (folder) => folder.replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, "");
@@ -11,14 +11,19 @@ const scenarioOf = (folder) => folder.replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, "");
 function read(folder) {
   const checks = new Map();
   const count = { SUCCESS: 0, FAILURE: 0 };
-  for (const name of readdirSync(folder)) {
+  const scenarios = new Set();
+  const failed = new Set();
+  const files = readdirSync(folder, { recursive: true }).filter((name) => basename(name) === "checks.json");
+  for (const name of files.map(dirname)) {
     for (const check of JSON.parse(readFileSync(join(folder, name, "checks.json"), "utf8"))) {
       const key = `${scenarioOf(name)}: ${check.id}`;
       if (check.status in count) count[check.status]++;
+      scenarios.add(scenarioOf(name));
+      if (check.status === "FAILURE") failed.add(scenarioOf(name));
       if (checks.get(key) !== "FAILURE") checks.set(key, check.status);
     }
   }
-  return { checks, count };
+  return { checks, count, scenarios: `${scenarios.size - failed.size} of ${scenarios.size}` };
 }
 
 // What is other through wasmgate because it is a gate.
@@ -34,7 +39,7 @@ for (const folder of process.argv.slice(2)) {
   const direct = read(join(folder, "direct"));
   if (direct.count.SUCCESS === 0) worse.push(`${basename(folder)}, direct: nothing has passed`);
   for (const way of ["direct", "plain", "guarded"].filter((way) => existsSync(join(folder, way)))) {
-    const { checks, count } = read(join(folder, way));
+    const { checks, count, scenarios } = read(join(folder, way));
     const more = [];
     const differs = (what, key) => {
       const why = meant.get(`${basename(folder)}: ${key}`);
@@ -47,12 +52,12 @@ for (const folder of process.argv.slice(2)) {
     for (const [key, status] of direct.checks) {
       if (status === "SUCCESS" && !checks.has(key)) differs("is not come to", key);
     }
-    lines.push([basename(folder), way, count.SUCCESS, count.FAILURE, more.length].map(String));
+    lines.push([basename(folder), way, count.SUCCESS, count.FAILURE, scenarios, more.length].map(String));
     worse.push(...more.map((what) => `${basename(folder)}, ${way} ${what}`));
   }
 }
 
-const head = ["run", "way", "passed", "failed", "worse than direct"];
+const head = ["run", "way", "passed", "failed", "scenarios", "worse than direct"];
 const width = head.map((h, i) => Math.max(h.length, ...lines.map((l) => l[i].length)));
 for (const line of [head, width.map((w) => "-".repeat(w)), ...lines]) {
   console.log(`| ${line.map((cell, i) => cell.padEnd(width[i])).join(" | ")} |`);
