@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"iter"
 	mathrand "math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,10 +158,9 @@ func Mutations(random *mathrand.Rand, good string, n int) iter.Seq[string] {
 	}
 }
 
-// HowMany is how many mutations are tried: what WASMGATE_MUTATIONS says, or else usual.
-func HowMany(t testing.TB, usual int) int {
+// HowMany is how many mutations are tried: what a variable says, or else usual.
+func HowMany(t testing.TB, s string, usual int) int {
 	t.Helper()
-	s := os.Getenv("WASMGATE_MUTATIONS")
 	if s == "" {
 		return usual
 	}
