@@ -34,14 +34,14 @@ func TestMain(m *testing.M) {
 
 // A desk is the console of a gateway that really runs, and a browser's cookie at it.
 type desk struct {
-	t      *testing.T
+	t      testing.TB
 	app    *app.App
 	c      *Console
 	dir    string
 	cookie *http.Cookie
 }
 
-func open(t *testing.T, configuration string, files ...string) *desk {
+func open(t testing.TB, configuration string, files ...string) *desk {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
