@@ -128,6 +128,9 @@ func (g guard) call(c *Call) (b brought, err error) {
 // chooses what is in it, and no server needs it for the call. The token of progress stays
 // here: servers are given another.
 func (g guard) meta(c *Call) (all []Finding, err error) {
+	if c.Meta.IsZero() {
+		return nil, nil
+	}
 	holds := make(map[string]bool)
 	_, err = c.Meta.MapDeep(func(at Leaf, text string) string {
 		place := at.Pointer()
@@ -169,7 +172,7 @@ const metaProgress = "progressToken"
 // without returns a document that goes to a server without its secrets, and what was
 // found. Place begins the places of that.
 func (g guard) without(place string, d Doc) (clean Doc, found []Finding, err error) {
-	if g.arguments == AllowSecrets {
+	if g.arguments == AllowSecrets || d.IsZero() {
 		return d, nil, nil
 	}
 	clean, err = d.MapDeep(func(at Leaf, s string) string {

@@ -299,6 +299,7 @@ func (w *writer) writeOne(body line) error {
 // none, but for those that are too long.
 func (w *writer) write(all []*waiting) {
 	b, t := w.at.line[:0], w.at.tip
+	var text [2 * sha256.Size]byte
 	for _, one := range all {
 		start := len(b)
 		b = w.compose(b, t, one.body)
@@ -309,7 +310,7 @@ func (w *writer) write(all []*waiting) {
 			continue
 		}
 		hash := sha256.Sum256(b[start : len(b)-1])
-		t = tip{size: t.size + int64(n), seq: t.seq + 1, hash: hex.EncodeToString(hash[:])}
+		t = tip{size: t.size + int64(n), seq: t.seq + 1, hash: string(hex.AppendEncode(text[:0], hash[:]))}
 		one.seq = t.seq
 	}
 	if cap(b) <= keepLine {

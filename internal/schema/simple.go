@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -269,11 +270,19 @@ func (l limit) allows(d gate.Doc) bool {
 	case gate.Array:
 		n = int64(d.Len())
 	case gate.String:
-		n = int64(utf8.RuneCountInString(d.Text()))
+		n = int64(letters(d))
 	case gate.Number:
 		n, ok = plainInteger(d)
 	}
 	return ok && (n == l.n || l.max == (n < l.n))
+}
+
+// letters returns how many characters a string has.
+func letters(d gate.Doc) int {
+	if raw := d.Raw(); bytes.IndexByte(raw, '\\') < 0 {
+		return utf8.RuneCount(raw) - len(`""`)
+	}
+	return utf8.RuneCountInString(d.Text())
 }
 
 func (j *judge) object(s *simple, d gate.Doc) bool {

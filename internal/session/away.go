@@ -3,12 +3,16 @@ package session
 import (
 	"context"
 	"sync"
+
+	"github.com/wasmgate/wasmgate/gate"
 )
 
 // holding is what one call has taken.
 type holding struct {
 	limits *Limits
 	demand
+	spent []gate.Charge // of rates
+	ended sync.Once
 
 	mu   sync.Mutex
 	has  bool // its place among all, and that of its session
@@ -64,6 +68,14 @@ func (h *holding) resume(ctx context.Context) error {
 		h.has = true
 	}
 	return nil
+}
+
+// release gives all of it back, once, and has the rates know how much the call has brought.
+func (h *holding) release(bytes int64) {
+	h.ended.Do(func() {
+		h.end()
+		h.limits.rates.spend(h.spent, bytes)
+	})
 }
 
 // end gives back what is left.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -117,24 +116,17 @@ func (l *Limits) Take(ctx context.Context, charges []gate.Charge) (gate.Release,
 			return nil, nil, err
 		}
 	}
-	h := &holding{limits: l, demand: d, has: d.n > 0}
+	h := &holding{limits: l, demand: d, has: d.n > 0, spent: spent}
 	if h.has {
 		if err := d.from.take(ctx, d, l.o.Wait); err != nil {
 			l.rates.giveBack(spent)
 			return nil, nil, err
 		}
 	}
-	var once sync.Once
-	release := func(bytes int64) {
-		once.Do(func() {
-			h.end()
-			l.rates.spend(spent, bytes)
-		})
-	}
 	if d.from != &l.calls {
-		return release, nil, nil
+		return h.release, nil, nil
 	}
-	return release, h.pause, nil
+	return h.release, h.pause, nil
 }
 
 // demand adds up the places that charges take, and reports whether there are rates

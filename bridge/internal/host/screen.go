@@ -60,24 +60,25 @@ func (h *Host) screen(ctx context.Context, p peerInfo, body []byte) (gate.Doc, *
 
 func (h *Host) judge(ctx context.Context, p peerInfo, doc gate.Doc) *refusal {
 	id, method, params := doc.Get("id"), doc.Get("method"), doc.Get("params")
+	name := method.Text()
 	switch {
 	case doc.Kind() == gate.Array:
 		return refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: there are no batches in MCP since 2025-06-18")
-	case doc.Get("jsonrpc").Text() != "2.0", method.IsZero() && id.IsZero(), !method.IsZero() && method.Kind() != gate.String:
+	case !mcp.IsRPC(doc), method.IsZero() && id.IsZero(), !method.IsZero() && method.Kind() != gate.String:
 		return refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: no message of JSON-RPC 2.0")
 	case !validID(id):
 		return refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: an id is a string or an integer up to 2^53")
 	case method.IsZero():
 		return nil // an answer
-	case !h.serves(ctx, p, method.Text(), !id.IsZero()):
-		return h.unserved(ctx, p, id, method.Text(), params)
+	case !h.serves(ctx, p, name, !id.IsZero()):
+		return h.unserved(ctx, p, id, name, params)
 	}
-	name, err := checkParams(gate.Action(method.Text()), params)
+	used, err := checkParams(gate.Action(name), params)
 	if err == nil {
 		return nil
 	}
-	if action, acts := actionOf(method.Text()); acts {
-		h.malformed(ctx, p, action, name, err)
+	if action, acts := actionOf(name); acts {
+		h.malformed(ctx, p, action, used, err)
 	}
 	return refuse(http.StatusBadRequest, id.Raw(), mcp.CodeInvalidParams, "invalid parameters: "+err.Error())
 }

@@ -171,10 +171,16 @@ func (k *sink) hangUp() {
 	_ = conn.Close()
 }
 
+// The values of headers that all answers have. Nobody changes them.
+var (
+	ofJSON   = []string{"application/json"}
+	uncached = []string{"no-cache, no-transform"}
+)
+
 // writeJSON writes an answer that is no stream. It gives a client that does not read it
 // writeTime.
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
+	w.Header()["Content-Type"] = ofJSON
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	c := http.NewResponseController(w)
 	if len(body) > maxBuffered {

@@ -161,10 +161,10 @@ func (a *answer) end(p peerInfo, m message, res gate.Doc, err error) {
 		<-a.sink.over
 		a.left()
 	case cancelled:
-		a.w.Header().Set("Cache-Control", "no-cache, no-transform")
+		a.w.Header()["Cache-Control"] = uncached
 		a.w.Header().Set("Content-Type", "text/event-stream")
 	default:
-		a.w.Header().Set("Cache-Control", "no-cache, no-transform")
+		a.w.Header()["Cache-Control"] = uncached
 		status := statusOf(p, err)
 		if challenge := a.host.cfg.Challenge; challenge != nil && a.scopes != nil {
 			a.w.Header().Set("WWW-Authenticate", challenge(a.r, a.scopes))

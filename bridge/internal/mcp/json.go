@@ -91,6 +91,12 @@ func Quote(b []byte) string {
 	return fmt.Sprintf("%q", b)
 }
 
+// IsRPC reports whether a message says that it is one of JSON-RPC 2.0.
+func IsRPC(message gate.Doc) bool {
+	version := message.Get("jsonrpc")
+	return string(version.Raw()) == `"2.0"` || version.Text() == "2.0" // the second if it has escapes
+}
+
 // QuoteName shows a name, with what is hidden in it made visible.
 func QuoteName(name string) string {
 	if len(name) > 2*MaxName {
@@ -105,7 +111,8 @@ func QuoteName(name string) string {
 
 // CallParams returns the parameters of tools/call.
 func CallParams(name string, args []byte) []byte {
-	b := append([]byte(`{"name":`), MustJSON(name)...)
+	b := make([]byte, 0, len(name)+len(args)+32)
+	b = append(append(b, `{"name":`...), MustJSON(name)...)
 	b = append(append(b, `,"arguments":`...), args...)
 	return append(b, '}')
 }

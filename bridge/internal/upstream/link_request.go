@@ -102,12 +102,17 @@ func (a asking) paramsFor(modern bool) []byte {
 // metaFor returns the _meta of the request: what the client's says to the server, and
 // what a server of [mcp.Stateless] must be told. It is nil if that is nothing.
 func (a asking) metaFor(modern bool) []byte {
-	meta := []byte{'{'}
+	meta := append(make([]byte, 0, usualMeta), '{')
 	add := func(name string, value []byte) {
 		if len(meta) > 1 {
 			meta = append(meta, ',')
 		}
-		meta = append(append(append(meta, mcp.MustJSON(name)...), ':'), value...)
+		if slices.Contains(ownMeta, name) { // has nothing to escape
+			meta = append(append(append(meta, '"'), name...), '"')
+		} else {
+			meta = append(meta, mcp.MustJSON(name)...)
+		}
+		meta = append(append(meta, ':'), value...)
 	}
 	traced := a.of != nil && a.of.call.Trace.Sampled
 	if traced {
@@ -135,6 +140,9 @@ func (a asking) metaFor(modern bool) []byte {
 	return append(meta, '}')
 }
 
+// usualMeta is how many bytes most have.
+const usualMeta = 256
+
 // clientInfo is how the gateway calls itself, JSON.
 var clientInfo = mcp.MustJSON(map[string]string{"name": mcp.ClientName, "version": mcp.Version()})
 
@@ -143,7 +151,7 @@ var clientInfo = mcp.MustJSON(map[string]string{"name": mcp.ClientName, "version
 func (a asking) declares() []byte {
 	all := a.capabilities
 	if all.Kind() != gate.Object {
-		all = gate.MustDoc("{}")
+		all = noCapabilities
 	}
 	extensions := all.Get("extensions")
 	if !a.tasks && extensions.Get(mcp.ExtensionTasks).IsZero() {

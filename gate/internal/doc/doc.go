@@ -310,11 +310,13 @@ func (d Doc) With(name string, raw []byte) Doc {
 	return Must(string(d.AppendWith(nil, name, Must(string(raw)).Raw())))
 }
 
+var empty = Must("{}")
+
 // AppendWith appends to b what [Doc.With] returns, for who sends it and needs no
 // document of it. It does not look at raw, which has to be JSON.
 func (d Doc) AppendWith(b []byte, name string, raw []byte) []byte {
 	if d.t == nil {
-		d = Must("{}")
+		d = empty
 	}
 	if d.Kind() != Object {
 		panic(fmt.Sprintf("doc: member %q added to a JSON value that is no object", name))
@@ -384,7 +386,7 @@ func (l Leaf) Pointer() string {
 	start := b.room(size)
 	for _, token := range l.path {
 		b.WriteByte('/')
-		b.WriteString(pointer.Escape(token))
+		pointer.Write(&b.Builder, token)
 	}
 	return b.String()[start:]
 }

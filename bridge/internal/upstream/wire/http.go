@@ -230,7 +230,7 @@ func (c *HTTPConn) Send(ctx context.Context, msg []byte, headers http.Header) er
 	if s := resp.Header.Get(mcp.HeaderSession); s != "" && only(&c.protocol) != mcp.Stateless && resp.StatusCode/100 == 2 {
 		c.session.CompareAndSwap(nil, &[]string{s})
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	kind := kindOf(resp)
 	id := messageID(msg)
 	success := resp.StatusCode/100 == 2
 	switch {
@@ -392,8 +392,8 @@ func (c *HTTPConn) do(ctx context.Context, method string, msg []byte, headers ht
 	r.Method, r.Header = method, make(http.Header, 8)
 	if msg != nil {
 		r.Header["Content-Type"], r.Header["Accept"] = ofMessages, ofAnswers
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(msg)), nil }
-		r.Body, _ = r.GetBody()
+		r.GetBody = func() (io.ReadCloser, error) { return bodyOf(msg), nil }
+		r.Body = bodyOf(msg)
 		r.ContentLength = int64(len(msg))
 	} else {
 		r.Header["Accept"] = ofStreams
@@ -413,6 +413,27 @@ func (c *HTTPConn) do(ctx context.Context, method string, msg []byte, headers ht
 		c.fail(err) // nobody is there
 	}
 	return resp, notDialled(err)
+}
+
+// A sent is the body of a request.
+type sent struct{ bytes.Reader }
+
+func bodyOf(msg []byte) *sent {
+	s := new(sent)
+	s.Reset(msg)
+	return s
+}
+
+// Close implements [io.Closer].
+func (*sent) Close() error { return nil }
+
+// kindOf returns the media type of an answer.
+func kindOf(resp *http.Response) string {
+	kind := resp.Header.Get("Content-Type")
+	if kind != "application/json" && kind != "text/event-stream" {
+		kind, _, _ = mime.ParseMediaType(kind)
+	}
+	return kind
 }
 
 // The values of headers that all requests have. Nobody changes them.
@@ -498,7 +519,7 @@ func (c *HTTPConn) Listens(ctx context.Context) {
 // hear delivers what comes in the answer to a GET. offered tells whether the
 // server has such a stream, perhaps at another time.
 func (c *HTTPConn) hear(resp *http.Response, at *place) (heard, offered bool) {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	kind := kindOf(resp)
 	switch {
 	case resp.StatusCode == http.StatusOK && kind == "text/event-stream":
 		_, _ = c.events(resp.Body, "", at, nil) // a broken stream is opened again

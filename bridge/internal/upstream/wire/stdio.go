@@ -320,7 +320,7 @@ func parseMessage(b []byte) (gate.Doc, error) {
 	if err != nil {
 		return gate.Doc{}, &mcp.ProtocolError{Err: err}
 	}
-	if doc.Get("jsonrpc").Text() != "2.0" {
+	if !mcp.IsRPC(doc) {
 		return gate.Doc{}, &mcp.ProtocolError{Err: errMessage}
 	}
 	return doc, nil

@@ -25,6 +25,7 @@ type conn struct {
 	raw   syscall.RawConn // nil if nobody can tell whether the connection is quiet
 	since time.Time       // when it was used last
 	abort func()          // closes it
+	watch watch
 }
 
 func newConn(of *Client, to net.Conn) *conn {
@@ -34,6 +35,7 @@ func newConn(of *Client, to net.Conn) *conn {
 	if s, ok := to.(syscall.Conn); ok {
 		k.raw, _ = s.SyscallConn()
 	}
+	k.watch.read = k.watch.look
 	return k
 }
 
