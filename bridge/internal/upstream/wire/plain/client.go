@@ -81,19 +81,26 @@ func (c *Client) take() (k *conn) {
 	return k
 }
 
-// keep keeps a connection on which nothing is under way, if it is worth it.
+// keep keeps a connection on which nothing is under way, or closes it.
 func (c *Client) keep(k *conn) {
+	k.since = time.Now()
+	if !c.kept(k) {
+		k.Close()
+	}
+}
+
+// kept keeps a connection, if there is room for it.
+func (c *Client) kept(k *conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || len(c.idle) >= c.MaxIdle {
-		k.Close()
-		return
+		return false
 	}
-	k.since = time.Now()
 	c.idle = append(c.idle, k)
 	if c.expires == nil {
 		c.expires = time.AfterFunc(c.IdleTime, c.expire)
 	}
+	return true
 }
 
 // expire closes what was not used for long.

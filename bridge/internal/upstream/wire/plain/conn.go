@@ -101,7 +101,7 @@ func (k *conn) answer(r *http.Request) (*http.Response, error) {
 			return nil, broken(fmt.Errorf("net/http: server response headers exceeded %d bytes; aborted", k.of.MaxHead))
 		case err != nil:
 			return nil, broken(err)
-		case resp.StatusCode >= 200 || resp.StatusCode == http.StatusSwitchingProtocols:
+		case resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols:
 			k.left = math.MaxInt64
 			return resp, nil
 		}

@@ -62,6 +62,7 @@ var answers = map[string]string{
 	"another protocol":              "SSH-2.0-x\r\n",
 	"a status that is none":         "HTTP/1.1 20x OK\r\nContent-Length: 2\r\n\r\n{}",
 	"a status of two digits":        "HTTP/1.1 20 OK\r\nContent-Length: 2\r\n\r\n{}",
+	"a status of zeros":             "HTTP/1.1 000 \r\nContent-Length: 2\r\n\r\n{}",
 	"a status without a reason":     "HTTP/1.1 200\r\nContent-Length: 2\r\n\r\n{}",
 	"an error":                      "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 2\r\n\r\n{}",
 	"an early hint":                 "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
