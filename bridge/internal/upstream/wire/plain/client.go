@@ -65,6 +65,9 @@ func (c *Client) connect(ctx context.Context, u *url.URL) (k *conn, kept bool, e
 	}
 	to, err := dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
 	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return nil, false, err
 	}
 	return newConn(c, to), false, nil

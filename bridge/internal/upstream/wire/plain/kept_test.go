@@ -373,6 +373,20 @@ func TestDialFails(t *testing.T) {
 	}
 }
 
+// A request whose context ends while it connects is over for that, not for want of a server.
+func TestContextEndsDialling(t *testing.T) {
+	errOver := errors.New("over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	c := &plain.Client{Host: host, MaxHead: maxHead, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		cancel(errOver)
+		<-ctx.Done()
+		return nil, &net.OpError{Op: "dial", Err: ctx.Err()}
+	}}
+	if _, err := exchange(t, ctx, c, "1"); !errors.Is(err, errOver) {
+		t.Errorf("%v", err)
+	}
+}
+
 // Many requests at once, of which some are given up at any time and some connections break:
 // each that is answered has its own answer.
 func TestEachHasItsOwnAnswer(t *testing.T) {
