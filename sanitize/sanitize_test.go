@@ -311,6 +311,17 @@ func BenchmarkSanitize(b *testing.B) {
 	}
 }
 
+// TestOpenings: two million bytes that open links are all made inert, in a time in
+// proportion to their length: with the square of it this would end with the test's time.
+func TestOpenings(t *testing.T) {
+	s := new(t, sanitize.Text)
+	const n = 2 << 20 / len("](a:")
+	out, found := s.Sanitize(strings.Repeat("](a:", n))
+	if i := strings.Index(out, "]("); i >= 0 && i < len(out)-100 || len(found) != 1 || found[0].Rule != "link/target" || found[0].Count < n-100 {
+		t.Errorf("%.40q, %v", out, found)
+	}
+}
+
 // BenchmarkHostile takes texts that are made to be slow, of 1 MiB each.
 func BenchmarkHostile(b *testing.B) {
 	for _, unit := range []string{"<", "<!--", "<a x=\"", "&amp;", "\x1b]", "<script>", "<svg>", "[removed: ", "\u200f", "```\n", "<|", "<b onx ", "</script", "](", "](a:", "![`](a:", "<a\n>", "<b x='\n", "[a]: //x ![b]", "<div t=\"\n> ", "[[[[", "```mermaid\nclick ", `\href{`, "\r\r ", "<p style=\"url(", "a\u0334", "\uff29", "<system>"} {
