@@ -91,7 +91,8 @@ func (c *cli) newLogs() *cobra.Command {
 		Use:   "logs SERVER",
 		Short: "Show what a server has written last on its standard error",
 		Long: `Shows the last lines that a server on standard input and output has written on its standard error,
-as the gateway that runs on the configuration has them. The gateway's own log has all of them.`,
+as the gateway that runs on the configuration has them. The gateway's own log has all of them, those
+of processes that are one client's at the level debug.`,
 		Example: "  wasmgate logs files",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {

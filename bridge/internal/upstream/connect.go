@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
@@ -31,7 +32,11 @@ func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link, *list
 		return nil, nil, &Fault{SpawnFailed, e.cfg.Server, "configuration", errors.New(e.cfg.Broken)}
 	}
 	if e.cfg.Command != "" {
-		c, err := wire.StartStdio(ctx, e.cfg.command(), e.cfg.MaxMessage, e.cfg.Log)
+		said := slog.LevelInfo
+		if e.audience != nil { // what every process of a server says is worth one line
+			said = slog.LevelDebug
+		}
+		c, err := wire.StartStdio(ctx, e.cfg.command(), e.cfg.MaxMessage, e.cfg.Log, said)
 		if err != nil {
 			return nil, nil, &Fault{SpawnFailed, e.cfg.Server, "start", err}
 		}

@@ -1,9 +1,12 @@
 package upstream_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +54,52 @@ func TestOwnProcesses(t *testing.T) {
 	calls, pid, err := c.call("after")
 	if err != nil || calls != "1" || pid == pids["a"] || pid == pids["b"] {
 		t.Errorf("a client that came later: %s calls in process %s of %v, %v", calls, pid, pids, err)
+	}
+	e.Close()
+}
+
+// levels counts what servers say on their standard error, by the level at which it is logged.
+type levels struct {
+	slog.Handler
+	mu   sync.Mutex
+	said map[slog.Level]int
+}
+
+func (l *levels) Enabled(context.Context, slog.Level) bool { return true }
+func (l *levels) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *levels) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Message == "server log" {
+		l.said[r.Level]++
+	}
+	return nil
+}
+
+func (l *levels) of(level slog.Level) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.said[level]
+}
+
+// TestOneLineOfAllProcesses: what each process of a server says when it starts is logged
+// once for people, and for the processes of single clients for who looks closer.
+func TestOneLineOfAllProcesses(t *testing.T) {
+	cfg := rig.Child("remembers")
+	cfg.Args = append([]string{"-c", `echo "Starting ..." >&2; exec "$0" "$@"`, cfg.Command}, cfg.Args...)
+	cfg.Command = "/bin/sh"
+	heard := &levels{Handler: slog.DiscardHandler, said: map[slog.Level]int{}}
+	cfg.Log = slog.New(heard)
+	e := rig.Ready(t, cfg)
+	g, _ := rig.NewGate(t, e)
+	for _, session := range []string{"a", "b", "c"} {
+		if _, _, err := (caller{t, g}).call(session); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rig.Within(t, "all processes are heard", func() bool { return heard.of(slog.LevelInfo)+heard.of(slog.LevelDebug) >= 3 })
+	if heard.of(slog.LevelInfo) != 1 {
+		t.Errorf("%d lines for people, want that of the process which lists", heard.of(slog.LevelInfo))
 	}
 	e.Close()
 }

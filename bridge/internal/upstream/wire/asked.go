@@ -30,7 +30,7 @@ const (
 
 // ErrUnasked says that there is no client who could be asked: the server asks outside
 // of a call, or on a connection that clients share.
-var ErrUnasked = errors.New("no client can be asked: no call is under way here of one that says it can be")
+var ErrUnasked = errors.New("no client can be asked: a server asks while it carries out a call, and of none that is under way here the client can be asked")
 
 // asked is what the server at the other end asks of clients. The zero asked refuses
 // everything.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -23,6 +24,7 @@ const (
 // goroutine writes.
 type stderrLog struct {
 	log     *slog.Logger
+	level   slog.Level
 	line    []byte
 	second  time.Time
 	lines   int
@@ -125,5 +127,5 @@ func (s *stderrLog) emit(now time.Time) {
 		s.dropped++
 		return
 	}
-	s.log.Info("server log", "line", string(line))
+	s.log.Log(context.Background(), s.level, "server log", "line", string(line))
 }

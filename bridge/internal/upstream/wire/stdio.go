@@ -59,9 +59,10 @@ type StdioConn struct {
 	closeErr error
 }
 
-// StartStdio starts a server whose messages have at most max bytes.
-func StartStdio(ctx context.Context, cmd confine.Command, max int64, log *slog.Logger) (*StdioConn, error) {
-	stderr := &stderrLog{log: log}
+// StartStdio starts a server whose messages have at most max bytes. What it writes on its
+// standard error is logged at a level.
+func StartStdio(ctx context.Context, cmd confine.Command, max int64, log *slog.Logger, said slog.Level) (*StdioConn, error) {
+	stderr := &stderrLog{log: log, level: said}
 	cmd.Stderr = stderr
 	child, err := confine.Start(ctx, cmd)
 	if err != nil {
