@@ -53,3 +53,18 @@ func TestATargetThatIsNoneIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// A target that ends with a colon is a target: only a scheme alone is none.
+func TestTargetsThatEndWithAColon(t *testing.T) {
+	for _, text := range []string{
+		"[x](javascript:x``]: )", "[x](javascript:alert(1):)", "![x](https://e.example/p:)", "![x](//e.example:)", "![x](&sol;/e.example:)",
+	} {
+		if clean, found := new(t, sanitize.Text).Sanitize(text); clean == text {
+			t.Errorf("%q is left, %v", text, found)
+		}
+	}
+	text := "[x](https:) and [y](note:)"
+	if clean, found := new(t, sanitize.Text).Sanitize(text); clean != text {
+		t.Errorf("%q became %q, %v", text, clean, found)
+	}
+}

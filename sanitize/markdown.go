@@ -213,10 +213,15 @@ func destination(s string) string {
 			return s[:i] + "?" // unlikely, and cut so that a text made of openings takes no longer than another
 		}
 	}
-	if strings.HasSuffix(s[:end], ":") || strings.Trim(s[:end], "/") == "" {
+	if scheme, rest, named := strings.Cut(s[:end], ":"); named && rest == "" && isScheme(scheme) || strings.Trim(s[:end], "/") == "" {
 		return ""
 	}
 	return s[:end]
+}
+
+// isScheme reports whether a text can be no more than a scheme.
+func isScheme(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return !isWord(r) && r != '+' && r != '-' && r != '.' }) < 0
 }
 
 // references makes inert the images whose targets stand elsewhere in the text: what
