@@ -74,6 +74,9 @@ type Config struct {
 	// Observe, if not nil, is told of each record, once it was kept, how long that took,
 	// and of one that could not be kept why. It must not block, and keeps nothing of r.
 	Observe func(r *gate.Record, kept time.Duration, err error)
+	// SessionLasted, if not nil, is told of each MCP session that has ended how long it was. It
+	// must not block.
+	SessionLasted func(time.Duration)
 	// Trace places each call of a client in a trace, by its Meta and TraceHeader; nil places
 	// none, and what the client's _meta says of its own trace goes on to the server.
 	Trace func(c *gate.Call) gate.Trace

@@ -182,7 +182,7 @@ func (g *Gateway) newHost() error {
 		Principal: g.cfg.Principal, Challenge: g.cfg.Challenge, Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
 		Seal: g.cfg.Seal,
 		Jobs: g.taskRunner(), Recall: g.recall,
-		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.endSession,
+		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.endSession, Lasted: g.cfg.SessionLasted,
 	})
 	if err != nil {
 		return err

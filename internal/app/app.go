@@ -149,6 +149,7 @@ func (a *App) translateGate() (gateway.Config, error) {
 	gc := a.checks(c, node)
 	gc.Who, gc.Agents, gc.Principal, gc.Challenge = who, agentRules(c), a.sender, a.lacking
 	gc.Audit, gc.AuditOptions, gc.Seal = c.Audit.Path, a.beside.withDocuments(auditOptions(c, node)), seal
+	gc.SessionLasted = func(d time.Duration) { a.beside.counts.Load().Session(d) }
 	gc.Pins, gc.Jobs, gc.Sessions, gc.OneSession = pinOptions(c), jobOptions(c, node), sessionOptions(c), onePerPrincipal(c)
 	gc.CacheDir, gc.KVDir, gc.Log = filepath.Join(kept(c), "wasm"), filepath.Join(c.State, "kv"), a.log
 	return gc, nil

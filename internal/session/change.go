@@ -14,6 +14,14 @@ func (l *Limits) Change(concurrent, session int) {
 	l.away.change(more(concurrent))
 }
 
+// Places returns how many calls are at upstreams, how many wait for a place there, and how many
+// places there are.
+func (l *Limits) Places() (taken, waiting, most int64) {
+	l.calls.mu.Lock()
+	defer l.calls.mu.Unlock()
+	return l.calls.taken, int64(l.calls.waiting.Len()), l.calls.most
+}
+
 // change has so many places from now on.
 func (p *places) change(most int64) {
 	p.mu.Lock()

@@ -257,3 +257,27 @@ func BenchmarkTake(b *testing.B) {
 		})
 	}
 }
+
+// Places says what is taken, what waits and what there is.
+func TestPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: time.Minute})
+		release := take(t, l, 1)
+		gone := make(chan error)
+		go func() {
+			_, _, err := l.Take(t.Context(), places(1))
+			gone <- err
+		}()
+		synctest.Wait()
+		if taken, waiting, most := l.Places(); taken != 1 || waiting != 1 || most != 1 {
+			t.Errorf("%d taken, %d wait, of %d", taken, waiting, most)
+		}
+		if err := <-gone; !errors.Is(err, gate.ErrBusy) {
+			t.Error(err)
+		}
+		release(0)
+		if taken, waiting, _ := l.Places(); taken != 0 || waiting != 0 {
+			t.Errorf("%d taken, %d wait", taken, waiting)
+		}
+	})
+}

@@ -27,6 +27,7 @@ type Calls struct {
 	memory    *family[word]
 	appends   *family[none]
 	failed    *family[none]
+	sessions  *family[none]
 	inflight  atomic.Int64
 }
 
@@ -87,6 +88,8 @@ func NewCalls(series int) *Calls {
 		return Metric{Name: name, Help: help, Unit: what, Kind: Counter, Labels: labels}
 	}
 	c := &Calls{budget: b}
+	c.sessions = newFamily[none](b, seconds("mcp.server.session.duration", "How long sessions of clients were that have ended.", sessionBounds), perSecond)
+	c.sessions.cell(none{}) // it is there before the first has ended
 	c.appends = newFamily[none](b, seconds("wasmgate.audit.append.duration", "How long a record took to be kept.", ownBounds), perSecond)
 	c.failed = newFamily[none](b, count("wasmgate.audit.failed", "Records that could not be kept.", "{record}"), 1)
 	c.overhead = newFamily[word](b, seconds("wasmgate.overhead.duration", "What the gateway itself took of a call: without its server, and without the wait for a person.", ownBounds, "action"), perSecond)
@@ -218,6 +221,13 @@ func truth(b bool) string {
 	return "false"
 }
 
+// Session counts a session that has ended. A nil Calls counts nothing.
+func (c *Calls) Session(lasted time.Duration) {
+	if c != nil {
+		c.sessions.add(none{}, int64(lasted))
+	}
+}
+
 // Metrics returns what was counted until now.
 func (c *Calls) Metrics() []Metric {
 	overflow := Metric{
@@ -226,7 +236,7 @@ func (c *Calls) Metrics() []Metric {
 	}
 	return []Metric{
 		c.received.metric(), c.sent.metric(), c.calls.metric(), c.overhead.metric(), c.steps.metric(), c.hostCalls.metric(), c.findings.metric(),
-		c.approvals.metric(), c.waits.metric(), c.fuel.metric(), c.memory.metric(), c.appends.metric(), c.failed.metric(), overflow,
+		c.approvals.metric(), c.waits.metric(), c.sessions.metric(), c.fuel.metric(), c.memory.metric(), c.appends.metric(), c.failed.metric(), overflow,
 		NewGauge("wasmgate.inflight", "Calls that servers have.", "{call}", float64(max(0, c.inflight.Load()))),
 	}
 }

@@ -171,3 +171,22 @@ func BenchmarkObserve(b *testing.B) {
 		c.Observe(r, time.Microsecond, nil)
 	}
 }
+
+// Sessions that have ended are counted by how long they were, and the instrument is there before.
+func TestSessions(t *testing.T) {
+	c := telemetry.NewCalls(0)
+	var nobody *telemetry.Calls
+	nobody.Session(time.Second)
+	for want := range uint64(3) {
+		var got []telemetry.Metric
+		for _, m := range c.Metrics() {
+			if m.Name == "mcp.server.session.duration" {
+				got = append(got, m)
+			}
+		}
+		if len(got) != 1 || len(got[0].Points) != 1 || got[0].Points[0].Count() != want || got[0].Points[0].Sum != 90*float64(want) {
+			t.Errorf("after %d sessions: %+v", want, got)
+		}
+		c.Session(90 * time.Second)
+	}
+}

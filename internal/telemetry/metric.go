@@ -48,6 +48,15 @@ func NewGauge(name, help, unit string, value float64) Metric {
 	return Metric{Name: name, Help: help, Unit: unit, Points: []Point{{Value: value}}}
 }
 
+// Places are the gauges of places for calls: taken, waited for, and all.
+func Places(taken, waiting, most int64) []Metric {
+	return []Metric{
+		NewGauge("wasmgate.places.taken", "Calls that have a place at servers (limits.concurrent).", "{call}", float64(taken)),
+		NewGauge("wasmgate.places.waiting", "Calls that wait for a place.", "{call}", float64(waiting)),
+		NewGauge("wasmgate.places", "Places for calls at servers.", "{call}", float64(most)),
+	}
+}
+
 // Truth is 1 for true and 0 for false, as gauges say it.
 func Truth(b bool) float64 {
 	if b {
@@ -62,6 +71,9 @@ var operationBounds = []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 
 
 // ownBounds are those of what the gateway itself takes.
 var ownBounds = []float64{.00002, .00005, .0001, .0002, .0005, .001, .002, .005, .01, .05, .25}
+
+// sessionBounds are those of how long a client stays connected.
+var sessionBounds = []float64{1, 10, 60, 300, 900, 3600, 4 * 3600, 24 * 3600}
 
 // waitBounds are those of what a person takes.
 var waitBounds = []float64{1, 5, 15, 60, 300, 900, 3600}

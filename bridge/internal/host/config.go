@@ -83,7 +83,9 @@ type Config struct {
 	// PeerChanged is told when the roots of the client of a session are others, and Ended
 	// when the session has ended; both a fleet's. Nil tells nobody.
 	PeerChanged, Ended func(gate.SessionKey)
-	Log                *slog.Logger // nil discards
+	// Lasted is told how long a session was that has ended. Nil tells nobody.
+	Lasted func(time.Duration)
+	Log    *slog.Logger // nil discards
 }
 
 // Terms are what of a [Config] may change while a host runs: see [Host.Change].

@@ -34,6 +34,7 @@ type asking struct {
 	mu      sync.Mutex
 	changed []gate.SessionKey
 	ended   []gate.SessionKey
+	lasted  []time.Duration
 	over    chan error // how calls of the tool "form" have ended
 }
 
@@ -126,6 +127,7 @@ func offline(t testing.TB, cfg host.Config) *asking {
 	}
 	cfg.Do, cfg.Tools = g.Do, g.Tools
 	cfg.PeerChanged = func(k gate.SessionKey) { x.keep(func() { x.changed = append(x.changed, k) }) }
+	cfg.Lasted = func(d time.Duration) { x.keep(func() { x.lasted = append(x.lasted, d) }) }
 	cfg.Ended = func(k gate.SessionKey) { x.keep(func() { x.ended = append(x.ended, k) }) }
 	x.desk = new(desk)
 	if x.host, err = host.New(cfg); err != nil {
@@ -600,7 +602,9 @@ func TestPeerHooks(t *testing.T) {
 		}
 		cs.Close()
 		waitUntil(t, func() (done bool) {
-			x.keep(func() { done = len(x.ended) == 1 && x.ended[0] == x.changed[0] })
+			x.keep(func() {
+				done = len(x.ended) == 1 && x.ended[0] == x.changed[0] && len(x.lasted) == 1 && x.lasted[0] > 0
+			})
 			return done
 		})
 		if x.ended[0].ID == "" {

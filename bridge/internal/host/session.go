@@ -34,6 +34,7 @@ const (
 // id, in lines it is the connection.
 type session struct {
 	host     *Host
+	began    time.Time
 	id       string   // "" in lines
 	peer     peerInfo // who its client is; in lines set with initialize
 	protocol string   // revision; "" before initialize
@@ -261,6 +262,9 @@ func (s *session) end() {
 		s.host.unheard(l)
 	}
 	s.host.endedSession(s.peer.key())
+	if lasted := s.host.cfg.Lasted; lasted != nil {
+		lasted(time.Since(s.began))
+	}
 }
 
 // sessionName names a session without giving away the id by which it is
@@ -287,7 +291,7 @@ type sessions struct {
 // newSession begins a session over HTTP, for the parameters of an initialize that has been
 // checked.
 func (h *Host) newSession(r *http.Request, p peerInfo, params gate.Doc) peerInfo {
-	s := &session{host: h, id: newSessionID(r.PathValue(GroupParam))}
+	s := &session{host: h, began: time.Now(), id: newSessionID(r.PathValue(GroupParam))}
 	p.of, p.session = s, sessionName(s.id)
 	s.peer = p
 	s.out = outbox{send: s.tell, clean: h.cfg.Clean}

@@ -23,7 +23,7 @@ const maxUnanswered = 256
 // and output, until in ends or ctx does. It closes neither.
 func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out io.Writer) error {
 	c := &lineClient{host: h, out: out, lines: make(chan line), closed: make(chan struct{})}
-	c.session = &session{host: h, asked: asked{mark: rand.Text()[:8] + "-"}}
+	c.session = &session{host: h, began: time.Now(), asked: asked{mark: rand.Text()[:8] + "-"}}
 	c.session.peer = peerInfo{who: who, session: gate.NewID(), of: c.session, wire: c}
 	c.session.out = outbox{send: c.tell, clean: h.cfg.Clean}
 	h.sessions.connect(c.session)
