@@ -80,7 +80,7 @@ func (c *cli) newAuth() *cobra.Command {
 		Short:   "Look for mistakes in who is let in, and revoke tokens",
 		Long:    "Looks for the mistakes that are made most often about who is let in over HTTP, and ends tokens\nbefore their time.",
 		Example: "  wasmgate auth check\n  wasmgate auth revoke --principal alice",
-	}, c.newAuthCheck(), c.newAuthRevoke())
+	}, c.newAuthCheck(), c.newAuthRevoke(), c.newBreakGlass())
 }
 
 func (c *cli) newAuthCheck() *cobra.Command {
@@ -128,7 +128,8 @@ func (c *cli) newAuthRevoke() *cobra.Command {
 		Use: "revoke", Short: "End tokens before their time, and what is under way with them", Args: cobra.NoArgs,
 		Long: `Ends tokens of issuers: one by its id (jti), or all of a subject (sub) or a principal that were made until
 now. Streams, waiting calls and jobs with them end. Who may sign in again gets a new one: end the
-account at the issuer as well. API keys end with wasmgate key revoke.`,
+account at the issuer as well. With --principal its API keys end too, for good, unless --issuer is given;
+a single one ends with wasmgate key revoke.`,
 		Example: "  wasmgate auth revoke --principal alice\n  wasmgate auth revoke --issuer corp --jti 2d9c",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if r.TokenID == "" && r.Subject == "" && r.Principal == "" {
@@ -142,7 +143,7 @@ account at the issuer as well. API keys end with wasmgate key revoke.`,
 				if c.json {
 					return c.printJSON(done)
 				}
-				_, err = fmt.Fprintf(c.out, "revoked; %s in use a moment ago\n", plural(done.Seen, "credential"))
+				_, err = fmt.Fprintf(c.out, "revoked, with %s; %s in use a moment ago\n", plural(len(done.Keys), "API key"), plural(done.Seen, "credential"))
 				return err
 			})
 		},
@@ -152,6 +153,46 @@ account at the issuer as well. API keys end with wasmgate key revoke.`,
 	f.StringVar(&r.Subject, "sub", "", "tokens of this subject")
 	f.StringVar(&r.TokenID, "jti", "", "the token of this id")
 	f.StringVar(&r.Issuer, "issuer", "", "only those of this issuer, by its name in the configuration")
+	return cmd
+}
+
+func (c *cli) newBreakGlass() *cobra.Command {
+	var r app.GlassRequest
+	var end bool
+	cmd := &cobra.Command{
+		Use: "break-glass", Short: "Answer any question as the operator for a time, in an emergency", Args: cobra.NoArgs,
+		Long: `Lets the operator of this machine answer every question about a call for a time, by wasmgate approvals
+or the console, whoever approvals.by, not_self or a rule of the policy say may. It opens nothing else:
+what the policy denies stays denied, nobody is let in who was not, and clients answer as before. It is
+recorded, shown by wasmgate status, and ends by itself, with --end, or when the gateway ends. A gateway
+has to run.`,
+		Example: "  wasmgate auth break-glass --for 1h --reason 'nobody of the leads is reachable'\n  wasmgate auth break-glass --end",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if end == (r.For > 0) || r.For < 0 {
+				return misuse("say for how long, --for 1h, or --end")
+			}
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			g, err := app.Dial(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			defer g.Close()
+			until, err := g.BreakGlass(cmd.Context(), r)
+			if err != nil {
+				return keyed(err)
+			}
+			if end {
+				return c.said(map[string]any{"break_glass": nil}, "break-glass has ended")
+			}
+			return c.said(map[string]any{"break_glass": until}, "until "+until.Local().Format(time.DateTime)+" the operator answers any question; wasmgate auth break-glass --end ends it")
+		},
+	}
+	cmd.Flags().DurationVar(&r.For, "for", 0, "for how long, at most 24h")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the record")
+	cmd.Flags().BoolVar(&end, "end", false, "end it")
 	return cmd
 }
 

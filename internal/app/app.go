@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/control"
@@ -57,8 +58,9 @@ type App struct {
 	policyError atomic.Pointer[outcome]
 	pinError    atomic.Pointer[outcome]
 	shadowError atomic.Pointer[outcome]
-	pausing     sync.Mutex // held over pausing and keeping that, so that what is kept is what holds
-	reloading   sync.Mutex // held over reading and setting a policy, so that the newest is set last
+	pausing     sync.Mutex     // held over pausing and keeping that, so that what is kept is what holds
+	glass       approval.Glass // broken in an emergency: see BreakGlass
+	reloading   sync.Mutex     // held over reading and setting a policy, so that the newest is set last
 }
 
 // New builds the gateway of a configuration. The error wraps [control.ErrHeld]

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // byOperator is who answers through the commands and names nobody else: whoever may open the
@@ -157,7 +158,11 @@ func (a *App) Decide(ctx context.Context, d DecideRequest) (*Decided, error) {
 		return nil, err
 	}
 	answer := gate.Answer{Verdict: d.Verdict, Destinations: d.Destination && d.Verdict == gate.Approved}
-	r, err := q.DecideAs(ctx, who, d.ID, answer, string(approval.CLI)+":"+match.Name(who.Tenant, who.ID), d.Note)
+	by := string(approval.CLI) + ":" + match.Name(who.Tenant, who.ID)
+	if who == approval.BreakGlass {
+		by = "break-glass:" + who.ID
+	}
+	r, err := q.DecideAs(ctx, who, d.ID, answer, by, d.Note)
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +177,9 @@ func (a *App) Decide(ctx context.Context, d DecideRequest) (*Decided, error) {
 
 // answerer returns who answers.
 func (a *App) answerer(ctx context.Context, d DecideRequest) (*gate.Principal, error) {
+	if d.Token == "" && d.As == "" && !a.glass.Until().IsZero() {
+		return approval.BreakGlass, nil
+	}
 	if d.Token == "" {
 		return principal(a.config.Load().cfg, d.As)
 	}
@@ -186,6 +194,32 @@ func (a *App) answerer(ctx context.Context, d DecideRequest) (*gate.Principal, e
 		return nil, &gate.NotApproved{Reason: fmt.Sprintf("the token is of %s, not of %s", gate.Visible(match.Name(who.Tenant, who.ID)), gate.Visible(d.As))}
 	}
 	return who, nil
+}
+
+// A GlassRequest breaks the glass for a time; 0 ends that.
+type GlassRequest struct {
+	For    time.Duration `json:"for"`
+	Reason string        `json:"reason,omitempty"`
+}
+
+// BreakGlass has the operator answer any question, whoever may otherwise, until a time, which it
+// returns. It opens nothing else, and ends with the gateway.
+func (a *App) BreakGlass(ctx context.Context, r GlassRequest) (time.Time, error) {
+	until, err := a.glass.Break(r.For, func(what string) error {
+		return a.gateway.Admin(context.WithoutCancel(ctx), policy.AdminQuery{
+			Who: gate.Local(), Action: "admin/approve", Op: "auth.break-glass", Object: strings.TrimSpace(what + " " + gate.Visible(r.Reason)), Operator: true,
+		}, true)
+	})
+	if err != nil {
+		return until, keyError("%v", err)
+	}
+	a.log.Warn("break-glass", "until", until, "reason", r.Reason)
+	return until, nil
+}
+
+// BreakGlass does what [App.BreakGlass] does.
+func (r *Remote) BreakGlass(ctx context.Context, g GlassRequest) (time.Time, error) {
+	return asked[time.Time](ctx, r, methodBreakGlass, g)
 }
 
 // always grants the tool of a request to its principal, so that nobody is asked

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
@@ -22,7 +21,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
 
@@ -53,7 +51,7 @@ func newSenders(c *config.Config) (*senders, error) {
 	if err != nil {
 		return nil, err
 	}
-	revoked, err := readRevoked(c.State)
+	revoked, err := auth.ReadRevocations(filepath.Join(c.State, revokedFile))
 	if err != nil {
 		return nil, err
 	}
@@ -315,23 +313,4 @@ func hosts(c *config.Config) []string {
 		all = append(all, u.Host)
 	}
 	return all
-}
-
-func readRevoked(state string) (all []auth.Revocation, err error) {
-	raw, err := os.ReadFile(filepath.Join(state, revokedFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &all)
-	}
-	return all, err
-}
-
-func writeRevoked(state string, all []auth.Revocation) error {
-	raw, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	return files.ReplaceSynced(filepath.Join(state, revokedFile), append(raw, '\n'), 0o600)
 }

@@ -449,6 +449,91 @@ func TestKeysAtTheEndpoint(t *testing.T) {
 	}
 }
 
+// TestBreakGlass: for a time the operator answers what others have to, and nobody else does;
+// neither is anybody let in by it, nor is allowed what was denied.
+func TestBreakGlass(t *testing.T) {
+	p := authtest.New(t)
+	yaml := strings.ReplaceAll(teamConfig, "all: everybody", "leads: lead") + "policy: {packs: [grants, approve]}\napprovals: {by: [\"role:lead\"], not_self: true, hold: 0s}\n"
+	s := newSite(t, strings.ReplaceAll(yaml, "ISSUER", p.URL))
+	alice := s.token(p, map[string]any{"groups": []string{"eng-a"}})
+	asked := func() string {
+		t.Helper()
+		_, _, doc := s.send(http.DefaultClient, s.url, "tools/call", `"name":"files__write","arguments":{}`, "Authorization", alice)
+		if !strings.Contains(doc.String(), "refused_approve") {
+			t.Fatalf("not asked: %s", doc)
+		}
+		all, err := s.Approvals(t.Context())
+		if err != nil || len(all) == 0 {
+			t.Fatal(all, err)
+		}
+		return all[len(all)-1].ID
+	}
+	id := asked()
+	approve := app.DecideRequest{ID: id, Verdict: gate.Approved}
+	if _, err := s.Decide(t.Context(), approve); err == nil {
+		t.Fatal("the operator answers for the leads")
+	}
+	if _, err := s.BreakGlass(t.Context(), app.GlassRequest{For: time.Hour, Reason: "the leads are away"}); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Status(); st.BreakGlass.IsZero() || !strings.Contains(strings.Join(st.Problems, " "), "break-glass") {
+		t.Errorf("status: %+v", st.Problems)
+	}
+	for who, r := range map[string]app.DecideRequest{
+		"the caller":       {ID: id, Verdict: gate.Approved, Token: strings.TrimPrefix(alice, "Bearer ")},
+		"somebody by name": {ID: id, Verdict: gate.Approved, As: "builder"},
+	} {
+		if _, err := s.Decide(t.Context(), r); err == nil {
+			t.Errorf("%s answers", who)
+		}
+	}
+	if status, _ := s.tools(http.DefaultClient, s.url); status != 401 {
+		t.Errorf("nobody is let in: %d", status)
+	}
+	if _, _, doc := s.send(http.DefaultClient, s.url, "tools/call", `"name":"files__write","arguments":{}`, "Authorization", s.token(p, map[string]any{"sub": "bob", "groups": []string{"sales"}})); !strings.Contains(doc.String(), "unknown tool") {
+		t.Errorf("what is granted to nobody: %s", doc)
+	}
+	done, err := s.Decide(t.Context(), approve)
+	if err != nil || done.Approval.By != "break-glass:local" {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if _, _, doc := s.send(http.DefaultClient, s.url, "tools/call", `"name":"files__write","arguments":{}`, "Authorization", alice); !strings.Contains(doc.String(), `"text":"write"`) {
+		t.Errorf("the approved call: %s", doc)
+	}
+	if _, err := s.BreakGlass(t.Context(), app.GlassRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Decide(t.Context(), app.DecideRequest{ID: asked(), Verdict: gate.Approved}); err == nil {
+		t.Error("the operator answers after the end")
+	}
+	raw, err := os.ReadFile(s.cfg.Audit.Path)
+	if err != nil || strings.Count(string(raw), `"event":"admin"`) != 2 || !strings.Contains(string(raw), "the leads are away") || !strings.Contains(string(raw), `"by":"break-glass:local"`) {
+		t.Errorf("the log: %v", err)
+	}
+}
+
+// TestRevokedPrincipal: what ends the tokens of a principal ends its API keys, and nobody else's.
+func TestRevokedPrincipal(t *testing.T) {
+	s, _ := newTeam(t)
+	keys := make(map[string]*app.Key)
+	for _, as := range []string{"builder", "carol"} {
+		k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: as})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[as] = k
+	}
+	done, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: "builder"})
+	if err != nil || !slices.Equal(done.Keys, []string{keys["builder"].ID}) {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	for as, want := range map[string]int{"builder": 401, "carol": 200} {
+		if status, _ := s.tools(http.DefaultClient, s.url, "Authorization", "Bearer "+keys[as].Secret); status != want {
+			t.Errorf("%s: %d, want %d", as, status, want)
+		}
+	}
+}
+
 // make2 begins a call that waits, and a stream of notifications, and returns what is closed
 // when each has ended, once the call has reached its server.
 func make2(s *site, authorization string) (call, stream chan struct{}) {

@@ -31,6 +31,7 @@ const (
 	methodKeys       = "keys"
 	methodKeyRevoke  = "key-revoke"
 	methodAuthRevoke = "auth-revoke"
+	methodBreakGlass = "auth-break-glass"
 	methodWho        = "whoami"
 	methodAuthCheck  = "auth-check"
 
@@ -135,6 +136,8 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return given(params, func(r keyRequest) (any, error) { return a.RevokeKey(ctx, r.ID) })
 	case methodAuthRevoke:
 		return given(params, func(r RevokeRequest) (any, error) { return a.Revoke(ctx, r) })
+	case methodBreakGlass:
+		return given(params, func(r GlassRequest) (any, error) { return a.BreakGlass(ctx, r) })
 	case methodWho:
 		return given(params, func(r WhoRequest) (any, error) { return a.WhoAmI(ctx, r) })
 	case methodAuthCheck:

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -196,10 +197,12 @@ type RevokeRequest struct {
 type Revoked struct {
 	Before time.Time `json:"before"` // tokens that were made later hold
 	Seen   int       `json:"seen"`   // credentials that were in use a moment ago
+	Keys   []string  `json:"keys"`   // ids of the API keys of the principal, which are revoked for good
 }
 
-// Revoke ends tokens before their time, and what is under way with them.
-func (a *App) Revoke(_ context.Context, r RevokeRequest) (*Revoked, error) {
+// Revoke ends tokens before their time, and what is under way with them; of a principal, unless
+// one issuer's are meant, API keys too.
+func (a *App) Revoke(ctx context.Context, r RevokeRequest) (*Revoked, error) {
 	revocation := auth.Revocation{Issuer: r.Issuer, TokenID: r.TokenID, Subject: r.Subject, Before: time.Now().UTC().Truncate(time.Second)}
 	revocation.Tenant, revocation.Principal = config.SplitPrincipal(r.Principal)
 	s := a.senders
@@ -215,22 +218,22 @@ func (a *App) Revoke(_ context.Context, r RevokeRequest) (*Revoked, error) {
 		named := who.Auth == auth.Bearer && who.Owner == owner && (r.Issuer == "" || r.Issuer == who.Issuer) // its token need not be remembered
 		return named || slices.ContainsFunc(ended, func(e *gate.Principal) bool { return e.Credential == who.Credential && e.Owner == who.Owner })
 	})
-	if err := writeRevoked(a.cfg.State, now.Revocations()); err != nil {
+	if err := auth.WriteRevocations(filepath.Join(a.cfg.State, revokedFile), now.Revocations()); err != nil {
 		return nil, fmt.Errorf("it holds until the gateway ends, and no longer: %w", err)
 	}
-	return &Revoked{revocation.Before, len(ended)}, a.gateway.Note(audit.Entry{
-		Event: audit.Revoke, Code: gate.CodeOK, Issuer: r.Issuer, Tenant: revocation.Tenant, Principal: revocation.Principal, Reasons: revokedWhat(r),
-	})
-}
-
-// revokedWhat says by what tokens were revoked. A token id is not shown: it is part of one.
-func revokedWhat(r RevokeRequest) (what []string) {
-	for _, by := range [][2]string{{r.TokenID, "one token, by its id"}, {r.Subject, "the tokens of a subject"}, {r.Principal, "the tokens of a principal"}} {
-		if by[0] != "" {
-			what = append(what, by[1])
+	done := &Revoked{revocation.Before, len(ended), []string{}}
+	for _, k := range s.keys.List() {
+		if r.Principal == "" || r.Issuer != "" || (gate.Owner{Tenant: k.Tenant, ID: k.Principal}) != owner || !k.Revoked.IsZero() {
+			continue
 		}
+		if _, err := a.RevokeKey(ctx, k.ID); err != nil {
+			return nil, fmt.Errorf("API key %s holds on: %w", k.ID, err)
+		}
+		done.Keys = append(done.Keys, k.ID)
 	}
-	return what
+	return done, a.gateway.Note(audit.Entry{
+		Event: audit.Revoke, Code: gate.CodeOK, Issuer: r.Issuer, Tenant: revocation.Tenant, Principal: revocation.Principal, Reasons: revocation.Words(),
+	})
 }
 
 // A Gatekeeper is a gateway that is asked who is let in, and with what it calls servers.

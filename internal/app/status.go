@@ -42,6 +42,8 @@ type Status struct {
 	Problems []string    `json:"problems,omitempty"`
 	// Paused are the servers whose new calls are refused; "" stands for all.
 	Paused []string `json:"paused,omitempty"`
+	// BreakGlass is until when the operator answers any question; absent if that is not so.
+	BreakGlass time.Time `json:"break_glass,omitzero"`
 	// Broken are the tools of which calls were refused by their input schema.
 	Broken []gateway.BrokenInput `json:"refused_by_schema,omitempty"`
 
@@ -95,6 +97,9 @@ func (a *App) Status() *Status {
 	if words := PauseWords(a.gateway.Paused()); words != "" {
 		s.Paused = a.gateway.Paused()
 		s.Problems = append(s.Problems, "paused: "+words+": new calls are refused; `wasmgate resume` lets them pass again")
+	}
+	if s.BreakGlass = a.glass.Until(); !s.BreakGlass.IsZero() {
+		s.Problems = append(s.Problems, fmt.Sprintf("break-glass until %s: the operator answers any question; `wasmgate auth break-glass --end` ends it", s.BreakGlass.Format(time.TimeOnly)))
 	}
 	if a.cfg.Dev != "" {
 		s.Problems = append(s.Problems, fmt.Sprintf("development: %s is run whatever its file holds, and its tools are pinned by their definitions alone; `wasmgate serve` holds the file against its pins", a.cfg.Dev))
