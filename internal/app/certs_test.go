@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -203,5 +204,56 @@ func TestCertificateIsReread(t *testing.T) {
 	})
 	if !reused() {
 		t.Error("the connection that stood was closed")
+	}
+}
+
+// TestRemovedAuthority: a connection ends whose client certificate is of an authority that was
+// taken out of tls.client_ca; others go on.
+func TestRemovedAuthority(t *testing.T) {
+	ca, other, dir := newAuthority(t), newAuthority(t), t.TempDir()
+	cert, _ := ca.issue("gateway", nil)
+	s := newSite(t, fmt.Sprintf("version: 1\nlisten: %%ADDR%%\npublic_url: https://%%ADDR%%\ntls: {%s}\nprincipals: {ann: {roles: [dev]}}\nauth: {mtls: {id: cn}}\n", ca.files(dir, cert)))
+	authorities := func(of ...*authority) {
+		t.Helper()
+		var all []byte
+		for _, a := range of {
+			all = append(all, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...)
+		}
+		write(t, filepath.Join(dir, "clients.pem"), string(all))
+	}
+	authorities(ca, other)
+	addr := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(s.url, "http://"), "https://"), "/mcp")
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.cert)
+	shows := func(a *authority) *tls.Conn {
+		t.Helper()
+		own, _ := a.issue("ann", nil)
+		c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{own}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	answers := func(c *tls.Conn) bool {
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		fmt.Fprintf(c, "GET /none HTTP/1.1\r\nHost: %s\r\n\r\n", addr)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			return false
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		return true
+	}
+	eventually(t, "the second authority", func() bool { return answers(shows(other)) })
+	stays, goes := shows(ca), shows(other)
+	if !answers(stays) || !answers(goes) {
+		t.Fatal("a certificate of one of two authorities is refused")
+	}
+	authorities(ca)
+	eventually(t, "the end of the connection", func() bool { return !answers(goes) })
+	if !answers(stays) {
+		t.Error("the connection of the authority that stays has ended")
 	}
 }

@@ -45,10 +45,14 @@ func NewTLS(f Files, fail func(error)) (*TLS, error) {
 
 // Over returns a listener that speaks TLS over another.
 func (t *TLS) Over(ln net.Listener) net.Listener {
-	return tls.NewListener(ln, &tls.Config{
+	o := &over{Listener: ln, tls: t, open: make(map[*tls.Conn]bool), closed: make(chan struct{}), config: &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return t.now(), nil },
-	})
+	}}
+	if t.files.ClientCA != "" {
+		go o.watch() // ends with the listener
+	}
+	return o
 }
 
 // now returns what the files say now.
