@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/paused"
 )
 
 func (c *cli) newPause() *cobra.Command {
@@ -52,22 +53,22 @@ func (c *cli) pause(cmd *cobra.Command, server string, resume bool) error {
 	if known := app.ServerIDs(cfg); server != "" && !slices.Contains(known, server) {
 		return misuse("the configuration has no server %s%s", server, config.Suggest(server, known))
 	}
-	paused, err := pauseNow(cmd, cfg, server, resume)
+	now, err := pauseNow(cmd, cfg, server, resume)
 	if err != nil {
 		return err
 	}
 	said := "nothing is paused"
-	if words := app.PauseWords(paused); words != "" {
+	if words := paused.Words(now); words != "" {
 		said = "paused: " + words + "; wasmgate resume lets calls pass again"
 	}
-	return c.said(map[string]any{"paused": paused}, said)
+	return c.said(map[string]any{"paused": now}, said)
 }
 
 // pauseNow asks the gateway that runs, or else writes down what the next one starts with.
 func pauseNow(cmd *cobra.Command, cfg *config.Config, server string, resume bool) ([]string, error) {
 	r, err := app.Dial(cmd.Context(), cfg)
 	if errors.Is(err, control.ErrNotRunning) {
-		return app.PauseNext(cfg, server, resume)
+		return paused.Next(cfg.State, server, resume)
 	}
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/paused"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -94,7 +95,7 @@ func (a *App) Status() *Status {
 	}
 	a.countJobs(s)
 	a.beside.tell(s)
-	if words := PauseWords(a.gateway.Paused()); words != "" {
+	if words := paused.Words(a.gateway.Paused()); words != "" {
 		s.Paused = a.gateway.Paused()
 		s.Problems = append(s.Problems, "paused: "+words+": new calls are refused; `wasmgate resume` lets them pass again")
 	}
