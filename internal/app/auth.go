@@ -150,13 +150,22 @@ func issuer(i config.Issuer) (auth.Issuer, error) {
 }
 
 // issuerClient asks an issuer, and nobody to whom it points elsewhere.
-func issuerClient(i config.Issuer) *http.Client { return askOnly(i.Private || loopbackURL(i.URL)) }
+func issuerClient(i config.Issuer) *http.Client {
+	return askOnly(i.Private || loopbackURL(i.URL), i.URL, i.JWKS)
+}
 
-// askOnly returns a client that follows no redirect, and judges addresses.
-func askOnly(private bool) *http.Client {
+// askOnly returns a client that follows no redirect, and judges addresses. Those of URLs that
+// the configuration has are meant, also if they are of this machine; what others point to is not.
+func askOnly(private bool, urls ...string) *http.Client {
+	hosts := []string{}
+	for _, raw := range urls {
+		if u, err := url.Parse(raw); err == nil {
+			hosts = append(hosts, strings.ToLower(u.Hostname()))
+		}
+	}
 	return &http.Client{
 		Timeout:   issuerTime,
-		Transport: &http.Transport{DialContext: dial.New(dial.Options{}).Dialer(private), MaxIdleConns: 1},
+		Transport: &http.Transport{DialContext: dial.New(dial.Options{}).Dialer(private, hosts...), MaxIdleConns: 1},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return errors.New("it answers with a redirect, which is not followed")
 		},

@@ -24,3 +24,6 @@ func (a *App) EndGateway(ctx context.Context) error { return a.gateway.Close(ctx
 
 // RecordDenials puts what was refused until now into the audit log.
 func (a *App) RecordDenials() { a.recordDenials() }
+
+// AskOnly is the client for issuers and authorization servers.
+var AskOnly = askOnly

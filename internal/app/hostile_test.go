@@ -8,6 +8,7 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 )
 
@@ -229,5 +231,36 @@ func fetches(t *testing.T, p *authtest.Provider, begin time.Time) {
 	t.Helper()
 	if n, most := p.Fetched.Load(), 2+int64(time.Since(begin)/(30*time.Second)); n > most {
 		t.Errorf("the keys were fetched %d times, which may be %d", n, most)
+	}
+}
+
+// TestIssuersHaveNoPrivateAddress: a server or an issuer that names an address of this machine or network, however it
+// is written, has nothing sent there; and a redirect is not followed.
+func TestIssuersHaveNoPrivateAddress(t *testing.T) {
+	reached := false
+	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached = true
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	}))
+	defer at.Close()
+	_, port, err := net.SplitHostPort(at.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "[::1]", "2130706433", "0x7f000001", "0.0.0.0", "169.254.169.254", "10.0.0.1", "192.168.0.1", "[fd00::1]"} {
+		c := app.AskOnly(false, "https://login.example.com/")
+		c.Timeout = 5 * time.Second
+		resp, err := c.Get("http://" + host + ":" + port + "/")
+		if err == nil {
+			resp.Body.Close()
+		}
+		if reached {
+			t.Errorf("%s reaches this machine: %v", host, err)
+		}
+		reached = false
+	}
+	if resp, err := app.AskOnly(true).Get(at.URL); err == nil {
+		resp.Body.Close()
+		t.Errorf("a redirect is followed, to %s", resp.Request.URL)
 	}
 }

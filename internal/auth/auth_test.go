@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -112,6 +113,28 @@ func TestHostileTokens(t *testing.T) {
 	}
 	if n := p.Fetched.Load(); n > 2 { // the second for one that is not known, after half a minute
 		t.Errorf("unknown keys have made the gateway fetch keys %d times", n)
+	}
+	if code, refusal := status(a, ask(good)); code != http.StatusOK {
+		t.Errorf("the good token, after all of them: %d %v", code, refusal)
+	}
+}
+
+// TestKeyFlood: however many tokens name keys that are not known, an issuer is asked once in
+// half a minute, and those whose keys are known go on.
+func TestKeyFlood(t *testing.T) {
+	p := authtest.New(t)
+	a := newAuth(t, p, nil)
+	good := p.Sign(t, p.Claims(nil), nil)
+	begin := time.Now()
+	_, rest, _ := strings.Cut(good, ".")
+	for i := range 10_000 {
+		header := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"alg":"RS256","kid":"k%d"}`, i))
+		if code, refusal := status(a, ask(header+"."+rest)); code != http.StatusUnauthorized && code != http.StatusServiceUnavailable {
+			t.Fatalf("key k%d: %d %v", i, code, refusal)
+		}
+	}
+	if n, most := p.Fetched.Load(), 1+int64(time.Since(begin)/(30*time.Second)); n > most {
+		t.Errorf("the keys were fetched %d times, which may be %d", n, most)
 	}
 	if code, refusal := status(a, ask(good)); code != http.StatusOK {
 		t.Errorf("the good token, after all of them: %d %v", code, refusal)

@@ -348,6 +348,33 @@ func TestForeignResource(t *testing.T) {
 	}
 }
 
+// A server that says of itself what is true of another gets nobody sent to log in there, and no
+// client registered.
+func TestForeignMetadata(t *testing.T) {
+	for _, resource := range []string{"https://evil.example/mcp", "", "/mcp"} {
+		asked := false
+		var at *httptest.Server
+		at = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource"):
+				fmt.Fprintf(w, `{"resource":%q,"authorization_servers":[%q]}`, resource, at.URL)
+			case r.URL.Path == "/mcp":
+				w.WriteHeader(http.StatusUnauthorized)
+			default:
+				asked = true
+				http.NotFound(w, r)
+			}
+		}))
+		l := New(Options{})
+		l.Set([]*Server{{ID: "jira", URL: at.URL + "/mcp", Mode: OAuth, Client: at.Client()}})
+		begun, err := l.Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect})
+		at.Close()
+		if err == nil || asked || !strings.Contains(err.Error(), "not about the server") {
+			t.Errorf("%q: %+v, %v; the authorization server was asked: %v", resource, begun, err, asked)
+		}
+	}
+}
+
 // A server that asks for more is told of, and the next login asks for it.
 func TestMoreScopes(t *testing.T) {
 	as := authtest.NewOAuth(t)
@@ -587,10 +614,18 @@ func TestRedirect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer back.Close()
-	status := make(chan int, 3)
+	status := make(chan int, 4)
 	go func() {
-		for _, query := range []string{"?state=other&code=a", "?code=a", "?state=mine&code=b"} {
-			resp, err := http.Get(back.URL + query)
+		for _, query := range []string{"?state=other&code=a", "?code=a", "?state=mine&code=c", "?state=mine&code=b"} {
+			r, err := http.NewRequest(http.MethodGet, back.URL+query, nil)
+			if err != nil {
+				status <- 0
+				continue
+			}
+			if strings.HasSuffix(query, "=c") {
+				r.Host = "evil.example" // a name of the page's own, which leads to this machine
+			}
+			resp, err := http.DefaultClient.Do(r)
 			if err != nil {
 				status <- 0
 				continue
@@ -603,7 +638,7 @@ func TestRedirect(t *testing.T) {
 	if err != nil || got != "code=b&state=mine" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if a, b, c := <-status, <-status, <-status; a != 400 || b != 400 || c != 200 {
-		t.Errorf("answers %d, %d, %d", a, b, c)
+	if a, b, c, d := <-status, <-status, <-status, <-status; a != 400 || b != 400 || c != 400 || d != 200 {
+		t.Errorf("answers %d, %d, %d, %d", a, b, c, d)
 	}
 }
