@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -237,9 +238,9 @@ func fetches(t *testing.T, p *authtest.Provider, begin time.Time) {
 // TestIssuersHaveNoPrivateAddress: a server or an issuer that names an address of this machine or network, however it
 // is written, has nothing sent there; and a redirect is not followed.
 func TestIssuersHaveNoPrivateAddress(t *testing.T) {
-	reached := false
+	var reached atomic.Bool
 	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reached = true
+		reached.Store(true)
 		http.Redirect(w, r, "/elsewhere", http.StatusFound)
 	}))
 	defer at.Close()
@@ -254,10 +255,9 @@ func TestIssuersHaveNoPrivateAddress(t *testing.T) {
 		if err == nil {
 			resp.Body.Close()
 		}
-		if reached {
+		if reached.Swap(false) {
 			t.Errorf("%s reaches this machine: %v", host, err)
 		}
-		reached = false
 	}
 	if resp, err := app.AskOnly(true).Get(at.URL); err == nil {
 		resp.Body.Close()

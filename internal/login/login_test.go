@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -352,7 +353,7 @@ func TestForeignResource(t *testing.T) {
 // client registered.
 func TestForeignMetadata(t *testing.T) {
 	for _, resource := range []string{"https://evil.example/mcp", "", "/mcp"} {
-		asked := false
+		var asked atomic.Bool
 		var at *httptest.Server
 		at = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch {
@@ -361,7 +362,7 @@ func TestForeignMetadata(t *testing.T) {
 			case r.URL.Path == "/mcp":
 				w.WriteHeader(http.StatusUnauthorized)
 			default:
-				asked = true
+				asked.Store(true)
 				http.NotFound(w, r)
 			}
 		}))
@@ -369,8 +370,8 @@ func TestForeignMetadata(t *testing.T) {
 		l.Set([]*Server{{ID: "jira", URL: at.URL + "/mcp", Mode: OAuth, Client: at.Client()}})
 		begun, err := l.Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect})
 		at.Close()
-		if err == nil || asked || !strings.Contains(err.Error(), "not about the server") {
-			t.Errorf("%q: %+v, %v; the authorization server was asked: %v", resource, begun, err, asked)
+		if err == nil || asked.Load() || !strings.Contains(err.Error(), "not about the server") {
+			t.Errorf("%q: %+v, %v; the authorization server was asked: %v", resource, begun, err, asked.Load())
 		}
 	}
 }
