@@ -134,7 +134,8 @@ func activeNode(n *html.Node) string {
 			if a.Key == "src" && (strings.HasPrefix(v, "//") || strings.HasPrefix(v, "http")) {
 				return "fetches " + a.Val
 			}
-			if strings.HasPrefix(v, "javascript:") || strings.HasPrefix(v, "vbscript:") || strings.HasPrefix(v, "data:text/html") {
+			words := a.Key == "title" || a.Key == "alt" // which are shown, and never followed
+			if !words && (strings.HasPrefix(v, "javascript:") || strings.HasPrefix(v, "vbscript:") || strings.HasPrefix(v, "data:text/html")) {
 				return "URL in " + a.Key
 			}
 		}
