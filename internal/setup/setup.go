@@ -92,7 +92,7 @@ func Own(written string) (config.Server, error) {
 	id, what, found := strings.Cut(written, "=")
 	words, err := split(what)
 	if err != nil || !found || len(words) == 0 {
-		return config.Server{}, cmp.Or(err, fmt.Errorf("%q is no server: write NAME=COMMAND WORD... or NAME=https://...", written))
+		return config.Server{}, cmp.Or(err, fmt.Errorf("%q is no server: write NAME=COMMAND and its words, or NAME=URL", written))
 	}
 	s := map[string]any{"command": words[0], "args": words[1:]}
 	if strings.Contains(words[0], "://") {
