@@ -89,13 +89,14 @@ func fileOf(name string, isURI bool) string {
 }
 
 // sourceExtensions are those of source and markup, in whose bytes a change of any kind is
-// damage. Those of prose, such as .md and .txt, are not among them.
+// damage: who reads a file to edit it has to find in it what was read. Those of prose alone,
+// such as .txt and .eml, are not among them.
 var sourceExtensions = strings.Fields(`
 	.go .mod .sum .c .h .cc .cpp .cxx .hh .hpp .hxx .m .mm .cs .fs .vb .java .kt .kts .scala .groovy .gradle .clj .cljs .ex .exs .erl .hrl .hs .ml .mli .elm
 	.js .mjs .cjs .jsx .ts .mts .cts .tsx .vue .svelte .astro .py .pyi .pyx .rb .rake .php .pl .pm .lua .r .jl .dart .swift .rs .zig .nim .d .v .sol .asm .s
 	.sh .bash .zsh .fish .ps1 .bat .cmd .awk .sed .vim .el .lisp .scm .rkt .sql .graphql .gql .proto .thrift .rego .tf .hcl .nix .cmake .mk .wat .wast
 	.html .htm .xhtml .svg .xml .xsd .xsl .xslt .css .scss .sass .less .json .jsonc .json5 .ndjson .jsonl .yaml .yml .toml .ini .cfg .conf .properties .lock
-	.diff .patch .ipynb .tmpl .tpl .hbs .ejs .jinja .j2 .erb`)
+	.md .mdx .markdown .rst .adoc .tex .diff .patch .ipynb .tmpl .tpl .hbs .ejs .jinja .j2 .erb`)
 
 // sourceFiles are those of files of source that have no extension.
 var sourceFiles = []string{"dockerfile", "makefile", "gnumakefile", "rakefile", "gemfile", "jenkinsfile", "vagrantfile", "procfile", "justfile", "cmakelists.txt", "go.mod", "go.sum"}
