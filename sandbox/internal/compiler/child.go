@@ -176,13 +176,20 @@ func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		return fmt.Errorf("the compiler answers what it should not: %w", err)
 	}
-	if r.Error != "" {
-		return errors.New(r.Error)
+	switch {
+	case r.Error == "":
+		return nil
+	case outOfMemory.MatchString(r.Error): // the engine's, which panics if it cannot map machine code
+		return l.tooMuchMemory()
 	}
-	return nil
+	return errors.New(r.Error)
 }
 
-// outOfMemory is what the runtimes of Go, C and the race detector say; a thread needs memory, too.
+func (l limits) tooMuchMemory() error {
+	return costly("it takes more than %d MiB of memory", l.memory>>20)
+}
+
+// outOfMemory is what the engine and the runtimes of Go, C and the race detector say; a thread needs memory, too.
 var outOfMemory = regexp.MustCompile("out of memory|cannot allocate memory|errno=12|errno: 12|pthread_create failed|failed to create new OS thread")
 
 // ending says why a child has ended without a report.
@@ -191,7 +198,7 @@ func (l limits) ending(state *os.ProcessState, err error, said string) error {
 	case state.UserTime()+state.SystemTime() >= l.cpu-time.Second/2:
 		return costly("it takes more than %v of CPU", l.cpu)
 	case outOfMemory.MatchString(said):
-		return costly("it takes more than %d MiB of memory", l.memory>>20)
+		return l.tooMuchMemory()
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
 	return fmt.Errorf("the compiler failed at it: %w: %.200q", err, first)

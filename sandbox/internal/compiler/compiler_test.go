@@ -276,6 +276,30 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// Wherever memory ends, in the compiler's heap or when the engine maps machine code, which
+// panics then, it is said as what it is.
+func TestMemoryEndsAnywhere(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the limit of memory is that of Linux")
+	}
+	wasm, compiled := calls(400, 100), 0
+	for mb := uint64(24); compiled < 2 && mb < 400; mb += 4 {
+		c := open(t, "")
+		c.limits.memory = mb << 20
+		_, err := c.Fill(t.Context(), keyOf(wasm), wasm, nil)
+		if err == nil {
+			compiled++
+			continue
+		}
+		if cost, ok := errors.AsType[*rewrite.CostError](err); !ok || !strings.Contains(cost.Reason, "MiB of memory") {
+			t.Errorf("%d MiB: %v", mb, err)
+		}
+	}
+	if compiled == 0 {
+		t.Error("it never compiles: the test tests little")
+	}
+}
+
 func TestWhatIsInvalidIsSaid(t *testing.T) {
 	_, err := open(t, "").Fill(t.Context(), keyOf(nil), []byte("no module"), nil)
 	var cost *rewrite.CostError
