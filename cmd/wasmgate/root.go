@@ -22,9 +22,8 @@ import (
 // run is the program.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	tuneMemory()
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
-	defer context.AfterFunc(ctx, stop)() // the second signal ends at once; the supervisors end the servers
 	c := &cli{in: stdin, out: stdout, err: stderr}
 	root := c.newRoot()
 	root.SetArgs(args)
@@ -39,6 +38,24 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stderr, "wasmgate: "+text)
 	}
 	return exitCode(err)
+}
+
+// untilSignal returns a context that ends with the first signal to end. By then the second one
+// ends the process at once, so that whoever sees that it drains can rely on that; the
+// supervisors end the servers.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, os.Interrupt, syscall.SIGTERM)
+	go func() { // ends with ctx
+		select {
+		case <-first:
+		case <-ctx.Done():
+		}
+		signal.Stop(first)
+		cancel()
+	}()
+	return ctx, cancel
 }
 
 func exitCode(err error) int {
