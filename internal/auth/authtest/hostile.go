@@ -90,7 +90,7 @@ func Hostile(t testing.TB, p *Provider, resource string) map[string]string {
 		"no audience":           claims(map[string]any{"aud": nil}),
 		"audiences, none ours":  claims(map[string]any{"aud": []any{"a", 5, nil}}),
 		"ID token":              claims(map[string]any{"nonce": "n"}),
-		"type":                  signTyped(t, p, of(nil), "dpop+jwt"),
+		"type":                  p.Sign(t, of(nil), map[string]any{"typ": "dpop+jwt"}),
 		"no token":              "x",
 	}
 }
@@ -110,27 +110,6 @@ func leftOver(part string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, part[len(part)-1])
 	return part[:len(part)-1] + string(alphabet[last|1])
-}
-
-func signTyped(t testing.TB, p *Provider, claims any, typ jose.ContentType) string {
-	t.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.RSA, KeyID: "rsa"}}, (&jose.SignerOptions{}).WithType(typ))
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := signer.Sign(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := signed.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
 }
 
 // Mutations are n texts near a token, none of them equal to it.
