@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/files"
 )
 
 func file(state string) string { return filepath.Join(state, "paused.json") }
@@ -42,11 +44,7 @@ func Keep(state string, paused []string) error {
 	if err != nil {
 		return err
 	}
-	temporary := file(state) + ".new"
-	if err := os.WriteFile(temporary, append(b, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, file(state)) // whole, or not there
+	return files.ReplaceSynced(file(state), append(b, '\n'), 0o600)
 }
 
 // Next pauses or resumes what the next gateway with a state folder starts with, and returns what

@@ -165,7 +165,7 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 		Tool:    t,
 		Session: gate.Session{Version: e.SessionVersion, Labels: e.LabelsBefore, Top: e.SessionTop},
 	}
-	unknown := unRecorded(used)
+	unknown := unknownOf(used)
 	if len(e.Arguments) == 0 {
 		unknown["input.arguments"] = "arguments not recorded"
 		if e.Action.IsHostCall() || e.Action.IsPeerRequest() {
@@ -180,8 +180,8 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 	return q, unknown, nil
 }
 
-// unrecorded says which parts of the input no record holds, and how to say so.
-func unRecorded(used gate.Feature) map[string]string {
+// unknownOf says which parts of the input no record holds, and how to say so.
+func unknownOf(used gate.Feature) map[string]string {
 	unknown := map[string]string{
 		"input.provenance":       "provenance not recorded",
 		"input.carried":          "provenance not recorded",
