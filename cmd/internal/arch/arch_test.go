@@ -102,6 +102,7 @@ var rules = map[string]rule{
 	"internal/notify":               {imports: []string{"internal/confine", "internal/telemetry"}, bans: []string{"database/sql"}},
 	"internal/doctor":               {imports: []string{"gate", "bridge/gateway", "internal/app", "internal/config", "internal/files", "policy"}, bans: []string{"net/http", "database/sql"}},
 	"internal/replay":               {imports: []string{"gate", "gate/audit", "bridge/gateway", "policy", "internal/app", "internal/config", "internal/schema", "internal/session", "internal/structure"}, bans: []string{"net", "net/http", "database/sql"}},
+	"internal/handover":             {bans: []string{"net", "net/http", "os", "github.com/...", "golang.org/..."}},
 	"internal/setup":                {imports: []string{"gate", "internal/config", "internal/files"}, bans: []string{"net", "net/http", "database/sql"}},
 	"internal/index":                {imports: []string{"gate", "gate/audit", "internal/files"}, bans: []string{"net", "net/http", "database/sql", "github.com/...", "golang.org/..."}},
 	"internal/ship":                 {imports: []string{"gate", "gate/audit", "internal/files", "internal/telemetry"}, bans: []string{"database/sql"}},

@@ -1,4 +1,4 @@
-package app_test
+package handover_test
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/handover"
 )
 
 const (
@@ -68,7 +68,7 @@ func (p *peer) serve(_ context.Context, in io.Reader, out io.Writer) error {
 // A person is what stands at the other end of a client: it says lines and
 // collects what it hears.
 type person struct {
-	*app.Client
+	*handover.Client
 	to *io.PipeWriter
 
 	mu    sync.Mutex
@@ -80,7 +80,7 @@ type person struct {
 func newPerson(t *testing.T, max int64) *person {
 	in, to := io.Pipe()
 	from, out := io.Pipe()
-	p := &person{Client: app.NewClient(in, out, max), to: to}
+	p := &person{Client: handover.New(in, out, max), to: to}
 	go func() {
 		for s := bufio.NewScanner(from); s.Scan(); {
 			p.mu.Lock()
@@ -298,7 +298,7 @@ func TestClientThatIsGone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			in, to := io.Pipe()
 			defer to.Close()
-			c := app.NewClient(in, brokenWriter{}, 100)
+			c := handover.New(in, brokenWriter{}, 100)
 			by := &peer{}
 			go fmt.Fprintln(to, request("1", "tools/list"))
 			if gone, err := c.Serve(t.Context(), by.serve); !gone || err != nil {
