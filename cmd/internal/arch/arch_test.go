@@ -50,7 +50,7 @@ var rules = map[string]rule{
 	"internal/scan":               {imports: []string{"internal/pointer"}, bans: leaf},
 	"sandbox":                     {imports: []string{"sandbox/internal/compiler", "sandbox/internal/extism", "sandbox/internal/image", "sandbox/internal/rewrite", "sandbox/internal/wasi"}, bans: []string{"net", "net/http", "github.com/modelcontextprotocol/..."}},
 	"internal/artifact":           {imports: []string{"internal/files", "internal/loopback"}, bans: []string{"database/sql"}},
-	"sandbox/internal/compiler":   {imports: []string{"sandbox/internal/rewrite"}, bans: []string{"net", "net/http"}},
+	"sandbox/internal/compiler":   {imports: []string{"internal/files", "sandbox/internal/rewrite"}, bans: []string{"net", "net/http"}},
 	"sandbox/internal/extism":     {bans: []string{"net", "net/http", "os"}},
 	"sandbox/internal/image":      {bans: []string{"context", "net"}},
 	"internal/kv":                 {imports: []string{"internal/files"}, bans: []string{"net", "github.com/..."}},

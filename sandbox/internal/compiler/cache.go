@@ -17,6 +17,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
@@ -32,6 +33,7 @@ type Cache struct {
 	temporary bool // the folder ends with the cache
 	engine    wazero.CompilationCache
 	limits    limits
+	patience  time.Duration          // with other processes that compile
 	print     func() (string, error) // returns the fingerprint of the engine
 
 	kept   int64     // most bytes of all entries
@@ -42,7 +44,7 @@ type Cache struct {
 // Open opens the cache in a folder, which is made (0700) if need be, and removes from it
 // what was not used for long. Without a folder it lasts until it is closed.
 func Open(dir string) (c *Cache, err error) {
-	c = &Cache{dir: dir, kept: maxKept, limits: bounds()}
+	c = &Cache{dir: dir, kept: maxKept, limits: bounds(), patience: 2 * bounds().time}
 	if dir == "" {
 		c.temporary = true
 		if c.dir, err = os.MkdirTemp("", "wasmgate-code-"); err != nil {
@@ -104,7 +106,7 @@ type Code struct {
 	Outline []byte
 	Size    int64  // of the machine code, and some bytes for each function
 	Kept    []byte // what is to be known of the module beside that
-	entry   string
+	note    note
 }
 
 // A note says that a module has been compiled within the bounds.
@@ -112,6 +114,7 @@ type note struct {
 	Engine string `json:"engine"`         // its fingerprint
 	Entry  string `json:"entry"`          // path in the cache
 	Size   int64  `json:"size"`           // of the entry
+	Sum    string `json:"sum,omitempty"`  // digest of the entry, if that of the outline is as large
 	Kept   string `json:"kept,omitempty"` // digest of the file beside the note
 }
 
@@ -134,7 +137,7 @@ func (c *Cache) Look(key Key) (Code, bool) {
 	if err != nil || hex.EncodeToString(sum[:]) != n.Kept || gob.NewDecoder(bytes.NewReader(b)).Decode(&k) != nil {
 		return Code{}, false
 	}
-	return Code{k.Outline, n.Size, k.Kept, n.Entry}, true
+	return Code{k.Outline, n.Size, k.Kept, n}, true
 }
 
 // Has reports whether the cache holds the module of a key. To look is not to use.
@@ -157,7 +160,7 @@ func (c *Cache) Fill(ctx context.Context, key Key, wasm, keep []byte) (Code, err
 	if err != nil {
 		return Code{}, err
 	}
-	code := Code{wasm, n.Size, keep, n.Entry}
+	code := Code{wasm, n.Size, keep, n}
 	if n.Entry != "" { // an engine that interprets reads the module itself
 		code.Outline = rewrite.Outline(wasm)
 	}
@@ -177,11 +180,11 @@ func (c *Cache) Fill(ctx context.Context, key Key, wasm, keep []byte) (Code, err
 // machine code was not there any more, or is not to be used: then the engine has
 // compiled the outline, in which every function traps.
 func (c *Cache) Loaded(code Code, failed error) error {
-	if failed == nil && (code.entry == "" || c.holds(note{Entry: code.entry, Size: code.Size})) {
+	if failed == nil && (code.note.Entry == "" || c.holds(code.note)) {
 		return nil
 	}
-	if code.entry != "" {
-		_ = os.Remove(filepath.Join(c.dir, code.entry)) // its notes agree with nothing then
+	if code.note.Entry != "" {
+		_ = os.Remove(filepath.Join(c.dir, code.note.Entry)) // its notes agree with nothing then
 	}
 	return errors.Join(ErrGone, failed)
 }
@@ -201,6 +204,11 @@ func (c *Cache) filled(ctx context.Context, wasm []byte) (note, error) {
 	case <-ctx.Done():
 		return note{}, ctx.Err()
 	}
+	release, err := c.alone(ctx)
+	if err != nil {
+		return note{}, err
+	}
+	defer release()
 	if n, ok := c.noted(c.file(key, noteSuffix)); ok {
 		return n, nil
 	}
@@ -209,6 +217,29 @@ func (c *Cache) filled(ctx context.Context, wasm []byte) (note, error) {
 
 // turn holds a token while a module is compiled: one at a time.
 var turn = make(chan struct{}, 1)
+
+// alone waits until no other process compiles into this folder. The system frees the
+// lock of one that has ended; beyond its patience, and where there are no locks, a cache
+// goes on without: then a module may be compiled twice, to the same end.
+func (c *Cache) alone(ctx context.Context) (release func(), err error) {
+	f, err := os.OpenFile(filepath.Join(c.dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	release = func() { _ = f.Close() }
+	for end := time.Now().Add(c.patience); time.Now().Before(end); {
+		if locked, err := files.TryLock(f); locked || err != nil {
+			break
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			release()
+			return nil, ctx.Err()
+		}
+	}
+	return release, nil
+}
 
 // write writes a file in one step.
 func (c *Cache) write(file string, b []byte) error {
@@ -259,8 +290,22 @@ func (c *Cache) holds(n note) bool {
 	if !filepath.IsLocal(n.Entry) {
 		return false
 	}
-	info, err := os.Lstat(filepath.Join(c.dir, n.Entry))
-	return err == nil && info.Mode().IsRegular() && info.Size() == n.Size
+	file := filepath.Join(c.dir, n.Entry)
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != n.Size {
+		return false
+	}
+	if n.Sum == "" {
+		return true
+	}
+	sum, err := digest(file)
+	return err == nil && sum == n.Sum
+}
+
+func digest(file string) (string, error) {
+	b, err := os.ReadFile(file)
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), err
 }
 
 // fill compiles a module in a folder of its own, and takes over what is left there, under
@@ -284,11 +329,16 @@ func (c *Cache) fill(ctx context.Context, key Key, wasm []byte) (n note, err err
 	if size > c.limits.code {
 		return n, costly("it has %d bytes of machine code, and may have %d", size, c.limits.code)
 	}
-	if n.Entry, _, err = made(filepath.Join(work, ofOutline)); err != nil {
+	entry = filepath.Join(work, ofModule, entry)
+	var ofOther int64
+	if n.Entry, ofOther, err = made(filepath.Join(work, ofOutline)); err != nil {
 		return n, err
 	}
-	if n.Size = size; n.Entry != "" {
-		err = c.adopt(filepath.Join(work, ofModule, entry), n.Entry)
+	if n.Size = size; n.Entry != "" && ofOther == size { // the size does not tell them apart
+		n.Sum, err = digest(entry)
+	}
+	if err == nil && n.Entry != "" {
+		err = c.adopt(entry, n.Entry)
 	}
 	if err = errors.Join(err, c.writeNote(key, n)); err != nil {
 		return n, err
@@ -328,6 +378,7 @@ func made(work string) (entry string, size int64, err error) {
 const (
 	enginePrefix = "wazero-"
 	workPrefix   = "work-"
+	lockName     = "compiling.lock"
 	noteSuffix   = ".json"
 	keptSuffix   = ".module"
 

@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"encoding/gob"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,11 +21,16 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
 func TestMain(m *testing.M) {
 	Main()
+	if dir := os.Getenv(lockEnv); dir != "" {
+		holdLock(dir)
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -122,27 +129,34 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// seven is a module with one function, f, which returns 7, after some instructions on it.
+func seven(more ...byte) []byte {
+	body := slices.Concat([]byte{0, 0x41, 7}, more, []byte{0x0b})
+	return slices.Concat([]byte(empty), section(1, leb(1), []byte{0x60, 0, 1, 0x7f}), section(3, leb(1), leb(0)),
+		section(7, leb(1), []byte{1, 'f', 0, 0}), section(10, leb(1), sized(body)))
+}
+
+// run has a new engine load a module of a cache, and calls its function f.
+func run(t *testing.T, c *Cache, code Code) (uint64, error) {
+	engine := wazero.NewRuntimeWithConfig(t.Context(), Config().WithCompilationCache(c.Engine()))
+	defer engine.Close(t.Context())
+	compiled, err := engine.CompileModule(t.Context(), code.Outline)
+	if err := c.Loaded(code, err); err != nil {
+		return 0, err
+	}
+	m, err := engine.InstantiateModule(t.Context(), compiled, wazero.NewModuleConfig())
+	check(t, err)
+	results, err := m.ExportedFunction("f").Call(t.Context())
+	check(t, err)
+	return results[0], nil
+}
+
 // What is loaded does what the module does, and not what its outline does.
 func TestLoadedIsTheModule(t *testing.T) {
-	// One function, f, which returns 7.
-	wasm := slices.Concat([]byte(empty), section(1, leb(1), []byte{0x60, 0, 1, 0x7f}), section(3, leb(1), leb(0)),
-		section(7, leb(1), []byte{1, 'f', 0, 0}), section(10, leb(1), sized([]byte{0, 0x41, 7, 0x0b})))
+	wasm := seven()
 	dir := filepath.Join(t.TempDir(), "cache")
 	code := fill(t, open(t, dir), wasm)
-	run := func(c *Cache) (uint64, error) {
-		engine := wazero.NewRuntimeWithConfig(t.Context(), Config().WithCompilationCache(c.Engine()))
-		defer engine.Close(t.Context())
-		compiled, err := engine.CompileModule(t.Context(), code.Outline)
-		if err := c.Loaded(code, err); err != nil {
-			return 0, err
-		}
-		m, err := engine.InstantiateModule(t.Context(), compiled, wazero.NewModuleConfig())
-		check(t, err)
-		results, err := m.ExportedFunction("f").Call(t.Context())
-		check(t, err)
-		return results[0], nil
-	}
-	if got, err := run(open(t, dir)); err != nil || got != 7 {
+	if got, err := run(t, open(t, dir), code); err != nil || got != 7 {
 		t.Error(got, err)
 	}
 	for name, spoil := range map[string]func(entry string) error{
@@ -155,8 +169,8 @@ func TestLoadedIsTheModule(t *testing.T) {
 		},
 	} {
 		c := open(t, dir)
-		check(t, spoil(filepath.Join(dir, code.entry)))
-		if _, err := run(c); !errors.Is(err, ErrGone) {
+		check(t, spoil(filepath.Join(dir, code.note.Entry)))
+		if _, err := run(t, c, code); !errors.Is(err, ErrGone) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c.Has(keyOf(wasm)) {
@@ -164,6 +178,123 @@ func TestLoadedIsTheModule(t *testing.T) {
 		}
 		fill(t, c, wasm)
 	}
+}
+
+// A module whose machine code is as large as that of its outline is told apart by what
+// the code is: if it was removed, the engine leaves the outline's in its place.
+func TestOutlineOfTheSameSize(t *testing.T) {
+	var wasm []byte
+	for n := range 60 { // of sign extensions from 16 bits, and of 7 and 64 bits and back, until the sizes agree
+		try := seven(append(bytes.Repeat([]byte{0xc1}, n%12), bytes.Repeat([]byte{0xac, 0xa7}, n/12)...)...)
+		work := t.TempDir()
+		check(t, compileBoth(t.Context(), work, try, 1))
+		_, module, err := made(filepath.Join(work, ofModule))
+		check(t, err)
+		if _, outline, err := made(filepath.Join(work, ofOutline)); err == nil && module == outline {
+			wasm = try
+			break
+		}
+	}
+	if wasm == nil {
+		t.Skip("no module is as large as its outline, on this processor")
+	}
+	dir := filepath.Join(t.TempDir(), "cache")
+	c := open(t, dir)
+	code := fill(t, c, wasm)
+	check(t, os.Remove(filepath.Join(dir, code.note.Entry)))
+	if got, err := run(t, c, code); !errors.Is(err, ErrGone) {
+		t.Errorf("loaded, and returns %d: %v", got, err)
+	}
+	again := open(t, dir) // the other engine has it in memory
+	if got, err := run(t, again, fill(t, again, wasm)); err != nil || got != 7 {
+		t.Error(got, err)
+	}
+}
+
+// locked has a test hold the lock of a cache's folder, as another process does.
+func locked(t *testing.T, c *Cache) *os.File {
+	f, err := os.OpenFile(filepath.Join(c.dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	check(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	if ok, err := files.TryLock(f); !ok || err != nil {
+		t.Fatal("the lock is not free", err)
+	}
+	return f
+}
+
+// What another process compiles is waited for, and not compiled again.
+func TestProcessesCompileInTurn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	c, other := open(t, dir), open(t, dir)
+	wasm := calls(10, 10)
+	lock := locked(t, c)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := c.Fill(ctx, keyOf(wasm), wasm, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error("it does not wait:", err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Fill(t.Context(), keyOf(wasm), wasm, nil)
+		done <- err
+	}()
+	n, err := other.fill(t.Context(), sha256.Sum256(wasm), wasm)
+	check(t, err)
+	made, err := os.Stat(filepath.Join(dir, n.Entry))
+	check(t, errors.Join(err, lock.Close()))
+	check(t, <-done)
+	if now, err := os.Stat(filepath.Join(dir, n.Entry)); err != nil || !os.SameFile(made, now) {
+		t.Error("it was compiled twice", err)
+	}
+}
+
+// Who holds the lock for too long does not keep others from compiling.
+func TestPatienceEnds(t *testing.T) {
+	c := open(t, filepath.Join(t.TempDir(), "cache"))
+	locked(t, c)
+	c.patience = 30 * time.Millisecond
+	fill(t, c, calls(10, 10))
+}
+
+// What a process leaves that was killed while it compiled keeps nobody.
+func TestLockOfTheDead(t *testing.T) {
+	c := open(t, filepath.Join(t.TempDir(), "cache"))
+	self, err := executable()
+	check(t, err)
+	holder := exec.CommandContext(t.Context(), self)
+	holder.Env = append(os.Environ(), lockEnv+"="+c.dir)
+	holder.Stderr = os.Stderr
+	out, err := holder.StdoutPipe()
+	check(t, errors.Join(err, holder.Start()))
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
+		t.Fatal(line, err)
+	}
+	if file, err := os.OpenFile(filepath.Join(c.dir, lockName), os.O_RDWR, 0); err != nil {
+		t.Fatal(err)
+	} else if ok, err := files.TryLock(file); ok || file.Close() != nil {
+		t.Fatal("the other process does not hold the lock", err)
+	}
+	check(t, holder.Process.Kill())
+	_ = holder.Wait()
+	c.patience = time.Hour
+	fill(t, c, calls(10, 10))
+}
+
+// lockEnv names the folder whose lock a process of this test takes, and keeps for as long as it lives.
+const lockEnv = "WASMGATE_TEST_LOCK"
+
+func holdLock(dir string) {
+	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		_, err = files.TryLock(f)
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("locked")
+	time.Sleep(time.Minute) // it is killed before
+	_ = f.Close()
 }
 
 // What a note does not vouch for is not read: neither what an engine left that had no
@@ -263,6 +394,7 @@ func TestLimits(t *testing.T) {
 			if !errors.As(err, &cost) || !strings.Contains(err.Error(), "too costly to compile: it ") || !strings.Contains(err.Error(), tt.want) {
 				t.Error(err)
 			}
+			check(t, os.Remove(filepath.Join(dir, lockName)))
 			left, _ := filepath.Glob(filepath.Join(dir, "*"))
 			entries, _ := filepath.Glob(filepath.Join(dir, enginePrefix+"*", "*"))
 			if len(left) > 1 || entries != nil { // the folder of the engine itself

@@ -3,14 +3,16 @@
 // A compiler's time and memory are no function of a module's size, and what runs in
 // the gateway cannot be interrupted. So a module is compiled by a child: this program,
 // started once more, under limits of memory and CPU, at the lowest priority, one at a
-// time. The child fills a folder of its own; what it left there is looked at, and moved
-// into the cache that the engine of the gateway reads. A module that takes too much
-// costs a child, and a module that makes the engine panic does, too.
+// time of all processes that share the cache. The child fills a folder of its own; what
+// it left there is looked at, and moved into the cache that the engine of the gateway
+// reads. A module that takes too much costs a child, and a module that makes the engine
+// panic does, too.
 //
 // Beside each entry of the cache lies a file that names the module by its digest, the
-// engine, and the entry with its size. What no such file names is not read. Another such
-// file names it by what it was made from, and beside that lies what the engine of the
-// gateway gets in the place of the module: an outline of it, without its code.
+// engine, and the entry with its size, and with its digest if the outline's entry is as
+// large. What no such file names is not read. Another such file names it by what it was
+// made from, and beside that lies what the engine of the gateway gets in the place of the
+// module: an outline of it, without its code.
 //
 // A program that never calls [Main] has no child: it compiles in the process, by one
 // worker, so that a panic is an error, and under a quarter of the bounds.
