@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/scan/report"
 )
 
 // asked is a gateway that a command asks: the one that runs on the
@@ -21,7 +22,7 @@ type asked interface {
 	Tools(ctx context.Context, as string, all bool) ([]app.Tool, error)
 	Features(ctx context.Context, as string, all bool) ([]app.Tool, error)
 	Call(ctx context.Context, r app.CallRequest) (gate.Result, error)
-	Scan(ctx context.Context, server string) (*app.Scan, error)
+	Scan(ctx context.Context, server string) (*report.Report, error)
 	Decide(ctx context.Context, d app.DecideRequest) (*app.Decided, error)
 	close(ctx context.Context) error
 }

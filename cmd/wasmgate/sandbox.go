@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -79,7 +79,7 @@ func (m moduleReader) read(module string) (wasm []byte, mc sandbox.ModuleConfig,
 		wasm, err = sandbox.EmbeddedFiles()
 		return wasm, mc, err
 	case strings.HasPrefix(module, "oci://"):
-		wasm, err = app.FetchModule(m.ctx, module, m.state, m.log)
+		wasm, err = modules.Reader{Dir: m.state, Log: m.log}.Fetch(m.ctx, module)
 		return wasm, mc, err
 	}
 	f, err := os.Open(module)
@@ -91,6 +91,6 @@ func (m moduleReader) read(module string) (wasm []byte, mc sandbox.ModuleConfig,
 		return nil, mc, err
 	}
 	mc.Name = filepath.Base(module)
-	mc.Manifest, err = app.ManifestBeside(module)
+	mc.Manifest, err = modules.ManifestBeside(module)
 	return wasm, mc, err
 }

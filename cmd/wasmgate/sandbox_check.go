@@ -18,9 +18,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/canned"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
@@ -42,8 +42,8 @@ case, or the sample call, comes to something else.`,
 		Example: "  wasmgate sandbox check words.wasm\n  wasmgate sandbox check words.wasm --cases test/cases.yaml --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime, modules moduleReader) error {
-				return c.sandboxCheck(cmd.Context(), r, modules, args[0], cases)
+			return c.withSandbox(cmd.Context(), func(r *sandbox.Runtime, from moduleReader) error {
+				return c.sandboxCheck(cmd.Context(), r, from, args[0], cases)
 			})
 		},
 	}
@@ -66,8 +66,8 @@ type caseEnded struct {
 	figures
 }
 
-func (c *cli) sandboxCheck(ctx context.Context, r *sandbox.Runtime, modules moduleReader, module, file string) error {
-	wasm, mc, err := modules.read(module)
+func (c *cli) sandboxCheck(ctx context.Context, r *sandbox.Runtime, from moduleReader, module, file string) error {
+	wasm, mc, err := from.read(module)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (c *cli) sandboxCheck(ctx context.Context, r *sandbox.Runtime, modules modu
 	if err != nil {
 		return err
 	}
-	for _, f := range app.Flaws(manifest) { // of one that the module carries
+	for _, f := range modules.Flaws(manifest) { // of one that the module carries
 		return misuse("%s: its manifest, %s: %s", module, f.Pointer, f.Message)
 	}
 	t, err := newTrials(ctx, r, wasm, mc, manifest, cases)

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/scan"
+	"github.com/wasmgate/wasmgate/internal/scan/report"
 )
 
 // The formats in which findings are printed.
@@ -49,7 +50,7 @@ passes. Exits with 3 if a finding is as severe as --fail-on says.`,
 			if c.json && !cmd.Flags().Changed("format") {
 				format = formatJSON
 			}
-			print, ok := map[string]func(*app.Scan) error{formatTable: c.printScan, formatJSON: c.printScanJSON, formatSARIF: func(s *app.Scan) error { return c.printJSON(sarif.Of(s, toolOf)) }}[format]
+			print, ok := map[string]func(*report.Report) error{formatTable: c.printScan, formatJSON: c.printScanJSON, formatSARIF: func(s *report.Report) error { return c.printJSON(sarif.Of(s, toolOf)) }}[format]
 			if !ok || c.json && format != formatJSON {
 				return misuse("--format %s: choose one of table, json, sarif", format)
 			}
@@ -84,7 +85,7 @@ func failure(s string) (scan.Severity, error) {
 }
 
 // verdict is the error of a scan: something was found, or could not be looked at.
-func verdict(s *app.Scan, least scan.Severity) error {
+func verdict(s *report.Report, least scan.Severity) error {
 	n := 0
 	for _, f := range s.Findings {
 		if f.Severity >= least {
@@ -103,7 +104,7 @@ func verdict(s *app.Scan, least scan.Severity) error {
 var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
 // scan scans what a word of the command line names.
-func (c *cli) scan(ctx context.Context, target string) (*app.Scan, error) {
+func (c *cli) scan(ctx context.Context, target string) (*report.Report, error) {
 	switch {
 	case target == "" || serverName.MatchString(target):
 		return c.scanServers(ctx, target)
@@ -115,13 +116,13 @@ func (c *cli) scan(ctx context.Context, target string) (*app.Scan, error) {
 		if err != nil {
 			return nil, err
 		}
-		return app.ScanURL(ctx, target, log)
+		return report.URL(ctx, target, log)
 	default:
 		return c.scanFile(ctx, target)
 	}
 }
 
-func (c *cli) scanServers(ctx context.Context, server string) (_ *app.Scan, err error) {
+func (c *cli) scanServers(ctx context.Context, server string) (_ *report.Report, err error) {
 	cfg, err := c.open()
 	if err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func isServer(cfg *config.Config, id string) bool {
 }
 
 // scanFile scans a file of definitions, or the servers of a configuration.
-func (c *cli) scanFile(ctx context.Context, file string) (*app.Scan, error) {
+func (c *cli) scanFile(ctx context.Context, file string) (*report.Report, error) {
 	in := c.in
 	if file != "-" {
 		f, err := os.Open(file)
@@ -153,12 +154,12 @@ func (c *cli) scanFile(ctx context.Context, file string) (*app.Scan, error) {
 		defer f.Close()
 		in = f
 	}
-	content, err := app.ReadListing(in)
+	content, err := report.ReadListing(in)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
-	s, err := app.ScanListing(file, content)
-	if !errors.Is(err, app.ErrNoListing) || file == "-" {
+	s, err := report.Listing(file, content)
+	if !errors.Is(err, report.ErrNoListing) || file == "-" {
 		return s, err
 	}
 	if _, bad := config.Load(file, config.Options{}); bad != nil {
@@ -169,17 +170,17 @@ func (c *cli) scanFile(ctx context.Context, file string) (*app.Scan, error) {
 	return asked.scanServers(ctx, "")
 }
 
-func (c *cli) printScanJSON(s *app.Scan) error { return c.printJSON(s) }
+func (c *cli) printScanJSON(s *report.Report) error { return c.printJSON(s) }
 
 // printScan prints a line for each finding, the worst first, and what the rules
 // mean.
-func (c *cli) printScan(s *app.Scan) error {
+func (c *cli) printScan(s *report.Report) error {
 	fmt.Fprintf(c.out, "%d definitions scanned, %d findings\n", s.Definitions, len(s.Findings))
 	if len(s.Findings) == 0 {
 		return nil
 	}
 	found := slices.Clone(s.Findings)
-	slices.SortStableFunc(found, func(a, b app.Scanned) int { return int(b.Severity - a.Severity) })
+	slices.SortStableFunc(found, func(a, b report.Finding) int { return int(b.Severity - a.Severity) })
 	var lines bytes.Buffer
 	t := newTable(&lines, "SEVERITY", "RULE", "TOOL", "PLACE", "EXCERPT")
 	for _, f := range found {
@@ -207,7 +208,7 @@ func (c *cli) printScan(s *app.Scan) error {
 var colourOf = map[scan.Severity]string{scan.High: bad, scan.Medium: "33", scan.Low: faint}
 
 // toolOf names what a finding is about.
-func toolOf(f app.Scanned) string {
+func toolOf(f report.Finding) string {
 	switch {
 	case f.Tool == "":
 		return f.Server

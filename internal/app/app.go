@@ -26,6 +26,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/modules"
 )
 
 // An App is the one gateway that runs on a configuration. It holds the lock of
@@ -54,7 +55,7 @@ type App struct {
 	reloaded func(context.Context, *App, error) // is told of each reading of the configuration; may be nil
 
 	config      atomic.Pointer[configState]
-	guests      digests
+	guests      modules.Digests
 	policyError atomic.Pointer[outcome]
 	pinError    atomic.Pointer[outcome]
 	shadowError atomic.Pointer[outcome]
@@ -126,8 +127,8 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 	}
 	a.translateServers(ctx, only, &gc)
 	gc.Groups, gc.Catalog = a.cfg.AllGroups(), catalogModes[a.cfg.Catalog.Mode]
-	gc.Embedded, gc.Modules, gc.LeaveOut = true, a.modules(ctx, a.cfg), true
-	if gc.Secrets, err = boundSecrets(a.cfg); err != nil {
+	gc.Embedded, gc.Modules, gc.LeaveOut = true, a.modules().All(ctx, a.cfg), true
+	if gc.Secrets, err = modules.Secrets(a.cfg); err != nil {
 		return gateway.Config{}, err
 	}
 	return gc, a.replay(ctx, &gc)

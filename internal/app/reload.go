@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/logs"
+	"github.com/wasmgate/wasmgate/internal/modules"
 )
 
 // configState is the outcome of the last reading of the configuration.
@@ -33,16 +34,16 @@ func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gat
 	if a.learn != nil {
 		to.Confine, to.Learn = nil, a.learn
 	}
-	if !isModule(s) || s.Fault != "" {
+	if !modules.IsServer(s) || s.Fault != "" {
 		return to
 	}
-	guest, err := a.guest(ctx, s)
+	guest, err := a.modules().Guest(ctx, s)
 	if err != nil {
-		a.guests.forget(s.ID) // the same module can come back
+		a.guests.Forget(s.ID) // the same module can come back
 		to.Broken = err.Error()
 		return to
 	}
-	a.guests.changed(s.ID, guest.WASM)
+	a.guests.Changed(s.ID, guest.WASM)
 	to.Guest = &guest
 	return to
 }
@@ -84,7 +85,7 @@ func (a *App) watchConfig(ctx context.Context) {
 // configFiles tells one version of the configuration's files, and of its modules', from
 // another.
 func configFiles(c *config.Config) (all string) {
-	for _, f := range append(c.Files(), moduleFiles(c)...) {
+	for _, f := range append(c.Files(), modules.Files(c)...) {
 		all += f + " " + fileState(f) + "\n"
 	}
 	return all
@@ -184,14 +185,17 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 	return errs
 }
 
+// modules reads modules.
+func (a *App) modules() modules.Reader { return modules.Reader{Dir: kept(a.cfg), Log: a.log} }
+
 // setModules puts the modules of a configuration in place. Their files are read again. A
 // module that cannot be used is no error.
 func (a *App) setModules(ctx context.Context, next *config.Config) error {
-	secrets, err := boundSecrets(next)
+	secrets, err := modules.Secrets(next)
 	if err != nil {
 		return err
 	}
-	err = a.gateway.SetModules(ctx, a.modules(ctx, next), secrets)
+	err = a.gateway.SetModules(ctx, a.modules().All(ctx, next), secrets)
 	a.logLeftOut()
 	return besideModules(err)
 }
@@ -264,11 +268,11 @@ func (a *App) setServers(ctx context.Context, before []config.Server, next *conf
 // moduleChanged reports whether a server is a module, and another one than that which
 // runs.
 func (a *App) moduleChanged(ctx context.Context, s config.Server) bool {
-	if !isModule(s) {
+	if !modules.IsServer(s) {
 		return false
 	}
-	guest, err := a.guest(ctx, s)
-	return err != nil || a.guests.changed(s.ID, guest.WASM)
+	guest, err := a.modules().Guest(ctx, s)
+	return err != nil || a.guests.Changed(s.ID, guest.WASM)
 }
 
 func enabled(servers []config.Server) []config.Server {

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/scan"
+	"github.com/wasmgate/wasmgate/internal/scan/report"
 )
 
 // The part of SARIF 2.1.0 (OASIS Standard, 27 March 2020) that a scan needs.
@@ -80,7 +80,7 @@ const schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schem
 var levels = map[scan.Severity]string{scan.High: "error", scan.Medium: "warning", scan.Low: "note"}
 
 // Of is the report of a scan, to be written as JSON. Tool names the tool of a finding.
-func Of(s *app.Scan, tool func(app.Scanned) string) any {
+func Of(s *report.Report, tool func(report.Finding) string) any {
 	one := run{Results: []result{}, Invocations: []invocation{{Successful: len(s.Faults) == 0}}}
 	one.Tool.Driver = driver{Name: "wasmgate", Version: gateway.Version()}
 	index := make(map[string]int)
@@ -104,7 +104,7 @@ func Of(s *app.Scan, tool func(app.Scanned) string) any {
 
 // placeOf names the tool and the place in its definition, and the file if there is
 // one.
-func placeOf(f app.Scanned, tool string) location {
+func placeOf(f report.Finding, tool string) location {
 	place := location{Logical: []logical{{scan.Visible(tool), scan.Visible(tool + f.At), "member"}}}
 	if f.File != "" && f.File != "-" {
 		place.Physical = new(physical)

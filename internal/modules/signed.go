@@ -1,4 +1,4 @@
-package app
+package modules
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 // signer returns whose key has signed a module, "" if nobody had to. The bytes are those
 // that are run.
-func (a *App) signer(ctx context.Context, m config.Module, wasm []byte) (string, error) {
+func (r Reader) signer(ctx context.Context, m config.Module, wasm []byte) (string, error) {
 	if m.Ref == config.EmbeddedFiles {
 		return "", nil
 	}
@@ -34,7 +34,7 @@ func (a *App) signer(ctx context.Context, m config.Module, wasm []byte) (string,
 	if err != nil {
 		return "", fmt.Errorf("verify.key %s: %w", m.Verify.Key, err)
 	}
-	if err := a.verify(ctx, key, m, wasm); err != nil {
+	if err := r.verify(ctx, key, m, wasm); err != nil {
 		return "", fmt.Errorf("%s is not signed by %s (%s): %w", m.Path+m.Ref, m.Verify.Key, key.ID(), err)
 	}
 	return key.ID(), nil
@@ -52,7 +52,7 @@ func unsigned(m config.Module) error {
 }
 
 // verify returns nil if a module is signed by a key.
-func (a *App) verify(ctx context.Context, key *signature.Key, m config.Module, wasm []byte) error {
+func (r Reader) verify(ctx context.Context, key *signature.Key, m config.Module, wasm []byte) error {
 	sum := sha256.Sum256(wasm)
 	file := signature.Subject{File: wasm, Digest: hex.EncodeToString(sum[:])}
 	if m.Ref == "" || m.Verify.Bundle != "" {
@@ -62,12 +62,12 @@ func (a *App) verify(ctx context.Context, key *signature.Key, m config.Module, w
 		}
 		return key.CheckBundle(bundle, file)
 	}
-	return a.verifyArtifact(ctx, key, m)
+	return r.verifyArtifact(ctx, key, m)
 }
 
 // verifyArtifact returns nil if one of the signatures that a registry has beside an
 // artifact is by a key. Others may have signed it as well.
-func (a *App) verifyArtifact(ctx context.Context, key *signature.Key, m config.Module) error {
+func (r Reader) verifyArtifact(ctx context.Context, key *signature.Key, m config.Module) error {
 	ref, err := artifact.Parse(m.Ref)
 	if err != nil {
 		return err
@@ -76,11 +76,11 @@ func (a *App) verifyArtifact(ctx context.Context, key *signature.Key, m config.M
 	if m.Verify.SignedAs != "" {
 		subject.Reference = m.Verify.SignedAs
 	}
-	known := filepath.Join(kept(a.cfg), "artifacts", "signature-"+subject.Digest)
+	known := filepath.Join(r.Dir, "artifacts", "signature-"+subject.Digest)
 	if s, err := readSignature(known); err == nil && check(key, s, subject) == nil {
 		return nil
 	}
-	store, err := artifacts(kept(a.cfg), a.log)
+	store, err := r.artifacts()
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *App) verifyArtifact(ctx context.Context, key *signature.Key, m config.M
 	for _, s := range all {
 		err := check(key, s, subject)
 		if err == nil {
-			a.keepSignature(known, s)
+			r.keepSignature(known, s)
 			return nil
 		}
 		errs = append(errs, err)
@@ -112,13 +112,13 @@ func check(key *signature.Key, s artifact.Signature, of signature.Subject) error
 
 // keepSignature keeps a signature that was found, so that the next start needs no registry.
 // It is checked again then.
-func (a *App) keepSignature(path string, s artifact.Signature) {
+func (r Reader) keepSignature(path string, s artifact.Signature) {
 	b, err := json.Marshal(s)
 	if err == nil {
 		err = files.Replace(path, b, 0o600)
 	}
 	if err != nil {
-		a.log.Warn("signature not kept", "path", path, "error", err)
+		r.Log.Warn("signature not kept", "path", path, "error", err)
 	}
 }
 

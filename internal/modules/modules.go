@@ -1,4 +1,7 @@
-package app
+// Package modules makes of the WASM modules that a configuration names what a gateway
+// runs: it reads them from files and registries, holds them against digests and
+// signatures, and reads the manifests beside them.
+package modules
 
 import (
 	"context"
@@ -18,16 +21,23 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// readModule reads a WASM module, and the manifest beside it if there is one.
-func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, error) {
+// A Reader reads modules.
+type Reader struct {
+	// Dir is the folder in which what comes from registries is kept.
+	Dir string
+	Log *slog.Logger
+}
+
+// read reads a WASM module, and the manifest beside it if there is one.
+func (r Reader) read(ctx context.Context, m config.Module) (gateway.Module, error) {
 	if m.Fault != "" {
 		return gateway.Module{}, errors.New(m.Fault)
 	}
-	wasm, err := a.fetch(ctx, m)
+	wasm, err := r.fetch(ctx, m)
 	if err != nil {
 		return gateway.Module{}, err
 	}
-	signer, err := a.signer(ctx, m, wasm)
+	signer, err := r.signer(ctx, m, wasm)
 	if err != nil {
 		return gateway.Module{}, err
 	}
@@ -49,12 +59,12 @@ func (a *App) readModule(ctx context.Context, m config.Module) (gateway.Module, 
 	return gateway.Module{Server: m.Server, Groups: m.Groups, WASM: wasm, Config: mc, Named: m.SHA256 != "" || m.Ref != "", Development: m.Dev, Source: m.Path + m.Ref, Signer: signer, Grant: grant(m), Replay: gateway.ReplayMode(m.Replay)}, nil
 }
 
-// modules reads the modules of a configuration. One that cannot be read, or is another
+// All reads the modules of a configuration. One that cannot be read, or is another
 // one than the operator has named, is broken; nothing of it is run.
-func (a *App) modules(ctx context.Context, c *config.Config) []gateway.Module {
+func (r Reader) All(ctx context.Context, c *config.Config) []gateway.Module {
 	var all []gateway.Module
 	for _, m := range c.Tools {
-		module, err := a.readModule(ctx, m)
+		module, err := r.read(ctx, m)
 		if err != nil {
 			module = gateway.Module{Server: m.Server, Config: sandbox.ModuleConfig{Name: m.ID}, Broken: err.Error(), Development: m.Dev}
 		}
@@ -63,8 +73,8 @@ func (a *App) modules(ctx context.Context, c *config.Config) []gateway.Module {
 	return all
 }
 
-// boundSecrets are those that modules can be granted.
-func boundSecrets(c *config.Config) ([]dial.Secret, error) {
+// Secrets are those that the modules of a configuration can be granted.
+func Secrets(c *config.Config) ([]dial.Secret, error) {
 	var all []dial.Secret
 	for _, b := range c.Secrets {
 		if b.Fault != "" {
@@ -79,9 +89,9 @@ func boundSecrets(c *config.Config) ([]dial.Secret, error) {
 	return all, nil
 }
 
-// moduleFiles are the files of a configuration's modules, and of the manifests beside
+// Files are those of a configuration's modules, and of the manifests and signatures beside
 // them.
-func moduleFiles(c *config.Config) (files []string) {
+func Files(c *config.Config) (files []string) {
 	add := func(m config.Module) {
 		if m.Path != "" {
 			files = append(files, m.Path, config.ManifestFile(m.Path))
@@ -93,20 +103,22 @@ func moduleFiles(c *config.Config) (files []string) {
 	for _, m := range c.Tools {
 		add(m)
 	}
-	for _, s := range enabled(c.Servers) {
-		add(s.Module)
+	for _, s := range c.Servers {
+		if s.Enabled {
+			add(s.Module)
+		}
 	}
 	return files
 }
 
-// digests are those of the modules that are servers, as they are in use.
-type digests struct {
+// Digests are those of the modules that are servers, as they are in use.
+type Digests struct {
 	mu sync.Mutex
 	by map[string][sha256.Size]byte
 }
 
-// changed keeps the digest of a server's module, and reports whether it is another one.
-func (d *digests) changed(server string, wasm []byte) bool {
+// Changed keeps the digest of a server's module, and reports whether it is another one.
+func (d *Digests) Changed(server string, wasm []byte) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sum := sha256.Sum256(wasm)
@@ -118,18 +130,18 @@ func (d *digests) changed(server string, wasm []byte) bool {
 	return was != sum
 }
 
-// forget has any module of a server be another one.
-func (d *digests) forget(server string) {
+// Forget has any module of a server be another one.
+func (d *Digests) Forget(server string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.by, server)
 }
 
-// guest reads the module that is a server.
-func (a *App) guest(ctx context.Context, s config.Server) (gateway.Guest, error) {
+// Guest reads the module that is a server.
+func (r Reader) Guest(ctx context.Context, s config.Server) (gateway.Guest, error) {
 	m := s.Module
 	m.ID = s.ID
-	module, err := a.readModule(ctx, m)
+	module, err := r.read(ctx, m)
 	if err != nil {
 		return gateway.Guest{}, err
 	}
@@ -141,24 +153,24 @@ func (a *App) guest(ctx context.Context, s config.Server) (gateway.Guest, error)
 	return gateway.Guest{WASM: module.WASM, Args: s.Args, Named: module.Named, Development: module.Development, Config: module.Config}, nil
 }
 
-// isModule reports whether a server is a module.
-func isModule(s config.Server) bool { return s.Module.Path+s.Module.Ref != "" }
+// IsServer reports whether a server is a module.
+func IsServer(s config.Server) bool { return s.Module.Path+s.Module.Ref != "" }
 
 // fetch returns the bytes of a module.
-func (a *App) fetch(ctx context.Context, m config.Module) ([]byte, error) {
+func (r Reader) fetch(ctx context.Context, m config.Module) ([]byte, error) {
 	switch m.Ref {
 	case "":
 		return os.ReadFile(m.Path)
 	case config.EmbeddedFiles:
 		return sandbox.EmbeddedFiles()
 	}
-	return FetchModule(ctx, m.Ref, kept(a.cfg), a.log)
+	return r.Fetch(ctx, m.Ref)
 }
 
-// FetchModule returns the bytes of a module in a registry, from the cache in the
-// state folder if they are there.
-func FetchModule(ctx context.Context, ref, state string, log *slog.Logger) ([]byte, error) {
-	store, err := artifacts(state, log)
+// Fetch returns the bytes of a module in a registry, from the cache in the folder if they
+// are there.
+func (r Reader) Fetch(ctx context.Context, ref string) ([]byte, error) {
+	store, err := r.artifacts()
 	if err != nil {
 		return nil, err
 	}
@@ -167,9 +179,9 @@ func FetchModule(ctx context.Context, ref, state string, log *slog.Logger) ([]by
 }
 
 // artifacts fetches from registries.
-func artifacts(state string, log *slog.Logger) (*artifact.Store, error) {
+func (r Reader) artifacts() (*artifact.Store, error) {
 	return artifact.New(artifact.Config{
-		Dir: filepath.Join(state, "artifacts"), Log: log,
+		Dir: filepath.Join(r.Dir, "artifacts"), Log: r.Log,
 		DialContext: dial.New(dial.Options{}).Dialer(true), // registries of one's own network are usual
 	})
 }
