@@ -14,7 +14,7 @@ import (
 // it in the eyes of some reader.
 var atoms = strings.Split(strings.TrimSpace(`
 <img src=x onerror=alert(1)>~<img src=//evil.example/p>~<a href="~<a href=~javascript:alert(1)~https://evil.example/?d=1~//evil.example/p.png~https://plain.example/a
-![~](~]~[~)~(~[r]: ~[r]~![x][r]~![r]~[x](~![a\]b](~]: ~`+"`~``~```~\\`"+`~\~"~'~=~<div title="~<div~<b title='~</div>~</~<!--~-->~--!>~secret orders for the model~<?~?>~<!~<![CDATA[~]]>
+![~](~]~[~)~(~[r]: ~[r]~![x][r]~![r]~[x](~![a\]b](~]: ~`+"`~``~```~\\`"+`~\~"~'~=~<div title="~<div~<b title='~</div>~</~<!--~<!--`+"\n"+`~<!--`+"\n\n"+`-->~`+"\n"+`-->~-->~--!>~secret orders for the model~<?~?>~<!~<![CDATA[~]]>
 &#x6a;~&colon;~&lt;~&gt;~&quot;~&Tab;~&sol;~style="~style=background:~u\72l(~url(~background:url(//evil.example)~image-set('//evil.example' 1x)~/**/~display:n\6fne
 onclick=alert(1)~ onfocus=alert(1) autofocus~ onerror=alert(1)~x onerror=1~<svg>~</svg>~<style>~</style>~@import '//evil.example';~<template>~<textarea>~</textarea>~<title>~</title>~<math>~<mtext>~<table>~<td>~<select>~<pre>~</pre>~<xmp>~<noscript>~<plaintext>~<p>~<p ~<b>~<x~<x ~/>~>~ >~<~<<
 srcset=~ src=~ href=~ action=~ formaction=~ poster=~ ping=~xlink:href=~data:image/png;base64,AA~data:text/html,x~data:image/svg+xml,x~vbscript:x~vscode:x?y~file:///x

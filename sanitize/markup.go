@@ -281,6 +281,12 @@ func (p *tagPass) angle(i int) string {
 		}
 		hides, read := hidesWords(s)
 		p.budget -= read
+		if !hides && strings.HasPrefix(s, "<!--") && cutComment(p.s, i, i+read) {
+			after := s[min(len(s), read+len("<!---->")):]
+			after = after[:min(len(after), maxComment)]
+			p.budget -= len(after)
+			hides = ownWords(after) > maxOwnWords
+		}
 		if hides {
 			return ruleComment
 		}
@@ -360,6 +366,30 @@ func (p *tagPass) endsLater(t tag) bool {
 // blockEnds end, within a line, what Markdown hands on as HTML (CommonMark 0.31,
 // 4.6).
 var blockEnds = []string{"-->", "?>", "]]>", "</pre", "</script", "</style", "</textarea", "<!"}
+
+// cutComment reports whether a renderer may take the comment s[i:] for the end of its HTML, of
+// which the last line begins before s[to:], and write an end of it that is none: a browser
+// then takes what follows for a part of it.
+func cutComment(s string, i, to int) bool {
+	start, last := strings.LastIndexByte(s[:i], '\n')+1, strings.LastIndexByte(s[:min(len(s), to+len("<!--"))], '\n')+1
+	if last <= i {
+		return false // it is of one line
+	}
+	before, lines := s[start:i], s[i+len("<!--"):last]
+	text := strings.TrimLeft(before, " \t")
+	switch {
+	case strings.Contains(lines, ">"), strings.Contains(lines, "</"), strings.ContainsAny(text, "*+->.)"), strings.Contains(text, "</"):
+		return true
+	}
+	alone := text == "" && (start == 0 || strings.TrimSpace(s[strings.LastIndexByte(s[:start-1], '\n')+1:start-1]) == "")
+	for line := range strings.SplitSeq(s[lineEnd(s, i)+1:lineEnd(s, last)], "\n") {
+		text := strings.TrimLeft(line, " \t\r")
+		if text == "" && !alone || text != "" && len(line)-len(text) < len(before)-len(strings.TrimLeft(before, " \t")) {
+			return true
+		}
+	}
+	return false
+}
 
 // cutByMarkdown reports whether a renderer may take the quoted value s[from:to] of
 // the tag at s[i] for the end of its HTML, and read on as Markdown within it: the

@@ -121,22 +121,26 @@ const writer = new HtmlRenderer();
 const plain = new MarkdownIt({ html: true });
 const linking = new MarkdownIt({ html: true, linkify: true, breaks: true });
 const readers = {
-  'as a document': (s) => parse(s),
-  'as a part': (s) => parseFragment(s),
-  'by marked': (s) => parseFragment(marked.parse(s)),
-  'by markdown-it': (s) => parseFragment(plain.render(s)),
-  'by markdown-it, linking': (s) => parseFragment(linking.render(s)),
-  'by commonmark.js': (s) => parseFragment(writer.render(reader.parse(s))),
+  'as a document': (s) => [parse, s],
+  'as a part': (s) => [parseFragment, s],
+  'by marked': (s) => [parseFragment, marked.parse(s)],
+  'by markdown-it': (s) => [parseFragment, plain.render(s)],
+  'by markdown-it, linking': (s) => [parseFragment, linking.render(s)],
+  'by commonmark.js': (s) => [parseFragment, writer.render(reader.parse(s))],
 };
 
 const gaveUp = [];
 
-// judge returns what is active in a text, and for whom.
+// judge returns what is active in a text, and for whom. What two renderers write alike is looked at once.
 export function judge(s) {
+  const seen = new Set();
   for (const [by, read] of Object.entries(readers)) {
     let shown;
     try {
-      shown = read(s);
+      const [parsed, html] = read(s);
+      if (parsed === parseFragment && seen.has(html)) continue;
+      if (parsed === parseFragment) seen.add(html);
+      shown = parsed(html);
     } catch (err) { // a renderer that gives up shows nothing; marked stumbles over some lists
       gaveUp.push(`${by}: ${err}`);
       continue;
