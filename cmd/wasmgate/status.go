@@ -230,6 +230,9 @@ func (c *cli) printStatus(s *app.Status) error {
 	for _, b := range s.Broken {
 		fmt.Fprintf(c.out, "refused by schema: %s: %d calls; the last: %s\n", visible(b.Tool), b.Calls, visible(short(b.Last, 200)))
 	}
+	for _, t := range s.Altered {
+		fmt.Fprintln(c.out, "often changed: "+visible(t.String()))
+	}
 	for _, p := range s.Problems {
 		fmt.Fprintln(c.out, paint(c.out, bad, "problem: "+visible(p)))
 	}

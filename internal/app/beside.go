@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/altered"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/ship"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
@@ -35,6 +36,8 @@ type beside struct {
 
 	documents atomic.Pointer[keptDocuments] // nil while none are kept
 
+	altered altered.Counts
+
 	noticed map[string]bool // conditions that were told of; of the one goroutine that tells
 }
 
@@ -46,6 +49,7 @@ func newBeside(a *App) *beside {
 
 // put makes what runs that which a configuration says.
 func (b *beside) put(c *config.Config) {
+	b.altered.Reset()
 	b.mu.Lock()
 	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry) && reflect.DeepEqual(b.wanted.Anchor, c.Anchor) && reflect.DeepEqual(b.wanted.Notify, c.Notify) &&
 		reflect.DeepEqual(b.wanted.Arguments, c.Arguments)
@@ -87,6 +91,7 @@ func (b *beside) count(c *config.Config) {
 
 // observe is told of each record: see [gateway.Config].
 func (b *beside) observe(r *gate.Record, kept time.Duration, err error) {
+	b.altered.Observe(r)
 	if c := b.counts.Load(); c != nil {
 		c.Observe(r, kept, err)
 	}

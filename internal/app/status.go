@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/altered"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/paused"
@@ -47,6 +48,8 @@ type Status struct {
 	BreakGlass time.Time `json:"break_glass,omitzero"`
 	// Broken are the tools of which calls were refused by their input schema.
 	Broken []gateway.BrokenInput `json:"refused_by_schema,omitempty"`
+	// Altered are the tools whose results the sanitizer changes often.
+	Altered []altered.Tool `json:"often_changed,omitempty"`
 
 	Replays string `json:"replays,omitempty"` // the recording that calls are answered from
 
@@ -91,7 +94,7 @@ func (a *App) Status() *Status {
 		Grants: a.policy.Load().cfg.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
 		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
-		Broken: a.gateway.BrokenInputs(),
+		Broken: a.gateway.BrokenInputs(), Altered: a.beside.altered.Often(a.gateway.Fleet().KnownFeatures(gate.FeatureTool), a.gateway.Policy()),
 	}
 	a.countJobs(s)
 	a.beside.tell(s)

@@ -229,6 +229,9 @@ func servers(s *app.Status, err error) (all []Check) {
 			all = append(all, Check{"module " + m.Module, Fault, m.Error, "wasmgate sandbox check " + m.Module})
 		}
 	}
+	for _, t := range s.Altered {
+		all = append(all, Check{"results", Warning, t.String(), "wasmgate audit --tool " + t.Tool + " --json shows by which rules and where"})
+	}
 	for _, p := range s.Problems {
 		all = append(all, Check{"gateway", Warning, p, ""})
 	}

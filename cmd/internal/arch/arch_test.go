@@ -98,6 +98,7 @@ var rules = map[string]rule{
 	"internal/pointer":              {bans: leaf},
 	"internal/recent":               {bans: leaf},
 	"internal/spelling":             {bans: leaf},
+	"internal/altered":              {imports: []string{"gate"}, bans: append([]string{}, leaf...)},
 	"internal/paused":               {imports: []string{"internal/files"}, bans: []string{"context", "net", "net/http", "github.com/..."}},
 	"internal/learn":                {imports: []string{"gate", "policy", "internal/match"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
 	"internal/documents":            {bans: []string{"net", "net/http", "database/sql", "github.com/..."}},
