@@ -2,13 +2,13 @@ package gate_test
 
 import (
 	"context"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 func TestNarrowingIntersect(t *testing.T) {
@@ -53,9 +53,7 @@ func TestNarrowingIntersect(t *testing.T) {
 
 // What an intersection leaves, each of its parts leaves, whatever they are.
 func TestNarrowingNeverWidens(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	names := []string{"/", "/a", "/a/b", "/a/b/c", "/ab", "/b", "A", "B"}
 	some := func() []string {
 		if r.IntN(4) == 0 {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/policy"
@@ -469,8 +470,7 @@ func sequences() int {
 var allGuards = guards{packs: []string{"grants", "flow"}, identities: gate.Identities{known}}
 
 func TestTheAdversaryNeverWins(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	m := newModel(t, allGuards)
 	for i := range sequences() {
 		m.play(t, seed+uint64(i))

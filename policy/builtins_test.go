@@ -3,14 +3,13 @@ package policy_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/url"
 	"path"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -68,9 +67,7 @@ func TestHelpersTakeAnyArgument(t *testing.T) {
 // below the root after every way of cleaning it that servers have.
 func TestPathsThatPassAreBelowTheRoot(t *testing.T) {
 	within := asker(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := seed.Rand(t)
 	pieces := []string{"/srv/a", "/", "/", `\`, "..", ".", "a", "b", "ab", " ", "%2e", "%2f", "%5c", "%25", "\x00", "\n", "C:", "~", "\uff0f", "\uff0e", "\u2024", "ü", ";", "\u202e"}
 	passed := 0
 	for range 20_000 {
@@ -108,9 +105,7 @@ func TestURLsThatPassHaveTheHost(t *testing.T) {
 		t.Skip("one goroutine: the race detector finds nothing in it")
 	}
 	within := asker(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := seed.Rand(t)
 	pieces := []string{
 		"http:", "https:", "//", "/", `\`, "good.example", "GOOD.example", "evil.example", "@", ":", ".", "80", "?", "#", "%40", "%2e", "%00", "\t", "\r\n", " ",
 		"user", "[", "]", "0x7f.1", ";", "&", "。", "о", "/..", "/%2e%2e", "a",

@@ -3,14 +3,13 @@ package policy_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -178,9 +177,7 @@ func without(list []policy.Explained, file string) []policy.Explained {
 // what is explained is what was decided, and what does not need the arguments is
 // so whatever they are.
 func TestExplanationsAgree(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	all := append(append([]string{}, conditions...), treacherous...)
 	args := []string{`{}`, `{"n":1}`, `{"n":2,"s":"a"}`, `{"s":"1","n":1}`, `{"list":["1",3]}`, `{"a":1,"b":2}`}
 	missing := map[string]string{"input.arguments": "arguments", "input.provenance": "provenance"}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -58,9 +58,7 @@ func TestTheIndexFindsWhatASearchWould(t *testing.T) {
 	if unraced.Short() {
 		t.Skip("one goroutine: the race detector finds nothing in it")
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := seed.Rand(t)
 	var tools []*gate.Tool
 	for _, name := range []string{"a__x", "a__y", "a__y1", "a__y1long", "b__x", "b__a__x", "c__z", "c__zz", "d__x"} {
 		tools = append(tools, newTool(name))

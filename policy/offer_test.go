@@ -3,11 +3,11 @@ package policy_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/schema"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -67,9 +67,7 @@ func TestOffer(t *testing.T) {
 // What a narrowed schema leaves out does not pass: over rules and calls made at
 // random, every call that the policy lets pass keeps to what was offered.
 func TestOfferLeavesOutOnlyWhatIsRefused(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	strings := []string{"p", "q", "/a/x", "/b/x", "p*", "(p)"}
 	condition := func() string {
 		switch r.IntN(6) {

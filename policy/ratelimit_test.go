@@ -1,22 +1,19 @@
 package policy_test
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
 // TestRatesAreThoseOfASearch compares the index of rate limits with a search through
 // all of them.
 func TestRatesAreThoseOfASearch(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := seed.Rand(t)
 	some, none := 0, 0
 	for range 60 {
 		grants := randomGrants(r, r.IntN(6))

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -116,9 +115,7 @@ func TestFixedDecisionsAreTheFullOnes(t *testing.T) {
 	if unraced.Short() {
 		t.Skip("one goroutine: the race detector finds nothing in it")
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	one := func(list ...string) string { return list[r.IntN(len(list))] }
 	var tools []*gate.Tool
 	for _, name := range []string{"a__x", "a__y1", "b__x", "b__2"} {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -150,9 +150,7 @@ wasmgate_unknown if input.arguments.nothing
 // TestNoCallOfAHiddenToolPasses is the promise that listing and calling are one
 // policy: over random policies, grants, principals, tools and calls.
 func TestNoCallOfAHiddenToolPasses(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	one := func(list []string) string { return list[r.IntN(len(list))] }
 
 	var tools []*gate.Tool

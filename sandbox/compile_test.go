@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/wasmgate/wasmgate/internal/bombs"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sandbox"
 	"github.com/wasmgate/wasmgate/sandbox/internal/compiler"
@@ -280,9 +281,7 @@ func FuzzCompile(f *testing.F) {
 
 // TestChangedModules does the same for a moment, at random.
 func TestChangedModules(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := seed.Rand(t)
 	all, try, accepted := modules(t), trial(t), 0
 	rounds := unraced.Fewer(3000)
 	for range rounds {

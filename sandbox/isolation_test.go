@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/unraced"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -40,8 +41,7 @@ func scribbler(tables bool) *guest {
 // calls ended by traps, by fuel at any point and by memory: no call finds what another left,
 // and every instance that waits for the next is as the snapshot, byte for byte.
 func TestCallsAreApart(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	calls := unraced.Fewer(2000)
 	if testing.Short() {
 		calls = 100
@@ -100,8 +100,7 @@ func TestManyCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 80,000 calls")
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	const callers = 8
 	r := newRuntime(t, sandbox.Config{Concurrent: callers})
 	m := compile(t, r, scribbler(false).bytes(), sandbox.ModuleConfig{})
@@ -173,9 +172,7 @@ func TestWordsAreNotLeft(t *testing.T) {
 // TestGoInstancesAreReset does the same with a module of a language that has a
 // runtime of its own: the embedded tools, ended at any point.
 func TestGoInstancesAreReset(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := seed.Rand(t)
 	r := newRuntime(t, sandbox.Config{CacheDir: cache})
 	m := compile(t, r, embedded(t), sandbox.ModuleConfig{})
 	const args = `{"text":"hello","algorithm":"sha256"}`

@@ -30,7 +30,6 @@ type source struct {
 }
 
 func newSource(t testing.TB, seed uint64) *source {
-	t.Logf("seed %d", seed)
 	return &source{Rand: rand.New(rand.NewPCG(seed, seed)), suites: suites(t)}
 }
 

@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
 	goldhtml "github.com/yuin/goldmark/renderer/html"
 
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 
@@ -51,11 +51,11 @@ func TestOtherParsersFindNothingActive(t *testing.T) {
 // WASMGATE_SEED from which seed. A tenth of them is cut in pieces as well.
 func TestGeneratedTextsAreInert(t *testing.T) {
 	judge := judges(t, "active.mjs")
-	n, seed := number(t, "WASMGATE_TEXTS", 2000), number(t, "WASMGATE_SEED", int(time.Now().UnixNano()&0xffffff))
+	n, seed := number(t, "WASMGATE_TEXTS", 2000), seed.Of(t)
 	if testing.Short() {
 		n = min(n, 500)
 	}
-	s := newSource(t, uint64(seed))
+	s := newSource(t, seed)
 	const batch = 20000
 	before := 0
 	for done := 0; done < n; done += batch {
@@ -189,14 +189,14 @@ func TestBrowserFindsNothingActive(t *testing.T) {
 		t.Skip("chromium is not installed")
 	}
 	judge := judges(t, "browser.mjs")
-	n, seed := number(t, "WASMGATE_BROWSER_TEXTS", 1000), number(t, "WASMGATE_SEED", int(time.Now().UnixNano()&0xffffff))
+	n, seed := number(t, "WASMGATE_BROWSER_TEXTS", 1000), seed.Of(t)
 	if testing.Short() {
 		n = min(n, 200)
 	}
 	if before := judge([]string{"<img src=x onerror=alert(1)>", "<img src=//evil.example/a>", "<script>alert(1)</script>", "<i style='opacity:0'>x</i>", "<b>x</b>"}); countActive(before) != 4 {
 		t.Fatalf("the browser does not look: %q", before)
 	}
-	s := newSource(t, uint64(seed))
+	s := newSource(t, seed)
 	const batch = 10000
 	for done := 0; done < n; done += batch {
 		texts := make([]string, min(batch, n-done))
@@ -214,8 +214,8 @@ func TestBrowserFindsNothingActive(t *testing.T) {
 // TestGoldmarkFindsNothingActive has a second opinion from goldmark and x/net/html,
 // which need no Node.
 func TestGoldmarkFindsNothingActive(t *testing.T) {
-	n, seed := number(t, "WASMGATE_TEXTS", 20000), number(t, "WASMGATE_SEED", int(time.Now().UnixNano()&0xffffff))
-	s := newSource(t, uint64(seed))
+	n, seed := number(t, "WASMGATE_TEXTS", 20000), seed.Of(t)
+	s := newSource(t, seed)
 	if testing.Short() {
 		n = min(n, 3000)
 	}

@@ -2,16 +2,15 @@ package sanitize
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // Bytes that are passed over by eights are those that are passed over one by one.
 func TestWatchedBytesAreFound(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	for range 20_000 {
 		b := bytes.Repeat([]byte{'a'}, r.IntN(40))
 		for range r.IntN(4) {
@@ -25,11 +24,11 @@ func TestWatchedBytesAreFound(t *testing.T) {
 			want++
 		}
 		if got := nextWatched(s, from); got != want {
-			t.Fatalf("seed %d: in %q from %d on the next is at %d, want %d", seed, s, from, got, want)
+			t.Fatalf("in %q from %d on the next is at %d, want %d", s, from, got, want)
 		}
 		c := byte("<[a\\"[r.IntN(4)])
 		if got := last(s, c); got != strings.LastIndexByte(s, c) {
-			t.Fatalf("seed %d: %q stands last in %q at %d", seed, c, s, got)
+			t.Fatalf("%q stands last in %q at %d", c, s, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // same fails the test if two documents differ, each number as it was written.
@@ -51,8 +52,7 @@ func same(t *testing.T, what, want string, got gate.Doc, but ...string) {
 // nothing, between servers and clients of both eras.
 func TestFaithful(t *testing.T) {
 	const rounds = 8
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	for i, server := range []string{older, newer} {
 		m := maker{Rand: rand.New(rand.NewPCG(seed, uint64(i))), deep: true}
 		s := tellServer(t, server)

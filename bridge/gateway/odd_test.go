@@ -18,6 +18,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // oddTool makes a definition of which each member may be what MCP does not say.
@@ -47,9 +48,7 @@ func oddTool(r *rand.Rand, name string) string {
 // However odd the definitions of some tools are, strict clients list the others: that one
 // alone is repaired, loses what is odd, or is quarantined.
 func TestOddToolsDoNotSpoilTheList(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	tools := []string{`{"name":"good","inputSchema":{"type":"object"}}`}
 	for i := range 1000 {
 		tools = append(tools, oddTool(r, fmt.Sprintf("odd%d", i)))

@@ -5,12 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 
@@ -148,9 +148,7 @@ func TestGapsInJSON(t *testing.T) {
 
 // A secret of which two contents have a half each is redacted.
 func TestSplitSecrets(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	secret := "ghp_" + random(r, "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ", 36)
 	answer := texts("the key is "+secret[:20], secret[20:]+" as you know")
 	res, err := call(answering(t, &answer, nil), "up__say", `{}`)

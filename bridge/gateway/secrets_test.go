@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // random returns n letters and digits, each as seldom as can be.
@@ -25,9 +26,7 @@ func random(r *rand.Rand, letters string, n int) string {
 // places of arguments and results: the first is redacted both ways, the second is reported;
 // neither comes into the log.
 func TestSecretsByName(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	const small = "abcdefghijklmnopqrstuvwxyz0123456789"
 	kind := "ghp_" + random(r, small+strings.ToUpper(small[:26]), 36)
 	named := random(r, small, 24)
@@ -106,9 +105,7 @@ func TestSecretsByName(t *testing.T) {
 // goes through both ways without a word, and by the generic rule nothing is changed unless
 // somebody asked for it.
 func TestCursorsAreNoSecrets(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	token := random(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", 40)
 	answer := ""
 	config := func(report []string) gateway.Config {
@@ -146,9 +143,7 @@ func TestCursorsAreNoSecrets(t *testing.T) {
 // What a server has returned goes back to it, and to nobody else, although the generic rule
 // would take it for a secret; a secret of a known kind does not.
 func TestWhatAServerReturnedGoesBackToIt(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	const small = "abcdefghijklmnopqrstuvwxyz0123456789"
 	row, kind := random(r, small, 30), "ghp_"+random(r, small+strings.ToUpper(small[:26]), 36)
 	got := ""

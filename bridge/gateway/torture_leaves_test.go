@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // repetitionsEnv is how many misdeeds [TestTortureClientLeavesNothing] does.
@@ -27,8 +29,7 @@ func TestTortureClientLeavesNothing(t *testing.T) {
 		}
 	}
 	tt := torture(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	clients := []*badClient{tt.client(t, older), tt.client(t, newer)}
 	kinds := []map[string]misdeed{misdeeds(older), misdeeds(newer)}
 	names := [][]string{slices.Sorted(maps.Keys(kinds[0])), slices.Sorted(maps.Keys(kinds[1]))}

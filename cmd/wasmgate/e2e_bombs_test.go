@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/bombs"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // testBombs gives a running gateway modules that are made to break a compiler, as many at
@@ -40,9 +41,7 @@ func testBombs(t *testing.T, p *program) {
 		}
 	}
 	batch = min(batch, n/2) // a reload waits for all of them
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 
 	up := &stub{tools: `[{"name":"echo","inputSchema":{"type":"object"}}]`, answer: answerFine}
 	pl := p.place(t, "")

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 var marksModule = guestModule{"marks.wasm", "../../sandbox/testdata/marks", "c-shared", `{"tools": [{"name": "mark", "inputSchema": {"type": "object"}}]}`}
@@ -26,8 +28,7 @@ func testMarks(t *testing.T, p *program) {
 	if underRace || testing.Short() {
 		calls = min(calls, 300)
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	pl := p.sandboxed(t, "tools: {marks: {module: marks.wasm}}\n", marksModule)
 	pl.must("grant", "local__mark")
 	gw := pl.serveModules()

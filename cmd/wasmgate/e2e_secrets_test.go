@@ -16,13 +16,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // testSecrets has a real server read and write files with secrets and without.
@@ -151,9 +152,7 @@ type credential struct{ text, secret string }
 // newCredentials makes a credential for each of some rules.
 func newCredentials(t *testing.T) map[string]credential {
 	t.Helper()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	// Each letter as seldom as can be: texts with less variety count as placeholders.
 	some := func(letters string, n int) string {
 		b := []byte(strings.Repeat(letters, n/len(letters)+1))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // A way is one in which a credential can be brought to the endpoint.
@@ -201,9 +201,7 @@ func TestHostileTokensAtTheEndpoint(t *testing.T) {
 // TestMutationsAtTheEndpoint: of a good token no change of any byte is let in by a running
 // gateway, in either revision. WASMGATE_MUTATIONS says how many are tried.
 func TestMutationsAtTheEndpoint(t *testing.T) {
-	seed := mathrand.Uint64()
-	t.Logf("seed %d", seed)
-	random := mathrand.New(mathrand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	s, p := newTeam(t)
 	body, err := json.Marshal(p.Claims(map[string]any{"aud": s.url, "exp": time.Now().Add(12 * time.Hour).Unix()}))
 	if err != nil {

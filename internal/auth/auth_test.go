@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 const resource = authtest.Resource
@@ -144,8 +144,6 @@ func TestKeyFlood(t *testing.T) {
 // TestMutations: of a good token no change of any byte is let in.
 // WASMGATE_MUTATIONS says how many are tried.
 func TestMutations(t *testing.T) {
-	seed := mathrand.Uint64()
-	t.Logf("seed %d", seed)
 	p := authtest.New(t)
 	a := newAuth(t, p, nil)
 	good := authtest.SignWith(t, jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.EC, KeyID: "ec"}}, p.Claims(nil), nil)
@@ -153,7 +151,7 @@ func TestMutations(t *testing.T) {
 	if code, refusal := status(a, ask(good)); code != http.StatusOK {
 		t.Fatalf("the good token: %d %v", code, refusal)
 	}
-	for bad := range authtest.Mutations(mathrand.New(mathrand.NewPCG(seed, 0)), good, authtest.HowMany(t, os.Getenv("WASMGATE_MUTATIONS"), 5000)) {
+	for bad := range authtest.Mutations(seed.Rand(t), good, authtest.HowMany(t, os.Getenv("WASMGATE_MUTATIONS"), 5000)) {
 		if code, _ := status(a, ask(bad)); code == http.StatusOK {
 			t.Fatalf("a mutation of a good token is let in: %s, of %s", bad, good)
 		}

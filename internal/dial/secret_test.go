@@ -10,14 +10,13 @@ import (
 	"html"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 func TestBadSecrets(t *testing.T) {
@@ -304,9 +303,7 @@ func echoed(t *testing.T, value, text string) dial.Response {
 
 // What is around a secret stays as it is, byte for byte.
 func TestScrubbingLeavesTheRest(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	const letters = `ab%&\"/u0041x<;#=` + "\x00\xff\n"
 	noise := func() string {
 		b := make([]byte, random.IntN(40))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // A world is a log that is being written, and an index over it.
@@ -34,9 +35,7 @@ type world struct {
 
 func newWorld(t testing.TB, o audit.Options) *world {
 	t.Helper()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	w := &world{t: t, path: filepath.Join(t.TempDir(), "audit.jsonl"), rng: rand.New(rand.NewPCG(seed, 0))}
+	w := &world{t: t, path: filepath.Join(t.TempDir(), "audit.jsonl"), rng: seed.Rand(t)}
 	o.Node, o.Keep = "test", -1
 	w.open(o)
 	w.index()

@@ -3,7 +3,6 @@ package kv_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/kv"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 var ns = kv.Namespace{Tenant: "acme", Tool: "notes"}
@@ -269,9 +269,7 @@ func TestFewNamespacesFitInMemoryAlone(t *testing.T) {
 // Random operations leave what a map has, over restarts and with namespaces that
 // come and go.
 func TestLikeAMap(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	dir := filepath.Join(t.TempDir(), "kv")
 	s := open(t, dir, kv.Options{Loaded: 2})
 	model := map[kv.Namespace]map[string]string{}

@@ -3,7 +3,6 @@ package lock_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // digest returns a digest that is told from others by a letter.
@@ -74,9 +74,10 @@ func TestFileReadsAndWritesTheSameBytes(t *testing.T) {
 // The order in which digests were approved does not show.
 func TestFileIsTheSameInAnyOrder(t *testing.T) {
 	want := string(new(lock.File).With(wholePins()...).Bytes())
+	r := seed.Rand(t)
 	for range 50 {
 		pins := wholePins()
-		rand.Shuffle(len(pins), func(i, j int) { pins[i], pins[j] = pins[j], pins[i] })
+		r.Shuffle(len(pins), func(i, j int) { pins[i], pins[j] = pins[j], pins[i] })
 		f := new(lock.File)
 		for _, p := range append(pins, pins[:2]...) {
 			f = f.With(p)

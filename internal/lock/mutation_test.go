@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // mutations is how many single changes of a definition are tried.
@@ -19,9 +19,7 @@ const mutations = 100_000
 // TestEveryMutationIsCaught changes one thing at a random place of a pinned
 // definition, again and again: only the order of keys may change without notice.
 func TestEveryMutationIsCaught(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	m := mutator{rand.New(rand.NewPCG(seed, 1))}
+	m := mutator{seed.Rand(t)}
 	r := newRig(t, lock.TrustFirst)
 	defs := corpus(t, "benign.jsonl")
 	var items []lock.Item

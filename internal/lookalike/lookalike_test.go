@@ -3,7 +3,6 @@ package lookalike_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/lookalike"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 func TestSkeleton(t *testing.T) {
@@ -125,9 +125,7 @@ func TestSameShape(t *testing.T) {
 
 // The index finds what a look at each name finds.
 func TestIndexAgreesWithAlike(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	letters := []rune("aabbcs1I_-\u0430C")
 	name := func() string {
 		s := make([]rune, 4+r.IntN(4))

@@ -3,13 +3,13 @@ package schema_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 func quoted(s string) string {
@@ -52,9 +52,7 @@ func TestPatternsMatchAsInJavaScript(t *testing.T) {
 		}
 		t.Skip("there is no node to compare with")
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	pick := func(all ...string) string { return all[r.IntN(len(all))] }
 	type one struct{ Pattern, Text string }
 	var all []one

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/secrets"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -60,7 +61,7 @@ var ordinary = map[string]func(r *rand.Rand) string{
 
 // The figure that is aimed at is one in a hundred.
 func TestOrdinaryResultsAreLeftAlone(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{Decode: true}), seeded(t)
+	s, r := newScanner(t, secrets.Options{Decode: true}), seed.Rand(t)
 	const each = 200
 	touched, kinds := 0, map[string]int{}
 	for name, result := range ordinary {
@@ -160,7 +161,7 @@ func grouped(s string) string {
 }
 
 func TestNumbersThatProveThemselves(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{Checked: true}), seeded(t)
+	s, r := newScanner(t, secrets.Options{Checked: true}), seed.Rand(t)
 	plain := newScanner(t, secrets.Options{})
 	digits := func(n int) string { return random(r, "0123456789", n) }
 	wrong := func(s string) string { return s[:len(s)-1] + string(rune('0'+(s[len(s)-1]-'0'+1)%10)) }

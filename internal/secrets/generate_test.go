@@ -44,13 +44,6 @@ func sources(t testing.TB) []source {
 	return out
 }
 
-// seeded returns a random generator and prints its seed.
-func seeded(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
 // secret makes a text that an expression matches.
 func secret(r *rand.Rand, e *syntax.Regexp) string {
 	switch e.Op {

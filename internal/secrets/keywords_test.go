@@ -1,11 +1,11 @@
 package secrets
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // A long text, which is gone through in lanes, has the keywords that it has byte by byte, in
@@ -16,9 +16,7 @@ func TestKeywordsInLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := set.keywords
-	seed := uint64(time.Now().UnixNano())
-	t.Log("seed", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	var words []string
 	for _, one := range set.rules {
 		words = append(words, one.Keywords...)

@@ -15,6 +15,7 @@ import (
 	"github.com/zricethezav/gitleaks/v8/detect"
 
 	"github.com/wasmgate/wasmgate/internal/secrets"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // library finds what gitleaks itself finds.
@@ -154,7 +155,7 @@ var places = map[string]string{
 var paths = []string{"", "main.tf", "deploy.yaml", "nuget.config", "index.php"}
 
 func TestFindingsOfSyntheticSecretsAreTheLibrarys(t *testing.T) {
-	l, s, r := newLibrary(t), newScanner(t, secrets.Options{}), seeded(t)
+	l, s, r := newLibrary(t), newScanner(t, secrets.Options{}), seed.Rand(t)
 	found := 0
 	for _, src := range sources(t) {
 		for range secretsOfEach {
@@ -178,7 +179,7 @@ func TestFindingsOfSyntheticSecretsAreTheLibrarys(t *testing.T) {
 // What is cut, doubled and joined at random lies at the borders of what the
 // expressions match, and their windows overlap.
 func TestFindingsOfTextsCutAtRandomAreTheLibrarys(t *testing.T) {
-	l, s, r := newLibrary(t), newScanner(t, secrets.Options{}), seeded(t)
+	l, s, r := newLibrary(t), newScanner(t, secrets.Options{}), seed.Rand(t)
 	all := sources(t)
 	glue := []string{"", "", " ", "\n", "\n\n", "\"", "'", ": ", " = ", "=", "-", ".", "_", ";", "\\n", "x", "9", "\u00e9", "\U0001f511", "\xff", "\x80\x80"}
 	found := 0

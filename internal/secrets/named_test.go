@@ -1,17 +1,16 @@
 package secrets
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // A name is taken for that of a secret if its words say so: what its last letters say in
 // front of that changes nothing.
 func TestNamesOfSecretsAreKnownByTheirWords(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	slow := func(name string) bool {
 		words := words(name)
 		for _, s := range secretNames {
@@ -35,14 +34,14 @@ func TestNamesOfSecretsAreKnownByTheirWords(t *testing.T) {
 		}
 		want := slow(name)
 		if got := namesSecret(name); got != want {
-			t.Fatalf("seed %d: namesSecret(%q) = %t, want %t", seed, name, got, want)
+			t.Fatalf("namesSecret(%q) = %t, want %t", name, got, want)
 		}
 		if want {
 			yes++
 		}
 	}
 	if yes < 1000 {
-		t.Errorf("seed %d: %d names of secrets: that says little", seed, yes)
+		t.Errorf("%d names of secrets: that says little", yes)
 	}
 	for _, s := range secretNames {
 		if !namesSecret(s) {

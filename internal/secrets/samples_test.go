@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/secrets"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // A sample is a text by which gitleaks tests a rule of its own.
@@ -44,8 +44,7 @@ func samples(t testing.TB) []sample {
 		write(t, filepath.Join(dir, filepath.FromSlash(to)), strings.Replace(text, "module github.com/wasmgate/wasmgate", "module samples", 1))
 	}
 	command(t, dir, nil, "go", "build", "-o", program, "samples/config")
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	out := command(t, filepath.Join(from, "config"), []string{fmt.Sprintf("SAMPLES_SEED=%d", seed)}, program, os.DevNull)
 
 	var all []sample

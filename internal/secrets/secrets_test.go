@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/secrets"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -78,7 +79,7 @@ func placeholder(src source, match, secret string) bool {
 }
 
 func TestEveryRuleFindsItsOwnKind(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{}), seeded(t)
+	s, r := newScanner(t, secrets.Options{}), seed.Rand(t)
 	const few, many = 20, 4000 // many for a rule that misses one of few
 	found, total, worst := 0, 0, 1.0
 	for _, src := range sources(t) {
@@ -108,7 +109,7 @@ func TestEveryRuleFindsItsOwnKind(t *testing.T) {
 }
 
 func TestRedactedTextHoldsNothingToRedact(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{Decode: true, Checked: true}), seeded(t)
+	s, r := newScanner(t, secrets.Options{Decode: true, Checked: true}), seed.Rand(t)
 	redacted := 0
 	for _, src := range sources(t) {
 		for range secretsOfEach {
@@ -137,7 +138,7 @@ func TestRedactedTextHoldsNothingToRedact(t *testing.T) {
 }
 
 func TestRedact(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{}), seeded(t)
+	s, r := newScanner(t, secrets.Options{}), seed.Rand(t)
 	a, b := pat(r), pat(r)
 	word := password(r)
 	key := "-----BEGIN RSA PRIVATE" + " KEY-----\n" + random(r, letters, 64) + "\n" + random(r, letters, 64) + "\n-----END RSA PRIVATE" + " KEY-----"
@@ -166,7 +167,7 @@ func TestRedact(t *testing.T) {
 
 // The groups of these expressions take a small part of what is secret.
 func TestSecretsAroundAGroupGoWhole(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{Skip: []string{secrets.RuleGeneric}}), seeded(t)
+	s, r := newScanner(t, secrets.Options{Skip: []string{secrets.RuleGeneric}}), seed.Rand(t)
 	tested := 0
 	for _, src := range sources(t) {
 		if src.ID == "microsoft-teams-webhook" || src.ID == "jwt-base64" {
@@ -185,7 +186,7 @@ func TestSecretsAroundAGroupGoWhole(t *testing.T) {
 // The last argument of such a command hides the ones before it: the rule takes as
 // much as it can.
 func TestWhatCannotBeToldApartIsWithheld(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{}), seeded(t)
+	s, r := newScanner(t, secrets.Options{}), seed.Rand(t)
 	for n, whole := range map[int]bool{2: false, 12: true} {
 		var b strings.Builder
 		b.WriteString("curl")
@@ -206,7 +207,7 @@ func TestWhatCannotBeToldApartIsWithheld(t *testing.T) {
 }
 
 func TestEncodedSecrets(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{Decode: true}), seeded(t)
+	s, r := newScanner(t, secrets.Options{Decode: true}), seed.Rand(t)
 	plain := `{"user": "someone", "token": "` + pat(r) + `", "note": "é?>~ and a few words more"}`
 	std := base64.StdEncoding.EncodeToString([]byte(plain))
 	var percent strings.Builder
@@ -246,7 +247,7 @@ func TestEncodedSecrets(t *testing.T) {
 }
 
 func TestFingerprints(t *testing.T) {
-	r := seeded(t)
+	r := seed.Rand(t)
 	key := []byte(random(r, letters, 32))
 	one, other := newScanner(t, secrets.Options{Key: key, Decode: true}), newScanner(t, secrets.Options{})
 	a, b := pat(r), pat(r)
@@ -275,7 +276,7 @@ func TestFingerprints(t *testing.T) {
 }
 
 func TestAllow(t *testing.T) {
-	r := seeded(t)
+	r := seed.Rand(t)
 	a, key := pat(r), []byte("a key for this test")
 	fingerprint := newScanner(t, secrets.Options{Key: key}).Find(a)[0].Fingerprint
 	for name, tt := range map[string]struct {
@@ -303,7 +304,7 @@ func TestAllow(t *testing.T) {
 }
 
 func TestReportedFindingsStay(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{Report: []string{secrets.RuleGeneric}, Decode: true}), seeded(t)
+	s, r := newScanner(t, secrets.Options{Report: []string{secrets.RuleGeneric}, Decode: true}), seed.Rand(t)
 	a, word := pat(r), password(r)
 	text := a + "\npassword: " + word + "\n"
 	clean, found := s.Redact(text)
@@ -322,7 +323,7 @@ func TestReportedFindingsStay(t *testing.T) {
 }
 
 func TestSkippedRulesFindNothing(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{Skip: []string{"github-pat", secrets.RuleGeneric}}), seeded(t)
+	s, r := newScanner(t, secrets.Options{Skip: []string{"github-pat", secrets.RuleGeneric}}), seed.Rand(t)
 	if found := s.Find("token: " + pat(r)); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}
@@ -345,7 +346,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 // Names of files can come from whoever sends them: they take no rule of a certain
 // kind away.
 func TestPathsOfFiles(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{}), seeded(t)
+	s, r := newScanner(t, secrets.Options{}), seed.Rand(t)
 	sum := "golang.org/x/oauth2 v0.35.0 h1:" + password(r) + "="
 	if len(s.Find(sum)) == 0 {
 		t.Error("a line of go.sum is not found without its path, and nothing is tested")
@@ -364,7 +365,7 @@ func TestPathsOfFiles(t *testing.T) {
 
 // A document can be one line; what stands far away in it allows nothing.
 func TestWordsFarAwayAllowNothing(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{}), seeded(t)
+	s, r := newScanner(t, secrets.Options{}), seed.Rand(t)
 	word, text := "RUN --mount=type=secret,id=x ", "token='"+password(r)+"' "
 	if found := s.Find(word + text); len(found) > 0 {
 		t.Errorf("behind the word: %v, and nothing is tested", found)
@@ -377,7 +378,7 @@ func TestWordsFarAwayAllowNothing(t *testing.T) {
 // What is made to be slow takes time by its length, and not by its square: seconds, of
 // which the race detector makes many on a busy machine, and not days.
 func TestHostileTextsEnd(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{Decode: true, Checked: true}), seeded(t)
+	s, r := newScanner(t, secrets.Options{Decode: true, Checked: true}), seed.Rand(t)
 	size := 512 << 10
 	if raced {
 		size = 64 << 10
@@ -398,7 +399,7 @@ func TestHostileTextsEnd(t *testing.T) {
 }
 
 func TestTextMadeOfSecretsIsWithheldWhole(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{}), seeded(t)
+	s, r := newScanner(t, secrets.Options{}), seed.Rand(t)
 	var b strings.Builder
 	for range 6_000 {
 		b.WriteString("token ghp_" + random(r, letters, 36) + "\n")
@@ -409,7 +410,7 @@ func TestTextMadeOfSecretsIsWithheldWhole(t *testing.T) {
 }
 
 func TestScannerIsForSeveralGoroutines(t *testing.T) {
-	s, r := newScanner(t, secrets.Options{Decode: true, Checked: true}), seeded(t)
+	s, r := newScanner(t, secrets.Options{Decode: true, Checked: true}), seed.Rand(t)
 	var texts []string
 	for _, src := range sources(t) {
 		texts = append(texts, secret(r, src.tree))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -213,14 +214,13 @@ func TestAwayTooLate(t *testing.T) {
 // TestHammerAway: whatever calls do, never more have places than there are, and none is
 // lost.
 func TestHammerAway(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	const most = 3
 	l := session.NewLimits(session.LimitOptions{Concurrent: most, Session: 2, Wait: time.Minute, Queue: 1000})
 	var under atomic.Int64
 	enter := func() {
 		if n := under.Add(1); n > most {
-			t.Errorf("%d calls at once, seed %d", n, seed)
+			t.Errorf("%d calls at once", n)
 		}
 	}
 	var wg sync.WaitGroup
@@ -230,7 +230,7 @@ func TestHammerAway(t *testing.T) {
 			for range 200 {
 				release, pause, err := l.Take(t.Context(), place(fmt.Sprint("s", i%4, " files a")))
 				if err != nil {
-					t.Errorf("%v, seed %d", err, seed)
+					t.Error(err)
 					return
 				}
 				enter()
@@ -249,13 +249,13 @@ func TestHammerAway(t *testing.T) {
 					cancel()
 					if again := pause(); again != nil {
 						if err := again(t.Context()); err != nil {
-							t.Errorf("%v, seed %d", err, seed)
+							t.Error(err)
 						}
 					}
 					wg.Go(func() { release(0) }) // twice, at one time
 				default:
 					if err := resume(t.Context()); err != nil {
-						t.Errorf("%v, seed %d", err, seed)
+						t.Error(err)
 					}
 					enter()
 					runtime.Gosched()
@@ -266,15 +266,15 @@ func TestHammerAway(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for range most {
-		if _, _, err := l.Take(t.Context(), place(fmt.Sprint("end", rand.Int(), " files a"))); err != nil {
-			t.Errorf("a place is lost: %v, seed %d", err, seed)
+	for i := range most {
+		if _, _, err := l.Take(t.Context(), place(fmt.Sprint("end", i, " files a"))); err != nil {
+			t.Errorf("a place is lost: %v", err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, _, err := l.Take(ctx, place("many files a")); err == nil {
-		t.Errorf("there are more places than there were, seed %d", seed)
+		t.Error("there are more places than there were")
 	}
 }
 

@@ -3,7 +3,6 @@ package session_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -71,8 +71,7 @@ func TestRateOfCalls(t *testing.T) {
 // Whoever waits as long as it is told passes, and not before.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		seed := uint64(time.Now().UnixNano())
-		rnd := rand.New(rand.NewPCG(seed, 1))
+		rnd := seed.Rand(t)
 		for range 300 {
 			l := session.NewLimits(session.LimitOptions{})
 			r := gate.Rate{Calls: 1 + rnd.Int64N(20), Bytes: 1 + rnd.Int64N(1000), Per: time.Duration(1+rnd.Int64N(100_000)) * time.Millisecond}
@@ -85,17 +84,17 @@ func TestRetryAfter(t *testing.T) {
 				}
 				over, ok := errors.AsType[*gate.OverRate](err)
 				if !ok {
-					t.Fatalf("seed %d: %v", seed, err)
+					t.Fatal(err)
 				}
 				if waits++; over.After > 2*time.Millisecond {
 					time.Sleep(over.After - 2*time.Millisecond)
 					if passes(t, l, "alice", r, 0) {
-						t.Fatalf("seed %d: %+v: passes before %v", seed, r, over.After)
+						t.Fatalf("%+v: passes before %v", r, over.After)
 					}
 				}
 				time.Sleep(2 * time.Millisecond)
 				if !passes(t, l, "alice", r, 0) {
-					t.Fatalf("seed %d: %+v: does not pass after %v", seed, r, over.After)
+					t.Fatalf("%+v: does not pass after %v", r, over.After)
 				}
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -206,8 +207,7 @@ func TestPlaceAtTheLastMoment(t *testing.T) {
 // are free in the end.
 func TestLimitsHammer(t *testing.T) {
 	const limit = 4
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	l := session.NewLimits(session.LimitOptions{Concurrent: limit, Wait: time.Millisecond, Queue: 5})
 	var running, done atomic.Int64
 	var wg sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -279,9 +280,7 @@ func TestCleanSessionsCostNothing(t *testing.T) {
 // Admit: calls are admitted on stale labels. Replace Join in raise by its
 // argument: labels fall.
 func TestHistories(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	stale := 0
 	for range 300 {
 		stale += history(t, r)

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 func newLocal(t testing.TB, server string, o listing.Options, names ...string) *local.Server {
@@ -265,8 +266,7 @@ func TestFleetMembers(t *testing.T) {
 // TestFleetHammer calls, while servers come, go, break and announce changes.
 func TestFleetHammer(t *testing.T) {
 	rig.NoLeaks(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	scripts := map[string]*rig.Script{"a": rig.NewScript(nil), "b": rig.NewScript(nil), "c": rig.NewScript(nil)}
 	f := rig.NewFleet(t, fleet.Config{
 		Locals:        []*local.Server{newLocal(t, "local", rig.Options(), "hash")},

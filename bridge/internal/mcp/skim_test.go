@@ -1,14 +1,15 @@
 package mcp_test
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 func TestSkim(t *testing.T) {
+	r := seed.Rand(t)
 	for text, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":7,"result":{"id":8}}`:                           "7",
 		`{"jsonrpc":"2.0","result":{"content":[{"id":"}\"{"}],"id":1},"id":9}`: "9",
@@ -21,7 +22,7 @@ func TestSkim(t *testing.T) {
 	} {
 		var s mcp.Skim
 		for rest := []byte(text); len(rest) > 0; { // in pieces, as it comes
-			n := 1 + rand.IntN(len(rest))
+			n := 1 + r.IntN(len(rest))
 			_, _ = s.Write(rest[:n])
 			rest = rest[n:]
 		}

@@ -89,6 +89,7 @@ var rules = map[string]rule{
 	"internal/login":                {imports: []string{"gate", "internal/vault", "internal/loopback", "internal/match"}, bans: []string{"database/sql"}},
 	"cmd/internal/sarif":            {imports: []string{"bridge/gateway", "internal/scan", "internal/scan/report"}, bans: []string{"net", "net/http"}},
 	"internal/bombs":                {bans: leaf},
+	"internal/seed":                 {bans: []string{"context", "net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/signature":            {imports: []string{"gate"}, bans: []string{"os", "net", "net/http", "github.com/..."}},
 	"internal/drain":                {bans: []string{"os", "net", "github.com/...", "golang.org/..."}},
 	"internal/files":                {bans: []string{"net", "net/http"}},

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // pieces are what texts are made of by chance: what has to be escaped, what need not be,
@@ -26,8 +27,7 @@ func randomText(r *rand.Rand) string {
 
 // Bytes that are looked at by eights are found where they are found one by one.
 func TestPlainIsThatOfEachByte(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	special := func(c byte) bool { return c < ' ' || c == '"' || c == '\\' }
 	for range 20_000 {
 		b := bytes.Repeat([]byte{'a'}, r.IntN(40))
@@ -45,13 +45,13 @@ func TestPlainIsThatOfEachByte(t *testing.T) {
 			wantASCII = from + i
 		}
 		if got := plain(b, from); got != want {
-			t.Fatalf("seed %d: plain(%q, %d) = %d, want %d", seed, b, from, got, want)
+			t.Fatalf("plain(%q, %d) = %d, want %d", b, from, got, want)
 		}
 		if got := plain(string(b), from); got != want {
-			t.Fatalf("seed %d: plain of the string %q from %d on is %d, want %d", seed, b, from, got, want)
+			t.Fatalf("plain of the string %q from %d on is %d, want %d", b, from, got, want)
 		}
 		if got := plainASCII(b, from); got != wantASCII {
-			t.Fatalf("seed %d: plainASCII(%q, %d) = %d, want %d", seed, b, from, got, wantASCII)
+			t.Fatalf("plainASCII(%q, %d) = %d, want %d", b, from, got, wantASCII)
 		}
 	}
 }
@@ -59,8 +59,7 @@ func TestPlainIsThatOfEachByte(t *testing.T) {
 // A digest is that of the canonical form, in which strings have one notation however they
 // were escaped, also when it goes into the hash by parts.
 func TestDigestIsOfTheCanonicalForm(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := seed.Rand(t)
 	for range 2000 {
 		var all []string
 		for range r.IntN(8) {
@@ -78,10 +77,10 @@ func TestDigestIsOfTheCanonicalForm(t *testing.T) {
 		want := naive(nil, d)
 		sum := sha256.Sum256(want)
 		if got := d.Canonical(); !bytes.Equal(got, want) {
-			t.Fatalf("seed %d: canonical form %q, want %q", seed, got, want)
+			t.Fatalf("canonical form %q, want %q", got, want)
 		}
 		if got := d.Digest(); got != hex.EncodeToString(sum[:]) || other.Digest() != got || !bytes.Equal(other.Canonical(), want) {
-			t.Fatalf("seed %d: %s and %s have the digests %s and %s, want that of %q", seed, d, other, got, other.Digest(), want)
+			t.Fatalf("%s and %s have the digests %s and %s, want that of %q", d, other, got, other.Digest(), want)
 		}
 	}
 }

@@ -3,9 +3,9 @@ package extism_test
 import (
 	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/sandbox/internal/extism"
 )
 
@@ -149,10 +149,8 @@ func FuzzHeap(f *testing.F) {
 
 // TestHeap plays random operations on a heap and its model.
 func TestHeap(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
 	guest := newBare(t)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	for range 100 {
 		b := make([]byte, 400)
 		for i := 0; i < len(b); i += 8 {

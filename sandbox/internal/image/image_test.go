@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/sandbox/internal/image"
 )
 
@@ -42,8 +43,7 @@ func open(t testing.TB, method image.Method, content []byte, size, limit int64) 
 // TestReset writes at random, grows at random, and finds the image again after
 // each reset.
 func TestReset(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	for _, method := range methods(t) {
 		t.Run(string(method), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 0))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
@@ -33,8 +33,7 @@ func TestGenerated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	seed := rand.Uint64()
-	t.Logf("the first seed is %d", seed)
+	seed := seed.Of(t)
 	counts := map[string]int{}
 	for end := time.Now().Add(length); time.Now().Before(end) && !t.Failed(); seed++ {
 		compareGenerated(t, seed, counts)

@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/sandbox/internal/wasi"
 )
 
@@ -171,9 +170,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 // it: nothing but an errno comes back, and files outside stay as they are.
 func TestAnyArguments(t *testing.T) {
 	const end = pages << 16
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	d := leakyTree(t)
 	secret := func() string { return d.content(t, "../secret") }
 	ctx, cancel := context.WithCancel(t.Context())

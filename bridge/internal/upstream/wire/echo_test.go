@@ -2,20 +2,19 @@ package wire
 
 import (
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 // TestEcho: a credential that a server repeats is not in its answer, wherever reads of the body
 // end; what only looks like its beginning stays, and is not late.
 func TestEcho(t *testing.T) {
 	const secret = "aabaabaacaab"
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := seed.Rand(t)
 	for range 2000 {
 		var text strings.Builder
 		for range random.IntN(20) {
