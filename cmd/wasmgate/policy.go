@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -69,7 +70,7 @@ func (c *cli) newestPolicy(ctx context.Context, cfg *config.Config) (p gateway.P
 	if err != nil {
 		return gateway.Policy{}, nil, err
 	}
-	return app.Policy(ctx, cfg, log)
+	return policyfiles.Read(ctx, cfg, log)
 }
 
 // checkPolicy returns what is wrong with a policy. Of one that compiles the tests of
@@ -144,7 +145,7 @@ changes, until it is interrupted.`,
 			if !watch {
 				return c.testPolicy(cmd.Context(), cfg, uncovered)
 			}
-			app.WatchPolicy(cmd.Context(), cfg, func() {
+			policyfiles.Watch(cmd.Context(), cfg, func() {
 				if err := c.testPolicy(cmd.Context(), cfg, uncovered); err != nil {
 					fmt.Fprintln(c.err, "wasmgate: "+err.Error())
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -66,7 +67,7 @@ func exitCode(err error) int {
 	var call *app.CallError
 	var module *gateway.ModuleError
 	var lockfile *lock.SyntaxError
-	var bundle *app.BundleError
+	var bundle *policyfiles.BundleError
 	switch {
 	case errors.As(err, &e):
 		return e.code

@@ -27,6 +27,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/modules"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
 )
 
 // An App is the one gateway that runs on a configuration. It holds the lock of
@@ -36,9 +37,9 @@ type App struct {
 	log     *slog.Logger
 	lock    *control.Lock
 	gateway *gateway.Gateway
-	policy  atomic.Pointer[policyFiles] // that in use
-	shadow  *policyFiles                // nil without a shadow policy
-	bundles []*bundleSource
+	policy  atomic.Pointer[policyfiles.Files] // that in use
+	shadow  *policyfiles.Files                // nil without a shadow policy
+	bundles policyfiles.Bundles
 	clients clients
 	learn   func(confine.Access) // nil unless a server is run to learn from
 	passing bool                 // it was started for one command: see [App.Answer]
@@ -73,8 +74,8 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string)
 
 // newApp is New, with somebody to be told what the only server uses, if not nil.
 func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only string, learn func(confine.Access)) (_ *App, err error) {
-	a := &App{learn: learn, cfg: cfg, log: log, shadow: newShadowFiles(cfg), bundles: newBundleSources(cfg)}
-	a.policy.Store(newPolicyFiles(cfg))
+	a := &App{learn: learn, cfg: cfg, log: log, shadow: policyfiles.Shadow(cfg), bundles: policyfiles.NewBundles(cfg)}
+	a.policy.Store(policyfiles.New(cfg))
 	a.config.Store(&configState{read: time.Now(), cfg: cfg, files: configFiles(cfg)}) // before anything takes its time
 	a.beside = newBeside(a)
 	if a.lock, err = control.Acquire(cfg.State); err != nil {

@@ -227,9 +227,9 @@ func (r *Remote) BreakGlass(ctx context.Context, g GlassRequest) (time.Time, err
 func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 	of := r.Question
 	to, tool := match.Name(of.Call.Who.Tenant, of.Call.Who.ID), of.Tool.Name.String()
-	done := &Always{Grants: a.policy.Load().cfg.Grants}
+	done := &Always{Grants: a.policy.Load().Policy.Grants}
 	var err error
-	if done.Added, err = config.AddAlways(a.policy.Load().cfg.Grants, tool, to); err != nil {
+	if done.Added, err = config.AddAlways(a.policy.Load().Policy.Grants, tool, to); err != nil {
 		return nil, err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {

@@ -2,303 +2,70 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-const (
-	// fetchTime bounds one fetch of a bundle, redirects included.
-	fetchTime = 30 * time.Second
-	// maxKey bounds a file with a public key, in bytes.
-	maxKey = 64 << 10
-)
-
-// A bundleSource is where a bundle comes from, and what came from it.
-type bundleSource struct {
-	cfg    config.Bundle
-	kept   string // path of the copy of the last good one
-	client *dial.Client
-
-	mu     sync.Mutex
-	etag   string
-	latest *policy.Bundle // as the source gave it last; nil before it did
-	good   *policy.Bundle // the last one with which the policy loaded; nil before the first
-	copied bool           // whether good is the copy of an earlier process
-	saved  string         // digest of the copy
-	unread error          // why the source cannot be read
-	unfit  error          // why latest is not in use
+// firstPolicy returns the policy to begin with.
+func (a *App) firstPolicy(ctx context.Context) (gateway.Policy, error) {
+	if err := a.bundles.First(ctx, a.log); err != nil {
+		return gateway.Policy{}, err
+	}
+	if len(a.bundles) == 0 {
+		return a.policy.Load().Load()
+	}
+	return a.policy.Load().Settle(a.bundles, a.log, func(p gateway.Policy) error {
+		_, err := policy.Load(ctx, p.Files, p.Options)
+		return err
+	})
 }
 
-func newBundleSources(cfg *config.Config) []*bundleSource {
-	client := dial.New(dial.Options{})
-	var sources []*bundleSource
-	for _, b := range cfg.Policy.Bundles {
-		sum := sha256.Sum256([]byte(b.Path + b.URL)) // another source has another copy
-		name := b.Name + "-" + hex.EncodeToString(sum[:4]) + ".tar.gz"
-		sources = append(sources, &bundleSource{cfg: b, kept: filepath.Join(cfg.State, "bundles", name), client: client})
-	}
-	return sources
-}
-
-// read asks the source, and reports whether it gave what it had not given before.
-// The error, which status shows until the source can be read again, leaves what is
-// in use as it is.
-func (s *bundleSource) read(ctx context.Context) (changed bool, err error) {
-	s.mu.Lock()
-	etag, before := s.etag, s.latest
-	s.mu.Unlock()
-	b, etag, err := s.get(ctx, etag)
-	if err != nil && ctx.Err() != nil {
-		return false, ctx.Err()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.unread = err; err != nil {
-		return false, err
-	}
-	if b == nil || before != nil && b.Digest() == before.Digest() {
-		return false, nil
-	}
-	s.latest, s.etag = b, etag
-	return true, nil
-}
-
-// get returns the bundle that the source holds now, verified, and its entity tag. It
-// is nil if that is still the one with the given tag.
-func (s *bundleSource) get(ctx context.Context, etag string) (*policy.Bundle, string, error) {
-	o, err := s.options()
-	if err != nil {
-		return nil, "", err
-	}
-	if s.cfg.URL != "" {
-		body, tag, err := s.fetch(ctx, etag)
-		if err != nil || body == nil {
-			return nil, "", err
-		}
-		b, err := policy.ReadBundle(body, o)
-		return b, tag, err
-	}
-	info, err := os.Stat(s.cfg.Path)
-	if err == nil && info.IsDir() {
-		var root *os.Root // a link in it leads nowhere else
-		if root, err = os.OpenRoot(s.cfg.Path); err == nil {
-			defer root.Close()
-			b, err := policy.ReadBundleFolder(root.FS(), o)
-			return b, "", err
+// noteBundles records what was wrong with the bundles before there was a log.
+func (a *App) noteBundles() error {
+	var errs []error
+	for _, s := range a.bundles {
+		if e := s.Status().Error; e != "" {
+			errs = append(errs, a.gateway.PolicyRefused(errors.New(e)))
 		}
 	}
-	if err != nil {
-		return nil, "", fmt.Errorf("bundle %s: %w", s.cfg.Name, err)
-	}
-	b, err := readArchive(s.cfg.Path, o)
-	return b, "", err
+	return errors.Join(errs...)
 }
 
-// options returns how the bundle is read. Keys are read anew each time: one that is
-// taken away verifies nothing more.
-func (s *bundleSource) options() (policy.BundleOptions, error) {
-	o := policy.BundleOptions{Name: s.cfg.Name}
-	if s.cfg.Verify == nil {
-		return o, nil
-	}
-	o.Verify = &policy.Verification{Keys: map[string]string{}, Scope: s.cfg.Verify.Scope, Algorithm: s.cfg.Verify.Algorithm}
-	for id, key := range s.cfg.Verify.Keys {
-		if !strings.HasPrefix(key, config.PEM) {
-			text, err := readBounded(key, maxKey)
-			if err != nil {
-				return o, fmt.Errorf("bundle %s: key %s: %w", s.cfg.Name, id, err)
-			}
-			key = string(text)
-		}
-		o.Verify.Keys[id] = key
-	}
-	return o, nil
-}
-
-// fetch asks for the archive, unless it still has the entity tag (RFC 9110, 13.1.2).
-// Only the one origin is ever asked, and only if its address may be.
-func (s *bundleSource) fetch(ctx context.Context, etag string) (body []byte, tag string, err error) {
-	fail := func(err error) ([]byte, string, error) {
-		return nil, "", fmt.Errorf("bundle %s: fetch: %w", s.cfg.Name, err)
-	}
-	to, err := dial.NewTarget(http.MethodGet, s.cfg.URL)
-	if err != nil {
-		return fail(err)
-	}
-	rules, err := dial.Compile([]dial.Rule{{Origin: to.Origin(), Private: s.cfg.Private}})
-	if err != nil {
-		return fail(err)
-	}
-	header := http.Header{}
-	for name, value := range s.cfg.Headers {
-		header.Set(name, string(value))
-	}
-	if etag != "" {
-		header.Set("If-None-Match", etag)
-	}
-	answer, err := s.client.Egress(dial.Scope{
-		Rules:  rules,
-		Limits: dial.Limits{ResponseBytes: policy.MaxBundle + maxKey, Timeout: fetchTime},
-		Ask:    func(context.Context, dial.Target) error { return nil }, // the operator named it
-	}).Do(ctx, dial.Request{URL: s.cfg.URL, Header: header})
+// readBundle asks a source again, and tells of an error that it did not have
+// before.
+func (a *App) readBundle(ctx context.Context, s *policyfiles.Bundle) (changed bool) {
+	before := s.Status().Error
+	changed, err := s.Read(ctx)
+	after := s.Status().Error
 	switch {
-	case err != nil:
-		return fail(explained(err))
-	case answer.Status == http.StatusNotModified && etag != "":
-		return nil, etag, nil
-	case answer.Status != http.StatusOK:
-		return fail(fmt.Errorf("the server answered with status %d", answer.Status))
+	case ctx.Err() != nil:
+	case err != nil && after != before:
+		a.log.Error("bundle not read; the last good one stays", "bundle", s.Config.Name, "error", err)
+		if err := a.gateway.PolicyRefused(err); err != nil {
+			a.log.Error("bundle error not recorded", "error", err)
+		}
+	case after == "" && before != "":
+		a.log.Info("bundle read again", "bundle", s.Config.Name)
 	}
-	return answer.Body, http.Header(answer.Header).Get("Etag"), nil
+	return changed
 }
 
-// explained returns what an operator may know beyond what a tool may.
-func explained(err error) error {
-	var denied *dial.Denied
-	var failed *dial.Failed
-	switch {
-	case errors.As(err, &denied) && denied.Need != nil && denied.Need.Private:
-		return fmt.Errorf("%w; if that is meant, set private: true", err)
-	case errors.As(err, &failed) && failed.Detail != "" && failed.Detail != failed.Reason:
-		return fmt.Errorf("%w (%s)", err, failed.Detail)
+// pollBundle asks for a bundle by its URL until ctx ends, and has a new one loaded.
+func (a *App) pollBundle(ctx context.Context, s *policyfiles.Bundle) {
+	tick := time.NewTicker(s.Config.Poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if a.readBundle(ctx, s) {
+			_ = a.reloadPolicy(ctx) // it logs what is wrong
+		}
 	}
-	return err
-}
-
-// restore reads the copy of the last good bundle, if there is one that is still
-// signed as it has to be.
-func (s *bundleSource) restore() error {
-	o, err := s.options()
-	if err != nil {
-		return err
-	}
-	b, err := readArchive(s.kept, o)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no copy of an earlier one in %s", filepath.Dir(s.kept))
-	}
-	if err != nil {
-		return fmt.Errorf("the kept copy: %w", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.good, s.saved, s.copied = b, b.Digest(), true
-	return nil
-}
-
-// newest returns the bundle to be tried, and whether it is another than the one in
-// use.
-func (s *bundleSource) newest() (b *policy.Bundle, fresh bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.latest == nil {
-		return s.good, false
-	}
-	return s.latest, s.good == nil || s.latest.Digest() != s.good.Digest()
-}
-
-// inUse returns the last good bundle; nil if there is none.
-func (s *bundleSource) inUse() *policy.Bundle {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.good
-}
-
-// adopt makes the newest bundle the last good one, of which a copy is kept.
-func (s *bundleSource) adopt() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.latest == nil {
-		return nil
-	}
-	s.good, s.unfit, s.copied = s.latest, nil, false
-	if s.saved == s.good.Digest() {
-		return nil
-	}
-	if err := s.save(); err != nil {
-		return fmt.Errorf("bundle %s: keep a copy: %w", s.cfg.Name, err)
-	}
-	s.saved = s.good.Digest()
-	return nil
-}
-
-// save writes the copy: whole or not at all, and for its owner alone.
-func (s *bundleSource) save() error {
-	archive, err := s.good.Archive()
-	if err != nil {
-		return err
-	}
-	if len(archive) > policy.MaxBundle {
-		return fmt.Errorf("it has more than %d bytes packed", policy.MaxBundle)
-	}
-	if err := os.MkdirAll(filepath.Dir(s.kept), 0o700); err != nil {
-		return err
-	}
-	return files.ReplaceSynced(s.kept, archive, 0o600)
-}
-
-// refuse notes why the newest bundle is not in use.
-func (s *bundleSource) refuse(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unfit = fmt.Errorf("bundle %s: %w", s.cfg.Name, err)
-}
-
-// BundleStatus tells how a bundle is.
-type BundleStatus struct {
-	Name     string `json:"name"`
-	Source   string `json:"source"` // path or URL, without its query
-	Revision string `json:"revision,omitempty"`
-	Digest   string `json:"digest"` // of the files in use
-	Verified bool   `json:"verified"`
-	Copy     bool   `json:"copy"`            // the copy of an earlier process is in use
-	Error    string `json:"error,omitempty"` // why the source cannot be read, or what it holds is not in use
-}
-
-func (s *bundleSource) status() BundleStatus {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := BundleStatus{Name: s.cfg.Name, Source: s.cfg.String(), Verified: s.cfg.Verify != nil, Copy: s.copied}
-	if s.good != nil {
-		b.Revision, b.Digest = s.good.Revision(), s.good.Digest()
-	}
-	if err := errors.Join(s.unread, s.unfit); err != nil {
-		b.Error = err.Error()
-	}
-	return b
-}
-
-func readArchive(path string, o policy.BundleOptions) (*policy.Bundle, error) {
-	archive, err := readBounded(path, policy.MaxBundle)
-	if err != nil {
-		return nil, fmt.Errorf("bundle %s: %w", o.Name, err)
-	}
-	return policy.ReadBundle(archive, o)
-}
-
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(b)) > limit {
-		err = fmt.Errorf("%s has more than %d bytes", path, limit)
-	}
-	return b, err
 }

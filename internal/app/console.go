@@ -48,7 +48,7 @@ func (a *App) AuditPath() string { return a.cfg.Audit.Path }
 func (a *App) IndexPath() string { return filepath.Join(a.cfg.State, "index") }
 
 // PolicyFiles says where the policy in use comes from.
-func (a *App) PolicyFiles() config.Policy { return a.policy.Load().cfg }
+func (a *App) PolicyFiles() config.Policy { return a.policy.Load().Policy }
 
 // Config is the configuration in use.
 func (a *App) Config() *config.Config { return a.config.Load().cfg }
@@ -63,13 +63,13 @@ func (a *App) Documents(wanted map[string]bool, most int64) (map[string][]byte, 
 
 // Grants returns those of the file that is in use, and what names its state.
 func (a *App) Grants() ([]config.Grant, string, error) {
-	return config.SeeGrants(a.policy.Load().cfg.Grants)
+	return config.SeeGrants(a.policy.Load().Policy.Grants)
 }
 
 // SetGrants puts grants in the place of those that were seen. If the policy is refused with
 // them, the file has them nevertheless, and the policy before holds: see [config.SetGrants].
 func (a *App) SetGrants(ctx context.Context, seen string, next []config.Grant) error {
-	if err := config.SetGrants(a.policy.Load().cfg.Grants, seen, next); err != nil {
+	if err := config.SetGrants(a.policy.Load().Policy.Grants, seen, next); err != nil {
 		return err
 	}
 	if err := a.reloadPolicy(ctx); err != nil {

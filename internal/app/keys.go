@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // A KeyRequest asks for an API key.
@@ -164,7 +165,7 @@ func (a *App) endKeys() {
 
 // watchKeys reads API keys again when another process has changed them, until ctx ends.
 func (a *App) watchKeys(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
+	tick := time.NewTicker(watch.Every)
 	defer tick.Stop()
 	for failed := ""; ; {
 		select {

@@ -61,7 +61,7 @@ func (a *App) idleLabels() []string {
 		if slices.ContainsFunc(held, match.Pattern(label).Matches) || slices.Contains(absent, server) || !whole && absent != nil {
 			continue
 		}
-		said = append(said, "labels: "+label+" matches no tool; take it out of "+a.policy.Load().cfg.Labels)
+		said = append(said, "labels: "+label+" matches no tool; take it out of "+a.policy.Load().Policy.Labels)
 	}
 	return said
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // pinOptions are those of a configuration, or nil if pins are off.
@@ -104,22 +104,13 @@ func (a *App) watchPins(ctx context.Context) {
 	if a.cfg.Pins.Mode == "off" {
 		return
 	}
-	last := fileState(a.cfg.Pins.Lockfile)
-	watch(ctx, func() {
-		if now := fileState(a.cfg.Pins.Lockfile); now != last {
+	last := watch.State(a.cfg.Pins.Lockfile)
+	watch.Each(ctx, func() {
+		if now := watch.State(a.cfg.Pins.Lockfile); now != last {
 			last = now
 			_ = a.reloadPins("") // it logs what is wrong
 		}
 	})
-}
-
-// fileState tells one version of a file from another.
-func fileState(path string) string {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err.Error()
-	}
-	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 }
 
 // maxQuarantineNames is how many names a note holds.

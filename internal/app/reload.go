@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/logs"
 	"github.com/wasmgate/wasmgate/internal/modules"
+	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // configState is the outcome of the last reading of the configuration.
@@ -55,9 +56,9 @@ func (a *App) watchConfig(ctx context.Context) {
 	hangup, stop := hangups()
 	defer stop()
 	read, last := a.config.Load().files, configFiles(a.cfg)
-	every := watchEvery
+	every := watch.Every
 	if a.cfg.Dev != "" {
-		every = watchEvery / 5 // who edits waits
+		every = watch.Every / 5 // who edits waits
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -86,7 +87,7 @@ func (a *App) watchConfig(ctx context.Context) {
 // another.
 func configFiles(c *config.Config) (all string) {
 	for _, f := range append(c.Files(), modules.Files(c)...) {
-		all += f + " " + fileState(f) + "\n"
+		all += f + " " + watch.State(f) + "\n"
 	}
 	return all
 }

@@ -190,7 +190,7 @@ func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 		watches = append(watches, a.watchConfig)
 	}
 	for _, s := range a.bundles {
-		if s.cfg.URL != "" {
+		if s.Config.URL != "" {
 			watches = append(watches, func(ctx context.Context) { a.pollBundle(ctx, s) })
 		}
 	}

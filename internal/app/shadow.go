@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 // ShadowStatus tells how the shadow policy is.
@@ -14,27 +12,15 @@ type ShadowStatus struct {
 	Error string `json:"error,omitempty"` // why it does not load; the one before it stays
 }
 
-// newShadowFiles returns the files of the shadow policy, or nil if there is none.
-func newShadowFiles(cfg *config.Config) *policyFiles {
-	if cfg.Policy.Shadow == nil {
-		return nil
-	}
-	return &policyFiles{cfg.File, *cfg.Policy.Shadow}
-}
-
 // reloadShadow puts the shadow policy that the files hold now in place, with the
 // bundles in use. What is wrong with it changes nothing else.
 func (a *App) reloadShadow(ctx context.Context) {
 	if a.shadow == nil {
 		return
 	}
-	p, err := a.shadow.load()
+	p, err := a.shadow.Load()
 	if err == nil {
-		var inUse []*policy.Bundle
-		for _, s := range a.bundles {
-			inUse = append(inUse, s.inUse())
-		}
-		p.Options.Bundles = inUse
+		p.Options.Bundles = a.bundles.InUse()
 		err = a.gateway.SetShadow(ctx, p)
 	}
 	a.shadowError.Store(&outcome{err})

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/paused"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -53,8 +54,8 @@ type Status struct {
 
 	Replays string `json:"replays,omitempty"` // the recording that calls are answered from
 
-	Bundles []BundleStatus `json:"bundles,omitempty"` // of the policy
-	Shadow  *ShadowStatus  `json:"shadow,omitempty"`  // the policy that decides beside it
+	Bundles []policyfiles.BundleStatus `json:"bundles,omitempty"` // of the policy
+	Shadow  *ShadowStatus              `json:"shadow,omitempty"`  // the policy that decides beside it
 }
 
 // Faulted names the servers that are faulted, and the modules that are left out.
@@ -91,7 +92,7 @@ func (s *Status) Unready() (names []string) {
 func (a *App) Status() *Status {
 	s := &Status{
 		PID: os.Getpid(), Version: gateway.Version(), URL: a.url, Console: a.console, Config: a.cfg.File, Replays: a.cfg.Replay.File,
-		Grants: a.policy.Load().cfg.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
+		Grants: a.policy.Load().Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
 		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
 		Broken: a.gateway.BrokenInputs(), Altered: a.beside.altered.Often(a.gateway.Fleet().KnownFeatures(gate.FeatureTool), a.gateway.Policy()),
@@ -120,7 +121,7 @@ func (a *App) Status() *Status {
 		s.Problems = append(s.Problems, "policy: "+p.String())
 	}
 	for _, one := range a.bundles {
-		b := one.status()
+		b := one.Status()
 		s.Bundles = append(s.Bundles, b)
 		if b.Error != "" {
 			s.Problems = append(s.Problems, "policy: "+b.Error+"; the last good one is in use")

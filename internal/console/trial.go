@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -20,7 +21,7 @@ import (
 func (c *Console) policyNow(ctx context.Context) (gateway.Policy, error) {
 	cfg := *c.app.Config()
 	cfg.Policy = c.app.PolicyFiles()
-	p, _, err := app.Policy(ctx, &cfg, slog.New(slog.DiscardHandler)) // the gateway logs what is wrong with bundles
+	p, _, err := policyfiles.Read(ctx, &cfg, slog.New(slog.DiscardHandler)) // the gateway logs what is wrong with bundles
 	return p, err
 }
 

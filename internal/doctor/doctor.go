@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -150,7 +151,7 @@ func clock(cfg *config.Config) Check {
 
 func rules(ctx context.Context, cfg *config.Config, log *slog.Logger) Check {
 	const of = "policy"
-	p, unread, err := app.Policy(ctx, cfg, log)
+	p, unread, err := policyfiles.Read(ctx, cfg, log)
 	if err == nil {
 		var engine *policy.Engine
 		if engine, err = policy.Load(ctx, p.Files, p.Options); err == nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -22,7 +22,7 @@ type UpgradeLine struct {
 
 // Upgrade returns the places in the files of a configuration that mean something else now.
 func Upgrade(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]UpgradeLine, error) {
-	p, _, err := app.Policy(ctx, cfg, log)
+	p, _, err := policyfiles.Read(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -33,7 +33,7 @@ func Folder(dir string) (gateway.Policy, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return gateway.Policy{}, err
 	}
-	p := gateway.Policy{Files: os.DirFS(dir), Options: policy.Options{Labels: app.PolicyLabels(labels)}}
+	p := gateway.Policy{Files: os.DirFS(dir), Options: policy.Options{Labels: policyfiles.Labels(labels)}}
 	for _, g := range grants {
 		p.Options.Grants = append(p.Options.Grants, policy.Grant(g))
 	}

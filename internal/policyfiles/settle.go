@@ -1,0 +1,109 @@
+package policyfiles
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// A BundleError says that there is no policy to begin with: a bundle cannot be had,
+// and no earlier one is kept.
+type BundleError struct {
+	Name string
+	Err  error
+}
+
+func (e *BundleError) Error() string { return e.Err.Error() }
+func (e *BundleError) Unwrap() error { return e.Err }
+
+// First asks each source for the first time, and takes the kept copy of one that
+// cannot be read. The error is a [*BundleError] if there is none.
+func (all Bundles) First(ctx context.Context, log *slog.Logger) error {
+	for _, s := range all {
+		missing := s.restore()
+		_, err := s.Read(ctx)
+		switch {
+		case err != nil && missing != nil:
+			return &BundleError{s.Config.Name, fmt.Errorf("%w; %w", err, missing)}
+		case err != nil:
+			log.Error("bundle not read; the kept copy is in use", "bundle", s.Config.Name, "error", err)
+		}
+	}
+	return nil
+}
+
+func (all Bundles) newest() (some []*policy.Bundle) {
+	for _, s := range all {
+		b, _ := s.newest()
+		some = append(some, b)
+	}
+	return some
+}
+
+// InUse returns the last good ones.
+func (all Bundles) InUse() (some []*policy.Bundle) {
+	for _, s := range all {
+		some = append(some, s.inUse())
+	}
+	return some
+}
+
+// Settle finds the newest bundles with which the policy loads, and returns that
+// policy: all of them, or else each that does with the last good ones of the others.
+// Try loads a policy. The error says why none did.
+func (p *Files) Settle(sources Bundles, log *slog.Logger, try func(gateway.Policy) error) (gateway.Policy, error) {
+	all, err := p.Load()
+	if err != nil {
+		return gateway.Policy{}, err
+	}
+	all.Options.Bundles = sources.newest()
+	if err = try(all); err == nil {
+		adopt(sources, log)
+		return all, nil
+	}
+	good := make([]*policy.Bundle, len(sources))
+	var fresh []int
+	for i, s := range sources {
+		if good[i] = s.inUse(); good[i] == nil {
+			return gateway.Policy{}, err // there is nothing to fall back on
+		}
+		if _, ok := s.newest(); ok {
+			fresh = append(fresh, i)
+		}
+	}
+	if len(fresh) == 0 {
+		return gateway.Policy{}, err
+	}
+	last := all
+	last.Options.Bundles = good
+	if try(last) != nil {
+		return gateway.Policy{}, err // it is not for the bundles, or not for them alone
+	}
+	for _, i := range fresh {
+		one, failed := last, err
+		if len(fresh) > 1 {
+			one.Options.Bundles = append([]*policy.Bundle(nil), last.Options.Bundles...)
+			one.Options.Bundles[i], _ = sources[i].newest()
+			failed = try(one)
+		}
+		if failed == nil {
+			last = one
+			adopt(sources[i:i+1], log)
+			continue
+		}
+		sources[i].refuse(failed)
+		log.Error("bundle refused; the last good one stays", "bundle", sources[i].Config.Name, "error", failed)
+	}
+	return last, nil
+}
+
+func adopt(sources Bundles, log *slog.Logger) {
+	for _, s := range sources {
+		if err := s.adopt(); err != nil {
+			log.Error("bundle not kept", "bundle", s.Config.Name, "error", err)
+		}
+	}
+}
