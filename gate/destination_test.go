@@ -86,7 +86,7 @@ func TestDestinations(t *testing.T) {
 		t.Error("it holds after it was revoked")
 	}
 	for _, state := range sessions.List() {
-		if err := sessions.Reset(t.Context(), state.Key, state.Version); err != nil {
+		if err := sessions.Reset(t.Context(), state.Key, state.Version, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

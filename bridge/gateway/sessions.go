@@ -104,14 +104,16 @@ func (g *Gateway) ResetSession(ctx context.Context, k gate.SessionKey, seen uint
 		if seen != 0 && s.Version != seen {
 			return session.State{}, fmt.Errorf("session %q of %s has read more since it was looked at: %w", k.ID, k.Owner.ID, gate.ErrStale)
 		}
-		if err := g.note(audit.Entry{
-			Event: audit.Label, Code: gate.CodeOK, Tenant: k.Tenant, Principal: k.Owner.ID, Session: k.ID,
-			LabelsBefore: s.Labels, SessionVersion: s.Version, SessionTop: s.Top,
-			Reasons: []string{fmt.Sprintf("reset by %s, with %d values", by, s.Values)},
-		}); err != nil {
-			return session.State{}, fmt.Errorf("the session stays as it was: %w", err)
-		}
-		err := g.sessions.Reset(ctx, k, s.Version)
+		err := g.sessions.Reset(ctx, k, s.Version, func() error {
+			if err := g.note(audit.Entry{
+				Event: audit.Label, Code: gate.CodeOK, Tenant: k.Tenant, Principal: k.Owner.ID, Session: k.ID,
+				LabelsBefore: s.Labels, SessionVersion: s.Version, SessionTop: s.Top,
+				Reasons: []string{fmt.Sprintf("reset by %s, with %d values", by, s.Values)},
+			}); err != nil {
+				return fmt.Errorf("the session stays as it was: %w", err)
+			}
+			return nil
+		})
 		if !errors.Is(err, gate.ErrStale) {
 			return s, err
 		}

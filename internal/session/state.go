@@ -56,13 +56,28 @@ func (s *Sessions) List() []State {
 // Reset makes a session that of one which has read nothing, if it still has the
 // version that was seen; else the error is [gate.ErrStale], and nothing changes. A
 // call that is under way is not affected: what it reads the session has read, and
-// what it was decided on it goes on with.
-func (s *Sessions) Reset(_ context.Context, k gate.SessionKey, version uint64) error {
+// what it was decided on it goes on with. Record, which may be nil, is called before, while the
+// session has that version, and its error leaves all as it is; it may not use the sessions.
+func (s *Sessions) Reset(_ context.Context, k gate.SessionKey, version uint64, record func() error) error {
+	rises, err := s.reset(k, version, record)
+	if err != nil {
+		return err
+	}
+	return s.save(rises)
+}
+
+// reset returns how often sessions had risen by then.
+func (s *Sessions) reset(k gate.SessionKey, version uint64, record func() error) (rises uint64, err error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	e, ok := s.kept[k]
 	if !ok || e.state.Version != version {
-		s.mu.Unlock()
-		return fmt.Errorf("session %q of %s: %w", k.ID, k.Owner.ID, gate.ErrStale)
+		return 0, fmt.Errorf("session %q of %s: %w", k.ID, k.Owner.ID, gate.ErrStale)
+	}
+	if record != nil {
+		if err := record(); err != nil {
+			return 0, err
+		}
 	}
 	now := time.Now()
 	s.remove(e)
@@ -71,7 +86,5 @@ func (s *Sessions) Reset(_ context.Context, k gate.SessionKey, version uint64) e
 		s.kept[k].reset = true
 	}
 	s.rises++
-	rises := s.rises
-	s.mu.Unlock()
-	return s.save(rises)
+	return s.rises, nil
 }

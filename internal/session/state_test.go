@@ -75,10 +75,10 @@ func TestReset(t *testing.T) {
 	read(t, s, "alice", "c1", "untrusted")
 	read(t, s, "bob", "c2", "untrusted")
 	before := viewOf(t, s, "alice")
-	if err := s.Reset(t.Context(), keyOf("alice"), before.Version+1); !errors.Is(err, gate.ErrStale) {
+	if err := s.Reset(t.Context(), keyOf("alice"), before.Version+1, nil); !errors.Is(err, gate.ErrStale) {
 		t.Errorf("reset of what has changed since: %v", err)
 	}
-	if err := s.Reset(t.Context(), keyOf("alice"), before.Version); err != nil {
+	if err := s.Reset(t.Context(), keyOf("alice"), before.Version, nil); err != nil {
 		t.Fatal(err)
 	}
 	if v := viewOf(t, s, "alice"); len(v.Labels) != 0 || v.Top || v.Values.Len() != 0 {
@@ -87,13 +87,46 @@ func TestReset(t *testing.T) {
 	if v := viewOf(t, s, "bob"); len(v.Labels) == 0 {
 		t.Error("bob has lost what he has read")
 	}
-	if err := s.Reset(t.Context(), keyOf("alice"), 0); !errors.Is(err, gate.ErrStale) {
+	if err := s.Reset(t.Context(), keyOf("alice"), 0, nil); !errors.Is(err, gate.ErrStale) {
 		t.Errorf("reset of a clean session: %v", err)
 	}
 	// What a call under way reads after it, the session has read.
 	read(t, s, "alice", "c3", "private")
 	if v := viewOf(t, s, "alice"); !cmp.Equal(v.Labels, gate.NewLabels("private")) {
 		t.Errorf("labels %v", v.Labels)
+	}
+}
+
+// What is recorded of a reset holds: nothing is if the session has read more, or while it does, and
+// what cannot be recorded is not done.
+func TestResetIsRecordedIfItHolds(t *testing.T) {
+	s := session.New(session.Options{})
+	read(t, s, "alice", "c0", "untrusted")
+	seen := viewOf(t, s, "alice").Version
+	failed := errors.New("the disk is full")
+	if err := s.Reset(t.Context(), keyOf("alice"), seen, func() error { return failed }); !errors.Is(err, failed) || viewOf(t, s, "alice").Version != seen {
+		t.Errorf("not recorded: %v, %+v", err, viewOf(t, s, "alice"))
+	}
+	var reading sync.WaitGroup
+	for i := range 4 {
+		reading.Go(func() {
+			for n := range 100 {
+				read(t, s, "alice", fmt.Sprint("c", i, "-", n), fmt.Sprint("l", i, "-", n))
+			}
+		})
+	}
+	recorded, held := 0, 0
+	for range 400 {
+		err := s.Reset(t.Context(), keyOf("alice"), viewOf(t, s, "alice").Version, func() error { recorded++; return nil })
+		if err == nil {
+			held++
+		} else if !errors.Is(err, gate.ErrStale) {
+			t.Error(err)
+		}
+	}
+	reading.Wait()
+	if recorded != held {
+		t.Errorf("%d resets were recorded, and %d held", recorded, held)
 	}
 }
 
@@ -107,7 +140,7 @@ func TestResetBeyondTheBound(t *testing.T) {
 	if !v.Top {
 		t.Fatal("a session that was dropped is not Top")
 	}
-	if err := s.Reset(t.Context(), keyOf("0"), v.Version); err != nil {
+	if err := s.Reset(t.Context(), keyOf("0"), v.Version, nil); err != nil {
 		t.Fatal(err)
 	}
 	if v := viewOf(t, s, "0"); v.Top || len(v.Labels) > 0 {
@@ -153,7 +186,7 @@ func TestLabelsOutliveTheProcess(t *testing.T) {
 		}
 	}
 	// A reset outlives it too, and leaves no trace of a half-written file.
-	if err := s.Reset(t.Context(), keyOf("alice"), viewOf(t, s, "alice").Version); err != nil {
+	if err := s.Reset(t.Context(), keyOf("alice"), viewOf(t, s, "alice").Version, nil); err != nil {
 		t.Fatal(err)
 	}
 	if v := viewOf(t, session.New(o), "alice"); len(v.Labels) > 0 || v.Top {
@@ -210,7 +243,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 					t.Errorf("after another start: %v, %v", a, c)
 				}
 				// A reset cleans one of them.
-				if err := again.Reset(t.Context(), keyOf("alice"), viewOf(t, again, "alice").Version); err != nil {
+				if err := again.Reset(t.Context(), keyOf("alice"), viewOf(t, again, "alice").Version, nil); err != nil {
 					t.Fatal(err)
 				}
 				for _, s := range []*session.Sessions{again, session.New(session.Options{File: file, TTL: time.Hour})} {
