@@ -149,12 +149,7 @@ func (l *Log) packInto(part, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close(), os.Chtimes(part, info.ModTime(), info.ModTime())) }()
-	z := gzip.NewWriter(to)
-	z.Name, z.ModTime = filepath.Base(name), info.ModTime()
-	if _, err := io.Copy(z, &until{from, l.stop}); err != nil {
-		return err
-	}
-	return errors.Join(z.Close(), to.Sync())
+	return errors.Join(writePacked(to, &until{from, l.stop}, filepath.Base(name), info.ModTime()), to.Sync())
 }
 
 // until reads until the log is closed.

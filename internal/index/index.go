@@ -2,7 +2,6 @@ package index
 
 import (
 	"bufio"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -345,33 +344,8 @@ type reader struct {
 // packed ends the names of files that the log has compressed.
 const packed = ".gz"
 
-// openText opens the lines of a file of the log from a byte of its text on. One that is not
-// packed can be sought in, too.
-func openText(name string, at int64) (io.ReadCloser, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	if !strings.HasSuffix(name, packed) {
-		_, err = f.Seek(at, io.SeekStart)
-		return f, err
-	}
-	text, err := gzip.NewReader(f)
-	if err == nil {
-		_, err = io.CopyN(io.Discard, text, at)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{text, f}, nil
-}
-
 func openReader(name string, at int64) (*reader, error) {
-	text, err := openText(name, at)
+	text, err := audit.OpenText(name, at)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -231,6 +232,55 @@ func packAll(t *testing.T, w *world) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// A record of a packed file is found without reading what is before it there: all of that may be
+// unreadable.
+func TestPackedRecordIsFoundAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, audit.Options{Rotate: time.Hour, Compress: true})
+		noise := make([]byte, 64<<10) // which does not compress
+		for range 18 {
+			w.write(10)
+			if _, err := crand.Read(noise); err != nil {
+				t.Fatal(err)
+			}
+			args, err := json.Marshal(noise)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.log.Append(audit.Entry{Event: gate.Done, ID: gate.NewID(), Tool: "noise", Arguments: args}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.write(10)
+		last := w.ids[len(w.ids)-1]
+		for range 2 { // the newest of the renamed files is not packed
+			time.Sleep(2 * time.Hour)
+			w.write(1)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		w.all()
+		w.same(4)
+		names, err := audit.Files(w.path)
+		if err != nil || len(names) != 3 || !strings.HasSuffix(names[0], ".gz") {
+			t.Fatalf("%v %v", names, err)
+		}
+		b, err := os.ReadFile(names[0])
+		if err != nil || len(b) < 1<<20 {
+			t.Fatalf("%d bytes: %v", len(b), err)
+		}
+		clear(b[200<<10 : 600<<10]) // of the first mebibyte
+		if err := os.WriteFile(names[0], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, _, err := w.x.Find(t.Context(), Query{Call: last})
+		if err != nil || len(all) == 0 || all[len(all)-1].ID != last && all[len(all)-1].Parent != last {
+			t.Errorf("%d records: %v", len(all), err)
+		}
+		w.log.Close()
+	})
 }
 
 // The index can be thrown away, cut or damaged at any time, while it is used or not: nothing that
