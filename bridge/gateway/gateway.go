@@ -20,7 +20,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/internal/session"
-	"github.com/wasmgate/wasmgate/internal/store"
 	"github.com/wasmgate/wasmgate/internal/structure"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -55,7 +54,7 @@ type Gateway struct {
 	pins     *lock.Pins      // nil without Config.Pins
 	player   *player         // nil without Config.Replay
 	jobs     *jobs.Runner    // nil without Config.Jobs
-	store    *store.DB       // of the jobs
+	store    JobStore        // of the jobs
 
 	held held // calls that end with their callers' credentials
 

@@ -1,22 +1,22 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/jobs"
-	"github.com/wasmgate/wasmgate/internal/store"
 )
 
 // Jobs says how calls are kept that outlive the request that started them.
 type Jobs struct {
-	// Path is the file that they are kept in; empty keeps them in memory.
-	Path string
+	// Open opens what they are kept in, which ends with the gateway, such as a file of
+	// package bridge/sqlite; nil keeps them in memory.
+	Open func(context.Context) (JobStore, error)
 	// Offer has the tools of the server jobs offered: jobs__start and so on.
 	Offer bool
 	// NoTasks does not offer clients to call tools as tasks (MCP 2025-11-25,
@@ -24,6 +24,12 @@ type Jobs struct {
 	NoTasks bool
 	// Options bound them; New sets the Store and Public, and the Log if it is nil.
 	Options jobs.Options
+}
+
+// A JobStore keeps jobs.
+type JobStore interface {
+	jobs.Store
+	io.Closer
 }
 
 // JobServer is the server of the tools that start jobs and fetch their outcomes.
@@ -38,8 +44,11 @@ func (g *Gateway) newJobs(ctx context.Context) (err error) {
 	if g.cfg.Jobs == nil {
 		return nil
 	}
-	if g.store, err = store.Open(ctx, cmp.Or(g.cfg.Jobs.Path, store.Memory)); err != nil {
-		return err
+	g.store = new(jobs.Memory)
+	if open := g.cfg.Jobs.Open; open != nil {
+		if g.store, err = open(ctx); err != nil {
+			return err
+		}
 	}
 	o := g.cfg.Jobs.Options
 	o.Store, o.Public = g.store, Public

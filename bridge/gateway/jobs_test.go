@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/sqlite"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
@@ -365,7 +366,7 @@ func TestJobsAreListedInPages(t *testing.T) {
 // A shutdown waits for jobs as long as for calls, and records how the others end.
 func TestDrainEndsJobs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
-	g, log := jobbing(t, func(c *gateway.Config) { c.Jobs.Path = path })
+	g, log := jobbing(t, func(c *gateway.Config) { c.Jobs.Open = sqlite.File(path) })
 	id := started(t, g, "a__hang", `{}`)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -378,7 +379,7 @@ func TestDrainEndsJobs(t *testing.T) {
 	if got := logged(t, log); !slices.Contains(got, "done cancelled") {
 		t.Errorf("recorded %q", got)
 	}
-	next, _ := jobbing(t, func(c *gateway.Config) { c.Jobs.Path = path })
+	next, _ := jobbing(t, func(c *gateway.Config) { c.Jobs.Open = sqlite.File(path) })
 	if s := about(t, next, "jobs__status", id).Get("structuredContent"); s.Get("lifecycle_status").Text() != "cancelled" || s.Get("reason").Text() != "the gateway was shut down while the call ran" {
 		t.Errorf("afterwards it is %s", s)
 	}
@@ -396,7 +397,7 @@ func TestDamagedJobs(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("nonsense ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := gateway.New(t.Context(), gateway.Config{Recorder: new(records), Jobs: &gateway.Jobs{Path: path}})
+	_, err := gateway.New(t.Context(), gateway.Config{Recorder: new(records), Jobs: &gateway.Jobs{Open: sqlite.File(path)}})
 	if err == nil || !strings.Contains(err.Error(), "is damaged") || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v", err)
 	}

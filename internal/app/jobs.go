@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/sqlite"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 )
@@ -14,7 +15,7 @@ const jobsFile = "jobs.db"
 // jobOptions says how the node keeps jobs.
 func jobOptions(c *config.Config, node string) *gateway.Jobs {
 	return &gateway.Jobs{
-		Path: filepath.Join(c.State, jobsFile), Offer: c.Jobs.Offer, NoTasks: !c.Jobs.Tasks,
+		Open: sqlite.File(filepath.Join(c.State, jobsFile)), Offer: c.Jobs.Offer, NoTasks: !c.Jobs.Tasks,
 		Options: jobs.Options{Node: node, Keep: c.Jobs.Keep, Max: c.Jobs.Max, MaxSize: c.Jobs.MaxSize},
 	}
 }

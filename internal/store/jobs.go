@@ -50,7 +50,7 @@ func moment(micros int64) time.Time {
 // EndJob implements [jobs.Store].
 func (d *DB) EndJob(ctx context.Context, j jobs.Job, result gate.Doc) error {
 	doc := result.Raw()
-	if len(doc) > MaxResult {
+	if len(doc) > jobs.MaxResult {
 		return fmt.Errorf("job %s: %d bytes: %w", j.ID, len(doc), jobs.ErrTooLarge)
 	}
 	labels, err := encoded(j.Labels)

@@ -17,9 +17,6 @@ import (
 // Memory is the name of a database that is kept in no file.
 const Memory = ":memory:"
 
-// MaxResult bounds one result, in bytes: a row is held in memory whole.
-const MaxResult = 16 << 20
-
 // A DB keeps jobs. Use it from several goroutines.
 type DB struct {
 	sql  *sql.DB

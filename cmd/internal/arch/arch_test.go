@@ -82,7 +82,8 @@ var rules = map[string]rule{
 	"internal/confine":              {bans: []string{"net", "net/http"}},
 	"internal/schema":               {imports: []string{"gate", "internal/pointer"}, bans: []string{"net", "net/http"}},
 	"internal/lock":                 {imports: []string{"gate", "internal/files", "internal/pointer"}, bans: []string{"net", "net/http"}},
-	"bridge/gateway":                {imports: everything},
+	"bridge/gateway":                {imports: everything, bans: []string{"database/sql"}},
+	"bridge/sqlite":                 {imports: []string{"bridge/gateway", "internal/store"}},
 	"conformance/tasks":             {bans: []string{"github.com/..."}},
 	"bridge/configured":             {imports: []string{"bridge/gateway", "internal/app", "internal/config", "internal/control"}},
 	"cmd/configured":                {imports: []string{"bridge/configured"}},
@@ -229,5 +230,18 @@ func TestCovers(t *testing.T) {
 		if got := covers(tt.pattern, tt.path); got != tt.want {
 			t.Errorf("covers(%q, %q) = %v", tt.pattern, tt.path, got)
 		}
+	}
+}
+
+// A program that embeds a gateway, and keeps its jobs in memory, links no database.
+func TestWithoutDatabase(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "./bridge/gateway")
+	list.Dir = "../../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := string(out); !strings.Contains(all, "bridge/internal/host") || strings.Contains(all, "modernc.org") {
+		t.Error("bridge/gateway needs a database, or is not what was listed")
 	}
 }
