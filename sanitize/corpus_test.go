@@ -131,7 +131,7 @@ func activeNode(n *html.Node) string {
 			if key := strings.ToLower(a.Key); strings.HasPrefix(key, "on") && len(key) > 3 && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz") == "" && a.Val != "" && !strings.Contains("once only online onto ones", key) {
 				return "handler " + a.Key
 			}
-			if a.Key == "src" && (strings.HasPrefix(v, "//") || strings.HasPrefix(v, "http")) {
+			if a.Key == "src" && (strings.HasPrefix(v, "//") || strings.HasPrefix(v, "http:") || strings.HasPrefix(v, "https:")) {
 				return "fetches " + a.Val
 			}
 			words := a.Key == "title" || a.Key == "alt" // which are shown, and never followed

@@ -246,17 +246,26 @@ func hostRequest(e audit.Entry) string {
 func (c *cli) newAuditVerify() *cobra.Command {
 	var head, anchor string
 	cmd := &cobra.Command{
-		Use:   "verify FILE...",
+		Use:   "verify [FILE...]",
 		Short: "Check the hash chain of an audit log",
 		Long: `Checks that no record of the files was changed, removed, inserted or moved. Give the files in the
-order in which they were written. Whether the end was cut off, or the last record changed, shows
+order in which they were written; without any, those of the configuration's log are read. Whether the end was cut off, or the last record changed, shows
 only against a --head that was kept elsewhere: each verification prints its last record's. With
 --anchor it is the last one in a file that audit.anchor of the configuration has written.
 
 Exits with 0 if the chain holds, and with 3 if it does not, or if there is no record at all.`,
-		Example: "  wasmgate audit verify audit-000001.jsonl audit.jsonl\n  wasmgate audit verify audit.jsonl --head 1042:9f2c...",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  wasmgate audit verify\n  wasmgate audit verify audit-000001.jsonl audit.jsonl\n  wasmgate audit verify audit.jsonl --head 1042:9f2c...",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				cfg, err := c.open()
+				if err != nil {
+					return err
+				}
+				if args, err = audit.Files(cfg.Audit.Path); err != nil {
+					return misuse("there is no log yet to verify: %v; name the files of another, the oldest first", err)
+				}
+			}
 			var want audit.Head
 			if head != "" {
 				var err error
