@@ -64,7 +64,7 @@ func (r *Runtime) CompileEmbedded(ctx context.Context) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	defer r.working.Done()
+	defer r.end()
 	p, err := r.look(embeddedTools())
 	if err == nil {
 		err = p.rewrite()

@@ -151,7 +151,7 @@ func (m *Module) load(ctx context.Context, from origin, p *prepared) (err error)
 	if err := r.begin(); err != nil {
 		return err
 	}
-	defer r.working.Done()
+	defer r.end()
 	if err := r.fill(ctx, from, p); err != nil {
 		return err
 	}

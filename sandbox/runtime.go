@@ -59,8 +59,7 @@ type Runtime struct {
 	slots   *queue // of guests that run
 	share   int    // places of a module that states none
 	closed  atomic.Bool
-	working sync.WaitGroup // modules that serve or are compiled
-	method  image.Method   // by which memories are reset
+	method  image.Method // by which memories are reset
 
 	loading sync.Mutex
 
@@ -69,6 +68,8 @@ type Runtime struct {
 	ended    sync.Once
 
 	mu      sync.Mutex
+	working int                  // modules that serve or are compiled
+	idle    chan struct{}        // closed once the runtime is closed and there are none
 	modules map[*Module]struct{} // that are open
 	code    int64                // bytes of their machine code
 	maxCode int64
@@ -100,7 +101,7 @@ func New(ctx context.Context, cfg Config) (*Runtime, error) {
 	r := &Runtime{
 		limits: limits, log: cfg.Log, places: newQueue(places, true), slots: newQueue(processors, false), share: max(1, places/shares),
 		host: map[string]map[string]api.FunctionDefinition{}, modules: map[*Module]struct{}{}, maxCode: maxCode, method: image.Detect(),
-		sessions: sessions{by: map[sessionKey]*session{}, most: maxSessionBytes}, tidying: make(chan struct{}),
+		sessions: sessions{by: map[sessionKey]*session{}, most: maxSessionBytes}, tidying: make(chan struct{}), idle: make(chan struct{}),
 	}
 	if r.written, err = openUsages(cfg.UsageFile, cfg.Log); err != nil {
 		return nil, err
@@ -172,15 +173,23 @@ func (r *Runtime) provide(ctx context.Context) error {
 	return nil
 }
 
-// begin counts a module that serves or is compiled, until working is done.
+// begin counts a module that serves or is compiled, until end.
 func (r *Runtime) begin() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed.Load() {
 		return errClosed
 	}
-	r.working.Add(1)
+	r.working++
 	return nil
+}
+
+func (r *Runtime) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.working--; r.closed.Load() && r.working == 0 {
+		close(r.idle)
+	}
 }
 
 // Close refuses further calls, waits for the running ones until ctx ends, and
@@ -188,16 +197,16 @@ func (r *Runtime) begin() error {
 // compiled end by their own contexts. It may be called again, also after an error.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
-	r.closed.Store(true)
+	if !r.closed.Swap(true) && r.working == 0 {
+		close(r.idle)
+	}
 	r.mu.Unlock()
-	if err := r.waitWorking(ctx); err != nil {
-		return err
+	if err := await(ctx, r.idle); err != nil {
+		return fmt.Errorf("sandbox: wait for modules that serve or are compiled: %w", err)
 	}
 	r.places.close()
-	select {
-	case <-r.places.empty:
-	case <-ctx.Done():
-		return fmt.Errorf("sandbox: wait for running calls: %w", ctx.Err())
+	if err := await(ctx, r.places.empty); err != nil {
+		return fmt.Errorf("sandbox: wait for running calls: %w", err)
 	}
 	r.mu.Lock()
 	open := slices.Collect(maps.Keys(r.modules))
@@ -251,17 +260,17 @@ func (r *Runtime) forget(m *Module) {
 	}
 }
 
-// waitWorking waits for the modules that serve or are compiled.
-func (r *Runtime) waitWorking(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() { // ends with the last of them, whose ends do not depend on ours
-		r.working.Wait()
-		close(done)
-	}()
+// await waits for what is done, until ctx ends. What is done already is no matter of time.
+func await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	default:
+	}
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("sandbox: wait for modules that serve or are compiled: %w", ctx.Err())
+		return ctx.Err()
 	}
 }

@@ -521,3 +521,16 @@ func TestDirsAreKnownByAnotherPath(t *testing.T) {
 		t.Error("two folders by one path")
 	}
 }
+
+// What has ended is closed, also by who has no time to wait.
+func TestCloseWithoutTime(t *testing.T) {
+	r := newRuntime(t, sandbox.Config{})
+	compile(t, r, reactor(say(number(1))).bytes(), sandbox.ModuleConfig{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 30 {
+		if err := r.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -43,7 +43,7 @@ func (m *Module) Serve(ctx context.Context, stdin *Pipe, stdout io.Writer, cfg S
 	if err := m.runtime.begin(); err != nil {
 		return err
 	}
-	defer m.runtime.working.Done()
+	defer m.runtime.end()
 	c := newCall(ctx, m, m.name, nil, CallConfig{}, m.limits)
 	c.begin()
 	if err := c.turn.enter(c); err != nil {

@@ -96,7 +96,7 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 	g.own, g.made = make(map[string][]LocalTool), make(map[string]*local.Server)
 	var order []string
 	if g.cfg.Embedded {
-		tools, err := g.embedded(ctx)
+		tools, err := g.embedded()
 		if err != nil {
 			return nil, fmt.Errorf("embedded tools: %w", err)
 		}

@@ -69,14 +69,13 @@ func (m *machine) close(ctx context.Context) error {
 
 // embedded returns the tools that wasmgate brings along. Their code takes 40 MB,
 // and seconds to compile when it is not in the cache: both wait until one of
-// them is called.
-func (g *Gateway) embedded(ctx context.Context) ([]LocalTool, error) {
+// them is called, and end with the gateway.
+func (g *Gateway) embedded() ([]LocalTool, error) {
 	manifest, err := sandbox.EmbeddedToolsManifest()
 	if err != nil {
 		return nil, err
 	}
-	ctx = context.WithoutCancel(ctx)
-	compiled := sync.OnceValues(func() (*sandbox.Module, error) { return g.runtime.LoadEmbedded(ctx) })
+	compiled := sync.OnceValues(func() (*sandbox.Module, error) { return g.runtime.LoadEmbedded(g.life) })
 	return g.sandboxed(manifest.Tools, new(granted), func() (*sandbox.Module, func(), error) {
 		m, err := compiled()
 		return m, func() {}, err

@@ -194,13 +194,15 @@ func TestPassingGateway(t *testing.T) {
 	go func() {
 		next, _, err := app.Own(t.Context(), cfg, quiet, func(pid int) { waited.Store(int64(pid)) })
 		if next != nil {
-			_ = next.Close(context.Background()) // it gives up waiting for modules that are compiled
+			err = errors.Join(err, next.Close(context.Background()))
 		}
 		owns <- err
 	}()
 	eventually(t, "who stays waits", func() bool { return waited.Load() == int64(os.Getpid()) })
 	end()
-	_ = a.Close(context.Background()) // the state folder is free, whatever its modules do yet
+	if err := a.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
 	eventually(t, "it owns the configuration", func() bool { return len(owns) == 1 })
 	if err := <-owns; err != nil {
 		t.Error(err)
