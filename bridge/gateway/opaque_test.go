@@ -162,7 +162,7 @@ func TestUpdatesOfASharedURI(t *testing.T) {
 		if uri != opaque {
 			t.Errorf("heard of %s", uri)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("heard of nothing")
 	}
 	if err := c.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: opaque}); err != nil {
@@ -174,7 +174,7 @@ func TestUpdatesOfASharedURI(t *testing.T) {
 			if got != want {
 				t.Errorf("the server was asked %s, want %s", got, want)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("the server was not asked %s", want)
 		}
 	}

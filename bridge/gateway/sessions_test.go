@@ -252,7 +252,7 @@ func TestApprovalShowsWhatWillBeSent(t *testing.T) {
 		t.Errorf("asked about %s", args)
 	}
 	err := errors.New("not yet")
-	for deadline := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(deadline); { // the question may still be on its way into the log
+	for deadline := time.Now().Add(patience); err != nil && time.Now().Before(deadline); { // the question may still be on its way into the log
 		_, err = g.Approvals().Decide(t.Context(), asked.ID, gate.Approved, "cli:local", "")
 	}
 	if err != nil {

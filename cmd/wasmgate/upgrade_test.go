@@ -149,7 +149,7 @@ func outcomes(t *testing.T, dir string) upgraded {
 			if err != nil {
 				t.Errorf("serve: %v\n%s", err, said.String())
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Errorf("serve does not end with its client")
 		}
 	}()

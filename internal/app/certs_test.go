@@ -236,7 +236,7 @@ func TestRemovedAuthority(t *testing.T) {
 		return c
 	}
 	answers := func(c *tls.Conn) bool {
-		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
 		fmt.Fprintf(c, "GET /none HTTP/1.1\r\nHost: %s\r\n\r\n", addr)
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {

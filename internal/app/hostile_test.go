@@ -95,7 +95,7 @@ func (s *site) byHand(w way, authorization string) (status int) {
 		s.t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\nAuthorization: %s\r\n",
 		w.method, u.Path, u.Host, len(w.body), authorization)

@@ -87,7 +87,7 @@ func (o *office) logIn(t *testing.T, as string) {
 
 func (o *office) call(t *testing.T, as, tool string) (text string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	res, err := o.Call(ctx, app.CallRequest{Tool: "jira__" + tool, Args: "{}", As: as})
 	if err != nil {
@@ -101,7 +101,7 @@ func (o *office) refused(t *testing.T, as, command string) {
 	t.Helper()
 	text, err := o.call(t, as, "whoami")
 	e, ok := errors.AsType[*app.CallError](err)
-	for end := time.Now().Add(30 * time.Second); ok && e.Code == "not_connected" && time.Now().Before(end); { // the server is just found to want a login
+	for end := time.Now().Add(2 * time.Minute); ok && e.Code == "not_connected" && time.Now().Before(end); { // the server is just found to want a login
 		time.Sleep(50 * time.Millisecond)
 		text, err = o.call(t, as, "whoami")
 		e, ok = errors.AsType[*app.CallError](err)
@@ -116,7 +116,7 @@ func (o *office) becomes(t *testing.T, as, want string) {
 	t.Helper()
 	var text string
 	var err error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // the server is listed after the first login
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // the server is listed after the first login
 		if text, err = o.call(t, as, "whoami"); err == nil && strings.Contains(text, want) {
 			return
 		}

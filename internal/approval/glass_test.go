@@ -18,7 +18,7 @@ func TestGlass(t *testing.T) {
 		select {
 		case what := <-said:
 			return what
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("nothing is recorded")
 			return ""
 		}

@@ -571,7 +571,7 @@ func TestEvents(t *testing.T) {
 	server := httptest.NewServer(d.c)
 	defer server.Close()
 	read := func(last string, n int) (ids []string) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // its call compiles the tools, if nobody has
 		defer cancel()
 		r, _ := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/events", nil)
 		r.AddCookie(d.cookie)
@@ -653,7 +653,7 @@ deny contains "no" if input.admin.op == "signout"
 	server := httptest.NewServer(d.c)
 	defer server.Close()
 	read := func() *http.Response {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // its call compiles the tools, if nobody has
 		t.Cleanup(cancel)
 		r, _ := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/events", nil)
 		r.AddCookie(d.cookie)

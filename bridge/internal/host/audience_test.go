@@ -39,7 +39,7 @@ const watched = "up:///watched"
 func newAsker() *asker {
 	a := &asker{roots: make(chan string, 100)}
 	folders := func(ctx context.Context, ss *sdk.ServerSession) string {
-		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
 		res, err := ss.ListRoots(ctx, nil)
 		if err != nil {
@@ -272,7 +272,7 @@ func (x *front) dial(t *testing.T, name, revision string, stdio, mute bool) *gue
 // use calls a tool and returns its text.
 func (g *guest) use(t *testing.T, tool string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	res, err := g.CallTool(ctx, &sdk.CallToolParams{Name: "up__" + tool})
 	if err != nil {

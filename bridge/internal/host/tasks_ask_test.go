@@ -246,7 +246,7 @@ func hear(t *testing.T, told <-chan string) string {
 			t.Fatal("the stream has ended")
 		}
 		return msg
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing more is told")
 		return ""
 	}
