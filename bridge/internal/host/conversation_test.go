@@ -274,7 +274,9 @@ func (c *conversation) step(t *testing.T, s step) {
 		c.exchanges[words[1]].hang()
 		<-c.exchanges[words[1]].ended
 	case words[0] == "pause":
-		time.Sleep(50 * time.Millisecond)
+		for range 100 { // in many pieces: in each the others have their turn, also where the whole process waits for one
+			time.Sleep(5 * time.Millisecond)
+		}
 	case words[0] == "release":
 		c.release <- struct{}{}
 	case words[0] == "changed":

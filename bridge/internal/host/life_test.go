@@ -195,7 +195,7 @@ func TestSDKClient(t *testing.T) {
 				if got := x.Records.List()[0].Call.ClientName; got != "c" {
 					t.Errorf("the client calls itself %q", got)
 				}
-				for range 100 { // the stream for changes may be opening still
+				for range 1000 { // the stream for changes may be opening still
 					x.Host.Changed()
 					select {
 					case <-changed:
