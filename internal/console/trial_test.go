@@ -129,9 +129,9 @@ deny contains "not this one" if {
 		}
 		return false
 	}
-	for end := time.Now().Add(60 * time.Second); !seen(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !seen(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("no arguments were kept within a minute")
+			t.Fatal("no arguments were kept")
 		}
 	}
 	read := 0
@@ -193,7 +193,7 @@ func TestComparison(t *testing.T) {
 		t.Fatal(w.Code, w.Body)
 	}
 	var got compared
-	for end := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if err := json.Unmarshal([]byte(d.get("/api/v1/policy/comparison")), &got); err != nil {
 			t.Fatal(err)
 		}
