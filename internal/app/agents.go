@@ -6,18 +6,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/hook"
 )
-
-// agentRules puts the agents of a configuration into the words of a gateway.
-func agentRules(c *config.Config) map[string]gateway.AgentRules {
-	rules := make(map[string]gateway.AgentRules)
-	for _, a := range c.Agents {
-		rules[a.ID] = gateway.AgentRules{MCP: a.MCP, RequireHook: a.RequireHook, TrustHeadless: a.TrustHeadless}
-	}
-	return rules
-}
 
 // Hook takes what the hook of an agent tells.
 func (a *App) Hook(ctx context.Context, r hook.Request) (gateway.HookAnswer, error) {

@@ -6,72 +6,18 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
-
-// The files in the state folder that keep API keys and revocations.
-const (
-	keysFile    = "keys.json"
-	revokedFile = "revoked.json"
-)
-
-// issuerTime bounds a request to an issuer.
-const issuerTime = 10 * time.Second
-
-// senders finds out who sends a request over HTTP.
-type senders struct {
-	keys   *auth.Keys
-	now    atomic.Pointer[auth.Authenticator]
-	public string
-	near   []netip.Prefix // proxies that speak TLS with clients; nil: not asked about
-	denied denials
-	looks  bell // at who has opened streams
-
-	revoking sync.Mutex // held while revocations change, and are kept
-}
-
-// newSenders reads what is kept of keys and revocations.
-func newSenders(c *config.Config) (*senders, error) {
-	keys, err := auth.OpenKeys(filepath.Join(c.State, keysFile))
-	if err != nil {
-		return nil, err
-	}
-	revoked, err := auth.ReadRevocations(filepath.Join(c.State, revokedFile))
-	if err != nil {
-		return nil, err
-	}
-	s := &senders{keys: keys, public: c.PublicURL, near: c.TLS.TerminatedBy}
-	return s, s.put(c, revoked)
-}
-
-// put takes the credentials of a configuration from now on.
-func (s *senders) put(c *config.Config, revoked []auth.Revocation) error {
-	o, err := s.options(c)
-	if err != nil {
-		return err
-	}
-	o.Revoked, o.Before = revoked, s.now.Load()
-	a, err := auth.New(o)
-	if err == nil {
-		s.now.Store(a)
-	}
-	return err
-}
 
 // putSenders puts in place what differs of who is let in.
 func (a *App) putSenders(before, next *config.Config, again bool) error {
@@ -90,91 +36,6 @@ func (a *App) putSenders(before, next *config.Config, again bool) error {
 	}
 	a.senders.looks.ring()
 	return nil
-}
-
-func (s *senders) options(c *config.Config) (auth.Options, error) {
-	o := auth.Options{Principals: make(map[gate.Owner]*gate.Principal)}
-	for _, p := range c.Principals {
-		owner := gate.Owner{Tenant: p.Tenant, ID: p.ID}
-		o.Principals[owner] = &gate.Principal{Owner: owner, Roles: p.Roles, Groups: gate.Groups(nil).Within(p.Groups), Identities: p.Identities}
-	}
-	if c.Auth.Local {
-		var err error
-		if o.Local, err = principal(c, ""); err != nil {
-			return o, err
-		}
-	}
-	for _, i := range c.Auth.Issuers {
-		one, err := issuer(i)
-		if err != nil {
-			return o, err
-		}
-		o.Issuers = append(o.Issuers, one)
-	}
-	if c.Auth.Keys {
-		o.Keys = s.keys
-	}
-	if c.Auth.MTLS != nil {
-		o.MTLS = c.Auth.MTLS.ID
-	}
-	for uid, name := range c.Auth.Unix {
-		if o.Unix == nil {
-			o.Unix = make(map[int]gate.Owner)
-		}
-		tenant, id := config.SplitPrincipal(name)
-		o.Unix[uid] = gate.Owner{Tenant: tenant, ID: id}
-	}
-	if p := c.Auth.Proxy; p != nil {
-		o.Proxy = &auth.Proxy{
-			Socket: p.Unix != "", Cert: p.ClientCert, From: p.From, Header: p.Header, Secret: string(p.Secret),
-			User: p.User, Email: p.Email, Groups: p.Groups, Roles: p.Roles,
-		}
-	}
-	return o, nil
-}
-
-// issuer puts an issuer into the words of package auth.
-func issuer(i config.Issuer) (auth.Issuer, error) {
-	to := auth.Issuer{
-		Name: i.Name, URL: i.URL, Audience: i.Audience, Algorithms: i.Algorithms, Types: i.Types, Skew: i.Skew, MaxAge: i.MaxAge, Scopes: i.Scopes,
-		Claims: auth.Claims{ID: i.Claims.ID, Tenant: i.Claims.Tenant, Roles: i.Claims.Roles, Groups: i.Claims.Groups, Client: i.Claims.Client, Keep: i.Claims.Keep},
-		Roles:  i.Roles, Groups: i.Groups, Fetch: auth.HTTPFetcher(issuerClient(i)),
-	}
-	if i.JWKS == "" || strings.Contains(i.JWKS, "://") {
-		to.KeysURL = i.JWKS
-		return to, nil
-	}
-	var err error
-	to.Keys, err = os.ReadFile(i.JWKS)
-	return to, err
-}
-
-// issuerClient asks an issuer, and nobody to whom it points elsewhere.
-func issuerClient(i config.Issuer) *http.Client {
-	return askOnly(i.Private || loopbackURL(i.URL), i.URL, i.JWKS)
-}
-
-// askOnly returns a client that follows no redirect, and judges addresses. Those of URLs that
-// the configuration has are meant, also if they are of this machine; what others point to is not.
-func askOnly(private bool, urls ...string) *http.Client {
-	hosts := []string{}
-	for _, raw := range urls {
-		if u, err := url.Parse(raw); err == nil {
-			hosts = append(hosts, strings.ToLower(u.Hostname()))
-		}
-	}
-	return &http.Client{
-		Timeout:   issuerTime,
-		Transport: &http.Transport{DialContext: dial.New(dial.Options{}).Dialer(private, hosts...), MaxIdleConns: 1},
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("it answers with a redirect, which is not followed")
-		},
-	}
-}
-
-func loopbackURL(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && config.Loopback(net.JoinHostPort(u.Hostname(), "0"))
 }
 
 // sender returns who sends a request to the MCP endpoint. The error answers it.
@@ -210,23 +71,6 @@ func (a *App) KeyHolder(r *http.Request) (*gate.Principal, error) {
 	return who, err
 }
 
-// groupParam is the wildcard in the pattern of the endpoint that says at which group it is.
-const groupParam = "group"
-
-// throughProxy reports whether a request has come in a way in which nobody could read it:
-// over TLS, within this machine, or from a proxy that speaks TLS.
-func (s *senders) throughProxy(r *http.Request) bool {
-	if s.near == nil || r.TLS != nil {
-		return true
-	}
-	addr, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return true // a Unix socket
-	}
-	from := addr.Addr().Unmap()
-	return from.IsLoopback() || slices.ContainsFunc(s.near, func(p netip.Prefix) bool { return p.Contains(from) })
-}
-
 // A challenge answers a request that nobody is let in with.
 type challenge struct {
 	*auth.Refusal
@@ -238,31 +82,6 @@ func (c *challenge) ServeHTTP(w http.ResponseWriter, _ *http.Request) { c.Write(
 
 // Unwrap gives the refusal itself.
 func (c *challenge) Unwrap() error { return c.Refusal }
-
-// wellKnown is where metadata of a protected resource is (RFC 9728, 3.1).
-const wellKnown = "/.well-known/oauth-protected-resource"
-
-// resource is the URL of the endpoint, or of that of a group.
-func (s *senders) resource(group string) string {
-	if s.public == "" {
-		return ""
-	}
-	if group != "" {
-		group = "/" + group
-	}
-	return s.public + "/mcp" + group
-}
-
-// metadataURL is where clients read who gives tokens for an endpoint; "" if nobody does.
-func (s *senders) metadataURL(group string) string {
-	if len(s.now.Load().Issuers()) == 0 {
-		return ""
-	}
-	if group != "" {
-		group = "/" + group
-	}
-	return s.public + wellKnown + "/mcp" + group
-}
 
 // metadata tells clients who gives tokens for the endpoint: the same for a group that is
 // there and for one that is not.
@@ -322,4 +141,28 @@ func hosts(c *config.Config) []string {
 		all = append(all, u.Host)
 	}
 	return all
+}
+
+// foldDenials records refused authentication until ctx ends.
+func (a *App) foldDenials(ctx context.Context) {
+	tick := time.NewTicker(foldEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			a.recordDenials()
+		case <-ctx.Done():
+			a.recordDenials()
+			return
+		}
+	}
+}
+
+func (a *App) recordDenials() {
+	for k, n := range a.senders.denied.take() {
+		if err := a.gateway.Note(audit.Entry{Event: audit.Denied, Reasons: []string{k.reason}, Network: k.network, Count: n}); err != nil {
+			a.log.Error("refused authentication is not in the audit log", "error", err)
+			return
+		}
+	}
 }

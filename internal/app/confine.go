@@ -15,17 +15,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/confine"
 )
 
-// confined returns the rules of a server, nil if it has none.
-func confined(c *config.Confine) *confine.Rules {
-	if c == nil {
-		return nil
-	}
-	return &confine.Rules{
-		Read: c.Read, Write: c.Write, Execute: c.Execute, Connect: c.Connect, DNS: c.DNS,
-		Memory: c.Memory, Processes: c.Processes, Files: c.Files, CPU: c.CPU, BestEffort: c.BestEffort,
-	}
-}
-
 // ErrNoServer says that a configuration has no such server.
 var ErrNoServer = errors.New("no such server in the configuration")
 

@@ -6,32 +6,12 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/policy"
 )
-
-// A Desk serves those who run the gateway.
-type Desk interface {
-	http.Handler
-	// Run does what goes on beside requests, until ctx ends.
-	Run(ctx context.Context)
-	// URL is a URL of the console by a name that only its operator knows.
-	URL(base string) string
-	// SignIn makes a link below url, and a code, by which one browser signs in.
-	SignIn(url string) SignIn
-}
-
-// A SignIn is how a browser signs in, once.
-type SignIn struct {
-	URL   string    `json:"url"`
-	Code  string    `json:"code"`
-	At    string    `json:"at"` // where the code can be pasted
-	Until time.Time `json:"until"`
-}
 
 // Admin decides on what somebody who runs the gateway would do: see [gateway.Gateway.Admin].
 func (a *App) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {

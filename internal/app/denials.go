@@ -1,13 +1,11 @@
 package app
 
 import (
-	"context"
 	"net/http"
 	"net/netip"
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
 )
 
@@ -20,14 +18,6 @@ const (
 	// elsewhere is the network of what is not counted apart.
 	elsewhere = "others"
 )
-
-// denials count refused requests by reason and network.
-type denials struct {
-	mu sync.Mutex
-	by map[denial]uint64
-}
-
-type denial struct{ reason, network string }
 
 // add counts a request, and reports whether it is the first of its kind for a while.
 func (d *denials) add(refusal *auth.Refusal, r *http.Request) (first bool) {
@@ -69,26 +59,10 @@ func network(remote string) string {
 	return p.String()
 }
 
-// foldDenials records refused authentication until ctx ends.
-func (a *App) foldDenials(ctx context.Context) {
-	tick := time.NewTicker(foldEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			a.recordDenials()
-		case <-ctx.Done():
-			a.recordDenials()
-			return
-		}
-	}
+// denials count refused requests by reason and network.
+type denials struct {
+	mu sync.Mutex
+	by map[denial]uint64
 }
 
-func (a *App) recordDenials() {
-	for k, n := range a.senders.denied.take() {
-		if err := a.gateway.Note(audit.Entry{Event: audit.Denied, Reasons: []string{k.reason}, Network: k.network, Count: n}); err != nil {
-			a.log.Error("refused authentication is not in the audit log", "error", err)
-			return
-		}
-	}
-}
+type denial struct{ reason, network string }

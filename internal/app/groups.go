@@ -6,26 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
-
-var catalogModes = map[string]gateway.CatalogMode{
-	"off": gateway.CatalogOff, "beside": gateway.CatalogBeside, "only": gateway.CatalogOnly,
-}
-
-// groupsOf returns the groups that all of a server is in.
-func groupsOf(s config.Server) gateway.Groups {
-	if len(s.Groups) == 0 {
-		return nil
-	}
-	its := make(gateway.Groups)
-	for _, name := range s.Groups {
-		its[name] = []string{s.ID + "__*"}
-	}
-	return its
-}
 
 // A GroupError says that a command names a group that the configuration does not.
 type GroupError struct {
@@ -51,15 +33,4 @@ func CheckGroups(c *config.Config, names []string) error {
 		}
 	}
 	return nil
-}
-
-// offered is [principal], which is offered what is in one of the groups, too, unless
-// there are none.
-func offered(c *config.Config, id string, groups []string) (*gate.Principal, error) {
-	p, err := principal(c, id)
-	if err != nil {
-		return nil, err
-	}
-	p.Groups = p.Groups.Within(groups)
-	return p, nil
 }

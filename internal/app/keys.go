@@ -58,13 +58,6 @@ func (k Key) Cells() []string {
 	return []string{k.ID, k.Name, who, k.State, ends, strings.Join(only, ", ")}
 }
 
-// A KeyError says that an API key cannot be made, or revoked.
-type KeyError struct{ Reason string }
-
-func (e *KeyError) Error() string { return e.Reason }
-
-func keyError(format string, args ...any) error { return &KeyError{fmt.Sprintf(format, args...)} }
-
 // CreateKey makes an API key, which nobody sees again.
 func (a *App) CreateKey(_ context.Context, r KeyRequest) (*Key, error) {
 	c := a.config.Load().cfg
@@ -249,12 +242,6 @@ type Gatekeeper interface {
 	EndLogin(ctx context.Context, r LoginRequest) (*login.Login, error)
 	Logins(ctx context.Context) ([]login.Login, error)
 	Logout(ctx context.Context, r LoginRequest) (*login.Login, error)
-}
-
-// asked is the answer of the gateway that runs.
-func asked[T any](ctx context.Context, r *Remote, method string, params any) (to T, err error) {
-	err = r.call(ctx, method, params, &to)
-	return to, err
 }
 
 // CreateKey does what [App.CreateKey] does.

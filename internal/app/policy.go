@@ -73,6 +73,3 @@ func (a *App) reloadPolicy(ctx context.Context) error {
 	a.reloadShadow(ctx)
 	return err
 }
-
-// An outcome is what came of the last time that something was read.
-type outcome struct{ err error }

@@ -16,39 +16,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
-// configState is the outcome of the last reading of the configuration.
-type configState struct {
-	read    time.Time // when what is in use was read
-	cfg     *config.Config
-	files   string          // as they were at the start; see configFiles
-	err     error           // why what the files hold now is not in use
-	unset   []string        // what of it could not be put in place, and is tried again
-	stuck   []config.Server // that could not be removed
-	restart []string        // keys that have changed since the start, and wait for the next
-}
-
-// server puts a server of a configuration into the words of a gateway.
-func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gateway.Server {
-	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
-	a.authorize(s, &to.EndpointConfig)
-	to.Written, to.PinTLS, to.MaxMessage, to.Processes = s.Written, a.cfg.Pins.TLSKey, c.Limits.Result, c.Limits.Processes
-	if a.learn != nil {
-		to.Confine, to.Learn = nil, a.learn
-	}
-	if !modules.IsServer(s) || s.Fault != "" {
-		return to
-	}
-	guest, err := a.modules().Guest(ctx, s)
-	if err != nil {
-		a.guests.Forget(s.ID) // the same module can come back
-		to.Broken = err.Error()
-		return to
-	}
-	a.guests.Changed(s.ID, guest.WASM)
-	to.Guest = &guest
-	return to
-}
-
 // watchConfig reads the configuration anew whenever its files, or those of its modules,
 // have changed and then rest, for they may be written in several steps, or a signal asks
 // for it, until ctx ends.
@@ -276,32 +243,6 @@ func (a *App) moduleChanged(ctx context.Context, s config.Server) bool {
 	return err != nil || a.guests.Changed(s.ID, guest.WASM)
 }
 
-func enabled(servers []config.Server) []config.Server {
-	return slices.DeleteFunc(slices.Clone(servers), func(s config.Server) bool { return !s.Enabled })
-}
-
-// required are the names of servers without which the gateway is not ready.
-func required(c *config.Config) (ids []string) {
-	for _, s := range enabled(c.Servers) {
-		if s.Required {
-			ids = append(ids, s.ID)
-		}
-	}
-	return ids
-}
-
-// ids are the names of servers that are enabled, in order.
-func ids(servers []config.Server) (ids []string) {
-	for _, s := range enabled(servers) {
-		ids = append(ids, s.ID)
-	}
-	return ids
-}
-
-func find(servers []config.Server, id string) int {
-	return slices.IndexFunc(servers, func(s config.Server) bool { return s.ID == id })
-}
-
 // configProblems says what of the configuration's files is not in use.
 func (a *App) configProblems() []string {
 	c := a.config.Load()
@@ -321,15 +262,4 @@ func (a *App) configProblems() []string {
 		problems = append(problems, w.String())
 	}
 	return problems
-}
-
-func callLimits(c *config.Config) gateway.Limits {
-	l := gateway.Limits{
-		Body: c.Limits.Body, Result: c.Limits.Result, Concurrent: c.Limits.Concurrent, Session: c.Limits.Session,
-		Servers: make(map[string]int),
-	}
-	for _, t := range c.Limits.Tools {
-		l.Tools = append(l.Tools, gateway.ToolLimit(t))
-	}
-	return l
 }

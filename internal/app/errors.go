@@ -1,0 +1,111 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/lock"
+)
+
+// callFailure is a [CallError] with what its JSON for users leaves out.
+type callFailure struct {
+	CallError
+	Tool     string `json:"tool"`
+	Remedy   string `json:"remedy"`
+	Cause    string `json:"cause"`
+	Question string `json:"question"`
+}
+
+// The codes of errors that are of the same type on both sides of the socket.
+const (
+	codeCall      = "call"
+	codePrincipal = "principal"
+	codeApproval  = "approval" // a *gate.NotApproved
+	codeAmbiguous = "ambiguous"
+	codeNoPin     = "no-pin" // wraps lock.ErrNothing
+	codeKey       = "key"    // a *KeyError
+)
+
+// wire makes an error that crosses the socket, and unwire the same of it again.
+func wire(err error) error {
+	var call *CallError
+	var who *PrincipalError
+	var unapproved *gate.NotApproved
+	var several *gateway.AmbiguousError
+	var key *KeyError
+	e := &control.Error{}
+	switch {
+	case errors.As(err, &call):
+		e.Code = codeCall
+		e.Detail, _ = json.Marshal(callFailure{*call, call.tool, call.Remedy, call.Cause, call.Question}) // strings only
+	case errors.As(err, &who):
+		e.Code = codePrincipal
+		e.Detail, _ = json.Marshal(who) // strings only
+	case errors.As(err, &unapproved):
+		e.Code = codeApproval
+	case errors.Is(err, lock.ErrNothing):
+		e.Code = codeNoPin
+	case errors.As(err, &key):
+		e.Code = codeKey
+	case errors.As(err, &several):
+		e.Code = codeAmbiguous
+		e.Detail, _ = json.Marshal(several) // strings only
+	default:
+		return err
+	}
+	e.Message = err.Error()
+	return e
+}
+
+func unwire(err error) error {
+	var e *control.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code {
+	case codeCall:
+		var f callFailure
+		if err := json.Unmarshal(e.Detail, &f); err != nil {
+			return err
+		}
+		f.CallError.tool, f.CallError.Remedy, f.CallError.Cause, f.CallError.Question = f.Tool, f.Remedy, f.Cause, f.Question
+		return &f.CallError
+	case codePrincipal:
+		who := new(PrincipalError)
+		if err := json.Unmarshal(e.Detail, who); err != nil {
+			return err
+		}
+		return who
+	case codeAmbiguous:
+		several := new(gateway.AmbiguousError)
+		if err := json.Unmarshal(e.Detail, several); err != nil {
+			return err
+		}
+		return several
+	case codeApproval:
+		return &gate.NotApproved{Reason: e.Message}
+	case codeKey:
+		return &KeyError{e.Message}
+	case codeNoPin:
+		return &nothingError{e.Message}
+	}
+	return err
+}
+
+// nothingError is a [lock.ErrNothing] of the other side.
+type nothingError struct{ text string }
+
+func (e *nothingError) Error() string { return e.text }
+
+func (e *nothingError) Unwrap() error { return lock.ErrNothing }
+
+// A KeyError says that an API key cannot be made, or revoked.
+type KeyError struct{ Reason string }
+
+func (e *KeyError) Error() string { return e.Reason }
+
+func keyError(format string, args ...any) error { return &KeyError{fmt.Sprintf(format, args...)} }

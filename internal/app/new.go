@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
+)
+
+// New builds the gateway of a configuration. The error wraps [control.ErrHeld]
+// if another process has it already. Only, if it is not empty, names the only
+// server that is needed.
+func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string) (*App, error) {
+	return newApp(ctx, cfg, log, only, nil)
+}
+
+// newApp is New, with somebody to be told what the only server uses, if not nil.
+func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only string, learn func(confine.Access)) (_ *App, err error) {
+	a := &App{learn: learn, cfg: cfg, log: log, shadow: policyfiles.Shadow(cfg), bundles: policyfiles.NewBundles(cfg)}
+	a.policy.Store(policyfiles.New(cfg))
+	a.config.Store(&configState{read: time.Now(), cfg: cfg, files: configFiles(cfg)}) // before anything takes its time
+	a.beside = newBeside(a)
+	if a.lock, err = control.Acquire(cfg.State); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			a.lock.Release()
+		}
+	}()
+	if a.senders, err = newSenders(cfg); err != nil {
+		return nil, err
+	}
+	a.newLogins(cfg)
+	gc, err := a.translate(ctx, only)
+	if err != nil {
+		return nil, err
+	}
+	if gc.Policy, err = a.firstPolicy(ctx); err != nil {
+		return nil, err
+	}
+	gc.Shadow = a.shadow != nil
+	gc.Observe, gc.Trace, gc.Baggage = a.beside.observe, a.beside.place, a.beside.baggage.Load
+	if a.gateway, err = gateway.New(ctx, gc); err != nil {
+		return nil, err
+	}
+	a.gateway.SetRequired(required(cfg))
+	if err := errors.Join(a.stayPaused(), a.noteBundles()); err != nil {
+		return nil, errors.Join(err, a.gateway.Close(ctx))
+	}
+	a.reloadShadow(ctx)
+	a.logLeftOut()
+	return a, nil
+}
+
+// Close ends the servers and gives the state folder back. The end of ctx does
+// not keep it from that. It may be called again.
+func (a *App) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer cancel()
+	return errors.Join(a.gateway.Close(ctx), a.lock.Release())
+}

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/match"
+)
+
+// A PrincipalError says that a command or a client named a principal that the
+// configuration does not.
+type PrincipalError struct {
+	ID    string   `json:"id"`
+	Known []string `json:"known"`
+}
+
+func (e *PrincipalError) Error() string {
+	return fmt.Sprintf("no principal %q; list it under principals in the configuration (there: %s)", e.ID, strings.Join(e.Known, ", "))
+}
+
+// principal returns the principal that a command or a stdio client names; ""
+// is the local one, which need not be listed.
+func principal(c *config.Config, id string) (*gate.Principal, error) {
+	p := gate.Local()
+	if id == "" {
+		id = p.ID
+	}
+	known := []string{p.ID}
+	for _, listed := range c.Principals {
+		owner := gate.Owner{Tenant: listed.Tenant, ID: listed.ID}
+		if match.Name(listed.Tenant, listed.ID) == id {
+			p.Owner, p.Roles, p.Groups, p.Identities = owner, listed.Roles, gate.Groups(nil).Within(listed.Groups), listed.Identities
+			return p, nil
+		}
+		if owner != p.Owner {
+			known = append(known, match.Name(listed.Tenant, listed.ID))
+		}
+	}
+	if id == p.ID {
+		return p, nil
+	}
+	return nil, &PrincipalError{id, known}
+}
+
+// Knows reports whether a configuration lists a principal; local needs no
+// listing.
+func Knows(c *config.Config, id string) bool {
+	_, err := principal(c, id)
+	return err == nil
+}
+
+// offered is [principal], which is offered what is in one of the groups, too, unless
+// there are none.
+func offered(c *config.Config, id string, groups []string) (*gate.Principal, error) {
+	p, err := principal(c, id)
+	if err != nil {
+		return nil, err
+	}
+	p.Groups = p.Groups.Within(groups)
+	return p, nil
+}

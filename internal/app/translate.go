@@ -1,0 +1,278 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/modules"
+)
+
+// translate makes a gateway's configuration of a file's. Only, if it is not empty, names
+// the only server that is needed.
+func (a *App) translate(ctx context.Context, only string) (gateway.Config, error) {
+	gc, err := a.translateGate()
+	if err != nil {
+		return gateway.Config{}, err
+	}
+	a.translateServers(ctx, only, &gc)
+	gc.Groups, gc.Catalog = a.cfg.AllGroups(), catalogModes[a.cfg.Catalog.Mode]
+	gc.Embedded, gc.Modules, gc.LeaveOut = true, a.modules().All(ctx, a.cfg), true
+	if gc.Secrets, err = modules.Secrets(a.cfg); err != nil {
+		return gateway.Config{}, err
+	}
+	return gc, a.replay(ctx, &gc)
+}
+
+// translateGate says who comes, what is checked, and what is kept.
+func (a *App) translateGate() (gateway.Config, error) {
+	c := a.cfg
+	node, err := nodeName(c.State)
+	if err != nil {
+		return gateway.Config{}, err
+	}
+	seal, err := sealingSecret(c.State)
+	if err != nil {
+		return gateway.Config{}, err
+	}
+	who, err := principal(c, "")
+	if err != nil {
+		return gateway.Config{}, err
+	}
+	gc := a.checks(c, node)
+	gc.Who, gc.Agents, gc.Principal, gc.Challenge = who, agentRules(c), a.sender, a.lacking
+	gc.Audit, gc.AuditOptions, gc.Seal = c.Audit.Path, a.beside.withDocuments(auditOptions(c, node)), seal
+	gc.SessionLasted = func(d time.Duration) { a.beside.counts.Load().Session(d) }
+	gc.Pins, gc.Jobs, gc.Sessions, gc.OneSession = pinOptions(c), jobOptions(c, node), sessionOptions(c), onePerPrincipal(c)
+	gc.CacheDir, gc.KVDir, gc.Log = filepath.Join(kept(c), "wasm"), filepath.Join(c.State, "kv"), a.log
+	return gc, nil
+}
+
+// checks puts what a configuration says of how calls are checked into the words of a
+// gateway, for [gateway.New] and [gateway.Gateway.Reconfigure].
+func (a *App) checks(c *config.Config, node string) gateway.Config {
+	to := gateway.Config{
+		Origins: c.HTTP.Origins, Hosts: hosts(c),
+		Sanitize: gateway.Sanitize{
+			Profile: c.Sanitize.Profile, Tools: rules(c.Sanitize.Tools), MIME: rules(c.Sanitize.MIME), Links: c.Sanitize.Links,
+			Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string),
+		},
+		Inputs: make(map[string]*gateway.InputRules), Limits: callLimits(c), Approvals: a.approvalOptions(c.Approvals, node),
+		TrustPrompt: c.Sessions.TrustPrompt, Snapshot: snapshot(c),
+	}
+	for _, s := range enabled(c.Servers) {
+		checkedAs(s, &to)
+	}
+	return to
+}
+
+// checkedAs adds what is said of a server.
+func checkedAs(s config.Server, to *gateway.Config) {
+	if s.Sanitize != "" {
+		to.Sanitize.Servers[s.ID] = s.Sanitize
+	}
+	if rules := inputRules(s); rules != nil {
+		to.Inputs[s.ID] = rules
+	}
+	if s.Concurrent > 0 {
+		to.Limits.Servers[s.ID] = s.Concurrent
+	}
+}
+
+func auditOptions(c *config.Config, node string) audit.Options {
+	o := audit.Options{
+		Node: node, MaxSize: c.Audit.MaxSize, Record: c.Audit.Record, Sync: c.Audit.Sync,
+		Keep: c.Audit.Keep, Hold: c.Audit.Hold, HardMax: c.Audit.HardMax, Strict: c.Audit.Strict,
+		Rotate: c.Audit.Rotate, MaxAge: c.Audit.MaxAge, Compress: c.Audit.Compress,
+	}
+	if o.Hold == 0 {
+		o.Hold = -1
+	}
+	return o
+}
+
+// translateServers adds the servers that are enabled, and what is said of each.
+func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Config) {
+	gc.Guests = make(map[string]gateway.Guest)
+	for _, s := range enabled(a.cfg.Servers) {
+		if only != "" && only != s.ID {
+			continue
+		}
+		one := a.server(ctx, a.cfg, s)
+		gc.Servers = append(gc.Servers, one.EndpointConfig)
+		if one.Guest != nil {
+			gc.Guests[s.ID] = *one.Guest
+		}
+	}
+}
+
+func endpoint(s config.Server) gateway.EndpointConfig {
+	e := gateway.EndpointConfig{
+		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, ConnectTimeout: s.StartTime(), CallTimeout: s.Timeout,
+		Sessions: s.Sessions, Retry: s.Retry, Health: s.Health, Methods: s.Methods,
+		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s)},
+	}
+	for _, t := range s.Timeouts {
+		e.CallTimeouts = append(e.CallTimeouts, gateway.ToolTimeout(t))
+	}
+	switch {
+	case s.Fault != "":
+		e.Broken = s.Fault
+	case s.Command != "":
+		env := map[string]string{}
+		if s.Confine == nil {
+			env = confine.Network(os.LookupEnv)
+		}
+		for k, v := range s.Env {
+			env[k] = string(v)
+		}
+		e.Command, e.Args, e.Env = s.Command, s.Args, confine.Environ(env, os.LookupEnv)
+		e.Confine = confined(s.Confine)
+	case s.URL != "":
+		e.URL, e.Headers = s.URL, make(http.Header)
+		e.DialContext = dial.New(dial.Options{}).Dialer(s.Private)
+		for k, v := range s.Headers {
+			e.Headers.Set(k, string(v))
+		}
+	}
+	return e
+}
+
+// inputRules says how arguments of a server's tools are held against their schemas.
+func inputRules(s config.Server) *gateway.InputRules {
+	if s.Input == "" && s.Inputs == nil {
+		return nil
+	}
+	to := &gateway.InputRules{Mode: gate.InputMode(s.Input)}
+	for _, t := range s.Inputs {
+		to.Tools = append(to.Tools, gateway.InputRule{Pattern: t.Pattern, Mode: gate.InputMode(t.Mode)})
+	}
+	return to
+}
+
+func rules(from []config.Rule) []gateway.Rule {
+	var to []gateway.Rule
+	for _, r := range from {
+		to = append(to, gateway.Rule(r))
+	}
+	return to
+}
+
+func callLimits(c *config.Config) gateway.Limits {
+	l := gateway.Limits{
+		Body: c.Limits.Body, Result: c.Limits.Result, Concurrent: c.Limits.Concurrent, Session: c.Limits.Session,
+		Servers: make(map[string]int),
+	}
+	for _, t := range c.Limits.Tools {
+		l.Tools = append(l.Tools, gateway.ToolLimit(t))
+	}
+	return l
+}
+
+// server puts a server of a configuration into the words of a gateway.
+func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gateway.Server {
+	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
+	a.authorize(s, &to.EndpointConfig)
+	to.Written, to.PinTLS, to.MaxMessage, to.Processes = s.Written, a.cfg.Pins.TLSKey, c.Limits.Result, c.Limits.Processes
+	if a.learn != nil {
+		to.Confine, to.Learn = nil, a.learn
+	}
+	if !modules.IsServer(s) || s.Fault != "" {
+		return to
+	}
+	guest, err := a.modules().Guest(ctx, s)
+	if err != nil {
+		a.guests.Forget(s.ID) // the same module can come back
+		to.Broken = err.Error()
+		return to
+	}
+	a.guests.Changed(s.ID, guest.WASM)
+	to.Guest = &guest
+	return to
+}
+
+// confined returns the rules of a server, nil if it has none.
+func confined(c *config.Confine) *confine.Rules {
+	if c == nil {
+		return nil
+	}
+	return &confine.Rules{
+		Read: c.Read, Write: c.Write, Execute: c.Execute, Connect: c.Connect, DNS: c.DNS,
+		Memory: c.Memory, Processes: c.Processes, Files: c.Files, CPU: c.CPU, BestEffort: c.BestEffort,
+	}
+}
+
+// agentRules puts the agents of a configuration into the words of a gateway.
+func agentRules(c *config.Config) map[string]gateway.AgentRules {
+	rules := make(map[string]gateway.AgentRules)
+	for _, a := range c.Agents {
+		rules[a.ID] = gateway.AgentRules{MCP: a.MCP, RequireHook: a.RequireHook, TrustHeadless: a.TrustHeadless}
+	}
+	return rules
+}
+
+var catalogModes = map[string]gateway.CatalogMode{
+	"off": gateway.CatalogOff, "beside": gateway.CatalogBeside, "only": gateway.CatalogOnly,
+}
+
+// groupsOf returns the groups that all of a server is in.
+func groupsOf(s config.Server) gateway.Groups {
+	if len(s.Groups) == 0 {
+		return nil
+	}
+	its := make(gateway.Groups)
+	for _, name := range s.Groups {
+		its[name] = []string{s.ID + "__*"}
+	}
+	return its
+}
+
+// snapshot is a hash of what the configuration says. Secrets are in it as far as
+// they are part of the file, and cannot be told from it.
+func snapshot(c *config.Config) string {
+	h := sha256.New()
+	for _, path := range []string{c.File, c.Project} {
+		if b, err := os.ReadFile(path); path != "" && err == nil {
+			fmt.Fprintf(h, "%d\n%s", len(b), b)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+func enabled(servers []config.Server) []config.Server {
+	return slices.DeleteFunc(slices.Clone(servers), func(s config.Server) bool { return !s.Enabled })
+}
+
+// required are the names of servers without which the gateway is not ready.
+func required(c *config.Config) (ids []string) {
+	for _, s := range enabled(c.Servers) {
+		if s.Required {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+// ids are the names of servers that are enabled, in order.
+func ids(servers []config.Server) (ids []string) {
+	for _, s := range enabled(servers) {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+func find(servers []config.Server, id string) int {
+	return slices.IndexFunc(servers, func(s config.Server) bool { return s.ID == id })
+}
