@@ -17,7 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/ship"
 )
 
@@ -275,7 +275,7 @@ Exits with 0 if the chain holds, and with 3 if it does not, or if there is no re
 			}
 			if anchor != "" {
 				var err error
-				if want, err = app.LastAnchor(anchor); err != nil {
+				if want, err = beside.LastAnchor(anchor); err != nil {
 					return named(err)
 				}
 			}

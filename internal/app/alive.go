@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/systemd"
+	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // drainSays is how often a drain says how far it is.
@@ -16,7 +17,7 @@ const drainSays = 2 * time.Second
 func (a *App) reportAlive(ctx context.Context) {
 	a.tellManager(systemd.Ready + "\n" + systemd.Status("serving"))
 	every := systemd.WatchdogEvery()
-	for every > 0 && pause(ctx, every) {
+	for every > 0 && watch.Wait(ctx, every) {
 		_ = a.gateway.Ready() // takes the locks that every call takes: a gateway that is stuck does not come back
 		a.tellManager(systemd.Watchdog)
 	}

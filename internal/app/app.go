@@ -2,18 +2,14 @@ package app
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/control"
@@ -35,7 +31,7 @@ type App struct {
 	clients clients
 	learn   func(confine.Access) // nil unless a server is run to learn from
 	passing bool                 // it was started for one command: see [App.Answer]
-	beside  *beside
+	beside  *beside.Beside
 	senders *senders
 	logins  *login.Logins
 	listens []string // addresses for HTTP
@@ -55,21 +51,6 @@ type App struct {
 	pausing     sync.Mutex     // held over pausing and keeping that, so that what is kept is what holds
 	glass       approval.Glass // broken in an emergency: see BreakGlass
 	reloading   sync.Mutex     // held over reading and setting a policy, so that the newest is set last
-}
-
-// nodeName returns the name of this gateway in the audit log, made once and
-// kept in the state folder.
-func nodeName(state string) (string, error) {
-	path := filepath.Join(state, "node")
-	b, err := os.ReadFile(path)
-	if err == nil && len(strings.TrimSpace(string(b))) > 0 {
-		return strings.TrimSpace(string(b)), nil
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	name := strings.ToLower(rand.Text()[:8])
-	return name, os.WriteFile(path, []byte(name+"\n"), 0o600)
 }
 
 // An outcome is what came of the last time that something was read.

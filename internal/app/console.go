@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/web"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -36,9 +38,9 @@ func (a *App) Config() *config.Config { return a.config.Load().cfg }
 // Principal returns who has a name in it; "" is the local one.
 func (a *App) Principal(id string) (*gate.Principal, error) { return principal(a.Config(), id) }
 
-// Documents is [Documents] of the log of this gateway.
+// Documents is [beside.Documents] of the log of this gateway.
 func (a *App) Documents(wanted map[string]bool, most int64) (map[string][]byte, error) {
-	return Documents(a.cfg, wanted, most)
+	return beside.Documents(a.cfg, wanted, most)
 }
 
 // Grants returns those of the file that is in use, and what names its state.
@@ -74,7 +76,7 @@ func (a *App) listenConsole(ctx context.Context, f Front) net.Listener {
 	if f.Desk == nil || f.Console == "" {
 		return nil
 	}
-	ln, err := listen(ctx, f.Console)
+	ln, err := web.Listen(ctx, f.Console)
 	if err != nil {
 		a.log.Info("no console", "error", err)
 		a.noConsole = fmt.Sprintf("its address is taken: %v", err)
@@ -88,7 +90,7 @@ func (a *App) listenConsole(ctx context.Context, f Front) net.Listener {
 // newConsole returns what serves the console, to requests that end with life.
 func (a *App) newConsole(life context.Context) *http.Server {
 	return &http.Server{
-		Handler: a.desk, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		Handler: a.desk, ReadHeaderTimeout: web.HeaderTime, IdleTimeout: web.IdleTime,
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/beside"
 )
 
 // TestReady: a gateway is ready once the servers are that it requires, beside MCP and beside
@@ -135,7 +136,7 @@ func TestAnchor(t *testing.T) {
 		t.Errorf("the file has %v, the command %v", kept, given)
 	}
 	last := kept[len(kept)-1]
-	if anchor, err := app.LastAnchor(filepath.Join(dir, "heads.jsonl")); err != nil || anchor != last {
+	if anchor, err := beside.LastAnchor(filepath.Join(dir, "heads.jsonl")); err != nil || anchor != last {
 		t.Errorf("the last head is %v, %v; want %v", anchor, err, last)
 	}
 	report, err := audit.VerifyFiles([]string{cfg.Audit.Path}, last)

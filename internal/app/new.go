@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/control"
@@ -25,7 +26,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	a := &App{learn: learn, cfg: cfg, log: log, shadow: policyfiles.Shadow(cfg), bundles: policyfiles.NewBundles(cfg)}
 	a.policy.Store(policyfiles.New(cfg))
 	a.config.Store(&configState{read: time.Now(), cfg: cfg, files: configFiles(cfg)}) // before anything takes its time
-	a.beside = newBeside(a)
+	a.beside = beside.New(cfg, log)
 	if a.lock, err = control.Acquire(cfg.State); err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 		return nil, err
 	}
 	gc.Shadow = a.shadow != nil
-	gc.Observe, gc.Trace, gc.Baggage = a.beside.observe, a.beside.place, a.beside.baggage.Load
+	gc.Observe, gc.Trace, gc.Baggage = a.beside.Observe, a.beside.Place, a.beside.Baggage
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 		fail(a.gateway.SetRetention(auditOptions(next, "")))
 	}
 	fail(a.putSenders(before, next, again))
-	a.beside.put(next)
+	a.beside.Put(next)
 	a.gateway.SetRequired(required(next))
 	fail(a.setModules(ctx, next))
 	if order := ids(next.Servers); again || !slices.Equal(ids(before.Servers), order) {

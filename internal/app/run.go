@@ -3,27 +3,22 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"slices"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
 
 const (
-	// headerTime bounds the headers of an HTTP request, idleTime a connection
-	// between two.
-	headerTime = 10 * time.Second
-	idleTime   = 2 * time.Minute
 	// closeTime bounds the end of all servers; each ends within its own grace.
 	closeTime = 15 * time.Second
 	// flushTime is how long the answers of drained calls may take to be written.
@@ -64,7 +59,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	}
 	a.gateway.Offer(f.Groups)
 	a.reloaded = f.Reloaded
-	web, socket, err := a.listen(ctx, f)
+	on, socket, err := a.listen(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -77,22 +72,25 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	leave, gone := context.WithCancel(ctx) // also when the last client has gone
 	defer gone()
 	a.clients.last = func() {}
-	if f.Stdio && len(web) == 0 {
+	if f.Stdio && len(on) == 0 {
 		a.clients.last = gone
 	}
 	g, life := errgroup.WithContext(life)
 	a.gateway.Start(life)
 	server := a.newServer(life)
-	a.serve(life, g, server, web, socket)
+	a.serve(life, g, server, on, socket)
 	if console != nil {
-		g.Go(func() error { return serveHTTP(life, a.newConsole(life), console) })
+		g.Go(func() error { return web.Serve(life, a.newConsole(life), console) })
 		g.Go(func() error { a.desk.Run(life); return nil })
 	}
 	if f.Stdio {
 		a.serveStdio(life, g, who, f)
 	}
 	a.watch(life, g)
-	g.Go(func() error { a.beside.run(life); return nil })
+	g.Go(func() error {
+		a.beside.Run(life, beside.Source{Gateway: a.gateway, Gauges: a.gauges, Conditions: a.conditions})
+		return nil
+	})
 	g.Go(func() error {
 		select {
 		case <-leave.Done():
@@ -131,7 +129,7 @@ func (a *App) listen(ctx context.Context, f Front) (on []net.Listener, socket ne
 		a.listens = append(slices.Clip(f.Listen), web.UnixPrefix+p.Unix)
 	}
 	for _, addr := range a.listens {
-		ln, err := listen(ctx, addr)
+		ln, err := web.Listen(ctx, addr)
 		if err != nil {
 			return on, nil, err
 		}
@@ -165,7 +163,7 @@ func (a *App) urlAt(ln net.Listener) string {
 func (a *App) serve(ctx context.Context, g *errgroup.Group, server *http.Server, on []net.Listener, socket net.Listener) {
 	g.Go(func() error { return control.Serve(ctx, socket, backend{a}, 0) })
 	for _, ln := range on {
-		g.Go(func() error { return serveHTTP(ctx, server, ln) })
+		g.Go(func() error { return web.Serve(ctx, server, ln) })
 	}
 }
 
@@ -202,19 +200,9 @@ func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 // newServer returns what serves MCP over HTTP, to requests that end with life.
 func (a *App) newServer(life context.Context) *http.Server {
 	return &http.Server{
-		Handler: a.handler(), ConnContext: a.connContext, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		Handler: a.handler(), ConnContext: a.connContext, ReadHeaderTimeout: web.HeaderTime, IdleTimeout: web.IdleTime,
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
-}
-
-func serveHTTP(ctx context.Context, s *http.Server, ln net.Listener) error {
-	defer context.AfterFunc(ctx, func() { s.Close() })()
-	err := s.Serve(ln)
-	if !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	<-ctx.Done() // shut down, and its connections may be busy yet
-	return nil
 }
 
 // drain lets calls under way end and their answers be written, for as long as
@@ -232,17 +220,4 @@ func (a *App) drain(ctx context.Context, s *http.Server) {
 	answers, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
 	_ = s.Shutdown(answers) // what is busy after this is cut off
-}
-
-// listen listens, and says who does if somebody else has the port.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	ln, err := web.Listen(ctx, addr)
-	if !errors.Is(err, syscall.EADDRINUSE) {
-		return ln, err
-	}
-	holder := web.PortHolder(addr)
-	if holder == "" {
-		holder = "another process"
-	}
-	return nil, fmt.Errorf("%s has %s already; end it, or choose another address with --listen", holder, addr)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/altered"
+	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/paused"
@@ -26,7 +27,7 @@ type Status struct {
 	Metrics string `json:"metrics,omitempty"` // URL; absent if there are none
 	Console string `json:"console,omitempty"` // URL; absent if there is none
 	// Shipping tells of each target of the audit log how far it is.
-	Shipping []Shipping             `json:"shipping,omitempty"`
+	Shipping []beside.Shipping      `json:"shipping,omitempty"`
 	Config   string                 `json:"config,omitempty"`
 	Read     time.Time              `json:"config_read"` // when what is in use of it was read
 	Grants   string                 `json:"grants"`
@@ -95,10 +96,11 @@ func (a *App) Status() *Status {
 		Grants: a.policy.Load().Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
 		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
-		Broken: a.gateway.BrokenInputs(), Altered: a.beside.altered.Often(a.gateway.Fleet().KnownFeatures(gate.FeatureTool), a.gateway.Policy()),
+		Broken: a.gateway.BrokenInputs(), Altered: a.beside.Altered.Often(a.gateway.Fleet().KnownFeatures(gate.FeatureTool), a.gateway.Policy()),
 	}
 	a.countJobs(s)
-	a.beside.tell(s)
+	others := a.beside.State()
+	s.Metrics, s.Shipping, s.Problems = others.Metrics, others.Shipping, append(s.Problems, others.Problems...)
 	if words := paused.Words(a.gateway.Paused()); words != "" {
 		s.Paused = a.gateway.Paused()
 		s.Problems = append(s.Problems, "paused: "+words+": new calls are refused; `wasmgate resume` lets them pass again")

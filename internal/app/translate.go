@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
@@ -18,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/modules"
+	"github.com/wasmgate/wasmgate/internal/state"
 )
 
 // translate makes a gateway's configuration of a file's. Only, if it is not empty, names
@@ -39,11 +39,11 @@ func (a *App) translate(ctx context.Context, only string) (gateway.Config, error
 // translateGate says who comes, what is checked, and what is kept.
 func (a *App) translateGate() (gateway.Config, error) {
 	c := a.cfg
-	node, err := nodeName(c.State)
+	node, err := state.Node(c.State)
 	if err != nil {
 		return gateway.Config{}, err
 	}
-	seal, err := sealingSecret(c.State)
+	seal, err := state.Secret(c.State)
 	if err != nil {
 		return gateway.Config{}, err
 	}
@@ -53,8 +53,8 @@ func (a *App) translateGate() (gateway.Config, error) {
 	}
 	gc := a.checks(c, node)
 	gc.Who, gc.Agents, gc.Principal, gc.Challenge = who, agentRules(c), a.sender, a.lacking
-	gc.Audit, gc.AuditOptions, gc.Seal = c.Audit.Path, a.beside.withDocuments(auditOptions(c, node)), seal
-	gc.SessionLasted = func(d time.Duration) { a.beside.counts.Load().Session(d) }
+	gc.Audit, gc.AuditOptions, gc.Seal = c.Audit.Path, a.beside.WithDocuments(auditOptions(c, node)), seal
+	gc.SessionLasted = a.beside.SessionLasted
 	gc.Pins, gc.Jobs, gc.Sessions, gc.OneSession = pinOptions(c), jobOptions(c, node), sessionOptions(c), onePerPrincipal(c)
 	gc.CacheDir, gc.KVDir, gc.Log = filepath.Join(kept(c), "wasm"), filepath.Join(c.State, "kv"), a.log
 	return gc, nil

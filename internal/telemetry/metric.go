@@ -48,6 +48,11 @@ func NewGauge(name, help, unit string, value float64) Metric {
 	return Metric{Name: name, Help: help, Unit: unit, Points: []Point{{Value: value}}}
 }
 
+// One is the only point of a metric, or one with its labels.
+func One(value float64, labels ...string) []Point {
+	return []Point{{Labels: labels, Value: value}}
+}
+
 // Places are the gauges of places for calls: taken, waited for, and all.
 func Places(taken, waiting, most int64) []Metric {
 	return []Metric{

@@ -34,3 +34,13 @@ func State(path string) string {
 	}
 	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
 }
+
+// Wait waits for so long, and reports whether ctx has not ended.
+func Wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -8,14 +8,28 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 )
 
 // UnixPrefix begins an address that is a Unix socket, by its path.
 const UnixPrefix = "unix:"
 
 // Listen listens on host:port, or on unix:PATH, which only the user of this process may
-// open then. A socket that nobody listens on any more is replaced.
+// open then. A socket that nobody listens on any more is replaced. The error says who has
+// a port that is taken.
 func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	ln, err := listen(ctx, addr)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return ln, err
+	}
+	holder := PortHolder(addr)
+	if holder == "" {
+		holder = "another process"
+	}
+	return nil, fmt.Errorf("%s has %s already; end it, or choose another address with --listen", holder, addr)
+}
+
+func listen(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	path, unix := strings.CutPrefix(addr, UnixPrefix)
 	if !unix {

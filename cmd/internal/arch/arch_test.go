@@ -51,6 +51,8 @@ var rules = map[string]rule{
 	"internal/scan/report":        {imports: []string{"gate", "bridge/gateway", "internal/scan", "internal/schema", "sanitize"}, bans: []string{"os", "net", "net/http", "database/sql"}},
 	"internal/policyfiles":        {imports: []string{"gate", "bridge/gateway", "internal/config", "internal/dial", "internal/files", "internal/watch", "policy"}, bans: []string{"net", "database/sql"}},
 	"internal/watch":              {bans: []string{"net", "net/http", "github.com/...", "golang.org/..."}},
+	"internal/beside":             {imports: []string{"gate", "gate/audit", "bridge/gateway", "internal/altered", "internal/config", "internal/dial", "internal/documents", "internal/loopback", "internal/match", "internal/notify", "internal/ship", "internal/state", "internal/telemetry", "internal/watch", "internal/web"}, bans: []string{"database/sql"}},
+	"internal/state":              {imports: []string{"internal/files"}, bans: []string{"net", "net/http", "github.com/..."}},
 	"internal/modules":            {imports: []string{"gate", "bridge/gateway", "internal/artifact", "internal/config", "internal/dial", "internal/files", "internal/schema", "internal/signature", "sandbox"}, bans: []string{"net", "net/http", "database/sql"}},
 	"sandbox":                     {imports: []string{"sandbox/internal/compiler", "sandbox/internal/extism", "sandbox/internal/image", "sandbox/internal/rewrite", "sandbox/internal/wasi"}, bans: []string{"net", "net/http", "github.com/modelcontextprotocol/..."}},
 	"internal/artifact":           {imports: []string{"internal/files", "internal/loopback"}, bans: []string{"database/sql"}},
@@ -134,7 +136,7 @@ var rules = map[string]rule{
 	"cmd/internal/starter":          {},
 	"internal/auth/authtest":        {bans: []string{"os"}},
 	"cmd/internal/show":             {bans: []string{"net", "net/http"}},
-	"internal/web":                  {bans: []string{"net/http", "github.com/..."}},
+	"internal/web":                  {bans: []string{"github.com/..."}},
 	"internal/app":                  {imports: everything},
 	"cmd/wasmgate":                  {imports: everything},
 }

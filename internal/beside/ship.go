@@ -1,4 +1,4 @@
-package app
+package beside
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type Shipping struct {
 }
 
 // shipAll sends the audit log to all targets until ctx ends.
-func (b *beside) shipAll(ctx context.Context, all *sync.WaitGroup, cfg *config.Config) {
+func (b *Beside) shipAll(ctx context.Context, all *sync.WaitGroup, cfg *config.Config) {
 	shippers := make(map[string]*ship.Shipper)
 	for _, t := range cfg.Telemetry.Ship {
 		shippers[t.Name] = b.shipper(cfg, t)
@@ -42,18 +42,18 @@ func (b *beside) shipAll(ctx context.Context, all *sync.WaitGroup, cfg *config.C
 	}
 }
 
-func (b *beside) shipper(cfg *config.Config, t config.Ship) *ship.Shipper {
+func (b *Beside) shipper(cfg *config.Config, t config.Ship) *ship.Shipper {
 	x, _ := cfg.Telemetry.Exports(os.LookupEnv)
 	return &ship.Shipper{
-		Log: b.app.cfg.Audit.Path, Position: filepath.Join(cfg.State, "ship", t.Name+".json"),
+		Log: b.first.Audit.Path, Position: filepath.Join(cfg.State, "ship", t.Name+".json"),
 		Kind: ship.Kind(t.To), Format: ship.Format(t.Format), To: endpointOf(t.Target), Resource: b.resource(x),
-		Head: b.app.gateway.AuditHead, Relays: gateway.Relays,
+		Head: b.of.Gateway.AuditHead, Relays: gateway.Relays,
 		Failed: func(err error) { b.problem("ship "+t.Name, err) },
 	}
 }
 
 // shipping tells how far each target is. Callers hold mu.
-func (b *beside) shipping() (all []Shipping) {
+func (b *Beside) shipping() (all []Shipping) {
 	for _, name := range slices.Sorted(maps.Keys(b.shippers)) {
 		lag, gone := b.shippers[name].Lag()
 		all = append(all, Shipping{name, lag, gone})
@@ -62,15 +62,15 @@ func (b *beside) shipping() (all []Shipping) {
 }
 
 // shipGauges tell of each target.
-func (b *beside) shipGauges() []telemetry.Metric {
+func (b *Beside) shipGauges() []telemetry.Metric {
 	b.mu.Lock()
 	all := b.shipping()
 	b.mu.Unlock()
 	lag := telemetry.Metric{Name: "wasmgate.ship.lag", Help: "Records of the audit log that wait to be sent.", Unit: "{record}", Labels: []string{"target"}}
 	gone := telemetry.Metric{Name: "wasmgate.ship.gone", Help: "Records that were removed from the audit log before they were sent.", Unit: "{record}", Kind: telemetry.Counter, Labels: []string{"target"}}
 	for _, s := range all {
-		lag.Points = append(lag.Points, one(float64(s.Lag), s.Target)...)
-		gone.Points = append(gone.Points, one(float64(s.Gone), s.Target)...)
+		lag.Points = append(lag.Points, telemetry.One(float64(s.Lag), s.Target)...)
+		gone.Points = append(gone.Points, telemetry.One(float64(s.Gone), s.Target)...)
 	}
 	return []telemetry.Metric{lag, gone}
 }

@@ -1,4 +1,4 @@
-package app
+package beside
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/documents"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/state"
 )
 
 // keptDocuments are where arguments and results of some tools are kept.
@@ -26,15 +27,15 @@ func (k *keptDocuments) of(r *gate.Record) bool {
 
 // openDocuments returns what is kept beside the audit log of a configuration.
 func openDocuments(cfg *config.Config, failed func(error)) (*documents.Store, error) {
-	secret, err := sealingSecret(cfg.State)
+	secret, err := state.Secret(cfg.State)
 	if err != nil {
 		return nil, err
 	}
 	return documents.New(filepath.Join(filepath.Dir(cfg.Audit.Path), "arguments"), secret, failed)
 }
 
-// withDocuments has an audit log keep documents where the configuration in use says.
-func (b *beside) withDocuments(o audit.Options) audit.Options {
+// WithDocuments has an audit log keep documents where the configuration in use says.
+func (b *Beside) WithDocuments(o audit.Options) audit.Options {
 	o.Beside = func(r *gate.Record) bool { k := b.documents.Load(); return k != nil && k.of(r) }
 	o.Documents = func(digest string, text []byte) {
 		if k := b.documents.Load(); k != nil {
@@ -45,13 +46,13 @@ func (b *beside) withDocuments(o audit.Options) audit.Options {
 }
 
 // keepDocuments keeps documents until ctx ends.
-func (b *beside) keepDocuments(ctx context.Context, all *sync.WaitGroup, cfg *config.Config) {
+func (b *Beside) keepDocuments(ctx context.Context, all *sync.WaitGroup, cfg *config.Config) {
 	if len(cfg.Arguments.Tools) == 0 {
 		b.documents.Store(nil)
 		return
 	}
 	failed := func(err error) { b.problem("audit.arguments", err) }
-	store, err := openDocuments(b.app.cfg, failed)
+	store, err := openDocuments(b.first, failed)
 	if err != nil {
 		failed(err)
 		return

@@ -1,77 +1,16 @@
 package app
 
 import (
-	"context"
-	"net"
-	"net/http"
-	"time"
-
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/internal/loopback"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 )
-
-// listenAgain is how long after a failure an address is tried again.
-const listenAgain = 5 * time.Second
-
-// serveMetrics serves Prometheus until ctx ends.
-func (b *beside) serveMetrics(ctx context.Context, c config.Metrics) {
-	for {
-		web, err := listen(ctx, c.Listen)
-		if err == nil {
-			b.problem("metrics", nil)
-			err = b.serveMetricsOn(ctx, web)
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		b.problem("metrics", err)
-		if !pause(ctx, listenAgain) {
-			return
-		}
-	}
-}
-
-func (b *beside) serveMetricsOn(ctx context.Context, web net.Listener) error {
-	b.setMetricsURL("http://" + web.Addr().String() + "/metrics")
-	defer b.setMetricsURL("")
-	mux := http.NewServeMux()
-	b.app.gateway.HandleHealth(mux)
-	mux.Handle("GET /metrics", telemetry.Handler(b.counted, b.app.gauges))
-	var h http.Handler = mux
-	if loopback.Host(web.Addr().String()) {
-		h = loopback.Only(mux)
-	}
-	return serveHTTP(ctx, &http.Server{Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, IdleTimeout: idleTime}, web)
-}
-
-func (b *beside) setMetricsURL(url string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.metrics = url
-}
-
-// counted is what was counted, with what was lost on the way to others.
-func (b *beside) counted() (all []telemetry.Metric) {
-	if c := b.counts.Load(); c != nil {
-		all = c.Metrics()
-	}
-	if s := b.spans.Load(); s != nil {
-		all = append(all, telemetry.Metric{
-			Name: "wasmgate.telemetry.lost", Help: "What was to be exported and was lost.", Unit: "{call}", Kind: telemetry.Counter,
-			Labels: []string{"signal"}, Points: one(float64(s.Lost()), "traces"),
-		})
-	}
-	return append(all, b.shipGauges()...)
-}
 
 // gauges are what the gateway is at the moment.
 func (a *App) gauges() []telemetry.Metric {
 	g := a.gateway
 	all := []telemetry.Metric{
-		{Name: "wasmgate.build.info", Help: "The version of the gateway; always 1.", Labels: []string{"version"}, Points: one(1, gateway.Version())},
-		{Name: "wasmgate.policy.info", Help: "The policy in use; always 1.", Labels: []string{"revision"}, Points: one(1, g.Policy().Revision())},
+		{Name: "wasmgate.build.info", Help: "The version of the gateway; always 1.", Labels: []string{"version"}, Points: telemetry.One(1, gateway.Version())},
+		{Name: "wasmgate.policy.info", Help: "The policy in use; always 1.", Labels: []string{"revision"}, Points: telemetry.One(1, g.Policy().Revision())},
 		telemetry.NewGauge("wasmgate.policy.failed", "Whether the policy of the files is not in use, because something is wrong with it.", "", telemetry.Truth(failed(a.policyError.Load()))),
 		telemetry.NewGauge("wasmgate.config.failed", "Whether the configuration of the files is not in use, because something is wrong with it.", "", telemetry.Truth(a.config.Load().err != nil)),
 		telemetry.NewGauge("wasmgate.healthy", "Whether calls can pass.", "", telemetry.Truth(g.Healthy() == nil)),
@@ -84,13 +23,13 @@ func (a *App) gauges() []telemetry.Metric {
 	if jobs, err := g.Jobs(); err == nil {
 		all = append(all, telemetry.Metric{
 			Name: "wasmgate.jobs", Help: "Jobs and tasks.", Unit: "{job}", Labels: []string{"state"},
-			Points: append(one(float64(jobs.Running), "running"), one(float64(jobs.Kept), "kept")...),
+			Points: append(telemetry.One(float64(jobs.Running), "running"), telemetry.One(float64(jobs.Kept), "kept")...),
 		})
 	}
 	if s := g.Shadow(); s != nil {
 		all = append(all, telemetry.Metric{
 			Name: "wasmgate.shadow.decisions", Help: "Calls on which the shadow policy decided, or would have.", Unit: "{call}", Kind: telemetry.Counter, Labels: []string{"result"},
-			Points: append(one(float64(s.Compared-s.Differed), "same"), append(one(float64(s.Differed), "different"), one(float64(s.Dropped), "dropped")...)...),
+			Points: append(telemetry.One(float64(s.Compared-s.Differed), "same"), append(telemetry.One(float64(s.Differed), "different"), telemetry.One(float64(s.Dropped), "dropped")...)...),
 		})
 	}
 	return append(all, a.serverGauges()...)
@@ -106,19 +45,15 @@ func (a *App) serverGauges() []telemetry.Metric {
 	tools := gauge("wasmgate.server.tools", "Tools that a server has.", "{tool}")
 	quarantined := gauge("wasmgate.quarantined", "Definitions of a server that wait for somebody's approval.", "{definition}")
 	for _, s := range a.addPins(a.gateway.Fleet().Status()) {
-		tools.Points = append(tools.Points, one(float64(s.Tools), s.Server)...)
-		quarantined.Points = append(quarantined.Points, one(float64(len(s.Quarantined)), s.Server)...)
+		tools.Points = append(tools.Points, telemetry.One(float64(s.Tools), s.Server)...)
+		quarantined.Points = append(quarantined.Points, telemetry.One(float64(len(s.Quarantined)), s.Server)...)
 		if s.Local {
 			continue
 		}
-		up.Points = append(up.Points, one(telemetry.Truth(s.Phase == gateway.Ready), s.Server)...)
-		open.Points = append(open.Points, one(telemetry.Truth(s.Circuit != ""), s.Server)...)
+		up.Points = append(up.Points, telemetry.One(telemetry.Truth(s.Phase == gateway.Ready), s.Server)...)
+		open.Points = append(open.Points, telemetry.One(telemetry.Truth(s.Circuit != ""), s.Server)...)
 	}
 	return []telemetry.Metric{up, open, tools, quarantined}
-}
-
-func one(value float64, labels ...string) []telemetry.Point {
-	return []telemetry.Point{{Labels: labels, Value: value}}
 }
 
 // failed reports whether an outcome, if there is one, is a failure.

@@ -1,4 +1,4 @@
-package app
+package beside
 
 import (
 	"context"
@@ -11,15 +11,17 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/state"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
+	"github.com/wasmgate/wasmgate/internal/web"
 )
 
 // export sends metrics and spans by OTLP until ctx ends.
-func (b *beside) export(ctx context.Context, all *sync.WaitGroup, cfg *config.Config) {
+func (b *Beside) export(ctx context.Context, all *sync.WaitGroup, cfg *config.Config) {
 	x, errs := cfg.Telemetry.Exports(os.LookupEnv)
 	b.problem("environment", errors.Join(errs...))
 	e := &telemetry.Exporter{
-		Resource: b.resource(x), Sources: []telemetry.Source{b.counted, b.app.gauges}, Every: x.Every, Spans: b.spans.Load(),
+		Resource: b.resource(x), Sources: []telemetry.Source{b.counted, b.of.Gauges}, Every: x.Every, Spans: b.spans.Load(),
 		Failed: func(signal string, err error) { b.problem("otlp "+signal, err) },
 	}
 	if x.Metrics != nil {
@@ -33,9 +35,9 @@ func (b *beside) export(ctx context.Context, all *sync.WaitGroup, cfg *config.Co
 }
 
 // resource says in what is exported which gateway it is.
-func (b *beside) resource(x config.Exports) []telemetry.Attribute {
+func (b *Beside) resource(x config.Exports) []telemetry.Attribute {
 	all := []telemetry.Attribute{{Name: "service.version", Value: gateway.Version()}}
-	if node, err := nodeName(b.app.cfg.State); err == nil {
+	if node, err := state.Node(b.first.State); err == nil {
 		all = append(all, telemetry.Attribute{Name: "service.instance.id", Value: node})
 	}
 	for _, a := range x.Resource {
@@ -60,7 +62,7 @@ func sender(private bool) *http.Client {
 		CheckRedirect: telemetry.NoRedirects,
 		Transport: &http.Transport{
 			DialContext: dial.New(dial.Options{}).Dialer(private), ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
-			MaxIdleConns: 2, IdleConnTimeout: idleTime, MaxResponseHeaderBytes: 64 << 10,
+			MaxIdleConns: 2, IdleConnTimeout: web.IdleTime, MaxResponseHeaderBytes: 64 << 10,
 		},
 	}
 }

@@ -1,8 +1,12 @@
-package app
+// Package beside runs what goes on beside the calls of a gateway and tells others how it
+// does: metrics, traces, the audit log on its way elsewhere, notices, anchors, and the
+// arguments that are kept. No call waits for any of it.
+package beside
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"reflect"
@@ -11,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/altered"
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -18,10 +23,12 @@ import (
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 )
 
-// beside is what runs beside the calls and tells others how the gateway does. No call
-// waits for any of it. When the configuration of it changes, all of it begins anew.
-type beside struct {
-	app     *App
+// A Beside is what runs beside the calls of one gateway. When the configuration of it
+// changes, all of it begins anew.
+type Beside struct {
+	first   *config.Config // that of the start, which says where the audit log is
+	log     *slog.Logger
+	of      Source                            // set by Run
 	counts  atomic.Pointer[telemetry.Calls]   // nil while nobody wants them
 	spans   atomic.Pointer[telemetry.Spans]   // nil while nobody wants them
 	sampler atomic.Pointer[telemetry.Sampler] // nil while there are no spans
@@ -36,20 +43,29 @@ type beside struct {
 
 	documents atomic.Pointer[keptDocuments] // nil while none are kept
 
-	altered altered.Counts
+	// Altered counts the results that were changed.
+	Altered altered.Counts
 
-	noticed map[string]bool // conditions that were told of; of the one goroutine that tells
+	noticed map[string]bool // keys of conditions that were told of; of the one goroutine that tells
 }
 
-func newBeside(a *App) *beside {
-	b := &beside{app: a, changed: make(chan struct{}, 1), problems: make(map[string]string)}
-	b.want(a.cfg)
+// A Source is what is told of.
+type Source struct {
+	Gateway    *gateway.Gateway
+	Gauges     telemetry.Source                  // what the gateway is at the moment
+	Conditions func(context.Context) []Condition // of which somebody should be told
+}
+
+// New returns what runs beside a gateway that begins with a configuration.
+func New(cfg *config.Config, log *slog.Logger) *Beside {
+	b := &Beside{first: cfg, log: log, changed: make(chan struct{}, 1), problems: make(map[string]string)}
+	b.want(cfg)
 	return b
 }
 
-// put makes what runs that which a configuration says.
-func (b *beside) put(c *config.Config) {
-	b.altered.Reset()
+// Put makes what runs that which a configuration says.
+func (b *Beside) Put(c *config.Config) {
+	b.Altered.Reset()
 	b.mu.Lock()
 	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry) && reflect.DeepEqual(b.wanted.Anchor, c.Anchor) && reflect.DeepEqual(b.wanted.Notify, c.Notify) &&
 		reflect.DeepEqual(b.wanted.Arguments, c.Arguments)
@@ -59,7 +75,7 @@ func (b *beside) put(c *config.Config) {
 	}
 }
 
-func (b *beside) want(c *config.Config) {
+func (b *Beside) want(c *config.Config) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count(c)
@@ -72,7 +88,7 @@ func (b *beside) want(c *config.Config) {
 
 // count begins to count and to take spans, if anybody wants to know. Counts go on unless
 // there is to be another number of them.
-func (b *beside) count(c *config.Config) {
+func (b *Beside) count(c *config.Config) {
 	x, _ := c.Telemetry.Exports(os.LookupEnv)
 	switch series := c.Telemetry.Metrics.Series; {
 	case c.Telemetry.Metrics.Listen == "" && x.Metrics == nil:
@@ -89,9 +105,9 @@ func (b *beside) count(c *config.Config) {
 	}
 }
 
-// observe is told of each record: see [gateway.Config].
-func (b *beside) observe(r *gate.Record, kept time.Duration, err error) {
-	b.altered.Observe(r)
+// Observe is told of each record: see [gateway.Config].
+func (b *Beside) Observe(r *gate.Record, kept time.Duration, err error) {
+	b.Altered.Observe(r)
 	if c := b.counts.Load(); c != nil {
 		c.Observe(r, kept, err)
 	}
@@ -100,16 +116,23 @@ func (b *beside) observe(r *gate.Record, kept time.Duration, err error) {
 	}
 }
 
-// place places a call in a trace: see [gateway.Config].
-func (b *beside) place(c *gate.Call) gate.Trace {
+// Place places a call in a trace: see [gateway.Config].
+func (b *Beside) Place(c *gate.Call) gate.Trace {
 	if s := b.sampler.Load(); s != nil {
 		return s.Place(c)
 	}
 	return gate.Trace{}
 }
 
-// run runs it until ctx ends.
-func (b *beside) run(ctx context.Context) {
+// SessionLasted is told of each session that has ended: see [gateway.Config].
+func (b *Beside) SessionLasted(d time.Duration) { b.counts.Load().Session(d) }
+
+// Baggage reports whether the baggage of requests goes on to servers: see [gateway.Config].
+func (b *Beside) Baggage() bool { return b.baggage.Load() }
+
+// Run runs it until ctx ends.
+func (b *Beside) Run(ctx context.Context, of Source) {
+	b.of = of
 	for ctx.Err() == nil {
 		select {
 		case <-b.changed:
@@ -124,7 +147,7 @@ func (b *beside) run(ctx context.Context) {
 }
 
 // runAs runs what a configuration says, until another is wanted.
-func (b *beside) runAs(ctx context.Context, cfg *config.Config) {
+func (b *Beside) runAs(ctx context.Context, cfg *config.Config) {
 	ctx, end := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -146,26 +169,32 @@ func (b *beside) runAs(ctx context.Context, cfg *config.Config) {
 }
 
 // problem says what is wrong with one part of it, nil that nothing is.
-func (b *beside) problem(part string, err error) {
+func (b *Beside) problem(part string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err == nil {
 		delete(b.problems, part)
 	} else if text := part + ": " + err.Error(); b.problems[part] != text {
 		b.problems[part] = text
-		b.app.log.Warn("calls pass as before", "part", part, "error", err)
+		b.log.Warn("calls pass as before", "part", part, "error", err)
 	}
 }
 
-// tell adds to a status how it is.
-func (b *beside) tell(s *Status) {
+// A State tells how it is.
+type State struct {
+	Metrics  string // URL; "" without
+	Shipping []Shipping
+	Problems []string
+}
+
+// State tells how it is.
+func (b *Beside) State() State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.Metrics = b.metrics
+	s := State{Metrics: b.metrics, Shipping: b.shipping()}
 	for _, part := range slices.Sorted(maps.Keys(b.problems)) {
 		s.Problems = append(s.Problems, b.problems[part])
 	}
-	s.Shipping = b.shipping()
 	for _, one := range s.Shipping {
 		if one.Gone > 0 {
 			s.Problems = append(s.Problems, fmt.Sprintf("ship %s: %d records were removed from the audit log before they could be sent: raise audit.hold or audit.hard_max", one.Target, one.Gone))
@@ -177,14 +206,5 @@ func (b *beside) tell(s *Status) {
 	if c := b.counts.Load(); c != nil && c.Overflow() > 0 {
 		s.Problems = append(s.Problems, "metrics: there are more names than telemetry.metrics.series has room for; the others are counted as "+telemetry.Other)
 	}
-}
-
-// pause waits for so long, and reports whether ctx has not ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return s
 }

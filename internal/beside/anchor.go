@@ -1,4 +1,4 @@
-package app
+package beside
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/notify"
+	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // An anchored head is a line of what audit.anchor writes.
@@ -23,11 +24,11 @@ type anchored struct {
 
 // anchor keeps the head of the audit log elsewhere as often as the configuration says, and
 // once more at the end.
-func (b *beside) anchor(ctx context.Context, c config.Anchor) {
+func (b *Beside) anchor(ctx context.Context, c config.Anchor) {
 	var kept audit.Head
 	for going := true; going; {
-		going = pause(ctx, c.Every)
-		head := b.app.gateway.AuditHead()
+		going = watch.Wait(ctx, c.Every)
+		head := b.of.Gateway.AuditHead()
 		if head == kept {
 			continue
 		}
@@ -39,8 +40,8 @@ func (b *beside) anchor(ctx context.Context, c config.Anchor) {
 	}
 }
 
-func (b *beside) keepHead(ctx context.Context, c config.Anchor, head audit.Head) error {
-	line, err := json.Marshal(anchored{time.Now().UTC(), b.app.cfg.Audit.Path, head.String()})
+func (b *Beside) keepHead(ctx context.Context, c config.Anchor, head audit.Head) error {
+	line, err := json.Marshal(anchored{time.Now().UTC(), b.first.Audit.Path, head.String()})
 	if err != nil {
 		return err
 	}
