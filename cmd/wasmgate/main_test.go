@@ -132,7 +132,7 @@ func awaits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := regexp.Compile(args[0])
 	ts.Check(err)
-	giveUp := time.After(60 * time.Second) // a busy machine takes its time
+	giveUp := time.After(3 * time.Minute) // a busy machine takes its time
 	for {
 		_ = ts.Exec(args[1], args[2:]...) // it may fail until it does not
 		if want.MatchString(ts.ReadFile("stdout")) {

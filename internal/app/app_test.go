@@ -142,7 +142,7 @@ func dial(t *testing.T, cfg *config.Config) *app.Remote {
 // machine is.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	giveUp := time.After(time.Minute)
+	giveUp := time.After(3 * time.Minute)
 	for !ok() {
 		select {
 		case <-time.After(10 * time.Millisecond):
