@@ -215,6 +215,11 @@ func descendants() map[int]process {
 			all[pid] = stat(pid)
 		}
 	}
+	for pid, p := range all {
+		if p.parent > 0 && all[p.parent].threads == 0 { // it has ended meanwhile, and the process has another one
+			all[pid] = stat(pid)
+		}
+	}
 	self := os.Getpid()
 	for again := true; again; {
 		again = false
