@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/flow"
 )
 
 func (c *cli) newSessions() *cobra.Command {
@@ -106,23 +108,37 @@ func labelsOf(s app.Session) string {
 func (c *cli) newSessionsShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show what a session has read, and by which calls", Args: cobra.ExactArgs(1),
-		Long:    "Shows a session: its labels, and the calls with which they came, which wasmgate policy explain\nexplains. ID is that of wasmgate sessions list, or the session's name in the audit log.",
-		Example: "  wasmgate sessions show alice",
+		Long: `Shows a session: its labels, and the calls with which they came; and of the calls that were refused
+or asked about, where the session had met the values in their arguments: source, place of the
+result, tool and call. Wasmgate policy explain explains each call. ID is that of wasmgate sessions
+list, or the session's name in the audit log, from which the calls are read.`,
+		Example: "  wasmgate sessions show alice\n  wasmgate sessions show alice --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withKeeper(cmd, func(k keeper) error {
 				s, err := find(cmd.Context(), k, args[0])
 				if err != nil {
 					return err
 				}
-				return c.printSession(s)
+				cfg, err := c.open()
+				if err != nil {
+					return err
+				}
+				f, err := flow.Read(cmd.Context(), cfg.Audit.Path, s.Key(), s.Began, s.Raised)
+				if err != nil {
+					return err
+				}
+				return c.printSession(s, f)
 			})
 		},
 	}
 }
 
-func (c *cli) printSession(s app.Session) error {
+func (c *cli) printSession(s app.Session, f flow.Flow) error {
 	if c.json {
-		return c.printJSON(s)
+		return c.printJSON(struct {
+			app.Session
+			Flow flow.Flow `json:"flow"`
+		}{s, f})
 	}
 	fmt.Fprintf(c.out, "session %s of %s, version %d\n", visible(s.ID), visible(s.Principal), s.Version)
 	fmt.Fprintf(c.out, "first read %s, last used %s, %s with a known origin\n",
@@ -134,6 +150,26 @@ func (c *cli) printSession(s app.Session) error {
 	for _, l := range s.Labels {
 		t.Row(l, orUnknown(s.Raised[l]))
 	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return c.printMet(f)
+}
+
+// printMet prints where the session had met values of the calls that were stopped.
+func (c *cli) printMet(f flow.Flow) error {
+	t := newTable(c.out, "CALL", "TOOL", "OUTCOME", "ARGUMENT", "MET BEFORE")
+	met := false
+	for _, call := range slices.Concat(f.Read, f.Did) {
+		for _, v := range call.Values {
+			met = true
+			t.Row(call.Call, call.Tool, call.Code, v.Argument, strings.TrimPrefix(v.Said, v.Argument+": "))
+		}
+	}
+	if !met {
+		return nil
+	}
+	fmt.Fprintln(c.out)
 	return t.Flush()
 }
 

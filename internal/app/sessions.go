@@ -65,6 +65,11 @@ func newSession(s session.State) Session {
 	}
 }
 
+// Key is what the gate calls it.
+func (s Session) Key() gate.SessionKey {
+	return gate.SessionKey{Owner: gate.Owner{Tenant: s.Tenant, ID: s.Principal}, ID: s.Session}
+}
+
 // A SessionError says that a command named no session, or several.
 type SessionError struct {
 	ID    string
@@ -114,8 +119,7 @@ type resetRequest struct {
 // was. The audit log keeps it. The error is [gate.ErrStale] if the session has another version
 // by now than s; without one any is taken.
 func (a *App) ResetSession(ctx context.Context, s Session) (Session, error) {
-	k := gate.SessionKey{Owner: gate.Owner{Tenant: s.Tenant, ID: s.Principal}, ID: s.Session}
-	was, err := a.gateway.ResetSession(ctx, k, s.Version, "the local operator")
+	was, err := a.gateway.ResetSession(ctx, s.Key(), s.Version, "the local operator")
 	if errors.Is(err, gateway.ErrNoSession) {
 		return Session{}, &SessionError{ID: s.ID}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
@@ -393,7 +394,7 @@ func (c *Console) session(r *http.Request) (app.Session, []audit.Entry, error) {
 
 func (c *Console) getFlow(w http.ResponseWriter, r *http.Request) error {
 	s, calls, err := c.session(r)
-	return answer(w, map[string]any{"session": s, "flow": flowOf(calls)}, err)
+	return answer(w, map[string]any{"session": s, "flow": flow.Of(calls)}, err)
 }
 
 // reset takes from a session what it has read, if it is still the version that was seen.

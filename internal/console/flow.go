@@ -9,71 +9,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/index"
 )
-
-// A flow is what a session has read, and what it did then.
-type flow struct {
-	Read []flowCall `json:"read"` // calls with which its labels rose, or that brought what a later one was stopped for, the oldest first
-	Did  []flowCall `json:"did"`  // calls after the first of these, and those that were refused
-}
-
-// A flowCall is one call in a flow.
-type flowCall struct {
-	Call   string    `json:"call"`
-	Time   time.Time `json:"time"`
-	Tool   string    `json:"tool"`
-	Code   string    `json:"code"`
-	Labels []string  `json:"labels,omitempty"` // that came with it
-	Why    []string  `json:"why,omitempty"`
-	// Values are those of its arguments that the session had met before, if it was stopped or
-	// asked about: see [audit.Entry.Met].
-	Values []flowValue `json:"values,omitempty"`
-}
-
-// A flowValue is where a value of a call came from.
-type flowValue struct {
-	Argument string `json:"argument"` // JSON Pointer
-	Call     string `json:"call"`     // that brought it
-	Said     string `json:"said"`     // as in the record
-}
-
-// valuesOf reads what a record says of its call's values.
-func valuesOf(e audit.Entry) (all []flowValue) {
-	for _, said := range e.Met {
-		argument, _, _ := strings.Cut(said, ": ")
-		if at := strings.LastIndex(said, " in call "); at >= 0 {
-			all = append(all, flowValue{argument, said[at+len(" in call "):], said})
-		}
-	}
-	return all
-}
-
-// flowOf tells the flow of a session's calls, the oldest first.
-func flowOf(calls []audit.Entry) flow {
-	f := flow{Read: []flowCall{}, Did: []flowCall{}}
-	brought := make(map[string]bool)
-	for _, e := range calls {
-		for _, v := range valuesOf(e) {
-			brought[v.Call] = true
-		}
-	}
-	for _, e := range calls {
-		one := flowCall{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Why: e.Reasons, Values: valuesOf(e)}
-		for _, l := range e.LabelsAfter {
-			if !slices.Contains(e.LabelsBefore, l) {
-				one.Labels = append(one.Labels, l)
-			}
-		}
-		switch {
-		case len(one.Labels) > 0, brought[e.ID] && !strings.HasPrefix(e.Code, "refused_"):
-			f.Read = append(f.Read, one)
-		case strings.HasPrefix(e.Code, "refused_"), len(e.LabelsBefore) > 0:
-			f.Did = append(f.Did, one)
-		}
-	}
-	return f
-}
 
 // Sizes of the picture, in pixels, and how much of a flow it shows: the table beneath shows all.
 const (
@@ -85,7 +23,7 @@ const (
 // picture draws a flow: at the left what was read, with the labels on the arrows; at the right
 // what was done then, and what was stopped. A line from left to right is a value for which a call
 // was stopped, with the argument that held it.
-func picture(f flow) template.HTML {
+func picture(f flow.Flow) template.HTML {
 	read, did := f.Read[max(0, len(f.Read)-mostBoxes):], f.Did[max(0, len(f.Did)-mostBoxes):]
 	rows := max(len(read), len(did), 1)
 	height := rows*(boxHeight+boxGap) + boxGap
@@ -123,9 +61,9 @@ func arrow(b *strings.Builder, x1, y1, x2, y2 int, kind, label string) {
 }
 
 // oneEach leaves one value of each call, with all the arguments that hold one of it.
-func oneEach(values []flowValue) (all []flowValue) {
+func oneEach(values []flow.Value) (all []flow.Value) {
 	for _, v := range values {
-		i := slices.IndexFunc(all, func(o flowValue) bool { return o.Call == v.Call })
+		i := slices.IndexFunc(all, func(o flow.Value) bool { return o.Call == v.Call })
 		switch {
 		case i < 0:
 			all = append(all, v)
@@ -142,7 +80,7 @@ func line(b *strings.Builder, x1, y1, x2, y2 int, argument string) {
 		x1, y1, x2, y2, x2-6, y2+14, template.HTMLEscapeString(short(gate.Visible(argument), 24)))
 }
 
-func box(b *strings.Builder, x, y int, kind string, c flowCall) {
+func box(b *strings.Builder, x, y int, kind string, c flow.Call) {
 	word := c.Code
 	if kind == "read" {
 		word = clock(c.Time)

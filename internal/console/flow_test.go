@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/flow"
 )
 
 // What a call was stopped for is drawn from the call that brought it, which need not be one
@@ -15,7 +16,7 @@ func TestValuesAreDrawnFromWhereTheyWereMet(t *testing.T) {
 		return audit.Entry{ID: id, Tool: "mail__" + id, Code: code, LabelsBefore: before, LabelsAfter: after, Met: met}
 	}
 	dirty := gate.NewLabels(gate.Untrusted)
-	f := flowOf([]audit.Entry{
+	f := flow.Of([]audit.Entry{
 		entry("first", "ok", nil, dirty),
 		entry("second", "ok", dirty, dirty),
 		entry("third", "ok", dirty, dirty),
@@ -28,7 +29,7 @@ func TestValuesAreDrawnFromWhereTheyWereMet(t *testing.T) {
 	if strings.Count(drawn, `<path class="value"`) != 1 || !strings.Contains(drawn, ">/to, /cc</text>") {
 		t.Error(drawn)
 	}
-	if mean := picture(flowOf([]audit.Entry{entry("a", "ok", nil, dirty), entry("b", "refused_policy", dirty, dirty, `/<script>"x": untrusted, at / of x in call a`)})); strings.Contains(string(mean), "<script") {
+	if mean := picture(flow.Of([]audit.Entry{entry("a", "ok", nil, dirty), entry("b", "refused_policy", dirty, dirty, `/<script>"x": untrusted, at / of x in call a`)})); strings.Contains(string(mean), "<script") {
 		t.Error(mean)
 	}
 }
