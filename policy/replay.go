@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -30,6 +31,7 @@ type RecordedCall struct {
 	Unknown map[string]string
 	// Effect is what was decided then; "" if that is not known.
 	Effect gate.Effect
+	Time   time.Time // when it was decided on; zero if that is not known
 }
 
 // ReplayOptions configure [Engine.Replay].

@@ -1,27 +1,34 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/learn"
 	"github.com/wasmgate/wasmgate/internal/replay"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 func (c *cli) newPolicyLearn() *cobra.Command {
-	var out string
+	var out, definitions string
 	cmd := &cobra.Command{
-		Use:   "learn [--out DIR] TRACE|AUDIT-LOG",
+		Use:   "learn [--out DIR] [--tools FILE] TRACE|AUDIT-LOG",
 		Short: "Propose a policy that allows what was seen, for a person to review",
 		Long: `Reads recorded sessions, or an audit log with the arguments that are kept beside it (audit.arguments),
-and proposes grants of the tools that each principal has used, and rules that hold arguments to what they
-were: paths to a folder, URLs to hosts, texts that come again to a list. It learns from calls that were
-allowed alone. Each line says how many calls it is made of; at the end stands how many calls of the last
-fifth of sessions a proposal of the others would have refused.
+and proposes grants of the tools that each principal has used; rules that hold arguments, and the elements
+of lists, to what they were: paths to a folder, URLs to hosts, texts that come again to a list; and rates
+of twice what was seen. With --tools it drafts labels of these tools, too, as policy label does. It learns
+from calls that were allowed alone. Each line says what it lets pass and of how many calls it is made, and
+what nothing narrows is named; at the end stand the calls of the last fifth of sessions that a proposal of
+the others would have refused.
 
 Nothing of it is applied. --out writes files for policy test and policy replay --policy.`,
 		Example: "  wasmgate policy learn --out proposed/ audit.jsonl\n  wasmgate policy replay --policy proposed/ --pack grants audit.jsonl",
@@ -42,7 +49,18 @@ Nothing of it is applied. --out writes files for policy test and policy replay -
 			if err != nil {
 				return err
 			}
-			files := []struct{ name, text string }{{"grants.yaml", p.GrantsFile(of.Options.Grants)}, {"learned.rego", p.Rules()}, {"learned_test.rego", p.Tests()}}
+			type file struct{ name, text string }
+			files := []file{{"grants.yaml", p.GrantsFile(of.Options.Grants)}, {"learned.rego", p.Rules()}, {"learned_test.rego", p.Tests()}}
+			if limits := p.RateLimits(); limits != "" {
+				files = append(files, file{"ratelimit.yaml", limits})
+			}
+			if definitions != "" {
+				labels, err := c.learnedLabels(cmd.Context(), p, definitions, args[0])
+				if err != nil {
+					return err
+				}
+				files = append(files, file{"labels.yaml", labels})
+			}
 			for _, f := range files {
 				if out == "" {
 					fmt.Fprintf(c.out, "# %s\n", f.name)
@@ -57,9 +75,36 @@ Nothing of it is applied. --out writes files for policy test and policy replay -
 			}
 			fmt.Fprintf(c.err, "made of %s; nothing is learned from %d that were refused, and no bounds from %d whose arguments are not kept\n", plural(p.Calls, "call"), p.Refused, p.Unseen)
 			fmt.Fprintf(c.err, "of %s in the last fifth of sessions, what the others show would have refused %d\n", plural(p.Later, "call"), p.Held)
+			for _, r := range p.Refusals {
+				fmt.Fprintln(c.err, visible(fmt.Sprintf("  %s in session %s: %s", r.Tool, r.Session, r.Why)))
+			}
+			if more := p.Held - len(p.Refusals); more > 0 {
+				fmt.Fprintf(c.err, "  and %d more\n", more)
+			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "folder to write the proposal to")
+	cmd.Flags().StringVar(&definitions, "tools", "", `definitions of the tools, {"tools": [...]}, with qualified names, to draft labels of those that were used`)
 	return cmd
+}
+
+// learnedLabels drafts labels of the tools that a proposal grants, as a labels file.
+func (c *cli) learnedLabels(ctx context.Context, p *learn.Proposal, definitions, recordings string) (string, error) {
+	tools, err := readTools(definitions)
+	if err != nil {
+		return "", err
+	}
+	results, err := resultsOf(ctx, c.in, recordings)
+	if err != nil {
+		return "", err
+	}
+	maps.DeleteFunc(tools, func(name string, _ gate.Doc) bool {
+		return !slices.ContainsFunc(p.Grants, func(g learn.Grant) bool { return g.Tools[name] > 0 })
+	})
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		fmt.Fprintf(&b, "%s: %s\n", name, learn.NewLabel(policy.DraftLabel(name, tools[name], results[name]...)).YAML())
+	}
+	return b.String(), nil
 }

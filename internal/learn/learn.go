@@ -1,12 +1,10 @@
 package learn
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
-	"net/url"
-	"path"
 	"slices"
 	"strings"
 
@@ -23,6 +21,8 @@ const (
 	mostValues, leastEach = 8, 2
 	// mostTests bounds the tests that are made of calls, for each tool.
 	mostTests = 3
+	// mostRefusals bounds the calls that are shown as those a proposal would have refused.
+	mostRefusals = 20
 	// mostText bounds a value that is written down, in bytes.
 	mostText = 200
 )
@@ -31,6 +31,9 @@ const (
 type Proposal struct {
 	Grants []Grant `json:"grants"`
 	Bounds []Bound `json:"bounds"`
+	// Open are the arguments that were seen and that nothing narrows.
+	Open  []Open `json:"open"`
+	Rates []Rate `json:"rates"`
 	// Calls is how many calls it is made of. Refused are those beside that were refused when
 	// they were made, or that nothing is known of, from which nothing is learned.
 	Calls   int `json:"calls"`
@@ -42,6 +45,8 @@ type Proposal struct {
 	// would have refused, and Later how many those are: how well it fits what is to come.
 	Held  int `json:"held"`
 	Later int `json:"later"`
+	// Refusals are the first of those that it would have refused.
+	Refusals []Refusal `json:"refusals"`
 
 	tests []test
 }
@@ -52,14 +57,11 @@ type Grant struct {
 	Tools map[string]int `json:"tools"` // how often each was called
 }
 
-// A Bound narrows an argument of a tool to what was seen.
-type Bound struct {
-	Tool     string   `json:"tool"`
-	Argument string   `json:"argument"`
-	Kind     string   `json:"kind"` // folder, hosts or values
-	Values   []string `json:"values"`
-	Calls    int      `json:"calls"`
-	Distinct int      `json:"distinct"` // values that were seen
+// A Refusal is a recorded call that a proposal made of earlier ones would have refused.
+type Refusal struct {
+	Session string `json:"session"`
+	Tool    string `json:"tool"`
+	Why     string `json:"why"`
 }
 
 type test struct {
@@ -70,11 +72,8 @@ type test struct {
 // key names an argument of a tool.
 type key struct{ tool, argument string }
 
-// seen is what one argument was.
-type seen struct {
-	calls int
-	times map[string]int
-	other bool // once it was no text
+func compareKeys(a, b key) int {
+	return cmp.Or(strings.Compare(a.tool, b.tool), strings.Compare(a.argument, b.argument))
 }
 
 // From proposes what recorded sessions have needed.
@@ -87,18 +86,39 @@ func From(sessions iter.Seq2[policy.RecordedSession, error]) (*Proposal, error) 
 		all = append(all, s)
 	}
 	p := propose(all)
-	earlier := propose(all[:len(all)-len(all)/5])
-	for _, s := range all[len(all)-len(all)/5:] {
-		for _, c := range s.Calls {
-			if !passed(c) {
-				continue
-			}
-			if p.Later++; !earlier.allows(s.Who, c) {
-				p.Held++
-			}
+	earlier, later := propose(all[:len(all)-len(all)/5]), inTime(all[len(all)-len(all)/5:])
+	p.Later = len(later)
+	paces := make(map[use]*pace)
+	for _, c := range later {
+		why := earlier.refuses(c, paces)
+		if why == "" {
+			continue
+		}
+		if p.Held++; p.Held <= mostRefusals {
+			p.Refusals = append(p.Refusals, Refusal{c.session, c.Tool, why})
 		}
 	}
 	return p, nil
+}
+
+// A made is a recorded call from which something is learned, and who made it.
+type made struct {
+	policy.RecordedCall
+	session, who string
+}
+
+// inTime returns the calls of sessions from which something is learned, in the order in which
+// they were made as far as that is known.
+func inTime(sessions []policy.RecordedSession) (all []made) {
+	for _, s := range sessions {
+		for _, c := range s.Calls {
+			if passed(c) {
+				all = append(all, made{c, s.ID, match.Name(s.Who.Tenant, s.Who.ID)})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b made) int { return a.Time.Compare(b.Time) })
+	return all
 }
 
 // passed reports whether something is learned from a call: whether it was allowed when it was
@@ -108,151 +128,68 @@ func passed(c policy.RecordedCall) bool {
 }
 
 func propose(sessions []policy.RecordedSession) *Proposal {
-	p := &Proposal{Grants: []Grant{}, Bounds: []Bound{}}
+	p := &Proposal{Grants: []Grant{}, Bounds: []Bound{}, Open: []Open{}, Rates: []Rate{}, Refusals: []Refusal{}}
 	tools := make(map[string]map[string]int)
 	arguments := make(map[key]*seen)
 	tests := make(map[string]int)
+	calls := inTime(sessions)
 	for _, s := range sessions {
-		for _, c := range s.Calls {
-			if !passed(c) {
-				p.Refused++
-				continue
+		p.Refused += len(s.Calls)
+	}
+	p.Calls, p.Refused = len(calls), p.Refused-len(calls)
+	for _, c := range calls {
+		if tools[c.who] == nil {
+			tools[c.who] = make(map[string]int)
+		}
+		tools[c.who][c.Tool]++
+		if c.Args.IsZero() {
+			p.Unseen++
+			continue
+		}
+		for argument, v := range c.Args.Members() {
+			of := arguments[key{c.Tool, argument}]
+			if of == nil {
+				of = &seen{times: make(map[string]int)}
+				arguments[key{c.Tool, argument}] = of
 			}
-			p.Calls++
-			who := match.Name(s.Who.Tenant, s.Who.ID)
-			if tools[who] == nil {
-				tools[who] = make(map[string]int)
-			}
-			tools[who][c.Tool]++
-			if c.Args.IsZero() {
-				p.Unseen++
-				continue
-			}
-			for argument, v := range c.Args.Members() {
-				of := arguments[key{c.Tool, argument}]
-				if of == nil {
-					of = &seen{times: make(map[string]int)}
-					arguments[key{c.Tool, argument}] = of
-				}
-				of.add(v)
-			}
-			if tests[c.Tool]++; tests[c.Tool] <= mostTests && len(c.Args.Raw()) <= 10*mostText {
-				p.tests = append(p.tests, test{c.Tool, c.Args})
-			}
+			of.add(v)
+		}
+		if tests[c.Tool]++; tests[c.Tool] <= mostTests && len(c.Args.Raw()) <= 10*mostText {
+			p.tests = append(p.tests, test{c.Tool, c.Args})
 		}
 	}
 	for _, who := range slices.Sorted(maps.Keys(tools)) {
 		p.Grants = append(p.Grants, Grant{who, tools[who]})
 	}
-	for of, s := range arguments {
-		if kind, values := s.bound(); kind != "" {
-			p.Bounds = append(p.Bounds, Bound{of.tool, of.argument, kind, values, s.calls, len(s.times)})
+	for _, of := range slices.SortedFunc(maps.Keys(arguments), compareKeys) {
+		s := arguments[of]
+		if kind, values, why := s.bound(); kind != "" {
+			p.Bounds = append(p.Bounds, Bound{of.tool, of.argument, kind, s.lists > 0, values, s.calls, len(s.times)})
+		} else {
+			p.Open = append(p.Open, Open{of.tool, of.argument, s.calls, len(s.times), why})
 		}
 	}
-	slices.SortFunc(p.Bounds, func(a, b Bound) int { return strings.Compare(a.Tool+"\x00"+a.Argument, b.Tool+"\x00"+b.Argument) })
+	p.Rates = ratesOf(calls)
 	return p
 }
 
-func (s *seen) add(v gate.Doc) {
-	s.calls++
-	if v.Kind() != gate.String || len(v.Text()) > mostText {
-		s.other = true
-		return
+// refuses says why the proposal refuses a call, or "". Paces are of the calls that it was asked
+// about before.
+func (p *Proposal) refuses(c made, paces map[use]*pace) string {
+	if !slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.To == c.who && g.Tools[c.Tool] > 0 }) {
+		return "no earlier call of " + c.who + " had this tool"
 	}
-	s.times[v.Text()]++
-}
-
-// bound returns to what an argument can be narrowed: the hosts of URLs, a folder that has all
-// paths, or a list of texts that come again and again. The kind is "" if to nothing.
-func (s *seen) bound() (kind string, values []string) {
-	if s.other || s.calls < leastSeen {
-		return "", nil
-	}
-	texts := slices.Sorted(maps.Keys(s.times))
-	if hosts := hostsOf(texts); hosts != nil {
-		return "hosts", hosts
-	}
-	if folder := folderOf(texts); folder != "" {
-		return "folder", []string{folder}
-	}
-	for _, n := range s.times {
-		if n < leastEach {
-			return "", nil
+	for _, b := range p.Bounds {
+		if v := c.Args.Get(b.Argument); b.Tool == c.Tool && !v.IsZero() && !b.holds(v) {
+			return b.Argument + " goes beyond " + b.breadth()
 		}
 	}
-	if len(texts) > mostValues {
-		return "", nil
-	}
-	return "values", texts
-}
-
-// hostsOf returns the hosts of URLs; nil if there are others, or too many.
-func hostsOf(texts []string) []string {
-	hosts := make(map[string]bool)
-	for _, text := range texts {
-		host := hostOf(text)
-		if host == "" {
-			return nil
-		}
-		hosts[host] = true
-	}
-	if len(hosts) > mostValues {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(hosts))
-}
-
-func hostOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
-		return ""
-	}
-	return strings.ToLower(u.Hostname())
-}
-
-// folderOf returns the deepest folder that has all paths, "" if they are no absolute ones or
-// only the root, or a folder right below it, has them all.
-func folderOf(texts []string) string {
-	folder := ""
-	for i, text := range texts {
-		if !strings.HasPrefix(text, "/") || path.Clean(text) != text {
-			return ""
-		}
-		if i == 0 {
-			folder = path.Dir(text)
-		}
-		for !within(text, folder) {
-			folder = path.Dir(folder)
+	for _, r := range p.Rates {
+		if r.To == c.who && r.Tool == c.Tool && !c.Time.IsZero() && !r.holds(c.Time, paces) {
+			return fmt.Sprintf("more than %d calls in an hour, or %d at once", r.Calls, r.Burst)
 		}
 	}
-	if strings.Count(folder, "/") < 2 {
-		return ""
-	}
-	return folder
-}
-
-func within(file, folder string) bool { return folder == "/" || strings.HasPrefix(file, folder+"/") }
-
-// allows reports whether the proposal allows a call.
-func (p *Proposal) allows(who *gate.Principal, c policy.RecordedCall) bool {
-	if !slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.To == match.Name(who.Tenant, who.ID) && g.Tools[c.Tool] > 0 }) {
-		return false
-	}
-	return !slices.ContainsFunc(p.Bounds, func(b Bound) bool {
-		v := c.Args.Get(b.Argument)
-		return b.Tool == c.Tool && !v.IsZero() && !b.holds(v.Text())
-	})
-}
-
-func (b Bound) holds(text string) bool {
-	switch b.Kind {
-	case "hosts":
-		return slices.Contains(b.Values, hostOf(text))
-	case "folder":
-		return within(text, b.Values[0])
-	default:
-		return slices.Contains(b.Values, text)
-	}
+	return ""
 }
 
 // GrantsFile is the proposal for the grants file. Now are the grants of now: it says which of
@@ -284,57 +221,4 @@ func (p *Proposal) unused(now []policy.Grant) (all []string) {
 		}
 	}
 	return all
-}
-
-// reason begins the reasons of all rules that are proposed.
-const reason = "learned: "
-
-// Rules are the proposal for a file of rules, which deny what goes beyond the bounds.
-func (p *Proposal) Rules() string {
-	var b strings.Builder
-	b.WriteString("package wasmgate\n")
-	for _, bound := range p.Bounds {
-		fmt.Fprintf(&b, "\n# %d calls, %d different values.\ndeny contains %s if {\n", bound.Calls, bound.Distinct, quoted(reason+bound.Tool+" takes as "+bound.Argument+" what it was seen to take"))
-		fmt.Fprintf(&b, "\tinput.tool.name == %s\n\tvalue := input.arguments[%s]\n", quoted(bound.Tool), quoted(bound.Argument))
-		switch bound.Kind {
-		case "hosts":
-			fmt.Fprintf(&b, "\tnot wasmgate.url(value).host in %s\n", set(bound.Values))
-		case "folder":
-			fmt.Fprintf(&b, "\tnot wasmgate.path_within(value, %s)\n", quoted(bound.Values[0]))
-		default:
-			fmt.Fprintf(&b, "\tnot value in %s\n", set(bound.Values))
-		}
-		b.WriteString("}\n")
-	}
-	return b.String()
-}
-
-// Tests are tests of the rules, made of calls that were recorded: they pass.
-func (p *Proposal) Tests() string {
-	var b strings.Builder
-	b.WriteString("package wasmgate_test\n")
-	n := 0
-	for _, t := range p.tests {
-		if !slices.ContainsFunc(p.Bounds, func(b Bound) bool { return b.Tool == t.tool }) {
-			continue
-		}
-		n++
-		in, _ := json.Marshal(map[string]any{"action": gate.CallTool, "tool": map[string]string{"name": t.tool}, "arguments": json.RawMessage(t.args.Raw())})
-		fmt.Fprintf(&b, "\ntest_learned_%d if {\n\tevery why in data.wasmgate.deny {\n\t\tnot startswith(why, %s)\n\t} with input as %s\n}\n", n, quoted(reason), in)
-	}
-	return b.String()
-}
-
-func set(values []string) string {
-	var list []string
-	for _, v := range values {
-		list = append(list, quoted(v))
-	}
-	return "{" + strings.Join(list, ", ") + "}"
-}
-
-// quoted writes a text as Rego and JSON have it.
-func quoted(text string) string {
-	b, _ := json.Marshal(text) // a text marshals
-	return string(b)
 }

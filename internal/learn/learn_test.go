@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/learn"
@@ -36,6 +37,12 @@ func TestFrom(t *testing.T) {
 		}
 		return calls
 	}
+	lists := func(values ...string) (calls []policy.RecordedCall) {
+		for _, v := range values {
+			calls = append(calls, call(gate.Allow, "s__t", `{"a":`+v+`}`))
+		}
+		return calls
+	}
 	for name, tt := range map[string]struct {
 		calls  []policy.RecordedCall
 		kind   string // "" for no bound
@@ -48,6 +55,9 @@ func TestFrom(t *testing.T) {
 		"URLs with a user":        {each("https://u@a.example/1", "https://a.example/2", "https://a.example/3", "https://a.example/4", "https://a.example/5"), "", nil},
 		"a list":                  {each("x", "y", "x", "y", "x"), "values", []string{"x", "y"}},
 		"texts":                   {each("p", "q", "r", "s", "t"), "", nil},
+		"lists of paths":          {lists(`["/a/b/c","/a/b/d"]`, `["/a/b/e"]`, `[]`, `["/a/b/f"]`, `["/a/b/g"]`), "folder", []string{"/a/b"}},
+		"lists and texts":         {append(lists(`["/a/b/c"]`, `["/a/b/d"]`, `["/a/b/e"]`, `["/a/b/f"]`), each("/a/b/g")...), "", nil},
+		"lists in lists":          {lists(`[["x"]]`, `[["x"]]`, `[["x"]]`, `[["x"]]`, `[["x"]]`), "", nil},
 		"too few":                 {each("x", "x", "x", "x"), "", nil},
 		"not always a text":       {append(each("x", "x", "x", "x", "x"), call(gate.Allow, "s__t", `{"a":1}`)), "", nil},
 	} {
@@ -85,6 +95,76 @@ func TestHeld(t *testing.T) {
 	}
 	p, err := learn.From(sessions(append(calls, call(gate.Allow, "s__t", `{"a":"/a/c"}`), call(gate.Allow, "s__new", `{}`))...))
 	if err != nil || p.Later != 2 || p.Held != 2 {
-		t.Errorf("of %d held %d, %v; want all of 2", p.Later, p.Held, err)
+		t.Fatalf("of %d held %d, %v; want all of 2", p.Later, p.Held, err)
+	}
+	want := []learn.Refusal{{"8", "s__t", "a goes beyond every path below /a/b"}, {"9", "s__new", "no earlier call of local had this tool"}}
+	if !slices.Equal(p.Refusals, want) {
+		t.Errorf("refusals %v, want %v", p.Refusals, want)
+	}
+}
+
+// What nothing narrows is named, with the reason.
+func TestOpen(t *testing.T) {
+	var calls []policy.RecordedCall
+	for i := range 6 {
+		calls = append(calls, call(gate.Allow, "s__t", fmt.Sprintf(`{"n":%d,"body":"text %d"}`, i, i)))
+	}
+	p, err := learn.From(sessions(calls...))
+	if err != nil || len(p.Bounds) != 0 || len(p.Open) != 2 || p.Open[0].Argument != "body" || p.Open[0].Distinct != 6 || p.Open[1].Why == "" {
+		t.Errorf("bounds %v, open %v, %v", p.Bounds, p.Open, err)
+	}
+}
+
+// A rate is twice what was seen; calls that come faster later are refused by it.
+func TestRates(t *testing.T) {
+	start := time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
+	at := func(after time.Duration) policy.RecordedCall {
+		c := call(gate.Allow, "s__t", `{}`)
+		c.Time = start.Add(after)
+		return c
+	}
+	var calls []policy.RecordedCall // three at once each hour
+	for hour := range 4 {
+		for range 3 {
+			calls = append(calls, at(time.Duration(hour)*2*time.Hour))
+		}
+	}
+	p, err := learn.From(sessions(calls...))
+	want := []learn.Rate{{To: "local", Tool: "s__t", Calls: 6, Burst: 6, Busiest: 3, Close: 3}}
+	if err != nil || !slices.Equal(p.Rates, want) || p.Held != 0 {
+		t.Fatalf("%v, held %d, %v; want %v", p.Rates, p.Held, err, want)
+	}
+	if got, want := p.RateLimits(), "# Seen: 3 calls in the busiest hour, 3 close together.\n- {to: [local], tools: [s__t], calls: 6, burst: 6, per: 1h, key: [principal, tool]}\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	one := policy.RecordedSession{ID: "late", Who: gate.Local()}
+	for range 8 {
+		one.Calls = append(one.Calls, at(20*time.Hour))
+	}
+	p, err = learn.From(func(yield func(policy.RecordedSession, error) bool) {
+		for s := range sessions(calls[:4]...) {
+			if !yield(s, nil) {
+				return
+			}
+		}
+		yield(one, nil)
+	})
+	if err != nil || p.Held != 0 {
+		t.Fatalf("of calls too few for a rate %d are held, %v", p.Held, err)
+	}
+	p, err = learn.From(func(yield func(policy.RecordedSession, error) bool) {
+		n := 0
+		for s := range sessions(calls...) {
+			if n++; n > 9 {
+				break
+			}
+			if !yield(s, nil) {
+				return
+			}
+		}
+		yield(one, nil) // a tenth, so that the last two sessions are later
+	})
+	if err != nil || p.Later != 9 || p.Held != 2 || p.Refusals[0].Why != "more than 6 calls in an hour, or 6 at once" {
+		t.Errorf("of %d held %d %v, %v; want 2 of 9", p.Later, p.Held, p.Refusals, err)
 	}
 }
