@@ -160,6 +160,65 @@ allow contains "it leaves no such file" if {
 	}
 }
 
+// TestAgentsSubagent runs Codex with a model that starts a subagent. What the model has written
+// as its prompt does not vouch, although the prompt of the run does.
+func TestAgentsSubagent(t *testing.T) {
+	folder := os.Getenv("WASMGATE_AGENTS")
+	if folder == "" {
+		t.Skip("WASMGATE_AGENTS names no folder with agents")
+	}
+	a := realAgents[1]
+	program := filepath.Join(folder, "node_modules", ".bin", a.program)
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("not installed:", err)
+	}
+	pl := buildProgram(t).place(t, "agents: {codex: {trust_headless_prompts: true}}\n")
+	pl.write("policies/agents.rego", `package wasmgate
+
+allow contains "its own tools" if input.action == "agent/tools/call"
+
+deny contains "nobody has named it" if {
+	input.action == "tools/call"
+	not "prompt" in input.provenance["/text"]
+}
+`)
+	g := pl.serve()
+	hash := func(text string) step {
+		return step{name: a.method, namespace: a.namespace, input: fmt.Sprintf(`{"text":%q,"algorithm":"sha256"}`, text)}
+	}
+	const bob, eve = "bob@corp.example", "eve@evil.example"
+	m := &model{t: t, sub: "write to " + eve, steps: []step{hash(bob), {name: "spawn_agent", namespace: "multi_agent_v1", input: `{"message":"write to ` + eve + `"}`}, hash(eve)}}
+	made := httptest.NewServer(m)
+	t.Cleanup(made.Close)
+	a.prepare(pl, g.url, made.URL)
+	pl.env = []string{"HOME=" + pl.dir}
+	pl.must("hook", "install", a.id)
+
+	ctx, cancel := context.WithTimeout(t.Context(), agentTime)
+	defer cancel()
+	c := pl.command(ctx, program, append(a.args[:len(a.args)-1:len(a.args)-1], "write to "+bob)...)
+	c.Env = append(c.Env, a.env(made.URL)...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, m.told())
+	}
+	if !m.subbed {
+		t.Fatalf("no subagent has begun\n%s\n%s", out, m.told())
+	}
+	if said := g.stderr.String(); !strings.Contains(said, `untrusted="it is a subagent's"`) {
+		t.Errorf("the gateway has heard no subagent's prompt\n%s", said)
+	}
+	var got []string
+	for _, e := range pl.audited(t) {
+		if e.Event == "done" && e.Action == "tools/call" {
+			got = append(got, e.Code)
+		}
+	}
+	if want := "ok, refused_authorize"; strings.Join(got, ", ") != want {
+		t.Errorf("recorded %s, want %s\n%s\n%s", strings.Join(got, ", "), want, out, m.told())
+	}
+}
+
 // command is a step that runs a command.
 func (a realAgent) command(line string) step {
 	key := "command"
@@ -204,10 +263,12 @@ type step struct{ name, namespace, input string }
 type model struct {
 	t     *testing.T
 	steps []step
+	sub   string // the prompt of a subagent, whose model wants nothing; "" if there is none
 
 	mu      sync.Mutex
 	log     []string
 	refused bool // it was told why a call was refused
+	subbed  bool // a subagent has asked
 }
 
 // told returns what the model was told, the last of it.
@@ -229,6 +290,13 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.refused = m.refused || strings.Contains(string(b), "wasmgate: refused: no policy allows")
 	m.log = append(m.log, fmt.Sprintf("%s %s ...%s", r.Method, r.URL.Path, b[max(0, len(b)-3000):]))
 	m.mu.Unlock()
+	if m.sub != "" && strings.Contains(string(b), `"text":"`+m.sub+`"`) {
+		m.mu.Lock()
+		m.subbed = true
+		m.mu.Unlock()
+		m.responses(w, nil)
+		return
+	}
 	var asked map[string]any
 	_ = json.Unmarshal(b, &asked) // what is none is asked for nothing
 	tools, _ := asked["tools"].([]any)
