@@ -4,8 +4,8 @@
 // All of them hold the same tool, which counts the words, lines and characters
 // of a text, and speak one of the two ABIs of package sandbox. A project has its
 // source, a build file, a manifest, a test of its own and a README with the
-// commands. Two fetch what they are built with: AssemblyScript its compiler, Python its
-// interpreter.
+// commands. Three fetch what they are built with: AssemblyScript its compiler, JavaScript
+// and Python their interpreters.
 //
 // The projects stand as templates under templates/, a folder for each language.
 // A template is a file of a project named word_count, with .tmpl behind its

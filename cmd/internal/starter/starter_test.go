@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +33,8 @@ var toolchains = map[string]func(t *testing.T, p project){
 	"rust":           needRust,
 	"c":              needC,
 	"zig":            needZig,
-	"assemblyscript": needAssemblyScript,
+	"assemblyscript": needNode("assemblyscript"),
+	"javascript":     needNode("quickjs-wasi"),
 	"python":         needPython,
 }
 
@@ -62,7 +64,10 @@ func TestStarters(t *testing.T) {
 			check(t, p)
 			p.run(t, p.documented(t, "build"))
 			p.run(t, p.documented(t, "test"))
-			checkAnswers(t, p.compile(t, r))
+			checkAnswers(t, p.compile(t, r, sandbox.Grants{}))
+			if language == "javascript" {
+				t.Run("asks its host", func(t *testing.T) { checkJavaScriptAsks(t, p) })
+			}
 		})
 	}
 }
@@ -108,6 +113,61 @@ func checkAnswers(t *testing.T, m *sandbox.Module) {
 	}
 }
 
+// checkJavaScriptAsks builds a project again, with tools that ask the host, wait, and fail.
+func checkJavaScriptAsks(t *testing.T, p project) {
+	var lines bytes.Buffer
+	r, err := sandbox.New(t.Context(), sandbox.Config{Log: slog.New(slog.NewTextHandler(&lines, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close(context.Background()) })
+	p.write(t, "tool.js", `import { http, kv } from "./host.js";
+let calls = 0;
+export const tools = {
+  async word_tool({ url }) {
+    await null;
+    console.log("asking", { url });
+    calls++;
+    return { calls, body: http({ method: "GET", url, headers: { To: [kv({ op: "get", key: "a" }).value] } }).body };
+  },
+  recurse: () => tools.recurse() + 1,
+  wait: () => new Promise(() => {}),
+};
+`)
+	p.write(t, "manifest.json", `{"tools": [{"name": "word_tool", "inputSchema": {"type": "object"}}, {"name": "recurse", "inputSchema": {"type": "object"}},
+		{"name": "wait", "inputSchema": {"type": "object"}}, {"name": "other", "inputSchema": {"type": "object"}}],
+		"wants": {"http": [{"origin": "https://api.example.com"}], "kv": true}}`)
+	p.run(t, "npm run build")
+	m := p.compile(t, r, sandbox.Grants{HTTP: true, KV: true})
+	for _, tt := range []struct{ tool, args, want string }{
+		{"word_tool", `{"url":"https://api.example.com/"}`, `{"calls":1,"body":"hello, value of a"}`},
+		{"word_tool", `{"url":"https://other.example.com/"}`, "denied"},
+		{"word_tool", `{"url":"https://api.example.com/"}`, `{"calls":1,"body":"hello, value of a"}`}, // not 2
+		{"recurse", `{}`, "Maximum call stack size exceeded"},
+		{"wait", `{}`, "it waits for what will never come"},
+		{"other", `{}`, "there is no tool other"},
+	} {
+		res, err := m.Call(t.Context(), tt.tool, []byte(tt.args), sandbox.CallConfig{Host: hosted{}})
+		if err != nil || !strings.Contains(string(res.Output), tt.want) || res.IsError == strings.HasPrefix(tt.want, "{") {
+			t.Errorf("%s %s: %s, %v; want %s", tt.tool, tt.args, res.Output, err, tt.want)
+		}
+	}
+	if want := `level=INFO msg="guest log" module=word_tool.wasm tool=word_tool text="asking {\"url\":\"https://other`; !strings.Contains(strings.ReplaceAll(lines.String(), `\"`, `"`), strings.ReplaceAll(want, `\"`, `"`)) {
+		t.Errorf("the log has no %s: %s", want, lines.String())
+	}
+	p.write(t, "tool.js", `throw new Error("it does not begin");`)
+	p.run(t, "npm run build")
+	if _, err := p.compile(t, r, sandbox.Grants{HTTP: true, KV: true}).Call(t.Context(), "wait", nil, sandbox.CallConfig{}); err == nil || !strings.Contains(err.Error(), "it does not begin") {
+		t.Errorf("a program that fails: %v", err)
+	}
+}
+
+func (p project) write(t *testing.T, name, text string) {
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A project is a written starter.
 type project struct{ dir string }
 
@@ -150,7 +210,7 @@ func (p project) try(t *testing.T, command string) (string, error) {
 }
 
 // compile loads the module that the README names, with the manifest beside it.
-func (p project) compile(t *testing.T, r *sandbox.Runtime) *sandbox.Module {
+func (p project) compile(t *testing.T, r *sandbox.Runtime, grants sandbox.Grants) *sandbox.Module {
 	run := p.documented(t, "run it by itself")
 	name := run[strings.LastIndex(run, " ")+1:]
 	if !strings.Contains(run, "| wasmgate sandbox run ") || !strings.Contains(p.readme(t), "\n  word-tool: {module: "+name+"}\n") {
@@ -161,7 +221,7 @@ func (p project) compile(t *testing.T, r *sandbox.Runtime) *sandbox.Module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := sandbox.ModuleConfig{Name: name}
+	cfg := sandbox.ModuleConfig{Name: name, Grants: grants}
 	beside, err := config.ReadManifest(module)
 	if err != nil {
 		t.Fatal(err)
@@ -241,14 +301,16 @@ func needPython(t *testing.T, p project) {
 	}
 }
 
-func needAssemblyScript(t *testing.T, p project) {
-	need(t, "node", "npm")
-	version := p.run(t, "node --version")
-	if major, _ := strconv.Atoi(strings.Split(strings.TrimPrefix(version, "v"), ".")[0]); major < 20 {
-		t.Skipf("node is %s, the compiler needs 20 or later", version)
-	}
-	if out, err := p.try(t, "npm view --fetch-retries=0 assemblyscript name"); err != nil {
-		t.Skipf("npm does not reach its registry: %s", out)
+func needNode(fetched string) func(*testing.T, project) {
+	return func(t *testing.T, p project) {
+		need(t, "node", "npm")
+		version := p.run(t, "node --version")
+		if major, _ := strconv.Atoi(strings.Split(strings.TrimPrefix(version, "v"), ".")[0]); major < 20 {
+			t.Skipf("node is %s, the starter is for 20 and later", version)
+		}
+		if out, err := p.try(t, "npm view --fetch-retries=0 "+fetched+" name"); err != nil {
+			t.Skipf("npm does not reach its registry: %s", out)
+		}
 	}
 }
 
@@ -405,7 +467,7 @@ func TestWriteRefuses(t *testing.T) {
 		}
 	}
 	for name, tt := range map[string]struct{ language, dir, message string }{
-		"a language without a starter":   {"cobol", "new", `"cobol": choose one of assemblyscript, c, go, python, rust, zig`},
+		"a language without a starter":   {"cobol", "new", `"cobol": choose one of assemblyscript, c, go, javascript, python, rust, zig`},
 		"a path for a language":          {"../templates/go", "new", "choose one of"},
 		"no language":                    {"", "new", "choose one of"},
 		"a folder that holds something":  {"go", "full", "is not empty, it holds README.md"},
