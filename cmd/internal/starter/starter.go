@@ -26,7 +26,9 @@ const (
 
 // Languages returns the names of the languages that there are starters for, in
 // alphabetical order. Each has a folder of templates.
-func Languages() []string { return []string{"assemblyscript", "c", "go", "javascript", "python", "rust", "zig"} }
+func Languages() []string {
+	return []string{"assemblyscript", "c", "go", "javascript", "python", "rust", "zig"}
+}
 
 // Write writes the starter project of a language to dir, which it makes if need
 // be, and returns the files that it wrote, with slashes and relative to dir. The
