@@ -57,6 +57,18 @@ func TestAsksSecret(t *testing.T) {
 			t.Errorf("%s: %t", params, got)
 		}
 	}
+	for _, message := range []string{
+		"Enter the code from your authenticator app", "Your 12 recovery words", "Three digits on the back of your card", "Your session cookie", "The connection string of the database", "Paste your .env file",
+	} {
+		if !gate.AsksSecret(gate.Elicit, gate.MustDoc(strings.Replace(field("value", ""), "Please fill in", message, 1))) {
+			t.Errorf("a message %q was not noticed", message)
+		}
+	}
+	for _, message := range []string{"The name of your authenticator", "Which cookie do you like?", "Your 12 words", "The env of the file", "Put your card back"} {
+		if gate.AsksSecret(gate.Elicit, gate.MustDoc(strings.Replace(field("value", ""), "Please fill in", message, 1))) {
+			t.Errorf("a message %q was taken for one that asks for a secret", message)
+		}
+	}
 	if gate.AsksSecret(gate.Sample, gate.MustDoc(asksPIN)) {
 		t.Error("sampling asks no person")
 	}

@@ -55,12 +55,14 @@ function carries(value, shown) {
   switch (url.protocol) {
     case 'mailto:': case 'tel:':
       return false;
+    case 'ftp:':
+      if (written(url, shown)) return false; // by marked
+      break;
     case 'http:': case 'https:':
       if (url.origin === 'https://home.invalid') return false;
       return (url.search !== '' || url.username !== '') && !written(url, shown);
-    default:
-      return !/^[\w.\/:;&-]{0,64}$/.test(url.pathname) || url.search !== '' || runs.test(url.href) || /^(data|blob|file|vscode|about):/.test(url.href);
   }
+  return !/^[\w.\/:;&-]{0,64}$/.test(url.pathname) || url.search !== '' || runs.test(url.href) || /^(data|blob|file|vscode|about):/.test(url.href);
 }
 
 // css reads a style as CSS does: comments are nothing, escapes are letters.

@@ -62,9 +62,10 @@ var secretNames = func() map[string]bool {
 		password passwords passwd passphrase passphrases passcode passcodes pwd pswd
 		secret secrets token tokens bearer jwt credential credentials creds
 		apikey apikeys access_key access_keys private_key private_keys signing_key encryption_key ssh_key
-		recovery_key recovery_code recovery_codes recovery_phrase backup_code backup_codes seed_phrase mnemonic
-		pin pins pincode otp totp mfa one_time_code verification_code security_code security_answer two_factor_code auth_code authorization_code
-		card_number card_no credit_card debit_card payment_card cvv cvc cvn
+		recovery_key recovery_code recovery_codes recovery_phrase backup_code backup_codes seed_phrase mnemonic recovery_words seed_words
+		session_cookie session_cookies auth_cookie login_cookie connection_string connection_strings your_env_file
+		pin pins pincode otp totp mfa one_time_code verification_code security_code security_answer two_factor_code auth_code authorization_code authenticator_app
+		card_number card_no credit_card debit_card payment_card cvv cvc cvn back_of_your_card back_of_the_card
 		bank_account account_number iban social_security_number ssn
 		passwort kennwort geheimnis zugangsdaten contrasena contrasenya senha mot_de_passe wachtwoord haslo losenord heslo jelszo sifre
 		пароль секрет токен`) {
@@ -89,7 +90,7 @@ var (
 func Property(name string) bool { return slices.Contains(properties, strings.ToLower(name)) }
 
 // maxSecretWords is of how many words the longest of secretNames is.
-const maxSecretWords = 3
+const maxSecretWords = 4
 
 // Asked reports whether a text has a word, or words, of secretNames, however it
 // is spelt: in other case, joined by _, - or capital letters, in wide letters, with
