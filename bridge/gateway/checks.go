@@ -117,7 +117,8 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	if err != nil {
 		return err
 	}
-	engine := g.Policy()
+	old := g.Policy()
+	engine := old
 	if p != nil {
 		if engine, err = g.loadPolicy(ctx, *p); err != nil {
 			return err
@@ -144,7 +145,9 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 			g.cfg.Log.Warn("lists are as they were", "error", err)
 		}
 	}
-	g.host.Changed()
+	if engine.Revision() != old.Revision() { // nothing else of it decides what is offered
+		g.host.Changed()
+	}
 	return nil
 }
 

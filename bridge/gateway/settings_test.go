@@ -146,6 +146,29 @@ func TestReconfigureLimits(t *testing.T) {
 	}
 }
 
+// TestReconfigureTellsOfNothing: who is connected hears of another policy, and not of what
+// changes no list.
+func TestReconfigureTellsOfNothing(t *testing.T) {
+	g, srv := grouped(t, func(*gateway.Config) {})
+	_, told := listening(t, srv.URL+"/mcp")
+	for _, session := range []int{31, 32} {
+		if err := g.Reconfigure(t.Context(), gateway.Config{Limits: gateway.Limits{Session: session}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(50 * time.Millisecond) // in which a client would have been told
+	select {
+	case <-told:
+		t.Error("the client heard of a change that was none")
+	default:
+	}
+	other := granting("files__*")
+	if err := g.Reconfigure(t.Context(), gateway.Config{}, &other); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "another policy", told)
+}
+
 // saying is a module, a command for WASI that says the same whatever it is asked, with a
 // manifest of one tool.
 func saying(t *testing.T, module, tool, words string) gateway.Module {

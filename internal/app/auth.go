@@ -35,6 +35,7 @@ func (a *App) putSenders(before, next *config.Config, again bool) error {
 		return err
 	}
 	a.senders.looks.ring()
+	a.gateway.ListsChanged()
 	return nil
 }
 

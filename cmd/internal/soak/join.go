@@ -122,7 +122,7 @@ func (s *soak) join() (wrong []string) {
 		say("a call took %v", longest)
 	}
 	if n := s.nothing.Load(); n > 0 {
-		say("a client heard %d times of a change that was none", n)
+		say("a client heard %d times of a change that was none, the last time at %s", n, time.UnixMilli(s.nothingAt.Load()).Format(time.TimeOnly))
 	}
 	if left := s.processes(""); len(left) > 0 {
 		say("%d processes of servers are left when the gateway has ended", len(left))

@@ -70,6 +70,7 @@ type soak struct {
 	killed              []time.Time  // when the gateway was ended without warning
 	told                []told
 	nothing             atomic.Int64 // times at which the watcher heard of a change that was none
+	nothingAt           atomic.Int64 // the last of them, in Unix milliseconds
 	heard               atomic.Int64
 	mostRSS, mostFDs    []int    // KiB and descriptors, a row a sample
 	failed              []string // events that could not be made to happen
@@ -373,6 +374,7 @@ func (s *soak) watch(ctx context.Context) {
 				now, err := digest(ctx, session)
 				if err == nil && now == last.Load() && time.Now().UnixMilli() > s.listed.Load() {
 					s.nothing.Add(1)
+					s.nothingAt.Store(time.Now().UnixMilli())
 				}
 			case <-time.After(2 * time.Second):
 			case <-ctx.Done():
