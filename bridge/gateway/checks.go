@@ -104,9 +104,10 @@ func (g *Gateway) check(next *checks, change func(*gate.Parts)) error {
 // Reconfigure puts what next says of how calls are checked in the place of what was said
 // before, all at once: Sanitize, Inputs, TrustPrompt, Approvals (but what New sets, and
 // whether there are any), Limits but those of servers, Origins, Hosts and Snapshot, by which
-// each record names what decided it; and p, if it is not nil, in the place of Policy. Calls
-// under way end with what they began. What else next says counts for New alone, or has a
-// method of its own. The audit log has it before it is done; on an error all stays as it was.
+// each record names what decided it; and p, if it is not nil, in the place of Policy, of which
+// clients are told. Calls under way end with what they began. What else next says counts for
+// New alone, or has a method of its own. The audit log has it before it is done; on an error
+// all stays as it was.
 func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
@@ -117,8 +118,7 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	if err != nil {
 		return err
 	}
-	old := g.Policy()
-	engine := old
+	engine := g.Policy()
 	if p != nil {
 		if engine, err = g.loadPolicy(ctx, *p); err != nil {
 			return err
@@ -145,7 +145,7 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 			g.cfg.Log.Warn("lists are as they were", "error", err)
 		}
 	}
-	if engine.Revision() != old.Revision() { // nothing else of it decides what is offered
+	if p != nil { // else nothing of it decides what is offered
 		g.host.Changed()
 	}
 	return nil

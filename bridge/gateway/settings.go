@@ -96,10 +96,6 @@ func (g *Gateway) SetCatalog(mode CatalogMode) error {
 	return nil
 }
 
-// ListsChanged tells all clients that what they are offered may be other things now, as it may
-// be once they are somebody else.
-func (g *Gateway) ListsChanged() { g.host.Changed() }
-
 // Places returns how many calls are at upstreams, how many wait for a place there, and how many
 // places there are.
 func (g *Gateway) Places() (taken, waiting, most int64) { return g.limits.Places() }

@@ -19,9 +19,14 @@ import (
 	"github.com/wasmgate/wasmgate/internal/web"
 )
 
+// sameSenders reports whether two configurations let in the same.
+func sameSenders(a, b *config.Config) bool {
+	return reflect.DeepEqual(a.Auth, b.Auth) && reflect.DeepEqual(a.Principals, b.Principals)
+}
+
 // putSenders puts in place what differs of who is let in.
 func (a *App) putSenders(before, next *config.Config, again bool) error {
-	if !again && reflect.DeepEqual(before.Auth, next.Auth) && reflect.DeepEqual(before.Principals, next.Principals) {
+	if !again && sameSenders(before, next) {
 		return nil
 	}
 	for _, addr := range a.listens {
@@ -35,7 +40,6 @@ func (a *App) putSenders(before, next *config.Config, again bool) error {
 		return err
 	}
 	a.senders.looks.ring()
-	a.gateway.ListsChanged()
 	return nil
 }
 

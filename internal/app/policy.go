@@ -39,7 +39,7 @@ func (a *App) reconfigure(ctx context.Context, next *config.Config, checks gatew
 	defer a.reloading.Unlock()
 	files := policyfiles.New(next)
 	files.Policy.Bundles, files.Policy.Shadow = a.cfg.Policy.Bundles, a.cfg.Policy.Shadow
-	if reflect.DeepEqual(files, a.policy.Load()) {
+	if reflect.DeepEqual(files, a.policy.Load()) && sameSenders(a.config.Load().cfg, next) { // else clients may be offered other things
 		return a.gateway.Reconfigure(ctx, checks, nil)
 	}
 	if _, err := files.Settle(a.bundles, a.log, func(p gateway.Policy) error { return a.gateway.Reconfigure(ctx, checks, &p) }); err != nil {
