@@ -51,6 +51,8 @@ func (c *Console) routes() []route {
 		{"GET /api/v1/policy/comparison", read, "policy.compare", "", c.getComparison},
 		{"POST /api/v1/policy/comparison", read, "policy.compare", "", c.postComparison},
 		{"GET /api/v1/findings", read, "findings.read", "", c.getFindings},
+		{"GET /api/v1/findings/exceptions", read, "findings.read", "", c.getExceptions},
+		{"POST /api/v1/findings/exceptions", grant, "exceptions.write", "", c.postException},
 		{"GET /api/v1/modules", read, "modules.read", "", c.getModules},
 		{"POST /api/v1/pause", grant, "gateway.pause", "", c.postPause},
 
@@ -76,6 +78,8 @@ func (c *Console) routes() []route {
 		{"GET /ui/policy/comparison", read, "policy.compare", "", c.comparisonPage},
 		{"POST /ui/policy/comparison", read, "policy.compare", "", c.comparePage},
 		{"GET /ui/findings", read, "findings.read", "", c.findingsPage},
+		{"GET /ui/findings/exceptions", read, "findings.read", "", c.exceptionsPage},
+		{"POST /ui/findings/exceptions", grant, "exceptions.write", "", c.exceptPage},
 		{"GET /ui/modules", read, "modules.read", "", c.modulesPage},
 		{"POST /ui/pause", grant, "gateway.pause", "", c.pausePage},
 	}

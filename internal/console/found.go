@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,16 +14,20 @@ import (
 	"github.com/wasmgate/wasmgate/internal/index"
 )
 
-// foundRule is what a rule has found in calls of one tool.
+// foundRule is what a rule has found at one place of calls of one tool.
 type foundRule struct {
-	Rule    string `json:"rule"`
-	Tool    string `json:"tool"`
-	Calls   int    `json:"calls"`
-	Found   int    `json:"found"`   // in all of them
-	Removed int    `json:"removed"` // of these were made inert
-	Last    string `json:"last"`    // the newest of the calls
-	At      string `json:"at"`      // where in it
+	Rule        string `json:"rule"`
+	Tool        string `json:"tool"`
+	Server      string `json:"server"`
+	At          string `json:"at"` // the place: a finding's, with * for each number in it
+	Calls       int    `json:"calls"`
+	Found       int    `json:"found"`                 // in all of them
+	Removed     int    `json:"removed"`               // of these were made inert
+	Last        string `json:"last"`                  // the newest of the calls
+	Fingerprint string `json:"fingerprint,omitempty"` // of the secret in it
 }
+
+var numbers = regexp.MustCompile(`/[0-9]+`)
 
 // findings are what was found in the calls that a request asks about, the most frequent first.
 func (c *Console) findings(r *http.Request) ([]foundRule, index.Progress, error) {
@@ -35,17 +40,19 @@ func (c *Console) findings(r *http.Request) ([]foundRule, index.Progress, error)
 		q.Last = mostCalls
 	}
 	calls, p, err := c.find(r.Context(), q)
-	found := make(map[[2]string]*foundRule)
+	type place struct{ rule, tool, at string }
+	found := make(map[place]*foundRule)
 	for _, e := range calls {
-		seen := make(map[string]bool)
+		seen := make(map[place]bool)
 		for _, f := range e.Findings {
-			one := found[[2]string{f.Rule, e.Tool}]
+			at := place{f.Rule, e.Tool, numbers.ReplaceAllString(f.At, "/*")}
+			one := found[at]
 			if one == nil {
-				one = &foundRule{Rule: f.Rule, Tool: e.Tool, Last: e.ID, At: f.At}
-				found[[2]string{f.Rule, e.Tool}] = one
+				one = &foundRule{Rule: f.Rule, Tool: e.Tool, Server: e.Server, At: at.at, Last: e.ID, Fingerprint: f.Fingerprint}
+				found[at] = one
 			}
-			if !seen[f.Rule] {
-				seen[f.Rule] = true
+			if !seen[at] {
+				seen[at] = true
 				one.Calls++
 			}
 			n := max(1, f.Count)
@@ -59,7 +66,7 @@ func (c *Console) findings(r *http.Request) ([]foundRule, index.Progress, error)
 		list = append(list, *one)
 	}
 	slices.SortFunc(list, func(a, b foundRule) int {
-		return cmp.Or(b.Calls-a.Calls, strings.Compare(a.Rule, b.Rule), strings.Compare(a.Tool, b.Tool))
+		return cmp.Or(b.Calls-a.Calls, strings.Compare(a.Rule, b.Rule), strings.Compare(a.Tool, b.Tool), strings.Compare(a.At, b.At))
 	})
 	return list, p, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/except"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -142,7 +143,7 @@ func status(err error) int {
 		return http.StatusConflict
 	case errors.As(err, &none), errors.As(err, &session), errors.Is(err, app.ErrNoServer):
 		return http.StatusNotFound
-	case errors.Is(err, config.ErrGrantsChanged):
+	case errors.Is(err, config.ErrGrantsChanged), errors.Is(err, except.ErrChanged), errors.As(err, new(*except.ByHand)):
 		return http.StatusConflict
 	case errors.As(err, &wrong), errors.As(err, new(config.Problems)):
 		return http.StatusBadRequest

@@ -131,7 +131,8 @@ var rules = map[string]rule{
 	"internal/hook/install":         {imports: []string{"gate", "internal/files", "internal/hook"}, bans: []string{"net", "net/http"}},
 	"cmd/wasmgate-hook":             {imports: []string{"internal/hook"}, bans: []string{"github.com/...", "golang.org/..."}},
 	"cmd/internal/image":            {bans: []string{"net", "net/http"}},
-	"internal/console":              {imports: []string{"gate", "gate/audit", "policy", "bridge/gateway", "internal/lock", "internal/app", "internal/config", "internal/flow", "internal/index", "internal/loopback", "internal/match", "internal/policyfiles", "internal/replay"}, bans: []string{"database/sql"}},
+	"internal/except":               {imports: []string{"internal/config", "internal/files", "internal/match"}, bans: []string{"net", "net/http", "database/sql"}},
+	"internal/console":              {imports: []string{"gate", "gate/audit", "policy", "bridge/gateway", "internal/lock", "internal/app", "internal/config", "internal/except", "internal/flow", "internal/index", "internal/loopback", "internal/match", "internal/policyfiles", "internal/replay"}, bans: []string{"database/sql"}},
 	"cmd/internal/probe":            {bans: []string{"github.com/..."}},
 	"cmd/internal/soak":             {imports: []string{"gate", "gate/audit"}},
 	"cmd/internal/starter":          {},
@@ -158,7 +159,7 @@ var wrapped = map[string][]string{
 	"modernc.org/sqlite":                     {"internal/store"},
 	"github.com/prometheus":                  {"internal/telemetry"},
 	"go.opentelemetry.io/proto/otlp":         {"internal/telemetry", "internal/ship"},
-	"github.com/goccy/go-yaml":               {"internal/config", "internal/structure"},
+	"github.com/goccy/go-yaml":               {"internal/config", "internal/except", "internal/structure"},
 }
 
 type pkg struct {
