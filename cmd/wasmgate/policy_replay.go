@@ -23,6 +23,8 @@ import (
 type replayFlags struct {
 	policy  string
 	packs   []string
+	grants  string
+	labels  string
 	tools   string
 	approve bool
 }
@@ -30,12 +32,13 @@ type replayFlags struct {
 func (c *cli) newPolicyReplay() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
-		Use:   "replay [--policy DIR] [--pack NAME]... [--tools FILE] [--approve-asks] TRACE|AUDIT-LOG",
+		Use:   "replay [--policy DIR] [--pack NAME]... [--grants FILE] [--labels FILE] [--tools FILE] [--approve-asks] TRACE|AUDIT-LOG",
 		Short: "Put recorded sessions before a policy, without calling anything",
 		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call
 is refused the session does not see. TRACE holds a session a line; an audit log is compared with what
 was decided then, but for prompts and resources, which are left out. Of a log without arguments
 (audit.record: digest) what depends on them is counted as unknown. DIR holds .rego files, grants.yaml and labels.yaml; without --policy the configuration's policy decides.
+--grants and --labels put other files in the place of those.
 
 For an audit log the gateway that runs is asked what the tools are, or else the servers, which are
 connected for that; a call whose definition they no longer have is counted as unknown. With --tools,
@@ -50,6 +53,8 @@ Exits with 3 if a call would pass that did not then, or if nothing could be deci
 	flags := cmd.Flags()
 	flags.StringVar(&f.policy, "policy", "", "folder of the policy (default: the configuration's)")
 	flags.StringArrayVar(&f.packs, "pack", nil, "built-in pack beside it; may be repeated (default: grants, or the configuration's)")
+	flags.StringVar(&f.grants, "grants", "", "grants in the place of the policy's")
+	flags.StringVar(&f.labels, "labels", "", "labels in the place of the policy's")
 	flags.StringVar(&f.tools, "tools", "", `definitions of the tools, {"tools": [...]}, with qualified names`)
 	flags.BoolVar(&f.approve, "approve-asks", false, "go on as if a person had approved what is asked")
 	return cmd
@@ -151,6 +156,14 @@ func (c *cli) replayEngine(ctx context.Context, f replayFlags) (*policy.Engine, 
 	}
 	if f.packs != nil {
 		p.Options.Packs = f.packs
+	}
+	for _, file := range []string{f.grants, f.labels} {
+		if _, err := os.Stat(file); file != "" && err != nil {
+			return nil, misuse("%v", err)
+		}
+	}
+	if err := replay.Put(&p, f.grants, f.labels); err != nil {
+		return nil, &exitError{exitMisuse, err}
 	}
 	p.Options.Timeout = replay.Timeout
 	engine, err := policy.Load(ctx, p.Files, p.Options)

@@ -55,6 +55,11 @@ func ReadGrants(path string) ([]Grant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read grants: %w", err)
 	}
+	return ParseGrants(path, data)
+}
+
+// ParseGrants is [ReadGrants] of bytes that the caller has.
+func ParseGrants(path string, data []byte) ([]Grant, error) {
 	grants, _, err := parseGrants(path, data)
 	return grants, err
 }

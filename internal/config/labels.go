@@ -45,10 +45,11 @@ func ReadLabels(path string) ([]ToolLabel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read labels: %w", err)
 	}
-	return parseLabels(path, data)
+	return ParseLabels(path, data)
 }
 
-func parseLabels(path string, data []byte) ([]ToolLabel, error) {
+// ParseLabels is [ReadLabels] of bytes that the caller has.
+func ParseLabels(path string, data []byte) ([]ToolLabel, error) {
 	d := &decoder{file: path, lookup: os.LookupEnv, keep: true}
 	root := d.parse(data, false)
 	if root == nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +33,25 @@ var errComparing = errors.New("another comparison is being made: wait for it")
 type change struct {
 	Files map[string]string `json:"files"` // by the name that the policy has them by; others are new
 	Packs []string          `json:"packs"` // absent: those of the configuration
-	Since string            `json:"since"` // how far back; a week without
+	// Grants and Labels are texts of such files; absent: those in use.
+	Grants *string `json:"grants"`
+	Labels *string `json:"labels"`
+	Since  string  `json:"since"` // how far back; a week without
+}
+
+// of names what a change puts in place.
+func (to change) of() []string {
+	all := slices.Sorted(maps.Keys(to.Files))
+	if to.Packs != nil {
+		all = append(all, "packs: "+strings.Join(to.Packs, ", "))
+	}
+	if to.Grants != nil {
+		all = append(all, "grants")
+	}
+	if to.Labels != nil {
+		all = append(all, "labels")
+	}
+	return all
 }
 
 // A compared is how far the last comparison is, and what it has found.
@@ -41,6 +60,7 @@ type compared struct {
 	Began   time.Time `json:"began"`
 	Since   time.Time `json:"since"`
 	By      string    `json:"by"`
+	Of      []string  `json:"of"`                // what was changed
 	All     int       `json:"all"`               // calls that it is about; 0 while they are read
 	Problem string    `json:"problem,omitempty"` // for which it ended early
 	replay.Comparison
@@ -105,6 +125,16 @@ func (c *Console) changed(ctx context.Context, to change) (*policy.Engine, error
 	if to.Packs != nil {
 		p.Options.Packs = to.Packs
 	}
+	if to.Grants != nil {
+		if err := replay.PutGrants(&p, "grants", []byte(*to.Grants)); err != nil {
+			return nil, err
+		}
+	}
+	if to.Labels != nil {
+		if err := replay.PutLabels(&p, "labels", []byte(*to.Labels)); err != nil {
+			return nil, err
+		}
+	}
 	p.Options.Timeout = replay.Timeout
 	return policy.Load(ctx, files, p.Options)
 }
@@ -149,7 +179,7 @@ func (c *Console) compare(ctx context.Context, to change) error {
 	if c.may(ctx, "admin/read", readArguments, "calls since "+log.Since.UTC().Format(time.RFC3339), true) == nil {
 		log.Documents = func(wanted map[string]bool) (map[string][]byte, error) { return c.app.Documents(wanted, compareBytes) }
 	}
-	if err := c.comparing.begin(&compared{Running: true, Began: now, Since: log.Since, By: by(ctx).ID}); err != nil {
+	if err := c.comparing.begin(&compared{Running: true, Began: now, Since: log.Since, By: by(ctx).ID, Of: append([]string{}, to.of()...)}); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), compareTime)
@@ -211,17 +241,48 @@ func (c *Console) comparisonPage(w http.ResponseWriter, r *http.Request) error {
 	for _, name := range policy.Packs() {
 		packs[name] = slices.Contains(p.Options.Packs, name)
 	}
+	grants, err := textOf(c.app.PolicyFiles().Grants)
+	if err != nil {
+		return err
+	}
+	labels, err := textOf(c.app.PolicyFiles().Labels)
+	if err != nil {
+		return err
+	}
 	last := c.comparing.seen()
 	if last != nil && last.Running {
 		w.Header().Set("Refresh", "2")
 	}
-	return show(w, r, "comparison", "Compare another policy", map[string]any{"Files": slices.Sorted(maps.Keys(files)), "File": file, "Text": text, "Packs": packs, "Last": last})
+	return show(w, r, "comparison", "Compare another policy", map[string]any{"Files": slices.Sorted(maps.Keys(files)), "File": file, "Text": text, "Packs": packs, "Grants": grants, "Labels": labels, "Last": last})
+}
+
+// textOf returns what is in a file, "" if there is none.
+func textOf(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if file == "" || errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	return string(text), err
 }
 
 func (c *Console) comparePage(w http.ResponseWriter, r *http.Request) error {
+	text := func(name string) string { return strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n") } // as browsers send lines
 	to := change{Since: r.PostFormValue("since"), Packs: append([]string{}, r.PostForm["pack"]...)}
-	if text := strings.ReplaceAll(r.PostFormValue("text"), "\r\n", "\n"); strings.TrimSpace(text) != "" { // as browsers send lines
-		to.Files = map[string]string{r.PostFormValue("file"): text}
+	if rules := text("text"); strings.TrimSpace(rules) != "" {
+		to.Files = map[string]string{r.PostFormValue("file"): rules}
+	}
+	files := c.app.PolicyFiles()
+	for _, one := range []struct {
+		name, file string
+		to         **string
+	}{{"grants", files.Grants, &to.Grants}, {"labels", files.Labels, &to.Labels}} {
+		now, err := textOf(one.file)
+		if err != nil {
+			return err
+		}
+		if next := text(one.name); r.PostForm.Has(one.name) && strings.TrimSpace(next) != strings.TrimSpace(strings.ReplaceAll(now, "\r\n", "\n")) {
+			*one.to = &next
+		}
 	}
 	if err := c.compare(r.Context(), to); err != nil {
 		return err

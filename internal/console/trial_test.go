@@ -166,6 +166,72 @@ deny contains "not what they say" if input.admin.op == "arguments.read"
 	}
 }
 
+// compared waits for the comparison that is being made.
+func (d *desk) compared() (got compared) {
+	d.t.Helper()
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		got = compared{}
+		if err := json.Unmarshal([]byte(d.get("/api/v1/policy/comparison")), &got); err != nil {
+			d.t.Fatal(err)
+		}
+		if !got.Running {
+			return got
+		}
+		if time.Now().After(end) {
+			d.t.Fatalf("the comparison comes to no end: %+v", got)
+		}
+	}
+}
+
+// Other grants and labels are put before recorded calls, as texts of their files; a form that has
+// them as they are changes nothing.
+func TestComparisonOfGrantsAndLabels(t *testing.T) {
+	d := open(t, "policy: {packs: [grants], paths: [p.rego], data: {labels: labels.yaml}}\naudit: {record: full}\n",
+		"p.rego", `package wasmgate
+
+deny contains "it destroys" if "destructive" in input.tool.labels.effect
+
+deny contains "nobody grants it" if {
+	input.action == "tools/call"
+	not wasmgate.granted(data.grants, "tools", input.tool.name, input.principal.id, input.principal.roles)
+}
+`,
+		"grants.yaml", "- {to: [local], tools: [\"local__*\"]}\n", "labels.yaml", "local__hash: {effect: [read]}\n")
+	if err := d.call("local__hash", `{"text":"a","algorithm":"sha256"}`); err != nil {
+		t.Fatal(err)
+	}
+	page := d.get("/ui/policy/comparison")
+	if !strings.Contains(page, "local__hash: {effect: [read]}") || !strings.Contains(page, "tools: [&#34;local__*&#34;]") {
+		t.Errorf("the form is\n%s", page)
+	}
+	for body, want := range map[string]struct {
+		of      string
+		refused int
+	}{
+		`{}`: {"", 0}, `{"grants":"- {to: [local], tools: [\"mail__*\"]}"}`: {"grants", 1}, `{"grants":""}`: {"grants", 1},
+		`{"labels":"local__hash: {effect: [destructive]}"}`: {"labels", 1}, `{"labels":"","grants":"- {to: [\"*\"], tools: [\"*\"]}"}`: {"grants labels", 0},
+	} {
+		if w := d.ask("POST", "/api/v1/policy/comparison", body, nil); w.Code != http.StatusOK {
+			t.Fatal(body, w.Code, w.Body)
+		}
+		if got := d.compared(); got.Problem != "" || got.Calls != 1 || got.Unknown != 0 || got.Stricter != want.refused || strings.Join(got.Of, " ") != want.of {
+			t.Errorf("%s: %+v", body, got)
+		}
+	}
+	form := url.Values{"file": {"x.rego"}, "pack": {"grants"}, "grants": {"- {to: [local], tools: [\"local__*\"]}\r\n"}, "labels": {"local__hash: {effect: [destructive]}\r\n"}}
+	if w := d.ask("POST", "/ui/policy/comparison", form, nil); w.Code != http.StatusSeeOther {
+		t.Fatal(w.Code, w.Body)
+	}
+	if got := d.compared(); got.Stricter != 1 || strings.Join(got.Of, " ") != "packs: grants labels" {
+		t.Errorf("%+v", got)
+	}
+	for _, body := range []string{`{"grants":"- {tools: [x]}"}`, `{"labels":"x: {effect: [sings]}"}`} {
+		if w := d.ask("POST", "/api/v1/policy/comparison", body, nil); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+}
+
 // Another policy is put before the calls of last week: each difference has its rule, one
 // comparison is made at a time, and the files stay as they are.
 func TestComparison(t *testing.T) {
@@ -192,15 +258,7 @@ func TestComparison(t *testing.T) {
 	if w := d.ask("POST", "/ui/policy/comparison", form, nil); w.Code != http.StatusSeeOther {
 		t.Fatal(w.Code, w.Body)
 	}
-	var got compared
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if err := json.Unmarshal([]byte(d.get("/api/v1/policy/comparison")), &got); err != nil {
-			t.Fatal(err)
-		}
-		if !got.Running || time.Now().After(end) {
-			break
-		}
-	}
+	got := d.compared()
 	if got.Running || got.Problem != "" || got.Calls != 3 || got.Unknown != 0 || got.Looser != 1 || got.Stricter != 1 || len(got.Differences) != 2 {
 		t.Fatalf("%+v", got)
 	}

@@ -25,19 +25,46 @@ func Folder(dir string) (gateway.Policy, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return gateway.Policy{}, cmp.Or(err, fmt.Errorf("%s is no folder", dir))
 	}
-	grants, err := config.ReadGrants(filepath.Join(dir, "grants.yaml"))
-	if err != nil {
-		return gateway.Policy{}, err
+	p := gateway.Policy{Files: os.DirFS(dir)}
+	return p, Put(&p, filepath.Join(dir, "grants.yaml"), filepath.Join(dir, "labels.yaml"))
+}
+
+// Put puts the grants and labels of files in the place of a policy's. A name that is empty leaves
+// them; a file that is not there has none.
+func Put(p *gateway.Policy, grants, labels string) error {
+	for _, one := range []struct {
+		file string
+		put  func(*gateway.Policy, string, []byte) error
+	}{{grants, PutGrants}, {labels, PutLabels}} {
+		if one.file == "" {
+			continue
+		}
+		text, err := os.ReadFile(one.file)
+		if err == nil || errors.Is(err, os.ErrNotExist) {
+			err = one.put(p, one.file, text)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	labels, err := config.ReadLabels(filepath.Join(dir, "labels.yaml"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return gateway.Policy{}, err
-	}
-	p := gateway.Policy{Files: os.DirFS(dir), Options: policy.Options{Labels: policyfiles.Labels(labels)}}
+	return nil
+}
+
+// PutGrants puts those that a text has in the place of a policy's. File is what it is called.
+func PutGrants(p *gateway.Policy, file string, text []byte) error {
+	grants, err := config.ParseGrants(file, text)
+	p.Options.Grants = nil
 	for _, g := range grants {
 		p.Options.Grants = append(p.Options.Grants, policy.Grant(g))
 	}
-	return p, nil
+	return err
+}
+
+// PutLabels does so with labels.
+func PutLabels(p *gateway.Policy, file string, text []byte) error {
+	labels, err := config.ParseLabels(file, text)
+	p.Options.Labels = policyfiles.Labels(labels)
+	return err
 }
 
 // InputSchema returns what coerces the arguments of a tool, as it does in the gateway, or
