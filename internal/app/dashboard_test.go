@@ -159,4 +159,8 @@ func TestUnit(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), analyze, "verify", "--man=no", name).CombinedOutput(); err != nil || strings.Contains(string(out), "wasmgate.service:") {
 		t.Errorf("%v: %s", err, out)
 	}
+	// How much of the machine it is left, from 0 to 10: 4.0 now.
+	if out, err := exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--threshold=41", "--no-pager", name).CombinedOutput(); err != nil && !strings.Contains(string(out), "option") { // which systemd before 250 does not know
+		t.Errorf("the unit is less safe than it was: %v: %s", err, out)
+	}
 }
