@@ -57,6 +57,9 @@ type Config struct {
 	// Challenge, if not nil, returns the header WWW-Authenticate with which a request is answered
 	// whose access token lacks scopes for a call, as the policy says. Its status is 403 then.
 	Challenge func(r *http.Request, scopes []string) string
+	// Connect, if not nil, returns where the caller of a call that was refused for want of a
+	// login gets one, with a browser, and what is closed when that has ended; "" for nowhere.
+	Connect func(c *gate.Call, err error) (url string, ended <-chan struct{})
 	// Who is whoever comes over HTTP; nil is [gate.Local].
 	Who *gate.Principal
 

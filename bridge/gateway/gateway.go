@@ -178,7 +178,7 @@ func (g *Gateway) newHost() error {
 		Name: g.cfg.Name, Version: g.cfg.Version,
 		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Shown: g.shown, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
 		Instructions: g.fleet.Instructions, Known: g.known, Terms: g.terms(&g.cfg), BodyTime: g.cfg.Limits.BodyTime, Log: g.cfg.Log,
-		Principal: g.cfg.Principal, Challenge: g.cfg.Challenge, Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
+		Principal: g.cfg.Principal, Challenge: g.cfg.Challenge, Connect: g.cfg.Connect, Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
 		Seal: g.cfg.Seal,
 		Jobs: g.taskRunner(), Recall: g.recall,
 		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.endSession, Lasted: g.cfg.SessionLasted,

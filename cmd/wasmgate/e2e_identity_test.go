@@ -249,6 +249,12 @@ func mcpRemote(t *testing.T, pl *place, dir string, provider *idp, who, at, tool
 
 func goOAuth(t *testing.T, provider *idp, who, at, tool string) ([]string, string) {
 	t.Helper()
+	return uses(t, &mcp.StreamableClientTransport{Endpoint: at, OAuthHandler: signsIn(t, provider, who)}, tool, new(tail))
+}
+
+// signsIn has a Go client sign somebody in.
+func signsIn(t *testing.T, provider *idp, who string) *auth.AuthorizationCodeHandler {
+	t.Helper()
 	const back = "http://127.0.0.1:1/callback"
 	h, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: back,
@@ -267,7 +273,7 @@ func goOAuth(t *testing.T, provider *idp, who, at, tool string) ([]string, strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	return uses(t, &mcp.StreamableClientTransport{Endpoint: at, OAuthHandler: h}, tool, new(tail))
+	return h
 }
 
 // uses lists the tools and calls one, without arguments.

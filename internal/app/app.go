@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/connect"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/modules"
@@ -34,6 +35,8 @@ type App struct {
 	beside  *beside.Beside
 	senders *senders
 	logins  *login.Logins
+	connect *connect.Connect
+	listing sync.Map // of servers with a new login, what is closed when they are listed again
 	listens []string // addresses for HTTP
 	url     string   // the first of them, as clients name it; "" if there is none
 

@@ -120,6 +120,13 @@ func (a *App) handler() http.Handler {
 		mux.HandleFunc("GET "+path, a.metadata)
 	}
 	a.logins.Handle(mux)
+	mux.HandleFunc("/connect/", func(w http.ResponseWriter, r *http.Request) {
+		if !a.senders.throughProxy(r) {
+			http.Error(w, "this address serves the proxy that speaks TLS", http.StatusForbidden)
+			return
+		}
+		a.connect.ServeHTTP(w, r)
+	})
 	mux.Handle("/", a.ending(a.gateway))
 	return mux
 }

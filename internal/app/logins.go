@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/connect"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
@@ -36,6 +37,38 @@ func (a *App) newLogins(c *config.Config) {
 		Vault: vault.New(filepath.Join(c.State, "vault"), key), Public: c.PublicURL, Note: a.noteLogin, Changed: a.loginChanged,
 	})
 	a.logins.Set(loginServers(c))
+	a.connect = connect.New(connect.Options{
+		Public: c.PublicURL, Logins: a.logins, Provider: a.provider, Note: a.noteConnect, Ready: a.listed,
+		Identify: func(ctx context.Context, token string) (*gate.Principal, error) {
+			who, _, err := a.senders.now.Load().Identify(ctx, token, a.senders.resource(""))
+			return who, err
+		},
+	})
+}
+
+// provider is where people of an issuer sign in with a browser; nil without such an issuer.
+func (a *App) provider(name string) *login.Server {
+	for _, i := range a.config.Load().cfg.Auth.Issuers {
+		if i.Name == name {
+			return &login.Server{
+				ID: i.Name, URL: a.senders.resource(""), Mode: login.SignsIn, Issuer: i.URL, ClientID: i.SignIn.ClientID, ClientSecret: string(i.SignIn.ClientSecret),
+				Scopes: slices.Concat(i.Scopes, i.SignIn.Scopes), Client: issuerClient(i),
+			}
+		}
+	}
+	return nil
+}
+
+// noteConnect records what has happened to a link by which a caller logs in.
+func (a *App) noteConnect(e connect.Event) error {
+	entry := audit.Entry{
+		Event: "connect", Code: gate.CodeOK, Reasons: []string{e.What}, Parent: e.Call, Server: e.Server, Tool: e.Tool,
+		Tenant: e.Who.Tenant, Principal: e.Who.ID, Auth: e.Who.Auth, Issuer: e.Who.Issuer, Client: audit.Client{ID: e.Who.Client},
+	}
+	if e.Err != nil {
+		entry.Code, entry.Error = "refused_credential", e.Err.Error()
+	}
+	return a.gateway.Note(entry)
 }
 
 // loginServers are the servers that take a login, in the words of package login.
@@ -92,13 +125,23 @@ func (a *App) noteLogin(e login.Event) error {
 
 // loginChanged has a server listed again whose credential has come or gone.
 func (a *App) loginChanged(server string) {
+	done := make(chan struct{})
+	a.listing.Store(server, done)
 	go func() { // who logs in does not wait for it
+		defer close(done)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := a.gateway.Fleet().Reload(ctx, server); err != nil {
 			a.log.Warn("a server with a new login is not ready", "server", server, "error", err)
 		}
 	}()
+}
+
+// listed waits until a server with a new login is listed again.
+func (a *App) listed(server string) {
+	if done, ok := a.listing.Load(server); ok {
+		<-done.(chan struct{})
+	}
 }
 
 // A LoginRequest asks for a login, ends one, or brings what it takes.

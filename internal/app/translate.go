@@ -53,6 +53,7 @@ func (a *App) translateGate() (gateway.Config, error) {
 	}
 	gc := a.checks(c, node)
 	gc.Who, gc.Agents, gc.Principal, gc.Challenge = who, agentRules(c), a.sender, a.lacking
+	gc.Connect = a.connect.Offer
 	gc.Audit, gc.AuditOptions, gc.Seal = c.Audit.Path, a.beside.WithDocuments(auditOptions(c, node)), seal
 	gc.SessionLasted = a.beside.SessionLasted
 	gc.Pins, gc.Jobs, gc.Sessions, gc.OneSession = pinOptions(c), jobOptions(c, node), sessionOptions(c), onePerPrincipal(c)

@@ -43,9 +43,18 @@ type Issuer struct {
 	MaxAge     time.Duration
 	Scopes     []string // that every token must have
 	Private    bool     // the issuer's hosts may have loopback and private addresses
+	SignIn     SignIn
 	Claims     Claims
 	Roles      Mapping // of the values of Claims.Roles
 	Groups     Mapping // of those of Claims.Groups, to groups of tools
+}
+
+// A SignIn says who the gateway is at an issuer, when it has people sign in with a browser.
+// The zero SignIn names its own document, or registers itself.
+type SignIn struct {
+	ClientID     string
+	ClientSecret Secret
+	Scopes       []string // beside those that every token must have
 }
 
 // Claims are the names of claims, or JSON Pointers to them.
@@ -131,6 +140,13 @@ func (d *decoder) issuers(to *[]Issuer, n *node, path string) {
 				d.table(n, path, map[string]reader{
 					"id": d.text(&c.ID), "tenant": d.text(&c.Tenant), "roles": d.text(&c.Roles), "groups": d.text(&c.Groups), "client": d.text(&c.Client), "keep": d.texts(&c.Keep),
 				})
+			},
+			"sign_in": func(n *node, path string) {
+				s := &i.SignIn
+				d.table(n, path, map[string]reader{"client_id": d.text(&s.ClientID), "client_secret": d.secret(&s.ClientSecret), "scopes": d.texts(&s.Scopes, matches(scopePattern, "a scope: one word"))})
+				if s.ClientSecret != "" && s.ClientID == "" {
+					d.fail(n, path, "client_secret needs client_id")
+				}
 			},
 			"roles":  d.mapping(&i.Roles, rolePattern),
 			"groups": d.mapping(&i.Groups, groupPattern),

@@ -23,6 +23,13 @@ type client struct {
 // DocumentPath is where the gateway's own client metadata document is, below its public URL.
 const DocumentPath = "/oauth/client.json"
 
+// Where browsers come back to below the public URL: from a login at a server, and from signing
+// in at the gateway itself.
+const (
+	ConnectPath = "/connect/callback"
+	SignInPath  = "/connect/signin"
+)
+
 // loopbackRedirect stands for the redirects of commands, whose port differs (RFC 8252, 7.3).
 const loopbackRedirect = "http://127.0.0.1/callback"
 
@@ -30,7 +37,7 @@ const loopbackRedirect = "http://127.0.0.1/callback"
 func Document(public string) []byte {
 	raw, _ := json.Marshal(map[string]any{
 		"client_id": public + DocumentPath, "client_name": "wasmgate", "client_uri": public,
-		"redirect_uris": []string{loopbackRedirect}, "application_type": "native",
+		"redirect_uris": []string{loopbackRedirect, public + ConnectPath, public + SignInPath}, "application_type": "native",
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": "none",
 	})
 	return raw
@@ -47,7 +54,7 @@ func (l *Logins) client(ctx context.Context, s *Server, p *place, redirect strin
 		return client{ID: l.o.Public + DocumentPath, Method: "none"}, nil
 	}
 	if p.RegistrationEndpoint == "" {
-		return client{}, fmt.Errorf("%s registers no clients by itself: register one there with the redirect URL %s, and write its id to servers.%s.auth.client_id", p.Issuer, redirect, s.ID)
+		return client{}, fmt.Errorf("%s registers no clients by itself: register one there with the redirect URL %s, and write its id to %s", p.Issuer, redirect, s.clientKey())
 	}
 	return register(ctx, s, p, redirect) // each time: the port of the redirect is another
 }
@@ -61,8 +68,12 @@ func register(ctx context.Context, s *Server, p *place, redirect string) (client
 			break
 		}
 	}
+	kind := "native"
+	if strings.HasPrefix(redirect, "https://") {
+		kind = "web"
+	}
 	got, err := oauthex.RegisterClient(ctx, p.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
-		ClientName: "wasmgate", RedirectURIs: []string{redirect}, ApplicationType: "native", TokenEndpointAuthMethod: method,
+		ClientName: "wasmgate", RedirectURIs: []string{redirect}, ApplicationType: kind, TokenEndpointAuthMethod: method,
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 	}, s.Client)
 	if refused, ok := errors.AsType[*oauthex.ClientRegistrationError](err); ok {

@@ -181,9 +181,9 @@ func serverMetadata(ctx context.Context, s *Server, issuer string) (*oauthex.Aut
 			return nil, fmt.Errorf("the authorization server: %w", err)
 		case m.Issuer != issuer:
 			return nil, fmt.Errorf("%s is of issuer %q, and not of %q", at, m.Issuer, issuer)
-		case m.TokenEndpoint == "" || m.AuthorizationEndpoint == "" && s.Mode == OAuth:
+		case m.TokenEndpoint == "" || m.AuthorizationEndpoint == "" && s.asksPeople():
 			return nil, fmt.Errorf("the authorization server %s does not say where its endpoints are", issuer)
-		case !slices.Contains(m.CodeChallengeMethodsSupported, "S256") && s.Mode == OAuth:
+		case !slices.Contains(m.CodeChallengeMethodsSupported, "S256") && s.asksPeople():
 			return nil, fmt.Errorf("the authorization server %s does not say that it has PKCE with S256, without which codes can be stolen", issuer)
 		}
 		for _, endpoint := range []string{m.TokenEndpoint, m.AuthorizationEndpoint, m.RegistrationEndpoint, m.RevocationEndpoint} {

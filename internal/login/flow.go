@@ -33,6 +33,7 @@ type flow struct {
 	client   client
 	scopes   []string
 	until    time.Time
+	signIn   bool // of a person at the gateway: nothing is kept
 }
 
 // A Start asks for a login.
@@ -49,6 +50,7 @@ type Begun struct {
 	Issuer string   // whose it is
 	State  string   // by which [Logins.Finish] finds the login again
 	Scopes []string // that are asked for
+	For    string   // the resource for which they are
 }
 
 // people returns a server to which people log in.
@@ -58,6 +60,12 @@ func (l *Logins) people(id string) (*Server, error) {
 		err = fmt.Errorf("nobody logs in to server %s: the gateway gets its tokens by itself (auth.mode: %s)", s.ID, s.Mode)
 	}
 	return s, err
+}
+
+// Personal reports whether each logs in to a server for themselves.
+func (l *Logins) Personal(server string) bool {
+	s, err := l.people(server)
+	return err == nil && !s.Shared
 }
 
 // Begin begins the login of somebody at a server.
@@ -74,10 +82,12 @@ func (l *Logins) Begin(ctx context.Context, b Start) (*Begun, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &flow{
-		server: s, owner: s.owner(b.Owner), redirect: b.Redirect, verifier: oauth2.GenerateVerifier(), place: p, client: c, until: l.o.Now().Add(flowTime),
-	}
-	f.scopes = l.asksFor(s, f.owner, p, b.Scopes)
+	return l.begin(&flow{server: s, owner: s.owner(b.Owner), redirect: b.Redirect, place: p, client: c, scopes: l.asksFor(s, s.owner(b.Owner), p, b.Scopes)})
+}
+
+// begin has a flow wait for its answer.
+func (l *Logins) begin(f *flow) (*Begun, error) {
+	f.verifier, f.until = oauth2.GenerateVerifier(), l.o.Now().Add(flowTime)
 	state := rand.Text()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +100,7 @@ func (l *Logins) Begin(ctx context.Context, b Start) (*Begun, error) {
 		return nil, errors.New("too many people log in at once; try again later")
 	}
 	l.flows[state] = f
-	return &Begun{f.url(state), p.Issuer, state, f.scopes}, nil
+	return &Begun{f.url(state), f.place.Issuer, state, f.scopes, f.place.resource}, nil
 }
 
 // asksFor chooses scopes: those that are configured or asked for, or else those that the
@@ -137,17 +147,29 @@ var ErrState = errors.New("this answer belongs to no login that is under way: it
 // Finish ends a login with what the browser brought back: the query of its redirect. It is
 // taken once, and only from who has begun it.
 func (l *Logins) Finish(ctx context.Context, owner gate.Owner, query url.Values) (*Login, error) {
+	f, g, err := l.finish(ctx, query, func(f *flow) bool { return !f.signIn && f.owner == f.server.owner(owner) })
+	if err != nil {
+		return nil, err
+	}
+	if g.Scopes == nil {
+		g.Scopes = f.scopes // RFC 6749, 5.1: what was asked for
+	}
+	return l.keep(f.server, f.owner, g)
+}
+
+// finish takes the one flow that an answer belongs to, and gets what was granted.
+func (l *Logins) finish(ctx context.Context, query url.Values, belongs func(*flow) bool) (*flow, *grant, error) {
 	state := query.Get("state")
 	l.mu.Lock()
 	f := l.flows[state]
-	if f == nil || f.owner != f.server.owner(owner) || f.until.Before(l.o.Now()) {
+	if f == nil || !belongs(f) || f.until.Before(l.o.Now()) {
 		l.mu.Unlock()
-		return nil, ErrState
+		return nil, nil, ErrState
 	}
 	delete(l.flows, state)
 	l.mu.Unlock()
 	if err := f.answered(query); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	g := &grant{
 		ID: newID(), URL: f.server.URL, Made: l.o.Now(), Issuer: f.place.Issuer, Resource: f.place.resource,
@@ -156,12 +178,9 @@ func (l *Logins) Finish(ctx context.Context, owner gate.Owner, query url.Values)
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {query.Get("code")}, "redirect_uri": {f.redirect}, "code_verifier": {f.verifier}}
 	g, err := g.ask(ctx, f.server, l.o.Now(), form)
 	if err != nil {
-		return nil, fmt.Errorf("the authorization server gives no token: %w", err)
+		return nil, nil, fmt.Errorf("the authorization server gives no token: %w", err)
 	}
-	if g.Scopes == nil {
-		g.Scopes = f.scopes // RFC 6749, 5.1: what was asked for
-	}
-	return l.keep(f.server, f.owner, g)
+	return f, g, nil
 }
 
 // answered judges an authorization response. The issuer comes first: before it is known to be

@@ -310,11 +310,14 @@ func (r *row) refresh(s *Server, g *grant) {
 	_ = r.all.o.Note(r.event(Refreshed, g, err)) // the token has come, and there is nothing to take back
 }
 
-// Needed says that a request cannot be made without a login, or a better one.
+// Needed says that a request cannot be made without a credential, or a better one.
 type Needed struct {
 	server, text string
 	cause        error // nil: nobody has logged in
+	login        bool  // is what helps
 }
+
+func (n *Needed) Login() (server string, helps bool) { return n.server, n.login }
 
 func (n *Needed) Error() string {
 	if n.cause != nil {
@@ -329,11 +332,11 @@ func (n *Needed) Unwrap() error { return n.cause }
 func (n *Needed) Public() string { return n.text }
 
 func (r *row) needed(cause error) error {
-	return &Needed{r.key.Server, "server " + r.key.Server + " needs a login: " + how(r.key), cause}
+	return &Needed{r.key.Server, "server " + r.key.Server + " needs a login: " + how(r.key), cause, r.key.Kind == loginKind}
 }
 
 func (r *row) unavailable() error {
-	return &Needed{r.key.Server, "the authorization server of server " + r.key.Server + " gives no token; try again later", r.problem}
+	return &Needed{r.key.Server, "the authorization server of server " + r.key.Server + " gives no token; try again later", r.problem, false}
 }
 
 // how says how somebody logs in.
@@ -358,7 +361,7 @@ type Need struct {
 func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, need Need, refused *http.Response) (value string, used gate.Credential, err error) {
 	s, err := l.server(id)
 	if err != nil {
-		return "", used, &Needed{id, "server " + id + " has no credential", err}
+		return "", used, &Needed{id, "server " + id + " has no credential", err, false}
 	}
 	var before string
 	if refused != nil {
@@ -373,7 +376,7 @@ func (l *Logins) Authorize(ctx context.Context, id string, who *gate.Principal, 
 	}
 	g, err := l.token(ctx, s, r, who, need, before)
 	if n, ok := errors.AsType[*Needed](err); ok && who == nil && s.Mode == OAuth && !s.Shared {
-		return "", used, &Needed{n.server, "nobody has logged in to server " + id + ": " + how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause}
+		return "", used, &Needed{n.server, "nobody has logged in to server " + id + ": " + how(key(s, gate.Owner{})) + ", with --as for somebody else than the principal local", n.cause, true}
 	}
 	if err != nil {
 		return "", used, err
@@ -430,7 +433,7 @@ func (l *Logins) token(ctx context.Context, s *Server, r *row, who *gate.Princip
 			subject = l.subject(who)
 		}
 		if subject == "" {
-			return nil, &Needed{s.ID, "server " + s.ID + " takes tokens of its callers alone, and this request came with none", nil}
+			return nil, &Needed{s.ID, "server " + s.ID + " takes tokens of its callers alone, and this request came with none", nil, false}
 		}
 	}
 	g, err := r.own(ctx, s)
@@ -458,7 +461,7 @@ func (r *row) own(ctx context.Context, s *Server) (*grant, error) {
 	}
 	p, err := discover(ctx, s)
 	if err != nil {
-		return nil, &Needed{s.ID, "the authorization server of server " + s.ID + " gives no token; try again later", err}
+		return nil, &Needed{s.ID, "the authorization server of server " + s.ID + " gives no token; try again later", err, false}
 	}
 	c := client{s.ClientID, s.ClientSecret, methodOf(s.ClientSecret, p.TokenEndpointAuthMethodsSupported)}
 	g = &grant{Issuer: p.Issuer, Resource: p.resource, Token: p.TokenEndpoint, Revocation: p.RevocationEndpoint, Client: c, Scopes: s.Scopes}
@@ -478,7 +481,7 @@ func (r *row) forbidden(resp *http.Response, need Need) error {
 		return nil
 	}
 	if need.Scopes != nil {
-		return &Needed{r.key.Server, "server " + r.key.Server + " wants scopes that the policy does not leave to this call", nil}
+		return &Needed{r.key.Server, "server " + r.key.Server + " wants scopes that the policy does not leave to this call", nil, false}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

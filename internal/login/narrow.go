@@ -24,10 +24,10 @@ const maxNarrow = 256
 func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string, who *gate.Principal, need Need, refused string) (*grant, error) {
 	scopes := narrowed(g.Scopes, need.Scopes)
 	if need.Scopes != nil && g.Token == "" {
-		return nil, &Needed{s.ID, "server " + s.ID + " is called with a token that was given, which cannot be narrowed as the policy demands: log in without --token", nil}
+		return nil, &Needed{s.ID, "server " + s.ID + " is called with a token that was given, which cannot be narrowed as the policy demands: log in without --token", nil, false}
 	}
 	if need.Scopes != nil && len(scopes) == 0 {
-		return nil, &Needed{s.ID, "server " + s.ID + ": nothing that the policy leaves to this call was granted", nil}
+		return nil, &Needed{s.ID, "server " + s.ID + ": nothing that the policy leaves to this call was granted", nil, false}
 	}
 	name := subject + " " + strings.Join(scopes, " ")
 	now := r.all.o.Now()
@@ -41,7 +41,7 @@ func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string
 		return kept, nil
 	}
 	if kept != nil && same(kept.Access, refused) && now.Sub(kept.Got) < youth {
-		return nil, &Needed{s.ID, "server " + s.ID + " refuses the token that the gateway got for it", nil}
+		return nil, &Needed{s.ID, "server " + s.ID + " refuses the token that the gateway got for it", nil, false}
 	}
 	got, err := r.lesser(ctx, s, g, subject, scopes)
 	if err == nil && need.Scopes != nil && slices.ContainsFunc(got.Scopes, func(sc string) bool { return !slices.Contains(scopes, sc) }) {
@@ -55,7 +55,7 @@ func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string
 		_ = r.all.o.Note(whose)
 	}
 	if err != nil {
-		return nil, &Needed{s.ID, "the authorization server of server " + s.ID + " gives no token for this call", err}
+		return nil, &Needed{s.ID, "the authorization server of server " + s.ID + " gives no token for this call", err, false}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
@@ -23,9 +24,9 @@ func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 		c.Args = noArguments
 	}
 	if h.terms.Load().Asks && p.stateless {
-		c.AskByAnswer = elicits(c.Meta.Get(mcp.MetaCapabilities))
+		c.AskByAnswer = elicit.Forms(c.Meta.Get(mcp.MetaCapabilities))
 	}
-	if h.terms.Load().Asks && p.asks() && elicits(p.capabilities) {
+	if h.terms.Load().Asks && p.asks() && elicit.Forms(p.capabilities) {
 		c.Asker = asker{p.wire}
 	}
 	p.hears(&c)
@@ -33,6 +34,9 @@ func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 		return h.startTask(ctx, p, c, task)
 	}
 	res, err := h.carry(ctx, p, &c, params)
+	if err != nil {
+		res, err = h.connect(ctx, p, &c, params, err)
+	}
 	if err != nil {
 		return h.failed(ctx, p, c, err)
 	}
@@ -176,6 +180,10 @@ func (h *Host) carry(ctx context.Context, p peerInfo, c *gate.Call, params gate.
 			return gate.Result{}, h.badState(ctx, p, c, err)
 		}
 		c.State, c.Responses = string(inside), responses
+	case strings.HasPrefix(state, sealed.Connect):
+		if _, err := h.states.OpenAs(sealed.Connect, c, state); err != nil {
+			return gate.Result{}, h.badState(ctx, p, c, err)
+		}
 	case h.asksAbout(c) && (state != "" || !responses.Get(askedKey).IsZero()):
 		c.Answered = h.answered(c, params)
 	case state != "":

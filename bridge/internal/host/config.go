@@ -58,6 +58,9 @@ type Config struct {
 	// Challenge, if not nil, returns the header WWW-Authenticate of the answer to a request over
 	// HTTP whose token lacks scopes for it.
 	Challenge func(r *http.Request, scopes []string) string
+	// Connect, if not nil, returns where the caller of a call that was refused for want of a
+	// login gets one, with a browser, and what is closed when that has ended; "" for nowhere.
+	Connect func(c *gate.Call, err error) (url string, ended <-chan struct{})
 	// Who is whoever comes over HTTP; nil is [gate.Local].
 	Who *gate.Principal
 	// Group reports whether there is a group, for clients over HTTP that are offered one

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -50,8 +51,8 @@ func Open(secret []byte, c *gate.Call, state string) (approval string, err error
 	return s.Open(c, state)
 }
 
-// Elicited is elicited.
-var Elicited = elicited
+// Elicited is [elicit.Answer].
+var Elicited = elicit.Answer
 
 // KeptEvents is what is kept for clients that come back.
 type KeptEvents struct{ *keptEvents }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/jobs"
@@ -167,7 +168,7 @@ func (h *Host) updateTask(j jobs.Job, responses gate.Doc) error {
 	}
 	requests, _, _ := k.requests()
 	for key := range requests.Members() {
-		if r := responses.Get(key); !r.IsZero() && !isResponse(r) {
+		if r := responses.Get(key); !r.IsZero() && !elicit.IsResponse(r) {
 			return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + key + " in inputResponses is no result of " + requests.Get(key).Get("method").Text()}
 		}
 	}

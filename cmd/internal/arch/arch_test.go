@@ -65,8 +65,9 @@ var rules = map[string]rule{
 	"bridge":                      {imports: []string{"bridge/gateway"}},
 	"bridge/internal/mcp":         {imports: []string{"gate"}, bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host/sealed": {imports: []string{"gate", "bridge/internal/mcp"}, bans: append([]string{"net", "os"}, sdk...)},
+	"bridge/internal/host/elicit": {imports: []string{"gate", "bridge/internal/mcp"}, bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host/shares": {bans: append([]string{"net", "os"}, sdk...)},
-	"bridge/internal/host":        {imports: []string{"gate", "internal/jobs", "bridge/internal/host/sealed", "bridge/internal/host/shares", "bridge/internal/mcp", "internal/drain", "internal/loopback"}},
+	"bridge/internal/host":        {imports: []string{"gate", "internal/jobs", "bridge/internal/host/elicit", "bridge/internal/host/sealed", "bridge/internal/host/shares", "bridge/internal/mcp", "internal/drain", "internal/loopback"}},
 	"bridge/internal/fleet": {
 		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "internal/lookalike", "internal/scan"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
@@ -92,6 +93,7 @@ var rules = map[string]rule{
 	"internal/auth":                 {imports: []string{"gate", "internal/files", "internal/loopback"}, bans: []string{"database/sql"}},
 	"internal/vault":                {imports: []string{"internal/files"}, bans: []string{"net", "net/http", "database/sql", "github.com/..."}},
 	"internal/login":                {imports: []string{"gate", "internal/vault", "internal/loopback", "internal/match"}, bans: []string{"database/sql"}},
+	"internal/connect":              {imports: []string{"gate", "internal/login", "internal/match"}, bans: []string{"os", "database/sql", "github.com/..."}},
 	"cmd/internal/sarif":            {imports: []string{"bridge/gateway", "internal/scan", "internal/scan/report"}, bans: []string{"net", "net/http"}},
 	"internal/bombs":                {bans: leaf},
 	"internal/seed":                 {bans: []string{"context", "net", "net/http", "github.com/...", "golang.org/..."}},

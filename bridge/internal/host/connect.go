@@ -1,0 +1,76 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// connectKey is the name of the one request that asks somebody to log in.
+	connectKey = "connect"
+	// connectTime is how long a call waits for its person in a browser. Clients give up after
+	// a minute; who takes longer calls again.
+	connectTime = 55 * time.Second
+)
+
+// connect has the caller of a call that was refused for want of a login log in, if the client
+// can send its person to a page (MCP, client/elicitation, "URL Mode"), and carries the call out
+// again. Consent is not the login yet: the call waits for that.
+func (h *Host) connect(ctx context.Context, p peerInfo, c *gate.Call, params gate.Doc, why error) (gate.Result, error) {
+	if h.cfg.Connect == nil {
+		return gate.Result{}, why
+	}
+	url, ended := h.cfg.Connect(c, why)
+	if url == "" {
+		return gate.Result{}, why
+	}
+	why = &elicit.LoginError{Err: why, URL: url}
+	agreed, complete := false, func() {}
+	switch ask := elicit.Page(c.Name, url); {
+	case p.stateless && params.Get("requestState").IsZero() && elicit.Pages(c.Meta.Get(mcp.MetaCapabilities)):
+		return gate.Result{InputRequired: true, Doc: h.toVisit(c, ask)}, nil
+	case p.stateless:
+		agreed = params.At("/inputResponses/"+connectKey).Get("action").Text() == "accept"
+	case p.asks() && elicit.Pages(p.capabilities):
+		id := rand.Text()
+		answer, err := p.wire.ask(ctx, elicit.Method, ask.With("elicitationId", mcp.MustJSON(id)))
+		agreed = err == nil && answer.Get("action").Text() == "accept"
+		complete = func() {
+			p.wire.tell(ctx, "notifications/elicitation/complete", gate.MustDoc(`{}`).With("elicitationId", mcp.MustJSON(id)))
+		}
+	}
+	if !agreed {
+		return gate.Result{}, why
+	}
+	wait := time.NewTimer(connectTime)
+	defer wait.Stop()
+	select {
+	case <-ended:
+		complete()
+	case <-wait.C:
+		return gate.Result{}, why
+	case <-ctx.Done():
+		return gate.Result{}, ctx.Err()
+	}
+	c.ID, c.State, c.Responses, c.Answered = gate.NewID(), "", gate.Doc{}, nil // one that was refused is recorded already
+	res, err := h.carry(ctx, p, c, mcp.Without(params, "requestState", "inputResponses"))
+	if url, _ := h.cfg.Connect(c, err); url != "" { // nobody has logged in there
+		err = &elicit.LoginError{Err: err, URL: url}
+	}
+	return res, err
+}
+
+// toVisit is the answer to a call of a client without a session that asks to visit a page.
+func (h *Host) toVisit(c *gate.Call, ask gate.Doc) gate.Doc {
+	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
+		"resultType":    "input_required",
+		"inputRequests": map[string]any{connectKey: map[string]any{"method": elicit.Method, "params": ask}},
+		"requestState":  h.states.SealAs(sealed.Connect, c, nil, time.Now().Add(roundTime)),
+	})))
+}

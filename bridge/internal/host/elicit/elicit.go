@@ -1,0 +1,117 @@
+// Package elicit has the words in which clients ask their person something (MCP,
+// client/elicitation): forms for decisions, and pages to visit.
+package elicit
+
+import (
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Method is the request by which a client asks its person, the same in
+// the middle of a call and in an answer that asks for more.
+const Method = "elicitation/create"
+
+// What a person can choose. It says all there is to say of itself: not every
+// client shows the titles and descriptions of a form.
+const (
+	chooseOnce   = "approve"
+	chooseNo     = "deny"
+	chooseAlways = "approve always for this tool"
+	chooseThere  = "approve this destination until the session ends"
+)
+
+// Form is the parameters of a request to elicit a decision. Its schema is of the
+// kind that all revisions with elicitation have: one string out of a list.
+func Form(p gate.Pending) gate.Doc {
+	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
+		"mode": "form", "message": p.Text,
+		"requestedSchema": map[string]any{
+			"type": "object", "required": []string{"decision"},
+			"properties": map[string]any{"decision": map[string]any{
+				"type": "string", "title": "Decision", "enum": []string{chooseOnce, chooseNo, chooseAlways, chooseThere}[:3+min(1, len(p.Destinations))],
+			}},
+		},
+	})))
+}
+
+// Answer reads the result of a request to elicit a decision. What is neither a
+// clear yes nor a clear no is no answer: a client may show the form as it likes,
+// and send what it likes.
+func Answer(res gate.Doc) gate.Answer {
+	switch res.Get("action").Text() {
+	case "decline":
+		return gate.Answer{Verdict: gate.Denied}
+	case "accept":
+		return choice(res.Get("content"))
+	default:
+		return gate.Answer{Verdict: gate.Dismissed}
+	}
+}
+
+// choice reads a form that was filled in.
+func choice(content gate.Doc) gate.Answer {
+	for name := range content.Members() {
+		if name != "decision" {
+			return gate.Answer{Verdict: gate.Dismissed}
+		}
+	}
+	answer, ok := map[string]gate.Answer{
+		chooseOnce: {Verdict: gate.Approved}, chooseAlways: {Verdict: gate.Approved, Always: true},
+		chooseThere: {Verdict: gate.Approved, Destinations: true}, chooseNo: {Verdict: gate.Denied},
+	}[content.Get("decision").Text()]
+	if !ok {
+		answer.Verdict = gate.Dismissed
+	}
+	return answer
+}
+
+// Forms reports whether a client that declares these capabilities can put a
+// form to its person. One that names no mode can (MCP 2025-11-25,
+// client/elicitation, "Capabilities").
+func Forms(capabilities gate.Doc) bool {
+	e := capabilities.Get("elicitation")
+	return e.Kind() == gate.Object && (e.Get("url").IsZero() || !e.Get("form").IsZero())
+}
+
+// IsResponse checks the shape of an answer, as far as clients' libraries read it. What it was the
+// answer to is not known yet.
+func IsResponse(r gate.Doc) bool {
+	content, meta := r.Get("content"), r.Get("_meta")
+	switch {
+	case !meta.IsZero() && meta.Kind() != gate.Object:
+		return false
+	case r.Get("roots").Kind() == gate.Array:
+		return true
+	case r.Get("role").Kind() == gate.String:
+		return content.Kind() == gate.Object || content.Kind() == gate.Array
+	default:
+		return r.Get("action").Kind() == gate.String && (content.IsZero() || content.Kind() == gate.Object)
+	}
+}
+
+// Pages reports whether a client that declares these capabilities can send its person to a page.
+func Pages(capabilities gate.Doc) bool {
+	return capabilities.At("/elicitation/url").Kind() == gate.Object
+}
+
+// Page is the parameters of a request to send a person to a page.
+func Page(tool, url string) gate.Doc {
+	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
+		"mode": "url", "url": url, "message": "A login is needed for the call of " + gate.Visible(tool) + ". The page says for what, once you have signed in.",
+	})))
+}
+
+// A LoginError is the failure of a call whose caller can log in with a browser.
+type LoginError struct {
+	Err error
+	URL string // where
+}
+
+func (e *LoginError) Error() string { return e.Err.Error() }
+
+func (e *LoginError) Unwrap() error { return e.Err }
+
+// Public has the link, for clients that cannot put it to their person.
+func (e *LoginError) Public() string {
+	return "a login is needed for this call: open " + e.URL + " in a browser, sign in there, and call again"
+}

@@ -1,0 +1,239 @@
+package connect
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/login"
+)
+
+const (
+	// linkTime is how long a link is good for.
+	linkTime = 10 * time.Minute
+	// maxLinks bounds the links of everybody, maxOwn those of one principal.
+	maxLinks, maxOwn = 10_000, 16
+	// maxOpened bounds how often sign-ins and logins are begun by a link.
+	maxOpened = 10
+)
+
+// What is noted of a link.
+const (
+	Asked   = "asked"
+	Done    = "done"
+	Refused = "refused"
+)
+
+// An Event is something that happened to a link.
+type Event struct {
+	What               string // Asked, Done or Refused
+	Who                *gate.Principal
+	Server, Tool, Call string // for which the login is, and the call because of which
+	Err                error  // why it was refused
+}
+
+// Options are what a [Connect] needs of a gateway. All are needed but Now.
+type Options struct {
+	Public string // URL by which browsers reach the gateway
+	Logins *login.Logins
+	// Provider is where callers of an issuer, by its name, sign in; nil if they cannot.
+	Provider func(issuer string) *login.Server
+	// Identify says whose an access token is that somebody got by signing in.
+	Identify func(ctx context.Context, token string) (*gate.Principal, error)
+	// Note records an event. A link whose making cannot be recorded is none.
+	Note func(Event) error
+	// Ready waits until calls can use a new login at a server.
+	Ready func(server string)
+	Now   func() time.Time // nil: the machine's
+}
+
+// Connect has links, and the pages behind them. It may be used from several goroutines.
+type Connect struct {
+	o       Options
+	handler http.Handler
+
+	mu     sync.Mutex
+	links  map[string]*link // by id
+	visits map[string]visit // sign-ins that have begun, by their state
+}
+
+// A link is where one caller logs in to one server, because of one call.
+type link struct {
+	id, tag string // the tag is in the name of its cookies
+	who     *gate.Principal
+	client  string // that made the call, as it names itself
+	server  string
+	tool    string
+	call    string
+	until   time.Time
+	ended   chan struct{}
+	opened  int
+
+	browser [sha256.Size]byte // digest of the cookie of who has proved to be the caller
+	proved  bool
+	begun   *login.Begun // the login that the page offers
+	form    string       // what its button sends; "" once it is pressed
+	state   string       // of the login that has gone on; "" before
+}
+
+// A visit is a browser on its way to sign in.
+type visit struct {
+	link    *link
+	browser [sha256.Size]byte
+}
+
+// New returns one without links.
+func New(o Options) *Connect {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &Connect{o: o, links: make(map[string]*link), visits: make(map[string]visit)}
+	c.handler = c.routes()
+	return c
+}
+
+// Offer returns the link by which the caller of a call logs in, and what is closed when it has
+// ended; "" if err is none that a login of theirs would mend, or no browser could prove who
+// they are. Further calls of a tool get the link that is open already.
+func (c *Connect) Offer(call *gate.Call, err error) (url string, ended <-chan struct{}) {
+	needed, ok := errors.AsType[*login.Needed](err)
+	if !ok || c.o.Public == "" || call.Who == nil || call.Who.Auth != "bearer" {
+		return "", nil
+	}
+	server, helps := needed.Login()
+	if !helps || !c.o.Logins.Personal(server) || c.o.Provider(call.Who.Issuer) == nil {
+		return "", nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.open(call, server)
+	if l == nil {
+		l = &link{
+			id: rand.Text(), tag: rand.Text()[:8], who: call.Who, client: call.ClientName, server: server, tool: call.Name, call: call.ID,
+			until: c.o.Now().Add(linkTime), ended: make(chan struct{}),
+		}
+		if c.note(l, Asked, nil) != nil {
+			return "", nil
+		}
+		c.links[l.id] = l
+	}
+	return c.o.Public + "/connect/" + l.id, l.ended
+}
+
+// open returns the link of such calls that is still good for a while, and makes room for
+// another otherwise. The caller holds mu.
+func (c *Connect) open(call *gate.Call, server string) *link {
+	var oldest *link
+	own := 0
+	for _, l := range c.links {
+		if !c.o.Now().Before(l.until) {
+			c.drop(l)
+			continue
+		}
+		if l.who.Owner != call.Who.Owner {
+			continue
+		}
+		if l.server == server && l.tool == call.Name && l.who.Client == call.Who.Client && l.until.Sub(c.o.Now()) > linkTime/2 {
+			return l
+		}
+		if own++; oldest == nil || l.until.Before(oldest.until) {
+			oldest = l
+		}
+	}
+	if own >= maxOwn {
+		c.drop(oldest)
+	}
+	for _, l := range c.links {
+		if len(c.links) < maxLinks {
+			break
+		}
+		c.drop(l)
+	}
+	return nil
+}
+
+// drop ends a link; whoever waits is let go on. The caller holds mu.
+func (c *Connect) drop(l *link) {
+	if c.forget(l) {
+		close(l.ended)
+	}
+}
+
+// forget takes a link away, and reports whether there was one. The caller holds mu.
+func (c *Connect) forget(l *link) bool {
+	if c.links[l.id] != l {
+		return false
+	}
+	delete(c.links, l.id)
+	for state, v := range c.visits {
+		if v.link == l {
+			delete(c.visits, state)
+		}
+	}
+	return true
+}
+
+// find returns a link that is good; nil for any other.
+func (c *Connect) find(id string) *link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.links[id]; l != nil && c.o.Now().Before(l.until) {
+		return l
+	}
+	return nil
+}
+
+// refuse ends a link without a login.
+func (c *Connect) refuse(l *link, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(l)
+	_ = c.note(l, Refused, why) // nothing was granted
+}
+
+func (c *Connect) note(l *link, what string, err error) error {
+	return c.o.Note(Event{what, l.who, l.server, l.tool, l.call, err})
+}
+
+// cookieName is that of a link's cookies. With the prefix no other host, also none below the
+// same domain, can set one (RFC 6265bis, 4.1.3).
+func (c *Connect) cookieName(l *link) string {
+	name := "wasmgate_connect_" + l.tag
+	if strings.HasPrefix(c.o.Public, "https://") {
+		return "__Host-" + name
+	}
+	return name
+}
+
+// bake gives a browser a new cookie of a link, and returns its digest.
+func (c *Connect) bake(w http.ResponseWriter, l *link) [sha256.Size]byte {
+	value := rand.Text()
+	http.SetCookie(w, &http.Cookie{
+		Name: c.cookieName(l), Value: value, Path: "/", MaxAge: int(linkTime.Seconds()), HttpOnly: true,
+		Secure: strings.HasPrefix(c.o.Public, "https://"), SameSite: http.SameSiteLaxMode, // it comes back from issuers' sites
+	})
+	return sha256.Sum256([]byte(value))
+}
+
+// brings returns the digest of the cookie of a link that a request has.
+func (c *Connect) brings(r *http.Request, l *link) (digest [sha256.Size]byte, ok bool) {
+	cookie, err := r.Cookie(c.cookieName(l))
+	if err != nil {
+		return digest, false
+	}
+	return sha256.Sum256([]byte(cookie.Value)), true
+}
+
+// isCallers reports whether a request is of the browser that has proved to be the caller's.
+func (c *Connect) isCallers(r *http.Request, l *link) bool {
+	digest, ok := c.brings(r, l)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ok && l.proved && l.browser == digest
+}

@@ -1,0 +1,301 @@
+package connect
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/match"
+)
+
+//go:embed pages
+var files embed.FS
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{"visible": gate.Visible}).ParseFS(files, "pages/*.html"))
+
+const (
+	maxForm = 4 << 10
+	// askTime bounds what is asked of authorization servers for one page.
+	askTime = 30 * time.Second
+)
+
+// contentPolicy loads nothing but our own style. No script runs, nobody frames the pages, and
+// the button leads nowhere else.
+const contentPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+func (c *Connect) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /connect/{id}", c.opens)
+	mux.HandleFunc("POST /connect/{id}", c.agree)
+	mux.HandleFunc("GET "+login.SignInPath, c.signedIn)
+	mux.HandleFunc("GET "+login.ConnectPath, c.cameBack)
+	mux.HandleFunc("GET /connect/style.css", func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "pages/style.css") })
+	next := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		ctx, cancel := context.WithTimeout(r.Context(), askTime)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// ServeHTTP implements [http.Handler], for all paths below /connect/.
+func (c *Connect) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
+
+// A view is what a page shows.
+type view struct {
+	Title, Text string
+	Login       *consent // nil: nothing to agree to
+	Next        string   // where the person goes on; "" for nowhere
+}
+
+// A consent is what a person agrees to.
+type consent struct {
+	Server, At, Issuer, Whose, Tool, Call, Client, Form string
+	Scopes                                              []string
+	Until                                               time.Time
+}
+
+func show(w http.ResponseWriter, status int, v view) {
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, "page.html", v); err != nil {
+		http.Error(w, "the page cannot be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // an error means that nobody looks
+}
+
+func gone(w http.ResponseWriter) {
+	show(w, http.StatusNotFound, view{Title: "This link is not good", Text: "It was used, or has expired, or never was one. Call the tool again for a new one. Nothing was granted."})
+}
+
+func foreign(w http.ResponseWriter) {
+	show(w, http.StatusForbidden, view{Title: "This is not yours to finish", Text: "This browser has begun nothing to which that belongs. Open the link again. Nothing was granted."})
+}
+
+func failed(w http.ResponseWriter, text string) {
+	show(w, http.StatusBadGateway, view{Title: "This does not work now", Text: text + " Nothing was granted."})
+}
+
+// opens shows a link to the caller's browser, and has any other sign in first.
+func (c *Connect) opens(w http.ResponseWriter, r *http.Request) {
+	l := c.find(r.PathValue("id"))
+	switch {
+	case l == nil:
+		gone(w)
+	case c.isCallers(r, l):
+		c.ask(w, r, l)
+	default:
+		c.signIn(w, r, l)
+	}
+}
+
+// mayOpen counts how often something is begun by a link.
+func (c *Connect) mayOpen(l *link) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.opened++
+	return l.opened <= maxOpened
+}
+
+// signIn leads a browser to the caller's own issuer. A cookie that it brings counts for nothing.
+func (c *Connect) signIn(w http.ResponseWriter, r *http.Request, l *link) {
+	provider := c.o.Provider(l.who.Issuer)
+	if provider == nil || !c.mayOpen(l) {
+		gone(w)
+		return
+	}
+	begun, err := c.o.Logins.SignIn(r.Context(), provider, c.o.Public+login.SignInPath)
+	if err != nil {
+		_ = c.note(l, Refused, fmt.Errorf("nobody can sign in: %w", err))
+		failed(w, "Nobody can sign in: the log of the gateway says why.")
+		return
+	}
+	v := visit{l, c.bake(w, l)}
+	c.mu.Lock()
+	if c.links[l.id] == l {
+		c.visits[begun.State] = v
+	}
+	c.mu.Unlock()
+	http.Redirect(w, r, begun.URL, http.StatusSeeOther)
+}
+
+// errOther says that the person at the browser is not the caller.
+var errOther = errors.New("somebody else than the caller has signed in")
+
+// signedIn takes a browser that has come back from the issuer. Whoever is not the caller ends
+// the link: it has come into other hands.
+func (c *Connect) signedIn(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	state := query.Get("state")
+	c.mu.Lock()
+	v, ok := c.visits[state]
+	c.mu.Unlock()
+	if !ok || c.find(v.link.id) == nil {
+		gone(w)
+		return
+	}
+	if digest, has := c.brings(r, v.link); !has || digest != v.browser {
+		foreign(w)
+		return
+	}
+	c.mu.Lock()
+	delete(c.visits, state)
+	c.mu.Unlock()
+	who, err := c.whose(r.Context(), query)
+	if err != nil {
+		_ = c.note(v.link, Refused, err)
+		failed(w, "You are not signed in: the log of the gateway says why. Open the link again.")
+		return
+	}
+	if who.Owner != v.link.who.Owner {
+		c.refuse(v.link, fmt.Errorf("%w: %s", errOther, match.Name(who.Tenant, who.ID)))
+		show(w, http.StatusForbidden, view{Title: "This is for somebody else", Text: "You are signed in as " + match.Name(who.Tenant, who.ID) + ", and the call for which a login is needed was made by another. " +
+			"If somebody has sent you this link, they may have wanted your access for themselves. Nothing was granted, and the link is no longer good."})
+		return
+	}
+	browser := c.bake(w, v.link) // whoever knew the cookie of before has nothing by it
+	c.mu.Lock()
+	v.link.browser, v.link.proved = browser, true
+	v.link.begun, v.link.form, v.link.state = nil, "", ""
+	c.mu.Unlock()
+	http.Redirect(w, r, c.o.Public+"/connect/"+v.link.id, http.StatusSeeOther)
+}
+
+func (c *Connect) whose(ctx context.Context, query url.Values) (*gate.Principal, error) {
+	token, err := c.o.Logins.SignedIn(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return c.o.Identify(ctx, token)
+}
+
+// ask shows what is granted to whom and because of which call, with a button.
+func (c *Connect) ask(w http.ResponseWriter, r *http.Request, l *link) {
+	c.mu.Lock()
+	begun, form := l.begun, l.form
+	c.mu.Unlock()
+	if begun == nil || form == "" {
+		if !c.mayOpen(l) {
+			gone(w)
+			return
+		}
+		var err error
+		begun, err = c.o.Logins.Begin(r.Context(), login.Start{Server: l.server, Owner: l.who.Owner, Redirect: c.o.Public + login.ConnectPath})
+		if err != nil {
+			_ = c.note(l, Refused, err)
+			failed(w, "The server's authorization server cannot be asked: the log of the gateway says why.")
+			return
+		}
+		form = rand.Text()
+		c.mu.Lock()
+		l.begun, l.form, l.state = begun, form, ""
+		c.mu.Unlock()
+	}
+	show(w, http.StatusOK, view{Title: "Log in to " + l.server, Login: &consent{
+		Server: l.server, At: begun.For, Issuer: begun.Issuer, Whose: match.Name(l.who.Tenant, l.who.ID), Scopes: begun.Scopes,
+		Tool: l.tool, Call: l.call, Client: client(l), Form: form, Until: l.until,
+	}})
+}
+
+// client names who made the call: what was verified, and what it says of itself.
+func client(l *link) string {
+	if l.who.Client == "" {
+		return l.client
+	}
+	return fmt.Sprintf("%s (%s)", l.client, l.who.Client)
+}
+
+// agree sends a browser whose person has pressed the button on to the server's authorization
+// server. It answers with a page: the answer to a form may lead to this gateway alone
+// (contentPolicy, form-action), and authorization servers lead on elsewhere.
+func (c *Connect) agree(w http.ResponseWriter, r *http.Request) {
+	l := c.find(r.PathValue("id"))
+	if l == nil {
+		gone(w)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	said := r.PostFormValue("form")
+	if !c.isCallers(r, l) {
+		foreign(w)
+		return
+	}
+	c.mu.Lock()
+	ok := said != "" && said == l.form && l.begun != nil
+	var begun *login.Begun
+	if ok {
+		begun, l.form, l.state = l.begun, "", l.begun.State
+	}
+	c.mu.Unlock()
+	if !ok {
+		foreign(w)
+		return
+	}
+	w.Header().Set("Refresh", "0; url="+begun.URL)
+	show(w, http.StatusOK, view{Title: "Log in to " + l.server, Text: "You go on to " + begun.Issuer + ", who gives the access.", Next: begun.URL})
+}
+
+// cameBack takes a browser that has come back from the server's authorization server, once.
+func (c *Connect) cameBack(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	l := c.onTheWay(query.Get("state"))
+	if l == nil {
+		gone(w)
+		return
+	}
+	if !c.isCallers(r, l) {
+		foreign(w)
+		return
+	}
+	c.mu.Lock()
+	mine := c.forget(l) // of two that come at once one goes on
+	c.mu.Unlock()
+	if !mine {
+		gone(w)
+		return
+	}
+	_, err := c.o.Logins.Finish(context.WithoutCancel(r.Context()), l.who.Owner, query)
+	if err != nil {
+		_ = c.note(l, Refused, err)
+		close(l.ended)
+		failed(w, "There is no login: "+err.Error()+".")
+		return
+	}
+	_ = c.note(l, Done, nil) // the login is recorded itself
+	go func() {              // ends with Ready
+		defer close(l.ended)
+		c.o.Ready(l.server)
+	}()
+	show(w, http.StatusOK, view{Title: "You are logged in to " + l.server, Text: "Go back to where the call was made; it goes on, or can be made again. This window can be closed."})
+}
+
+// onTheWay returns the link whose login has gone on with a state; nil if there is none.
+func (c *Connect) onTheWay(state string) *link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.links {
+		if state != "" && l.state == state && c.o.Now().Before(l.until) {
+			return l
+		}
+	}
+	return nil
+}
