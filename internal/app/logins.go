@@ -79,7 +79,7 @@ func loginServers(c *config.Config) (all []*login.Server) {
 		}
 		all = append(all, &login.Server{
 			ID: s.ID, URL: s.URL, Mode: s.Auth.Mode, Shared: s.Auth.Shared, ClientID: s.Auth.ClientID, ClientSecret: string(s.Auth.ClientSecret),
-			Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes, Client: askOnly(s.Private || loopbackURL(s.URL), s.URL, s.Auth.Issuer),
+			PrivateKey: s.Auth.PrivateKey, KeyID: s.Auth.KeyID, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes, Client: askOnly(s.Private || loopbackURL(s.URL), s.URL, s.Auth.Issuer),
 		})
 	}
 	return all

@@ -7,6 +7,8 @@ type ServerAuth struct {
 	Mode         string // oauth | client_credentials | token_exchange
 	ClientID     string // who the gateway is at the authorization server; empty: see internal/login
 	ClientSecret Secret
+	PrivateKey   string   // path of a PEM file, in the place of ClientSecret
+	KeyID        string   // its name at the authorization server; empty: none
 	Issuer       string   // the authorization server; empty: as the server says
 	Scopes       []string // nil: as the server says
 	Shared       bool     // one login is everybody's
@@ -29,7 +31,8 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 			modes(n, path)
 		} else {
 			d.table(n, path, map[string]reader{
-				"mode": modes, "client_id": d.text(&a.ClientID), "client_secret": d.secret(&a.ClientSecret), "issuer": d.text(&a.Issuer, checkEndpoint),
+				"mode": modes, "client_id": d.text(&a.ClientID), "client_secret": d.secret(&a.ClientSecret),
+				"private_key": d.path(&a.PrivateKey, exists), "key_id": d.text(&a.KeyID), "issuer": d.text(&a.Issuer, checkEndpoint),
 				"scopes":   d.texts(&a.Scopes, matches(scopePattern, "a scope: one word")),
 				"identity": d.one(&identity, "principal", "shared"), "discovery": d.secret(&a.Discovery),
 			})
@@ -38,12 +41,18 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 		switch {
 		case mode == "none":
 			return
-		case mode != "oauth" && (a.ClientID == "" || a.ClientSecret == ""):
-			d.fail(n, path, "%s needs client_id and client_secret: register the gateway at the authorization server", mode)
+		case a.ClientSecret != "" && a.PrivateKey != "":
+			d.fail(n, path, "client_secret cannot stand beside private_key: one of them proves the client")
+		case mode != "oauth" && (a.ClientID == "" || a.ClientSecret == "" && n.get("private_key") == nil):
+			d.fail(n, path, "%s needs client_id, and client_secret or private_key: register the gateway at the authorization server", mode)
 		case mode == "token_exchange" && a.Shared:
 			d.fail(n, path, "token_exchange is of each caller: leave identity out")
 		case a.ClientSecret != "" && a.ClientID == "":
 			d.fail(n, path, "client_secret needs client_id")
+		case a.PrivateKey != "" && a.ClientID == "":
+			d.fail(n, path, "private_key needs client_id")
+		case a.KeyID != "" && n.get("private_key") == nil:
+			d.fail(n, path, "key_id needs private_key")
 		}
 		*to = a
 	}

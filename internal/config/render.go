@@ -107,6 +107,8 @@ func renderAuth(l lines, a ServerAuth) {
 	l.text("mode", a.Mode, "")
 	l.text("client_id", a.ClientID, "")
 	l.text("client_secret", string(a.ClientSecret), "")
+	l.text("private_key", a.PrivateKey, "")
+	l.text("key_id", a.KeyID, "")
 	l.text("issuer", a.Issuer, "")
 	l.row("scopes", a.Scopes)
 	if a.Shared {

@@ -49,8 +49,11 @@ func TestRenderLosesNothing(t *testing.T) {
 	remote.ID, remote.URL, remote.Private, remote.Transport, remote.Enabled, remote.Prefix = "remote", "https://example.com/?a=b", true, "sse", false, false
 	remote.Headers, remote.Health = map[string]config.Secret{"X-A": ": "}, time.Minute
 	remote.Auth = &config.ServerAuth{Mode: "oauth", ClientID: "me", ClientSecret: "hm", Issuer: "https://login.example.com", Scopes: []string{"read", "a:b"}, Shared: true, Discovery: "Bearer x"}
+	keyed := usual
+	keyed.ID, keyed.URL = "keyed", "https://example.com/"
+	keyed.Auth = &config.ServerAuth{Mode: "client_credentials", ClientID: "me", PrivateKey: filepath.Join(dir, "key.pub"), KeyID: "k1"}
 
-	want := []config.Server{child, module, fetched, remote}
+	want := []config.Server{child, module, fetched, remote, keyed}
 	text := config.Render(want)
 	groups := "groups: {office: [a], b: [c]}\n"
 	c, err := config.Parse(filepath.Join(dir, "wasmgate.yaml"), append([]byte(groups), text...), options(dir))

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
@@ -17,7 +18,9 @@ import (
 type client struct {
 	ID     string `json:"id"`
 	Secret string `json:"secret,omitempty"`
-	Method string `json:"method"` // none, client_secret_basic or client_secret_post
+	Method string `json:"method"`        // none, client_secret_basic, client_secret_post or private_key_jwt
+	Key    string `json:"key,omitempty"` // path of the file that has the private key
+	KeyID  string `json:"key_id,omitempty"`
 }
 
 // DocumentPath is where the gateway's own client metadata document is, below its public URL.
@@ -48,7 +51,7 @@ func Document(public string) []byte {
 // basic/authorization, "Client Registration").
 func (l *Logins) client(ctx context.Context, s *Server, p *place, redirect string) (client, error) {
 	if s.ClientID != "" {
-		return client{s.ClientID, s.ClientSecret, methodOf(s.ClientSecret, p.TokenEndpointAuthMethodsSupported)}, nil
+		return s.configured(p), nil
 	}
 	if strings.HasPrefix(l.o.Public, "https://") && p.ClientIDMetadataDocumentSupported {
 		return client{ID: l.o.Public + DocumentPath, Method: "none"}, nil
@@ -82,7 +85,7 @@ func register(ctx context.Context, s *Server, p *place, redirect string) (client
 	if err != nil { // whose text may hold all that was answered
 		return client{}, fmt.Errorf("%s does not register wasmgate as a client", p.Issuer)
 	}
-	c := client{got.ClientID, got.ClientSecret, got.TokenEndpointAuthMethod}
+	c := client{ID: got.ClientID, Secret: got.ClientSecret, Method: got.TokenEndpointAuthMethod}
 	if c.Method == "" {
 		c.Method = method
 	}
@@ -90,6 +93,14 @@ func register(ctx context.Context, s *Server, p *place, redirect string) (client
 		c.Method = "none"
 	}
 	return c, nil
+}
+
+// configured is the client that the configuration names.
+func (s *Server) configured(p *place) client {
+	if s.PrivateKey != "" {
+		return client{ID: s.ClientID, Method: "private_key_jwt", Key: s.PrivateKey, KeyID: s.KeyID}
+	}
+	return client{ID: s.ClientID, Secret: s.ClientSecret, Method: methodOf(s.ClientSecret, p.TokenEndpointAuthMethodsSupported)}
 }
 
 // methodOf chooses how a client with a secret proves itself.
@@ -103,9 +114,17 @@ func methodOf(secret string, supported []string) string {
 	return "client_secret_basic"
 }
 
-// proves puts the client into a request to the token endpoint (RFC 6749, 2.3).
-func (c client) proves(form url.Values, h http.Header) {
+// proves puts the client into a request to an endpoint of an issuer (RFC 6749, 2.3; RFC 7523, 2.2).
+func (c client) proves(issuer string, now time.Time, form url.Values, h http.Header) error {
 	switch c.Method {
+	case "private_key_jwt":
+		assertion, err := c.assertion(issuer, now)
+		if err != nil {
+			return err
+		}
+		form.Set("client_id", c.ID)
+		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		form.Set("client_assertion", assertion)
 	case "client_secret_basic":
 		r := http.Request{Header: h}
 		r.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(c.Secret))
@@ -115,4 +134,5 @@ func (c client) proves(form url.Values, h http.Header) {
 	default:
 		form.Set("client_id", c.ID)
 	}
+	return nil
 }

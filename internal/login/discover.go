@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
@@ -231,9 +232,11 @@ func missing(err error) bool {
 }
 
 // post sends a form to an endpoint of the authorization server, as a client.
-func (s *Server) post(ctx context.Context, c client, at string, form url.Values, to any) error {
+func (s *Server) post(ctx context.Context, g *grant, at string, now time.Time, form url.Values, to any) error {
 	h := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}}
-	c.proves(form, h)
+	if err := g.Client.proves(g.Issuer, now, form, h); err != nil {
+		return err
+	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
 	if err != nil {
 		return plain(err)

@@ -4,6 +4,7 @@
 //
 //	discover.go   server > protected resource metadata > metadata of the authorization server
 //	client.go     who the gateway is there: configured, its own document, or registered
+//	assert.go     how it proves that with a key
 //	flow.go       the way of a person: authorization request, redirect, code, grant
 //	grant.go      what was granted, and the token endpoint
 //	logins.go     a token for each request: kept, refreshed

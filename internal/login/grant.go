@@ -46,7 +46,7 @@ func (g *grant) ask(ctx context.Context, s *Server, now time.Time, form url.Valu
 		form.Set("resource", g.Resource)
 	}
 	var a tokenAnswer
-	if err := s.post(ctx, g.Client, g.Token, form, &a); err != nil {
+	if err := s.post(ctx, g, g.Token, now, form, &a); err != nil {
 		return nil, err
 	}
 	if !isToken(a.Access) || !strings.EqualFold(a.Type, "bearer") {
@@ -81,7 +81,7 @@ func (g *grant) refresh(ctx context.Context, s *Server, now time.Time) (*grant, 
 }
 
 // revoke ends what was granted, at the authorization server (RFC 7009).
-func (g *grant) revoke(ctx context.Context, s *Server) error {
+func (g *grant) revoke(ctx context.Context, s *Server, now time.Time) error {
 	if g.Revocation == "" {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (g *grant) revoke(ctx context.Context, s *Server) error {
 		token, hint = g.Access, "access_token"
 	}
 	form := url.Values{"token": {token}, "token_type_hint": {hint}}
-	if err := s.post(ctx, g.Client, g.Revocation, form, nil); err != nil {
+	if err := s.post(ctx, g, g.Revocation, now, form, nil); err != nil {
 		return fmt.Errorf("it is forgotten here, and could not be revoked there: %w", err)
 	}
 	return nil

@@ -31,6 +31,8 @@ type Server struct {
 	Shared        bool // one login is everybody's
 	ClientID      string
 	ClientSecret  string
+	PrivateKey    string // path of a PEM file, in the place of a secret; it is read for each token
+	KeyID         string // by which the authorization server knows the key; "": by no name
 	Issuer        string // "": as the server says
 	Scopes        []string
 	Client        *http.Client // reaches the server and its authorization server; follows no redirects
@@ -463,8 +465,7 @@ func (r *row) own(ctx context.Context, s *Server) (*grant, error) {
 	if err != nil {
 		return nil, &Needed{s.ID, "the authorization server of server " + s.ID + " gives no token; try again later", err, false}
 	}
-	c := client{s.ClientID, s.ClientSecret, methodOf(s.ClientSecret, p.TokenEndpointAuthMethodsSupported)}
-	g = &grant{Issuer: p.Issuer, Resource: p.resource, Token: p.TokenEndpoint, Revocation: p.RevocationEndpoint, Client: c, Scopes: s.Scopes}
+	g = &grant{Issuer: p.Issuer, Resource: p.resource, Token: p.TokenEndpoint, Revocation: p.RevocationEndpoint, Client: s.configured(p), Scopes: s.Scopes}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.grant, r.server, r.read, r.narrow = g, s, true, nil
@@ -576,7 +577,7 @@ func (l *Logins) Logout(ctx context.Context, server string, o gate.Owner) (*Logi
 		g = new(grant)
 	}
 	if err = nil; s.Client != nil {
-		err = g.revoke(ctx, s)
+		err = g.revoke(ctx, s, l.o.Now())
 	}
 	noted := l.o.Note(r.event(LoggedOut, g, err))
 	l.changed(server)

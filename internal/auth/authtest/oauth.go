@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 )
 
 // An OAuth is an authorization server whose people consent at once: code with PKCE, dynamic
@@ -29,7 +31,9 @@ type OAuth struct {
 	user   string
 	life   time.Duration
 	iss    string
-	secret map[string]string // of clients, by id; "" of public ones
+	keys   map[string]jose.JSONWebKey // of clients that have no secret
+	jtis   map[string]bool            // that were used
+	secret map[string]string          // of clients, by id; "" of public ones
 	uris   map[string][]string
 	codes  map[string]issued
 	access map[string]*granted
@@ -57,7 +61,7 @@ func NewOAuth(t testing.TB) *OAuth {
 	t.Helper()
 	o := &OAuth{
 		user: "alice", life: time.Hour, secret: map[string]string{}, uris: map[string][]string{}, codes: map[string]issued{},
-		access: map[string]*granted{}, fresh: map[string]*granted{}, count: map[string]int{},
+		keys: map[string]jose.JSONWebKey{}, jtis: map[string]bool{}, access: map[string]*granted{}, fresh: map[string]*granted{}, count: map[string]int{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", o.metadata)
@@ -222,8 +226,39 @@ func (o *OAuth) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, redirect+"?"+back.Encode(), http.StatusFound)
 }
 
+// KeyClient registers a client that proves itself by a key (RFC 7523, 2.2).
+func (o *OAuth) KeyClient(id string, key jose.JSONWebKey) {
+	o.Client(id, rand.Text())
+	o.set(func() { o.keys[id] = key })
+}
+
+// asserted returns who an assertion is of, if it is good, of this client's, and new.
+func (o *OAuth) asserted(form url.Values) (string, bool) {
+	signed, err := jose.ParseSignedCompact(form.Get("client_assertion"), []jose.SignatureAlgorithm{jose.ES256, jose.ES384, jose.RS256, jose.EdDSA})
+	if err != nil || form.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" || form.Has("client_secret") {
+		return "", false
+	}
+	id := form.Get("client_id")
+	key, known := o.keys[id]
+	raw, err := signed.Verify(key)
+	var c struct {
+		Iss, Sub, Aud, Jti string
+		Exp, Iat           int64
+	}
+	if !known || err != nil || json.Unmarshal(raw, &c) != nil || signed.Signatures[0].Header.KeyID != key.KeyID {
+		return "", false
+	}
+	now := time.Now().Unix()
+	used := o.jtis[c.Jti]
+	o.jtis[c.Jti] = true
+	return id, c.Iss == id && c.Sub == id && c.Aud == o.URL && c.Jti != "" && !used && c.Exp > now && c.Exp <= now+300 && c.Iat <= now+1
+}
+
 // client returns who asks, if that is proved.
 func (o *OAuth) client(r *http.Request) (string, bool) {
+	if r.PostForm.Has("client_assertion") {
+		return o.asserted(r.PostForm)
+	}
 	id, secret, basic := r.BasicAuth()
 	if basic { // RFC 6749, 2.3.1
 		id, _ = url.QueryUnescape(id)
