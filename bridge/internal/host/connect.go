@@ -11,13 +11,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-const (
-	// connectKey is the name of the one request that asks somebody to log in.
-	connectKey = "connect"
-	// connectTime is how long a call waits for its person in a browser. Clients give up after
-	// a minute; who takes longer calls again.
-	connectTime = 55 * time.Second
-)
+// connectTime is how long a call waits for its person in a browser. Clients give up after
+// a minute; who takes longer calls again.
+const connectTime = 55 * time.Second
 
 // connect has the caller of a call that was refused for want of a login log in, if the client
 // can send its person to a page (MCP, client/elicitation, "URL Mode"), and carries the call out
@@ -34,9 +30,9 @@ func (h *Host) connect(ctx context.Context, p peerInfo, c *gate.Call, params gat
 	agreed, complete := false, func() {}
 	switch ask := elicit.Page(c.Name, url); {
 	case p.stateless && params.Get("requestState").IsZero() && elicit.Pages(c.Meta.Get(mcp.MetaCapabilities)):
-		return gate.Result{InputRequired: true, Doc: h.toVisit(c, ask)}, nil
+		return gate.Result{InputRequired: true, Doc: elicit.ToVisit(ask, h.states.SealAs(sealed.Connect, c, nil, time.Now().Add(roundTime)))}, nil
 	case p.stateless:
-		agreed = params.At("/inputResponses/"+connectKey).Get("action").Text() == "accept"
+		agreed = params.At("/inputResponses/"+elicit.ConnectKey).Get("action").Text() == "accept"
 	case p.asks() && elicit.Pages(p.capabilities):
 		id := rand.Text()
 		answer, err := p.wire.ask(ctx, elicit.Method, ask.With("elicitationId", mcp.MustJSON(id)))
@@ -48,12 +44,10 @@ func (h *Host) connect(ctx context.Context, p peerInfo, c *gate.Call, params gat
 	if !agreed {
 		return gate.Result{}, why
 	}
-	wait := time.NewTimer(connectTime)
-	defer wait.Stop()
 	select {
 	case <-ended:
 		complete()
-	case <-wait.C:
+	case <-time.After(connectTime):
 		return gate.Result{}, why
 	case <-ctx.Done():
 		return gate.Result{}, ctx.Err()
@@ -64,13 +58,4 @@ func (h *Host) connect(ctx context.Context, p peerInfo, c *gate.Call, params gat
 		err = &elicit.LoginError{Err: err, URL: url}
 	}
 	return res, err
-}
-
-// toVisit is the answer to a call of a client without a session that asks to visit a page.
-func (h *Host) toVisit(c *gate.Call, ask gate.Doc) gate.Doc {
-	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
-		"resultType":    "input_required",
-		"inputRequests": map[string]any{connectKey: map[string]any{"method": elicit.Method, "params": ask}},
-		"requestState":  h.states.SealAs(sealed.Connect, c, nil, time.Now().Add(roundTime)),
-	})))
 }

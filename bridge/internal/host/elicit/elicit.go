@@ -115,3 +115,15 @@ func (e *LoginError) Unwrap() error { return e.Err }
 func (e *LoginError) Public() string {
 	return "a login is needed for this call: open " + e.URL + " in a browser, sign in there, and call again"
 }
+
+// ConnectKey is the name of the one request that asks somebody to log in.
+const ConnectKey = "connect"
+
+// ToVisit is the answer to a call of a client without a session that asks to visit a [Page].
+func ToVisit(page gate.Doc, state string) gate.Doc {
+	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
+		"resultType":    "input_required",
+		"inputRequests": map[string]any{ConnectKey: map[string]any{"method": Method, "params": page}},
+		"requestState":  state,
+	})))
+}
