@@ -24,7 +24,7 @@ type Found struct {
 
 // An Exception is an entry of the configuration.
 type Exception struct {
-	Name  string `json:"name"`  // says which of them it is: one, tool, server, off or rule
+	Name  string `json:"name"`  // says which of them it is: one, tool, server or rule
 	Means string `json:"means"` // what follows of it
 	Lines string `json:"lines"` // that say it, to be pasted into a file that has none of its keys
 
