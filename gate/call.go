@@ -159,3 +159,30 @@ func NewID() string {
 	s := hex.EncodeToString(u[:])
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
+
+// A Peer is the client of a call as its server sees it: somebody who can be asked
+// while the call runs. It is used concurrently.
+type Peer interface {
+	// Capabilities are those that the client declares: the ClientCapabilities of MCP,
+	// an object.
+	Capabilities() Doc
+	// Request sends a request of a server to the client, and waits for its result, an
+	// object. The error is the client's refusal, or wraps ctx.Err().
+	Request(ctx context.Context, method Action, params Doc) (Doc, error)
+}
+
+// The actions of servers: what they ask of the client of a call while it runs.
+const (
+	Elicit    Action = "elicitation/create"     // put a form, or a URL, to the person
+	Sample    Action = "sampling/createMessage" // have the client's model write
+	ListRoots Action = "roots/list"             // which folders the client works in
+)
+
+// IsPeerRequest reports whether the action is a server's, see [Permit.Request].
+func (a Action) IsPeerRequest() bool {
+	switch a {
+	case Elicit, Sample, ListRoots:
+		return true
+	}
+	return false
+}

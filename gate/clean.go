@@ -26,10 +26,6 @@ const (
 // the user's own words, a string. See [Parts.TrustPrompt].
 const MetaPrompt = "io.github.wasmgate/prompt"
 
-// maxFindings bounds the findings kept of one result; a hostile text can be
-// made of nothing else.
-const maxFindings = 100
-
 // maxPointer bounds the place of a finding, in bytes: the server chooses the
 // names in it.
 const maxPointer = 256

@@ -10,17 +10,6 @@ import (
 	"time"
 )
 
-// A Destination is one that a person has approved for a session: whom or where tools of a
-// server may be told, until the session ends. It covers arguments of [ToolLabels.To] alone.
-type Destination struct {
-	ID      string    `json:"id"` // of the approval by which it came
-	Server  string    `json:"server"`
-	Value   string    `json:"value"`
-	By      string    `json:"by"` // the channel and who
-	Since   time.Time `json:"since"`
-	Session SessionKey
-}
-
 // destinationKeeper is a [Sessions] that keeps destinations which a person has approved.
 type destinationKeeper interface {
 	// Approve has a session keep destinations until it ends. What it has it keeps once.

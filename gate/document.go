@@ -1,6 +1,10 @@
 package gate
 
-import "github.com/wasmgate/wasmgate/gate/internal/doc"
+import (
+	"unicode/utf8"
+
+	"github.com/wasmgate/wasmgate/gate/internal/doc"
+)
 
 type (
 	// A Doc is an immutable JSON value, read strictly: the one form in which arguments and
@@ -51,3 +55,14 @@ func MustDoc(s string) Doc { return doc.Must(s) }
 func ReplaceSurrogates(b []byte) int { return doc.ReplaceSurrogates(b) }
 
 var emptyObject = MustDoc("{}")
+
+// cut returns the beginning of s, of at most n bytes.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -56,4 +57,22 @@ func (d duty) with(obligations []Obligation) (duty, error) {
 		}
 	}
 	return d, nil
+}
+
+// join returns what both take out; nil takes out nothing.
+func (r *Redact) join(o Redact) *Redact {
+	if r == nil {
+		r = new(Redact)
+	}
+	return &Redact{joined(r.Arguments, o.Arguments), joined(r.Result, o.Result)}
+}
+
+// joined returns the union of both lists, sorted.
+func joined(a, b []string) []string {
+	if len(a)+len(b) == 0 {
+		return nil
+	}
+	all := append(slices.Clone(a), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -13,13 +13,6 @@ import (
 // noCall refuses what is done by the zero Permit, or by that of a call that has ended.
 const noCall = "there is no call on whose behalf it would be done"
 
-// nested is the way of a nested call.
-type nested struct {
-	way
-	by   *permitted
-	paid bool // it has room in the log, see [ledger]
-}
-
 // nested returns the way of a nested call.
 func (p *permitted) nested(e Event, action Action, args Doc) *nested {
 	by := p.call

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Parts are the collaborators of a gate, one immutable snapshot. Those whose comment does
@@ -231,4 +232,15 @@ type Finding struct {
 	// Fingerprint tells one secret from another without telling it; "" for what is
 	// no secret.
 	Fingerprint string `json:"fingerprint,omitempty"`
+}
+
+// A Destination is one that a person has approved for a session: whom or where tools of a
+// server may be told, until the session ends. It covers arguments of [ToolLabels.To] alone.
+type Destination struct {
+	ID      string    `json:"id"` // of the approval by which it came
+	Server  string    `json:"server"`
+	Value   string    `json:"value"`
+	By      string    `json:"by"` // the channel and who
+	Since   time.Time `json:"since"`
+	Session SessionKey
 }

@@ -3,38 +3,9 @@ package gate
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/gate/internal/doc"
 )
-
-// The actions of servers: what they ask of the client of a call while it runs.
-const (
-	Elicit    Action = "elicitation/create"     // put a form, or a URL, to the person
-	Sample    Action = "sampling/createMessage" // have the client's model write
-	ListRoots Action = "roots/list"             // which folders the client works in
-)
-
-// IsPeerRequest reports whether the action is a server's, see [Permit.Request].
-func (a Action) IsPeerRequest() bool {
-	switch a {
-	case Elicit, Sample, ListRoots:
-		return true
-	}
-	return false
-}
-
-// A Peer is the client of a call as its server sees it: somebody who can be asked
-// while the call runs. It is used concurrently.
-type Peer interface {
-	// Capabilities are those that the client declares: the ClientCapabilities of MCP,
-	// an object.
-	Capabilities() Doc
-	// Request sends a request of a server to the client, and waits for its result, an
-	// object. The error is the client's refusal, or wraps ctx.Err().
-	Request(ctx context.Context, method Action, params Doc) (Doc, error)
-}
 
 // Bounds of what servers ask of clients.
 const (
@@ -53,15 +24,6 @@ func maxOf(a Action) int {
 		return maxSampling
 	}
 	return maxPeerDoc
-}
-
-// asking is what the permit of a call with a [Peer] has more than others.
-type asking struct {
-	times atomic.Uint64 // that the server has asked
-	ended chan struct{} // closed with the call
-
-	mu       sync.Mutex
-	screened map[string]bool // what went through Screen, see [screenedKey]
 }
 
 // asking returns what a call needs whose client can be asked; nil if it cannot.

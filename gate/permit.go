@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 )
 
@@ -73,4 +74,27 @@ func (p Permit) Approved() error {
 		return nil
 	}
 	return &Refusal{Step: StepPin, Call: o.call.ID, Name: o.call.Name, Reason: "the server is another than the one whose tools were approved"}
+}
+
+// relaying is what the permit of a [Tool] with Relay has more than others.
+type relaying struct {
+	gate *Gate
+	// leave gives back what the call holds of limits, and may be called again; nil if it
+	// holds nothing. It does so before another call is carried out, which has a place of
+	// its own or waits for a person.
+	leave Release
+	mu    sync.Mutex
+	calls []string // IDs of those that were made
+	// passed is the result that came through the gate last, and needs no second
+	// look; nil if none did.
+	passed atomic.Pointer[Doc]
+}
+
+// asking is what the permit of a call with a [Peer] has more than others.
+type asking struct {
+	times atomic.Uint64 // that the server has asked
+	ended chan struct{} // closed with the call
+
+	mu       sync.Mutex
+	screened map[string]bool // what went through Screen, see [screenedKey]
 }

@@ -1,11 +1,5 @@
 package gate
 
-import (
-	"cmp"
-	"context"
-	"errors"
-)
-
 // Pins knows which definitions of tools, prompts and templates are approved. It is called concurrently,
 // on the way of each call and for each tool of a listing, and must answer at once.
 type Pins interface {
@@ -33,33 +27,6 @@ func (e *Unpinned) Error() string {
 
 // Unwrap returns the cause.
 func (e *Unpinned) Unwrap() error { return e.Err }
-
-// pinned refuses the call of a tool whose definition is not approved. Who could
-// not call it either way is not told that it exists.
-func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
-	if w.Pins == nil && t.Quarantine == "" {
-		return nil
-	}
-	w.next(StepPin)
-	err := w.check(t)
-	if err == nil {
-		return nil
-	}
-	reason, remedy := "the "+cmp.Or(string(t.Feature), "tool")+"'s definition is not approved", ""
-	if u, ok := errors.AsType[*Unpinned](err); ok {
-		reason, remedy = u.Reason, u.Remedy
-	}
-	failed := w.fail(ctx, reason, err)
-	r, ok := failed.(*Refusal)
-	if !ok { // the caller has gone
-		return failed
-	}
-	r.Remedy = remedy
-	if visible, err := w.Authorizer.Visible(ctx, c.Who, []*Tool{t}); err != nil || len(visible) != 1 || !visible[0] {
-		r.Reason, r.Hidden, r.Remedy = unknown(c.Action), true, ""
-	}
-	return r
-}
 
 // check returns why a tool may be neither offered nor called, or nil.
 func (p *Parts) check(t *Tool) error {

@@ -1,12 +1,9 @@
 package gate
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -64,29 +61,6 @@ func (r Rate) String() string {
 // maxRates bounds the rates of one call; each is a look into a table.
 const maxRates = 64
 
-// charge returns what a call takes from the rate. Parts of the limit's name are
-// told apart by their length, for a client chooses some of them.
-func (r *Rate) charge(c *Call, t *Tool) Charge {
-	owner := Owner{Tenant: c.Who.Tenant}
-	var b strings.Builder
-	fmt.Fprintf(&b, "rate %d %d %d %d %d:%s", r.Calls, r.Bytes, r.Per, r.Burst, len(r.Name), r.Name)
-	for _, k := range r.Key {
-		value := ""
-		switch k {
-		case ByPrincipal:
-			owner = c.Who.Owner
-		case BySession:
-			owner, value = c.Who.Owner, c.Session.ID
-		case ByServer:
-			value = t.Name.Server
-		case ByTool:
-			value = t.Name.String()
-		}
-		fmt.Fprintf(&b, " %s %d:%s", k, len(value), value)
-	}
-	return Charge{Limit: b.String(), Owner: owner, N: 1, Rate: r}
-}
-
 // equal reports whether two rates are one.
 func (r Rate) equal(s Rate) bool {
 	return r.Name == s.Name && r.Calls == s.Calls && r.Bytes == s.Bytes && r.Per == s.Per && r.Burst == s.Burst && slices.Equal(r.Key, s.Key)
@@ -110,101 +84,4 @@ type OverRate struct {
 // Error is what a client is told.
 func (e *OverRate) Error() string {
 	return fmt.Sprintf("over the limit of %s; try again in %s", e.Rate, e.After.Round(time.Millisecond))
-}
-
-// held is what a call has taken from limits. The zero held is nothing.
-type held struct {
-	release Release // nil: it holds nothing now
-	pause   Pause   // of its place; nil if it keeps that
-	paid    []Rate  // those that the call has been charged for
-}
-
-// back gives back what is held, of a call that has used so many bytes.
-func (h *held) back(bytes int64) {
-	if release := h.release; release != nil {
-		h.release, h.pause = nil, nil
-		release(bytes)
-	}
-}
-
-// take takes what the call does not hold yet of its place, and of the rates of the
-// decision. If it fails, what was held still is.
-func (w *way) take(ctx context.Context, q Query, rates []Rate, h held) (held, error) {
-	var charges []Charge
-	if h.release == nil {
-		charges = append(charges, place(q))
-	}
-	for i := range rates {
-		if !slices.ContainsFunc(h.paid, rates[i].equal) {
-			charges = append(charges, rates[i].charge(q.Call, q.Tool))
-		}
-	}
-	if len(charges) == 0 {
-		return h, nil
-	}
-	w.next(StepLimit)
-	if w.Limiter == nil {
-		if rates != nil {
-			return h, w.fail(ctx, "the policy sets a rate, and this gateway has nothing to keep it", nil)
-		}
-		return h, nil
-	}
-	release, pause, err := w.Limiter.Take(ctx, charges)
-	if err != nil || release == nil {
-		return h, w.overLimit(ctx, err)
-	}
-	if q.Tool.Relay {
-		release = release.once()
-	}
-	for _, r := range rates {
-		h.paid = joinRates(h.paid, r)
-	}
-	if pause != nil {
-		h.pause = pause
-	}
-	if before := h.release; before != nil {
-		h.release = func(bytes int64) { before(bytes); release(bytes) }
-	} else {
-		h.release = release
-	}
-	return h, nil
-}
-
-// once returns a release that may be called again, from anywhere.
-func (r Release) once() Release {
-	var o sync.Once
-	return func(bytes int64) { o.Do(func() { r(bytes) }) }
-}
-
-// place is what a call takes of the limits on calls at one time.
-func place(q Query) Charge {
-	limit := Concurrent
-	switch {
-	case q.Tool.Relay:
-		limit = Relays // calls that wait for others must not hold the places that those need
-	case q.Tool.Feature == FeatureAgent:
-		limit = Agents
-	}
-	return Charge{
-		Limit: limit, Owner: q.Call.Who.Owner, N: 1,
-		Session: q.Call.Session.ID, Server: q.Tool.Name.Server, Tool: q.Tool.Name.String(),
-	}
-}
-
-// overLimit refuses the call for the error of a limiter.
-func (w *way) overLimit(ctx context.Context, err error) error {
-	if over, ok := errors.AsType[*OverRate](err); ok && ctx.Err() == nil {
-		r := w.refuse(StepLimit, over.Error(), nil)
-		r.RetryAfter = over.After
-		return r
-	}
-	if !errors.Is(err, ErrBusy) {
-		return w.fail(ctx, "over a limit", err)
-	}
-	w.step = StepBusy
-	reason := "the gateway is busy"
-	if b, ok := errors.AsType[*Busy](err); ok {
-		reason = b.What
-	}
-	return w.fail(ctx, reason+"; try again later", err)
 }

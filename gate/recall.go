@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"sync"
 
 	"github.com/wasmgate/wasmgate/gate/internal/flow"
 )
@@ -19,12 +18,6 @@ const maxKnownListings = 64
 
 // listingSeed keys the hashes of listings, for the life of the process.
 var listingSeed = maphash.MakeSeed()
-
-// knownListings are the listings that were shown last, by what is in them.
-type knownListings struct {
-	mu sync.Mutex
-	by map[uint64]*Shown
-}
 
 // of returns what a listing shows.
 func (k *knownListings) of(p *Parts, tools []*Tool) *Shown {

@@ -15,24 +15,6 @@ const inPlace = "[redacted]"
 // chance.
 const minCopied = 4
 
-// join returns what both take out; nil takes out nothing.
-func (r *Redact) join(o Redact) *Redact {
-	if r == nil {
-		r = new(Redact)
-	}
-	return &Redact{joined(r.Arguments, o.Arguments), joined(r.Result, o.Result)}
-}
-
-// joined returns the union of both lists, sorted.
-func joined(a, b []string) []string {
-	if len(a)+len(b) == 0 {
-		return nil
-	}
-	all := append(slices.Clone(a), b...)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // sent returns the call as the upstream gets it under the obligations, and c
 // itself if they change nothing.
 func sent(c *Call, obligations []Obligation) *Call {

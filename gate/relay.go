@@ -2,10 +2,7 @@ package gate
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"sync"
-	"sync/atomic"
 )
 
 // A relay is a tool of the gateway's own that carries out another call for its
@@ -13,38 +10,6 @@ import (
 // decided and recorded, the other as if the client had made it: the records of each name
 // the other one. What such a tool says itself is held against its output schema and
 // sanitized like any result; what the other call has returned went that way already.
-
-// relaying is what the permit of a [Tool] with Relay has more than others.
-type relaying struct {
-	gate *Gate
-	// leave gives back what the call holds of limits, and may be called again; nil if it
-	// holds nothing. It does so before another call is carried out, which has a place of
-	// its own or waits for a person.
-	leave Release
-	mu    sync.Mutex
-	calls []string // IDs of those that were made
-	// passed is the result that came through the gate last, and needs no second
-	// look; nil if none did.
-	passed atomic.Pointer[Doc]
-}
-
-// relayed is the error of a call which a tool made by [Permit.Relay].
-type relayed struct {
-	call string // its ID, by which it is recorded
-	err  error
-}
-
-func (e *relayed) Error() string { return e.err.Error() }
-func (e *relayed) Unwrap() error { return e.err }
-
-// RecordID returns the ID under which the outcome of a call is recorded: that of the
-// call which err is of, if it was made for another, and otherwise call.
-func RecordID(call string, err error) string {
-	if r, ok := errors.AsType[*relayed](err); ok {
-		return r.call
-	}
-	return call
-}
 
 // Relay carries out another call for the client of the permitted one, of a [Tool]
 // with Relay, and returns its outcome; an error is that of the call, whose ID [RecordID] finds in it. It is made by the

@@ -45,3 +45,18 @@ func (v Violations) Error() string {
 	}
 	return b.String()
 }
+
+// An InputMode says how arguments are held against a tool's input schema. The zero value
+// coerces.
+type InputMode string
+
+// The modes.
+const (
+	// CoerceInput turns what loses nothing into what the schema says, and refuses what
+	// breaks it all the same.
+	CoerceInput InputMode = "coerce"
+	// EnforceInput refuses what breaks the schema as it was sent.
+	EnforceInput InputMode = "enforce"
+	// WarnInput passes arguments as they were sent, with a finding if they break the schema.
+	WarnInput InputMode = "warn"
+)

@@ -148,3 +148,7 @@ func (t *trail) caught(ctx context.Context, err *error) {
 
 // panicked is the error for the value of a panic, for the operator.
 func panicked(v any) error { return fmt.Errorf("panic: %v\n%s", v, debug.Stack()) }
+
+// maxFindings bounds the findings kept of one result; a hostile text can be
+// made of nothing else.
+const maxFindings = 100

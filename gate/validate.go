@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 )
 
 // validateInput refuses arguments that break the tool's input schema, as the client sent
@@ -115,17 +114,6 @@ func checkOutput(t *Tool, res Result) error {
 		return Violations{{Pointer: "", Message: "the tool declares an output schema and returned no structured content"}}
 	}
 	return t.Output.Validate(content)
-}
-
-// cut returns the beginning of s, of at most n bytes.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "..."
 }
 
 // Retryable reports whether the same call can succeed later, when nothing but time has

@@ -7,3 +7,10 @@ type way struct {
 	gate    *Gate // nil for what is done within a call
 	relayed bool  // made by [Permit.Relay]
 }
+
+// nested is the way of a nested call.
+type nested struct {
+	way
+	by   *permitted
+	paid bool // it has room in the log, see [ledger]
+}

@@ -15,35 +15,6 @@ import (
 // or for its server.
 func within(a gate.Action) bool { return a.IsHostCall() || a.IsPeerRequest() }
 
-// peerInput returns what the input has of a request of a server to the client: what was
-// used when it asks, the server, and the request, with what the gate says of it.
-func (t *terms) peerInput(q gate.Query) [][2]*ast.Term {
-	subject := [2]*ast.Term{keyTool, nil}
-	switch q.Tool.Feature {
-	case gate.FeatureTool:
-		subject[1] = t.tool(q.Tool)
-	case gate.FeaturePrompt:
-		subject = promptTerm(q.Tool)
-	case gate.FeatureMethod:
-		subject = methodTerm(q.Tool)
-	default:
-		uri := q.Call.URI(q.Tool) // the client may know it by another
-		if q.Call.Name == q.Tool.Offered {
-			uri = q.Tool.Local // a template whose argument is completed
-		}
-		subject = resourceTerm(q.Tool, &uri)
-	}
-	secret := []byte("false")
-	if gate.AsksSecret(q.Call.Action, q.Call.Args) {
-		secret = []byte("true")
-	}
-	request := q.Call.Args
-	if request.Kind() != gate.Object {
-		request = gate.Doc{}
-	}
-	return [][2]*ast.Term{subject, pair("server", ast.StringTerm(q.Tool.Name.Server)), {keyRequest, docTerm(request.With("secret", secret))}}
-}
-
 // asks are what a grant can say that servers may ask of the client.
 var asks = []string{"roots", "sampling", "secrets"}
 

@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -48,19 +46,4 @@ func (b *brokenInputs) Record(_ context.Context, rec *gate.Record) error {
 	one.Calls++
 	one.Last = rec.Reason
 	return nil
-}
-
-// BrokenInputs returns the tools of which calls were refused because their arguments
-// break the input schema, those first of which most were.
-func (g *Gateway) BrokenInputs() []BrokenInput {
-	g.broken.mu.Lock()
-	defer g.broken.mu.Unlock()
-	var all []BrokenInput
-	for _, one := range g.broken.byTool {
-		all = append(all, *one)
-	}
-	slices.SortFunc(all, func(a, b BrokenInput) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Tool, b.Tool))
-	})
-	return all
 }

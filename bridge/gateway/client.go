@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -219,23 +218,6 @@ func (c *Client) use(ctx context.Context, action gate.Action, name string, args 
 	call := gate.Call{Action: action, Name: name}
 	call.Args, call.Malformed = document(args)
 	return c.Do(ctx, call)
-}
-
-// document makes the arguments of a call of a value.
-func document(v any) (gate.Doc, error) {
-	switch v := v.(type) {
-	case nil:
-		return gate.Doc{}, nil
-	case gate.Doc:
-		return v, nil
-	case json.RawMessage:
-		return gate.ParseDoc(slices.Clone(v))
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return gate.Doc{}, err
-	}
-	return gate.ParseDoc(b)
 }
 
 // Do carries out a call that says more than the other methods take, such as its ID or

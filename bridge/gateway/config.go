@@ -12,7 +12,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -186,26 +185,6 @@ type InputRule struct {
 	Pattern string
 	Mode    gate.InputMode
 }
-
-// Sanitize chooses the profile for a text: of the first rule in Tools that
-// matches the tool, else its server's, else of the first rule in MIME that
-// matches, else Profile. Empty means text.
-type Sanitize struct {
-	Profile string
-	Tools   []Rule // patterns of qualified names
-	Servers map[string]string
-	MIME    []Rule // patterns of MIME types
-	Secrets SecretRules
-	// Links are the targets to which links and images stay active, see
-	// [sanitize.NewLinks]. Nil leaves those that fetch and carry nothing.
-	Links []string
-}
-
-// A Rule gives a profile to what matches Pattern: a literal, or a literal with
-// * at its end.
-type Rule struct{ Pattern, Profile string }
-
-func (r Rule) matches(s string) bool { return match.Pattern(r.Pattern).Matches(s) }
 
 // Limits bound calls. Zero fields mean the defaults.
 type Limits struct {

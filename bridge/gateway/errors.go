@@ -16,9 +16,6 @@ import (
 // operators: what the gate says is in the error's details.
 type ErrorCode string
 
-// ErrDraining says that a gateway takes no more calls.
-var ErrDraining = errors.New("the gateway is shutting down")
-
 // The codes of errors.
 const (
 	ConnectionFailed   ErrorCode = "connection_failed"       // the server could not be started or reached

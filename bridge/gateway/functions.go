@@ -230,3 +230,20 @@ func without(tools []LocalTool, names ...string) []LocalTool {
 		return slices.Contains(names, t.Definition.Get("name").Text())
 	})
 }
+
+// document makes the arguments of a call of a value.
+func document(v any) (gate.Doc, error) {
+	switch v := v.(type) {
+	case nil:
+		return gate.Doc{}, nil
+	case gate.Doc:
+		return v, nil
+	case json.RawMessage:
+		return gate.ParseDoc(slices.Clone(v))
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	return gate.ParseDoc(b)
+}

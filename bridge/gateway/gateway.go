@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -324,4 +325,19 @@ func (g *Gateway) Close(ctx context.Context) error {
 		errs = append(errs, g.audit.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// BrokenInputs returns the tools of which calls were refused because their arguments
+// break the input schema, those first of which most were.
+func (g *Gateway) BrokenInputs() []BrokenInput {
+	g.broken.mu.Lock()
+	defer g.broken.mu.Unlock()
+	var all []BrokenInput
+	for _, one := range g.broken.byTool {
+		all = append(all, *one)
+	}
+	slices.SortFunc(all, func(a, b BrokenInput) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Tool, b.Tool))
+	})
+	return all
 }

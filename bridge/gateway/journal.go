@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"os"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -88,3 +89,6 @@ func (g *Gateway) AuditHead() audit.Head {
 	}
 	return g.audit.Head()
 }
+
+// ErrDraining says that a gateway takes no more calls.
+var ErrDraining = errors.New("the gateway is shutting down")

@@ -13,19 +13,6 @@ import (
 	"github.com/wasmgate/wasmgate/policy"
 )
 
-// A RecordedCall is a call of a tool whose result was written down; or a prompt that was
-// got, or a resource that was read.
-type RecordedCall struct {
-	// Action is what was done; "" is [gate.CallTool].
-	Action gate.Action
-	Server string // of a prompt or a resource; the name of a tool says it
-	Tool   string // server__tool, or the qualified name of the prompt, or the URI of the resource
-	Digest string // of the tool's definition then; "" if it is not known
-	Args   string // digest of the arguments, as of [gate.Doc.Digest]
-	Result gate.Doc
-	Named  []string // the arguments of a prompt, sorted
-}
-
 // maxRecorded bounds the results of a recording, in bytes: all of them are held in
 // memory.
 const maxRecorded = 1 << 30

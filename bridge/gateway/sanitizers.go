@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 
@@ -201,4 +202,24 @@ func (s *sanitizers) check(profile string) error {
 
 func unknownProfile(name string) error {
 	return fmt.Errorf("sanitize: unknown profile %q; these are known: %v", name, sanitize.Profiles())
+}
+
+// A Rule gives a profile to what matches Pattern: a literal, or a literal with
+// * at its end.
+type Rule struct{ Pattern, Profile string }
+
+func (r Rule) matches(s string) bool { return match.Pattern(r.Pattern).Matches(s) }
+
+// Sanitize chooses the profile for a text: of the first rule in Tools that
+// matches the tool, else its server's, else of the first rule in MIME that
+// matches, else Profile. Empty means text.
+type Sanitize struct {
+	Profile string
+	Tools   []Rule // patterns of qualified names
+	Servers map[string]string
+	MIME    []Rule // patterns of MIME types
+	Secrets SecretRules
+	// Links are the targets to which links and images stay active, see
+	// [sanitize.NewLinks]. Nil leaves those that fetch and carry nothing.
+	Links []string
 }

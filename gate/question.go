@@ -1,0 +1,236 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/wasmgate/wasmgate/gate/internal/flow"
+)
+
+// An Approver asks people about calls whose policy answers ask. It is called
+// concurrently. The gate gives it time: while it waits, the call holds nothing that
+// others wait for.
+type Approver interface {
+	// Approve waits for a person's answer to q, within ctx. It returns an approval
+	// that is redeemed for this call: the same Call.ID may redeem it again, another
+	// may not. The error is a [*Pending] if nobody has answered yet, a
+	// [*NotApproved] if there will be no approval, and anything else if nobody could
+	// be asked; ctx.Err() if ctx ended first.
+	Approve(ctx context.Context, q Question) (Approval, error)
+}
+
+// A Question is what a person is asked.
+type Question struct {
+	// Query is the call, the tool and the session as the policy saw them. The
+	// call's arguments are those that will be sent.
+	Query
+	Reasons  []string // why the policy asks
+	Revision string   // of the policy
+	Snapshot string   // of the configuration
+	// Destinations are the values that say to whom or where, and that nobody trusted has
+	// named: an answer can be for all of them. Origins is where the session has met values
+	// of the arguments, by their JSON Pointers, as far as it is kept.
+	Destinations []string
+	Origins      map[string][]Origin
+	// Approvers say who may answer: all of them have to let who does.
+	Approvers []Approve
+}
+
+// Binding returns what an approval is bound to, as a digest: the tenant, the
+// principal, the server as it is configured, the tool with its definition, the arguments,
+// the policy with its labels and grants, and whom it lets answer. An approval of one binding
+// approves no other.
+func (q Question) Binding() string {
+	h := sha256.New()
+	for _, part := range []string{
+		"approval 2", string(q.Call.Action), q.Call.Who.Tenant, q.Call.Who.ID, q.Tool.Name.Server, q.Tool.Name.Tool,
+		q.Tool.Local, q.Tool.Digest, q.Tool.Config, q.Call.Args.Digest(), q.Revision,
+	} {
+		fmt.Fprintf(h, "%d:%s", len(part), part) // so that no part can run into the next
+	}
+	for _, a := range q.Approvers {
+		fmt.Fprintf(h, "%q %t", a.By, a.NotSelf)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Bounds of a question's text, in bytes: it has to be read by a person.
+const (
+	maxQuestionArgs = 4 << 10
+	maxQuestionWhy  = 1 << 10
+)
+
+// Text puts the question in words, for people: the tool, the server, the
+// arguments as they will be sent, why it is asked, and what the session has read.
+// What a screen would not simply show is escaped. Arguments too long to be read
+// are cut, and the text says by how much.
+func (q Question) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "May %s call %s of server %s?\n", Visible(q.Call.Who.ID), Visible(q.Tool.Local), Visible(q.Tool.Name.Server))
+	args := Visible(q.Call.Args.String())
+	shown := cut(args, maxQuestionArgs)
+	fmt.Fprintf(&b, "Arguments: %s\n", shown)
+	if len(args) > maxQuestionArgs {
+		fmt.Fprintf(&b, "(%d bytes of arguments, of which the first %d are shown)\n", len(args), maxQuestionArgs)
+	}
+	if why := strings.Join(q.Reasons, "; "); why != "" {
+		fmt.Fprintf(&b, "Why you are asked: %s\n", cut(Visible(why), maxQuestionWhy))
+	}
+	for _, to := range q.Destinations {
+		fmt.Fprintf(&b, "Nobody trusted has named %s%s\n", cut(Visible(to), maxQuestionValue), q.metAt(to))
+	}
+	fmt.Fprintf(&b, "The session has read: %s", q.Session.hasRead())
+	return b.String()
+}
+
+// maxQuestionValue bounds a value that a question names, in bytes.
+const maxQuestionValue = 256
+
+// metAt says in words where a destination was met.
+func (q Question) metAt(to string) string {
+	var said []string
+	for at, origins := range q.Origins {
+		if flow.TextOf(q.Call.Args.At(at)) != to {
+			continue
+		}
+		for _, o := range origins {
+			if o.Tool != "" {
+				said = append(said, fmt.Sprintf("%s of %s (call %s)", cut(Visible(cmp.Or(o.Pointer, "/")), maxQuestionValue), Visible(o.Tool), o.Call))
+			}
+		}
+	}
+	if len(said) == 0 {
+		return "; no result of this session had it"
+	}
+	slices.Sort(said)
+	return "; it was met at " + strings.Join(slices.Compact(said), ", ")
+}
+
+// hasRead says in words what a session has read.
+func (s Session) hasRead() string {
+	switch {
+	case s.Top:
+		return "more than could be kept, so everything"
+	case len(s.Labels) == 0:
+		return "nothing that is labelled"
+	default:
+		return Visible(strings.Join(s.Labels, ", "))
+	}
+}
+
+// An Approval is a person's consent to one call. The zero Approval is none.
+type Approval struct {
+	ID string
+	By string // the channel and who, such as "cli:local" or "client"
+	// Auth is how who has answered was verified, as of [Principal.Auth]; "" is not at all.
+	Auth string
+	// Destinations says that the consent is also to the call's destinations, for as long
+	// as its session lasts: see [Question.Destinations].
+	Destinations bool
+}
+
+// Pending says that a call waits for a person. It is an error.
+type Pending struct {
+	ID      string
+	Expires time.Time // after it no answer counts
+	Text    string    // the question in words, for people
+	// Destinations are those that an answer can be for, in the session of the call.
+	Destinations []string
+	// CanAnswer says that the client may be asked by the answer to its call (MCP
+	// 2026-07-28, input_required).
+	CanAnswer bool
+	// Remedy is the command by which the operator approves the call; "" if none
+	// does. It is never shown to a client.
+	Remedy string
+}
+
+// Error is what a client is told.
+func (p *Pending) Error() string {
+	return fmt.Sprintf("waits for approval %s; once a person has approved it, by %s, call again with the same arguments",
+		p.ID, p.Expires.UTC().Format(time.RFC3339))
+}
+
+// Code returns "refused_approve".
+func (p *Pending) Code() string { return "refused_" + string(StepApprove) }
+
+// NotApproved says that a call was not approved, and will not be: a person denied
+// it, or what was approved has expired, was for something else or somebody else,
+// or was used by another call.
+type NotApproved struct {
+	Reason string // safe to show to the client
+	Err    error  // cause, for the operator; may be nil
+}
+
+// Error is what a client is told.
+func (e *NotApproved) Error() string { return e.Reason }
+
+// Unwrap returns the cause, or nil.
+func (e *NotApproved) Unwrap() error { return e.Err }
+
+// Code returns "refused_approve".
+func (e *NotApproved) Code() string { return "refused_" + string(StepApprove) }
+
+// An Asker is the client of a call, through which a person can be asked while the
+// call waits (MCP elicitation).
+type Asker interface {
+	// Ask puts the question to the person. It returns soon after ctx has ended. An
+	// error says that the client cannot be asked; the call goes on waiting for
+	// somebody else to answer.
+	Ask(ctx context.Context, p Pending) (Answer, error)
+}
+
+// An Answer is what a person said through some channel. The zero Answer is none.
+type Answer struct {
+	Verdict Verdict
+	Always  bool // with Approved: do not ask about this tool again
+	// Destinations, with Approved: do not ask about the call's destinations again in this
+	// session.
+	Destinations bool
+}
+
+// A Verdict is what a person says to a question.
+type Verdict string
+
+// The verdicts. Dismissed is no answer: the question stays open.
+const (
+	Approved  Verdict = "approved"
+	Denied    Verdict = "denied"
+	Dismissed Verdict = "dismissed"
+)
+
+// Answered is an answer that a client brings with a call (the retry that follows
+// input_required, MCP 2026-07-28). Err says why it is not acceptable, because it
+// was altered, has expired or is somebody else's: the call is then refused and
+// recorded.
+type Answered struct {
+	ID     string // of the approval
+	Answer Answer
+	Err    error
+}
+
+// Visible returns s with whatever a screen would not simply show escaped, such as
+// \u202e: characters that are hidden, that change the direction of text, or that
+// move a cursor. White space becomes spaces.
+func Visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteByte(' ')
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			q := strconv.QuoteToASCII(string(r)) // "\x1b", "\u202e", "\U000e0001"
+			b.WriteString(q[1 : len(q)-1])
+		}
+	}
+	return b.String()
+}
