@@ -19,7 +19,12 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/bundle"
 	"github.com/open-policy-agent/opa/v1/loader/filter"
+	"github.com/wasmgate/wasmgate/policy/internal/archive"
 )
+
+// MaxBundle is how many bytes an archive may have: policies have kilobytes, and their data
+// a few megabytes.
+const MaxBundle = archive.MaxBytes
 
 // A Bundle is a bundle in OPA's format (openpolicyagent.org, "Bundles"): policies,
 // their tests and data in one archive, with a manifest and signatures. It was
@@ -34,7 +39,7 @@ type Bundle struct {
 	revision string
 	digest   string
 	roots    []string
-	files    files
+	files    archive.Files
 	modules  map[string][]byte // by name in the bundle
 	data     map[string]any
 }
@@ -63,14 +68,14 @@ type Verification struct {
 
 // ReadBundle reads a bundle of at most [MaxBundle] bytes, a tar archive compressed
 // by gzip. The error says what is wrong with it.
-func ReadBundle(archive []byte, o BundleOptions) (*Bundle, error) {
-	return readBundle(o, func() (files, error) { return unpack(archive) })
+func ReadBundle(packed []byte, o BundleOptions) (*Bundle, error) {
+	return readBundle(o, func() (archive.Files, error) { return archive.Unpack(packed) })
 }
 
 // ReadBundleFolder reads a bundle whose files lie in a tree. Folders whose names
 // begin with a dot are left out; links are refused.
 func ReadBundleFolder(fsys fs.FS, o BundleOptions) (*Bundle, error) {
-	return readBundle(o, func() (files, error) { return collect(fsys) })
+	return readBundle(o, func() (archive.Files, error) { return archive.Collect(fsys) })
 }
 
 // Name returns what the bundle is called in messages.
@@ -85,7 +90,7 @@ func (b *Bundle) Digest() string { return b.digest }
 
 // Archive returns the bundle as [ReadBundle] reads it, the same bytes for the same
 // files.
-func (b *Bundle) Archive() ([]byte, error) { return b.files.pack() }
+func (b *Bundle) Archive() ([]byte, error) { return b.files.Pack() }
 
 // folder is where the bundle's files stand in messages and reports. No path in an
 // fs.FS has two slashes in a row, so no user's file can stand there.
@@ -93,7 +98,7 @@ func (b *Bundle) folder() string { return bundleFolder + b.name + "/" }
 
 const bundleFolder = "bundle://"
 
-func readBundle(o BundleOptions, read func() (files, error)) (b *Bundle, err error) {
+func readBundle(o BundleOptions, read func() (archive.Files, error)) (b *Bundle, err error) {
 	defer func() { // parsers of foreign bytes
 		if v := recover(); v != nil {
 			b, err = nil, fmt.Errorf("panic: %v\n%s", v, debug.Stack())
@@ -108,14 +113,14 @@ func readBundle(o BundleOptions, read func() (files, error)) (b *Bundle, err err
 	}
 	r := bundle.NewCustomReader(&memory{files: all}).
 		WithRegoVersion(ast.RegoV1).
-		WithSizeLimitBytes(maxUnpacked + 1)
+		WithSizeLimitBytes(archive.MaxUnpacked + 1)
 	if o.Verify != nil {
 		config, err := o.Verify.config()
 		if err != nil {
 			return nil, err
 		}
 		r = r.WithBundleVerificationConfig(config)
-	} else if all.signed() {
+	} else if slices.ContainsFunc(all, func(f archive.File) bool { return bundle.IsSignaturesFile(f.Name) }) {
 		return nil, errors.New("it is signed, and no key is there to verify it: configure verify.keys")
 	}
 	found, err := r.Read()
@@ -126,7 +131,7 @@ func readBundle(o BundleOptions, read func() (files, error)) (b *Bundle, err err
 		return nil, err
 	}
 	b = &Bundle{
-		name: o.Name, revision: found.Manifest.Revision, digest: all.digest(), roots: *found.Manifest.Roots,
+		name: o.Name, revision: found.Manifest.Revision, digest: all.Digest(), roots: *found.Manifest.Roots,
 		files: all, modules: map[string][]byte{}, data: found.Data,
 	}
 	for _, m := range found.Modules {
@@ -225,7 +230,7 @@ func algorithm(text string) (string, error) {
 // memory hands OPA's reader files that were read before. OPA's own loader of an
 // fs.FS takes the dot off .signatures.json, and so finds none.
 type memory struct {
-	files files
+	files archive.Files
 	next  int
 }
 
@@ -238,7 +243,7 @@ func (m *memory) NextFile() (*bundle.Descriptor, error) {
 	}
 	f := m.files[m.next]
 	m.next++
-	return bundle.NewDescriptor("/"+f.name, "/"+f.name, bytes.NewBuffer(f.data)), nil
+	return bundle.NewDescriptor("/"+f.Name, "/"+f.Name, bytes.NewBuffer(f.Data)), nil
 }
 
 // The rest of the interface says what to leave out, and all is wanted.

@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/recent"
 	"github.com/wasmgate/wasmgate/policies"
+	"github.com/wasmgate/wasmgate/policy/internal/archive"
 )
 
 // Options configures an [Engine].
@@ -47,12 +48,7 @@ type Options struct {
 	Bundles []*Bundle
 }
 
-const (
-	defaultTimeout = 50 * time.Millisecond
-
-	maxFile  = 4 << 20 // bytes of a .rego file; people write thousands, generators a megabyte
-	maxFiles = 10_000  // in the tree of the user's files
-)
+const defaultTimeout = 50 * time.Millisecond
 
 // packGrants is the pack that is on by default, and the one that makes the
 // command grant a remedy.
@@ -162,8 +158,8 @@ func (s *source) readTree(fsys fs.FS) ([]Problem, error) {
 		if err != nil || d.IsDir() || path.Ext(name) != ".rego" {
 			return err
 		}
-		if files++; files > maxFiles {
-			return fmt.Errorf("more than %d .rego files", maxFiles)
+		if files++; files > archive.MaxFiles {
+			return fmt.Errorf("more than %d .rego files", archive.MaxFiles)
 		}
 		text, err := readFile(fsys, name)
 		if err != nil {
@@ -188,12 +184,12 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err := io.ReadAll(io.LimitReader(f, archive.MaxFile+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	if len(text) > archive.MaxFile {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, archive.MaxFile)
 	}
 	return text, nil
 }

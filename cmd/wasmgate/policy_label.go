@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/learn"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/internal/structure"
@@ -124,7 +125,7 @@ func (c *cli) toolsOf(ctx context.Context, server string) (_ map[string]gate.Doc
 func (c *cli) printDraft(tools map[string]gate.Doc, results map[string][]gate.Doc) error {
 	drafts := make(map[string]learn.Label)
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		d := learn.NewLabel(policy.DraftLabel(name, tools[name], results[name]...))
+		d := learn.NewLabel(draft.Label(name, tools[name], results[name]...))
 		drafts[name] = d
 		if c.json {
 			continue

@@ -1,4 +1,4 @@
-package policy_test
+package draft_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -47,7 +48,7 @@ func TestDraftLabel(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.want.Result = gate.ResultUntrusted
-			got := policy.DraftLabel(name, gate.MustDoc(tt.definition))
+			got := draft.Label(name, gate.MustDoc(tt.definition))
 			if diff := cmp.Diff(policy.Label{Pattern: name, ToolLabels: tt.want}, got); diff != "" {
 				t.Errorf("label (-want +got):\n%s", diff)
 			}

@@ -1,4 +1,4 @@
-package policy
+package draft
 
 import (
 	"maps"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/pointer"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // maxDrafted bounds how many results are looked at.
@@ -32,7 +33,7 @@ func idKind(own, tool []string) string {
 // draftPlaces guesses the places of results: those for which the words of their names
 // speak, and where each result has what they are said to hold. Where no result is known,
 // the output schema says what there will be.
-func (l *Label) draftPlaces(words []string, schema gate.Doc, results []gate.Doc) {
+func draftPlaces(l *policy.Label, words []string, schema gate.Doc, results []gate.Doc) {
 	seen := make(map[string][]string) // texts, by place
 	if len(results) == 0 {
 		eachDeclared(schema, "", 0, seen)

@@ -1,9 +1,12 @@
-package policy
+// Package archive packs and unpacks the files of a bundle. What it reads may be hostile: it
+// is bounded, and has neither links nor names that lead elsewhere.
+package archive
 
 import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,39 +14,42 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/open-policy-agent/opa/v1/bundle"
 )
 
 const (
-	// MaxBundle is how many bytes an archive may have: policies have kilobytes, and
+	// MaxBytes is how many bytes an archive may have: policies have kilobytes, and
 	// their data a few megabytes.
-	MaxBundle = 16 << 20
-	// maxUnpacked bounds all files of a bundle together, in bytes, and what an archive
+	MaxBytes = 16 << 20
+	// MaxFile bounds a .rego file, in bytes: people write thousands, generators a megabyte.
+	MaxFile = 4 << 20
+	// MaxFiles is how many files there may be.
+	MaxFiles = 10_000
+	// MaxUnpacked bounds all files of a bundle together, in bytes, and what an archive
 	// unpacks to: data compresses to a tenth, and a bomb to a thousandth.
-	maxUnpacked = 64 << 20
+	MaxUnpacked = 64 << 20
 )
 
-// files are those of a bundle, in the order of their names, which differ.
-type files []file
+// Files are those of a bundle, in the order of their names, which differ.
+type Files []File
 
-type file struct {
-	name string // with slashes, without one at its beginning
-	data []byte
+// A File is one of them.
+type File struct {
+	Name string // with slashes, without one at its beginning
+	Data []byte
 }
 
-// unpack reads an archive.
-func unpack(archive []byte) (files, error) {
-	if len(archive) > MaxBundle {
-		return nil, fmt.Errorf("it has more than %d bytes", MaxBundle)
+// Unpack reads an archive.
+func Unpack(archive []byte) (Files, error) {
+	if len(archive) > MaxBytes {
+		return nil, fmt.Errorf("it has more than %d bytes", MaxBytes)
 	}
 	z, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
 		return nil, fmt.Errorf("it is no archive of tar and gzip: %w", err)
 	}
-	bounded := &bound{r: z, left: maxUnpacked}
+	bounded := &bound{r: z, left: MaxUnpacked}
 	t := tar.NewReader(bounded)
-	all := keep{left: maxUnpacked}
+	all := keep{left: MaxUnpacked}
 	for {
 		h, err := t.Next()
 		switch {
@@ -80,14 +86,14 @@ type bound struct {
 func (b *bound) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("it unpacks to more than %d bytes", maxUnpacked)
+		return 0, fmt.Errorf("it unpacks to more than %d bytes", MaxUnpacked)
 	}
 	return n, err
 }
 
-// collect reads the files of a tree.
-func collect(fsys fs.FS) (files, error) {
-	all := keep{left: maxUnpacked}
+// Collect reads the files of a tree.
+func Collect(fsys fs.FS) (Files, error) {
+	all := keep{left: MaxUnpacked}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -114,7 +120,7 @@ func collect(fsys fs.FS) (files, error) {
 
 // keep collects files, so many bytes of them.
 type keep struct {
-	files files
+	files Files
 	left  int64
 }
 
@@ -122,59 +128,54 @@ func (k *keep) add(name string, r io.Reader) error {
 	if !fs.ValidPath(name) || name == "." || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == ':' }) {
 		return fmt.Errorf("%q is the name of no file in a bundle", name)
 	}
-	if len(k.files) == maxFiles {
-		return fmt.Errorf("it has more than %d files", maxFiles)
+	if len(k.files) == MaxFiles {
+		return fmt.Errorf("it has more than %d files", MaxFiles)
 	}
 	data, err := io.ReadAll(io.LimitReader(r, k.left+1)) // what is sparse is small in an archive
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if k.left -= int64(len(data)); k.left < 0 {
-		return fmt.Errorf("its files have more than %d bytes", maxUnpacked)
+		return fmt.Errorf("its files have more than %d bytes", MaxUnpacked)
 	}
-	if path.Ext(name) == ".rego" && len(data) > maxFile {
-		return fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	if path.Ext(name) == ".rego" && len(data) > MaxFile {
+		return fmt.Errorf("%s is larger than %d bytes", name, MaxFile)
 	}
-	k.files = append(k.files, file{name, data})
+	k.files = append(k.files, File{name, data})
 	return nil
 }
 
 // sorted returns the files in the order of their names.
-func (k *keep) sorted() (files, error) {
-	slices.SortFunc(k.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+func (k *keep) sorted() (Files, error) {
+	slices.SortFunc(k.files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	for i := 1; i < len(k.files); i++ {
-		if k.files[i].name == k.files[i-1].name {
-			return nil, fmt.Errorf("it has %s twice", k.files[i].name)
+		if k.files[i].Name == k.files[i-1].Name {
+			return nil, fmt.Errorf("it has %s twice", k.files[i].Name)
 		}
 	}
 	return k.files, nil
 }
 
-// signed reports whether there are signatures.
-func (f files) signed() bool {
-	return slices.ContainsFunc(f, func(f file) bool { return bundle.IsSignaturesFile(f.name) })
-}
-
-// digest is a hash of names and content.
-func (f files) digest() string {
+// Digest is a hash of names and content.
+func (f Files) Digest() string {
 	var list strings.Builder
 	for _, one := range f {
-		fmt.Fprintf(&list, "%q %s\n", one.name, hash(one.data))
+		fmt.Fprintf(&list, "%q %x\n", one.Name, sha256.Sum256(one.Data))
 	}
-	return hash([]byte(list.String()))
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(list.String())))
 }
 
-// pack is the inverse of unpack.
-func (f files) pack() ([]byte, error) {
+// Pack is the inverse of [Unpack].
+func (f Files) Pack() ([]byte, error) {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
 	t := tar.NewWriter(z)
 	for _, one := range f {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: one.name, Size: int64(len(one.data)), Mode: 0o600}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: one.Name, Size: int64(len(one.Data)), Mode: 0o600}
 		if err := t.WriteHeader(h); err != nil {
 			return nil, err
 		}
-		if _, err := t.Write(one.data); err != nil {
+		if _, err := t.Write(one.Data); err != nil {
 			return nil, err
 		}
 	}

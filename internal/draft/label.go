@@ -1,4 +1,5 @@
-package policy
+// Package draft guesses the labels of tools by words, for a person to correct.
+package draft
 
 import (
 	"slices"
@@ -7,17 +8,18 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/pointer"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
-// DraftLabel guesses the labels of a tool by the words in its name and in its
+// Label guesses the labels of a tool by the words in its name and in its
 // arguments' names, for a person to correct. Where words say nothing it takes the
 // worst: a result that somebody outside may have written, an effect on others,
 // every argument as control. What the server says of the tool in annotations can
 // only make it worse, since the server may be the one to be careful with. Results are
 // what the tool has said, if any are known: places of them hold ids, parties and names of
 // records by the words of their names and by what stands there in each.
-func DraftLabel(name string, definition gate.Doc, results ...gate.Doc) Label {
-	l := Label{Pattern: name, ToolLabels: gate.ToolLabels{Result: gate.ResultUntrusted}}
+func Label(name string, definition gate.Doc, results ...gate.Doc) policy.Label {
+	l := policy.Label{Pattern: name, ToolLabels: gate.ToolLabels{Result: gate.ResultUntrusted}}
 	_, local, _ := strings.Cut(name, "__")
 	words := nameWords(local)
 	properties := definition.At("/inputSchema/properties")
@@ -39,7 +41,7 @@ func DraftLabel(name string, definition gate.Doc, results ...gate.Doc) Label {
 	}
 	l.Effects = worsened(effectsOf(words), words, properties, definition.Get("annotations"))
 	l.Private = anyOf(words, privateWords)
-	l.draftPlaces(words, definition.Get("outputSchema"), results)
+	draftPlaces(&l, words, definition.Get("outputSchema"), results)
 	if slices.Equal(l.Effects, []gate.ToolEffect{gate.EffectRead}) {
 		return l
 	}
