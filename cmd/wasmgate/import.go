@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/extract"
 )
 
 // importFlags say where the servers are written to: nowhere, or one of three files.
@@ -59,7 +60,7 @@ A project's configuration has no effect until it is trusted, again after each ch
 			if err != nil {
 				return err
 			}
-			servers, moved := config.Extract(servers)
+			servers, moved := extract.Servers(servers)
 			to, err := f.file()
 			if err != nil {
 				return err
@@ -98,7 +99,7 @@ type imported struct {
 	File, To string
 	Added    []string // ids of servers
 	Notes    []config.Problem
-	Moved    []config.Moved
+	Moved    []extract.Moved
 }
 
 func (c *cli) printAdded(i imported, f importFlags) error {
@@ -115,7 +116,7 @@ func (c *cli) printAdded(i imported, f importFlags) error {
 }
 
 // noted is what JSON says of what was changed on the way.
-func noted(problems []config.Problem, moved []config.Moved) (notes []string, variables []map[string]string) {
+func noted(problems []config.Problem, moved []extract.Moved) (notes []string, variables []map[string]string) {
 	notes, variables = []string{}, []map[string]string{}
 	for _, p := range problems {
 		notes = append(notes, p.String())
@@ -127,7 +128,7 @@ func noted(problems []config.Problem, moved []config.Moved) (notes []string, var
 }
 
 // sayNotes says the same on standard error.
-func (c *cli) sayNotes(problems []config.Problem, moved []config.Moved) {
+func (c *cli) sayNotes(problems []config.Problem, moved []extract.Moved) {
 	for _, p := range problems {
 		fmt.Fprintln(c.err, visible(p.String()))
 	}
@@ -136,7 +137,7 @@ func (c *cli) sayNotes(problems []config.Problem, moved []config.Moved) {
 	}
 }
 
-func (c *cli) printImport(path string, servers []config.Server, problems []config.Problem, moved []config.Moved) error {
+func (c *cli) printImport(path string, servers []config.Server, problems []config.Problem, moved []extract.Moved) error {
 	yaml := "version: 1\n" + string(config.Render(servers))
 	if c.json {
 		names := []string{}

@@ -63,3 +63,17 @@ type unsetError struct{ name string }
 func (e *unsetError) Error() string {
 	return fmt.Sprintf("the environment variable %s is not set: set it, or write ${%s:-default}", e.name, e.name)
 }
+
+// VariableName makes the name of an environment variable of any text.
+func VariableName(s string) string {
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(s)), "_")
+	if name == "" || name[0] <= '9' {
+		return "VALUE_" + name
+	}
+	return name
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/extract"
 )
 
 // Any bytes are a configuration or problems that say where, and what is a
@@ -99,11 +100,11 @@ func FuzzImportMCP(f *testing.F) {
 		if err != nil {
 			return
 		}
-		extracted, moved := config.Extract(servers)
+		extracted, moved := extract.Servers(servers)
 		if len(extracted) != len(servers) {
 			t.Fatalf("%d servers became %d", len(servers), len(extracted))
 		}
-		again, more := config.Extract(extracted)
+		again, more := extract.Servers(extracted)
 		if diff := cmp.Diff(extracted, again); diff != "" || len(more) != 0 {
 			t.Errorf("a second pass moves %v after %v:\n%s", more, moved, diff)
 		}

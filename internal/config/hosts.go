@@ -332,7 +332,7 @@ func (h *host) text(s string) string {
 		if !found {
 			id = name
 		}
-		own := "${" + variableName(id) + "}"
+		own := "${" + VariableName(id) + "}"
 		h.faulty("only its host can fill in %s: in wasmgate.yaml write %s", v, own)
 		return own
 	})

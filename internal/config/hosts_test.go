@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/extract"
 )
 
 // server returns what a host's file leaves to the defaults, changed by set.
@@ -311,7 +312,7 @@ func TestExtract(t *testing.T) {
 		in, out string // of the one place that is looked at
 		set     func(*config.Server, string)
 		get     func(config.Server) string
-		moved   []config.Moved
+		moved   []extract.Moved
 	}{
 		"a variable by its name":        envCase("API_TOKEN", "abcdef", "${API_TOKEN}", "API_TOKEN", "abcdef"),
 		"a variable by its shape":       envCase("X", long, "${X}", "X", long),
@@ -343,7 +344,7 @@ func TestExtract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := config.Server{ID: "s"}
 			tt.set(&in, tt.in)
-			out, moved := config.Extract([]config.Server{in})
+			out, moved := extract.Servers([]config.Server{in})
 			if got := tt.get(out[0]); got != tt.out {
 				t.Errorf("becomes %q, want %q", got, tt.out)
 			}
@@ -361,14 +362,14 @@ type extractCase = struct {
 	in, out string
 	set     func(*config.Server, string)
 	get     func(config.Server) string
-	moved   []config.Moved
+	moved   []extract.Moved
 }
 
-func moves(where, name, value string) []config.Moved {
+func moves(where, name, value string) []extract.Moved {
 	if name == "" {
 		return nil
 	}
-	return []config.Moved{{Server: "s", Where: where, Name: name, Value: config.Secret(value)}}
+	return []extract.Moved{{Server: "s", Where: where, Name: name, Value: config.Secret(value)}}
 }
 
 func envCase(key, in, out, name, value string) extractCase {
@@ -401,7 +402,7 @@ func urlCase(in, out, name, value string) extractCase {
 
 func TestExtractSharesAndSeparates(t *testing.T) {
 	env := func(v string) map[string]config.Secret { return map[string]config.Secret{"TOKEN": config.Secret(v)} }
-	out, moved := config.Extract([]config.Server{
+	out, moved := extract.Servers([]config.Server{
 		{ID: "a", Env: env("one")}, {ID: "b", Env: env("one")}, {ID: "c-d", Env: env("two")}, {ID: "c-d", Env: env("six")},
 		{ID: "f", Args: []string{"--token", "abc", "--port", "80"}},
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/extract"
 )
 
 // However a configuration is printed, its secrets are not.
@@ -27,14 +28,14 @@ func TestSecretsStayInside(t *testing.T) {
 
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t", "%10.3s"} {
-		for _, v := range []any{secret, &secret, s.Env, s, remote, *c, c.Servers, bound, module, config.Moved{Value: secret}} {
+		for _, v := range []any{secret, &secret, s.Env, s, remote, *c, c.Servers, bound, module, extract.Moved{Value: secret}} {
 			fmt.Fprintf(&out, verb+"\n", v)
 		}
 	}
 	for _, h := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
 		slog.New(h).Info("x", "secret", secret, "env", s.Env, "server", s, "remote", remote, "bound", bound, "module", module)
 	}
-	marshalled, err := json.Marshal([]any{secret, s.Env, s.Headers, bound, module, config.Moved{Value: secret}})
+	marshalled, err := json.Marshal([]any{secret, s.Env, s.Headers, bound, module, extract.Moved{Value: secret}})
 	if err != nil {
 		t.Fatal(err)
 	}

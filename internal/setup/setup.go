@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/extract"
 	"github.com/wasmgate/wasmgate/internal/files"
 )
 
@@ -164,7 +165,7 @@ type Plan struct {
 
 // Tokens are those that the servers of a plan bring.
 func (p Plan) tokens() (names []string) {
-	_, moved := config.Extract(p.Servers)
+	_, moved := extract.Servers(p.Servers)
 	for _, m := range moved {
 		names = append(names, m.Server+" "+m.Where)
 	}
@@ -173,13 +174,13 @@ func (p Plan) tokens() (names []string) {
 
 // Made is what was written.
 type Made struct {
-	File    string         // the configuration
-	New     bool           // the file was not there before
-	Added   []string       // ids of servers
-	Granted []string       // ids of servers
-	Grants  string         // the file with the grants
-	Moved   []config.Moved // tokens that have to come from the environment
-	Left    string         // a line that the file wants, and that a person has to write; "" if there is none
+	File    string          // the configuration
+	New     bool            // the file was not there before
+	Added   []string        // ids of servers
+	Granted []string        // ids of servers
+	Grants  string          // the file with the grants
+	Moved   []extract.Moved // tokens that have to come from the environment
+	Left    string          // a line that the file wants, and that a person has to write; "" if there is none
 }
 
 // ErrThere says that the file is there, and that nobody said to add to it.
@@ -213,7 +214,7 @@ func Write(explicit, cwd string, p Plan, add bool) (m Made, err error) {
 	}
 	servers := p.Servers
 	if !p.Tokens {
-		servers, m.Moved = config.Extract(servers)
+		servers, m.Moved = extract.Servers(servers)
 	}
 	if m.Added, err = config.AddServers(m.File, servers); err != nil {
 		return m, err

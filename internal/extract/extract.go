@@ -1,4 +1,6 @@
-package config
+// Package extract takes credentials out of the servers of a configuration, so that they come
+// from the environment.
+package extract
 
 import (
 	"encoding/json"
@@ -8,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/config"
 )
 
 // A Moved is a secret that was taken out of a configuration.
@@ -15,20 +19,20 @@ type Moved struct {
 	Server string
 	Where  string // such as env.GITHUB_TOKEN, args[2] or url
 	Name   string // of the environment variable that has to hold it now
-	Value  Secret
+	Value  config.Secret
 }
 
-// Extract returns the servers with what looks like a credential replaced by
+// Servers returns the servers with what looks like a credential replaced by
 // ${NAME}, and says what has to be put into the environment for it. What looks
 // like one is told by the name of the variable, header, flag or query
 // parameter (token, key, secret, password, authorization, ...) or by the shape
 // of the value. It errs towards moving: a variable too many is a nuisance, a
 // token in a file that is committed is not.
 //
-// The servers are those of [ImportMCP], which are not changed. Equal values of
+// The servers are those of [config.ImportMCP], which are not changed. Equal values of
 // equal names share a variable.
-func Extract(servers []Server) ([]Server, []Moved) {
-	e := &extractor{names: map[string]Secret{}}
+func Servers(servers []config.Server) ([]config.Server, []Moved) {
+	e := &extractor{names: map[string]config.Secret{}}
 	out := slices.Clone(servers)
 	for i := range out {
 		s := &out[i]
@@ -44,18 +48,18 @@ func Extract(servers []Server) ([]Server, []Moved) {
 
 type extractor struct {
 	server string
-	names  map[string]Secret // given so far
+	names  map[string]config.Secret // given so far
 	moved  []Moved
 }
 
 // variable returns ${NAME} for a value, which is in the language of
 // wasmgate.yaml. The name gets the server's in front if another value has it.
 func (e *extractor) variable(where, name, value string) string {
-	secret := Secret(strings.ReplaceAll(value, "$$", "$"))
-	for i, base := 1, variableName(name); ; i++ {
+	secret := config.Secret(strings.ReplaceAll(value, "$$", "$"))
+	for i, base := 1, config.VariableName(name); ; i++ {
 		name = base
 		if i > 1 {
-			name = variableName(e.server + "_" + base)
+			name = config.VariableName(e.server + "_" + base)
 		}
 		if i > 2 {
 			name = fmt.Sprintf("%s_%d", name, i-1)
@@ -72,22 +76,22 @@ func (e *extractor) variable(where, name, value string) string {
 // own puts the server's name before that of a thing all servers have.
 func (e *extractor) own(name string) string { return e.server + "_" + name }
 
-func (e *extractor) env(vars map[string]Secret) {
+func (e *extractor) env(vars map[string]config.Secret) {
 	for _, k := range slices.Sorted(maps.Keys(vars)) {
 		v, where := string(vars[k]), "env."+k
 		switch {
 		case filled(v):
 		case secretName(k) && !trivial(v) || secretShape(v) || secretInside(v):
-			vars[k] = Secret(e.variable(where, k, v))
+			vars[k] = config.Secret(e.variable(where, k, v))
 		case strings.Contains(v, "://"):
-			vars[k] = Secret(e.query(where, v))
+			vars[k] = config.Secret(e.query(where, v))
 		}
 	}
 }
 
 var scheme = regexp.MustCompile(`^(?i:bearer|basic|token|apikey) +`)
 
-func (e *extractor) headers(headers map[string]Secret) {
+func (e *extractor) headers(headers map[string]config.Secret) {
 	for _, k := range slices.Sorted(maps.Keys(headers)) {
 		v := string(headers[k])
 		before := scheme.FindString(v)
@@ -96,7 +100,7 @@ func (e *extractor) headers(headers map[string]Secret) {
 			name = "token"
 		}
 		if !filled(rest) && (secretName(k) && !trivial(rest) || secretShape(rest)) {
-			headers[k] = Secret(before + e.variable("headers."+k, e.own(name), rest))
+			headers[k] = config.Secret(before + e.variable("headers."+k, e.own(name), rest))
 		}
 	}
 }
@@ -219,7 +223,7 @@ var (
 // about a secret (where it is, how long it lives). Words are told apart alike
 // in API_KEY, apiKey, api-key and X-Api-Key.
 func secretName(name string) bool {
-	name = variableName(wordEnd.ReplaceAllStringFunc(name, func(s string) string { return s[:1] + "_" + s[1:] }))
+	name = config.VariableName(wordEnd.ReplaceAllStringFunc(name, func(s string) string { return s[:1] + "_" + s[1:] }))
 	words := strings.Split(name, "_")
 	if name == "PWD" || aboutWord.MatchString(words[len(words)-1]) {
 		return false
@@ -255,18 +259,4 @@ func credentials(s string) bool {
 	}
 	password, ok := u.User.Password()
 	return ok && password != ""
-}
-
-// variableName makes the name of an environment variable of any text.
-func variableName(s string) string {
-	name := strings.Trim(strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
-			return r
-		}
-		return '_'
-	}, strings.ToUpper(s)), "_")
-	if name == "" || name[0] <= '9' {
-		return "VALUE_" + name
-	}
-	return name
 }
