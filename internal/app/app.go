@@ -68,4 +68,11 @@ type configState struct {
 	unset   []string        // what of it could not be put in place, and is tried again
 	stuck   []config.Server // that could not be removed
 	restart []string        // keys that have changed since the start, and wait for the next
+
+	refused *policyfiles.Files // with which calls could not be decided on; nil if they can
+	state   [32]byte           // of these, when they were read
 }
+
+// mended reports whether the files of a policy have changed that kept a configuration from
+// being put in place.
+func (c *configState) mended() bool { return c.refused != nil && c.refused.State() != c.state }

@@ -13,12 +13,13 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/logs"
 	"github.com/wasmgate/wasmgate/internal/modules"
+	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // watchConfig reads the configuration anew whenever its files, or those of its modules,
 // have changed and then rest, for they may be written in several steps, or a signal asks
-// for it, until ctx ends.
+// for it, or a policy that kept it out has changed, until ctx ends.
 func (a *App) watchConfig(ctx context.Context) {
 	hangup, stop := hangups()
 	defer stop()
@@ -38,6 +39,7 @@ func (a *App) watchConfig(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		asked = asked || a.config.Load().mended()
 		now := configFiles(a.config.Load().cfg)
 		if asked || now == last && now != read { // once more if it names other modules
 			read = now
@@ -69,7 +71,7 @@ func (a *App) reloadConfig(ctx context.Context) error {
 	next, err := before.cfg.Reread(config.Options{})
 	if err != nil {
 		after := *before
-		after.err = err
+		after.err, after.refused = err, nil
 		a.config.Store(&after)
 		for line := range strings.Lines(err.Error()) {
 			a.log.Error("configuration refused; the last good one stays", "error", strings.TrimSuffix(line, "\n"))
@@ -82,9 +84,11 @@ func (a *App) reloadConfig(ctx context.Context) error {
 			checkedAs(s, &checks) // until it is removed it is called
 		}
 	}
+	files := policyfiles.New(next)
+	state := files.State()
 	if err := a.reconfigure(ctx, next, checks); err != nil {
 		after := *before
-		after.unset = []string{err.Error()}
+		after.unset, after.refused, after.state = []string{err.Error()}, files, state
 		a.config.Store(&after)
 		a.log.Error("configuration not in place; the last good one stays", "error", err)
 		return err

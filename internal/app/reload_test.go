@@ -80,7 +80,7 @@ func TestReloadSays(t *testing.T) {
 }
 
 // TestReloadsPolicy: another policy comes in one step with the rest of the file, and from then on
-// its files are looked at; one that does not load leaves all as it was.
+// its files are looked at; one that does not load leaves all as it was, until it is mended.
 func TestReloadsPolicy(t *testing.T) {
 	cfg := load(t, "version: 1\n")
 	a := start(t, cfg)
@@ -107,6 +107,8 @@ func TestReloadsPolicy(t *testing.T) {
 	if a.Status().Policy != before || len(a.PolicyFiles().Paths) != 1 || strings.Contains(a.PolicyFiles().Paths[0], "bad") {
 		t.Errorf("the policy is %s of %+v, after one that does not load", a.Status().Policy, a.PolicyFiles())
 	}
+	write(t, beside("bad.rego"), "package wasmgate\n\nallow contains \"three\"\n")
+	eventually(t, "the mended policy", func() bool { return a.Status().Policy != before && strings.Contains(a.PolicyFiles().Paths[0], "bad") })
 	write(t, cfg.File, "version: 1\n")
 	eventually(t, "the first policy", func() bool { return len(a.PolicyFiles().Packs) == 1 && len(a.Status().Problems) == 0 })
 }
