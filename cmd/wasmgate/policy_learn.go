@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/learn"
 	"github.com/wasmgate/wasmgate/internal/replay"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 func (c *cli) newPolicyLearn() *cobra.Command {
@@ -104,7 +104,7 @@ func (c *cli) learnedLabels(ctx context.Context, p *learn.Proposal, definitions,
 	})
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		fmt.Fprintf(&b, "%s: %s\n", name, learn.NewLabel(policy.DraftLabel(name, tools[name], results[name]...)).YAML())
+		fmt.Fprintf(&b, "%s: %s\n", name, learn.NewLabel(draft.Label(name, tools[name], results[name]...)).YAML())
 	}
 	return b.String(), nil
 }
