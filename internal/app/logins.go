@@ -39,11 +39,49 @@ func (a *App) newLogins(c *config.Config) {
 	a.logins.Set(loginServers(c))
 	a.connect = connect.New(connect.Options{
 		Public: c.PublicURL, Logins: a.logins, Provider: a.provider, Note: a.noteConnect, Ready: a.listed,
-		Identify: func(ctx context.Context, token string) (*gate.Principal, error) {
-			who, _, err := a.senders.now.Load().Identify(ctx, token, a.senders.resource(""))
-			return who, err
-		},
+		Identify: a.TokenHolder,
 	})
+}
+
+// TokenHolder says whose an access token for the gateway is, as long as it is good.
+func (a *App) TokenHolder(ctx context.Context, token string) (*gate.Principal, error) {
+	who, identity, err := a.senders.now.Load().Identify(ctx, token, a.senders.resource(""))
+	if err == nil && identity.Bound != "" {
+		return nil, errors.New("the token is bound to a client certificate, which a browser does not show here")
+	}
+	return who, err
+}
+
+// SignInIssuers are the names of the issuers at which people sign in with a browser.
+func (a *App) SignInIssuers() (names []string) {
+	for _, i := range a.config.Load().cfg.Auth.Issuers {
+		names = append(names, i.Name)
+	}
+	return names
+}
+
+// BeginSignIn begins to find out who sits at a browser, which comes back to redirect.
+func (a *App) BeginSignIn(ctx context.Context, issuer, redirect string) (*login.Begun, error) {
+	to := a.provider(issuer)
+	if to == nil {
+		return nil, keyError("no issuer %q", issuer)
+	}
+	begun, err := a.logins.SignIn(ctx, to, redirect)
+	if err != nil {
+		a.log.Warn("nobody can sign in", "issuer", issuer, "error", err)
+	}
+	return begun, err
+}
+
+// EndSignIn returns the access token with which a browser has come back.
+func (a *App) EndSignIn(ctx context.Context, query url.Values) (token string, err error) {
+	if token, err = a.logins.SignedIn(ctx, query); err == nil {
+		_, err = a.TokenHolder(ctx, token)
+	}
+	if err != nil {
+		a.log.Warn("a sign-in is refused", "error", err)
+	}
+	return token, err
 }
 
 // provider is where people of an issuer sign in with a browser; nil without such an issuer.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/index"
+	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
@@ -23,6 +24,7 @@ type Console struct {
 	index   *index.Index
 	handler http.Handler
 	signins signins
+	people  provider
 	name    string        // of this machine, made for this console
 	readers chan struct{} // has a token for each who reads events
 
@@ -33,13 +35,15 @@ var _ app.Desk = (*Console)(nil)
 
 // New returns the console of a gateway.
 func New(a *app.App) *Console {
-	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), name: "wasmgate-" + secret()[:32] + ".localhost", readers: make(chan struct{}, maxReaders)}
+	c := &Console{app: a, index: index.New(a.IndexPath(), a.AuditPath()), signins: newSignins(time.Now), people: a, name: "wasmgate-" + secret()[:32] + ".localhost", readers: make(chan struct{}, maxReaders)}
 	mux := http.NewServeMux()
 	for _, r := range c.routes() {
 		mux.HandleFunc(r.pattern, c.serve(r))
 	}
 	mux.HandleFunc("GET /ui/signin", c.signinPage)
 	mux.HandleFunc("POST /ui/signin", c.signin)
+	mux.HandleFunc("GET /ui/signin/{issuer}", c.leave)
+	mux.HandleFunc("GET "+login.LoopbackPath, c.comeBack)
 	mux.HandleFunc("POST /ui/signout", c.signout)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/ui/", http.StatusSeeOther) })
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }) // browsers ask for one

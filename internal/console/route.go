@@ -65,12 +65,12 @@ func (c *Console) serve(route route) http.HandlerFunc {
 	}
 }
 
-// A caller is who sends a request: the operator, who has signed in by the control socket, or
-// at the API whose key it brings.
+// A caller is who sends a request: the operator, who has signed in by the control socket, a
+// person who has signed in at an issuer, or at the API whose key it brings.
 type caller struct {
 	*gate.Principal
 	operator bool
-	key      string // that a program has brought
+	key      string // that a program has brought, or a person's token
 }
 
 type callerKey struct{}
@@ -84,10 +84,18 @@ func (c *Console) caller(r *http.Request, isPage, asks bool) (caller, error) {
 		who, err := c.app.KeyHolder(r)
 		return caller{who, false, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}, err
 	}
-	if !c.signins.in(r, asks) {
+	token, in := c.signins.in(r, asks)
+	switch {
+	case !in:
+		return caller{}, errSignIn
+	case token == "":
+		return caller{gate.Local(), true, ""}, nil
+	}
+	who, err := c.people.TokenHolder(r.Context(), token)
+	if err != nil { // it has expired, or was revoked
 		return caller{}, errSignIn
 	}
-	return caller{gate.Local(), true, ""}, nil
+	return caller{who, false, token}, nil
 }
 
 // by is who sends the request of a context.

@@ -20,16 +20,34 @@ const (
 	// guessed otherwise. Links, which cannot be guessed, stay good.
 	maxWrong   = 5
 	cookieName = "wasmgate_console"
+
+	// leaveTime is how long a browser may be at an issuer, and maxLeaving how many are.
+	leaveTime   = 10 * time.Minute
+	maxLeaving  = 64
+	leavingName = "wasmgate_console_leaves"
 )
 
 // signins are those who may sign in, and have. Both end with the process.
 type signins struct {
 	now func() time.Time
 
-	mu     sync.Mutex
-	offers []offer
-	stays  map[[32]byte]time.Time // until when, by the digest of the cookie
-	wrong  int
+	mu      sync.Mutex
+	offers  []offer
+	stays   map[[32]byte]stay    // by the digest of the cookie
+	leaving map[string]departure // by the state that comes back
+	wrong   int
+}
+
+// A stay is a browser that has signed in.
+type stay struct {
+	until time.Time
+	token string // of a person who has signed in at an issuer; "" for the operator
+}
+
+// A departure is a browser on its way to an issuer.
+type departure struct {
+	cookie [32]byte // its digest
+	until  time.Time
 }
 
 type offer struct {
@@ -38,7 +56,7 @@ type offer struct {
 }
 
 func newSignins(now func() time.Time) signins {
-	return signins{now: now, stays: make(map[[32]byte]time.Time)}
+	return signins{now: now, stays: make(map[[32]byte]stay), leaving: make(map[string]departure)}
 }
 
 // offer makes a link's token and a code. Each is good once, and ends the other.
@@ -67,7 +85,7 @@ func (s *signins) take(said string) string {
 	for i, o := range s.offers {
 		if (o.token == digest || o.code == digest) && now.Before(o.until) {
 			s.offers = append(s.offers[:i:i], s.offers[i+1:]...)
-			return s.stay(now)
+			return s.stay("")
 		}
 	}
 	if s.wrong++; s.wrong >= maxWrong {
@@ -78,36 +96,78 @@ func (s *signins) take(said string) string {
 	return ""
 }
 
-func (s *signins) stay(now time.Time) string {
-	for k, until := range s.stays {
-		if now.After(until) || len(s.stays) >= maxStays {
+// stay signs in a browser, and returns its cookie. The caller holds mu.
+func (s *signins) stay(token string) string {
+	now := s.now()
+	for k, one := range s.stays {
+		if now.After(one.until) || len(s.stays) >= maxStays {
 			delete(s.stays, k)
 		}
 	}
 	cookie := secret()
-	s.stays[sum(cookie)] = now.Add(stayTime)
+	s.stays[sum(cookie)] = stay{now.Add(stayTime), token}
 	return cookie
 }
 
-// in reports whether a request is of a browser that has signed in. If it asks, and does not
-// only wait, it stays signed in for longer.
-func (s *signins) in(r *http.Request, asks bool) bool {
-	c, err := r.Cookie(cookieName)
+// come signs in the person of a token.
+func (s *signins) come(token string) (cookie string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stay(token)
+}
+
+// leave has a browser go to an issuer, from where a state comes back, and returns the cookie by
+// which it is known then.
+func (s *signins) leave(state string) (cookie string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for k, one := range s.leaving {
+		if now.After(one.until) || len(s.leaving) >= maxLeaving {
+			delete(s.leaving, k)
+		}
+	}
+	cookie = secret()
+	s.leaving[state] = departure{sum(cookie), now.Add(leaveTime)}
+	return cookie
+}
+
+// back reports whether a request is of the browser that has left with a state, once.
+func (s *signins) back(state string, r *http.Request) bool {
+	c, err := r.Cookie(leavingName)
 	if err != nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, now := sum(c.Value), s.now()
-	until, ok := s.stays[k]
-	if !ok || now.After(until) {
-		delete(s.stays, k)
+	one, ok := s.leaving[state]
+	if !ok || one.cookie != sum(c.Value) {
 		return false
 	}
-	if asks {
-		s.stays[k] = now.Add(stayTime)
+	delete(s.leaving, state)
+	return !s.now().After(one.until)
+}
+
+// in reports whether a request is of a browser that has signed in, and with which token: none
+// is the operator's. If it asks, and does not only wait, it stays signed in for longer.
+func (s *signins) in(r *http.Request, asks bool) (token string, ok bool) {
+	c, err := r.Cookie(cookieName)
+	if err != nil {
+		return "", false
 	}
-	return true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, now := sum(c.Value), s.now()
+	one, ok := s.stays[k]
+	if !ok || now.After(one.until) {
+		delete(s.stays, k)
+		return "", false
+	}
+	if asks {
+		one.until = now.Add(stayTime)
+		s.stays[k] = one
+	}
+	return one.token, true
 }
 
 // out signs the browser of a request out.
@@ -128,7 +188,7 @@ func secret() string {
 func sum(s string) [32]byte { return sha256.Sum256([]byte(s)) }
 
 func (c *Console) signinPage(w http.ResponseWriter, r *http.Request) {
-	page(w, http.StatusOK, "signin", view{Title: "Sign in", Out: true})
+	c.signinProblem(w, http.StatusOK, "")
 }
 
 // signin takes the token of a link, which its page's script reads, or a code.
@@ -136,10 +196,10 @@ func (c *Console) signin(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	cookie := c.signins.take(r.PostFormValue("code"))
 	if cookie == "" {
-		page(w, http.StatusForbidden, "signin", view{Title: "Sign in", Out: true, Problem: "The link or the code is not good any more: run wasmgate console again."})
+		c.signinProblem(w, http.StatusForbidden, "The link or the code is not good any more: run wasmgate console again.")
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	c.stay(w, cookie)
 	http.Redirect(w, r, "/ui/", http.StatusSeeOther)
 }
 

@@ -31,10 +31,12 @@ const DocumentPath = "/oauth/client.json"
 const (
 	ConnectPath = "/connect/callback"
 	SignInPath  = "/connect/signin"
+	// LoopbackPath is where they come back to at an address of this machine.
+	LoopbackPath = "/callback"
 )
 
 // loopbackRedirect stands for the redirects of commands, whose port differs (RFC 8252, 7.3).
-const loopbackRedirect = "http://127.0.0.1/callback"
+const loopbackRedirect = "http://127.0.0.1" + LoopbackPath
 
 // Document is the gateway's client metadata document (draft-ietf-oauth-client-id-metadata-document).
 func Document(public string) []byte {

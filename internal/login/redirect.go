@@ -24,7 +24,7 @@ func Listen(ctx context.Context) (*Redirect, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Redirect{URL: "http://" + ln.Addr().String() + "/callback", ln: ln, answer: make(chan url.Values, 1)}, nil
+	return &Redirect{URL: "http://" + ln.Addr().String() + LoopbackPath, ln: ln, answer: make(chan url.Values, 1)}, nil
 }
 
 // Close ends the waiting.
@@ -38,7 +38,7 @@ func (r *Redirect) Wait(ctx context.Context, state string) (query string, err er
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		inert(w.Header())
 		got := q.URL.Query()
-		if q.Method != http.MethodGet || q.URL.Path != "/callback" || q.Host != r.ln.Addr().String() || !same(got.Get("state"), state) {
+		if q.Method != http.MethodGet || q.URL.Path != LoopbackPath || q.Host != r.ln.Addr().String() || !same(got.Get("state"), state) {
 			http.Error(w, "This belongs to no login that is under way.", http.StatusBadRequest)
 			return
 		}

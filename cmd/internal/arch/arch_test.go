@@ -137,7 +137,7 @@ var rules = map[string]rule{
 	"cmd/wasmgate-hook":             {imports: []string{"internal/hook"}, bans: []string{"github.com/...", "golang.org/..."}},
 	"cmd/internal/image":            {bans: []string{"net", "net/http"}},
 	"internal/except":               {imports: []string{"internal/config", "internal/files", "internal/match"}, bans: []string{"net", "net/http", "database/sql"}},
-	"internal/console":              {imports: []string{"gate", "gate/audit", "policy", "bridge/gateway", "internal/lock", "internal/app", "internal/config", "internal/except", "internal/flow", "internal/index", "internal/loopback", "internal/match", "internal/policyfiles", "internal/replay"}, bans: []string{"database/sql"}},
+	"internal/console":              {imports: []string{"gate", "gate/audit", "policy", "bridge/gateway", "internal/lock", "internal/app", "internal/config", "internal/except", "internal/flow", "internal/index", "internal/login", "internal/loopback", "internal/match", "internal/policyfiles", "internal/replay"}, bans: []string{"database/sql"}},
 	"cmd/internal/probe":            {bans: []string{"github.com/..."}},
 	"cmd/internal/soak":             {imports: []string{"gate", "gate/audit"}},
 	"cmd/internal/starter":          {},

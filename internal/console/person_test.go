@@ -1,0 +1,163 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/login"
+	"github.com/wasmgate/wasmgate/internal/vault"
+)
+
+const resource = "https://gw.example.com/mcp"
+
+// A people has people sign in at one provider, whose tokens say who they are.
+type people struct {
+	*login.Logins
+	idp *authtest.OAuth
+}
+
+func newPeople(t *testing.T) *people {
+	dir := t.TempDir()
+	return &people{idp: authtest.NewOAuth(t), Logins: login.New(login.Options{
+		Vault: vault.New(filepath.Join(dir, "vault"), func() ([]byte, error) { return vault.KeyFile(filepath.Join(dir, "key")) }),
+		Note:  func(login.Event) error { return nil },
+	})}
+}
+
+func (p *people) SignInIssuers() []string { return []string{"corp"} }
+
+func (p *people) BeginSignIn(ctx context.Context, issuer, redirect string) (*login.Begun, error) {
+	return p.SignIn(ctx, &login.Server{ID: issuer, URL: resource, Mode: login.SignsIn, Issuer: p.idp.URL, Client: http.DefaultClient}, redirect)
+}
+
+func (p *people) EndSignIn(ctx context.Context, query url.Values) (string, error) {
+	return p.SignedIn(ctx, query)
+}
+
+func (p *people) TokenHolder(_ context.Context, token string) (*gate.Principal, error) {
+	user, _, _, ok := p.idp.Whose(token, resource)
+	if !ok {
+		return nil, errors.New("no token, or none any more")
+	}
+	return &gate.Principal{Owner: gate.Owner{ID: user}, Auth: "bearer", Issuer: "corp", Roles: []string{user + "s"}}, nil
+}
+
+// browser opens pages of a console that listens, and keeps cookies. It goes where it is led, but
+// to no address that begins with stop.
+type browser struct {
+	t    *testing.T
+	at   string
+	stop string
+	*http.Client
+}
+
+func (b *browser) get(at string) *http.Response {
+	b.t.Helper()
+	if strings.HasPrefix(at, "/") {
+		at = b.at + at
+	}
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, at, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	resp, err := b.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp
+}
+
+func newBrowser(t *testing.T, at string) *browser {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &browser{t: t, at: at}
+	b.Client = &http.Client{Jar: jar, Timeout: time.Minute, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if b.stop != "" && strings.HasPrefix(r.URL.String(), b.stop) {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	return b
+}
+
+// A person who signs in at an issuer is not the operator, and may do what policies say of their
+// roles, as long as their token is good. What belongs to the browser of one signs in nobody else.
+func TestPersons(t *testing.T) {
+	d := open(t, "policy: {paths: [p.rego]}\n", "p.rego", `package wasmgate
+
+allow contains "auditors read" if {
+	input.action == "admin/read"
+	"alices" in input.principal.roles
+	not input.admin.operator
+}
+`)
+	p := newPeople(t)
+	d.c.people = p
+	web := httptest.NewServer(d.c)
+	defer web.Close()
+
+	alice := newBrowser(t, web.URL)
+	if got := alice.get("/ui/calls"); got.Request.URL.Path != "/ui/signin" {
+		t.Errorf("before she signs in: %s", got.Request.URL)
+	}
+	named := alice.get(strings.Replace(web.URL, "127.0.0.1", "localhost", 1) + "/ui/signin/corp")
+	if named.StatusCode != http.StatusOK || named.Request.URL.Path != login.LoopbackPath || named.Header.Get("Refresh") != "0; url=/ui/" {
+		t.Errorf("signing in: %d at %s", named.StatusCode, named.Request.URL)
+	}
+	for _, c := range []struct {
+		path string
+		want int
+	}{{"/ui/calls", 200}, {"/api/v1/calls", 200}, {"/ui/", 200}} {
+		if got := alice.get(c.path); got.StatusCode != c.want || got.Request.URL.Path != c.path {
+			t.Errorf("%s: %d at %s", c.path, got.StatusCode, got.Request.URL)
+		}
+	}
+	pause, err := alice.PostForm(web.URL+"/ui/pause", url.Values{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pause.Body.Close()
+	if pause.StatusCode != http.StatusForbidden || len(d.app.Status().Paused) > 0 {
+		t.Errorf("she pauses the gateway: %d", pause.StatusCode)
+	}
+	if acts := d.records(audit.Admin); len(acts) != 1 || acts[0].Principal != "alice" || acts[0].Code != "refused_authorize" {
+		t.Errorf("recorded %+v", acts)
+	}
+
+	p.idp.Person("mallory")
+	mallory := newBrowser(t, web.URL)
+	mallory.get("/ui/signin/corp")
+	if got := mallory.get("/ui/calls"); got.StatusCode != http.StatusForbidden {
+		t.Errorf("whom no policy knows: %d", got.StatusCode)
+	}
+	mallory.stop = web.URL + login.LoopbackPath
+	back := mallory.get("/ui/signin/corp").Header.Get("Location")
+	mallory.stop = ""
+	for who, b := range map[string]*browser{"a browser that has begun nothing": newBrowser(t, web.URL), "one that is signed in": alice} {
+		if got := b.get(back); got.StatusCode != http.StatusForbidden {
+			t.Errorf("%s is signed in by another's link: %d", who, got.StatusCode)
+		}
+	}
+	if got := []int{mallory.get(back).StatusCode, mallory.get(back).StatusCode}; got[0] != 200 || got[1] != 403 {
+		t.Errorf("coming back twice: %v", got)
+	}
+
+	p.idp.Expire("alice")
+	if got := alice.get("/ui/calls"); got.Request.URL.Path != "/ui/signin" {
+		t.Errorf("when her token has ended: %d at %s", got.StatusCode, got.Request.URL)
+	}
+}
