@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -145,10 +146,25 @@ func (l *Logins) row(s *Server, o gate.Owner) *row {
 	defer l.mu.Unlock()
 	r := l.rows[k]
 	if r == nil {
+		if len(l.rows) >= maxRows {
+			maps.DeleteFunc(l.rows, func(_ vault.Key, r *row) bool { return r.empty() })
+		}
 		r = &row{all: l, key: k}
 		l.rows[k] = r
 	}
 	return r
+}
+
+// maxRows is how many rows there may be before those of principals without a login are forgotten.
+const maxRows = 10_000
+
+// empty reports whether nothing would be missed of a row. One that is in use is not.
+func (r *row) empty() bool {
+	if !r.mu.TryLock() {
+		return false
+	}
+	defer r.mu.Unlock()
+	return r.read && r.grant == nil && r.busy == nil && len(r.lacks) == 0
 }
 
 // A row is a principal's grant at a server, as it is in the vault.
@@ -319,6 +335,7 @@ type Needed struct {
 	login        bool  // is what helps
 }
 
+// Login returns the server, and whether a login of the caller there is what helps.
 func (n *Needed) Login() (server string, helps bool) { return n.server, n.login }
 
 func (n *Needed) Error() string {
