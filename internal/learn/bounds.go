@@ -161,13 +161,13 @@ func (b Bound) has(text string) bool {
 	}
 }
 
-// breadth says what the bound lets pass.
+// breadth says what the bound lets pass, in one line: its values are what callers have written.
 func (b Bound) breadth() string {
 	switch b.Kind {
 	case "hosts":
-		return "every URL of " + strings.Join(b.Values, ", ")
+		return "every URL of " + quoted(strings.Join(b.Values, ", "))
 	case "folder":
-		return "every path below " + b.Values[0]
+		return "every path below " + quoted(b.Values[0])
 	default:
 		return fmt.Sprintf("the %d texts that were seen", len(b.Values))
 	}
@@ -201,7 +201,7 @@ func (p *Proposal) Rules() string {
 		b.WriteString("}\n")
 	}
 	for _, o := range p.Open {
-		fmt.Fprintf(&b, "\n# Lets pass everything as %s of %s (%s); seen: %d different texts, in %d calls.", quoted(o.Argument), o.Tool, o.Why, o.Distinct, o.Calls)
+		fmt.Fprintf(&b, "\n# Lets pass everything as %s of %s (%s); seen: %d different texts, in %d calls.", quoted(o.Argument), quoted(o.Tool), o.Why, o.Distinct, o.Calls)
 	}
 	if len(p.Open) > 0 {
 		b.WriteString("\n")

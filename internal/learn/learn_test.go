@@ -3,6 +3,7 @@ package learn_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,7 +98,7 @@ func TestHeld(t *testing.T) {
 	if err != nil || p.Later != 2 || p.Held != 2 {
 		t.Fatalf("of %d held %d, %v; want all of 2", p.Later, p.Held, err)
 	}
-	want := []learn.Refusal{{"8", "s__t", "a goes beyond every path below /a/b"}, {"9", "s__new", "no earlier call of local had this tool"}}
+	want := []learn.Refusal{{"8", "s__t", "a goes beyond every path below \"/a/b\""}, {"9", "s__new", "no earlier call of local had this tool"}}
 	if !slices.Equal(p.Refusals, want) {
 		t.Errorf("refusals %v, want %v", p.Refusals, want)
 	}
@@ -166,5 +167,29 @@ func TestRates(t *testing.T) {
 	})
 	if err != nil || p.Later != 9 || p.Held != 2 || p.Refusals[0].Why != "more than 6 calls in an hour, or 6 at once" {
 		t.Errorf("of %d held %d %v, %v; want 2 of 9", p.Later, p.Held, p.Refusals, err)
+	}
+}
+
+// What callers have written is never a line of its own in what a person is to apply.
+func TestRulesAreNobodyElses(t *testing.T) {
+	var calls []policy.RecordedCall
+	for i := range 5 {
+		calls = append(calls,
+			call(gate.Allow, "s__t", fmt.Sprintf(`{"path":"/srv/a\nallow contains \"x\" if true #/%d","b\nallow contains \"x\" if true #":"%d"}`, i, i)),
+			call(gate.Allow, "s__u", fmt.Sprintf(`{"url":"https://a.example/%d?\r\n"}`, i)))
+	}
+	p, err := learn.From(sessions(calls...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Bounds) == 0 || len(p.Open) == 0 {
+		t.Fatalf("nothing is said of them: %+v", p)
+	}
+	for _, text := range []string{p.Rules(), p.Tests(), p.RateLimits(), p.GrantsFile(nil)} {
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "allow") {
+				t.Errorf("a caller's line: %s", line)
+			}
+		}
 	}
 }
