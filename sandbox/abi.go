@@ -89,7 +89,15 @@ func (c *call) invoke(f api.Function, stack []uint64) error {
 	return err
 }
 
-// request returns what a command reads. The arguments go in byte for byte.
+// reads returns what a command reads.
+func (c *call) reads() []byte {
+	if c.input != nil {
+		return c.input
+	}
+	return request(c.tool, c.args)
+}
+
+// request returns a call as JSON. The arguments go in byte for byte.
 func request(tool string, args []byte) []byte {
 	name, _ := json.Marshal(tool) // a string always marshals
 	return slices.Concat([]byte(`{"name":`), name, []byte(`,"arguments":`), args, []byte("}"))
@@ -98,13 +106,13 @@ func request(tool string, args []byte) []byte {
 // runCommand runs a WASI command to its end.
 func (c *call) runCommand(in *instance) (Result, error) {
 	if c.standby == nil {
-		c.stdin.Reset(request(c.tool, c.args))
+		c.stdin.Reset(c.reads())
 	}
 	err := c.invoke(in.function(exportStart), nil)
 	var exit *sys.ExitError
 	switch {
 	case err == nil, errors.As(err, &exit) && exit.ExitCode() == 0:
-		return c.structured(c.stdout.buf)
+		return c.answered(c.stdout.buf)
 	case exit == nil:
 		return Result{}, c.failure("it trapped", err)
 	case c.Err() != nil, c.meter.empty, // then its reads and writes fail, and it exits for that

@@ -33,7 +33,7 @@ var foreign = []struct {
 	{func(i rewrite.Import) bool { return i.Module == "env" && !i.Function },
 		"it is a library that is linked at run time (a side module): link it into a program"},
 	{func(i rewrite.Import) bool { return strings.HasPrefix(i.Name, "sock_") },
-		"it wants sockets, and there are none: HTTP requests go by the host's function http"},
+		"it wants sockets, and there are none: HTTP requests go by the host's function http, and `imports: {stub: [\"wasi_snapshot_preview1.sock_*\"]}` in its manifest has it run without"},
 }
 
 // advice is what would make a module with these imports load that does not; "" if
@@ -47,10 +47,18 @@ func (r *Runtime) advice(imports []rewrite.Import) string {
 	return ""
 }
 
-// missing reports whether there is nothing here by this import's name.
+// missing reports whether there is nothing here by this import's name, or a function of
+// WASI of another form: there are versions of some.
 func (r *Runtime) missing(i rewrite.Import) bool {
-	return !i.Function || r.host[i.Module][i.Name] == nil
+	return !i.Function || r.host[i.Module][i.Name] == nil || r.otherForm(i)
 }
+
+func (r *Runtime) otherForm(i rewrite.Import) bool {
+	here := r.host[i.Module][i.Name]
+	return here != nil && ofWASI(i) && (len(here.ParamTypes()) != i.Params || len(here.ResultTypes()) != i.Results)
+}
+
+func ofWASI(i rewrite.Import) bool { return i.Module == wasiModule || i.Module == unstableModule }
 
 // needsManifest is what a module without one is told.
 const needsManifest = "it has no manifest: `wasmgate sandbox manifest MODULE` writes a first one; an MCP server (servers.NAME.module) needs none"

@@ -78,6 +78,11 @@ func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallCon
 		return Result{}, err
 	}
 	c := newCall(ctx, m, tool, args, cfg, limits)
+	if m.invocation.filled() {
+		if err := m.invocation.fill(c); err != nil {
+			return Result{Output: []byte(err.Error()), IsError: true}, nil
+		}
+	}
 	if m.isolation == IsolationSession {
 		return m.runtime.sessions.call(c, cfg.Session)
 	}
@@ -150,6 +155,7 @@ type call struct {
 	module  *Module
 	tool    string
 	args    []byte
+	input   []byte // that a command reads; nil for the request
 	limits  Limits
 	host    Host
 
@@ -209,7 +215,7 @@ func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallC
 // newProcess is what the guest sees through WASI.
 func (c *call) newProcess() *wasi.Process {
 	p := &wasi.Process{
-		Args: append([]string{c.tool}, c.module.args...), Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
+		Args: append([]string{c.tool}, c.module.invocation.args...), Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
 		Ask: c.file, Charge: c.toll, Sleep: c.sleep, MaxWritten: c.limits.Files,
 	}
 	if c.module.kind == command {

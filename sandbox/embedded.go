@@ -67,7 +67,7 @@ func (r *Runtime) CompileEmbedded(ctx context.Context) error {
 	defer r.end()
 	p, err := r.look(embeddedTools())
 	if err == nil {
-		err = p.rewrite()
+		err = r.rewrite(p)
 	}
 	if err != nil {
 		return err

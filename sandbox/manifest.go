@@ -36,8 +36,20 @@ type Manifest struct {
 	// for a reactor and SnapshotInst for others.
 	Snapshot Snapshot `json:"snapshot,omitempty"`
 	// Args are the arguments of a WASI program, after the name of its tool: what an
-	// interpreter is to run, for example.
+	// interpreter is to run, for example. One that is {{NAME}} is the argument of the call
+	// with that name, and left out if the call has none.
 	Args []string `json:"args,omitempty"`
+	// Stdin is what a WASI program reads in place of its request: {{NAME}}, the argument
+	// of that name.
+	Stdin string `json:"stdin,omitempty"`
+	// Stdout is what a WASI program writes: "json", one JSON value, or "text"; "" means json.
+	Stdout string `json:"stdout,omitempty"`
+	// Imports says what becomes of functions that are imported and that there are not here.
+	// Stub names those that the module does without, by MODULE.NAME, or the beginning of that
+	// and *: of WASI's it is told that they are not supported, a call of another traps.
+	Imports struct {
+		Stub []string `json:"stub,omitempty"`
+	} `json:"imports,omitzero"`
 	// Warm is the sample call that SnapshotWarm makes before any other. It must
 	// hold nothing that one caller may know and another may not.
 	Warm *Sample `json:"warm,omitempty"`
@@ -198,6 +210,18 @@ func (m Manifest) checkState() error {
 	}
 	if slices.ContainsFunc(m.Args, func(a string) bool { return strings.ContainsRune(a, 0) }) {
 		return errors.New("sandbox: the manifest has an argument with a NUL character")
+	}
+	if m.Stdin != "" && !isPlaceholder(m.Stdin) {
+		return fmt.Errorf("sandbox: the manifest has stdin %.40q: it is {{NAME}}, an argument", m.Stdin)
+	}
+	if m.Stdout != "" && m.Stdout != stdoutJSON && m.Stdout != stdoutText {
+		return fmt.Errorf("sandbox: the manifest has stdout %.40q: json and text are known", m.Stdout)
+	}
+	if m.Stdout == stdoutText && slices.ContainsFunc(m.Tools, func(t Tool) bool { return t.OutputSchema != nil }) {
+		return errors.New("sandbox: the manifest has an outputSchema, which is of JSON, and stdout: text")
+	}
+	if m.Snapshot == SnapshotInput && slices.ContainsFunc(m.Args, isPlaceholder) {
+		return errors.New("sandbox: the manifest has arguments of the call in args, which a program with snapshot: input has before there is a call")
 	}
 	if (m.Snapshot == SnapshotWarm) != (m.Warm != nil) {
 		return errors.New("sandbox: the manifest needs both snapshot: warm and the sample call warm, or neither")

@@ -48,27 +48,27 @@ type ModuleConfig struct {
 // A Module is compiled code with its tools. It may be used from several
 // goroutines, and belongs to the [Runtime] that compiled it.
 type Module struct {
-	runtime   *Runtime
-	compiled  wazero.CompiledModule
-	code      int64 // bytes of its machine code
-	name      string
-	kind      kind
-	version   extism.Version // of a plug-in; zero if it is plain
-	plain     bool           // a plug-in whose functions are its tools
-	tools     []Tool
-	limits    Limits
-	grants    Grants
-	wasi      bool // whether it imports from WASI
-	env       []string
-	dirs      []wasi.Dir
-	isolation Isolation
-	note      string // for the operator
-	point     Snapshot
-	warm      *Sample
-	args      []string
-	standbys  *standbys // of a command that waits for its input; nil if it does not
-	places    *lane
-	slots     *lane
+	runtime    *Runtime
+	compiled   wazero.CompiledModule
+	code       int64 // bytes of its machine code
+	name       string
+	kind       kind
+	version    extism.Version // of a plug-in; zero if it is plain
+	plain      bool           // a plug-in whose functions are its tools
+	tools      []Tool
+	limits     Limits
+	grants     Grants
+	wasi       bool // whether it imports from WASI
+	env        []string
+	dirs       []wasi.Dir
+	isolation  Isolation
+	note       string // for the operator
+	point      Snapshot
+	warm       *Sample
+	invocation invocation
+	standbys   *standbys // of a command that waits for its input; nil if it does not
+	places     *lane
+	slots      *lane
 
 	server      bool
 	nonblocking bool // its stdin does not block: its language waits in another way
@@ -121,17 +121,17 @@ func (r *Runtime) module(ctx context.Context, from origin, cfg ModuleConfig) (_ 
 	if err != nil {
 		return nil, err
 	}
-	if err := r.refused(p.Imports, cfg); err != nil {
+	manifest, noManifest := choose(cfg.Manifest, p.Manifest)
+	if err := r.refused(p.Imports, cfg, manifest); err != nil {
 		return nil, err
 	}
-	if err := p.rewrite(); err != nil {
+	if err := r.rewrite(p); err != nil {
 		return nil, err
 	}
 	m := &Module{runtime: r, name: cfg.Name, minMemory: p.MinMemory, sealed: p.Sealed, unfit: p.Unfit, server: cfg.Server, nonblocking: p.Go}
 	m.wasi = imports(p.Imports, func(module string) bool { return module == wasiModule || module == unstableModule })
-	manifest, err := choose(cfg.Manifest, p.Manifest)
-	if err != nil && !(errors.Is(err, errNoManifest) && (cfg.Server || imports(p.Imports, extism.IsPlugin))) {
-		return nil, err
+	if noManifest != nil && !(errors.Is(noManifest, errNoManifest) && (cfg.Server || imports(p.Imports, extism.IsPlugin))) {
+		return nil, noManifest
 	}
 	if err := m.configure(cfg, manifest); err != nil {
 		return nil, err
@@ -190,8 +190,9 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	if manifest.Isolation == IsolationSession && cfg.Isolation == "" {
 		manifest.Isolation, m.note = IsolationCall, sessionNote
 	}
-	if m.args = manifest.Args; cfg.Args != nil {
-		m.args = cfg.Args
+	m.invocation = invocation{args: manifest.Args, stdin: manifest.Stdin, text: manifest.Stdout == stdoutText}
+	if cfg.Args != nil {
+		m.invocation.args = cfg.Args
 	}
 	m.isolation = cmp.Or(cfg.Isolation, manifest.Isolation, IsolationCall)
 	m.preparing = make(chan struct{}, 1)
@@ -218,8 +219,8 @@ func (m *Module) open(dirs []Dir) error {
 			return errors.Join(fmt.Errorf("the granted directory %q is not an absolute path", d.Path), m.closeDirs())
 		}
 		as := cmp.Or(d.As, d.Path)
-		if d.As != "" && (d.As[0] != '/' || path.Clean(d.As) != d.As) || slices.ContainsFunc(m.dirs, func(o wasi.Dir) bool { return o.Path == as }) {
-			return errors.Join(fmt.Errorf("the granted directory %q is to be known as %q, which is no clean absolute path or the name of another", d.Path, as), m.closeDirs())
+		if d.As != "" && d.As != "." && (d.As[0] != '/' || path.Clean(d.As) != d.As) || slices.ContainsFunc(m.dirs, func(o wasi.Dir) bool { return o.Path == as }) {
+			return errors.Join(fmt.Errorf("the granted directory %q is to be known as %q, which is no clean absolute path, not ., or the name of another", d.Path, as), m.closeDirs())
 		}
 		root, err := os.OpenRoot(d.Path)
 		if err != nil {
@@ -254,6 +255,9 @@ func (m *Module) settle(ctx context.Context, manifest Manifest) (err error) {
 	}
 	if m.server && m.kind != command {
 		return errors.New("it is to be a server, but is no WASI command: it does not export _start")
+	}
+	if m.kind != command && (m.invocation.text || m.invocation.filled()) {
+		return errors.New("stdin, stdout: text and arguments of the call in args are for WASI commands")
 	}
 	m.point = SnapshotInit
 	if m.kind == command {
@@ -298,13 +302,17 @@ func keptInstances() int { return 2 * processors }
 const namedImports = 8
 
 // refused returns an error that names the imports which are not granted.
-func (r *Runtime) refused(imports []rewrite.Import, cfg ModuleConfig) error {
+func (r *Runtime) refused(imports []rewrite.Import, cfg ModuleConfig, manifest Manifest) error {
 	var names, keys []string
 	refused := 0
 	for _, in := range imports {
 		host, own := hostFunctions[in.Name]
 		own = own && in.Module == hostModule
 		switch {
+		case manifest.stubs(in) && r.missing(in):
+			continue
+		case in.Function && r.otherForm(in):
+			return otherTypes(in.Module, in.Name, r.host[in.Module][in.Name])
 		case in.Function && own && host.granted(cfg.Grants), in.Function && in.Module != hostModule && r.host[in.Module][in.Name] != nil:
 			continue
 		case own:
@@ -371,7 +379,7 @@ func (r *Runtime) checkSignatures(compiled wazero.CompiledModule) (kind, error) 
 			continue
 		}
 		if host := r.host[module][name]; !sameType(f, host.ParamTypes(), host.ResultTypes()) {
-			return "", fmt.Errorf("it imports %s.%s with types other than %v -> %v", module, name, typeNames(host.ParamTypes()), typeNames(host.ResultTypes()))
+			return "", otherTypes(module, name, host)
 		}
 		asks = asks || module == hostModule && name != "log"
 		extismImports = extismImports || extism.IsPlugin(module)
@@ -393,6 +401,10 @@ func (r *Runtime) checkSignatures(compiled wazero.CompiledModule) (kind, error) 
 		return command, nil
 	}
 	return "", fmt.Errorf("it exports neither %s (a WASI command) nor %s (a reactor)", exportStart, exportCall)
+}
+
+func otherTypes(module, name string, host api.FunctionDefinition) error {
+	return fmt.Errorf("it imports %s.%s with types other than %v -> %v", module, name, typeNames(host.ParamTypes()), typeNames(host.ResultTypes()))
 }
 
 func sameType(f api.FunctionDefinition, params, results []api.ValueType) bool {

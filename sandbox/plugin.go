@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/api"
 
@@ -235,9 +234,6 @@ func (c *call) callPlain(in *instance) (Result, error) {
 		return Result{}, c.trap(TrapGuest, fmt.Sprintf("its output has more than %d bytes", c.limits.Output), nil)
 	case tool.OutputSchema != nil:
 		return c.structured(out)
-	case !utf8.Valid(out):
-		return Result{}, c.trap(TrapGuest, "its output is not text in UTF-8", nil)
 	}
-	content, err := json.Marshal(map[string]any{"content": []map[string]string{{"type": "text", "text": string(out)}}})
-	return Result{Output: content, Whole: true}, err
+	return c.text(out)
 }

@@ -91,11 +91,13 @@ func (r *Runtime) look(from origin) (*prepared, error) {
 }
 
 // rewrite gives the module the form that is compiled: sealed, if it can be. It has
-// nothing to do if the cache has its code.
-func (p *prepared) rewrite() (err error) {
+// nothing to do if the cache has its code. Whether a module may have stubs in the place of
+// what is not here, its manifest says; with them it is always the same.
+func (r *Runtime) rewrite(p *prepared) (err error) {
 	if p.read == nil {
 		return nil
 	}
+	p.read.Stub(r.missing, ofWASI)
 	sealed, err := p.read.Seal()
 	var unfit *rewrite.UnfitError
 	switch {
@@ -134,5 +136,5 @@ func (r *Runtime) Compiled(wasm []byte) bool {
 		return true
 	}
 	p, err := r.look(from)
-	return err != nil || p.rewrite() != nil || r.cache.HasCode(p.wasm) // another program may have left it
+	return err != nil || r.rewrite(p) != nil || r.cache.HasCode(p.wasm) // another program may have left it
 }

@@ -510,7 +510,7 @@ func TestATrapQuotesItsGuest(t *testing.T) {
 
 func TestDirsAreKnownByAnotherPath(t *testing.T) {
 	r, dir := newRuntime(t, sandbox.Config{}), t.TempDir()
-	for as, ok := range map[string]bool{"": true, "/data": true, "/": true, "data": false, "/data/": false, "/a/../b": false} {
+	for as, ok := range map[string]bool{"": true, "/data": true, "/": true, ".": true, "data": false, "..": false, "/data/": false, "/a/../b": false} {
 		_, err := r.Compile(t.Context(), reactor(say(number(1))).bytes(), sandbox.ModuleConfig{Grants: sandbox.Grants{Dirs: []sandbox.Dir{{Path: dir, As: as}}}})
 		if (err == nil) != ok {
 			t.Errorf("as %q: %v", as, err)

@@ -133,7 +133,7 @@ func (s *standby) wait() {
 
 // become makes a standby's call that of somebody. The guest's goroutine calls it.
 func (c *call) become(h handed) {
-	c.parent, c.started, c.tool, c.args, c.limits = h.parent, h.started, h.tool, h.args, h.limits
+	c.parent, c.started, c.tool, c.args, c.input, c.limits = h.parent, h.started, h.tool, h.args, h.input, h.limits
 	if h.host != nil {
 		c.host = guarded{c, h.host}
 	}
@@ -143,7 +143,7 @@ func (c *call) become(h handed) {
 	c.spent = c.meter.used()
 	c.meter.renew(h.limits)
 	c.meter.deadline = h.meter.deadline
-	c.stdin.Reset(request(c.tool, c.args))
+	c.stdin.Reset(c.reads())
 }
 
 // take returns a standby that nobody has, nil if there is none. One that has ended before

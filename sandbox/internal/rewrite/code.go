@@ -462,6 +462,9 @@ func (w *writer) read(c *cursor) {
 		}
 		at := size - len(c.b)
 		in := w.instruction(c)
+		if c.err != nil { // what could not be read claims anything
+			break
+		}
 		w.regions[inside].cost += w.estimator.weight(in)
 		w.estimator.instruction(in)
 		if straight && in.op == opLoop {

@@ -74,6 +74,8 @@ var preamble = []byte("\x00asm\x01\x00\x00\x00")
 type Import struct {
 	Module, Name string
 	Function     bool // whether it is a function, not a table, memory or global
+	// Params and Results are how many it takes and returns.
+	Params, Results int
 }
 
 // A Module is a module whose sections were checked. Its slices refer to the
@@ -93,6 +95,7 @@ type Module struct {
 	memories  uint32
 	mutable   uint32 // how many of them can change
 	tables    []byte // the section of tables, with bounds
+	stubs     []stub // for each imported function; nil for none
 	cost      Cost
 }
 
@@ -227,8 +230,12 @@ func (m *Module) importing(c *cursor) {
 	switch kind {
 	case kindFunction:
 		in.Function = true
-		m.functions = append(m.functions, c.uint()) // Meter checks it: who is not granted an import learns that first
+		t := c.uint()
+		m.functions = append(m.functions, t) // Meter checks it: who is not granted an import learns that first
 		m.imported++
+		if t < uint32(len(m.params)) {
+			in.Params, in.Results = int(m.params[t]), int(m.results[t])
+		}
 	case kindTable:
 		c.reference()
 		c.limits()

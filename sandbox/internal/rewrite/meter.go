@@ -193,7 +193,43 @@ func (w *writer) imports(c *cursor) {
 	item := appendName(nil, MeterModule)
 	item = append(appendName(item, MeterFunction), kindFunction)
 	item = binary.AppendUvarint(item, uint64(len(w.m.params)))
+	if w.m.stubs != nil {
+		c = &cursor{b: w.stubbed(c, item)}
+	}
 	w.sections[sectionImport] = more(c, 1, item...)
+}
+
+// stubbed is a section of imports in which the meter, which nothing calls there, keeps the
+// places of those that have stubs, so that no index changes.
+func (w *writer) stubbed(c *cursor, meter []byte) []byte {
+	n, function := c.count(), uint32(0)
+	out := binary.AppendUvarint(nil, uint64(n))
+	for range n {
+		head := c.b
+		c.bytes()
+		c.bytes()
+		stubbed := false
+		switch c.byte() {
+		case kindFunction:
+			c.uint()
+			stubbed = w.m.stub(function) != noStub
+			function++
+		case kindTable:
+			c.reference()
+			c.limits()
+		case kindMemory:
+			c.limits()
+		default: // a global: Decode takes nothing else
+			c.value()
+			c.byte()
+		}
+		if stubbed {
+			out = append(out, meter...)
+		} else {
+			out = append(out, head[:len(head)-len(c.b)]...)
+		}
+	}
+	return out
 }
 
 // functions declares a gate for each imported function, and what moves memory in
@@ -495,10 +531,17 @@ func (w *writer) gate(i uint32) {
 	w.body = append(w.body, opI64Sub)
 	w.index(opCall, w.m.imported)
 	w.index(opGlobalSet, w.fuel)
-	for p := range w.m.params[w.m.functions[i]] {
-		w.index(opLocalGet, p)
+	switch w.m.stub(i) {
+	case failing:
+		w.number(opI32Const, noFunction)
+	case trapping:
+		w.body = append(w.body, opUnreachable)
+	default:
+		for p := range w.m.params[w.m.functions[i]] {
+			w.index(opLocalGet, p)
+		}
+		w.index(opCall, i)
 	}
-	w.index(opCall, i)
 	w.body = append(w.body, opEnd)
 }
 

@@ -28,21 +28,21 @@ var repoScan = tool.Tool{
 	Description: "Finds the git repositories and worktrees under directories that are granted to this tool. " +
 		"Symbolic links are not followed; folders whose name begins with a dot and node_modules are not searched, nor is what lies inside of a repository or worktree that was found (nested repositories, submodules): name such a directory as a root to search it. " +
 		"Bare repositories are not reported. " +
-		"Linked worktrees that a main repository names are listed wherever they lie: those under no root with reachable unknown, because they are not looked at; those under a root that are gone or no worktrees any more are left out. " +
+		"Linked worktrees that a main repository names are listed wherever they lie: those in no granted directory with reachable unknown, because they cannot be looked at; others that are gone or no worktrees any more are left out. " +
 		"A worktree leads neither to its main repository nor to that one's other worktrees. " +
 		"Directories near the roots are searched first.",
 	InputSchema: []byte(`{"type":"object","properties":{
-		"roots":{"type":"array","minItems":1,"maxItems":16,"items":{"type":"string","minLength":1,"maxLength":1024},"description":"Absolute paths of the directories to search."},
+		"roots":{"type":"array","minItems":1,"maxItems":16,"items":{"type":"string","minLength":1,"maxLength":1024},"description":"Absolute paths of the directories to search; all that are granted if it is left out."},
 		"max_depth":{"type":"integer","minimum":0,"maximum":32,"default":8,"description":"How many levels of directories below a root are searched; 0 looks at the roots alone."},
 		"limit":{"type":"integer","minimum":1,"maximum":1000,"default":200,"description":"Return at most this many repositories and worktrees."}},
-		"required":["roots"],"additionalProperties":false}`),
+		"additionalProperties":false}`),
 	OutputSchema: []byte(`{"type":"object","properties":{
 		"repositories":{"type":"array","description":"What was found, sorted by path, each path once.","items":{"type":"object","properties":{
 			"path":{"type":"string","description":"The directory of the working tree."},
 			"kind":{"type":"string","enum":["main","worktree","separate"],"description":"main has its git directory in .git; worktree is linked to a main repository; separate has its git directory elsewhere, like a submodule."},
-			"reachable":{"type":"string","enum":["yes","unknown"],"description":"Whether the directory was seen; unknown if it lies under no root, or can only be reached through a symbolic link or an unreadable directory."},
+			"reachable":{"type":"string","enum":["yes","unknown"],"description":"Whether the directory was seen; unknown if it lies in no granted directory, or can only be reached through a symbolic link or an unreadable directory."},
 			"main":{"type":"string","description":"The repository that a worktree is linked to, as the worktree's files say."},
-			"branch":{"type":"string","description":"The branch that is checked out; absent if HEAD is detached or is not under the roots."},
+			"branch":{"type":"string","description":"The branch that is checked out; absent if HEAD is detached or in no granted directory."},
 			"commit":{"type":"string","description":"The commit of a detached HEAD."}},
 			"required":["path","kind","reachable"],"additionalProperties":false}},
 		"errors":{"type":"array","description":"The roots that could not be searched. The others were.","items":{"type":"object","properties":{
@@ -91,7 +91,12 @@ func runRepoScan(in repoScanIn) (repoScanOut, error) {
 	if err != nil {
 		return repoScanOut{}, err
 	}
-	roots, err := cleanRoots(in.Roots)
+	roots := granted()
+	if in.Roots != nil {
+		roots, err = cleanRoots(in.Roots)
+	} else if len(roots) == 0 {
+		err = errors.New("no directory is granted to this tool; the gateway's operator grants directories")
+	}
 	if err != nil {
 		return repoScanOut{}, err
 	}
@@ -104,6 +109,7 @@ func runRepoScan(in repoScanIn) (repoScanOut, error) {
 		}
 		s.roots = append(s.roots, root)
 	}
+	s.within = slices.Concat(s.roots, granted())
 	s.walk(depth)
 	for _, r := range s.found {
 		out.Repositories = append(out.Repositories, r)

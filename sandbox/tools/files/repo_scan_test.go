@@ -205,15 +205,16 @@ func TestRepoScanOutput(t *testing.T) {
 			`{"path":"DIR/w","kind":"worktree","reachable":"yes","main":"DIR/m","branch":"topic/a"}],"errors":[],"unreadable":0,"truncated":false}`},
 		"a worktree outside, linked to a bare repository": {tree{"w/.git": "gitdir: /srv/x.git/worktrees/w"}, `{"roots":["DIR"]}`,
 			`{"repositories":[{"path":"DIR/w","kind":"worktree","reachable":"yes","main":"/srv/x.git"}],"errors":[],"unreadable":0,"truncated":false}`},
-		"lists are never null":            {tree{}, `{"roots":["DIR/x"]}`, `{"repositories":[],"errors":[{"root":"DIR/x","error":"it does not exist"}],"unreadable":0,"truncated":false}`},
-		"there is no default root":        {tree{}, `{}`, `error: argument roots: 0 directories are named; 1 to 16 can be`},
-		"seventeen roots are too many":    {tree{}, `{"roots":["/a"` + strings.Repeat(`,"/a"`, 16) + `]}`, `error: argument roots: 17 directories are named; 1 to 16 can be`},
-		"a relative root is named":        {tree{}, `{"roots":["/a","b"]}`, `error: argument roots: "b" is no absolute path of at most 1024 bytes`},
-		"an empty root is named":          {tree{}, `{"roots":[""]}`, `error: argument roots: "" is no absolute path of at most 1024 bytes`},
-		"a root with a NUL is named":      {tree{}, `{"roots":["/a\u0000b"]}`, `error: argument roots: "/a\x00b" is no absolute path of at most 1024 bytes`},
-		"a depth out of range is named":   {tree{}, `{"roots":["/"],"max_depth":33}`, `error: argument max_depth: 33 is not between 0 and 32`},
-		"a limit out of range is named":   {tree{}, `{"roots":["/"],"limit":0}`, `error: argument limit: 0 is not between 1 and 1000`},
-		"an unknown argument is an error": {tree{}, `{"root":"/"}`, `error: arguments: unknown field "root"`},
+		"lists are never null":             {tree{}, `{"roots":["DIR/x"]}`, `{"repositories":[],"errors":[{"root":"DIR/x","error":"it does not exist"}],"unreadable":0,"truncated":false}`},
+		"no roots are all that is granted": {tree{}, `{}`, `error: no directory is granted to this tool; the gateway's operator grants directories`},
+		"an empty list is no default":      {tree{}, `{"roots":[]}`, `error: argument roots: 0 directories are named; 1 to 16 can be`},
+		"seventeen roots are too many":     {tree{}, `{"roots":["/a"` + strings.Repeat(`,"/a"`, 16) + `]}`, `error: argument roots: 17 directories are named; 1 to 16 can be`},
+		"a relative root is named":         {tree{}, `{"roots":["/a","b"]}`, `error: argument roots: "b" is no absolute path of at most 1024 bytes`},
+		"an empty root is named":           {tree{}, `{"roots":[""]}`, `error: argument roots: "" is no absolute path of at most 1024 bytes`},
+		"a root with a NUL is named":       {tree{}, `{"roots":["/a\u0000b"]}`, `error: argument roots: "/a\x00b" is no absolute path of at most 1024 bytes`},
+		"a depth out of range is named":    {tree{}, `{"roots":["/"],"max_depth":33}`, `error: argument max_depth: 33 is not between 0 and 32`},
+		"a limit out of range is named":    {tree{}, `{"roots":["/"],"limit":0}`, `error: argument limit: 0 is not between 1 and 1000`},
+		"an unknown argument is an error":  {tree{}, `{"root":"/"}`, `error: arguments: unknown field "root"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -221,6 +222,21 @@ func TestRepoScanOutput(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestRepoScanGranted: without roots all that is granted is searched; what files name is looked at
+// in granted directories, and in no others.
+func TestRepoScanGranted(t *testing.T) {
+	dir := linked("a/m", "b/w").with(tree{
+		"a/m/.git/worktrees/gone/gitdir": "DIR/b/gone/.git", "a/nowhere/.git": "gitdir: DIR/b/nowhere", "c/x/.git/HEAD": "ref: refs/heads/main\n", "a/m/.git/worktrees/far/gitdir": "DIR/c/far/.git",
+	}).make(t)
+	files.Grant(t, filepath.Join(dir, "a"), filepath.Join(dir, "b"))
+	const all = "a/m main trunk\nb/w worktree topic/a\nc/far worktree unknown"
+	for name, args := range map[string]string{"none": `{}`, "one": `{"roots":["DIR/a"]}`} {
+		if got := brief(t, scan(t, dir, args)); got != all {
+			t.Errorf("%s: got:\n%s\nwant:\n%s", name, got, all)
+		}
 	}
 }
 

