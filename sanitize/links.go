@@ -50,6 +50,9 @@ func (l Links) keeps(target string, fetched bool) bool {
 		return false
 	}
 	inHTML, inMarkdown := readTargets(target)
+	if strings.HasPrefix(strings.ToLower(inHTML), "data:") && spacedType(target) {
+		return false
+	}
 	return l.keepsRead(inHTML, fetched) && (inMarkdown == inHTML || l.keepsRead(inMarkdown, fetched))
 }
 
@@ -123,6 +126,14 @@ func ordinary(target string) bool {
 		}
 	}
 	return true
+}
+
+// spacedType reports whether there are spaces in the media type of a data URL, which browsers
+// take for no image then.
+func spacedType(target string) bool {
+	target = strings.TrimLeftFunc(html.UnescapeString(target), func(r rune) bool { return r <= ' ' })
+	kind, _, _ := strings.Cut(target, ",")
+	return strings.Contains(kind, " ")
 }
 
 // picture reports whether the rest of a data URL is an image that holds no

@@ -54,10 +54,11 @@ func TestATargetThatIsNoneIsAnError(t *testing.T) {
 	}
 }
 
-// A target that ends with a colon is a target: only a scheme alone is none.
+// A target that ends with a colon is a target: only a scheme alone that nothing acts on is none.
 func TestTargetsThatEndWithAColon(t *testing.T) {
 	for _, text := range []string{
 		"[x](javascript:x``]: )", "[x](javascript:alert(1):)", "![x](https://e.example/p:)", "![x](//e.example:)", "![x](&sol;/e.example:)",
+		"[x](javascript:)", "[foo]:JavaScript: \"foo\"\n\n[foo]", "[x](file:)",
 	} {
 		if clean, found := new(t, sanitize.Text).Sanitize(text); clean == text {
 			t.Errorf("%q is left, %v", text, found)
@@ -66,5 +67,18 @@ func TestTargetsThatEndWithAColon(t *testing.T) {
 	text := "[x](https:) and [y](note:)"
 	if clean, found := new(t, sanitize.Text).Sanitize(text); clean != text {
 		t.Errorf("%q became %q, %v", text, clean, found)
+	}
+}
+
+// A picture within the text may stand as an image, and not where readers may take it for a link.
+func TestPicturesAreNoLinks(t *testing.T) {
+	const picture = "](data:image/png;base64,AA==)"
+	for text, same := range map[string]bool{
+		"![a" + picture: true, "[a" + picture: false, `![a\]b` + picture: false, `["![a\\]b` + picture + `"]`: false, "![`]`" + picture: false,
+		"<img src=' data:image/jpeg,AA'>": true, "<img src='data:i mage/jpeg,AA'>": false, "<img src=data:i&#32;mage/jpeg,AA>": false,
+	} {
+		if clean, found := new(t, sanitize.Text).Sanitize(text); (clean == text) != same {
+			t.Errorf("%q became %q, %v", text, clean, found)
+		}
 	}
 }

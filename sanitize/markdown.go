@@ -116,7 +116,7 @@ func (p *linkPass) close(i int) {
 		if sure {
 			fetched = open > 0 && p.s[open-1] == '!'
 		}
-		if !p.allowed.keeps(target, fetched) {
+		if !p.allowed.keeps(target, fetched) || !sure && !p.allowed.keeps(target, false) { // unsure, it may be a link as well
 			p.defuse(i+1, " ", fetched)
 		}
 		return
@@ -188,7 +188,7 @@ func label(s string) string {
 }
 
 // destination returns the target that s begins with (CommonMark 0.31, 6.3), or ""
-// for one that leads nowhere: it ends with its scheme, or names no host.
+// for one that leads nowhere: it ends with its scheme, which nothing acts on, or names no host.
 func destination(s string) string {
 	s = s[:min(len(s), maxTarget)]
 	start := strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune(" \t\r\n>", r) })
@@ -213,7 +213,7 @@ func destination(s string) string {
 			return s[:i] + "?" // unlikely, and cut so that a text made of openings takes no longer than another
 		}
 	}
-	if scheme, rest, named := strings.Cut(s[:end], ":"); named && rest == "" && isScheme(scheme) || strings.Trim(s[:end], "/") == "" {
+	if scheme, rest, named := strings.Cut(s[:end], ":"); named && rest == "" && isScheme(scheme) && !slices.Contains(takenSchemes, strings.ToLower(scheme)) || strings.Trim(s[:end], "/") == "" {
 		return ""
 	}
 	return s[:end]
