@@ -65,7 +65,7 @@ func NewFixture(t testing.TB) *Fixture {
 		t.Fatal(err)
 	}
 	x.Host, err = host.New(host.Config{
-		Version: "1", Terms: host.Terms{MaxBody: 2 << 20}, Tools: g.Tools,
+		Terms: host.Terms{Version: "1", MaxBody: 2 << 20}, Tools: g.Tools,
 		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
 			if c.Name == "panic" {
 				panic("in Do")

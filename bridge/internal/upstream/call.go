@@ -54,8 +54,8 @@ func (e *Endpoint) ListedFeatures() *listing.Features {
 // Methods returns what stands for the methods that MCP does not have and the server does.
 func (e *Endpoint) Methods() []*gate.Tool { return e.methods }
 
-// Invoke implements [gate.Upstream]: one request, sent again once if the server
-// cannot have seen it, or may see it twice (see [Config.Retry]).
+// Invoke implements [gate.Upstream]: one request, sent again if the server cannot have seen
+// it, or may see it twice (see [Config.Retry] and [Config.Retries]).
 func (e *Endpoint) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	c, _, ok := p.Open()
 	if !ok {
@@ -80,12 +80,13 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 	defer timed.end()
 	of := e.under.begin(timed, p, c, e.levels.of(c))
 	defer of.end()
-	doc, err := e.send(timed, of, tool)
+	doc, err := e.send(timed, of, tool, false)
 	var used gate.Usage
-	if timed.Err() == nil && e.repeats(err, tool) {
+	pauses := backoff{first: e.cfg.RetryWait, most: maxPause}
+	for used.Repeats < max(1, e.cfg.Retries) && e.repeats(err, tool) && sleep(timed, pauses.next()) {
 		e.cfg.Log.Info("call repeated", "tool", tool.Name.String(), "call", c.ID, "error", err)
-		used.Repeats = 1
-		doc, err = e.send(timed, of, tool)
+		used.Repeats++
+		doc, err = e.send(timed, of, tool, true)
 	}
 	res, err := e.result(ctx, of, tool, doc, err)
 	res.Usage, res.InputRequired = used, of.more
@@ -93,8 +94,8 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 }
 
 // send sends the request of a call once, if the circuit lets it, and tells the circuit
-// what came of it.
-func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool) (gate.Doc, error) {
+// what came of it. Again says that it was tried before: the server may be another one since.
+func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool, again bool) (gate.Doc, error) {
 	trial, ok := e.circuit.enter(time.Now())
 	if !ok {
 		return gate.Doc{}, e.tooOften(e.circuit.openUntil())
@@ -111,7 +112,7 @@ func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool) (gate.Doc, err
 		return gate.Doc{}, ctx.of(err)
 	}
 	l, waited, err := e.ready(ctx, trial)
-	if err == nil && waited && e.audience == nil {
+	if err == nil && (waited || again) && e.audience == nil {
 		err = e.Offers(t)
 	}
 	if err == nil && e.audience != nil {

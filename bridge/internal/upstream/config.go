@@ -91,6 +91,11 @@ type Config struct {
 	CallTimeouts []ToolTimeout
 	// Retry is RetryNever or RetryIdempotent; empty is RetryNever.
 	Retry string
+	// Retries, if not zero, is how often a call is sent again at most, also one that has found
+	// no connection. Zero is once, and such a call fails. Before each there is a pause, within
+	// the call's time: RetryWait before the first, doubled by each, 30 s at most.
+	Retries   int
+	RetryWait time.Duration
 	// Health is how long the server may say nothing before it is asked whether it
 	// lives. Zero means 30 s, and for one with Dial not at all, as HealthOff does.
 	Health time.Duration
@@ -151,7 +156,7 @@ func (c *Config) check() error {
 	if !slices.Contains([]string{"", RetryNever, RetryIdempotent}, c.Retry) {
 		return fmt.Errorf("server %s: unknown retry %q", c.Server, c.Retry)
 	}
-	if c.ConnectTimeout < 0 || c.CallTimeout < 0 || c.MaxMessage < 0 || c.Health < 0 && c.Health != HealthOff {
+	if c.ConnectTimeout < 0 || c.CallTimeout < 0 || c.MaxMessage < 0 || c.Retries < 0 || c.RetryWait < 0 || c.Health < 0 && c.Health != HealthOff {
 		return fmt.Errorf("server %s: a negative limit", c.Server)
 	}
 	for _, one := range c.CallTimeouts {

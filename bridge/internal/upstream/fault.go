@@ -78,7 +78,7 @@ func (f *Fault) Public() string {
 		return "the tool is another in the process that the server has for this client, and is quarantined there"
 	case Limit:
 		if large, ok := errors.AsType[*mcp.TooLarge](f.Err); ok {
-			return fmt.Sprintf("the result has %s; limits.result is %s", mcp.Bytes(large.Size), mcp.Bytes(large.Max))
+			return fmt.Sprintf("the result has %s; limits.result is %s; the server has carried out the call", mcp.Bytes(large.Size), mcp.Bytes(large.Max))
 		}
 		return "the result is too large"
 	case Credential:

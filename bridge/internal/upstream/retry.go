@@ -94,7 +94,7 @@ func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link, waited bool,
 			e.begin(ctx)
 		}
 		turn, f := e.turn, e.notReady()
-		coming := e.cfg.Broken == "" && slices.Contains([]Phase{Ready, Connecting, Faulted}, e.phase) // Ready is about to be faulted
+		coming := e.comes()
 		e.mu.Unlock()
 		if !coming {
 			return nil, waited, f
@@ -117,6 +117,12 @@ func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link, waited bool,
 			return nil, waited, ctx.Err()
 		}
 	}
+}
+
+// comes reports whether there may be a connection soon: one that is Ready is about to be
+// faulted. The caller holds mu.
+func (e *Endpoint) comes() bool {
+	return e.cfg.Broken == "" && slices.Contains([]Phase{Ready, Connecting, Faulted}, e.phase)
 }
 
 // notReady is the fault of a call that finds no connection. The caller holds mu.
@@ -180,6 +186,19 @@ func (e *Endpoint) tooOften(until time.Time) *Fault {
 	return &Fault{NotConnected, e.cfg.Server, "call", &circuitError{until, e.fault}}
 }
 
+// sleep waits, and reports whether ctx goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err() == nil
+}
+
 // repeats reports whether a call that failed with err is sent again: if the server
 // cannot have seen it, or if it may be seen twice and the connection broke.
 func (e *Endpoint) repeats(err error, t *gate.Tool) bool {
@@ -189,8 +208,10 @@ func (e *Endpoint) repeats(err error, t *gate.Tool) bool {
 	if _, never := errors.AsType[*wire.Unseen](err); never {
 		return true
 	}
-	if _, ours := errors.AsType[*Fault](err); ours {
-		return false
+	if f, ours := errors.AsType[*Fault](err); ours {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.cfg.Retries > 0 && f.Kind == NotConnected && e.comes()
 	}
 	return e.cfg.Retry == RetryIdempotent && idempotent(t) && kindOf(err, Transport) == Transport
 }

@@ -190,13 +190,88 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
+// A call is sent again as often as the operator says, and only if it may be: with pauses that
+// double, also while there is no connection, and within its time.
+func TestRetries(t *testing.T) {
+	type retries struct {
+		say   func(*upstream.Config)
+		away  time.Duration // until the server is back
+		code  string
+		again int
+		took  time.Duration
+	}
+	tests := map[string]retries{
+		"broken, the tool may be called twice":  {func(c *upstream.Config) { c.Retry, c.Retries, c.RetryWait = upstream.RetryIdempotent, 3, time.Second }, 0, "transport", 3, 7 * time.Second},
+		"broken, nobody says that it may be":    {func(c *upstream.Config) { c.Retries, c.RetryWait = 3, time.Second }, 0, "transport", 0, 0},
+		"broken, at once":                       {func(c *upstream.Config) { c.Retry, c.Retries = upstream.RetryIdempotent, 2 }, 0, "transport", 2, 0},
+		"not there, and nothing is said":        {func(*upstream.Config) {}, time.Minute, "not_connected", 0, 5 * time.Second},
+		"not there, but the time is up earlier": {func(c *upstream.Config) { c.Retries, c.RetryWait = 3, 30*time.Second }, time.Minute, "not_connected", 0, 30 * time.Second},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := rig.NewScript(map[string]string{"tools/call": "!"})
+				s.List(`{"name":"echo","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
+				cfg := s.Config("s")
+				tt.say(&cfg)
+				e := rig.Ready(t, cfg)
+				if tt.away > 0 {
+					s.Cut(io.EOF)
+					time.AfterFunc(tt.away, func() { s.Cut(nil) })
+					synctest.Wait()
+				}
+				began := time.Now()
+				code, again, _ := repeats(t, e)
+				connecting := 500 * time.Millisecond << again // random pauses before it connects again are less, in all
+				if took := time.Since(began); code != tt.code || again != tt.again || took < tt.took || took > tt.took+connecting {
+					t.Errorf("%s after %d repeats and %v; want %s, %d, %v", code, again, took, tt.code, tt.again, tt.took)
+				}
+				e.Close()
+			})
+		})
+	}
+}
+
+// A call that is repeated finds a server that is back, and none whose tool is another by then,
+// also if that has connected during a pause.
+func TestRetriesFindAServer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		back string // what the tool says of itself then
+		code string
+	}{
+		"the same one":    {"", "ok"},
+		"another by then": {`"description":"another",`, "not_connected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := rig.NewScript(nil)
+				cfg := s.Config("s")
+				cfg.Retries, cfg.RetryWait, cfg.CallTimeout = 2, 20*time.Second, 2*time.Minute
+				s.List(`{"name":"echo","inputSchema":{"type":"object"}}`)
+				e := rig.Ready(t, cfg)
+				s.Cut(io.EOF)
+				synctest.Wait()
+				s.List(`{"name":"echo",` + tt.back + `"inputSchema":{"type":"object"}}`)
+				time.AfterFunc(8*time.Second, func() { s.Cut(nil) })
+				if code, again, _ := repeats(t, e); code != tt.code || again == 0 {
+					t.Errorf("%s after %d repeats, want %s", code, again, tt.code)
+				}
+				if n := s.Count("tools/call"); (n == 1) != (tt.code == "ok") {
+					t.Errorf("the server saw %d calls", n)
+				}
+				e.Close()
+			})
+		})
+	}
+}
+
 // A call that a server does not answer in time is not sent again, whatever may be.
 func TestLateIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := rig.NewScript(map[string]string{"tools/call": "-"})
 		s.List(`{"name":"echo","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
 		cfg := s.Config("s")
-		cfg.Retry = upstream.RetryIdempotent
+		cfg.Retry, cfg.Retries = upstream.RetryIdempotent, 3
 		e := rig.Ready(t, cfg)
 		if code, again, _ := repeats(t, e); code != "timeout" || again != 0 || s.Count("tools/call") != 1 {
 			t.Errorf("%s after %d repeats", code, again)
