@@ -39,8 +39,8 @@ type SchemaView int
 const (
 	// Declared is as the gateway offers it to other clients.
 	Declared SchemaView = iota
-	// Normalized is the small part of JSON Schema that all model providers take; see
-	// [schema.Normalize].
+	// Normalized is the small part of JSON Schema that all model providers take: no references,
+	// no allOf, and at the top an object without alternatives, of which it has the members of all.
 	Normalized
 	// Passing is Normalized, in which every object may have further members; see
 	// [schema.PassThrough].
@@ -105,9 +105,9 @@ func (c *Client) function(t *gate.Tool, o FunctionOptions) (Function, error) {
 	switch o.Schema {
 	case Declared:
 	case Normalized:
-		input = schema.Normalize(input)
+		input = schema.ForModels(schema.Normalize(input))
 	case Passing:
-		input = schema.PassThrough(input)
+		input = schema.PassThrough(schema.ForModels(schema.Normalize(input)))
 	default:
 		return Function{}, incompatible(t, "there is no schema view %d", o.Schema)
 	}

@@ -55,10 +55,12 @@ func (g *Gateway) teaches(t *gate.Tool) gate.Labels {
 	return t.Teaches
 }
 
-// upstreams are where calls go: to the servers, or back to the agent that has the tool itself.
+// upstreams are where calls go: to the servers, back to the agent that has the tool itself, or to
+// what was recorded.
 type upstreams struct {
 	*fleet.Fleet
 	agents *agents.Agents
+	player *player // nil without a recording
 }
 
 var _ gate.Upstream = upstreams{}
@@ -73,8 +75,12 @@ func (u upstreams) Lookup(ctx context.Context, action gate.Action, name string) 
 
 // Invoke implements [gate.Upstream].
 func (u upstreams) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
-	if _, t, ok := p.Open(); ok && t.Feature == gate.FeatureAgent {
+	c, t, ok := p.Open()
+	switch {
+	case ok && t.Feature == gate.FeatureAgent:
 		return u.agents.Invoke(ctx, p)
+	case ok && u.player.answers(t):
+		return u.player.answer(ctx, c, p)
 	}
 	return u.Fleet.Invoke(ctx, p)
 }

@@ -5,12 +5,13 @@ import (
 	"github.com/wasmgate/wasmgate/internal/approval"
 )
 
-// newQueue makes what asks people; nil if nobody is ever asked.
+// newQueue makes what asks people. Without Config.Approvals it asks nobody but clients with
+// [ClientConfig].Approve.
 func (g *Gateway) newQueue(r gate.Recorder) (err error) {
-	if g.cfg.Approvals == nil {
-		return nil
+	o := approval.Options{Channels: []approval.Channel{approval.Client}}
+	if g.cfg.Approvals != nil {
+		o = *g.cfg.Approvals
 	}
-	o := *g.cfg.Approvals
 	o.Recorder = r
 	if o.Log == nil {
 		o.Log = g.cfg.Log
@@ -21,7 +22,7 @@ func (g *Gateway) newQueue(r gate.Recorder) (err error) {
 
 // approver returns what asks people by these options; nil if nobody is asked.
 func (g *Gateway) approver(o *approval.Options) gate.Approver {
-	if g.asking == nil || o.Channels != nil && len(o.Channels) == 0 {
+	if o != nil && o.Channels != nil && len(o.Channels) == 0 {
 		return nil
 	}
 	return g.asking
@@ -30,7 +31,7 @@ func (g *Gateway) approver(o *approval.Options) gate.Approver {
 // Approvals returns the questions that wait for people, to be shown and answered;
 // nil if nobody is asked. Whoever has it can approve.
 func (g *Gateway) Approvals() *approval.Queue {
-	if g.gate.Parts().Approver == nil {
+	if g.cfg.Approvals == nil || g.gate.Parts().Approver == nil {
 		return nil
 	}
 	return g.asking

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync/atomic"
 
@@ -102,8 +103,9 @@ func (g *Gateway) check(next *checks, change func(*gate.Parts)) error {
 }
 
 // Reconfigure puts what next says of how calls are checked in the place of what was said
-// before, all at once: Sanitize, Inputs, TrustPrompt, Approvals (but what New sets, and
-// whether there are any), Limits but those of servers, Origins, Hosts and Snapshot, by which
+// before, all at once: Name, Version, Description, Sanitize, Inputs, TrustPrompt, Approvals (but what New sets, and
+// whether there are any), Pins and Jobs (if there are any: not where they are kept), the TTL of
+// Sessions, Limits but those of servers, Origins, Hosts and Snapshot, by which
 // each record names what decided it; and p, if it is not nil, in the place of Policy, of which
 // clients are told. Calls under way end with what they began. What else next says counts for
 // New alone, or has a method of its own. The audit log has it before it is done; on an error
@@ -127,17 +129,25 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	if err := g.noteSetting("how calls are checked"); err != nil {
 		return err
 	}
-	before := g.checking.now.Load()
+	pinned, err := g.setPins(next.Pins)
+	if err != nil {
+		return err
+	}
+	before, tasks := g.checking.now.Load(), g.host.OffersTasks()
 	if err := g.check(now, func(parts *gate.Parts) {
 		g.decide(parts, engine)
-		parts.Approver = g.approver(next.Approvals)
+		parts.Approver, parts.Pins = g.approver(next.Approvals), g.gatePins()
 	}); err != nil {
 		return err
 	}
 	g.engine.Store(engine)
-	if g.asking != nil {
+	if pinned {
+		g.fleet.Refresh()
+	}
+	if next.Approvals != nil {
 		g.asking.Change(*next.Approvals)
 	}
+	g.sessions.SetTTL(next.Sessions.TTL)
 	g.setLimits(next.Limits)
 	g.host.Change(g.terms(&next))
 	if !now.clean.same(before.clean) {
@@ -145,8 +155,11 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 			g.cfg.Log.Warn("lists are as they were", "error", err)
 		}
 	}
-	if p != nil { // else nothing of it decides what is offered
+	if p != nil || tasks != g.host.OffersTasks() { // else nothing of it decides what is offered
 		g.host.Changed()
+	}
+	if err := g.setJobs(next.Jobs); err != nil {
+		return fmt.Errorf("jobs: their tools are as they were: %w", err)
 	}
 	return nil
 }
@@ -154,8 +167,8 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 // terms are what the host holds clients to.
 func (g *Gateway) terms(c *Config) host.Terms {
 	return host.Terms{
-		MaxBody: c.Limits.Body, Origins: c.Origins, Hosts: c.Hosts,
-		Asks: g.asking != nil && g.asking.Uses(approval.Client),
+		Name: c.Name, Version: c.Version, Description: c.Description, MaxBody: c.Limits.Body, Origins: c.Origins, Hosts: c.Hosts,
+		Asks: g.cfg.Approvals != nil && g.asking.Uses(approval.Client), NoTasks: c.Jobs == nil || c.Jobs.NoTasks,
 	}
 }
 

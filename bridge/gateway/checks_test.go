@@ -1,8 +1,12 @@
 package gateway_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -10,9 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -210,5 +217,79 @@ func TestToolsNameTheirConfiguration(t *testing.T) {
 	}
 	if made[0] != made[1] || made[0] == made[2] || made[0] == made[3] || slices.Contains(made, "") {
 		t.Errorf("%q", made)
+	}
+}
+
+// TestReconfigurePinsAndJobs: both come, change and go while clients stay connected, and records
+// name what held. A lockfile that cannot be read leaves all as it was.
+func TestReconfigurePinsAndJobs(t *testing.T) {
+	dir := t.TempDir()
+	pins := func(mode lock.Mode) *lock.Options {
+		return &lock.Options{Mode: mode, File: filepath.Join(dir, lock.FileName), Dir: filepath.Join(dir, "pins")}
+	}
+	l := newLiar(&mcp.Tool{Name: "a", InputSchema: map[string]any{"type": "object"}})
+	cfg := gateway.Config{
+		Recorder: new(records), Policy: granting("s__*"), Servers: []gateway.EndpointConfig{{Server: "s", Dial: l.dial}},
+		Pins: pins(lock.Off), Jobs: new(gateway.Jobs),
+	}
+	g := start(t, cfg)
+	if err := g.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds := func(what, code string, jobs bool) {
+		t.Helper()
+		if _, err := call(g, "s__a", "{}"); gate.Code(err) != code {
+			t.Errorf("%s: a call ends with %q, want %q", what, gate.Code(err), code)
+		}
+		offered, err := g.Tools(t.Context(), gate.Local())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(offered, func(t *gate.Tool) bool { return t.Name.Server == gateway.JobServer }); got != jobs {
+			t.Errorf("%s: the tools of jobs are offered: %v", what, got)
+		}
+		if _, err := g.Pins(); (err == nil) != (cfg.Pins.Mode != lock.Off) {
+			t.Errorf("%s: pins: %v", what, err)
+		}
+	}
+	holds("at first", gate.Code(nil), false)
+	for _, tt := range []struct {
+		mode  lock.Mode
+		offer bool
+		code  string
+	}{{lock.Strict, true, "refused_pin"}, {lock.TrustFirst, false, gate.Code(nil)}, {lock.Off, true, gate.Code(nil)}, {lock.Strict, true, "refused_pin"}} {
+		cfg.Pins, cfg.Jobs = pins(tt.mode), &gateway.Jobs{Offer: tt.offer}
+		if err := g.Reconfigure(t.Context(), cfg, nil); err != nil {
+			t.Fatal(err)
+		}
+		holds(string(tt.mode), tt.code, tt.offer)
+	}
+	if err := os.WriteFile(filepath.Join(dir, lock.FileName), []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := cfg
+	other.Pins, other.Jobs = pins(lock.TrustFirst), new(gateway.Jobs)
+	if err := g.Reconfigure(t.Context(), other, nil); err == nil {
+		t.Error("a lockfile that cannot be read is taken over")
+	}
+	holds("after a lockfile that cannot be read", "refused_pin", true)
+}
+
+// TestReconfigureName: clients that come are told who the gateway is by what was said last.
+func TestReconfigureName(t *testing.T) {
+	cfg := gateway.Config{Recorder: new(records), Policy: granting("s__*")}
+	g := start(t, cfg)
+	srv := httptest.NewServer(g)
+	t.Cleanup(srv.Close)
+	for _, name := range []string{"", "office", "school"} {
+		cfg.Name = name
+		if err := g.Reconfigure(t.Context(), cfg, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+			if got, want := connect(t, srv.URL+"/mcp", revision).InitializeResult().ServerInfo.Name, cmp.Or(name, "wasmgate"); got != want {
+				t.Errorf("%s: the gateway is %q, want %q", revision, got, want)
+			}
+		}
 	}
 }

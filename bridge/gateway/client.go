@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // ClientConfig configures a [Client]. The zero ClientConfig is the local principal
@@ -31,7 +32,8 @@ type ClientConfig struct {
 	// must not block.
 	Notify func(ctx context.Context, method string, params gate.Doc)
 	// Approve is asked about calls for which the policy wants a person. Without it
-	// they are refused, or wait for another channel, see [Config].Approvals.
+	// they are refused, or wait for another channel, see [Config].Approvals, and without
+	// that are refused. An error leaves them to other channels, or refuses them at once.
 	Approve func(ctx context.Context, p gate.Pending) (gate.Answer, error)
 	// Elicit, Sample and Roots answer what servers ask of the client while a call runs,
 	// as far as the policy lets them: with the parameters of elicitation/create (form
@@ -89,6 +91,9 @@ func (g *Gateway) NewClient(cfg ClientConfig) *Client {
 func (c *Client) Close() error {
 	c.end()
 	c.gateway.fleet.EndSession(c.session) // and with it the connections that are its own
+	if !c.gateway.cfg.OneSession {
+		session.Forget(c.gateway.sessions, c.session)
+	}
 	return nil
 }
 

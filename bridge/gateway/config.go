@@ -19,9 +19,9 @@ import (
 
 // Config configures a [Gateway]. The zero Config lacks only Audit or Recorder.
 type Config struct {
-	// Name and Version are what clients are told of the gateway, such as the name of the
-	// program that embeds it. Empty means wasmgate and its version.
-	Name, Version string
+	// Name, Version and Description are what clients are told of the gateway, such as the name
+	// of the program that embeds it. Empty means wasmgate, its version, and nothing.
+	Name, Version, Description string
 	// Servers are the MCP servers, in the order in which their tools are
 	// listed. New sets the sanitizer and the schema compiler of their Tools.
 	Servers []EndpointConfig
@@ -62,11 +62,7 @@ type Config struct {
 	// Who is whoever comes over HTTP; nil is [gate.Local].
 	Who *gate.Principal
 
-	Policy Policy
-	// Shadow lets a second policy, which [Gateway.SetShadow] gives, decide beside
-	// Policy on each call, off its way: what would differ is recorded in the audit
-	// log, and nothing enforced.
-	Shadow bool
+	Policy Policy // see also [Gateway.SetShadow]
 
 	// Audit is the path of the audit log, AuditOptions what else there is to say
 	// of it. Recorder gets each record too. One of Audit and Recorder is required.

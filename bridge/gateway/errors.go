@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -87,9 +88,14 @@ type Error struct {
 	Message string
 	Server  string // "" if no server is concerned
 	Tool    string // as it was asked for: a tool, a prompt or a URI; "" if the error is of no call
-	// Details say more: "outcome", the code of [gate.Code]; "record", the call's ID in
-	// the audit log; "retry_after_ms"; "invoked", true if the call was carried out, or may
-	// have been; "approval", the ID of the question that a person has to answer first; "candidates", the tools that a name could mean.
+	// Outcome is the code of [gate.Code], finer than Code; Record the call's ID in the audit log.
+	// RetryAfter is when to try again, if that is known; Approval the ID of the question that a
+	// person has to answer first.
+	Outcome, Record, Approval string
+	RetryAfter                time.Duration
+	// Details say the same to programs that read JSON, as "outcome", "record", "approval" and
+	// "retry_after_ms", and more: "invoked", true if the call was carried out, or may
+	// have been; "candidates", the tools that a name could mean.
 	Details map[string]any
 
 	again bool
@@ -114,7 +120,9 @@ func (e *Error) Retryable() bool { return e.again }
 
 // NeedsReconnect reports whether nothing will succeed before somebody connects
 // again: the server, or this client.
-func (e *Error) NeedsReconnect() bool { return e.Code == SessionError || e.Code == NotConnected }
+func (e *Error) NeedsReconnect() bool {
+	return e.Code == SessionError || e.Code == NotConnected && e.again
+}
 
 // MarshalJSON returns {"code", "message", "retryable"} with server, tool and details
 // where there are any, and no cause.
@@ -153,26 +161,30 @@ func AsError(c gate.Call, err error) *Error {
 	outcome := gate.Code(err)
 	e := &Error{
 		Code: outcomes[outcome], Message: Public(err), Server: serverOf(c, err), Tool: c.Name, again: gate.Retryable(err), err: err,
-		Details: map[string]any{"outcome": outcome},
-	}
-	if id := gate.RecordID(c.ID, err); id != "" {
-		e.Details["record"] = id
+		Outcome: outcome, Record: gate.RecordID(c.ID, err), Details: map[string]any{"outcome": outcome},
 	}
 	if r, ok := errors.AsType[*gate.Refusal](err); ok {
 		e.refused(c, r)
 	}
+	if _, ok := errors.AsType[*NotRecordedError](err); ok {
+		e.again = false // a recording gets no other
+	}
 	if p, ok := errors.AsType[*gate.Pending](err); ok {
+		e.Approval = p.ID
 		e.Details["approval"] = p.ID
+	}
+	if e.Record != "" {
+		e.Details["record"] = e.Record
 	}
 	return e
 }
 
 // refused adds what a refusal says.
 func (e *Error) refused(c gate.Call, r *gate.Refusal) {
-	if e.Details["record"] == nil && r.Call != "" {
-		e.Details["record"] = r.Call
+	if e.Record == "" {
+		e.Record = r.Call
 	}
-	if r.RetryAfter > 0 {
+	if e.RetryAfter = r.RetryAfter; r.RetryAfter > 0 {
 		e.Details["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
 	}
 	if r.Invoked {

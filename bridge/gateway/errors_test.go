@@ -36,7 +36,7 @@ func TestErrorCodes(t *testing.T) {
 		"trap_guest": {gateway.ServerError, once}, "trap_denied": {gateway.ServerError, once},
 		"refused_parse": {gateway.InvalidParameters, once}, "refused_lookup": {gateway.ToolNotFound, once},
 		"refused_authorize": {gateway.ServerError, once}, "refused_validate_input": {gateway.InvalidParameters, once},
-		"refused_limit": {gateway.ServerError, retry}, "refused_busy": {gateway.ServerError, retry}, "refused_approve": {gateway.ServerError, once},
+		"refused_limit": {gateway.ServerError, once}, "refused_busy": {gateway.ServerError, retry}, "refused_approve": {gateway.ServerError, once},
 		"refused_pin": {gateway.ServerError, once}, "refused_record": {gateway.ServerError, retry},
 		"refused_validate_output": {gateway.ProtocolError, once}, "refused_sanitize": {gateway.ServerError, once},
 	}

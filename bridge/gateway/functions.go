@@ -25,6 +25,9 @@ import (
 // A schema that Go types cannot say is given as JSON, in the Definition of a
 // [LocalTool].
 func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error)) (LocalTool, error) {
+	if f == nil {
+		return LocalTool{}, fmt.Errorf("tool %s: there is no function", name)
+	}
 	input, err := objectSchema[In]()
 	if err == nil && input == nil {
 		err = fmt.Errorf("%T is neither a struct nor a map with string keys", *new(In))

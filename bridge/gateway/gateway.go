@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -136,7 +137,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	g.sessions = session.New(g.cfg.Sessions)
 	g.newAgents()
 	parts := gate.Parts{
-		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: upstreams{g.fleet, g.agents}, Recorder: recorder,
+		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: upstreams{g.fleet, g.agents, g.player}, Recorder: recorder,
 		Structure: structure.Of, Echoes: new(gate.Echoes), Sessions: g.sessions, Limiter: pausing{g.limits, &g.paused},
 	}
 	checked.in(&parts)
@@ -176,12 +177,11 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = host.New(host.Config{
-		Name: g.cfg.Name, Version: g.cfg.Version,
 		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Shown: g.shown, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
 		Instructions: g.fleet.Instructions, Known: g.known, Terms: g.terms(&g.cfg), BodyTime: g.cfg.Limits.BodyTime, Log: g.cfg.Log,
 		Principal: g.cfg.Principal, Challenge: g.cfg.Challenge, Connect: g.cfg.Connect, Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
 		Seal: g.cfg.Seal,
-		Jobs: g.taskRunner(), Recall: g.recall,
+		Jobs: g.jobs, Recall: g.recall,
 		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.endSession, Lasted: g.cfg.SessionLasted,
 	})
 	if err != nil {
@@ -299,9 +299,13 @@ func (g *Gateway) Drain(ctx context.Context) error {
 	return err
 }
 
-// Close ends all servers and closes the log, in this order, so that calls which
-// it cuts off can still be recorded. [Gateway.Drain] first lets them end.
+// Close refuses new calls, ends those under way with all servers and sessions, and closes the
+// log when each of them has its record, or ctx ends: then the error says how many have none.
+// [Gateway.Drain] first lets calls end by themselves.
 func (g *Gateway) Close(ctx context.Context) error {
+	g.draining.Store(true)
+	g.calls.Close()
+	g.end()
 	var errs []error
 	if g.jobs != nil {
 		g.jobs.Close()
@@ -312,8 +316,11 @@ func (g *Gateway) Close(ctx context.Context) error {
 	if g.asking != nil {
 		g.asking.Close(ctx)
 	}
-	g.end()
-	g.serving.Wait()
+	if g.host != nil {
+		g.host.Close()
+		errs = append(errs, g.host.Drain(ctx))
+	}
+	errs = append(errs, g.ended(ctx))
 	if g.agents != nil {
 		g.agents.Wait()
 	}
@@ -325,6 +332,24 @@ func (g *Gateway) Close(ctx context.Context) error {
 		errs = append(errs, g.audit.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// ended waits until nothing is under way, or for ctx.
+func (g *Gateway) ended(ctx context.Context) error {
+	if err := g.calls.Drain(ctx); err != nil {
+		return fmt.Errorf("%d calls that do not end have no record of it: %w", g.calls.Count(), err)
+	}
+	done := make(chan struct{})
+	go func() { // ends with what the gateway has carried out beside calls
+		g.serving.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // BrokenInputs returns the tools of which calls were refused because their arguments

@@ -362,7 +362,7 @@ func TestTheLogWarns(t *testing.T) {
 		t.Errorf("after %d calls: %s", calls, body)
 	}
 	o.Hold = -1
-	if err := g.SetRetention(o); err != nil {
+	if err := g.SetAudit(o); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {

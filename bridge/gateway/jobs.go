@@ -59,13 +59,25 @@ func (g *Gateway) newJobs(ctx context.Context) (err error) {
 	return err
 }
 
-// taskRunner returns what carries out the calls that clients make as tasks; nil if
-// they cannot.
-func (g *Gateway) taskRunner() *jobs.Runner {
-	if g.cfg.Jobs == nil || g.cfg.Jobs.NoTasks {
+// setJobs puts what is said of jobs in place, but where they are kept. The caller holds
+// setting.
+func (g *Gateway) setJobs(next *Jobs) error {
+	if g.jobs == nil {
 		return nil
 	}
-	return g.jobs
+	if next == nil {
+		next = &Jobs{NoTasks: true}
+	}
+	g.jobs.Change(next.Options.Keep, next.Options.Max, next.Options.MaxSize)
+	before := g.jobsOffered
+	if before == next.Offer {
+		return nil
+	}
+	g.jobsOffered = next.Offer
+	if before {
+		return g.fleet.Remove(JobServer)
+	}
+	return g.addLocal(JobServer, g.jobTools())
 }
 
 // Jobs counts the jobs that run, and those whose outcome is kept.
@@ -88,9 +100,6 @@ const metaJob = "io.github.wasmgate/job"
 
 // jobTools are the tools of the server jobs. They need no grant: what they start does.
 func (g *Gateway) jobTools() []LocalTool {
-	if g.cfg.Jobs == nil || !g.cfg.Jobs.Offer {
-		return nil
-	}
 	const (
 		reads = `"annotations":{"readOnlyHint":true,"openWorldHint":false}`
 		id    = `"job_id":{"type":"string","minLength":1,"maxLength":128,"description":"As jobs__start has returned it"}`

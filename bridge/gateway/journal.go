@@ -73,13 +73,12 @@ func (g *Gateway) AuditWarning() string {
 	return g.audit.Warning()
 }
 
-// SetRetention puts in place how long the audit log keeps its files: see
-// [audit.Log.Retain].
-func (g *Gateway) SetRetention(o audit.Options) error {
+// SetAudit puts in place how the audit log writes and keeps records: see [audit.Log.Change].
+func (g *Gateway) SetAudit(o audit.Options) error {
 	if g.audit == nil {
 		return nil
 	}
-	return g.audit.Retain(o)
+	return g.audit.Change(o)
 }
 
 // AuditHead is the last record of the audit log; zero if there is none.

@@ -120,8 +120,8 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 		order, g.own[CatalogServer] = append(order, CatalogServer), g.catalogTools()
 	}
 	order = append(order, slices.Sorted(maps.Keys(g.cfg.Functions))...)
-	if tools := g.jobTools(); tools != nil {
-		order, g.own[JobServer] = append(order, JobServer), tools
+	if g.jobsOffered = g.cfg.Jobs != nil && g.cfg.Jobs.Offer; g.jobsOffered {
+		order, g.own[JobServer] = append(order, JobServer), g.jobTools()
 	}
 	return g.makeLocals(order)
 }

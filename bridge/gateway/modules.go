@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/dial"
@@ -99,6 +102,9 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 	c := &compiled{server: cmp.Or(m.Server, LocalServer), module: code}
 	tools, err := g.sandboxed(code.Tools(), grant, c.enter)
 	for i := range tools {
+		if m.Named { // the definitions of others are pinned as they are
+			tools[i].Definition = saysDirs(tools[i].Definition, m.Grant.Dirs)
+		}
 		tools[i].Origin, tools[i].Config = origin(m.Source, m.Signer), configOf(sum(m.WASM), m.Grant, m.Config.Limits, m.Config.Args)
 		tools[i].Module, tools[i].Foreign, tools[i].Groups = sum(m.WASM), !m.Named, m.Groups
 		if m.Development {
@@ -106,6 +112,20 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 		}
 	}
 	return c, g.player.stubbed(m.Replay, tools), err
+}
+
+// saysDirs adds to a tool's description which directories it has, by the names that it knows
+// them under: a model cannot guess them.
+func saysDirs(definition gate.Doc, dirs []sandbox.Dir) gate.Doc {
+	if len(dirs) == 0 {
+		return definition
+	}
+	var names []string
+	for _, d := range dirs {
+		names = append(names, strconv.Quote(cmp.Or(d.As, d.Path)))
+	}
+	text := definition.Get("description").Text() + "\nDirectories that are granted to it: " + strings.Join(names, ", ") + "."
+	return definition.With("description", mcp.MustJSON(strings.TrimSpace(text)))
 }
 
 // origin is what policies see as input.tool.origin.

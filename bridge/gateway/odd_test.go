@@ -1,9 +1,11 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -90,6 +93,11 @@ func TestOddToolsDoNotSpoilTheList(t *testing.T) {
 	if _, err := call(g, "up__good", `{}`); err != nil {
 		t.Error(err)
 	}
+	if folder := os.Getenv("WASMGATE_AGENTS"); folder != "" {
+		if got := listedByCodex(t, folder, web.URL+"/mcp"); len(got) != len(listed) {
+			t.Errorf("Codex lists %d tools, the Go SDK %d", len(got), len(listed))
+		}
+	}
 	if got := listedByTypeScript(t, web.URL+"/mcp"); len(got) != len(listed) {
 		t.Errorf("the TypeScript SDK lists %d tools, the Go SDK %d", len(got), len(listed))
 	}
@@ -124,6 +132,61 @@ func oddServerOf(results map[string]string) http.Handler {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, msg.Get("id"), result)
 		}
 	})
+}
+
+// listedByCodex returns what Codex lists, which is made with the SDK for Rust. Npm has installed it
+// in the folder; see .ci/nightly.
+func listedByCodex(t *testing.T, folder, url string) (names []string) {
+	t.Helper()
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), fmt.Appendf(nil, "[mcp_servers.odd]\nurl = %q\n", url), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, filepath.Join(folder, "node_modules", ".bin", "codex"), "app-server")
+	c.Env = append(os.Environ(), "CODEX_HOME="+home)
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = in.Close() // it ends then
+		_ = c.Wait()
+	}()
+	for _, line := range []string{
+		`{"id":1,"method":"initialize","params":{"clientInfo":{"name":"strict","title":"strict","version":"1"}}}`, `{"method":"initialized"}`,
+		`{"id":2,"method":"mcpServerStatus/list","params":{}}`,
+	} {
+		if _, err := fmt.Fprintln(in, line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for d := json.NewDecoder(out); ; {
+		var m struct {
+			ID     any
+			Result struct {
+				Data []struct{ Tools map[string]any }
+			}
+		}
+		if err := d.Decode(&m); err != nil {
+			t.Fatalf("Codex: %v", err)
+		}
+		if m.ID != 2.0 {
+			continue
+		}
+		for _, server := range m.Result.Data {
+			names = slices.AppendSeq(names, maps.Keys(server.Tools))
+		}
+		return names
+	}
 }
 
 const listScript = `

@@ -58,9 +58,15 @@ func (g *Gateway) HasGroup(name string) bool {
 	return slices.ContainsFunc(g.fleet.KnownFeatures(gate.FeatureTool), func(t *gate.Tool) bool { return slices.Contains(t.Groups, name) })
 }
 
-// Groups returns the names of the groups in Config.Groups, or of what
-// [Gateway.SetGroups] put in their place, sorted.
-func (g *Gateway) Groups() []string { return slices.Sorted(maps.Keys(*g.groups.Load())) }
+// Groups returns the names of all groups, as [Gateway.HasGroup] knows them, in order.
+func (g *Gateway) Groups() []string {
+	names := slices.Collect(maps.Keys(*g.groups.Load()))
+	for _, t := range g.fleet.KnownFeatures(gate.FeatureTool) {
+		names = append(names, t.Groups...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // Conflicts returns the names that more than one would offer: who has each, a server or
 // the program that embeds the gateway, and what became of the other.

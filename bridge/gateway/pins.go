@@ -34,10 +34,18 @@ func (g *Gateway) recordPin(e lock.Event) error {
 
 // gatePins returns the pins as the gate knows them: nil without any.
 func (g *Gateway) gatePins() gate.Pins {
-	if g.pins == nil {
+	if g.pins == nil || g.pins.Off() {
 		return nil
 	}
 	return g.pins
+}
+
+// setPins puts another mode and lockfile in place.
+func (g *Gateway) setPins(next *lock.Options) (changed bool, err error) {
+	if g.pins == nil || next == nil {
+		return false, nil
+	}
+	return g.pins.Change(next.Mode, next.File)
 }
 
 func (g *Gateway) fleetPins() fleet.Pins {
@@ -107,7 +115,7 @@ var errNoPins = errors.New("this gateway pins nothing: Config.Pins is nil, or pi
 // Pins returns what is held against what servers declare, or an error without
 // Config.Pins.
 func (g *Gateway) Pins() (*lock.Pins, error) {
-	if g.pins == nil {
+	if g.pins == nil || g.pins.Off() {
 		return nil, errNoPins
 	}
 	return g.pins, nil

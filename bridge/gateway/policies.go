@@ -15,7 +15,7 @@ import (
 // policies are what decides, and what decides beside it.
 type policies struct {
 	engine  atomic.Pointer[policy.Engine]
-	shadow  *policy.Shadow // nil without Config.Shadow
+	shadow  *policy.Shadow // which has a policy if [Gateway.SetShadow] was given one
 	setting sync.Mutex     // held over a change of the gate's parts: one at a time
 }
 

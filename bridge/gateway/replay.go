@@ -39,6 +39,9 @@ type Replay struct {
 	// Servers says what is done with the tools of Config.Servers and Config.Functions,
 	// by server; that of modules stands in [Module].
 	Servers map[string]ReplayMode
+	// Stub reports whether a tool of a server that is not stubbed is answered from the
+	// recording all the same; nil is none.
+	Stub func(server, tool string) bool // in the server's own words
 	// Definition finds the definition of a tool by its digest; absent if it is not
 	// known. Nil knows none. A tool without one is offered as taking any object.
 	Definition func(digest string) gate.Doc
@@ -108,6 +111,11 @@ func (p *player) answer(_ context.Context, c *gate.Call, permit gate.Permit) (ga
 		return gate.Result{}, &NotRecordedError{gate.Query{Call: c, Tool: tool}.Subject()}
 	}
 	return gate.Result{Doc: recorded.Result}, nil
+}
+
+// answers reports whether the recording stands for a tool of a server that is called.
+func (p *player) answers(t *gate.Tool) bool {
+	return p != nil && p.Stub != nil && t.Feature == gate.FeatureTool && !p.stubs(t.Name.Server) && p.Stub(t.Name.Server, t.Local)
 }
 
 // stubs reports whether a server is answered for.

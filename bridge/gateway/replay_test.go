@@ -123,6 +123,24 @@ func TestReplayModes(t *testing.T) {
 	}
 }
 
+// Of a server that is called for some tools the others are answered from the recording all the
+// same, and never reach it.
+func TestReplayByTool(t *testing.T) {
+	recorded, _ := recordedCalls(t, "far__count a", "near__count b")
+	var far, near atomic.Int32
+	got := said(t, gateway.Config{
+		Servers: []gateway.EndpointConfig{counted("far", &far), counted("near", &near)},
+		Replay: &gateway.Replay{
+			Calls: recorded, Servers: map[string]gateway.ReplayMode{"far": gateway.Live, "near": gateway.Live},
+			Stub: func(server, tool string) bool { return server == "near" && tool == "count" },
+		},
+		Recorder: new(records),
+	}, "far__count x", "near__count b", "near__count b", "near__count c", "far__count y")
+	if diff := cmp.Diff([]string{"x 1", "b 1", "not_connected", "not_connected", "y 2"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A tool is what its definition says: calls of another one are not its calls.
 func TestReplayDefinitions(t *testing.T) {
 	recorded, _ := recordedCalls(t, "far__count a", "far__count b")

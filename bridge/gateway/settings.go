@@ -20,6 +20,8 @@ type settings struct {
 	ofTools *atomic.Pointer[[]ToolLimit]
 	atOnce  *perServer[int]    // calls at a server
 	guests  *perServer[*Guest] // servers that are modules
+
+	jobsOffered bool // the tools of jobs are; changed with setting
 }
 
 func newSettings(c Config) settings {
@@ -83,17 +85,22 @@ func (g *Gateway) SetCatalog(mode CatalogMode) error {
 			return err
 		}
 	case before:
-		l, err := local.New(CatalogServer, g.toolOptions(), g.catalogTools()...)
-		if err != nil {
-			return err
-		}
-		if err := g.fleet.AddLocal(l); err != nil {
+		if err := g.addLocal(CatalogServer, g.catalogTools()); err != nil {
 			return err
 		}
 	}
 	g.catalog.Store(&mode)
 	g.host.Changed()
 	return nil
+}
+
+// addLocal offers tools of the gateway's own.
+func (g *Gateway) addLocal(server string, tools []LocalTool) error {
+	l, err := local.New(server, g.toolOptions(), tools...)
+	if err != nil {
+		return err
+	}
+	return g.fleet.AddLocal(l)
 }
 
 // Places returns how many calls are at upstreams, how many wait for a place there, and how many

@@ -77,6 +77,20 @@ func TestSetGroups(t *testing.T) {
 	}
 }
 
+// Groups that only a server's tools are in are groups like those of the configuration.
+func TestGroupsOfServers(t *testing.T) {
+	var n atomic.Int32
+	far := counted("far", &n)
+	far.Tools.Groups = gateway.Groups{"office": {"far__*"}}
+	g := start(t, gateway.Config{Servers: []gateway.EndpointConfig{far}, Groups: gateway.Groups{"docs": {"x__*"}}, Recorder: new(records), Policy: granting("*")})
+	if err := g.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Groups(); !slices.Equal(got, []string{"docs", "office"}) || !g.HasGroup("office") {
+		t.Errorf("groups %q", got)
+	}
+}
+
 // TestSetCatalog: clients find tools in the other way from then on.
 func TestSetCatalog(t *testing.T) {
 	g, srv := grouped(t, nil)

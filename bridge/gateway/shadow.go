@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -12,42 +11,36 @@ import (
 
 // ShadowStatus tells how the shadow policy is.
 type ShadowStatus struct {
-	Revision string `json:"policy_revision,omitempty"` // "" if none was set
+	Revision string `json:"policy_revision,omitempty"`
 	policy.ShadowCounts
 }
 
 // Shadow tells how the shadow policy is, or nil if there is none.
 func (g *Gateway) Shadow() *ShadowStatus {
-	if g.shadow == nil {
+	e := g.shadow.Policy()
+	if e == nil {
 		return nil
 	}
-	s := &ShadowStatus{ShadowCounts: g.shadow.Counts()}
-	if e := g.shadow.Policy(); e != nil {
-		s.Revision = e.Revision()
-	}
-	return s
+	return &ShadowStatus{Revision: e.Revision(), ShadowCounts: g.shadow.Counts()}
 }
 
-// withShadow has the shadow policy told of each call, too, if there is to be one.
+// withShadow has the shadow policy told of each call, too.
 func (g *Gateway) withShadow(r gate.Recorder) gate.Recorder {
-	if !g.cfg.Shadow {
-		return r
-	}
 	g.shadow = policy.NewShadow(g.noteDifference)
 	g.serving.Go(func() { g.shadow.Run(g.life) })
 	return gate.Recorders(r, g.shadow)
 }
 
-// SetShadow puts another policy in the place of the shadow policy; before the first
-// there is nothing to compare with. If it does not load the old one stays, and the
-// error says why.
-func (g *Gateway) SetShadow(ctx context.Context, p Policy) error {
-	if g.shadow == nil {
-		return errors.New("the gateway has no shadow policy")
-	}
-	engine, err := policy.Load(ctx, p.Files, p.Options)
-	if err != nil {
-		return fmt.Errorf("shadow policy: %w", err)
+// SetShadow has a second policy decide beside the one in use on each call, off its way: what
+// would differ is recorded in the audit log, and nothing enforced. Nil ends that. If p does
+// not load the one before it stays, and the error says why.
+func (g *Gateway) SetShadow(ctx context.Context, p *Policy) error {
+	var engine *policy.Engine
+	if p != nil {
+		var err error
+		if engine, err = policy.Load(ctx, p.Files, p.Options); err != nil {
+			return fmt.Errorf("shadow policy: %w", err)
+		}
 	}
 	g.setting.Lock()
 	defer g.setting.Unlock()
@@ -69,11 +62,8 @@ func (g *Gateway) tracksOrigins(e *policy.Engine) bool {
 }
 
 func (g *Gateway) either(e *policy.Engine, tracks func(*policy.Engine) bool) bool {
-	if tracks(e) || g.shadow == nil {
-		return tracks(e)
-	}
 	second := g.shadow.Policy()
-	return second != nil && tracks(second)
+	return tracks(e) || second != nil && tracks(second)
 }
 
 // noteDifference records a call on which the shadow policy would have decided

@@ -32,21 +32,21 @@ func TestShadow(t *testing.T) {
 	flow.Packs = []string{"grants", "flow"}
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	g, err := gateway.New(t.Context(), gateway.Config{
-		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: gateway.Policy{Options: plain}, Shadow: true,
+		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: gateway.Policy{Options: plain},
 		Functions: map[string][]gateway.LocalTool{"mail": {tool("search", search), tool("send", nil)}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := g.Shadow(); s == nil || s.Revision != "" {
+	if s := g.Shadow(); s != nil {
 		t.Errorf("before a policy is set: %+v", s)
 	}
-	if err := g.SetShadow(t.Context(), gateway.Policy{Options: flow}); err != nil {
+	if err := g.SetShadow(t.Context(), &gateway.Policy{Options: flow}); err != nil {
 		t.Fatal(err)
 	}
 	broken := flow
 	broken.Packs = []string{"nonsense"}
-	if err := g.SetShadow(t.Context(), gateway.Policy{Options: broken}); err == nil || !strings.HasPrefix(err.Error(), "shadow policy: ") {
+	if err := g.SetShadow(t.Context(), &gateway.Policy{Options: broken}); err == nil || !strings.HasPrefix(err.Error(), "shadow policy: ") {
 		t.Errorf("a shadow that does not load: %v", err)
 	}
 	for _, c := range []struct{ tool, args string }{
@@ -90,7 +90,10 @@ func TestNoShadow(t *testing.T) {
 	if s := g.Shadow(); s != nil {
 		t.Errorf("a shadow that nobody asked for: %+v", s)
 	}
-	if err := g.SetShadow(t.Context(), gateway.Policy{}); err == nil {
-		t.Error("a shadow is set that nobody is told of")
+	if err := g.SetShadow(t.Context(), &gateway.Policy{}); err != nil || g.Shadow() == nil {
+		t.Errorf("a shadow that comes: %+v, %v", g.Shadow(), err)
+	}
+	if err := g.SetShadow(t.Context(), nil); err != nil || g.Shadow() != nil {
+		t.Errorf("a shadow that goes: %+v, %v", g.Shadow(), err)
 	}
 }

@@ -30,7 +30,7 @@ func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 		c.Asker = asker{p.wire}
 	}
 	p.hears(&c)
-	if task := params.Get("task"); !task.IsZero() && h.cfg.Jobs != nil && !p.stateless {
+	if task := params.Get("task"); !task.IsZero() && h.OffersTasks() && !p.stateless {
 		return h.startTask(ctx, p, c, task)
 	}
 	res, err := h.carry(ctx, p, &c, params)

@@ -15,9 +15,6 @@ import (
 
 // Config configures a [Host].
 type Config struct {
-	// Name and Version are what clients are told of the gateway. Empty means
-	// wasmgate and its version.
-	Name, Version string
 	// Do carries out calls and Tools lists what a principal may call; required,
 	// and both a gate's.
 	Do    func(context.Context, gate.Call) (gate.Result, error)
@@ -93,6 +90,9 @@ type Config struct {
 
 // Terms are what of a [Config] may change while a host runs: see [Host.Change].
 type Terms struct {
+	// Name and Version are what clients are told of the gateway, and Description in words if
+	// it is not empty. Empty means wasmgate and its version.
+	Name, Version, Description string
 	// MaxBody bounds a message of a client, in bytes; on standard input that of clients to
 	// come. Zero means 4 MiB.
 	MaxBody int64
@@ -102,11 +102,16 @@ type Terms struct {
 	// Asks lets Do ask the person at a client that can (MCP elicitation) whether a call
 	// may pass. What servers ask of clients does not depend on it.
 	Asks bool
+	// NoTasks lets clients make no tasks of calls, though there are Jobs.
+	NoTasks bool
+
+	info []byte // what clients are told of the gateway
 }
 
 // Change puts other terms in place, for requests to come.
 func (h *Host) Change(t Terms) {
 	t.MaxBody = cmp.Or(t.MaxBody, defaultMaxBody)
+	t.info = mcp.MustJSON(serverInfo{cmp.Or(t.Name, mcp.ClientName), cmp.Or(t.Version, mcp.Version()), t.Description})
 	h.terms.Store(&t)
 }
 
@@ -126,7 +131,6 @@ func (c *Config) check() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	c.Name, c.Version = cmp.Or(c.Name, mcp.ClientName), cmp.Or(c.Version, mcp.Version())
 	c.BodyTime = cmp.Or(c.BodyTime, DefaultBodyTime)
 	c.ParkIdle, c.TaskAfter = cmp.Or(c.ParkIdle, parkIdle), cmp.Or(c.TaskAfter, taskAfter)
 	return nil

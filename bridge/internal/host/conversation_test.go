@@ -147,7 +147,7 @@ func newConversation(t *testing.T) *conversation {
 		return &gate.Tool{Name: gate.ToolName{Server: "s", Tool: name}, Feature: gate.FeatureTool, Definition: gate.MustDoc(`{"name":"s__echo","inputSchema":{"type":"object"}}`)}, nil
 	}
 	c.host, err = host.New(host.Config{
-		Version: "1", Terms: host.Terms{MaxBody: 100 << 10}, Do: c.do, Jobs: runner, Recall: func(context.Context, gate.SessionKey, string, gate.Result) error { return nil },
+		Terms: host.Terms{Version: "1", MaxBody: 100 << 10}, Do: c.do, Jobs: runner, Recall: func(context.Context, gate.SessionKey, string, gate.Result) error { return nil },
 		Tools:    func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return offered(gate.FeatureTool), nil },
 		Features: features, Known: features, Offering: func(context.Context) mcp.Offering { return mcp.AllOffered }, Lookup: lookup,
 		Instructions: func() []mcp.Instructions { return []mcp.Instructions{{Server: "s", Text: "use <it> & \"enjoy\" it"}} },

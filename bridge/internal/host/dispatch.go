@@ -196,20 +196,20 @@ func (h *Host) initialize(ctx context.Context, p peerInfo) (gate.Doc, error) {
 		return gate.Doc{}, &mcp.Error{Message: `duplicate "initialize" received`}
 	}
 	out := appendCapabilities([]byte(`{"capabilities":{`), h.offering(ctx, offeringTime))
-	if h.cfg.Jobs != nil {
+	if h.OffersTasks() {
 		out = append(out, `,"tasks":`+taskCapability...)
 	}
 	out = h.appendInstructions(append(out, '}'), h.instructionsFor(ctx, p))
 	out = append(append(out, `,"protocolVersion":`...), mcp.MustJSON(p.of.protocol)...)
-	out = append(append(out, `,"serverInfo":`...), h.info...)
+	out = append(append(out, `,"serverInfo":`...), h.info()...)
 	return gate.ParseDoc(append(out, '}'))
 }
 
 // discover answers what a client without a session asks first.
 func (h *Host) discover(ctx context.Context, p peerInfo) gate.Doc {
-	out := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), h.info...), `},"ttlMs":0,"cacheScope":"private","supportedVersions":`...)
+	out := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), h.info()...), `},"ttlMs":0,"cacheScope":"private","supportedVersions":`...)
 	out = append(append(out, mcp.MustJSON(revisions)...), `,"capabilities":{`...)
-	if h.cfg.Jobs != nil {
+	if h.OffersTasks() {
 		out = append(out, `"extensions":{"`+mcp.ExtensionTasks+`":{}},`...)
 	}
 	out = appendCapabilities(out, h.offering(ctx, offeringTime))
@@ -247,14 +247,14 @@ func (h *Host) appendInstructions(b []byte, text string) []byte {
 // reply writes the answer to a request.
 func (h *Host) reply(p peerInfo, m message, res gate.Doc, err error) []byte {
 	id, raw := m.id.Raw(), res.Raw()
-	out := make([]byte, 0, len(raw)+len(id)+len(h.info)+128)
+	out := make([]byte, 0, len(raw)+len(id)+len(h.info())+128)
 	out = append(append(out, `{"jsonrpc":"2.0","id":`...), id...)
 	if err != nil {
 		return append(append(append(out, `,"error":`...), errorOf(err).JSON()...), '}')
 	}
 	out = append(out, `,"result":`...)
 	if p.stateless {
-		out = mcp.AppendStamp(out, res, mcp.MetaServer, h.info)
+		out = mcp.AppendStamp(out, res, mcp.MetaServer, h.info())
 	} else {
 		out = append(out, raw...)
 	}
@@ -324,7 +324,7 @@ func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params g
 	case mcp.MethodUnsubscribe:
 		return h.unsubscribe(p, params)
 	case mcp.MethodTaskGet, mcp.MethodTaskResult, mcp.MethodTaskList, mcp.MethodTaskUpdate, mcp.MethodTaskCancel:
-		if h.offersTasks(p, method) {
+		if h.answersTasks(p, method) {
 			return h.tasks(ctx, p, method, params)
 		}
 	default:

@@ -44,7 +44,7 @@ func (h *Host) offers(ctx context.Context, method string) bool {
 	case string(gate.Subscribe), mcp.MethodUnsubscribe:
 		return h.offering(ctx, 0).Updates
 	case mcp.MethodTaskGet, mcp.MethodTaskResult, mcp.MethodTaskList, mcp.MethodTaskUpdate, mcp.MethodTaskCancel:
-		return h.cfg.Jobs != nil
+		return h.OffersTasks()
 	default:
 		return true
 	}
@@ -107,6 +107,9 @@ func (h *Host) use(ctx context.Context, p peerInfo, action gate.Action, params g
 		c.Args = mcp.Without(params, "ref", "_meta")
 	}
 	res, err := h.carry(ctx, p, &c, params)
+	if err != nil && (action == gate.GetPrompt || action == gate.ReadResource) {
+		res, err = h.connect(ctx, p, &c, params, err)
+	}
 	if err != nil {
 		return gate.Doc{}, h.unused(ctx, p, &c, err)
 	}

@@ -81,7 +81,7 @@ func (h *Host) servePost(w http.ResponseWriter, r *http.Request, p peerInfo) {
 	if !ok {
 		return
 	}
-	growStack(0)
+	growStack(false)
 	msg, no := h.screenHTTP(r, p, body)
 	if no != nil {
 		no.write(w)
@@ -147,7 +147,7 @@ func (h *Host) readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		return body, true
 	case errors.As(err, &large):
-		http.Error(w, "the message is larger than limits.body", http.StatusRequestEntityTooLarge)
+		http.Error(w, "the message is larger than limits.body, "+mcp.Bytes(large.Limit), http.StatusRequestEntityTooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		http.Error(w, "the message took too long to arrive", http.StatusRequestTimeout)
 	} // else the client has gone
@@ -196,10 +196,14 @@ const callStack = 32 << 10
 
 // growStack makes the stack of this goroutine large enough for a call while
 // there is little on it that must be moved. Grown step by step, deep within the
-// policy, its copying takes a tenth of the whole call.
+// policy, its copying takes a tenth of the whole call. To have the room is enough: it is
+// not cleared unless it is used.
 //
 //go:noinline
-func growStack(i int) byte {
+func growStack(use bool) int {
+	if !use {
+		return 0
+	}
 	var room [callStack]byte
-	return room[i%callStack]
+	return copy(room[:], os.Args[0])
 }

@@ -34,7 +34,7 @@ func behind(t *testing.T, f *fleet.Fleet, hide func(*gate.Tool) bool) (string, *
 		t.Fatal(err)
 	}
 	h, err := host.New(host.Config{
-		Version: "1", Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: f.Offering, Lookup: f.Lookup, Instructions: f.Instructions,
+		Terms: host.Terms{Version: "1"}, Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: f.Offering, Lookup: f.Lookup, Instructions: f.Instructions,
 		Known: func(ctx context.Context, who *gate.Principal, one gate.Feature) ([]*gate.Tool, error) {
 			return g.Visible(ctx, who, f.KnownFeatures(one))
 		},

@@ -7,7 +7,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/shares"
-	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
 )
@@ -18,7 +17,6 @@ import (
 type Host struct {
 	cfg   Config
 	terms atomic.Pointer[Terms]
-	info  []byte // what answers without a session say of the gateway
 
 	states    sealed.Sealer
 	parking   parking
@@ -58,7 +56,7 @@ func New(cfg Config) (*Host, error) {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	h := &Host{
-		cfg: cfg, states: states, info: mcp.MustJSON(serverInfo{cfg.Name, cfg.Version}),
+		cfg: cfg, states: states,
 		parking:   parking{grace: cfg.ParkIdle / parkGrace},
 		listening: listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*outbox), open: make(map[*listening]struct{}), streams: shares.New[gate.SessionKey](maxAllListens)},
 		web: web{
@@ -71,10 +69,14 @@ func New(cfg Config) (*Host, error) {
 	return h, nil
 }
 
+// info is what clients are told of the gateway.
+func (h *Host) info() []byte { return h.terms.Load().info }
+
 // serverInfo is who answers, as clients are told.
 type serverInfo struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+	Name        string `json:"name"`
+	Version     string `json:"version"`
+	Description string `json:"description,omitempty"`
 }
 
 // peerInfo is who sent a request.
@@ -97,6 +99,18 @@ func (p peerInfo) key() gate.SessionKey { return gate.SessionKey{Owner: p.who.Ow
 
 // UnderWay is how many requests of clients have begun and not ended.
 func (h *Host) UnderWay() int { return h.calls.Count() }
+
+// Close ends all sessions: nothing of the host is left to a client that has gone away.
+func (h *Host) Close() {
+	for _, s := range h.sessions.all() {
+		s.end()
+	}
+	h.sessions.mu.Lock()
+	defer h.sessions.mu.Unlock()
+	if h.sessions.sweep != nil {
+		h.sessions.sweep.Stop()
+	}
+}
 
 // Drain refuses new requests, ends the calls that wait for clients to call again, and
 // waits for those under way, or for ctx. Then it ends the streams of notifications, so

@@ -288,7 +288,7 @@ func (h *Host) listen(ctx context.Context, p peerInfo, m message) (gate.Doc, err
 		case <-h.streams.Done():
 		}
 	}
-	meta := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), h.info...), `,"`+mcp.MetaSubscription+`":`...)
+	meta := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), h.info()...), `,"`+mcp.MetaSubscription+`":`...)
 	return gate.ParseDoc(append(append(meta, l.id.Raw()...), "}}"...))
 }
 

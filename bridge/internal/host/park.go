@@ -99,7 +99,7 @@ func (h *Host) park(ctx context.Context, p peerInfo, c *gate.Call, can gate.Doc,
 		h.taskCalls.enter(k)
 	}
 	go func() { // ends with the call, which the request, its idleness or its job ends
-		growStack(0)
+		growStack(false)
 		defer k.left()
 		defer close(k.done)
 		defer h.taskCalls.leave(k)

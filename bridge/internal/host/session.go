@@ -3,8 +3,6 @@ package host
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"slices"
 	"sync"
@@ -55,17 +53,9 @@ type session struct {
 	busy atomic.Int64 // requests; begun with the lock of the sessions
 }
 
-// requestKey is the id of a request as a key: what is equal as JSON is equal.
-func requestKey(id gate.Doc) string {
-	if id.Kind() == gate.String {
-		return `"` + id.Text()
-	}
-	return id.String()
-}
-
 // begin notes a request under way; it is false of an id that is taken.
 func (s *session) begin(id gate.Doc, cancel context.CancelFunc) bool {
-	key := requestKey(id)
+	key := mcp.RequestKey(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.calls[key] != nil {
@@ -85,7 +75,7 @@ func (s *session) begin(id gate.Doc, cancel context.CancelFunc) bool {
 func (s *session) over(id gate.Doc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.calls, requestKey(id))
+	delete(s.calls, mcp.RequestKey(id))
 }
 
 // heard takes a message that wants no answer: a notification, or the answer to a question
@@ -96,7 +86,7 @@ func (s *session) heard(p peerInfo, m message) {
 		s.asked.answered(m.doc)
 	case mcp.MethodCancelled:
 		s.mu.Lock()
-		cancel := s.calls[requestKey(m.params.Get("requestId"))]
+		cancel := s.calls[mcp.RequestKey(m.params.Get("requestId"))]
 		s.mu.Unlock()
 		if cancel != nil {
 			cancel()
@@ -267,13 +257,6 @@ func (s *session) end() {
 	}
 }
 
-// sessionName names a session without giving away the id by which it is
-// reached, which is as good as a password.
-func sessionName(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	return hex.EncodeToString(sum[:8])
-}
-
 // clock is the time that has passed, in nanoseconds, whatever the machine's clock is set to.
 func clock() int64 { return int64(time.Since(began)) }
 
@@ -292,7 +275,7 @@ type sessions struct {
 // checked.
 func (h *Host) newSession(r *http.Request, p peerInfo, params gate.Doc) peerInfo {
 	s := &session{host: h, began: time.Now(), id: newSessionID(r.PathValue(GroupParam))}
-	p.of, p.session = s, sessionName(s.id)
+	p.of, p.session = s, mcp.SessionName(s.id)
 	s.peer = p
 	s.out = outbox{send: s.tell, clean: h.cfg.Clean}
 	s.declared(params)

@@ -47,7 +47,7 @@ func approve(args, state string) string {
 // TestInputRequired shows the answer that asks for more, byte for byte but its
 // state, and what is made of each answer to it.
 func TestInputRequired(t *testing.T) {
-	d := newDesk(t, host.Config{Terms: host.Terms{Asks: true}, Version: "1"})
+	d := newDesk(t, host.Config{Terms: host.Terms{Version: "1", Asks: true}})
 	for _, args := range []string{"", `,"arguments":{"n":1.0}`} { // absent is equal to empty
 		got := d.call(t, "t", args).Get("result")
 		state := got.Get("requestState").Text()

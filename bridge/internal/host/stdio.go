@@ -183,7 +183,7 @@ func (c *lineClient) begin(m message) error {
 	c.requests.Go(func() { // ends with the request, which ends with the client
 		defer cancel()
 		defer c.unanswered.Add(-1)
-		growStack(0)
+		growStack(false)
 		c.answer(ctx, p, m)
 	})
 	return nil

@@ -27,13 +27,16 @@ const (
 // taskCapability is what a host with jobs declares.
 const taskCapability = `{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`
 
+// OffersTasks reports whether clients may make tasks of calls.
+func (h *Host) OffersTasks() bool { return h.cfg.Jobs != nil && !h.terms.Load().NoTasks }
+
 // definition is how a tool is listed. Every tool can be called as a task, for it is
 // the host that keeps it; what a server says of that itself stays as it is. Without a
 // word of it clients must not (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level
 // Negotiation").
 func (h *Host) definition(p peerInfo, t *gate.Tool) []byte {
 	raw := t.Definition.Raw()
-	if h.cfg.Jobs == nil || p.stateless || t.Feature != gate.FeatureTool || t.Relay || !t.Definition.Get("execution").IsZero() {
+	if !h.OffersTasks() || p.stateless || t.Feature != gate.FeatureTool || t.Relay || !t.Definition.Get("execution").IsZero() {
 		return raw
 	}
 	return append(bytes.Clone(raw[:len(raw)-1]), `,"execution":{"taskSupport":"optional"}}`...)

@@ -34,16 +34,16 @@ func lacksTasks() *mcp.Error {
 }
 
 // onlyWithSessions reports whether a request about tasks is one that clients without a
-// session do not have, and offersTasks whether one of a client is answered.
+// session do not have, and answersTasks whether one of a client is answered.
 func onlyWithSessions(method string) bool {
 	return method == mcp.MethodTaskResult || method == mcp.MethodTaskList
 }
 
-func (h *Host) offersTasks(p peerInfo, method string) bool {
+func (h *Host) answersTasks(p peerInfo, method string) bool {
 	if p.stateless {
-		return h.cfg.Jobs != nil && !onlyWithSessions(method)
+		return h.OffersTasks() && !onlyWithSessions(method)
 	}
-	return h.cfg.Jobs != nil && method != mcp.MethodTaskUpdate
+	return h.OffersTasks() && method != mcp.MethodTaskUpdate
 }
 
 // namesTask reports whether the headers of a request have to name its task.
@@ -53,7 +53,7 @@ func namesTask(method string) bool {
 
 // mayBeTask reports whether a call of a client without a session may become a task.
 func (h *Host) mayBeTask(ctx context.Context, c *gate.Call) bool {
-	return h.cfg.Jobs != nil && c.Action == gate.CallTool && declaresTasks(c.Meta) && !h.relays(ctx, c)
+	return c.Action == gate.CallTool && declaresTasks(c.Meta) && h.OffersTasks() && !h.relays(ctx, c)
 }
 
 // toBeTask returns what says that the call is to become a task: its server, or that it

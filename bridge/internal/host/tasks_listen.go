@@ -22,7 +22,7 @@ const maxListenTasks = 100
 // of; nil if it names none.
 func (h *Host) tasksToTell(ctx context.Context, p peerInfo, params gate.Doc) (*texts, error) {
 	wants := params.Get("notifications").Get("taskIds")
-	if wants.IsZero() || h.cfg.Jobs == nil {
+	if wants.IsZero() || !h.OffersTasks() {
 		return nil, nil
 	}
 	if !declaresTasks(params.Get("_meta")) {

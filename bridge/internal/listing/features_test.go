@@ -43,7 +43,7 @@ func fleetOf(t testing.TB, servers ...upstream.Config) *fleet.Fleet {
 func frontOf(t testing.TB, f *fleet.Fleet) *rig.Fixture {
 	t.Helper()
 	g, recorded := rig.NewGate(t, f)
-	h, err := host.New(host.Config{Version: "1", Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: f.Offering})
+	h, err := host.New(host.Config{Terms: host.Terms{Version: "1"}, Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: f.Offering})
 	if err != nil {
 		t.Fatal(err)
 	}

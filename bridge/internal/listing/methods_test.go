@@ -171,7 +171,7 @@ func newMethodFixture(t testing.TB, servers ...upstream.Config) *rig.Fixture {
 		t.Fatal(err)
 	}
 	x.Host, err = host.New(host.Config{
-		Version: "1", Terms: host.Terms{MaxBody: 2 << 20}, Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: x.Fleet.Offering, Lookup: x.Fleet.Lookup, Ended: x.Fleet.EndSession,
+		Terms: host.Terms{Version: "1", MaxBody: 2 << 20}, Do: g.Do, Tools: g.Tools, Features: g.Features, Offering: x.Fleet.Offering, Lookup: x.Fleet.Lookup, Ended: x.Fleet.EndSession,
 	})
 	if err != nil {
 		t.Fatal(err)

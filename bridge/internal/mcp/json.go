@@ -120,10 +120,17 @@ func CallParams(name string, args []byte) []byte {
 // PeerCapabilities returns those of a client's capabilities by which servers ask it;
 // absent if it has none.
 func PeerCapabilities(all gate.Doc) (some gate.Doc) {
-	for _, name := range []string{"elicitation", "roots", "sampling"} {
-		if one := all.Get(name); one.Kind() == gate.Object {
-			some = some.With(name, one.Raw())
+	found := make([]string, 0, 3)
+	for _, name := range [...]string{"elicitation", "roots", "sampling"} {
+		if all.Get(name).Kind() == gate.Object {
+			found = append(found, name)
 		}
+	}
+	if len(found) > 0 && len(found) == all.Len() {
+		return all // it was chosen before: of a session, which keeps no others
+	}
+	for _, name := range found {
+		some = some.With(name, all.Get(name).Raw())
 	}
 	return some
 }

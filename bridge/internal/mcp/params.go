@@ -2,7 +2,9 @@ package mcp
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -258,4 +260,19 @@ func (p paramHeader) check(args gate.Doc, values []string) error {
 		return errors.New("does not say what its parameter says")
 	}
 	return nil
+}
+
+// RequestKey is the id of a request as a key: what is equal as JSON is equal.
+func RequestKey(id gate.Doc) string {
+	if id.Kind() == gate.String {
+		return `"` + id.Text()
+	}
+	return id.String()
+}
+
+// SessionName names a session without giving away the id by which it is
+// reached, which is as good as a password.
+func SessionName(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:8])
 }

@@ -3,6 +3,8 @@
 package elicit
 
 import (
+	"errors"
+
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -95,9 +97,9 @@ func Pages(capabilities gate.Doc) bool {
 }
 
 // Page is the parameters of a request to send a person to a page.
-func Page(tool, url string) gate.Doc {
+func Page(name, url string) gate.Doc {
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
-		"mode": "url", "url": url, "message": "A login is needed for the call of " + gate.Visible(tool) + ". The page says for what, once you have signed in.",
+		"mode": "url", "url": url, "message": "A login is needed for " + gate.Visible(name) + ". The page says for what, once you have signed in.",
 	})))
 }
 
@@ -111,9 +113,17 @@ func (e *LoginError) Error() string { return e.Err.Error() }
 
 func (e *LoginError) Unwrap() error { return e.Err }
 
-// Public has the link, for clients that cannot put it to their person.
+// Public has the link, for clients that cannot put it to their person, and what helps a caller who
+// is no person.
 func (e *LoginError) Public() string {
-	return "a login is needed for this call: open " + e.URL + " in a browser, sign in there, and call again"
+	text := "a login is needed for this call: open " + e.URL + " in a browser, sign in there, and call again"
+	if other, ok := errors.AsType[interface {
+		error
+		Public() string
+	}](e.Err); ok {
+		text += "; without a browser: " + other.Public()
+	}
+	return text
 }
 
 // ConnectKey is the name of the one request that asks somebody to log in.

@@ -1,0 +1,168 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/internal/rig"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+)
+
+// TestCloseEndsSessions: a client that has gone without a word leaves nothing behind.
+func TestCloseEndsSessions(t *testing.T) {
+	var ended atomic.Int64
+	g := start(t, gateway.Config{Recorder: new(records), SessionLasted: func(time.Duration) { ended.Add(1) }})
+	srv := httptest.NewServer(g)
+	defer srv.Close()
+	rig.OpenSession(t, srv.URL+"/mcp")
+	if err := g.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := ended.Load(); n != 1 {
+		t.Errorf("%d sessions have ended of one", n)
+	}
+}
+
+// TestCloseRecordsAll: each call that Close cuts off has the record of its end, and Close waits
+// for one that does not listen no longer than it may.
+func TestCloseRecordsAll(t *testing.T) {
+	path, deaf := filepath.Join(t.TempDir(), "audit.jsonl"), make(chan struct{})
+	begun := make(chan struct{}, 100)
+	g, err := gateway.New(t.Context(), gateway.Config{
+		Audit: path, AuditOptions: audit.Options{Node: "n"}, Policy: granting("f__*"),
+		Functions: map[string][]gateway.LocalTool{"f": {tool("waits", func(ctx context.Context, _ *gate.Call, _ gate.Permit) (gate.Result, error) {
+			begun <- struct{}{}
+			<-ctx.Done()
+			return gate.Result{}, ctx.Err()
+		}), tool("deaf", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+			begun <- struct{}{}
+			<-deaf
+			return text("at last"), nil
+		})}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() { _, _ = g.NewClient(gateway.ClientConfig{}).CallTool(context.Background(), "f__waits", nil) })
+		<-begun
+	}
+	if err := g.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	calls.Wait()
+	open := 0
+	for e, err := range audit.Read(t.Context(), path, audit.Filter{}) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case e.Event == gate.Granted:
+			open++
+		case e.Event == gate.Done:
+			open--
+		}
+	}
+	if open != 0 {
+		t.Errorf("%d calls have no record of their end", open)
+	}
+	if _, err := g.Do(t.Context(), gate.Call{Action: gate.CallTool, Name: "f__waits", Who: gate.Local()}); !errors.Is(err, gateway.ErrDraining) {
+		t.Errorf("a call after the end: %v", err)
+	}
+
+	g = start(t, gateway.Config{Recorder: new(records), Policy: granting("f__*"), Functions: map[string][]gateway.LocalTool{"f": {tool("deaf", func(context.Context, *gate.Call, gate.Permit) (gate.Result, error) {
+		begun <- struct{}{}
+		<-deaf
+		return text("at last"), nil
+	})}}})
+	calls.Go(func() { _, _ = g.NewClient(gateway.ClientConfig{}).CallTool(context.Background(), "f__deaf", nil) })
+	<-begun
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := g.Close(short); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 calls that do not end") {
+		t.Errorf("a function that does not listen: %v", err)
+	}
+	close(deaf)
+	calls.Wait()
+}
+
+// TestClosedClientIsForgotten, so that short ones do not push out what is known of long ones.
+func TestClosedClientIsForgotten(t *testing.T) {
+	g := start(t, gateway.Config{Recorder: new(records), Policy: granting("f__*"), Functions: map[string][]gateway.LocalTool{"f": {tool("says", nil)}}})
+	use := func() *gateway.Client {
+		c := g.NewClient(gateway.ClientConfig{})
+		if _, err := c.CallTool(t.Context(), "f__says", map[string]string{"text": "a"}); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	use()
+	for range 10 {
+		if err := use().Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(g.Sessions()); n != 1 {
+		t.Errorf("%d sessions are kept of one client", n)
+	}
+}
+
+// TestApproveAlone: without Config.Approvals a client is asked by its own function; one that
+// speaks MCP is not, nor does any other call wait.
+func TestApproveAlone(t *testing.T) {
+	g := start(t, gateway.Config{Recorder: new(records), Policy: asking(), Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}}})
+	asked := 0
+	c := g.NewClient(gateway.ClientConfig{Approve: func(context.Context, gate.Pending) (gate.Answer, error) {
+		asked++
+		return gate.Answer{Verdict: gate.Approved}, nil
+	}})
+	if _, err := c.CallTool(t.Context(), "mail__send", nil); err != nil || asked != 1 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+	if _, err := g.NewClient(gateway.ClientConfig{}).CallTool(t.Context(), "mail__send", nil); gate.Code(err) != "refused_approve" {
+		t.Errorf("a client that cannot be asked: %v", err)
+	}
+	if g.Approvals() != nil {
+		t.Error("questions can be answered by whoever has the gateway")
+	}
+	conn := g.Dial(gate.Local())
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			t.Error("a client of MCP is asked")
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		},
+	}).Connect(t.Context(), &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "mail__send"}); err == nil && !res.IsError {
+		t.Error("its call passes")
+	}
+}
+
+func TestWhatAnErrorSays(t *testing.T) {
+	c := gate.Call{Action: gate.CallTool, Name: "s__t"}
+	e := gateway.AsError(c, &gateway.NotRecordedError{Tool: "s__t"})
+	if e.Code != gateway.NotConnected || e.Outcome != "not_connected" || e.Retryable() || e.NeedsReconnect() {
+		t.Errorf("a call that was not recorded: %+v", e)
+	}
+	e = gateway.AsError(c, &gate.Refusal{Step: gate.StepLimit, Call: "id", RetryAfter: time.Second})
+	if e.Outcome != "refused_limit" || e.Record != "id" || e.RetryAfter != time.Second || e.Details["retry_after_ms"] != int64(1000) || !e.Retryable() {
+		t.Errorf("a call beyond a limit: %+v", e)
+	}
+	if _, err := gateway.Func[struct{}, struct{}]("nothing", "", nil); err == nil {
+		t.Error("a tool without a function")
+	}
+}
