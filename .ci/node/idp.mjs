@@ -1,6 +1,7 @@
 // An identity provider made with oidc-provider, at which whoever the header X-Person names signs in and consents at once:
 // code with PKCE, dynamic registration, JWT access tokens for the resource that was asked for, refresh tokens that are
-// good once, revocation. A client "robot" gets tokens for itself, with the secret of ROBOT_SECRET.
+// good once, revocation. A client "robot" gets tokens for itself, with the secret of ROBOT_SECRET; a client "signer" does so, and has
+// people log in, by the private key to SIGNER_JWK (private_key_jwt).
 //
 //	node idp.mjs PORT SECONDS      for how long access tokens hold
 //
@@ -25,6 +26,19 @@ const provider = new Provider(issuer, {
       redirect_uris: [],
       response_types: [],
     },
+    ...(process.env.SIGNER_JWK
+      ? [
+          {
+            client_id: "signer",
+            application_type: "native",
+            token_endpoint_auth_method: "private_key_jwt",
+            jwks: { keys: [JSON.parse(process.env.SIGNER_JWK)] },
+            grant_types: ["client_credentials", "authorization_code", "refresh_token"],
+            redirect_uris: ["http://127.0.0.1/callback"],
+            response_types: ["code"],
+          },
+        ]
+      : []),
   ],
   findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
   extraTokenClaims: (_ctx, token) => ({ groups: groups[token.accountId ?? token.clientId] ?? [] }),
@@ -54,7 +68,7 @@ const provider = new Provider(issuer, {
   },
 });
 
-const secrets = ["code", "code_verifier", "state", "access_token", "refresh_token", "id_token", "client_secret", "registration_access_token", "token"];
+const secrets = ["code", "code_verifier", "state", "access_token", "refresh_token", "id_token", "client_secret", "registration_access_token", "token", "client_assertion"];
 function keep(from) {
   for (const name of secrets) {
     if (typeof from?.[name] === "string" && !seen.secrets.includes(from[name])) seen.secrets.push(from[name]);

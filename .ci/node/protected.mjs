@@ -1,5 +1,5 @@
 // An MCP server behind OAuth, made with the TypeScript SDK: it takes JWT access tokens of an issuer that are for itself.
-// The tool whoami says whose token a call has, echo repeats the header Authorization.
+// The tool whoami says whose token a call has, and so do a prompt and a resource; echo repeats the header Authorization.
 //
 //	node protected.mjs PORT ISSUER
 import { createMcpExpressApp } from "@modelcontextprotocol/sdk/server/express.js";
@@ -30,6 +30,8 @@ function server() {
   const s = new McpServer({ name: "protected", version: "1.0.0" });
   const say = (text) => ({ content: [{ type: "text", text }] });
   s.registerTool("whoami", {}, ({ authInfo }) => say(`user ${authInfo.extra.sub}, scopes ${authInfo.scopes}`));
+  s.registerPrompt("greet", {}, ({ authInfo }) => ({ messages: [{ role: "user", content: { type: "text", text: `user ${authInfo.extra.sub}` } }] }));
+  s.registerResource("me", "jira://me", {}, (uri, { authInfo }) => ({ contents: [{ uri: uri.href, text: `user ${authInfo.extra.sub}` }] }));
   s.registerTool("echo", {}, ({ requestInfo }) => say(`it was sent ${requestInfo.headers.authorization}`));
   return s;
 }

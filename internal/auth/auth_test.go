@@ -171,6 +171,8 @@ func TestScopesAndStrangers(t *testing.T) {
 		"lacks a scope":     {map[string]any{"scope": "other"}, http.StatusForbidden},
 		"no id":             {map[string]any{"sub": nil}, http.StatusForbidden},
 		"id local":          {map[string]any{"sub": "local"}, http.StatusForbidden},
+		"id LOCAL":          {map[string]any{"sub": "LOCAL"}, http.StatusForbidden},
+		"id a number":       {map[string]any{"sub": 5}, http.StatusForbidden},
 		"control character": {map[string]any{"sub": "a\x01"}, http.StatusForbidden},
 		"id too long":       {map[string]any{"sub": strings.Repeat("a", 129)}, http.StatusForbidden},
 	} {
@@ -223,9 +225,10 @@ func TestOneCredential(t *testing.T) {
 	key := ask(good)
 	key.Header.Set("X-API-Key", "wgk_x")
 	query := httptest.NewRequest(http.MethodPost, "/mcp?access_token="+good, nil)
+	keyed := httptest.NewRequest(http.MethodPost, "/mcp?API_Key=x", nil)
 	basic := ask("")
 	basic.Header.Set("Authorization", "Basic eA==")
-	for name, r := range map[string]*http.Request{"two headers": two, "token and key": key, "in the URL": query, "basic": basic} {
+	for name, r := range map[string]*http.Request{"two headers": two, "token and key": key, "in the URL": query, "a key in the URL": keyed, "basic": basic} {
 		if code, refusal := status(a, r); code != http.StatusBadRequest || refusal.Code != "invalid_request" {
 			t.Errorf("%s: %d %+v", name, code, refusal)
 		}

@@ -52,19 +52,25 @@ func newDesk(t *testing.T) *desk {
 	now := func() time.Time { return time.Now().Add(time.Duration(d.past.Load()) * time.Second) }
 	d.logins = login.New(login.Options{
 		Vault:  vault.New(filepath.Join(dir, "vault"), func() ([]byte, error) { return vault.KeyFile(filepath.Join(dir, "key")) }),
-		Public: d.web.URL, Note: func(login.Event) error { return nil }, Now: now,
+		Public: func() string { return d.web.URL }, Note: func(login.Event) error { return nil }, Now: now,
 	})
 	d.logins.Set([]*login.Server{
 		{ID: "jira", URL: server.URL + "/mcp", Mode: login.OAuth, Client: http.DefaultClient},
 		{ID: "wiki", URL: server.URL + "/mcp", Mode: login.OAuth, Shared: true, Client: http.DefaultClient},
 	})
 	d.connect = connect.New(connect.Options{
-		Public: d.web.URL, Logins: d.logins, Now: now, Ready: func(string) {},
+		Public: func() string { return d.web.URL }, Logins: d.logins, Now: now, Ready: func(string) {},
 		Provider: func(issuer string) *login.Server {
-			if issuer != "corp" {
+			if issuer != "corp" && issuer != "" {
 				return nil
 			}
 			return &login.Server{ID: "corp", URL: d.web.URL + "/mcp", Mode: login.SignsIn, Issuer: d.idp.URL, Scopes: []string{"mcp"}, Client: http.DefaultClient}
+		},
+		Proxied: func(r *http.Request) (*gate.Principal, error) {
+			if r.Header.Get("X-User") == "" {
+				return nil, errors.New("nobody is named")
+			}
+			return who(r.Header.Get("X-User")), nil
 		},
 		Identify: func(_ context.Context, token string) (*gate.Principal, error) {
 			user, _, _, ok := d.idp.Whose(token, d.web.URL+"/mcp")
@@ -130,6 +136,7 @@ type browser struct {
 	*http.Client
 	who  string // who sits at it
 	stop string // the beginning of an address that it does not open
+	past bool   // it does not come through the proxy
 }
 
 func (d *desk) browser(who string) *browser {
@@ -142,6 +149,7 @@ func (d *desk) browser(who string) *browser {
 		if b.stop != "" && strings.HasPrefix(r.URL.String(), b.stop) || len(via) > 10 {
 			return http.ErrUseLastResponse
 		}
+		b.through(r)
 		return nil
 	}}
 	return b
@@ -155,8 +163,16 @@ type seen struct {
 	body string
 }
 
+// through has the proxy say who sits at a browser.
+func (b *browser) through(r *http.Request) {
+	if r.Header.Del("X-User"); !b.past && strings.HasPrefix(r.URL.String(), b.web.URL) {
+		r.Header.Set("X-User", b.who)
+	}
+}
+
 func (b *browser) do(r *http.Request) seen {
 	b.t.Helper()
+	b.through(r)
 	b.idp.Person(b.who)
 	b.as.Person(b.who)
 	resp, err := b.Do(r)
@@ -299,6 +315,60 @@ func TestOtherPerson(t *testing.T) {
 	d.noted("asked alice jira call-1", "refused alice jira call-1")
 }
 
+// Who calls through a proxy that signs people in is at the browser whom the same proxy names there.
+func TestProxied(t *testing.T) {
+	d := newDesk(t)
+	offer := func() (string, <-chan struct{}) {
+		p := who("alice")
+		p.Auth, p.Issuer = "proxy", ""
+		return d.offer(p, "jira", "jira__search")
+	}
+	link, ended := offer()
+	alice, bob, past := d.browser("alice"), d.browser("bob"), d.browser("alice")
+	past.past = true
+	is(t, past.get(link), 502, "does not say who you are")
+	_, form := alice.consent(link)
+	for name, b := range map[string]*browser{"past the proxy": past, "bob": bob} {
+		if p := b.press(link, form, "same-origin"); p.status != 403 {
+			t.Errorf("%s presses the button: %d", name, p.status)
+		}
+	}
+	is(t, alice.get(alice.goOn(link, form)), 200, "You are logged in to jira")
+	<-ended
+	if all, err := d.logins.List(); err != nil || len(all) != 1 || all[0].Whose() != "acme/alice" {
+		t.Errorf("logins %+v, %v", all, err)
+	}
+	if _, err := d.logins.Logout(t.Context(), "jira", who("alice").Owner); err != nil {
+		t.Fatal(err)
+	}
+	link, ended = offer()
+	is(t, bob.get(link), 403, "This is for somebody else", "acme/bob")
+	if !closed(ended) {
+		t.Error("the call waits on")
+	}
+	is(t, alice.get(link), 404)
+	if d.idp.Count("authorization_code") != 0 {
+		t.Error("somebody had to sign in")
+	}
+}
+
+// Who calls with a key, and is a person of the only issuer, signs in there.
+func TestByKey(t *testing.T) {
+	d := newDesk(t)
+	p := who("alice")
+	p.Auth, p.Issuer = "apikey", ""
+	link, ended := d.offer(p, "jira", "jira__search")
+	is(t, d.browser("bob").get(link), 403, "This is for somebody else")
+	<-ended
+	link, _ = d.offer(p, "jira", "jira__search")
+	alice := d.browser("alice")
+	_, form := alice.consent(link)
+	is(t, alice.get(alice.goOn(link, form)), 200, "You are logged in to jira")
+	if all, err := d.logins.List(); err != nil || len(all) != 1 || all[0].Whose() != "acme/alice" {
+		t.Errorf("logins %+v, %v", all, err)
+	}
+}
+
 // A link carries no right: before somebody has signed in it tells nothing, and its button and
 // the ways back take nothing.
 func TestBareLink(t *testing.T) {
@@ -398,6 +468,41 @@ func TestMixUp(t *testing.T) {
 	is(t, alice.get(link), 404)
 }
 
+// An answer without an issuer, of an authorization server that says that it names itself, may be another's, too.
+func TestNoIssuer(t *testing.T) {
+	d := newDesk(t)
+	link, _ := d.link("alice")
+	alice := d.browser("alice")
+	d.idp.Says("-")
+	is(t, alice.get(link), 502, "You are not signed in")
+	d.idp.Says("")
+	d.as.Says("-")
+	is(t, alice.get(alice.back(link)), 502, "does not come from the authorization server that was asked")
+	d.nothing()
+}
+
+// A hostile authorization server that leads browsers on to an honest one gets no code of that one:
+// the answer names the honest one.
+func TestMixUpByMetadata(t *testing.T) {
+	d := newDesk(t)
+	honest := authtest.NewOAuth(t)
+	d.as.Change = func(m map[string]any) {
+		m["authorization_endpoint"], m["registration_endpoint"] = honest.URL+"/authorize", honest.URL+"/register"
+	}
+	link, _ := d.link("alice")
+	alice := d.browser("alice")
+	_, form := alice.consent(link)
+	_, to, _ := strings.Cut(alice.press(link, form, "same-origin").Get("Refresh"), "url=")
+	if !strings.HasPrefix(to, honest.URL+"/authorize?") {
+		t.Fatalf("the browser is led to %q", to)
+	}
+	is(t, alice.get(to), 502, "does not come from the authorization server that was asked")
+	if n := len(d.as.Asked()) + len(honest.Asked()); n != 0 {
+		t.Errorf("a code is sent, in %d requests", n)
+	}
+	d.nothing()
+}
+
 // The button is pressed on its own page alone, and once.
 func TestForgedButton(t *testing.T) {
 	d := newDesk(t)
@@ -487,9 +592,9 @@ func TestExpired(t *testing.T) {
 func TestOffer(t *testing.T) {
 	d := newDesk(t)
 	for name, p := range map[string]*gate.Principal{
-		"an API key":     {Owner: who("alice").Owner, Auth: "apikey", Issuer: "corp"},
-		"local":          gate.Local(),
-		"another issuer": {Owner: who("alice").Owner, Auth: "bearer", Issuer: "other"},
+		"nobody knows how": {Owner: who("alice").Owner, Issuer: "corp"},
+		"local":            gate.Local(),
+		"another issuer":   {Owner: who("alice").Owner, Auth: "bearer", Issuer: "other"},
 	} {
 		if link, _ := d.offer(p, "jira", "jira__search"); link != "" {
 			t.Errorf("%s is offered %s", name, link)

@@ -40,10 +40,13 @@ type Event struct {
 
 // Options are what a [Connect] needs of a gateway. All are needed but Now.
 type Options struct {
-	Public string // URL by which browsers reach the gateway
+	Public func() string // URL by which browsers reach the gateway; "": none
 	Logins *login.Logins
-	// Provider is where callers of an issuer, by its name, sign in; nil if they cannot.
+	// Provider is where callers of an issuer, by its name, sign in, and for "" those who have come
+	// with a credential of no issuer; nil if they cannot.
 	Provider func(issuer string) *login.Server
+	// Proxied says who opens a page through the proxy that signs people in.
+	Proxied func(r *http.Request) (*gate.Principal, error)
 	// Identify says whose an access token is that somebody got by signing in.
 	Identify func(ctx context.Context, token string) (*gate.Principal, error)
 	// Note records an event. A link whose making cannot be recorded is none.
@@ -103,11 +106,11 @@ func New(o Options) *Connect {
 // they are. Further calls of a tool get the link that is open already.
 func (c *Connect) Offer(call *gate.Call, err error) (url string, ended <-chan struct{}) {
 	needed, ok := errors.AsType[*login.Needed](err)
-	if !ok || c.o.Public == "" || call.Who == nil || call.Who.Auth != "bearer" {
+	if !ok || c.o.Public() == "" || call.Who == nil || !c.provable(call.Who) {
 		return "", nil
 	}
 	server, helps := needed.Login()
-	if !helps || !c.o.Logins.Personal(server) || c.o.Provider(call.Who.Issuer) == nil {
+	if !helps || !c.o.Logins.Personal(server) {
 		return "", nil
 	}
 	c.mu.Lock()
@@ -123,7 +126,22 @@ func (c *Connect) Offer(call *gate.Call, err error) (url string, ended <-chan st
 		}
 		c.links[l.id] = l
 	}
-	return c.o.Public + "/connect/" + l.id, l.ended
+	return c.o.Public() + "/connect/" + l.id, l.ended
+}
+
+// byProxy is how callers were verified whom a proxy names.
+const byProxy = "proxy"
+
+// provable reports whether somebody can prove to be a caller with a browser: it comes through the
+// same proxy, or they sign in where the token of that very principal comes from.
+func (c *Connect) provable(who *gate.Principal) bool {
+	switch who.Auth {
+	case byProxy:
+		return true
+	case "bearer", "apikey", "mtls", "unix":
+		return c.o.Provider(who.Issuer) != nil
+	}
+	return false
 }
 
 // open returns the link of such calls that is still good for a while, and makes room for
@@ -205,7 +223,7 @@ func (c *Connect) note(l *link, what string, err error) error {
 // same domain, can set one (RFC 6265bis, 4.1.3).
 func (c *Connect) cookieName(l *link) string {
 	name := "wasmgate_connect_" + l.tag
-	if strings.HasPrefix(c.o.Public, "https://") {
+	if strings.HasPrefix(c.o.Public(), "https://") {
 		return "__Host-" + name
 	}
 	return name
@@ -216,7 +234,7 @@ func (c *Connect) bake(w http.ResponseWriter, l *link) [sha256.Size]byte {
 	value := rand.Text()
 	http.SetCookie(w, &http.Cookie{
 		Name: c.cookieName(l), Value: value, Path: "/", MaxAge: int(linkTime.Seconds()), HttpOnly: true,
-		Secure: strings.HasPrefix(c.o.Public, "https://"), SameSite: http.SameSiteLaxMode, // it comes back from issuers' sites
+		Secure: strings.HasPrefix(c.o.Public(), "https://"), SameSite: http.SameSiteLaxMode, // it comes back from issuers' sites
 	})
 	return sha256.Sum256([]byte(value))
 }

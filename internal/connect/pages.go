@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/web"
 )
 
 //go:embed pages
@@ -40,19 +41,11 @@ func (c *Connect) routes() http.Handler {
 	mux.HandleFunc("GET "+login.ConnectPath, c.cameBack)
 	mux.HandleFunc("GET /connect/style.css", func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "pages/style.css") })
 	next := http.NewCrossOriginProtection().Handler(mux)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", contentPolicy)
-		h.Set("X-Frame-Options", "DENY")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cache-Control", "no-store")
+	return web.Page(contentPolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), askTime)
 		defer cancel()
 		next.ServeHTTP(w, r.WithContext(ctx))
-	})
+	}))
 }
 
 // ServeHTTP implements [http.Handler], for all paths below /connect/.
@@ -103,9 +96,27 @@ func (c *Connect) opens(w http.ResponseWriter, r *http.Request) {
 		gone(w)
 	case c.isCallers(r, l):
 		c.ask(w, r, l)
+	case l.who.Auth == byProxy:
+		c.passes(w, r, l)
 	default:
 		c.signIn(w, r, l)
 	}
+}
+
+// passes takes the word of the proxy for who opens a link. A cookie that the browser brings counts
+// for nothing.
+func (c *Connect) passes(w http.ResponseWriter, r *http.Request, l *link) {
+	if !c.mayOpen(l) {
+		gone(w)
+		return
+	}
+	who, err := c.o.Proxied(r)
+	if err != nil {
+		_ = c.note(l, Refused, err)
+		failed(w, "The proxy does not say who you are: the log of the gateway says why.")
+		return
+	}
+	c.proves(w, r, l, who)
 }
 
 // mayOpen counts how often something is begun by a link.
@@ -123,7 +134,7 @@ func (c *Connect) signIn(w http.ResponseWriter, r *http.Request, l *link) {
 		gone(w)
 		return
 	}
-	begun, err := c.o.Logins.SignIn(r.Context(), provider, c.o.Public+login.SignInPath)
+	begun, err := c.o.Logins.SignIn(r.Context(), provider, c.o.Public()+login.SignInPath)
 	if err != nil {
 		_ = c.note(l, Refused, fmt.Errorf("nobody can sign in: %w", err))
 		failed(w, "Nobody can sign in: the log of the gateway says why.")
@@ -141,8 +152,7 @@ func (c *Connect) signIn(w http.ResponseWriter, r *http.Request, l *link) {
 // errOther says that the person at the browser is not the caller.
 var errOther = errors.New("somebody else than the caller has signed in")
 
-// signedIn takes a browser that has come back from the issuer. Whoever is not the caller ends
-// the link: it has come into other hands.
+// signedIn takes a browser that has come back from the issuer.
 func (c *Connect) signedIn(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	state := query.Get("state")
@@ -166,18 +176,24 @@ func (c *Connect) signedIn(w http.ResponseWriter, r *http.Request) {
 		failed(w, "You are not signed in: the log of the gateway says why. Open the link again.")
 		return
 	}
-	if who.Owner != v.link.who.Owner {
-		c.refuse(v.link, fmt.Errorf("%w: %s", errOther, match.Name(who.Tenant, who.ID)))
+	c.proves(w, r, v.link, who)
+}
+
+// proves has the browser of the caller go on. Whoever is not the caller ends the link: it has come
+// into other hands.
+func (c *Connect) proves(w http.ResponseWriter, r *http.Request, l *link, who *gate.Principal) {
+	if who.Owner != l.who.Owner {
+		c.refuse(l, fmt.Errorf("%w: %s", errOther, match.Name(who.Tenant, who.ID)))
 		show(w, http.StatusForbidden, view{Title: "This is for somebody else", Text: "You are signed in as " + match.Name(who.Tenant, who.ID) + ", and the call for which a login is needed was made by another. " +
 			"If somebody has sent you this link, they may have wanted your access for themselves. Nothing was granted, and the link is no longer good."})
 		return
 	}
-	browser := c.bake(w, v.link) // whoever knew the cookie of before has nothing by it
+	browser := c.bake(w, l) // whoever knew the cookie of before has nothing by it
 	c.mu.Lock()
-	v.link.browser, v.link.proved = browser, true
-	v.link.begun, v.link.form, v.link.state = nil, "", ""
+	l.browser, l.proved = browser, true
+	l.begun, l.form, l.state = nil, "", ""
 	c.mu.Unlock()
-	http.Redirect(w, r, c.o.Public+"/connect/"+v.link.id, http.StatusSeeOther)
+	http.Redirect(w, r, c.o.Public()+"/connect/"+l.id, http.StatusSeeOther)
 }
 
 func (c *Connect) whose(ctx context.Context, query url.Values) (*gate.Principal, error) {
@@ -199,7 +215,7 @@ func (c *Connect) ask(w http.ResponseWriter, r *http.Request, l *link) {
 			return
 		}
 		var err error
-		begun, err = c.o.Logins.Begin(r.Context(), login.Start{Server: l.server, Owner: l.who.Owner, Redirect: c.o.Public + login.ConnectPath})
+		begun, err = c.o.Logins.Begin(r.Context(), login.Start{Server: l.server, Owner: l.who.Owner, Redirect: c.o.Public() + login.ConnectPath})
 		if err != nil {
 			_ = c.note(l, Refused, err)
 			failed(w, "The server's authorization server cannot be asked: the log of the gateway says why.")

@@ -55,8 +55,8 @@ func (l *Logins) client(ctx context.Context, s *Server, p *place, redirect strin
 	if s.ClientID != "" {
 		return s.configured(p), nil
 	}
-	if strings.HasPrefix(l.o.Public, "https://") && p.ClientIDMetadataDocumentSupported {
-		return client{ID: l.o.Public + DocumentPath, Method: "none"}, nil
+	if strings.HasPrefix(l.o.Public(), "https://") && p.ClientIDMetadataDocumentSupported {
+		return client{ID: l.o.Public() + DocumentPath, Method: "none"}, nil
 	}
 	if p.RegistrationEndpoint == "" {
 		return client{}, fmt.Errorf("%s registers no clients by itself: register one there with the redirect URL %s, and write its id to %s", p.Issuer, redirect, s.clientKey())

@@ -37,7 +37,7 @@ type rig struct {
 	broken error // of recording
 }
 
-func newRig(t *testing.T, as *authtest.OAuth, scope string, change func(*Server)) *rig {
+func newRig(t testing.TB, as *authtest.OAuth, scope string, change func(*Server)) *rig {
 	t.Helper()
 	r := &rig{as: as, state: t.TempDir()}
 	var at *httptest.Server
@@ -56,10 +56,10 @@ func newRig(t *testing.T, as *authtest.OAuth, scope string, change func(*Server)
 }
 
 // restart begins with what is kept in the state folder.
-func (r *rig) restart(t *testing.T, public string) {
+func (r *rig) restart(t testing.TB, public string) {
 	t.Helper()
 	v := vault.New(filepath.Join(r.state, "vault"), func() ([]byte, error) { return vault.KeyFile(filepath.Join(r.state, "vault.key")) })
-	r.Logins = New(Options{Vault: v, Public: public, Note: func(e Event) error {
+	r.Logins = New(Options{Vault: v, Public: func() string { return public }, Note: func(e Event) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.events = append(r.events, e)
@@ -71,7 +71,7 @@ func (r *rig) restart(t *testing.T, public string) {
 const redirect = "http://127.0.0.1:1/callback"
 
 // logIn logs somebody in, who sits at the browser under the same name.
-func (r *rig) logIn(t *testing.T, who gate.Owner) error {
+func (r *rig) logIn(t testing.TB, who gate.Owner) error {
 	t.Helper()
 	begun, err := r.Begin(t.Context(), Start{Server: "jira", Owner: who, Redirect: redirect})
 	if err != nil {
@@ -173,6 +173,35 @@ func TestSwappedRows(t *testing.T) {
 	r.restart(t, "")
 	r.calls(t, alice, "")
 	r.calls(t, bob, "")
+	all, err := r.List()
+	if err != nil || len(all) != 0 {
+		t.Errorf("swapped rows are listed: %+v, %v", all, err)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(r.state, "vault", "*.json")); len(kept) != 2 {
+		t.Errorf("%d rows are kept", len(kept))
+	}
+}
+
+// A row whose key is lost is as no login, says so, and stays: the key may come back.
+func TestLostKey(t *testing.T) {
+	r := newRig(t, authtest.NewOAuth(t), "", nil)
+	if err := r.logIn(t, alice); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(r.state, "vault.key")
+	if err := os.Rename(file, file+".away"); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(t, "")
+	r.calls(t, alice, "")
+	if all, err := r.List(); err != nil || len(all) != 1 || all[0].Problem == "" {
+		t.Errorf("logins: %+v, %v", all, err)
+	}
+	if err := os.Rename(file+".away", file); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(t, "")
+	r.calls(t, alice, "alice")
 }
 
 // A server with the name of another gets none of its tokens.
@@ -296,6 +325,13 @@ func TestAnswers(t *testing.T) {
 	if _, err := r.Finish(t.Context(), alice, good); !errors.Is(err, ErrState) {
 		t.Errorf("the answer again: %v", err)
 	}
+	late := begin()
+	for _, f := range r.flows {
+		f.until = time.Now().Add(-time.Second)
+	}
+	if _, err := r.Finish(t.Context(), alice, late); !errors.Is(err, ErrState) {
+		t.Errorf("an answer that is late: %v", err)
+	}
 	for name, change := range map[string]func(url.Values){
 		"another state": func(q url.Values) { q.Set("state", "x") }, "no state": func(q url.Values) { q.Del("state") },
 		"another issuer": func(q url.Values) { q.Set("iss", "https://evil.example") }, "no issuer": func(q url.Values) { q.Del("iss") },
@@ -333,6 +369,43 @@ func TestHostileMetadata(t *testing.T) {
 		begun, err := newRig(t, as, "", nil).Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect})
 		if err == nil {
 			t.Errorf("%s: taken, and a browser is sent to %s", name, begun.Issuer)
+		}
+	}
+}
+
+// What a server says of itself leads nowhere in the clear, to no other authorization server than the configured one, and to no
+// document without end.
+func TestHostileResource(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	for name, tt := range map[string]struct {
+		challenge, issuer string
+		change            func(*Server)
+		want              string
+	}{
+		"its metadata in the clear": {"http://elsewhere.example/m", as.URL, func(*Server) {}, "is not https"},
+		"an issuer in the clear":    {"", "http://elsewhere.example", func(*Server) {}, "is not https"},
+		"another issuer":            {"", as.URL, func(s *Server) { s.Issuer = "https://good.example" }, "says that its tokens come from"},
+		"a document without end":    {"", as.URL + "\",\"x\":\"" + strings.Repeat("x", maxDocument), func(*Server) {}, "more than"},
+	} {
+		var at *httptest.Server
+		at = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/mcp" {
+				fmt.Fprintf(w, `{"resource":"%s/mcp","authorization_servers":["%s"]}`, at.URL, tt.issuer)
+				return
+			}
+			if tt.challenge != "" {
+				w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer resource_metadata=%q", tt.challenge))
+			}
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+		s := &Server{ID: "jira", URL: at.URL + "/mcp", Mode: OAuth, Client: at.Client()}
+		tt.change(s)
+		l := New(Options{})
+		l.Set([]*Server{s})
+		_, err := l.Begin(t.Context(), Start{Server: "jira", Owner: alice, Redirect: redirect})
+		at.Close()
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v; want %q", name, err, tt.want)
 		}
 	}
 }
@@ -641,5 +714,20 @@ func TestRedirect(t *testing.T) {
 	}
 	if a, b, c, d := <-status, <-status, <-status, <-status; a != 400 || b != 400 || c != 400 || d != 200 {
 		t.Errorf("answers %d, %d, %d, %d", a, b, c, d)
+	}
+}
+
+// What a call to a server with a login costs, once there is one.
+func BenchmarkAuthorize(b *testing.B) {
+	r := newRig(b, authtest.NewOAuth(b), "", nil)
+	if err := r.logIn(b, alice); err != nil {
+		b.Fatal(err)
+	}
+	who := principal(alice)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := r.Authorize(b.Context(), "jira", who, Need{}, nil); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -73,7 +73,7 @@ type Event struct {
 // Options are what all logins have in common.
 type Options struct {
 	Vault  *vault.Vault
-	Public string // public URL of the gateway; "": none
+	Public func() string // public URL of the gateway; "", and nil: none
 	// Note records an event. A login that cannot be recorded is not kept.
 	Note func(Event) error
 	// Changed, if not nil, is told of a server for which a token has come or gone.
@@ -99,6 +99,9 @@ type Logins struct {
 func New(o Options) *Logins {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Public == nil {
+		o.Public = func() string { return "" }
 	}
 	return &Logins{o: o, servers: make(map[string]*Server), flows: make(map[string]*flow), rows: make(map[vault.Key]*row), tokens: make(map[caller]string)}
 }

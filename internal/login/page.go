@@ -7,10 +7,13 @@ import (
 
 // Handle serves what authorization servers come for.
 func (l *Logins) Handle(mux *http.ServeMux) {
-	if strings.HasPrefix(l.o.Public, "https://") {
-		mux.HandleFunc("GET "+DocumentPath, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(Document(l.o.Public))
-		})
-	}
+	mux.HandleFunc("GET "+DocumentPath, func(w http.ResponseWriter, r *http.Request) {
+		public := l.o.Public()
+		if !strings.HasPrefix(public, "https://") {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(Document(public))
+	})
 }

@@ -89,7 +89,10 @@ func (o *over) watch() {
 // certificate, or none.
 func trusts(c *tls.Config, s tls.ConnectionState) bool {
 	if len(s.PeerCertificates) == 0 {
-		return true
+		return c.ClientAuth != tls.RequireAndVerifyClientCert
+	}
+	if c.ClientCAs == nil { // else the machine's own would do
+		return false
 	}
 	between := x509.NewCertPool()
 	for _, one := range s.PeerCertificates[1:] {

@@ -43,15 +43,28 @@ func NewTLS(f Files, fail func(error)) (*TLS, error) {
 	return t, err
 }
 
+// Use takes other files from now on; what those of before say holds if they cannot be read.
+// Connections whose client certificate is not trusted any more end, and so do those without one
+// where one is required.
+func (t *TLS) Use(f Files) error {
+	c, err := f.read()
+	if err != nil {
+		return fmt.Errorf("tls: %w", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.files, t.config = f, c
+	t.state = t.filesState()
+	return nil
+}
+
 // Over returns a listener that speaks TLS over another.
 func (t *TLS) Over(ln net.Listener) net.Listener {
 	o := &over{Listener: ln, tls: t, open: make(map[*tls.Conn]bool), closed: make(chan struct{}), config: &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return t.now(), nil },
 	}}
-	if t.files.ClientCA != "" {
-		go o.watch() // ends with the listener
-	}
+	go o.watch() // ends with the listener
 	return o
 }
 

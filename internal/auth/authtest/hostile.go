@@ -1,11 +1,15 @@
 package authtest
 
 import (
+	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"iter"
+	"math/big"
 	mathrand "math/rand/v2"
 	"slices"
 	"strconv"
@@ -30,8 +34,14 @@ func Hostile(t testing.TB, p *Provider, resource string) map[string]string {
 	good := p.Sign(t, of(nil), nil)
 	parts := strings.Split(good, ".")
 	enc := base64.RawURLEncoding
-	raw := func(header, claims string) string { // with the signature of the good one
-		return enc.EncodeToString([]byte(header)) + "." + enc.EncodeToString([]byte(claims)) + "." + parts[2]
+	raw := func(header, claims string) string { // as it is written, with a signature that is good
+		text := enc.EncodeToString([]byte(header)) + "." + enc.EncodeToString([]byte(claims))
+		sum := sha256.Sum256([]byte(text))
+		signature, err := rsa.SignPKCS1v15(nil, p.RSA, crypto.SHA256, sum[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text + "." + enc.EncodeToString(signature)
 	}
 	claims := func(changes map[string]any) string { return p.Sign(t, of(changes), nil) }
 	body, err := json.Marshal(of(nil))
@@ -46,6 +56,11 @@ func Hostile(t testing.TB, p *Provider, resource string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, p.RSA.Public(), p.RSA)
+	if err != nil {
+		t.Fatal(err)
+	}
 	past := time.Now().Add(-2 * time.Hour).Unix()
 	return map[string]string{
 		"none":                  raw(`{"alg":"none","typ":"at+jwt"}`, string(body)),
@@ -57,6 +72,9 @@ func Hostile(t testing.TB, p *Provider, resource string) map[string]string {
 		"jku":                   p.Sign(t, of(nil), map[string]any{"jku": p.URL + "/keys"}),
 		"jwk":                   p.Sign(t, of(nil), map[string]any{"jwk": json.RawMessage(public)}),
 		"x5u":                   p.Sign(t, of(nil), map[string]any{"x5u": p.URL + "/x"}),
+		"x5c":                   raw(`{"alg":"RS256","kid":"rsa","x5c":["`+base64.StdEncoding.EncodeToString(certificate)+`"]}`, string(body)),
+		"typ no string":         raw(`{"alg":"RS256","kid":"rsa","typ":["dpop+jwt"]}`, string(body)),
+		"crit":                  raw(`{"alg":"RS256","kid":"rsa","crit":["exp"],"exp":1}`, string(body)),
 		"crit, empty":           raw(`{"alg":"RS256","kid":"rsa","crit":[]}`, string(body)),
 		"b64":                   raw(`{"alg":"RS256","kid":"rsa","b64":false}`, string(body)),
 		"zip":                   p.Sign(t, of(nil), map[string]any{"zip": "DEF"}),
@@ -67,13 +85,15 @@ func Hostile(t testing.TB, p *Provider, resource string) map[string]string {
 		"header no object":      raw(`[]`, string(body)),
 		"claims no object":      p.Sign(t, []byte(`[]`), nil),
 		"padded":                parts[0] + "." + parts[1] + "." + parts[2] + "==",
+		"a long header":         p.Sign(t, of(nil), map[string]any{"note": strings.Repeat("n", 1<<10)}),
+		"a long name of a key":  raw(`{"alg":"RS256","kid":"`+strings.Repeat("k", 2000)+`"}`, string(body)),
 		"line break":            parts[0][:4] + "\n" + parts[0][4:] + "." + parts[1] + "." + parts[2],
 		"standard alphabet":     parts[0] + "." + parts[1] + "." + strings.Repeat("+/", 171),
 		"bits left over":        parts[0] + "." + parts[1] + "." + leftOver(parts[2]),
 		"two parts":             parts[0] + "." + parts[1],
 		"five parts":            good + ".x.y",
 		"empty part":            parts[0] + ".." + parts[2],
-		"too long":              good + strings.Repeat("A", 9<<10),
+		"too long":              claims(map[string]any{"note": strings.Repeat("n", 8<<10)}),
 		"expired":               claims(map[string]any{"exp": past}),
 		"no exp":                claims(map[string]any{"exp": nil}),
 		"exp a string":          claims(map[string]any{"exp": strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)}),

@@ -40,6 +40,7 @@ type OAuth struct {
 	fresh  map[string]*granted // refresh tokens, used ones too
 	asked  []url.Values        // token requests
 	count  map[string]int      // of token requests, by grant type
+	states []string            // that browsers came with
 	wider  string
 	plain  bool
 }
@@ -114,10 +115,11 @@ func (o *OAuth) Asked() []url.Values {
 	return slices.Clone(o.asked)
 }
 
-// Secrets are all tokens, codes and verifiers so far.
+// Secrets are all tokens, codes, verifiers and states so far.
 func (o *OAuth) Secrets() (all []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	all = slices.Clone(o.states)
 	for _, tokens := range []map[string]*granted{o.access, o.fresh} {
 		for token := range tokens {
 			all = append(all, token)
@@ -213,6 +215,7 @@ func (o *OAuth) authorize(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a bad request", http.StatusBadRequest)
 		return
 	}
+	o.states = append(o.states, q.Get("state"))
 	code := rand.Text()
 	o.codes[code] = issued{q.Get("client_id"), redirect, q.Get("code_challenge"), q.Get("resource"), q.Get("scope"), o.user}
 	back := url.Values{"code": {code}, "state": {q.Get("state")}}
