@@ -131,7 +131,10 @@ func Retryable(err error) bool {
 		return true
 	}
 	switch Code(err) {
-	case "spawn_failed", "transport", "not_connected", CodeTimeout, "trap_deadline", "refused_limit", "refused_busy", "refused_record":
+	case "refused_limit": // of anything else than the gate it is the size of what the call returns
+		_, ours := errors.AsType[*Refusal](err)
+		return ours
+	case "spawn_failed", "transport", "not_connected", CodeTimeout, "trap_deadline", "refused_busy", "refused_record":
 		return true
 	default:
 		return false

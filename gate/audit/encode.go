@@ -243,7 +243,7 @@ func (b line) quoted(s string, limit int) line {
 	b = append(b, '"')
 	done := 0
 	for i := 0; i < len(s); {
-		if c := s[i]; c < utf8.RuneSelf && plain(rune(c), 1) { // nearly all there is
+		if asItIs[s[i]] { // nearly all there is
 			i++
 			continue
 		}
@@ -262,6 +262,14 @@ func (b line) quoted(s string, limit int) line {
 	}
 	return append(b, '"')
 }
+
+// asItIs are the characters of ASCII that are plain.
+var asItIs = func() (is [256]bool) {
+	for c := range byte(utf8.RuneSelf) {
+		is[c] = plain(rune(c), 1)
+	}
+	return is
+}()
 
 func plain(r rune, n int) bool {
 	if r < utf8.RuneSelf {

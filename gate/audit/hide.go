@@ -42,6 +42,9 @@ func (e *Entry) hide(f func(name, text string) string) error {
 // hideText hides what there is in a text, and in each word of it: a pointer that an
 // error quotes has names between its slashes.
 func hideText(s string, f func(name, text string) string) string {
+	if s == "" {
+		return ""
+	}
 	s = f("", s)
 	if !strings.Contains(s, "/") {
 		return s

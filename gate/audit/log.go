@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -102,6 +103,8 @@ type Log struct {
 	ended   sync.WaitGroup
 	closing sync.Once
 	synced  synced
+
+	full, always atomic.Bool // Options.Record is full, Options.Sync is always; see [Log.Change]
 }
 
 // synced is the number up to which records are on disk. Its mutex is held while
@@ -134,6 +137,8 @@ func open(path string, o Options, opener func(string) (file, error)) (*Log, erro
 		o: o, lock: lock, w: newWriter(path, o, opener),
 		unsaved: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
+	l.full.Store(o.Record == "full")
+	l.always.Store(o.Sync == "always")
 	if err := l.w.healthy(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -147,7 +152,7 @@ func open(path string, o Options, opener func(string) (file, error)) (*Log, erro
 // does not look at ctx. The end of a call that was carried out is written later if
 // it cannot be now: before any other line, or when the log is closed.
 func (l *Log) Record(_ context.Context, r *gate.Record) error {
-	full := l.o.Record == "full" || r.Full
+	full := l.full.Load() || r.Full
 	e := entry(r, full)
 	err := l.append(&e)
 	if err == nil && !full && r.Event == gate.Done && l.o.Beside != nil && l.o.Beside(r) {
@@ -203,7 +208,7 @@ func (l *Log) append(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if l.o.Sync == "always" {
+	if l.always.Load() {
 		return l.save(seq)
 	}
 	l.due()

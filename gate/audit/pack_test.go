@@ -177,7 +177,7 @@ func TestPackDied(t *testing.T) {
 	}
 	verified(t, path)
 	o.Compress = true
-	if err := l.Retain(o); err != nil {
+	if err := l.Change(o); err != nil {
 		t.Fatal(err)
 	}
 	l.Tidy()

@@ -20,18 +20,21 @@ const (
 	lookAgain = time.Second
 )
 
-// Retain puts another retention in place: Keep, Hold, HardMax, Strict, Rotate, MaxAge and
-// Compress of o. What else o has is not looked at.
-func (l *Log) Retain(o Options) error {
+// Change puts what o says of how records are written and kept in place: Record, Sync, MaxSize,
+// Keep, Hold, HardMax, Strict, Rotate, MaxAge and Compress. What else o has is not looked at.
+func (l *Log) Change(o Options) error {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	all := l.w.o
 	all.Keep, all.Hold, all.HardMax, all.Strict = o.Keep, o.Hold, o.HardMax, o.Strict
 	all.Rotate, all.MaxAge, all.Compress = o.Rotate, o.MaxAge, o.Compress
+	all.Record, all.Sync, all.MaxSize = o.Record, o.Sync, o.MaxSize
 	if err := all.check(); err != nil {
 		return fmt.Errorf("audit log %s: %w", l.w.path, err)
 	}
-	l.w.o, l.w.at.looked = all, time.Time{}
+	l.w.o, l.w.at.looked, l.w.at.limit = all, time.Time{}, all.MaxSize
+	l.full.Store(all.Record == "full")
+	l.always.Store(all.Sync == "always")
 	return nil
 }
 

@@ -181,12 +181,12 @@ func TestStrictRefuses(t *testing.T) {
 	write(t, l, "d", 3)
 }
 
-func TestRetain(t *testing.T) {
+func TestChange(t *testing.T) {
 	l, path := small(t, nil)
 	write(t, l, "c", 30)
 	o := options
-	o.Keep, o.Hold = 2, -1
-	if err := l.Retain(o); err != nil {
+	o.Keep, o.Hold, o.MaxSize = 2, -1, 1500
+	if err := l.Change(o); err != nil {
 		t.Fatal(err)
 	}
 	write(t, l, "d", 5)
@@ -194,7 +194,23 @@ func TestRetain(t *testing.T) {
 		t.Errorf("files %v", renamed)
 	}
 	o.HardMax = 2999
-	if err := l.Retain(o); err == nil || !strings.Contains(err.Error(), "hard max is 2999 bytes, less than the 3000 of 2 files of 1500") {
+	if err := l.Change(o); err == nil || !strings.Contains(err.Error(), "hard max is 2999 bytes, less than the 3000 of 2 files of 1500") {
 		t.Errorf("a hard max below what is kept: %v", err)
+	}
+	o.HardMax, o.Record, o.Sync, o.MaxSize = 0, "full", "always", 1<<20
+	if err := l.Change(o); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := sizes(t, path)
+	write(t, l, "e", 30)
+	if after, _ := sizes(t, path); len(after) != len(before) {
+		t.Errorf("files %v, before %v, in spite of the size", after, before)
+	}
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), `"arguments":{`) {
+		t.Errorf("no arguments are recorded: %v", err)
+	}
+	o.Record = "some"
+	if err := l.Change(o); err == nil {
+		t.Error("records of an unknown kind")
 	}
 }

@@ -74,14 +74,13 @@ const (
 
 // A Runner carries out jobs. Use it from several goroutines.
 type Runner struct {
-	o      Options
-	boot   string
-	bounds Bounds
-	life   context.Context // of all jobs
-	end    context.CancelCauseFunc
-	work   sync.WaitGroup
+	o    Options
+	boot string
+	life context.Context // of all jobs
+	end  context.CancelCauseFunc
+	work sync.WaitGroup
 
-	mu     sync.Mutex
+	mu     sync.Mutex // also of what of o can change
 	runs   map[string]*run
 	each   map[gate.Owner]int
 	closed bool
@@ -96,7 +95,7 @@ func New(ctx context.Context, o Options) (*Runner, error) {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
 	r := &Runner{
-		o: o, boot: strings.ToLower(rand.Text()[:8]), bounds: Bounds{Jobs: o.Max, Bytes: o.MaxSize, After: forgetAfter},
+		o: o, boot: strings.ToLower(rand.Text()[:8]),
 		runs: make(map[string]*run), each: make(map[gate.Owner]int),
 	}
 	r.life, r.end = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -149,9 +148,28 @@ func (r *Runner) Counts(ctx context.Context) (Counts, error) {
 	return r.o.Store.CountJobs(ctx, r.o.Node)
 }
 
+// Change puts other bounds in the place of [Options].Keep, Max and MaxSize, which mean what
+// they mean there. A job that has begun is kept for as long as its client was told.
+func (r *Runner) Change(keep time.Duration, most int, size int64) {
+	setDefault(&keep, defaultKeep)
+	setDefault(&most, defaultMax)
+	setDefault(&size, defaultMaxSize)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.o.Keep, r.o.Max, r.o.MaxSize = keep, most, size
+}
+
+// bounds returns how long an outcome is kept, and how many are.
+func (r *Runner) bounds() (keep time.Duration, all Bounds) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.o.Keep, Bounds{Jobs: r.o.Max, Bytes: r.o.MaxSize, After: forgetAfter}
+}
+
 // Sweep gives up the outcomes whose time has come, and what is too much.
 func (r *Runner) Sweep(ctx context.Context) error {
-	return r.o.Store.TrimJobs(ctx, r.o.Node, time.Now(), r.bounds)
+	_, bounds := r.bounds()
+	return r.o.Store.TrimJobs(ctx, r.o.Node, time.Now(), bounds)
 }
 
 // Run sweeps until ctx ends.

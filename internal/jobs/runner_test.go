@@ -528,3 +528,33 @@ func TestEndsWhileItIsAskedFor(t *testing.T) {
 		})
 	}
 }
+
+// TestChangedBounds: a job to come is kept for as long as is said then, and no more of them than
+// that.
+func TestChangedBounds(t *testing.T) {
+	r := runner(t, jobs.Options{Keep: time.Hour, Max: 3})
+	do := granted(func(context.Context) (gate.Result, error) { return answer, nil })
+	start := func() jobs.Job {
+		t.Helper()
+		j, err := r.Start(t.Context(), do, call(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j, err = r.Wait(t.Context(), alice.Owner, j.ID); err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	first := start()
+	r.Change(time.Minute, 1, 0)
+	second := start()
+	if first.Keep != time.Hour || second.Keep != time.Minute {
+		t.Errorf("kept for %s, then %s", first.Keep, second.Keep)
+	}
+	if err := r.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.Result(t.Context(), alice.Owner, first.ID); err == nil {
+		t.Error("two outcomes are kept of at most one")
+	}
+}

@@ -78,8 +78,8 @@ func (r *Runner) Adopt(ctx context.Context, c UnderWay) (Job, error) {
 }
 
 func (r *Runner) newRun(c gate.Call, keep time.Duration, cancel context.CancelCauseFunc) *run {
-	if keep <= 0 || keep > r.o.Keep {
-		keep = r.o.Keep
+	if most, _ := r.bounds(); keep <= 0 || keep > most {
+		keep = most
 	}
 	return &run{
 		job: Job{

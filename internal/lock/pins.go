@@ -22,6 +22,8 @@ const (
 	TrustFirst Mode = "trust-first"
 	// Strict trusts nothing.
 	Strict Mode = "strict"
+	// Off approves of everything, and keeps nothing.
+	Off Mode = "off"
 )
 
 const (
@@ -94,6 +96,7 @@ type Pins struct {
 
 // view is all that is known at one time, immutable.
 type view struct {
+	off     bool // see [Off]
 	file    *File
 	servers map[string]*server
 }
@@ -119,22 +122,64 @@ func New(o Options) (*Pins, error) {
 	if o.Mode == "" {
 		o.Mode = TrustFirst
 	}
-	if o.Mode != TrustFirst && o.Mode != Strict {
-		return nil, fmt.Errorf("unknown mode of pins %q", o.Mode)
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Record == nil {
 		o.Record = func(Event) error { return nil }
 	}
-	f, err := Load(o.File)
+	v, err := newView(o.Mode, o.File)
 	if err != nil {
 		return nil, err
 	}
 	p := &Pins{o: o, store: store{o.Dir}}
-	p.view.Store(&view{file: f})
+	p.view.Store(v)
 	return p, nil
+}
+
+// newView reads a lockfile, if its mode needs one.
+func newView(mode Mode, file string) (*view, error) {
+	v := &view{off: mode == Off, file: new(File), servers: make(map[string]*server)}
+	if mode != TrustFirst && mode != Strict && mode != Off {
+		return nil, fmt.Errorf("unknown mode of pins %q", mode)
+	}
+	if v.off {
+		return v, nil
+	}
+	var err error
+	v.file, err = Load(file)
+	return v, err
+}
+
+// Off reports whether the mode is [Off].
+func (p *Pins) Off() bool { return p.view.Load().off }
+
+// Change puts another mode and another lockfile in the place of those of [Options]. What
+// servers have declared is held against them as if it came now. On an error all stays as it
+// was.
+func (p *Pins) Change(mode Mode, file string) (changed bool, err error) {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	if mode == "" {
+		mode = TrustFirst
+	}
+	if mode == p.o.Mode && file == p.o.File {
+		return false, nil
+	}
+	next, err := newView(mode, file)
+	if err != nil {
+		return false, err
+	}
+	p.o.Mode, p.o.File = mode, file
+	for id, s := range p.view.Load().servers {
+		l := Listing{Server: id, Notes: s.notes}
+		for _, key := range sorted(s.items) {
+			l.Items = append(l.Items, s.items[key])
+		}
+		p.observe(new(view), next, l)
+	}
+	p.view.Store(next)
+	return true, nil
 }
 
 // Check implements [gate.Pins]: the tool is known by its server, the name it has
@@ -146,7 +191,7 @@ func (p *Pins) Check(t *gate.Tool) error {
 // Pinned reports whether a person has approved the definition of a tool.
 func (p *Pins) Pinned(t *gate.Tool) bool {
 	v, pin := p.view.Load(), toolPin(t)
-	return v.check(pin) == nil && v.state(v.servers[pin.Server], pin) == StatePinned
+	return !v.off && v.check(pin) == nil && v.state(v.servers[pin.Server], pin) == StatePinned
 }
 
 // toolPin is what stands for a tool, or for the prompt or template in its place.
@@ -164,6 +209,9 @@ func toolPin(t *gate.Tool) Pin {
 // check returns nil if what the pin stands for is approved, and its server is the
 // one that was approved.
 func (v *view) check(p Pin) error {
+	if v.off {
+		return nil
+	}
 	s, ok := v.servers[p.Server]
 	if !ok {
 		return &gate.Unpinned{Reason: "the " + string(p.Kind) + "'s server has not declared it yet"}
@@ -259,6 +307,13 @@ func (p *Pins) Observe(l Listing) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	old := p.view.Load()
+	next := &view{old.off, old.file, maps.Clone(old.servers)}
+	p.observe(old, next, l)
+	p.view.Store(next)
+}
+
+// observe takes a listing into the next view.
+func (p *Pins) observe(old, next *view, l Listing) {
 	before := old.servers[l.Server]
 	now := time.Now()
 	s := &server{
@@ -272,19 +327,17 @@ func (p *Pins) Observe(l Listing) {
 			s.own[pin] = struct{}{}
 		}
 	}
-	first := p.trust(s, before, l, old.file.Rules(l.Server), now)
-	next := &view{old.file, maps.Clone(old.servers)}
-	if next.servers == nil {
-		next.servers = make(map[string]*server)
-	}
 	next.servers[l.Server] = s
+	if next.off {
+		return
+	}
+	first := p.trust(s, before, l, next.file.Rules(l.Server), now)
 	if err := p.tell(old, next, l.Server, first, ""); err != nil {
 		p.o.Log.Error("pins not recorded", "server", l.Server, "error", err)
 		s.trusted, s.fault = nil, fmt.Errorf("the audit log cannot be written: %w", err)
 	}
 	p.keepApproved(next, l.Server)
 	s.files = p.changedFiles(next, l.Server)
-	p.view.Store(next)
 }
 
 // trust finds out what of a server is trusted for having been there first. It
@@ -405,12 +458,15 @@ func (p *Pins) keepApproved(v *view, id string) {
 func (p *Pins) Reload(by string) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
+	old := p.view.Load()
+	if old.off {
+		return nil
+	}
 	f, err := Load(p.o.File)
 	if err != nil {
 		return err
 	}
-	old := p.view.Load()
-	next := &view{f, maps.Clone(old.servers)}
+	next := &view{false, f, maps.Clone(old.servers)}
 	for id, s := range old.servers {
 		if old.file.Rules(id) && !f.Rules(id) && !s.strict { // what was trusted first counts again
 			s := *s
@@ -436,7 +492,7 @@ func (p *Pins) Forget(id string) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	old := p.view.Load()
-	next := &view{old.file, maps.Clone(old.servers)}
+	next := &view{old.off, old.file, maps.Clone(old.servers)}
 	delete(next.servers, id)
 	p.view.Store(next)
 }

@@ -407,3 +407,47 @@ func TestFeaturesOfAnEarlierVersion(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestChange: what servers have declared is held against another mode and lockfile as if it
+// came now, and a lockfile that cannot be read changes nothing.
+func TestChange(t *testing.T) {
+	r := newRig(t, lock.TrustFirst)
+	o := r.options
+	a, b := named("a", "reads"), named("b", "writes")
+	r.connected("s", program("x"), a)
+	r.connected("s", program("x"), a, b)
+	r.took()
+	change := func(mode lock.Mode, file string) {
+		t.Helper()
+		if changed, err := r.Change(mode, file); err != nil || !changed {
+			t.Fatalf("%s, %s: %v, %v", mode, file, changed, err)
+		}
+	}
+	change(lock.Off, o.File)
+	want(t, "off", r.callable("s", a, b), "a", "b")
+	if !r.Off() || r.Pinned(tool("s", a.Doc)) {
+		t.Error("something is pinned while pins are off")
+	}
+	want(t, "recorded", r.took())
+	change(lock.TrustFirst, o.File)
+	want(t, "as before", r.callable("s", a, b), "a")
+	want(t, "recorded", r.took(), "quarantined s__b")
+	change(lock.Strict, o.File)
+	want(t, "strict", r.callable("s", a, b))
+	r.approve(t, "s__b")
+	want(t, "approved", r.callable("s", a, b), "b")
+
+	bad := filepath.Join(t.TempDir(), "bad.lock")
+	if err := os.WriteFile(bad, []byte("nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := r.Change(lock.TrustFirst, bad); err == nil || changed {
+		t.Errorf("a lockfile that cannot be read: %v, %v", changed, err)
+	}
+	want(t, "as before", r.callable("s", a, b), "b")
+	change(lock.Strict, filepath.Join(t.TempDir(), "none.lock"))
+	want(t, "by another lockfile", r.callable("s", a, b))
+	if changed, err := r.Change(lock.Strict, bad); err == nil || changed {
+		t.Errorf("a lockfile that cannot be read: %v, %v", changed, err)
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +37,7 @@ type Bundle struct {
 	client *dial.Client
 
 	mu     sync.Mutex
+	asked  time.Time // when the source was asked last
 	etag   string
 	latest *policy.Bundle // as the source gave it last; nil before it did
 	good   *policy.Bundle // the last one with which the policy loaded; nil before the first
@@ -48,15 +51,29 @@ type Bundle struct {
 type Bundles []*Bundle
 
 // NewBundles returns the bundles of a configuration's policy. None was asked for yet.
-func NewBundles(cfg *config.Config) Bundles {
+func NewBundles(cfg *config.Config) Bundles { return Bundles(nil).Renewed(cfg) }
+
+// Renewed returns the bundles of another configuration's policy. What is configured as before
+// is the same, with what came of it; of the others none was asked for yet.
+func (all Bundles) Renewed(cfg *config.Config) (next Bundles) {
 	client := dial.New(dial.Options{})
-	var all Bundles
 	for _, b := range cfg.Policy.Bundles {
+		if i := slices.IndexFunc(all, func(s *Bundle) bool { return reflect.DeepEqual(s.Config, b) }); i >= 0 {
+			next = append(next, all[i])
+			continue
+		}
 		sum := sha256.Sum256([]byte(b.Path + b.URL)) // another source has another copy
 		name := b.Name + "-" + hex.EncodeToString(sum[:4]) + ".tar.gz"
-		all = append(all, &Bundle{Config: b, kept: filepath.Join(cfg.State, "bundles", name), client: client})
+		next = append(next, &Bundle{Config: b, kept: filepath.Join(cfg.State, "bundles", name), client: client})
 	}
-	return all
+	return next
+}
+
+// Due reports whether it is time to ask the source at its URL again.
+func (s *Bundle) Due() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Config.URL != "" && time.Since(s.asked) >= s.Config.Poll
 }
 
 // Read asks the source, and reports whether it gave what it had not given before.
@@ -65,6 +82,7 @@ func NewBundles(cfg *config.Config) Bundles {
 func (s *Bundle) Read(ctx context.Context) (changed bool, err error) {
 	s.mu.Lock()
 	etag, before := s.etag, s.latest
+	s.asked = time.Now()
 	s.mu.Unlock()
 	b, etag, err := s.get(ctx, etag)
 	if err != nil && ctx.Err() != nil {

@@ -35,8 +35,12 @@ type Files struct {
 	Policy config.Policy
 }
 
-// New returns the files of a configuration's policy.
-func New(cfg *config.Config) *Files { return &Files{cfg.File, cfg.Policy} }
+// New returns the files of a configuration's policy, without its shadow.
+func New(cfg *config.Config) *Files {
+	p := cfg.Policy
+	p.Shadow = nil
+	return &Files{cfg.File, p}
+}
 
 // Shadow returns the files of its shadow policy, or nil if there is none.
 func Shadow(cfg *config.Config) *Files {

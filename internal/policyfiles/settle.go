@@ -19,10 +19,13 @@ type BundleError struct {
 func (e *BundleError) Error() string { return e.Err.Error() }
 func (e *BundleError) Unwrap() error { return e.Err }
 
-// First asks each source for the first time, and takes the kept copy of one that
+// First asks each source of which nothing is known for the first time, and takes the kept copy of one that
 // cannot be read. The error is a [*BundleError] if there is none.
 func (all Bundles) First(ctx context.Context, log *slog.Logger) error {
 	for _, s := range all {
+		if known, _ := s.newest(); known != nil {
+			continue
+		}
 		missing := s.restore()
 		_, err := s.Read(ctx)
 		switch {

@@ -1,5 +1,25 @@
 package session
 
+import (
+	"time"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// usualTTL is after how long without use a session begins anew unless somebody says otherwise.
+const usualTTL = time.Hour
+
+// SetTTL puts another time in the place of [Options].TTL, which means what it means there:
+// sessions that nobody has used for that long begin anew at once.
+func (s *Sessions) SetTTL(ttl time.Duration) {
+	if ttl <= 0 {
+		ttl = usualTTL
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.o.TTL, s.dropped.ttl = ttl, ttl
+}
+
 // Change puts other numbers in the place of [LimitOptions].Concurrent and Session, which
 // mean what they mean there. What is taken stays taken, and rates stay as used up as
 // they are: a change gives nobody anything back. Calls that are under way beyond a
@@ -12,6 +32,16 @@ func (l *Limits) Change(concurrent, session int) {
 	l.calls.change(int64(concurrent))
 	l.relays.change(more(concurrent))
 	l.away.change(more(concurrent))
+}
+
+// Forget forgets a session that will not be used again. It is no method, for package
+// gate/session promises those.
+func Forget(s *Sessions, k gate.SessionKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := s.kept[k]; ok {
+		s.remove(e)
+	}
 }
 
 // Places returns how many calls are at upstreams, how many wait for a place there, and how many

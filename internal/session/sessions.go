@@ -91,7 +91,7 @@ func New(o Options) *Sessions {
 		o.Max = 10_000
 	}
 	if o.TTL <= 0 {
-		o.TTL = time.Hour
+		o.TTL = usualTTL
 	}
 	if o.Values == 0 {
 		o.Values = 16_384

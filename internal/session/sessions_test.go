@@ -401,3 +401,20 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 }
+
+func TestSetTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := session.New(session.Options{TTL: time.Hour})
+		learn(t, s, key("k"), "a")
+		s.SetTTL(3 * time.Hour)
+		time.Sleep(2 * time.Hour)
+		if v := view(t, s, key("k")); len(v.Labels) != 1 {
+			t.Errorf("within the longer time: %v", v)
+		}
+		time.Sleep(time.Hour / 2)
+		s.SetTTL(time.Minute)
+		if v := view(t, s, key("k")); len(v.Labels) != 0 || v.Top {
+			t.Errorf("beyond the shorter time: %v", v)
+		}
+	})
+}

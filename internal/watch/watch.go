@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,15 +15,29 @@ import (
 const Every = time.Second
 
 // Each calls look every so often until ctx ends.
-func Each(ctx context.Context, look func()) {
-	tick := time.NewTicker(Every)
+func Each(ctx context.Context, look func()) { Together(ctx, Every, look) }
+
+// Together calls each of looks every so often until ctx ends, and returns when all have. One
+// that takes its time holds up no other, and is called again when it has returned.
+func Together(ctx context.Context, every time.Duration, looks ...func()) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	busy := make([]atomic.Bool, len(looks))
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			look()
 		case <-ctx.Done():
 			return
+		}
+		for i, look := range looks {
+			if busy[i].CompareAndSwap(false, true) {
+				wg.Go(func() {
+					defer busy[i].Store(false)
+					look()
+				})
+			}
 		}
 	}
 }
