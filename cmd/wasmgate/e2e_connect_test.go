@@ -4,11 +4,13 @@ package main_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,10 +65,20 @@ func agreeAt(ctx context.Context, person, link string) (string, error) {
 	return page, err
 }
 
+// inChromium does what [agreeAt] does with a real browser, and returns the heading of the last page; what is wrong with the
+// pages comes before it.
+func inChromium(pl *place, dir, person, link string) (string, error) {
+	out, err := pl.command(context.WithoutCancel(pl.t.Context()), "node", dir+"/connect.mjs", link, person).CombinedOutput()
+	if err == nil && strings.Count(string(out), "\n") != 1 {
+		err = errors.New("the browser has found something wrong")
+	}
+	return string(out), err
+}
+
 // testConnect: callers over the network whose server needs a login are asked to visit a page of
-// the gateway, by clients of both revisions, and their call goes on once they have logged in there;
-// who cannot be asked reads where it is. Somebody else at the page gets nothing. The identity
-// provider, and the authorization server of the server, are of other make.
+// the gateway, by clients of both revisions, for tools, prompts and resources, and go on once they
+// have logged in there; who cannot be asked reads where it is. Somebody else at the page gets nothing.
+// The identity provider, and the authorization server of the server, are of other make.
 func testConnect(t *testing.T, p *program) {
 	dir := node(t)
 	pl := p.place(t, "")
@@ -80,17 +92,20 @@ policy: {timeout: 5s}
 audit: {record: full}
 listen: %s
 public_url: http://%s
-auth: {issuers: {corp: {issuer: %q}}}
+principals: {carol: {}}
+auth: {keys: true, issuers: {corp: {issuer: %q}}}
 servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 `, addr, addr, people.url, port))
-	pl.write("grants.yaml", "- {to: [\"*\"], tools: [\"*\"]}\n")
+	pl.write("grants.yaml", "- {to: [\"*\"], tools: [\"*\"], prompts: [\"*\"], resources: [\"*\"]}\n")
 	gw := serving(t, pl.command(context.WithoutCancel(t.Context()), p.path, pl.args("--json", "serve")...))
 	eventually(t, "the gateway listens", func() bool { return listens(t, addr) })
 	type visit struct {
 		page string
 		err  error
 	}
-	call := func(t *testing.T, who, revision, at string) (answer string, visited visit) {
+	key := strings.TrimSpace(pl.must("key", "create", "e2e", "--as", "carol"))
+	_, noChromium := exec.LookPath("chromium")
+	call := func(t *testing.T, who, revision, at, use string) (answer string, visited visit) {
 		t.Helper()
 		pages := make(chan visit, 4)
 		o := &mcp.ClientOptions{}
@@ -101,6 +116,11 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 					t.Errorf("%s is asked %+v", who, r.Params)
 				}
 				go func() { // the person takes their time, and the client has answered before
+					if who == "alice" && at == who && noChromium == nil {
+						page, err := inChromium(pl, dir, at, r.Params.URL)
+						pages <- visit{page, err}
+						return
+					}
 					page, err := agreeAt(context.WithoutCancel(ctx), at, r.Params.URL)
 					pages <- visit{page, err}
 				}()
@@ -109,13 +129,35 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, o).Connect(ctx,
-			&mcp.StreamableClientTransport{Endpoint: "http://" + addr + "/mcp", OAuthHandler: signsIn(t, people, who)}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+		over := &mcp.StreamableClientTransport{Endpoint: "http://" + addr + "/mcp", OAuthHandler: signsIn(t, people, who)}
+		if who == "carol" {
+			over.OAuthHandler, over.HTTPClient = nil, &http.Client{Transport: bringsKey{key}}
+		}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, o).Connect(ctx, over, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, gw.stderr)
 		}
 		defer session.Close()
-		res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "jira__whoami", Arguments: map[string]any{}})
+		switch use {
+		case "prompt":
+			var res *mcp.GetPromptResult
+			if res, err = session.GetPrompt(ctx, &mcp.GetPromptParams{Name: "jira__greet"}); err == nil {
+				answer = res.Messages[0].Content.(*mcp.TextContent).Text
+			}
+		case "resource":
+			var res *mcp.ReadResourceResult
+			if res, err = session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "jira://me"}); err == nil {
+				answer = res.Contents[0].Text
+			}
+		default:
+			var res *mcp.CallToolResult
+			if res, err = session.CallTool(ctx, &mcp.CallToolParams{Name: "jira__whoami", Arguments: map[string]any{}}); err == nil {
+				answer = firstText(res)
+			}
+		}
+		if err != nil && use != "" && at == "" {
+			return err.Error(), visited
+		}
 		if err != nil {
 			t.Fatalf("%s over %s: %v", who, revision, err)
 		}
@@ -123,25 +165,31 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 			select {
 			case visited = <-pages:
 			case <-ctx.Done():
-				t.Errorf("nobody was asked; the answer is %s", firstText(res))
+				t.Errorf("nobody was asked; the answer is %s", answer)
 			}
 		}
-		return firstText(res), visited
+		return answer, visited
 	}
-	answer, _ := call(t, "alice", "2025-11-25", "")
+	answer, _ := call(t, "alice", "2025-11-25", "", "")
 	holds(t, answer, "open http://"+addr+"/connect/")
-	answer, v := call(t, "alice", "2025-11-25", "bob")
+	answer, v := call(t, "alice", "2025-11-25", "bob", "")
 	holds(t, v.page, "This is for somebody else")
 	holds(t, answer, "a login is needed")
-	for who, revision := range map[string]string{"alice": "2025-11-25", "bob": "2026-07-28"} {
-		answer, v := call(t, who, revision, who)
+	for _, c := range []struct{ who, revision, use string }{
+		{"alice", "2025-11-25", ""}, {"bob", "2026-07-28", ""}, {"dora", "2026-07-28", "prompt"}, {"eve", "2026-07-28", "resource"}, {"frank", "2025-11-25", "prompt"}, {"carol", "2025-11-25", "resource"},
+	} {
+		if c.use != "" { // the server was listed by the first login
+			answer, _ = call(t, c.who, c.revision, "", c.use)
+			holds(t, answer, "open http://"+addr+"/connect/")
+		}
+		answer, v := call(t, c.who, c.revision, c.who, c.use)
 		if v.err != nil {
-			t.Error(v.err)
+			t.Error(v.err, v.page)
 		}
 		holds(t, v.page, "You are logged in to jira")
-		holds(t, answer, "user "+who+", scopes")
-		answer, _ = call(t, who, revision, "")
-		holds(t, answer, "user "+who+", scopes")
+		holds(t, answer, "user "+c.who)
+		answer, _ = call(t, c.who, c.revision, "", "")
+		holds(t, answer, "user "+c.who+", scopes")
 	}
 	states := make(map[string]int)
 	for _, e := range pl.log() {
@@ -149,10 +197,10 @@ servers: {jira: {url: 'http://127.0.0.1:%d/mcp', private: true, auth: oauth}}
 			states[strings.Join(e.Reasons, " ")]++
 		}
 	}
-	if states["done"] != 2 || states["refused"] != 1 || states["asked"] < 4 {
+	if states["done"] != 6 || states["refused"] != 1 || states["asked"] < 8 {
 		t.Errorf("the log has %v", states)
 	}
 	secrets := append(people.seen().Secrets, provider.seen().Secrets...)
-	pl.clean(secrets)
+	pl.clean(append(secrets, key))
 	pl.silent("stderr", gw.stderr.String(), secrets)
 }

@@ -297,6 +297,13 @@ func testRepoScan(t *testing.T, p *program) {
 	if len(found.Errors) != 1 || found.Errors[0].Root != pl.file("outside") {
 		t.Errorf("a folder that is not granted: %s", answer)
 	}
+	found.Repositories, found.Errors = nil, nil
+	if answer = w.mustCall(t, "local__repo_scan", `{}`).text(); json.Unmarshal([]byte(answer), &found) != nil || !cmp.Equal(want, found.Repositories) || len(found.Errors) != 0 {
+		t.Errorf("all that is granted: %s", answer)
+	}
+	if listed := pl.must("tools", "--json"); !strings.Contains(listed, "Directories that are granted to it: ") || !strings.Contains(listed, pl.file("src")) {
+		t.Errorf("its description names no folder: %s", listed)
+	}
 	if kinds := pl.checkCalls(); kinds["sandbox/file allow"] == 0 || len(kinds) != 1 {
 		t.Errorf("host calls %v, want reads that were allowed", kinds)
 	}

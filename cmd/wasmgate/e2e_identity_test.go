@@ -5,8 +5,13 @@ package main_test
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"io/fs"
@@ -342,7 +347,8 @@ func testLoginServer(t *testing.T, p *program) {
 	dir := node(t)
 	pl := p.place(t, "")
 	robot := rand.Text()
-	provider := startIDP(t, pl, dir, 62*time.Second, "ROBOT_SECRET="+robot) // due after two seconds
+	key := newClientKey(t, pl)
+	provider := startIDP(t, pl, dir, 62*time.Second, "ROBOT_SECRET="+robot, "SIGNER_JWK="+key) // due after two seconds
 	port := freePort(t)
 	start(t, pl.command(context.WithoutCancel(t.Context()), "node", filepath.Join(dir, "protected.mjs"), strconv.Itoa(port), provider.url))
 	eventually(t, "the protected server listens", func() bool { return listens(t, fmt.Sprintf("127.0.0.1:%d", port)) })
@@ -359,11 +365,19 @@ servers:
     url: 'http://127.0.0.1:%d/mcp'
     private: true
     auth: {mode: client_credentials, client_id: robot, client_secret: "${ROBOT_SECRET}", scopes: [mcp]}
-`, metrics, port, port))
+  signed:
+    url: 'http://127.0.0.1:%d/mcp'
+    private: true
+    auth: {mode: client_credentials, client_id: signer, private_key: signer.pem, key_id: k1, scopes: [mcp]}
+  people:
+    url: 'http://127.0.0.1:%d/mcp'
+    private: true
+    auth: {mode: oauth, client_id: signer, private_key: signer.pem, key_id: k1}
+`, metrics, port, port, port, port))
 	pl.write("grants.yaml", "- {to: [\"*\"], tools: [\"*\"]}\n")
 	pl.env = append(pl.env, "ROBOT_SECRET="+robot)
 	var said strings.Builder // by commands and gateways
-	key := strings.TrimSpace(pl.must("key", "create", "e2e", "--as", "alice"))
+	apiKey := strings.TrimSpace(pl.must("key", "create", "e2e", "--as", "alice"))
 	call := func(as, tool string) string {
 		o := pl.run("call", tool, "{}", "--as", as, "--json")
 		fmt.Fprintln(&said, o.stdout, o.stderr)
@@ -379,12 +393,12 @@ servers:
 			last = call(as, tool)
 		}
 	}
-	logIn := func(as string) {
+	logIn := func(server, as string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		out := provider.watch(as)
-		c := pl.command(ctx, p.plain, pl.args("login", "jira", "--as", as)...)
+		c := pl.command(ctx, p.plain, pl.args("login", server, "--as", as)...)
 		c.Stdout, c.Stderr, c.Env = out, out, append(c.Env, "PATH=/nonexistent") // no browser
 		if err := c.Run(); err != nil {
 			t.Fatalf("wasmgate login: %v\n%s", err, out)
@@ -394,14 +408,14 @@ servers:
 	burst := func(gw *process) {
 		t.Helper()
 		time.Sleep(3 * time.Second) // the token is due
-		client := &http.Client{Transport: bringsKey{key}}
+		client := &http.Client{Transport: bringsKey{apiKey}}
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: gw.url, HTTPClient: client}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer session.Close()
 		var all sync.WaitGroup
-		for range 30 {
+		for range 50 {
 			all.Go(func() {
 				res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "jira__whoami"})
 				if err != nil || firstText(res) != "user alice, scopes offline_access,mcp" && firstText(res) != "user alice, scopes mcp" {
@@ -416,12 +430,15 @@ servers:
 	if got := call("alice", "jira__whoami"); strings.Contains(got, "user alice") {
 		t.Errorf("without a login: %s", got)
 	}
-	logIn("alice")
+	logIn("jira", "alice")
 	becomes("alice", "jira__whoami", "user alice")
 	becomes("bob", "jira__whoami", "wasmgate login jira --as bob")
-	logIn("bob")
+	logIn("jira", "bob")
 	becomes("bob", "jira__whoami", "user bob")
 	becomes("alice", "batch__whoami", "user robot, scopes mcp")
+	becomes("alice", "signed__whoami", "user signer, scopes mcp")
+	logIn("people", "bob")
+	becomes("bob", "people__whoami", "user bob")
 	becomes("alice", "jira__echo", "it was sent Bearer [redacted: credential]")
 
 	burst(gw)
@@ -441,7 +458,7 @@ servers:
 	time.Sleep(3 * time.Second) // the token is due
 	becomes("alice", "jira__whoami", "wasmgate login jira --as alice")
 	becomes("bob", "jira__whoami", "user bob")
-	logIn("alice")
+	logIn("jira", "alice")
 	becomes("alice", "jira__whoami", "user alice")
 
 	fmt.Fprint(&said, pl.must("logins", "--json"), pl.must("key", "list", "--json"), pl.must("status", "--json"), pl.must("auth", "check", "--json"))
@@ -463,9 +480,29 @@ servers:
 	gw.signal(os.Interrupt)
 	gw.wait()
 	pl.verify()
-	secrets := append(provider.seen().Secrets, robot, key[len(key)-40:])
+	secrets := append(provider.seen().Secrets, robot, apiKey[len(apiKey)-40:])
 	pl.silent("what is said", said.String()+gw.stderr.String(), secrets)
 	pl.clean(secrets)
+}
+
+// newClientKey makes the key by which a client proves itself, signer.pem, and returns its public half as a JWK.
+func newClientKey(t *testing.T, pl *place) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl.write("signer.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})))
+	point, err := key.PublicKey.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc := base64.RawURLEncoding.EncodeToString
+	return fmt.Sprintf(`{"kty":"EC","crv":"P-256","kid":"k1","use":"sig","x":%q,"y":%q}`, enc(point[1:33]), enc(point[33:]))
 }
 
 // bringsKey brings an API key with each request.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -39,6 +40,9 @@ type lie struct {
 func textResult(s string) string {
 	return fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, jsonString(s))
 }
+
+// hugeResult is made when it is wanted: gateways that are measured are this program, too.
+var hugeResult = sync.OnceValue(func() string { return textResult(strings.Repeat("x", 20<<20)) })
 
 // jsonString writes a string as most servers do: markup is not escaped.
 func jsonString(s string) string {
@@ -111,7 +115,9 @@ var lies = map[string]lie{
 	"a result that is no object is no result": {raw: `["content"]`, code: "protocol"},
 	"a result that is no JSON is no result":   {raw: `{content: 'x'}`, code: "protocol"},
 	"a result of 20 MB is cut off": {
-		raw: `{"content":[{"type":"text","text":"` + strings.Repeat("x", 20<<20) + `"}]}`, code: "refused_limit",
+		write: func(w http.ResponseWriter, r *http.Request) {
+			result(w, json.RawMessage(r.Header.Get("id")), hugeResult())
+		}, code: "refused_limit",
 	},
 	"a server that hangs is given up": {
 		write: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, code: "timeout",

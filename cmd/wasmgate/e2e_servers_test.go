@@ -46,7 +46,7 @@ func testServers(t *testing.T, p *program) {
 	for _, w := range watchers {
 		w.forget()
 	}
-	configure("servers:\n  up: {url: " + url + ", timeout: 29s}\n  other: {url: " + otherURL + "}\nlimits: {session: 5, body: 1MiB}\nlog: {level: warn}\njobs: {max: 7}\n")
+	configure("servers:\n  up: {url: " + url + ", timeout: 29s}\n  other: {url: " + otherURL + "}\nlimits: {session: 5, body: 1MiB}\nlog: {level: warn}\njobs: {max: 7}\nconsole: {listen: 127.0.0.1:1}\n")
 	eventually(t, "the other server is there", func() bool { return strings.Contains(pl.must("tools"), "other__echo") })
 	for _, w := range watchers {
 		w.told(t)
@@ -60,7 +60,7 @@ func testServers(t *testing.T, p *program) {
 	}
 	s := pl.must("status")
 	if !strings.Contains(s, "configuration "+pl.file("wasmgate.yaml")+", read ") ||
-		!strings.Contains(s, "jobs changed: restart to apply it") || strings.Contains(s, "limits.") || strings.Contains(s, "log changed") {
+		!strings.Contains(s, "console changed: restart to apply it") || strings.Contains(s, "jobs changed") || strings.Contains(s, "limits.") || strings.Contains(s, "log changed") {
 		t.Errorf("status: %s", s)
 	}
 

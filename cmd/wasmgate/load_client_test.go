@@ -30,6 +30,7 @@ type load struct {
 	text           string // of each call
 	gives          int    // how many bytes the text asks for; 0: the text itself comes back
 	progress       bool   // each call has a token for progress
+	refused        bool   // no call is carried out
 	clients        []caller
 	next           atomic.Int64
 }
@@ -105,6 +106,9 @@ func (l *load) call(ctx context.Context, c caller) error {
 		return fmt.Errorf("%.200s: %w", answer, err)
 	}
 	want := fmt.Appendf(nil, `"structuredContent":{"text":%q,"n":%d}`, l.text, n)
+	if l.refused {
+		want = []byte(`"error":{"code":-32602`)
+	}
 	if l.gives > 0 {
 		if want = fmt.Appendf(nil, `,"n":%d}`, n); len(answer) < 2*l.gives { // text and structured content
 			return fmt.Errorf("an answer of %d bytes to call %d, which asks for %d", len(answer), n, l.gives)

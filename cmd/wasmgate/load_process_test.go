@@ -93,7 +93,7 @@ func (u *upstream) direct(tb testing.TB, clients int) []caller {
 // config is the server's line in the configuration of a gateway.
 func (u *upstream) config() string {
 	if u.url != "" {
-		return fmt.Sprintf("  %s: {url: %s, transport: streamable-http}\n", u.id, u.url)
+		return fmt.Sprintf("  %s: {url: %s, transport: streamable-http, start: 10m}\n", u.id, u.url)
 	}
 	args, _ := json.Marshal(u.args(u.hellos)) // strings only
 	return fmt.Sprintf("  %s: {command: %q, args: %s, env: {WASMGATE_TEST_ECHO: stdio}}\n", u.id, os.Args[0], args)
@@ -116,20 +116,26 @@ func linuxOnly(tb testing.TB) {
 // whose tools are all granted. It ends with the test.
 func startGateway(tb testing.TB, program, dir string, ups ...*upstream) gatewayProcess {
 	tb.Helper()
+	writeGateway(tb, dir, "- {to: [local], tools: [\"http-*\", \"sse-*\", \"stdio-*\"]}\n", ups...)
+	return startProgram(tb, program, dir)
+}
+
+// writeGateway writes the files of a gateway in front of servers.
+func writeGateway(tb testing.TB, dir, grants string, ups ...*upstream) {
+	tb.Helper()
 	servers := ""
 	for _, u := range ups {
 		servers += u.config()
 	}
 	for name, text := range map[string]string{
 		"wasmgate.yaml": "version: 1\nservers:\n" + servers +
-			"policy: {data: {grants: grants.yaml}, timeout: 5s}\nlimits: {concurrent: 256}\naudit: {path: audit.jsonl}\nstate: state/\n",
-		"grants.yaml": "- {to: [local], tools: [\"http-*\", \"sse-*\", \"stdio-*\"]}\n",
+			"policy: {data: {grants: grants.yaml}, timeout: 5s}\nlimits: {concurrent: 1024}\naudit: {path: audit.jsonl}\nstate: state/\n",
+		"grants.yaml": grants,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	return startProgram(tb, program, dir)
 }
 
 // startProgram starts a program as a gateway with the configuration in a folder. It ends
@@ -202,6 +208,7 @@ func (g gatewayProcess) memory(tb testing.TB, name string) float64 {
 // held is what a gateway that is this program holds, and has allocated so far.
 type held struct {
 	Goroutines, Mallocs, Bytes int64
+	Heap                       float64 // bytes in use, stacks included
 
 	files, hellos int64
 }

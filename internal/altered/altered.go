@@ -47,7 +47,7 @@ func (t Tool) String() string {
 // Counts counts results. The zero value is ready, and may be used from several goroutines.
 type Counts struct {
 	mu     sync.Mutex
-	byTool map[string]*count
+	byTool map[gate.ToolName]*count
 }
 
 type count struct {
@@ -63,17 +63,16 @@ func (c *Counts) Observe(r *gate.Record) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	name := r.Tool.Name.String()
-	one := c.byTool[name]
+	one := c.byTool[r.Tool.Name]
 	if one == nil {
 		if len(c.byTool) == maxTools {
 			return
 		}
 		if c.byTool == nil {
-			c.byTool = make(map[string]*count)
+			c.byTool = make(map[gate.ToolName]*count)
 		}
 		one = &count{rules: make(map[string]int)}
-		c.byTool[name] = one
+		c.byTool[r.Tool.Name] = one
 	}
 	one.results++
 	before := one.changed
@@ -104,7 +103,7 @@ func (c *Counts) Often(tools []*gate.Tool, labels gate.Labeler) (often []Tool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range tools {
-		one := c.byTool[t.Name.String()]
+		one := c.byTool[t.Name]
 		if one == nil || one.changed < least || one.changed*share < one.results {
 			continue
 		}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
+	"github.com/wasmgate/wasmgate/internal/web"
 )
 
 // An App is the one gateway that runs on a configuration. It holds the lock of
@@ -27,8 +29,8 @@ type App struct {
 	lock    *control.Lock
 	gateway *gateway.Gateway
 	policy  atomic.Pointer[policyfiles.Files] // that in use
-	shadow  *policyfiles.Files                // nil without a shadow policy
-	bundles policyfiles.Bundles
+	shadow  atomic.Pointer[policyfiles.Files] // nil without a shadow policy
+	bundles atomic.Pointer[policyfiles.Bundles]
 	clients clients
 	learn   func(confine.Access) // nil unless a server is run to learn from
 	passing bool                 // it was started for one command: see [App.Answer]
@@ -36,9 +38,10 @@ type App struct {
 	senders *senders
 	logins  *login.Logins
 	connect *connect.Connect
-	listing sync.Map // of servers with a new login, what is closed when they are listed again
-	listens []string // addresses for HTTP
-	url     string   // the first of them, as clients name it; "" if there is none
+	listing sync.Map     // of servers with a new login, what is closed when they are listed again
+	listens []string     // addresses for HTTP
+	front   net.Listener // of the first of them; nil if there is none
+	tls     *web.TLS     // of those that speak it; nil if none does
 
 	desk      Desk   // nil without a console
 	console   string // its URL

@@ -256,7 +256,7 @@ func (a *App) describe(r approval.Request) Approval {
 		Labels: append([]string{}, of.Session.Labels...), Top: of.Session.Top, Destinations: of.Destinations, Met: of.Origins,
 		Binding: of.Binding(), Policy: of.Revision,
 	}
-	for _, one := range append([]gate.Approve{{By: a.cfg.Approvals.By, NotSelf: a.cfg.Approvals.NotSelf}}, of.Approvers...) {
+	for _, one := range append([]gate.Approve{{By: a.Config().Approvals.By, NotSelf: a.Config().Approvals.NotSelf}}, of.Approvers...) {
 		if len(one.By) > 0 {
 			to.Approvers = append(to.Approvers, one.By)
 		}

@@ -21,7 +21,8 @@ import (
 
 // sameSenders reports whether two configurations let in the same.
 func sameSenders(a, b *config.Config) bool {
-	return reflect.DeepEqual(a.Auth, b.Auth) && reflect.DeepEqual(a.Principals, b.Principals)
+	return reflect.DeepEqual(a.Auth, b.Auth) && reflect.DeepEqual(a.Principals, b.Principals) &&
+		a.PublicURL == b.PublicURL && slices.Equal(a.TLS.TerminatedBy, b.TLS.TerminatedBy)
 }
 
 // putSenders puts in place what differs of who is let in.
@@ -140,7 +141,7 @@ func (a *App) connContext(ctx context.Context, c net.Conn) context.Context {
 	if uid, ok := web.PeerUID(c); ok {
 		p.UID = uid
 	}
-	if proxy := a.cfg.Auth.Proxy; proxy != nil {
+	if proxy := a.Config().Auth.Proxy; proxy != nil {
 		p.Proxy = proxy.Unix != "" && c.LocalAddr().String() == proxy.Unix
 	}
 	return auth.WithPeer(ctx, p)

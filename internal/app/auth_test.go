@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -270,6 +271,23 @@ deny contains {"reason": "files are written with the scope files:write", "scopes
 		if got := refusal.Get("code").Text(); got != tt.code || tt.code != "" && !strings.Contains(refusal.Get("reason").Text(), "files:write") {
 			t.Errorf("%s: %s, want %q", name, doc.Raw(), tt.code)
 		}
+	}
+
+	// In a session of revision 2025-11-25 the challenge is the same.
+	of := front{http.DefaultClient, s.url, []string{"Authorization", some}}
+	write := way{"a session's call", "POST", strings.Replace(oldCall, "files__read", "files__write", 1), []string{"Mcp-Protocol-Version", "2025-11-25", "Mcp-Session-Id", s.session(some)}}
+	status, header, body := of.send(t, write)
+	if got, want := header.Get("WWW-Authenticate"), `error="insufficient_scope"`; status != 403 || !strings.Contains(got, want) || !strings.Contains(got, `scope="files:write mcp", resource_metadata="`+metadata+`"`) || !strings.Contains(body, "files:write") {
+		t.Errorf("in a session: %d %q %s", status, got, body)
+	}
+	of.headers[1] = all
+	if status, _, body := of.send(t, write); status != 200 || !strings.Contains(body, `"write"`) {
+		t.Errorf("in the session, with the next token: %d %s", status, body)
+	}
+	// Over the control socket there is no token, and so over stdio: the reason names the scope.
+	_, err = s.Call(t.Context(), app.CallRequest{Tool: "files__write", Args: "{}", As: "builder"})
+	if e, ok := errors.AsType[*app.CallError](err); !ok || e.Code != "refused_authorize" || !strings.Contains(e.Reason, "files:write") {
+		t.Errorf("without HTTP: %v", err)
 	}
 }
 

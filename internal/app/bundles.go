@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
@@ -12,13 +11,14 @@ import (
 
 // firstPolicy returns the policy to begin with.
 func (a *App) firstPolicy(ctx context.Context) (gateway.Policy, error) {
-	if err := a.bundles.First(ctx, a.log); err != nil {
+	bundles := *a.bundles.Load()
+	if err := bundles.First(ctx, a.log); err != nil {
 		return gateway.Policy{}, err
 	}
-	if len(a.bundles) == 0 {
+	if len(bundles) == 0 {
 		return a.policy.Load().Load()
 	}
-	return a.policy.Load().Settle(a.bundles, a.log, func(p gateway.Policy) error {
+	return a.policy.Load().Settle(bundles, a.log, func(p gateway.Policy) error {
 		_, err := policy.Load(ctx, p.Files, p.Options)
 		return err
 	})
@@ -27,7 +27,7 @@ func (a *App) firstPolicy(ctx context.Context) (gateway.Policy, error) {
 // noteBundles records what was wrong with the bundles before there was a log.
 func (a *App) noteBundles() error {
 	var errs []error
-	for _, s := range a.bundles {
+	for _, s := range *a.bundles.Load() {
 		if e := s.Status().Error; e != "" {
 			errs = append(errs, a.gateway.PolicyRefused(errors.New(e)))
 		}
@@ -54,18 +54,13 @@ func (a *App) readBundle(ctx context.Context, s *policyfiles.Bundle) (changed bo
 	return changed
 }
 
-// pollBundle asks for a bundle by its URL until ctx ends, and has a new one loaded.
-func (a *App) pollBundle(ctx context.Context, s *policyfiles.Bundle) {
-	tick := time.NewTicker(s.Config.Poll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		if a.readBundle(ctx, s) {
-			_ = a.reloadPolicy(ctx) // it logs what is wrong
-		}
+// pollBundles asks for the bundles by whose URLs it is time to ask, and has new ones loaded.
+func (a *App) pollBundles(ctx context.Context) {
+	changed := false
+	for _, s := range *a.bundles.Load() {
+		changed = s.Due() && a.readBundle(ctx, s) || changed
+	}
+	if changed {
+		_ = a.reloadPolicy(ctx) // it logs what is wrong
 	}
 }

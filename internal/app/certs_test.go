@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -255,5 +256,52 @@ func TestRemovedAuthority(t *testing.T) {
 	eventually(t, "the end of the connection", func() bool { return !answers(goes) })
 	if !answers(stays) {
 		t.Error("the connection of the authority that stays has ended")
+	}
+}
+
+// TestReloadsTLS: other files under tls, and another public URL, are used without a restart; a
+// connection without a client certificate ends when one is required.
+func TestReloadsTLS(t *testing.T) {
+	ca, dir, other := newAuthority(t), t.TempDir(), t.TempDir()
+	first, _ := ca.issue("gateway", nil)
+	yaml := "version: 1\nlisten: %%ADDR%%\npublic_url: https://%s\ntls: {%s}\nprincipals: {ann: {roles: [dev]}}\nauth: {mtls: {id: cn}}\n"
+	s := newSite(t, fmt.Sprintf(yaml, "one.example", ca.files(dir, first)))
+	second, _ := ca.issue("gateway", nil)
+	text := fmt.Sprintf(yaml, "two.example", ca.files(other, second)+", client: required")
+	addr := strings.TrimSuffix(strings.TrimPrefix(s.url, "https://"), "/mcp")
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.cert)
+	stands, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stands.Close()
+	if got := stands.ConnectionState().PeerCertificates[0].SerialNumber; got.Cmp(first.Leaf.SerialNumber) != 0 {
+		t.Fatalf("the certificate %v", got)
+	}
+	_ = stands.SetDeadline(time.Now().Add(time.Minute))
+	fmt.Fprintf(stands, "GET /none HTTP/1.1\r\nHost: %s\r\n\r\n", addr) // now it may be idle for two minutes
+	resp, err := http.ReadResponse(bufio.NewReader(stands), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	write(t, s.cfg.File, strings.ReplaceAll(text, "%ADDR%", addr))
+	own, _ := ca.issue("ann", nil)
+	eventually(t, "the other certificate", func() bool {
+		c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{own}})
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		return c.ConnectionState().PeerCertificates[0].SerialNumber.Cmp(second.Leaf.SerialNumber) == 0
+	})
+	_ = stands.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := stands.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
+		t.Errorf("a connection without a client certificate stands: %v", err)
+	}
+	eventually(t, "the other URL", func() bool { return s.App.Public() == "https://two.example" })
+	if p := strings.Join(s.Status().Problems, "\n"); strings.Contains(p, "restart") {
+		t.Error(p)
 	}
 }

@@ -63,7 +63,7 @@ func (a *App) SetGrants(ctx context.Context, seen string, next []config.Grant) e
 // ApprovePins writes approved definitions into the lockfile, and returns those that were not
 // there. By is who approves.
 func (a *App) ApprovePins(ctx context.Context, pins []lock.Pin, by string) ([]lock.Pin, error) {
-	added, err := lock.Approve(a.cfg.Pins.Lockfile, pins)
+	added, err := lock.Approve(a.Config().Pins.Lockfile, pins)
 	if err != nil {
 		return nil, err
 	}

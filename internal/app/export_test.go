@@ -27,3 +27,6 @@ func (a *App) RecordDenials() { a.recordDenials() }
 
 // AskOnly is the client for issuers and authorization servers.
 var AskOnly = askOnly
+
+// Public is the URL by which clients reach the gateway.
+func (a *App) Public() string { return a.public() }

@@ -14,7 +14,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // A KeyRequest asks for an API key.
@@ -156,16 +155,10 @@ func (a *App) endKeys() {
 	a.revoked(func(who *gate.Principal) bool { return who.Auth == auth.APIKey && !holds[who.Credential] })
 }
 
-// watchKeys reads API keys again when another process has changed them, until ctx ends.
-func (a *App) watchKeys(ctx context.Context) {
-	tick := time.NewTicker(watch.Every)
-	defer tick.Stop()
-	for failed := ""; ; {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+// watchKeys returns what reads API keys again if another process has changed them.
+func (a *App) watchKeys() func() {
+	failed := ""
+	return func() {
 		changed, err := a.senders.keys.Reread()
 		if changed {
 			a.endKeys()

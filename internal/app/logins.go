@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/connect"
 	"github.com/wasmgate/wasmgate/internal/login"
@@ -34,14 +35,17 @@ func (a *App) newLogins(c *config.Config) {
 		return []byte(secret), nil
 	}
 	a.logins = login.New(login.Options{
-		Vault: vault.New(filepath.Join(c.State, "vault"), key), Public: c.PublicURL, Note: a.noteLogin, Changed: a.loginChanged,
+		Vault: vault.New(filepath.Join(c.State, "vault"), key), Public: a.public, Note: a.noteLogin, Changed: a.loginChanged,
 	})
 	a.logins.Set(loginServers(c))
 	a.connect = connect.New(connect.Options{
-		Public: c.PublicURL, Logins: a.logins, Provider: a.provider, Note: a.noteConnect, Ready: a.listed,
+		Public: a.public, Logins: a.logins, Provider: a.signsIn, Proxied: a.proxied, Note: a.noteConnect, Ready: a.listed,
 		Identify: a.TokenHolder,
 	})
 }
+
+// public is the URL by which clients reach the gateway, without a path; "" if that is not said.
+func (a *App) public() string { return a.senders.reached.Load().public }
 
 // TokenHolder says whose an access token for the gateway is, as long as it is good.
 func (a *App) TokenHolder(ctx context.Context, token string) (*gate.Principal, error) {
@@ -95,6 +99,24 @@ func (a *App) provider(name string) *login.Server {
 		}
 	}
 	return nil
+}
+
+// signsIn is where callers of an issuer sign in with a browser. Principals that are of none are
+// those of the only one: with several, ids say which issuer they are of.
+func (a *App) signsIn(issuer string) *login.Server {
+	if all := a.SignInIssuers(); issuer == "" && len(all) == 1 {
+		issuer = all[0]
+	}
+	return a.provider(issuer)
+}
+
+// proxied returns whom the proxy names in a request.
+func (a *App) proxied(r *http.Request) (*gate.Principal, error) {
+	who, err := a.senders.now.Load().Principal(r)
+	if err == nil && who.Auth != auth.ByProxy {
+		err = errors.New("the page was not opened through the proxy")
+	}
+	return who, err
 }
 
 // noteConnect records what has happened to a link by which a caller logs in.

@@ -5,12 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
+	"io"
 	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +29,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/console"
 )
 
 // An office is a gateway in front of a server whose people log in. The tool whoami answers with
@@ -32,6 +40,71 @@ type office struct {
 	log   *lockedBuffer
 	state string
 	audit string
+
+	traces lockedBuffer // as they are sent
+}
+
+var hrefs = regexp.MustCompile(`href="(/ui/[^"#]*)`)
+
+// told is what the console tells the operator, on each page that another leads to and by its API, with the metrics and the
+// traces.
+func (o *office) told(t *testing.T) string {
+	t.Helper()
+	link, err := o.SignIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := url.Parse(link.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) { // its name is the console's own
+		return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+first.Port())
+	}}
+	defer over.CloseIdleConnections()
+	c := &http.Client{Jar: jar, Timeout: time.Minute, Transport: over}
+	signed, err := c.PostForm(first.Scheme+"://"+first.Host+"/ui/signin", url.Values{"code": {link.Code}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed.Body.Close()
+	next := []string{"/ui/"}
+	for _, of := range strings.Fields("status servers tools calls approvals pins sessions grants policy findings modules") {
+		next = append(next, "/api/v1/"+of)
+	}
+	var all strings.Builder
+	pages := 0
+	for at := 0; at < len(next) && at < 200; at++ {
+		resp, err := c.Get(first.Scheme + "://" + first.Host + next[at])
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode == http.StatusOK {
+			pages++
+		}
+		fmt.Fprintf(&all, "%s %v %s\n", next[at], resp.Header, raw)
+		for _, m := range hrefs.FindAllStringSubmatch(string(raw), -1) {
+			if to := html.UnescapeString(m[1]); !slices.Contains(next, to) {
+				next = append(next, to)
+			}
+		}
+	}
+	if pages < 25 {
+		t.Errorf("%d pages were found, in %s", pages, next)
+	}
+	eventually(t, "the metrics are served", func() bool { return o.Status().Metrics != "" })
+	_, metrics := get(t, o.Status().Metrics)
+	eventually(t, "the traces are sent", func() bool { return strings.Contains(o.traces.String(), "jira__whoami") })
+	return all.String() + metrics + o.traces.String()
 }
 
 func newOffice(t *testing.T, auth string, rules ...string) *office {
@@ -55,7 +128,12 @@ func newOffice(t *testing.T, auth string, rules ...string) *office {
 	}, nil)
 	at = httptest.NewServer(o.as.Protect(func() string { return at.URL }, "/mcp", "", func(w http.ResponseWriter, r *http.Request, _ string) { handler.ServeHTTP(w, r) }))
 	t.Cleanup(func() { at.CloseClientConnections(); at.Close() })
-	cfg := load(t, fmt.Sprintf("principals: {alice: {}, bob: {}}\nservers: {jira: {url: %q, private: true, auth: %s}}\n", at.URL+"/mcp", auth))
+	traces := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(&o.traces, "%v %s\n", r.Header, raw)
+	}))
+	t.Cleanup(traces.Close)
+	cfg := load(t, fmt.Sprintf("telemetry: {metrics: {listen: \"127.0.0.1:0\"}, otlp: {endpoint: %q, compression: none, every: 1s}, traces: {ratio: 1}}\n", traces.URL)+fmt.Sprintf("principals: {alice: {}, bob: {}}\nservers: {jira: {url: %q, private: true, auth: %s}}\n", at.URL+"/mcp", auth))
 	for _, text := range rules {
 		cfg.Policy.Paths = append(cfg.Policy.Paths, filepath.Join(t.TempDir(), "rules.rego"))
 		write(t, cfg.Policy.Paths[len(cfg.Policy.Paths)-1], text)
@@ -66,7 +144,7 @@ func newOffice(t *testing.T, auth string, rules ...string) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.App.Close(context.Background()) })
-	run(t, o.App, app.Front{})
+	run(t, o.App, app.Front{Listen: []string{"127.0.0.1:0"}, Console: "127.0.0.1:0", Desk: func(a *app.App) app.Desk { return console.New(a) }})
 	o.state, o.audit = cfg.State, cfg.Audit.Path
 	return o
 }
@@ -149,7 +227,7 @@ func TestLogins(t *testing.T) {
 	o.refused(t, "bob", "wasmgate login jira")
 
 	said, _ := json.Marshal([]any{all, o.Status()})
-	said = append(said, o.log.String()...)
+	said = append(said, o.log.String()+o.told(t)...)
 	err = filepath.WalkDir(filepath.Dir(o.state), func(path string, d fs.DirEntry, err error) error {
 		if d.Type().IsRegular() {
 			raw, _ := os.ReadFile(path)

@@ -23,8 +23,10 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string)
 
 // newApp is New, with somebody to be told what the only server uses, if not nil.
 func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only string, learn func(confine.Access)) (_ *App, err error) {
-	a := &App{learn: learn, cfg: cfg, log: log, shadow: policyfiles.Shadow(cfg), bundles: policyfiles.NewBundles(cfg)}
+	a := &App{learn: learn, cfg: cfg, log: log}
 	a.policy.Store(policyfiles.New(cfg))
+	a.shadow.Store(policyfiles.Shadow(cfg))
+	a.bundles.Store(new(policyfiles.Bundles(nil).Renewed(cfg)))
 	a.config.Store(&configState{read: time.Now(), cfg: cfg, files: configFiles(cfg)}) // before anything takes its time
 	a.beside = beside.New(cfg, log)
 	if a.lock, err = control.Acquire(cfg.State); err != nil {
@@ -46,7 +48,6 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if gc.Policy, err = a.firstPolicy(ctx); err != nil {
 		return nil, err
 	}
-	gc.Shadow = a.shadow != nil
 	gc.Observe, gc.Trace, gc.Baggage = a.beside.Observe, a.beside.Place, a.beside.Baggage
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
 		return nil, err

@@ -14,11 +14,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
-// pinOptions are those of a configuration, or nil if pins are off.
+// pinOptions are those of a configuration.
 func pinOptions(c *config.Config) *lock.Options {
-	if c.Pins.Mode == "off" {
-		return nil
-	}
 	return &lock.Options{Mode: lock.Mode(c.Pins.Mode), File: c.Pins.Lockfile, Dir: filepath.Join(kept(c), "pins")}
 }
 
@@ -47,7 +44,7 @@ func (a *App) Pins(ctx context.Context, selector string) (*Pins, error) {
 		return nil, err
 	}
 	some, err := lock.Select(pins.Entries(), selector)
-	return &Pins{a.cfg.Pins.Mode, a.cfg.Pins.Lockfile, slices.Concat([]lock.Entry{}, some)}, err
+	return &Pins{a.Config().Pins.Mode, a.Config().Pins.Lockfile, slices.Concat([]lock.Entry{}, some)}, err
 }
 
 // PinDiff returns how what a selector names differs from what was approved.
@@ -99,18 +96,16 @@ func (a *App) reloadPins(by string) error {
 	return nil
 }
 
-// watchPins loads the lockfile anew whenever it has changed, until ctx ends.
-func (a *App) watchPins(ctx context.Context) {
-	if a.cfg.Pins.Mode == "off" {
-		return
-	}
-	last := watch.State(a.cfg.Pins.Lockfile)
-	watch.Each(ctx, func() {
-		if now := watch.State(a.cfg.Pins.Lockfile); now != last {
+// watchPins returns what loads the lockfile anew if it has changed.
+func (a *App) watchPins() func() {
+	state := func() string { return a.Config().Pins.Lockfile + " " + watch.State(a.Config().Pins.Lockfile) }
+	last := state()
+	return func() {
+		if now := state(); now != last {
 			last = now
 			_ = a.reloadPins("") // it logs what is wrong
 		}
-	})
+	}
 }
 
 // maxQuarantineNames is how many names a note holds.

@@ -8,44 +8,59 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
-	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
 // policyState tells one version of all files from another.
 func (a *App) policyState() [2][32]byte {
 	state := [2][32]byte{a.policy.Load().State()}
-	if a.shadow != nil {
-		state[1] = a.shadow.State()
+	if shadow := a.shadow.Load(); shadow != nil {
+		state[1] = shadow.State()
 	}
 	return state
 }
 
-// watchPolicy loads the policy anew whenever its files have changed, until ctx
-// ends. One that does not load leaves the old one in place.
-func (a *App) watchPolicy(ctx context.Context) {
+// watchPolicy returns what loads the policy anew if its files have changed. One that does not
+// load leaves the old one in place.
+func (a *App) watchPolicy(ctx context.Context) func() {
 	last := a.policyState()
-	watch.Each(ctx, func() {
+	return func() {
 		if now := a.policyState(); now != last {
 			last = now
 			_ = a.reloadPolicy(ctx) // it logs what is wrong
 		}
-	})
+	}
 }
 
-// reconfigure has calls checked, and decided on, as a configuration says, in one step. Bundles
-// and the shadow policy stay those of the start.
+// reconfigure has calls checked, and decided on, as a configuration says, in one step. Its
+// bundles are asked for before; the shadow policy, which enforces nothing, follows.
 func (a *App) reconfigure(ctx context.Context, next *config.Config, checks gateway.Config) error {
+	bundles := a.bundles.Load().Renewed(next)
+	if err := bundles.First(ctx, a.log); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	files := policyfiles.New(next)
-	files.Policy.Bundles, files.Policy.Shadow = a.cfg.Policy.Bundles, a.cfg.Policy.Shadow
-	if reflect.DeepEqual(files, a.policy.Load()) && sameSenders(a.config.Load().cfg, next) { // else clients may be offered other things
+	if err := a.decideBy(ctx, policyfiles.New(next), bundles, checks, sameSenders(a.Config(), next)); err != nil {
+		return err
+	}
+	if shadow := policyfiles.Shadow(next); !reflect.DeepEqual(shadow, a.shadow.Load()) {
+		a.shadow.Store(shadow)
+		a.reloadShadow(ctx)
+	}
+	return nil
+}
+
+// decideBy is reconfigure for the policy of files and bundles. Same says that those who call
+// are the same: then clients are offered other things only if the policy is another.
+func (a *App) decideBy(ctx context.Context, files *policyfiles.Files, bundles policyfiles.Bundles, checks gateway.Config, same bool) error {
+	if same && reflect.DeepEqual(files, a.policy.Load()) {
 		return a.gateway.Reconfigure(ctx, checks, nil)
 	}
-	if _, err := files.Settle(a.bundles, a.log, func(p gateway.Policy) error { return a.gateway.Reconfigure(ctx, checks, &p) }); err != nil {
+	if _, err := files.Settle(bundles, a.log, func(p gateway.Policy) error { return a.gateway.Reconfigure(ctx, checks, &p) }); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
 	a.policy.Store(files)
+	a.bundles.Store(&bundles)
 	a.policyError.Store(&outcome{})
 	a.log.Info("policy loaded", "revision", a.gateway.Policy().Revision())
 	return nil
@@ -56,13 +71,14 @@ func (a *App) reconfigure(ctx context.Context, next *config.Config, checks gatew
 func (a *App) reloadPolicy(ctx context.Context) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	for _, s := range a.bundles {
+	bundles := *a.bundles.Load()
+	for _, s := range bundles {
 		if s.Config.Path != "" {
 			a.readBundle(ctx, s)
 		}
 	}
 	before := a.gateway.Policy().Revision()
-	_, err := a.policy.Load().Settle(a.bundles, a.log, func(p gateway.Policy) error { return a.gateway.SetPolicy(ctx, p) })
+	_, err := a.policy.Load().Settle(bundles, a.log, func(p gateway.Policy) error { return a.gateway.SetPolicy(ctx, p) })
 	a.policyError.Store(&outcome{err})
 	switch after := a.gateway.Policy().Revision(); {
 	case err != nil:

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,30 +18,19 @@ import (
 	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
-// watchConfig reads the configuration anew whenever its files, or those of its modules,
-// have changed and then rest, for they may be written in several steps, or a signal asks
-// for it, or a policy that kept it out has changed, until ctx ends.
-func (a *App) watchConfig(ctx context.Context) {
-	hangup, stop := hangups()
-	defer stop()
+// watchConfig returns what reads the configuration anew if its files, or those of its modules,
+// have changed and then rested, for they may be written in several steps, or a signal asks
+// for it, or a policy that kept it out has changed.
+func (a *App) watchConfig(ctx context.Context, hangup <-chan os.Signal) func() {
 	read, last := a.config.Load().files, configFiles(a.cfg)
-	every := watch.Every
-	if a.cfg.Dev != "" {
-		every = watch.Every / 5 // who edits waits
-	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		asked := false
+	return func() {
+		asked := a.config.Load().mended()
 		select {
-		case <-tick.C:
 		case <-hangup:
 			asked = true
-		case <-ctx.Done():
-			return
+		default:
 		}
-		asked = asked || a.config.Load().mended()
-		now := configFiles(a.config.Load().cfg)
+		now := configFiles(a.Config())
 		if asked || now == last && now != read { // once more if it names other modules
 			read = now
 			err := a.reloadConfig(ctx) // it logs what is wrong
@@ -140,16 +130,19 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 		fail(a.gateway.SetAgents(agentRules(next)))
 	}
 	if again || next.Audit != before.Audit {
-		fail(a.gateway.SetRetention(auditOptions(next, "")))
+		fail(a.gateway.SetAudit(auditOptions(next, "")))
 	}
 	fail(a.putSenders(before, next, again))
+	if t := next.TLS; a.tls != nil && t.Cert != "" && (again || tlsFiles(t) != tlsFiles(before.TLS)) {
+		fail(a.tls.Use(tlsFiles(t)))
+	}
 	a.beside.Put(next)
 	a.gateway.SetRequired(required(next))
 	fail(a.setModules(ctx, next))
 	if order := ids(next.Servers); again || !slices.Equal(ids(before.Servers), order) {
 		fail(a.gateway.SetOrder(order))
 	}
-	if again || before.Limits.Result != next.Limits.Result || before.Limits.Processes != next.Limits.Processes {
+	if again || before.Limits.Result != next.Limits.Result || before.Limits.Processes != next.Limits.Processes || before.Pins.TLSKey != next.Pins.TLSKey {
 		before = &config.Config{} // connections hold these
 	}
 	a.logins.Set(loginServers(next))

@@ -52,13 +52,13 @@ func TestReloadSays(t *testing.T) {
 		}
 		return false
 	}
-	write(t, cfg.File, "version: 1\ntools: {m: {module: m.wasm}}\ngroups: {g: [\"local__*\", \"catalog__*\"]}\ncatalog: {mode: beside}\nlimits: {body: 1MiB, session: 3}\nlog: {level: warn}\nsanitize: {profile: strict}\napprovals: {channels: []}\njobs: {max: 7}\nsessions: {ttl: 2h}\n")
+	write(t, cfg.File, "version: 1\ntools: {m: {module: m.wasm}}\ngroups: {g: [\"local__*\", \"catalog__*\", \"jobs__*\"]}\ncatalog: {mode: beside}\nlimits: {body: 1MiB, session: 3}\nlog: {level: warn}\nsanitize: {profile: strict}\napprovals: {channels: []}\njobs: {max: 7, offer: true}\nsessions: {ttl: 2h, scope: principal}\naudit: {record: full, path: other.jsonl}\n")
 	eventually(t, "the module", func() bool { return strings.Contains(problems(), "module m: ") })
-	if !offered("local__hash") || !offered("catalog__search") {
-		t.Error("groups or catalog are as before")
+	if !offered("local__hash") || !offered("catalog__search") || !offered("jobs__start") {
+		t.Error("groups, catalog or jobs are as before")
 	}
 	p := problems()
-	for _, want := range []string{"jobs changed: restart to apply it", "sessions changed: restart to apply it"} {
+	for _, want := range []string{"sessions.scope changed: restart to apply it", "audit.path changed: restart to apply it"} {
 		if !strings.Contains(p, want) {
 			t.Errorf("problems %q, want %q", p, want)
 		}
@@ -74,9 +74,38 @@ func TestReloadSays(t *testing.T) {
 	eventually(t, "another reading, as the module's file has changed", func() bool { return a.Status().Read.After(read) })
 	write(t, cfg.File, "version: 1\n")
 	eventually(t, "nothing to be wrong", func() bool { return problems() == "" })
-	if offered("catalog__search") {
-		t.Error("the catalog is still there")
+	if offered("catalog__search") || offered("jobs__start") {
+		t.Error("the catalog, or the tools of jobs, are still there")
 	}
+}
+
+// TestReloadsShadowAndBundles: both come, change and go with the file.
+func TestReloadsShadowAndBundles(t *testing.T) {
+	cfg := load(t, "version: 1\n")
+	a := start(t, cfg)
+	_, _, _ = run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
+	folder := filepath.Join(filepath.Dir(cfg.File), "bundle")
+	if err := os.MkdirAll(filepath.Join(folder, "own"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, ".manifest"), `{"roots": ["own"], "revision": "one"}`)
+	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n")
+	write(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}], shadow: {packs: []}}\n")
+	eventually(t, "the bundle", func() bool { return len(a.Status().Bundles) == 1 && a.Status().Bundles[0].Revision == "one" })
+	eventually(t, "the shadow", func() bool { s := a.Status().Shadow; return s != nil && s.Revision != "" })
+	first := a.Status().Shadow.Revision
+	write(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}], shadow: {packs: [flow]}}\n")
+	eventually(t, "another shadow", func() bool { s := a.Status().Shadow; return s != nil && s.Revision != first })
+	write(t, filepath.Join(folder, ".manifest"), `{"roots": ["own"], "revision": "two"}`)
+	eventually(t, "the bundle to be read again", func() bool { return a.Status().Bundles[0].Revision == "two" })
+
+	write(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: nowhere}]}\n")
+	eventually(t, "what is wrong to be said", func() bool { return strings.Contains(strings.Join(a.Status().Problems, "\n"), "nowhere") })
+	if b := a.Status().Bundles; len(b) != 1 || b[0].Revision != "two" {
+		t.Errorf("after a bundle that is not there: %+v", b)
+	}
+	write(t, cfg.File, "version: 1\n")
+	eventually(t, "neither", func() bool { s := a.Status(); return len(s.Bundles) == 0 && s.Shadow == nil && len(s.Problems) == 0 })
 }
 
 // TestReloadsPolicy: another policy comes in one step with the rest of the file, and from then on

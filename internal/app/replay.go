@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // Replaying returns the configuration of a gateway that answers from the recording in
@@ -54,8 +55,32 @@ func (a *App) replay(ctx context.Context, gc *gateway.Config) error {
 		Calls: calls, Servers: make(map[string]gateway.ReplayMode),
 		Definition: func(digest string) gate.Doc { return lock.Definition(pins, digest) },
 	}
+	modes := make(map[string]func(tool string) gateway.ReplayMode)
 	for _, s := range a.cfg.Servers {
-		gc.Replay.Servers[s.ID] = gateway.ReplayMode(s.Replay)
+		modes[s.ID], gc.Replay.Servers[s.ID] = replayModes(s)
+	}
+	gc.Replay.Stub = func(server, tool string) bool {
+		of := modes[server]
+		return of != nil && of(tool) != gateway.Live && of(tool) != gateway.Pure
 	}
 	return nil
+}
+
+// replayModes returns what is done with each tool of a server, and with the server: one of which
+// any tool is called is started.
+func replayModes(s config.Server) (of func(tool string) gateway.ReplayMode, server gateway.ReplayMode) {
+	server = gateway.ReplayMode(s.Replay)
+	for _, m := range s.Replays {
+		if m := gateway.ReplayMode(m.Mode); m != gateway.MustStub {
+			server = m
+		}
+	}
+	return func(tool string) gateway.ReplayMode {
+		for _, m := range s.Replays {
+			if match.Pattern(m.Pattern).Matches(tool) {
+				return gateway.ReplayMode(m.Mode)
+			}
+		}
+		return gateway.ReplayMode(s.Replay)
+	}, server
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/watch"
 	"github.com/wasmgate/wasmgate/internal/web"
 )
 
@@ -101,7 +102,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 		return nil
 	})
 	g.Go(func() error { a.reportAlive(life); return nil })
-	g.Go(func() error { f.Ready(life, a, a.url); return nil })
+	g.Go(func() error { f.Ready(life, a, a.url()); return nil })
 	return g.Wait()
 }
 
@@ -117,12 +118,10 @@ func (a *App) listen(ctx context.Context, f Front) (on []net.Listener, socket ne
 	}()
 	speaks := func(ln net.Listener) net.Listener { return ln }
 	if t := a.cfg.TLS; t.Cert != "" && len(f.Listen) > 0 {
-		files := web.Files{Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Required: t.Required}
-		tls, err := web.NewTLS(files, func(err error) { a.log.Error(err.Error()) })
-		if err != nil {
+		if a.tls, err = web.NewTLS(tlsFiles(t), func(err error) { a.log.Error(err.Error()) }); err != nil {
 			return nil, nil, err
 		}
-		speaks = tls.Over
+		speaks = a.tls.Over
 	}
 	a.listens = f.Listen
 	if p := a.cfg.Auth.Proxy; p != nil && p.Unix != "" && len(f.Listen) > 0 {
@@ -136,27 +135,35 @@ func (a *App) listen(ctx context.Context, f Front) (on []net.Listener, socket ne
 		if ln.Addr().Network() == "tcp" {
 			ln = speaks(ln)
 		}
-		if on = append(on, ln); a.url == "" {
-			a.url = a.urlAt(ln)
-		}
+		on = append(on, ln)
+	}
+	if len(on) > 0 {
+		a.front = on[0]
 	}
 	socket, err = control.Listen(ctx, a.cfg.State)
 	return on, socket, err
 }
 
-// urlAt is how clients name what listens.
-func (a *App) urlAt(ln net.Listener) string {
-	scheme := "http://"
-	if a.cfg.TLS.Cert != "" {
+func tlsFiles(t config.TLS) web.Files {
+	return web.Files{Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Required: t.Required}
+}
+
+// url is how clients name the first address for HTTP; "" if there is none.
+func (a *App) url() string {
+	if a.front == nil {
+		return ""
+	}
+	at, scheme := a.front.Addr(), "http://"
+	if a.tls != nil {
 		scheme = "https://"
 	}
 	switch {
-	case ln.Addr().Network() == "unix":
-		return web.UnixPrefix + ln.Addr().String()
-	case !config.Loopback(ln.Addr().String()):
-		return a.cfg.PublicURL + "/mcp"
+	case at.Network() == "unix":
+		return web.UnixPrefix + at.String()
+	case !config.Loopback(at.String()):
+		return a.public() + "/mcp"
 	}
-	return scheme + ln.Addr().String() + "/mcp"
+	return scheme + at.String() + "/mcp"
 }
 
 // serve serves who comes over HTTP, and over the control socket.
@@ -180,21 +187,24 @@ func (a *App) serveStdio(ctx context.Context, g *errgroup.Group, who *gate.Princ
 	})
 }
 
-// watch looks for what the operator has changed: policies, the configuration, pins, and
-// bundles far away.
+// watch looks for what the operator has changed: policies, the configuration, pins, API keys,
+// and bundles far away.
 func (a *App) watch(ctx context.Context, g *errgroup.Group) {
-	watches := []func(context.Context){a.watchPolicy, a.watchPins, a.watchKeys, a.foldDenials}
+	hangup, stop := hangups()
+	looks := []func(){a.watchPolicy(ctx), a.watchPins(), a.watchKeys(), func() { a.pollBundles(ctx) }}
 	if a.cfg.Replay.File == "" { // what a recording answers for does not come and go
-		watches = append(watches, a.watchConfig)
+		looks = append(looks, a.watchConfig(ctx, hangup))
 	}
-	for _, s := range a.bundles {
-		if s.Config.URL != "" {
-			watches = append(watches, func(ctx context.Context) { a.pollBundle(ctx, s) })
-		}
+	every := watch.Every
+	if a.cfg.Dev != "" {
+		every = watch.Every / 5 // who edits waits
 	}
-	for _, watch := range watches {
-		g.Go(func() error { watch(ctx); return nil })
-	}
+	g.Go(func() error {
+		defer stop()
+		watch.Together(ctx, every, looks...)
+		return nil
+	})
+	g.Go(func() error { a.foldDenials(ctx); return nil })
 }
 
 // newServer returns what serves MCP over HTTP, to requests that end with life.

@@ -22,14 +22,19 @@ import (
 
 // senders finds out who sends a request over HTTP.
 type senders struct {
-	keys   *auth.Keys
-	now    atomic.Pointer[auth.Authenticator]
-	public string
-	near   []netip.Prefix // proxies that speak TLS with clients; nil: not asked about
-	denied denials
-	looks  bell // at who has opened streams
+	keys    *auth.Keys
+	now     atomic.Pointer[auth.Authenticator]
+	reached atomic.Pointer[reached]
+	denied  denials
+	looks   bell // at who has opened streams
 
 	revoking sync.Mutex // held while revocations change, and are kept
+}
+
+// reached is how clients reach the gateway.
+type reached struct {
+	public string         // URL, without a path; "" if that is not said
+	near   []netip.Prefix // proxies that speak TLS with clients; nil: not asked about
 }
 
 // The files in the state folder that keep API keys and revocations.
@@ -51,7 +56,7 @@ func newSenders(c *config.Config) (*senders, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &senders{keys: keys, public: c.PublicURL, near: c.TLS.TerminatedBy}
+	s := &senders{keys: keys}
 	return s, s.put(c, revoked)
 }
 
@@ -65,6 +70,7 @@ func (s *senders) put(c *config.Config, revoked []auth.Revocation) error {
 	a, err := auth.New(o)
 	if err == nil {
 		s.now.Store(a)
+		s.reached.Store(&reached{c.PublicURL, c.TLS.TerminatedBy})
 	}
 	return err
 }
@@ -157,7 +163,8 @@ func loopbackURL(s string) bool {
 // throughProxy reports whether a request has come in a way in which nobody could read it:
 // over TLS, within this machine, or from a proxy that speaks TLS.
 func (s *senders) throughProxy(r *http.Request) bool {
-	if s.near == nil || r.TLS != nil {
+	near := s.reached.Load().near
+	if near == nil || r.TLS != nil {
 		return true
 	}
 	addr, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -165,7 +172,7 @@ func (s *senders) throughProxy(r *http.Request) bool {
 		return true // a Unix socket
 	}
 	from := addr.Addr().Unmap()
-	return from.IsLoopback() || slices.ContainsFunc(s.near, func(p netip.Prefix) bool { return p.Contains(from) })
+	return from.IsLoopback() || slices.ContainsFunc(near, func(p netip.Prefix) bool { return p.Contains(from) })
 }
 
 // groupParam is the wildcard in the pattern of the endpoint that says at which group it is.
@@ -176,13 +183,14 @@ const wellKnown = "/.well-known/oauth-protected-resource"
 
 // resource is the URL of the endpoint, or of that of a group.
 func (s *senders) resource(group string) string {
-	if s.public == "" {
+	public := s.reached.Load().public
+	if public == "" {
 		return ""
 	}
 	if group != "" {
 		group = "/" + group
 	}
-	return s.public + "/mcp" + group
+	return public + "/mcp" + group
 }
 
 // metadataURL is where clients read who gives tokens for an endpoint; "" if nobody does.
@@ -193,5 +201,5 @@ func (s *senders) metadataURL(group string) string {
 	if group != "" {
 		group = "/" + group
 	}
-	return s.public + wellKnown + "/mcp" + group
+	return s.reached.Load().public + wellKnown + "/mcp" + group
 }

@@ -15,13 +15,16 @@ type ShadowStatus struct {
 // reloadShadow puts the shadow policy that the files hold now in place, with the
 // bundles in use. What is wrong with it changes nothing else.
 func (a *App) reloadShadow(ctx context.Context) {
-	if a.shadow == nil {
-		return
+	var next *gateway.Policy
+	var err error
+	if files := a.shadow.Load(); files != nil {
+		var p gateway.Policy
+		p, err = files.Load()
+		p.Options.Bundles = a.bundles.Load().InUse()
+		next = &p
 	}
-	p, err := a.shadow.Load()
 	if err == nil {
-		p.Options.Bundles = a.bundles.InUse()
-		err = a.gateway.SetShadow(ctx, p)
+		err = a.gateway.SetShadow(ctx, next)
 	}
 	a.shadowError.Store(&outcome{err})
 	if err != nil {
@@ -31,11 +34,13 @@ func (a *App) reloadShadow(ctx context.Context) {
 
 // shadowStatus tells how the shadow policy is, or returns nil.
 func (a *App) shadowStatus() *ShadowStatus {
-	g := a.gateway.Shadow()
-	if g == nil {
+	if a.shadow.Load() == nil {
 		return nil
 	}
-	s := &ShadowStatus{ShadowStatus: *g}
+	s := new(ShadowStatus)
+	if g := a.gateway.Shadow(); g != nil {
+		s.ShadowStatus = *g
+	}
 	if p := a.shadowError.Load(); p != nil && p.err != nil {
 		s.Error = p.err.Error()
 	}

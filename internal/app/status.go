@@ -92,7 +92,7 @@ func (s *Status) Unready() (names []string) {
 // Status tells how the gateway is.
 func (a *App) Status() *Status {
 	s := &Status{
-		PID: os.Getpid(), Version: gateway.Version(), URL: a.url, Console: a.console, Config: a.cfg.File, Replays: a.cfg.Replay.File,
+		PID: os.Getpid(), Version: gateway.Version(), URL: a.url(), Console: a.console, Config: a.cfg.File, Replays: a.cfg.Replay.File,
 		Grants: a.policy.Load().Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
 		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
@@ -122,7 +122,7 @@ func (a *App) Status() *Status {
 	for _, p := range a.gateway.Policy().IdleAsks() {
 		s.Problems = append(s.Problems, "policy: "+p.String())
 	}
-	for _, one := range a.bundles {
+	for _, one := range *a.bundles.Load() {
 		b := one.Status()
 		s.Bundles = append(s.Bundles, b)
 		if b.Error != "" {

@@ -56,7 +56,7 @@ func (a *App) translateGate() (gateway.Config, error) {
 	gc.Connect = a.connect.Offer
 	gc.Audit, gc.AuditOptions, gc.Seal = c.Audit.Path, a.beside.WithDocuments(auditOptions(c, node)), seal
 	gc.SessionLasted = a.beside.SessionLasted
-	gc.Pins, gc.Jobs, gc.Sessions, gc.OneSession = pinOptions(c), jobOptions(c, node), sessionOptions(c), onePerPrincipal(c)
+	gc.OneSession = onePerPrincipal(c)
 	gc.CacheDir, gc.KVDir, gc.Log = filepath.Join(kept(c), "wasm"), filepath.Join(c.State, "kv"), a.log
 	return gc, nil
 }
@@ -71,7 +71,8 @@ func (a *App) checks(c *config.Config, node string) gateway.Config {
 			Secrets: secretRules(c.Sanitize.Secrets), Servers: make(map[string]string),
 		},
 		Inputs: make(map[string]*gateway.InputRules), Limits: callLimits(c), Approvals: a.approvalOptions(c.Approvals, node),
-		TrustPrompt: c.Sessions.TrustPrompt, Snapshot: snapshot(c),
+		Name: c.ServerInfo.Name, Version: c.ServerInfo.Version, Description: c.ServerInfo.Description,
+		Jobs: jobOptions(c, node), Sessions: sessionOptions(c), TrustPrompt: c.Sessions.TrustPrompt, Pins: pinOptions(c), Snapshot: snapshot(c),
 	}
 	for _, s := range enabled(c.Servers) {
 		checkedAs(s, &to)
@@ -122,7 +123,7 @@ func (a *App) translateServers(ctx context.Context, only string, gc *gateway.Con
 func endpoint(s config.Server) gateway.EndpointConfig {
 	e := gateway.EndpointConfig{
 		Server: s.ID, Dir: s.Cwd, Transport: s.Transport, Protocol: s.Protocol, ConnectTimeout: s.StartTime(), CallTimeout: s.Timeout,
-		Sessions: s.Sessions, Retry: s.Retry, Health: s.Health, Methods: s.Methods,
+		Sessions: s.Sessions, Retry: s.Retry, Retries: s.Retries, RetryWait: s.RetryWait, Health: s.Health, Methods: s.Methods,
 		Tools: gateway.ToolOptions{Bare: !s.Prefix, Normalize: s.Schema == "normalized", OutputWarn: s.Output == "warn", Vetted: s.Lists == "trusted", Groups: groupsOf(s)},
 	}
 	for _, t := range s.Timeouts {
@@ -186,7 +187,7 @@ func callLimits(c *config.Config) gateway.Limits {
 func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gateway.Server {
 	to := gateway.Server{EndpointConfig: endpoint(s), Sanitize: s.Sanitize, Input: inputRules(s), Concurrent: s.Concurrent}
 	a.authorize(s, &to.EndpointConfig)
-	to.Written, to.PinTLS, to.MaxMessage, to.Processes = s.Written, a.cfg.Pins.TLSKey, c.Limits.Result, c.Limits.Processes
+	to.Written, to.PinTLS, to.MaxMessage, to.Processes = s.Written, c.Pins.TLSKey, c.Limits.Result, c.Limits.Processes
 	if a.learn != nil {
 		to.Confine, to.Learn = nil, a.learn
 	}

@@ -172,7 +172,7 @@ func (d *decoder) mapped(n *node, path, what, claim string, mapping Mapping) {
 	case claim == "" && mapping != nil:
 		d.fail(n.get(what), join(path, what), "maps the values of a claim that claims.%s does not name", what)
 	case claim != "" && mapping == nil:
-		d.fail(n.get("claims"), join(path, "claims."+what), "needs %s beside it: which of its values stand for which %s here, such as {\"eng-*\": dev}; what is not mapped gives nothing", what, what)
+		d.fail(n.get("claims"), join(join(path, "claims"), what), "needs %s beside it: which of its values stand for which %s here, such as {\"eng-*\": dev}; what is not mapped gives nothing", what, what)
 	}
 }
 

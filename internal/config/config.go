@@ -61,11 +61,15 @@ type Config struct {
 	Anchor     Anchor
 	Arguments  Arguments
 	Notify     []Notify // in the order of the file
-	State      string   // folder of keys, caches, control socket
+	ServerInfo ServerInfo
+	State      string // folder of keys, caches, control socket
 	Warnings   []Problem
 	Replay     Replay
 	Dev        string // path of the module that its author works on; see [Config.Develop]
 }
+
+// ServerInfo is what clients are told of the gateway; empty members are wasmgate's own.
+type ServerInfo struct{ Name, Version, Description string }
 
 // Replay says what answers calls in the place of servers. The zero Replay is nothing;
 // no file says anything else.
@@ -106,22 +110,25 @@ type Server struct {
 	Timeouts  []ToolTimeout // that go before Timeout; the first that matches counts
 	Sessions  string        // own: each client has a connection of its own; shared: none has; auto: own for a command, else for clients that it can ask something; empty: auto
 	Retry     string        // never | idempotent; empty: never
+	Retries   int           // how often a call is sent again at most; zero: once, if it was sent at all
+	RetryWait time.Duration // before the first of them, doubled by each
 	Health    time.Duration // silence after which it is pinged; zero: the default; [HealthOff]: never
 	// Concurrent is how many calls it has in progress; zero sets no limit of its own.
 	Concurrent int
 	Enabled    bool
-	Required   bool        // the gateway is not ready without it
-	Groups     []string    // that all it has is in
-	Prefix     bool        // offer its tools as server__tool
-	Lists      string      // untrusted | trusted; "" means untrusted
-	Schema     string      // declared | normalized
-	Output     string      // enforce | warn
-	Input      string      // coerce | enforce | warn; empty: coerce
-	Inputs     []ToolInput // that go before Input; the first that matches counts
-	Sanitize   string      // profile of its results; empty: see [Sanitize]
-	Methods    []string    // of its own that it may be asked, beside those of MCP
-	Replay     string      // must_stub | live | pure; empty: must_stub
-	Fault      string      // why it cannot be started as written; empty if it can
+	Required   bool       // the gateway is not ready without it
+	Groups     []string   // that all it has is in
+	Prefix     bool       // offer its tools as server__tool
+	Lists      string     // untrusted | trusted; "" means untrusted
+	Schema     string     // declared | normalized
+	Output     string     // enforce | warn
+	Input      string     // coerce | enforce | warn; empty: coerce
+	Inputs     []ToolMode // that go before Input; the first that matches counts
+	Sanitize   string     // profile of its results; empty: see [Sanitize]
+	Methods    []string   // of its own that it may be asked, beside those of MCP
+	Replay     string     // must_stub | live | pure; empty: must_stub
+	Replays    []ToolMode // that go before Replay, likewise
+	Fault      string     // why it cannot be started as written; empty if it can
 }
 
 // StartTime is how long the server may take to be ready.
@@ -312,13 +319,6 @@ type Audit struct {
 	// files.
 	Rotate, MaxAge time.Duration
 	Compress       bool
-}
-
-// fixed is what cannot change while the gateway runs.
-func (a Audit) fixed() Audit {
-	a.Keep, a.Hold, a.Strict, a.HardMax = 0, 0, false, 0
-	a.Rotate, a.MaxAge, a.Compress = 0, 0, false
-	return a
 }
 
 // Limits bound one call and all of them.

@@ -147,6 +147,10 @@ func (d *decoder) config(root *node, c *Config) {
 		"telemetry":  func(n *node, path string) { d.telemetry(&c.Telemetry, n, path) },
 		"vault":      func(n *node, path string) { d.vault(&c.Vault, n, path) },
 		"state":      d.path(&c.State),
+		"server_info": func(n *node, path string) {
+			i := &c.ServerInfo
+			d.table(n, path, map[string]reader{"name": d.text(&i.Name), "version": d.text(&i.Version), "description": d.text(&i.Description)})
+		},
 		"mcpServers": func(n *node, path string) {
 			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate import FILE`")
 		},

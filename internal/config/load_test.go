@@ -60,6 +60,8 @@ servers:
     timeout: 1m30s
     timeouts: {get: 2s, "search_*": 5m}
     retry: idempotent
+    retries: 3
+    retry_wait: 500ms
     sessions: shared
     replay: live
     health: 1m
@@ -102,6 +104,7 @@ audit: {path: /var/log/a.jsonl, record: full, sync: always, max_size: 1GiB, keep
 limits: {body: 1MiB, result: 2 MiB, concurrent: 8, session: 4, tools: {zeta__x: 1, "zeta__*": 2}}
 http: {origins: ["https://app.example.com"], hosts: ["tools.example.com:8443"]}
 log: {level: debug, format: json}
+server_info: {name: tools.example.com, version: "7", description: What the office has}
 state: /var/lib/wasmgate
 `)
 	got, err := config.Load(file, options(dir))
@@ -109,8 +112,8 @@ state: /var/lib/wasmgate
 		t.Fatal(err)
 	}
 	want := &config.Config{
-		Drain: config.DefaultDrain,
-		File:  file, Listen: []string{"localhost:0"}, Auth: config.Auth{Local: true},
+		Drain: config.DefaultDrain, ServerInfo: config.ServerInfo{Name: "tools.example.com", Version: "7", Description: "What the office has"},
+		File: file, Listen: []string{"localhost:0"}, Auth: config.Auth{Local: true},
 		Principals: []config.Principal{{ID: "alice", Roles: []string{"dev"}}, {ID: "local"}},
 		Servers: []config.Server{
 			{
@@ -122,7 +125,7 @@ state: /var/lib/wasmgate
 			},
 			{
 				ID: "alpha", URL: "https://example.com/mcp?k=t0p", Transport: "sse", Timeout: 90 * time.Second, Concurrent: 3,
-				Timeouts: []config.ToolTimeout{{Pattern: "get", Timeout: 2 * time.Second}, {Pattern: "search_*", Timeout: 5 * time.Minute}}, Sessions: "shared", Retry: "idempotent", Replay: "live", Health: time.Minute,
+				Timeouts: []config.ToolTimeout{{Pattern: "get", Timeout: 2 * time.Second}, {Pattern: "search_*", Timeout: 5 * time.Minute}}, Sessions: "shared", Retry: "idempotent", Retries: 3, RetryWait: 500 * time.Millisecond, Replay: "live", Health: time.Minute,
 				Headers: map[string]config.Secret{"Authorization": "Bearer t0p"}, Enabled: true,
 				Schema: "normalized", Output: "warn", Sanitize: "html",
 			},
@@ -304,6 +307,7 @@ func TestLoadProblems(t *testing.T) {
 		"a time of zero":                   {"servers: {a: {command: x, timeout: 0s}}\n", `wasmgate.yaml:1: servers.a.timeout: "0s" is not from 1ms to 24h`},
 		"a time that is too long":          {"servers: {a: {command: x, timeout: \"${LONG}\"}}\n", `wasmgate.yaml:1: servers.a.timeout: "${LONG}" is not from 1ms to 24h`},
 		"a timeout of no tool":             {"servers: {a: {command: x, timeouts: {\"a*b\": 1s}}}\n", `wasmgate.yaml:1: servers.a.timeouts["a*b"]: "a*b" is not the name of a tool as its server has it, or its beginning and *`},
+		"too many retries":                 {"servers: {a: {command: x, retries: 11}}\n", `wasmgate.yaml:1: servers.a.retries: "11" is not a whole number from 1 to 10`},
 		"a timeout of zero":                {"servers: {a: {command: x, timeouts: {b: 0s}}}\n", `wasmgate.yaml:1: servers.a.timeouts.b: "0s" is not from 1ms to 24h`},
 		"a retry that is a number":         {"servers: {a: {command: x, retry: 3}}\n", `wasmgate.yaml:1: servers.a.retry: must be text, not a number: put it in quotes`},
 		"a retry that is unknown":          {"servers: {a: {command: x, retry: always}}\n", `wasmgate.yaml:1: servers.a.retry: "always" is none of never, idempotent`},

@@ -90,7 +90,8 @@ func (d *decoder) manifest(n *node) {
 		"limits": func(n *node, path string) {
 			d.table(n, path, map[string]reader{"timeout": d.kind(text), "fuel": d.kind(number), "memory": d.kind(text)})
 		},
-		"isolation": d.kind(text), "snapshot": d.kind(text), "args": d.kindList(text),
+		"isolation": d.kind(text), "snapshot": d.kind(text), "args": d.kindList(text), "stdin": d.kind(text), "stdout": d.kind(text),
+		"imports": func(n *node, path string) { d.table(n, path, map[string]reader{"stub": d.kindList(text)}) },
 		"warm": func(n *node, path string) {
 			d.table(n, path, map[string]reader{"tool": d.kind(text), "arguments": d.kind(table)})
 		},

@@ -202,10 +202,10 @@ func (d *decoder) dirGrants(to *[]DirGrant, n *node, path string) {
 	})
 }
 
-// guestPath accepts what a module can call a folder.
+// guestPath accepts what a module can call a folder: a path, or where it is itself.
 func guestPath(s string) error {
-	if !strings.HasPrefix(s, "/") || path.Clean(s) != s {
-		return errors.New("is no absolute path without dots, such as /data")
+	if s != "." && (!strings.HasPrefix(s, "/") || path.Clean(s) != s) {
+		return errors.New("is neither an absolute path without dots, such as /data, nor \".\"")
 	}
 	return nil
 }

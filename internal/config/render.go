@@ -68,16 +68,11 @@ func renderServer(b *bytes.Buffer, s Server) {
 	l.text("lists", s.Lists, "")
 	l.text("schema", s.Schema, "declared")
 	l.text("input", s.Input, "coerce")
-	if len(s.Inputs) > 0 {
-		l.under("inputs", func(l lines) {
-			for _, i := range s.Inputs {
-				l.text(i.Pattern, i.Mode, "")
-			}
-		})
-	}
+	l.modes("inputs", s.Inputs)
 	l.text("output", s.Output, "enforce")
 	l.text("sanitize", s.Sanitize, "")
 	l.text("replay", s.Replay, "")
+	l.modes("replays", s.Replays)
 	l.row("methods", s.Methods)
 	l.row("groups", s.Groups)
 }
@@ -96,6 +91,8 @@ func renderTimes(l lines, s Server) {
 		})
 	}
 	l.text("retry", s.Retry, "never")
+	l.number("retries", s.Retries)
+	l.time("retry_wait", s.RetryWait)
 	if s.Health == HealthOff {
 		l.text("health", "off", "")
 	} else {
@@ -193,6 +190,16 @@ func (l lines) under(key string, write func(lines)) {
 		return
 	}
 	fmt.Fprintf(l.b, "%s%s:\n%s", l.indent, scalar(key), inner.Bytes())
+}
+
+func (l lines) modes(key string, modes []ToolMode) {
+	if len(modes) > 0 {
+		l.under(key, func(l lines) {
+			for _, m := range modes {
+				l.text(m.Pattern, m.Mode, "")
+			}
+		})
+	}
 }
 
 // column writes a list, a line for each.

@@ -34,10 +34,11 @@ func TestRenderLosesNothing(t *testing.T) {
 	}
 	child.Protocol, child.Start, child.Timeout, child.Health = "2025-11-25", 5*time.Minute, time.Minute, config.HealthOff
 	child.Timeouts = []config.ToolTimeout{{Pattern: "b", Timeout: time.Second}, {Pattern: "a*", Timeout: 2 * time.Minute}}
-	child.Sessions, child.Retry, child.Concurrent, child.Required = "shared", "idempotent", 3, true
+	child.Sessions, child.Retry, child.Retries, child.RetryWait, child.Concurrent, child.Required = "shared", "idempotent", 4, 2*time.Second, 3, true
 	child.Groups, child.Methods, child.Lists = []string{"office", "b"}, []string{"acme/x"}, "trusted"
-	child.Input, child.Inputs = "warn", []config.ToolInput{{Pattern: "b*", Mode: "enforce"}, {Pattern: "a", Mode: "coerce"}}
+	child.Input, child.Inputs = "warn", []config.ToolMode{{Pattern: "b*", Mode: "enforce"}, {Pattern: "a", Mode: "coerce"}}
 	child.Schema, child.Output, child.Sanitize, child.Replay = "normalized", "warn", "code", "live"
+	child.Replays = []config.ToolMode{{Pattern: "write_*", Mode: "must_stub"}}
 	module.ID, module.Module = "module", config.Module{
 		Path: filepath.Join(dir, "a.wasm"), SHA256: strings.Repeat("a", 64), Verify: &config.SignedBy{Key: filepath.Join(dir, "key.pub"), Bundle: "/b"},
 		ModuleLimits: config.ModuleLimits{Timeout: time.Second, Memory: 64 << 20, Fuel: 5, Output: 1 << 10, Log: 2000, HostCalls: 4, Concurrent: 2, FilesBytes: 1 << 30},

@@ -62,10 +62,10 @@ func (c *Config) NeedRestart(next *Config) (keys []string) {
 		name     string
 		old, new any
 	}{
-		{"listen", c.Listen, next.Listen}, {"console", c.Console, next.Console}, {"public_url", c.PublicURL, next.PublicURL}, {"tls", c.TLS, next.TLS},
-		{"policy.bundles", c.Policy.Bundles, next.Policy.Bundles}, {"policy.shadow", c.Policy.Shadow, next.Policy.Shadow}, {"pins", c.Pins, next.Pins}, {"jobs", c.Jobs, next.Jobs},
-		{"sessions", c.Sessions.fixed(), next.Sessions.fixed()},
-		{"audit", c.Audit.fixed(), next.Audit.fixed()}, {"vault", c.Vault, next.Vault}, {"state", c.State, next.State},
+		{"listen", c.Listen, next.Listen}, {"console", c.Console, next.Console}, {"tls", c.TLS.Cert != "", next.TLS.Cert != ""},
+		{"auth.proxy.unix", c.Auth.proxySocket(), next.Auth.proxySocket()},
+		{"sessions.scope", c.Sessions.Scope, next.Sessions.Scope},
+		{"audit.path", c.Audit.Path, next.Audit.Path}, {"vault", c.Vault, next.Vault}, {"state", c.State, next.State},
 	} {
 		if !reflect.DeepEqual(k.old, k.new) {
 			keys = append(keys, k.name)
@@ -74,10 +74,12 @@ func (c *Config) NeedRestart(next *Config) (keys []string) {
 	return keys
 }
 
-// fixed is what does not change while a gateway runs.
-func (s Sessions) fixed() Sessions {
-	s.TrustPrompt = false
-	return s
+// proxySocket is where the proxy that proves who calls connects; "" if it does not by a socket.
+func (a Auth) proxySocket() string {
+	if a.Proxy == nil {
+		return ""
+	}
+	return a.Proxy.Unix
 }
 
 // Running returns as much of the configuration that [Open] would read as it takes to

@@ -74,6 +74,8 @@ func (d *decoder) server(f field, path string) Server {
 		"timeouts":   func(n *node, path string) { d.timeouts(&s.Timeouts, n, path) },
 		"sessions":   d.one(&s.Sessions, "auto", "own", "shared"),
 		"retry":      d.one(&s.Retry, "never", "idempotent"),
+		"retries":    d.count(&s.Retries, 1, maxRetries),
+		"retry_wait": d.duration(&s.RetryWait, time.Millisecond, maxRetryWait),
 		"health":     d.health(&s.Health),
 		"enabled":    func(*node, string) {},
 		"required":   d.flag(&s.Required),
@@ -81,10 +83,11 @@ func (d *decoder) server(f field, path string) Server {
 		"prefix":     d.flag(&s.Prefix),
 		"methods":    d.methods(&s.Methods),
 		"replay":     d.one(&s.Replay, replayModes...),
+		"replays":    d.toolModes(&s.Replays, replayModes),
 		"schema":     d.one(&s.Schema, "declared", "normalized"),
 		"output":     d.one(&s.Output, "enforce", "warn"),
 		"input":      d.one(&s.Input, inputModes...),
-		"inputs":     func(n *node, path string) { d.inputs(&s.Inputs, n, path) },
+		"inputs":     d.toolModes(&s.Inputs, inputModes),
 		"sanitize":   d.profile(&s.Sanitize),
 		"lists":      d.one(&s.Lists, "untrusted", "trusted"),
 	}
@@ -108,19 +111,21 @@ func (d *decoder) server(f field, path string) Server {
 // inputModes are how arguments are held against the input schema of a tool.
 var inputModes = []string{"coerce", "enforce", "warn"}
 
-// A ToolInput is the mode of the tools that Pattern matches, in the words of their server.
-type ToolInput struct{ Pattern, Mode string }
+// A ToolMode is a mode of the tools that Pattern matches, in the words of their server.
+type ToolMode struct{ Pattern, Mode string }
 
-// inputs reads the modes of tools, in their order.
-func (d *decoder) inputs(to *[]ToolInput, n *node, path string) {
-	d.each(n, path, func(f field, path string) {
-		t := ToolInput{Pattern: f.key}
-		if err := matches(localPattern, "the name of a tool as its server has it, or its beginning and *")(f.key); err != nil {
-			d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
-		}
-		d.one(&t.Mode, inputModes...)(f.value, path)
-		*to = append(*to, t)
-	})
+// toolModes reads modes of tools, in their order.
+func (d *decoder) toolModes(to *[]ToolMode, modes []string) reader {
+	return func(n *node, path string) {
+		d.each(n, path, func(f field, path string) {
+			t := ToolMode{Pattern: f.key}
+			if err := matches(localPattern, "the name of a tool as its server has it, or its beginning and *")(f.key); err != nil {
+				d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
+			}
+			d.one(&t.Mode, modes...)(f.value, path)
+			*to = append(*to, t)
+		})
+	}
 }
 
 // replayModes are what serve --replay does with the tools of a server or module.

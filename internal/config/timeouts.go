@@ -23,6 +23,8 @@ const HealthOff time.Duration = -1
 const (
 	maxCallTime   = 24 * time.Hour
 	minHealthTime = time.Second
+	maxRetryWait  = 30 * time.Second
+	maxRetries    = 10
 )
 
 // timeouts reads the timeouts of tools, in their order.

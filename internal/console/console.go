@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/loopback"
+	"github.com/wasmgate/wasmgate/internal/web"
 )
 
 //go:embed static
@@ -52,7 +53,7 @@ func New(a *app.App) *Console {
 		panic(err) // the folder is embedded
 	}
 	mux.Handle("GET /ui/static/", http.StripPrefix("/ui/static/", http.FileServerFS(files)))
-	c.handler = loopback.Only(headers(http.NewCrossOriginProtection().Handler(mux)))
+	c.handler = loopback.Only(web.Page(contentPolicy, http.NewCrossOriginProtection().Handler(mux)))
 	return c
 }
 
@@ -62,24 +63,11 @@ func (c *Console) Run(ctx context.Context) { c.index.Run(ctx) }
 // ServeHTTP implements [http.Handler].
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
 
-// policy of contents: nothing is loaded but our own style and script, nothing runs that stands
+// contentPolicy: nothing is loaded but our own style and script, nothing runs that stands
 // in a page, nobody frames it, and no script makes markup of text (W3C Content Security Policy
 // Level 3, Trusted Types).
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-
-func headers(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", contentPolicy)
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cache-Control", "no-store")
-		next.ServeHTTP(w, r)
-	})
-}
 
 // SignIn makes a link and a code by which somebody who may open the control socket signs in at
 // url, once.

@@ -11,7 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/except"
 )
 
-// A case is a finding, which of its exceptions is chosen, and what is to become of a file.
+// An edit is a finding, which of its exceptions is chosen, and what is to become of a file.
 type edit struct {
 	found       except.Found
 	name        string

@@ -127,15 +127,21 @@ func text(b []byte) (s, rest []byte, ok bool) {
 	if len(b) == 0 || b[0] != '"' {
 		return nil, nil, false
 	}
-	for i := 1; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
+	for i := 1; ; i++ {
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			return nil, nil, false
+		}
+		if i += n; !escaped(b[1:i]) {
 			return b[1:i], b[i+1:], true
 		}
 	}
-	return nil, nil, false
+}
+
+// escaped reports whether what follows b in a string is escaped: an odd number of backslashes
+// stands before it.
+func escaped(b []byte) bool {
+	return (len(b)-len(bytes.TrimRight(b, "\\")))%2 == 1
 }
 
 // length returns how long the JSON value is with which b begins; -1 if it has no end.

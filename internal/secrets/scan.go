@@ -63,17 +63,23 @@ const maxJudged = 5_000
 
 // search finds what the rules find in a text, as the library would.
 func (s *Scanner) search(path, text string) []match {
-	p := passes.Get().(*pass)
-	defer passes.Put(p)
-	p.reset(path, text, len(s.rules))
-	defer p.reset("", "", 0)
+	var p *pass // most texts have no keyword
 	s.keywords.each(text, func(w *word, start int) {
+		if p == nil {
+			p = passes.Get().(*pass)
+			p.reset(path, text, len(s.rules))
+		}
 		for _, r := range w.rules {
 			if !s.skip[r.order] {
 				p.keyword(r, start)
 			}
 		}
 	})
+	if p == nil {
+		return nil
+	}
+	defer passes.Put(p)
+	defer p.reset("", "", 0)
 	if len(p.windows) == 0 {
 		return nil
 	}

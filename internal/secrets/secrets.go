@@ -127,7 +127,11 @@ func redact(text string, find func(string) []Finding) (clean string, found []Fin
 	clean = text
 	var redacted []Finding
 	for range maxPasses {
-		fresh, reported := split(find(clean))
+		all := find(clean)
+		if len(all) == 0 && len(redacted) == 0 {
+			return clean, nil // nearly always
+		}
+		fresh, reported := split(all)
 		move(fresh, redacted)
 		move(reported, redacted)
 		if len(fresh) == 0 {

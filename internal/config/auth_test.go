@@ -1,0 +1,49 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/config"
+)
+
+// TestAuthProblems: what would let somebody in who has proved nothing, or send tokens where others read them, does not load.
+func TestAuthProblems(t *testing.T) {
+	issuer := func(of string) string {
+		return "public_url: https://gw.example.com\nauth: {issuers: {a: {" + of + "}}}\n"
+	}
+	proxy := func(more string) string { return "auth: {proxy: {user: X-User" + more + "}}\n" }
+	server := func(more string) string { return "servers: {s: {url: \"https://h.example/\", " + more + "}}\n" }
+	for name, tt := range map[string]struct{ file, want string }{
+		"issuers without a public URL":      {"auth: {issuers: {a: {issuer: \"https://a.example\"}}}\n", "wasmgate.yaml:1: auth.issuers: needs public_url"},
+		"no issuer":                         {issuer("algs: [RS256]"), "wasmgate.yaml:2: auth.issuers.a.issuer: is missing"},
+		"a symmetric algorithm":             {issuer("issuer: \"https://a.example\", algs: [HS256]"), `wasmgate.yaml:2: auth.issuers.a.algs[0]: "HS256" is none of`},
+		"the algorithm none":                {issuer("issuer: \"https://a.example\", algs: [none]"), `wasmgate.yaml:2: auth.issuers.a.algs[0]: "none" is none of`},
+		"an issuer over http":               {issuer("issuer: \"http://a.example\""), `wasmgate.yaml:2: auth.issuers.a.issuer: "http://a.example" is not https`},
+		"its keys over http":                {issuer("issuer: \"https://a.example\", jwks: \"http://a.example/k\""), `wasmgate.yaml:2: auth.issuers.a.jwks: "http://a.example/k" is not https`},
+		"an issuer twice":                   {issuer("issuer: \"https://a.example\"}, b: {issuer: \"https://a.example\""), "wasmgate.yaml:2: auth.issuers.b.issuer: is that of issuer a already"},
+		"roles of no claim":                 {issuer("issuer: \"https://a.example\", roles: {x: y}"), "auth.issuers.a.roles: maps the values of a claim"},
+		"roles that nothing maps":           {issuer("issuer: \"https://a.example\", claims: {roles: groups}"), "auth.issuers.a.claims.roles: needs roles beside it"},
+		"a public URL over http":            {"public_url: http://gw.example.com\n", "wasmgate.yaml:1: public_url: "},
+		"a proxy by its address":            {proxy(", from: [127.0.0.1]"), "wasmgate.yaml:1: auth.proxy: an address proves nothing alone"},
+		"a proxy by nothing":                {proxy(""), "wasmgate.yaml:1: auth.proxy: needs one way in which the proxy proves itself"},
+		"a proxy by two ways":               {proxy(", unix: s, client_cert: p"), "wasmgate.yaml:1: auth.proxy: needs one way in which the proxy proves itself"},
+		"a proxy with a short secret":       {proxy(", from: [10.0.0.1], secret: {header: X-S, value: short}"), "wasmgate.yaml:1: auth.proxy.secret.value: is shorter than 16 characters"},
+		"a proxy by a certificate":          {proxy(", client_cert: p"), "wasmgate.yaml:1: auth.proxy.client_cert: needs tls.client_ca"},
+		"certificates of nobody":            {"auth: {mtls: {id: cn}}\n", "wasmgate.yaml:1: auth.mtls: needs tls.client_ca"},
+		"a user who is local":               {"listen: \"unix:s\"\nauth: {unix: {1000: local}}\n", "wasmgate.yaml:2: auth.unix.1000: \"local\" names no principal"},
+		"users of no socket":                {"auth: {unix: {1000: ann}}\n", "wasmgate.yaml:1: auth.unix: needs a Unix socket under listen"},
+		"everybody, from elsewhere":         {"listen: 0.0.0.0:1\npublic_url: https://gw.example.com\ntls: {terminated_by: [10.0.0.1]}\nauth: {keys: true, local: allow}\n", "auth.local: allow lets anybody in"},
+		"passthrough":                       {server("auth: passthrough"), "wasmgate.yaml:1: servers.s.auth: passthrough is not done"},
+		"passthrough as a mode":             {server("auth: {mode: passthrough}"), "wasmgate.yaml:1: servers.s.auth: passthrough is not done"},
+		"a header beside a login":           {server("auth: oauth, headers: {authorization: x}"), "wasmgate.yaml:1: servers.s.auth: cannot stand beside headers.authorization"},
+		"one session of all logins":         {server("auth: oauth, sessions: shared"), "wasmgate.yaml:1: servers.s.auth: is of one principal each"},
+		"tokens over http":                  {"servers: {s: {url: \"http://h.example/\", auth: oauth}}\n", "wasmgate.yaml:1: servers.s.url: is plain http to another machine: who is on the way"},
+		"exchange without a client":         {server("auth: token_exchange"), "wasmgate.yaml:1: servers.s.auth: token_exchange needs client_id"},
+		"an authorization server over http": {server("auth: {mode: oauth, issuer: \"http://a.example\"}"), `wasmgate.yaml:1: servers.s.auth.issuer: "http://a.example" is not https`},
+	} {
+		if _, err := config.Parse("wasmgate.yaml", []byte(tt.file), options(t.TempDir())); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v; want %q", name, err, tt.want)
+		}
+	}
+}
