@@ -37,6 +37,7 @@ const lines = [];
 const worse = [];
 for (const folder of process.argv.slice(2)) {
   const direct = read(join(folder, "direct"));
+  if (basename(folder) === "authorization" && direct.count.FAILURE > 0) worse.push("the identity provider fails as an authorization server");
   if (direct.count.SUCCESS === 0) worse.push(`${basename(folder)}, direct: nothing has passed`);
   for (const way of ["direct", "plain", "guarded"].filter((way) => existsSync(join(folder, way)))) {
     const { checks, count, scenarios } = read(join(folder, way));
