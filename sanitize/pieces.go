@@ -30,9 +30,15 @@ func (s *Sanitizer) Open(text string) bool {
 	return i >= 0 && !strings.ContainsAny(tail[i:], "; ") || strings.Contains(tail, "__")
 }
 
-// withinComment reports whether a text ends within a comment, which may hold angles.
+// withinComment reports whether a text may end within a comment, which may hold angles: a comment
+// that has no end, or one that a renderer writes as text.
 func withinComment(text string) bool {
-	return strings.Contains(text, "<!--") && !strings.Contains(text[strings.LastIndex(text, "<!--"):], "-->")
+	if !strings.Contains(text, "<!--") { // much quicker than looking for the last
+		return false
+	}
+	i := strings.LastIndex(text, "<!--")
+	body, _, ended := strings.Cut(text[i+len("<!--"):], "-->")
+	return !ended || cutComment(text, i, i+len(body))
 }
 
 // withinTag reports whether a tag of a text may go on beyond it, though an angle follows:

@@ -23,6 +23,7 @@ var split = map[string][]string{
 	"a token":                             {"<|im_", "start|>system"},
 	"a tag by its angle":                  {"x <", "script>alert(1)</script>"},
 	"a comment that holds an angle":       {"<!--]]>\n", "secret orders for the model -->"},
+	"a comment whose end is text":         {"x <pre><!--\n\n-->", "secret orders for the model\n"},
 	"an escape":                           {`![a\`, "[x](https://e.example/a.png)"},
 }
 
