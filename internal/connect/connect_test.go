@@ -35,6 +35,8 @@ type desk struct {
 	connect *connect.Connect
 	past    atomic.Int64 // seconds by which the clock is ahead
 
+	public string // URL of the gateway; that of web unless a test says otherwise
+
 	mu     sync.Mutex
 	events []string
 	broken error // why nothing can be recorded
@@ -45,6 +47,7 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{t: t, idp: authtest.NewOAuth(t), as: authtest.NewOAuth(t)}
 	d.web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.connect.ServeHTTP(w, r) }))
 	t.Cleanup(d.web.Close)
+	d.public = d.web.URL
 	var server *httptest.Server
 	server = httptest.NewServer(d.as.Protect(func() string { return server.URL }, "/mcp", "", func(http.ResponseWriter, *http.Request, string) {}))
 	t.Cleanup(server.Close)
@@ -56,10 +59,11 @@ func newDesk(t *testing.T) *desk {
 	})
 	d.logins.Set([]*login.Server{
 		{ID: "jira", URL: server.URL + "/mcp", Mode: login.OAuth, Client: http.DefaultClient},
+		{ID: "chat", URL: server.URL + "/mcp", Mode: login.OAuth, Client: http.DefaultClient},
 		{ID: "wiki", URL: server.URL + "/mcp", Mode: login.OAuth, Shared: true, Client: http.DefaultClient},
 	})
 	d.connect = connect.New(connect.Options{
-		Public: func() string { return d.web.URL }, Logins: d.logins, Now: now, Ready: func(string) {},
+		Public: func() string { return d.public }, Logins: d.logins, Now: now, Ready: func(string) {},
 		Provider: func(issuer string) *login.Server {
 			if issuer != "corp" && issuer != "" {
 				return nil
@@ -101,6 +105,19 @@ func (d *desk) offer(p *gate.Principal, server, tool string) (string, <-chan str
 		d.t.Fatal("there is a login already")
 	}
 	return d.connect.Offer(&gate.Call{ID: "call-1", Name: tool, Who: p, ClientName: "editor"}, fmt.Errorf("wrapped: %w", err))
+}
+
+// unavailable is why a call of somebody who has logged in has no token.
+func (d *desk) unavailable(p *gate.Principal) error {
+	d.t.Helper()
+	if _, err := d.logins.Give("jira", p.Owner, "a-token"); err != nil {
+		d.t.Fatal(err)
+	}
+	_, _, err := d.logins.Authorize(d.t.Context(), "jira", p, login.Need{Scopes: []string{"read"}}, nil)
+	if _, err := d.logins.Logout(d.t.Context(), "jira", p.Owner); err != nil {
+		d.t.Fatal(err)
+	}
+	return err
 }
 
 // link is that of a call of somebody who may have one.
@@ -517,8 +534,11 @@ func TestForgedButton(t *testing.T) {
 			t.Errorf("%s: %d to %q", name, p.status, p.Get("Refresh"))
 		}
 	}
+	is(t, alice.get(d.web.URL+login.ConnectPath+"?code=x&state="), 404) // no state is none of a link whose button was not pressed
 	alice.goOn(link, form)
-	is(t, alice.press(link, form, "same-origin"), 403)
+	for _, again := range []string{form, ""} {
+		is(t, alice.press(link, again, "same-origin"), 403)
+	}
 	d.nothing()
 }
 
@@ -606,6 +626,21 @@ func TestOffer(t *testing.T) {
 	if link, _ := d.connect.Offer(&gate.Call{ID: "c", Who: who("alice")}, errors.New("something else")); link != "" {
 		t.Error("a link for what no login mends")
 	}
+	if link, _ := d.connect.Offer(&gate.Call{ID: "c", Who: who("alice")}, d.unavailable(who("alice"))); link != "" {
+		t.Error("a link for who has logged in")
+	}
+	other := who("alice")
+	other.Client = "another agent"
+	mine, _ := d.offer(who("alice"), "jira", "jira__search")
+	for name, next := range map[string]func() (string, <-chan struct{}){
+		"another client's": func() (string, <-chan struct{}) { return d.offer(other, "jira", "jira__search") },
+		"another tool's":   func() (string, <-chan struct{}) { return d.offer(who("alice"), "jira", "jira__read") },
+		"another server's": func() (string, <-chan struct{}) { return d.offer(who("alice"), "chat", "jira__search") },
+	} {
+		if link, _ := next(); link == mine || link == "" {
+			t.Errorf("%s link is %q", name, link)
+		}
+	}
 	first, ended := d.offer(who("alice"), "jira", "jira__0")
 	for i := range 40 {
 		if link, _ := d.offer(who("alice"), "jira", fmt.Sprintf("jira__%d", i)); link == "" {
@@ -623,6 +658,26 @@ func TestOffer(t *testing.T) {
 	}
 }
 
+// Over https a link's cookie is one that no other host can set, and no script reads.
+func TestCookie(t *testing.T) {
+	d := newDesk(t)
+	d.public = "https://gw.example.com"
+	link, _ := d.offer(who("alice"), "jira", "jira__search")
+	w := httptest.NewRecorder()
+	d.connect.ServeHTTP(w, httptest.NewRequest(http.MethodGet, link, nil))
+	cookies := w.Result().Cookies()
+	if len(cookies) != 1 {
+		t.Fatalf("%d %s, with cookies %v", w.Code, w.Body, cookies)
+	}
+	if c := cookies[0]; !strings.HasPrefix(c.Name, "__Host-") || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
+		t.Errorf("the cookie is %s", c)
+	}
+	d.public = ""
+	if link, _ := d.offer(who("alice"), "jira", "jira__other"); link != "" {
+		t.Errorf("without a public URL there is a link: %s", link)
+	}
+}
+
 // A link begins few logins: each costs the authorization servers work.
 func TestOpenedOften(t *testing.T) {
 	d := newDesk(t)
@@ -632,6 +687,26 @@ func TestOpenedOften(t *testing.T) {
 	for i := range 12 {
 		if p := b.get(link); (p.status == http.StatusSeeOther) != (i < 10) {
 			t.Errorf("%d: %d", i, p.status)
+		}
+	}
+	link, _ = d.link("bob")
+	bob := d.browser("bob")
+	begun := 0
+	for p := bob.get(link); p.status == http.StatusOK && begun < 20; p = bob.get(link) {
+		begun++
+		bob.goOn(link, formField.FindStringSubmatch(p.body)[1])
+	}
+	if begun != 9 { // and one sign-in
+		t.Errorf("%d logins were begun by one link", begun)
+	}
+	p := who("carol")
+	p.Auth, p.Issuer = "proxy", ""
+	link, _ = d.offer(p, "jira", "jira__search")
+	nobody := d.browser("carol")
+	nobody.past = true
+	for i := range 12 {
+		if p := nobody.get(link); (p.status == http.StatusBadGateway) != (i < 10) {
+			t.Errorf("past the proxy, %d: %d", i, p.status)
 		}
 	}
 }
