@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -78,6 +79,9 @@ func TestBearer(t *testing.T) {
 	byEC := authtest.SignWith(t, jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.EC, KeyID: "ec"}}, p.Claims(nil), nil)
 	if code, refusal := status(a, ask(byEC)); code != http.StatusOK {
 		t.Errorf("ES256: %d %v", code, refusal)
+	}
+	if code, refusal := status(a, ask(p.Sign(t, p.Claims(nil), map[string]any{"typ": ""}))); code != http.StatusOK {
+		t.Errorf("without a type: %d %v", code, refusal)
 	}
 	if n := p.Fetched.Load(); n != 1 {
 		t.Errorf("the keys were fetched %d times", n)
@@ -174,7 +178,9 @@ func TestScopesAndStrangers(t *testing.T) {
 		"id LOCAL":          {map[string]any{"sub": "LOCAL"}, http.StatusForbidden},
 		"id a number":       {map[string]any{"sub": 5}, http.StatusForbidden},
 		"control character": {map[string]any{"sub": "a\x01"}, http.StatusForbidden},
+		"delete character":  {map[string]any{"sub": "a\x7f"}, http.StatusForbidden},
 		"id too long":       {map[string]any{"sub": strings.Repeat("a", 129)}, http.StatusForbidden},
+		"id written longer": {map[string]any{"sub": strings.Repeat("/", 43)}, http.StatusForbidden},
 	} {
 		code, refusal := status(a, ask(p.Sign(t, p.Claims(tt.claims), nil)))
 		if code != tt.code {
@@ -188,10 +194,13 @@ func TestScopesAndStrangers(t *testing.T) {
 	if got := w.Header().Get("WWW-Authenticate"); got != want {
 		t.Errorf("challenge %s", got)
 	}
-	for _, odd := range []string{"*", "role:admin", "corp/alice", "alice\u200d", "a b"} {
+	for odd, want := range map[string]string{
+		"*": "%2A", "role:admin": "role%3Aadmin", "corp/alice": "corp%2Falice", "alice\u200d": "alice%E2%80%8D", "a b": "a%20b",
+		".a": "%2Ea", "Az9._@+-": "Az9._@+-", "Az9._@+-/": "Az9._@+-%2F", "%2F": "%252F",
+	} {
 		who, err := a.Principal(ask(p.Sign(t, p.Claims(map[string]any{"sub": odd}), nil)), resource)
-		if err != nil || strings.ContainsAny(who.ID, "*:/ \u200d") {
-			t.Errorf("sub %q becomes %+v, %v", odd, who, err)
+		if err != nil || who.ID != want {
+			t.Errorf("sub %q becomes %+v, %v; want %s", odd, who, err, want)
 		}
 	}
 }
@@ -226,12 +235,18 @@ func TestOneCredential(t *testing.T) {
 	key.Header.Set("X-API-Key", "wgk_x")
 	query := httptest.NewRequest(http.MethodPost, "/mcp?access_token="+good, nil)
 	keyed := httptest.NewRequest(http.MethodPost, "/mcp?API_Key=x", nil)
-	basic := ask("")
+	basic, nothing, words, bare := ask(""), ask(""), ask(""), ask("")
 	basic.Header.Set("Authorization", "Basic eA==")
-	for name, r := range map[string]*http.Request{"two headers": two, "token and key": key, "in the URL": query, "a key in the URL": keyed, "basic": basic} {
+	nothing.Header.Set("Authorization", "Bearer ")
+	words.Header.Set("Authorization", "Bearer "+good+", Bearer "+good)
+	bare.Header.Set("Authorization", "Bearer")
+	for name, r := range map[string]*http.Request{"two headers": two, "token and key": key, "in the URL": query, "a key in the URL": keyed, "basic": basic, "nothing": nothing, "two words": words, "no scheme": bare} {
 		if code, refusal := status(a, r); code != http.StatusBadRequest || refusal.Code != "invalid_request" {
 			t.Errorf("%s: %d %+v", name, code, refusal)
 		}
+	}
+	if code, refusal := status(a, ask(auth.KeyPrefix+"x")); code != http.StatusUnauthorized || refusal.Code != "invalid_token" {
+		t.Errorf("an API key where none is taken: %d %+v", code, refusal)
 	}
 	w := httptest.NewRecorder()
 	code, refusal := status(a, ask(""))
@@ -284,6 +299,22 @@ func TestIssuerAway(t *testing.T) {
 	if code, refusal := status(a, ask(token)); code != http.StatusOK {
 		t.Errorf("issuer away for hours, known keys: %d %+v", code, refusal)
 	}
+	now = now.Add(20 * time.Hour)
+	if code, refusal := status(a, ask(token)); code != http.StatusServiceUnavailable {
+		t.Errorf("issuer away for more than a day: %d %+v", code, refusal)
+	}
+	p.Down.Store(false)
+	now = now.Add(time.Minute)
+	before := p.Fetched.Load()
+	for range 3 {
+		if code, refusal := status(a, ask(token)); code != http.StatusOK {
+			t.Errorf("issuer back again: %d %+v", code, refusal)
+		}
+		now = now.Add(10 * time.Minute) // so that the token is looked at anew
+	}
+	if n := p.Fetched.Load() - before; n != 1 {
+		t.Errorf("keys that are fresh were fetched %d times", n)
+	}
 }
 
 func TestRevoke(t *testing.T) {
@@ -315,6 +346,51 @@ func TestRevoke(t *testing.T) {
 	}
 	if _, err := a.Revoke(auth.Revocation{Issuer: "corp"}); !errors.Is(err, auth.ErrNothing) {
 		t.Errorf("a revocation of nothing: %v", err)
+	}
+}
+
+// TestRevokedAlone: a revocation ends what it names, and nothing of other people, tenants or issuers.
+func TestRevokedAlone(t *testing.T) {
+	p, q := authtest.New(t), authtest.New(t)
+	tokens := map[string]string{
+		"alice":         p.Sign(t, p.Claims(map[string]any{"name": "alice", "org": "corp"}), nil),
+		"alice of acme": p.Sign(t, p.Claims(map[string]any{"name": "alice", "org": "acme", "jti": "t2"}), nil),
+		"bob":           p.Sign(t, p.Claims(map[string]any{"name": "bob", "org": "corp", "sub": nil, "jti": nil}), nil),
+		"a partner":     q.Sign(t, q.Claims(nil), nil),
+	}
+	for name, tt := range map[string]struct {
+		r    auth.Revocation
+		ends []string
+	}{
+		"a token":                {auth.Revocation{Issuer: "corp", TokenID: "t1"}, []string{"alice"}},
+		"a token of any issuer":  {auth.Revocation{TokenID: "t1"}, []string{"a partner", "alice"}},
+		"a subject":              {auth.Revocation{Issuer: "corp", Subject: "alice"}, []string{"alice", "alice of acme"}},
+		"a principal":            {auth.Revocation{Tenant: "corp", Principal: "corp%2Falice"}, []string{"alice"}},
+		"a principal of acme":    {auth.Revocation{Tenant: "acme", Principal: "corp%2Falice"}, []string{"alice of acme"}},
+		"tokens of long ago":     {auth.Revocation{Subject: "alice", Before: time.Now().Add(-time.Hour)}, nil},
+		"a principal's, as long": {auth.Revocation{Tenant: "corp", Principal: "corp%2Falice", Before: time.Now().Add(-time.Hour)}, nil},
+	} {
+		a := newAuth(t, p, func(o *auth.Options) {
+			o.Issuers[0].Claims.Tenant, o.Issuers[0].Claims.ID = "org", "name"
+			o.Issuers = append(o.Issuers, auth.Issuer{Name: "partners", URL: q.URL, Fetch: auth.HTTPFetcher(q.Client())})
+		})
+		for who, token := range tokens {
+			if code, refusal := status(a, ask(token)); code != http.StatusOK {
+				t.Fatalf("%s: %d %v", who, code, refusal)
+			}
+		}
+		if ended, err := a.Revoke(tt.r); err != nil || len(ended) != len(tt.ends) {
+			t.Errorf("%s: ends %v, %v", name, ended, err)
+		}
+		var ends []string
+		for who, token := range tokens {
+			if code, _ := status(a, ask(token)); code != http.StatusOK {
+				ends = append(ends, who)
+			}
+		}
+		if slices.Sort(ends); !slices.Equal(ends, tt.ends) {
+			t.Errorf("%s: ends those of %q, want %q", name, ends, tt.ends)
+		}
 	}
 }
 
@@ -381,6 +457,21 @@ func TestAPIKeys(t *testing.T) {
 			t.Errorf("%s: %d", name, code)
 		}
 	}
+	// Of another key's secret, with a checksum that is right.
+	second, _, err := keys.Create(auth.Key{Principal: "ci", Expires: time.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, refusal := status(a, ask(second)); code != http.StatusOK {
+		t.Errorf("a key that has not ended: %d %v", code, refusal)
+	}
+	body := secret[:len(auth.KeyPrefix)+12] + second[len(auth.KeyPrefix)+12:len(second)-9]
+	if code, _ := status(a, ask(fmt.Sprintf("%s_%08x", body, crc32.ChecksumIEEE([]byte(body))))); code != http.StatusUnauthorized {
+		t.Errorf("one key's id with another's secret: %d", code)
+	}
+	if _, _, err := keys.Create(auth.Key{}); err == nil {
+		t.Error("a key of nobody")
+	}
 	// Another process revokes it.
 	other, err := auth.OpenKeys(file)
 	if err == nil {
@@ -403,6 +494,15 @@ func TestAPIKeys(t *testing.T) {
 	if code, _ := status(a, ask(stray)); err != nil || code != http.StatusForbidden {
 		t.Errorf("of nobody: %d, %v", code, err)
 	}
+	for name, text := range map[string]string{"no digest": `{"keys":[{"id":"x","sha256":"","principal":"ci"}]}`, "half a digest": `{"keys":[{"id":"x","sha256":"00","principal":"ci"}]}`, "no JSON": "{"} {
+		bad := filepath.Join(t.TempDir(), "keys.json")
+		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := auth.OpenKeys(bad); err == nil {
+			t.Errorf("%s: the file is taken", name)
+		}
+	}
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +519,7 @@ func TestNamesOfIssuers(t *testing.T) {
 		o.Issuers = append(o.Issuers, auth.Issuer{Name: "partners", URL: q.URL, Fetch: auth.HTTPFetcher(q.Client())})
 		o.Proxy = &auth.Proxy{Socket: true, User: "X-User"}
 	})
-	for name, want := range map[string]int{"alice": 200, "sales/alice": 200, "corp/alice": 403, "partners/alice": 403} {
+	for name, want := range map[string]int{"alice": 200, "sales/alice": 200, "corp": 200, "corp/alice": 403, "partners/alice": 403, strings.Repeat("a", 129): 403} {
 		r := ask("")
 		r = r.WithContext(auth.WithPeer(r.Context(), auth.Peer{Unix: true, Proxy: true}))
 		r.Header.Set("X-User", name)
@@ -436,7 +536,13 @@ func TestBadOptions(t *testing.T) {
 		"none":         {{Name: "a", URL: "https://a.example", Fetch: fetch, Algorithms: []string{"none"}}},
 		"http":         {{Name: "a", URL: "http://a.example", Fetch: fetch}},
 		"with a query": {{Name: "a", URL: "https://a.example/?x", Fetch: fetch}},
+		"no host":      {{Name: "a", URL: "https:///a", Fetch: fetch}},
+		"a fragment":   {{Name: "a", URL: "https://a.example/#x", Fetch: fetch}},
+		"a user":       {{Name: "a", URL: "https://u@a.example", Fetch: fetch}},
+		"ftp":          {{Name: "a", URL: "ftp://127.0.0.1", Fetch: fetch}},
+		"keys by http": {{Name: "a", URL: "https://a.example", KeysURL: "http://a.example/keys", Fetch: fetch}},
 		"twice":        {{Name: "a", URL: "https://a.example", Fetch: fetch}, {Name: "b", URL: "https://a.example", Fetch: fetch}},
+		"a name twice": {{Name: "a", URL: "https://a.example", Fetch: fetch}, {Name: "a", URL: "https://b.example", Fetch: fetch}},
 		"no keys":      {{Name: "a", URL: "https://a.example"}},
 		"broken keys":  {{Name: "a", URL: "https://a.example", Keys: []byte(`{"keys":[]}`)}},
 	} {

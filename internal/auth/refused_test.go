@@ -4,9 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"strings"
 	"testing"
@@ -45,6 +50,8 @@ func TestKeySets(t *testing.T) {
 	}
 	nameless := authtest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: p.RSA}, p.Claims(nil), nil)
 	named := p.Sign(t, p.Claims(nil), nil)
+	huge := &rsa.PublicKey{N: new(big.Int).SetBit(big.NewInt(1), 8200, 1), E: 65537}
+	hugely := authtest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: p.RSA, KeyID: "huge"}}, p.Claims(nil), nil)
 	weakly := authtest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: weak, KeyID: "weak"}}, p.Claims(nil), nil)
 	for name, tt := range map[string]struct {
 		keys  []string
@@ -56,6 +63,7 @@ func TestKeySets(t *testing.T) {
 		"the only one, without a name":    {[]string{good, ec}, nameless, 200},
 		"one of two, without a name":      {[]string{good, key(other.Public(), "other", "")}, nameless, 503},
 		"a weak key":                      {[]string{good, key(weak.Public(), "weak", "")}, weakly, 503},
+		"a key that is work":              {[]string{good, key(huge, "huge", "")}, hugely, 503},
 		"a secret key":                    {[]string{key(p.RSA, "rsa", ""), ec}, named, 503},
 		"for encryption":                  {[]string{key(p.RSA.Public(), "rsa", `,"use":"enc"`), ec}, named, 503},
 		"for wrapping keys":               {[]string{key(p.RSA.Public(), "rsa", `,"key_ops":["wrapKey"]`), ec}, named, 503},
@@ -117,12 +125,64 @@ func TestClaims(t *testing.T) {
 		"of no age":              {map[string]any{"iat": nil}, func(i *auth.Issuer) { i.MaxAge = time.Hour }, 401},
 		"bound by an unknown":    {map[string]any{"cnf": map[string]any{"jkt": "x", "x5t#S256": "y"}}, func(*auth.Issuer) {}, 401},
 		"bound to nothing":       {map[string]any{"cnf": map[string]any{}}, func(*auth.Issuer) {}, 401},
+		"of another audience":    {map[string]any{"aud": "api://gw"}, func(i *auth.Issuer) { i.Audience = []string{"api://gw"} }, 200},
+		"of an audience unlike":  {map[string]any{"aud": "api://gw/x"}, func(i *auth.Issuer) { i.Audience = []string{"api://gw"} }, 401},
+		"of several audiences":   {map[string]any{"aud": []any{"x", 5, resource}}, func(*auth.Issuer) {}, 200},
+		"of several others":      {map[string]any{"aud": []any{"x", 5, []string{resource}}}, func(*auth.Issuer) {}, 401},
+		"of no audience":         {map[string]any{"aud": nil}, func(*auth.Issuer) {}, 401},
 		"bound to a certificate": {map[string]any{"cnf": map[string]any{"x5t#S256": "y"}}, func(*auth.Issuer) {}, 401},
 	} {
 		a := newAuth(t, p, func(o *auth.Options) { tt.change(&o.Issuers[0]) })
 		if code, refusal := status(a, ask(p.Sign(t, p.Claims(tt.claims), nil))); code != tt.want {
 			t.Errorf("%s: %d %v, want %d", name, code, refusal, tt.want)
 		}
+	}
+}
+
+// TestBound: a token that is bound to a certificate is taken from who shows it, and one that is bound by more than that from nobody.
+func TestBound(t *testing.T) {
+	p := authtest.New(t)
+	a := newAuth(t, p, nil)
+	shown := &x509.Certificate{Raw: []byte("shown")}
+	sum := sha256.Sum256(shown.Raw)
+	thumbprint := base64.RawURLEncoding.EncodeToString(sum[:])
+	for name, tt := range map[string]struct {
+		cnf  map[string]any
+		tls  *tls.ConnectionState
+		want int
+	}{
+		"shown":            {map[string]any{"x5t#S256": thumbprint}, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{shown}}, 200},
+		"another":          {map[string]any{"x5t#S256": thumbprint}, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Raw: []byte("another")}}}, 401},
+		"the second":       {map[string]any{"x5t#S256": thumbprint}, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Raw: []byte("another")}, shown}}, 401},
+		"none":             {map[string]any{"x5t#S256": thumbprint}, &tls.ConnectionState{}, 401},
+		"no TLS":           {map[string]any{"x5t#S256": thumbprint}, nil, 401},
+		"shown, and a key": {map[string]any{"x5t#S256": thumbprint, "jkt": "x"}, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{shown}}, 401},
+	} {
+		r := ask(p.Sign(t, p.Claims(map[string]any{"cnf": tt.cnf}), nil))
+		r.TLS = tt.tls
+		if code, refusal := status(a, r); code != tt.want {
+			t.Errorf("%s: %d %v, want %d", name, code, refusal, tt.want)
+		}
+	}
+}
+
+// TestMapped: of the values of a claim those are roles that the configuration maps, whole or by their beginning; the claim may lie deeper.
+func TestMapped(t *testing.T) {
+	p := authtest.New(t)
+	a := newAuth(t, p, func(o *auth.Options) {
+		o.Issuers[0].Claims.Roles = "/realm/roles"
+		o.Issuers[0].Roles = map[string]string{"admin": "root", "eng-*": "dev", "eng": "other", "*x": "none"}
+	})
+	for said, want := range map[string]string{
+		"admin": "root", "administrators": "", "Admin": "", "eng-a": "dev", "eng-": "dev", "eng": "other", "my-eng-a": "", "ax": "", "*x": "none", "eng-* admin": "dev root", "": "",
+	} {
+		who, err := a.Principal(ask(p.Sign(t, p.Claims(map[string]any{"realm": map[string]any{"roles": strings.Fields(said)}}), nil)), resource)
+		if err != nil || strings.Join(who.Roles, " ") != want {
+			t.Errorf("%q is mapped to %q, %v; want %q", said, who.Roles, err, want)
+		}
+	}
+	if who, err := a.Principal(ask(p.Sign(t, p.Claims(nil), nil)), resource); err != nil || len(who.Roles) != 0 {
+		t.Errorf("without the claim: %+v, %v", who, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package login
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -32,9 +33,24 @@ type rig struct {
 	server *Server
 	state  string
 
+	past   time.Duration // by which the gateway's clock is ahead
+	tokens roundTrip     // nil: what is asked of the token endpoint goes there
+
 	mu     sync.Mutex
 	events []Event
 	broken error // of recording
+}
+
+// A roundTrip stands between the gateway and an authorization server.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// answers has the token endpoint answer with this, and nothing else.
+func answers(status int, body string) roundTrip {
+	return func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	}
 }
 
 func newRig(t testing.TB, as *authtest.OAuth, scope string, change func(*Server)) *rig {
@@ -47,6 +63,15 @@ func newRig(t testing.TB, as *authtest.OAuth, scope string, change func(*Server)
 	t.Cleanup(at.Close)
 	r.server = &Server{ID: "jira", URL: at.URL + "/mcp", Mode: OAuth, Client: &http.Client{
 		Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("no redirects") },
+		Transport: roundTrip(func(q *http.Request) (*http.Response, error) {
+			r.mu.Lock()
+			tokens := r.tokens
+			r.mu.Unlock()
+			if tokens != nil && q.URL.Path == "/token" {
+				return tokens(q)
+			}
+			return http.DefaultTransport.RoundTrip(q)
+		}),
 	}}
 	if change != nil {
 		change(r.server)
@@ -59,7 +84,12 @@ func newRig(t testing.TB, as *authtest.OAuth, scope string, change func(*Server)
 func (r *rig) restart(t testing.TB, public string) {
 	t.Helper()
 	v := vault.New(filepath.Join(r.state, "vault"), func() ([]byte, error) { return vault.KeyFile(filepath.Join(r.state, "vault.key")) })
-	r.Logins = New(Options{Vault: v, Public: func() string { return public }, Note: func(e Event) error {
+	now := func() time.Time {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return time.Now().Add(r.past)
+	}
+	r.Logins = New(Options{Vault: v, Public: func() string { return public }, Now: now, Note: func(e Event) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.events = append(r.events, e)
@@ -332,6 +362,20 @@ func TestAnswers(t *testing.T) {
 	if _, err := r.Finish(t.Context(), alice, late); !errors.Is(err, ErrState) {
 		t.Errorf("an answer that is late: %v", err)
 	}
+	begun, err := r.SignIn(t.Context(), &Server{ID: "corp", URL: r.server.URL, Mode: SignsIn, Issuer: as.URL, Client: r.server.Client}, redirect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signedIn := authtest.Browse(t, begun.URL, redirect).Query()
+	if _, err := r.Finish(t.Context(), gate.Owner{}, signedIn); !errors.Is(err, ErrState) {
+		t.Errorf("a sign-in as a login: %v", err)
+	}
+	if _, err := r.SignedIn(t.Context(), begin()); !errors.Is(err, ErrState) {
+		t.Errorf("a login as a sign-in: %v", err)
+	}
+	if _, err := r.SignedIn(t.Context(), signedIn); err != nil {
+		t.Error(err)
+	}
 	for name, change := range map[string]func(url.Values){
 		"another state": func(q url.Values) { q.Set("state", "x") }, "no state": func(q url.Values) { q.Del("state") },
 		"another issuer": func(q url.Values) { q.Set("iss", "https://evil.example") }, "no issuer": func(q url.Values) { q.Del("iss") },
@@ -363,6 +407,10 @@ func TestHostileMetadata(t *testing.T) {
 		"no registration":  func(m map[string]any) { delete(m, "registration_endpoint") },
 		"a file":           func(m map[string]any) { m["token_endpoint"] = "file:///etc/passwd" },
 		"a user and a URL": func(m map[string]any) { m["token_endpoint"] = "https://a:b@evil.example/" },
+		"no page":          func(m map[string]any) { delete(m, "authorization_endpoint") },
+		"no host":          func(m map[string]any) { m["token_endpoint"] = "https:///token" },
+		"a fragment":       func(m map[string]any) { m["token_endpoint"] = "https://evil.example/token#x" },
+		"another scheme":   func(m map[string]any) { m["token_endpoint"] = "ftp://127.0.0.1/token" },
 	} {
 		as := authtest.NewOAuth(t)
 		as.Change = change
@@ -414,7 +462,7 @@ func TestHostileResource(t *testing.T) {
 func TestForeignResource(t *testing.T) {
 	for resource, want := range map[string]bool{
 		"http://h/mcp": true, "http://h": true, "http://h/": true, "http://H/mcp/": true,
-		"http://h/mc": false, "http://h/mcp/x": false, "http://evil/mcp": false, "https://h/mcp": false, "http://h/mcp?x": false, "http://u@h/mcp": false, "": false,
+		"http://h/mc": false, "http://h/mcp/x": false, "http://evil/mcp": false, "https://h/mcp": false, "http://h/mcp?x": false, "http://u@h/mcp": false, "http://h/mcp#x": false, "": false,
 	} {
 		if got := covers(resource, &url.URL{Scheme: "http", Host: "h", Path: "/mcp"}); got != want {
 			t.Errorf("%q covers: %v", resource, got)
@@ -567,6 +615,13 @@ func TestNarrowedByRefresh(t *testing.T) {
 	if got := scopes(Need{}); got != "offline_access read write" {
 		t.Errorf("the refresh token has become one for %q", got)
 	}
+	as.End("alice")
+	if _, _, err := r.Authorize(t.Context(), "jira", principal(alice), Need{Scopes: []string{"write"}}, nil); err == nil {
+		t.Error("a login that was ended there gives a token")
+	}
+	if all, err := r.List(); err != nil || len(all) != 0 {
+		t.Errorf("logins: %+v, %v", all, err)
+	}
 }
 
 // A token that was given cannot be narrowed, and what a server refuses for want of scopes that
@@ -688,10 +743,14 @@ func TestRedirect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer back.Close()
-	status := make(chan int, 4)
+	status := make(chan int, 6)
 	go func() {
-		for _, query := range []string{"?state=other&code=a", "?code=a", "?state=mine&code=c", "?state=mine&code=b"} {
-			r, err := http.NewRequest(http.MethodGet, back.URL+query, nil)
+		for _, query := range []string{"?state=other&code=a", "?code=a", "?state=mine&code=c", "?state=mine&code=d", "/x?state=mine&code=e", "?state=mine&code=b"} {
+			method := http.MethodGet
+			if strings.HasSuffix(query, "=d") {
+				method = http.MethodPost
+			}
+			r, err := http.NewRequest(method, back.URL+query, nil)
 			if err != nil {
 				status <- 0
 				continue
@@ -712,8 +771,10 @@ func TestRedirect(t *testing.T) {
 	if err != nil || got != "code=b&state=mine" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if a, b, c, d := <-status, <-status, <-status, <-status; a != 400 || b != 400 || c != 400 || d != 200 {
-		t.Errorf("answers %d, %d, %d, %d", a, b, c, d)
+	for i, want := range []int{400, 400, 400, 400, 400, 200} {
+		if got := <-status; got != want {
+			t.Errorf("answer %d is %d, want %d", i, got, want)
+		}
 	}
 }
 
