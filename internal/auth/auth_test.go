@@ -245,9 +245,6 @@ func TestOneCredential(t *testing.T) {
 			t.Errorf("%s: %d %+v", name, code, refusal)
 		}
 	}
-	if code, refusal := status(a, ask(auth.KeyPrefix+"x")); code != http.StatusUnauthorized || refusal.Code != "invalid_token" {
-		t.Errorf("an API key where none is taken: %d %+v", code, refusal)
-	}
 	w := httptest.NewRecorder()
 	code, refusal := status(a, ask(""))
 	if code != http.StatusUnauthorized || refusal.Code != "" {
@@ -432,6 +429,9 @@ func TestAPIKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if code, refusal := status(newAuth(t, authtest.New(t), nil), ask(secret)); code != http.StatusUnauthorized || refusal.Code != "invalid_token" {
+		t.Errorf("where no keys are taken: %d %+v", code, refusal)
+	}
 	raw, err := os.ReadFile(file)
 	if err != nil || strings.Contains(string(raw), secret[20:50]) {
 		t.Errorf("the file holds the key, or %v", err)
@@ -452,6 +452,11 @@ func TestAPIKeys(t *testing.T) {
 	}
 	flipped := []byte(secret)
 	flipped[20] = map[bool]byte{true: 'B', false: 'A'}[flipped[20] == 'A']
+	long := ask("")
+	long.Header.Set("X-API-Key", secret+"x")
+	if code, refusal := status(a, long); code != http.StatusUnauthorized || refusal.Code != "invalid_token" {
+		t.Errorf("a longer one in X-API-Key: %d %+v", code, refusal)
+	}
 	for name, bad := range map[string]string{"changed": string(flipped), "cut": secret[:len(secret)-1], "its hash": key.Hash, "prefix alone": auth.KeyPrefix} {
 		if code, _ := status(a, ask(bad)); code != http.StatusUnauthorized {
 			t.Errorf("%s: %d", name, code)
