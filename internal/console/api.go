@@ -391,9 +391,32 @@ func (c *Console) session(r *http.Request) (app.Session, []audit.Entry, error) {
 	if err != nil {
 		return app.Session{}, nil, err
 	}
-	calls, _, err := c.find(r.Context(), index.Query{Event: gate.Done, Session: s.Session, Principal: s.Principal, Since: s.Began.Add(-time.Second), Last: mostCalls})
+	since, err := c.since(r.Context(), s)
+	if err != nil {
+		return app.Session{}, nil, err
+	}
+	calls, _, err := c.find(r.Context(), index.Query{Event: gate.Done, Session: s.Session, Principal: s.Principal, Since: since, Last: mostCalls})
+	calls = slices.DeleteFunc(calls, func(e audit.Entry) bool { return e.Tenant != s.Tenant })
 	slices.Reverse(calls)
 	return s, calls, err
+}
+
+// since is when a session began, or the first of the calls with which its labels came: those of
+// one that was kept over a restart came before.
+func (c *Console) since(ctx context.Context, s app.Session) (time.Time, error) {
+	since := s.Began.Add(-time.Second)
+	for _, id := range s.Raised {
+		raised, _, err := c.find(ctx, index.Query{Event: gate.Done, Call: id, Session: s.Session, Principal: s.Principal})
+		if err != nil {
+			return since, err
+		}
+		for _, e := range raised {
+			if e.ID == id && e.Time.Before(since) {
+				since = e.Time
+			}
+		}
+	}
+	return since, nil
 }
 
 func (c *Console) getFlow(w http.ResponseWriter, r *http.Request) error {

@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
@@ -562,6 +563,43 @@ func TestPauseAndReset(t *testing.T) {
 	}
 	if got := d.get("/api/v1/sessions"); got != "[]\n" {
 		t.Errorf("still %s", got)
+	}
+}
+
+// A session that was kept over a restart is shown with what it had read before that, and without
+// the calls of a session of the same name in another tenant.
+func TestSessionOverRestart(t *testing.T) {
+	const configuration = "policy: {paths: [p.rego]}\nsessions: {scope: principal}\n"
+	rules := strings.Replace(asks, "ask contains", "ask contains \"\" if false\n\nunused contains", 1)
+	before := open(t, configuration, "p.rego", rules)
+	if err := before.call("local__hash", `{"text":"read","algorithm":"sha256"}`); err != nil {
+		t.Fatal(err)
+	}
+	read := before.records(gate.Done)[0]
+	time.Sleep(1200 * time.Millisecond) // what began a second ago counts as begun
+	kept := []string{"p.rego", rules}
+	for _, name := range []string{"audit.jsonl", "state/sessions.json", "state/secret", "state/node"} {
+		if b, err := os.ReadFile(filepath.Join(before.dir, name)); err == nil {
+			text := string(b)
+			if name == "audit.jsonl" { // as if the caller before had been of another tenant, too
+				line := string(read.Raw) + "\n"
+				text = strings.Replace(text, line, line+strings.Replace(line, `"id":"`+read.ID, `"tenant":"corp","id":"theirs`, 1), 1)
+			}
+			kept = append(kept, name, text)
+		}
+	}
+	d := open(t, configuration, kept...)
+	if err := d.call("local__hash", `{"text":"deny","algorithm":"sha256"}`); err == nil {
+		t.Fatal("it is allowed")
+	}
+	var sessions []app.Session
+	if err := json.Unmarshal([]byte(d.get("/api/v1/sessions")), &sessions); err != nil || len(sessions) != 1 {
+		t.Fatalf("%v %v", sessions, err)
+	}
+	var shown struct{ Flow flow.Flow }
+	err := json.Unmarshal([]byte(d.get("/api/v1/sessions/"+sessions[0].ID)), &shown)
+	if f := shown.Flow; err != nil || len(f.Read) != 1 || f.Read[0].Call != read.ID || len(f.Did) != 1 {
+		t.Errorf("read %v, did %v: %v", f.Read, f.Did, err)
 	}
 }
 
