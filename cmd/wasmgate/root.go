@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -68,12 +69,13 @@ func exitCode(err error) int {
 	var module *gateway.ModuleError
 	var lockfile *lock.SyntaxError
 	var bundle *policyfiles.BundleError
+	var denied *gate.Refusal
 	switch {
 	case errors.As(err, &e):
 		return e.code
 	case errors.As(err, &problems), errors.As(err, &compile), errors.As(err, &who), errors.As(err, &module), errors.As(err, &lockfile), errors.As(err, &bundle):
 		return exitMisuse
-	case errors.As(err, &call) && call.Refused():
+	case errors.As(err, &call) && call.Refused(), call == nil && errors.As(err, &denied):
 		return exitFalse
 	default:
 		return exitFailed
@@ -112,7 +114,7 @@ configuration is wrong, and with 3 when what was asked was refused, or found to 
 	})
 	root.AddCommand(
 		c.newServe(), c.newDev(), c.newStatus(), c.newLogs(), c.newTools(), c.newCall(), c.newAudit(), c.newPolicy(), c.newPin(), c.newScan(), c.newGrant(), c.newRevoke(),
-		c.newApprovals(), c.newSessions(), c.newPause(), c.newResume(), c.newHook(), c.newConsole(), c.newDoctor(), c.newSandbox(), c.newConfine(), c.newProbe(), c.newImport(), c.newTrust(), c.newVersion(), newCompletion(root),
+		c.newApprovals(), c.newSessions(), c.newFindings(), c.newPause(), c.newResume(), c.newHook(), c.newConsole(), c.newDoctor(), c.newSandbox(), c.newConfine(), c.newProbe(), c.newImport(), c.newTrust(), c.newVersion(), newCompletion(root),
 	)
 	root.AddCommand(c.newInit(), c.newKey(), c.newWhoami(), c.newAuth(), c.newLogin(), c.newLogout(), c.newLogins())
 	root.SetHelpCommand(newHelp(root))

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/canned"
+	"github.com/wasmgate/wasmgate/cmd/internal/granted"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/dial"
@@ -295,13 +296,13 @@ func (t *trials) try(ctx context.Context, one config.Case) (res sandbox.Result, 
 	if err != nil {
 		return res, nil, err
 	}
-	host, err := newRunHost(tool.Name, web.Options(), t.rules, secrets, t.grants.Dirs)
+	host, err := granted.New(tool.Name, web.Options(), t.rules, secrets, t.grants.Dirs)
 	if err != nil {
 		return res, nil, err
 	}
-	defer func() { err = errors.Join(err, host.close()) }()
+	defer func() { err = errors.Join(err, host.Close()) }()
 	for key, value := range one.KV {
-		if err := host.values.Set(host.space, key, []byte(value), 0); err != nil {
+		if err := host.Set(key, []byte(value)); err != nil {
 			return res, nil, fmt.Errorf("kv: %w", err)
 		}
 	}

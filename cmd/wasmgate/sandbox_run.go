@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/granted"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -59,7 +60,7 @@ Exits with 3 if the gateway would refuse the arguments or the output.`,
 	flags.DurationVar(&f.timeout, "timeout", 0, "wall time, such as 1s (default: the module's, or 5s)")
 	flags.StringVar(&f.memory, "memory", "", "linear memory, such as 64MiB (default: the module's, or 64MiB)")
 	flags.Uint64Var(&f.fuel, "fuel", 0, "instructions (default: the module's, or so many that time ends first)")
-	flags.StringArrayVar(&f.http, "http", nil, "origin that may be reached with "+strings.Join(httpMethods, ", ")+", such as https://api.example.com; may be repeated")
+	flags.StringArrayVar(&f.http, "http", nil, "origin that may be reached with "+strings.Join(granted.Methods, ", ")+", such as https://api.example.com; may be repeated")
 	flags.StringArrayVar(&f.dirs, "dir", nil, "folder that may be read, or with :rw at its end also changed; PATH=/data is known to the module as /data; may be repeated")
 	flags.BoolVar(&f.kv, "kv", false, "values may be kept, until the command ends")
 	flags.StringArrayVar(&f.set, "set", nil, "KEY=VALUE that the module may know, as its environment; may be repeated")
@@ -96,7 +97,7 @@ func (f sandboxFlags) parse() (r sandboxRun, err error) {
 	if r.isolation != "" && r.isolation != sandbox.IsolationCall && r.isolation != sandbox.IsolationInstance {
 		return r, fmt.Errorf("--isolation %q is none of call, instance", f.isolation)
 	}
-	if r.http, err = httpRules(f.http); err != nil {
+	if r.http, err = granted.Rules(f.http); err != nil {
 		return r, fmt.Errorf("--http: %w", err)
 	}
 	if r.secrets, err = parseSecrets(f.secret, os.LookupEnv); err != nil {
@@ -207,11 +208,11 @@ func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules 
 	if err != nil {
 		return err
 	}
-	host, err := newRunHost(module, dial.Options{}, rules, r.secrets, r.grants.Dirs)
+	host, err := granted.New(module, dial.Options{}, rules, r.secrets, r.grants.Dirs)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, host.close()) }()
+	defer func() { err = errors.Join(err, host.Close()) }()
 	res, err := callTool(ctx, m, tool, args, host)
 	if err != nil {
 		return c.runFailed(res, err)
@@ -257,7 +258,7 @@ func wished(m sandbox.Manifest) (rules []dial.Rule, grants sandbox.Grants) {
 		return nil, grants
 	}
 	for _, h := range m.Wants.HTTP {
-		rules = append(rules, dial.Rule{Origin: h.Origin, Methods: h.Methods, Path: h.Path, Private: isPrivate(h.Origin)})
+		rules = append(rules, dial.Rule{Origin: h.Origin, Methods: h.Methods, Path: h.Path, Private: granted.IsPrivate(h.Origin)})
 	}
 	for _, d := range m.Wants.Dirs {
 		if d.Path != "" {

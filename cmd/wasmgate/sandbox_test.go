@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/granted"
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -131,11 +132,11 @@ func TestSandboxKV(t *testing.T) {
 		t.Errorf("without the grant: exit code %d: %s", code, err)
 	}
 
-	host, openErr := newRunHost("m", dial.Options{}, dial.Rules{}, nil, nil)
+	host, openErr := granted.New("m", dial.Options{}, dial.Rules{}, nil, nil)
 	if openErr != nil {
 		t.Fatal(openErr)
 	}
-	defer host.close()
+	defer host.Close()
 	for _, step := range []struct {
 		r    sandbox.KVRequest
 		want string
@@ -173,15 +174,6 @@ func TestSandboxDir(t *testing.T) {
 	}
 	if code, out, err := wasmgate("{}", "sandbox", "run", "m.wasm", "--dir", "granted:rw"); code != 0 || !made() {
 		t.Errorf("with :rw it may not write: exit code %d, %s%s", code, out, err)
-	}
-
-	host := &runHost{dirs: []sandbox.Dir{{Path: "/a"}, {Path: "/a/b", Write: true}}}
-	for path, want := range map[string]string{"/a": "r", "/a/x": "r", "/a/b": "rw", "/a/b/c": "rw", "/ab": "", "/": "", "/a/bc": "r"} {
-		for op, granted := range map[string]bool{"read": strings.Contains(want, "r"), "write": strings.Contains(want, "w"), "remove": strings.Contains(want, "w")} {
-			if err := host.File(t.Context(), op, filepath.FromSlash(path)); (err == nil) != granted {
-				t.Errorf("%s %s: %v, want %q", op, path, err, want)
-			}
-		}
 	}
 }
 

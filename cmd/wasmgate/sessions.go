@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/except"
 	"github.com/wasmgate/wasmgate/internal/flow"
 )
 
@@ -27,8 +28,10 @@ that have read nothing are not kept, and not shown.`,
 	}, c.newSessionsList(), c.newSessionsShow(), c.newSessionsReset())
 }
 
-// keeper is a gateway that is asked about sessions.
+// keeper is a gateway that is asked about sessions and exceptions.
 type keeper interface {
+	Exceptions(ctx context.Context, f except.Found) (except.Offers, error)
+	Except(ctx context.Context, r app.ExceptRequest) (app.Excepted, error)
 	Sessions(ctx context.Context) ([]app.Session, error)
 	ResetSession(ctx context.Context, s app.Session) (app.Session, error)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/except"
 	"github.com/wasmgate/wasmgate/internal/hook"
 )
 
@@ -79,6 +80,10 @@ func (b backend) handle(ctx context.Context, method string, params json.RawMessa
 		return a.Sessions(ctx)
 	case methodReset:
 		return given(params, func(r resetRequest) (any, error) { return a.ResetSession(ctx, r.Session) })
+	case methodExceptions:
+		return given(params, func(f except.Found) (any, error) { return a.Exceptions(ctx, f) })
+	case methodExcept:
+		return given(params, func(r ExceptRequest) (any, error) { return a.Except(ctx, r) })
 	case methodScan:
 		return given(params, func(r scanRequest) (any, error) { return a.Scan(ctx, r.Server) })
 	case hook.Method:

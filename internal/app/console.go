@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/except"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/web"
 	"github.com/wasmgate/wasmgate/policy"
@@ -58,6 +59,54 @@ func (a *App) SetGrants(ctx context.Context, seen string, next []config.Grant) e
 		return fmt.Errorf("the grants are written, but the policy is refused with them: %w", err)
 	}
 	return nil
+}
+
+// Exceptions are those that could be made from what a rule has found.
+func (a *App) Exceptions(_ context.Context, f except.Found) (except.Offers, error) {
+	return except.Offered(a.Config(), f)
+}
+
+// An ExceptRequest asks for one of the [App.Exceptions], as they were seen.
+type ExceptRequest struct {
+	Found except.Found `json:"found"`
+	Name  string       `json:"name"`
+	Seen  string       `json:"seen"`
+}
+
+// Excepted is where an exception was written.
+type Excepted struct {
+	File string `json:"file"`
+	Line string `json:"line"`
+}
+
+// Except writes an exception into the configuration for the local operator.
+func (a *App) Except(ctx context.Context, r ExceptRequest) (Excepted, error) {
+	return a.ExceptBy(ctx, policy.AdminQuery{Who: gate.Local(), Operator: true}, r)
+}
+
+// ExceptBy writes an exception into the configuration. What it is is decided on, and recorded, before.
+func (a *App) ExceptBy(ctx context.Context, by policy.AdminQuery, r ExceptRequest) (Excepted, error) {
+	cfg := a.Config()
+	e, err := except.Named(cfg, r.Found, r.Name)
+	if err != nil {
+		return Excepted{}, err
+	}
+	by.Action, by.Op, by.Object = "admin/grant", "exceptions.write", e.String()
+	if err := a.Admin(ctx, by, true); err != nil {
+		return Excepted{}, err
+	}
+	line, err := except.Write(cfg.File, r.Seen, e)
+	return Excepted{cfg.File, line}, err
+}
+
+// Exceptions does what [App.Exceptions] does.
+func (r *Remote) Exceptions(ctx context.Context, f except.Found) (except.Offers, error) {
+	return asked[except.Offers](ctx, r, methodExceptions, f)
+}
+
+// Except does what [App.Except] does.
+func (r *Remote) Except(ctx context.Context, q ExceptRequest) (Excepted, error) {
+	return asked[Excepted](ctx, r, methodExcept, q)
 }
 
 // ApprovePins writes approved definitions into the lockfile, and returns those that were not

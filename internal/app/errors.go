@@ -28,6 +28,7 @@ const (
 	codeAmbiguous = "ambiguous"
 	codeNoPin     = "no-pin" // wraps lock.ErrNothing
 	codeKey       = "key"    // a *KeyError
+	codeDenied    = "denied" // a *gate.Refusal of what an operator would do
 )
 
 // wire makes an error that crosses the socket, and unwire the same of it again.
@@ -37,6 +38,7 @@ func wire(err error) error {
 	var unapproved *gate.NotApproved
 	var several *gateway.AmbiguousError
 	var key *KeyError
+	var denied *gate.Refusal
 	e := &control.Error{}
 	switch {
 	case errors.As(err, &call):
@@ -54,6 +56,9 @@ func wire(err error) error {
 	case errors.As(err, &several):
 		e.Code = codeAmbiguous
 		e.Detail, _ = json.Marshal(several) // strings only
+	case errors.As(err, &denied):
+		e.Code = codeDenied
+		e.Detail, _ = json.Marshal(gate.Refusal{Step: denied.Step, Name: denied.Name, Reason: denied.Reason}) // strings only
 	default:
 		return err
 	}
@@ -86,6 +91,12 @@ func unwire(err error) error {
 			return err
 		}
 		return several
+	case codeDenied:
+		denied := new(gate.Refusal)
+		if err := json.Unmarshal(e.Detail, denied); err != nil {
+			return err
+		}
+		return denied
 	case codeApproval:
 		return &gate.NotApproved{Reason: e.Message}
 	case codeKey:

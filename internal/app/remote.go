@@ -22,6 +22,9 @@ const (
 
 	methodScan = "scan"
 
+	methodExceptions = "exceptions"
+	methodExcept     = "except"
+
 	methodKeyCreate  = "key-create"
 	methodKeys       = "keys"
 	methodKeyRevoke  = "key-revoke"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/except"
 )
 
 // An exception from what was found is shown, decided on, recorded and written, against the file
@@ -38,7 +39,7 @@ deny contains "rules report nowhere" if startswith(input.admin.object, "sanitize
 			t.Fatal(err)
 		}
 	}
-	var all []foundRule
+	var all []except.Finding
 	if err := json.Unmarshal([]byte(d.get("/api/v1/findings")), &all); err != nil || len(all) != 1 || all[0].Rule != "secret/github-pat" || all[0].At != "arguments:/text" || all[0].Server != "local" || all[0].Calls != 2 {
 		t.Fatalf("%+v %v", all, err)
 	}
@@ -46,7 +47,7 @@ deny contains "rules report nowhere" if startswith(input.admin.object, "sanitize
 		t.Errorf("the findings are\n%s", page)
 	}
 	of := url.Values{"rule": {all[0].Rule}, "tool": {all[0].Tool}, "server": {all[0].Server}, "at": {all[0].At}, "fingerprint": {all[0].Fingerprint}}
-	seen := func() (x exceptions) {
+	seen := func() (x except.Offers) {
 		t.Helper()
 		if err := json.Unmarshal([]byte(d.get("/api/v1/findings/exceptions?"+of.Encode())), &x); err != nil || len(x.All) != 3 || x.All[0].Name != "one" || x.All[1].Name != "tool" {
 			t.Fatalf("%+v %v", x, err)

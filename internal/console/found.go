@@ -1,74 +1,29 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/except"
 	"github.com/wasmgate/wasmgate/internal/index"
 )
 
-// foundRule is what a rule has found at one place of calls of one tool.
-type foundRule struct {
-	Rule        string `json:"rule"`
-	Tool        string `json:"tool"`
-	Server      string `json:"server"`
-	At          string `json:"at"` // the place: a finding's, with * for each number in it
-	Calls       int    `json:"calls"`
-	Found       int    `json:"found"`                 // in all of them
-	Removed     int    `json:"removed"`               // of these were made inert
-	Last        string `json:"last"`                  // the newest of the calls
-	Fingerprint string `json:"fingerprint,omitempty"` // of the secret in it
-}
-
-var numbers = regexp.MustCompile(`/[0-9]+`)
-
 // findings are what was found in the calls that a request asks about, the most frequent first.
-func (c *Console) findings(r *http.Request) ([]foundRule, index.Progress, error) {
+func (c *Console) findings(r *http.Request) ([]except.Finding, index.Progress, error) {
 	q, err := filter(r)
 	if err != nil {
 		return nil, index.Progress{}, err
 	}
 	q.Findings = true
 	if r.FormValue("last") == "" {
-		q.Last = mostCalls
+		q.Last = except.MostCalls
 	}
 	calls, p, err := c.find(r.Context(), q)
-	type place struct{ rule, tool, at string }
-	found := make(map[place]*foundRule)
-	for _, e := range calls {
-		seen := make(map[place]bool)
-		for _, f := range e.Findings {
-			at := place{f.Rule, e.Tool, numbers.ReplaceAllString(f.At, "/*")}
-			one := found[at]
-			if one == nil {
-				one = &foundRule{Rule: f.Rule, Tool: e.Tool, Server: e.Server, At: at.at, Last: e.ID, Fingerprint: f.Fingerprint}
-				found[at] = one
-			}
-			if !seen[at] {
-				seen[at] = true
-				one.Calls++
-			}
-			n := max(1, f.Count)
-			if one.Found += n; f.Removed {
-				one.Removed += n
-			}
-		}
-	}
-	list := []foundRule{}
-	for _, one := range found {
-		list = append(list, *one)
-	}
-	slices.SortFunc(list, func(a, b foundRule) int {
-		return cmp.Or(b.Calls-a.Calls, strings.Compare(a.Rule, b.Rule), strings.Compare(a.Tool, b.Tool), strings.Compare(a.At, b.At))
-	})
-	return list, p, err
+	return except.Count(calls), p, err
 }
 
 func (c *Console) getFindings(w http.ResponseWriter, r *http.Request) error {

@@ -149,7 +149,7 @@ func status(err error) int {
 		return http.StatusForbidden
 	case errors.As(err, &changed), errors.As(err, &over):
 		return http.StatusConflict
-	case errors.As(err, &none), errors.As(err, &session), errors.Is(err, app.ErrNoServer):
+	case errors.As(err, &none), errors.As(err, &session), errors.Is(err, app.ErrNoServer), errors.Is(err, except.ErrNone):
 		return http.StatusNotFound
 	case errors.Is(err, config.ErrGrantsChanged), errors.Is(err, except.ErrChanged), errors.As(err, new(*except.ByHand)):
 		return http.StatusConflict

@@ -1,5 +1,6 @@
-// Package except writes an exception from the rules by which texts are made safe into the
-// configuration, as a person would: one entry more, and every other line as it was.
+// Package except counts what the rules have found by which texts are made safe, and writes an
+// exception from one into the configuration, as a person would: one entry more, and every other
+// line as it was.
 package except
 
 import (
@@ -15,11 +16,11 @@ import (
 
 // A Found is what a rule has found in calls of a tool.
 type Found struct {
-	Rule        string // as a finding has it
-	Tool        string // as it is offered
-	Server      string
-	Arguments   bool   // in what the tool was called with, not in a result
-	Fingerprint string // of a secret; may be empty
+	Rule        string `json:"rule"` // as a finding has it
+	Tool        string `json:"tool"` // as it is offered
+	Server      string `json:"server"`
+	Arguments   bool   `json:"arguments,omitempty"`   // in what the tool was called with, not in a result
+	Fingerprint string `json:"fingerprint,omitempty"` // of a secret; may be empty
 }
 
 // An Exception is an entry of the configuration.

@@ -35,6 +35,56 @@ func (e *ByHand) Error() string {
 	return fmt.Sprintf("%s cannot be written safely: %s. Put the lines in by hand", e.File, e.Why)
 }
 
+// ErrNone says that an exception is not one of what was found.
+var ErrNone = errors.New("there is no such exception: it is not one of this finding's, or holds already")
+
+// Offers are the exceptions from what was found. Seen names the state of the file into which they
+// could be written.
+type Offers struct {
+	File string  `json:"file"`
+	Seen string  `json:"seen"`
+	All  []Offer `json:"exceptions"`
+}
+
+// An Offer is an exception, and what would be written.
+type Offer struct {
+	Exception
+	Line   string `json:"line,omitempty"`    // of the file as it would be, which has the exception
+	ByHand string `json:"by_hand,omitempty"` // why it cannot be written
+}
+
+// Offered returns the exceptions that there are from what was found.
+func Offered(c *config.Config, f Found) (Offers, error) {
+	o := Offers{File: c.File, All: []Offer{}}
+	seen, data, err := See(c.File)
+	if err != nil && !errors.As(err, new(*ByHand)) {
+		return o, err
+	}
+	o.Seen = seen
+	for _, e := range For(c, f) {
+		one := Offer{Exception: e}
+		why := err
+		if why == nil {
+			_, one.Line, why = Plan(c.File, data, e)
+		}
+		if why != nil {
+			one.ByHand = why.Error()
+		}
+		o.All = append(o.All, one)
+	}
+	return o, nil
+}
+
+// Named returns one of the exceptions from what was found.
+func Named(c *config.Config, f Found, name string) (Exception, error) {
+	all := For(c, f)
+	i := slices.IndexFunc(all, func(e Exception) bool { return e.Name == name })
+	if i < 0 {
+		return Exception{}, ErrNone
+	}
+	return all[i], nil
+}
+
 // See returns what names the state of a configuration's file, and its bytes.
 func See(file string) (seen string, data []byte, err error) {
 	if file == "" {

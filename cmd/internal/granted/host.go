@@ -1,4 +1,6 @@
-package main
+// Package granted carries out what a module asks for that is run alone, without a gateway: what it
+// was granted on the command line or in a case, and no policy is asked.
+package granted
 
 import (
 	"context"
@@ -12,52 +14,55 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// A runHost carries out what the one call of `sandbox run`, or a case of `sandbox check`,
-// asks for: what it is granted, no policy is asked.
-type runHost struct {
+// A Host carries out what the one call of `sandbox run`, or a case of `sandbox check`, asks for.
+type Host struct {
 	egress *dial.Egress
 	values *kv.Store
 	space  kv.Namespace
 	dirs   []sandbox.Dir
 }
 
-var _ sandbox.Host = (*runHost)(nil)
+var _ sandbox.Host = (*Host)(nil)
 
-// newRunHost returns the host of a call of a module. It must be closed.
-func newRunHost(module string, web dial.Options, rules dial.Rules, secrets []dial.Secret, dirs []sandbox.Dir) (*runHost, error) {
+// New returns the host of a call of a module. It must be closed.
+func New(module string, web dial.Options, rules dial.Rules, secrets []dial.Secret, dirs []sandbox.Dir) (*Host, error) {
 	values, err := kv.Open("", kv.Options{})
 	if err != nil {
 		return nil, err
 	}
 	all := func(context.Context, dial.Target) error { return nil } // that the rules allow
 	each := func(context.Context, string, dial.Target) error { return nil }
-	return &runHost{
+	return &Host{
 		egress: dial.New(web).Egress(dial.Scope{Rules: rules, Secrets: secrets, Ask: all, AskSecret: each}),
 		values: values, space: kv.Namespace{Tool: module}, dirs: dirs,
 	}, nil
 }
 
-func (h *runHost) close() error { return h.values.Close() }
+// Close ends it.
+func (h *Host) Close() error { return h.values.Close() }
 
-// httpMethods are those by which --http lets an origin be asked.
-var httpMethods = []string{"GET", "HEAD", "POST"}
+// Set stores a value, as if the tool had done so before.
+func (h *Host) Set(key string, value []byte) error { return h.values.Set(h.space, key, value, 0) }
 
-// httpRules returns the rules that origins of the command line stand for.
-func httpRules(origins []string) ([]dial.Rule, error) {
+// Methods are those by which --http lets an origin be asked.
+var Methods = []string{"GET", "HEAD", "POST"}
+
+// Rules returns the rules that origins of the command line stand for.
+func Rules(origins []string) ([]dial.Rule, error) {
 	var rules []dial.Rule
 	for _, origin := range origins {
 		if _, err := dial.NewTarget("", origin); err != nil {
 			return nil, fmt.Errorf("%q: %w", origin, err)
 		}
-		rules = append(rules, dial.Rule{Origin: origin, Methods: httpMethods, Private: isPrivate(origin)})
+		rules = append(rules, dial.Rule{Origin: origin, Methods: Methods, Private: IsPrivate(origin)})
 	}
 	_, err := dial.Compile(rules)
 	return rules, err
 }
 
-// isPrivate reports whether an origin is written as an address, or localhost, which is
+// IsPrivate reports whether an origin is written as an address, or localhost, which is
 // meant even if it is not public; a name leads to public addresses alone.
-func isPrivate(origin string) bool {
+func IsPrivate(origin string) bool {
 	t, err := dial.NewTarget("", origin)
 	if err != nil {
 		return false
@@ -67,7 +72,7 @@ func isPrivate(origin string) bool {
 }
 
 // HTTP implements [sandbox.Host].
-func (h *runHost) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTPResponse, error) {
+func (h *Host) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTPResponse, error) {
 	res, err := h.egress.Do(ctx, dial.Request(r))
 	var denied *dial.Denied
 	if errors.As(err, &denied) {
@@ -77,7 +82,7 @@ func (h *runHost) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTP
 }
 
 // KV implements [sandbox.Host].
-func (h *runHost) KV(_ context.Context, r sandbox.KVRequest) (res sandbox.KVResponse, err error) {
+func (h *Host) KV(_ context.Context, r sandbox.KVRequest) (res sandbox.KVResponse, err error) {
 	switch r.Op {
 	case "get":
 		res.Value, res.Found, err = h.values.Get(h.space, r.Key)
@@ -94,7 +99,7 @@ func (h *runHost) KV(_ context.Context, r sandbox.KVRequest) (res sandbox.KVResp
 }
 
 // File implements [sandbox.Host].
-func (h *runHost) File(_ context.Context, op, path string) error {
+func (h *Host) File(_ context.Context, op, path string) error {
 	for _, d := range h.dirs {
 		below, err := filepath.Rel(d.Path, path)
 		if err == nil && filepath.IsLocal(below) && (op == "read" || d.Write) {

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/except"
+)
+
+func (c *cli) newFindings() *cobra.Command {
+	return withCommands(&cobra.Command{
+		Use:     "findings",
+		Short:   "Show what was made inert or reported in calls, and make exceptions",
+		Long:    "Shows what the sanitizer and the search for secrets have found in the calls of the audit log, and\nwrites exceptions from their rules into the configuration.",
+		Example: "  wasmgate findings list --tool 'files__*'\n  wasmgate findings except 1f0c3a5b7d9e\n  wasmgate findings except 1f0c3a5b7d9e tool",
+	}, c.newFindingsList(), c.newFindingsExcept())
+}
+
+func (c *cli) newFindingsList() *cobra.Command {
+	var f audit.Filter
+	cmd := &cobra.Command{
+		Use: "list", Short: "List what rules have found at which places of calls, the most frequent first", Args: cobra.NoArgs,
+		Long:    fmt.Sprintf("Counts what was found in the newest %d calls that have findings. INERT is how often it was\nmade inert; else it was reported alone.", except.MostCalls),
+		Example: "  wasmgate findings list --tool 'files__*'",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			all, err := except.List(cmd.Context(), cfg.Audit.Path, f)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return c.printJSON(all)
+			}
+			t := newTable(c.out, "FINDING", "RULE", "TOOL", "CALLS", "FOUND", "INERT", "PLACE", "LAST CALL")
+			for _, f := range all {
+				t.Row(f.ID, f.Rule, short(f.Tool, maxTool), strconv.Itoa(f.Calls), strconv.Itoa(f.Found), strconv.Itoa(f.Removed), short(f.At, maxTool), f.Last)
+			}
+			return t.Flush()
+		},
+	}
+	cmd.Flags().StringVar(&f.Tool, "tool", "", "only calls of a tool, or of those that a pattern matches")
+	return cmd
+}
+
+func (c *cli) newFindingsExcept() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "except FINDING [one|tool|server|rule]", Short: "Make an exception from a rule", Args: cobra.RangeArgs(1, 2),
+		Long: `Shows the exceptions that there are from what was found, each with what follows of it and the line
+of the configuration that it would be: for one value, a tool, a server, or from the rule. With the
+name of one it writes that line; all others stay as they are. A running gateway decides on it as
+admin/grant, records it before, and reads the file again. On a terminal it asks first.`,
+		Example: "  wasmgate findings except 1f0c3a5b7d9e\n  wasmgate findings except 1f0c3a5b7d9e tool",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := c.open()
+			if err != nil {
+				return err
+			}
+			all, err := except.List(cmd.Context(), cfg.Audit.Path, audit.Filter{})
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(all, func(f except.Finding) bool { return f.ID == args[0] })
+			if i < 0 {
+				return misuse("there is no finding %q; see wasmgate findings list", args[0])
+			}
+			return c.withKeeper(cmd, func(k keeper) error {
+				offers, err := k.Exceptions(cmd.Context(), all[i].Of())
+				if err != nil {
+					return err
+				}
+				if len(args) == 1 {
+					return c.printOffers(all[i], offers)
+				}
+				return c.except(cmd, k, all[i], offers, args[1], yes)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+func (c *cli) printOffers(f except.Finding, o except.Offers) error {
+	if c.json {
+		return c.printJSON(struct {
+			except.Finding
+			except.Offers
+		}{f, o})
+	}
+	fmt.Fprintf(c.out, "%s in calls of %s, at %s\n", visible(f.Rule), visible(f.Tool), visible(f.At))
+	if len(o.All) == 0 {
+		fmt.Fprintln(c.out, "no entry of the configuration makes an exception from it, or one does already")
+	}
+	for _, e := range o.All {
+		line := strings.TrimSpace(e.Line)
+		if e.ByHand != "" {
+			line = e.String() + "\n  " + e.ByHand
+		}
+		fmt.Fprintf(c.out, "\n%s: %s\n  %s\n", e.Name, visible(e.Means), visibleLines(line))
+	}
+	return nil
+}
+
+func (c *cli) except(cmd *cobra.Command, k keeper, f except.Finding, o except.Offers, name string, yes bool) error {
+	i := slices.IndexFunc(o.All, func(e except.Offer) bool { return e.Name == name })
+	if i < 0 {
+		return misuse("%v; see wasmgate findings except %s", except.ErrNone, f.ID)
+	}
+	o.All = o.All[i : i+1]
+	if !yes && c.atTerminal() && o.All[0].ByHand == "" {
+		if err := c.printOffers(f, o); err != nil {
+			return err
+		}
+		if verdict, err := c.answer("Write it into "+o.File+"? [y/N]", ""); err != nil || verdict != gate.Approved {
+			return errors.Join(err, &exitError{exitFalse, errors.New("nothing was written")})
+		}
+	}
+	written, err := k.Except(cmd.Context(), app.ExceptRequest{Found: f.Of(), Name: name, Seen: o.Seen})
+	if err != nil {
+		return err
+	}
+	return c.said(written, fmt.Sprintf("written into %s: %s", written.File, strings.TrimSpace(written.Line)))
+}
