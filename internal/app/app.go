@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,9 +44,10 @@ type App struct {
 	front   net.Listener // of the first of them; nil if there is none
 	tls     *web.TLS     // of those that speak it; nil if none does
 
-	desk      Desk   // nil without a console
-	console   string // its URL
-	noConsole string // why it has none though it should
+	desk      Desk         // nil without one to run
+	api       http.Handler // of it, over the control socket
+	console   string       // its URL
+	noConsole string       // why it has none though it should
 
 	reloaded func(context.Context, *App, error) // is told of each reading of the configuration; may be nil
 

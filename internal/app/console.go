@@ -6,6 +6,9 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/beside"
@@ -131,9 +134,29 @@ func (a *App) listenConsole(ctx context.Context, f Front) net.Listener {
 		a.noConsole = fmt.Sprintf("its address is taken: %v", err)
 		return nil
 	}
-	a.desk = f.Desk(a)
 	a.console = "http://" + ln.Addr().String()
 	return ln
+}
+
+// openDesk serves those who run the gateway: at ln, if that is not nil, and over the control
+// socket. Without a console what a desk does beside requests begins with the first of these.
+func (a *App) openDesk(life context.Context, g *errgroup.Group, f Front, ln net.Listener) {
+	if f.Desk == nil {
+		return
+	}
+	a.desk = f.Desk(a)
+	run := sync.OnceFunc(func() {
+		g.Go(func() error { a.desk.Run(life); return nil })
+	})
+	api := a.desk.OverSocket()
+	a.api = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		run()
+		api.ServeHTTP(w, r)
+	})
+	if ln != nil {
+		run()
+		g.Go(func() error { return web.Serve(life, a.newConsole(life), ln) })
+	}
 }
 
 // newConsole returns what serves the console, to requests that end with life.
@@ -147,7 +170,7 @@ func (a *App) newConsole(life context.Context) *http.Server {
 // SignIn makes a link and a code by which a browser signs in to the console.
 func (a *App) SignIn() (SignIn, error) {
 	switch {
-	case a.desk != nil:
+	case a.console != "":
 		return a.desk.SignIn(a.console), nil
 	case a.noConsole != "":
 		return SignIn{}, fmt.Errorf("the gateway has no console: %s; set console.listen, or end who has it, and start the gateway again", a.noConsole)

@@ -9,6 +9,8 @@ import (
 // A Desk serves those who run the gateway.
 type Desk interface {
 	http.Handler
+	// OverSocket is its API for who may open the control socket.
+	OverSocket() http.Handler
 	// Run does what goes on beside requests, until ctx ends.
 	Run(ctx context.Context)
 	// URL is a URL of the console by a name that only its operator knows.

@@ -93,7 +93,7 @@ func (a *App) Answer(ctx context.Context) (end func(), err error) {
 	life, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var g sync.WaitGroup
 	g.Go(func() {
-		if err := control.Serve(life, socket, backend{a}, lingerTime); err != nil {
+		if err := control.Serve(life, socket, backend{a}, nil, lingerTime); err != nil {
 			a.log.Warn("commands of other processes are not answered", "error", err)
 		}
 	})

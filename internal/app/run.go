@@ -41,7 +41,8 @@ type Front struct {
 	// Ready is called once clients can come; Run waits for it. Its ctx ends with
 	// the gateway.
 	Ready func(ctx context.Context, a *App, url string)
-	// Console is the address of the console, which Desk makes; "" for none.
+	// Console is the address of the console, which Desk makes; "" for none: the API is on the
+	// control socket all the same.
 	Console string
 	Desk    func(*App) Desk
 	// Reloaded, if not nil, is called whenever the configuration, or a module of it, was
@@ -79,11 +80,8 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	g, life := errgroup.WithContext(life)
 	a.gateway.Start(life)
 	server := a.newServer(life)
+	a.openDesk(life, g, f, console)
 	a.serve(life, g, server, on, socket)
-	if console != nil {
-		g.Go(func() error { return web.Serve(life, a.newConsole(life), console) })
-		g.Go(func() error { a.desk.Run(life); return nil })
-	}
 	if f.Stdio {
 		a.serveStdio(life, g, who, f)
 	}
@@ -168,7 +166,7 @@ func (a *App) url() string {
 
 // serve serves who comes over HTTP, and over the control socket.
 func (a *App) serve(ctx context.Context, g *errgroup.Group, server *http.Server, on []net.Listener, socket net.Listener) {
-	g.Go(func() error { return control.Serve(ctx, socket, backend{a}, 0) })
+	g.Go(func() error { return control.Serve(ctx, socket, backend{a}, a.api, 0) })
 	for _, ln := range on {
 		g.Go(func() error { return web.Serve(ctx, server, ln) })
 	}

@@ -63,6 +63,20 @@ func (c *Console) Run(ctx context.Context) { c.index.Run(ctx) }
 // ServeHTTP implements [http.Handler].
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
 
+// OverSocket is the API for who may open the control socket: the operator, or the holder of the
+// key that is brought. No browser gets there.
+func (c *Console) OverSocket() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range c.routes() {
+		if !r.isPage() {
+			mux.HandleFunc(r.pattern, c.serve(r))
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), overSocketKey{}, true)))
+	})
+}
+
 // contentPolicy: nothing is loaded but our own style and script, nothing runs that stands
 // in a page, nobody frames it, and no script makes markup of text (W3C Content Security Policy
 // Level 3, Trusted Types).

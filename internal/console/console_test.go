@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -24,6 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/control/socket"
 	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/loopback"
 )
@@ -650,6 +652,81 @@ func TestEvents(t *testing.T) {
 }
 
 // Who may call tools does not reach the console where they are called.
+// Over the control socket the API, and no page, is the operator's, decided on and recorded as
+// elsewhere, also of a gateway without a console.
+func TestAPIOverSocket(t *testing.T) {
+	d := open(t, "policy: {paths: [p.rego]}\n", "p.rego", `package wasmgate
+
+allow contains "all" if input.action == "tools/call"
+
+deny contains "no pins" if input.action == "admin/pin"
+`)
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- d.app.Run(ctx, app.Front{Listen: []string{"127.0.0.1:0"}, Desk: func(a *app.App) app.Desk { return New(a) }, Ready: func(context.Context, *app.App, string) { close(ready) }})
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	if _, err := d.app.SignIn(); err == nil {
+		t.Error("there is a console")
+	}
+	if err := d.call("local__hash", `{"text":"a","algorithm":"sha256"}`); err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return socket.Dial(ctx, filepath.Join(d.dir, "state"))
+	}}}
+	defer client.CloseIdleConnections()
+	ask := func(method, path, body string, key ...string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(ctx, method, "http://wasmgate"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range key {
+			r.Header.Set("Authorization", "Bearer "+k)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b)
+	}
+	if code, text := ask("GET", "/api/v1/calls", ""); code != http.StatusOK || !strings.Contains(text, "local__hash") {
+		t.Errorf("%d %s", code, text)
+	}
+	if code, text := ask("POST", "/api/v1/pause", `{"server":"local"}`); code != http.StatusOK || d.call("local__hash", `{"text":"a","algorithm":"sha256"}`) == nil {
+		t.Errorf("%d %s", code, text)
+	}
+	recorded := d.records(audit.Admin)
+	if len(recorded) != 1 || recorded[0].Principal != "local" || !strings.Contains(recorded[0].Reasons[0], "gateway.pause") {
+		t.Errorf("recorded %+v", recorded)
+	}
+	for want, got := range map[int]func() (int, string){
+		http.StatusForbidden:    func() (int, string) { return ask("POST", "/api/v1/pins/local/approval", `{}`) },
+		http.StatusNotFound:     func() (int, string) { return ask("GET", "/ui/", "") },
+		http.StatusUnauthorized: func() (int, string) { return ask("GET", "/api/v1/status", "", "wgk_none") },
+	} {
+		if code, text := got(); code != want {
+			t.Errorf("%d, want %d: %s", code, want, text)
+		}
+	}
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestConsoleIsNotOnMCP(t *testing.T) {
 	d := open(t, "")
 	for _, r := range d.c.routes() {

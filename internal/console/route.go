@@ -27,12 +27,14 @@ type route struct {
 	do func(w http.ResponseWriter, r *http.Request) error
 }
 
+func (r route) isPage() bool { return strings.Contains(r.pattern, " /ui/") }
+
 // maxForm bounds what a browser or a program sends, in bytes.
 const maxForm = 1 << 20
 
 // serve decides on a request, records what changes anything, and does it.
 func (c *Console) serve(route route) http.HandlerFunc {
-	isPage := strings.Contains(route.pattern, " /ui/")
+	isPage := route.isPage()
 	changes := !strings.HasPrefix(route.pattern, "GET ")
 	recorded := changes || route.op == readArguments
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +67,7 @@ func (c *Console) serve(route route) http.HandlerFunc {
 	}
 }
 
-// A caller is who sends a request: the operator, who has signed in by the control socket, a
+// A caller is who sends a request: the operator, who comes over the control socket or has signed in by it, a
 // person who has signed in at an issuer, or at the API whose key it brings.
 type caller struct {
 	*gate.Principal
@@ -75,6 +77,9 @@ type caller struct {
 
 type callerKey struct{}
 
+// overSocketKey marks requests that came over the control socket.
+type overSocketKey struct{}
+
 var errSignIn = errors.New("sign in with: wasmgate console; programs bring an API key")
 
 // caller finds out who sends a request. Whoever brings a key is its holder, signed in or not.
@@ -83,6 +88,9 @@ func (c *Console) caller(r *http.Request, isPage, asks bool) (caller, error) {
 	if r.Header.Values("Authorization") != nil && !isPage {
 		who, err := c.app.KeyHolder(r)
 		return caller{who, false, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}, err
+	}
+	if r.Context().Value(overSocketKey{}) != nil {
+		return caller{gate.Local(), true, ""}, nil
 	}
 	token, in := c.signins.in(r, asks)
 	switch {

@@ -77,7 +77,7 @@ func serveBackend(t *testing.T, state string, b control.Backend) (end func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := control.Serve(ctx, ln, b, 0); err != nil {
+		if err := control.Serve(ctx, ln, b, nil, 0); err != nil {
 			t.Error(err)
 		}
 	})
@@ -385,7 +385,7 @@ func TestLinger(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	ended := make(chan error, 1)
-	go func() { ended <- control.Serve(ctx, ln, gateway{}, time.Hour) }()
+	go func() { ended <- control.Serve(ctx, ln, gateway{}, nil, time.Hour) }()
 	c := dial(t, state)
 	var got string
 	for i := range 3 {

@@ -38,6 +38,7 @@ func (e *Error) Error() string { return e.Message }
 const (
 	pathMethod = "/v1/"
 	pathRelay  = "/relay"
+	pathAPI    = "/api/"
 	// pathNarrowed is pathRelay for a client that is not offered all. A gateway that
 	// does not know groups does not know it.
 	pathNarrowed = "/relay/narrowed"
@@ -52,8 +53,9 @@ const (
 const lookEvery = 10 * time.Millisecond
 
 // Serve serves the socket until ctx ends, and ends what it has begun. Commands that are
-// connected then may go on until they have gone, for linger at most; MCP clients not.
-func Serve(ctx context.Context, ln net.Listener, b Backend, linger time.Duration) error {
+// connected then may go on until they have gone, for linger at most; MCP clients not. Programs
+// are served by api, below /api/; nil is none.
+func Serve(ctx context.Context, ln net.Listener, b Backend, api http.Handler, linger time.Duration) error {
 	leaving := ctx
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -62,6 +64,9 @@ func Serve(ctx context.Context, ln net.Listener, b Backend, linger time.Duration
 	mux.HandleFunc("POST "+pathMethod+"{method}", s.method)
 	mux.HandleFunc("POST "+pathRelay, s.relay)
 	mux.HandleFunc("POST "+pathNarrowed, s.relay)
+	if api != nil {
+		mux.Handle(pathAPI, api)
+	}
 	hs := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, BaseContext: func(net.Listener) context.Context { return ctx }}
 	var open atomic.Int64 // connections of commands
 	hs.ConnState = func(_ net.Conn, is http.ConnState) {
