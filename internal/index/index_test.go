@@ -544,3 +544,24 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("%d segments", len(segments))
 	}
 }
+
+// A question takes the same memory of a log of many segments as of one of few: their blocks are
+// read one after the other into the same place.
+func TestQuestionsTakeLittleMemory(t *testing.T) {
+	w := newWorld(t, audit.Options{})
+	w.x.rows = 2000
+	w.write(40_000)
+	w.all()
+	const times = 20
+	q := Query{Call: w.ids[10]}
+	w.found(q)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range times {
+		w.found(q)
+	}
+	runtime.ReadMemStats(&after)
+	if took := (after.TotalAlloc - before.TotalAlloc) / times; took > 800<<10 { // 120 now, ten times that without
+		t.Errorf("%d KiB for %d records", took>>10, len(w.ids))
+	}
+}

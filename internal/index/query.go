@@ -330,11 +330,13 @@ func (t *table) numbers(q *Query, where func(func(int) bool)) error {
 		where(func(i int) bool { return t.seqs[i] < q.Before })
 	}
 	if q.Call != "" {
-		if err := errors.Join(read(t, blockID, &t.ids), read(t, blockParent, &t.parent)); err != nil {
+		want := sum([]byte(q.Call))
+		is, err := t.same(blockID, t.ids, want)
+		of, other := t.same(blockParent, t.parent, want)
+		if err := errors.Join(err, other); err != nil {
 			return err
 		}
-		want := sum([]byte(q.Call))
-		where(func(i int) bool { return t.ids[i] == want || t.parent[i] == want })
+		where(func(i int) bool { return is(i) || of(i) })
 	}
 	var marks byte
 	if q.Findings {

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/wasmgate/wasmgate/internal/files"
 )
@@ -67,8 +68,12 @@ type table struct {
 	known [columns]map[string]uint16 // numbers by words, while it is made
 	bytes int                        // that the words take
 
-	file *os.File // nil: all columns are there
+	file *os.File  // nil: all columns are there
+	kept []*[]byte // blocks of the file that are in use
 }
+
+// spare are blocks that nobody uses: those of a large log would be megabytes a question.
+var spare = sync.Pool{New: func() any { return new([]byte) }}
 
 func newTable(file string, from int64) *table {
 	t := &table{head: head{File: file, From: from, To: from}}
@@ -194,13 +199,27 @@ func (s *segment) table() (*table, error) {
 	return &table{head: s.head, file: f, bytes: int(s.body)}, nil
 }
 
-// block reads a block of the file.
+// block reads a block of the file, which is there until the table is closed.
 func (t *table) block(n int) ([]byte, error) {
-	b := make([]byte, t.Blocks[n].Len)
-	if _, err := t.file.ReadAt(b, int64(t.bytes)+t.Blocks[n].At); err != nil || crc32.Checksum(b, castagnoli) != t.Blocks[n].Sum {
+	b := spare.Get().(*[]byte)
+	t.kept = append(t.kept, b)
+	*b = slices.Grow((*b)[:0], t.Blocks[n].Len)[:t.Blocks[n].Len]
+	if _, err := t.file.ReadAt(*b, int64(t.bytes)+t.Blocks[n].At); err != nil || crc32.Checksum(*b, castagnoli) != t.Blocks[n].Sum {
 		return nil, errDamaged
 	}
-	return b, nil
+	return *b, nil
+}
+
+// same returns whether a row has a digest in a column that is there, or is read.
+func (t *table) same(n int, column []uint64, want uint64) (func(i int) bool, error) {
+	if t.file == nil {
+		return func(i int) bool { return column[i] == want }, nil
+	}
+	b, err := t.block(n)
+	if err != nil || len(b) != t.Rows*8 {
+		return nil, errDamaged
+	}
+	return func(i int) bool { return binary.LittleEndian.Uint64(b[8*i:]) == want }, nil
 }
 
 // read reads a column, if it is not there.
@@ -265,4 +284,8 @@ func (t *table) close() {
 	if t.file != nil {
 		t.file.Close()
 	}
+	for _, b := range t.kept {
+		spare.Put(b)
+	}
+	t.kept = nil
 }
