@@ -222,26 +222,16 @@ func (p part) hits(q *Query, most int) (rows []int, t *table, err error) {
 func (t *table) choose(q *Query, visit func(i int) bool) error {
 	var conditions []func(i int) bool
 	where := func(c func(i int) bool) { conditions = append(conditions, c) }
-	for i, wants := range q.wants() {
-		if wants == nil {
-			continue
-		}
-		if err := t.column(i); err != nil {
+	named, err := t.named(q)
+	if named == nil || err != nil {
+		return err
+	}
+	for _, wishes := range named {
+		met, err := t.meets(wishes)
+		if err != nil {
 			return err
 		}
-		good, any := make([]bool, len(t.words[i])), false
-		for n, w := range t.words[i] {
-			good[n] = wants(w)
-			any = any || good[n]
-		}
-		if !any {
-			return nil
-		}
-		names := t.names[i]
-		where(func(i int) bool { return good[names[i]] })
-	}
-	if err := t.text(q, where); err != nil {
-		return err
+		where(met)
 	}
 	if err := t.numbers(q, where); err != nil {
 		return err
@@ -282,30 +272,64 @@ func (q *Query) wants() (all [columns]func(string) bool) {
 	return all
 }
 
-// text is the condition on several columns, one of which has to have it.
-func (t *table) text(q *Query, where func(func(int) bool)) error {
-	if q.Text == "" {
-		return nil
-	}
-	var good [columns][]bool
-	for _, i := range []int{tool, server, principal, session, code} {
-		if err := t.column(i); err != nil {
-			return err
+// A wish is which words of a column are wanted.
+type wish struct {
+	column int
+	good   []bool
+}
+
+// named are the conditions on names, of each of which one wish has to come true; nil if no row
+// can be wanted, which the words alone say: most segments have none of a rare name.
+func (t *table) named(q *Query) ([][]wish, error) {
+	all := [][]wish{}
+	add := func(wants func(string) bool, columns ...int) (any bool, err error) {
+		var one []wish
+		for _, i := range columns {
+			if err := t.vocabulary(i); err != nil {
+				return false, err
+			}
+			good := make([]bool, len(t.words[i]))
+			for n, w := range t.words[i] {
+				good[n] = wants(w)
+			}
+			if slices.Contains(good, true) {
+				one = append(one, wish{i, good})
+			}
 		}
-		good[i] = make([]bool, len(t.words[i]))
-		for n, w := range t.words[i] {
-			good[i][n] = contains(q.Text, w)
+		all = append(all, one)
+		return one != nil, nil
+	}
+	for i, wants := range q.wants() {
+		if wants == nil {
+			continue
+		}
+		if any, err := add(wants, i); err != nil || !any {
+			return nil, err
 		}
 	}
-	where(func(row int) bool {
-		for _, i := range []int{tool, server, principal, session, code} {
-			if good[i][t.names[i][row]] {
+	if q.Text != "" {
+		if any, err := add(func(w string) bool { return contains(q.Text, w) }, tool, server, principal, session, code); err != nil || !any {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// meets returns whether one of the wishes comes true for a row.
+func (t *table) meets(wishes []wish) (func(row int) bool, error) {
+	for _, w := range wishes {
+		if err := t.column(w.column); err != nil {
+			return nil, err
+		}
+	}
+	return func(row int) bool {
+		for _, w := range wishes {
+			if w.good[t.names[w.column][row]] {
 				return true
 			}
 		}
 		return false
-	})
-	return nil
+	}, nil
 }
 
 // numbers are the conditions on times, numbers, ids and marks.

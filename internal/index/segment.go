@@ -244,11 +244,22 @@ func read[N number](t *table, n int, to *[]N) error {
 
 // column reads the numbers and the words of a column, if they are not there.
 func (t *table) column(i int) error {
-	if t.file == nil || t.words[i] != nil {
-		return nil
+	if err := t.vocabulary(i); err != nil || t.file == nil || t.names[i] != nil {
+		return err
 	}
 	if err := read(t, blockNames+2*i, &t.names[i]); err != nil {
 		return err
+	}
+	if t.Rows > 0 && int(slices.Max(t.names[i])) >= len(t.words[i]) {
+		return errDamaged
+	}
+	return nil
+}
+
+// vocabulary reads the words of a column, if they are not there.
+func (t *table) vocabulary(i int) error {
+	if t.file == nil || t.words[i] != nil {
+		return nil
 	}
 	b, err := t.block(blockNames + 2*i + 1)
 	if err != nil {
@@ -262,9 +273,6 @@ func (t *table) column(i int) error {
 		}
 		words = append(words, string(b[k:k+int(n)]))
 		b = b[k+int(n):]
-	}
-	if t.Rows > 0 && int(slices.Max(t.names[i])) >= len(words) {
-		return errDamaged
 	}
 	t.words[i] = words
 	return nil
