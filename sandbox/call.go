@@ -244,11 +244,17 @@ func (c *call) Deadline() (time.Time, bool) {
 }
 
 // Err implements [context.Context]. It says the truth also before a timer rings.
-func (c *call) Err() error {
+func (c *call) Err() error { return c.endedAt(c.now()) }
+
+// now is [time.Now] at half its price: it does not ask for the time of day.
+func (c *call) now() time.Time { return c.started.Add(time.Since(c.started)) }
+
+// endedAt is why the call has ended by now.
+func (c *call) endedAt(now time.Time) error {
 	if err := c.parent.Err(); err != nil {
 		return err
 	}
-	if !time.Now().Before(c.meter.deadline) {
+	if !now.Before(c.meter.deadline) {
 		return context.DeadlineExceeded
 	}
 	if c.over.Load() { // a host may have made contexts of it that outlive it

@@ -56,13 +56,14 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 		m.left = guest.ExportedGlobal(rewrite.MeterGlobal).(api.MutableGlobal)
 	}
 	m.left.Set(stack[0])
-	if err := m.check(); err != nil {
+	now := c.now()
+	if err := m.check(now); err != nil {
 		panic(err)
 	}
 	left := int64(stack[0])
 	if left < 0 { // a slice is used up
-		m.adapt()
-		if err := c.turn.pass(c, m.looked); err != nil {
+		m.adapt(now)
+		if err := c.turn.pass(c, now); err != nil {
 			panic(err)
 		}
 		if c.running != nil && stackSize(c.running) > c.limits.Stack { // a start function has a stack of the engine's
@@ -75,8 +76,7 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 }
 
 // adapt chooses the size of the next slice.
-func (m *meter) adapt() {
-	now := time.Now()
+func (m *meter) adapt(now time.Time) {
 	if since := m.call.turn.since; since.After(m.looked) { // it has waited for its slot
 		m.looked = since
 	}
@@ -91,10 +91,10 @@ func (m *meter) adapt() {
 	m.looked = now
 }
 
-// check returns why the guest must end, if it must. The clock is asked as well
+// check returns why the guest must end now, if it must. The clock is asked as well
 // as the context: a context ends by a timer, which may be late when guests keep
 // all processors busy.
-func (m *meter) check() error {
+func (m *meter) check(now time.Time) error {
 	if m.left != nil && m.granted-int64(m.left.Get()) > m.budget {
 		m.empty = true
 		return errFuel
@@ -102,7 +102,7 @@ func (m *meter) check() error {
 	if m.call.stdout.full {
 		return errOutput
 	}
-	return m.call.Err()
+	return m.call.endedAt(now)
 }
 
 var errOutput = errors.New("the output is full")
@@ -138,5 +138,5 @@ const hostPiece = 1 << 9
 // must end, if it must.
 func (c *call) toll(bytes int) error {
 	c.meter.charge(uint64(bytes) + hostPiece)
-	return c.meter.check()
+	return c.meter.check(c.now())
 }
