@@ -44,7 +44,7 @@ type Cache struct {
 // Open opens the cache in a folder, which is made (0700) if need be, and removes from it
 // what was not used for long. Without a folder it lasts until it is closed.
 func Open(dir string) (c *Cache, err error) {
-	c = &Cache{dir: dir, kept: maxKept, limits: bounds(), patience: 2 * bounds().time}
+	c = &Cache{dir: dir, kept: maxKept, limits: bounds(), patience: 10 * slower * time.Minute}
 	if dir == "" {
 		c.temporary = true
 		if c.dir, err = os.MkdirTemp("", "wasmgate-code-"); err != nil {

@@ -32,12 +32,14 @@ type limits struct {
 	code   int64
 	memory uint64        // bytes that a child may have, beside those with which it begins
 	cpu    time.Duration // of a child, whole seconds
-	time   time.Duration // for systems that do not bound the CPU, and for a child that waits
+	// time ends a child that waits for what never comes. It is long, since a child runs
+	// when nobody else wants the processors: what a module costs is its CPU.
+	time time.Duration
 }
 
 // bounds are the limits of this program.
 func bounds() limits {
-	l := limits{code: 256 << 20, memory: slower << 30, cpu: slower * time.Minute, time: 5 * slower * time.Minute}
+	l := limits{code: 256 << 20, memory: slower << 30, cpu: slower * time.Minute, time: slower * time.Hour}
 	if !Apart() {
 		l.code /= 4
 	}
@@ -138,13 +140,13 @@ func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	if !Apart() {
 		return compileBoth(ctx, dir, wasm, 1)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, l.time, costly("it takes more than %v", l.time))
+	patient, cancel := context.WithTimeout(ctx, l.time)
 	defer cancel()
 	program, err := executable()
 	if err != nil {
 		return err
 	}
-	c := exec.CommandContext(ctx, program)
+	c := exec.CommandContext(patient, program)
 	c.Args = []string{childName, fmt.Sprint(l.memory), fmt.Sprint(int64(l.cpu / time.Second))}
 	c.Env, c.Dir = environment(), dir
 	c.WaitDelay = time.Second
@@ -166,10 +168,13 @@ func (l limits) compile(ctx context.Context, dir string, wasm []byte) error {
 	defer release()
 	_ = gob.NewEncoder(in).Encode(order{dir, wasm}) // a child that ended says why
 	err = c.Wait()
-	if ctx.Err() != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	}
-	if err != nil {
+	case patient.Err() != nil:
+		return fmt.Errorf("it was not compiled within %v, in which the compiler had %v of CPU: the machine is too busy; try again when it is less", l.time, cpu(c.ProcessState).Round(time.Millisecond))
+	default:
 		return l.ending(c.ProcessState, err, string(said.buf))
 	}
 	var r report
@@ -192,10 +197,12 @@ func (l limits) tooMuchMemory() error {
 // outOfMemory is what the engine and the runtimes of Go, C and the race detector say; a thread needs memory, too.
 var outOfMemory = regexp.MustCompile("out of memory|cannot allocate memory|errno=12|errno: 12|pthread_create failed|failed to create new OS thread")
 
+func cpu(state *os.ProcessState) time.Duration { return state.UserTime() + state.SystemTime() }
+
 // ending says why a child has ended without a report.
 func (l limits) ending(state *os.ProcessState, err error, said string) error {
 	switch {
-	case state.UserTime()+state.SystemTime() >= l.cpu-time.Second/2:
+	case cpu(state) >= l.cpu-time.Second/2:
 		return costly("it takes more than %v of CPU", l.cpu)
 	case outOfMemory.MatchString(said):
 		return l.tooMuchMemory()
