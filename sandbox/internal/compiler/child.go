@@ -46,6 +46,10 @@ func bounds() limits {
 	return l
 }
 
+// cpuSpent is the exit code of a child that has used up its CPU by the system's limit,
+// which Linux may count by ticks: then it has had less.
+const cpuSpent = 4
+
 // childName is the argv[0] by which Main knows that it is asked to compile.
 const childName = "wasmgate-compiler"
 
@@ -202,7 +206,7 @@ func cpu(state *os.ProcessState) time.Duration { return state.UserTime() + state
 // ending says why a child has ended without a report.
 func (l limits) ending(state *os.ProcessState, err error, said string) error {
 	switch {
-	case cpu(state) >= l.cpu-time.Second/2:
+	case state.ExitCode() == cpuSpent, cpu(state) >= l.cpu-time.Second/2:
 		return costly("it takes more than %v of CPU", l.cpu)
 	case outOfMemory.MatchString(said):
 		return l.tooMuchMemory()

@@ -422,6 +422,18 @@ func TestBusyMachine(t *testing.T) {
 	}
 }
 
+// A system that counts by ticks can end a child that by its own clock has had less CPU.
+func TestCPUByTicks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it has no such signal")
+	}
+	child := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprint("exit ", cpuSpent))
+	err := child.Run()
+	if cost, ok := errors.AsType[*rewrite.CostError](bounds().ending(child.ProcessState, err, "")); !ok || !strings.Contains(cost.Reason, "of CPU") {
+		t.Error(err)
+	}
+}
+
 // Wherever memory ends, in the compiler's heap or when the engine maps machine code, which
 // panics then, it is said as what it is.
 func TestMemoryEndsAnywhere(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -41,7 +42,13 @@ func (l limits) restrict() error {
 	}
 	var cpu unix.Rlimit
 	setSeconds(&cpu.Cur, l.cpu)
-	setSeconds(&cpu.Max, l.cpu)
+	setSeconds(&cpu.Max, l.cpu+time.Second)
+	spent := make(chan os.Signal, 1)
+	signal.Notify(spent, unix.SIGXCPU)
+	go func() {
+		<-spent
+		syscall.Exit(cpuSpent)
+	}()
 	if err := unix.Setrlimit(unix.RLIMIT_CPU, &cpu); err != nil {
 		return fmt.Errorf("CPU: %w", err)
 	}
