@@ -55,24 +55,29 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 	if m.left == nil { // a start function runs before the host gets hold of the instance
 		m.left = guest.ExportedGlobal(rewrite.MeterGlobal).(api.MutableGlobal)
 	}
-	m.left.Set(stack[0])
-	now := c.now()
-	if err := m.check(now); err != nil {
-		panic(err)
+	left, now := int64(stack[0]), c.now()
+	if err := m.check(left, now); err != nil {
+		m.stop(left, err)
 	}
-	left := int64(stack[0])
 	if left < 0 { // a slice is used up
 		m.adapt(now)
 		if err := c.turn.pass(c, now); err != nil {
-			panic(err)
+			m.stop(left, err)
 		}
 		if c.running != nil && stackSize(c.running) > c.limits.Stack { // a start function has a stack of the engine's
+			m.left.Set(stack[0])
 			c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
 		}
 	}
 	more := min(m.slice-min(left, m.slice), m.budget-m.granted)
 	m.granted += more
 	stack[0] = uint64(left + more)
+}
+
+// stop ends the guest, which has so much left.
+func (m *meter) stop(left int64, err error) {
+	m.left.Set(uint64(left))
+	panic(err)
 }
 
 // adapt chooses the size of the next slice.
@@ -91,11 +96,11 @@ func (m *meter) adapt(now time.Time) {
 	m.looked = now
 }
 
-// check returns why the guest must end now, if it must. The clock is asked as well
+// check returns why the guest must end now, if it must, of so much that is left. The clock is asked as well
 // as the context: a context ends by a timer, which may be late when guests keep
 // all processors busy.
-func (m *meter) check(now time.Time) error {
-	if m.left != nil && m.granted-int64(m.left.Get()) > m.budget {
+func (m *meter) check(left int64, now time.Time) error {
+	if m.granted-left > m.budget {
 		m.empty = true
 		return errFuel
 	}
@@ -109,17 +114,20 @@ var errOutput = errors.New("the output is full")
 
 // renew gives the guest of a server the limits of a call again.
 func (m *meter) renew(l Limits) {
-	used := m.granted - int64(m.left.Get())
+	used := m.granted - m.unspent()
 	m.budget = used + min(int64(l.Fuel), math.MaxInt64-used)
 	m.deadline = time.Now().Add(l.Timeout)
 }
 
 // used is how many instructions were executed, at most the budget.
-func (m *meter) used() uint64 {
+func (m *meter) used() uint64 { return uint64(min(m.granted-m.unspent(), m.budget)) }
+
+// unspent is what the guest has left of what it was given.
+func (m *meter) unspent() int64 {
 	if m.left == nil {
 		return 0
 	}
-	return uint64(min(m.granted-int64(m.left.Get()), m.budget))
+	return int64(m.left.Get())
 }
 
 // charge takes bytes that the host moves for a guest out of its fuel, at the
@@ -137,6 +145,7 @@ const hostPiece = 1 << 9
 // toll charges for what passes between host and guest, and returns why the guest
 // must end, if it must.
 func (c *call) toll(bytes int) error {
-	c.meter.charge(uint64(bytes) + hostPiece)
-	return c.meter.check(c.now())
+	m := &c.meter
+	m.charge(uint64(bytes) + hostPiece)
+	return m.check(m.unspent(), c.now())
 }

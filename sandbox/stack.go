@@ -3,6 +3,7 @@ package sandbox
 import (
 	"reflect"
 	"sync"
+	"unsafe"
 
 	"github.com/tetratelabs/wazero/api"
 )
@@ -17,41 +18,33 @@ const (
 )
 
 // stackSize is how many bytes the stack of a function has, which grows and never
-// shrinks. The engine does not tell: this looks at a field of its own, which it
-// can read but not change. If the field is not there, the size is unknown, and
-// -1; a test notices.
+// shrinks. The engine does not tell: this reads a field of its own. If the field is
+// not there, the size is unknown, and -1; a test notices.
 func stackSize(f api.Function) int64 {
-	v := reflect.ValueOf(f)
-	field := stackField(v)
-	if field < 0 {
+	of := &stackOf
+	of.once.Do(func() { of.typ, of.known = reflect.TypeOf(f), findStack(reflect.TypeOf(f), &of.offset) })
+	if !of.known || reflect.TypeOf(f) != of.typ {
 		return -1
 	}
-	return int64(v.Elem().Field(field).Len())
+	// Not by reflection, which takes as long as all else at the end of a slice.
+	return int64(len(*(*[]byte)(unsafe.Add(reflect.ValueOf(f).UnsafePointer(), of.offset))))
 }
 
-// stackFieldOf is the type of the engine's functions, and the number of the field
-// that is their stack.
-var stackFieldOf struct {
-	once  sync.Once
-	typ   reflect.Type
-	field int
+// stackOf is the type of the engine's functions, and where in them their stack is.
+var stackOf struct {
+	once   sync.Once
+	typ    reflect.Type
+	offset uintptr
+	known  bool
 }
 
-func stackField(v reflect.Value) int {
-	of := &stackFieldOf
-	of.once.Do(func() {
-		of.typ, of.field = v.Type(), -1
-		if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-			return
-		}
-		if f, ok := v.Elem().Type().FieldByName("stack"); ok && f.Type.Kind() == reflect.Slice && len(f.Index) == 1 {
-			of.field = f.Index[0]
-		}
-	})
-	if v.Type() != of.typ {
-		return -1
+func findStack(t reflect.Type, offset *uintptr) bool {
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return false
 	}
-	return of.field
+	f, ok := t.Elem().FieldByName("stack")
+	*offset = f.Offset
+	return ok && f.Type == reflect.TypeFor[[]byte]() && len(f.Index) == 1
 }
 
 // dropStacks gives up the functions whose stacks have become large.
