@@ -238,6 +238,20 @@ func TestManifestCannotChooseSessions(t *testing.T) {
 	}
 }
 
+// What a manifest wants beyond the defaults is the configuration's to give, and is told.
+func TestManifestCannotRaiseLimits(t *testing.T) {
+	r := newRuntime(t, sandbox.Config{})
+	wasm := counter().section("wasmgate", []byte(strings.Replace(manifest, "{", `{"limits":{"memory":"4GiB","timeout":"1h","fuel":7},`, 1))).bytes()
+	m := compile(t, r, wasm, sandbox.ModuleConfig{})
+	if !strings.HasSuffix(m.Note(), "(limits: {timeout: 1h0m0s, memory: 4096MiB})") {
+		t.Errorf("note %q", m.Note())
+	}
+	set := compile(t, r, wasm, sandbox.ModuleConfig{Limits: sandbox.Limits{Memory: 64 << 20, Timeout: time.Second}})
+	if set.Note() != "" {
+		t.Errorf("note %q of limits that are set", set.Note())
+	}
+}
+
 // Instances that nobody uses for a time give their memory back.
 func TestIdleInstancesAreTrimmed(t *testing.T) {
 	r := newRuntime(t, sandbox.Config{})

@@ -177,6 +177,7 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	if err != nil {
 		return err
 	}
+	m.note = beyond(wanted, m.runtime.limits, cfg.Limits)
 	if wanted, err = wanted.narrowed(m.runtime.limits); err != nil { // what asks does not get more for it
 		return err
 	}
@@ -188,7 +189,7 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 	}
 	m.tools, m.warm, m.grants = manifest.Tools, manifest.Warm, cfg.Grants
 	if manifest.Isolation == IsolationSession && cfg.Isolation == "" {
-		manifest.Isolation, m.note = IsolationCall, sessionNote
+		manifest.Isolation, m.note = IsolationCall, strings.TrimPrefix(m.note+"; "+sessionNote, "; ")
 	}
 	m.invocation = invocation{args: manifest.Args, stdin: manifest.Stdin, text: manifest.Stdout == stdoutText}
 	if cfg.Args != nil {
@@ -208,6 +209,25 @@ func (m *Module) configure(cfg ModuleConfig, manifest Manifest) error {
 // sessionNote tells that a wish of a manifest has no effect: what is kept between calls
 // is memory of the host.
 const sessionNote = "its manifest has isolation: session, which is the configuration's to choose (isolation: session); each call begins in the state of the snapshot"
+
+// beyond tells which limits a manifest wants in vain: those that are more than it can get, and
+// that nobody has set.
+func beyond(wanted, most, set Limits) string {
+	var vain []string
+	if wanted.Timeout > most.Timeout && set.Timeout == 0 {
+		vain = append(vain, "timeout: "+wanted.Timeout.String())
+	}
+	if wanted.Memory > most.Memory && set.Memory == 0 {
+		vain = append(vain, fmt.Sprintf("memory: %dMiB", wanted.Memory>>20))
+	}
+	if wanted.Fuel > most.Fuel && set.Fuel == 0 {
+		vain = append(vain, fmt.Sprintf("fuel: %d", wanted.Fuel))
+	}
+	if vain == nil {
+		return ""
+	}
+	return fmt.Sprintf("its manifest has more than the default limits, which only the configuration can give it (limits: {%s})", strings.Join(vain, ", "))
+}
 
 // Note tells what the operator should know of the module, "" if there is nothing.
 func (m *Module) Note() string { return m.note }

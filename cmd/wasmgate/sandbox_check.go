@@ -89,11 +89,19 @@ func (c *cli) sandboxCheck(ctx context.Context, r *sandbox.Runtime, from moduleR
 	}
 	defer t.close()
 	out := checked{Advice: advice(manifest), Cases: []caseEnded{}}
+	if note := t.module.Note(); note != "" {
+		out.Advice = append(out.Advice, note)
+	}
 	if err := t.sample(ctx); err != nil {
 		out.Cases = append(out.Cases, caseEnded{Name: "the sample call warm", Problems: []string{err.Error()}})
 	}
 	for _, one := range cases.Cases {
 		out.Cases = append(out.Cases, t.run(ctx, one))
+	}
+	for _, tool := range manifest.Tools { // whether the module has it, only a call can tell
+		if len(manifest.Tools) > 1 && !slices.ContainsFunc(cases.Cases, func(one config.Case) bool { return one.Tool == tool.Name }) {
+			out.Advice = append(out.Advice, fmt.Sprintf("no case calls tool %s", tool.Name))
+		}
 	}
 	return c.printChecked(out)
 }

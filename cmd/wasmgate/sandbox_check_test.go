@@ -100,6 +100,14 @@ func TestSandboxCheck(t *testing.T) {
 			t.Errorf("exit code %d, no %s in %s%s", code, want, out, err)
 		}
 	}
+	write("m.yaml", strings.Replace(asker, "tools:\n", "limits: {memory: 4GiB}\ntools:\n  - {name: other, description: x, inputSchema: {type: object}}\n", 1))
+	code, _, err = wasmgate("", "sandbox", "check", "m.wasm")
+	for _, want := range []string{"no case calls tool other", "only the configuration can give it (limits: {memory: 4096MiB})"} {
+		if !strings.Contains(err, want) {
+			t.Errorf("exit code %d, no %q in %s", code, want, err)
+		}
+	}
+	write("m.yaml", asker)
 	code, _, err = wasmgate(`{"url":5}`, "sandbox", "run", "m.wasm", "--wants", "--json")
 	if code != 3 || !strings.Contains(err, `"code":"refused_validate_input"`) {
 		t.Errorf("run: exit code %d, %s", code, err)
