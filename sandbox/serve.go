@@ -64,7 +64,9 @@ func (m *Module) Serve(ctx context.Context, stdin *Pipe, stdout io.Writer, cfg S
 	}
 	c.process.Args = append(c.process.Args, cfg.Args...)
 	c.process.Stdin, c.process.NonblockStdin = &served{call: c, pipe: stdin}, m.nonblocking
-	c.process.Stdout, c.process.Stderr = &lines{call: c, to: stdout, max: max}, logLines{c}
+	stderr := &logLines{call: c}
+	defer stderr.flush()
+	c.process.Stdout, c.process.Stderr = &lines{call: c, to: stdout, max: max}, stderr
 	defer c.finish(&Result{}, &err)
 	in, err := m.acquire(c, s)
 	if err != nil {
@@ -156,11 +158,30 @@ func (l *lines) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// logLines logs what a server writes to stderr.
-type logLines struct{ call *call }
+// logLines logs what a server writes to stderr, line by line, in however many pieces it
+// writes them.
+type logLines struct {
+	call *call
+	line []byte // that has not ended yet
+}
+
+// maxLogLine is where a line is cut.
+const maxLogLine = 4 << 10
 
 // Write implements [io.Writer].
-func (l logLines) Write(p []byte) (int, error) {
-	l.call.message(levels[1], bytes.TrimRight(p, "\n"))
+func (l *logLines) Write(p []byte) (int, error) {
+	for piece := range bytes.Lines(p) {
+		l.line = append(l.line, piece...)
+		if piece[len(piece)-1] == '\n' || len(l.line) >= maxLogLine {
+			l.flush()
+		}
+	}
 	return len(p), nil
+}
+
+func (l *logLines) flush() {
+	if text := bytes.TrimRight(l.line, "\r\n"); len(text) > 0 {
+		l.call.message(levels[1], text)
+	}
+	l.line = l.line[:0]
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -147,5 +148,27 @@ func TestServeBoundsLines(t *testing.T) {
 	err := m.Serve(t.Context(), sandbox.NewPipe(), &out, sandbox.ServeConfig{MaxLine: 10_000})
 	if code(err) != "trap_guest" || out.Len() > 10_000 {
 		t.Errorf("%v after %d bytes, want an exit when the write fails", err, out.Len())
+	}
+}
+
+// TestServeLogsLines checks that a line is one record, in however many pieces it is written.
+func TestServeLogsLines(t *testing.T) {
+	g := newGuest()
+	write := g.wasi("fd_write", i32+i32+i32+i32, i32)
+	says := func(text string) []byte { // of up to four bytes
+		word := binary.LittleEndian.Uint32([]byte(text + "\x00\x00\x00\x00"))
+		return join(put(100, int32(word)), put(0, 100), put(4, int32(len(text))), number(2), number(0), number(1), number(8), write, drop)
+	}
+	g.function("_start", "", "", says("pan"), says("ic"), says(": x\n"), says("\n"), says("a\nb"), says("c"))
+	var log bytes.Buffer
+	r := newRuntime(t, sandbox.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	m := compile(t, r, g.bytes(), sandbox.ModuleConfig{Server: true})
+	if err := m.Serve(t.Context(), sandbox.NewPipe(), io.Discard, sandbox.ServeConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`text="panic: x"`, "text=a\n", "text=bc\n"} {
+		if !strings.Contains(log.String(), want) || strings.Count(log.String(), "guest log") != 3 {
+			t.Errorf("no %s, or not 3 records:\n%s", want, log.String())
+		}
 	}
 }
