@@ -162,7 +162,7 @@ func (c *Console) callPage(w http.ResponseWriter, r *http.Request) error {
 			beside = append(beside, e)
 		}
 	}
-	return show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Steps": steps(main), "Raw": all, "Test": replay.Test(main), "IsTool": main.Action == gate.CallTool})
+	return show(w, r, "call", "Call", map[string]any{"Call": main, "Beside": beside, "Values": flow.Values(main), "Steps": steps(main), "Raw": all, "Test": replay.Test(main), "IsTool": main.Action == gate.CallTool})
 }
 
 func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {

@@ -39,8 +39,8 @@ type Value struct {
 	Said     string `json:"said"`     // as in the record
 }
 
-// valuesOf reads what a record says of its call's values.
-func valuesOf(e audit.Entry) (all []Value) {
+// Values are what a record says of its call's values.
+func Values(e audit.Entry) (all []Value) {
 	for _, said := range e.Met {
 		argument, _, _ := strings.Cut(said, ": ")
 		if at := strings.LastIndex(said, " in call "); at >= 0 {
@@ -55,12 +55,12 @@ func Of(calls []audit.Entry) Flow {
 	f := Flow{Read: []Call{}, Did: []Call{}}
 	brought := make(map[string]bool)
 	for _, e := range calls {
-		for _, v := range valuesOf(e) {
+		for _, v := range Values(e) {
 			brought[v.Call] = true
 		}
 	}
 	for _, e := range calls {
-		one := Call{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Why: e.Reasons, Values: valuesOf(e)}
+		one := Call{Call: e.ID, Time: e.Time, Tool: e.Tool, Code: e.Code, Why: e.Reasons, Values: Values(e)}
 		for _, l := range e.LabelsAfter {
 			if !slices.Contains(e.LabelsBefore, l) {
 				one.Labels = append(one.Labels, l)
