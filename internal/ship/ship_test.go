@@ -187,6 +187,33 @@ func TestAtLeastOnce(t *testing.T) {
 	}
 }
 
+// TestPositionCannotBeWritten: a disk that takes no position keeps nothing from being sent, is told of,
+// and costs no record after a restart.
+func TestPositionCannotBeWritten(t *testing.T) {
+	to := newSIEM(t, nil)
+	l, s := newLog(t, audit.Options{}, to)
+	s.Position = filepath.Join(t.TempDir(), "full", "siem.json")
+	var failed sync.Map
+	s.Failed = func(err error) { failed.Store(fmt.Sprint(err), true) }
+	record(t, l, 3)
+	stop := running(t, s)
+	eventually(t, "the first", sent(s))
+	record(t, l, 2)
+	eventually(t, "the others", sent(s))
+	stop()
+	told := false
+	failed.Range(func(said, _ any) bool { told = strings.Contains(said.(string), "not written down"); return !told })
+	if got := to.seqs(t); !told || !slices.Equal(got, upTo(6)) {
+		t.Errorf("told: %t, sent %v", told, got)
+	}
+	again := &ship.Shipper{Log: s.Log, Position: s.Position, Kind: s.Kind, Format: s.Format, Head: s.Head, To: s.To, Failed: s.Failed}
+	running(t, again)
+	eventually(t, "all again", sent(again))
+	if got := to.seqs(t); !slices.Equal(got, append(upTo(6), upTo(6)...)) {
+		t.Errorf("after a restart sent %v", got)
+	}
+}
+
 // TestTooLarge: what a target takes only in smaller pieces comes in smaller pieces.
 func TestTooLarge(t *testing.T) {
 	to := newSIEM(t, func(_ int, body []byte) int {
