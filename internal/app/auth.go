@@ -48,7 +48,7 @@ func (a *App) putSenders(before, next *config.Config, again bool) error {
 func (a *App) sender(r *http.Request) (*gate.Principal, error) {
 	s := a.senders
 	if !s.throughProxy(r) {
-		return nil, &auth.Refusal{Status: http.StatusForbidden, Description: "this address serves the proxy that speaks TLS", Reason: "a request past tls.terminated_by"}
+		return nil, &challenge{&auth.Refusal{Status: http.StatusForbidden, Description: "this address serves the proxy that speaks TLS", Reason: "a request past tls.terminated_by"}, ""}
 	}
 	own, parent := s.resource(r.PathValue(groupParam)), s.resource("")
 	who, err := s.now.Load().Principal(r, own, parent)

@@ -1,7 +1,10 @@
 package app_test
 
 import (
+	"crypto/x509"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,6 +85,29 @@ auth:
 	}
 	found(t, all, "tls.cert", "not for gw.example.com", "correct public_url")
 	found(t, all, "principals.alice", "begin with the issuer's name", "one%2Falice")
+
+	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+		if strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource") {
+			fmt.Fprint(w, `{"resource":"http://another.example.com/mcp"}`)
+			return
+		}
+		plain.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(late.Close)
+	ends, _ := ca.issue("gw.example.com", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(24 * time.Hour) })
+	s = newSite(t, fmt.Sprintf("version: 1\nlisten: %%ADDR%%\npublic_url: %s\ntls: {%s}\nauth: {issuers: {late: {issuer: %s, jwks: %s/keys}}}\n", late.URL, ca.files(t.TempDir(), ends), plain.URL, late.URL))
+	if all, err = s.AuthCheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found(t, all, "auth.issuers.late clock", "differ by 1h", "NTP")
+	found(t, all, "public_url", "is not this gateway's", "oauth-protected-resource")
+	found(t, all, "tls.cert", "it ends at", "replace the files")
+	write(t, s.cfg.TLS.Cert, "no PEM")
+	if all, err = s.AuthCheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found(t, all, "tls.cert", "cannot be read as PEM", "path of the certificate")
 
 	s = newSite(t, "version: 1\nlisten: %ADDR%\n")
 	if all, err = s.AuthCheck(t.Context()); err != nil {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/wasmgate/wasmgate/internal/config"
 )
@@ -30,3 +31,6 @@ var AskOnly = askOnly
 
 // Public is the URL by which clients reach the gateway.
 func (a *App) Public() string { return a.public() }
+
+// Handler is what listens for MCP, and for browsers that log in.
+func (a *App) Handler() http.Handler { return a.handler() }
