@@ -79,6 +79,57 @@ func (p sender) openSession() (session string) {
 	return session
 }
 
+// TestNobody: a request of which nobody says whose it is, is nobody's; nor is it where that is said as nothing at all.
+func TestNobody(t *testing.T) {
+	for name, by := range map[string]func(*http.Request) (*gate.Principal, error){
+		"an error": byHeader, "nothing": func(*http.Request) (*gate.Principal, error) { return nil, nil },
+	} {
+		d := newDesk(t, host.Config{Principal: by})
+		for _, method := range []string{"POST", "GET", "DELETE"} {
+			resp := sender{t, d.url, ""}.open(method, rig.Hello)
+			rig.AnswerOf(t, resp)
+			if resp.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s, %s: %d", name, method, resp.StatusCode)
+			}
+		}
+	}
+	d := newDesk(t, host.Config{Principal: byHeader})
+	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(rig.Hello))
+	r.Host = "localhost"
+	w := httptest.NewRecorder()
+	d.host.ServeHTTP(w, r.WithContext(host.WithPrincipal(r.Context(), nil)))
+	if w.Code != http.StatusUnauthorized {
+		t.Errorf("nobody in the context: %d", w.Code)
+	}
+}
+
+// TestSessionOfAGroup: a session is of the address at which it began, which has tools of its own.
+func TestSessionOfAGroup(t *testing.T) {
+	d := newDesk(t, host.Config{Group: func(string) bool { return true }})
+	at := func(group, session, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(body))
+		r.Host = "localhost"
+		r.SetPathValue(host.GroupParam, group)
+		for name, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session} {
+			if v != "" {
+				r.Header.Set(name, v)
+			}
+		}
+		w := httptest.NewRecorder()
+		d.host.ServeHTTP(w, r)
+		return w
+	}
+	for _, began := range []string{"", "docs"} {
+		session := at(began, "", rig.Hello).Header().Get("Mcp-Session-Id")
+		for _, group := range []string{"", "docs", "ops"} {
+			w := at(group, session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+			if want := map[bool]int{true: http.StatusOK, false: http.StatusNotFound}[group == began]; w.Code != want {
+				t.Errorf("a session of %q at %q: %d, want %d", began, group, w.Code, want)
+			}
+		}
+	}
+}
+
 // strangers are not Alice of no tenant, however much they are like her.
 var strangers = []string{"bob", "acme/alice", "ALICE"}
 

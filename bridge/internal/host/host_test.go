@@ -342,4 +342,10 @@ func TestOriginAndHost(t *testing.T) {
 			t.Errorf("%q does not say what to do", w.Body)
 		}
 	}
+	r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(rig.Hello))
+	r.Host, r.Header = "localhost", http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Origin": {"http://localhost:3000", "https://evil.example"}}
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusForbidden {
+		t.Errorf("two Origins: %d", w.Code)
+	}
 }

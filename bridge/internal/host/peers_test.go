@@ -3,6 +3,7 @@ package host_test
 import (
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
@@ -42,5 +43,19 @@ func TestSessionsOverHTTPAreBounded(t *testing.T) {
 	rig.Within(t, "the second has made room", func() bool { return !lives(second) })
 	if !lives(first) || !lives(third) {
 		t.Error("another session has ended than the one that was not used for the longest time")
+	}
+}
+
+// One principal who begins sessions without end takes room from nobody else.
+func TestSessionsOfOneMakeRoom(t *testing.T) {
+	d := newDesk(t, host.Config{Principal: byHeader})
+	d.host.BoundSessions(3)
+	alice, bob := sender{t, d.url, "alice"}, sender{t, d.url, "bob"}
+	hers := alice.openSession()
+	for range 10 {
+		bob.openSession()
+	}
+	if got := alice.old("POST", hers, `{"jsonrpc":"2.0","id":2,"method":"ping"}`); !strings.HasPrefix(got, "200") {
+		t.Errorf("alice, who was the first: %s", got)
 	}
 }
