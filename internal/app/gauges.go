@@ -13,6 +13,7 @@ func (a *App) gauges() []telemetry.Metric {
 		{Name: "wasmgate.policy.info", Help: "The policy in use; always 1.", Labels: []string{"revision"}, Points: telemetry.One(1, g.Policy().Revision())},
 		telemetry.NewGauge("wasmgate.policy.failed", "Whether the policy of the files is not in use, because something is wrong with it.", "", telemetry.Truth(failed(a.policyError.Load()))),
 		telemetry.NewGauge("wasmgate.config.failed", "Whether the configuration of the files is not in use, because something is wrong with it.", "", telemetry.Truth(a.config.Load().err != nil)),
+		telemetry.NewGauge("wasmgate.bundles.failed", "Bundles of the policy that cannot be read, or what they hold now is not in use.", "{bundle}", float64(a.failedBundles())),
 		telemetry.NewGauge("wasmgate.healthy", "Whether calls can pass.", "", telemetry.Truth(g.Healthy() == nil)),
 		telemetry.NewGauge("wasmgate.ready", "Whether clients should be sent here: calls can pass, and servers that are required are ready.", "", telemetry.Truth(len(g.Ready()) == 0)),
 		telemetry.NewGauge("wasmgate.paused", "Servers whose new calls are refused; everything counts as one.", "{server}", float64(len(g.Paused()))),
@@ -54,6 +55,15 @@ func (a *App) serverGauges() []telemetry.Metric {
 		open.Points = append(open.Points, telemetry.One(telemetry.Truth(s.Circuit != ""), s.Server)...)
 	}
 	return []telemetry.Metric{up, open, tools, quarantined}
+}
+
+func (a *App) failedBundles() (n int) {
+	for _, one := range *a.bundles.Load() {
+		if one.Status().Error != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // failed reports whether an outcome, if there is one, is a failure.

@@ -219,3 +219,30 @@ func TestMetricsChange(t *testing.T) {
 	write(t, cfg.File, "version: 1\n")
 	eventually(t, "no metrics", func() bool { return a.Status().Metrics == "" })
 }
+
+// TestFailedBundles: a bundle that cannot be used any more is counted until it can, while the last
+// good one is in use.
+func TestFailedBundles(t *testing.T) {
+	cfg := load(t, "version: 1\n")
+	folder := filepath.Join(filepath.Dir(cfg.File), "bundle")
+	if err := os.MkdirAll(filepath.Join(folder, "own"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, ".manifest"), `{"roots": ["own"], "revision": "one"}`)
+	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n")
+	cfg = reload(t, cfg.File, "version: 1\npolicy: {bundles: [{name: b, path: bundle}]}\ntelemetry: {metrics: {listen: \"127.0.0.1:0\"}}\n")
+	a := start(t, cfg)
+	run(t, a, app.Front{Listen: []string{"127.0.0.1:0"}})
+	eventually(t, "metrics", func() bool { return a.Status().Metrics != "" })
+	counts := func(n string) func() bool {
+		return func() bool {
+			_, body := get(t, a.Status().Metrics)
+			return strings.Contains(body, "\nwasmgate_bundles_failed "+n+"\n")
+		}
+	}
+	eventually(t, "none", counts("0"))
+	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n\nx :=\n")
+	eventually(t, "one", counts("1"))
+	write(t, filepath.Join(folder, "own", "own.rego"), "package own\n\nx := 1\n")
+	eventually(t, "none again", counts("0"))
+}
