@@ -167,6 +167,9 @@ func Shapes(n, m int) map[string]func() Shape {
 		"nested loops": func() Shape {
 			return Shape{Locals: m, Body: join(fetch(m), times(n/4, 3, tNone), each(m, func(i int) []byte { return join(get(i), []byte{0x41, 1, 0x6a}, set(i)) }), times(n/4, loopBack...), keep(m))}
 		},
+		"nested loops over locals": func() Shape {
+			return Shape{Locals: m, Body: join(fetch(m), times(n, 3, tNone), times(n, loopBack...), keep(m))}
+		},
 		"ifs that write locals": func() Shape {
 			return Shape{Locals: m, Body: join(fetch(m), times(n/16, join(get(0), []byte{4, tNone}, each(m, func(i int) []byte { return join([]byte{0x41, 1}, set(i)) }), []byte{0x0b}, keep(m))...))}
 		},

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -128,6 +129,9 @@ const (
 	stepsClimb     = 4       // from a block to the one that dominates it
 	stepsCarried   = 2 << 10 // a value that a block takes or leaves
 	stepsTyped     = 1 << 10 // a parameter or result of a type
+	// lookupsPerStep is how many values at a merge are counted as a step. Each takes a
+	// nanosecond, but of real programs far fewer are looked at than could be.
+	lookupsPerStep = 32
 )
 
 // Workers is how many functions are compiled at a time, at most.
@@ -149,16 +153,20 @@ type estimator struct {
 	frames  []frame
 	vars    []variable
 	touched []touch
-	height  int64  // of the operand stack
-	known   int64  // addresses known to be within memory
-	globals int64  // uses of globals
-	chain   int64  // blocks with one way in, one behind the other, up to here
-	depth   int64  // blocks that dominate this one: the engine climbs through them to look for loops
-	backs   int64  // branches back to loops
-	flow    int64  // what a variable has cost that lives from the beginning on to here
-	path    int64  // blocks through which a variable is looked up on all ways into blocks of several, up to here
-	walked  int64  // path, when memory or a global was used last
-	dead    bool   // this is behind a branch and not reached
+	height  int64 // of the operand stack
+	known   int64 // addresses known to be within memory
+	globals int64 // uses of globals
+	chain   int64 // blocks with one way in, one behind the other, up to here
+	depth   int64 // blocks that dominate this one: the engine climbs through them to look for loops
+	backs   int64 // branches back to loops
+	flow    int64 // what a variable has cost that lives from the beginning on to here
+	path    int64 // blocks through which a variable is looked up on all ways into blocks of several, up to here
+	walked  int64 // path, when memory or a global was used last
+	dead    bool  // this is behind a branch and not reached
+	merges  []merging
+	ended   int64  // variables that are not looked up through the next merge, but through the last
+	loops   int64  // that are open
+	deepest int64  // most of them
 	labels  []byte // of a br_table: how many, and each
 	over    bool   // the budget is spent
 	odd     bool   // the operand stack is not as high as a block says
@@ -180,7 +188,16 @@ type frame struct {
 	first   int64 // ways into its end from the first half of an if
 	before  int64 // known, at its beginning
 	links   int64 // chain, at its beginning
+	merge   int   // of a loop, that of its beginning
 	touched int   // where its touches begin
+}
+
+// A merging is a block with several ways in, which has a value from each for every
+// variable that is looked up through it.
+type merging struct {
+	flow int64 // there
+	ways int64
+	more int64 // by how many variables there are more than at the one before
 }
 
 // A variable is what is known of a local variable.
@@ -190,6 +207,7 @@ type variable struct {
 	paid    int64 // of the flow, so far
 	walked  int64 // of the path, so far
 	touch   int   // the last of it
+	through int64 // the flow up to which the merges are known through which it is looked up
 	pending int64 // ways into blocks behind which it can have several values, since it was read
 }
 
@@ -200,6 +218,7 @@ type touch struct {
 	passed   bool // what it was before the frame is read
 	last     int  // the variable as it was before
 	seen     int64
+	through  int64
 }
 
 func (m *Module) shape(t uint32) shape {
@@ -214,7 +233,7 @@ func (e *estimator) begin(s shape, locals uint32) {
 	e.expenses, e.count = expenses{}, [classes]int64{}
 	e.height, e.known, e.globals, e.chain, e.depth, e.backs, e.flow, e.dead, e.over = 0, 0, 0, 0, 0, 0, 0, false, false
 	e.odd, e.path, e.walked = false, 0, 0
-	e.touched = e.touched[:0]
+	e.touched, e.merges, e.ended, e.loops, e.deepest = e.touched[:0], e.merges[:0], 0, 0, 0
 	n := int(locals) + 2
 	if cap(e.vars) < n {
 		e.vars = make([]variable, n)
@@ -235,6 +254,7 @@ func (e *estimator) end(bytes int, index uint32) error {
 		e.pay(forInstructions, n*perClass[c].code, n*perClass[c].memory)
 		e.steps[forInstructions] += n * perClass[c].steps
 	}
+	e.lookups()
 	f := e.sum()
 	e.all.add(&e.expenses)
 	if f.Memory > e.most[0] {
@@ -242,6 +262,39 @@ func (e *estimator) end(bytes int, index uint32) error {
 		slices.Sort(e.most[:])
 	}
 	return perFunction.within(f, bytes, int(index), &e.expenses)
+}
+
+// lookups adds what it takes to find out which variables have one value only at a merge: for
+// each, all are looked at on each way in, and all over again as long as there are fewer
+// of them, from the innermost of nested loops to the outermost.
+func (e *estimator) lookups() {
+	variables := int64(0)
+	for _, m := range e.merges {
+		variables += m.more
+		n := min(variables, int64(len(e.vars)))
+		if e.steps[forLocals] += n * n * m.ways * (1 + e.deepest) / lookupsPerStep; e.steps[forLocals] > perFunction.most.Steps {
+			return // it is refused anyway
+		}
+	}
+}
+
+// through notes that a variable is looked up through the merges between two places in the
+// flow, of which those up to a third are known.
+func (e *estimator) through(from, to, known int64) {
+	if from = max(from, known); from >= to {
+		return
+	}
+	first, _ := slices.BinarySearchFunc(e.merges, from+1, func(m merging, flow int64) int { return cmp.Compare(m.flow, flow) })
+	last, _ := slices.BinarySearchFunc(e.merges, to+1, func(m merging, flow int64) int { return cmp.Compare(m.flow, flow) })
+	if first == last {
+		return
+	}
+	e.merges[first].more++
+	if last < len(e.merges) {
+		e.merges[last].more--
+	} else {
+		e.ended++
+	}
 }
 
 // cost returns what a module costs whose functions have so many bytes, with what the
@@ -327,6 +380,8 @@ func (e *estimator) merge(ways, walk int64) {
 		e.flow += memoryLookup
 		e.path += walk
 		e.chain = 0
+		e.merges = append(e.merges, merging{e.flow, ways, -e.ended})
+		e.ended = 0
 	}
 }
 
@@ -417,6 +472,9 @@ func (e *estimator) open(in *instruction) {
 		e.block()
 	case opLoop:
 		e.merge(2, e.chain)
+		f.merge = len(e.merges) - 1
+		e.loops++
+		e.deepest = max(e.deepest, e.loops)
 	}
 	f.flow = e.flow
 	e.frames = append(e.frames, f)
@@ -435,6 +493,9 @@ func (e *estimator) otherwise() {
 	f.first = f.ways
 	for _, t := range e.touched[f.touched:] {
 		e.vars[t.variable].seen = t.seen
+		if t.set {
+			e.vars[t.variable].through = t.through
+		}
 	}
 	f.op = opElse
 	e.height, e.known, e.chain, e.depth, e.dead = f.height+int64(f.shape.params), f.before, f.links, f.above, false
@@ -459,6 +520,8 @@ func (e *estimator) close() {
 	back, walk := int64(0), int64(0)
 	if f.op == opLoop {
 		back, walk = f.ways, f.walk
+		e.merges[f.merge].ways = 1 + back
+		e.loops--
 		e.path += walk
 		f.ways, f.walk, f.known, f.shallow = 0, 0, math.MaxInt64, math.MaxInt64
 	}
@@ -497,6 +560,9 @@ func (e *estimator) settleTouches(f frame, back, walk int64) {
 		v := &e.vars[t.variable]
 		seen := v.seen
 		v.seen, v.touch = t.seen, t.last
+		if t.set {
+			v.through = t.through
+		}
 		if t.set && f.ways > 1 {
 			v.pending += f.ways
 		}
@@ -507,16 +573,19 @@ func (e *estimator) settleTouches(f frame, back, walk int64) {
 			unknown++
 			e.pay(forLocals, 0, (1+back)*memoryArgument)
 			e.live(v, max(seen, f.flow), e.flow)
+			if e.through(max(seen, f.flow), e.flow, v.through); !t.set { // else a way out may begin before it is
+				v.through = max(v.through, e.flow)
+			}
 			e.phis(v)
 		}
 		if t.passed {
-			e.read(t.variable, f.flow)
+			e.read(t.variable, f.flow, t.through)
 		}
 		if t.set {
 			e.touch(t.variable).set = true
 		}
 	}
-	e.steps[forLocals] += unknown*unknown*(1+back) + unknown*walk // each is looked up on each way back
+	e.steps[forLocals] += unknown * walk // each is looked up on each way back
 }
 
 // touch returns what is done with a variable in the frame that is open.
@@ -525,14 +594,14 @@ func (e *estimator) touch(i int32) *touch {
 	if v.touch < e.frames[len(e.frames)-1].touched {
 		e.touched = append(e.touched, touch{})
 		t := &e.touched[len(e.touched)-1]
-		t.variable, t.last, t.seen = i, v.touch, v.seen
+		t.variable, t.last, t.seen, t.through = i, v.touch, v.seen, v.through
 		v.touch = len(e.touched) - 1
 	}
 	return &e.touched[v.touch]
 }
 
-// read reads a variable where the flow was such.
-func (e *estimator) read(i int32, flow int64) {
+// read reads a variable where the flow was such, and its merges known up to a place.
+func (e *estimator) read(i int32, flow, known int64) {
 	v := &e.vars[i]
 	if v.seen == e.flow && v.touch >= e.frames[len(e.frames)-1].touched {
 		return // it was touched in this very block
@@ -540,6 +609,8 @@ func (e *estimator) read(i int32, flow int64) {
 	begin, t := e.frames[len(e.frames)-1].flow, e.touch(i)
 	t.passed = t.passed || v.seen < begin
 	e.live(v, max(v.seen, begin), flow)
+	e.through(max(v.seen, begin), flow, known)
+	v.through = max(v.through, flow)
 	e.phis(v)
 	v.seen, v.backs = max(v.seen, flow), e.backs
 }
@@ -565,7 +636,9 @@ func (e *estimator) write(i int32) {
 	e.touch(i).set = true
 	v := &e.vars[i]
 	if e.backs > v.backs { // one of them looks the variable up from there
-		e.live(v, max(v.seen, e.frames[len(e.frames)-1].flow), e.flow)
+		begin := e.frames[len(e.frames)-1].flow
+		e.live(v, max(v.seen, begin), e.flow)
+		e.through(max(v.seen, begin), e.flow, v.through)
 	}
 	v.seen, v.backs = e.flow, e.backs
 }
@@ -653,7 +726,7 @@ func (e *estimator) local(op byte, i int32) {
 		v := &e.vars[i]
 		e.steps[forLocals] += e.chain + e.path - v.walked
 		v.walked = e.path
-		e.read(i, e.flow)
+		e.read(i, e.flow, v.through)
 	case opLocalSet:
 		e.height--
 		e.write(i)

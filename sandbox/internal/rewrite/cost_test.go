@@ -205,6 +205,8 @@ func TestBombsOfTime(t *testing.T) {
 		{"divisions", 1000, 800},
 		{"truncations", 1000, 400},
 		{"types", 300, 1000},
+		{"loops over locals", 250, 3000},
+		{"nested loops over locals", 100, 1000},
 	} {
 		_, err := meter(bombs.Shapes(bomb.n, bomb.m)[bomb.shape]().WASM())
 		if costly := (*rewrite.CostError)(nil); !errors.As(err, &costly) || !strings.Contains(err.Error(), " steps, more than ") {
