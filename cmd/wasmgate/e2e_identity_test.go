@@ -197,6 +197,9 @@ func testTwoTeams(t *testing.T, p *program) {
 				return mcpRemote(t, pl, dir, provider, who, at, tool)
 			},
 			"the Go client": func(t *testing.T, tool string) ([]string, string) { return goOAuth(t, provider, who, at, tool) },
+			"the inspector": func(t *testing.T, tool string) ([]string, string) {
+				return inspects(t, pl, dir, provider, who, at, tool)
+			},
 		} {
 			t.Run(who+" with "+name, func(t *testing.T) {
 				list, answer := client(t, want.call)
@@ -255,6 +258,43 @@ func mcpRemote(t *testing.T, pl *place, dir string, provider *idp, who, at, tool
 func goOAuth(t *testing.T, provider *idp, who, at, tool string) ([]string, string) {
 	t.Helper()
 	return uses(t, &mcp.StreamableClientTransport{Endpoint: at, OAuthHandler: signsIn(t, provider, who)}, tool, new(tail))
+}
+
+// inspects has the inspector's command line bring a token, which another client has got.
+func inspects(t *testing.T, pl *place, dir string, provider *idp, who, at, tool string) (list []string, answer string) {
+	t.Helper()
+	signed := signsIn(t, provider, who)
+	uses(t, &mcp.StreamableClientTransport{Endpoint: at, OAuthHandler: signed}, tool, new(tail))
+	tokens, err := signed.TokenSource(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := tokens.Token()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inspect := func(args ...string) outcome {
+		return pl.finish(filepath.Join(dir, "node_modules", ".bin", "mcp-inspector"), append([]string{"--cli", at, "--transport", "http", "--method"}, args...)...)
+	}
+	must := func(args ...string) string {
+		t.Helper()
+		o := inspect(append(args, "--header", "Authorization: Bearer "+token.AccessToken)...)
+		if o.code != 0 {
+			t.Fatalf("exit %d\n%s%s", o.code, o.stdout, o.stderr)
+		}
+		return o.stdout
+	}
+	var said struct{ Tools []struct{ Name string } }
+	if err := json.Unmarshal([]byte(must("tools/list")), &said); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range said.Tools {
+		list = append(list, tool.Name)
+	}
+	if o := inspect("tools/list"); o.code == 0 {
+		t.Errorf("without a token: %s", o.stdout)
+	}
+	return list, must("tools/call", "--tool-name", tool)
 }
 
 // signsIn has a Go client sign somebody in.
@@ -398,12 +438,23 @@ servers:
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		out := provider.watch(as)
-		c := pl.command(ctx, p.plain, pl.args("login", server, "--as", as)...)
+		c := pl.command(ctx, p.plain, pl.args("login", server, "--as", as, "--json")...)
 		c.Stdout, c.Stderr, c.Env = out, out, append(c.Env, "PATH=/nonexistent") // no browser
 		if err := c.Run(); err != nil {
 			t.Fatalf("wasmgate login: %v\n%s", err, out)
 		}
 		said.WriteString(out.addr.ReplaceAllString(out.String(), "")) // the address is for the person
+	}
+	given := rand.Text() + rand.Text()
+	brings := func(token string, code int, args ...string) {
+		t.Helper()
+		var out strings.Builder
+		c := pl.command(t.Context(), p.plain, pl.args(append(args, "--token", "-", "--json")...)...)
+		c.Stdin, c.Stdout, c.Stderr = strings.NewReader(token+"\n"), &out, &out
+		if _ = c.Run(); c.ProcessState.ExitCode() != code {
+			t.Errorf("wasmgate %q: exit %d\n%s", args, c.ProcessState.ExitCode(), &out)
+		}
+		said.WriteString(out.String())
 	}
 	burst := func(gw *process) {
 		t.Helper()
@@ -474,13 +525,23 @@ servers:
 	if got := pl.must("logins"); strings.Contains(got, "alice") || !strings.Contains(got, "bob") {
 		t.Errorf("logins: %s", got)
 	}
+	brings(apiKey, 0, "whoami")
+	brings(apiKey+"x", 3, "whoami")
+	brings(given, 3, "whoami")
+	brings(given, 0, "login", "jira", "--as", "bob")
+	fmt.Fprint(&said, pl.must("whoami", "--json"), pl.must("logins", "--json"), pl.must("logout", "jira", "--as", "bob", "--json"))
+	var keys []struct{ ID string }
+	if err := json.Unmarshal([]byte(pl.must("key", "list", "--json")), &keys); err != nil || len(keys) != 1 {
+		t.Fatalf("keys: %+v, %v", keys, err)
+	}
+	fmt.Fprint(&said, pl.must("key", "revoke", keys[0].ID, "--json"), pl.must("auth", "revoke", "--principal", "alice", "--json"), pl.must("key", "list", "--json"))
 	_, page := get(t, "http://"+metrics+"/metrics")
 	holds(t, page, "wasmgate_")
 	fmt.Fprint(&said, page, pl.must("audit", "--json"), pl.must("sessions", "--json"))
 	gw.signal(os.Interrupt)
 	gw.wait()
 	pl.verify()
-	secrets := append(provider.seen().Secrets, robot, apiKey[len(apiKey)-40:])
+	secrets := append(provider.seen().Secrets, robot, given, apiKey[len(apiKey)-40:])
 	pl.silent("what is said", said.String()+gw.stderr.String(), secrets)
 	pl.clean(secrets)
 }
