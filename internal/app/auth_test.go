@@ -284,10 +284,62 @@ deny contains {"reason": "files are written with the scope files:write", "scopes
 	if status, _, body := of.send(t, write); status != 200 || !strings.Contains(body, `"write"`) {
 		t.Errorf("in the session, with the next token: %d %s", status, body)
 	}
-	// Over the control socket there is no token, and so over stdio: the reason names the scope.
+	// Over the control socket there is no token: the reason names the scope.
 	_, err = s.Call(t.Context(), app.CallRequest{Tool: "files__write", Args: "{}", As: "builder"})
 	if e, ok := errors.AsType[*app.CallError](err); !ok || e.Code != "refused_authorize" || !strings.Contains(e.Reason, "files:write") {
 		t.Errorf("without HTTP: %v", err)
+	}
+}
+
+// TestNobodyToAskInLines: a client over stdio has no token to widen, and its person may not answer: the answer says which scope is
+// lacking, or who has to approve, the client is asked nothing, and its connection goes on.
+func TestNobodyToAskInLines(t *testing.T) {
+	rules := filepath.Join(t.TempDir(), "rules.rego")
+	write(t, rules, `package wasmgate
+
+deny contains {"reason": "files are written with the scope files:write", "scopes": ["files:write"]} if input.tool.local_name == "write"
+
+ask contains "somebody else has to look" if input.tool.local_name == "wait"
+`)
+	p := authtest.New(t)
+	s := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL)+fmt.Sprintf("policy: {packs: [grants], paths: [%q], data: {grants: grants.yaml}}\napprovals: {by: [carol], hold: 0s}\n", rules))
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		in, toGateway := io.Pipe()
+		fromGateway, out := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		var following sync.WaitGroup
+		following.Go(func() {
+			if err := app.Follow(ctx, s.cfg, quiet, dial(t, s.cfg), app.Front{Stdio: true, As: "builder", In: in, Out: out, Ready: func(context.Context, *app.App, string) {}}); err != nil && ctx.Err() == nil {
+				t.Errorf("%s: %v", revision, err)
+			}
+		})
+		client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			t.Errorf("%s: the client is asked %q", revision, r.Params.Message)
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		}})
+		session, err := client.Connect(ctx, &mcp.IOTransport{Reader: fromGateway, Writer: toGateway}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct{ tool, code, says string }{
+			{"write", "refused_authorize", "files:write"}, {"wait", "refused_approve", "waits for approval"}, {"read", "", "read"},
+		} {
+			res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "files__" + tt.tool, Arguments: map[string]any{}})
+			if err != nil {
+				t.Fatalf("%s, %s: %v", revision, tt.tool, err)
+			}
+			said, _ := json.Marshal(res)
+			if res.IsError != (tt.code != "") || !strings.Contains(string(said), tt.says) || !strings.Contains(string(said), tt.code) {
+				t.Errorf("%s, %s: %s", revision, tt.tool, said)
+			}
+		}
+		session.Close()
+		cancel()
+		toGateway.Close()
+		following.Wait()
+	}
+	if all, err := s.Approvals(t.Context()); err != nil || len(all) == 0 || all[0].MayAnswer() != "carol" {
+		t.Errorf("approvals: %+v, %v", all, err)
 	}
 }
 
