@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -128,10 +126,8 @@ func (c *cli) printApproval(a *app.Approval) error {
 	for _, to := range a.Destinations {
 		fmt.Fprintf(c.out, "%-12s %s\n", "destination", visible(to))
 	}
-	for _, at := range slices.Sorted(maps.Keys(a.Met)) {
-		for _, o := range a.Met[at] {
-			fmt.Fprintf(c.out, "%-12s %s\n", "met", visible(at+" "+wayOf(o)))
-		}
+	for _, met := range a.MetBefore() {
+		fmt.Fprintf(c.out, "%-12s %s\n", "met", visible(met))
 	}
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, a.Arguments, "", "  "); err != nil {
@@ -182,18 +178,6 @@ func (c *cli) newApprovalsDeny() *cobra.Command {
 	who.flags(cmd)
 	cmd.Flags().StringVar(&why, "reason", "", "why, for the audit log")
 	return cmd
-}
-
-// wayOf says in words where a value was met.
-func wayOf(o gate.Origin) string {
-	where := "in the arguments or the prompt of call " + o.Call
-	if o.Tool != "" {
-		where = fmt.Sprintf("at %s of %s, call %s", cmp.Or(o.Pointer, "/"), o.Tool, o.Call)
-	}
-	if o.Label != "" {
-		where += ", a place of " + o.Label
-	}
-	return where + " (" + o.Source + ")"
 }
 
 func (c *cli) newApprovalsDestinations() *cobra.Command {

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +63,28 @@ func (a Approval) MayAnswer() string {
 		said = append(said, "not "+a.Principal)
 	}
 	return strings.Join(said, "; ")
+}
+
+// MetBefore says in words where the session has met values of the arguments, each by its JSON
+// Pointer.
+func (a Approval) MetBefore() (all []string) {
+	for _, at := range slices.Sorted(maps.Keys(a.Met)) {
+		for _, o := range a.Met[at] {
+			all = append(all, at+" "+wayOf(o))
+		}
+	}
+	return all
+}
+
+func wayOf(o gate.Origin) string {
+	where := "in the arguments or the prompt of call " + o.Call
+	if o.Tool != "" {
+		where = fmt.Sprintf("at %s of %s, call %s", cmp.Or(o.Pointer, "/"), o.Tool, o.Call)
+	}
+	if o.Label != "" {
+		where += ", a place of " + o.Label
+	}
+	return where + " (" + o.Source + ")"
 }
 
 // A DecideRequest is an answer: the operator's, or that of whom As names or Token proves.
@@ -282,7 +306,12 @@ type revokeRequest struct {
 // RevokeDestinations takes back the destinations that an approval was for, and returns
 // them.
 func (a *App) RevokeDestinations(ctx context.Context, id string) ([]gate.Destination, error) {
-	gone, err := a.gateway.RevokeDestinations(ctx, id, byOperator)
+	return a.RevokeDestinationsBy(ctx, id, byOperator)
+}
+
+// RevokeDestinationsBy is RevokeDestinations, and who does it.
+func (a *App) RevokeDestinationsBy(ctx context.Context, id, by string) ([]gate.Destination, error) {
+	gone, err := a.gateway.RevokeDestinations(ctx, id, by)
 	if err != nil {
 		return nil, &gate.NotApproved{Reason: err.Error()}
 	}

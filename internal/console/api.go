@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 //go:embed openapi.yaml
@@ -38,6 +39,8 @@ func (c *Console) routes() []route {
 		{"GET /api/v1/approvals", read, "approvals.read", "", c.getApprovals},
 		{"GET /api/v1/approvals/{id}", read, "approvals.read", "id", c.getApproval},
 		{"POST /api/v1/approvals/{id}/decision", approve, "approval.decide", "id", c.postDecision},
+		{"GET /api/v1/destinations", read, "destinations.read", "", c.getDestinations},
+		{"POST /api/v1/destinations/{id}/revocation", approve, "destinations.revoke", "id", c.postRevocation},
 		{"GET /api/v1/pins", read, "pins.read", "", c.getPins},
 		{"GET /api/v1/pins/{server}/diff", read, "pins.read", "server", c.getDiff},
 		{"POST /api/v1/pins/{server}/approval", pin, "pins.approve", "server", c.postPins},
@@ -63,6 +66,7 @@ func (c *Console) routes() []route {
 		{"GET /ui/calls/{id}/arguments", read, readArguments, "id", c.argumentsPage},
 		{"GET /ui/approvals", read, "approvals.read", "", c.approvalsPage},
 		{"POST /ui/approvals/{id}", approve, "approval.decide", "id", c.decidePage},
+		{"POST /ui/destinations/{id}", approve, "destinations.revoke", "id", c.revokePage},
 		{"GET /ui/pins", read, "pins.read", "", c.pinsPage},
 		{"POST /ui/pins/{server}", pin, "pins.approve", "server", c.approvePage},
 		{"GET /ui/servers", read, "servers.read", "", c.serversPage},
@@ -289,6 +293,8 @@ type decision struct {
 	Binding string       `json:"binding"`
 	Note    string       `json:"note"`
 	Always  bool         `json:"always"`
+	// Destination approves the call's destinations, too, until its session ends.
+	Destination bool `json:"destination"`
 }
 
 func (c *Console) decide(ctx context.Context, id string, d decision) (*app.Decided, error) {
@@ -307,7 +313,7 @@ func (c *Console) decide(ctx context.Context, id string, d decision) (*app.Decid
 			return nil, err
 		}
 	}
-	request := app.DecideRequest{ID: id, Verdict: d.Verdict, Note: d.Note, Always: d.Always}
+	request := app.DecideRequest{ID: id, Verdict: d.Verdict, Note: d.Note, Always: d.Always, Destination: d.Destination}
 	request.Token = by(ctx).key // whose answer it is then
 	return c.app.Decide(ctx, request)
 }
@@ -319,6 +325,22 @@ func (c *Console) postDecision(w http.ResponseWriter, r *http.Request) error {
 	}
 	done, err := c.decide(r.Context(), r.PathValue("id"), d)
 	return answer(w, done, err)
+}
+
+func (c *Console) getDestinations(w http.ResponseWriter, r *http.Request) error {
+	all, err := c.app.Destinations(r.Context())
+	return answer(w, all, err)
+}
+
+// revoke takes back the destinations that an approval was for.
+func (c *Console) revoke(r *http.Request) ([]gate.Destination, error) {
+	by := by(r.Context())
+	return c.app.RevokeDestinationsBy(r.Context(), r.PathValue("id"), "console:"+match.Name(by.Tenant, by.ID))
+}
+
+func (c *Console) postRevocation(w http.ResponseWriter, r *http.Request) error {
+	gone, err := c.revoke(r)
+	return answer(w, gone, err)
 }
 
 func (c *Console) getPins(w http.ResponseWriter, r *http.Request) error {

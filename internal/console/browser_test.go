@@ -35,14 +35,19 @@ func TestBrowser(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(filepath.Dir(script), "node_modules", "playwright-core")); err != nil {
 		t.Skip("the packages of .ci/node are not installed")
 	}
-	d := open(t, "policy: {paths: [p.rego], timeout: 5s}\naudit: {record: full}\n", "p.rego", `package wasmgate
+	d := open(t, "policy: {paths: [p.rego], timeout: 5s}\naudit: {record: full}\napprovals: {channels: [cli], hold: 1s}\n", "p.rego", `package wasmgate
 
 labels contains "untrusted" if startswith(input.arguments.text, "read")
 
-deny contains input.arguments.text if not startswith(input.arguments.text, "read")
-`)
+ask contains input.arguments.text if startswith(input.arguments.text, "ask")
+
+deny contains input.arguments.text if {
+	not startswith(input.arguments.text, "read")
+	not startswith(input.arguments.text, "ask")
+}
+`, "grants.yaml", "- {to: [local], tools: [\"local__*\"]}\n")
 	all := strings.Join(hostile, "\n")
-	for _, text := range []string{"read " + all, all} {
+	for _, text := range []string{"read " + all, all, "ask " + all} {
 		args, _ := json.Marshal(map[string]string{"text": text, "algorithm": "sha256"})
 		if err := d.call("local__hash", string(args)); (err == nil) != strings.HasPrefix(text, "read") {
 			t.Fatal(text, err)
@@ -50,6 +55,9 @@ deny contains input.arguments.text if not startswith(input.arguments.text, "read
 	}
 	for _, text := range hostile {
 		_ = d.call("x__"+text, "{}") // which there is not
+	}
+	if page := d.get("/ui/approvals"); !strings.Contains(page, `value="once"`) {
+		t.Fatalf("nothing waits:\n%s", page)
 	}
 	server := httptest.NewServer(d.c)
 	defer server.Close()

@@ -568,6 +568,60 @@ func TestPauseAndReset(t *testing.T) {
 	}
 }
 
+// An approver sees whom a call is for, and where its values were met; approves that until the
+// session ends, and takes it back.
+func TestDestinations(t *testing.T) {
+	d := open(t, "policy: {packs: [grants, flow-ask], data: {labels: labels.yaml}}\napprovals: {channels: [cli], hold: 1s}\n",
+		"labels.yaml", "local__html_to_text: {result: untrusted, effect: [read]}\nlocal__hash: {result: trusted, effect: [egress], control: [/text]}\n", "grants.yaml", "- {to: [local], tools: [\"local__*\"]}\n")
+	for _, text := range []string{"first", "lily@corp.example"} {
+		if err := d.call("local__html_to_text", `{"html":"<p>`+text+`</p>"}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func() error { return d.call("local__hash", `{"text":"lily@corp.example","algorithm":"sha256"}`) }
+	if err := send(); err == nil {
+		t.Fatal("nobody was asked")
+	}
+	var all []app.Approval
+	if err := json.Unmarshal([]byte(d.get("/api/v1/approvals")), &all); err != nil || len(all) != 1 {
+		t.Fatalf("%v %v", all, err)
+	}
+	page := d.get("/ui/approvals")
+	for _, want := range []string{`It is for: <bdi class="tag">lily@corp.example</bdi>`, "<li><bdi>/text at /", `value="destination"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q:\n%s", want, page)
+		}
+	}
+	if w := d.ask("POST", "/ui/approvals/"+all[0].ID, url.Values{"verdict": {"destination"}, "binding": {all[0].Binding}}, nil); w.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	for range 2 { // the second is not asked about
+		if err := send(); err != nil {
+			t.Error(err)
+		}
+	}
+	var approved []gate.Destination
+	if err := json.Unmarshal([]byte(d.get("/api/v1/destinations")), &approved); err != nil || len(approved) != 1 || approved[0].Value != "lily@corp.example" {
+		t.Fatalf("%+v %v", approved, err)
+	}
+	if page := d.get("/ui/approvals"); !strings.Contains(page, `action="/ui/destinations/`+approved[0].ID+`"`) {
+		t.Errorf("the page is\n%s", page)
+	}
+	if w := d.ask("POST", "/ui/destinations/"+approved[0].ID, url.Values{}, nil); w.Code != http.StatusSeeOther || d.get("/api/v1/destinations") != "[]\n" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := d.ask("POST", "/api/v1/destinations/"+approved[0].ID+"/revocation", "{}", nil); w.Code != http.StatusConflict {
+		t.Errorf("what was taken back: %d", w.Code)
+	}
+	if err := send(); err == nil {
+		t.Error("it is not asked about again")
+	}
+	acts := d.records(audit.Admin)
+	if last := acts[len(acts)-2]; last.Action != "admin/approve" || last.Reasons[0] != "destinations.revoke "+approved[0].ID {
+		t.Errorf("recorded %+v", last)
+	}
+}
+
 // A session that was kept over a restart is shown with what it had read before that, and without
 // the calls of a session of the same name in another tenant.
 func TestSessionOverRestart(t *testing.T) {

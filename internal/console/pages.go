@@ -175,7 +175,11 @@ func (c *Console) approvalsPage(w http.ResponseWriter, r *http.Request) error {
 			all[i] = *one
 		}
 	}
-	return show(w, r, "approvals", "Approvals", map[string]any{"All": all, "Asks": c.app.Asks()})
+	destinations, err := c.app.Destinations(r.Context())
+	if err != nil {
+		return err
+	}
+	return show(w, r, "approvals", "Approvals", map[string]any{"All": all, "Asks": c.app.Asks(), "Destinations": destinations})
 }
 
 func (c *Console) decidePage(w http.ResponseWriter, r *http.Request) error {
@@ -186,6 +190,8 @@ func (c *Console) decidePage(w http.ResponseWriter, r *http.Request) error {
 		d.Verdict = gate.Approved
 	case "always":
 		d.Verdict, d.Always = gate.Approved, true
+	case "destination":
+		d.Verdict, d.Destination = gate.Approved, true
 	case "deny":
 		d.Verdict = gate.Denied
 	}
@@ -193,6 +199,14 @@ func (c *Console) decidePage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return done(w, r, "/ui/approvals", fmt.Sprintf("%s is %s", id, d.Verdict))
+}
+
+func (c *Console) revokePage(w http.ResponseWriter, r *http.Request) error {
+	gone, err := c.revoke(r)
+	if err != nil {
+		return err
+	}
+	return done(w, r, "/ui/approvals", fmt.Sprintf("%d destinations are approved no more", len(gone)))
 }
 
 func (c *Console) pinsPage(w http.ResponseWriter, r *http.Request) error {
