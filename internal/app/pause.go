@@ -30,13 +30,18 @@ func (a *App) stayPaused() error {
 // Pause refuses every new call of a server, or of all if server is "", also after a
 // restart, until it is resumed. It returns what is paused then.
 func (a *App) Pause(_ context.Context, server string, resume bool) ([]string, error) {
+	return a.PauseBy(server, resume, byOperator)
+}
+
+// PauseBy is Pause, and who does it.
+func (a *App) PauseBy(server string, resume bool, by string) ([]string, error) {
 	a.pausing.Lock()
 	defer a.pausing.Unlock()
 	change := a.gateway.Pause
 	if resume {
 		change = a.gateway.Resume
 	}
-	err := change(server, byOperator)
+	err := change(server, by)
 	now := a.gateway.Paused()
 	return now, errors.Join(err, paused.Keep(a.cfg.State, now))
 }

@@ -119,7 +119,12 @@ type resetRequest struct {
 // was. The audit log keeps it. The error is [gate.ErrStale] if the session has another version
 // by now than s; without one any is taken.
 func (a *App) ResetSession(ctx context.Context, s Session) (Session, error) {
-	was, err := a.gateway.ResetSession(ctx, s.Key(), s.Version, "the local operator")
+	return a.ResetSessionBy(ctx, s, "the local operator")
+}
+
+// ResetSessionBy is ResetSession, and who does it.
+func (a *App) ResetSessionBy(ctx context.Context, s Session, by string) (Session, error) {
+	was, err := a.gateway.ResetSession(ctx, s.Key(), s.Version, by)
 	if errors.Is(err, gateway.ErrNoSession) {
 		return Session{}, &SessionError{ID: s.ID}
 	}

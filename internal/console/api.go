@@ -17,7 +17,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/lock"
-	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 //go:embed openapi.yaml
@@ -334,8 +333,7 @@ func (c *Console) getDestinations(w http.ResponseWriter, r *http.Request) error 
 
 // revoke takes back the destinations that an approval was for.
 func (c *Console) revoke(r *http.Request) ([]gate.Destination, error) {
-	by := by(r.Context())
-	return c.app.RevokeDestinationsBy(r.Context(), r.PathValue("id"), "console:"+match.Name(by.Tenant, by.ID))
+	return c.app.RevokeDestinationsBy(r.Context(), r.PathValue("id"), named(r.Context()))
 }
 
 func (c *Console) postRevocation(w http.ResponseWriter, r *http.Request) error {
@@ -459,7 +457,7 @@ func (c *Console) reset(ctx context.Context, id string, version uint64) error {
 	if s.Version != version {
 		return &conflict{"session " + id}
 	}
-	if _, err = c.app.ResetSession(ctx, s); errors.Is(err, gate.ErrStale) { // it has read something meanwhile
+	if _, err = c.app.ResetSessionBy(ctx, s, named(ctx)); errors.Is(err, gate.ErrStale) { // it has read something meanwhile
 		return &conflict{"session " + id}
 	}
 	return err
@@ -487,6 +485,6 @@ func (c *Console) postPause(w http.ResponseWriter, r *http.Request) error {
 	if err := read(r, &asked); err != nil {
 		return err
 	}
-	paused, err := c.app.Pause(r.Context(), asked.Server, asked.Resume)
+	paused, err := c.app.PauseBy(asked.Server, asked.Resume, named(r.Context()))
 	return answer(w, map[string]any{"paused": append([]string{}, paused...)}, err)
 }

@@ -566,6 +566,10 @@ func TestPauseAndReset(t *testing.T) {
 	if got := d.get("/api/v1/sessions"); got != "[]\n" {
 		t.Errorf("still %s", got)
 	}
+	paused, labels := d.records(audit.Server), d.records(audit.Label)
+	if len(paused) < 2 || len(labels) != 1 || paused[0].Reasons[0] != "paused by console:local" || !strings.Contains(labels[0].Reasons[0], "reset by console:local") {
+		t.Errorf("recorded %+v, %+v", paused, labels)
+	}
 }
 
 // An approver sees whom a call is for, and where its values were met; approves that until the

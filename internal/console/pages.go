@@ -297,7 +297,7 @@ func (c *Console) resetPage(w http.ResponseWriter, r *http.Request) error {
 
 func (c *Console) pausePage(w http.ResponseWriter, r *http.Request) error {
 	server, resume := r.PostFormValue("server"), r.PostFormValue("resume") == "true"
-	if _, err := c.app.Pause(r.Context(), server, resume); err != nil {
+	if _, err := c.app.PauseBy(server, resume, named(r.Context())); err != nil {
 		return err
 	}
 	what, to := "everything", "/ui/"

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/except"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/policy"
 )
@@ -108,6 +109,12 @@ func (c *Console) caller(r *http.Request, isPage, asks bool) (caller, error) {
 
 // by is who sends the request of a context.
 func by(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
+
+// named is what records say of who sends the request of a context.
+func named(ctx context.Context) string {
+	by := by(ctx)
+	return "console:" + match.Name(by.Tenant, by.ID)
+}
 
 // readArguments is the op of reading what calls were made with, and what they returned, which is
 // recorded before they are shown.
