@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -180,7 +181,8 @@ type call struct {
 	standby      *standby // that became the call; nil for others
 	spent        uint64   // instructions before it did
 	fuel         uint64
-	logBytes     int64 // that the guest wrote by its function log
+	logBytes     int64  // that the guest wrote by its function log
+	complaint    string // the last that it wrote there as an error
 	peak         int64
 
 	over  atomic.Bool
@@ -379,7 +381,7 @@ func (c *call) finish(res *Result, err *error) {
 		*res = Result{}
 	}
 	if t, ok := errors.AsType[*Trap](*err); ok && !c.quoted {
-		t.Said = said(c.stderr.buf)
+		t.Said = cmp.Or(said(c.stderr.buf), c.complaint)
 	}
 	c.over.Store(true)
 	if c.timer.cancel != nil {

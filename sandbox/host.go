@@ -248,7 +248,11 @@ var levels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.
 
 func (c *call) logged(guest api.Module, stack []uint64) {
 	level := levels[min(stack[0]&0xffffffff, uint64(len(levels)-1))]
-	c.message(level, c.read(guest, stack[1], stack[2]))
+	text := c.read(guest, stack[1], stack[2])
+	if level == slog.LevelError {
+		c.complaint = said(text)
+	}
+	c.message(level, text)
 }
 
 // message logs what a guest says, as far as its log has room. Handlers quote it,

@@ -508,6 +508,21 @@ func TestATrapQuotesItsGuest(t *testing.T) {
 	}
 }
 
+// Languages without a standard error log why they end.
+func TestATrapQuotesTheLog(t *testing.T) {
+	for level, want := range map[int32]string{3: "no such file: x", 1: ""} {
+		g := newGuest()
+		log := g.asks("log")
+		g.allocator()
+		g.function("tool_call", i32+i32+i32+i32, i32, number(level), get(argsPtr), get(argsLen), log, unreachable)
+		m := compile(t, newRuntime(t, sandbox.Config{}), g.section("wasmgate", []byte(manifest)).bytes(), sandbox.ModuleConfig{})
+		_, err := m.Call(t.Context(), "t", []byte("no such file: x\nsecond"), sandbox.CallConfig{})
+		if trap, ok := errors.AsType[*sandbox.Trap](err); !ok || trap.Said != want {
+			t.Errorf("level %d: %v, want %q", level, err, want)
+		}
+	}
+}
+
 func TestDirsAreKnownByAnotherPath(t *testing.T) {
 	r, dir := newRuntime(t, sandbox.Config{}), t.TempDir()
 	for as, ok := range map[string]bool{"": true, "/data": true, "/": true, ".": true, "data": false, "..": false, "/data/": false, "/a/../b": false} {

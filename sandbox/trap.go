@@ -23,8 +23,9 @@ type Trap struct {
 	Tool   string
 	Reason string // in words of the sandbox alone
 	Err    error  // the engine's error, for the operator; may be nil, may quote names from the module
-	// Said is the first line of what the guest wrote to standard error, such as a panic's; for
-	// the operator and the tool's author, not for who called it.
+	// Said is the first line of what the guest wrote to standard error, such as a panic's, or
+	// else of the last error that it logged; for the operator and the tool's author, not for
+	// who called it.
 	Said string
 
 	final bool // nothing else explains it better
