@@ -161,3 +161,53 @@ allow contains "auditors read" if {
 		t.Errorf("when her token has ended: %d at %s", got.StatusCode, got.Request.URL)
 	}
 }
+
+// What signs browsers in is bounded in number and time: links and codes, browsers that have signed in, and those on their way to an issuer.
+func TestSignInBounds(t *testing.T) {
+	now := time.Now()
+	s := newSignins(func() time.Time { return now })
+	_, oldest, _ := s.offer()
+	for range maxOffers {
+		s.offer()
+	}
+	if len(s.offers) != maxOffers || s.take(oldest) != "" {
+		t.Errorf("%d links are good, or the oldest of more is", len(s.offers))
+	}
+	token, code, _ := s.offer()
+	for range maxWrong {
+		s.take("00000000x")
+	}
+	if s.take(code) != "" || s.take(token) == "" {
+		t.Error("a code outlives guesses, or a link does not")
+	}
+	back := func(state, cookie string) bool {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.AddCookie(&http.Cookie{Name: leavingName, Value: cookie})
+		return s.back(state, r)
+	}
+	for i := range 3 * maxLeaving {
+		s.come("token")
+		s.leave(string(rune('a' + i)))
+	}
+	if len(s.stays) > maxStays || len(s.leaving) > maxLeaving {
+		t.Errorf("%d browsers have signed in, and %d are on their way", len(s.stays), len(s.leaving))
+	}
+	mine, other := s.leave("mine"), s.leave("other")
+	for name, ok := range map[string]bool{"another browser": back("mine", other), "one without a state": back("", mine), "one with another's": back("other", mine)} {
+		if ok {
+			t.Errorf("%s comes back", name)
+		}
+	}
+	now = now.Add(leaveTime + time.Second)
+	if back("mine", mine) {
+		t.Error("a browser comes back too late")
+	}
+	late := s.leave("late")
+	if len(s.leaving) != 1 || !back("late", late) || back("late", late) {
+		t.Errorf("%d are on their way, of whom one comes back, once", len(s.leaving))
+	}
+	now = now.Add(stayTime)
+	if s.come("token"); len(s.stays) != 1 {
+		t.Errorf("%d browsers stay signed in", len(s.stays))
+	}
+}
