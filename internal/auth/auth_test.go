@@ -309,6 +309,7 @@ func TestIssuerAway(t *testing.T) {
 		}
 		now = now.Add(10 * time.Minute) // so that the token is looked at anew
 	}
+	time.Sleep(100 * time.Millisecond) // they would be fetched behind the requests
 	if n := p.Fetched.Load() - before; n != 1 {
 		t.Errorf("keys that are fresh were fetched %d times", n)
 	}
