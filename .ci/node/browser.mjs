@@ -80,24 +80,31 @@ for (const domain of ['Page', 'Runtime']) await page(`${domain}.enable`);
 await page('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
 
 // look runs in the page, in a world of its own: it puts each text into an element, and has it do what a person can.
+// A field of a form stands in the place of what the form has by the field's name, so forms are asked as elements are.
 const look = `(async (texts) => {
   const found = [];
+  const of = (node, name, kind = Element) => Object.getOwnPropertyDescriptor(kind.prototype, name).get.call(node);
+  const attribute = (node, name) => Element.prototype.getAttribute.call(node, name);
   for (const text of texts) {
     const box = document.createElement('div');
     document.body.append(box);
     box.innerHTML = text;
     let what = '';
     for (const node of box.querySelectorAll('*')) {
-      for (const { name, value } of node.attributes) {
+      for (const { name, value } of of(node, 'attributes')) {
         if (name.startsWith('on') && value !== '' && name in node && typeof node[name] === 'function') what = 'handler ' + name;
       }
-      if (node instanceof HTMLElement && (node.getAttribute('style') ?? '').trim() !== '') {
+      if (node instanceof HTMLElement && (attribute(node, 'style') ?? '').trim() !== '') {
         const style = getComputedStyle(node);
         if (style.display === 'none' || style.visibility !== 'visible' || parseFloat(style.opacity) < 0.05 || parseFloat(style.fontSize) < 1) what = 'hidden by its style';
       }
       if (typeof node.href === 'string' && /^(javascript|vbscript|data):/i.test(node.href)) what = 'runs ' + node.href.slice(0, 60);
-      if (node.tagName === 'FORM' && node.getAttribute('action') && new URL(node.action).origin !== location.origin) what = 'sends to ' + node.action;
-      if (node.tagName === 'SCRIPT' || node.tagName === 'STYLE' || node.tagName === 'IFRAME') what = 'element ' + node.tagName;
+      if (node instanceof HTMLFormElement && attribute(node, 'action')) {
+        const to = URL.parse(of(node, 'action', HTMLFormElement));
+        if (to && to.origin !== location.origin) what = 'sends to ' + to;
+      }
+      const tag = of(node, 'tagName');
+      if (['SCRIPT', 'STYLE', 'IFRAME'].includes(tag)) what = 'element ' + tag;
     }
     found.push(what);
     await new Promise((resolve) => setTimeout(resolve, 0));
@@ -133,7 +140,7 @@ async function inserted(texts, again = true) {
   if (answer === undefined && again) return inserted(texts, false);
   const result = answer?.result ?? {};
   await new Promise((resolve) => setTimeout(resolve, 20));
-  const found = result.value ?? texts.map(() => 'the page was lost');
+  const found = Array.isArray(result.value) ? result.value : texts.map(() => `the page was lost: ${answer?.exceptionDetails?.exception?.description ?? ''}`);
   const all = [before, ...happened.filter((what) => what !== `goes to ${origin}`)].filter((what) => what !== '').join(', ');
   if (all === '') return found;
   return texts.length === 1 ? [found[0] || all] : null;
