@@ -1,4 +1,3 @@
-// Package drain counts what is under way, so that an end can wait for it.
 package drain
 
 import (

@@ -1,4 +1,3 @@
-// Package files writes files in one step, and locks them against other processes.
 package files
 
 import (

@@ -1,4 +1,3 @@
-// Package logs makes the log of the operator, which follows the configuration.
 package logs
 
 import (

@@ -1,4 +1,3 @@
-// Package loopback tells this machine's own name from others.
 package loopback
 
 import (

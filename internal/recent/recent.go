@@ -1,4 +1,3 @@
-// Package recent keeps what was derived lately, within bounds.
 package recent
 
 import (

@@ -1,4 +1,3 @@
-// Package sarif writes the findings of a scan for tools that read SARIF.
 package sarif
 
 import (

@@ -1,4 +1,3 @@
-// Package show writes what people read on a terminal.
 package show
 
 import (

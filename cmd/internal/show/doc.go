@@ -1,0 +1,2 @@
+// Package show writes what people read on a terminal.
+package show

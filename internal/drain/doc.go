@@ -1,0 +1,2 @@
+// Package drain counts what is under way, so that an end can wait for it.
+package drain

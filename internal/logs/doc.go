@@ -1,0 +1,2 @@
+// Package logs makes the log of the operator, which follows the configuration.
+package logs

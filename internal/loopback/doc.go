@@ -1,0 +1,2 @@
+// Package loopback tells this machine's own name from others.
+package loopback

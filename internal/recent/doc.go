@@ -1,0 +1,2 @@
+// Package recent keeps what was derived lately, within bounds.
+package recent

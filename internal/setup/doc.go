@@ -1,0 +1,3 @@
+// Package setup makes the first configuration of somebody, of the servers that their clients
+// have.
+package setup
