@@ -32,6 +32,9 @@
 //	internal/mcp       the words that both sides share
 //	internal/listing   what a server lists, made safe to be shown
 //	internal/rig       what the tests of all these share
+//
+// Of the module's own internal folder, not of bridge's, are
+//
 //	lock               pins: what was approved of a server's definitions
 //	schema             the schemas of tools
 //	dial               where connections may go, and what they carry

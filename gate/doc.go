@@ -6,7 +6,8 @@
 //
 //	lookup           what the call names, within the groups the client is offered
 //	pin              whether its definition is approved
-//	authorize        what the policy says, in the state of the session
+//	authorize        the arguments, coerced to the schema where the caller may know of the
+//	                 tool; what the policy says, in the state of the session
 //	validate input   the arguments, against the tool's schema
 //	approve          a person, if the policy asks
 //	limit            a place among the calls under way, and the rates
@@ -21,7 +22,7 @@
 // In the middle there is a loop: what was decided holds for one state of the session, and
 // a call that waited for a person, or whose session has read more, is decided on anew.
 //
-//	parse -> lookup, pin -> arrive: prompt, secrets, view of the session
+//	parse -> lookup, pin -> arrive: prompt, coercion, secrets, view of the session
 //	             |
 //	             v
 //	   +-----> decide ---- denied -----------------------------> refused

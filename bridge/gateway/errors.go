@@ -46,6 +46,7 @@ const (
 //	protocol, refused_validate_output                  protocol_error      no
 //	tool_error, trap_{fuel,memory,guest,denied}        server_error        no
 //	refused_{authorize,approve,pin,sanitize}           server_error        no
+//	refused_credential                                 server_error        no
 //	refused_{limit,busy,record}                        server_error        yes
 //	refused_parse, refused_validate_input              invalid_parameters  no
 //	refused_lookup, and what is hidden                 {tool,prompt,resource}_not_found  no

@@ -32,6 +32,8 @@
 // With a project the gateway is another one than without, so its state and its
 // audit log go into a folder of their own below the base's.
 //
-// The package opens no connection, and starts, writes and prints nothing, but
-// for the trust store, which [Trust] and [Untrust] write.
+// The package opens no connection, and starts and prints nothing. Reading writes nothing.
+// What is written is what a person asks for: the trust store by [Trust] and [Untrust], servers
+// in a configuration by [AddServers], entries of a grants file by [SetGrants], [AddGrant],
+// [AddAlways] and [RevokeGrant].
 package config
