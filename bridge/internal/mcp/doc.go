@@ -4,4 +4,9 @@
 // nothing, and knows neither clients nor servers.
 //
 // Where a word is of one revision alone, its comment names the revision.
+//
+//	methods.go, meta.go, headers.go, errors.go, tasks.go, levels.go, revisions.go, version.go   words
+//	message.go, read.go, skim.go   a line or a body, within bounds
+//	json.go, params.go             documents changed and stamped; arguments that stand in headers
+//	offering.go                    what a server offers, and what it tells of it
 package mcp

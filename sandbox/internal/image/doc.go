@@ -12,4 +12,7 @@
 // they are written back. They stay where they are: the next call faults for none
 // of them. Where that does not work, which a test at the first use finds out,
 // memories are ordinary slices that are copied whole ([Copy]).
+//
+// Package sandbox makes images of modules, and of each the memories of instances. image.go has both
+// for slices, mapped_linux.go the mapping and the scan, mapped_other.go says that there is none.
 package image
