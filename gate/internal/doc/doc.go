@@ -1,6 +1,9 @@
 // Package doc is JSON, read strictly: a [Doc] is one parsed document, whose parts share its
 // bytes, with its digest, and with strings that can be replaced while all else keeps its
 // bytes. Package gate exports what others need of it.
+//
+// doc.go has documents, their parts and the walk over strings; parse.go and plain.go read, deep.go
+// goes into strings that are JSON, replace.go takes values out, canonical.go writes what is digested.
 package doc
 
 import (

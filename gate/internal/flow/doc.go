@@ -1,6 +1,13 @@
 // Package flow knows where values came from: what labels say of tools and of places in
 // results, which values a session has met where, and what of a result is not what its tool
 // is said to return. It decides nothing. Package gate gives its types their public names.
+//
+//	tool_labels.go, places.go   what the operator says of a tool, and of places in its results
+//	labels.go                   what a session has read
+//	values.go, forms.go         the values of a document, and the forms in which one is met again
+//	provenance.go, shown.go     where a session has met them: in results, and in listings
+//	use.go                      what holds for the arguments of one call besides
+//	echo.go                     whether a tool says what it is told, or what somebody put there
 package flow
 
 import "github.com/wasmgate/wasmgate/gate/internal/doc"
