@@ -44,6 +44,8 @@ type App struct {
 	front   net.Listener // of the first of them; nil if there is none
 	tls     *web.TLS     // of those that speak it; nil if none does
 
+	bodyTime time.Duration // that clients have to send the body of a request
+
 	desk      Desk         // nil without one to run
 	api       http.Handler // of it, over the control socket
 	console   string       // its URL

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/wasmgate/wasmgate/internal/config"
 )
@@ -31,6 +32,9 @@ var AskOnly = askOnly
 
 // Public is the URL by which clients reach the gateway.
 func (a *App) Public() string { return a.public() }
+
+// SetBodyTime sets how long the body of a request may take, before it runs.
+func (a *App) SetBodyTime(d time.Duration) { a.bodyTime = d }
 
 // Handler is what listens for MCP, and for browsers that log in.
 func (a *App) Handler() http.Handler { return a.handler() }

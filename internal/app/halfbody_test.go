@@ -1,0 +1,68 @@
+package app_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/console"
+)
+
+// TestHalfBody: half a body and silence holds no connection longer than a body may take, also on
+// the paths that are not the gateway's, and at the console.
+func TestHalfBody(t *testing.T) {
+	a := start(t, load(t, "version: 1\n"))
+	a.SetBodyTime(300 * time.Millisecond)
+	at, _, _ := run(t, a, app.Front{
+		Listen: []string{"127.0.0.1:0"}, Console: "127.0.0.1:0",
+		Desk: func(a *app.App) app.Desk { return console.New(a) },
+	})
+	link, err := a.SignIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct{ at, method, path string }{
+		{at, "GET", "/.well-known/oauth-protected-resource"},
+		{at, "GET", "/oauth/client.json"},
+		{at, "GET", "/connect/x"},
+		{at, "POST", "/connect/x"},
+		{at, "POST", "//mcp"}, // the way that paths are written is mended before the gateway sees it
+		{link.URL, "POST", "/ui/signin"},
+		{link.URL, "POST", "/api/v1/pause"},
+		{link.URL, "GET", "/ui/"},
+	} {
+		t.Run(one.method+one.path, func(t *testing.T) {
+			t.Parallel()
+			u, err := url.Parse(one.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", u.Port()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5000\r\n\r\nhalf=", one.method, one.path, u.Host)
+			if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			said := "no answer"
+			r := bufio.NewReader(c)
+			resp, err := http.ReadResponse(r, nil)
+			if err == nil {
+				said = resp.Status
+				resp.Body.Close()
+				_, err = r.Discard(1 << 20)
+			}
+			if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
+				t.Errorf("%s, and the connection stays open", said)
+			}
+		})
+	}
+}

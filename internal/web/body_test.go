@@ -1,0 +1,38 @@
+package web_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wasmgate/wasmgate/internal/web"
+)
+
+// TestBoundBody: the time that a body has is not that of its answer.
+func TestBoundBody(t *testing.T) {
+	const within = 100 * time.Millisecond
+	srv := httptest.NewServer(web.BoundBody(within, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		select {
+		case <-r.Context().Done():
+		case <-time.After(5 * within):
+			fmt.Fprint(w, "done")
+		}
+	})))
+	defer srv.Close()
+	for range 2 { // the connection is kept
+		resp, err := srv.Client().Post(srv.URL, "text/plain", strings.NewReader("all of it"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || string(said) != "done" {
+			t.Errorf("%q, %v", said, err)
+		}
+	}
+}
