@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -86,6 +87,9 @@ func upgradedKeys(cfg *config.Config) (lines []UpgradeLine) {
 	for _, s := range cfg.Servers {
 		if s.Enabled && strings.Contains(s.Fault, "environment variable") {
 			say("servers."+s.ID, s.Fault+": it faults this server alone, where nothing started before", "")
+		}
+		if s.Enabled && s.Command != "" && cmp.Or(s.Sessions, "auto") == "auto" {
+			say("servers."+s.ID, "each client has a process of its own of server "+s.ID+"; clients that could be asked nothing shared one", "sessions: shared")
 		}
 		if s.Enabled && s.Input == "" && len(s.Inputs) == 0 {
 			say("servers."+s.ID, "arguments of server "+s.ID+" are coerced to its schemas before the policy decides, where they were refused", "input: enforce")
