@@ -116,20 +116,26 @@ func (a *App) lacking(r *http.Request, scopes []string) string {
 
 // handler serves MCP and what clients have to know beforehand.
 func (a *App) handler() http.Handler {
-	mux := http.NewServeMux()
+	pages := http.NewServeMux()
 	for _, path := range []string{wellKnown, wellKnown + "/mcp", wellKnown + "/mcp/{" + groupParam + "}"} {
-		mux.HandleFunc("GET "+path, a.metadata)
+		pages.HandleFunc("GET "+path, a.metadata)
 	}
-	a.logins.Handle(mux)
-	mux.HandleFunc("/connect/", func(w http.ResponseWriter, r *http.Request) {
+	a.logins.Handle(pages)
+	pages.HandleFunc("/connect/", func(w http.ResponseWriter, r *http.Request) {
 		if !a.senders.throughProxy(r) {
 			http.Error(w, "this address serves the proxy that speaks TLS", http.StatusForbidden)
 			return
 		}
 		a.connect.ServeHTTP(w, r)
 	})
-	mux.Handle("/", a.ending(a.gateway))
-	return mux
+	bounded, calls := web.BoundBody(a.bodyTime, pages), a.ending(a.gateway) // which bounds bodies itself
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, page := pages.Handler(r); page != "" {
+			bounded.ServeHTTP(w, r)
+			return
+		}
+		calls.ServeHTTP(w, r)
+	})
 }
 
 // connContext says of each request what its connection proves.

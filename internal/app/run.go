@@ -208,7 +208,7 @@ func (a *App) watch(ctx context.Context, g *errgroup.Group) {
 // newServer returns what serves MCP over HTTP, to requests that end with life.
 func (a *App) newServer(life context.Context) *http.Server {
 	return &http.Server{
-		Handler: web.BoundBody(a.bodyTime, a.handler()), ConnContext: a.connContext, ReadHeaderTimeout: web.HeaderTime, IdleTimeout: web.IdleTime,
+		Handler: a.handler(), ConnContext: a.connContext, ReadHeaderTimeout: web.HeaderTime, IdleTimeout: web.IdleTime,
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
 }
