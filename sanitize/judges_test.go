@@ -70,7 +70,7 @@ func TestGeneratedTextsAreInert(t *testing.T) {
 		few := texts[:len(texts)/10+1]
 		judgeAll(t, judge, sanitize.HTML, few)
 		judgeAll(t, judge, sanitize.Strict, few)
-		judgePieces(t, judge, s, few)
+		judgePieces(t, judge, sanitize.Text, few, func(text string) []int { return []int{s.IntN(len(text) + 1)} })
 		if t.Failed() {
 			t.Fatalf("after %d texts of seed %d", done+len(texts), seed)
 		}
@@ -94,34 +94,37 @@ func judgeAll(t *testing.T, judge func([]string) []string, p sanitize.Profile, t
 	}
 }
 
-// judgePieces cuts texts in two, as contents of one result and as a document of JSON.
-func judgePieces(t *testing.T, judge func([]string) []string, r *source, texts []string) {
+// judgePieces cuts texts in two, at the places that cuts gives, as contents of one result and
+// as a document of JSON.
+func judgePieces(t *testing.T, judge func([]string) []string, p sanitize.Profile, texts []string, cuts func(text string) []int) {
 	t.Helper()
-	s := new(t, sanitize.Text)
-	var shown []string
+	s := new(t, p)
+	var whole, shown []string
 	for _, text := range texts {
-		cut := r.IntN(len(text) + 1)
-		pieces := []string{strings.ToValidUTF8(text[:cut], ""), strings.ToValidUTF8(text[cut:], "")}
-		open := false
-		for i := range pieces {
-			pieces[i], _ = s.Sanitize(pieces[i])
-			open = open || s.Open(pieces[i])
+		for _, cut := range cuts(text) {
+			pieces := []string{strings.ToValidUTF8(text[:cut], ""), strings.ToValidUTF8(text[cut:], "")}
+			open := false
+			for i := range pieces {
+				pieces[i], _ = s.Sanitize(pieces[i])
+				open = open || s.Open(pieces[i])
+			}
+			if open {
+				pieces, _ = s.Together(pieces)
+			}
+			var b bytes.Buffer
+			e := json.NewEncoder(&b)
+			e.SetEscapeHTML(false)
+			if err := e.Encode(pieces); err != nil {
+				t.Fatal(err)
+			}
+			raw, _ := s.Inert(b.String())
+			whole = append(whole, text)
+			shown = append(shown, strings.Join(pieces, ""), strings.Join(pieces, "\n"), raw)
 		}
-		if open {
-			pieces, _ = s.Together(pieces)
-		}
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(pieces); err != nil {
-			t.Fatal(err)
-		}
-		raw, _ := s.Inert(b.String())
-		shown = append(shown, strings.Join(pieces, ""), strings.Join(pieces, "\n"), raw)
 	}
 	for i, found := range judge(shown) {
 		if found != "" {
-			t.Errorf("pieces %d: %s is left\n in: %q\nout: %q", i, found, texts[i/3], shown[i])
+			t.Errorf("%s: pieces %d: %s is left\n in: %q\nout: %q", p, i, found, whole[i/3], shown[i])
 		}
 	}
 }
