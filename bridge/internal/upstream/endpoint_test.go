@@ -291,6 +291,30 @@ func TestCallFaults(t *testing.T) {
 	}
 }
 
+// TestResultsWithoutContent: a result whose content is no list has an empty one, and keeps
+// the rest.
+func TestResultsWithoutContent(t *testing.T) {
+	for name, tt := range map[string]struct{ answer, want string }{
+		"nothing": {`{"structuredContent":{"n":1}}`, `{"structuredContent":{"n":1},"content":[]}`},
+		"null":    {`{"content":null,"isError":true}`, `{"content":[],"isError":true}`},
+		"a text":  {`{"content":"words","_meta":{"a.example/x":1}}`, `{"content":[],"_meta":{"a.example/x":1}}`},
+		"a block": {`{"content":{"type":"text","text":"words"}}`, `{"content":[]}`},
+		"a list":  {`{"content":[{"type":"text","text":"words"}]}`, `{"content":[{"type":"text","text":"words"}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := rig.Ready(t, rig.NewScript(map[string]string{"tools/call": tt.answer}).Config("s"))
+			defer e.Close()
+			res, err := rig.Do(t.Context(), t, e, "s__echo", "{}")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := gate.MustDoc(tt.want); res.Doc.Digest() != want.Digest() || res.IsError != want.Get("isError").True() {
+				t.Errorf("%s became %s", tt.answer, res.Doc)
+			}
+		})
+	}
+}
+
 // TestCallError: a JSON-RPC error is the tool's failure, with the server's words
 // as a text like any other.
 func TestCallError(t *testing.T) {
