@@ -72,6 +72,7 @@ type audience struct {
 	session      gate.SessionKey // without ID if pooled
 	who          *gate.Principal // of the first call
 	pooled       bool            // has one call at a time, and any client of the principal
+	stays        bool            // for a call that takes any process of its session
 	capabilities gate.Doc
 	endpoint     *Endpoint
 	base         *Endpoint // that lists
@@ -176,22 +177,28 @@ var errAudiences = errors.New("every connection that the server may have for a c
 
 // take returns the connection of the client of a call, a new one if it has none.
 func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
-	// A call that nobody waits for outlives the session, whose own connections end with it.
+	// A call that nobody waits for outlives the session, whose own connections end with it;
+	// but processes only with the last call.
 	want := &audience{session: c.Audience(), who: c.Who, pooled: c.Rounds || c.Detached, capabilities: declared(c), base: e, owner: s}
+	// A job or task works with what its session has left in its process. Not so a call that
+	// can become a task yet (2026-07-28): its client is asked by its answer, as by no other's.
+	want.stays = e.cfg.Command != "" && c.Detached && c.Tasked == nil && want.session.ID != ""
 	switch {
 	case want.capabilities.IsZero(): // nobody is asked, so that calls need not be told apart
 		want.pooled, want.capabilities = false, noCapabilities
+	case want.stays:
+		want.pooled = false
 	case want.pooled:
 		want.session.ID = ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.all, func(a *audience) bool { return a.suits(want) })
+	i := s.find(want)
 	if i < 0 && !s.closed && e.cfg.Pool != nil && e.cfg.Command != "" {
 		s.mu.Unlock()
 		full := !e.cfg.Pool.room(s)
 		s.mu.Lock()
-		if i = slices.IndexFunc(s.all, func(a *audience) bool { return a.suits(want) }); full && i < 0 {
+		if i = s.find(want); full && i < 0 {
 			return nil, e.tooMany()
 		}
 	}
@@ -219,10 +226,23 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 // asked reports whether its client can be asked something.
 func (a *audience) asked() bool { return len(a.capabilities.Raw()) > len("{}") }
 
+// find returns where the connection is that serves who wants another; -1 if there is none.
+// A session has two processes if it began with a job: its calls are made in the last one.
+// The caller holds mu.
+func (s *audiences) find(want *audience) int {
+	at := -1
+	for i, a := range s.all {
+		if (at < 0 || want.stays) && a.suits(want) {
+			at = i
+		}
+	}
+	return at
+}
+
 // suits reports whether a connection serves who wants another.
 func (a *audience) suits(want *audience) bool {
 	return a.session == want.session && a.pooled == want.pooled && (!a.pooled || a.calls == 0) &&
-		(a.capabilities == want.capabilities || a.capabilities.Digest() == want.capabilities.Digest())
+		(want.stays || a.capabilities == want.capabilities || a.capabilities.Digest() == want.capabilities.Digest())
 }
 
 // ownFor returns an endpoint to the same server for one audience.
@@ -578,13 +598,15 @@ func (e *Endpoint) prepare(ctx context.Context, l *link, of *calling) {
 		return
 	}
 	l.tune(ctx, of.level, false)
-	if a.owner.takeNews(a) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
+	if !of.call.Detached && a.owner.takeNews(a) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
 		l.greet(ctx)
 	}
 }
 
 // onBehalf returns the call on whose behalf the server asks something: the one whose
-// stream the request came on, or else the oldest of the client whose connection it is.
+// stream the request came on, or else the foremost of the client whose connection it is. A
+// server on stdio does not say for which of several it asks, and a client that waits for its
+// call answers, which it could not if a job or task beside it were asked.
 func (e *Endpoint) onBehalf(of *calling) *calling {
 	switch {
 	case e.audience == nil:
@@ -592,7 +614,7 @@ func (e *Endpoint) onBehalf(of *calling) *calling {
 	case of != nil:
 		return of
 	default:
-		return e.under.oldest()
+		return e.under.foremost()
 	}
 }
 

@@ -118,8 +118,11 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise FaultKind) (
 	if h := l.overHTTP(); h != nil && !l.modern() {
 		h.Listens(ctx)
 	}
-	if e.audience != nil && e.audience.asked() {
+	if a := e.audience; a != nil && a.asked() {
 		l.greet(ctx)
+		if of := e.onBehalf(nil); !a.pooled && of != nil && of.call.Detached { // nobody may have answered
+			a.owner.rootsChanged(a.session)
+		}
 	}
 	return l, tools, nil
 }

@@ -90,7 +90,7 @@ func (l *link) tune(ctx context.Context, from mcp.Severity, atMost bool) {
 
 // logged takes a log message of the server, in the call of which it is if the transport
 // tells. Where it does not, a message belongs to the call that alone is under way; on a
-// client's own connection to the oldest one, or else to the client. One that could be
+// client's own connection to the foremost one, or else to the client. One that could be
 // several clients' is dropped: it could tell one of another.
 func (e *Endpoint) logged(l *link, params gate.Doc, of *calling) {
 	how := mcp.SeverityOf(params.Get("level").Text())
@@ -100,7 +100,7 @@ func (e *Endpoint) logged(l *link, params gate.Doc, of *calling) {
 	switch {
 	case of != nil:
 	case e.audience != nil:
-		of = e.under.oldest()
+		of = e.under.foremost()
 	case l.overHTTP() == nil:
 		of = e.under.only()
 	}

@@ -6,4 +6,4 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m, map[string]func(){"torture": torture}) }
+func TestMain(m *testing.M) { rig.Main(m, map[string]func(){"torture": torture, "asking": asking}) }

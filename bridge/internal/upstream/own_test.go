@@ -1,9 +1,11 @@
 package upstream_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -56,6 +58,105 @@ func TestOwnProcesses(t *testing.T) {
 		t.Errorf("a client that came later: %s calls in process %s of %v, %v", calls, pid, pids, err)
 	}
 	e.Close()
+}
+
+// TestJobsInOwnProcesses: a job and a task (2025-11-25) run in the process of their session,
+// of a client that can be asked something, too, and in no other client's of its principal.
+func TestJobsInOwnProcesses(t *testing.T) {
+	rig.NoLeaks(t)
+	e := rig.Ready(t, rig.Child("remembers"))
+	g, _ := rig.NewGate(t, e)
+	peer := client{`{"roots":{"listChanged":true},"elicitation":{"form":{}}}`, nil}
+	pids := map[string]string{}
+	for i, how := range []string{"call", "job", "task", "job", "call"} {
+		for _, session := range []string{"a", "b"} {
+			c := rig.NewCall("liar__echo", "{}")
+			c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: session}
+			if c.Detached = how != "call"; how != "job" {
+				c.Peer = peer
+			}
+			res, err := g.Do(t.Context(), c)
+			pid := res.Doc.Get("pid").String()
+			if calls := res.Doc.Get("calls").String(); err != nil || calls != fmt.Sprint(i+1) || pids[session] != "" && pids[session] != pid {
+				t.Errorf("%s %d of session %s: call %s of process %s, want %s; %v", how, i+1, session, calls, pid, pids[session], err)
+			}
+			pids[session] = pid
+		}
+	}
+	if pids["a"] == pids["b"] {
+		t.Error("two clients have one process")
+	}
+	e.Close()
+}
+
+// asking is a server that asks for the roots of its client when it has started, when they
+// have changed and in each call, which it answers with the answer. With hold a call is
+// answered by the next one.
+func asking() {
+	in := bufio.NewScanner(os.Stdin)
+	var calls []string
+	asked := false
+	for in.Scan() {
+		msg, err := gate.ParseDoc(in.Bytes())
+		if err != nil {
+			return
+		}
+		id := msg.Get("id").String()
+		switch method := msg.Get("method").Text(); {
+		case method == "initialize":
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, rig.Initialized)
+		case method == "tools/list":
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}}`+"\n", id)
+		case method == "ping":
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", id)
+		case method == mcp.MethodRootsChanged:
+			fmt.Println(`{"jsonrpc":"2.0","id":"changed","method":"roots/list"}`)
+		case method == "tools/call":
+			calls = append(calls, id)
+			if !msg.At("/params/arguments/hold").True() {
+				asked = true
+				fmt.Println(`{"jsonrpc":"2.0","id":"asks","method":"roots/list"}`)
+			}
+		case asked && id == `"asks"`:
+			for _, call := range calls {
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"roots":%d,"refused":%t}}`+"\n", call, len(msg.At("/result/roots").Raw()), !msg.Get("error").IsZero())
+			}
+			calls, asked = nil, false
+		}
+	}
+}
+
+// TestJobsAskNobody: what a server asks while a job or a task is under way beside a call of
+// the same session its client is asked on behalf of the call; nobody is on behalf of a job.
+func TestJobsAskNobody(t *testing.T) {
+	e := rig.Ready(t, rig.Child("asking"))
+	g, _ := rig.NewGate(t, e)
+	do := func(session, how, args string, started func()) (gate.Doc, []string) {
+		var asked []string
+		c := rig.NewCall("liar__echo", args)
+		c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: session}
+		c.Granted = started
+		if c.Detached = how != "call"; how != "job" {
+			c.Peer = client{`{"roots":{"listChanged":true}}`, func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
+				asked = append(asked, how)
+				return gate.MustDoc(`{"roots":[]}`), nil
+			}}
+		}
+		res, err := g.Do(t.Context(), c)
+		if err != nil {
+			t.Error(session, how, err)
+		}
+		return res.Doc, asked
+	}
+	for _, how := range []string{"job", "task"} {
+		t.Run(how, func(t *testing.T) {
+			do(how, "call", "{}", nil)
+			res, asked := do(how, how, "{}", nil)
+			if refused := res.Get("refused").True(); refused != (how == "job") || len(asked) > 0 != (how == "task") {
+				t.Errorf("alone: %s, and its client is asked %v", res, asked)
+			}
+		})
+	}
 }
 
 // levels counts what servers say on their standard error, by the level at which it is logged.

@@ -76,7 +76,7 @@ func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
 
 // wanted reports whether a faulted endpoint connects again by itself: a client's own does
 // only while a call waits for it, for only then the client can be asked something.
-func (e *Endpoint) wanted() bool { return e.audience == nil || e.under.oldest() != nil }
+func (e *Endpoint) wanted() bool { return e.audience == nil || e.under.foremost() != nil }
 
 // ready returns the connection. While the endpoint is connecting again it waits for
 // that, unless the circuit is open; a call that tries a half-open one does not wait

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"sync"
@@ -82,16 +83,30 @@ func (u *underWay) byToken(token gate.Doc) *calling {
 	return u.calls[n]
 }
 
-// oldest returns the call that is under way for the longest time; nil if none is.
-func (u *underWay) oldest() (oldest *calling) {
+// foremost returns the oldest call of those whose client is the nearest; nil if none is
+// under way.
+func (u *underWay) foremost() (foremost *calling) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, one := range u.calls {
-		if oldest == nil || one.token < oldest.token {
-			oldest = one
+		if foremost == nil || cmp.Or(cmp.Compare(one.distance(), foremost.distance()), cmp.Compare(one.token, foremost.token)) < 0 {
+			foremost = one
 		}
 	}
-	return oldest
+	return foremost
+}
+
+// distance is how far the client is: it waits for its calls, comes back to a task, and
+// cannot be asked anything on behalf of a job.
+func (c *calling) distance() int {
+	switch {
+	case c.call.Peer == nil:
+		return 2
+	case c.call.Detached:
+		return 1
+	default:
+		return 0
+	}
 }
 
 // byTask returns the call that the server carries out as a task; nil if it has ended.
