@@ -385,6 +385,51 @@ func TestDrainEndsJobs(t *testing.T) {
 	}
 }
 
+// A job and a task of a client that can be asked something are carried out in the process
+// that the client has of a server on stdio, beside another client of the same principal.
+func TestJobsInTheirClientsProcess(t *testing.T) {
+	g, _ := jobbing(t, func(c *gateway.Config) {
+		c.Policy = granting("up__*")
+		c.Servers = []gateway.EndpointConfig{{Server: "up", Command: os.Args[0], Env: []string{upstreamEnv + "=stdio"}}}
+	})
+	if err := g.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pids := map[string]bool{}
+	for range 2 {
+		c := lines(t, g, `{"roots":{"listChanged":true},"elicitation":{"form":{}}}`)
+		defer func() { c.in.Close(); <-c.ended }()
+		ask := func(method, params string) gate.Doc {
+			t.Helper()
+			answer, err := c.ask(req("1", method, params))
+			for err == nil && answer.Get("id").IsZero() { // it tells something
+				var line []byte
+				if line, err = c.out.ReadBytes('\n'); err == nil {
+					answer, err = gate.ParseDoc(line)
+				}
+			}
+			if err != nil || answer.Get("result").IsZero() {
+				t.Fatalf("%s is answered %s, %v", method, answer, err)
+			}
+			return answer.Get("result")
+		}
+		pid := ask("tools/call", `"name":"up__pid"`).At("/content/0/text").Text()
+		id := ask("tools/call", `"name":"jobs__start","arguments":{"tool":"up__pid"}`).At("/structuredContent/job_id").String()
+		ask("tools/call", `"name":"jobs__wait","arguments":{"job_id":`+id+`}`)
+		if job := ask("tools/call", `"name":"jobs__result","arguments":{"job_id":`+id+`}`); job.At("/content/0/text").Text() != pid {
+			t.Errorf("a job of the client of process %s: %s", pid, job)
+		}
+		id = ask("tools/call", `"name":"up__pid","task":{}`).At("/task/taskId").String()
+		if task := ask("tasks/result", `"taskId":`+id); task.At("/content/0/text").Text() != pid {
+			t.Errorf("a task of the client of process %s: %s", pid, task)
+		}
+		pids[pid] = true
+	}
+	if len(pids) != 2 {
+		t.Errorf("two clients have the processes %v", pids)
+	}
+}
+
 func TestJobsAreOfferedToThoseWhoWantThem(t *testing.T) {
 	g, _ := jobbing(t, func(c *gateway.Config) { c.Jobs.Offer = false })
 	if _, err := callAs(g, "alice", "s", "jobs__start", `{"tool":"a__echo"}`); gate.Code(err) != "refused_lookup" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -47,16 +48,22 @@ type lineClient struct {
 
 func (tt *tortured) lines(t testing.TB) *lineClient {
 	t.Helper()
+	return lines(t, tt.Gateway, "{}")
+}
+
+// lines returns a client with capabilities.
+func lines(t testing.TB, g *gateway.Gateway, capabilities string) *lineClient {
+	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	c := &lineClient{in: inW, out: bufio.NewReader(outR), ended: make(chan error, 1)}
 	go func() {
-		err := tt.Serve(context.Background(), gate.Local(), inR, outW)
+		err := g.Serve(context.Background(), gate.Local(), inR, outW)
 		outW.Close()
 		inR.Close()
 		c.ended <- err
 	}()
-	if _, err := c.ask(req("0", "initialize", `"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"9"}`)); err != nil {
+	if _, err := c.ask(req("0", "initialize", `"protocolVersion":"2025-11-25","clientInfo":{"name":"c","version":"9"},"capabilities":`+capabilities)); err != nil {
 		t.Fatal(err)
 	}
 	return c

@@ -21,9 +21,9 @@ import (
 // A server on standard input and output was written for one client: what a call leaves
 // there (a page, a folder, a thought) is its client's. So each owner has a process of its
 // own: on stdio the connection, over HTTP the MCP session, for clients without sessions
-// the principal. The process that lists is a spare: the first owner that cannot be asked
-// anything has it, and when it goes the process is started anew. The others get processes
-// that are started for them.
+// the principal. A job or task of a session runs in the session's. The process that lists
+// is a spare: the first owner that cannot be asked anything has it, and when it goes the
+// process is started anew. The others get processes that are started for them.
 
 const (
 	// MaxAudiences bounds the connections to one server that belong to a client each. The

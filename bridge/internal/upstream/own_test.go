@@ -89,74 +89,111 @@ func TestJobsInOwnProcesses(t *testing.T) {
 	e.Close()
 }
 
-// asking is a server that asks for the roots of its client when it has started, when they
-// have changed and in each call, which it answers with the answer. With hold a call is
-// answered by the next one.
+// TestJobBeforeCalls: a job with which a session begins has a process that can ask nothing.
+// The session's calls have another, and so has the next job.
+func TestJobBeforeCalls(t *testing.T) {
+	g, _ := rig.NewGate(t, rig.Ready(t, rig.Child("remembers")))
+	var pids []string
+	for _, how := range []string{"job", "call", "job"} {
+		c := rig.NewCall("liar__echo", "{}")
+		c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: "s"}
+		if c.Detached = how == "job"; how == "call" {
+			c.Peer = client{`{"roots":{}}`, nil}
+		}
+		res, err := g.Do(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, res.Doc.Get("pid").String())
+	}
+	if pids[0] == pids[1] || pids[1] != pids[2] {
+		t.Errorf("a job, a call and a job ran in the processes %v", pids)
+	}
+}
+
+// asking is a server that asks for its client's roots when it has started, when they have
+// changed and in each call, which it answers then. A call to hold it answers with the next.
 func asking() {
-	in := bufio.NewScanner(os.Stdin)
-	var calls []string
-	asked := false
-	for in.Scan() {
+	const asks = `{"jsonrpc":"2.0","id":%q,"method":"roots/list"}` + "\n"
+	var held []string
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		msg, err := gate.ParseDoc(in.Bytes())
 		if err != nil {
 			return
 		}
 		id := msg.Get("id").String()
-		switch method := msg.Get("method").Text(); {
-		case method == "initialize":
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, rig.Initialized)
-		case method == "tools/list":
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}}`+"\n", id)
-		case method == "ping":
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", id)
-		case method == mcp.MethodRootsChanged:
-			fmt.Println(`{"jsonrpc":"2.0","id":"changed","method":"roots/list"}`)
-		case method == "tools/call":
-			calls = append(calls, id)
-			if !msg.At("/params/arguments/hold").True() {
-				asked = true
-				fmt.Println(`{"jsonrpc":"2.0","id":"asks","method":"roots/list"}`)
+		answer := func(id, result string) { fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, result) }
+		switch msg.Get("method").Text() {
+		case "initialize":
+			answer(id, rig.Initialized)
+		case "tools/list":
+			answer(id, `{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`)
+		case "ping":
+			answer(id, "{}")
+		case "notifications/initialized", mcp.MethodRootsChanged:
+			fmt.Printf(asks, "meanwhile")
+		case "tools/call":
+			if held = append(held, id); msg.At("/params/arguments/hold").True() {
+				fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,"progressToken":%s}}`+"\n", msg.At("/params/_meta/progressToken"))
+				continue
 			}
-		case asked && id == `"asks"`:
-			for _, call := range calls {
-				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"roots":%d,"refused":%t}}`+"\n", call, len(msg.At("/result/roots").Raw()), !msg.Get("error").IsZero())
+			fmt.Printf(asks, "now")
+		case "": // an answer
+			if id == `"now"` {
+				for _, call := range held {
+					answer(call, fmt.Sprintf(`{"content":[],"refused":%t}`, !msg.Get("error").IsZero()))
+				}
+				held = nil
 			}
-			calls, asked = nil, false
 		}
 	}
 }
 
-// TestJobsAskNobody: what a server asks while a job or a task is under way beside a call of
-// the same session its client is asked on behalf of the call; nobody is on behalf of a job.
-func TestJobsAskNobody(t *testing.T) {
+// TestWhomJobsAsk: what a server asks beside a call that its client waits for is asked of
+// that client, whatever job or task is under way in the process, too. Alone, a job asks
+// nobody, and a task who comes back to it. What either does not hear of the client's roots
+// the next call does.
+func TestWhomJobsAsk(t *testing.T) {
 	e := rig.Ready(t, rig.Child("asking"))
 	g, _ := rig.NewGate(t, e)
-	do := func(session, how, args string, started func()) (gate.Doc, []string) {
-		var asked []string
+	key := func(session string) gate.SessionKey { return gate.SessionKey{Owner: gate.Local().Owner, ID: session} }
+	do := func(session, how, args string, want int, refused bool, held func()) {
+		t.Helper()
+		asked := 0
 		c := rig.NewCall("liar__echo", args)
-		c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: session}
-		c.Granted = started
+		c.Session = key(session)
+		if held != nil {
+			c.Meta = gate.MustDoc(`{"progressToken":1}`)
+			c.Notify = func(context.Context, string, gate.Doc) { held() }
+		}
 		if c.Detached = how != "call"; how != "job" {
 			c.Peer = client{`{"roots":{"listChanged":true}}`, func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
-				asked = append(asked, how)
+				asked++ // one after the other
 				return gate.MustDoc(`{"roots":[]}`), nil
 			}}
 		}
 		res, err := g.Do(t.Context(), c)
-		if err != nil {
-			t.Error(session, how, err)
+		if err != nil || asked != want || res.Doc.Get("refused").True() != refused {
+			t.Errorf("%s of session %s is asked %d times, want %d: %s, %v", how, session, asked, want, res.Doc, err)
 		}
-		return res.Doc, asked
 	}
-	for _, how := range []string{"job", "task"} {
-		t.Run(how, func(t *testing.T) {
-			do(how, "call", "{}", nil)
-			res, asked := do(how, how, "{}", nil)
-			if refused := res.Get("refused").True(); refused != (how == "job") || len(asked) > 0 != (how == "task") {
-				t.Errorf("alone: %s, and its client is asked %v", res, asked)
-			}
-		})
+	for how, alone := range map[string]int{"job": 0, "task": 1} {
+		do(how, "call", "{}", 2, false, nil) // when the server starts, and in the call
+		do(how, how, "{}", alone, alone == 0, nil)
+		e.RootsChanged(key(how))
+		do(how, how, "{}", alone, alone == 0, nil)
+		do(how, "call", "{}", 2, false, nil)
+
+		held := make(chan struct{})
+		var beside sync.WaitGroup
+		beside.Go(func() { do(how, how, `{"hold":true}`, 0, false, func() { close(held) }) })
+		<-held
+		do(how, "call", "{}", 1, false, nil)
+		beside.Wait()
 	}
+	do("begins with a task", "task", "{}", 2, false, nil)
+	do("begins with a task", "call", "{}", 2, false, nil)
+	do("begins with a task", "call", "{}", 1, false, nil)
 }
 
 // levels counts what servers say on their standard error, by the level at which it is logged.
