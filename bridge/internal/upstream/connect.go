@@ -120,8 +120,10 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise FaultKind) (
 	}
 	if a := e.audience; a != nil && a.asked() {
 		l.greet(ctx)
-		if of := e.onBehalf(nil); !a.pooled && of != nil && of.call.Detached { // nobody may have answered
-			a.owner.rootsChanged(a.session)
+		if of := e.onBehalf(nil); of != nil && of.call.Detached { // nobody may have answered
+			a.owner.mu.Lock()
+			a.news = true
+			a.owner.mu.Unlock()
 		}
 	}
 	return l, tools, nil

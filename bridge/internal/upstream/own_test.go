@@ -111,6 +111,57 @@ func TestJobBeforeCalls(t *testing.T) {
 	}
 }
 
+// TestWhatHasNoSessionsProcess: a call of 2026-07-28 that can become a task, and a task
+// without a session, meet nobody else's question, nor what others have left.
+func TestWhatHasNoSessionsProcess(t *testing.T) {
+	g, _ := rig.NewGate(t, rig.Ready(t, rig.Child("remembers")))
+	can := client{`{"roots":{}}`, nil}
+	for name, tt := range map[string]struct {
+		session      string
+		first, other gate.Call
+	}{
+		"can become a task": {"s", gate.Call{Peer: can}, gate.Call{Peer: can, Detached: true, Tasked: func() {}}},
+		"without a session": {"", gate.Call{}, gate.Call{Peer: can, Detached: true}},
+	} {
+		pid := func(how gate.Call) string {
+			c := rig.NewCall("liar__echo", "{}")
+			c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: tt.session}
+			c.Peer, c.Detached, c.Tasked = how.Peer, how.Detached, how.Tasked
+			res, err := g.Do(t.Context(), c)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			return res.Doc.Get("pid").String()
+		}
+		if first, other := pid(tt.first), pid(tt.other); first == other {
+			t.Errorf("%s: both calls in process %s", name, first)
+		}
+	}
+}
+
+// TestTaskOverHTTP: where what a server asks says for which call, and nothing is left in a
+// process, a task outlives the connection of its session by one of its own.
+func TestTaskOverHTTP(t *testing.T) {
+	p, e := newProber(t, "{}", rig.EchoTool)
+	g, _ := rig.NewGate(t, e)
+	for _, detached := range []bool{false, true} {
+		c := rig.NewCall("up__echo", "{}")
+		c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: "s"}
+		c.Peer, c.Detached = client{`{"roots":{}}`, nil}, detached
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = g.Do(ctx, c) })
+		<-p.calls
+		if len(p.conn) != 1 {
+			t.Errorf("detached %v: %d connections were made for it", detached, len(p.conn))
+		} else {
+			<-p.conn
+		}
+		cancel()
+		wg.Wait()
+	}
+}
+
 // asking is a server that asks for its client's roots when it has started, when they have
 // changed and in each call, which it answers then. A call to hold it answers with the next.
 func asking() {
