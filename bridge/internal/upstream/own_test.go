@@ -242,6 +242,15 @@ func TestWhomJobsAsk(t *testing.T) {
 		do(how, "call", "{}", 1, false, nil)
 		beside.Wait()
 	}
+	// A session's end leaves a job its process.
+	held := make(chan struct{})
+	var job sync.WaitGroup
+	job.Go(func() { do("job", "job", `{"hold":true}`, 0, true, func() { close(held) }) })
+	<-held
+	e.EndSession(key("job"))
+	do("job", "job", "{}", 0, true, nil)
+	job.Wait()
+
 	do("begins with a task", "task", "{}", 2, false, nil)
 	do("begins with a task", "call", "{}", 2, false, nil)
 	do("begins with a task", "call", "{}", 1, false, nil)
