@@ -416,6 +416,12 @@ deny contains "not to everybody" if {
 		}
 	}
 	page := d.get("/ui/grants")
+	plain := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, "")
+	for _, row := range []string{"Whatlocalbobeve", "tools local__*yes––", "tools a__c–yes–", "servers a––yes"} {
+		if !strings.Contains(plain, row) {
+			t.Errorf("the matrix has no row %q", row)
+		}
+	}
 	seen := regexp.MustCompile(`name="seen" value="([0-9a-f]+)"`).FindStringSubmatch(page)[1]
 	form := url.Values{"seen": {seen}, "entry": {"2"}, "kind": {"servers"}, "pattern": {"a"}}
 	if w := d.ask("POST", "/ui/grants", form, nil); w.Code != http.StatusSeeOther {

@@ -97,7 +97,8 @@ func (c *Console) grantsPage(w http.ResponseWriter, r *http.Request) error {
 	for _, k := range grantKinds {
 		kinds = append(kinds, k.name)
 	}
-	return show(w, r, "grants", "Grants", map[string]any{"Rows": grantRows(all, used), "File": c.status().Grants, "Seen": seen, "Kinds": kinds, "Indexed": p})
+	rows := grantRows(all, used)
+	return show(w, r, "grants", "Grants", map[string]any{"Rows": rows, "Matrix": matrixOf(all, rows), "File": c.status().Grants, "Seen": seen, "Kinds": kinds, "Indexed": p})
 }
 
 // grantPage grants what a form names, or revokes a row of the page.
@@ -192,4 +193,64 @@ func grantRows(all []config.Grant, used map[use]int) (rows []grantRow) {
 		}
 	}
 	return rows
+}
+
+// A grantMatrix is who is granted what, as far as it can be taken in at one look.
+type grantMatrix struct {
+	Who  []string
+	What []matrixRow
+	Left bool // there is more than it shows
+}
+
+// matrixRow is what one pattern is to each of those who have a column.
+type matrixRow struct {
+	Kind, Pattern string
+	Used          int
+	Cells         []string // "": not granted
+}
+
+const (
+	matrixColumns = 12
+	matrixRows    = 200
+)
+
+func matrixOf(all []config.Grant, rows []grantRow) (m grantMatrix) {
+	column := make(map[string]int)
+	for _, g := range all {
+		for _, who := range g.To {
+			if _, there := column[who]; there {
+				continue
+			}
+			if len(m.Who) == matrixColumns {
+				m.Left = true
+				continue
+			}
+			column[who] = len(m.Who)
+			m.Who = append(m.Who, who)
+		}
+	}
+	type what struct{ kind, pattern string }
+	at := make(map[what]int)
+	for _, r := range rows {
+		i, there := at[what{r.Kind, r.Pattern}]
+		if !there {
+			if len(m.What) == matrixRows {
+				m.Left = true
+				continue
+			}
+			i = len(m.What)
+			at[what{r.Kind, r.Pattern}] = i
+			m.What = append(m.What, matrixRow{r.Kind, r.Pattern, r.Used, make([]string, len(m.Who))})
+		}
+		granted := "yes"
+		if len(r.Except) > 0 {
+			granted = "but not " + strings.Join(r.Except, ", ")
+		}
+		for _, who := range all[r.Entry].To {
+			if c, there := column[who]; there && m.What[i].Cells[c] != "yes" {
+				m.What[i].Cells[c] = granted
+			}
+		}
+	}
+	return m
 }
