@@ -109,7 +109,7 @@ func (g *Gateway) check(next *checks, change func(*gate.Parts)) error {
 // each record names what decided it; and p, if it is not nil, in the place of Policy, of which
 // clients are told. Calls under way end with what they began. What else next says counts for
 // New alone, or has a method of its own. The audit log has it before it is done; on an error
-// all stays as it was.
+// all stays as it was, but for one of the tools of jobs, which then are what they were, alone.
 func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()

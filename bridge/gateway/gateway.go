@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/structure"
+	"github.com/wasmgate/wasmgate/internal/web"
 	"github.com/wasmgate/wasmgate/policy"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -178,7 +179,7 @@ func (g *Gateway) newHost() error {
 	var err error
 	g.host, err = host.New(host.Config{
 		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Shown: g.shown, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
-		Instructions: g.fleet.Instructions, Known: g.known, Terms: g.terms(&g.cfg), BodyTime: g.cfg.Limits.BodyTime, Log: g.cfg.Log,
+		Instructions: g.fleet.Instructions, Known: g.known, Terms: g.terms(&g.cfg), Log: g.cfg.Log,
 		Principal: g.cfg.Principal, Challenge: g.cfg.Challenge, Connect: g.cfg.Connect, Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
 		Seal: g.cfg.Seal,
 		Jobs: g.jobs, Recall: g.recall,
@@ -272,7 +273,7 @@ func (g *Gateway) Fleet() Fleet { return g.fleet }
 
 // ServeHTTP serves MCP at /mcp, of one group at /mcp/GROUP, and its health: see [Gateway.HandleHealth].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	host.BoundBody(w, r, cmp.Or(g.cfg.Limits.BodyTime, host.DefaultBodyTime)) // of what no handler reads, too
+	web.BoundBody(w, r, cmp.Or(g.cfg.Limits.BodyTime, web.BodyTime)) // of what no handler reads, too
 	g.mux.ServeHTTP(w, r)
 }
 

@@ -128,7 +128,7 @@ func (a *App) handler() http.Handler {
 		}
 		a.connect.ServeHTTP(w, r)
 	})
-	bounded, calls := web.BoundBody(a.bodyTime, pages), a.ending(a.gateway) // which bounds bodies itself
+	bounded, calls := web.Bounded(a.bodyTime, pages), a.ending(a.gateway) // which bounds bodies itself
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, page := pages.Handler(r); page != "" {
 			bounded.ServeHTTP(w, r)

@@ -162,7 +162,7 @@ func (a *App) openDesk(life context.Context, g *errgroup.Group, f Front, ln net.
 // newConsole returns what serves the console, to requests that end with life.
 func (a *App) newConsole(life context.Context) *http.Server {
 	return &http.Server{
-		Handler: web.BoundBody(a.bodyTime, a.desk), ReadHeaderTimeout: web.HeaderTime, IdleTimeout: web.IdleTime,
+		Handler: web.Bounded(a.bodyTime, a.desk), ReadHeaderTimeout: web.HeaderTime, IdleTimeout: web.IdleTime,
 		BaseContext: func(net.Listener) context.Context { return life },
 	}
 }

@@ -15,7 +15,7 @@ import (
 // TestBoundBody: the time that a body has is not that of its answer.
 func TestBoundBody(t *testing.T) {
 	const within = 100 * time.Millisecond
-	srv := httptest.NewServer(web.BoundBody(within, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(web.Bounded(within, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		select {
 		case <-r.Context().Done():

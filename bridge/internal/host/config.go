@@ -67,9 +67,6 @@ type Config struct {
 	// the others: see [local.Tool.Relay]. Nil lists all. It is asked for each listing.
 	Brief func() bool
 	Terms
-	// BodyTime is how long a client may take to send one over HTTP. Zero means
-	// [DefaultBodyTime].
-	BodyTime time.Duration
 	// Seal is a secret of at least 32 random bytes. Keys are derived from it for
 	// what clients without a session keep for the host between a question and its
 	// answer. Nil makes one for the life of the host.
@@ -131,7 +128,6 @@ func (c *Config) check() error {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	c.BodyTime = cmp.Or(c.BodyTime, DefaultBodyTime)
 	c.ParkIdle, c.TaskAfter = cmp.Or(c.ParkIdle, parkIdle), cmp.Or(c.TaskAfter, taskAfter)
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 // neither loopback nor configured, which is what keeps web pages from reaching
 // it (MCP 2025-11-25, basic/transports, "Security Warning").
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	BoundBody(w, r, h.cfg.BodyTime)
 	if err := h.allowed(r); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
@@ -124,17 +123,6 @@ func (h *Host) servePost(w http.ResponseWriter, r *http.Request, p peerInfo) {
 	res, err := h.respond(a.ctx, p, m)
 	p.of.over(m.id)
 	a.end(p, m, res, err)
-}
-
-// DefaultBodyTime is how long a client may take to send a message over HTTP.
-const DefaultBodyTime = time.Minute
-
-// BoundBody gives a client so much time to send the body of a request: also where nobody
-// reads it, for net/http reads what is left of one before it answers.
-func BoundBody(w http.ResponseWriter, r *http.Request, within time.Duration) {
-	if r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within)) // a writer of a test may have none
-	}
 }
 
 // readBody reads the message of a post, within the time that it has. It is false if there
