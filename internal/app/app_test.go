@@ -61,13 +61,20 @@ func compiled(t *testing.T) string {
 func load(t *testing.T, yaml string) *config.Config {
 	t.Helper()
 	dir := t.TempDir()
+	withCompiled(t, dir)
+	return reload(t, filepath.Join(dir, "wasmgate.yaml"), yaml)
+}
+
+// withCompiled makes the state folder of a configuration in dir, which has the compiled
+// embedded tools.
+func withCompiled(t *testing.T, dir string) {
+	t.Helper()
 	if err := os.Mkdir(filepath.Join(dir, "state"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(compiled(t), filepath.Join(dir, "state", "wasm")); err != nil {
 		t.Fatal(err)
 	}
-	return reload(t, filepath.Join(dir, "wasmgate.yaml"), yaml)
 }
 
 func reload(t *testing.T, file, yaml string) *config.Config {

@@ -158,6 +158,7 @@ func modules(t *testing.T, dir, yaml string) (errs map[string]string, offered st
 	if err := os.RemoveAll(filepath.Join(dir, "state")); err != nil {
 		t.Fatal(err)
 	}
+	withCompiled(t, dir)
 	a := start(t, reload(t, filepath.Join(dir, "wasmgate.yaml"), yaml))
 	errs = map[string]string{}
 	if err := a.Connect(t.Context()); err != nil {
