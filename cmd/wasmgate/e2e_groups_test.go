@@ -5,6 +5,7 @@ package main_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -96,8 +97,30 @@ func testGroups(t *testing.T, p *program) {
 // is that, and not that the rest are in want of a grant.
 func (pl *place) checkBanner() {
 	pl.t.Helper()
+	if got := pl.banner("--group", "queries"); !strings.Contains(got, "1 offered to local: local__json_query\n") || strings.Contains(got, "Nothing of these servers") {
+		pl.t.Errorf("the gateway says:\n%s", got)
+	}
+}
+
+// testSlowBanner starts a server that is granted, and ready only after the first list of
+// tools was made without it: the gateway offers it, and does not ask for a grant.
+func testSlowBanner(t *testing.T, p *program) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl := p.place(t, fmt.Sprintf("servers:\n  late: {command: sh, args: [-c, 'sleep 2.5; exec %s'], env: {WASMGATE_TEST_TAILOR: stdio}}\n", self))
+	pl.write("grants.yaml", "- {to: [local], servers: [late]}\n")
+	if got := pl.banner(); !strings.Contains(got, "late__") || strings.Contains(got, "Nothing of these servers") {
+		t.Errorf("the gateway says:\n%s", got)
+	}
+}
+
+// banner starts a gateway, and returns what it says until it says how clients connect.
+func (pl *place) banner(flags ...string) string {
+	pl.t.Helper()
 	r, w := io.Pipe()
-	c := pl.command(context.WithoutCancel(pl.t.Context()), pl.program.path, pl.args("serve", "--listen", "127.0.0.1:0", "--group", "queries")...)
+	c := pl.command(context.WithoutCancel(pl.t.Context()), pl.program.path, pl.args(append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)...)...)
 	c.Stdout = w
 	gw := start(pl.t, c)
 	go func() { <-gw.ended; w.Close() }()
@@ -106,7 +129,5 @@ func (pl *place) checkBanner() {
 		banner.WriteString(lines.Text() + "\n")
 	}
 	go func() { _, _ = io.Copy(io.Discard, r) }()
-	if got := banner.String(); !strings.Contains(got, "1 offered to local: local__json_query\n") || strings.Contains(got, "Nothing of these servers") {
-		pl.t.Errorf("the gateway says:\n%s", got)
-	}
+	return banner.String()
 }

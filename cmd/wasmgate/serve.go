@@ -177,13 +177,18 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 			fmt.Fprintf(out, "replays    %s\n", visible(s.Replays))
 		}
 	}
-	tools, err := a.Tools(ctx, "", false)
-	if err != nil || ctx.Err() != nil {
-		return // the gateway is ending
-	}
-	others, err := a.Features(ctx, "", false)
-	if err != nil || ctx.Err() != nil {
-		return
+	var tools, others []app.Tool
+	for range 3 { // a server that gets ready while the lists are made is not in them yet
+		unready := s.Unready()
+		var err, also error
+		tools, err = a.Tools(ctx, "", false)
+		others, also = a.Features(ctx, "", false)
+		if err != nil || also != nil || ctx.Err() != nil {
+			return // the gateway is ending
+		}
+		if s = a.Status(); slices.Equal(s.Unready(), unready) {
+			break
+		}
 	}
 	granted := slices.Concat(tools, others)
 	tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, gateway.Search{}) })
@@ -191,7 +196,6 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 	for _, t := range tools {
 		names = append(names, t.Name)
 	}
-	s = a.Status()
 	if c.json {
 		_ = printLine(out, map[string]any{"tools": names, "servers": s.Servers, "problems": s.Problems})
 		return

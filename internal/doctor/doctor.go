@@ -57,6 +57,8 @@ func Look(ctx context.Context, cfg *config.Config, log *slog.Logger) []Check {
 	all := []Check{permissions("configuration", cfg.File, 0o022), state(cfg), disk(cfg), clock(cfg)}
 	compiled := rules(ctx, cfg, log)
 	all = append(all, compiled)
+	_, err := os.Stat(cfg.State)
+	first := errors.Is(err, fs.ErrNotExist) // no version has run with it, so that none meant anything else
 	running, err := app.Dial(ctx, cfg)
 	if err == nil {
 		defer running.Close()
@@ -67,7 +69,7 @@ func Look(ctx context.Context, cfg *config.Config, log *slog.Logger) []Check {
 		all = append(all, started(ctx, cfg, log)...)
 	}
 	all = append(all, targets(ctx, cfg)...)
-	if compiled.State != Fault {
+	if compiled.State != Fault && !first {
 		all = append(all, upgrade(ctx, cfg, log))
 	}
 	return all
