@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	goldhtml "github.com/yuin/goldmark/renderer/html"
 
+	"github.com/wasmgate/wasmgate/internal/judges"
 	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
@@ -25,7 +24,7 @@ var judged = []sanitize.Profile{sanitize.Text, sanitize.HTML, sanitize.Strict}
 // markdown-it and commonmark.js for Markdown. That they find something in the texts
 // as they were shows that they look.
 func TestOtherParsersFindNothingActive(t *testing.T) {
-	judge := judges(t, "active.mjs")
+	judge := judges.Parsers(t)
 	var attacks []struct{ Title, Payload string }
 	corpus(t, "xss/dompurify-expect.json", &attacks)
 	var payloads []struct{ Category, Text string }
@@ -50,7 +49,7 @@ func TestOtherParsersFindNothingActive(t *testing.T) {
 // TestGeneratedTextsAreInert generates texts; WASMGATE_TEXTS says how many, and
 // WASMGATE_SEED from which seed. A tenth of them is cut in pieces as well.
 func TestGeneratedTextsAreInert(t *testing.T) {
-	judge := judges(t, "active.mjs")
+	judge := judges.Parsers(t)
 	n, seed := number(t, "WASMGATE_TEXTS", 2000), seed.Of(t)
 	if testing.Short() {
 		n = min(n, 500)
@@ -81,7 +80,7 @@ func TestGeneratedTextsAreInert(t *testing.T) {
 	t.Logf("%d texts of seed %d, %d of the first %d active before, none after", n, seed, before, min(n, batch))
 }
 
-func judgeAll(t *testing.T, judge func([]string) []string, p sanitize.Profile, texts []string) {
+func judgeAll(t *testing.T, judge judges.Judge, p sanitize.Profile, texts []string) {
 	t.Helper()
 	clean := make([]string, len(texts))
 	for i, text := range texts {
@@ -96,7 +95,7 @@ func judgeAll(t *testing.T, judge func([]string) []string, p sanitize.Profile, t
 
 // judgePieces cuts texts in two, at the places that cuts gives, as contents of one result and
 // as a document of JSON.
-func judgePieces(t *testing.T, judge func([]string) []string, p sanitize.Profile, texts []string, cuts func(text string) []int) {
+func judgePieces(t *testing.T, judge judges.Judge, p sanitize.Profile, texts []string, cuts func(text string) []int) {
 	t.Helper()
 	s := new(t, p)
 	var whole, shown []string
@@ -151,47 +150,10 @@ func number(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// judges returns what asks the judges that run in Node: parsers, or a browser.
-func judges(t *testing.T, name string) func(texts []string) []string {
-	t.Helper()
-	script, err := filepath.Abs("../.ci/node/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed")
-	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(script), "node_modules", "commonmark")); err != nil {
-		t.Skip("the packages are not installed: npm ci --prefix .ci/node")
-	}
-	return func(texts []string) []string {
-		in, err := json.Marshal(texts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.CommandContext(t.Context(), node, script)
-		cmd.Stdin = bytes.NewReader(in)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var found []string
-		if err := json.Unmarshal(out, &found); err != nil || len(found) != len(texts) {
-			t.Fatalf("%d verdicts on %d texts: %v", len(found), len(texts), err)
-		}
-		return found
-	}
-}
-
 // TestBrowserFindsNothingActive shows generated texts to a headless Chromium, from
 // which no request gets out; WASMGATE_BROWSER_TEXTS says how many.
 func TestBrowserFindsNothingActive(t *testing.T) {
-	if _, err := exec.LookPath("chromium"); err != nil {
-		t.Skip("chromium is not installed")
-	}
-	judge := judges(t, "browser.mjs")
+	judge := judges.Browser(t)
 	n, seed := number(t, "WASMGATE_BROWSER_TEXTS", 1000), seed.Of(t)
 	if testing.Short() {
 		n = min(n, 200)

@@ -1,34 +1,35 @@
 package sanitize_test
 
 import (
-	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/judges"
 )
 
-// The list has an active text of each form that was tried at the sanitizer, in Go's notation;
-// LONG is a label of 1,200 bytes. None is active any more, whole or in two pieces, cut
+// The list has an active text of each form that was tried at the sanitizer. None is active any more, whole or in two pieces, cut
 // at several places. That some judge finds each active before keeps the list from rotting;
 // what hides by its style the browser alone sees.
 func TestPayloadsAreInert(t *testing.T) {
 	type look struct {
 		by     string
-		judge  func([]string) []string
+		judge  judges.Judge
 		pieces int // how many a text is divided in, to be cut between two of them
 	}
-	looks := []look{{"parsers", judges(t, "active.mjs"), 7}}
-	if _, err := exec.LookPath("chromium"); err == nil && !testing.Short() {
-		looks = append(looks, look{"browser", judges(t, "browser.mjs"), 4})
+	looks := []look{{"parsers", judges.Parsers(t), 7}}
+	if judges.HasBrowser() && !testing.Short() {
+		looks = append(looks, look{"browser", judges.Browser(t), 4})
 	}
-	forms, texts := payloads(t)
-	var hiding []string
+	payloads := judges.Payloads(t)
+	var texts, hiding []string
+	for _, p := range payloads {
+		texts = append(texts, p.Text)
+	}
 	for i, found := range looks[0].judge(texts) {
-		if strings.HasPrefix(forms[i], "hides ") {
+		if strings.HasPrefix(payloads[i].Form, "hides ") {
 			hiding = append(hiding, texts[i])
 		} else if found == "" {
-			t.Errorf("%s: no parser finds %q active to begin with", forms[i], texts[i])
+			t.Errorf("%s: no parser finds %q active to begin with", payloads[i].Form, texts[i])
 		}
 	}
 	if len(looks) > 1 {
@@ -53,22 +54,4 @@ func TestPayloadsAreInert(t *testing.T) {
 		}
 	}
 	t.Logf("%d payloads", len(texts))
-}
-
-// payloads returns the texts of the list, and of which form each is.
-func payloads(t *testing.T) (forms, texts []string) {
-	t.Helper()
-	b, err := os.ReadFile("testdata/payloads.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(b)) {
-		form, quoted, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		text, err := strconv.Unquote(quoted)
-		if err != nil {
-			t.Fatalf("%s: %v", form, err)
-		}
-		forms, texts = append(forms, form), append(texts, strings.ReplaceAll(text, "LONG", strings.Repeat("long ", 240)))
-	}
-	return forms, texts
 }

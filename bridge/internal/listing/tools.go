@@ -1,9 +1,11 @@
 package listing
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/pointer"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
@@ -260,6 +263,7 @@ func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(gate.Leaf) stri
 		text.Tool = t.Name.String()
 	}
 	var bad error
+	var left []string // pointers of what is left out
 	clean, err := def.MapStrings(func(at gate.Leaf, s string) string {
 		one := text
 		one.Text = s
@@ -268,8 +272,15 @@ func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(gate.Leaf) stri
 			return s
 		}
 		if read := machine(at); read != "" {
-			if hidden(found) && bad == nil {
-				bad = fmt.Errorf("%s: hidden text in %s", mcp.QuoteName(at.Pointer()), read)
+			switch keyword := dispensable(at); {
+			case hidden(found):
+				bad = cmp.Or(bad, fmt.Errorf("%s: hidden text in %s", mcp.QuoteName(at.Pointer()), read))
+			case text == s:
+			case keyword == "":
+				bad = cmp.Or(bad, fmt.Errorf("%s: a text that acts where it is shown (%s) in %s", mcp.QuoteName(at.Pointer()), found[0].Rule, read))
+			default:
+				t.Findings = append(t.Findings, fmt.Sprintf("%s: left out: %s", at.Pointer(), found[0].Rule))
+				left = append(left, keyword)
 			}
 			return s
 		}
@@ -278,14 +289,21 @@ func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(gate.Leaf) stri
 		}
 		return text
 	})
-	if bad != nil {
-		return gate.Doc{}, bad
+	if bad != nil || err != nil {
+		return gate.Doc{}, cmp.Or(bad, err)
 	}
-	return clean, err
+	for _, keyword := range left {
+		clean = without(clean, strings.Split(keyword, "/")[1:])
+	}
+	return clean, nil
 }
 
-// machineWords are the members whose strings clients send back or act on.
-var machineWords = strings.Fields("enum const pattern default $ref $id $anchor $dynamicRef $dynamicAnchor $schema required dependentRequired type format")
+// machineWords are the members whose strings clients send back or act on, optional those of
+// them that only help to write arguments, which the schema as it was declared judges anyway.
+var (
+	machineWords = append(strings.Fields("$ref $id $anchor $dynamicRef $dynamicAnchor $schema required dependentRequired type"), optional...)
+	optional     = strings.Fields("enum const pattern default format")
+)
 
 // machineRead names the kind of a string that clients send back or act on, and
 // that therefore cannot be changed; "" for one that is only read.
@@ -293,22 +311,66 @@ func machineRead(at gate.Leaf) string {
 	if at.Key {
 		return "the name of a member"
 	}
-	pointer := at.Pointer()
-	if pointer == "/name" {
+	if at.Pointer() == "/name" {
 		return "its name"
 	}
-	chosen := false
-	for word := range strings.SplitSeq(pointer, "/") {
+	word, _ := keyword(at)
+	return word
+}
+
+// keyword returns the first of the machineWords above a string, and its pointer.
+func keyword(of gate.Leaf) (word, at string) {
+	chosen, end := false, 0
+	for token := range strings.SplitSeq(of.Pointer(), "/") {
+		end += len(token) + 1
 		switch {
 		case chosen:
 			chosen = false
-		case slices.Contains(machineWords, word):
-			return word
+		case slices.Contains(machineWords, token):
+			return token, of.Pointer()[:end-1]
 		default:
-			chosen = slices.Contains(mcp.SchemaMaps, word)
+			chosen = slices.Contains(mcp.SchemaMaps, token)
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// dispensable returns the pointer of the keyword in whose value a string stands, if a schema
+// does without it; "" if not.
+func dispensable(of gate.Leaf) string {
+	word, at := keyword(of)
+	if of.Key || !slices.Contains(optional, word) {
+		return ""
+	}
+	return at
+}
+
+// without returns a document without the member at a path, if it is there.
+func without(d gate.Doc, path []string) gate.Doc {
+	var b []byte
+	switch name := pointer.Unescape(path[0]); d.Kind() {
+	case gate.Array:
+		i := 0
+		for e := range d.Elements() {
+			if strconv.Itoa(i) == name && len(path) > 1 {
+				e = without(e, path[1:])
+			}
+			b = append(append(b, ','), e.Raw()...)
+			i++
+		}
+		return gate.MustDoc("[" + strings.TrimPrefix(string(b), ",") + "]")
+	case gate.Object:
+		if len(path) > 1 {
+			return d.With(name, without(d.Get(name), path[1:]).Raw())
+		}
+		for member, v := range d.Members() {
+			if member != name {
+				b = append(append(append(append(b, ','), mcp.MustJSON(member)...), ':'), v.Raw()...)
+			}
+		}
+		return gate.MustDoc("{" + strings.TrimPrefix(string(b), ",") + "}")
+	}
+	return d
 }
 
 // hidden reports whether anything but markup was found: a person would not see
