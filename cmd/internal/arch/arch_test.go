@@ -99,7 +99,7 @@ var rules = map[string]rule{
 	"cmd/internal/sarif":            {imports: []string{"bridge/gateway", "internal/scan", "internal/scan/report"}, bans: []string{"net", "net/http"}},
 	"internal/bombs":                {bans: leaf},
 	"internal/judges":               {bans: []string{"net", "net/http", "github.com/...", "golang.org/..."}},
-	"internal/npm":                  {bans: []string{"net", "net/http", "github.com/...", "golang.org/..."}},
+	"internal/packages":             {bans: []string{"net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/seed":                 {bans: []string{"context", "net", "net/http", "github.com/...", "golang.org/..."}},
 	"internal/signature":            {imports: []string{"gate"}, bans: []string{"os", "net", "net/http", "github.com/..."}},
 	"internal/drain":                {bans: []string{"os", "net", "github.com/...", "golang.org/..."}},

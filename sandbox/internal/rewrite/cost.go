@@ -20,8 +20,9 @@ type Cost struct {
 // never more than most.
 type budget struct{ least, perByte, most Cost }
 
-// Of the functions and modules of the real world none takes more than two thirds
-// of these. What is not bounded by the size of the code is a small bomb.
+// Of the listed modules of the real world none takes more than five sixths of these; of
+// their functions one comes to 0.99, the next to 0.80. What is not bounded by the size
+// of the code is a small bomb.
 var (
 	perFunction = budget{Cost{4 << 20, 128 << 20, 1 << 25}, Cost{128, 10 << 10, 4 << 10}, Cost{64 << 20, 3 << 29, 1 << 31}}
 	perModule   = budget{Cost{64 << 20, 256 << 20, 1 << 27}, Cost{128, 4 << 10, 1 << 10}, Cost{1 << 30, 6 << 30, 9 << 28}}
