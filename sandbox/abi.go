@@ -201,7 +201,14 @@ func (c *call) lift(mem api.Memory, at uint32) (Result, error) {
 func (c *call) structured(out []byte) (Result, error) {
 	out = bytes.TrimSpace(out)
 	if !utf8.Valid(out) || !json.Valid(out) {
-		return Result{}, c.trap(TrapGuest, "its output is not one JSON value in UTF-8", nil)
+		return Result{}, c.unreadable("its output is not one JSON value in UTF-8", out)
 	}
 	return Result{Output: out}, nil
+}
+
+// unreadable is the trap of a guest whose output is not what it has to be.
+func (c *call) unreadable(reason string, out []byte) *Trap {
+	t := c.trap(TrapGuest, reason, nil)
+	t.Wrote = string(out[:min(len(out), maxSaid)])
+	return t
 }

@@ -216,8 +216,12 @@ func newCall(ctx context.Context, m *Module, tool string, args []byte, cfg CallC
 
 // newProcess is what the guest sees through WASI.
 func (c *call) newProcess() *wasi.Process {
+	name := c.tool
+	if c.module.kind != command { // what it has read once is there for all of its tools
+		name = c.module.name
+	}
 	p := &wasi.Process{
-		Args: append([]string{c.tool}, c.module.invocation.args...), Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
+		Args: append([]string{name}, c.module.invocation.args...), Env: c.module.env, Dirs: c.module.dirs, Stderr: &c.stderr, Stdout: &c.stderr,
 		Ask: c.file, Charge: c.toll, Sleep: c.sleep, MaxWritten: c.limits.Files,
 	}
 	if c.module.kind == command {

@@ -85,7 +85,7 @@ func (c *call) answered(out []byte) (Result, error) {
 // text makes a result of a text.
 func (c *call) text(out []byte) (Result, error) {
 	if !utf8.Valid(out) {
-		return Result{}, c.trap(TrapGuest, "its output is not text in UTF-8", nil)
+		return Result{}, c.unreadable("its output is not text in UTF-8", out)
 	}
 	content, err := json.Marshal(map[string]any{"content": []map[string]string{{"type": "text", "text": string(out)}}})
 	return Result{Output: content, Whole: true}, err

@@ -22,6 +22,28 @@ func said() []byte {
 	return g.bytes()
 }
 
+// TestArgumentsOfAReactor: what a reactor reads at its start holds for all of its tools.
+func TestArgumentsOfAReactor(t *testing.T) {
+	g := newGuest()
+	args := g.wasi("args_get", i32+i32, i32)
+	write := g.wasi("fd_write", i32+i32+i32+i32, i32)
+	g.allocator()
+	g.function("_initialize", "", "", number(64), number(1024), args, drop)
+	g.function("tool_call", i32+i32+i32+i32, i32, put(16, 1024), put(20, 4), number(2), number(16), number(1), number(8), write, drop, unreachable)
+	var tools []sandbox.Tool
+	for _, name := range []string{"a", "b"} {
+		tools = append(tools, sandbox.Tool{Name: name, InputSchema: []byte(`{"type":"object"}`)})
+	}
+	r := newRuntime(t, sandbox.Config{})
+	m := compile(t, r, g.bytes(), sandbox.ModuleConfig{Name: "m", Manifest: &sandbox.Manifest{Tools: tools, Args: []string{"x"}}})
+	for _, tool := range tools {
+		_, err := m.Call(t.Context(), tool.Name, nil, sandbox.CallConfig{})
+		if trap, ok := errors.AsType[*sandbox.Trap](err); !ok || trap.Said != "m\x00x\x00" {
+			t.Errorf("tool %s: %v", tool.Name, err)
+		}
+	}
+}
+
 // TestInvocation: a WASI program that knows nothing of tools gets arguments of the call, reads
 // one of them, and writes text.
 func TestInvocation(t *testing.T) {

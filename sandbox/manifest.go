@@ -35,9 +35,9 @@ type Manifest struct {
 	// Snapshot is the state in which an instance begins; "" means SnapshotInit
 	// for a reactor and SnapshotInst for others.
 	Snapshot Snapshot `json:"snapshot,omitempty"`
-	// Args are the arguments of a WASI program, after the name of its tool: what an
-	// interpreter is to run, for example. One that is {{NAME}} is the argument of the call
-	// with that name, and left out if the call has none.
+	// Args are the arguments of a WASI program, after the name of its tool, or of a reactor
+	// after that of its module: what an interpreter is to run, for example. One that is
+	// {{NAME}} is the argument of the call with that name, and left out if the call has none.
 	Args []string `json:"args,omitempty"`
 	// Stdin is what a WASI program reads in place of its request: {{NAME}}, the argument
 	// of that name.

@@ -174,7 +174,7 @@ func TestCallArguments(t *testing.T) {
 	tests := map[string]struct{ tool, args, want string }{
 		"no arguments are an object":     {"t", "", "{}"},
 		"arguments pass byte for byte":   {"t", `{ "a" : 1.0 }`, `{ "a" : 1.0 }`},
-		"a reactor checks them itself":   {"t", `"a" 1`, "sandbox: tool t: guest: its output is not one JSON value in UTF-8"},
+		"a reactor checks them itself":   {"t", `"a" 1`, "sandbox: tool t: guest: its output is not one JSON value in UTF-8; it wrote: \"\\\"a\\\" 1\""},
 		"a tool that the module has not": {"u", `{}`, `sandbox: module "m" has no tool "u"`},
 	}
 	for name, tt := range tests {
@@ -519,6 +519,23 @@ func TestATrapQuotesTheLog(t *testing.T) {
 		_, err := m.Call(t.Context(), "t", []byte("no such file: x\nsecond"), sandbox.CallConfig{})
 		if trap, ok := errors.AsType[*sandbox.Trap](err); !ok || trap.Said != want {
 			t.Errorf("level %d: %v, want %q", level, err, want)
+		}
+	}
+}
+
+// An output that is no answer is quoted, so that its author sees what went wrong.
+func TestATrapQuotesTheOutput(t *testing.T) {
+	r := newRuntime(t, sandbox.Config{})
+	m := compile(t, r, reactor(answer(0, get(argsPtr), get(argsLen))).bytes(), sandbox.ModuleConfig{})
+	for out, want := range map[string]string{
+		"no value":                   "no value",
+		" \n\xff[31m":                "\xff[31m",
+		strings.Repeat("word ", 100): strings.Repeat("word ", 40),
+	} {
+		_, err := m.Call(t.Context(), "t", []byte(out), sandbox.CallConfig{})
+		trap, ok := errors.AsType[*sandbox.Trap](err)
+		if !ok || trap.Wrote != want || !strings.HasSuffix(err.Error(), fmt.Sprintf("; it wrote: %q", want)) || strings.Contains(trap.Reason, "wrote") {
+			t.Errorf("%q: %v", out, err)
 		}
 	}
 }

@@ -27,12 +27,17 @@ type Trap struct {
 	// else of the last error that it logged; for the operator and the tool's author, not for
 	// who called it.
 	Said string
+	// Wrote is the beginning of an output that is not what it has to be, for the same readers.
+	Wrote string
 
 	final bool // nothing else explains it better
 }
 
 func (t *Trap) Error() string {
 	s := "sandbox: tool " + t.Tool + ": " + string(t.Kind) + ": " + t.Reason
+	if t.Wrote != "" {
+		s += fmt.Sprintf("; it wrote: %q", t.Wrote)
+	}
 	if t.Said != "" {
 		s += fmt.Sprintf("; it says: %q", t.Said)
 	}
@@ -45,7 +50,7 @@ func (t *Trap) Unwrap() error { return t.Err }
 // Code returns the stable, machine-readable code of the trap.
 func (t *Trap) Code() string { return "trap_" + string(t.Kind) }
 
-// maxSaid bounds the line of a guest that a trap quotes, in bytes.
+// maxSaid bounds what a trap quotes of a line of its guest, and of its output, in bytes.
 const maxSaid = 200
 
 // panics are how a line begins that says why a program of Go or Rust ends; what stands

@@ -345,9 +345,10 @@ func (c *cli) runFailed(r sandbox.Result, err error) error {
 	if err := printLine(c.err, struct {
 		Code   string `json:"code"`
 		Reason string `json:"reason"`
-		Said   string `json:"said,omitempty"` // the first line of what the tool wrote to standard error
+		Said   string `json:"said,omitempty"`  // the first line of what the tool wrote to standard error
+		Wrote  string `json:"wrote,omitempty"` // the beginning of an output that is not what it has to be
 		figures
-	}{trap.Code(), trap.Reason, trap.Said, newFigures(r)}); err != nil {
+	}{trap.Code(), trap.Reason, trap.Said, trap.Wrote, newFigures(r)}); err != nil {
 		return err
 	}
 	return &exitError{code: exitFailed}
