@@ -139,7 +139,12 @@ func (g *Gateway) startJob(ctx context.Context, c *gate.Call, p gate.Permit) (ga
 	inner := *c
 	inner.Peer = nil // the client's answer would come to a call that has ended
 	inner.ID, inner.Name, inner.Args = "", c.Args.Get("tool").Text(), c.Args.Get("arguments")
-	j, err := g.jobs.Start(ctx, p.Relay, inner, milliseconds(c.Args.Get("ttl_ms"), 0))
+	relay := func(ctx context.Context, c gate.Call) (gate.Result, error) { // which outlives the call that starts it
+		ctx, done := g.held.begin(ctx, c.Who)
+		defer done()
+		return p.Relay(ctx, c)
+	}
+	j, err := g.jobs.Start(ctx, relay, inner, milliseconds(c.Args.Get("ttl_ms"), 0))
 	if err != nil {
 		return gate.Result{}, err
 	}

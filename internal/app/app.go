@@ -44,7 +44,8 @@ type App struct {
 	front   net.Listener // of the first of them; nil if there is none
 	tls     *web.TLS     // of those that speak it; nil if none does
 
-	bodyTime time.Duration // that clients have to send the body of a request
+	bodyTime  time.Duration // that clients have to send the body of a request
+	lookAgain time.Duration // after which who has opened a stream is found out again
 
 	desk      Desk         // nil without one to run
 	api       http.Handler // of it, over the control socket

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ type site struct {
 	url     string // of the MCP endpoint
 	log     *lockedBuffer
 	waits   chan struct{} // has something when a call of files__wait has begun
+	asks    atomic.Bool   // whether files__wait asks its client, and ends with the question
+	ended   chan struct{} // has something when such a call has ended
 	headers chan http.Header
 }
 
@@ -67,13 +70,18 @@ const siteGrants = `- {to: ["role:dev"], tools: ["files__*"]}
 // loopback, and clients reach the gateway there.
 func newSite(t *testing.T, yaml string) *site {
 	t.Helper()
-	s := &site{t: t, log: new(lockedBuffer), waits: make(chan struct{}, 10), headers: make(chan http.Header, 1000)}
+	s := &site{t: t, log: new(lockedBuffer), waits: make(chan struct{}, 10), ended: make(chan struct{}, 10), headers: make(chan http.Header, 1000)}
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
 	for _, name := range []string{"read", "write", "wait"} {
-		mcp.AddTool(server, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 			if name == "wait" {
 				s.waits <- struct{}{}
-				<-ctx.Done()
+				if s.asks.Load() {
+					_, _ = r.Session.Elicit(ctx, &mcp.ElicitParams{Message: "Go on?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+				} else {
+					<-ctx.Done()
+				}
+				s.ended <- struct{}{}
 			}
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name}}}, nil, nil
 		})
@@ -94,7 +102,8 @@ func newSite(t *testing.T, yaml string) *site {
 	addr := ln.Addr().String()
 	ln.Close()
 	yaml = strings.ReplaceAll(yaml, "%ADDR%", addr)
-	yaml += fmt.Sprintf("groups: {docs: [files__read], both: [files__read, files__write]}\nservers: {files: {url: %q, private: true}}\n", upstream.URL)
+	// The server may take longer than the tests wait: what ends is ended.
+	yaml += fmt.Sprintf("groups: {docs: [files__read], both: [files__read, files__write]}\nservers: {files: {url: %q, private: true, timeout: 5m}}\n", upstream.URL)
 	s.cfg = load(t, yaml)
 	write(t, s.cfg.Policy.Grants, siteGrants)
 	if s.App, err = app.New(t.Context(), s.cfg, slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), ""); err != nil {

@@ -36,5 +36,8 @@ func (a *App) Public() string { return a.public() }
 // SetBodyTime sets how long the body of a request may take, before it runs.
 func (a *App) SetBodyTime(d time.Duration) { a.bodyTime = d }
 
+// SetLookAgain sets how often who has opened a stream is found out again, before there are streams.
+func (a *App) SetLookAgain(d time.Duration) { a.lookAgain = d }
+
 // Handler is what listens for MCP, and for browsers that log in.
 func (a *App) Handler() http.Handler { return a.handler() }

@@ -24,7 +24,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, only string)
 
 // newApp is New, with somebody to be told what the only server uses, if not nil.
 func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only string, learn func(confine.Access)) (_ *App, err error) {
-	a := &App{learn: learn, cfg: cfg, log: log, bodyTime: web.BodyTime}
+	a := &App{learn: learn, cfg: cfg, log: log, bodyTime: web.BodyTime, lookAgain: lookAgain}
 	a.policy.Store(policyfiles.New(cfg))
 	a.shadow.Store(policyfiles.Shadow(cfg))
 	a.bundles.Store(new(policyfiles.Bundles(nil).Renewed(cfg)))

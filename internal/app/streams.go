@@ -9,7 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// lookAgain is how often who has opened a stream is found out again.
+// lookAgain is after which time who has opened a stream is found out again.
 const lookAgain = 15 * time.Second
 
 // ending ends streams of notifications once their requests would be refused, or be
@@ -52,7 +52,7 @@ func (a *App) whileHeld(r *http.Request, end func()) {
 		case <-r.Context().Done():
 			return
 		case <-again:
-		case <-time.After(lookAgain):
+		case <-time.After(a.lookAgain):
 		}
 	}
 	end()
