@@ -32,12 +32,17 @@ func TestGlass(t *testing.T) {
 		}
 	}
 	until, err := g.Break(time.Hour, note)
-	if err != nil || !g.Until().Equal(until) {
+	if left := time.Until(until); err != nil || !g.Until().Equal(until) || left < 59*time.Minute || left > time.Hour {
 		t.Errorf("until %v, %v", g.Until(), err)
 	}
-	next()
+	if what := next(); what != "until "+until.UTC().Format(time.RFC3339) {
+		t.Errorf("recorded: %q", what)
+	}
 	if _, err := g.Break(0, note); err != nil || !g.Until().IsZero() || next() != "ended" {
 		t.Error("it is not ended by command", err)
+	}
+	if _, err := g.Break(0, note); err == nil {
+		t.Error("what has ended is ended once more")
 	}
 	if _, err := g.Break(time.Second, note); err != nil {
 		t.Fatal(err)
