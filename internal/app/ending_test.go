@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 )
@@ -79,13 +78,6 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 func TestRevokedUnderWay(t *testing.T) {
 	p := authtest.New(t)
 	s := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL)+"jobs: {offer: true}\n")
-	newest := func(f front, params, declares string) (int, string) {
-		body := strings.Replace(ways("")[0].body, `"name":"files__read","arguments":{}`, params, 1)
-		body = strings.Replace(body, `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":`+declares, 1)
-		name := gate.MustDoc(body).At("/params/name").Text()
-		status, _, body := f.send(t, way{"a call", "POST", body, []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", name}})
-		return status, body
-	}
 	const job = `"name":"jobs__start","arguments":{"tool":"files__wait","arguments":{}}`
 	for name, tt := range map[string]struct {
 		asks bool
@@ -93,9 +85,9 @@ func TestRevokedUnderWay(t *testing.T) {
 		says string
 	}{
 		"a parked call": {true, func(f front) (int, string) {
-			return newest(f, `"name":"files__wait","arguments":{}`, `{"elicitation":{}}`)
+			return f.newest(t, "tools/call", `"name":"files__wait","arguments":{}`, `{"elicitation":{}}`)
 		}, `"input_required"`},
-		"a job": {false, func(f front) (int, string) { return newest(f, job, `{}`) }, `"running"`},
+		"a job": {false, func(f front) (int, string) { return f.newest(t, "tools/call", job, `{}`) }, `"running"`},
 		"a task of a session": {false, func(f front) (int, string) {
 			status, _, body := f.send(t, way{"a task", "POST", strings.Replace(strings.Replace(oldCall, "files__read", "files__wait", 1), `"arguments":{}`, `"arguments":{},"task":{}`, 1), []string{"Mcp-Protocol-Version", "2025-11-25", "Mcp-Session-Id", s.session(f.headers[1])}})
 			return status, body

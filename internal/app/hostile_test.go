@@ -136,13 +136,16 @@ func (s *site) session(authorization string) string {
 }
 
 // calls counts the calls in the audit log.
-func (s *site) calls() (n int) {
+func (s *site) calls() int { return s.granted("") }
+
+// granted counts those of the tools whose names begin so.
+func (s *site) granted(prefix string) (n int) {
 	s.t.Helper()
 	for e, err := range audit.Read(s.t.Context(), s.cfg.Audit.Path, audit.Filter{}) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if e.Event == gate.Granted {
+		if e.Event == gate.Granted && strings.HasPrefix(e.Tool, prefix) {
 			n++
 		}
 	}
