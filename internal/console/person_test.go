@@ -210,4 +210,19 @@ func TestSignInBounds(t *testing.T) {
 	if s.come("token"); len(s.stays) != 1 {
 		t.Errorf("%d browsers stay signed in", len(s.stays))
 	}
+	asks, waits := s.come("a token"), s.come("a token")
+	for range 3 { // of which the second alone waits, as a page does that reads events
+		now = now.Add(stayTime * 2 / 5)
+		for cookie, more := range map[string]bool{asks: true, waits: false} {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.AddCookie(&http.Cookie{Name: cookieName, Value: cookie})
+			s.in(r, more)
+		}
+	}
+	if _, ok := s.stays[sum(asks)]; !ok {
+		t.Error("a browser that asks is signed out")
+	}
+	if _, ok := s.stays[sum(waits)]; ok {
+		t.Error("a browser that only waits stays signed in")
+	}
 }
