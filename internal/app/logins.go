@@ -25,7 +25,10 @@ import (
 // newLogins has what people have logged in to.
 func (a *App) newLogins(c *config.Config) {
 	key := func() ([]byte, error) {
-		if c.Vault.Env == "" {
+		switch {
+		case c.Vault.Keyring:
+			return vault.Keyring(c.State)
+		case c.Vault.Env == "":
 			return vault.KeyFile(cmp.Or(c.Vault.File, filepath.Join(c.State, "vault.key")))
 		}
 		secret, ok := os.LookupEnv(c.Vault.Env)

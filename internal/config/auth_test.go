@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,5 +47,21 @@ func TestAuthProblems(t *testing.T) {
 		if _, err := config.Parse("wasmgate.yaml", []byte(tt.file), options(t.TempDir())); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v; want %q", name, err, tt.want)
 		}
+	}
+}
+
+// TestVaultKey: where the key of the vault is, is said in one of three ways.
+func TestVaultKey(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]config.Vault{
+		"keyring": {Keyring: true}, "./keyring": {File: filepath.Join(dir, "keyring")}, "env:VAULT_KEY": {Env: "VAULT_KEY"}, "k/vault.key": {File: filepath.Join(dir, "k/vault.key")},
+	} {
+		c, err := config.Parse(filepath.Join(dir, "wasmgate.yaml"), fmt.Appendf(nil, "vault: {key: %q}\n", text), options(dir))
+		if err != nil || c.Vault != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, c, err, want)
+		}
+	}
+	if _, err := config.Parse("wasmgate.yaml", []byte("vault: {key: \"env:A=B\"}\n"), options(dir)); err == nil {
+		t.Error("a variable that is none")
 	}
 }

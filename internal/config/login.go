@@ -18,6 +18,9 @@ type ServerAuth struct {
 // vaultEnv begins the key of the vault where an environment variable has it.
 const vaultEnv = "env:"
 
+// vaultKeyring is the key of the vault where the keyring of the system has it.
+const vaultKeyring = "keyring"
+
 // serverAuth reads the credential of a server: its mode alone, or a table.
 func (d *decoder) serverAuth(to **ServerAuth) reader {
 	return func(n *node, path string) {
@@ -86,13 +89,16 @@ func (d *decoder) vault(to *Vault, n *node, path string) {
 			}
 			return
 		}
-		d.path(&to.File)(n, path)
+		if to.Keyring = n.text == vaultKeyring; !to.Keyring {
+			d.path(&to.File)(n, path)
+		}
 	}})
 }
 
 // A Vault says where the key is with which logins are sealed. The zero Vault is the file
 // vault.key in the state folder.
 type Vault struct {
-	File string // absolute
-	Env  string // an environment variable
+	File    string // absolute
+	Env     string // an environment variable
+	Keyring bool   // that of the system's user
 }

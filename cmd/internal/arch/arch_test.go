@@ -163,6 +163,7 @@ var wrapped = map[string][]string{
 	"github.com/microcosm-cc/bluemonday":     {"sanitize"},
 	"golang.org/x/net/html":                  {"sanitize"},
 	"github.com/go-jose/go-jose":             {"internal/auth", "internal/auth/authtest", "internal/login"},
+	"github.com/zalando/go-keyring":          {"internal/vault"},
 	"github.com/spf13/cobra":                 {"cmd/wasmgate"},
 	"modernc.org/sqlite":                     {"internal/store"},
 	"github.com/prometheus":                  {"internal/telemetry"},
