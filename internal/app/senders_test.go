@@ -1,0 +1,222 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/auth"
+	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+)
+
+// TestRereadSenders: each of what says who is let in, and as whom, holds once the configuration is read again, also where nothing
+// else has changed; a stream that would be somebody else's by now ends.
+func TestRereadSenders(t *testing.T) {
+	p := authtest.New(t)
+	s := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL)+"tls: {terminated_by: [10.1.2.0/24]}\n")
+	first, err := os.ReadFile(s.cfg.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reread := func(old, new string) {
+		t.Helper()
+		text := strings.Replace(string(first), old, new, 1)
+		if text == string(first) && old != new {
+			t.Fatalf("%q is not in the configuration", old)
+		}
+		write(t, s.cfg.File, text)
+		if err := s.Reread(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	builder, alice := s.token(p, map[string]any{"sub": "builder"}), s.token(p, nil)
+	offered := func(authorization string) string {
+		t.Helper()
+		status, tools := s.tools(http.DefaultClient, s.url, "Authorization", authorization)
+		return fmt.Sprint(status, " ", tools)
+	}
+	near := func() int {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, s.url, strings.NewReader(""))
+		r.RemoteAddr = "10.1.2.3:5"
+		s.Handler().ServeHTTP(w, r)
+		return w.Code
+	}
+	metadata := func() string {
+		_, header, _ := s.send(http.DefaultClient, s.url, "tools/list", "")
+		return header.Get("WWW-Authenticate")
+	}
+	usual := func() {
+		t.Helper()
+		if got := []string{offered(builder), offered(alice), fmt.Sprint(near())}; strings.Join(got, ", ") != "200 read wait write, 200 read wait write, 401" || !strings.Contains(metadata(), strings.TrimSuffix(s.url, "mcp")) {
+			t.Errorf("as it was: %q, %s", got, metadata())
+		}
+	}
+	for _, tt := range []struct {
+		old, new string
+		changed  func() bool
+	}{
+		{"builder: {roles: [ci, dev]}", "builder: {roles: [ci]}", func() bool { return offered(builder) == "200 read write" }},
+		{`"eng-*": dev, `, "", func() bool { return offered(alice) == "200 read" }},
+		{"10.1.2.0/24", "10.1.3.0/24", func() bool { return near() == http.StatusForbidden }},
+		{"public_url: http://127.0.0.1", "public_url: http://localhost", func() bool { return strings.Contains(metadata(), "http://localhost:") }},
+	} {
+		usual()
+		reread(tt.old, tt.new)
+		if !tt.changed() {
+			t.Errorf("%s in the place of %s: nothing has changed", tt.new, tt.old)
+		}
+		reread("", "")
+	}
+	usual()
+	call, stream := make2(s, alice)
+	reread("claims: {roles: groups", "claims: {id: client_id, roles: groups")
+	ends(t, "the stream of whom the token does not name any more", stream)
+	if _, err := s.Revoke(t.Context(), app.RevokeRequest{TokenID: "t1"}); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, "the call, which was begun before", call)
+}
+
+// TestApproversWithoutPrincipals: nobody approves their own call also where the configuration lists no principal, and the token of
+// who answers is one that anybody can bring who has it.
+func TestApproversWithoutPrincipals(t *testing.T) {
+	p := authtest.New(t)
+	yaml := strings.Replace(teamConfig, "principals: {builder: {roles: [ci, dev]}, carol: {roles: [ops]}}\n", "", 1) + "policy: {packs: [grants, approve]}\napprovals: {not_self: true, hold: 0s}\n"
+	s := newSite(t, strings.ReplaceAll(yaml, "ISSUER", p.URL))
+	alice := s.token(p, nil)
+	if _, _, doc := s.send(http.DefaultClient, s.url, "tools/call", `"name":"files__write","arguments":{}`, "Authorization", alice); !strings.Contains(doc.String(), "refused_approve") {
+		t.Fatalf("not asked: %s", doc)
+	}
+	all, err := s.Approvals(t.Context())
+	if err != nil || len(all) != 1 || !all[0].NotSelf || all[0].MayAnswer() != "not alice" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	answer := func(token string) error {
+		_, err := s.Decide(t.Context(), app.DecideRequest{ID: all[0].ID, Verdict: gate.Approved, Token: strings.TrimPrefix(token, "Bearer ")})
+		return err
+	}
+	if err := answer(alice); err == nil || !strings.Contains(err.Error(), "alice has made the call") {
+		t.Errorf("her own: %v", err)
+	}
+	if err := answer(s.token(p, map[string]any{"sub": "bob", "cnf": map[string]string{"x5t#S256": "x"}})); err == nil || !strings.Contains(err.Error(), "bound to a client certificate") {
+		t.Errorf("a token that is bound to a certificate: %v", err)
+	}
+	if err := answer(s.token(p, map[string]any{"sub": "bob"})); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDiscoveryIsForLists: by the credential for lists a server is listed, and no call is made.
+func TestDiscoveryIsForLists(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	var listed, called atomic.Int32
+	const discovery = "Bearer for-lists-alone"
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+		server := mcp.NewServer(&mcp.Implementation{Name: "jira", Version: "1"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "whoami"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			called.Add(1)
+			return &mcp.CallToolResult{}, nil, nil
+		})
+		return server
+	}, nil)
+	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != discovery {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		listed.Add(1)
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { at.CloseClientConnections(); at.Close() })
+	cfg := load(t, fmt.Sprintf("principals: {alice: {}}\nservers: {jira: {url: %q, private: true, auth: {mode: oauth, issuer: %q, discovery: %q}}}\n", at.URL, as.URL, discovery))
+	write(t, cfg.Policy.Grants, "- {to: [\"*\"], tools: [\"jira__*\"]}\n")
+	a, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(context.Background()) })
+	run(t, a, app.Front{})
+	o := &office{App: a}
+	for _, as := range []string{"alice", ""} {
+		o.refused(t, as, "wasmgate login jira")
+	}
+	if listed.Load() == 0 || called.Load() != 0 {
+		t.Errorf("%d requests with the credential for lists, %d calls", listed.Load(), called.Load())
+	}
+}
+
+// TestDenialsAreBounded: refused requests are counted by reason and network, and together once there are many networks.
+func TestDenialsAreBounded(t *testing.T) {
+	s, _ := newTeam(t)
+	const networks = 1100
+	for i := range networks {
+		for _, from := range []string{fmt.Sprintf("[2001:db8:%x::1]:5", i), "198.51.100.7:5"} {
+			r := httptest.NewRequest(http.MethodPost, s.url, nil)
+			r.RemoteAddr = from
+			s.Handler().ServeHTTP(httptest.NewRecorder(), r)
+		}
+	}
+	s.RecordDenials()
+	by := make(map[string]uint64)
+	for e, err := range audit.Read(t.Context(), s.cfg.Audit.Path, audit.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Event == audit.Denied {
+			by[e.Network] += max(1, e.Count)
+		}
+	}
+	if len(by) > 1025 || by["198.51.100.0/24"] != networks || by["2001:db8:1::/48"] != 1 || by["others"] != networks-1023 {
+		t.Errorf("%d networks, %d of one, %d of one that came once, %d of others", len(by), by["198.51.100.0/24"], by["2001:db8:1::/48"], by["others"])
+	}
+}
+
+// TestRevokedElsewhere: what is under way ends also with a key that another process has revoked, and with a token that the gateway
+// has forgotten under a flood of others.
+func TestRevokedElsewhere(t *testing.T) {
+	s, p := newTeam(t)
+	k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call, stream := make2(s, "Bearer "+k.Secret)
+	other, err := auth.OpenKeys(filepath.Join(s.cfg.State, "keys.json"))
+	if err == nil {
+		err = other.Revoke(k.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends(t, "the call with the key", call)
+	ends(t, "the stream with the key", stream)
+
+	go func() { // waits until its end
+		resp := s.open(http.DefaultClient, s.url, "tools/call", `"name":"files__wait","arguments":{}`, "Authorization", s.token(p, nil))
+		resp.Body.Close()
+	}()
+	<-s.waits
+	for i := range 60_000 {
+		if _, err := s.WhoAmI(t.Context(), app.WhoRequest{Token: fmt.Sprint("x", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-s.ended // of the key
+	done, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: "alice", Issuer: "corp"})
+	if err != nil || done.Seen != 0 {
+		t.Fatalf("%+v, %v: the token is not forgotten", done, err)
+	}
+	ends(t, "the call with a forgotten token", s.ended)
+}
