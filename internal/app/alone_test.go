@@ -89,8 +89,10 @@ func TestKeysOfNobody(t *testing.T) {
 			t.Errorf("a key for %q: %+v", as, k)
 		}
 	}
-	if _, err := s.BeginLogin(t.Context(), app.LoginRequest{Server: "files", As: "acme/builder"}); err == nil || !strings.Contains(err.Error(), "no principal") {
-		t.Errorf("a login of nobody: %v", err)
+	for as, nobody := range map[string]bool{"acme/builder": true, "nobody": true, "acme/local": true, "builder": false, "local": false, "": false} {
+		if _, err := s.BeginLogin(t.Context(), app.LoginRequest{Server: "files", As: as}); err == nil || strings.Contains(err.Error(), "no principal") != nobody {
+			t.Errorf("a login of %q: %v", as, err)
+		}
 	}
 	none := newSite(t, "version: 1\nlisten: %ADDR%\nprincipals: {builder: {}}\n")
 	if _, err := none.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"}); err == nil {

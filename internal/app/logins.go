@@ -223,12 +223,13 @@ func (a *App) owner(as string) (gate.Owner, error) {
 		return gate.Local().Owner, nil
 	}
 	c := a.config.Load().cfg
-	tenant, id := config.SplitPrincipal(as)
-	known := slices.ContainsFunc(c.Principals, func(p config.Principal) bool { return p.Tenant == tenant && p.ID == id })
-	if !known && len(c.Auth.Issuers) == 0 && c.Auth.Proxy == nil && id != gate.Local().ID {
+	var o gate.Owner
+	o.Tenant, o.ID = config.SplitPrincipal(as)
+	known := slices.ContainsFunc(c.Principals, func(p config.Principal) bool { return gate.Owner{Tenant: p.Tenant, ID: p.ID} == o })
+	if !known && len(c.Auth.Issuers) == 0 && c.Auth.Proxy == nil && o != gate.Local().Owner {
 		return gate.Owner{}, keyError("no principal %q: list it under principals in the configuration", as)
 	}
-	return gate.Owner{Tenant: tenant, ID: id}, nil
+	return o, nil
 }
 
 // BeginLogin begins a login, which goes on in a browser.

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -119,6 +120,33 @@ func TestApproversWithoutPrincipals(t *testing.T) {
 	}
 }
 
+// TestApproversByName: where people are told apart by the names that the operator gives them alone, nobody approves their own call.
+func TestApproversByName(t *testing.T) {
+	s := newSite(t, "version: 1\nlisten: %ADDR%\nprincipals: {ann: {roles: [dev]}, bob: {}}\npolicy: {packs: [grants, approve]}\napprovals: {not_self: true, hold: 0s}\n")
+	ask := func() error {
+		_, err := s.Call(t.Context(), app.CallRequest{Tool: "files__write", Args: "{}", As: "ann"})
+		return err
+	}
+	if e, ok := errors.AsType[*app.CallError](ask()); !ok || e.Code != "refused_approve" {
+		t.Fatal("not asked: ", e)
+	}
+	all, err := s.Approvals(t.Context())
+	if err != nil || len(all) != 1 || all[0].MayAnswer() != "not ann" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, tt := range []struct {
+		as string
+		ok bool
+	}{{"ann", false}, {"bob", true}} {
+		if _, err := s.Decide(t.Context(), app.DecideRequest{ID: all[0].ID, Verdict: gate.Approved, As: tt.as}); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.as, err)
+		}
+	}
+	if err := ask(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDiscoveryIsForLists: by the credential for lists a server is listed, and no call is made.
 func TestDiscoveryIsForLists(t *testing.T) {
 	as := authtest.NewOAuth(t)
@@ -203,20 +231,27 @@ func TestRevokedElsewhere(t *testing.T) {
 	ends(t, "the call with the key", call)
 	ends(t, "the stream with the key", stream)
 
-	go func() { // waits until its end
-		resp := s.open(http.DefaultClient, s.url, "tools/call", `"name":"files__wait","arguments":{}`, "Authorization", s.token(p, nil))
-		resp.Body.Close()
-	}()
-	<-s.waits
-	for i := range 60_000 {
-		if _, err := s.WhoAmI(t.Context(), app.WhoRequest{Token: fmt.Sprint("x", i)}); err != nil {
-			t.Fatal(err)
+	ends(t, "the call with the key, at its server", s.ended)
+
+	for who, issuer := range map[string]string{"alice": "corp", "bob": ""} {
+		token := s.token(p, map[string]any{"sub": who, "jti": who})
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			resp := s.open(http.DefaultClient, s.url, "tools/call", `"name":"files__wait","arguments":{}`, "Authorization", token)
+			resp.Body.Close()
+		}()
+		<-s.waits
+		for i := range 60_000 {
+			if _, err := s.WhoAmI(t.Context(), app.WhoRequest{Token: fmt.Sprint(who, i)}); err != nil {
+				t.Fatal(err)
+			}
 		}
+		done, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: who, Issuer: issuer})
+		if err != nil || done.Seen != 0 {
+			t.Fatalf("%+v, %v: the token is not forgotten", done, err)
+		}
+		ends(t, "the call with a forgotten token", answered)
+		<-s.ended
 	}
-	<-s.ended // of the key
-	done, err := s.Revoke(t.Context(), app.RevokeRequest{Principal: "alice", Issuer: "corp"})
-	if err != nil || done.Seen != 0 {
-		t.Fatalf("%+v, %v: the token is not forgotten", done, err)
-	}
-	ends(t, "the call with a forgotten token", s.ended)
 }
