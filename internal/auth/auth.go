@@ -268,9 +268,12 @@ func sightOf(text string, resources []string) (s sight) {
 	if len(resources) > 0 {
 		s.resource = resources[0]
 	}
-	s.token = sha256.Sum256(unsafe.Slice(unsafe.StringData(text), len(text))) // read alone: a copy would be the most of the work
+	s.token = sha256.Sum256(bytesOf(text))
 	return s
 }
+
+// bytesOf are those of a text, for who only reads them: a copy would be the most of the work.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // forget makes room: what has ended goes, then half of the rest, whichever. The lock is held.
 func (a *Authenticator) forget(now time.Time) {

@@ -130,7 +130,8 @@ func (k *Keys) Create(key Key) (secret string, made Key, err error) {
 	}
 	key.ID = base64.RawURLEncoding.EncodeToString(random[32:])
 	body := KeyPrefix + key.ID + "_" + base64.RawURLEncoding.EncodeToString(random[:32])
-	secret = body + "_" + checksum(body)
+	sum := checksum(body)
+	secret = body + "_" + string(sum[:])
 	key.sum = sha256.Sum256([]byte(secret))
 	key.Hash, key.Created = hex.EncodeToString(key.sum[:]), k.now().UTC().Truncate(time.Second)
 	return secret, key, k.change(func(all map[string]*Key) error {
@@ -216,7 +217,7 @@ func (k *Keys) find(text string) (*Key, *Refusal) {
 	k.mu.RLock()
 	key, known := k.all[id]
 	k.mu.RUnlock()
-	sum, want := sha256.Sum256([]byte(text)), [sha256.Size]byte{}
+	sum, want := sha256.Sum256(bytesOf(text)), [sha256.Size]byte{}
 	if known {
 		want = key.sum
 	}
@@ -241,9 +242,13 @@ func keyIDOf(text string) (string, bool) {
 		return "", false
 	}
 	body := text[:len(text)-keySum-1]
-	return rest[:keyID], checksum(body) == text[len(text)-keySum:]
+	sum := checksum(body)
+	return rest[:keyID], string(sum[:]) == text[len(text)-keySum:]
 }
 
-func checksum(text string) string {
-	return hex.EncodeToString(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(text))))
+func checksum(text string) (sum [keySum]byte) {
+	var raw [keySum / 2]byte
+	binary.BigEndian.PutUint32(raw[:], crc32.ChecksumIEEE(bytesOf(text)))
+	hex.Encode(sum[:], raw[:])
+	return sum
 }
