@@ -213,6 +213,9 @@ func TestLogins(t *testing.T) {
 	o.logIn(t, "bob")
 	o.becomes(t, "bob", "user bob")
 	o.becomes(t, "alice", "user alice")
+	if text, err := o.call(t, "alice", "echo"); err != nil || !strings.Contains(text, "Bearer [redacted: credential]") {
+		t.Errorf("what the server repeats of a token: %s, %v", text, err)
+	}
 
 	o.as.End("alice")
 	o.refused(t, "alice", "wasmgate login jira --as alice")
