@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"crypto/rand"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -39,5 +42,26 @@ func TestEcho(t *testing.T) {
 	event := make([]byte, 100)
 	if n, err := resp.Body.Read(event); string(event[:n]) != "data: aabx\n\n" || err != nil {
 		t.Errorf("an event is held back: %q, %v", event[:n], err)
+	}
+}
+
+// TestEchoOfAFixedCredential: also the header Authorization that the configuration has for a server is not in its answers.
+func TestEchoOfAFixedCredential(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Header.Get("Authorization"))
+	}))
+	defer server.Close()
+	c, err := NewHTTPClient(Remote{URL: server.URL, Headers: http.Header{"Authorization": {"Bearer " + rand.Text()}}, DialContext: new(net.Dialer).DialContext})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.CloseIdleConnections()
+	resp, err := c.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "Bearer "+redacted {
+		t.Errorf("%q, %v", got, err)
 	}
 }
