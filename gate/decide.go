@@ -6,6 +6,8 @@ import (
 	"math"
 	"reflect"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/gate/internal/flow"
 )
 
 // maxDecisions bounds how often a call is decided on: again when its session has changed
@@ -79,7 +81,7 @@ func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision,
 		q.Session.Values = w.known(q)
 	}
 	if consent != "" {
-		q.Session.Values = q.Session.Values.Approve()
+		q.Session.Values = flow.Approve(q.Session.Values)
 	}
 	d, err := w.Authorizer.Authorize(ctx, q)
 	switch {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/gate/internal/flow"
 )
 
 // destinationKeeper is a [Sessions] that keeps destinations which a person has approved.
@@ -30,7 +32,7 @@ func (p *Parts) unnamed(q Query) (destinations []string, origins map[string][]Or
 			}
 			origins[a.Pointer] = met
 		}
-		if known.IsTo(a) && !a.Source.Trusted() && !a.Near && !slices.Contains(destinations, a.Form) {
+		if flow.IsTo(known, a) && !a.Source.Trusted() && !a.Near && !slices.Contains(destinations, a.Form) {
 			destinations = append(destinations, a.Form)
 		}
 	}
@@ -92,7 +94,7 @@ func (p *Parts) known(q Query) Provenance {
 			approved = append(approved, d.Value)
 		}
 	}
-	return q.Session.Values.For(q.Tool.Name.Server, p.said(q.Tool), q.Call.own(), approved)
+	return flow.For(q.Session.Values, q.Tool.Name.Server, p.said(q.Tool), q.Call.own(), approved)
 }
 
 // own are the identities of who makes the call.

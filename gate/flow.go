@@ -101,5 +101,5 @@ func (l Lesson) Meet(known Provenance, limit int) Met {
 	if l.Tool != nil {
 		r.Server, r.Tool = l.Tool.Name.Server, l.Tool.Name.String()
 	}
-	return known.Read(r, limit)
+	return flow.Read(known, r, limit)
 }

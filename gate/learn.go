@@ -39,7 +39,7 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 	}
 	labels, vouched := w.teaches(p.tool)
 	said := w.said(p.tool)
-	if at := w.Echoes.Contradicts(flow.Saying{
+	if at := flow.Contradicts(w.Echoes, flow.Saying{
 		Tool: p.tool.Name.String() + " " + p.tool.Digest, Said: said, Args: p.call.Args, Result: result, Own: p.call.own(), Structure: w.Structure,
 	}); at != "" {
 		w.found(Finding{Rule: "flow/" + string(said.Result), At: at, Count: 1})
@@ -68,7 +68,7 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 func made(p *permitted, said ToolLabels) Lesson {
 	l := Lesson{From: emptyObject, Source: FromTrusted, Tool: p.tool}
 	for _, at := range said.Makes {
-		if kind := said.KindOf(at); kind != "" {
+		if kind := flow.KindOf(said, at); kind != "" {
 			l.ids = append(l.ids, flow.Made(p.tool.Name.Server, kind, p.call.Args.At(at))...)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // recorded when Admin returns, before it is done, and so is what is denied. The error is a
 // [*gate.Refusal], or says why it could not be decided or recorded: either way it is not to be
 // done.
-func (g *Gateway) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {
+func (g operator) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {
 	d, err := g.Policy().Admin(ctx, q)
 	if err != nil {
 		return fmt.Errorf("the policy cannot be evaluated: %w", err)

@@ -21,12 +21,12 @@ type (
 // Hook takes what the hook of an agent tells of who's session: of a call of one of the
 // agent's own tools, which is decided on as [gate.AgentCall] and recorded; of its result; of
 // what its user says; or of its end. It returns once the agent may go on.
-func (g *Gateway) Hook(ctx context.Context, who *gate.Principal, r HookRequest) HookAnswer {
+func (g operator) Hook(ctx context.Context, who *gate.Principal, r HookRequest) HookAnswer {
 	return g.agents.Hook(ctx, who, r)
 }
 
 // SetAgents puts other rules in the place of those of Config.Agents.
-func (g *Gateway) SetAgents(rules map[string]AgentRules) error {
+func (g operator) SetAgents(rules map[string]AgentRules) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
 	if err := g.noteSetting("agents"); err != nil {

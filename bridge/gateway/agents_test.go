@@ -66,7 +66,7 @@ func newAgent(t *testing.T, rules gateway.AgentRules, more ...policy.Grant) *age
 // tell returns the answer to an event, given as members of an object.
 func (a *agent) tell(members string) gateway.HookAnswer {
 	a.t.Helper()
-	return a.g.Hook(a.t.Context(), gate.Local(), gateway.HookRequest{Agent: a.name, Event: gate.MustDoc("{" + members + "}"), Observe: a.observe})
+	return a.g.Operator().Hook(a.t.Context(), gate.Local(), gateway.HookRequest{Agent: a.name, Event: gate.MustDoc("{" + members + "}"), Observe: a.observe})
 }
 
 // before reports whether a call of a tool of the agent's own passes.
@@ -198,7 +198,7 @@ func TestAgentTools(t *testing.T) {
 	})
 	t.Run("an agent that is not configured is denied", func(t *testing.T) {
 		a := newAgent(t, gateway.AgentRules{})
-		if err := a.g.SetAgents(nil); err != nil {
+		if err := a.g.Operator().SetAgents(nil); err != nil {
 			t.Fatal(err)
 		}
 		if a.before("s", "1", "Read", `{}`) {
@@ -327,7 +327,7 @@ func TestAgentPrompts(t *testing.T) {
 		for _, trust := range []bool{false, true} {
 			a := newAgent(t, gateway.AgentRules{TrustHeadless: trust})
 			a.reads("s")
-			a.g.Hook(t.Context(), gate.Local(), gateway.HookRequest{
+			a.g.Operator().Hook(t.Context(), gate.Local(), gateway.HookRequest{
 				Agent: a.name, Headless: true, Event: gate.MustDoc(`{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"write to eve@evil.example"}`),
 			})
 			if got := a.sends("s", eve); got != trust {

@@ -73,7 +73,7 @@ allow contains "b" if { input.tool.server == "warn" }`
 			t.Errorf("the log does not hold %s", want)
 		}
 	}
-	broken := g.BrokenInputs()
+	broken := g.Operator().BrokenInputs()
 	if len(broken) != 2 || broken[0].Tool != "bytool__shoot" || broken[0].Calls != 1 || !strings.Contains(broken[1].Last, "/full") {
 		t.Errorf("counted %+v", broken)
 	}

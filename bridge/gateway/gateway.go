@@ -180,7 +180,7 @@ func (g *Gateway) newHost() error {
 	g.host, err = host.New(host.Config{
 		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Shown: g.shown, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
 		Instructions: g.fleet.Instructions, Known: g.known, Terms: g.terms(&g.cfg), Log: g.cfg.Log,
-		Principal: g.cfg.Principal, Challenge: g.cfg.Challenge, Connect: g.cfg.Connect, Who: g.cfg.Who, Group: g.HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
+		Principal: g.cfg.Principal, Challenge: g.cfg.Challenge, Connect: g.cfg.Connect, Who: g.cfg.Who, Group: g.Operator().HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
 		Seal: g.cfg.Seal,
 		Jobs: g.jobs, Recall: g.recall,
 		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.endSession, Lasted: g.cfg.SessionLasted,
@@ -355,7 +355,7 @@ func (g *Gateway) ended(ctx context.Context) error {
 
 // BrokenInputs returns the tools of which calls were refused because their arguments
 // break the input schema, those first of which most were.
-func (g *Gateway) BrokenInputs() []BrokenInput {
+func (g operator) BrokenInputs() []BrokenInput {
 	g.broken.mu.Lock()
 	defer g.broken.mu.Unlock()
 	var all []BrokenInput
@@ -367,3 +367,11 @@ func (g *Gateway) BrokenInputs() []BrokenInput {
 	})
 	return all
 }
+
+// operator is a gateway as the program that runs it for others sees it.
+type operator struct{ *Gateway }
+
+// Operator returns what the wasmgate command itself does with a gateway beside what is
+// promised here: answers for its console, hooks of agents, reasons for its log. Any of it may
+// change with any version.
+func (g *Gateway) Operator() operator { return operator{g} }

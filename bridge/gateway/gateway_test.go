@@ -368,7 +368,7 @@ func TestTheLogWarns(t *testing.T) {
 	for range 10 {
 		call(g, "local__nothing", "{}")
 	}
-	if w := g.AuditWarning(); w != "" {
+	if w := g.Operator().AuditWarning(); w != "" {
 		t.Errorf("warned %q when nothing is held", w)
 	}
 }

@@ -16,7 +16,7 @@ type NotReady struct {
 func (n NotReady) String() string { return n.Part + ": " + n.Why }
 
 // SetRequired says which servers a gateway needs to be ready, by id; none at first.
-func (g *Gateway) SetRequired(ids []string) {
+func (g operator) SetRequired(ids []string) {
 	ids = slices.Clone(ids)
 	g.required.Store(&ids)
 }
@@ -48,7 +48,7 @@ func (g *Gateway) Ready() (why []NotReady) {
 }
 
 // UnderWay is how many calls and requests of clients have begun and not ended.
-func (g *Gateway) UnderWay() int { return g.host.UnderWay() + g.calls.Count() }
+func (g operator) UnderWay() int { return g.host.UnderWay() + g.calls.Count() }
 
 // HandleHealth serves the gateway's health: at /livez that the process answers, at /readyz
 // whether it should be sent clients, in words that tell nothing of the servers, and at
@@ -77,7 +77,7 @@ func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
 	err := g.Healthy()
 	if err != nil {
 		answer["status"], answer["error"] = "failing", err.Error()
-	} else if warning := g.AuditWarning(); warning != "" {
+	} else if warning := g.Operator().AuditWarning(); warning != "" {
 		answer["warning"] = "audit log: " + warning
 	}
 	answerHealth(w, err == nil, answer)

@@ -66,7 +66,7 @@ func (g *Gateway) Healthy() error {
 
 // AuditWarning says how full the audit log is, from 80 % on of what it may take while it
 // holds records that are too young to go: see [audit.Log.Warning]. "" is nothing to say.
-func (g *Gateway) AuditWarning() string {
+func (g operator) AuditWarning() string {
 	if g.audit == nil {
 		return ""
 	}
@@ -82,7 +82,7 @@ func (g *Gateway) SetAudit(o audit.Options) error {
 }
 
 // AuditHead is the last record of the audit log; zero if there is none.
-func (g *Gateway) AuditHead() audit.Head {
+func (g operator) AuditHead() audit.Head {
 	if g.audit == nil {
 		return audit.Head{}
 	}

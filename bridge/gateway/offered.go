@@ -51,15 +51,15 @@ func (g *Gateway) catalogTools() []LocalTool {
 
 // HasGroup reports whether there is a group: in Config.Groups, or what [Gateway.SetGroups]
 // put in their place, or of a tool that is offered now.
-func (g *Gateway) HasGroup(name string) bool {
+func (g operator) HasGroup(name string) bool {
 	if _, ok := (*g.groups.Load())[name]; ok {
 		return true
 	}
 	return slices.ContainsFunc(g.fleet.KnownFeatures(gate.FeatureTool), func(t *gate.Tool) bool { return slices.Contains(t.Groups, name) })
 }
 
-// Groups returns the names of all groups, as [Gateway.HasGroup] knows them, in order.
-func (g *Gateway) Groups() []string {
+// Groups returns the names of all groups, as HasGroup knows them, in order.
+func (g operator) Groups() []string {
 	names := slices.Collect(maps.Keys(*g.groups.Load()))
 	for _, t := range g.fleet.KnownFeatures(gate.FeatureTool) {
 		names = append(names, t.Groups...)
@@ -74,7 +74,7 @@ func (g *Gateway) Conflicts() []Conflict { return g.fleet.Conflicts() }
 
 // Offer narrows what clients over HTTP are offered to what is in one of the groups; none
 // narrows nothing. It is called before the first request.
-func (g *Gateway) Offer(groups []string) { g.host.Offer(groups) }
+func (g operator) Offer(groups []string) { g.host.Offer(groups) }
 
 // handleMCP serves MCP at /mcp, and at /mcp/GROUP what is in that group alone.
 func (g *Gateway) handleMCP(mux *http.ServeMux) {

@@ -84,7 +84,7 @@ func TestAClientOfAGroup(t *testing.T) {
 				c.Who = gate.Local()
 				c.Who.Groups = tt.who
 			})
-			g.Offer(tt.offer)
+			g.Operator().Offer(tt.offer)
 			for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 				c := connect(t, srv.URL+tt.path, revision)
 				if diff := cmp.Diff(tt.want, sees(t, c)); diff != "" {

@@ -124,7 +124,7 @@ func (g *Gateway) Pins() (*lock.Pins, error) {
 // ReloadPins reads the lockfile again and tells the clients what they are offered
 // now. By is who has approved what is new in it; "" if that is not known. On an
 // error everything stays as it was.
-func (g *Gateway) ReloadPins(by string) error {
+func (g operator) ReloadPins(by string) error {
 	if g.pins == nil {
 		return nil
 	}

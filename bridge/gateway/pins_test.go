@@ -215,7 +215,7 @@ func approve(t *testing.T, g *gateway.Gateway, dir, selector string) {
 	if _, err := lock.Approve(filepath.Join(dir, lock.FileName), pins.Approval(some)); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.ReloadPins("local"); err != nil {
+	if err := g.Operator().ReloadPins("local"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -54,6 +54,6 @@ func (g *Gateway) SetPolicy(ctx context.Context, p Policy) error {
 
 // PolicyRefused records, as an event of the policy, why one could not even be read.
 // The one in use stays.
-func (g *Gateway) PolicyRefused(err error) error {
+func (g operator) PolicyRefused(err error) error {
 	return g.note(audit.Entry{Event: audit.Policy, Code: "failed", Error: err.Error(), PolicyRevision: g.Policy().Revision()})
 }

@@ -62,7 +62,7 @@ func (g *Gateway) Revoked(whose func(*gate.Principal) bool) {
 
 // Note puts into the audit log what is no call: of [audit.Key], [audit.Revoke]
 // and [audit.Denied], and of credentials for servers login, logout, refresh and connect.
-func (g *Gateway) Note(e audit.Entry) error {
+func (g operator) Note(e audit.Entry) error {
 	switch e.Event {
 	case audit.Key, audit.Revoke, audit.Denied, "login", "logout", "refresh", "connect":
 		return g.note(e)

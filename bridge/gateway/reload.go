@@ -106,6 +106,6 @@ func configOf(said ...any) string {
 }
 
 // ConfigRefused records why a configuration could not be read. The one in use stays.
-func (g *Gateway) ConfigRefused(err error) error {
+func (g operator) ConfigRefused(err error) error {
 	return g.note(audit.Entry{Event: audit.Server, Code: "failed", Error: err.Error(), Reasons: []string{"configuration: refused"}})
 }

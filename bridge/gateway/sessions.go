@@ -67,12 +67,12 @@ func (g *Gateway) Sessions() []session.State { return g.sessions.List() }
 
 // SessionsProblem says what is wrong with the file in which labels are kept; nil if
 // nothing is.
-func (g *Gateway) SessionsProblem() error { return g.sessions.Problem() }
+func (g operator) SessionsProblem() error { return g.sessions.Problem() }
 
 // RevokeDestinations takes back the destinations that the approval with an ID was for, as
 // of the next decision, and returns them. By says who wants it, for the audit log, which has
 // it before it is done.
-func (g *Gateway) RevokeDestinations(_ context.Context, id, by string) ([]gate.Destination, error) {
+func (g operator) RevokeDestinations(_ context.Context, id, by string) ([]gate.Destination, error) {
 	for _, s := range g.sessions.List() {
 		if !slices.ContainsFunc(s.Destinations, func(d gate.Destination) bool { return d.ID == id }) {
 			continue

@@ -105,7 +105,7 @@ func (g *Gateway) addLocal(server string, tools []LocalTool) error {
 
 // Places returns how many calls are at upstreams, how many wait for a place there, and how many
 // places there are.
-func (g *Gateway) Places() (taken, waiting, most int64) { return g.limits.Places() }
+func (g operator) Places() (taken, waiting, most int64) { return g.limits.Places() }
 
 // setLimits puts the Concurrent, Session and Tools of l in place. Calls under way beyond a
 // smaller limit go on; where there was no limit before, they do not count. See

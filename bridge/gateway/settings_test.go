@@ -69,8 +69,8 @@ func TestSetGroups(t *testing.T) {
 	if got := sees(t, connect(t, srv.URL+"/mcp/new", "2025-11-25")); !slices.Equal(got, []string{"chat__say"}) {
 		t.Errorf("a new group: %q", got)
 	}
-	if g.HasGroup("talk") || !slices.Equal(g.Groups(), []string{"docs", "new"}) {
-		t.Errorf("groups %q", g.Groups())
+	if g.Operator().HasGroup("talk") || !slices.Equal(g.Operator().Groups(), []string{"docs", "new"}) {
+		t.Errorf("groups %q", g.Operator().Groups())
 	}
 	if n := connected.Load(); n != 1 {
 		t.Errorf("connected to the server %d times", n)
@@ -86,7 +86,7 @@ func TestGroupsOfServers(t *testing.T) {
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := g.Groups(); !slices.Equal(got, []string{"docs", "office"}) || !g.HasGroup("office") {
+	if got := g.Operator().Groups(); !slices.Equal(got, []string{"docs", "office"}) || !g.Operator().HasGroup("office") {
 		t.Errorf("groups %q", got)
 	}
 }

@@ -212,7 +212,7 @@ func TestPromptsAndTemplatesArePinned(t *testing.T) {
 	if _, err := lock.Approve(filepath.Join(dir, lock.FileName), pins.Approval(some)); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.ReloadPins("ann"); err != nil {
+	if err := g.Operator().ReloadPins("ann"); err != nil {
 		t.Fatal(err)
 	}
 	if got := offered(g, gate.FeaturePrompt); got != "greet odd name! secret" {

@@ -22,7 +22,7 @@ func (a *App) Hook(ctx context.Context, r hook.Request) (gateway.HookAnswer, err
 		return gateway.HookAnswer{}, err
 	}
 	event, _ := gate.ParseDoc(r.Event) // what is none denies
-	return a.gateway.Hook(ctx, who, gateway.HookRequest{
+	return a.gateway.Operator().Hook(ctx, who, gateway.HookRequest{
 		Agent: r.Agent, Event: event, Headless: r.Headless, Observe: r.Observe, Hold: time.Duration(r.HoldMS) * time.Millisecond,
 	}), nil
 }

@@ -33,7 +33,7 @@ func (a *App) told(ctx context.Context, within time.Duration, drain func(context
 		tick := time.NewTicker(drainSays)
 		defer tick.Stop()
 		for began := time.Now(); ; {
-			n := a.gateway.UnderWay()
+			n := a.gateway.Operator().UnderWay()
 			a.tellManager(systemd.Status(fmt.Sprintf("draining: %d calls under way", n)))
 			select {
 			case <-tick.C:

@@ -230,7 +230,7 @@ type GlassRequest struct {
 // returns. It opens nothing else, and ends with the gateway.
 func (a *App) BreakGlass(ctx context.Context, r GlassRequest) (time.Time, error) {
 	until, err := a.glass.Break(r.For, func(what string) error {
-		return a.gateway.Admin(context.WithoutCancel(ctx), policy.AdminQuery{
+		return a.gateway.Operator().Admin(context.WithoutCancel(ctx), policy.AdminQuery{
 			Who: gate.Local(), Action: "admin/approve", Op: "auth.break-glass", Object: strings.TrimSpace(what + " " + gate.Visible(r.Reason)), Operator: true,
 		}, true)
 	})
@@ -311,7 +311,7 @@ func (a *App) RevokeDestinations(ctx context.Context, id string) ([]gate.Destina
 
 // RevokeDestinationsBy is RevokeDestinations, and who does it.
 func (a *App) RevokeDestinationsBy(ctx context.Context, id, by string) ([]gate.Destination, error) {
-	gone, err := a.gateway.RevokeDestinations(ctx, id, by)
+	gone, err := a.gateway.Operator().RevokeDestinations(ctx, id, by)
 	if err != nil {
 		return nil, &gate.NotApproved{Reason: err.Error()}
 	}

@@ -179,7 +179,7 @@ func (a *App) foldDenials(ctx context.Context) {
 
 func (a *App) recordDenials() {
 	for k, n := range a.senders.denied.take() {
-		if err := a.gateway.Note(audit.Entry{Event: audit.Denied, Reasons: []string{k.reason}, Network: k.network, Count: n}); err != nil {
+		if err := a.gateway.Operator().Note(audit.Entry{Event: audit.Denied, Reasons: []string{k.reason}, Network: k.network, Count: n}); err != nil {
 			a.log.Error("refused authentication is not in the audit log", "error", err)
 			return
 		}

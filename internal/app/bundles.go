@@ -29,7 +29,7 @@ func (a *App) noteBundles() error {
 	var errs []error
 	for _, s := range *a.bundles.Load() {
 		if e := s.Status().Error; e != "" {
-			errs = append(errs, a.gateway.PolicyRefused(errors.New(e)))
+			errs = append(errs, a.gateway.Operator().PolicyRefused(errors.New(e)))
 		}
 	}
 	return errors.Join(errs...)
@@ -45,7 +45,7 @@ func (a *App) readBundle(ctx context.Context, s *policyfiles.Bundle) (changed bo
 	case ctx.Err() != nil:
 	case err != nil && after != before:
 		a.log.Error("bundle not read; the last good one stays", "bundle", s.Config.Name, "error", err)
-		if err := a.gateway.PolicyRefused(err); err != nil {
+		if err := a.gateway.Operator().PolicyRefused(err); err != nil {
 			a.log.Error("bundle error not recorded", "error", err)
 		}
 	case after == "" && before != "":

@@ -21,7 +21,7 @@ import (
 
 // Admin decides on what somebody who runs the gateway would do: see [gateway.Gateway.Admin].
 func (a *App) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {
-	return a.gateway.Admin(ctx, q, changes)
+	return a.gateway.Operator().Admin(ctx, q, changes)
 }
 
 // Asks reports whether people are asked about calls.

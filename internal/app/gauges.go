@@ -20,7 +20,7 @@ func (a *App) gauges() []telemetry.Metric {
 		telemetry.NewGauge("wasmgate.approvals.pending", "Calls that wait for a person.", "{call}", float64(a.pendingApprovals())),
 		telemetry.NewGauge("wasmgate.sessions", "Sessions whose labels are kept.", "{session}", float64(len(g.Sessions()))),
 	}
-	all = append(all, telemetry.Places(g.Places())...)
+	all = append(all, telemetry.Places(g.Operator().Places())...)
 	if jobs, err := g.Jobs(); err == nil {
 		all = append(all, telemetry.Metric{
 			Name: "wasmgate.jobs", Help: "Jobs and tasks.", Unit: "{job}", Labels: []string{"state"},

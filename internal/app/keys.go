@@ -100,7 +100,7 @@ func (a *App) CreateKey(_ context.Context, r KeyRequest) (*Key, error) {
 }
 
 func (a *App) noteKey(k auth.Key, what string) error {
-	return a.gateway.Note(audit.Entry{
+	return a.gateway.Operator().Note(audit.Entry{
 		Event: audit.Key, Code: gate.CodeOK, Tenant: k.Tenant, Principal: k.Principal, Roles: k.Roles, Credential: k.ID, Reasons: []string{what},
 	})
 }
@@ -218,7 +218,7 @@ func (a *App) Revoke(ctx context.Context, r RevokeRequest) (*Revoked, error) {
 		}
 		done.Keys = append(done.Keys, k.ID)
 	}
-	return done, a.gateway.Note(audit.Entry{
+	return done, a.gateway.Operator().Note(audit.Entry{
 		Event: audit.Revoke, Code: gate.CodeOK, Issuer: r.Issuer, Tenant: revocation.Tenant, Principal: revocation.Principal, Reasons: revocation.Words(),
 	})
 }

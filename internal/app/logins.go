@@ -131,7 +131,7 @@ func (a *App) noteConnect(e connect.Event) error {
 	if e.Err != nil {
 		entry.Code, entry.Error = "refused_credential", e.Err.Error()
 	}
-	return a.gateway.Note(entry)
+	return a.gateway.Operator().Note(entry)
 }
 
 // loginServers are the servers that take a login, in the words of package login.
@@ -183,7 +183,7 @@ func (a *App) noteLogin(e login.Event) error {
 	if e.Err != nil {
 		entry.Code, entry.Error = "refused_credential", e.Err.Error()
 	}
-	return a.gateway.Note(entry)
+	return a.gateway.Operator().Note(entry)
 }
 
 // loginChanged has a server listed again whose credential has come or gone.

@@ -53,7 +53,7 @@ func newApp(ctx context.Context, cfg *config.Config, log *slog.Logger, only stri
 	if a.gateway, err = gateway.New(ctx, gc); err != nil {
 		return nil, err
 	}
-	a.gateway.SetRequired(required(cfg))
+	a.gateway.Operator().SetRequired(required(cfg))
 	if err := errors.Join(a.stayPaused(), a.noteBundles()); err != nil {
 		return nil, errors.Join(err, a.gateway.Close(ctx))
 	}

@@ -87,7 +87,7 @@ func (a *App) settledPins(ctx context.Context) (*lock.Pins, error) {
 func (a *App) reloadPins(by string) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	err := a.gateway.ReloadPins(by)
+	err := a.gateway.Operator().ReloadPins(by)
 	a.pinError.Store(&outcome{err})
 	if err != nil {
 		a.log.Error("lockfile refused; the last good one stays", "error", err)

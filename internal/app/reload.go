@@ -66,7 +66,7 @@ func (a *App) reloadConfig(ctx context.Context) error {
 		for line := range strings.Lines(err.Error()) {
 			a.log.Error("configuration refused; the last good one stays", "error", strings.TrimSuffix(line, "\n"))
 		}
-		return errors.Join(err, a.gateway.ConfigRefused(err))
+		return errors.Join(err, a.gateway.Operator().ConfigRefused(err))
 	}
 	checks := a.checks(next, "")
 	for _, s := range enabled(before.cfg.Servers) {
@@ -127,7 +127,7 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 		fail(a.gateway.SetCatalog(catalogModes[next.Catalog.Mode]))
 	}
 	if again || !slices.Equal(before.Agents, next.Agents) {
-		fail(a.gateway.SetAgents(agentRules(next)))
+		fail(a.gateway.Operator().SetAgents(agentRules(next)))
 	}
 	if again || next.Audit != before.Audit {
 		fail(a.gateway.SetAudit(auditOptions(next, "")))
@@ -137,7 +137,7 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 		fail(a.tls.Use(tlsFiles(t)))
 	}
 	a.beside.Put(next)
-	a.gateway.SetRequired(required(next))
+	a.gateway.Operator().SetRequired(required(next))
 	fail(a.setModules(ctx, next))
 	if order := ids(next.Servers); again || !slices.Equal(ids(before.Servers), order) {
 		fail(a.gateway.SetOrder(order))

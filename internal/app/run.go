@@ -59,7 +59,7 @@ func (a *App) Run(ctx context.Context, f Front) error {
 	if err != nil {
 		return err
 	}
-	a.gateway.Offer(f.Groups)
+	a.gateway.Operator().Offer(f.Groups)
 	a.reloaded = f.Reloaded
 	on, socket, err := a.listen(ctx, f)
 	if err != nil {
@@ -222,7 +222,7 @@ func (a *App) drain(ctx context.Context, s *http.Server) {
 	began := time.Now()
 	a.log.Info("draining: calls under way may end, new ones are refused", "within", within)
 	if err := a.told(calls, within, a.gateway.Drain); err != nil {
-		a.log.Warn("calls cut off at shutdown", "number", a.gateway.UnderWay())
+		a.log.Warn("calls cut off at shutdown", "number", a.gateway.Operator().UnderWay())
 	}
 	a.log.Info("drained", "took", time.Since(began).Round(time.Millisecond))
 	answers, cancel := context.WithTimeout(ctx, flushTime)

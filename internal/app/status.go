@@ -96,7 +96,7 @@ func (a *App) Status() *Status {
 		Grants: a.policy.Load().Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
 		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
-		Broken: a.gateway.BrokenInputs(), Altered: a.beside.Altered.Often(a.gateway.Fleet().KnownFeatures(gate.FeatureTool), a.gateway.Policy()),
+		Broken: a.gateway.Operator().BrokenInputs(), Altered: a.beside.Altered.Often(a.gateway.Fleet().KnownFeatures(gate.FeatureTool), a.gateway.Policy()),
 	}
 	a.countJobs(s)
 	others := a.beside.State()
@@ -113,7 +113,7 @@ func (a *App) Status() *Status {
 	}
 	if err := a.gateway.Healthy(); err != nil {
 		s.Problems = append(s.Problems, "audit log: "+err.Error()+"; all calls are refused")
-	} else if w := a.gateway.AuditWarning(); w != "" {
+	} else if w := a.gateway.Operator().AuditWarning(); w != "" {
 		s.Problems = append(s.Problems, "audit log: "+w)
 	}
 	if p := a.policyError.Load(); p != nil && p.err != nil {
@@ -140,7 +140,7 @@ func (a *App) Status() *Status {
 	if p := a.pinError.Load(); p != nil && p.err != nil {
 		s.Problems = append(s.Problems, "pins: "+p.err.Error()+"; the last good lockfile is in use")
 	}
-	if err := a.gateway.SessionsProblem(); err != nil {
+	if err := a.gateway.Operator().SessionsProblem(); err != nil {
 		s.Problems = append(s.Problems, err.Error())
 	}
 	for _, why := range a.gateway.Ready() {

@@ -28,7 +28,7 @@ func (b *Beside) anchor(ctx context.Context, c config.Anchor) {
 	var kept audit.Head
 	for going := true; going; {
 		going = watch.Wait(ctx, c.Every)
-		head := b.of.Gateway.AuditHead()
+		head := b.of.Gateway.Operator().AuditHead()
 		if head == kept {
 			continue
 		}

@@ -47,7 +47,7 @@ func (b *Beside) shipper(cfg *config.Config, t config.Ship) *ship.Shipper {
 	return &ship.Shipper{
 		Log: b.first.Audit.Path, Position: filepath.Join(cfg.State, "ship", t.Name+".json"),
 		Kind: ship.Kind(t.To), Format: ship.Format(t.Format), To: endpointOf(t.Target), Resource: b.resource(x),
-		Head: b.of.Gateway.AuditHead, Relays: gateway.Relays,
+		Head: b.of.Gateway.Operator().AuditHead, Relays: gateway.Relays,
 		Failed: func(err error) { b.problem("ship "+t.Name, err) },
 	}
 }

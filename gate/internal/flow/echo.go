@@ -49,7 +49,7 @@ type Saying struct {
 // Contradicts returns a place of a result at which it is not what the operator says of its
 // tool, and "" if there is none: an echo that says what it was not told, or prose where
 // ids are to be. Nil Echoes remember nothing.
-func (e *Echoes) Contradicts(s Saying) string {
+func Contradicts(e *Echoes, s Saying) string {
 	if s.Said.Result == ResultUntrusted {
 		return ""
 	}
@@ -189,7 +189,7 @@ func (t told) placed(all []placed) {
 // news calls f with each value in a text, and each row of words, that was not told.
 func (t told) news(text string, own Identities, f func(hash uint64)) {
 	address.In(text, func(a string) {
-		if !t.values[addressForm+a] && !own.Has(a) {
+		if !t.values[addressForm+a] && !own.has(a) {
 			f(hashOf(addressForm + a))
 		}
 	})
@@ -214,7 +214,7 @@ func (t told) news(text string, own Identities, f func(hash uint64)) {
 
 // knows reports whether a word was told, in any spelling, or is a date or a time.
 func (t told) knows(word string, own Identities) bool {
-	if _, _, dated := moment(word); dated || own.Has(word) {
+	if _, _, dated := moment(word); dated || own.has(word) {
 		return true
 	}
 	return slices.ContainsFunc(allForms(word), func(form string) bool { return t.values[form] })

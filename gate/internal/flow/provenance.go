@@ -125,7 +125,7 @@ func (p Provenance) Lost() Provenance {
 
 // Approve returns what is known when every value that is asked for counts as
 // approved as well.
-func (p Provenance) Approve() Provenance {
+func Approve(p Provenance) Provenance {
 	p.approved = true
 	return p
 }
@@ -141,7 +141,7 @@ type Met struct {
 // that are new to p. Of a tool's result it takes the content and the structured
 // content, of any other document all of it. It keeps at most limit of them.
 func (p Provenance) Meet(d Doc, from Source, limit int) Met {
-	return p.Read(Reading{From: d, Source: from}, limit)
+	return Read(p, Reading{From: d, Source: from}, limit)
 }
 
 // A Reading is a document that a session reads, and what is known of it.
@@ -165,7 +165,7 @@ type Reading struct {
 }
 
 // Read is [Provenance.Meet] for a document of which more is known.
-func (p Provenance) Read(r Reading, limit int) Met {
+func Read(p Provenance, r Reading, limit int) Met {
 	n := notes{met: make(map[uint64]Source), from: r.Source, known: p, room: limit, of: &r, used: r.Used && p.shown != nil}
 	if r.Source == FromPrompt { // it comes again with each call
 		prompt := promptForm + r.From.Text()
@@ -368,7 +368,7 @@ func (w *arguments) walk(d Doc, at string, names *Source) bool {
 		}
 		if names != nil && !names.Trusted() {
 			a.Source, a.Own = a.Source.both(*names), false
-			a.Listed = a.Listed && !w.known.IsTo(a)
+			a.Listed = a.Listed && !IsTo(w.known, a)
 		} else if names != nil {
 			a.Source = a.Source.both(*names)
 		}

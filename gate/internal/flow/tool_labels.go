@@ -85,7 +85,7 @@ func (l ToolLabels) to(pointer string) bool {
 }
 
 // KindOf returns the kind of the ids that the argument at a pointer takes, or "".
-func (l ToolLabels) KindOf(pointer string) string {
+func KindOf(l ToolLabels, pointer string) string {
 	for root, kind := range l.Takes {
 		if kind != "" && matches(pointer, root) {
 			return kind

@@ -21,9 +21,9 @@ type use struct {
 // domains as @example.com.
 type Identities []string
 
-// Has reports whether a value is one of them. Addresses are compared in any of their
+// has reports whether a value is one of them. Addresses are compared in any of their
 // spellings, and a domain has each e-mail address of it, not those of domains below it.
-func (ids Identities) Has(value string) bool {
+func (ids Identities) has(value string) bool {
 	if len(ids) == 0 {
 		return false
 	}
@@ -45,14 +45,14 @@ func (ids Identities) Has(value string) bool {
 // For returns what is known with what holds for the arguments of one call of a server's
 // tool: what the operator says of the tool, what is the principal's own, and the
 // destinations at the server that a person has approved.
-func (p Provenance) For(server string, said ToolLabels, own Identities, destinations []string) Provenance {
+func For(p Provenance, server string, said ToolLabels, own Identities, destinations []string) Provenance {
 	p.use = &use{server, said, own, destinations}
 	return p
 }
 
-// IsTo reports whether an argument of the call that [Provenance.For] was told of says to
+// IsTo reports whether an argument of the call that [For] was told of says to
 // whom or where.
-func (p Provenance) IsTo(a Argument) bool {
+func IsTo(p Provenance, a Argument) bool {
 	return a.Form != "" && (p.use == nil || p.use.labels.to(a.Pointer))
 }
 
@@ -62,12 +62,12 @@ func (p Provenance) used(a *Argument) {
 	if u == nil {
 		return
 	}
-	if a.Takes = u.labels.KindOf(a.Pointer); a.Takes != "" {
+	if a.Takes = KindOf(u.labels, a.Pointer); a.Takes != "" {
 		s := p.find(idOf(u.server, a.Takes, a.Form))
 		a.Listed = s != 0
 		a.Source |= s & FromTrusted
 	}
-	if u.own.Has(a.Form) || u.all(a.Form) {
+	if u.own.has(a.Form) || u.all(a.Form) {
 		a.Own = true
 		a.Source |= FromTrusted
 	}
@@ -89,7 +89,7 @@ func Same(v, w string) bool {
 // all reports whether a value is a list of addresses, all of which are the principal's own.
 func (u *use) all(value string) bool {
 	list := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ';' })
-	return len(list) > 1 && !slices.ContainsFunc(list, func(one string) bool { return !u.own.Has(one) })
+	return len(list) > 1 && !slices.ContainsFunc(list, func(one string) bool { return !u.own.has(one) })
 }
 
 // fetches reports whether a tool does nothing but read, at an address.
