@@ -150,6 +150,9 @@ type Pending struct {
 	// Remedy is the command by which the operator approves the call; "" if none
 	// does. It is never shown to a client.
 	Remedy string
+	// Asked is the question in its parts, where an [Asker] is asked: the tool, the arguments as
+	// they would be sent, who calls. It is not to be changed, and nil elsewhere.
+	Asked *Question
 }
 
 // Error is what a client is told.
@@ -183,14 +186,16 @@ func (e *NotApproved) Code() string { return "refused_" + string(StepApprove) }
 type Asker interface {
 	// Ask puts the question to the person. It returns soon after ctx has ended. An
 	// error says that the client cannot be asked; the call goes on waiting for
-	// somebody else to answer.
+	// somebody else to answer, unless it is a [*NotApproved], which refuses the call.
 	Ask(ctx context.Context, p Pending) (Answer, error)
 }
 
 // An Answer is what a person said through some channel. The zero Answer is none.
 type Answer struct {
 	Verdict Verdict
-	Always  bool // with Approved: do not ask about this tool again
+	// Always, with Approved: do not ask about this tool again. It takes somebody who writes the
+	// grant, and is otherwise without effect.
+	Always bool
 	// Destinations, with Approved: do not ask about the call's destinations again in this
 	// session.
 	Destinations bool

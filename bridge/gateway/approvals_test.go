@@ -203,3 +203,44 @@ func TestApprovalByClient(t *testing.T) {
 		}
 	}
 }
+
+// A client's own function is told what it is asked about, and when it fails the call does, at
+// once and alone.
+func TestApproveByFunction(t *testing.T) {
+	yes := gate.Answer{Verdict: gate.Approved}
+	for name, f := range map[string]func(p gate.Pending) (gate.Answer, error){
+		"an error":   func(gate.Pending) (gate.Answer, error) { return yes, errors.New("no screen") },
+		"a panic":    func(gate.Pending) (gate.Answer, error) { panic("no screen") },
+		"no answer":  func(gate.Pending) (gate.Answer, error) { return gate.Answer{}, nil },
+		"no verdict": func(gate.Pending) (gate.Answer, error) { return gate.Answer{Verdict: "yes"}, nil },
+	} {
+		for channels, o := range map[string]*approval.Options{"alone": nil, "with operators": {}} {
+			t.Run(name+" "+channels, func(t *testing.T) {
+				g := start(t, gateway.Config{
+					Recorder: new(records), Policy: asking(), Approvals: o, Functions: map[string][]gateway.LocalTool{"mail": {tool("send", nil)}},
+				})
+				fails := true
+				alice := &gate.Principal{Owner: gate.Owner{ID: "alice"}}
+				c := g.NewClient(gateway.ClientConfig{Who: alice, Approve: func(_ context.Context, p gate.Pending) (gate.Answer, error) {
+					if q := p.Asked; q == nil || q.Tool.Name.String() != "mail__send" || q.Call.Args.String() != `{"text":"hi"}` || q.Call.Who.ID != "alice" {
+						t.Errorf("asked %+v", q)
+					}
+					if fails {
+						return f(p)
+					}
+					return yes, nil
+				}})
+				began := time.Now()
+				_, err := c.CallTool(t.Context(), "mail__send", map[string]string{"text": "hi"})
+				e, ok := errors.AsType[*gateway.Error](err)
+				if took := time.Since(began); !ok || e.Outcome != "refused_approve" || e.Approval != "" || e.Retryable() || took > 30*time.Second {
+					t.Errorf("after %v: %+v", took, err)
+				}
+				fails = false
+				if _, err := c.CallTool(t.Context(), "mail__send", map[string]string{"text": "hi"}); err != nil {
+					t.Errorf("a later call: %v", err)
+				}
+			})
+		}
+	}
+}

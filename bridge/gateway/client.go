@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -31,9 +32,12 @@ type ClientConfig struct {
 	// as notifications/progress, with its parameters; see also [Client.SetLogLevel]. It
 	// must not block.
 	Notify func(ctx context.Context, method string, params gate.Doc)
-	// Approve is asked about calls for which the policy wants a person. Without it
-	// they are refused, or wait for another channel, see [Config].Approvals, and without
-	// that are refused. An error leaves them to other channels, or refuses them at once.
+	// Approve is asked about calls for which the policy wants a person, with the question in
+	// words and, in p.Asked, in its parts: tool, arguments, who calls. It may take as long as
+	// calls wait, see [Config].Approvals, without which that is 55 s; ctx ends with that, and has
+	// the values of the call's. An error, a panic and an answer that is none of [gate.Approved],
+	// [gate.Denied] and [gate.Dismissed] refuse the call at once. Without Approve calls wait for
+	// another channel, or are refused. It may be called concurrently.
 	Approve func(ctx context.Context, p gate.Pending) (gate.Answer, error)
 	// Elicit, Sample and Roots answer what servers ask of the client while a call runs,
 	// as far as the policy lets them: with the parameters of elicitation/create (form
@@ -75,7 +79,25 @@ func (g *Gateway) NewClient(cfg ClientConfig) *Client {
 	if cfg.Name == "" {
 		cfg.Name, cfg.Version = ClientName, Version()
 	}
-	c := &Client{gateway: g, cfg: cfg, session: gate.SessionKey{Owner: cfg.Who.Owner, ID: gate.NewID()}}
+	return g.newClient(cfg)
+}
+
+// As returns a client of another principal, which is otherwise configured as c is: for a
+// program that serves many people, at one for each request. It begins a session, has heard none
+// of the words of [Client.Say], and neither of the two ends with the other. Making one costs
+// less than a call, and nothing is left of one that was closed. With a nil principal it is
+// offered nothing, and each of its calls is refused.
+func (c *Client) As(who *gate.Principal) *Client {
+	cfg := c.cfg
+	cfg.Who = who
+	return c.gateway.newClient(cfg)
+}
+
+func (g *Gateway) newClient(cfg ClientConfig) *Client {
+	c := &Client{gateway: g, cfg: cfg, session: gate.SessionKey{ID: gate.NewID()}}
+	if cfg.Who != nil {
+		c.session.Owner = cfg.Who.Owner
+	}
 	c.life, c.end = context.WithCancel(g.life)
 	if cfg.Elicit != nil || cfg.Sample != nil || cfg.Roots != nil {
 		c.peer = peer{&c.cfg}
@@ -122,7 +144,8 @@ func (c *Client) SetLogLevel(ctx context.Context, level string) error {
 }
 
 // Tools returns the tools that the client may call, or might with the right
-// arguments. While servers connect for the first time it waits for them.
+// arguments. Servers that connect for the first time are waited for, for two seconds; what they
+// have is in a later listing. [Gateway.Connect] waits until none connects any more.
 func (c *Client) Tools(ctx context.Context) ([]*gate.Tool, error) {
 	return c.features(ctx, gate.FeatureTool)
 }
@@ -146,7 +169,10 @@ func (c *Client) features(ctx context.Context, f gate.Feature) ([]*gate.Tool, er
 	if err := c.closed(); err != nil {
 		return nil, err
 	}
-	list, err := c.gateway.gate.Features(ctx, c.cfg.Who, f)
+	if c.cfg.Who == nil {
+		return nil, nil // who is nobody is offered nothing
+	}
+	list, err := c.gateway.gate.Features(c.gateway.fleet.Settle(ctx), c.cfg.Who, f)
 	if err == nil {
 		err = c.gateway.shown(ctx, c.cfg.Who, c.session, list)
 	}
@@ -301,7 +327,23 @@ func (c *Client) closed() error {
 // asker is a [gate.Asker] made of a function.
 type asker func(ctx context.Context, p gate.Pending) (gate.Answer, error)
 
-func (f asker) Ask(ctx context.Context, p gate.Pending) (gate.Answer, error) { return f(ctx, p) }
+// Ask implements [gate.Asker]. Nobody else is asked in the place of a program whose own function
+// fails.
+func (f asker) Ask(ctx context.Context, p gate.Pending) (a gate.Answer, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("Approve panicked: %v\n%s", v, debug.Stack())
+		}
+		if err != nil {
+			err = &gate.NotApproved{Reason: "a person would have to approve this call, and the client could not ask one", Err: err}
+		}
+	}()
+	a, err = f(ctx, p)
+	if err == nil && a.Verdict != gate.Approved && a.Verdict != gate.Denied && a.Verdict != gate.Dismissed {
+		err = fmt.Errorf("Approve returned %q, which is no verdict", a.Verdict)
+	}
+	return a, err
+}
 
 // peer is a client as servers see it.
 type peer struct{ cfg *ClientConfig }

@@ -3,8 +3,10 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/policy"
 )
 
 // TestCloseEndsSessions: a client that has gone without a word leaves nothing behind.
@@ -115,6 +118,92 @@ func TestClosedClientIsForgotten(t *testing.T) {
 	}
 	if n := len(g.Sessions()); n != 1 {
 		t.Errorf("%d sessions are kept of one client", n)
+	}
+}
+
+// TestClientAs: a client of another principal is that principal's alone, and nothing is left of
+// those that were closed.
+func TestClientAs(t *testing.T) {
+	says := tool("says", func(ctx context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
+		return text(c.Who.ID + " " + c.ClientName), nil
+	})
+	g := start(t, gateway.Config{
+		Recorder: full(""), Functions: map[string][]gateway.LocalTool{"f": {says}}, // which keeps nothing
+		Policy: gateway.Policy{Options: policy.Options{Timeout: patience, Grants: []policy.Grant{{To: []string{"role:user"}, Tools: []string{"f__*"}}}}},
+	})
+	all := g.NewClient(gateway.ClientConfig{Name: "backend", Version: "1"})
+	var people [100]*gate.Principal // what policies have found out about so many is kept
+	for i := range people {
+		people[i] = &gate.Principal{Owner: gate.Owner{ID: fmt.Sprint("u", i)}, Roles: []string{"user"}}
+	}
+	use := func(i int) *gateway.Client {
+		who := people[i%len(people)]
+		c := all.As(who)
+		if res, err := c.CallTool(t.Context(), "f__says", nil); err != nil || res.Text() != who.ID+" backend" {
+			t.Fatalf("%s: %q, %v", who.ID, res.Text(), err)
+		}
+		return c
+	}
+	long := use(0)
+	left := func() (goroutines int, heap uint64) {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return runtime.NumGoroutine(), m.HeapAlloc
+	}
+	const clients = 5000
+	for i := range clients { // what is kept of anything, within bounds, is kept by then
+		use(i).Close()
+	}
+	goroutines, heap := left()
+	for i := range clients {
+		use(i).Close()
+	}
+	after, more := left()
+	if perClient := (int64(more) - int64(heap)) / clients; after > goroutines+5 || perClient > 100 {
+		t.Errorf("%d clients leave %d goroutines, and %d bytes each", clients, after-goroutines, perClient)
+	}
+	if all := g.Sessions(); len(all) != 1 || all[0].Key != long.Session() {
+		t.Errorf("of %d sessions one is open", len(all))
+	}
+	if _, err := long.CallTool(t.Context(), "f__says", nil); err != nil {
+		t.Errorf("the one that was not closed: %v", err)
+	}
+	if list, err := all.Tools(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("the first client may what others may: %v, %v", list, err)
+	}
+	nobody := all.As(nil)
+	if list, err := nobody.Tools(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("nobody is offered %v, %v", list, err)
+	}
+	if _, err := nobody.CallTool(t.Context(), "f__says", nil); gate.Code(err) != "refused_parse" {
+		t.Errorf("a call by nobody: %v", err)
+	}
+	if err := all.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := long.CallTool(t.Context(), "f__says", nil); err != nil {
+		t.Errorf("it ends with the client that it was made of: %v", err)
+	}
+}
+
+// TestToolsOfReadyServers: a server that hangs while it connects keeps a listing for two seconds,
+// and nothing of the others from it.
+func TestToolsOfReadyServers(t *testing.T) {
+	open := make(chan struct{})
+	g := start(t, gateway.Config{
+		Recorder: new(records), Policy: granting("*"), Functions: map[string][]gateway.LocalTool{"f": {tool("says", nil)}},
+		Servers: []gateway.EndpointConfig{{Server: "hangs", Dial: func() (mcp.Transport, error) {
+			<-open
+			return nil, errors.New("at last")
+		}}},
+	})
+	g.Start(t.Context())
+	defer close(open)
+	began := time.Now()
+	list, err := g.NewClient(gateway.ClientConfig{}).Tools(t.Context())
+	if took := time.Since(began); err != nil || len(list) != 1 || took > 8*time.Second {
+		t.Errorf("after %v: %v, %v", took, list, err)
 	}
 }
 

@@ -258,8 +258,9 @@ type Fleet interface {
 	Features(context.Context, gate.Feature) []*gate.Tool
 	// KnownFeatures returns what is known now of a feature, such as tools, and waits for nothing.
 	KnownFeatures(gate.Feature) []*gate.Tool
-	// Settle waits until no server is connecting for the first time, for two seconds at most.
-	// With the context that it returns nothing waits for servers any more.
+	// Settle waits until no server is connecting for the first time, and for listings that must
+	// not be kept, for two seconds at most. With the context that it returns nothing waits for
+	// servers any more.
 	Settle(context.Context) context.Context
 	// Reload connects a server anew, with the configuration it has.
 	Reload(ctx context.Context, server string) error

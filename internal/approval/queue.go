@@ -129,13 +129,17 @@ func (q *Queue) Approve(ctx context.Context, asked gate.Question) (gate.Approval
 		return gate.Approval{}, err
 	}
 	dismissed := asked.Call.Answered != nil && asked.Call.Answered.Answer.Verdict == gate.Dismissed
+	var refused *gate.NotApproved
 	if q.memory.request(e).State == gate.StateRequested && !(asked.Call.AskByAnswer && q.asksClient(asked)) && !dismissed {
-		q.wait(ctx, e, asked)
+		refused = q.wait(ctx, e, asked)
 	}
 	if ctx.Err() != nil {
 		return gate.Approval{}, ctx.Err()
 	}
 	if r := q.memory.request(e); r.State == gate.StateRequested {
+		if refused != nil { // this call; the question stays
+			return gate.Approval{}, refused
+		}
 		return gate.Approval{}, q.pending(r, asked)
 	}
 	return q.redeem(ctx, e, asked)
@@ -254,22 +258,23 @@ func (q *Queue) always(ctx context.Context, r Request) {
 }
 
 // wait waits for an answer as long as calls are held, and asks the client
-// meanwhile if it can be asked.
-func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) {
+// meanwhile if it can be asked. It returns why the client's own asker refuses the call, or nil.
+func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) *gate.NotApproved {
 	hold := q.options().Hold
 	if asked.Call.Hold > 0 {
 		hold = min(hold, asked.Call.Hold)
 	}
 	if hold < 0 {
-		return
+		return nil
 	}
 	var asking sync.WaitGroup
-	defer asking.Wait()
+	var refused *gate.NotApproved
 	held, release := context.WithTimeout(ctx, hold)
 	defer release()
 	if asker := asked.Call.Asker; asker != nil && q.asksClient(asked) {
 		asking.Go(func() {
-			if !q.askClient(held, asker, e, asked) {
+			var wait bool
+			if wait, refused = q.askClient(held, asker, e, asked); !wait {
 				release()
 			}
 		})
@@ -278,17 +283,27 @@ func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) {
 	case <-e.answered:
 	case <-held.Done():
 	}
+	release()
+	asking.Wait()
+	return refused
 }
 
-// askClient asks the client. It reports whether to wait on for others to answer.
-func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked gate.Question) (wait bool) {
+// askClient asks the client. It reports whether to wait on for others to answer, and why the
+// call is refused if it is.
+func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked gate.Question) (wait bool, refused *gate.NotApproved) {
 	defer func() {
 		if v := recover(); v != nil {
 			q.options().Log.LogAttrs(ctx, slog.LevelError, "client not asked", slog.String("approval", e.ID), slog.Any("panic", v))
 			wait = q.Uses(CLI)
 		}
 	}()
-	a, err := asker.Ask(ctx, *q.pending(q.memory.request(e), asked))
+	p := q.pending(q.memory.request(e), asked)
+	question := kept(asked)
+	p.Asked = &question
+	a, err := asker.Ask(ctx, *p)
+	if no, ok := errors.AsType[*gate.NotApproved](err); ok && ctx.Err() == nil {
+		return false, no
+	}
 	if err == nil {
 		err = q.answer(context.WithoutCancel(ctx), e.ID, a, asked.Call.Who)
 	}
@@ -296,9 +311,9 @@ func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked
 		if ctx.Err() == nil {
 			q.options().Log.LogAttrs(ctx, slog.LevelWarn, "client not asked", slog.String("approval", e.ID), slog.Any("error", err))
 		}
-		return q.Uses(CLI)
+		return q.Uses(CLI), nil
 	}
-	return a.Verdict != gate.Dismissed
+	return a.Verdict != gate.Dismissed, nil
 }
 
 func (q *Queue) pending(r Request, asked gate.Question) *gate.Pending {

@@ -124,11 +124,13 @@ func (f *Fleet) KnownFeatures(one gate.Feature) []*gate.Tool {
 // patience is how long who asks for what is ready waits for servers that are starting.
 const patience = 2 * time.Second
 
-// Settle waits until no server is connecting for the first time, for two seconds at most.
-// With the context that it returns nothing waits for servers any more.
+// Settle waits until no server is connecting for the first time, and for listings that must
+// not be kept, for two seconds at most. With the context that it returns nothing waits for
+// servers any more.
 func (f *Fleet) Settle(ctx context.Context) context.Context {
 	timed, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	f.refresh(timed)
 	f.settled(timed)
 	return context.WithValue(ctx, settledKey{}, true)
 }

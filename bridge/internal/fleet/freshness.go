@@ -18,6 +18,9 @@ const (
 
 // refresh has the servers listed whose listings must not be kept, and waits for a moment.
 func (f *Fleet) refresh(ctx context.Context) {
+	if ctx.Value(settledKey{}) != nil {
+		return // Settle has done it
+	}
 	var waited []*upstream.Endpoint
 	for _, m := range f.snapshot() {
 		if m.endpoint == nil {
@@ -27,7 +30,7 @@ func (f *Fleet) refresh(ctx context.Context) {
 			waited = append(waited, m.endpoint)
 		}
 	}
-	if len(waited) == 0 || ctx.Value(settledKey{}) != nil {
+	if len(waited) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, relistWait)
