@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/agents"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
@@ -303,30 +304,20 @@ func (g *Gateway) Drain(ctx context.Context) error {
 
 // Close refuses new calls, ends those under way with all servers and sessions, and closes the
 // log when each of them has its record, or ctx ends: then the error says how many have none.
-// [Gateway.Drain] first lets calls end by themselves.
+// [Gateway.Drain] first lets calls end by themselves. What does not listen goes on beside a
+// gateway that is closed. It may be called again, also with a context that has ended.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.draining.Store(true)
 	g.calls.Close()
 	g.end()
 	var errs []error
 	if g.jobs != nil {
-		g.jobs.Close()
+		errs = append(errs, g.jobs.Close(ctx))
 	}
 	if g.fleet != nil {
 		errs = append(errs, g.fleet.Close())
 	}
-	if g.asking != nil {
-		g.asking.Close(ctx)
-	}
-	if g.host != nil {
-		g.host.Close()
-		errs = append(errs, g.host.Drain(ctx))
-	}
-	errs = append(errs, g.ended(ctx))
-	if g.agents != nil {
-		g.agents.Wait()
-	}
-	errs = append(errs, g.machine.close(ctx))
+	errs = append(errs, g.ended(ctx), g.machine.close(ctx))
 	if g.store != nil {
 		errs = append(errs, g.store.Close())
 	}
@@ -336,22 +327,51 @@ func (g *Gateway) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// endsAtOnce is how long what has nothing to wait for may take to end.
+const endsAtOnce = time.Second
+
 // ended waits until nothing is under way, or for ctx.
 func (g *Gateway) ended(ctx context.Context) error {
-	if err := g.calls.Drain(ctx); err != nil {
-		return fmt.Errorf("%d calls that do not end have no record of it: %w", g.calls.Count(), err)
-	}
 	done := make(chan struct{})
-	go func() { // ends with what the gateway has carried out beside calls
+	forever := context.WithoutCancel(ctx)
+	go func() { // ends with the last call
+		defer close(done)
+		if g.asking != nil {
+			g.asking.Close(forever)
+		}
+		if g.host != nil {
+			g.host.Close()
+			_ = g.host.Drain(forever) // has no other error than that of its context
+		}
+		_ = g.calls.Drain(forever)
 		g.serving.Wait()
-		close(done)
+		if g.agents != nil {
+			g.agents.Wait()
+		}
 	}()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
+	}
+	if n := g.underWay(); n > 0 {
+		return fmt.Errorf("%d calls and requests have not ended, and have no record of it: %w", n, ctx.Err())
+	}
+	select {
+	case <-done:
+		return nil
+	case <-time.After(endsAtOnce):
 		return ctx.Err()
 	}
+}
+
+// underWay is how many calls and requests of clients have begun and not ended.
+func (g *Gateway) underWay() int {
+	n := g.calls.Count()
+	if g.host != nil {
+		n += g.host.UnderWay()
+	}
+	return n
 }
 
 // BrokenInputs returns the tools of which calls were refused because their arguments

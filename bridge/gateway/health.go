@@ -48,7 +48,7 @@ func (g *Gateway) Ready() (why []NotReady) {
 }
 
 // UnderWay is how many calls and requests of clients have begun and not ended.
-func (g operator) UnderWay() int { return g.host.UnderWay() + g.calls.Count() }
+func (g operator) UnderWay() int { return g.underWay() }
 
 // HandleHealth serves the gateway's health: at /livez that the process answers, at /readyz
 // whether it should be sent clients, in words that tell nothing of the servers, and at

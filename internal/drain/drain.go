@@ -68,10 +68,17 @@ func (c *Counter) Close() <-chan struct{} {
 	return c.empty
 }
 
-// Drain closes the counter, and waits until nothing is under way, or for ctx.
+// Drain closes the counter, and waits until nothing is under way, or for ctx. If nothing is, it
+// does not matter that ctx has ended.
 func (c *Counter) Drain(ctx context.Context) error {
+	empty := c.Close()
 	select {
-	case <-c.Close():
+	case <-empty:
+		return nil
+	default:
+	}
+	select {
+	case <-empty:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

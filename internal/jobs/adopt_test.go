@@ -41,7 +41,7 @@ func TestAdopt(t *testing.T) {
 			forever, func(r *jobs.Runner, id string) { _, _ = r.Cancel(context.Background(), alice.Owner, id) }, jobs.Cancelled, "the job was cancelled",
 		},
 		"the gateway ends": {
-			forever, func(r *jobs.Runner, _ string) { r.Close() }, jobs.Cancelled, "the gateway was shut down while the call ran",
+			forever, func(r *jobs.Runner, _ string) { r.Close(context.Background()) }, jobs.Cancelled, "the gateway was shut down while the call ran",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer runner.Close()
+	defer runner.Close(context.Background())
 
 	do := func(_ context.Context, c gate.Call) (gate.Result, error) { // a gate's Do
 		c.Granted()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/drain"
 )
 
 // Options configure a [Runner].
@@ -78,12 +79,11 @@ type Runner struct {
 	boot string
 	life context.Context // of all jobs
 	end  context.CancelCauseFunc
-	work sync.WaitGroup
+	work drain.Counter
 
-	mu     sync.Mutex // also of what of o can change
-	runs   map[string]*run
-	each   map[gate.Owner]int
-	closed bool
+	mu   sync.Mutex // also of what of o can change
+	runs map[string]*run
+	each map[gate.Owner]int
 }
 
 var nodePattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
@@ -191,29 +191,20 @@ func (r *Runner) Run(ctx context.Context) {
 // Drain refuses new jobs, waits for those that run, or for ctx, and cancels the rest.
 // It returns when all have ended, but does not wait on for one that does not listen.
 func (r *Runner) Drain(ctx context.Context) {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		r.work.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return
-	case <-ctx.Done():
-		r.end(errors.New(reasonShutdown))
-	}
-	select {
-	case <-done:
-	case <-time.After(endTime): // a tool that does not listen
+	if r.work.Drain(ctx) != nil {
+		_ = r.Close(context.WithoutCancel(ctx))
 	}
 }
 
-// Close is Drain without waiting for jobs to end by themselves. It may be called again.
-func (r *Runner) Close() {
-	ctx, cancel := context.WithCancel(r.life)
-	cancel()
-	r.Drain(ctx)
+// Close cancels jobs, and waits for a while until they have ended, or for ctx: then the error
+// says how many have not. It may be called again.
+func (r *Runner) Close(ctx context.Context) error {
+	r.work.Close()
+	r.end(errors.New(reasonShutdown))
+	ctx, cancel := context.WithTimeout(ctx, endTime) // there are tools that do not listen
+	defer cancel()
+	if err := r.work.Drain(ctx); err != nil {
+		return fmt.Errorf("%d jobs have not ended, and have no record of it: %w", r.work.Count(), err)
+	}
+	return nil
 }

@@ -42,7 +42,7 @@ func runner(t *testing.T, o jobs.Options) *jobs.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.Close)
+	t.Cleanup(func() { r.Close(context.Background()) })
 	return r
 }
 
@@ -210,7 +210,7 @@ func TestClientGoesBeforeTheHandle(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	<-ended
-	r.Close() // waits for the end to be kept
+	r.Close(t.Context()) // waits for the end to be kept
 	if all, err := r.List(t.Context(), alice.Owner, "", 9); err != nil || len(all) != 0 {
 		t.Errorf("it has left %v, %v", all, err)
 	}
@@ -409,7 +409,7 @@ func TestDrain(t *testing.T) {
 		if gate.Code(err) != "refused_busy" {
 			t.Errorf("a start after the drain: %v", err)
 		}
-		r.Close()
+		r.Close(context.Background())
 	})
 }
 

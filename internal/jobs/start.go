@@ -90,14 +90,14 @@ func (r *Runner) newRun(c gate.Call, keep time.Duration, cancel context.CancelCa
 	}
 }
 
-// begin keeps a job that begins. Who has begun one calls work.Done at its end.
+// begin keeps a job that begins. Who has begun one calls work.End at its end.
 func (r *Runner) begin(ctx context.Context, one *run) error {
 	if err := r.enter(one); err != nil {
 		return err
 	}
 	if err := r.o.Store.AddJob(ctx, one.job); err != nil {
 		r.leave(one)
-		r.work.Done()
+		r.work.End()
 		return fmt.Errorf("keep job: %w", err)
 	}
 	return nil
@@ -105,7 +105,7 @@ func (r *Runner) begin(ctx context.Context, one *run) error {
 
 // follow waits for the end of a call, and keeps its outcome.
 func (r *Runner) follow(life context.Context, one *run, outcome func() (gate.Result, error)) {
-	defer r.work.Done()
+	defer r.work.End()
 	defer one.cancel(nil)
 	defer context.AfterFunc(r.life, func() { one.cancel(context.Cause(r.life)) })()
 	res, err := outcome()
@@ -115,7 +115,7 @@ func (r *Runner) follow(life context.Context, one *run, outcome func() (gate.Res
 // newID returns an id of 128 random bits.
 func (r *Runner) newID() string { return r.o.Node + "-" + strings.ToLower(rand.Text()) }
 
-// enter takes a place among the jobs that run. Who has it calls work.Done.
+// enter takes a place among the jobs that run. Who has it calls work.End.
 func (r *Runner) enter(one *run) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,16 +123,15 @@ func (r *Runner) enter(one *run) error {
 		return &gate.Refusal{Step: gate.StepBusy, Call: one.job.Call, Name: one.job.Tool, Reason: why}
 	}
 	switch {
-	case r.closed:
-		return busy("the gateway is shutting down")
 	case len(r.runs) >= min(r.o.Running, r.o.Max):
 		return busy(fmt.Sprintf("%d jobs run already", len(r.runs)))
 	case r.each[one.job.Owner] >= r.o.Each:
 		return busy(fmt.Sprintf("%d jobs of yours run already; wait for one of them, or cancel it", r.o.Each))
+	case !r.work.Begin():
+		return busy("the gateway is shutting down")
 	}
 	r.runs[one.job.ID] = one
 	r.each[one.job.Owner]++
-	r.work.Add(1)
 	return nil
 }
 

@@ -170,7 +170,7 @@ func newConversation(t *testing.T) *conversation {
 	srv := httptest.NewServer(c.host)
 	c.url = srv.URL
 	t.Cleanup(func() {
-		runner.Close()
+		runner.Close(context.Background())
 		srv.CloseClientConnections()
 		srv.Close()
 		db.Close()

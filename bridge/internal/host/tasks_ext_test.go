@@ -294,7 +294,7 @@ func TestTaskOfAGatewayThatHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	t.Cleanup(func() { close(ended); before.Close() })
+	t.Cleanup(func() { close(ended); before.Close(context.Background()) })
 	j, err := before.Start(t.Context(), func(_ context.Context, c gate.Call) (gate.Result, error) {
 		c.Granted()
 		<-ended

@@ -96,7 +96,7 @@ func newTaskFixtureWith(t *testing.T, cfg host.Config, more ...local.Tool) (*rig
 	mux.Handle("/group/{"+host.GroupParam+"}", x.Host)
 	srv := httptest.NewServer(mux)
 	t.Cleanup(func() {
-		runner.Close()
+		runner.Close(context.Background())
 		_ = x.Host.Drain(context.Background()) // calls whose clients have gone
 		srv.CloseClientConnections()
 		srv.Close()

@@ -38,7 +38,7 @@ var rules = map[string]rule{
 	"internal/approval":           {imports: []string{"gate", "internal/match"}, bans: []string{"net", "net/http", "database/sql"}},
 	"gate/session":                {imports: []string{"internal/session"}},
 	"gate/audit":                  {imports: []string{"gate", "internal/files", "internal/pointer"}, bans: []string{"net/http", "database/sql"}},
-	"internal/jobs":               {imports: []string{"gate"}, bans: []string{"net", "net/http", "database/sql"}},
+	"internal/jobs":               {imports: []string{"gate", "internal/drain"}, bans: []string{"net", "net/http", "database/sql"}},
 	"internal/session":            {imports: []string{"gate", "internal/files"}},
 	"internal/store":              {imports: []string{"gate", "internal/jobs"}, bans: []string{"net", "net/http"}},
 	"internal/store/storetest":    {imports: []string{"gate", "internal/jobs"}, bans: []string{"net", "net/http", "database/sql"}},
