@@ -273,7 +273,7 @@ func (c *Client) Do(ctx context.Context, call gate.Call) (gate.Result, error) {
 	if res.IsError && saysNoFailure(call.Action, res) {
 		return gate.Result{}, &Error{
 			Code: ServerError, Message: res.Text(), Server: serverOf(call, nil), Tool: call.Name,
-			Details: map[string]any{"outcome": gate.CodeToolError, "record": call.ID},
+			Outcome: gate.CodeToolError, Record: call.ID, Details: map[string]any{"outcome": gate.CodeToolError, "record": call.ID},
 		}
 	}
 	return res, nil

@@ -34,6 +34,27 @@ const (
 	SchemaIncompatible ErrorCode = "schema_conversion_error" // a tool cannot be described in the form that was asked for
 )
 
+// An Outcome is how a call has ended, as [gate.Code] and the audit log say it. The gate's refusals
+// have constants; others are what [gate.Code] lists, such as transport and trap_fuel.
+type Outcome string
+
+// The refusals of the gate, one for each of its checks: nothing was carried out, but where
+// [Error].Details say invoked. docs/library.md says what to do of each.
+const (
+	RefusedParse          Outcome = "refused_parse"           // the arguments are no JSON object
+	RefusedLookup         Outcome = "refused_lookup"          // there is no such tool, or it is hidden
+	RefusedPin            Outcome = "refused_pin"             // nobody has approved the definition as it is now
+	RefusedAuthorize      Outcome = "refused_authorize"       // the policy denies the call, or nothing grants it
+	RefusedValidateInput  Outcome = "refused_validate_input"  // the arguments break the schema
+	RefusedApprove        Outcome = "refused_approve"         // a person has denied the call, has not answered ([Error].Approval), or cannot be asked
+	RefusedLimit          Outcome = "refused_limit"           // there were too many such calls lately ([Error].RetryAfter), or the result is too large
+	RefusedBusy           Outcome = "refused_busy"            // too many calls are under way
+	RefusedCredential     Outcome = "refused_credential"      // the caller has to log in at the server first
+	RefusedRecord         Outcome = "refused_record"          // the audit log cannot be written
+	RefusedValidateOutput Outcome = "refused_validate_output" // the result breaks the schema
+	RefusedSanitize       Outcome = "refused_sanitize"        // the result could not be made safe
+)
+
 // outcomes maps each code of [gate.Code] to the code of an error. Again is what
 // [gate.Retryable] says of it.
 //
@@ -53,7 +74,7 @@ const (
 //
 // A call that waits for a person can succeed later, too. config_error and
 // schema_conversion_error are of no call.
-var outcomes = map[string]ErrorCode{
+var outcomes = map[Outcome]ErrorCode{
 	"spawn_failed":     ConnectionFailed,
 	"transport":        TransportError,
 	"not_connected":    NotConnected,
@@ -67,18 +88,18 @@ var outcomes = map[string]ErrorCode{
 	"trap_guest":       ServerError,
 	"trap_denied":      ServerError,
 
-	"refused_authorize":       ServerError,
-	"refused_approve":         ServerError,
-	"refused_pin":             ServerError,
-	"refused_sanitize":        ServerError,
-	"refused_limit":           ServerError,
-	"refused_busy":            ServerError,
-	"refused_credential":      ServerError,
-	"refused_record":          ServerError,
-	"refused_parse":           InvalidParameters,
-	"refused_validate_input":  InvalidParameters,
-	"refused_validate_output": ProtocolError,
-	"refused_lookup":          ToolNotFound,
+	RefusedAuthorize:      ServerError,
+	RefusedApprove:        ServerError,
+	RefusedPin:            ServerError,
+	RefusedSanitize:       ServerError,
+	RefusedLimit:          ServerError,
+	RefusedBusy:           ServerError,
+	RefusedCredential:     ServerError,
+	RefusedRecord:         ServerError,
+	RefusedParse:          InvalidParameters,
+	RefusedValidateInput:  InvalidParameters,
+	RefusedValidateOutput: ProtocolError,
+	RefusedLookup:         ToolNotFound,
 }
 
 // An Error is a failure in the words of a client library: what kind it is, of which
@@ -89,11 +110,13 @@ type Error struct {
 	Message string
 	Server  string // "" if no server is concerned
 	Tool    string // as it was asked for: a tool, a prompt or a URI; "" if the error is of no call
-	// Outcome is the code of [gate.Code], finer than Code; Record the call's ID in the audit log.
-	// RetryAfter is when to try again, if that is known; Approval the ID of the question that a
-	// person has to answer first.
-	Outcome, Record, Approval string
-	RetryAfter                time.Duration
+	// Outcome is the code of [gate.Code], finer than Code; "" if the error is of no call.
+	Outcome Outcome
+	// Record is the call's ID in the audit log; Approval the ID of the question that a person has
+	// to answer first, "" if there is none.
+	Record, Approval string
+	// RetryAfter is after how long to try again; zero if that is not known.
+	RetryAfter time.Duration
 	// Details say the same to programs that read JSON, as "outcome", "record", "approval" and
 	// "retry_after_ms", and more: "invoked", true if the call was carried out, or may
 	// have been; "candidates", the tools that a name could mean.
@@ -112,12 +135,26 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the cause, so that [gate.Code] and [errors.Is] say what they say of
-// it: errors.Is(err, context.Canceled) holds when the caller has left.
-func (e *Error) Unwrap() error { return e.err }
+// it: errors.Is(err, context.Canceled) holds when the caller has left. Of an Error that a
+// program has made itself, a test's fake, that is its Outcome.
+func (e *Error) Unwrap() error {
+	if e.err == nil && e.Outcome != "" {
+		return bare(e.Outcome)
+	}
+	return e.err
+}
+
+// bare is an outcome without any other cause.
+type bare Outcome
+
+func (b bare) Error() string { return string(b) }
+func (b bare) Code() string  { return string(b) }
 
 // Retryable reports whether the same call can succeed later. It does not say that
 // the server has done nothing yet: of a tool that is not idempotent, ask first.
-func (e *Error) Retryable() bool { return e.again }
+func (e *Error) Retryable() bool {
+	return e.again || e.err == nil && e.Outcome != "" && gate.Retryable(e.Unwrap())
+}
 
 // NeedsReconnect reports whether nothing will succeed before somebody connects
 // again: the server, or this client.
@@ -135,7 +172,7 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 		Tool      string         `json:"tool,omitempty"`
 		Retryable bool           `json:"retryable"`
 		Details   map[string]any `json:"details,omitempty"`
-	}{e.Code, e.Message, e.Server, e.Tool, e.again, e.Details})
+	}{e.Code, e.Message, e.Server, e.Tool, e.Retryable(), e.Details})
 }
 
 // AsError makes an Error of what [Gateway.Do] or [New] returned: of the call c, or of
@@ -159,10 +196,10 @@ func AsError(c gate.Call, err error) *Error {
 			Details: map[string]any{"candidates": several.Candidates},
 		}
 	}
-	outcome := gate.Code(err)
+	outcome := Outcome(gate.Code(err))
 	e := &Error{
 		Code: outcomes[outcome], Message: Public(err), Server: serverOf(c, err), Tool: c.Name, again: gate.Retryable(err), err: err,
-		Outcome: outcome, Record: gate.RecordID(c.ID, err), Details: map[string]any{"outcome": outcome},
+		Outcome: outcome, Record: gate.RecordID(c.ID, err), Details: map[string]any{"outcome": string(outcome)},
 	}
 	if r, ok := errors.AsType[*gate.Refusal](err); ok {
 		e.refused(c, r)
@@ -218,7 +255,7 @@ func ofNoCall(err error) *Error {
 	_, rego := errors.AsType[*policy.CompileError](err)
 	_, pins := errors.AsType[*lock.SyntaxError](err)
 	if code := gate.Code(err); !module && !rego && !pins && code != gate.CodeProtocol { // protocol stands for any error
-		e.Code, e.again = outcomes[code], gate.Retryable(err)
+		e.Code, e.again = outcomes[Outcome(code)], gate.Retryable(err)
 	}
 	return e
 }

@@ -52,7 +52,7 @@ func TestErrorCodes(t *testing.T) {
 			if e.Code != want.code || e.Retryable() != want.again {
 				t.Errorf("%s, again %v; want %s, %v", e.Code, e.Retryable(), want.code, want.again)
 			}
-			if e.Details["outcome"] != code || e.Details["record"] != "7" || e.Server != "files" || e.Tool != "files__read" {
+			if e.Outcome != gateway.Outcome(code) || e.Record != "7" || e.Details["outcome"] != code || e.Details["record"] != "7" || e.Server != "files" || e.Tool != "files__read" {
 				t.Errorf("it says too little: %+v", e)
 			}
 			if gate.Code(e) != code || !strings.Contains(e.Error(), "secret cause") {
@@ -63,6 +63,27 @@ func TestErrorCodes(t *testing.T) {
 				t.Errorf("JSON shows the cause: %s, %v", b, err)
 			}
 		})
+	}
+}
+
+// TestOutcomes: programs compare with constants, which are what the gate says.
+func TestOutcomes(t *testing.T) {
+	for step, want := range map[gate.Step]gateway.Outcome{
+		gate.StepParse: gateway.RefusedParse, gate.StepLookup: gateway.RefusedLookup, gate.StepPin: gateway.RefusedPin,
+		gate.StepAuthorize: gateway.RefusedAuthorize, gate.StepValidateInput: gateway.RefusedValidateInput, gate.StepApprove: gateway.RefusedApprove,
+		gate.StepLimit: gateway.RefusedLimit, gate.StepBusy: gateway.RefusedBusy, "credential": gateway.RefusedCredential, gate.StepRecord: gateway.RefusedRecord,
+		gate.StepValidateOutput: gateway.RefusedValidateOutput, gate.StepSanitize: gateway.RefusedSanitize,
+	} {
+		if e := gateway.AsError(gate.Call{Action: gate.CallTool, Name: "s__t"}, &gate.Refusal{Step: step}); e.Outcome != want {
+			t.Errorf("a refusal of step %s is %s, want %s", step, e.Outcome, want)
+		}
+	}
+	made := &gateway.Error{Code: gateway.ServerError, Outcome: gateway.RefusedAuthorize} // as a test's fake makes one
+	if gate.Code(made) != "refused_authorize" {
+		t.Errorf("a program's own error is %s to the gate", gate.Code(made))
+	}
+	if busy := (&gateway.Error{Code: gateway.ServerError, Outcome: gateway.RefusedBusy}); made.Retryable() || !busy.Retryable() {
+		t.Error("whether a program's own error can be tried again does not go by its outcome")
 	}
 }
 
