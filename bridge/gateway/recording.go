@@ -80,9 +80,12 @@ func (r *recording) addEntry(e audit.Entry) error {
 		return fmt.Errorf("record %d: %w", e.Seq, err)
 	}
 	c := RecordedCall{Action: e.Action, Server: e.Server, Tool: e.Tool, Digest: e.ToolDigest, Args: e.ArgsSHA256, Result: result}
-	if args, err := gate.ParseDoc(e.Arguments); err == nil && e.Action == gate.GetPrompt {
+	if args, err := gate.ParseDoc(e.Arguments); err == nil {
+		c.Arguments = args
 		for name := range args.Members() {
-			c.Named = append(c.Named, name)
+			if e.Action == gate.GetPrompt {
+				c.Named = append(c.Named, name)
+			}
 		}
 		slices.Sort(c.Named)
 	}
@@ -98,7 +101,7 @@ func (r *recording) addSession(s policy.RecordedSession) error {
 		if args.IsZero() {
 			args = gate.MustDoc("{}")
 		}
-		if err := r.add(RecordedCall{Tool: c.Tool, Args: args.Digest(), Result: c.Result}); err != nil {
+		if err := r.add(RecordedCall{Tool: c.Tool, Args: args.Digest(), Arguments: args, Result: c.Result}); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +46,21 @@ type Replay struct {
 	// Definition finds the definition of a tool by its digest; absent if it is not
 	// known. Nil knows none. A tool without one is offered as taking any object.
 	Definition func(digest string) gate.Doc
+	// Declared is what servers declared when they were recorded, as [Fleet] has it: one that is
+	// in it offers these tools and prompts, also those that were not called, and with it no
+	// Definition is needed.
+	Declared []Declaration
+	// Lacks is told of each call that the recording holds no answer to, before it fails. It may
+	// be called concurrently; nil is told nothing. A call is not to be changed.
+	Lacks func(*gate.Call)
+}
+
+// ReplayLeft returns the calls of [Config].Replay that nobody has made, in their order.
+func (g *Gateway) ReplayLeft() []RecordedCall {
+	if g.player == nil {
+		return nil
+	}
+	return g.player.unused()
 }
 
 // A NotRecordedError says that a recording holds no answer to a call that must not
@@ -67,7 +83,7 @@ type player struct {
 	unknown map[string]bool // tools whose definitions are not known, by qualified name
 
 	mu   sync.Mutex
-	left map[recordedKey][]RecordedCall
+	left map[recordedKey][]int // of Calls
 }
 
 // recordedKey is what calls have in common that may answer each other.
@@ -77,12 +93,15 @@ type recordedKey struct {
 }
 
 func newPlayer(r Replay) *player {
-	p := &player{Replay: r, unknown: make(map[string]bool), left: make(map[recordedKey][]RecordedCall)}
-	for _, c := range r.Calls {
-		k := recordedKey{cmp.Or(c.Action, gate.CallTool), c.Tool, c.Args}
-		p.left[k] = append(p.left[k], c)
+	p := &player{Replay: r, unknown: make(map[string]bool), left: make(map[recordedKey][]int)}
+	for i, c := range r.Calls {
+		p.left[c.key()] = append(p.left[c.key()], i)
 	}
 	return p
+}
+
+func (c RecordedCall) key() recordedKey {
+	return recordedKey{cmp.Or(c.Action, gate.CallTool), c.Tool, c.Args}
 }
 
 // take returns the first recorded call of a tool, a prompt or a resource that was not
@@ -91,13 +110,25 @@ func (p *player) take(c *gate.Call, t *gate.Tool) (RecordedCall, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := recordedKey{c.Action, gate.Query{Call: c, Tool: t}.Subject(), c.Args.Digest()}
-	for i, c := range p.left[k] {
+	for i, at := range p.left[k] {
+		c := p.Calls[at]
 		if c.Digest == "" || c.Digest == t.Digest || p.unknown[k.tool] || t.Feature != gate.FeatureTool {
 			p.left[k] = slices.Delete(p.left[k], i, i+1)
 			return c, true
 		}
 	}
 	return RecordedCall{}, false
+}
+
+// unused returns the calls that were not given out.
+func (p *player) unused() []RecordedCall {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []RecordedCall
+	for _, at := range slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(p.left))...))) {
+		all = append(all, p.Calls[at])
+	}
+	return all
 }
 
 // answer is the Call of a [LocalTool] that is stubbed.
@@ -108,6 +139,9 @@ func (p *player) answer(_ context.Context, c *gate.Call, permit gate.Permit) (ga
 	}
 	recorded, ok := p.take(c, tool)
 	if !ok {
+		if p.Lacks != nil {
+			p.Lacks(c)
+		}
 		return gate.Result{}, &NotRecordedError{gate.Query{Call: c, Tool: tool}.Subject()}
 	}
 	return gate.Result{Doc: recorded.Result}, nil
@@ -147,12 +181,23 @@ func (p *player) recordedServers(servers []EndpointConfig, ours map[string]bool,
 	for _, s := range servers {
 		order = append(order, s.Server)
 	}
+	for _, d := range p.Declared {
+		if ours[d.Server] {
+			continue
+		}
+		if !slices.Contains(order, d.Server) {
+			order = append(order, d.Server)
+		}
+		for _, definition := range d.Tools {
+			tools[d.Server] = append(tools[d.Server], LocalTool{Definition: definition, Call: p.answer})
+		}
+	}
 	for _, c := range p.latest() {
 		name, err := gate.ParseToolName(c.Tool)
 		if err != nil {
 			return nil, fmt.Errorf("recording: %w", err)
 		}
-		if ours[name.Server] {
+		if ours[name.Server] || p.declares(name.Server) {
 			continue
 		}
 		if !slices.Contains(order, name.Server) {
@@ -183,6 +228,11 @@ func (p *player) recordedServers(servers []EndpointConfig, ours map[string]bool,
 		locals = append(locals, l)
 	}
 	return locals, nil
+}
+
+// declares reports whether it is known what a server declared.
+func (p *player) declares(server string) bool {
+	return slices.ContainsFunc(p.Declared, func(d Declaration) bool { return d.Server == server })
 }
 
 // latest returns one call of each tool, in the order in which the tools were first
@@ -225,6 +275,11 @@ func (p *player) features(server string) local.Features {
 			named[name] = append(named[name], c.Named...)
 		case c.Action == gate.ReadResource && !slices.Contains(resources, c.Tool):
 			resources = append(resources, c.Tool)
+		}
+	}
+	for _, d := range p.Declared {
+		if d.Server == server {
+			f.Prompts, prompts = d.Prompts, nil
 		}
 	}
 	for _, name := range prompts {
@@ -305,6 +360,9 @@ type RecordedCall struct {
 	Tool   string // server__tool, or the qualified name of the prompt, or the URI of the resource
 	Digest string // of the tool's definition then; "" if it is not known
 	Args   string // digest of the arguments, as of [gate.Doc.Digest]
-	Result gate.Doc
-	Named  []string // the arguments of a prompt, sorted
+	// Arguments are these as the audit log has them, for people: without secrets, and absent if
+	// they are not known. Nothing goes by them.
+	Arguments gate.Doc
+	Result    gate.Doc
+	Named     []string // the arguments of a prompt, sorted
 }

@@ -37,13 +37,16 @@ func (e *Endpoint) declaration(l *link, tools *listing.Tools, announced time.Tim
 	return d
 }
 
-// Declared returns what the server has declared last, also definitions that are
+// Declared returns what the server has declared last, also definitions of tools that are
 // quarantined.
 func (e *Endpoint) Declared() Declaration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d := Declaration{Server: e.cfg.Server, Config: &e.cfg, Tools: e.tools.Listed}
 	d.Own = make([]bool, len(d.Tools))
+	if more := e.tools.Features; more != nil {
+		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
+	}
 	if e.link != nil {
 		d.Instructions, d.TLSKey = e.link.instructions, e.link.tlsKey
 	}

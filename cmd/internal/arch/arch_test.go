@@ -88,6 +88,7 @@ var rules = map[string]rule{
 	"internal/schema":               {imports: []string{"gate", "internal/pointer"}, bans: []string{"net", "net/http"}},
 	"internal/lock":                 {imports: []string{"gate", "internal/files", "internal/pointer"}, bans: []string{"net", "net/http"}},
 	"bridge/gateway":                {imports: everything, bans: []string{"database/sql"}},
+	"bridge/gateway/gatewaytest":    {imports: []string{"bridge/gateway", "gate", "gate/audit", "policy"}, bans: []string{"net", "net/http", "database/sql", "github.com/..."}},
 	"bridge/sqlite":                 {imports: []string{"bridge/gateway", "internal/store"}},
 	"conformance/tasks":             {bans: []string{"github.com/..."}},
 	"bridge/configured":             {imports: []string{"bridge/gateway", "internal/app", "internal/config", "internal/control"}},
