@@ -56,7 +56,7 @@ func (e *Refusal) Error() string {
 		name = strconv.Quote(name) // a client chose it
 	}
 	s := fmt.Sprintf("%s refused at %s: %s", name, e.Step, e.Reason)
-	if e.Err != nil && e.Err.Error() != e.Reason {
+	if e.Err != nil && !strings.Contains(e.Reason, e.Err.Error()) {
 		s += fmt.Sprintf(": %v", e.Err)
 	}
 	return s

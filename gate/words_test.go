@@ -216,3 +216,15 @@ func TestViolationsError(t *testing.T) {
 		}
 	}
 }
+
+// An operator reads each thing once.
+func TestRefusalRepeatsNothing(t *testing.T) {
+	broken := gate.Violations{{Pointer: "", Message: `missing "unit"`}}
+	r := &gate.Refusal{Step: gate.StepValidateInput, Name: "s__t", Reason: "the arguments break the schema: " + broken.Error(), Err: broken}
+	if got := r.Error(); strings.Count(got, "missing") != 1 {
+		t.Error(got)
+	}
+	if got := (&gate.Refusal{Step: gate.StepRecord, Name: "s__t", Reason: "why", Err: errors.New("the cause")}).Error(); !strings.HasSuffix(got, ": why: the cause") {
+		t.Error(got)
+	}
+}

@@ -20,6 +20,8 @@ type Function struct {
 	// Func calls the tool with arguments that are a JSON object; empty is {}. Its error
 	// is an [*Error]. It may be called concurrently.
 	Func func(ctx context.Context, args json.RawMessage) (Answer, error)
+	// Tool is the tool itself: its server, annotations, definition. It is not to be changed.
+	Tool *gate.Tool
 }
 
 // An Answer is what a model reads of a result.
@@ -112,7 +114,7 @@ func (c *Client) function(t *gate.Tool, o FunctionOptions) (Function, error) {
 		return Function{}, incompatible(t, "there is no schema view %d", o.Schema)
 	}
 	return Function{
-		Name: name, Description: t.Definition.Get("description").Text(), Schema: input.Raw(),
+		Name: name, Description: t.Definition.Get("description").Text(), Schema: input.Raw(), Tool: t,
 		Func: func(ctx context.Context, args json.RawMessage) (Answer, error) {
 			if len(args) == 0 {
 				args = json.RawMessage("{}")

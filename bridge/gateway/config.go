@@ -123,7 +123,9 @@ type Config struct {
 	CacheDir string
 	// Snapshot identifies the configuration in the audit log.
 	Snapshot string
-	Log      *slog.Logger // nil discards
+	// Log is told what an operator should know; nil discards it, but for panics of the program's
+	// own functions, which go to [slog.Default].
+	Log *slog.Logger
 }
 
 // Policy is what decides. The zero Policy is the pack grants without grants:

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"reflect"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -22,9 +25,10 @@ import (
 // error of f is a failure that the tool reports itself, with the error's text, unless
 // ctx has ended.
 //
-// A schema that Go types cannot say is given as JSON, in the Definition of a
-// [LocalTool].
-func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error)) (LocalTool, error) {
+// What Go types cannot say of a definition is added by [Define]; groups are a field of what is
+// returned. A type that holds itself has no schema here: it is given as JSON, in the Definition of
+// a [LocalTool].
+func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error), more ...Definition) (LocalTool, error) {
 	if f == nil {
 		return LocalTool{}, fmt.Errorf("tool %s: there is no function", name)
 	}
@@ -45,6 +49,11 @@ func Func[In, Out any](name, description string, f func(ctx context.Context, in 
 		Input       *jsonschema.Schema `json:"inputSchema"`
 		Output      *jsonschema.Schema `json:"outputSchema,omitempty"`
 	}{name, description, input, output})
+	for _, m := range more {
+		if err == nil {
+			definition, err = m.in(definition)
+		}
+	}
 	if err != nil {
 		return LocalTool{}, fmt.Errorf("tool %s: %w", name, err)
 	}
@@ -65,6 +74,54 @@ func Func[In, Out any](name, description string, f func(ctx context.Context, in 
 			return answer(out, output != nil)
 		},
 	}, nil
+}
+
+// A Definition is a part of the definition of a tool of [Func].
+type Definition struct {
+	pointer string
+	value   any
+}
+
+// Define puts a value at a JSON Pointer (RFC 6901) into the definition of a tool, over what was
+// there: an enum, bounds, a title, annotations.
+//
+//	gateway.Define("/inputSchema/properties/unit/enum", []string{"celsius", "fahrenheit"})
+//	gateway.Define("/annotations", map[string]any{"readOnlyHint": true})
+//
+// What the value is put into has to be there, so that a misspelt field is an error of [Func].
+func Define(pointer string, value any) Definition { return Definition{pointer, value} }
+
+// in returns a definition with the part.
+func (d Definition) in(of gate.Doc) (gate.Doc, error) {
+	value, err := json.Marshal(d.value)
+	if err != nil {
+		return of, fmt.Errorf("define %s: %w", d.pointer, err)
+	}
+	above, name, ok := cutLast(d.pointer)
+	for ok && err == nil {
+		parent := of
+		if above != "" {
+			parent = of.At(above)
+		}
+		if parent.Kind() != gate.Object {
+			return of, fmt.Errorf("define %s: there is no object at %q", d.pointer, above)
+		}
+		value = parent.With(name, value).Raw()
+		if above == "" {
+			return gate.ParseDoc(value)
+		}
+		above, name, ok = cutLast(above)
+	}
+	return of, fmt.Errorf("define %s: it is no JSON Pointer to a member", d.pointer)
+}
+
+// cutLast cuts the last name off a JSON Pointer.
+func cutLast(pointer string) (above, name string, ok bool) {
+	at := strings.LastIndexByte(pointer, '/')
+	if at < 0 {
+		return "", "", false
+	}
+	return pointer[:at], strings.NewReplacer("~1", "/", "~0", "~").Replace(pointer[at+1:]), true
 }
 
 // WithPrincipal returns the context of requests that a principal sends, for middleware
@@ -120,6 +177,9 @@ func answer(out any, structured bool) (gate.Result, error) {
 		}
 		text = string(b)
 	}
+	if structured && text == "null" {
+		text = "{}" // a nil map
+	}
 	result := map[string]any{"content": texts(text)}
 	if structured {
 		result["structuredContent"] = json.RawMessage(text)
@@ -129,6 +189,31 @@ func answer(out any, structured bool) (gate.Result, error) {
 }
 
 func texts(s string) []map[string]string { return []map[string]string{{"type": "text", "text": s}} }
+
+// watched has panics of the program's own functions told to it: clients read that a call failed,
+// and no more.
+func (g *Gateway) watched(tools []LocalTool) []LocalTool {
+	tools = slices.Clone(tools)
+	for i, t := range tools {
+		if t.Call == nil {
+			continue // which is an error, of who takes it
+		}
+		tools[i].Call = func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
+			defer func() {
+				if v := recover(); v != nil {
+					log := g.panics
+					if log == nil {
+						log = slog.Default()
+					}
+					log.LogAttrs(ctx, slog.LevelError, "a function panicked", slog.String("tool", c.Name), slog.String("call", c.ID), slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+					panic(v)
+				}
+			}()
+			return t.Call(ctx, c, p)
+		}
+	}
+	return tools
+}
 
 // published are the servers that are made of Go functions, which may change while
 // clients are connected.

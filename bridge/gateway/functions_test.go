@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -161,5 +162,72 @@ func TestPublishHammer(t *testing.T) {
 	wg.Wait()
 	if tools, err := client.Tools(t.Context()); err != nil || len(tools) != 1 {
 		t.Errorf("%d tools are left, %v", len(tools), err)
+	}
+}
+
+// What Go types cannot say of a definition is said beside them, and what is misspelt is an error.
+func TestDefine(t *testing.T) {
+	type in struct {
+		Unit string `json:"unit"`
+	}
+	say := func(_ context.Context, i in) (string, error) { return i.Unit, nil }
+	f, err := gateway.Func("temperature", "Tells it.", say,
+		gateway.Define("/inputSchema/properties/unit/enum", []string{"c", "f"}), gateway.Define("/annotations", map[string]any{"readOnlyHint": true}),
+		gateway.Define("/inputSchema/properties/a~1b", map[string]string{"type": "number"}), gateway.Define("/annotations/destructiveHint", false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"properties":{"a/b":{"type":"number"},"unit":{"enum":["c","f"],"type":"string"}},"readOnlyHint":true,"destructiveHint":false}`
+	got := fmt.Sprintf(`{"properties":%s,"readOnlyHint":%s,"destructiveHint":%s}`, f.Definition.At("/inputSchema/properties").Canonical(), f.Definition.At("/annotations/readOnlyHint"), f.Definition.At("/annotations/destructiveHint"))
+	if got != want || f.Definition.Get("description").Text() != "Tells it." {
+		t.Errorf("defined %s", f.Definition)
+	}
+	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"f": {f}}, Policy: granting("f__*"), Recorder: new(records)})
+	c := g.NewClient(gateway.ClientConfig{})
+	for unit, want := range map[string]string{"c": "ok", "k": "refused_validate_input"} {
+		if _, err := c.CallTool(t.Context(), "f__temperature", map[string]string{"unit": unit}); gate.Code(err) != want {
+			t.Errorf("%s: %v", unit, err)
+		}
+	}
+	all, err := c.Functions(t.Context(), gateway.FunctionOptions{})
+	if err != nil || len(all) != 1 || all[0].Tool.Name.Server != "f" || !all[0].Tool.Annotations.Get("readOnlyHint").True() {
+		t.Errorf("an agent framework is told %+v, %v", all, err)
+	}
+	for _, pointer := range []string{"/inputSchema/properties/units/enum", "inputSchema", "", "/name/x"} {
+		if _, err := gateway.Func("temperature", "", say, gateway.Define(pointer, "x")); err == nil {
+			t.Errorf("%q: no error", pointer)
+		}
+	}
+	if _, err := gateway.Func("temperature", "", say, gateway.Define("/title", make(chan int))); err == nil {
+		t.Error("a value that is no JSON: no error")
+	}
+}
+
+// The panic of a function is the program's own, and is told to it also where it has no log for the
+// gateway; a nil map is an object without members.
+func TestFuncPanics(t *testing.T) {
+	var said strings.Builder
+	for name, own := range map[string]*slog.Logger{"a log": slog.New(slog.NewTextHandler(&said, nil)), "no log": nil} {
+		said.Reset()
+		if own == nil {
+			before := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
+			defer slog.SetDefault(before)
+		}
+		g := start(t, gateway.Config{Log: own, Policy: granting("*"), Recorder: new(records), Functions: map[string][]gateway.LocalTool{"f": {
+			function(t, "falls", func(context.Context, struct{}) (string, error) { panic("over a wire") }),
+			function(t, "nothing", func(context.Context, struct{}) (map[string]int, error) { return nil, nil }),
+		}}})
+		c := g.NewClient(gateway.ClientConfig{})
+		_, err := c.CallTool(t.Context(), "f__falls", nil)
+		if gate.Code(err) != "protocol" || strings.Contains(gateway.Public(err), "wire") {
+			t.Errorf("%s: the client reads %v", name, gateway.Public(err))
+		}
+		if got := said.String(); strings.Count(got, "over a wire") == 0 || !strings.Contains(got, "f__falls") || !strings.Contains(got, "functions_test.go") {
+			t.Errorf("%s: the program is told %q", name, got)
+		}
+		if res, err := c.CallTool(t.Context(), "f__nothing", nil); err != nil || res.Doc.Get("structuredContent").String() != "{}" {
+			t.Errorf("a nil map: %s, %v", res.Doc, err)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
@@ -44,6 +45,7 @@ type Gateway struct {
 
 	broken brokenInputs
 	paused pauses
+	panics *slog.Logger // of the program's own functions; nil is slog.Default
 
 	journal
 	policies
@@ -90,10 +92,11 @@ func ChildMain() {
 // [Gateway.Connect]. It must be closed, and lives until then, whatever becomes of ctx.
 // [AsError] makes an [*Error] of its error.
 func New(ctx context.Context, cfg Config) (*Gateway, error) {
+	panics := cfg.Log
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{cfg: cfg}
+	g := &Gateway{cfg: cfg, panics: panics}
 	g.compiling.done = make(chan struct{})
 	g.life, g.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := g.build(ctx); err != nil {

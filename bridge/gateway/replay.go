@@ -327,6 +327,7 @@ func (p *player) define(name gate.ToolName, digest string) gate.Doc {
 
 // replayed returns functions of a server as they are offered.
 func (g *Gateway) replayed(server string, tools []LocalTool) []LocalTool {
+	tools = g.watched(tools)
 	if g.player == nil {
 		return tools
 	}

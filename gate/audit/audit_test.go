@@ -349,3 +349,9 @@ func TestHammer(t *testing.T) {
 		})
 	}
 }
+
+func TestRecordOfNoCall(t *testing.T) {
+	if err := mustOpen(t, filepath.Join(t.TempDir(), "audit.jsonl"), options).Record(t.Context(), &gate.Record{}); err == nil {
+		t.Error("no error")
+	}
+}

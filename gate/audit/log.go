@@ -152,6 +152,9 @@ func open(path string, o Options, opener func(string) (file, error)) (*Log, erro
 // does not look at ctx. The end of a call that was carried out is written later if
 // it cannot be now: before any other line, or when the log is closed.
 func (l *Log) Record(_ context.Context, r *gate.Record) error {
+	if r.Call == nil {
+		return errors.New("audit: a record of no call")
+	}
 	full := l.full.Load() || r.Full
 	e := entry(r, full)
 	err := l.append(&e)
