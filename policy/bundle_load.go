@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -112,9 +113,9 @@ func origin(file string) string {
 	return ""
 }
 
-// conflicts finds data of bundles in the place of rules.
+// conflicts finds data of bundles and of the program in the place of rules.
 func (s *source) conflicts(c *ast.Compiler) []Problem {
-	if len(s.bundles) == 0 {
+	if len(s.bundles)+len(s.given) == 0 {
 		return nil
 	}
 	var data any = s.data()
@@ -137,9 +138,42 @@ func (s *source) conflicts(c *ast.Compiler) []Problem {
 	return problemsOf("", errs)
 }
 
-// data returns the data of all bundles, whose roots do not overlap.
+// addData takes the data that the program gives.
+func (s *source) addData(given map[string]any) []Problem {
+	if len(given) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(given)
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(b)) // a copy, in which numbers are what they were
+		d.UseNumber()
+		err = d.Decode(&s.given)
+	}
+	if err != nil {
+		return []Problem{{Message: fmt.Sprintf("the program's data is no JSON: %v", err)}}
+	}
+	var problems []Problem
+	for _, name := range slices.Sorted(maps.Keys(s.given)) {
+		whose := ""
+		if name == sharedRoot || slices.Contains(gatewayData, name) {
+			whose = "the gateway"
+		}
+		for _, b := range s.bundles {
+			if slices.ContainsFunc(b.Bundle.roots, func(root string) bool { return bundle.RootPathsOverlap(root, name) }) {
+				whose = "the bundle " + b.Bundle.name
+			}
+		}
+		if whose != "" {
+			problems = append(problems, Problem{Message: fmt.Sprintf("the program's data defines data.%s, which belongs to %s; choose another name", name, whose)})
+		}
+	}
+	return problems
+}
+
+// data returns the data of all bundles, whose roots do not overlap, and of the program.
 func (s *source) data() map[string]any {
 	all := map[string]any{}
+	maps.Copy(all, s.given)
 	for _, b := range s.bundles {
 		merge(all, b.Bundle.data)
 	}

@@ -35,6 +35,7 @@ type Engine struct {
 	terms    *terms
 	persons  *persons
 
+	idle     []Problem // rules without effect
 	idleAsks []Problem
 
 	// To explain decisions.
@@ -55,6 +56,10 @@ func (e *Engine) Revision() string { return e.revision }
 // IdleAsks returns warnings of rules and packs that ask about what nothing allows. Such
 // calls are denied, and nobody is asked.
 func (e *Engine) IdleAsks() []Problem { return e.idleAsks }
+
+// Idle returns warnings of rules from which no decision follows, such as those of another
+// package than wasmgate to which no rule of it refers, and of misspelt ones.
+func (e *Engine) Idle() []Problem { return e.idle }
 
 // prepare makes the queries.
 func (e *Engine) prepare(ctx context.Context, c *ast.Compiler, o Options, data map[string]any) error {

@@ -18,22 +18,9 @@ import (
 // it is: what is missing there is undefined.
 func (e *Engine) Eval(ctx context.Context, input []byte) (decision []byte, err error) {
 	defer recoverTo(&err, func() { decision = nil })
-	doc, err := gate.ParseDoc(input)
-	if err != nil {
-		return nil, fmt.Errorf("input: %w", err)
-	}
-	if doc.Kind() != gate.Object {
-		return nil, errors.New("input: expected a JSON object")
-	}
-	v, d, err := e.decide(ctx, docTerm(doc).Value)
+	v, d, err := e.evaluate(ctx, input)
 	if err != nil {
 		return nil, err
-	}
-	if !within(gate.Action(doc.Get("action").Text())) {
-		d = d.Asked()
-	}
-	if d.Effect == gate.Deny && len(d.Reasons) == 0 {
-		d.Reasons = []string{nothingAllows(used(doc), cmp.Or(doc.At("/principal/id").Text(), "nobody"))}
 	}
 	// The obligations as the policy wrote them: decode keeps the strictest.
 	obligations, err := ast.JSON(v.Get(ast.InternedTerm("obligations")).Value)
@@ -48,6 +35,41 @@ func (e *Engine) Eval(ctx context.Context, input []byte) (decision []byte, err e
 		Labels      gate.Labels `json:"labels"`
 	}{d.Effect, d.Reasons, d.Scopes, obligations, append(gate.Labels{}, d.Labels...)}
 	return json.Marshal(out)
+}
+
+// EvalValue is [Engine.Eval] for an input that marshals to a JSON object, such as a map or a
+// struct, and returns the decision as the gate takes it: of several obligations of one kind that
+// which is strictest.
+func (e *Engine) EvalValue(ctx context.Context, input any) (d gate.Decision, err error) {
+	defer recoverTo(&err, func() { d = gate.Decision{} })
+	b, err := json.Marshal(input)
+	if err != nil {
+		return gate.Decision{}, fmt.Errorf("input: %w", err)
+	}
+	_, d, err = e.evaluate(ctx, b)
+	return d, err
+}
+
+// evaluate decides on an input document.
+func (e *Engine) evaluate(ctx context.Context, input []byte) (ast.Object, gate.Decision, error) {
+	doc, err := gate.ParseDoc(input)
+	if err != nil {
+		return nil, gate.Decision{}, fmt.Errorf("input: %w", err)
+	}
+	if doc.Kind() != gate.Object {
+		return nil, gate.Decision{}, errors.New("input: expected a JSON object")
+	}
+	v, d, err := e.decide(ctx, docTerm(doc).Value)
+	if err != nil {
+		return nil, gate.Decision{}, err
+	}
+	if !within(gate.Action(doc.Get("action").Text())) {
+		d = d.Asked()
+	}
+	if d.Effect == gate.Deny && len(d.Reasons) == 0 {
+		d.Reasons = []string{nothingAllows(used(doc), cmp.Or(doc.At("/principal/id").Text(), "nobody"))}
+	}
+	return v, d, nil
 }
 
 // used names what an input is about.

@@ -46,6 +46,9 @@ type Options struct {
 	// Bundles are policies and data that come as a whole. Their names differ, and
 	// no two have the same roots, but for wasmgate, to whose sets all rules add.
 	Bundles []*Bundle
+	// Data is data to all rules, as data.NAME: values that marshal to JSON, by names that neither
+	// a bundle nor the gateway has. It is copied, and part of the revision; nil is none.
+	Data map[string]any
 }
 
 const defaultTimeout = 50 * time.Millisecond
@@ -83,6 +86,7 @@ func Load(ctx context.Context, fsys fs.FS, o Options) (*Engine, error) {
 		terms:    newTerms(o.Labels, src),
 		every:    src.labels(),
 		written:  src.rules,
+		idle:     idle(compiler),
 		idleAsks: src.idleAsks(compiler, o),
 		persons:  personsOf(compiler.Modules, src.packRules, o.Grants),
 
@@ -98,6 +102,7 @@ type source struct {
 	packRules, packTests map[string]*ast.Module
 	texts                map[string][]byte // of rules
 	bundles              []loadedBundle
+	given                map[string]any // by the program, as JSON has it
 	capabilities         *ast.Capabilities
 }
 
@@ -132,7 +137,8 @@ func read(fsys fs.FS, o *Options) (*source, []Problem, error) {
 		}
 		problems = append(problems, found...)
 	}
-	return src, append(problems, src.addBundles(o.Bundles)...), nil
+	problems = append(problems, src.addBundles(o.Bundles)...)
+	return src, append(problems, src.addData(o.Data)...), nil
 }
 
 // packFolder is where packs stand in messages and reports. No path in an fs.FS
@@ -236,7 +242,7 @@ func (s *source) revision(o Options) string {
 		}
 		hashes = append(hashes, hash(b))
 	}
-	if len(s.bundles) > 0 {
+	if len(s.bundles)+len(s.given) > 0 {
 		hashes = append(hashes, hash(s.dataText()))
 	}
 	return hash([]byte(strings.Join(hashes, "\n")))[:16]
@@ -284,7 +290,7 @@ func capabilities() *ast.Capabilities {
 	return caps
 }
 
-// newStore returns a store that holds the data of bundles, data.grants and
+// newStore returns a store that holds the data of bundles and of the program, data.grants and
 // data.ratelimit, and the option by which the functions of policies are found, with
 // the indexes of these two.
 func newStore(ctx context.Context, grants []Grant, limits []RateLimit, data map[string]any) (storage.Store, func(*rego.Rego), error) {

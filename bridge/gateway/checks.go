@@ -140,7 +140,7 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	}); err != nil {
 		return err
 	}
-	g.engine.Store(engine)
+	g.use(ctx, engine)
 	if pinned {
 		g.fleet.Refresh()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -306,5 +308,27 @@ func TestWhatAnErrorSays(t *testing.T) {
 	}
 	if _, err := gateway.Func[struct{}, struct{}]("nothing", "", nil); err == nil {
 		t.Error("a tool without a function")
+	}
+}
+
+// A rule that looks as if it held is told of, with each policy once.
+func TestPolicyWithoutEffect(t *testing.T) {
+	var said strings.Builder
+	files := fstest.MapFS{"app.rego": {Data: []byte("package app\nallow if true\n")}}
+	g := start(t, gateway.Config{Recorder: new(records), Log: slog.New(slog.NewTextHandler(&said, nil)), Policy: gateway.Policy{Files: files}})
+	for range 2 {
+		if err := g.SetPolicy(t.Context(), gateway.Policy{Files: files, Options: policy.Options{Timeout: patience}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := said.String(); strings.Count(got, "policy rule without effect") != 1 || !strings.Contains(got, "app.rego") {
+		t.Errorf("told %q", got)
+	}
+	said.Reset()
+	if err := g.SetPolicy(t.Context(), gateway.Policy{Files: files, Options: policy.Options{Data: map[string]any{"x": 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := said.String(); strings.Count(got, "policy rule without effect") != 1 {
+		t.Errorf("told of another one %q", got)
 	}
 }

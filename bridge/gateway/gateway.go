@@ -115,7 +115,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.engine.Store(engine)
+	g.use(ctx, engine)
 	checked, err := newChecks(&g.cfg, g.cfg.Seal)
 	if err != nil {
 		return err

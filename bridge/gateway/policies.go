@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -47,9 +48,19 @@ func (g *Gateway) SetPolicy(ctx context.Context, p Policy) error {
 	if err := g.gate.Swap(parts); err != nil {
 		return err
 	}
-	g.engine.Store(engine)
+	g.use(ctx, engine)
 	g.host.Changed()
 	return nil
+}
+
+// use has an engine be the policy in use, and tells of rules that look as if they held.
+func (g *Gateway) use(ctx context.Context, engine *policy.Engine) {
+	if old := g.engine.Swap(engine); old != nil && old.Revision() == engine.Revision() {
+		return
+	}
+	for _, p := range engine.Idle() {
+		g.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "policy rule without effect", slog.String("file", p.File), slog.Int("line", p.Line), slog.String("why", p.Message))
+	}
 }
 
 // PolicyRefused records, as an event of the policy, why one could not even be read.
