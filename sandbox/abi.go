@@ -105,10 +105,12 @@ func request(tool string, args []byte) []byte {
 
 // runCommand runs a WASI command to its end.
 func (c *call) runCommand(in *instance) (Result, error) {
-	if c.standby == nil {
-		c.stdin.Reset(c.reads())
-	}
-	err := c.invoke(in.function(exportStart), nil)
+	c.stdin.Reset(c.reads())
+	return c.exited(c.invoke(in.function(exportStart), nil))
+}
+
+// exited is the result of a command that has ended.
+func (c *call) exited(err error) (Result, error) {
 	var exit *sys.ExitError
 	switch {
 	case err == nil, errors.As(err, &exit) && exit.ExitCode() == 0:

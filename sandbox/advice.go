@@ -58,6 +58,10 @@ func (r *Runtime) otherForm(i rewrite.Import) bool {
 	return here != nil && ofWASI(i) && (len(here.ParamTypes()) != i.Params || len(here.ResultTypes()) != i.Results)
 }
 
+func readsInput(i rewrite.Import) bool { return ofWASI(i) && i.Name == "fd_read" }
+
+func exits(i rewrite.Import) bool { return ofWASI(i) && i.Name == "proc_exit" }
+
 func ofWASI(i rewrite.Import) bool { return i.Module == wasiModule || i.Module == unstableModule }
 
 // needsManifest is what a module without one is told.

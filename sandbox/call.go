@@ -88,7 +88,7 @@ func (m *Module) Call(ctx context.Context, tool string, args []byte, cfg CallCon
 		return m.runtime.sessions.call(c, cfg.Session)
 	}
 	if m.standbys != nil {
-		return m.callStandby(c, cfg)
+		return m.callStandby(c)
 	}
 	c.begin()
 	leave, err := c.enter()
@@ -178,8 +178,7 @@ type call struct {
 	intact       bool     // the instance can be used again
 	broken       error    // the host's panic, if any
 	serving      bool     // the guest is a server, whose deadline moves
-	standby      *standby // that became the call; nil for others
-	spent        uint64   // instructions before it did
+	standby      *standby // that is the call; nil for others
 	fuel         uint64
 	logBytes     int64  // that the guest wrote by its function log
 	complaint    string // the last that it wrote there as an error
@@ -326,17 +325,34 @@ func (c *call) on(in *instance, fresh bool) (res Result, err error) {
 	if err == nil {
 		res, err = c.serve(in)
 	}
+	return res, c.settle(in, err)
+}
+
+// settle looks at how the guest ended.
+func (c *call) settle(in *instance, err error) error {
 	if c.meter.used() > deepFuel {
 		in.dropStacks()
 	}
 	c.intact = c.endedWell(err) && c.broken == nil
-	return res, c.outcome(err)
+	return c.outcome(err)
+}
+
+// conclude is the end of a call that is not carried out by [call.once]. There may be no instance.
+func (c *call) conclude(in *instance, res Result, cause error) (_ Result, err error) {
+	if in == nil {
+		err = c.outcome(cause)
+	} else {
+		err = c.settle(in, cause)
+		c.measure(in)
+	}
+	c.finish(&res, &err)
+	return res, err
 }
 
 // measure takes the figures of the call from the instance, which is the next
 // call's afterwards.
 func (c *call) measure(in *instance) {
-	c.fuel, c.peak = c.meter.used()-c.spent, in.memory.Peak()
+	c.fuel, c.peak = c.meter.used(), in.memory.Peak()
 }
 
 // outcome says why a call failed, if it did: not each guest that is ended fails

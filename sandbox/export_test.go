@@ -69,7 +69,7 @@ func (m *Module) EndStandbys() int {
 	m.standbys.mu.Lock()
 	defer m.standbys.mu.Unlock()
 	for _, s := range m.standbys.idle {
-		s.end()
+		s.stop()
 		<-s.done
 	}
 	return len(m.standbys.idle)

@@ -92,12 +92,14 @@ func (r *Runtime) look(from origin) (*prepared, error) {
 
 // rewrite gives the module the form that is compiled: sealed, if it can be. It has
 // nothing to do if the cache has its code. Whether a module may have stubs in the place of
-// what is not here, its manifest says; with them it is always the same.
+// what is not here, its manifest says, and whether its calls begin where it waits for its input;
+// with what that takes it is always the same.
 func (r *Runtime) rewrite(p *prepared) (err error) {
 	if p.read == nil {
 		return nil
 	}
 	p.read.Stub(r.missing, ofWASI)
+	p.read.Rewind(readsInput, exits)
 	sealed, err := p.read.Seal()
 	var unfit *rewrite.UnfitError
 	switch {

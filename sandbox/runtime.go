@@ -156,8 +156,12 @@ const unstableModule = "wasi_unstable"
 
 // provide makes what guests may import.
 func (r *Runtime) provide(ctx context.Context) error {
-	if err := wasi.Instantiate(ctx, r.engine, func(ctx context.Context) *wasi.Process {
-		return ctx.Value(callKey{}).(*call).process
+	if err := wasi.Instantiate(ctx, r.engine, func(ctx context.Context) (context.Context, *wasi.Process) {
+		c := ctx.Value(callKey{}).(*call)
+		if c.standby != nil {
+			c.standby.engine = ctx
+		}
+		return c, c.process
 	}); err != nil {
 		return err
 	}

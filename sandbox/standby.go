@@ -2,44 +2,68 @@ package sandbox
 
 import (
 	"context"
-	"io"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/wasmgate/wasmgate/sandbox/internal/rewrite"
 )
 
 // standbys are the instances of a command that were started before their calls, and wait
 // where they first read their input. What an interpreter does before that takes longer than
-// most calls. Each serves one call, and sees nothing of others.
+// most calls. One that can be rewound serves a call after the other; others serve one.
 type standbys struct {
 	mu     sync.Mutex
-	idle   []*standby
+	idle   []*standby     // since when they are it, the first first
 	all    sync.WaitGroup // of their goroutines
 	closed bool
 }
 
-// A standby is a guest that becomes a call, or ends before.
+// A standby is a guest that becomes one call after the other.
 type standby struct {
-	call  *call
-	end   context.CancelFunc
-	since time.Time
+	*call  // that it is: between two of them one of nobody
+	module *Module
+	life   context.Context // of its goroutine
+	stop   context.CancelFunc
+	since  time.Time // when it was last kept
 
-	waits chan struct{} // closed when it reads its input
-	hand  chan handed
-	done  chan struct{} // closed when it has ended
-	taken bool          // it got a call
-	res   Result
-	err   error
+	waits  chan struct{} // closed when it first reads its input
+	hand   chan handed
+	done   chan struct{} // closed when it has ended
+	failed error         // what it ended of before it had a call
+
+	// Of the goroutine alone, as the call is.
+	in     *instance
+	engine context.Context // of the host function that the guest was in last
+	before before
+	reply  chan<- answer // of whoever has the call; nil for nobody
+	rewind rewind
 }
 
-// handed is what makes a call of a standby.
+// handed is a call for a standby.
 type handed struct {
 	*call
-	host Host
+	reply chan<- answer
+}
+
+type answer struct {
+	res Result
+	err error
+}
+
+// before is what a guest has done before it read its input, as far as a call tells of it.
+type before struct {
+	stdout, stderr []byte
+	complaint      string
+	deniedMemory   bool
 }
 
 // callStandby has a standby become the call.
-func (m *Module) callStandby(c *call, cfg CallConfig) (Result, error) {
+func (m *Module) callStandby(c *call) (Result, error) {
 	c.begin()
 	defer func() {
 		c.over.Store(true)
@@ -57,24 +81,29 @@ func (m *Module) callStandby(c *call, cfg CallConfig) (Result, error) {
 			return Result{}, errClosed
 		}
 	}
-	defer s.end()
 	select {
 	case <-s.waits:
 	case <-s.done:
 	case <-c.Done():
+		m.standbys.keep(s)
 		return Result{Took: time.Since(c.started)}, c.outcome(c.Err())
 	}
-	select {
-	case s.hand <- handed{c, cfg.Host}:
-	case <-s.done: // before it has read anything
-		if s.err == nil {
-			s.err = c.trap(TrapGuest, "it ended before it read its request; snapshot: input is for commands that read it", nil)
-		}
-		return Result{Took: time.Since(c.started)}, s.err
+	if err := c.turn.enter(c); err != nil {
+		m.standbys.keep(s)
+		return Result{Took: time.Since(c.started)}, c.busy(err)
 	}
-	<-s.done // its own meter and context end it
-	m.start(true)
-	return s.res, s.err
+	reply := make(chan answer, 1)
+	select {
+	case s.hand <- handed{c, reply}:
+	case <-s.done: // before it has read anything
+		c.turn.leave()
+		if s.failed == nil {
+			s.failed = c.trap(TrapGuest, "it ended before it read its request; snapshot: input is for commands that read it", nil)
+		}
+		return Result{Took: time.Since(c.started)}, s.failed
+	}
+	a := <-reply // its own meter and context end it
+	return a.res, a.err
 }
 
 // start starts a standby, for whoever calls next if it is to be kept; nil if the module is
@@ -86,83 +115,223 @@ func (m *Module) start(keep bool) *standby {
 	if pool.closed || keep && len(pool.idle) >= keptInstances() {
 		return nil
 	}
-	ctx, end := context.WithCancel(context.Background())
-	c := newCall(ctx, m, m.tools[0].Name, nil, CallConfig{}, m.limits)
-	s := &standby{call: c, end: end, since: time.Now(), waits: make(chan struct{}), hand: make(chan handed), done: make(chan struct{})}
-	c.standby, c.process.Stdin = s, s
+	s := &standby{module: m, waits: make(chan struct{}), hand: make(chan handed), done: make(chan struct{}), since: time.Now()}
+	s.life, s.stop = context.WithCancel(context.Background())
+	s.call = s.nobodys()
 	if keep {
 		pool.idle = append(pool.idle, s)
 	}
 	pool.all.Go(func() {
 		defer close(s.done)
-		c.begin()
-		if s.err = c.turn.enter(c); s.err != nil {
-			return
-		}
-		defer c.turn.leave()
-		s.res, s.err = c.once()
+		defer s.stop()
+		s.run()
 	})
 	return s
 }
 
+// nobodys returns a call of nobody, with a process as a guest has it when it begins.
+func (s *standby) nobodys() *call {
+	c := newCall(s.life, s.module, s.module.tools[0].Name, nil, CallConfig{}, s.module.limits)
+	c.standby = s
+	p := c.process // whoever's call it will be
+	p.Stdin, p.Stdout, p.Stderr = s, &written{s, false}, &written{s, true}
+	p.Ask = func(ctx context.Context, op, path string) error { return s.file(ctx, op, path) }
+	p.Charge = func(bytes int) error { return s.toll(bytes) }
+	p.Sleep = func(ctx context.Context) { s.sleep(ctx) }
+	p.Exit = s.exits
+	c.begin()
+	return c
+}
+
+// written is stdout or stderr of a standby.
+type written struct {
+	by     *standby
+	stderr bool
+}
+
+// Write implements [io.Writer].
+func (w *written) Write(p []byte) (int, error) {
+	if w.stderr {
+		return w.by.stderr.Write(p)
+	}
+	return w.by.stdout.Write(p)
+}
+
+// run runs the guest until it ends, and answers the last of its calls.
+func (s *standby) run() {
+	if s.failed = s.turn.enter(s.call); s.failed != nil {
+		return
+	}
+	a := s.live()
+	s.turn.leave()
+	if s.reply == nil {
+		s.failed = a.err
+		return
+	}
+	s.module.start(true) // in its place
+	s.reply <- a
+}
+
+// live has the guest live on an instance of its own.
+func (s *standby) live() (a answer) {
+	snapshot, res, err := s.prepare()
+	if err != nil {
+		return answer{res, err}
+	}
+	defer s.release(snapshot)
+	res, err = s.guest(snapshot)
+	if s.rewind.owed != nil { // the call was over by then
+		return *s.rewind.owed
+	}
+	res, err = s.conclude(s.in, res, err)
+	return answer{res, err}
+}
+
+// release gives back what the instance had.
+func (s *standby) release(to *snapshot) {
+	switch {
+	case s.in == nil:
+	case s.rewind.to == nil:
+		s.module.release(context.Background(), s.in, to, s.intact)
+	default: // its memory is none of the module's
+		_ = s.in.close(context.Background()).Close() // only unmaps, as the next
+		_ = s.rewind.to.image.Close()
+	}
+}
+
+// guest runs the guest to its end.
+func (s *standby) guest(from *snapshot) (res Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.broken = fmt.Errorf("sandbox: tool %s: panic in the engine: %v", s.tool, p)
+		}
+	}()
+	if s.in, err = s.module.acquire(s.call, from); err != nil {
+		return Result{}, err
+	}
+	s.become(s.call)
+	ctx := experimental.WithSnapshotter(current{context.Background(), s})
+	if f := s.in.function(rewrite.StartFunction); f != nil {
+		if err := s.enter(ctx, f); err != nil {
+			return Result{}, s.failure("it does not initialize", err)
+		}
+	}
+	f := s.in.function(rewrite.RunFunction)
+	if s.rewind.run = f; f == nil {
+		f = s.in.function(exportStart)
+	}
+	return s.exited(s.enter(ctx, f))
+}
+
+func (s *standby) enter(ctx context.Context, f api.Function) error {
+	s.running = f
+	return f.CallWithStack(ctx, nil)
+}
+
+// current is the context in which the engine runs a standby. It knows the call that the guest
+// is now, and nothing else.
+type current struct {
+	context.Context
+	of *standby
+}
+
+// Value implements [context.Context].
+func (c current) Value(key any) any {
+	if key == (callKey{}) {
+		return c.of.call
+	}
+	return c.Context.Value(key)
+}
+
+// become makes the guest that of a call, which has used nothing yet.
+func (s *standby) become(c *call) {
+	c.standby, c.instance, c.running = s, s.in, s.running
+	c.meter.left = s.in.fuel
+	s.in.fuel.Set(0)
+	s.in.call, s.call = c, c
+}
+
 // Read implements [io.Reader]. The first one waits for the call.
 func (s *standby) Read(p []byte) (int, error) {
-	if !s.taken {
+	if s.reply == nil || s.rewind.owed != nil {
 		s.wait()
 	}
-	if !s.taken {
-		return 0, io.ErrUnexpectedEOF
-	}
-	return s.call.stdin.Read(p)
+	return s.stdin.Read(p)
 }
 
+// wait waits where the guest reads its input, for the call that it becomes.
 func (s *standby) wait() {
-	c, life := s.call, s.call.parent
-	c.meter.deadline = time.Now().Add(maxWait)
-	close(s.waits)
-	c.away(func() {
-		select {
-		case h := <-s.hand:
-			s.taken = true
-			c.become(h)
-		case <-life.Done():
-			c.meter.deadline = time.Now()
-		}
-	})
-}
-
-// become makes a standby's call that of somebody. The guest's goroutine calls it.
-func (c *call) become(h handed) {
-	c.parent, c.started, c.tool, c.args, c.input, c.limits = h.parent, h.started, h.tool, h.args, h.input, h.limits
-	if h.host != nil {
-		c.host = guarded{c, h.host}
+	if s.allocating {
+		s.call.end(TrapGuest, "it reads its input from "+exportRealloc)
 	}
-	c.turn.name = h.turn.name
-	c.stdout.max, c.stderr.max, c.process.MaxWritten = h.limits.Output, h.limits.Log, h.limits.Files
-	c.hostCalls, c.denied, c.logBytes = 0, 0, 0
-	c.spent = c.meter.used()
-	c.meter.renew(h.limits)
-	c.meter.deadline = h.meter.deadline
-	c.stdin.Reset(c.reads())
+	if !closed(s.waits) {
+		s.before = before{s.stdout.buf, s.stderr.buf, s.complaint, s.deniedMemory}
+		s.mark()
+		close(s.waits)
+	}
+	s.turn.leave()
+	s.rewind.wait(s)
+	select {
+	case h := <-s.hand:
+		s.receive(h)
+	case <-s.life.Done():
+		panic(errClosed) // is how a host function ends a guest
+	}
 }
 
-// take returns a standby that nobody has, nil if there is none. One that has ended before
-// its call, for want of a slot on a busy machine, is none: what it ended of is not the
-// caller's.
+// receive makes the guest that of a call that somebody waits for.
+func (s *standby) receive(h handed) {
+	c := h.call
+	c.process = s.process
+	c.process.MaxWritten = c.limits.Files
+	c.complaint, c.deniedMemory = s.before.complaint, s.before.deniedMemory
+	_, _ = c.stdout.Write(s.before.stdout) // never fails, as the next
+	_, _ = c.stderr.Write(s.before.stderr)
+	c.stdin.Reset(c.reads())
+	s.become(c)
+	s.reply = h.reply
+}
+
+// take returns a standby that nobody has, nil if there is none: the last that waits, or else
+// the first that was started. One that has ended before its call, for want of a slot on a busy
+// machine, is none: what it ended of is not the caller's.
 func (p *standbys) take() *standby {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.idle) > 0 {
-		s := p.idle[0]
-		p.idle = p.idle[1:]
-		select {
-		case <-s.done:
-			s.end()
-		default:
-			return s
+	p.idle = slices.DeleteFunc(p.idle, func(s *standby) bool { return closed(s.done) })
+	if len(p.idle) == 0 {
+		return nil
+	}
+	at := 0
+	for i, s := range p.idle {
+		if closed(s.waits) {
+			at = i
 		}
 	}
-	return nil
+	s := p.idle[at]
+	p.idle = slices.Delete(p.idle, at, at+1)
+	return s
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// keep keeps a standby for the next call, or ends it if there are enough.
+func (p *standbys) keep(s *standby) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.idle) >= keptInstances() {
+		s.stop()
+		return
+	}
+	s.since = time.Now()
+	p.idle = append(p.idle, s)
 }
 
 // trim ends all but one of those that have waited for long.
@@ -170,7 +339,7 @@ func (p *standbys) trim(before time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.idle) > 1 && p.idle[0].since.Before(before) {
-		p.idle[0].end()
+		p.idle[0].stop()
 		p.idle = slices.Delete(p.idle, 0, 1)
 	}
 }
@@ -180,7 +349,7 @@ func (p *standbys) close() {
 	p.mu.Lock()
 	p.closed = true
 	for _, s := range p.idle {
-		s.end()
+		s.stop()
 	}
 	p.idle = nil
 	p.mu.Unlock()

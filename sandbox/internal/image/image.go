@@ -129,6 +129,20 @@ func (m *Memory) Shrunk() []byte {
 	return m.buf[:size:size]
 }
 
+// Rebase makes the memory one of an image of what it holds, by the same method: it stays as
+// it is, and where it is, and from then on it is reset to that image. After an error it must
+// not be used again.
+func (m *Memory) Rebase(i *Image) error {
+	if i.method != m.image.method || uint64(i.Size()) != m.used {
+		return errors.New("image: it is not one of the memory")
+	}
+	m.image = i
+	if i.method == Scan {
+		return m.lay()
+	}
+	return nil
+}
+
 // Close gives the memory back.
 func (m *Memory) Close() error {
 	if m.image.method == Scan {

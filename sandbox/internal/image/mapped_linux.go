@@ -85,10 +85,18 @@ func (m *Memory) reserve() error {
 		return fmt.Errorf("image: reserve %d bytes: %w", m.limit, err)
 	}
 	m.buf = unsafe.Slice((*byte)(reserved), m.limit)
-	_, err = unix.MmapPtr(m.image.mapped.fd, 0, reserved, uintptr(m.image.Size()),
+	if err := m.lay(); err != nil {
+		return errors.Join(err, m.unmap())
+	}
+	return nil
+}
+
+// lay maps the image to where the memory begins.
+func (m *Memory) lay() error {
+	_, err := unix.MmapPtr(m.image.mapped.fd, 0, unsafe.Pointer(unsafe.SliceData(m.buf)), uintptr(m.image.Size()),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED|unix.MAP_NORESERVE)
 	if err != nil {
-		return errors.Join(fmt.Errorf("image: map %d bytes: %w", m.image.Size(), err), m.unmap())
+		return fmt.Errorf("image: map %d bytes: %w", m.image.Size(), err)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ var errNotHere = errors.New("image: this system does not tell which pages were w
 
 func (*Image) seal([]byte, int64) error { return errNotHere }
 func (*Memory) reserve() error          { return errNotHere }
+func (*Memory) lay() error              { return errNotHere }
 func (*Memory) restore() error          { return errNotHere }
 func (*Memory) unmap() error            { return errNotHere }
 

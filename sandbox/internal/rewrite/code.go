@@ -33,6 +33,7 @@ const (
 	opMemoryGrow   = 0x40
 	opI32Const     = 0x41
 	opI64Const     = 0x42
+	opI32Equal     = 0x46
 	opI32Less      = 0x49 // unsigned
 	opI32More      = 0x4b // unsigned
 	opI64Less      = 0x53 // signed
@@ -249,7 +250,7 @@ func (w *writer) vector(c *cursor) uint32 {
 }
 
 // code writes the section of code: every function metered, one more for each
-// imported function, and what moves memory in pieces.
+// imported function, RunFunction, and what moves memory in pieces.
 func (w *writer) code(c *cursor) {
 	const room = binary.MaxVarintLen32 // for how many they are, known in the end
 	n := c.count()
@@ -273,12 +274,17 @@ func (w *writer) code(c *cursor) {
 		w.gate(i)
 		out = append(binary.AppendUvarint(out, uint64(len(w.body))), w.body...)
 	}
+	if w.runs {
+		w.body = w.body[:0]
+		w.run()
+		out = append(binary.AppendUvarint(out, uint64(len(w.body))), w.body...)
+	}
 	for _, p := range w.pieces {
 		w.body = w.body[:0]
 		w.inPieces(p)
 		out = append(binary.AppendUvarint(out, uint64(len(w.body))), w.body...)
 	}
-	count := binary.AppendUvarint(nil, uint64(n+w.m.imported)+uint64(len(w.pieces)))
+	count := binary.AppendUvarint(nil, uint64(n+w.own())+uint64(len(w.pieces)))
 	copy(out[room-len(count):], count)
 	w.sections[sectionCode] = out[room-len(count):]
 }

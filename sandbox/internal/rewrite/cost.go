@@ -299,11 +299,17 @@ func (e *estimator) through(from, to, known int64) {
 }
 
 // cost returns what a module costs whose functions have so many bytes, with what the
-// rewriting adds: a gate for each imported function, and what moves memory in pieces.
-func (e *estimator) cost(bytes, pieces int) (Cost, error) {
-	for _, t := range e.module.functions[:e.module.imported] {
+// rewriting adds: a gate for each imported function, RunFunction, and what moves memory in pieces.
+func (e *estimator) cost(bytes, pieces int, runs bool) (Cost, error) {
+	for i, t := range e.module.functions[:e.module.imported] {
 		values := e.module.shape(t).values()
 		e.all.pay(forCalls, codeFunction+codeGate+2*values*codeMoved, memoryFunction)
+		if e.module.again(uint32(i)) {
+			e.all.pay(forCalls, codeGate, memoryFunction)
+		}
+	}
+	if runs {
+		e.all.pay(forCalls, codeFunction+codeGate, memoryFunction)
 	}
 	e.all.pay(forInstructions, int64(pieces)*codePiece, 0)
 	for i := range e.module.params {

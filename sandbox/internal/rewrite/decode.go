@@ -89,6 +89,7 @@ type Module struct {
 	body      [sections][]byte // nil where there is none
 	params    []uint32         // how many parameters each type has
 	results   []uint32         // and how many results
+	forms     []form           // and of what form it is
 	functions []uint32         // the type of each function, imported ones first
 	imported  uint32           // how many functions are
 	globals   uint32
@@ -96,6 +97,8 @@ type Module struct {
 	mutable   uint32 // how many of them can change
 	tables    []byte // the section of tables, with bounds
 	stubs     []stub // for each imported function; nil for none
+	reads     []bool // whether its call is made again; nil for none
+	exit      uint32 // the imported function that exits, and 1; 0 for none
 	cost      Cost
 }
 
@@ -212,6 +215,7 @@ func bound(c *cursor, what string, most uint32) error {
 }
 
 func (m *Module) typ(c *cursor) {
+	m.forms = append(m.forms, formOf(c.b))
 	if c.byte() != typeOf && c.err == nil {
 		c.refuse("types of the garbage collection proposal")
 	}

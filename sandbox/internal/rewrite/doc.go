@@ -23,7 +23,9 @@
 //   - calls MeterFunction when the global has become negative, with its value,
 //     and stores what comes back;
 //   - calls imported functions through functions of its own, which subtract
-//     [HostCall] and call MeterFunction every time;
+//     [HostCall] and call MeterFunction every time; what reads input is called again
+//     as long as it returns [Again], and a command is exported by a function that
+//     exits when it returns as well, [RunFunction], if [Module.Rewind] says so;
 //   - has tables with a maximum, and no custom sections.
 //
 // [Module.Seal] writes the same without what happens at instantiation: data

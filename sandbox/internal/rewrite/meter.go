@@ -39,7 +39,9 @@ type writer struct {
 	entries   uint32 // of element segments, so far
 	estimator estimator
 
-	pieces []piece // what moves memory in pieces
+	command uint32  // that RunFunction runs
+	runs    bool    // there is one
+	pieces  []piece // what moves memory in pieces
 
 	// Of the function that is written; kept to be used again.
 	locals  uint32 // how many it has itself, with its parameters
@@ -114,6 +116,7 @@ func (m *Module) rewrite(sealed bool) (*writer, error) {
 	own := *m
 	w := &writer{m: &own, sections: m.body, sealed: sealed, estimator: estimator{module: &own}}
 	w.sections[sectionTable] = m.tables
+	w.command, w.runs = m.command()
 	for _, in := range m.Imports {
 		if !in.Function {
 			w.cannot("it imports what others can change: " + strconv.Quote(in.Module+"."+in.Name))
@@ -123,7 +126,7 @@ func (m *Module) rewrite(sealed bool) (*writer, error) {
 		return nil, err
 	}
 	var err error
-	m.cost, err = w.estimator.cost(len(m.body[sectionCode]), len(w.pieces))
+	m.cost, err = w.estimator.cost(len(m.body[sectionCode]), len(w.pieces), w.runs)
 	return w, err
 }
 
@@ -232,17 +235,29 @@ func (w *writer) stubbed(c *cursor, meter []byte) []byte {
 	return out
 }
 
-// functions declares a gate for each imported function, and what moves memory in
+// own is how many functions are added before those that move memory in pieces, of which
+// nobody knows yet how many there are: gates, and RunFunction.
+func (w *writer) own() uint32 {
+	if w.runs {
+		return w.m.imported + 1
+	}
+	return w.m.imported
+}
+
+// functions declares a gate for each imported function, RunFunction, and what moves memory in
 // pieces.
 func (w *writer) functions(c *cursor) {
 	var items []byte
 	for _, t := range w.m.functions[:w.m.imported] {
 		items = binary.AppendUvarint(items, uint64(t))
 	}
+	if w.runs {
+		items = binary.AppendUvarint(items, uint64(w.m.functions[w.command]))
+	}
 	for range w.pieces {
 		items = binary.AppendUvarint(items, uint64(len(w.m.params))+1)
 	}
-	w.sections[sectionFunction] = more(c, w.m.imported+uint32(len(w.pieces)), items...)
+	w.sections[sectionFunction] = more(c, w.own()+uint32(len(w.pieces)), items...)
 }
 
 // shift returns the new index of a function: behind the imported MeterFunction,
@@ -323,6 +338,9 @@ func (w *writer) exports(c *cursor) {
 		out = binary.AppendUvarint(append(out, kind), uint64(i))
 	}
 	out = exported(out, MeterGlobal, kindGlobal, w.fuel)
+	if w.runs {
+		out = exported(out, RunFunction, kindFunction, uint32(len(w.m.functions))+1+w.m.imported)
+	}
 	if w.sealed {
 		for i, global := range w.mutable {
 			out = exported(out, GlobalName(i), kindGlobal, global)
@@ -337,6 +355,9 @@ func (w *writer) exports(c *cursor) {
 // added is how many exports are added to the module's own.
 func (w *writer) added() uint64 {
 	n := uint64(1)
+	if w.runs {
+		n++
+	}
 	if w.sealed {
 		n += uint64(len(w.mutable))
 		if w.m.body[sectionStart] != nil {
@@ -525,17 +546,23 @@ func (w *writer) settle(store bool) {
 
 // gate writes the function through which an imported one is called.
 func (w *writer) gate(i uint32) {
-	w.body = append(w.body, 0) // no locals
+	if w.m.again(i) {
+		w.body = append(w.body, 1, 1, typeI32) // one local, for the result
+	} else {
+		w.body = append(w.body, 0)
+	}
 	w.index(opGlobalGet, w.fuel)
 	w.number(opI64Const, HostCall)
 	w.body = append(w.body, opI64Sub)
 	w.index(opCall, w.m.imported)
 	w.index(opGlobalSet, w.fuel)
-	switch w.m.stub(i) {
-	case failing:
+	switch stub := w.m.stub(i); {
+	case stub == failing:
 		w.number(opI32Const, noFunction)
-	case trapping:
+	case stub == trapping:
 		w.body = append(w.body, opUnreachable)
+	case w.m.again(i):
+		w.callAgain(i)
 	default:
 		for p := range w.m.params[w.m.functions[i]] {
 			w.index(opLocalGet, p)

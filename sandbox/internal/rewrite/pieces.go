@@ -15,7 +15,7 @@ type piece struct {
 
 // piecewise returns the index of the function that does what an instruction does.
 func (w *writer) piecewise(code []byte, op uint32) uint32 {
-	first := uint32(len(w.m.functions)) + 1 + w.m.imported
+	first := uint32(len(w.m.functions)) + 1 + w.own()
 	for i, p := range w.pieces {
 		if bytes.Equal(p.code, code) {
 			return first + uint32(i)

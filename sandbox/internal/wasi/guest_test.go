@@ -123,9 +123,9 @@ var moduleConfig = wazero.NewModuleConfig().WithStartFunctions()
 
 type processKey struct{}
 
-func processOf(ctx context.Context) *wasi.Process {
+func processOf(ctx context.Context) (context.Context, *wasi.Process) {
 	p, _ := ctx.Value(processKey{}).(*wasi.Process)
-	return p
+	return ctx, p
 }
 
 // compiled keeps what was compiled for the next test.

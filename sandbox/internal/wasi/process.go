@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 )
 
 const (
@@ -71,6 +72,8 @@ type Process struct {
 	// Sleep waits until ctx ends, for a guest that waits for nothing but a clock, or
 	// for the end of its call. Nil just waits.
 	Sleep func(ctx context.Context)
+	// Exit is told the code with which the guest exits, before it does. Nil does nothing.
+	Exit func(code uint32)
 	// MaxFiles is how many files and directories may be open at once, beside
 	// the streams and Dirs. Zero means 64.
 	MaxFiles int
@@ -149,6 +152,35 @@ func (p *Process) preopen(d *Dir) *file {
 		f.inheriting &^= changing
 	}
 	return f
+}
+
+// Fresh reports whether the guest has changed nothing of what a new process would have: its
+// descriptors, their rights and flags, what it has listed and removed.
+func (p *Process) Fresh() bool {
+	other := Process{Stdin: p.Stdin, NonblockStdin: p.NonblockStdin, Stdout: p.Stdout, Stderr: p.Stderr, Dirs: p.Dirs}
+	p.start()
+	other.start()
+	for _, g := range p.table.grants {
+		if g.freed > 0 {
+			return false
+		}
+	}
+	return slices.EqualFunc(p.table.files, other.table.files, (*file).same)
+}
+
+// same reports whether two files of two processes are the same to a guest, as far as a new
+// process has such.
+func (f *file) same(other *file) bool {
+	switch {
+	case f == nil || other == nil:
+		return f == other
+	case f.rights != other.rights || f.inheriting != other.inheriting || f.flags != other.flags:
+		return false
+	case f.dir != nil && other.dir != nil:
+		d, o := f.dir, other.dir
+		return d.preopen && o.preopen && !d.listed && d.grant.Dir == o.grant.Dir && d.rel == o.rel
+	}
+	return f.disk == nil && f.dir == nil && other.dir == nil && f.in == other.in && f.out == other.out
 }
 
 // Close closes the files that the guest left open. It may be called again, and

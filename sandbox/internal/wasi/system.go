@@ -25,7 +25,10 @@ func randomGet(_ context.Context, p *Process, mem api.Memory, a []uint64) errno 
 
 // procExit ends the call and nothing else: the instance can be used again,
 // which wazero's own proc_exit, closing it, would not allow.
-func procExit(_ context.Context, stack []uint64) {
+func (h *host) procExit(ctx context.Context, stack []uint64) {
+	if _, p := h.of(ctx); p != nil && p.Exit != nil {
+		p.Exit(uint32(stack[0]))
+	}
 	panic(sys.NewExitError(uint32(stack[0])))
 }
 

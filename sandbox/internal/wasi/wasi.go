@@ -73,10 +73,10 @@ var functions = []struct {
 
 // Instantiate provides the module [ModuleName] in r, which closes it, and wasi_unstable,
 // the version before it. of finds
-// the [Process] of the call that runs, from the context that was given to
-// Function.Call; when it finds none (nil), every call answers ENOSYS, and
+// the [Process] of the call that runs, and the context of that call, from the context that
+// was given to Function.Call; when it finds none (nil), every call answers ENOSYS, and
 // proc_exit still exits. The functions may be used by several calls at once.
-func Instantiate(ctx context.Context, r wazero.Runtime, of func(context.Context) *Process) error {
+func Instantiate(ctx context.Context, r wazero.Runtime, of func(context.Context) (context.Context, *Process)) error {
 	if of == nil {
 		return errors.New("wasi: Instantiate needs a function that finds the process of a call")
 	}
@@ -91,7 +91,7 @@ func Instantiate(ctx context.Context, r wazero.Runtime, of func(context.Context)
 				WithGoModuleFunction(h.bind(f.answer), types(f.params), []api.ValueType{api.ValueTypeI32}).
 				Export(f.name)
 		}
-		b.NewFunctionBuilder().WithGoFunction(api.GoFunc(procExit), types("i"), nil).Export("proc_exit")
+		b.NewFunctionBuilder().WithGoFunction(api.GoFunc(h.procExit), types("i"), nil).Export("proc_exit")
 		m, err := b.Instantiate(ctx)
 		if err != nil {
 			return fmt.Errorf("wasi: provide %s: %w", name, err)
@@ -103,7 +103,7 @@ func Instantiate(ctx context.Context, r wazero.Runtime, of func(context.Context)
 
 // A host is what all calls of a runtime share. It does not change.
 type host struct {
-	of     func(context.Context) *Process
+	of     func(context.Context) (context.Context, *Process)
 	absent api.Memory // what a module without a memory has: this one is not nil, but of no use
 }
 
@@ -114,7 +114,7 @@ func (h *host) bind(answer function) api.GoModuleFunc {
 }
 
 func (h *host) answer(ctx context.Context, m api.Module, stack []uint64, answer function) errno {
-	p := h.of(ctx)
+	ctx, p := h.of(ctx)
 	if p == nil {
 		return errNoFunction
 	}
