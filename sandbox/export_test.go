@@ -93,3 +93,6 @@ func (r *Runtime) BoundCode(most int64) { r.maxCode = most }
 
 // Code is how many bytes they have.
 func (r *Runtime) Code() int64 { return r.code }
+
+// MaxRewound is how often an instance goes back to where it waits.
+const MaxRewound = maxRewound

@@ -20,7 +20,7 @@ const maxRewound = 10_000
 // guest is ended from within proc_exit, which it also calls when it would return, and finds
 // itself in fd_read again, which the rewritten module calls anew then.
 type rewind struct {
-	run  api.Function          // in which the guest can go back; nil if it has none
+	run  api.Function          // from within which the guest can go back; nil if there is none, or it has not begun
 	to   *snapshot             // memory and globals where it waits; nil if it cannot go back
 	back experimental.Snapshot // stack and registers there; good for once
 	owed *answer               // of the call that is over
@@ -30,12 +30,10 @@ type rewind struct {
 // mark keeps the state in which the guest reads its input for the first time, if nothing
 // else belongs to it.
 func (s *standby) mark() {
-	m := s.module
-	if m.sealed == nil || m.minMemory == 0 || m.isolation != IsolationCall || s.rewind.run == nil || s.running != s.rewind.run ||
-		s.deniedMemory || s.stdout.full || !s.process.Fresh() {
+	if s.module.sealed == nil || s.module.isolation != IsolationCall || s.rewind.run == nil || !s.process.Fresh() {
 		return
 	}
-	to, err := s.in.snapshot()
+	to, err := s.in.snapshot(s.in.memory.Method())
 	if err != nil {
 		return
 	}
@@ -63,14 +61,12 @@ func (r *rewind) wait(s *standby) {
 // exits is told that the guest exits. It does not return if the guest goes back.
 func (s *standby) exits(code uint32) {
 	c, r := s.call, &s.rewind
-	if r.back == nil || c.running != r.run || r.done == maxRewound ||
-		c.broken != nil || c.Err() != nil || c.meter.empty || c.deniedMemory || c.stdout.full {
+	if r.back == nil || c.running != r.run || r.done == maxRewound {
 		return
 	}
 	res, err := c.exited(sys.NewExitError(code))
 	res, err = c.conclude(s.in, res, err)
 	r.owed = &answer{res, err}
-	s.in.call = nil // no call has its memory grow now
 	if err := s.in.reset(r.to); err != nil {
 		panic(err)
 	}

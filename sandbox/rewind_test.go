@@ -221,6 +221,108 @@ func TestNotRewound(t *testing.T) {
 	}
 }
 
+// TestRewoundOften: an instance has many calls, but not for ever.
+func TestRewoundOften(t *testing.T) {
+	m := waiting(t, newRuntime(t, sandbox.Config{}), waiter(nil).bytes(), sandbox.ModuleConfig{})
+	seen := map[string]int{}
+	var order []string
+	for range sandbox.MaxRewound + 100 {
+		drawn, _, _, err := wait(m, "-", sandbox.CallConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[drawn]++; seen[drawn] == 1 {
+			order = append(order, drawn)
+		}
+	}
+	if len(order) != 2 || seen[order[0]] != sandbox.MaxRewound+1 {
+		t.Errorf("instances had %v calls", seen)
+	}
+}
+
+// TestRewoundFromWithin: a guest that exits within a function that its host has called does not
+// go back, and one that reads its input there is ended.
+func TestRewoundFromWithin(t *testing.T) {
+	within := func(do func(read, exit []byte) []byte) []byte {
+		g := newGuest()
+		read := g.wasi("fd_read", i32+i32+i32+i32, i32)
+		write := g.wasi("fd_write", i32+i32+i32+i32, i32)
+		exit := g.wasi("proc_exit", i32, "")
+		kv := g.asks("kv")
+		g.function("cabi_realloc", i32+i32+i32+i32, i32, do(read, exit), number(40_000))
+		first := join(put(0, 1024), put(4, 30), number(0), number(0), number(1), number(8), read, drop)
+		asked := join(put(32, 0x7b7d7b), number(32), number(2), number(16), kv)
+		g.function("_start", "", "", put(64, 'E'), put(0, 64), put(4, 1), number(1), number(0), number(1), number(8), write, drop,
+			asked, first, asked, number(3), exit)
+		return g.bytes()
+	}
+	for name, tt := range map[string]struct {
+		wasm []byte
+		want string
+	}{
+		"it exits": {within(func(_, exit []byte) []byte {
+			return join(number(1024), load, 0x04, 0x40, number(0), exit, 0x0b)
+		}), ""},
+		"it reads": {within(func(read, _ []byte) []byte {
+			return join(put(0, 1024), put(4, 30), number(0), number(0), number(1), number(8), read, drop)
+		}), "it reads its input from cabi_realloc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := waiting(t, newRuntime(t, sandbox.Config{}), tt.wasm, sandbox.ModuleConfig{Grants: sandbox.Grants{KV: true}})
+			for range 5 {
+				res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{})
+				if tt.want == "" && (err != nil || string(res.Output) != `{"content":[{"text":"E","type":"text"}]}`) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+					t.Errorf("%s, %v; want %s", res.Output, err, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// A start function that reads the input has it, and so has what runs behind it.
+func TestStandbyInStartFunction(t *testing.T) {
+	g := newGuest()
+	read := g.wasi("fd_read", i32+i32+i32+i32, i32)
+	write := g.wasi("fd_write", i32+i32+i32+i32, i32)
+	exit := g.wasi("proc_exit", i32, "")
+	g.function("", "", "", put(0, 1024), put(4, 512), number(0), number(0), number(1), number(8), read, drop, number(4), number(8), load, store)
+	g.start = leb(3)
+	g.function("_start", "", "", number(1), number(0), number(1), number(8), write, drop, number(0), exit)
+	m := waiting(t, newRuntime(t, sandbox.Config{}), g.bytes(), sandbox.ModuleConfig{})
+	for i := range 5 {
+		want := fmt.Sprintf(`{"content":[{"text":"{\"name\":\"t\",\"arguments\":%d}","type":"text"}]}`, i)
+		if res, err := m.Call(t.Context(), "t", fmt.Append(nil, i), sandbox.CallConfig{}); err != nil || string(res.Output) != want {
+			t.Errorf("%s, %v; want %s", res.Output, err, want)
+		}
+	}
+}
+
+// TestRewoundLeavesNothing: in the end the process has what it had.
+func TestRewoundLeavesNothing(t *testing.T) {
+	before := takeVitals(t)
+	for range 5 {
+		r, err := sandbox.New(t.Context(), sandbox.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := waiting(t, r, waiter(nil).bytes(), sandbox.ModuleConfig{})
+		var opened []int
+		for _, letter := range []string{"o", "o", "o", "m", "t", "o", "a", "-"} {
+			if _, _, _, err := wait(m, letter, sandbox.CallConfig{}); err != nil && letter != "t" {
+				t.Fatal(err)
+			}
+			opened = append(opened, descriptors(t))
+		}
+		if opened[1] > opened[0] || opened[2] > opened[0] {
+			t.Errorf("calls leave files open: %v descriptors", opened)
+		}
+		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	takeVitals(t).check(t, before)
+}
+
 // tabled is a waiter with a table that it could write to.
 func tabled() *guest {
 	g := waiter(nil)

@@ -79,7 +79,7 @@ func (m *Module) take(ctx context.Context, tool string, slot *turn) (_ *snapshot
 	if err := c.advance(in); err != nil {
 		return nil, res, c.outcome(err)
 	}
-	s, err := in.snapshot()
+	s, err := in.snapshot(m.runtime.method)
 	return s, res, err
 }
 
@@ -105,8 +105,8 @@ func (m *Module) first(c *call) (*instance, error) {
 	return in, nil
 }
 
-// snapshot returns the state of an instance.
-func (in *instance) snapshot() (*snapshot, error) {
+// snapshot returns the state of an instance, to which memories are reset by a method.
+func (in *instance) snapshot(by image.Method) (*snapshot, error) {
 	s := &snapshot{}
 	for _, g := range in.globals {
 		s.globals = append(s.globals, g.Get())
@@ -116,7 +116,7 @@ func (in *instance) snapshot() (*snapshot, error) {
 		return nil, errors.New("sandbox: the memory cannot be read")
 	}
 	var err error
-	s.image, err = image.NewWith(in.module.runtime.method, bytes.TrimRight(content, "\x00"), int64(len(content)))
+	s.image, err = image.NewWith(by, bytes.TrimRight(content, "\x00"), int64(len(content)))
 	return s, err
 }
 

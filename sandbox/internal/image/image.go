@@ -84,6 +84,9 @@ func (i *Image) NewMemory(limit int64) (*Memory, error) {
 	return m, nil
 }
 
+// Method is how the memory is reset.
+func (m *Memory) Method() Method { return m.image.method }
+
 // Reallocate returns the memory at its new size, nil if it may not have it. A
 // memory never shrinks but by Reset.
 func (m *Memory) Reallocate(size uint64) []byte {

@@ -107,6 +107,54 @@ func TestMemoriesAreApart(t *testing.T) {
 	}
 }
 
+// TestRebase: a memory is reset to what it held, in place, and the image that it was one of
+// does not change.
+func TestRebase(t *testing.T) {
+	for _, method := range methods(t) {
+		t.Run(string(method), func(t *testing.T) {
+			i, m := open(t, method, []byte("image"), image.PageSize, 4*image.PageSize)
+			mem := m.Reallocate(3 * image.PageSize)
+			copy(mem[image.PageSize-2:], "guest")
+			small, err := image.NewWith(method, nil, image.PageSize)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer small.Close()
+			if m.Rebase(small) == nil {
+				t.Error("it became one of an image of another size")
+			}
+			held, err := image.NewWith(m.Method(), mem, int64(len(mem)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Rebase(held); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := held.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			for round := range 3 {
+				mem := m.Reallocate(4 * image.PageSize)
+				if string(mem[:5]) != "image" || string(mem[image.PageSize-2:][:5]) != "guest" || len(bytes.Trim(mem[image.PageSize+3:], "\x00")) > 0 {
+					t.Fatalf("round %d: the memory is not as its image", round)
+				}
+				for at := range mem {
+					mem[at] = 7
+				}
+				if err := m.Reset(); err != nil {
+					t.Fatal(err)
+				}
+				m.Shrunk()
+			}
+			if string(i.Content()[:5]) != "image" || i.Size() != image.PageSize {
+				t.Error("the first image has changed")
+			}
+		})
+	}
+}
+
 func TestLimits(t *testing.T) {
 	for _, method := range methods(t) {
 		t.Run(string(method), func(t *testing.T) {

@@ -136,6 +136,7 @@ func FuzzMeter(f *testing.F) {
 	f.Add(module(0x20, 0, 0x03, 0x40, 0x0c, 0, 0x0b))
 	f.Add(module(0x41, 0, 0x41, 0, 0x41, 9, 0xfc, 11, 0, 0x10, 0))
 	f.Add(module(0xfd, 0x0c, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0xfd, 0xff, 1, 0x1a))
+	f.Add(waits("_start"))
 	if root, err := suite(f); err == nil {
 		for _, name := range []string{"elem", "bulk", "br_table", "loop", "ref_func", "table_init", "simd_load", "imports", "global", "select"} {
 			files, _ := filepath.Glob(filepath.Join(root, "v2", "testdata", name+".*.wasm"))
@@ -218,5 +219,100 @@ func TestFuelOfLoopsThatAreLeft(t *testing.T) {
 				t.Errorf("%d instructions charged one by one, %d in one slice", each, once)
 			}
 		})
+	}
+}
+
+// waits is a command that reads, directly and by a table, and keeps the results in its global,
+// which it exports under a name.
+func waits(export string) []byte {
+	i := func(n byte) []byte { return []byte{0x41, n} }
+	four := join(i(1), i(2), i(3), i(4))
+	body := join([]byte{0}, four, []byte{0x10, 0}, four, i(0), []byte{0x11, 0, 0}, i(10), []byte{0x6c, 0x6a, 0x24, 0, 0x0b})
+	return join([]byte("\x00asm\x01\x00\x00\x00"),
+		vector8(1, [][]byte{{0x60, 4, tI32, tI32, tI32, tI32, 1, tI32}, {0x60, 1, tI32, 0}, {0x60, 0, 0}}),
+		vector8(2, [][]byte{join(sized([]byte("w")), sized([]byte("read")), []byte{0, 0}), join(sized([]byte("w")), sized([]byte("exit")), []byte{0, 1})}),
+		section(3, 2), section(4, 0x70, 0, 1), section(6, tI32, 1, 0x41, 0, 0x0b),
+		vector8(7, [][]byte{join(sized([]byte(export)), []byte{0, 2}), join(sized([]byte("g")), []byte{3, 0})}),
+		section(9, 0, 0x41, 0, 0x0b, 1, 0), vector8(10, [][]byte{sized(body)}))
+}
+
+// TestRewind: what reads is called again, with what it was called with and at the price of one
+// call, as long as the host wants it; and RunFunction exits as what it runs returns.
+func TestRewind(t *testing.T) {
+	decoded, err := rewrite.Decode(waits("_start"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(name string) func(rewrite.Import) bool {
+		return func(in rewrite.Import) bool { return in.Name == name }
+	}
+	for name, tt := range map[string]struct {
+		reads, exits string
+		run          bool
+	}{
+		"both": {"read", "exit", true}, "no exit": {"read", "quit", false}, "no read": {"write", "exit", false},
+		"of other types": {"exit", "read", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			decoded.Rewind(of(tt.reads), of(tt.exits))
+			out, err := decoded.Meter()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code := machineCode(t, out); code > decoded.Cost().Code {
+				t.Errorf("machine code of %d bytes was estimated at %d", code, decoded.Cost().Code)
+			}
+			spent := map[uint32]int64{}
+			for again := range uint32(3) {
+				engine := wazero.NewRuntime(t.Context())
+				defer engine.Close(t.Context())
+				granted, reads, exits := provide(t, engine, 1<<20), uint32(0), []uint32(nil)
+				w := engine.NewHostModuleBuilder("w")
+				w.NewFunctionBuilder().WithFunc(func(a, b, c, d uint32) uint32 {
+					if a != 1 || b != 2 || c != 3 || d != 4 {
+						t.Errorf("it is called with %d, %d, %d, %d", a, b, c, d)
+					}
+					if reads++; tt.reads == "read" && (reads-1)%(again+1) < again {
+						return rewrite.Again
+					}
+					return 5
+				}).Export("read")
+				w.NewFunctionBuilder().WithFunc(func(code uint32) { exits = append(exits, code) }).Export("exit")
+				if _, err := w.Instantiate(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				m, err := engine.InstantiateWithConfig(t.Context(), out, wazero.NewModuleConfig().WithStartFunctions())
+				if err != nil {
+					t.Fatal(err)
+				}
+				f := m.ExportedFunction(rewrite.RunFunction)
+				if (f != nil) != tt.run {
+					t.Fatalf("RunFunction: %v, want %v", f != nil, tt.run)
+				}
+				if f == nil {
+					f = m.ExportedFunction("_start")
+				}
+				if _, err := f.Call(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := m.ExportedGlobal("g").Get(); got != 55 || tt.run && !slices.Equal(exits, []uint32{0}) || !tt.run && exits != nil {
+					t.Errorf("it ends with %d and exits with %v", got, exits)
+				}
+				if want := 2 * (again + 1); tt.reads == "read" && reads != want {
+					t.Errorf("it read %d times, not %d", reads, want)
+				}
+				if spent[again] = *granted - int64(m.ExportedGlobal(rewrite.MeterGlobal).Get()); spent[again] != spent[0] {
+					t.Errorf("it spent %d, and %d if it reads once", spent[again], spent[0])
+				}
+			}
+		})
+	}
+	decoded, err = rewrite.Decode(waits("main"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewind(decoded)
+	if out, err := decoded.Meter(); err != nil || strings.Contains(string(out), rewrite.RunFunction) {
+		t.Errorf("what is no command is run as one: %v", err)
 	}
 }

@@ -137,6 +137,7 @@ func meter(wasm []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	rewind(m)
 	return m.Meter()
 }
 
@@ -172,7 +173,14 @@ func seal(wasm []byte) (*rewrite.Sealed, error) {
 	if err != nil {
 		return nil, err
 	}
+	rewind(m)
 	return m.Seal()
+}
+
+// rewind has every import that can be called again be called again.
+func rewind(m *rewrite.Module) {
+	any := func(rewrite.Import) bool { return true }
+	m.Rewind(any, any)
 }
 
 // begin does what the sealed module leaves to its host. Its globals have their
