@@ -96,3 +96,17 @@ func (r *Runtime) Code() int64 { return r.code }
 
 // MaxRewound is how often an instance goes back to where it waits.
 const MaxRewound = maxRewound
+
+// Rewindable reports whether an instance waits that can go back, once those that are kept wait.
+func (m *Module) Rewindable() (can bool) {
+	m.standbys.mu.Lock()
+	defer m.standbys.mu.Unlock()
+	for _, s := range m.standbys.idle {
+		select {
+		case <-s.waits:
+			can = can || s.rewind.to != nil
+		case <-s.done:
+		}
+	}
+	return can
+}

@@ -16,6 +16,8 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
+var load8 = []byte{0x2d, 0, 0} // i32.load8_u
+
 // waiter is a command that draws eight letters, says S, and reads its input five functions
 // deep. Then it says what it finds of all that it can change, changes it, and does what the
 // letter in its input says. What it does before it reads can be added to.
@@ -33,7 +35,7 @@ func waiter(before func(closing []byte) []byte) *guest {
 	sizes := g.wasi("args_sizes_get", i32+i32, i32)
 	closing := g.wasi("fd_close", i32, i32)
 	open := g.wasi("path_open", i32+i32+i32+i32+i32+i64+i64+i32+i32, i32)
-	load8 := []byte{0x2d, 0, 0}
+	make := g.wasi("path_create_directory", i32+i32+i32, i32)
 	digit := func(n ...any) []byte { return join(number('0'), join(n...), add) }
 	at := func(address int32) []byte { return join(number(address), load) }
 	when := func(letter int32, do ...any) []byte { // the letter stands in {"name":"t","arguments":"x"}
@@ -67,6 +69,7 @@ func waiter(before func(closing []byte) []byte) *guest {
 		when('w', number(7), setGlobal, put(letters, -1), put(letters+4, -1), put(counter, 5), put(60000, 9)),
 		when('o', put(path, 'f'), digit(number(3), number(0), number(path), number(1), number(0), 0x42, 2, 0x42, 0, number(0), number(opened), open), say,
 			digit(at(opened)), say, moves(read, at(opened), number(byteRead), number(1)), number(byteRead), load8, say),
+		when('p', put(path, 'g'), digit(number(3), number(path), number(1), make), say),
 		when('c', digit(number(3), closing), say),
 		when('d', number(20_000), recursion, drop),
 		when('r', moves(read, number(0), number(byteRead), number(1)), number(byteRead), load8, say),
@@ -159,6 +162,33 @@ func TestRewound(t *testing.T) {
 	}
 }
 
+// What the guest was denied before it read its input explains how a call ends.
+func TestRewoundDenied(t *testing.T) {
+	denied := func([]byte) []byte { return join(number(2000), memoryGrow, drop) }
+	m := waiting(t, newRuntime(t, sandbox.Config{}), waiter(denied).bytes(), sandbox.ModuleConfig{})
+	for range 3 {
+		if _, _, _, err := wait(m, "a", sandbox.CallConfig{}); code(err) != "trap_memory" {
+			t.Errorf("%v, want trap_memory", err)
+		}
+		if _, _, _, err := wait(m, "-", sandbox.CallConfig{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A call has its own limit of files, also on an instance that had another call.
+func TestRewoundFiles(t *testing.T) {
+	m := waiting(t, newRuntime(t, sandbox.Config{}), waiter(nil).bytes(), sandbox.ModuleConfig{})
+	for _, tt := range []struct {
+		files int64
+		want  string
+	}{{100, "C"}, {100, "C"}, {0, "0"}, {100, "D"}} { // '0' and the errno: dquot, exist
+		if _, more, _, err := wait(m, "p", sandbox.CallConfig{Limits: sandbox.Limits{Files: tt.files}}); err != nil || more != tt.want {
+			t.Errorf("%d: %q, %v; want %q", tt.files, more, err, tt.want)
+		}
+	}
+}
+
 // What a call has not read is not read by the next.
 func TestRewoundInput(t *testing.T) {
 	m := waiting(t, newRuntime(t, sandbox.Config{}), waiter(nil).bytes(), sandbox.ModuleConfig{})
@@ -184,6 +214,7 @@ func TestRewoundNoMore(t *testing.T) {
 		"t": {sandbox.Limits{}, "trap_guest"},
 		"l": {sandbox.Limits{Timeout: 50 * time.Millisecond}, "trap_deadline"},
 		"d": {sandbox.Limits{Fuel: 100_000}, "trap_fuel"},
+		"m": {sandbox.Limits{Memory: 2 * 65536}, "trap_memory"},
 		"-": {sandbox.Limits{Output: 5}, "trap_guest"},
 	} {
 		first, _, _, err := wait(m, "-", sandbox.CallConfig{})
@@ -217,6 +248,9 @@ func TestNotRewound(t *testing.T) {
 				t.Errorf("%s: %v, or an instance has two calls", name, err)
 			}
 			seen[drawn] = true
+			if m.Rewindable() {
+				t.Errorf("%s: it can go back", name)
+			}
 		}
 	}
 }
@@ -252,8 +286,8 @@ func TestRewoundFromWithin(t *testing.T) {
 		g.function("cabi_realloc", i32+i32+i32+i32, i32, do(read, exit), number(40_000))
 		first := join(put(0, 1024), put(4, 30), number(0), number(0), number(1), number(8), read, drop)
 		asked := join(put(32, 0x7b7d7b), number(32), number(2), number(16), kv)
-		g.function("_start", "", "", put(64, 'E'), put(0, 64), put(4, 1), number(1), number(0), number(1), number(8), write, drop,
-			asked, first, asked, number(3), exit)
+		says := join(put(64, 'E'), put(0, 64), put(4, 1), number(1), number(0), number(1), number(8), write, drop)
+		g.function("_start", "", "", says, asked, first, asked, says, number(0), exit)
 		return g.bytes()
 	}
 	for name, tt := range map[string]struct {
@@ -261,7 +295,7 @@ func TestRewoundFromWithin(t *testing.T) {
 		want string
 	}{
 		"it exits": {within(func(_, exit []byte) []byte {
-			return join(number(1024), load, 0x04, 0x40, number(0), exit, 0x0b)
+			return join(number(1024+25), load8, number('k'), 0x46, 0x04, 0x40, number(0), exit, 0x0b)
 		}), ""},
 		"it reads": {within(func(read, _ []byte) []byte {
 			return join(put(0, 1024), put(4, 30), number(0), number(0), number(1), number(8), read, drop)
@@ -269,9 +303,13 @@ func TestRewoundFromWithin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := waiting(t, newRuntime(t, sandbox.Config{}), tt.wasm, sandbox.ModuleConfig{Grants: sandbox.Grants{KV: true}})
-			for range 5 {
-				res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{})
-				if tt.want == "" && (err != nil || string(res.Output) != `{"content":[{"text":"E","type":"text"}]}`) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			for i := range 6 {
+				letter, said := `"k"`, "E"
+				if i%3 > 0 {
+					letter, said = `"-"`, "EE"
+				}
+				res, err := m.Call(t.Context(), "t", []byte(letter), sandbox.CallConfig{})
+				if tt.want == "" && (err != nil || string(res.Output) != `{"content":[{"text":"`+said+`","type":"text"}]}`) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 					t.Errorf("%s, %v; want %s", res.Output, err, tt.want)
 				}
 			}
@@ -293,6 +331,9 @@ func TestStandbyInStartFunction(t *testing.T) {
 		want := fmt.Sprintf(`{"content":[{"text":"{\"name\":\"t\",\"arguments\":%d}","type":"text"}]}`, i)
 		if res, err := m.Call(t.Context(), "t", fmt.Append(nil, i), sandbox.CallConfig{}); err != nil || string(res.Output) != want {
 			t.Errorf("%s, %v; want %s", res.Output, err, want)
+		}
+		if m.Rewindable() {
+			t.Error("it can go back to a function that has returned")
 		}
 	}
 }
