@@ -27,6 +27,12 @@
 // call ended. A module that could change anything else, its tables for example,
 // gets a new instance for each call; [Runtime.Inspect] says why.
 //
+// Instances of a command with [SnapshotInput] are started before their calls, and wait where they
+// first read their input. When such a guest exits it goes back there: memory and globals are put back
+// to an image that was taken there, stack and registers by the engine, and its call and process
+// are new. One of which not all could be put back so serves one call, and so does one that ends in any
+// other way.
+//
 // What the host keeps for a guest, descriptors, streams, quotas, is in the call,
 // never in the instance: WASI is our own for that reason (package wasi).
 //
@@ -60,6 +66,6 @@
 //
 // What a module draws or reads before its snapshot is the same in each call:
 // seeds of random generators and of hash maps, the time, the environment. What
-// it draws in a call is new. A module that must not share seeds begins at
-// [SnapshotInst].
+// it draws in a call is new. The calls of an instance with [SnapshotInput] share what it drew before it
+// read its input. A module that must not share seeds begins at [SnapshotInst].
 package sandbox

@@ -118,8 +118,9 @@ const (
 	SnapshotInit Snapshot = "init"
 	// SnapshotWarm is that after a sample call.
 	SnapshotWarm Snapshot = "warm"
-	// SnapshotInput is that in which a command first reads its input. It cannot be copied:
-	// an instance is started for each call before it comes, after the first one.
+	// SnapshotInput is that in which a command first reads its input. It cannot be copied: an
+	// instance that was started before goes back to it after each call, or else another is
+	// started. What it drew before is the same in each of its calls.
 	SnapshotInput Snapshot = "input"
 )
 

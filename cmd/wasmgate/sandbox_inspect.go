@@ -124,7 +124,7 @@ var isolations = map[sandbox.Isolation]string{
 var snapshots = map[sandbox.Snapshot]string{
 	sandbox.SnapshotInst:  "calls begin before any code of the module has run",
 	sandbox.SnapshotInit:  "calls begin after _initialize, with the random seeds and the time that it has seen",
-	sandbox.SnapshotInput: "calls begin where the program first reads its input: an instance is started for each before it comes",
+	sandbox.SnapshotInput: "calls begin where the program first reads its input: an instance goes back there after each, or another is started before the next",
 	sandbox.SnapshotWarm:  "calls begin after a sample call, with the random seeds and the time that it has seen",
 }
 
