@@ -320,7 +320,7 @@ func trial(tb testing.TB) func(t *testing.T, wasm []byte) bool {
 		http: func(context.Context) (sandbox.HTTPResponse, error) {
 			return sandbox.HTTPResponse{Status: 200, Header: map[string][]string{"A": {"b"}}, Body: []byte("body")}, nil
 		},
-		file: func() error { return nil },
+		file: func(context.Context) error { return nil },
 	}
 	r := newRuntime(tb, sandbox.Config{Limits: sandbox.Limits{
 		Timeout: 50 * time.Millisecond, Fuel: 1e6, Memory: 1 << 20, Stack: 1 << 20, Output: 1 << 10, Log: 100, HostCalls: 20, Files: 1 << 10,

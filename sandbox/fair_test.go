@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -46,12 +48,16 @@ func many(ctx context.Context, t *testing.T, m *sandbox.Module, callers int, arg
 }
 
 // TestOthersCallsGoOn keeps many more calls under way than guests can run at once, which
-// sleep, wait for their hosts, or spin: a call of another module is carried out beside
+// sleep, wait for their hosts, or spin, by themselves or in what WASI answers: a call of another module is carried out beside
 // them, and so it is of one that other callers keep busy.
 func TestOthersCallsGoOn(t *testing.T) {
 	const callers = 40
 	asked := make(chan struct{}, callers)
 	never := make(chan struct{})
+	files := t.TempDir()
+	if err := os.WriteFile(filepath.Join(files, "f"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, tt := range map[string]struct {
 		g      *guest
 		grants sandbox.Grants
@@ -61,6 +67,8 @@ func TestOthersCallsGoOn(t *testing.T) {
 		"asleep":       {g: sleeping()},
 		"for http":     {asking("http"), sandbox.Grants{HTTP: true}, evilArgs, blocking(never, asked)},
 		"for a value":  {asking("kv"), sandbox.Grants{KV: true}, `{"op":"get","key":"k"}`, fakeHost{kv: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}},
+		"for a file":   {opener(), sandbox.Grants{Dirs: []sandbox.Dir{{Path: files}}}, evilArgs, fakeHost{file: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}},
+		"in WASI":      {opener(), sandbox.Grants{Dirs: []sandbox.Dir{{Path: t.TempDir()}}}, evilArgs, fakeHost{}}, // which knows without a question that there is no file
 		"in a loop":    {g: reactor(forever, unreachable)},
 		"for snapshot": {g: initializing(forever)},
 	} {

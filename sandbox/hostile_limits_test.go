@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"log/slog"
@@ -71,7 +72,7 @@ func TestLimitsOfACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			grants := sandbox.Grants{HTTP: true, Dirs: []sandbox.Dir{{Path: dir, Write: true}}}
 			call := func(m *sandbox.Module, l sandbox.Limits) string {
-				host := fakeHost{file: func() error { return nil }}
+				host := fakeHost{file: func(context.Context) error { return nil }}
 				os.Remove(filepath.Join(dir, "w")) // what is rewritten in place adds nothing
 				res, err := m.Call(t.Context(), "t", nil, sandbox.CallConfig{Limits: l, Host: host})
 				if err != nil {
@@ -204,7 +205,7 @@ func TestWhatModulesWriteIsKept(t *testing.T) {
 		m := compile(t, r, fills.bytes(), sandbox.ModuleConfig{
 			Name: name, Limits: sandbox.Limits{Files: 20_000}, Grants: sandbox.Grants{Dirs: []sandbox.Dir{{Path: dir, Write: true}}},
 		})
-		res, err := m.Call(t.Context(), "t", []byte(rand.Text()), sandbox.CallConfig{Host: fakeHost{file: func() error { return nil }}})
+		res, err := m.Call(t.Context(), "t", []byte(rand.Text()), sandbox.CallConfig{Host: fakeHost{file: func(context.Context) error { return nil }}})
 		if err != nil {
 			t.Fatal(err)
 		}

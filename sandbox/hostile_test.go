@@ -78,7 +78,7 @@ func (g *guest) asks(function string) (call []byte) {
 type fakeHost struct {
 	http func(ctx context.Context) (sandbox.HTTPResponse, error)
 	kv   func(ctx context.Context) error
-	file func() error
+	file func(ctx context.Context) error
 }
 
 func (h fakeHost) HTTP(ctx context.Context, _ sandbox.HTTPRequest) (sandbox.HTTPResponse, error) {
@@ -95,11 +95,11 @@ func (h fakeHost) KV(ctx context.Context, _ sandbox.KVRequest) (sandbox.KVRespon
 	return sandbox.KVResponse{}, h.kv(ctx)
 }
 
-func (h fakeHost) File(context.Context, string, string) error {
+func (h fakeHost) File(ctx context.Context, _, _ string) error {
 	if h.file == nil {
 		return sandbox.ErrDenied
 	}
-	return h.file()
+	return h.file(ctx)
 }
 
 // vitals is what a process must not lose, whatever its guests do.
@@ -456,8 +456,8 @@ func fileAttacks(t *testing.T) map[string]attack {
 		t.Fatal(err)
 	}
 	grants := sandbox.Grants{Dirs: []sandbox.Dir{{Path: dir}}}
-	allow := fakeHost{file: func() error { return nil }}
-	panics := fakeHost{file: func() error { panic("a fault of the host") }}
+	allow := fakeHost{file: func(context.Context) error { return nil }}
+	panics := fakeHost{file: func(context.Context) error { panic("a fault of the host") }}
 	limits := sandbox.Limits{Fuel: 1e7, HostCalls: 50}
 	return map[string]attack{
 		"files that are never closed":  {guest: opener(), grants: grants, host: allow, limits: sandbox.Limits{Fuel: 1e5}, code: "trap_fuel", reason: outOfFuel},

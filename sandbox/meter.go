@@ -61,13 +61,13 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 	}
 	if left < 0 { // a slice is used up
 		m.adapt(now)
-		if err := c.turn.pass(c, now); err != nil {
-			m.stop(left, err)
-		}
 		if c.running != nil && stackSize(c.running) > c.limits.Stack { // a start function has a stack of the engine's
 			m.left.Set(stack[0])
 			c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
 		}
+	}
+	if err := c.turn.pass(c, now); err != nil { // also of a guest that calls its host so often that it uses up no slice
+		m.stop(left, err)
 	}
 	more := min(m.slice-min(left, m.slice), m.budget-m.granted)
 	m.granted += more
