@@ -49,10 +49,24 @@ const (
 	Passing
 )
 
+// A Provider is whose models are told of functions.
+type Provider = schema.Provider
+
+// The providers whose rules for schemas are known.
+const (
+	OpenAI    = schema.OpenAI
+	Anthropic = schema.Anthropic
+	Gemini    = schema.Gemini
+)
+
 // FunctionOptions configure [Client.Functions].
 type FunctionOptions struct {
 	// Prefix is put before each name.
 	Prefix string
+	// For has schemas be what a provider takes, whose answer to one that it does not is an error
+	// for all tools, and what is lost of them be said in the descriptions. It goes before Schema;
+	// "" is none.
+	For    Provider
 	Schema SchemaView
 	// MaxText bounds the text of an answer, in bytes: it is cut at the end of a line
 	// where there is one, and says so. Zero means 32 KiB; negative sets no bound.
@@ -104,17 +118,24 @@ func (c *Client) function(t *gate.Tool, o FunctionOptions) (Function, error) {
 	if input.Kind() != gate.Object {
 		return Function{}, incompatible(t, "its input schema is no object")
 	}
-	switch o.Schema {
-	case Declared:
-	case Normalized:
+	description := t.Definition.Get("description").Text()
+	switch {
+	case o.For != "":
+		shown, said, ok := schema.ForProvider(o.For, input)
+		if !ok {
+			return Function{}, incompatible(t, "there are no rules for the schemas of %q", o.For)
+		}
+		input, description = shown, strings.TrimSpace(description+" "+said)
+	case o.Schema == Declared:
+	case o.Schema == Normalized:
 		input = schema.ForModels(schema.Normalize(input))
-	case Passing:
+	case o.Schema == Passing:
 		input = schema.PassThrough(schema.ForModels(schema.Normalize(input)))
 	default:
 		return Function{}, incompatible(t, "there is no schema view %d", o.Schema)
 	}
 	return Function{
-		Name: name, Description: t.Definition.Get("description").Text(), Schema: input.Raw(), Tool: t,
+		Name: name, Description: description, Schema: input.Raw(), Tool: t,
 		Func: func(ctx context.Context, args json.RawMessage) (Answer, error) {
 			if len(args) == 0 {
 				args = json.RawMessage("{}")

@@ -114,3 +114,31 @@ func TestFunctionNames(t *testing.T) {
 		}
 	}
 }
+
+// A provider is shown a schema that it takes, and arguments are held against the declared one.
+func TestFunctionsForProviders(t *testing.T) {
+	either := gateway.LocalTool{
+		Definition: gate.MustDoc(`{"name":"find","description":"Finds.","inputSchema":{"type":"object","properties":{"id":{"type":["integer","null"]},"name":{"const":"x"}},"oneOf":[{"required":["id"]},{"required":["name"]}]}}`),
+		Call:       tool("find", nil).Call,
+	}
+	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"f": {either}}, Policy: granting("f__*"), Recorder: new(records)})
+	c := g.NewClient(gateway.ClientConfig{})
+	for provider, want := range map[gateway.Provider]string{
+		gateway.OpenAI:    `{"properties":{"id":{"type":["integer","null"]},"name":{"enum":["x"]}},"type":"object"}`,
+		gateway.Anthropic: `{"properties":{"id":{"type":["integer","null"]},"name":{"const":"x"}},"type":"object"}`,
+		gateway.Gemini:    `{"properties":{"id":{"nullable":true,"type":"integer"},"name":{"enum":["x"],"type":"string"}},"type":"object"}`,
+	} {
+		all, err := c.Functions(t.Context(), gateway.FunctionOptions{For: provider, Schema: gateway.Passing})
+		if err != nil || len(all) != 1 || string(all[0].Schema) != want || all[0].Description != "Finds. Give exactly one of: id; name." {
+			t.Fatalf("%s: %+v, %v", provider, all, err)
+		}
+		for args, want := range map[string]string{`{"id":1}`: "ok", `{"id":1,"name":"x"}`: "refused_validate_input"} {
+			if _, err := all[0].Func(t.Context(), json.RawMessage(args)); gate.Code(err) != want {
+				t.Errorf("%s, %s: %v", provider, args, err)
+			}
+		}
+	}
+	if _, err := c.Functions(t.Context(), gateway.FunctionOptions{For: "somebody"}); code(err) != gateway.SchemaIncompatible {
+		t.Errorf("a provider that nobody knows: %v", err)
+	}
+}
