@@ -89,10 +89,25 @@ func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision,
 	case errors.Is(err, ErrOverdue) && ctx.Err() == nil:
 		return Decision{}, w.refuse(StepBusy, "the gateway is too busy to decide on the call; try again", err)
 	default:
-		return Decision{}, w.fail(ctx, "the policy cannot be evaluated", err)
+		return Decision{}, w.undecided(ctx, q, err)
 	}
 	w.rec.Decision = d
 	return d, nil
+}
+
+// undecided refuses a call that the policy cannot be evaluated for. Rules take arguments for what
+// the schema says: a caller whose own break it, and who may know of the tool, is told that, which
+// is what they can mend.
+func (w *way) undecided(ctx context.Context, q Query, err error) error {
+	if q.Tool.Input != nil && q.Tool.Feature == FeatureTool && w.inputMode(q.Tool) != WarnInput && ctx.Err() == nil {
+		broken := q.Tool.Input.Validate(q.Call.Args)
+		visible, unknown := w.Authorizer.Visible(ctx, q.Call.Who, []*Tool{q.Tool})
+		if broken != nil && unknown == nil && len(visible) == 1 && visible[0] {
+			w.next(StepValidateInput)
+			return w.brokenInput(ctx, q.Tool, "the arguments", errors.Join(broken, err))
+		}
+	}
+	return w.fail(ctx, "the policy cannot be evaluated", err)
 }
 
 // rule returns what a decision on a call comes to. The error says which obligation cannot

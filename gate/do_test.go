@@ -115,6 +115,19 @@ func TestDoDecides(t *testing.T) {
 			r.input = func(gate.Doc) error { return gate.Violations{{Pointer: "/path", Message: "too long"}} }
 		}, code: "refused_validate_input", reason: "the arguments break the tool's input schema: /path: too long", events: refused},
 		"policy fails, whatever it decided":       {change: fails("authorize", errInternal), code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
+		"policy fails over broken arguments": {change: func(r *rig) {
+			fails("authorize", errInternal)(r)
+			r.input = func(gate.Doc) error { return gate.Violations{{Pointer: "/path", Message: "expected string"}} }
+		}, code: "refused_validate_input", reason: "the arguments break the tool's input schema: /path: expected string", events: refused},
+		"policy fails over broken arguments, and over who sees the tool": {change: func(r *rig) {
+			r.at = func(method string) error {
+				if method == "authorize" || method == "visible" {
+					return errInternal
+				}
+				return nil
+			}
+			r.input = func(gate.Doc) error { return gate.Violations{{Pointer: "/path", Message: "expected string"}} }
+		}, code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
 		"a policy that is overdue denies nothing": {change: fails("authorize", fmt.Errorf("after 500ms: %w", gate.ErrOverdue)), code: "refused_busy", reason: "the gateway is too busy to decide on the call; try again", events: refused},
 		"session cannot be viewed":                {change: fails("view", errInternal), code: "refused_authorize", reason: "the session's state cannot be read", events: refused},
 		"session cannot be kept":                  {change: fails("admit", errInternal), code: "refused_authorize", reason: "the session's state cannot be kept", events: refused},

@@ -44,6 +44,11 @@ func (w *way) checkInput(ctx context.Context, t *Tool, args Doc, what string) er
 		w.found(Finding{Rule: ruleInput, At: inArguments, Count: 1})
 		return nil
 	}
+	return w.brokenInput(ctx, t, what, err)
+}
+
+// brokenInput refuses arguments that break the tool's input schema.
+func (w *way) brokenInput(ctx context.Context, t *Tool, what string, err error) error {
 	reason, _ := w.Sanitizer.Sanitize(Text{Server: t.Name.Server, Tool: t.qualified(), Text: publicViolations(t, what, err)}) // the server chose names and values in it
 	return w.fail(ctx, reason, err)
 }

@@ -332,3 +332,32 @@ func TestPolicyWithoutEffect(t *testing.T) {
 		t.Errorf("told of another one %q", got)
 	}
 }
+
+// TestTypingErrorIsTold: a rule over arguments takes them for what the schema says. Whoever is
+// offered the tool reads what is wrong with theirs, and nobody else learns of it.
+func TestTypingErrorIsTold(t *testing.T) {
+	read := gateway.LocalTool{
+		Definition: gate.MustDoc(`{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`), Call: tool("read", nil).Call,
+	}
+	for mode, want := range map[gate.InputMode]string{"": gatewayRead, gate.WarnInput: "refused: the policy cannot be evaluated"} {
+		g := start(t, gateway.Config{
+			Functions: map[string][]gateway.LocalTool{"f": {read}}, Recorder: new(records), Inputs: map[string]*gateway.InputRules{"f": {Mode: mode}},
+			Policy: gateway.Policy{
+				Files:   fstest.MapFS{"a.rego": {Data: []byte("package wasmgate\ndeny contains \"elsewhere\" if not startswith(input.arguments.path, \"/x\")\n")}},
+				Options: policy.Options{Timeout: patience, Grants: []policy.Grant{{To: []string{"local"}, Tools: []string{"f__*"}}}},
+			},
+		})
+		c := g.NewClient(gateway.ClientConfig{})
+		for args, want := range map[string]string{`{"path":{}}`: want, `{"path":"/y"}`: "refused: elsewhere"} {
+			if _, err := c.CallTool(t.Context(), "f__read", gate.MustDoc(args)); gateway.Public(err) != want {
+				t.Errorf("%s %s: %s", mode, args, gateway.Public(err))
+			}
+		}
+		_, err := c.As(&gate.Principal{Owner: gate.Owner{ID: "other"}}).CallTool(t.Context(), "f__read", gate.MustDoc(`{"path":{}}`))
+		if strings.Contains(gateway.Public(err), "/path") {
+			t.Errorf("who is not offered it reads %s", gateway.Public(err))
+		}
+	}
+}
+
+const gatewayRead = "refused: the arguments break the tool's input schema: /path: expected string, found object; it takes {path?: string}"
