@@ -100,7 +100,7 @@ func waiting(t testing.TB, r *sandbox.Runtime, wasm []byte, cfg sandbox.ModuleCo
 // found, in which nothing may be of another call.
 func wait(m *sandbox.Module, letter string, cfg sandbox.CallConfig) (drawn, more string, res sandbox.Result, err error) {
 	if cfg.Host == nil {
-		cfg.Host = fakeHost{file: func() error { return nil }}
+		cfg.Host = fakeHost{file: func(context.Context) error { return nil }}
 	}
 	res, err = m.Call(context.Background(), "t", []byte(`"`+letter+`"`), cfg)
 	if err != nil || res.IsError {

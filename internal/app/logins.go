@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/connect"
+	"github.com/wasmgate/wasmgate/internal/keyring"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/vault"
 )
@@ -27,7 +28,7 @@ func (a *App) newLogins(c *config.Config) {
 	key := func() ([]byte, error) {
 		switch {
 		case c.Vault.Keyring:
-			return vault.Keyring(c.State)
+			return keyring.Key(c.State)
 		case c.Vault.Env == "":
 			return vault.KeyFile(cmp.Or(c.Vault.File, filepath.Join(c.State, "vault.key")))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/zalando/go-keyring"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -253,5 +255,34 @@ func TestRevokedElsewhere(t *testing.T) {
 		}
 		ends(t, "the call with a forgotten token", answered)
 		<-s.ended
+	}
+}
+
+// TestVaultInKeyring: with the key of the vault in the keyring none is in the state folder, and without a keyring nothing is kept.
+func TestVaultInKeyring(t *testing.T) {
+	keyring.MockInit()
+	keep := func() (string, error) {
+		cfg := load(t, "vault: {key: keyring}\nservers: {jira: {url: \"http://127.0.0.1:1/mcp\", private: true, auth: oauth}}\n")
+		a, err := app.New(t.Context(), cfg, slog.New(slog.DiscardHandler), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close(context.Background())
+		_, err = a.EndLogin(t.Context(), app.LoginRequest{Server: "jira", Token: "a-token-that-is-given"})
+		return cfg.State, err
+	}
+	state, err := keep()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err := keyring.Get("wasmgate", state); err != nil || len(key) < 32 {
+		t.Errorf("the keyring has %d bytes, %v", len(key), err)
+	}
+	if _, err := os.Stat(filepath.Join(state, "vault.key")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a key is in the state folder: %v", err)
+	}
+	keyring.MockInitWithError(errors.New("it is locked"))
+	if _, err := keep(); err == nil || !strings.Contains(err.Error(), "it is locked") {
+		t.Errorf("without a keyring: %v", err)
 	}
 }

@@ -1,0 +1,25 @@
+package keyring
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/zalando/go-keyring"
+)
+
+// service is what keyrings call the program.
+const service = "wasmgate"
+
+// Key returns the key that the keyring has under a name, and makes it where there is none.
+func Key(name string) ([]byte, error) {
+	key, err := keyring.Get(service, name)
+	if errors.Is(err, keyring.ErrNotFound) {
+		key = rand.Text() + rand.Text() // of 256 bits at least, in letters: keyrings keep texts
+		err = keyring.Set(service, name, key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the keyring of the system: %w", err)
+	}
+	return []byte(key), nil
+}
