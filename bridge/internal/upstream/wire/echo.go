@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 )
 
@@ -14,10 +15,24 @@ const redacted = "[redacted: credential]"
 // found in words that mean something else.
 const leastSecret = 12
 
-// withoutEcho takes the credential of a request out of its answer: a server that repeats what
-// it was sent would give it to whoever called. What the server encodes in another way passes.
+// secretHeader matches the names of headers that hold credentials.
+var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|password`)
+
+// credentials returns those among configured headers.
+func credentials(headers http.Header) (values []string) {
+	for name := range headers {
+		if secretHeader.MatchString(name) {
+			values = append(values, headers[name]...)
+		}
+	}
+	return values
+}
+
+// withoutEcho takes the credential of a request out of its answer, without the scheme that may
+// stand before it: a server that repeats what it was sent would give it to whoever called. What
+// the server encodes in another way passes.
 func withoutEcho(resp *http.Response, value string) {
-	_, secret, _ := strings.Cut(value, " ")
+	secret := value[strings.IndexByte(value, ' ')+1:]
 	if len(secret) < leastSecret {
 		return
 	}

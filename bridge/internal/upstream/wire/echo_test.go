@@ -45,23 +45,31 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestEchoOfAFixedCredential: also the header Authorization that the configuration has for a server is not in its answers.
+// Also a credential that the configuration has for a server is not in its answers, in whatever
+// header; what other headers say stays.
 func TestEchoOfAFixedCredential(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, r.Header.Get("Authorization"))
-	}))
-	defer server.Close()
-	c, err := NewHTTPClient(Remote{URL: server.URL, Headers: http.Header{"Authorization": {"Bearer " + rand.Text()}}, DialContext: new(net.Dialer).DialContext})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.CloseIdleConnections()
-	resp, err := c.Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "Bearer "+redacted {
-		t.Errorf("%q, %v", got, err)
+	secret := rand.Text()
+	for name, tt := range map[string]struct{ value, want string }{
+		"Authorization": {"Bearer " + secret, "Bearer " + redacted},
+		"X-Api-Key":     {secret, redacted},
+		"X-Workspace":   {secret, secret},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, r.Header.Get(name))
+		}))
+		defer server.Close()
+		c, err := NewHTTPClient(Remote{URL: server.URL, Headers: http.Header{name: {tt.value}}, DialContext: new(net.Dialer).DialContext})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.CloseIdleConnections()
+		resp, err := c.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if got, err := io.ReadAll(resp.Body); err != nil || string(got) != tt.want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
 	}
 }

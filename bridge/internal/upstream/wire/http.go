@@ -116,7 +116,7 @@ func NewHTTPClient(to Remote) (*http.Client, error) {
 		return nil, err
 	}
 	o := &origin{
-		scheme: u.Scheme, host: u.Host, headers: to.Headers, authorize: to.Authorize,
+		scheme: u.Scheme, host: u.Host, headers: to.Headers, credentials: credentials(to.Headers), authorize: to.Authorize,
 		plain: plain.Client{Host: u.Host, Dial: to.DialContext, MaxHead: maxHead, MaxIdle: idleConns, IdleTime: idleTime},
 		Transport: http.Transport{
 			MaxIdleConns: idleConns, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleTime,
@@ -148,6 +148,7 @@ func NewHTTPClient(to Remote) (*http.Client, error) {
 type origin struct {
 	scheme, host string
 	headers      http.Header
+	credentials  []string // among the headers
 	authorize    func(ctx context.Context, refused *http.Response) (string, error)
 	key          atomic.Pointer[string] // of the certificate, if it is asked for
 	plain        plain.Client           // for most requests
@@ -167,19 +168,22 @@ func (o *origin) send(r *http.Request) (*http.Response, error) {
 	if o.authorize != nil {
 		return o.authorized(r)
 	}
-	resp, err := o.carry(r)
-	if err == nil {
-		withoutEcho(resp, r.Header.Get("Authorization"))
-	}
-	return resp, err
+	return o.carry(r)
 }
 
 // carry sends a request as it is.
-func (o *origin) carry(r *http.Request) (*http.Response, error) {
+func (o *origin) carry(r *http.Request) (resp *http.Response, err error) {
 	if o.plain.Takes(r) {
-		return o.plain.RoundTrip(r)
+		resp, err = o.plain.RoundTrip(r)
+	} else {
+		resp, err = o.Transport.RoundTrip(r)
 	}
-	return o.Transport.RoundTrip(r)
+	if err == nil {
+		for _, value := range o.credentials {
+			withoutEcho(resp, value)
+		}
+	}
+	return resp, err
 }
 
 // CloseIdleConnections closes the connections that are kept for later requests.
