@@ -114,7 +114,7 @@ func TestDoDecides(t *testing.T) {
 			decides(gate.Decision{Effect: gate.Ask})(r)
 			r.input = func(gate.Doc) error { return gate.Violations{{Pointer: "/path", Message: "too long"}} }
 		}, code: "refused_validate_input", reason: "the arguments break the tool's input schema: /path: too long", events: refused},
-		"policy fails, whatever it decided":       {change: fails("authorize", errInternal), code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
+		"policy fails, whatever it decided": {change: fails("authorize", errInternal), code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
 		"policy fails over broken arguments": {change: func(r *rig) {
 			fails("authorize", errInternal)(r)
 			r.input = func(gate.Doc) error { return gate.Violations{{Pointer: "/path", Message: "expected string"}} }
