@@ -332,7 +332,7 @@ type asker func(ctx context.Context, p gate.Pending) (gate.Answer, error)
 func (f asker) Ask(ctx context.Context, p gate.Pending) (a gate.Answer, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("Approve panicked: %v\n%s", v, debug.Stack())
+			err = fmt.Errorf("the function Approve panicked: %v\n%s", v, debug.Stack())
 		}
 		if err != nil {
 			err = &gate.NotApproved{Reason: "a person would have to approve this call, and the client could not ask one", Err: err}
@@ -340,7 +340,7 @@ func (f asker) Ask(ctx context.Context, p gate.Pending) (a gate.Answer, err erro
 	}()
 	a, err = f(ctx, p)
 	if err == nil && a.Verdict != gate.Approved && a.Verdict != gate.Denied && a.Verdict != gate.Dismissed {
-		err = fmt.Errorf("Approve returned %q, which is no verdict", a.Verdict)
+		err = fmt.Errorf("the function Approve returned %q, which is no verdict", a.Verdict)
 	}
 	return a, err
 }
