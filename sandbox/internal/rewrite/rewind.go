@@ -24,19 +24,17 @@ const (
 	formRead       // takes four i32 and returns one
 )
 
-// forms are the types by how they are written. Who writes one in another way goes without.
-var forms = map[form][]byte{
-	formRun:  {typeOf, 0, 0},
-	formExit: {typeOf, 1, typeI32, 0},
-	formRead: {typeOf, 4, typeI32, typeI32, typeI32, typeI32, 1, typeI32},
-}
-
-// formOf is the form of the type that stands at the beginning of b.
+// formOf is the form of the type that stands at the beginning of b. Who writes one in another
+// way than the shortest goes without.
 func formOf(b []byte) form {
-	for f, written := range forms {
-		if bytes.HasPrefix(b, written) {
-			return f
-		}
+	begins := func(written ...byte) bool { return bytes.HasPrefix(b, written) }
+	switch {
+	case begins(typeOf, 0, 0):
+		return formRun
+	case begins(typeOf, 1, typeI32, 0):
+		return formExit
+	case begins(typeOf, 4, typeI32, typeI32, typeI32, typeI32, 1, typeI32):
+		return formRead
 	}
 	return otherForm
 }
