@@ -288,6 +288,7 @@ func TestSignedArtifacts(t *testing.T) {
 // A signature that was found needs no registry again, and no other key has it.
 func TestSignatureIsKept(t *testing.T) {
 	dir, s, other := t.TempDir(), newSigner(t), newSigner(t)
+	withCompiled(t, dir)
 	public, _ := s.public()
 	foreign, _ := other.public()
 	write(t, filepath.Join(dir, "cosign.pub"), public)
@@ -342,6 +343,7 @@ func (r *registry) refer(image, bundle []byte) {
 // that runs; and not for one in development.
 func TestSignedReload(t *testing.T) {
 	dir := t.TempDir()
+	withCompiled(t, dir)
 	write(t, filepath.Join(dir, "bare.wasm"), string(carrying("bare")))
 	file := filepath.Join(dir, "wasmgate.yaml")
 	const tools = "tools:\n  m: {module: bare.wasm}\n"
@@ -355,7 +357,7 @@ func TestSignedReload(t *testing.T) {
 	if err := a.Reread(t.Context()); err != nil || !strings.Contains(failed(a), "tools_verify: required") {
 		t.Errorf("%v, %q", err, failed(a))
 	}
-	other := reload(t, filepath.Join(t.TempDir(), "wasmgate.yaml"), "version: 1\ntools_verify: required\n")
+	other := load(t, "version: 1\ntools_verify: required\n")
 	if err := other.Develop(filepath.Join(dir, "bare.wasm")); err != nil {
 		t.Fatal(err)
 	}
