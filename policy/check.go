@@ -8,6 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
 // actions are all that input.action can be, but for methods that MCP does not have.
@@ -106,7 +107,7 @@ func meant(name string) string {
 	const alike = 3 // letters that differ
 	best, least := "", alike+1
 	for _, action := range actions {
-		if d := distance(strings.ToLower(name), strings.ToLower(action)); d < least {
+		if d := spelling.Distance(strings.ToLower(name), strings.ToLower(action)); d < least {
 			best, least = action, d
 		}
 	}
@@ -114,28 +115,6 @@ func meant(name string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// distance is how many bytes have to be inserted, removed or replaced to make b
-// of a (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // readsAllGrants warns of rules that go through data.grants one by one, which

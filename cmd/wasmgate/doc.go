@@ -3,7 +3,7 @@
 // policy, validated both ways, sanitized and recorded.
 //
 // main.go and root.go begin; cli.go has what commands share, and ask.go, approvals_ask.go,
-// call_*.go, complete.go, groups.go, memory.go, print.go and sandbox_trial.go what they use. A
+// call_*.go, complete.go, groups.go, memory.go and print.go what they use. A
 // file has the command that it is named after, and its subcommands in COMMAND_SUBCOMMAND.go or
 // in the same. Elsewhere are
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
 	"github.com/wasmgate/wasmgate/internal/paused"
+	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
 func (c *cli) newPause() *cobra.Command {
@@ -51,7 +52,7 @@ func (c *cli) pause(cmd *cobra.Command, server string, resume bool) error {
 		return err
 	}
 	if known := app.ServerIDs(cfg); server != "" && !slices.Contains(known, server) {
-		return misuse("the configuration has no server %s%s", server, config.Suggest(server, known))
+		return misuse("the configuration has no server %s%s", server, spelling.Suggest(server, known))
 	}
 	now, err := pauseNow(cmd, cfg, server, resume)
 	if err != nil {

@@ -137,14 +137,3 @@ func TestSandboxCheckIsApart(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, err)
 	}
 }
-
-// Secrets come from the environment, and go to their origin.
-func TestSandboxRunSecret(t *testing.T) {
-	lookup := func(name string) (string, bool) { return "made up value", name == "API" }
-	for written, ok := range map[string]bool{"API=https://api.example.com": true, "API": false, "OTHER=https://api.example.com": false, "API=nowhere": false} {
-		all, err := parseSecrets([]string{written}, lookup)
-		if (err == nil) != ok || ok && (len(all) != 1 || all[0].Name() != "API") {
-			t.Errorf("%s: %v, %v", written, all, err)
-		}
-	}
-}

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -53,7 +50,7 @@ func (c *cli) sandboxManifest(ctx context.Context, r *sandbox.Runtime, modules m
 	if err != nil {
 		return named(err)
 	}
-	if _, err = f.Write(firstManifest(module, report)); err != nil {
+	if _, err = f.Write(trial.FirstManifest(module, report)); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := f.Close(); err != nil {
@@ -64,36 +61,4 @@ func (c *cli) sandboxManifest(ctx context.Context, r *sandbox.Runtime, modules m
 	}
 	fmt.Fprintf(c.out, "wrote %s: write down there what the tool does and takes, then\n  echo '{}' | wasmgate sandbox run %s\n", visible(path), visible(module))
 	return nil
-}
-
-var noName = regexp.MustCompile(`[^a-z0-9_-]+`)
-
-// firstManifest is a manifest of one tool.
-func firstManifest(module string, r sandbox.Report) []byte {
-	base := filepath.Base(module)
-	name := strings.Trim(noName.ReplaceAllString(strings.ToLower(strings.TrimSuffix(base, filepath.Ext(base))), "_"), "_-")
-	if name == "" {
-		name = "tool"
-	}
-	var b bytes.Buffer
-	if r.ABI == "command" {
-		fmt.Fprintf(&b, "# %s reads {\"name\", \"arguments\"} from standard input, and writes one JSON value to standard output.\n", base)
-		b.WriteString("# If it is an MCP server, it needs no manifest: servers: {NAME: {module: ...}} in wasmgate.yaml.\n")
-	}
-	fmt.Fprintf(&b, "tools:\n  - name: %s\n    description: What it does, for the model that calls it.\n", name)
-	b.WriteString("    inputSchema:\n      type: object\n      properties:\n        text: {type: string, description: What it is for.}\n      additionalProperties: false\n")
-	var wants []string
-	for _, n := range r.Imports {
-		wants = append(wants, n.Grant...)
-	}
-	if slices.Contains(wants, "http") || slices.Contains(wants, "kv") {
-		b.WriteString("wants: # grants nothing: wasmgate.yaml does\n")
-	}
-	if slices.Contains(wants, "http") {
-		b.WriteString("  http: [{origin: \"https://api.example.com\", methods: [GET], path: /}]\n")
-	}
-	if slices.Contains(wants, "kv") {
-		b.WriteString("  kv: true\n")
-	}
-	return b.Bytes()
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/cmd/internal/granted"
+	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
@@ -100,13 +100,13 @@ func (f sandboxFlags) parse() (r sandboxRun, err error) {
 	if r.http, err = granted.Rules(f.http); err != nil {
 		return r, fmt.Errorf("--http: %w", err)
 	}
-	if r.secrets, err = parseSecrets(f.secret, os.LookupEnv); err != nil {
+	if r.secrets, err = granted.Secrets(f.secret, os.LookupEnv); err != nil {
 		return r, fmt.Errorf("--secret: %w", err)
 	}
-	if r.grants.Dirs, err = parseDirs(f.dirs); err != nil {
+	if r.grants.Dirs, err = granted.Dirs(f.dirs); err != nil {
 		return r, named(fmt.Errorf("--dir: %w", err))
 	}
-	if r.grants.Config, err = parseSettings(f.set); err != nil {
+	if r.grants.Config, err = granted.Settings(f.set); err != nil {
 		return r, fmt.Errorf("--set: %w", err)
 	}
 	return r, nil
@@ -121,65 +121,6 @@ func parseSize(s string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(m[1], 10, 64)
 	return n << map[string]int{"KiB": 10, "MiB": 20, "GiB": 30}[m[2]], err
-}
-
-func parseDirs(written []string) ([]sandbox.Dir, error) {
-	var dirs []sandbox.Dir
-	for _, w := range written {
-		path, write := strings.CutSuffix(w, ":rw")
-		path, as, _ := strings.Cut(path, "=")
-		if path == "" {
-			return nil, errors.New("the path is empty")
-		}
-		path, err := filepath.Abs(path)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := os.Stat(path); err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(dirs, func(d sandbox.Dir) bool { return d.Path == path }) {
-			return nil, fmt.Errorf("%s is given twice", path)
-		}
-		dirs = append(dirs, sandbox.Dir{Path: path, Write: write, As: as})
-	}
-	return dirs, nil
-}
-
-// parseSecrets takes the values of secrets from the environment, as command lines are seen
-// by others.
-func parseSecrets(written []string, lookup func(string) (string, bool)) (all []dial.Secret, err error) {
-	for _, w := range written {
-		name, origin, ok := strings.Cut(w, "=")
-		if !ok {
-			return nil, fmt.Errorf("%q is not NAME=ORIGIN, such as API=https://api.example.com", w)
-		}
-		value, set := lookup(name)
-		if !set {
-			return nil, fmt.Errorf("the environment has no %s, which is to hold the secret", name)
-		}
-		secret, err := dial.NewSecret(name, value, origin)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, secret)
-	}
-	return all, nil
-}
-
-func parseSettings(written []string) (map[string]string, error) {
-	settings := map[string]string{}
-	for _, w := range written {
-		key, value, ok := strings.Cut(w, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("%q is not KEY=VALUE", w)
-		}
-		if _, twice := settings[key]; twice {
-			return nil, fmt.Errorf("%s is given twice", key)
-		}
-		settings[key] = value
-	}
-	return settings, nil
 }
 
 func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules moduleReader, module string, r sandboxRun) (err error) {
@@ -200,9 +141,9 @@ func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules 
 	if err != nil {
 		return err
 	}
-	tool, err := chooseTool(m, r.tool)
+	tool, err := trial.Tool(m, r.tool)
 	if err != nil {
-		return err
+		return misuse("--tool: %s", visible(err.Error()))
 	}
 	args, err := c.input("-")
 	if err != nil {
@@ -213,7 +154,7 @@ func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules 
 		return err
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
-	res, err := callTool(ctx, m, tool, args, host)
+	res, err := trial.Call(ctx, m, tool, args, host)
 	if err != nil {
 		return c.runFailed(res, err)
 	}
@@ -228,11 +169,11 @@ func (c *cli) sandboxRun(ctx context.Context, runtime *sandbox.Runtime, modules 
 
 // grant grants what the manifest of a module wishes for.
 func (r *sandboxRun) grant(wasm []byte, mc sandbox.ModuleConfig) error {
-	manifest, err := manifestOf(wasm, mc)
+	manifest, err := trial.Manifest(wasm, mc)
 	if err != nil {
 		return err
 	}
-	rules, grants := wished(manifest)
+	rules, grants := trial.Wished(manifest)
 	r.http = append(r.http, rules...)
 	r.grants.HTTP, r.grants.KV = r.grants.HTTP || grants.HTTP, r.grants.KV || grants.KV
 	for _, d := range grants.Dirs {
@@ -241,32 +182,6 @@ func (r *sandboxRun) grant(wasm []byte, mc sandbox.ModuleConfig) error {
 		}
 	}
 	return nil
-}
-
-// manifestOf returns the manifest of a module, beside it or in it.
-func manifestOf(wasm []byte, mc sandbox.ModuleConfig) (sandbox.Manifest, error) {
-	if mc.Manifest != nil {
-		return *mc.Manifest, nil
-	}
-	return sandbox.ReadManifest(wasm)
-}
-
-// wished returns what a manifest wishes for as grants, but secrets, and folders that it
-// does not name.
-func wished(m sandbox.Manifest) (rules []dial.Rule, grants sandbox.Grants) {
-	if m.Wants == nil {
-		return nil, grants
-	}
-	for _, h := range m.Wants.HTTP {
-		rules = append(rules, dial.Rule{Origin: h.Origin, Methods: h.Methods, Path: h.Path, Private: granted.IsPrivate(h.Origin)})
-	}
-	for _, d := range m.Wants.Dirs {
-		if d.Path != "" {
-			grants.Dirs = append(grants.Dirs, sandbox.Dir{Path: d.Path, Write: d.Write})
-		}
-	}
-	grants.HTTP, grants.KV = len(rules) > 0, m.Wants.KV
-	return rules, grants
 }
 
 func (r sandboxRun) compile(ctx context.Context, runtime *sandbox.Runtime, wasm []byte, mc sandbox.ModuleConfig) (*sandbox.Module, error) {
@@ -298,32 +213,6 @@ func missing(r sandbox.Report, g sandbox.Grants) []string {
 	return all
 }
 
-func chooseTool(m *sandbox.Module, name string) (sandbox.Tool, error) {
-	var names []string
-	for _, t := range m.Tools() {
-		if t.Name == name {
-			return t, nil
-		}
-		names = append(names, visible(t.Name))
-	}
-	if name == "" && len(names) == 1 {
-		return m.Tools()[0], nil
-	}
-	return sandbox.Tool{}, misuse("--tool names one of the module's tools: %s", strings.Join(names, ", "))
-}
-
-// figures are what a call used.
-type figures struct {
-	TookUS     int64  `json:"took_us"`
-	Fuel       uint64 `json:"fuel"`
-	MemoryPeak int64  `json:"memory_peak"` // bytes
-	HostCalls  int    `json:"host_calls"`
-}
-
-func newFigures(r sandbox.Result) figures {
-	return figures{r.Took.Microseconds(), r.Fuel, r.MemoryPeak, r.HostCalls}
-}
-
 func used(r sandbox.Result) string {
 	return fmt.Sprintf("took %s, fuel %d, memory peak %s, host calls %d", r.Took.Round(time.Microsecond), r.Fuel, sizeText(r.MemoryPeak), r.HostCalls)
 }
@@ -331,7 +220,7 @@ func used(r sandbox.Result) string {
 // runFailed says on standard error what was used by a call that failed.
 func (c *cli) runFailed(r sandbox.Result, err error) error {
 	var trap *sandbox.Trap
-	var no *refused
+	var no *trial.Refused
 	if errors.As(err, &no) {
 		if !c.json {
 			return &exitError{exitFalse, no}
@@ -347,8 +236,8 @@ func (c *cli) runFailed(r sandbox.Result, err error) error {
 		Reason string `json:"reason"`
 		Said   string `json:"said,omitempty"`  // the first line of what the tool wrote to standard error
 		Wrote  string `json:"wrote,omitempty"` // the beginning of an output that is not what it has to be
-		figures
-	}{trap.Code(), trap.Reason, trap.Said, trap.Wrote, newFigures(r)}); err != nil {
+		trial.Figures
+	}{trap.Code(), trap.Reason, trap.Said, trap.Wrote, trial.NewFigures(r)}); err != nil {
 		return err
 	}
 	return &exitError{code: exitFailed}
@@ -363,8 +252,8 @@ func (c *cli) printRun(r sandbox.Result) error {
 		return c.printJSON(struct {
 			Output  any  `json:"output"`
 			IsError bool `json:"is_error"`
-			figures
-		}{output, r.IsError, newFigures(r)})
+			trial.Figures
+		}{output, r.IsError, trial.NewFigures(r)})
 	}
 	fmt.Fprintln(c.err, used(r))
 	output := string(bytes.TrimRight(r.Output, "\n"))

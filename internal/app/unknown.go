@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
 // UnknownIn says, in words, what a grant names that nobody has, as far as that is known:
@@ -29,9 +30,9 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 		}
 		switch {
 		case server != "" && !slices.Contains(servers, server):
-			said = append(said, fmt.Sprintf("warning: the configuration has no server %s%s", server, config.Suggest(server, servers)))
+			said = append(said, fmt.Sprintf("warning: the configuration has no server %s%s", server, spelling.Suggest(server, servers)))
 		case slices.ContainsFunc(all, func(one string) bool { return server == "" || strings.HasPrefix(one, server+"__") }):
-			said = append(said, fmt.Sprintf("warning: no %s is named %s%s", kind, name, config.Suggest(name, all)))
+			said = append(said, fmt.Sprintf("warning: no %s is named %s%s", kind, name, spelling.Suggest(name, all)))
 		}
 	}
 	for kind, patterns := range map[string][]string{"tool": g.Tools, "prompt": g.Prompts, "resource": g.Resources} {
@@ -45,7 +46,7 @@ func UnknownIn(ctx context.Context, cfg *config.Config, g config.Grant) (said []
 	}
 	for _, server := range g.Servers {
 		if !slices.Contains(servers, server) {
-			said = append(said, fmt.Sprintf("warning: the configuration has no server %s%s", server, config.Suggest(server, servers)))
+			said = append(said, fmt.Sprintf("warning: the configuration has no server %s%s", server, spelling.Suggest(server, servers)))
 		}
 	}
 	for _, method := range g.Methods {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
 // An Agent is one whose hooks the gateway answers, see `wasmgate hook`. Its name is reserved:
@@ -23,7 +25,7 @@ func (d *decoder) agents(to *[]Agent, n *node, path string) {
 	d.each(n, path, func(f field, path string) {
 		a := Agent{ID: f.key}
 		if !slices.Contains(agentNames, f.key) {
-			d.fail(&node{line: f.line}, path, "is no agent whose hooks are understood%s; these are: %s", Suggest(f.key, agentNames), strings.Join(agentNames, ", "))
+			d.fail(&node{line: f.line}, path, "is no agent whose hooks are understood%s; these are: %s", spelling.Suggest(f.key, agentNames), strings.Join(agentNames, ", "))
 		}
 		d.table(f.value, path, map[string]reader{
 			"as":                     d.text(&a.As),

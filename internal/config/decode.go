@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/variables"
+	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
 // A decoder walks the tree of one file and collects what is wrong with it.
@@ -70,7 +73,7 @@ func (d *decoder) table(n *node, path string, readers map[string]reader) {
 
 // hint says which words are known: the nearest, or all if they are few.
 func hint(s string, known []string) string {
-	if h := Suggest(s, known); h != "" {
+	if h := spelling.Suggest(s, known); h != "" {
 		return h
 	}
 	if len(known) <= 8 {
@@ -108,8 +111,8 @@ func (d *decoder) expanded(n *node, path string) (string, bool) {
 	if d.lenient {
 		lookup = func(name string) (string, bool) { v, _ := d.lookup(name); return v, true }
 	}
-	s, err := expand(n.text, lookup)
-	if unset, ok := errors.AsType[*unsetError](err); ok && d.faults != nil {
+	s, err := variables.Expand(n.text, lookup)
+	if unset, ok := errors.AsType[*variables.UnsetError](err); ok && d.faults != nil {
 		*d.faults = append(*d.faults, path+": "+unset.Error())
 	} else if err != nil {
 		d.fail(n, path, "%v", err)
@@ -237,7 +240,7 @@ func (d *decoder) one(to *string, words ...string) reader {
 		case slices.Contains(words, s) || d.unchecked(n):
 			*to = s
 		default:
-			d.fail(n, path, "%q is none of %s%s", n.text, strings.Join(words, ", "), Suggest(s, words))
+			d.fail(n, path, "%q is none of %s%s", n.text, strings.Join(words, ", "), spelling.Suggest(s, words))
 		}
 	}
 }

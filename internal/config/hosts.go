@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/wasmgate/wasmgate/internal/config/variables"
+	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
 // ImportMCP reads the servers of an mcp.json as Claude, Cursor, VS Code and Gemini CLI
@@ -227,7 +230,7 @@ func (h *host) server(n *node, path string) *node {
 		if !known {
 			reason := ignoredKeys[f.key]
 			if reason == "" {
-				reason = "ignored: unknown key" + Suggest(f.key, []string{"command", "args", "env", "cwd", "headers", "url", "type", "disabled"})
+				reason = "ignored: unknown key" + spelling.Suggest(f.key, []string{"command", "args", "env", "cwd", "headers", "url", "type", "disabled"})
 			}
 			h.warn(f.line, at, "%s", reason)
 			continue
@@ -325,14 +328,14 @@ func (h *host) text(s string) string {
 		switch {
 		case ok && known != "":
 			return strings.ReplaceAll(known, "$", "$$")
-		case !ok && variable.MatchString(name):
+		case !ok && variables.Is(name):
 			return v
 		}
 		_, id, found := strings.Cut(name, ":")
 		if !found {
 			id = name
 		}
-		own := "${" + VariableName(id) + "}"
+		own := "${" + variables.Name(id) + "}"
 		h.faulty("only its host can fill in %s: in wasmgate.yaml write %s", v, own)
 		return own
 	})

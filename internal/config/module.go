@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/config/variables"
+	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
 // Bounds of what a module can be given for a call.
@@ -299,14 +302,14 @@ func (d *decoder) checkSecrets(tools *node, c *Config) {
 		}
 		f := tools.fields[i]
 		for k, item := range f.value.get("grant").get("secrets").items {
-			name, err := expand(item.text, d.lookup)
+			name, err := variables.Expand(item.text, d.lookup)
 			if err != nil || !slices.Contains(m.Grant.Secrets, name) {
 				continue // reported
 			}
 			at := join("tools", f.key) + fmt.Sprintf(".grant.secrets[%d]", k)
 			j := slices.Index(known, name)
 			if j < 0 {
-				d.fail(item, at, "%q is none of the secrets%s", item.text, Suggest(name, known))
+				d.fail(item, at, "%q is none of the secrets%s", item.text, spelling.Suggest(name, known))
 				continue
 			}
 			if fault := c.Secrets[j].Fault; fault != "" && c.Tools[i].Fault == "" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/config/variables"
 )
 
 // A Moved is a secret that was taken out of a configuration.
@@ -54,10 +55,10 @@ type extractor struct {
 // wasmgate.yaml. The name gets the server's in front if another value has it.
 func (e *extractor) variable(where, name, value string) string {
 	secret := config.Secret(strings.ReplaceAll(value, "$$", "$"))
-	for i, base := 1, config.VariableName(name); ; i++ {
+	for i, base := 1, variables.Name(name); ; i++ {
 		name = base
 		if i > 1 {
-			name = config.VariableName(e.server + "_" + base)
+			name = variables.Name(e.server + "_" + base)
 		}
 		if i > 2 {
 			name = fmt.Sprintf("%s_%d", name, i-1)
@@ -221,7 +222,7 @@ var (
 // about a secret (where it is, how long it lives). Words are told apart alike
 // in API_KEY, apiKey, api-key and X-Api-Key.
 func secretName(name string) bool {
-	name = config.VariableName(wordEnd.ReplaceAllStringFunc(name, func(s string) string { return s[:1] + "_" + s[1:] }))
+	name = variables.Name(wordEnd.ReplaceAllStringFunc(name, func(s string) string { return s[:1] + "_" + s[1:] }))
 	words := strings.Split(name, "_")
 	if name == "PWD" || aboutWord.MatchString(words[len(words)-1]) {
 		return false

@@ -19,3 +19,14 @@ func TestFile(t *testing.T) {
 		}
 	}
 }
+
+// Secrets come from the environment, and go to their origin.
+func TestSecrets(t *testing.T) {
+	lookup := func(name string) (string, bool) { return "made up value", name == "API" }
+	for written, ok := range map[string]bool{"API=https://api.example.com": true, "API": false, "OTHER=https://api.example.com": false, "API=nowhere": false} {
+		all, err := Secrets([]string{written}, lookup)
+		if (err == nil) != ok || ok && (len(all) != 1 || all[0].Name() != "API") {
+			t.Errorf("%s: %v, %v", written, all, err)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-package config
+package variables
 
 import (
 	"fmt"
@@ -10,9 +10,12 @@ import (
 // env: before it and an optional default after it.
 var variable = regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-(.*))?$`)
 
-// expand returns s with its variables replaced and $$ made a dollar. Any other
+// Is reports whether a text may stand between ${ and }.
+func Is(inner string) bool { return variable.MatchString(inner) }
+
+// Expand returns s with its variables replaced and $$ made a dollar. Any other
 // dollar stands for itself. The errors name variables, never values.
-func expand(s string, lookup func(string) (string, bool)) (string, error) {
+func Expand(s string, lookup func(string) (string, bool)) (string, error) {
 	var b strings.Builder
 	for {
 		i := strings.IndexByte(s, '$')
@@ -52,20 +55,20 @@ func value(inner string, lookup func(string) (string, bool)) (string, error) {
 		return m[3], nil
 	}
 	if !ok {
-		return "", &unsetError{m[1]}
+		return "", &UnsetError{m[1]}
 	}
 	return v, nil
 }
 
-// An unsetError says that a variable without a default is not set.
-type unsetError struct{ name string }
+// An UnsetError says that a variable without a default is not set.
+type UnsetError struct{ name string }
 
-func (e *unsetError) Error() string {
+func (e *UnsetError) Error() string {
 	return fmt.Sprintf("the environment variable %s is not set: set it, or write ${%s:-default}", e.name, e.name)
 }
 
-// VariableName makes the name of an environment variable of any text.
-func VariableName(s string) string {
+// Name makes the name of an environment variable of any text.
+func Name(s string) string {
 	name := strings.Trim(strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
 			return r

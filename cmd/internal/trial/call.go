@@ -1,40 +1,56 @@
-package main
+package trial
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// A refused call is one that the gate would refuse as well.
-type refused struct {
+// A Refused call is one that the gate would refuse as well.
+type Refused struct {
 	Code   string `json:"code"`
 	Reason string `json:"reason"`
 }
 
-func (r *refused) Error() string { return r.Code + ": " + r.Reason }
+func (r *Refused) Error() string { return r.Code + ": " + r.Reason }
 
-// callTool calls a tool of a module as the gate does: its arguments are coerced to the input
+// Tool returns the tool of a module with a name; "" names the only one.
+func Tool(m *sandbox.Module, name string) (sandbox.Tool, error) {
+	var names []string
+	for _, t := range m.Tools() {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	if name == "" && len(names) == 1 {
+		return m.Tools()[0], nil
+	}
+	return sandbox.Tool{}, fmt.Errorf("name one of the module's tools: %s", strings.Join(names, ", "))
+}
+
+// Call calls a tool of a module as the gate does: its arguments are coerced to the input
 // schema and held against it, and what it answers is held against the output schema. The
-// error is a [*refused] or that of [sandbox.Module.Call].
-func callTool(ctx context.Context, m *sandbox.Module, tool sandbox.Tool, args []byte, host sandbox.Host) (sandbox.Result, error) {
+// error is a [*Refused] or that of [sandbox.Module.Call].
+func Call(ctx context.Context, m *sandbox.Module, tool sandbox.Tool, args []byte, host sandbox.Host) (sandbox.Result, error) {
 	if len(args) == 0 {
 		args = []byte("{}")
 	}
 	args, err := acceptable(tool, args)
 	if err != nil {
-		return sandbox.Result{}, &refused{"refused_" + string(gate.StepValidateInput), err.Error()}
+		return sandbox.Result{}, &Refused{"refused_" + string(gate.StepValidateInput), err.Error()}
 	}
 	res, err := m.Call(ctx, tool.Name, args, sandbox.CallConfig{Host: host})
 	if err != nil {
 		return res, err
 	}
 	if err := answers(tool, res); err != nil {
-		return res, &refused{"refused_" + string(gate.StepValidateOutput), err.Error()}
+		return res, &Refused{"refused_" + string(gate.StepValidateOutput), err.Error()}
 	}
 	return res, nil
 }
@@ -91,4 +107,17 @@ func answers(tool sandbox.Tool, res sandbox.Result) error {
 		return fmt.Errorf("the output breaks the output schema that the tool declares: %w", err)
 	}
 	return nil
+}
+
+// Figures are what a call used.
+type Figures struct {
+	TookUS     int64  `json:"took_us"`
+	Fuel       uint64 `json:"fuel"`
+	MemoryPeak int64  `json:"memory_peak"` // bytes
+	HostCalls  int    `json:"host_calls"`
+}
+
+// NewFigures returns those of a result.
+func NewFigures(r sandbox.Result) Figures {
+	return Figures{r.Took.Microseconds(), r.Fuel, r.MemoryPeak, r.HostCalls}
 }
