@@ -2,7 +2,7 @@
 // lines, and takes their every call to a [gate.Gate].
 //
 //	client
-//	  |    HTTP (front, headers; stream, sink, events) or lines (stdio)
+//	  |    HTTP (front, headers; stream, package respond) or lines (stdio)
 //	  |    screen     strict JSON, shapes
 //	  |    session    of the revisions that have sessions
 //	Host.respond      one switch over what the host itself answers (dispatch)
@@ -12,7 +12,7 @@
 //
 // Who sends a request is found out before it is read (caller). An answer over HTTP is JSON,
 // or a stream of events from the first message before it on, or after half a second; what
-// was sent on a stream is kept for who comes back (events). What a server asks within a call
+// was sent on a stream is kept for who comes back (respond.Kept). What a server asks within a call
 // comes back by the call's [gate.Peer]: a client with a session is asked on the stream of
 // its call (peer); for one without, the call is parked, and the question is the answer to
 // its request (park, parking, questions, package sealed). Calls that outlive their request

@@ -54,22 +54,5 @@ func Open(secret []byte, c *gate.Call, state string) (approval string, err error
 // Elicited is [elicit.Answer].
 var Elicited = elicit.Answer
 
-// KeptEvents is what is kept for clients that come back.
-type KeptEvents struct{ *keptEvents }
-
-// NewKeptEvents returns one that keeps nothing yet.
-func NewKeptEvents() KeptEvents { return KeptEvents{newKeptEvents()} }
-
-// Kept returns how many streams are kept, and their size.
-func (k KeptEvents) Kept() (streams, size int) { return len(k.streams), k.size }
-
-// Open, Add, After and Forget are those of a host.
-func (k KeptEvents) Open(session, stream string)             { k.open(session, stream) }
-func (k KeptEvents) Add(session, stream string, data []byte) { k.add(session, stream, data) }
-func (k KeptEvents) Forget(session string)                   { k.forget(session) }
-func (k KeptEvents) After(session, stream string, n int) ([][]byte, bool) {
-	return k.after(session, stream, n)
-}
-
 // BoundSessions lets the host have at most n sessions over HTTP.
 func (h *Host) BoundSessions(n int) { h.sessions.most = n }

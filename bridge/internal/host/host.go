@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/respond"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/shares"
 	"github.com/wasmgate/wasmgate/gate"
@@ -33,7 +34,7 @@ type web struct {
 	offer    gate.Groups // what they are offered
 	sessions sessions
 	away     away
-	kept     *keptEvents // of the streams of all sessions
+	kept     *respond.Kept // of the streams of all sessions
 }
 
 // draining is what a host has under way, and its end.
@@ -61,7 +62,7 @@ func New(cfg Config) (*Host, error) {
 		listening: listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*outbox), open: make(map[*listening]struct{}), streams: shares.New[gate.SessionKey](maxAllListens)},
 		web: web{
 			sessions: sessions{most: maxSessions, by: make(map[string]*session), lines: make(map[*session]struct{})},
-			kept:     newKeptEvents(),
+			kept:     respond.NewKept(),
 		},
 	}
 	h.Change(cfg.Terms)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/respond"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -35,7 +36,7 @@ func (no *refusal) write(w http.ResponseWriter) {
 	case no.plain != "":
 		http.Error(w, no.plain, no.status)
 	case no.body != nil:
-		writeJSON(w, no.status, no.body)
+		respond.JSON(w, no.status, no.body)
 	default:
 		w.WriteHeader(no.status)
 	}

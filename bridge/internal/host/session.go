@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/respond"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -43,7 +44,7 @@ type session struct {
 	calls    map[string]context.CancelFunc // requests under way, by id
 	streams  map[string]*stream            // of requests under way that have one, by name
 	told     *stream                       // of what is said outside of requests; nil until its client wants it
-	sinks    []*sink                       // of its open streams
+	sinks    []*respond.Sink               // of its open streams
 	listens  int                           // streams of notifications that are open
 	greeted  bool                          // it has begun
 	listener *listener
@@ -99,7 +100,7 @@ func (s *session) heard(p peerInfo, m message) {
 // open opens the stream of a request.
 func (s *session) open(of *answer) *stream {
 	st := &stream{session: s, name: rand.Text(), of: of}
-	s.host.kept.open(s.id, st.name)
+	s.host.kept.Open(s.id, st.name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.streams == nil {
@@ -152,11 +153,11 @@ func (s *session) tell(_ context.Context, method string, params gate.Doc) {
 }
 
 // reads reports whether the client may read one more stream, at k, until noMore is called.
-func (s *session) reads(k *sink) (noMore func(), ok bool) {
+func (s *session) reads(k *respond.Sink) (noMore func(), ok bool) {
 	if !s.enter() {
 		return nil, false
 	}
-	leave, ok := s.host.listening.streams.Enter(s.peer.key(), k.end)
+	leave, ok := s.host.listening.streams.Enter(s.peer.key(), k.End)
 	if !ok {
 		s.leave()
 		return nil, false
@@ -165,14 +166,14 @@ func (s *session) reads(k *sink) (noMore func(), ok bool) {
 	defer s.mu.Unlock()
 	s.sinks = append(s.sinks, k)
 	if s.ended {
-		k.end()
+		k.End()
 	}
 	return func() {
 		leave()
 		s.leave()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.sinks = slices.DeleteFunc(s.sinks, func(one *sink) bool { return one == k })
+		s.sinks = slices.DeleteFunc(s.sinks, func(one *respond.Sink) bool { return one == k })
 	}, true
 }
 
@@ -241,12 +242,12 @@ func (s *session) end() {
 		cancel()
 	}
 	for _, k := range s.sinks {
-		k.end()
+		k.End()
 	}
 	l := s.listener
 	s.mu.Unlock()
 	if s.id != "" {
-		s.host.kept.forget(s.id)
+		s.host.kept.Forget(s.id)
 	}
 	if l != nil {
 		s.host.unheard(l)

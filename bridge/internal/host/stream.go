@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/respond"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -41,8 +42,8 @@ type answer struct {
 	late      *time.Timer // nil without a session
 
 	mu     sync.Mutex
-	stream *stream // nil while it is none
-	sink   *sink   // of the connection
+	stream *stream       // nil while it is none
+	sink   *respond.Sink // of the connection
 	left   func() bool
 	ended  bool
 	scopes []string // that the client's token lacks for the request
@@ -73,14 +74,14 @@ func (a *answer) begun() *stream {
 	if s := a.session; s != nil {
 		a.stream = s.open(a)
 	}
-	a.sink = newSink(a.w)
-	a.sink.begin("")
+	a.sink = respond.NewSink(a.w)
+	a.sink.Begin("")
 	a.stream.sink = a.sink
 	if a.session != nil && a.session.primes(a.r) {
 		a.stream.event("prime", nil)
 	}
 	go func() { // ends with the answer, or with the client
-		if a.sink.run() != nil {
+		if a.sink.Run() != nil {
 			a.gone()
 		}
 	}()
@@ -90,7 +91,7 @@ func (a *answer) begun() *stream {
 
 // gone says that the connection is broken, or that its client does not read.
 func (a *answer) gone() {
-	a.sink.end()
+	a.sink.End()
 	if a.session == nil || !a.resumable {
 		a.cancel()
 		return
@@ -120,7 +121,7 @@ func (a *answer) ask(ctx context.Context, method string, params gate.Doc) (gate.
 
 // polls implements [wire].
 func (a *answer) polls() func(time.Duration) {
-	if a.session == nil || !a.session.primes(a.r) || !hangsUp(a.w, a.r) {
+	if a.session == nil || !a.session.primes(a.r) || !respond.HangsUp(a.w, a.r) {
 		return nil
 	}
 	return a.poll
@@ -133,9 +134,9 @@ func (a *answer) poll(after time.Duration) {
 		return
 	}
 	a.left()
-	a.sink.queue(fmt.Appendf(nil, "event: close\nretry: %d\ndata: \n\n", after.Milliseconds()))
+	a.sink.Queue(fmt.Appendf(nil, "event: close\nretry: %d\ndata: \n\n", after.Milliseconds()))
 	s.detach(a.sink) // first: who reads the end comes back at once
-	a.sink.hangUp()
+	a.sink.HangUp()
 }
 
 // end writes the answer. That of a request that was cancelled is none: a stream that ends
@@ -157,20 +158,20 @@ func (a *answer) end(p peerInfo, m message, res gate.Doc, err error) {
 	switch {
 	case s != nil:
 		s.end(msg)
-		a.sink.end()
-		<-a.sink.over
+		a.sink.End()
+		a.sink.Wait()
 		a.left()
 	case cancelled:
-		a.w.Header()["Cache-Control"] = uncached
+		a.w.Header()["Cache-Control"] = respond.Uncached
 		a.w.Header().Set("Content-Type", "text/event-stream")
 	default:
-		a.w.Header()["Cache-Control"] = uncached
+		a.w.Header()["Cache-Control"] = respond.Uncached
 		status := statusOf(p, err)
 		if challenge := a.host.cfg.Challenge; challenge != nil && a.scopes != nil {
 			a.w.Header().Set("WWW-Authenticate", challenge(a.r, a.scopes))
 			status = http.StatusForbidden
 		}
-		writeJSON(a.w, status, msg)
+		respond.JSON(a.w, status, msg)
 	}
 }
 
@@ -182,8 +183,8 @@ type stream struct {
 	of      *answer  // whose it is; nil if it is of no request under way
 
 	mu    sync.Mutex
-	sink  *sink // where it is read; nil if it is not
-	next  int   // number of the next event
+	sink  *respond.Sink // where it is read; nil if it is not
+	next  int           // number of the next event
 	ended bool
 }
 
@@ -200,12 +201,12 @@ func (s *stream) write(msg []byte) {
 func (s *stream) event(name string, data []byte) {
 	id, data := "", mcp.OneLine(data)
 	if s.session != nil {
-		s.session.host.kept.add(s.session.id, s.name, data)
+		s.session.host.kept.Add(s.session.id, s.name, data)
 		id = eventID(s.name, s.next)
 	}
 	s.next++
 	if s.sink != nil {
-		s.sink.write(appendEvent(nil, name, id, data))
+		s.sink.Write(respond.AppendEvent(nil, name, id, data))
 	}
 }
 
@@ -218,7 +219,7 @@ func (s *stream) end(msg []byte) {
 	}
 	s.ended = true
 	if s.sink != nil {
-		s.sink.end()
+		s.sink.End()
 	}
 	if s.of != nil && s.session != nil {
 		s.session.close(s)
@@ -227,7 +228,7 @@ func (s *stream) end(msg []byte) {
 }
 
 // reads reports whether a sink is where the stream is read.
-func (s *stream) reads(k *sink) bool {
+func (s *stream) reads(k *respond.Sink) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sink == k && !s.ended
@@ -240,24 +241,24 @@ var (
 
 // attach has the stream read at a sink: from the event after a number on, or from now on
 // if the number is negative.
-func (s *stream) attach(k *sink, after int) error {
+func (s *stream) attach(k *respond.Sink, after int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sink != nil {
 		return errTaken
 	}
-	events, ok := s.session.host.kept.after(s.session.id, s.name, after)
+	events, ok := s.session.host.kept.After(s.session.id, s.name, after)
 	if !ok {
 		return errLost
 	}
 	for _, e := range events {
 		if after++; len(e) > 0 {
-			k.queue(appendEvent(nil, "message", eventID(s.name, after), e))
+			k.Queue(respond.AppendEvent(nil, "message", eventID(s.name, after), e))
 		}
 	}
 	s.next = max(after, -1) + 1
 	if s.ended {
-		k.end()
+		k.End()
 		return nil
 	}
 	s.sink = k
@@ -268,7 +269,7 @@ func (s *stream) attach(k *sink, after int) error {
 }
 
 // detach says that the stream is not read at a sink any more.
-func (s *stream) detach(k *sink) {
+func (s *stream) detach(k *respond.Sink) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sink != k {
@@ -300,7 +301,7 @@ func (s *session) serveStream(w http.ResponseWriter, r *http.Request) {
 		no.write(w)
 		return
 	}
-	k := newSink(w)
+	k := respond.NewSink(w)
 	noMore, ok := s.reads(k)
 	if !ok {
 		http.Error(w, "too many streams are open; end one first", http.StatusTooManyRequests)
@@ -316,10 +317,10 @@ func (s *session) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer st.detach(k)
-	defer context.AfterFunc(r.Context(), k.end)()
-	defer context.AfterFunc(s.host.streams, k.end)()
-	k.begin("ok")
-	_ = k.run() // who does not read may come back
+	defer context.AfterFunc(r.Context(), k.End)()
+	defer context.AfterFunc(s.host.streams, k.End)()
+	k.Begin("ok")
+	_ = k.Run() // who does not read may come back
 }
 
 // streamFor returns the stream that a GET asks for, and the number of the last event that
@@ -333,7 +334,7 @@ func (s *session) streamFor(r *http.Request) (st *stream, after int, no *refusal
 	switch {
 	case !ok:
 		return nil, 0, &refusal{status: http.StatusBadRequest, plain: fmt.Sprintf("malformed Last-Event-ID %q", last[0])}
-	case s.host.kept.answered(s.id, name, after):
+	case s.host.kept.Answered(s.id, name, after):
 		return nil, 0, &refusal{status: http.StatusMethodNotAllowed, plain: "the stream has ended with its answer, which was sent"}
 	}
 	return s.stream(name), after, nil

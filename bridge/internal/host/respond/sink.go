@@ -1,4 +1,4 @@
-package host
+package respond
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 // A client that does not read what it is sent, or sends what it has to say byte by
 // byte, holds up nobody else, and a bounded part of memory for a bounded time. Streams
 // over HTTP are written by a goroutine of their own; what servers tell a client in the
-// middle of its calls is dropped where it does not keep up, see [upstream.maxRemarks].
+// middle of its calls is dropped where it does not keep up, see maxRemarks of package upstream.
 
 const (
 	// writeTime is how long a client may take to read maxChunk, or any answer that is
@@ -28,9 +28,9 @@ const (
 
 var errSlow = errors.New("the client does not read")
 
-// A sink is an HTTP response that is a stream of events. What is written waits in it until
-// run has written it to the client.
-type sink struct {
+// A Sink is an HTTP response that is a stream of events. What is written waits in it until
+// Run has written it to the client.
+type Sink struct {
 	w http.ResponseWriter
 	c *http.ResponseController
 
@@ -39,18 +39,19 @@ type sink struct {
 	unread []byte
 	ended  bool
 	failed error
-	over   chan struct{} // closed when run has ended
+	over   chan struct{} // closed when Run has ended
 }
 
-func newSink(w http.ResponseWriter) *sink {
-	k := &sink{w: w, c: http.NewResponseController(w), over: make(chan struct{})}
+// NewSink returns a sink of a response.
+func NewSink(w http.ResponseWriter) *Sink {
+	k := &Sink{w: w, c: http.NewResponseController(w), over: make(chan struct{})}
 	k.room.L = &k.mu
 	return k
 }
 
-// begin begins the response, with a comment unless it is "": who is between may hold back a
+// Begin begins the response, with a comment unless it is "": who is between may hold back a
 // head that nothing follows.
-func (k *sink) begin(comment string) {
+func (k *Sink) Begin(comment string) {
 	k.w.Header().Set("Content-Type", "text/event-stream")
 	k.w.Header().Set("Cache-Control", "no-cache, no-transform")
 	if comment != "" {
@@ -60,8 +61,8 @@ func (k *sink) begin(comment string) {
 	}
 }
 
-// write has b written, once there is room for it.
-func (k *sink) write(b []byte) {
+// Write has b written, once there is room for it.
+func (k *Sink) Write(b []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.unread) > maxUnread && k.failed == nil && !k.ended {
@@ -70,31 +71,31 @@ func (k *sink) write(b []byte) {
 	k.take(b)
 }
 
-// queue has b written, whether there is room or not.
-func (k *sink) queue(b []byte) {
+// Queue has b written, whether there is room or not.
+func (k *Sink) Queue(b []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.take(b)
 }
 
 // take keeps b until it is written. The caller holds mu.
-func (k *sink) take(b []byte) {
+func (k *Sink) take(b []byte) {
 	if k.failed == nil && !k.ended {
 		k.unread = append(k.unread, b...)
 		k.room.Broadcast()
 	}
 }
 
-// end lets run end when all is written.
-func (k *sink) end() {
+// End lets Run end when all is written.
+func (k *Sink) End() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ended = true
 	k.room.Broadcast()
 }
 
-// run writes what is unread until the stream has ended, or its client does not read.
-func (k *sink) run() error {
+// Run writes what is unread until the stream has ended, or its client does not read.
+func (k *Sink) Run() error {
 	defer close(k.over)
 	defer func() { _ = k.c.SetWriteDeadline(time.Time{}) }() // the connection may carry other requests
 	_ = k.c.Flush()                                          // the head
@@ -114,7 +115,7 @@ func (k *sink) run() error {
 }
 
 // next waits for what is to be written; it is false when there will be no more.
-func (k *sink) next() ([]byte, bool) {
+func (k *Sink) next() ([]byte, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.unread) == 0 && !k.ended {
@@ -126,7 +127,7 @@ func (k *sink) next() ([]byte, bool) {
 	return chunk, len(chunk) > 0
 }
 
-func (k *sink) writeAll(b []byte) error {
+func (k *Sink) writeAll(b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), maxChunk)
 		_ = k.c.SetWriteDeadline(time.Now().Add(writeTime)) // a writer of a test may have none
@@ -141,8 +142,11 @@ func (k *sink) writeAll(b []byte) error {
 	return nil
 }
 
-// hangsUp reports whether the response to a request can be hung up.
-func hangsUp(w http.ResponseWriter, r *http.Request) bool {
+// Wait waits until Run has ended.
+func (k *Sink) Wait() { <-k.over }
+
+// HangsUp reports whether the response to a request can be hung up.
+func HangsUp(w http.ResponseWriter, r *http.Request) bool {
 	for r.ProtoMajor == 1 && r.ProtoMinor == 1 {
 		switch one := w.(type) {
 		case http.Hijacker:
@@ -156,11 +160,11 @@ func hangsUp(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// hangUp ends the response of a handler that goes on, once all is written: it takes the
+// HangUp ends the response of a handler that goes on, once all is written: it takes the
 // connection, and ends by hand what net/http writes in chunks.
-func (k *sink) hangUp() {
-	k.end()
-	<-k.over
+func (k *Sink) HangUp() {
+	k.End()
+	k.Wait()
 	conn, buffered, err := k.c.Hijack()
 	if err != nil {
 		return // the client has gone
@@ -171,15 +175,14 @@ func (k *sink) hangUp() {
 	_ = conn.Close()
 }
 
-// The values of headers that all answers have. Nobody changes them.
-var (
-	ofJSON   = []string{"application/json"}
-	uncached = []string{"no-cache, no-transform"}
-)
+var ofJSON = []string{"application/json"} // nobody changes it
 
-// writeJSON writes an answer that is no stream. It gives a client that does not read it
+// Uncached is the value of Cache-Control that all answers have. Nobody changes it.
+var Uncached = []string{"no-cache, no-transform"}
+
+// JSON writes an answer that is no stream. It gives a client that does not read it
 // writeTime.
-func writeJSON(w http.ResponseWriter, status int, body []byte) {
+func JSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header()["Content-Type"] = ofJSON
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	c := http.NewResponseController(w)
@@ -194,8 +197,8 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	}
 }
 
-// appendEvent writes an event; an id of "" is none.
-func appendEvent(b []byte, name, id string, data []byte) []byte {
+// AppendEvent writes an event; an id of "" is none.
+func AppendEvent(b []byte, name, id string, data []byte) []byte {
 	b = append(append(append(b, "event: "...), name...), '\n')
 	if id != "" {
 		b = append(append(append(b, "id: "...), id...), '\n')

@@ -1,4 +1,4 @@
-package host
+package respond
 
 import (
 	"container/list"
@@ -11,7 +11,7 @@ import (
 // Clients of the older revisions whose stream breaks can come back with a GET for what
 // they have missed (MCP 2025-11-25, basic/transports, "Resumability and Redelivery").
 // That takes two things: what was sent is kept for a while, here, and a call outlives
-// its connection for a while, see [answer].
+// its connection for a while, of which the host takes care.
 
 // Bounds of what is kept for clients that come back, of all sessions together.
 const (
@@ -21,9 +21,9 @@ const (
 	keptOverhead = 64
 )
 
-// keptEvents is what has been sent to sessions. Of what does not fit into its bounds
-// the streams go that were used longest ago, whole.
-type keptEvents struct {
+// Kept is what has been sent to sessions. Of what does not fit into its bounds
+// the streams go that were used longest ago, whole. Use it from several goroutines.
+type Kept struct {
 	mu      sync.Mutex
 	size    int
 	streams map[streamKey]*list.Element
@@ -41,19 +41,20 @@ type keptStream struct {
 	lost   bool
 }
 
-func newKeptEvents() *keptEvents {
-	return &keptEvents{streams: make(map[streamKey]*list.Element), used: list.New()}
+// NewKept returns one that keeps nothing yet.
+func NewKept() *Kept {
+	return &Kept{streams: make(map[streamKey]*list.Element), used: list.New()}
 }
 
-// open begins a stream.
-func (k *keptEvents) open(session, stream string) {
+// Open begins a stream.
+func (k *Kept) Open(session, stream string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.keep(&keptStream{key: streamKey{session, stream}})
 }
 
 // keep keeps one more stream. The caller holds mu.
-func (k *keptEvents) keep(s *keptStream) {
+func (k *Kept) keep(s *keptStream) {
 	k.drop(k.streams[s.key])
 	k.streams[s.key] = k.used.PushFront(s)
 	for k.used.Len() > maxKeptStreams {
@@ -62,7 +63,7 @@ func (k *keptEvents) keep(s *keptStream) {
 }
 
 // drop forgets a stream; nil is none. The caller holds mu.
-func (k *keptEvents) drop(at *list.Element) {
+func (k *Kept) drop(at *list.Element) {
 	if at == nil {
 		return
 	}
@@ -71,8 +72,8 @@ func (k *keptEvents) drop(at *list.Element) {
 	delete(k.streams, s.key)
 }
 
-// add keeps an event. Data of nil has but a number.
-func (k *keptEvents) add(session, stream string, data []byte) {
+// Add keeps an event. Data of nil has but a number.
+func (k *Kept) Add(session, stream string, data []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	key := streamKey{session, stream}
@@ -94,10 +95,10 @@ func (k *keptEvents) add(session, stream string, data []byte) {
 	}
 }
 
-// after returns the events after a number; false if they are not kept. Who opens the
+// After returns the events after a number; false if they are not kept. Who opens the
 // stream "" without having had it, which a negative number says, wants what comes from now
 // on.
-func (k *keptEvents) after(session, stream string, n int) ([][]byte, bool) {
+func (k *Kept) After(session, stream string, n int) ([][]byte, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	key := streamKey{session, stream}
@@ -113,10 +114,10 @@ func (k *keptEvents) after(session, stream string, n int) ([][]byte, bool) {
 	return slices.Clone(at.Value.(*keptStream).events[max(0, n+1):]), true
 }
 
-// answered reports whether an event is the answer with which a stream has ended, after
+// Answered reports whether an event is the answer with which a stream has ended, after
 // which there is nothing to come back for. There are clients that do so when the answer
 // is an error; given an empty stream, they would ask for another for ever.
-func (k *keptEvents) answered(session, stream string, n int) bool {
+func (k *Kept) Answered(session, stream string, n int) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at := k.streams[streamKey{session, stream}]
@@ -131,8 +132,8 @@ func (k *keptEvents) answered(session, stream string, n int) bool {
 	return err == nil && last.Get("method").IsZero() && !last.Get("id").IsZero()
 }
 
-// forget forgets the streams of a session, which has ended.
-func (k *keptEvents) forget(session string) {
+// Forget forgets the streams of a session, which has ended.
+func (k *Kept) Forget(session string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for key, at := range k.streams {
