@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/questions"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
@@ -50,9 +51,6 @@ func (p peerInfo) complete(res gate.Doc) gate.Doc {
 	return res.With("resultType", []byte(`"complete"`))
 }
 
-// maxResponses bounds the answers that a client brings with a call.
-const maxResponses = gate.MaxRoundRequests
-
 // checkBrought checks the shape of what a client brings with a call that it was
 // asked to make again.
 func checkBrought(params gate.Doc) error {
@@ -65,8 +63,8 @@ func checkBrought(params gate.Doc) error {
 	}
 	n := 0
 	for _, r := range responses.Members() {
-		if n++; n > maxResponses {
-			return fmt.Errorf("inputResponses has more than %d members", maxResponses)
+		if n++; n > questions.Max {
+			return fmt.Errorf("inputResponses has more than %d members", questions.Max)
 		}
 		if !elicit.IsResponse(r) {
 			return errors.New("inputResponses has a member that is no result of elicitation/create, sampling/createMessage or roots/list")

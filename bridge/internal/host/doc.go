@@ -12,12 +12,12 @@
 //
 // Who sends a request is found out before it is read (caller). An answer over HTTP is JSON,
 // or a stream of events from the first message before it on, or after half a second; what
-// was sent on a stream is kept for who comes back (respond.Kept). What a server asks within a call
-// comes back by the call's [gate.Peer]: a client with a session is asked on the stream of
-// its call (peer); for one without, the call is parked, and the question is the answer to
-// its request (park, parking, questions, package sealed). Calls that outlive their request
-// are tasks (tasks, tasks_ask, tasks_ext). What servers say outside of calls goes to who
-// listens (listen, tasks_listen).
+// was sent on a stream is kept for who comes back (respond.Kept). What a server asks within
+// a call comes back by the call's [gate.Peer]: a client with a session is asked on the
+// stream of its call (peer); for one without, the call is parked, and the question is the
+// answer to its request (park, packages parking, questions and sealed). Calls that outlive
+// their request are tasks (tasks, tasks_ask, tasks_ext). What servers say outside of calls
+// goes to who listens (listen, tasks_listen).
 //
 // A host knows no servers: what is behind the gate is told to it by functions of its
 // [Config].

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/parking"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/respond"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/shares"
@@ -20,7 +21,7 @@ type Host struct {
 	terms atomic.Pointer[Terms]
 
 	states    sealed.Sealer
-	parking   parking
+	parking   *parking.Lot[*parked]
 	taskCalls taskCalls
 	listening listeners
 	changes   changes
@@ -58,7 +59,7 @@ func New(cfg Config) (*Host, error) {
 	}
 	h := &Host{
 		cfg: cfg, states: states,
-		parking:   parking{grace: cfg.ParkIdle / parkGrace},
+		parking:   parking.New[*parked](cfg.ParkIdle),
 		listening: listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*outbox), open: make(map[*listening]struct{}), streams: shares.New[gate.SessionKey](maxAllListens)},
 		web: web{
 			sessions: sessions{most: maxSessions, by: make(map[string]*session), lines: make(map[*session]struct{})},
@@ -119,7 +120,7 @@ func (h *Host) Close() {
 func (h *Host) Drain(ctx context.Context) error {
 	h.calls.Close()
 	h.away.close()
-	h.parking.close()
+	h.parking.Close()
 	defer h.endStreams()
 	return h.calls.Drain(ctx)
 }

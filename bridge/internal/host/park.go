@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/questions"
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
@@ -50,7 +51,7 @@ type parked struct {
 	mayBeTask bool
 	tasked    chan struct{} // closed when its server carries it out as a task; nil if it is to be none
 
-	questions
+	questions.Questions
 
 	turn  sync.Mutex // guards what follows; is locked before the lock of the questions
 	round uint64
@@ -118,7 +119,7 @@ func (h *Host) park(ctx context.Context, p peerInfo, c *gate.Call, can gate.Doc,
 func (k *parked) attend(by *attending) (gate.Result, error) {
 	tasked, long := k.toBeTask(by)
 	for toBe := false; ; {
-		news := k.change()
+		news := k.Change()
 		if isClosed(k.done) {
 			return k.outcome()
 		}
@@ -158,7 +159,7 @@ func isClosed(c <-chan struct{}) bool {
 // outcome is what came of the call, which has ended.
 func (k *parked) outcome() (gate.Result, error) {
 	k.cancel(nil)
-	k.host.parking.leave(k)
+	k.host.parking.Leave(k)
 	return k.host.sealed(&k.call, k.res), k.err
 }
 
@@ -166,31 +167,37 @@ func (k *parked) outcome() (gate.Result, error) {
 func (k *parked) ask(parks bool) (gate.Doc, bool) {
 	k.turn.Lock()
 	defer k.turn.Unlock()
-	requests, asks, _ := k.requests()
+	requests, asks, _ := k.Requests()
 	if !asks && parks {
 		return gate.Doc{}, false
 	}
 	idle := k.host.cfg.ParkIdle
 	if k.by = nil; k.idle == nil {
-		k.idle = time.AfterFunc(idle, k.expire)
+		k.idle = time.AfterFunc(idle, k.Expire)
 	} else {
 		k.idle.Reset(idle)
 	}
-	k.host.parking.rest(k)
+	k.host.parking.Rest(k)
 	inside := append(binary.BigEndian.AppendUint64(nil, k.round), k.id...)
 	state := k.host.states.SealAs(sealed.Parked, &k.call, inside, time.Now().Add(idle))
 	doc := gate.MustDoc(`{"resultType":"input_required"}`).With("inputRequests", requests.Raw())
 	return doc.With("requestState", mcp.MustJSON(state)), true
 }
 
-// expire ends a call that is parked.
-func (k *parked) expire() {
+// ID implements [parking.Call].
+func (k *parked) ID() string { return k.id }
+
+// As implements [parking.Call].
+func (k *parked) As() *gate.Call { return &k.call }
+
+// Expire ends a call that is parked.
+func (k *parked) Expire() {
 	k.turn.Lock()
 	defer k.turn.Unlock()
 	if k.by == nil && !k.task {
-		k.idle.Stop() // it may be another who ends it: see [parking.keep]
+		k.idle.Stop() // it may be another who ends it: see [parking.Lot.Keep]
 		k.cancel(nil)
-		k.host.parking.leave(k)
+		k.host.parking.Leave(k)
 	}
 }
 
@@ -203,8 +210,8 @@ func (h *Host) unpark(ctx context.Context, p peerInfo, c *gate.Call, state strin
 	if err != nil {
 		return gate.Result{}, h.badState(ctx, p, c, err)
 	}
-	k := h.parking.find(string(inside[8:]))
-	if k == nil {
+	k, ok := h.parking.Find(string(inside[8:]))
+	if !ok {
 		return gate.Result{}, h.badState(ctx, p, c, errParkedGone)
 	}
 	by := attendingBy(ctx, p, c)
@@ -227,11 +234,11 @@ func (k *parked) resume(round uint64, responses gate.Doc, by *attending) (again 
 	if k.by != nil || round != k.round {
 		return false, errParkedUsed
 	}
-	if !k.host.parking.attend(k) {
+	if !k.host.parking.Attend(k) {
 		return false, errParkedGone
 	}
-	answered := k.answer(responses)
-	if _, asks, _ := k.requests(); answered == 0 && asks {
+	answered := k.Answer(responses)
+	if _, asks, _ := k.Requests(); answered == 0 && asks {
 		return true, nil
 	}
 	k.idle.Stop()
@@ -256,11 +263,11 @@ func (k *parked) Request(ctx context.Context, method gate.Action, params gate.Do
 		return gate.Doc{}, err
 	}
 	if !k.mayBeTask {
-		return k.await(ctx, q)
+		return k.Await(ctx, q)
 	}
 	waits, cancel := context.WithTimeout(ctx, k.host.cfg.ParkIdle)
 	defer cancel()
-	answer, err := k.await(waits, q)
+	answer, err := k.Await(waits, q)
 	if err != nil && waits.Err() != nil && ctx.Err() == nil {
 		err = errNobodyAnswers
 	}
@@ -269,15 +276,15 @@ func (k *parked) Request(ctx context.Context, method gate.Action, params gate.Do
 
 // admit asks a question of the server; of a call that is no task it is kept for its
 // client to come back.
-func (k *parked) admit(method gate.Action, params gate.Doc) (*question, error) {
+func (k *parked) admit(method gate.Action, params gate.Doc) (*questions.Question, error) {
 	k.turn.Lock()
 	defer k.turn.Unlock()
 	if !k.task {
-		if err := k.host.parking.keep(k); err != nil {
+		if err := k.host.parking.Keep(k); err != nil {
 			return nil, err
 		}
 	}
-	return k.add(method, mcp.WithoutTask(params)) // the client knows of the gateway's task, if of any
+	return k.Add(method, mcp.WithoutTask(params)) // the client knows of the gateway's task, if of any
 }
 
 // tell tells the client something of the call, on the stream of the request that waits

@@ -34,7 +34,7 @@ func askable(declared gate.Doc) gate.Doc {
 
 // endedSession tells that a session of a client has ended.
 func (h *Host) endedSession(k gate.SessionKey) {
-	h.parking.end(k)
+	h.parking.End(k)
 	if h.cfg.Ended != nil {
 		h.cfg.Ended(k)
 	}

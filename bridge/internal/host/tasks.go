@@ -126,7 +126,7 @@ func (h *Host) view(j jobs.Job) (v taskView, requests gate.Doc) {
 	case j.Terminal():
 		v.Status, updated = string(j.State), j.Ended
 	case k != nil:
-		all, asks, at := k.requests()
+		all, asks, at := k.Requests()
 		if asks {
 			v.Status, requests = mcp.TaskInput, all
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/questions"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/jobs"
@@ -52,8 +53,8 @@ func (h *Host) askFor(ctx context.Context, p peerInfo, j jobs.Job) (stop func())
 	peer := sessionPeer{p.capabilities, ctx, p.wire}
 	asking.Go(func() { // ends with ctx, and those below with it or with their questions
 		for {
-			news := k.change()
-			for q := k.take(); q != nil; q = k.take() {
+			news := k.Change()
+			for q := k.Take(); q != nil; q = k.Take() {
 				asking.Go(func() {
 					if !k.askOne(ctx, peer, q, j) {
 						cancel() // the client has gone
@@ -75,9 +76,9 @@ func (h *Host) askFor(ctx context.Context, p peerInfo, j jobs.Job) (stop func())
 
 // askOne puts a question to a client, and its answer to the server. It is false if the
 // client cannot be asked.
-func (k *parked) askOne(ctx context.Context, client gate.Peer, q *question, j jobs.Job) bool {
-	res, err := client.Request(ctx, q.method, mcp.Stamp(q.params, mcp.MetaRelatedTask, relatedTask(j)))
+func (k *parked) askOne(ctx context.Context, client gate.Peer, q *questions.Question, j jobs.Job) bool {
+	res, err := client.Request(ctx, q.Method, mcp.Stamp(q.Params, mcp.MetaRelatedTask, relatedTask(j)))
 	_, refused := errors.AsType[*mcp.Error](err)
-	k.put(q, reply{res, err}, err == nil || refused)
+	k.Put(q, questions.Reply{Doc: res, Err: err}, err == nil || refused)
 	return err == nil || refused
 }

@@ -84,7 +84,7 @@ func (k *parked) becomeTask(ctx context.Context) (created gate.Doc, is bool) {
 		return gate.Doc{}, false
 	}
 	k.task, k.by = true, nil
-	k.host.parking.leave(k)
+	k.host.parking.Leave(k)
 	k.left()
 	if ctx.Err() != nil { // nobody gets to know of the task
 		k.cancel(ctx.Err())
@@ -166,12 +166,12 @@ func (h *Host) updateTask(j jobs.Job, responses gate.Doc) error {
 	if k == nil {
 		return nil
 	}
-	requests, _, _ := k.requests()
+	requests, _, _ := k.Requests()
 	for key := range requests.Members() {
 		if r := responses.Get(key); !r.IsZero() && !elicit.IsResponse(r) {
 			return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + key + " in inputResponses is no result of " + requests.Get(key).Get("method").Text()}
 		}
 	}
-	k.answer(responses)
+	k.Answer(responses)
 	return nil
 }

@@ -86,7 +86,7 @@ func (h *Host) tellTask(ctx context.Context, p peerInfo, id string, l *listening
 		}
 		var news <-chan struct{}
 		if k := h.taskCalls.of(j); k != nil {
-			news = k.change()
+			news = k.Change()
 		}
 		task, err := h.detailed(ctx, p, j)
 		if err != nil {

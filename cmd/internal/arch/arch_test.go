@@ -70,7 +70,7 @@ var rules = map[string]rule{
 	"bridge/internal/host/sealed": {imports: []string{"gate", "bridge/internal/mcp"}, bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host/elicit": {imports: []string{"gate", "bridge/internal/mcp"}, bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host/shares": {bans: append([]string{"net", "os"}, sdk...)},
-	"bridge/internal/host":        {imports: []string{"bridge/internal/host/respond", "gate", "internal/jobs", "bridge/internal/host/elicit", "bridge/internal/host/sealed", "bridge/internal/host/shares", "bridge/internal/mcp", "internal/drain", "internal/loopback"}},
+	"bridge/internal/host":        {imports: []string{"bridge/internal/host/questions", "bridge/internal/host/parking", "bridge/internal/host/respond", "gate", "internal/jobs", "bridge/internal/host/elicit", "bridge/internal/host/sealed", "bridge/internal/host/shares", "bridge/internal/mcp", "internal/drain", "internal/loopback"}},
 	"bridge/internal/fleet": {
 		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "internal/lookalike", "internal/scan"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
@@ -78,6 +78,14 @@ var rules = map[string]rule{
 	"bridge/internal/host/respond": {
 		imports: []string{"gate"},
 		bans:    []string{"os", "github.com/..."},
+	},
+	"bridge/internal/host/parking": {
+		imports: []string{"gate"},
+		bans:    append([]string{"os", "net"}, sdk...),
+	},
+	"bridge/internal/host/questions": {
+		imports: []string{"gate", "bridge/internal/mcp"},
+		bans:    append([]string{"os", "net"}, sdk...),
 	},
 	"bridge/internal/upstream/wire/plain": {
 		bans: append([]string{"os", "crypto/tls", "github.com/..."}, sdk...),
