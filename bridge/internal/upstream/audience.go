@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -158,7 +159,7 @@ func (e *Endpoint) invokeOwn(ctx context.Context, p gate.Permit, c *gate.Call) (
 
 // connectOwn connects a client's own endpoint, which nothing else does: the server may
 // ask its client something at once, and only within a call it can.
-func (e *Endpoint) connectOwn(ctx *deadline) error {
+func (e *Endpoint) connectOwn(ctx *pace.Deadline) error {
 	if e.audience == nil || e.Phase() != Idle && e.FirstAttempt() == nil { // faulted: see ready
 		return nil
 	}
@@ -168,7 +169,7 @@ func (e *Endpoint) connectOwn(ctx *deadline) error {
 		}
 		return &Fault{NotConnected, e.cfg.Server, "call", err}
 	}
-	ctx.extend()
+	ctx.Extend()
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -76,14 +77,14 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 	if e.cfg.Authorize != nil {
 		ctx = context.WithValue(ctx, permitKey{}, p)
 	}
-	timed := newDeadline(ctx, e.cfg.timeoutOf(tool.Local))
-	defer timed.end()
+	timed := pace.NewDeadline(ctx, e.cfg.timeoutOf(tool.Local))
+	defer timed.End()
 	of := e.under.begin(timed, p, c, e.levels.of(c))
 	defer of.end()
 	doc, err := e.send(timed, of, tool, false)
 	var used gate.Usage
-	pauses := backoff{first: e.cfg.RetryWait, most: maxPause}
-	for used.Repeats < max(1, e.cfg.Retries) && e.repeats(err, tool) && sleep(timed, pauses.next()) {
+	pauses := pace.Backoff{First: e.cfg.RetryWait, Most: maxPause}
+	for used.Repeats < max(1, e.cfg.Retries) && e.repeats(err, tool) && pace.Sleep(timed, pauses.Next()) {
 		e.cfg.Log.Info("call repeated", "tool", tool.Name.String(), "call", c.ID, "error", err)
 		used.Repeats++
 		doc, err = e.send(timed, of, tool, true)
@@ -95,21 +96,21 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 
 // send sends the request of a call once, if the circuit lets it, and tells the circuit
 // what came of it. Again says that it was tried before: the server may be another one since.
-func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool, again bool) (gate.Doc, error) {
-	trial, ok := e.circuit.enter(time.Now())
+func (e *Endpoint) send(ctx *pace.Deadline, of *calling, t *gate.Tool, again bool) (gate.Doc, error) {
+	trial, ok := e.circuit.Enter(time.Now())
 	if !ok {
-		return gate.Doc{}, e.tooOften(e.circuit.openUntil())
+		return gate.Doc{}, e.tooOften(e.circuit.OpenUntil())
 	}
-	began, what := time.Time{}, silent
+	began, what := time.Time{}, pace.Silent
 	leave := sync.OnceFunc(func() {
-		if e.circuit.leave(trial, began, time.Now(), what) {
+		if e.circuit.Leave(trial, began, time.Now(), what) {
 			e.changed()
 		}
 	})
 	defer leave()
-	of.answer = func() { what = answered; leave() }
+	of.answer = func() { what = pace.Answered; leave() }
 	if err := e.connectOwn(ctx); err != nil {
-		return gate.Doc{}, ctx.of(err)
+		return gate.Doc{}, ctx.Of(err)
 	}
 	l, waited, err := e.ready(ctx, trial)
 	if err == nil && (waited || again) && e.audience == nil {
@@ -122,36 +123,45 @@ func (e *Endpoint) send(ctx *deadline, of *calling, t *gate.Tool, again bool) (g
 		err = of.permit.Approved() // the connection may be newer than the permit
 	}
 	if err != nil {
-		return gate.Doc{}, ctx.of(err)
+		return gate.Doc{}, ctx.Of(err)
 	}
 	began = time.Now()
 	doc, err := e.request(ctx, l, of, t)
-	err = ctx.of(err)
-	if what = ctx.outcome(err); what == answered {
+	err = ctx.Of(err)
+	if what = outcomeOf(ctx, err); what == pace.Answered {
 		l.useful.Store(true)
 	}
 	return doc, err
 }
 
-// outcome tells what the error of a request says of its server.
-func (d *deadline) outcome(err error) outcome {
+// LongestCall is how long a call may take if the server tells of its progress.
+func (e *Endpoint) LongestCall() time.Duration {
+	longest := e.cfg.CallTimeout
+	for _, t := range e.cfg.CallTimeouts {
+		longest = max(longest, t.Timeout)
+	}
+	return pace.MaxExtended * longest
+}
+
+// outcomeOf tells what the error of a request says of its server.
+func outcomeOf(ctx *pace.Deadline, err error) pace.Outcome {
 	if err == nil {
-		return answered
+		return pace.Answered
 	}
 	var rpc *wire.RPCError
 	var never *wire.Unseen
 	var large *mcp.TooLarge
 	switch kind := kindOf(err, Transport); {
 	case errors.As(err, &rpc), errors.As(err, &large):
-		return answered
+		return pace.Answered
 	case errors.As(err, &never): // what is wrong shows when it is connected again
-		return silent
-	case kind == TimedOut && context.Cause(d) == errLate:
-		return late
-	case kind == Transport && d.Err() == nil:
-		return broke
+		return pace.Silent
+	case kind == TimedOut && context.Cause(ctx) == pace.ErrLate:
+		return pace.Late
+	case kind == Transport && ctx.Err() == nil:
+		return pace.Broke
 	default:
-		return silent
+		return pace.Silent
 	}
 }
 

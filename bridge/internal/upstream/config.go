@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/match"
 )
 
 // revisions are those that a server may answer with.
@@ -211,4 +212,21 @@ func (c *Config) checkProtocol() error {
 		return fmt.Errorf("server %s: nobody speaks MCP %s over the older HTTP+SSE", c.Server, mcp.Stateless)
 	}
 	return nil
+}
+
+// A ToolTimeout is the timeout of the tools that Pattern matches: a name as the server
+// has it, or the beginning of one and *.
+type ToolTimeout struct {
+	Pattern string
+	Timeout time.Duration
+}
+
+// timeoutOf returns how long a tool may be silent.
+func (c *Config) timeoutOf(tool string) time.Duration {
+	for _, one := range c.CallTimeouts {
+		if match.Pattern(one.Pattern).Matches(tool) {
+			return one.Timeout
+		}
+	}
+	return c.CallTimeout
 }

@@ -1,8 +1,8 @@
 // Package upstream is the connection to one server: an [Endpoint] connects when it is told
 // to, lists, carries out calls, and connects again by itself.
 //
-//	Endpoint.Invoke   time (deadline), circuit, repeating (call, retry), whose connection
-//	  |               (audience), parameters (request)
+//	Endpoint.Invoke   time and circuit (package pace), repeating (call, retry), whose
+//	  |               connection (audience), parameters (request)
 //	link              one connection, and the revision that it speaks: link_request writes a
 //	  |               request in its words; modern_* are what only the stateless one has
 //	wire.Peer         JSON-RPC

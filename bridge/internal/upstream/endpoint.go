@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
 )
@@ -23,7 +24,7 @@ type Endpoint struct {
 	under         underWay
 	levels        *Levels // of a whole fleet
 	subscriptions subscriptions
-	circuit       circuit
+	circuit       pace.Circuit
 	life
 	declarations
 	watchers
@@ -58,7 +59,7 @@ func newEndpoint(cfg Config) *Endpoint {
 		levels: new(Levels), subscriptions: subscriptions{turn: make(chan struct{}, 1)},
 		life: life{
 			phase: Idle, tools: new(listing.Tools), closed: make(chan struct{}), turn: make(chan struct{}),
-			pauses: backoff{first: firstPause, most: maxPause},
+			pauses: pace.Backoff{First: firstPause, Most: maxPause},
 		},
 		watchers: watchers{changed: func() {}, observe: func(Declaration) {}, tell: func(mcp.Notice) {}},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 )
 
@@ -61,8 +62,8 @@ func (f *Fault) Public() string {
 	case SpawnFailed:
 		return "the server cannot be started"
 	case NotConnected:
-		if c, ok := errors.AsType[*circuitError](f.Err); ok {
-			return "the server has failed several times in a row, and is not called before " + clock(c.until)
+		if c, ok := errors.AsType[*pace.OpenError](f.Err); ok {
+			return c.Public()
 		}
 		if c, ok := errors.AsType[*comingError](f.Err); ok {
 			return c.words

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 )
 
@@ -27,7 +28,7 @@ type life struct {
 	shared   *listing.Tools // those of tools that the connection itself lists; nil before the first
 	closed   chan struct{}  // closed with phase Closed
 	turn     chan struct{}  // closed when the phase changes, and made anew
-	pauses   backoff        // between attempts to connect that fail
+	pauses   pace.Backoff   // between attempts to connect that fail
 	again    *time.Timer    // the next one; nil before the first fault
 	next     time.Time      // when that begins
 	wasReady bool           // once
@@ -139,7 +140,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, shared, t
 	case err != nil:
 		a.err, changed = e.failed(ctx, asFault(e.cfg.Server, "connect", err))
 	default:
-		e.circuit.connected(true, time.Now())
+		e.circuit.Connected(true, time.Now())
 		e.become(Ready)
 		e.wasReady = true
 		e.fault, e.failures, e.link, e.shared, e.tools = nil, 0, l, shared, tools
@@ -162,7 +163,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, shared, t
 // failed keeps why an attempt to connect has failed, and sees to the next. changed is
 // whether it failed in another way than the one before. The caller holds mu.
 func (e *Endpoint) failed(ctx context.Context, f *Fault) (_ *Fault, changed bool) {
-	changed = e.circuit.connected(false, time.Now()) || e.fault == nil || e.fault.Error() != f.Error()
+	changed = e.circuit.Connected(false, time.Now()) || e.fault == nil || e.fault.Error() != f.Error()
 	e.become(Faulted)
 	e.fault = f
 	e.said = e.attempt.limit.said()
@@ -182,7 +183,7 @@ func (e *Endpoint) lost(ctx context.Context, l *link, err error) {
 		return
 	}
 	if l.useful.Load() {
-		e.pauses.reset()
+		e.pauses.Reset()
 	}
 	_, expired := errors.AsType[*wire.SessionEnded](err)
 	renewed := errors.Is(err, errRenewed)

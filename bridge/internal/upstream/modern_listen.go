@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -67,7 +68,7 @@ func (e *Endpoint) hear(ctx context.Context, l *link) {
 func (e *Endpoint) listen(ctx context.Context, l *link, settled func()) {
 	defer settled()
 	w := &l.listening
-	pauses := backoff{first: wire.ListenAgain, most: wire.MaxListenAgain}
+	pauses := pace.Backoff{First: wire.ListenAgain, Most: wire.MaxListenAgain}
 	missed := false // there may be news of a time without a stream
 	for {
 		s := w.open(ctx, l)
@@ -95,11 +96,11 @@ func (e *Endpoint) listen(ctx context.Context, l *link, settled func()) {
 		}
 		missed = true
 		if time.Since(began) > wire.MaxListenAgain {
-			pauses.reset()
+			pauses.Reset()
 		}
 		var again <-chan time.Time
 		if _, refused := errors.AsType[*wire.RPCError](s.err); !refused { // who refuses, refuses again
-			again = time.After(pauses.next())
+			again = time.After(pauses.Next())
 		}
 		if !w.pause(again, l) {
 			return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -34,7 +35,7 @@ type modernTask struct {
 
 // follow waits for the end of the task that a call was answered by, for as long as the
 // server says in time that it goes on. What it wants to know meanwhile its client is asked.
-func (e *Endpoint) follow(ctx *deadline, l *link, a asking, made gate.Doc) (gate.Doc, error) {
+func (e *Endpoint) follow(ctx *pace.Deadline, l *link, a asking, made gate.Doc) (gate.Doc, error) {
 	state, err := newTask(made)
 	if err != nil {
 		return gate.Doc{}, err
@@ -53,8 +54,8 @@ func (e *Endpoint) follow(ctx *deadline, l *link, a asking, made gate.Doc) (gate
 }
 
 // wait asks for the task, and passes on the client's answers, until the task has ended.
-func (t *modernTask) wait(ctx *deadline, task gate.Doc) (gate.Doc, error) {
-	pause := pollAfter(task.Get("pollIntervalMs"), ctx.timeout)
+func (t *modernTask) wait(ctx *pace.Deadline, task gate.Doc) (gate.Doc, error) {
+	pause := pollAfter(task.Get("pollIntervalMs"), ctx.Timeout)
 	if t.state.status != mcp.TaskWorking { // it has ended already, or wants something
 		pause = 0
 	}
@@ -78,8 +79,8 @@ func (t *modernTask) wait(ctx *deadline, task gate.Doc) (gate.Doc, error) {
 			if res, err := t.see(task); err != nil || t.state.ended() {
 				return res, err
 			}
-			ctx.extend()
-			pause = pollAfter(task.Get("pollIntervalMs"), ctx.timeout)
+			ctx.Extend()
+			pause = pollAfter(task.Get("pollIntervalMs"), ctx.Timeout)
 		case <-ctx.Done():
 			return gate.Doc{}, ctx.Err()
 		}
@@ -132,7 +133,7 @@ func cancelledTask(why string) gate.Doc {
 }
 
 // update gives the server an answer of the client.
-func (t *modernTask) update(ctx *deadline, one taskAnswer) error {
+func (t *modernTask) update(ctx *pace.Deadline, one taskAnswer) error {
 	responses := gate.MustDoc("{}").With(one.key, one.answer.Raw())
 	_, err := t.ask(ctx, mcp.MethodTaskUpdate, withMembers(t.state.params(), `"inputResponses":`, responses.Raw()))
 	if _, said := errors.AsType[*wire.RPCError](err); said {
@@ -143,16 +144,16 @@ func (t *modernTask) update(ctx *deadline, one taskAnswer) error {
 
 // ask sends a request about the task: again, if the connection breaks, which is safe with
 // all of them, for as long as the call has time.
-func (t *modernTask) ask(ctx *deadline, method string, params []byte) (gate.Doc, error) {
+func (t *modernTask) ask(ctx *pace.Deadline, method string, params []byte) (gate.Doc, error) {
 	t.about.method, t.about.params = method, params
-	pauses := backoff{first: minPoll, most: maxPoll}
+	pauses := pace.Backoff{First: minPoll, Most: maxPoll}
 	for {
 		res, err := t.askOnce(ctx)
 		if err == nil || !t.again(ctx, err) {
 			return res, lostTask(err)
 		}
 		select {
-		case <-time.After(pauses.next()):
+		case <-time.After(pauses.Next()):
 		case <-ctx.Done():
 			return gate.Doc{}, ctx.Err()
 		}
@@ -161,7 +162,7 @@ func (t *modernTask) ask(ctx *deadline, method string, params []byte) (gate.Doc,
 
 // askOnce asks over the connection that there is now. The server at its other end may not
 // be the one any more whose tool was approved.
-func (t *modernTask) askOnce(ctx *deadline) (gate.Doc, error) {
+func (t *modernTask) askOnce(ctx *pace.Deadline) (gate.Doc, error) {
 	l, _, err := t.e.ready(ctx, false)
 	switch {
 	case err != nil:
@@ -178,7 +179,7 @@ func (t *modernTask) askOnce(ctx *deadline) (gate.Doc, error) {
 }
 
 // again reports whether a request that ended with err may get an answer later.
-func (t *modernTask) again(ctx *deadline, err error) bool {
+func (t *modernTask) again(ctx *pace.Deadline, err error) bool {
 	if phase := t.e.Phase(); ctx.Err() != nil || phase == Closing || phase == Closed {
 		return false
 	}

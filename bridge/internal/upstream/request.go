@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -13,7 +14,7 @@ import (
 var nothingToComplete = gate.MustDoc(`{"completion":{"values":[]}}`)
 
 // request sends what a call asks for to the server, in the words of its method.
-func (e *Endpoint) request(ctx *deadline, l *link, of *calling, t *gate.Tool) (gate.Doc, error) {
+func (e *Endpoint) request(ctx *pace.Deadline, l *link, of *calling, t *gate.Tool) (gate.Doc, error) {
 	c := of.call
 	a := of.asking()
 	switch {
@@ -46,7 +47,7 @@ func (e *Endpoint) request(ctx *deadline, l *link, of *calling, t *gate.Tool) (g
 
 // requestModern sends the request of a call to a server of [mcp.Stateless], and waits for the
 // end of the task if it is answered by one.
-func (e *Endpoint) requestModern(ctx *deadline, l *link, a asking) (gate.Doc, error) {
+func (e *Endpoint) requestModern(ctx *pace.Deadline, l *link, a asking) (gate.Doc, error) {
 	a.tasks = a.of.call.Action == gate.CallTool && l.offersTasks()
 	res, err := l.rounds(ctx, a)
 	if err != nil || !a.tasks || !isTask(res) {

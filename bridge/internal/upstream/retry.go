@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -36,20 +37,6 @@ const (
 	RetryIdempotent = "idempotent"
 )
 
-// backoff is the bound of the next pause: first, doubled up to most.
-type backoff struct {
-	first, most time.Duration
-	failed      int
-}
-
-func (b *backoff) next() time.Duration {
-	d := b.first << min(b.failed, 16) // 16 doublings are beyond any most
-	b.failed++
-	return min(d, b.most)
-}
-
-func (b *backoff) reset() { b.failed = 0 }
-
 // retry has a faulted endpoint connect again in the background, at once or after a
 // pause. The caller holds mu.
 func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
@@ -58,9 +45,9 @@ func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
 	}
 	var pause time.Duration
 	if atOnce {
-		e.pauses.reset()
+		e.pauses.Reset()
 	} else {
-		pause = rand.N(e.pauses.next())
+		pause = rand.N(e.pauses.Next())
 	}
 	ctx = context.WithoutCancel(ctx)
 	e.next = time.Now().Add(pause)
@@ -99,7 +86,7 @@ func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link, waited bool,
 		if !coming {
 			return nil, waited, f
 		}
-		if until := e.circuit.openUntil(); !trial && !until.IsZero() {
+		if until := e.circuit.OpenUntil(); !trial && !until.IsZero() {
 			return nil, waited, e.tooOften(until)
 		}
 		if late == nil {
@@ -183,20 +170,11 @@ func seconds(d time.Duration) time.Duration {
 func (e *Endpoint) tooOften(until time.Time) *Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return &Fault{NotConnected, e.cfg.Server, "call", &circuitError{until, e.fault}}
-}
-
-// sleep waits, and reports whether ctx goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+	open := &pace.OpenError{Until: until}
+	if e.fault != nil {
+		open.Why = e.fault
 	}
-	return ctx.Err() == nil
+	return &Fault{NotConnected, e.cfg.Server, "call", open}
 }
 
 // repeats reports whether a call that failed with err is sent again: if the server

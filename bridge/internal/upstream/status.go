@@ -6,9 +6,16 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
+)
+
+// The states of a circuit that is not closed, see [pace.Circuit].
+const (
+	CircuitOpen     = pace.Open
+	CircuitHalfOpen = pace.HalfOpen
 )
 
 // Status tells how one server is.
@@ -99,7 +106,7 @@ func (e *Endpoint) Status() Status {
 	if s.Phase == Faulted {
 		s.Fault, s.Error = e.fault.Kind, e.fault.Err.Error()
 	}
-	s.Circuit = e.circuit.state(time.Now())
+	s.Circuit = e.circuit.State(time.Now())
 	if r := e.cfg.Confine; r != nil {
 		s.Unenforced = confine.Missing(*r)
 		s.Confined = len(s.Unenforced) == 0

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -88,8 +89,8 @@ func (l *link) asTask(t *gate.Tool, c *gate.Call) bool {
 // callAsTask calls a tool as a task and waits for its end, for as long as the server
 // says in time that it goes on. What it asks for meanwhile comes with the request for
 // the result.
-func (l *link) callAsTask(ctx *deadline, a asking) (gate.Doc, error) {
-	ttl := strconv.FormatInt(((maxExtended + 1) * ctx.timeout).Milliseconds(), 10)
+func (l *link) callAsTask(ctx *pace.Deadline, a asking) (gate.Doc, error) {
+	ttl := strconv.FormatInt(((pace.MaxExtended + 1) * ctx.Timeout).Milliseconds(), 10)
 	a.params = withMembers(a.params, `"task":`, []byte(`{"ttl":`+ttl+`}`))
 	res, err := l.send(ctx, a)
 	made := res.Get("task")
@@ -118,16 +119,16 @@ func seen(err error) error {
 }
 
 // taskResult waits until a task has ended, or wants something, and then for its result.
-func (l *link) taskResult(ctx *deadline, about asking, state *taskState, task gate.Doc) (gate.Doc, error) {
+func (l *link) taskResult(ctx *pace.Deadline, about asking, state *taskState, task gate.Doc) (gate.Doc, error) {
 	for state.status == mcp.TaskWorking {
 		var err error
-		if task, err = l.taskLater(ctx, ctx.timeout, about, task); err != nil {
+		if task, err = l.taskLater(ctx, ctx.Timeout, about, task); err != nil {
 			return gate.Doc{}, err
 		}
 		if err = state.next(task); err != nil {
 			return gate.Doc{}, err
 		}
-		ctx.extend()
+		ctx.Extend()
 	}
 	if state.status == mcp.TaskInput {
 		defer l.hearOn(ctx, about, task)()
@@ -149,16 +150,16 @@ func (l *link) taskLater(ctx context.Context, timeout time.Duration, about askin
 
 // hearOn asks for a task until stop is called, while its result is waited for: the server
 // may say nothing else for long.
-func (l *link) hearOn(d *deadline, about asking, task gate.Doc) (stop func()) {
+func (l *link) hearOn(d *pace.Deadline, about asking, task gate.Doc) (stop func()) {
 	ctx, cancel := context.WithCancel(d)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
 			var err error
-			if task, err = l.taskLater(ctx, d.timeout, about, task); err != nil {
+			if task, err = l.taskLater(ctx, d.Timeout, about, task); err != nil {
 				return
 			}
-			d.extend()
+			d.Extend()
 		}
 	})
 	return func() { cancel(); wg.Wait() }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -29,7 +30,7 @@ type calling struct {
 	// token is the gateway's own for the call's progress: those of several clients could
 	// be the same.
 	token  int64
-	ctx    *deadline
+	ctx    *pace.Deadline
 	permit gate.Permit
 	call   *gate.Call
 	level  mcp.Severity // of log messages, from which on its client wants them; 0 for none
@@ -55,7 +56,7 @@ type remark struct {
 }
 
 // begin adds a call; end takes it out. level is what its client wants of log messages.
-func (u *underWay) begin(ctx *deadline, p gate.Permit, c *gate.Call, level mcp.Severity) *calling {
+func (u *underWay) begin(ctx *pace.Deadline, p gate.Permit, c *gate.Call, level mcp.Severity) *calling {
 	one := &calling{ctx: ctx, permit: p, call: c, level: level, among: u, quiet: make(chan struct{})}
 	if tellsProgress(c) || level > 0 && c.Notify != nil {
 		one.said, one.passed = make(chan remark, maxRemarks), make(chan struct{})
@@ -200,7 +201,7 @@ func (c *calling) pass() {
 // progressed takes the parameters of a notification of progress (MCP 2025-11-25,
 // basic/utilities/progress), which extends the time of the call.
 func (c *calling) progressed(params gate.Doc) {
-	c.ctx.extend()
+	c.ctx.Extend()
 	if tellsProgress(c.call) {
 		c.say(remark{method: mcp.MethodProgress, params: params.With(mcp.MetaProgress, c.call.Meta.Get(mcp.MetaProgress).Raw())})
 	}
@@ -215,7 +216,7 @@ func (c *calling) Hold() bool {
 		return false
 	}
 	if c.asks++; c.asks == 1 {
-		c.ctx.pause()
+		c.ctx.Pause()
 	}
 	return true
 }
@@ -230,7 +231,7 @@ func (c *calling) Release() {
 	case c.over:
 		close(c.quiet)
 	default:
-		c.ctx.resume()
+		c.ctx.Resume()
 	}
 }
 
