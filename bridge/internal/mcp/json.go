@@ -53,6 +53,19 @@ func AppendStamp(b []byte, res gate.Doc, name string, value []byte) []byte {
 	return res.AppendWith(b, "_meta", meta.AppendWith(nil, name, value))
 }
 
+// WithMember adds a member to an object that the gateway has written; no value adds
+// none. member is its name, as JSON, and the colon.
+func WithMember(object []byte, member string, value []byte) []byte {
+	if len(value) == 0 {
+		return object
+	}
+	out := append(make([]byte, 0, len(object)+len(member)+len(value)+2), object[:len(object)-1]...)
+	if len(out) > 1 {
+		out = append(out, ',')
+	}
+	return append(append(append(out, member...), value...), '}')
+}
+
 // WithoutTask returns a result, or what a server asks, without the name of the server's
 // task: its client, if it knows of a task at all, knows the gateway's.
 func WithoutTask(d gate.Doc) gate.Doc {

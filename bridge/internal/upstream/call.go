@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -185,7 +186,7 @@ func (e *Endpoint) result(ctx context.Context, of *calling, t *gate.Tool, doc ga
 		return errorResult(rpc), nil
 	case errors.As(err, &large):
 		return gate.Result{}, &Fault{Limit, e.cfg.Server, "call", large}
-	case ofClient(err):
+	case rounds.OfClient(err):
 		return gate.Result{}, err
 	case err != nil:
 		return gate.Result{}, fault(ctx, Fault{kindOf(err, Transport), e.cfg.Server, "call", err})

@@ -11,7 +11,7 @@
 // (listing, news, freshness), and what clients want to hear of is subscribed to once
 // (subscriptions, levels). Calls under way (underway) are who a server can ask for: in the
 // older revisions by a request (wire), in the stateless one by an answer that asks for more
-// (modern_rounds, modern_inputs). A call that a server carries out as a task is followed to
+// (modern_rounds, package rounds). A call that a server carries out as a task is followed to
 // its end (tasks, modern_tasks).
 //
 // A call is repeated only if the server cannot have seen it, or if its configuration says

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 )
 
@@ -134,7 +135,7 @@ func kindOf(err error, otherwise FaultKind) FaultKind {
 	var large *mcp.TooLarge
 	var wants *wire.Unauthorized
 	switch {
-	case errors.As(err, &n), errors.As(err, &rpc), errors.As(err, &large), ofClient(err):
+	case errors.As(err, &n), errors.As(err, &rpc), errors.As(err, &large), rounds.OfClient(err):
 		return Protocol
 	case errors.As(err, &wants):
 		return Credential

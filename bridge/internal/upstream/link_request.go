@@ -96,7 +96,7 @@ func (a asking) paramsFor(modern bool) []byte {
 	if params == nil {
 		params = []byte("{}")
 	}
-	return withMembers(params, `"_meta":`, a.metaFor(modern))
+	return mcp.WithMember(params, `"_meta":`, a.metaFor(modern))
 }
 
 // metaFor returns the _meta of the request: what the client's says to the server, and
@@ -162,19 +162,6 @@ func (a asking) declares() []byte {
 		extensions = extensions.With(mcp.ExtensionTasks, []byte("{}"))
 	}
 	return all.With("extensions", extensions.Raw()).Raw()
-}
-
-// withMembers adds a member to an object that this package has written; no value adds
-// none. member is its name, as JSON, and the colon.
-func withMembers(object []byte, member string, value []byte) []byte {
-	if len(value) == 0 {
-		return object
-	}
-	out := append(make([]byte, 0, len(object)+len(member)+len(value)+2), object[:len(object)-1]...)
-	if len(out) > 1 {
-		out = append(out, ',')
-	}
-	return append(append(append(out, member...), value...), '}')
 }
 
 // header returns the headers that say again what the message says (MCP 2026-07-28,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -17,9 +18,6 @@ func (l *link) offersTasks() bool {
 	return l.capabilities.Get("extensions").Get(mcp.ExtensionTasks).Kind() == gate.Object
 }
 
-// isTask reports whether a call was answered by a task.
-func isTask(res gate.Doc) bool { return res.Get("resultType").Text() == mcp.ResultTask }
-
 // A modernTask is a call that a server of [mcp.Stateless] carries out as a task. Each request
 // about it stands for itself, so that a task outlives the connection.
 type modernTask struct {
@@ -27,7 +25,7 @@ type modernTask struct {
 	l      *link  // over which the server was asked last
 	about  asking // what is the same in all requests
 	state  taskState
-	inputs *taskInputs
+	inputs *rounds.Inputs
 	// refused is why the server has not taken an answer: it may be that the task had ended
 	// meanwhile, which the next request tells.
 	refused error
@@ -41,11 +39,11 @@ func (e *Endpoint) follow(ctx *pace.Deadline, l *link, a asking, made gate.Doc) 
 		return gate.Doc{}, err
 	}
 	a.of.becomesTask(state.id)
-	t := &modernTask{e: e, l: l, state: state, inputs: newTaskInputs(ctx, a.of), about: asking{
+	t := &modernTask{e: e, l: l, state: state, inputs: rounds.NewInputs(ctx, a.of), about: asking{
 		of: a.of, name: state.id, capabilities: a.capabilities, tasks: true,
 	}}
 	res, err := t.wait(ctx, made)
-	t.inputs.end()
+	t.inputs.End()
 	if err != nil && !t.state.ended() {
 		t.about.params = t.state.params()
 		t.l.cancelTask(ctx, t.about)
@@ -61,9 +59,9 @@ func (t *modernTask) wait(ctx *pace.Deadline, task gate.Doc) (gate.Doc, error) {
 	}
 	for {
 		select {
-		case one := <-t.inputs.answers:
-			if one.err != nil {
-				return gate.Doc{}, unanswered(one.method, one.err)
+		case one := <-t.inputs.Answers():
+			if one.Err != nil {
+				return gate.Doc{}, rounds.Unanswered(one.Method, one.Err)
 			}
 			if err := t.update(ctx, one); err != nil {
 				return gate.Doc{}, err
@@ -92,11 +90,11 @@ func (t *modernTask) see(task gate.Doc) (gate.Doc, error) {
 	if err := t.state.next(task); err != nil {
 		return gate.Doc{}, err
 	}
-	var wanted []inputRequest
+	var wanted []rounds.Request
 	switch t.state.status {
 	case mcp.TaskInput:
 		var err error
-		if wanted, err = inputRequests(task.Get("inputRequests")); err != nil {
+		if wanted, err = rounds.Requests(task.Get("inputRequests")); err != nil {
 			return gate.Doc{}, &mcp.ProtocolError{Err: err}
 		}
 		if task.Get("inputRequests").IsZero() {
@@ -120,7 +118,7 @@ func (t *modernTask) see(task gate.Doc) (gate.Doc, error) {
 	if t.refused != nil {
 		return gate.Doc{}, t.refused
 	}
-	return gate.Doc{}, t.inputs.want(wanted)
+	return gate.Doc{}, t.inputs.Want(wanted)
 }
 
 // cancelledTask is the result of a call whose task the server has cancelled.
@@ -133,9 +131,9 @@ func cancelledTask(why string) gate.Doc {
 }
 
 // update gives the server an answer of the client.
-func (t *modernTask) update(ctx *pace.Deadline, one taskAnswer) error {
-	responses := gate.MustDoc("{}").With(one.key, one.answer.Raw())
-	_, err := t.ask(ctx, mcp.MethodTaskUpdate, withMembers(t.state.params(), `"inputResponses":`, responses.Raw()))
+func (t *modernTask) update(ctx *pace.Deadline, one rounds.Answer) error {
+	responses := gate.MustDoc("{}").With(one.Key, one.Answer.Raw())
+	_, err := t.ask(ctx, mcp.MethodTaskUpdate, mcp.WithMember(t.state.params(), `"inputResponses":`, responses.Raw()))
 	if _, said := errors.AsType[*wire.RPCError](err); said {
 		t.refused, err = err, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -50,7 +51,7 @@ func (e *Endpoint) request(ctx *pace.Deadline, l *link, of *calling, t *gate.Too
 func (e *Endpoint) requestModern(ctx *pace.Deadline, l *link, a asking) (gate.Doc, error) {
 	a.tasks = a.of.call.Action == gate.CallTool && l.offersTasks()
 	res, err := l.rounds(ctx, a)
-	if err != nil || !a.tasks || !isTask(res) {
+	if err != nil || !a.tasks || !rounds.IsTask(res) {
 		return res, err
 	}
 	return e.follow(ctx, l, a, res)

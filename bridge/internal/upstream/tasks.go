@@ -61,7 +61,7 @@ func (s *taskState) ended() bool {
 
 // params returns the parameters of a request about the task.
 func (s *taskState) params() []byte {
-	return withMembers([]byte("{}"), `"taskId":`, mcp.MustJSON(s.id))
+	return mcp.WithMember([]byte("{}"), `"taskId":`, mcp.MustJSON(s.id))
 }
 
 // pollAfter returns when to ask for a task again, of which the server gives an advice in
@@ -91,7 +91,7 @@ func (l *link) asTask(t *gate.Tool, c *gate.Call) bool {
 // the result.
 func (l *link) callAsTask(ctx *pace.Deadline, a asking) (gate.Doc, error) {
 	ttl := strconv.FormatInt(((pace.MaxExtended + 1) * ctx.Timeout).Milliseconds(), 10)
-	a.params = withMembers(a.params, `"task":`, []byte(`{"ttl":`+ttl+`}`))
+	a.params = mcp.WithMember(a.params, `"task":`, []byte(`{"ttl":`+ttl+`}`))
 	res, err := l.send(ctx, a)
 	made := res.Get("task")
 	if err != nil || made.Kind() != gate.Object {

@@ -1,4 +1,4 @@
-package upstream
+package rounds
 
 import (
 	"context"
@@ -22,14 +22,14 @@ const (
 // any more.
 var errSuperseded = errors.New("the server wants no answer any more")
 
-// taskInputs are what a task asks of the client of its call. Each is asked once. They are
+// Inputs are what a task asks of the client of its call. Each is asked once. They are
 // used by one goroutine.
-type taskInputs struct {
-	of      *calling
+type Inputs struct {
+	of      wire.Call
 	ctx     context.Context
 	stop    context.CancelFunc
 	asked   map[string]taskQuestion // by key; of the task's whole life
-	answers chan taskAnswer
+	answers chan Answer
 	asking  sync.WaitGroup
 }
 
@@ -39,34 +39,38 @@ type taskQuestion struct {
 	drop context.CancelCauseFunc
 }
 
-// A taskAnswer is what has come of a question.
-type taskAnswer struct {
-	key    string
-	method gate.Action
-	answer gate.Doc
-	err    error
+// An Answer is what has come of a question.
+type Answer struct {
+	Key    string
+	Method gate.Action
+	Answer gate.Doc
+	Err    error
 }
 
-func newTaskInputs(ctx context.Context, of *calling) *taskInputs {
-	q := &taskInputs{of: of, asked: make(map[string]taskQuestion), answers: make(chan taskAnswer)}
+// NewInputs returns those of a call that a task carries out, which end with ctx.
+func NewInputs(ctx context.Context, of wire.Call) *Inputs {
+	q := &Inputs{of: of, asked: make(map[string]taskQuestion), answers: make(chan Answer)}
 	q.ctx, q.stop = context.WithCancel(ctx)
 	return q
 }
 
-// want takes what the task wants to know now. The client is asked what is new; what is not
+// Answers brings what the client has answered.
+func (q *Inputs) Answers() <-chan Answer { return q.answers }
+
+// Want takes what the task wants to know now. The client is asked what is new; what is not
 // wanted any more it need not answer.
-func (q *taskInputs) want(requests []inputRequest) error {
+func (q *Inputs) Want(requests []Request) error {
 	wanted := make(map[string]bool)
 	for _, r := range requests {
-		wanted[r.key] = true
-		what := string(r.method) + " " + r.params.Digest()
-		before, twice := q.asked[r.key]
+		wanted[r.Key] = true
+		what := string(r.Method) + " " + r.Params.Digest()
+		before, twice := q.asked[r.Key]
 		switch {
 		case twice && before.what == what:
 			continue
 		case twice:
-			return &mcp.ProtocolError{Err: fmt.Errorf("the task asks for two things by the key %.100q", r.key)}
-		case len(r.key) > maxInputKey:
+			return &mcp.ProtocolError{Err: fmt.Errorf("the task asks for two things by the key %.100q", r.Key)}
+		case len(r.Key) > maxInputKey:
 			return &mcp.ProtocolError{Err: fmt.Errorf("a key of more than %d bytes", maxInputKey)}
 		case len(q.asked) == maxTaskInputs:
 			return &mcp.ProtocolError{Err: fmt.Errorf("the task asks for more than %d things", maxTaskInputs)}
@@ -74,7 +78,7 @@ func (q *taskInputs) want(requests []inputRequest) error {
 			return wire.ErrUnasked
 		}
 		ctx, drop := context.WithCancelCause(q.ctx)
-		q.asked[r.key] = taskQuestion{what, drop}
+		q.asked[r.Key] = taskQuestion{what, drop}
 		q.asking.Go(func() { q.ask(ctx, r) })
 	}
 	for key, one := range q.asked {
@@ -86,22 +90,22 @@ func (q *taskInputs) want(requests []inputRequest) error {
 }
 
 // ask asks the client, within the time that a person gets.
-func (q *taskInputs) ask(ctx context.Context, r inputRequest) {
+func (q *Inputs) ask(ctx context.Context, r Request) {
 	defer q.of.Release()
 	timed, stop := context.WithTimeout(ctx, wire.MaxAskedTime)
 	defer stop()
-	answer, err := q.of.permit.Request(timed, r.method, r.params)
+	answer, err := q.of.Permit().Request(timed, r.Method, r.Params)
 	if err != nil && context.Cause(ctx) == errSuperseded {
 		return
 	}
 	select {
-	case q.answers <- taskAnswer{r.key, r.method, answer, err}:
+	case q.answers <- Answer{r.Key, r.Method, answer, err}:
 	case <-q.ctx.Done():
 	}
 }
 
-// end ends all questions, and waits until the client has been told.
-func (q *taskInputs) end() {
+// End ends all questions, and waits until the client has been told.
+func (q *Inputs) End() {
 	q.stop()
 	q.asking.Wait()
 }

@@ -1,0 +1,48 @@
+package rounds
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+func TestMoreOf(t *testing.T) {
+	const asks = `"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}}`
+	for answer, why := range map[string]string{
+		`{"content":[]}`:                         "",
+		`{"resultType":"complete","content":[]}`: "",
+		`{` + asks + `,"requestState":"s"}`:      "",
+		`{` + asks + `,"content":[]}`:            "", // which the Go SDK writes
+		`{` + asks + `,"content":[{}]}`:          "has content already",
+		`{` + asks + `,"requestState":1}`:        "no string",
+		`{"resultType":"task"}`:                  "not declared",
+		`{"resultType":"other"}`:                 "which MCP does not have",
+		`{"resultType":"input_required"}`:        "does not say of what",
+		`{"resultType":"input_required","inputRequests":{"a":{"method":"system/exec"}}}`:            "nothing to ask a client for",
+		`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":[]}}}`: "no object",
+		`{"resultType":"input_required","inputRequests":[]}`:                                        "no object",
+	} {
+		m, err := MoreOf(gate.CallTool, gate.MustDoc(answer))
+		switch {
+		case why != "" && (err == nil || !strings.Contains(err.Error(), why)):
+			t.Errorf("%s: %v, want %q", answer, err, why)
+		case why == "" && (err != nil || (m != nil) != strings.Contains(answer, "input_required")):
+			t.Errorf("%s: asks for more: %t, %v", answer, m != nil, err)
+		}
+	}
+	if _, err := MoreOf(gate.Complete, gate.MustDoc(`{`+asks+`}`)); err == nil {
+		t.Error("a completion may ask for more")
+	}
+}
+
+func TestBrought(t *testing.T) {
+	params := []byte(`{"name":"t"}`)
+	if got := string(BroughtBy(&gate.Call{}).With(params)); got != string(params) {
+		t.Errorf("nothing is brought: %s", got)
+	}
+	c := &gate.Call{Responses: gate.MustDoc(`{"a":{"roots":[]}}`), State: `"s"`}
+	if got := string(BroughtBy(c).With(params)); got != `{"name":"t","inputResponses":{"a":{"roots":[]}},"requestState":"\"s\""}` {
+		t.Errorf("got %s", got)
+	}
+}
