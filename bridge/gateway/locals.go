@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/guest"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -37,7 +38,7 @@ type locals struct {
 type loaded struct {
 	Module
 	secrets []dial.Secret // that could be granted
-	code    *compiled
+	code    *guest.Module
 	tools   []LocalTool
 	err     error // why the module is left out; nil if it is not
 	newer   error // why the module's new version is not in use; nil if there is none
@@ -76,7 +77,7 @@ func (g *Gateway) Modules() []ModuleStatus {
 		case m.newer != nil:
 			s.Note = fmt.Sprintf("its file has changed, and what it is now is not run: %v; what it was before is", m.newer)
 		case m.code != nil:
-			s.Note = m.code.module.Note()
+			s.Note = m.code.Note()
 		}
 		all = append(all, s)
 	}
@@ -337,7 +338,7 @@ func closeUnused(ctx context.Context, some, others []loaded) error {
 	var errs []error
 	for _, m := range some {
 		if m.code != nil && !slices.ContainsFunc(others, func(o loaded) bool { return o.code == m.code && o.err == nil }) {
-			errs = append(errs, m.code.close(ctx))
+			errs = append(errs, m.code.Close(ctx))
 		}
 	}
 	return errors.Join(errs...)

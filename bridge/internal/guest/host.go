@@ -1,4 +1,4 @@
-package gateway
+package guest
 
 import (
 	"context"
@@ -14,8 +14,16 @@ import (
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// granted is what a module was granted, checked. The zero granted is nothing.
-type granted struct {
+// A Grant is what the operator lets a module have.
+type Grant struct {
+	HTTP    []dial.Rule
+	Dirs    []sandbox.Dir
+	Secrets []string // names
+	KV      bool
+}
+
+// Granted is a [Grant], checked. The zero Granted is nothing.
+type Granted struct {
 	rules   dial.Rules
 	http    []dial.Rule
 	dirs    []sandbox.Dir
@@ -23,13 +31,13 @@ type granted struct {
 	kv      bool
 }
 
-// newGranted checks a grant; secrets are all those that can be granted.
-func newGranted(grant Grant, secrets []dial.Secret) (*granted, error) {
+// Check checks a grant; secrets are all those that can be granted.
+func Check(grant Grant, secrets []dial.Secret) (*Granted, error) {
 	rules, err := dial.Compile(grant.HTTP)
 	if err != nil {
 		return nil, err
 	}
-	to := &granted{rules: rules, http: grant.HTTP, dirs: grant.Dirs, kv: grant.KV}
+	to := &Granted{rules: rules, http: grant.HTTP, dirs: grant.Dirs, kv: grant.KV}
 	for _, name := range grant.Secrets {
 		i := slices.IndexFunc(secrets, func(s dial.Secret) bool { return s.Name() == name })
 		if i < 0 {
@@ -42,7 +50,7 @@ func newGranted(grant Grant, secrets []dial.Secret) (*granted, error) {
 
 // capabilities is what policies see as input.tool.capabilities, in the words of
 // the configuration.
-func (g *granted) capabilities() (gate.Doc, error) {
+func (g *Granted) capabilities() (gate.Doc, error) {
 	type rule struct {
 		Origin  string   `json:"origin"`
 		Methods []string `json:"methods"`
@@ -83,28 +91,28 @@ func (g *granted) capabilities() (gate.Doc, error) {
 	return gate.ParseDoc(b)
 }
 
-// A guestHost is the host of one call of a sandboxed tool. Whatever the guest asks
+// A host is the host of one call of a sandboxed tool. Whatever the guest asks
 // for must have been granted to its module, be left by the decision on the call,
 // and be allowed and recorded by the gate; only then it is done.
-type guestHost struct {
-	gateway *Gateway
-	granted *granted
+type host struct {
+	reach   *Reach
+	granted *Granted
 	permit  gate.Permit
 	call    *gate.Call
 	left    gate.Narrowing
 	egress  *dial.Egress // made by the first request
 }
 
-var _ sandbox.Host = (*guestHost)(nil)
+var _ sandbox.Host = (*host)(nil)
 
 // ask puts a host call to the gate.
-func (h *guestHost) ask(ctx context.Context, action gate.Action, request any) error {
+func (h *host) ask(ctx context.Context, action gate.Action, request any) error {
 	return put(request, func(doc gate.Doc) error { return h.permit.HostCall(ctx, action, doc) })
 }
 
 // refuse has the gate record a host call that the guest may not make, whatever
 // the policy says.
-func (h *guestHost) refuse(ctx context.Context, action gate.Action, request any, reason string) error {
+func (h *host) refuse(ctx context.Context, action gate.Action, request any, reason string) error {
 	return put(request, func(doc gate.Doc) error { return h.permit.DenyHostCall(ctx, action, doc, reason) })
 }
 
@@ -133,13 +141,13 @@ func put(request any, to func(gate.Doc) error) error {
 func denied(reason string) error { return fmt.Errorf("%w: %s", sandbox.ErrDenied, reason) }
 
 // HTTP implements [sandbox.Host].
-func (h *guestHost) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTPResponse, error) {
+func (h *host) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTPResponse, error) {
 	if h.egress == nil {
 		scope, err := h.scope()
 		if err != nil {
 			return sandbox.HTTPResponse{}, denied(err.Error())
 		}
-		h.egress = h.gateway.dial.Egress(scope)
+		h.egress = h.reach.Dial.Egress(scope)
 	}
 	res, err := h.egress.Do(ctx, dial.Request(r))
 	refused, is := errors.AsType[*dial.Denied](err)
@@ -160,7 +168,7 @@ func httpRequest(t dial.Target) any {
 }
 
 // scope is what the requests of the call may do.
-func (h *guestHost) scope() (s dial.Scope, err error) {
+func (h *host) scope() (s dial.Scope, err error) {
 	s.Rules = h.granted.rules
 	if h.left.HTTP != nil {
 		if s.Rules, err = s.Rules.Narrow(h.left.HTTP); err != nil {
@@ -182,7 +190,7 @@ func (h *guestHost) scope() (s dial.Scope, err error) {
 }
 
 // KV implements [sandbox.Host].
-func (h *guestHost) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResponse, error) {
+func (h *host) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResponse, error) {
 	request := map[string]any{"op": r.Op, "key": r.Key}
 	if !h.granted.kv || h.left.NoKV {
 		return sandbox.KVResponse{}, h.refuse(ctx, gate.SandboxKV, request, "this call may keep no values")
@@ -192,7 +200,7 @@ func (h *guestHost) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResp
 	}
 	var res sandbox.KVResponse
 	var err error
-	ns, store := kv.Namespace{Tenant: h.call.Who.Tenant, Tool: h.call.Name}, h.gateway.kv
+	ns, store := kv.Namespace{Tenant: h.call.Who.Tenant, Tool: h.call.Name}, h.reach.KV
 	switch r.Op {
 	case "get":
 		res.Value, res.Found, err = store.Get(ns, r.Key)
@@ -211,12 +219,12 @@ func (h *guestHost) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResp
 	case errors.Is(err, kv.ErrQuota), errors.Is(err, kv.ErrInvalid):
 		return sandbox.KVResponse{}, err
 	}
-	h.gateway.cfg.Log.Error("values not reached", "tool", h.call.Name, "call", h.call.ID, "error", err)
+	h.reach.Log.Error("values not reached", "tool", h.call.Name, "call", h.call.ID, "error", err)
 	return sandbox.KVResponse{}, errors.New("the values cannot be had; the operator's log says why")
 }
 
 // File implements [sandbox.Host].
-func (h *guestHost) File(ctx context.Context, op, path string) error {
+func (h *host) File(ctx context.Context, op, path string) error {
 	path = filepath.ToSlash(path)
 	request := map[string]any{"op": op, "path": path}
 	if !slices.Contains(h.left.Dir(path), path) { // that it was granted the sandbox sees to

@@ -1,0 +1,162 @@
+package guest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/kv"
+	"github.com/wasmgate/wasmgate/sandbox"
+)
+
+// Reach is what guests can reach, each as far as it is granted.
+type Reach struct {
+	Dial *dial.Client
+	KV   *kv.Store
+	Log  *slog.Logger
+}
+
+// A Module is one that is closed once it has been replaced, when no call of it runs.
+type Module struct {
+	server string
+	calls  sync.RWMutex // held by each for reading
+	module *sandbox.Module
+	closed bool // with calls
+}
+
+// NewModule returns a module whose tools are of a server.
+func NewModule(server string, m *sandbox.Module) *Module { return &Module{server: server, module: m} }
+
+// Note is what the operator should know of it; "" if there is nothing.
+func (c *Module) Note() string { return c.module.Note() }
+
+// Enter returns the module for a call, which leaves it at its end.
+func (c *Module) Enter() (m *sandbox.Module, leave func(), err error) {
+	c.calls.RLock()
+	if c.closed {
+		c.calls.RUnlock()
+		return nil, nil, &upstream.Fault{Kind: upstream.NotConnected, Server: c.server, Doing: "call", Err: errors.New("the module was replaced; call again")}
+	}
+	return c.module, c.calls.RUnlock, nil
+}
+
+// Close waits for the calls under way, each of which has a deadline. It may be called
+// again.
+func (c *Module) Close(ctx context.Context) error {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	return c.module.Close(ctx)
+}
+
+// Tools makes tools of a module's, which is asked for when one is called.
+func (r *Reach) Tools(offered []sandbox.Tool, grant *Granted, enter func() (m *sandbox.Module, leave func(), err error)) ([]local.Tool, error) {
+	capabilities, err := grant.capabilities()
+	if err != nil {
+		return nil, err
+	}
+	var tools []local.Tool
+	for _, t := range offered {
+		b, err := json.Marshal(t)
+		if err != nil {
+			return nil, err
+		}
+		definition, err := gate.ParseDoc(b)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
+		}
+		tools = append(tools, local.Tool{
+			Definition: definition, Sandboxed: true, Capabilities: capabilities,
+			Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
+				m, leave, err := enter()
+				if err != nil {
+					return gate.Result{}, err
+				}
+				defer leave()
+				came, err := m.Call(ctx, t.Name, c.Args.Raw(), r.callConfig(grant, c, p))
+				used := gate.Usage{Fuel: came.Fuel, MemoryPeak: came.MemoryPeak}
+				if err != nil {
+					return gate.Result{Usage: used}, err
+				}
+				res, err := result(came)
+				res.Usage = used
+				return res, err
+			},
+		})
+	}
+	return tools, nil
+}
+
+// callConfig is what one call of a sandboxed tool has.
+func (r *Reach) callConfig(grant *Granted, c *gate.Call, p gate.Permit) sandbox.CallConfig {
+	n := p.Narrowing()
+	session := c.Session
+	return sandbox.CallConfig{
+		Limits:  sandbox.Limits{Fuel: n.Fuel, Timeout: n.Timeout},
+		Host:    &host{reach: r, granted: grant, permit: p, call: c, left: n},
+		Caller:  fmt.Sprintf("%q %q", session.Tenant, session.Owner.ID),
+		Session: SessionName(session),
+	}
+}
+
+// SessionName names a session to modules that keep a state for each.
+func SessionName(k gate.SessionKey) string {
+	return fmt.Sprintf("%q %q %q", k.Tenant, k.Owner.ID, k.ID)
+}
+
+// SaysDirs adds to a tool's description which directories it has, by the names that it knows
+// them under: a model cannot guess them.
+func SaysDirs(definition gate.Doc, dirs []sandbox.Dir) gate.Doc {
+	if len(dirs) == 0 {
+		return definition
+	}
+	var names []string
+	for _, d := range dirs {
+		names = append(names, strconv.Quote(cmp.Or(d.As, d.Path)))
+	}
+	text := definition.Get("description").Text() + "\nDirectories that are granted to it: " + strings.Join(names, ", ") + "."
+	return definition.With("description", mcp.MustJSON(strings.TrimSpace(text)))
+}
+
+// result makes an MCP result of what a module answered: the value as text,
+// and as structured content if it is an object (MCP 2025-11-25, server/tools,
+// "Structured Content").
+func result(r sandbox.Result) (gate.Result, error) {
+	if r.Whole {
+		doc, err := gate.ParseDoc(r.Output)
+		if err != nil {
+			return gate.Result{}, fmt.Errorf("the tool's result is no acceptable JSON: %w", err)
+		}
+		return gate.Result{Doc: doc, IsError: r.IsError}, nil
+	}
+	text, err := json.Marshal(string(r.Output))
+	if err != nil {
+		return gate.Result{}, err
+	}
+	body := `{"content":[{"type":"text","text":` + string(text) + `}]`
+	switch {
+	case r.IsError:
+		body += `,"isError":true`
+	case len(r.Output) > 0 && r.Output[0] == '{':
+		body += `,"structuredContent":` + string(r.Output)
+	}
+	doc, err := gate.ParseDoc([]byte(body + "}"))
+	if err != nil {
+		return gate.Result{}, fmt.Errorf("the tool's output is no acceptable JSON: %w", err)
+	}
+	return gate.Result{Doc: doc, IsError: r.IsError}, nil
+}
