@@ -98,6 +98,10 @@ var rules = map[string]rule{
 		imports: []string{"gate", "bridge/internal/local", "bridge/internal/mcp", "bridge/internal/upstream", "internal/dial", "internal/kv", "sandbox"},
 		bans:    append([]string{"os", "net", "net/http"}, sdk...),
 	},
+	"bridge/internal/jobtools": {
+		imports: []string{"gate", "bridge/internal/host", "bridge/internal/local", "internal/jobs"},
+		bans:    append([]string{"os", "net", "net/http"}, sdk...),
+	},
 	"bridge/internal/upstream/wire/plain": {
 		bans: append([]string{"os", "crypto/tls", "github.com/..."}, sdk...),
 	},
