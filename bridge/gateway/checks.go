@@ -7,6 +7,7 @@ import (
 	"maps"
 	"sync/atomic"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/clean"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -18,8 +19,8 @@ import (
 // checks are how calls are checked, made of a [Config]. They are never changed: others take
 // their place in one swap of the gate's parts, together with the name of the configuration.
 type checks struct {
-	clean   *sanitizers
-	secrets *secretScan
+	clean   *clean.Texts
+	secrets *clean.Secrets
 	hide    func(name, text string) string // takes secrets out of the audit log
 	inputs  map[string]*InputRules         // by server
 	prompt  bool                           // whether the client's word for the prompt is taken
@@ -27,20 +28,20 @@ type checks struct {
 }
 
 func newChecks(c *Config, seal []byte) (*checks, error) {
-	clean, err := newSanitizers(c.Sanitize)
+	texts, err := clean.NewTexts(c.Sanitize)
 	if err != nil {
 		return nil, err
 	}
-	secrets, hide, err := newSecretScan(c.Sanitize.Secrets, seal)
+	secrets, hide, err := clean.NewSecrets(c.Sanitize.Secrets, seal)
 	if err != nil {
 		return nil, err
 	}
-	return &checks{clean: clean, secrets: secrets, hide: hide, inputs: c.Inputs, prompt: c.TrustPrompt, name: c.Snapshot}, nil
+	return &checks{clean: texts, secrets: secrets, hide: hide, inputs: c.Inputs, prompt: c.TrustPrompt, name: c.Snapshot}, nil
 }
 
 // of returns the checks with what is said of one server.
 func (c checks) of(s Server) *checks {
-	c.clean, c.inputs = c.clean.with(s.Server, s.Sanitize), maps.Clone(c.inputs)
+	c.clean, c.inputs = c.clean.With(s.Server, s.Sanitize), maps.Clone(c.inputs)
 	delete(c.inputs, s.Server)
 	if s.Input != nil {
 		if c.inputs == nil {
@@ -53,7 +54,7 @@ func (c checks) of(s Server) *checks {
 
 // in puts the checks into the parts of a gate.
 func (c *checks) in(p *gate.Parts) {
-	p.Sanitizer, p.ContentChecker, p.Secrets, p.Returned = c.clean, c.clean, c.secrets, c.secrets.returned()
+	p.Sanitizer, p.ContentChecker, p.Secrets, p.Returned = c.clean, c.clean, c.secrets, c.secrets.Returned()
 	p.Inputs, p.TrustPrompt, p.Snapshot = c.inputMode, c.prompt, c.name
 }
 
@@ -150,7 +151,7 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	g.sessions.SetTTL(next.Sessions.TTL)
 	g.setLimits(next.Limits)
 	g.host.Change(g.terms(&next))
-	if !now.clean.same(before.clean) {
+	if !now.clean.Same(before.clean) {
 		if err := g.fleet.Relist(); err != nil {
 			g.cfg.Log.Warn("lists are as they were", "error", err)
 		}

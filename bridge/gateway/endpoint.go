@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/clean"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/schema"
@@ -20,11 +21,11 @@ var _ gate.Upstream = (*Endpoint)(nil)
 // cfg.Tools.Schemas is made if it is nil.
 func NewEndpoint(cfg EndpointConfig) (*Endpoint, error) {
 	if cfg.Tools.Sanitizer == nil {
-		clean, err := newSanitizers(Sanitize{})
+		texts, err := clean.NewTexts(Sanitize{})
 		if err != nil {
 			return nil, err
 		}
-		cfg.Tools.Sanitizer = clean
+		cfg.Tools.Sanitizer = texts
 	}
 	if cfg.Tools.Schemas == nil {
 		cfg.Tools.Schemas = schema.NewCompiler()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/clean"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
@@ -47,6 +48,19 @@ type (
 	LocalTool = local.Tool
 	// A Search finds tools by words.
 	Search = local.Search
+
+	// Sanitize chooses the profile for a text: of the first rule in Tools that matches the
+	// tool, else its server's, else of the first rule in MIME that matches, else Profile.
+	// Empty means text. It says what becomes of secrets, too.
+	Sanitize = clean.Sanitize
+	// A Rule gives a profile to what matches Pattern: a literal, or a literal with * at its
+	// end.
+	Rule = clean.Rule
+	// SecretRules say what becomes of secrets in arguments and results. The zero value
+	// redacts both, but for what only looks like a secret, which is reported.
+	SecretRules = clean.SecretRules
+	// A SecretRule says so for tools whose qualified names match Pattern.
+	SecretRule = clean.SecretRule
 
 	// Lists are those that have changed.
 	Lists = fleet.Lists

@@ -37,7 +37,7 @@ func (g *Gateway) SetServer(ctx context.Context, s Server) error {
 	if s.Guest != nil && g.runtime == nil {
 		return fmt.Errorf("server %s: this gateway was built without modules, and runs none", s.Server)
 	}
-	if err := g.now.Load().clean.check(s.Sanitize); err != nil {
+	if err := g.now.Load().clean.Knows(s.Sanitize); err != nil {
 		return fmt.Errorf("server %s: %w", s.Server, err)
 	}
 	if err := g.noteChange(s.Server, "set"); err != nil {

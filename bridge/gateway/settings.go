@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -46,7 +47,7 @@ func newSettings(c Config) settings {
 // ofTool returns how many calls of a tool may be under way; zero sets no limit.
 func (s *settings) ofTool(name string) int {
 	for _, t := range *s.ofTools.Load() {
-		if (Rule{Pattern: t.Pattern}).matches(name) {
+		if match.Pattern(t.Pattern).Matches(name) {
 			return t.Concurrent
 		}
 	}

@@ -102,6 +102,10 @@ var rules = map[string]rule{
 		imports: []string{"gate", "bridge/internal/host", "bridge/internal/local", "internal/jobs"},
 		bans:    append([]string{"os", "net", "net/http"}, sdk...),
 	},
+	"bridge/internal/clean": {
+		imports: []string{"gate", "internal/match", "internal/secrets", "internal/session", "sanitize"},
+		bans:    []string{"os", "net", "net/http", "github.com/..."},
+	},
 	"bridge/internal/upstream/wire/plain": {
 		bans: append([]string{"os", "crypto/tls", "github.com/..."}, sdk...),
 	},

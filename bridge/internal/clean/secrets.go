@@ -1,4 +1,4 @@
-package gateway
+package clean
 
 import (
 	"crypto/hkdf"
@@ -29,17 +29,17 @@ type SecretRule struct {
 	Arguments, Results gate.Treatment
 }
 
-// secretScan is the gate's [gate.Secrets].
-type secretScan struct {
+// Secrets is the gate's [gate.Secrets].
+type Secrets struct {
 	rules SecretRules
 	scan  *secrets.Scanner
 }
 
-var _ gate.Secrets = (*secretScan)(nil)
+var _ gate.Secrets = (*Secrets)(nil)
 
-// newSecretScan returns what looks for secrets in calls, and what takes them out
+// NewSecrets returns what looks for secrets in calls, and what takes them out
 // of the audit log, where those that are only reported have no business either.
-func newSecretScan(rules SecretRules, seal []byte) (*secretScan, func(name, text string) string, error) {
+func NewSecrets(rules SecretRules, seal []byte) (*Secrets, func(name, text string) string, error) {
 	if rules.Report == nil {
 		rules.Report = []string{secrets.RuleGeneric}
 	}
@@ -60,11 +60,11 @@ func newSecretScan(rules SecretRules, seal []byte) (*secretScan, func(name, text
 	if err != nil {
 		return nil, nil, fmt.Errorf("sanitize: secrets: %w", err)
 	}
-	return &secretScan{rules, scan}, func(name, text string) string { clean, _ := log.RedactNamed("", name, text); return clean }, nil
+	return &Secrets{rules, scan}, func(name, text string) string { clean, _ := log.RedactNamed("", name, text); return clean }, nil
 }
 
-// returned returns what remembers the words of results, if any could be taken for secrets.
-func (s *secretScan) returned() gate.Returned {
+// Returned returns what remembers the words of results, if any could be taken for secrets.
+func (s *Secrets) Returned() gate.Returned {
 	if slices.Contains(s.rules.Report, secrets.RuleGeneric) || slices.Contains(s.rules.Skip, secrets.RuleGeneric) {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (s *secretScan) returned() gate.Returned {
 }
 
 // Treat implements [gate.Secrets].
-func (s *secretScan) Treat(t *gate.Tool) (arguments, results gate.Treatment) {
+func (s *Secrets) Treat(t *gate.Tool) (arguments, results gate.Treatment) {
 	arguments, results = s.rules.Arguments, s.rules.Results
 	if len(s.rules.Tools) == 0 {
 		return arguments, results
@@ -93,7 +93,7 @@ func (s *secretScan) Treat(t *gate.Tool) (arguments, results gate.Treatment) {
 }
 
 // Redact implements [gate.Secrets].
-func (s *secretScan) Redact(pointer, name, text string) (string, []gate.Finding) {
+func (s *Secrets) Redact(pointer, name, text string) (string, []gate.Finding) {
 	clean, found := s.scan.RedactNamed(pointer, name, text)
 	if len(found) == 0 {
 		return clean, nil

@@ -1,4 +1,4 @@
-package gateway
+package clean
 
 import (
 	"bytes"
@@ -13,20 +13,21 @@ import (
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 
-// sanitizers chooses among sanitizers by [Sanitize]; it is the gate's.
-type sanitizers struct {
+// Texts chooses among sanitizers by [Sanitize]; it is the gate's.
+type Texts struct {
 	choice    Sanitize
 	byProfile map[string]*sanitize.Sanitizer
 	links     sanitize.Links
 }
 
 var (
-	_ gate.PieceSanitizer = (*sanitizers)(nil)
-	_ gate.ContentChecker = (*sanitizers)(nil)
+	_ gate.PieceSanitizer = (*Texts)(nil)
+	_ gate.ContentChecker = (*Texts)(nil)
 )
 
-func newSanitizers(choice Sanitize) (*sanitizers, error) {
-	s := &sanitizers{choice: choice, byProfile: make(map[string]*sanitize.Sanitizer)}
+// NewTexts returns what chooses as it is said.
+func NewTexts(choice Sanitize) (*Texts, error) {
+	s := &Texts{choice: choice, byProfile: make(map[string]*sanitize.Sanitizer)}
 	if choice.Links != nil {
 		var err error
 		if s.links, err = sanitize.NewLinks(choice.Links); err != nil {
@@ -60,7 +61,7 @@ func newSanitizers(choice Sanitize) (*sanitizers, error) {
 
 // profile returns the profile of a text: what is configured, or what a decision asks
 // for where that is stricter.
-func (s *sanitizers) profile(t gate.Text) string {
+func (s *Texts) profile(t gate.Text) string {
 	chosen := s.configured(t)
 	if t.Profile == "" {
 		return chosen
@@ -71,7 +72,7 @@ func (s *sanitizers) profile(t gate.Text) string {
 // configured returns what the operator says of the tool or its server. Else the kind of the
 // text has its say: source is left as it is where nothing stricter than the profile for
 // prose was chosen for all. A media type, which the server names, makes it stricter at most.
-func (s *sanitizers) configured(t gate.Text) string {
+func (s *Texts) configured(t gate.Text) string {
 	for _, r := range s.choice.Tools {
 		if r.matches(t.Tool) {
 			return r.Profile
@@ -93,7 +94,7 @@ func (s *sanitizers) configured(t gate.Text) string {
 }
 
 // Check implements [gate.ContentChecker].
-func (s *sanitizers) Check(c gate.Content) gate.ContentVerdict {
+func (s *Texts) Check(c gate.Content) gate.ContentVerdict {
 	as := gate.Text{Server: c.Server, Tool: c.Tool, Profile: c.Profile, Kind: c.Kind, MIME: c.MIME}
 	switch {
 	case s.profile(as) == string(sanitize.Off):
@@ -132,7 +133,7 @@ func (s *sanitizers) Check(c gate.Content) gate.ContentVerdict {
 
 // of returns the sanitizer for a text. A profile that nobody knows, which a policy may
 // ask for, is taken for the strictest.
-func (s *sanitizers) of(t gate.Text) *sanitize.Sanitizer {
+func (s *Texts) of(t gate.Text) *sanitize.Sanitizer {
 	if one := s.byProfile[s.profile(t)]; one != nil {
 		return one
 	}
@@ -140,22 +141,22 @@ func (s *sanitizers) of(t gate.Text) *sanitize.Sanitizer {
 }
 
 // Sanitize implements [gate.Sanitizer].
-func (s *sanitizers) Sanitize(t gate.Text) (string, []gate.Finding) {
+func (s *Texts) Sanitize(t gate.Text) (string, []gate.Finding) {
 	clean, found := s.of(t).Sanitize(t.Text)
 	return clean, inGate(found)
 }
 
 // Open implements [gate.PieceSanitizer].
-func (s *sanitizers) Open(t gate.Text) bool { return s.of(t).Open(t.Text) }
+func (s *Texts) Open(t gate.Text) bool { return s.of(t).Open(t.Text) }
 
 // Inert implements [gate.PieceSanitizer].
-func (s *sanitizers) Inert(t gate.Text) (string, []gate.Finding) {
+func (s *Texts) Inert(t gate.Text) (string, []gate.Finding) {
 	clean, found := s.of(t).Inert(t.Text)
 	return clean, inGate(found)
 }
 
 // Together implements [gate.PieceSanitizer].
-func (s *sanitizers) Together(t gate.Text, texts []string) ([]string, []gate.Finding) {
+func (s *Texts) Together(t gate.Text, texts []string) ([]string, []gate.Finding) {
 	clean, found := s.of(t).Together(texts)
 	return clean, inGate(found)
 }
@@ -172,8 +173,8 @@ func inGate(found []sanitize.Finding) []gate.Finding {
 	return findings
 }
 
-// with returns what chooses a profile for a server, too; "" is that of all.
-func (s sanitizers) with(server, profile string) *sanitizers {
+// With returns what chooses a profile for a server, too; "" is that of all.
+func (s Texts) With(server, profile string) *Texts {
 	servers := maps.Clone(s.choice.Servers)
 	if servers == nil {
 		servers = make(map[string]string)
@@ -185,15 +186,15 @@ func (s sanitizers) with(server, profile string) *sanitizers {
 	return &s
 }
 
-// same reports whether others make every text into the same.
-func (s *sanitizers) same(o *sanitizers) bool {
+// Same reports whether others make every text into the same.
+func (s *Texts) Same(o *Texts) bool {
 	a, b := s.choice, o.choice
 	a.Secrets, b.Secrets = SecretRules{}, SecretRules{}
 	return reflect.DeepEqual(a, b)
 }
 
-// check reports a profile that nobody knows; "" is none.
-func (s *sanitizers) check(profile string) error {
+// Knows reports a profile that nobody knows; "" is none.
+func (s *Texts) Knows(profile string) error {
 	if profile != "" && s.byProfile[profile] == nil {
 		return unknownProfile(profile)
 	}
