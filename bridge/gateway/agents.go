@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/agents"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -60,7 +61,7 @@ func (g *Gateway) teaches(t *gate.Tool) gate.Labels {
 type upstreams struct {
 	*fleet.Fleet
 	agents *agents.Agents
-	player *player // nil without a recording
+	player *recording.Player // nil without a recording
 }
 
 var _ gate.Upstream = upstreams{}
@@ -79,8 +80,8 @@ func (u upstreams) Invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 	switch {
 	case ok && t.Feature == gate.FeatureAgent:
 		return u.agents.Invoke(ctx, p)
-	case ok && u.player.answers(t):
-		return u.player.answer(ctx, c, p)
+	case ok && u.player.Answers(t):
+		return u.player.Answer(ctx, c, p)
 	}
 	return u.Fleet.Invoke(ctx, p)
 }

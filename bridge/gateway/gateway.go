@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/agents"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
@@ -56,11 +57,11 @@ type Gateway struct {
 	compiling compiling
 
 	sessions *session.Sessions
-	asking   *approval.Queue // nil without Config.Approvals
-	pins     *lock.Pins      // nil without Config.Pins
-	player   *player         // nil without Config.Replay
-	jobs     *jobs.Runner    // nil without Config.Jobs
-	store    JobStore        // of the jobs
+	asking   *approval.Queue   // nil without Config.Approvals
+	pins     *lock.Pins        // nil without Config.Pins
+	player   *recording.Player // nil without Config.Replay
+	jobs     *jobs.Runner      // nil without Config.Jobs
+	store    JobStore          // of the jobs
 
 	held held // calls that end with their callers' credentials
 
@@ -155,7 +156,7 @@ func (g *Gateway) build(ctx context.Context) error {
 
 func (g *Gateway) newFleet(ctx context.Context) error {
 	if g.cfg.Replay != nil {
-		g.player = newPlayer(*g.cfg.Replay)
+		g.player = recording.NewPlayer(*g.cfg.Replay)
 	}
 	locals, err := g.newLocals(ctx)
 	if err != nil {
@@ -168,7 +169,7 @@ func (g *Gateway) newFleet(ctx context.Context) error {
 	locals = append(locals, stubs...)
 	var servers []EndpointConfig
 	for _, s := range g.cfg.Servers {
-		if !g.player.stubs(s.Server) {
+		if !g.player.Stubs(s.Server) {
 			servers = append(servers, g.endpoint(ctx, s))
 		}
 	}

@@ -101,7 +101,7 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("embedded tools: %w", err)
 		}
-		order, g.own[LocalServer] = append(order, LocalServer), g.player.stubbed("", tools)
+		order, g.own[LocalServer] = append(order, LocalServer), g.player.Stubbed("", tools)
 	}
 	for server, tools := range g.cfg.Functions {
 		g.own[server] = append(g.own[server], g.replayed(server, tools)...)

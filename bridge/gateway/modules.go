@@ -111,7 +111,7 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 			tools[i].Module, tools[i].Foreign = "", !g.developed(server, tools[i].Definition)
 		}
 	}
-	return c, g.player.stubbed(m.Replay, tools), err
+	return c, g.player.Stubbed(m.Replay, tools), err
 }
 
 // origin is what policies see as input.tool.origin.

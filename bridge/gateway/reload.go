@@ -31,7 +31,7 @@ type Server struct {
 // A configuration that is the server's already changes nothing. The audit log has it before it
 // is done.
 func (g *Gateway) SetServer(ctx context.Context, s Server) error {
-	if g.player.stubs(s.Server) {
+	if g.player.Stubs(s.Server) {
 		return fmt.Errorf("server %s: a recording answers for it, and nothing else", s.Server)
 	}
 	if s.Guest != nil && g.runtime == nil {

@@ -106,6 +106,10 @@ var rules = map[string]rule{
 		imports: []string{"gate", "internal/match", "internal/secrets", "internal/session", "sanitize"},
 		bans:    []string{"os", "net", "net/http", "github.com/..."},
 	},
+	"bridge/internal/recording": {
+		imports: []string{"gate", "gate/audit", "policy", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream"},
+		bans:    append([]string{"net", "net/http", "database/sql"}, sdk...),
+	},
 	"bridge/internal/upstream/wire/plain": {
 		bans: append([]string{"os", "crypto/tls", "github.com/..."}, sdk...),
 	},
