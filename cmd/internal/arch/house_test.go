@@ -9,7 +9,7 @@ import (
 // The bounds of the house. They are lowered when the code allows it, and never raised.
 const (
 	mostGroup, mostLines             = 25, 7000 // of a package
-	mostBridgeGroup, mostBridgeLines = 28, 5500 // of those that bridge is made of
+	mostBridgeGroup, mostBridgeLines = 25, 5000 // of those that bridge is made of
 	mostNames                        = 810      // that other modules can import
 )
 
@@ -26,7 +26,7 @@ func TestHouse(t *testing.T) {
 	for _, p := range h {
 		names += len(p.Names)
 		group, lines := mostGroup, mostLines
-		if strings.HasPrefix(p.Path, "bridge/internal/") {
+		if strings.HasPrefix(p.Path, "bridge/internal/") || p.Path == "bridge/gateway" {
 			group, lines = mostBridgeGroup, mostBridgeLines
 		}
 		if len(p.Group) > group {
