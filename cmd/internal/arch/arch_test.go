@@ -168,6 +168,7 @@ var rules = map[string]rule{
 	"internal/address":              {bans: []string{"context", "os", "net/http", "github.com/...", "golang.org/..."}},
 	"cmd/internal/arch":             {},
 	"cmd/internal/arch/measure":     {imports: []string{"cmd/internal/arch"}},
+	"cmd/internal/arch/passed":      {imports: []string{"bridge/configured", "bridge/gateway", "cmd/internal/arch"}},
 	"internal/config":               {imports: []string{"internal/files", "gate", "internal/config/variables", "internal/lookalike", "internal/match", "internal/pointer", "internal/loopback", "internal/spelling"}},
 	"internal/config/variables":     {bans: leaf},
 	"cmd/internal/granted":          {imports: []string{"internal/dial", "internal/kv", "sandbox"}, bans: []string{"net", "net/http", "database/sql"}},
