@@ -94,3 +94,18 @@ func RenderConfine(server string, c Confine) []byte {
 	lines{b, "    "}.under("confine", func(l lines) { renderConfine(l, c) })
 	return b.Bytes()
 }
+
+func renderConfine(l lines, c Confine) {
+	l.column("read", c.Read)
+	l.column("write", c.Write)
+	l.column("execute", c.Execute)
+	if len(c.Connect) > 0 {
+		l.line("connect", "["+strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Connect), " ", ", "), "[]")+"]")
+	}
+	l.flag("dns", c.DNS, false)
+	l.size("memory", c.Memory)
+	l.number("processes", c.Processes)
+	l.number("files", c.Files)
+	l.time("cpu", c.CPU)
+	l.flag("best_effort", c.BestEffort, false)
+}

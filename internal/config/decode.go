@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -382,3 +383,46 @@ func (d *decoder) resolve(s string) string {
 	}
 	return filepath.Join(d.dir, s)
 }
+
+// age reads an age of at least a minute.
+func (d *decoder) age(to *time.Duration) reader {
+	return measure(d, to, "d", func(s string) (time.Duration, error) {
+		v, err := parseAge(s)
+		if err != nil || v < time.Minute {
+			return 0, errors.New("is no age of a minute or more, such as 30d or 12h")
+		}
+		return v, nil
+	})
+}
+
+// parseAge reads a duration, which may be in days.
+func parseAge(s string) (time.Duration, error) {
+	days, ok := strings.CutSuffix(s, "d")
+	if !ok {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.Atoi(days)
+	if err == nil && n > 36500 {
+		err = strconv.ErrRange
+	}
+	return time.Duration(n) * 24 * time.Hour, err
+}
+
+// exists is a check, since a policy that is not found would not deny.
+func exists(path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return errors.New("does not exist")
+	}
+	return nil
+}
+
+var (
+	profiles    = []string{"strict", "html", "text", "code", "off"}
+	toolPattern = regexp.MustCompile(`^[A-Za-z0-9_-]*\*?$`)
+)
+
+// toolWords says what toolPattern matches.
+const toolWords = "the name of a tool, or its beginning and *"
+
+// checkTools checks a pattern of tools' names.
+func checkTools(s string) error { return matches(toolPattern, toolWords)(s) }

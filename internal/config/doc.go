@@ -7,6 +7,10 @@
 // are problems. [Load] reports all problems of a file at once, each with its
 // line and path, and then returns no configuration at all.
 //
+// Each part of the configuration has a file, with its type, its reader and, where servers are
+// written, what writes it: server.go, limits.go, policy.go. load.go begins, decode.go has the readers
+// of single values, render.go writes them.
+//
 // What deserves a look but stops nothing (an ignored key of a host, a renamed
 // server, a plain http address, a project's file that is not trusted) stands in
 // [Config].Warnings. Values that may hold secrets are of type [Secret], which

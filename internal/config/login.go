@@ -102,3 +102,17 @@ type Vault struct {
 	Env     string // an environment variable
 	Keyring bool   // that of the system's user
 }
+
+func renderAuth(l lines, a ServerAuth) {
+	l.text("mode", a.Mode, "")
+	l.text("client_id", a.ClientID, "")
+	l.text("client_secret", string(a.ClientSecret), "")
+	l.text("private_key", a.PrivateKey, "")
+	l.text("key_id", a.KeyID, "")
+	l.text("issuer", a.Issuer, "")
+	l.row("scopes", a.Scopes)
+	if a.Shared {
+		l.text("identity", "shared", "")
+	}
+	l.text("discovery", string(a.Discovery), "")
+}

@@ -16,6 +16,86 @@ import (
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
+// A Module is a WASM module whose tools are offered under Server. Exactly one of
+// Path and Ref is set.
+type Module struct {
+	ID        string
+	Path      string
+	Ref       string   // oci://registry/repository@sha256:digest, or EmbeddedFiles; Path is empty then
+	SHA256    string   // 64 lower-case hex digits; empty: not checked
+	Server    string   // local unless the file says otherwise
+	Groups    []string // that its tools are in
+	Replay    string   // must_stub | live | pure; empty: pure if it is granted nothing, else must_stub
+	Grant     ModuleGrant
+	Config    map[string]Secret // given to the module as it is
+	Args      []string          // of a WASI program; nil: as the module's manifest says
+	Isolation string            // call | instance | session; empty: as the module's manifest says
+	Verify    *SignedBy         // who has to have signed it; nil is nobody
+	MustSign  bool              // it is refused without Verify
+	Fault     string            // why it cannot be used as written; empty if it can
+	Dev       bool              // its author works on it: see [Config.Develop]
+	ModuleLimits
+}
+
+// SignedBy says by which key a module has to be signed.
+type SignedBy struct {
+	Key string // path of a public key in PEM
+	// Bundle is the path of a bundle of cosign for the module's file; empty: that of a
+	// file with .sigstore.json behind its name, of an artifact what the registry has
+	// beside it.
+	Bundle   string
+	SignedAs string // registry/repository under which an artifact was signed; empty: where it is
+}
+
+// ModuleLimits bound a call of a module's tool. Zero fields leave the sandbox's
+// defaults.
+type ModuleLimits struct {
+	Timeout    time.Duration
+	Memory     int64 // bytes
+	Fuel       int   // instructions
+	Output     int64 // bytes of a result
+	Log        int64 // bytes
+	HostCalls  int
+	Concurrent int   // calls at once, of all callers
+	FilesBytes int64 // written to files
+}
+
+// A ModuleGrant is what a module may use beside its arguments. The zero value is
+// nothing.
+type ModuleGrant struct {
+	HTTP    []HTTPGrant
+	Dirs    []DirGrant
+	Secrets []string // names, all of them in Config.Secrets
+	KV      bool
+}
+
+// An HTTPGrant lets a module send requests to an origin.
+type HTTPGrant struct {
+	Origin  string   // as RFC 6454, section 6.2, writes it: in lower case, without the scheme's own port
+	Methods []string // in capitals; GET and HEAD unless the file says otherwise
+	// Path is what the path of requests begins with, in whole segments: /v1 and
+	// /v1/ both stand for /v1 and what is below it. It is / unless the file says
+	// otherwise.
+	Path    string
+	Private bool // the origin may have a loopback, private or link-local address
+}
+
+// A DirGrant lets a module read the files in a folder, which need not exist yet.
+type DirGrant struct {
+	Path  string // absolute and clean
+	Write bool   // change them, too
+	As    string // what the module calls it, such as /data; "" is Path
+}
+
+// A BoundSecret is a secret that modules use without seeing it: it is put into
+// requests to its origin alone.
+type BoundSecret struct {
+	Name   string
+	Value  Secret
+	Origin string // as that of an HTTPGrant
+	Fault  string // why it cannot be used as written; empty if it can
+}
+
 // Bounds of what a module can be given for a call.
 const (
 	maxFuel      = 1e15      // instructions: days of them
@@ -321,4 +401,15 @@ func (d *decoder) checkSecrets(tools *node, c *Config) {
 			}
 		}
 	}
+}
+
+func renderLimits(l lines, m ModuleLimits) {
+	l.time("timeout", m.Timeout)
+	l.size("memory", m.Memory)
+	l.number("fuel", m.Fuel)
+	l.size("output", m.Output)
+	l.size("log", m.Log)
+	l.number("host_calls", m.HostCalls)
+	l.number("concurrent", m.Concurrent)
+	l.size("files_bytes", m.FilesBytes)
 }

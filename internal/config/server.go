@@ -1,7 +1,11 @@
 package config
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/textproto"
 	"net/url"
 	"path/filepath"
@@ -12,6 +16,78 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/loopback"
 )
+
+// A Server is an upstream MCP server. Exactly one of Command and URL is set.
+type Server struct {
+	ID        string
+	Command   string // absolute, or a bare name to be found in PATH
+	Module    Module // that is the server, in the sandbox: where it is, and its limits
+	Args      []string
+	Written   []string // Command and Args as the file has them, if that is not what they are
+	Env       map[string]Secret
+	Cwd       string   // empty: the gateway's own
+	Confine   *Confine // what the command may do; nil restricts nothing
+	URL       string   // may hold a secret in its query: show the Server, not this
+	Private   bool     // the host of URL may have a loopback or private address
+	Transport string   // auto | streamable-http | sse; auto for a command
+	Protocol  string   // auto | 2025-11-25 | 2026-07-28; empty is auto
+	Headers   map[string]Secret
+	Auth      *ServerAuth   // the credential that it is called with; nil: none
+	Start     time.Duration // how long it may take to be ready; zero: see [Server.StartTime]
+	Timeout   time.Duration // of one call
+	Timeouts  []ToolTimeout // that go before Timeout; the first that matches counts
+	Sessions  string        // own: each client has a connection of its own; shared: none has; auto: own for a command, else for clients that it can ask something; empty: auto
+	Retry     string        // never | idempotent; empty: never
+	Retries   int           // how often a call is sent again at most; zero: once, if it was sent at all
+	RetryWait time.Duration // before the first of them, doubled by each
+	Health    time.Duration // silence after which it is pinged; zero: the default; [HealthOff]: never
+	// Concurrent is how many calls it has in progress; zero sets no limit of its own.
+	Concurrent int
+	Enabled    bool
+	Required   bool       // the gateway is not ready without it
+	Groups     []string   // that all it has is in
+	Prefix     bool       // offer its tools as server__tool
+	Lists      string     // untrusted | trusted; "" means untrusted
+	Schema     string     // declared | normalized
+	Output     string     // enforce | warn
+	Input      string     // coerce | enforce | warn; empty: coerce
+	Inputs     []ToolMode // that go before Input; the first that matches counts
+	Sanitize   string     // profile of its results; empty: see [Sanitize]
+	Methods    []string   // of its own that it may be asked, beside those of MCP
+	Replay     string     // must_stub | live | pure; empty: must_stub
+	Replays    []ToolMode // that go before Replay, likewise
+	Fault      string     // why it cannot be started as written; empty if it can
+}
+
+// StartTime is how long the server may take to be ready.
+func (s Server) StartTime() time.Duration {
+	switch {
+	case s.Start != 0:
+		return s.Start
+	case s.Command != "":
+		return DefaultStart
+	default:
+		return DefaultTimeout
+	}
+}
+
+// String names the server and its command or the host it is reached at, and
+// leaves out arguments, environment, headers and query, which may hold secrets.
+func (s Server) String() string {
+	if s.Command != "" {
+		return fmt.Sprintf("%s (%s)", s.ID, filepath.Base(s.Command))
+	}
+	if u, err := url.Parse(s.URL); err == nil && u.Host != "" {
+		return fmt.Sprintf("%s (%s://%s)", s.ID, u.Scheme, u.Host)
+	}
+	return s.ID
+}
+
+// Format writes what String returns, whatever the verb (see [Secret.Format]).
+func (s Server) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// LogValue logs the server as String shows it.
+func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 var serverPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
@@ -322,4 +398,92 @@ func serverID(name string) string {
 		return id + "-server"
 	}
 	return id
+}
+
+// Render returns the servers as the `servers:` block of a wasmgate.yaml, which
+// [Load] reads back as they are. Values are written with their variables, as
+// [ImportMCP] returns them; pass the servers through [Extract] first. What env_from
+// and env_file have brought stands under env. A fault becomes a comment above its
+// server.
+func Render(servers []Server) []byte {
+	var b bytes.Buffer
+	b.WriteString("servers:\n")
+	for _, s := range servers {
+		renderServer(&b, s)
+	}
+	return b.Bytes()
+}
+
+func renderServer(b *bytes.Buffer, s Server) {
+	if s.Fault != "" {
+		fmt.Fprintf(b, "  # %s\n", oneLine(s.Fault))
+	}
+	fmt.Fprintf(b, "  %s:\n", scalar(s.ID))
+	l := lines{b, "    "}
+	l.text("command", s.Command, "")
+	l.text("module", s.Module.Path+s.Module.Ref, "")
+	l.text("sha256", s.Module.SHA256, "")
+	l.column("args", s.Args)
+	l.block("env", s.Env)
+	l.text("cwd", s.Cwd, "")
+	if s.Confine != nil {
+		l.under("confine", func(l lines) { renderConfine(l, *s.Confine) })
+	}
+	if s.Module.ModuleLimits != (ModuleLimits{}) {
+		l.under("limits", func(l lines) { renderLimits(l, s.Module.ModuleLimits) })
+	}
+	if v := s.Module.Verify; v != nil {
+		l.under("verify", func(l lines) {
+			l.text("key", v.Key, "")
+			l.text("bundle", v.Bundle, "")
+			l.text("signed_as", v.SignedAs, "")
+		})
+	}
+	l.text("url", s.URL, "")
+	l.flag("private", s.Private, false)
+	l.text("transport", s.Transport, "auto")
+	l.text("protocol", s.Protocol, "auto")
+	l.block("headers", s.Headers)
+	if s.Auth != nil {
+		l.under("auth", func(l lines) { renderAuth(l, *s.Auth) })
+	}
+	renderTimes(l, s)
+	l.number("concurrent", s.Concurrent)
+	l.flag("enabled", s.Enabled, true)
+	l.flag("required", s.Required, false)
+	l.flag("prefix", s.Prefix, true)
+	l.text("sessions", s.Sessions, "auto")
+	l.text("lists", s.Lists, "")
+	l.text("schema", s.Schema, "declared")
+	l.text("input", s.Input, "coerce")
+	l.modes("inputs", s.Inputs)
+	l.text("output", s.Output, "enforce")
+	l.text("sanitize", s.Sanitize, "")
+	l.text("replay", s.Replay, "")
+	l.modes("replays", s.Replays)
+	l.row("methods", s.Methods)
+	l.row("groups", s.Groups)
+}
+
+// renderTimes writes how long a server may take, and what is done when it fails.
+func renderTimes(l lines, s Server) {
+	l.time("start", s.Start)
+	if s.Timeout != DefaultTimeout {
+		l.time("timeout", s.Timeout)
+	}
+	if len(s.Timeouts) > 0 {
+		l.under("timeouts", func(l lines) {
+			for _, t := range s.Timeouts {
+				l.time(t.Pattern, t.Timeout)
+			}
+		})
+	}
+	l.text("retry", s.Retry, "never")
+	l.number("retries", s.Retries)
+	l.time("retry_wait", s.RetryWait)
+	if s.Health == HealthOff {
+		l.text("health", "off", "")
+	} else {
+		l.time("health", s.Health)
+	}
 }

@@ -1,0 +1,75 @@
+package config
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+)
+
+// A Principal is somebody who may be named as the caller.
+type Principal struct {
+	Tenant, ID string // Tenant is empty where there is none
+	Roles      []string
+	// Groups are those whose tools it is offered; nil offers all.
+	Groups []string
+	// Identities are the principal's own addresses, accounts and folders, and domains as
+	// @example.com.
+	Identities []string
+}
+
+var (
+	principalPattern = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._@+-]|%[0-9A-F]{2})*/)?([A-Za-z0-9]|%[0-9A-F]{2})([A-Za-z0-9._@+-]|%[0-9A-F]{2})*$`)
+	rolePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+)
+
+func (d *decoder) principals(to *[]Principal, n *node, path string) {
+	d.each(n, path, func(f field, path string) {
+		p := Principal{}
+		p.Tenant, p.ID = SplitPrincipal(f.key)
+		if !principalPattern.MatchString(f.key) || len(p.ID) > maxPrincipal || len(p.Tenant) > maxPrincipal {
+			d.fail(&node{line: f.line}, path, "a principal is named by %s", idHelp)
+		}
+		d.table(f.value, path, map[string]reader{
+			"roles":  d.texts(&p.Roles, matches(rolePattern, "a role: letters, digits and . _ -")),
+			"groups": d.offered(&p.Groups), "identities": d.texts(&p.Identities, identity),
+		})
+		*to = append(*to, p)
+	})
+}
+
+// identity refuses what is no value of one person or house: a domain under which anybody
+// can have an address counts as everybody's.
+func identity(s string) error {
+	domain, whole := strings.CutPrefix(s, "@")
+	switch {
+	case strings.TrimSpace(s) != s || len(s) < 2:
+		return errors.New("is no address, account, folder or @domain")
+	case whole && !domainPattern.MatchString(domain):
+		return errors.New("is no domain, such as @example.com")
+	case whole && shared(strings.ToLower(domain)):
+		return errors.New("is a domain under which anybody can have an address: write the addresses that are yours")
+	}
+	return nil
+}
+
+// shared reports whether a domain is that of a mail provider, or one of which others have
+// parts.
+func shared(domain string) bool {
+	suffix, _ := publicsuffix.PublicSuffix(domain)
+	return suffix == domain || slices.Contains(mailProviders, domain)
+}
+
+// mailProviders are those with which people have most of their addresses.
+var mailProviders = strings.Fields(`
+	gmail.com googlemail.com outlook.com hotmail.com hotmail.co.uk hotmail.fr hotmail.de live.com msn.com yahoo.com yahoo.co.uk yahoo.co.jp yahoo.fr yahoo.de
+	ymail.com aol.com icloud.com me.com mac.com proton.me protonmail.com pm.me gmx.com gmx.net gmx.de gmx.at gmx.ch web.de t-online.de freenet.de mail.com
+	email.com mail.ru bk.ru list.ru inbox.ru yandex.ru yandex.com ya.ru rambler.ru qq.com foxmail.com 163.com 126.com yeah.net sina.com naver.com daum.net
+	hanmail.net zoho.com fastmail.com fastmail.fm hey.com tutanota.com tuta.com tuta.io mailbox.org posteo.de posteo.net hushmail.com laposte.net orange.fr
+	free.fr sfr.fr wanadoo.fr libero.it virgilio.it tiscali.it bol.com.br uol.com.br terra.com.br rediffmail.com comcast.net verizon.net att.net sbcglobal.net
+	cox.net charter.net bellsouth.net btinternet.com sky.com virginmedia.com bigpond.com optusnet.com.au shaw.ca rogers.com sympatico.ca seznam.cz wp.pl o2.pl
+	interia.pl onet.pl ukr.net abv.bg mailinator.com guerrillamail.com 10minutemail.com users.noreply.github.com`)
+
+var domainPattern = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,}$`)
