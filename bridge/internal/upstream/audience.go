@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -63,9 +62,6 @@ const (
 // allCapabilities are declared on a connection that is shared, so that the server lists
 // what it has for clients with any of them.
 var allCapabilities = gate.MustDoc(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
-
-// noCapabilities are declared where the server can ask nobody.
-var noCapabilities = gate.MustDoc("{}")
 
 // An audience is the client that a connection belongs to, or one after the other the
 // clients of a principal.
@@ -299,13 +295,6 @@ func (e *Endpoint) tooMany() *Fault {
 		err = &processesError{e.mostAudiences()}
 	}
 	return &Fault{Busy, e.cfg.Server, "connect", err}
-}
-
-// A processesError says that a server has as many processes as it may have.
-type processesError struct{ most int }
-
-func (p *processesError) Error() string {
-	return fmt.Sprintf("all %d processes of the server (limits.processes) were used by their clients in the last minutes", p.most)
 }
 
 // evict closes the connection that was not used for the longest time, and is not used
@@ -617,6 +606,16 @@ func (e *Endpoint) onBehalf(of *calling) *calling {
 	default:
 		return e.under.foremost()
 	}
+}
+
+// asker returns the call on whose behalf the server asks something: that of the task which
+// it names, and which the connection must have; else see onBehalf.
+func (e *Endpoint) asker(of *calling, params gate.Doc) *calling {
+	related := params.Get("_meta").Get(mcp.MetaRelatedTask)
+	if related.IsZero() || e.audience == nil {
+		return e.onBehalf(of)
+	}
+	return e.under.byTask(related.Get("taskId").Text())
 }
 
 // RootsChanged says that the roots of the client of a session have changed.

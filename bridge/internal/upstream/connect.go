@@ -68,14 +68,6 @@ func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link, *list
 	return l, tools, nil
 }
 
-// older tells from the answer to the first POST that a server may be of the
-// time before streamable HTTP (MCP 2025-11-25, basic/transports, "Backwards
-// Compatibility").
-func older(err error) bool {
-	var s *wire.StatusError
-	return errors.As(err, &s) && slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}, s.Status)
-}
-
 func (e *Endpoint) openSSE(ctx context.Context) (*link, *listing.Tools, error) {
 	client, err := wire.NewHTTPClient(e.remote())
 	if err != nil {

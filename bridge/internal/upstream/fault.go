@@ -101,6 +101,33 @@ func (f *Fault) Public() string {
 	}
 }
 
+// A comingError says that there is no connection now, and when to ask again.
+type comingError struct {
+	words string
+	fault *Fault // why there is none; nil if there was none yet
+}
+
+func (e *comingError) Error() string {
+	if e.fault == nil {
+		return e.words
+	}
+	return e.words + ": " + e.fault.Error()
+}
+
+func (e *comingError) Unwrap() error {
+	if e.fault == nil {
+		return nil
+	}
+	return e.fault
+}
+
+// A processesError says that a server has as many processes as it may have.
+type processesError struct{ most int }
+
+func (p *processesError) Error() string {
+	return fmt.Sprintf("all %d processes of the server (limits.processes) were used by their clients in the last minutes", p.most)
+}
+
 // fault makes err a Fault unless it is one. The end of the caller's context
 // stays what it is, so that cancellation is never swallowed.
 func fault(ctx context.Context, f Fault) error {

@@ -1,49 +1,11 @@
 package upstream
 
 import (
+	"context"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// Servers of [mcp.Stateless] say with each listing for how long it can be kept (MCP
-// 2026-07-28, server/utilities, caching: ttlMs). The gateway's own listings are good for no
-// longer, and one that can be kept no more is made anew, unless its server tells by itself
-// what changes.
-
-const (
-	// relistHinted bounds how often a server is listed because its listing may be stale,
-	// and maxHint for how long a listing is kept, whatever the server says.
-	relistHinted = 5 * time.Second
-	maxHint      = time.Hour
-)
-
-// A hint is how long the listing of a server can be kept.
-type hint struct {
-	given bool // by every page
-	ttl   time.Duration
-}
-
-// with is the hint of a listing with one more page.
-func (h hint) with(page gate.Doc, first bool) hint {
-	n, ok := mcp.Integer(page.Get("ttlMs").String())
-	if !ok || !first && !h.given {
-		return hint{}
-	}
-	ttl := time.Duration(max(0, min(n, maxHint.Milliseconds()))) * time.Millisecond
-	if !first {
-		ttl = min(ttl, h.ttl)
-	}
-	return hint{true, ttl}
-}
-
-// freshness is for how long what the server has listed can be kept.
-type freshness struct {
-	at    time.Time             // when the listing began
-	hints map[gate.Feature]hint // of what it has listed; nil of a server that gives none
-	over  chan struct{}         // closed when there is another listing
-}
 
 // relistsAfter returns when a listing is to be made anew; 0 if it is not by itself.
 func (l *link) relistsAfter(hints map[gate.Feature]hint) (after time.Duration) {
@@ -83,12 +45,6 @@ func (e *Endpoint) keeps(l *link, at time.Time, hints map[gate.Feature]hint) {
 		case <-l.ended:
 		}
 	})
-}
-
-func (n *news) freshness() freshness {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.fresh
 }
 
 // tellsOf reports whether the server says by itself when the list of a feature changes.
@@ -156,4 +112,40 @@ func (e *Endpoint) Fresh(one gate.Feature) (left time.Duration, lists bool) {
 		return 0, true
 	}
 	return h.ttl - time.Since(now.at), lists
+}
+
+// Announced reports whether the server has announced what is not listed yet.
+func (e *Endpoint) Announced() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.link != nil && e.link.news.waiting() != nil
+}
+
+// Relisted waits, within ctx, until what the server has announced so far is listed:
+// a call is made of the definition that the server has now, not of the one that it
+// had until it said otherwise.
+func (e *Endpoint) Relisted(ctx context.Context) {
+	e.mu.Lock()
+	l := e.link
+	e.mu.Unlock()
+	if l == nil {
+		return
+	}
+	for range 2 { // the listing under way may have begun before the announcement
+		due := l.news.waiting()
+		if due == nil {
+			return
+		}
+		select {
+		case l.wanted <- struct{}{}:
+		default:
+		}
+		select {
+		case <-due:
+		case <-l.ended:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }

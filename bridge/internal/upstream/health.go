@@ -20,12 +20,12 @@ const (
 // HealthOff is the [Config.Health] of a server that is not pinged.
 const HealthOff time.Duration = -1
 
-// pings asks a server that has said nothing for a while, and is asked nothing, whether
+// pings asks a server that has said nothing for so long, and is asked nothing, whether
 // it still lives (MCP 2025-11-25, basic/utilities/ping), and ends the connection to one
 // that does not answer. One that works on a call is not asked: it may have but one
 // thread.
-func (e *Endpoint) pings(ctx context.Context, l *link) {
-	tick := time.NewTicker(e.cfg.Health)
+func (l *link) pings(ctx context.Context, silent time.Duration) {
+	tick := time.NewTicker(silent)
 	defer tick.Stop()
 	heard := l.peer.Heard.Load()
 	for {

@@ -147,7 +147,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, shared, t
 		e.wg.Go(func() { e.watch(context.WithoutCancel(ctx), l) })
 		e.wg.Go(func() { e.resubscribe(context.WithoutCancel(ctx), l) })
 		if e.cfg.Health > 0 && !l.modern() { // which knows no ping
-			e.wg.Go(func() { e.pings(context.WithoutCancel(ctx), l) })
+			e.wg.Go(func() { l.pings(context.WithoutCancel(ctx), e.cfg.Health) })
 		}
 		if e.audience == nil { // those of single clients come and go
 			e.cfg.Log.Info("endpoint ready", "tools", len(tools.All))

@@ -58,3 +58,12 @@ func (l *link) overHTTP() *wire.HTTPConn {
 	h, _ := l.peer.Conn.(*wire.HTTPConn)
 	return h
 }
+
+// listsChanged has the listing made anew.
+func (l *link) listsChanged() {
+	l.news.announce()
+	select {
+	case l.again <- struct{}{}:
+	default:
+	}
+}

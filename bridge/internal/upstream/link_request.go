@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -19,6 +20,9 @@ var ownMeta = []string{mcp.MetaProtocol, mcp.MetaClient, mcp.MetaCapabilities, m
 // traceMeta are the members without a prefix that MCP keeps for tracing (MCP 2026-07-28,
 // basic, "_meta").
 var traceMeta = []string{"traceparent", "tracestate", "baggage"}
+
+// noCapabilities are declared where the server can ask nobody.
+var noCapabilities = gate.MustDoc("{}")
 
 // passes reports whether a server gets a member of a client's _meta: what an extension
 // has named for the two of them. One that is named by nobody, such as a credential, is
@@ -44,6 +48,18 @@ type asking struct {
 	capabilities gate.Doc // of the client; absent are none
 	tasks        bool     // the server may answer by a task, or is asked for one
 	progress     string   // the token of what is told meanwhile, JSON; "" for none
+}
+
+// asking returns what the request that carries out the call says of the call.
+func (c *calling) asking() asking {
+	a := asking{of: c, method: string(c.call.Action), meta: c.call.Meta}
+	if tellsProgress(c.call) || c.call.Detached { // which gives the server more time
+		a.progress = strconv.FormatInt(c.token, 10)
+	}
+	if c.level > 0 {
+		a.meta = a.meta.With(mcp.MetaLogLevel, mcp.MustJSON(c.level.String()))
+	}
+	return a
 }
 
 // about adds what a server of [mcp.Stateless] is told of a call: what is used, and what the

@@ -120,26 +120,6 @@ func (e *Endpoint) notReady() *Fault {
 	return &Fault{NotConnected, e.cfg.Server, "call", e.coming()}
 }
 
-// A comingError says that there is no connection now, and when to ask again.
-type comingError struct {
-	words string
-	fault *Fault // why there is none; nil if there was none yet
-}
-
-func (e *comingError) Error() string {
-	if e.fault == nil {
-		return e.words
-	}
-	return e.words + ": " + e.fault.Error()
-}
-
-func (e *comingError) Unwrap() error {
-	if e.fault == nil {
-		return nil
-	}
-	return e.fault
-}
-
 // coming returns why there is no connection, and what is done about it. The caller holds mu.
 func (e *Endpoint) coming() error {
 	words, now := "the server is "+string(e.phase), time.Now()

@@ -172,13 +172,3 @@ func (l *link) cancelTask(ctx context.Context, about asking) {
 	about.method = mcp.MethodTaskCancel
 	_, _ = l.send(ctx, about) // it may have ended, or not know of it
 }
-
-// asker returns the call on whose behalf the server asks something: that of the task which
-// it names, and which the connection must have; else see onBehalf.
-func (e *Endpoint) asker(of *calling, params gate.Doc) *calling {
-	related := params.Get("_meta").Get(mcp.MetaRelatedTask)
-	if related.IsZero() || e.audience == nil {
-		return e.onBehalf(of)
-	}
-	return e.under.byTask(related.Get("taskId").Text())
-}

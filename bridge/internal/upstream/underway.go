@@ -276,15 +276,3 @@ func tellsProgress(c *gate.Call) bool {
 	kind := c.Meta.Get(mcp.MetaProgress).Kind()
 	return c.Notify != nil && (kind == gate.String || kind == gate.Number)
 }
-
-// asking returns what the request that carries out the call says of the call.
-func (c *calling) asking() asking {
-	a := asking{of: c, method: string(c.call.Action), meta: c.call.Meta}
-	if tellsProgress(c.call) || c.call.Detached { // which gives the server more time
-		a.progress = strconv.FormatInt(c.token, 10)
-	}
-	if c.level > 0 {
-		a.meta = a.meta.With(mcp.MetaLogLevel, mcp.MustJSON(c.level.String()))
-	}
-	return a
-}
