@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,9 @@ type RecordedCall struct {
 	Tool   string // server__tool
 	Args   gate.Doc
 	Result gate.Doc // the MCP result; absent if the call had none
+	// Prompt is what the user says before the call, and holds for those after it; "" says
+	// nothing new.
+	Prompt string
 	// Definition is the tool as it was called. Nil takes it from [ReplayOptions].
 	Definition *gate.Tool
 	// Unknown names the parts of the input that are not known, such as input.arguments,
@@ -91,6 +95,7 @@ func (e *Engine) Replay(ctx context.Context, o ReplayOptions, r RecordedSession)
 		return out, err
 	}
 	for i, c := range r.Calls {
+		r.Prompt = cmp.Or(c.Prompt, r.Prompt)
 		d := ReplayedCall{Index: i, Tool: c.Tool, Before: c.Effect, Reasons: []string{}}
 		if err := p.play(ctx, g, r, c, &d); err != nil {
 			return out, fmt.Errorf("session %s: call %d: %w", r.ID, i, err)

@@ -25,7 +25,7 @@ const maxTraceLine = 256 << 20
 //	 "calls": [{"tool": "server__tool", "arguments": {}, "result": {"content": [{"type": "text", "text": "..."}]}}]}
 //
 // A principal may also have roles, identities and a tenant; one that is missing is local. A call
-// may have a time (RFC 3339).
+// may have a time (RFC 3339), and a prompt that the user has given before it.
 // After an error, which names its line, reading ends.
 func ReadTrace(r io.Reader) iter.Seq2[RecordedSession, error] {
 	return func(yield func(RecordedSession, error) bool) {
@@ -74,7 +74,7 @@ func parseTrace(line []byte) (RecordedSession, error) {
 		if c.Get("tool").Text() == "" {
 			return RecordedSession{}, fmt.Errorf("call %d names no tool", len(s.Calls))
 		}
-		one := RecordedCall{Tool: c.Get("tool").Text(), Args: c.Get("arguments"), Result: c.Get("result")}
+		one := RecordedCall{Tool: c.Get("tool").Text(), Args: c.Get("arguments"), Result: c.Get("result"), Prompt: c.Get("prompt").Text()}
 		if at := c.Get("time"); !at.IsZero() {
 			if one.Time, err = time.Parse(time.RFC3339, at.Text()); err != nil {
 				return RecordedSession{}, fmt.Errorf("call %d: time: %w", len(s.Calls), err)
