@@ -9,10 +9,10 @@
 //
 // An endpoint is in one of six phases (phase, life, connect). Its listing is kept fresh
 // (listing, news, freshness), and what clients want to hear of is subscribed to once
-// (subscriptions, levels). Calls under way (underway) are who a server can ask for: in the
-// older revisions by a request (wire), in the stateless one by an answer that asks for more
-// (modern_rounds, package rounds). A call that a server carries out as a task is followed to
-// its end (tasks, modern_tasks).
+// (subscriptions, levels; modern_listening knows to what a server has agreed). Calls under
+// way (underway) are who a server can ask for: in the older revisions by a request (wire),
+// in the stateless one by an answer that asks for more (modern_rounds, package rounds). A
+// call that a server carries out as a task is followed to its end (tasks, modern_tasks).
 //
 // A call is repeated only if the server cannot have seen it, or if its configuration says
 // that a tool may be. On a connection that clients share a server can ask nothing. What
