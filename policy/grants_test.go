@@ -64,7 +64,7 @@ func TestTheIndexFindsWhatASearchWould(t *testing.T) {
 		tools = append(tools, newTool(name))
 	}
 	yes, no := 0, 0
-	for range 150 {
+	for range unraced.Fewer(150) {
 		grants := randomGrants(r, r.IntN(6))
 		e := load(t, nil, policy.Options{Grants: grants})
 		for _, who := range []*gate.Principal{

@@ -3,14 +3,16 @@
 // nothing.
 package unraced
 
+import "testing"
+
 // Short reports whether such tests are to try less: with the detector, unless
 // WASMGATE_RACE_ALL is set.
 func Short() bool { return short() }
 
-// Fewer is how often a test tries the same, n times without the race detector: a tenth of
-// it if tests are to be [Short].
+// Fewer is how often a test tries the same, n times in a full run: a tenth of it if tests are
+// to be [Short], and for a person at work (go test -short).
 func Fewer(n int) int {
-	if Short() {
+	if Short() || testing.Short() {
 		return n / 10
 	}
 	return n
