@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/secrets"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 // library finds what gitleaks itself finds.
@@ -125,8 +126,8 @@ func TestFindingsOfTheCorporaAreTheLibrarys(t *testing.T) {
 
 // The sources of Go are code that everybody who runs this test has.
 func TestFindingsInCodeAreTheLibrarys(t *testing.T) {
-	if raced {
-		t.Skip("one goroutine reads megabytes, in which the race detector finds nothing: compared without it")
+	if raced || testing.Short() {
+		t.Skip("one goroutine reads megabytes, in which the race detector finds nothing: compared without it, in the full run")
 	}
 	l, s := newLibrary(t), newScanner(t, secrets.Options{})
 	found, total := 0, 0
@@ -156,9 +157,12 @@ var paths = []string{"", "main.tf", "deploy.yaml", "nuget.config", "index.php"}
 
 func TestFindingsOfSyntheticSecretsAreTheLibrarys(t *testing.T) {
 	l, s, r := newLibrary(t), newScanner(t, secrets.Options{}), seed.Rand(t)
-	found := 0
+	found, each := 0, secretsOfEach
+	if testing.Short() {
+		each = 1
+	}
 	for _, src := range sources(t) {
-		for range secretsOfEach {
+		for range each {
 			x := secret(r, src.tree)
 			for place, format := range places {
 				for _, path := range paths {
@@ -171,7 +175,7 @@ func TestFindingsOfSyntheticSecretsAreTheLibrarys(t *testing.T) {
 		}
 	}
 	t.Logf("%d findings", found)
-	if found < 250*secretsOfEach {
+	if found < 250*each {
 		t.Errorf("only %d findings: nothing was compared", found)
 	}
 }
@@ -183,7 +187,7 @@ func TestFindingsOfTextsCutAtRandomAreTheLibrarys(t *testing.T) {
 	all := sources(t)
 	glue := []string{"", "", " ", "\n", "\n\n", "\"", "'", ": ", " = ", "=", "-", ".", "_", ";", "\\n", "x", "9", "\u00e9", "\U0001f511", "\xff", "\x80\x80"}
 	found := 0
-	for range 1000 {
+	for range unraced.Fewer(1000) {
 		var b strings.Builder
 		for range 1 + r.IntN(6) {
 			src := all[r.IntN(len(all))]
@@ -201,7 +205,7 @@ func TestFindingsOfTextsCutAtRandomAreTheLibrarys(t *testing.T) {
 		found += same(t, "cut at random", "", b.String(), l, s)
 	}
 	t.Logf("%d findings", found)
-	if found < 300 {
+	if found < unraced.Fewer(300) {
 		t.Errorf("only %d findings: nothing was compared", found)
 	}
 }

@@ -380,7 +380,7 @@ func TestWordsFarAwayAllowNothing(t *testing.T) {
 func TestHostileTextsEnd(t *testing.T) {
 	s, r := newScanner(t, secrets.Options{Decode: true, Checked: true}), seed.Rand(t)
 	size := 512 << 10
-	if raced {
+	if raced || testing.Short() {
 		size = 64 << 10
 	}
 	for _, part := range []string{
