@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/seed"
+	"github.com/wasmgate/wasmgate/internal/unraced"
 )
 
 func quoted(s string) string {
@@ -56,7 +57,7 @@ func TestPatternsMatchAsInJavaScript(t *testing.T) {
 	pick := func(all ...string) string { return all[r.IntN(len(all))] }
 	type one struct{ Pattern, Text string }
 	var all []one
-	for range 3000 {
+	for range unraced.Fewer(3000) {
 		var p, x strings.Builder
 		for range 1 + r.IntN(4) {
 			p.WriteString(pick(`\s`, `\S`, `.`, `[\s]`, `[^\s]`, `[^\S]`, `[a\s]`, `[^\w\s]`, `\d`, `\w`, `\W`, `\D`, `a`, `\u2028`, `\ud83d\ude00`, `[\s\d-]`, `\.`, `[.]`, `\b`) + pick("", "", "*", "+", "?", "{1,2}"))
@@ -90,7 +91,7 @@ console.log(JSON.stringify(all.map(({Pattern, Text}) => { try { return new RegEx
 			t.Errorf("%s of %+q: %v, want %d", x.Pattern, x.Text, err, want[i])
 		}
 	}
-	if compared < 2000 {
+	if compared < unraced.Fewer(2000) {
 		t.Error(fmt.Sprint("only ", compared, " compared"))
 	}
 }
