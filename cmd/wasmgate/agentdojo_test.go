@@ -318,24 +318,24 @@ func (o *dojoOutcome) add(of dojoOutcome) {
 // dojoPlace finds the argument that a reason names.
 var dojoPlace = regexp.MustCompile(`(?:named|chosen) (/\S+?)(?:;|$)`)
 
-// cause says where the values for which a person is asked about a call of a task can be
-// known from, to whoever reads all of the task, the prompt included.
-func (s *dojoSuite) cause(task dojoTask, call int, reasons []string) string {
+// cause says where the values for which a person is asked about the last of a session's calls
+// can be known from, to whoever reads all of the session and the task's prompt.
+func (s *dojoSuite) cause(task dojoTask, calls []dojoCall, reasons []string) string {
 	kinds := map[string]bool{}
 	for _, m := range dojoPlace.FindAllStringSubmatch(strings.Join(reasons, ";"), -1) {
-		value := gate.MustDoc(string(task.Calls[call].Args)).At(m[1]).String()
-		kinds[s.known(task, call, strings.Trim(value, `"`))] = true
+		value := gate.MustDoc(string(calls[len(calls)-1].Args)).At(m[1]).String()
+		kinds[s.known(task, calls[:len(calls)-1], strings.Trim(value, `"`))] = true
 	}
 	return strings.Join(slices.Sorted(maps.Keys(kinds)), "; ")
 }
 
-func (s *dojoSuite) known(task dojoTask, call int, value string) string {
+func (s *dojoSuite) known(task dojoTask, before []dojoCall, value string) string {
 	whole := regexp.MustCompile(`(^|\W)` + regexp.QuoteMeta(value) + `($|\W)`)
 	if whole.MatchString(task.Prompt) {
 		return "the user has typed the value, and nobody told the gateway"
 	}
 	kind := "the agent has made the value up, and it was met nowhere"
-	for _, c := range task.Calls[:call] {
+	for _, c := range before {
 		if c.Output == nil || !whole.MatchString(*c.Output) {
 			continue
 		}
@@ -567,7 +567,7 @@ func count(t *testing.T, s *dojoSuite, sessions []dojoSession, out *bytes.Buffer
 			continue
 		}
 		for i, task := range session.tasks {
-			o.task(s, task, line.Decisions[session.starts[i]:][:len(task.Calls)])
+			o.task(s, task, session.calls[:session.starts[i]+len(task.Calls)], line.Decisions[session.starts[i]:][:len(task.Calls)])
 		}
 	}
 	if d.More() {
@@ -581,14 +581,15 @@ type dojoDecision struct {
 	Reasons      []string
 }
 
-func (o *dojoOutcome) task(s *dojoSuite, task dojoTask, decisions []dojoDecision) {
+// task counts one, whose calls are the last of those that its session has made by then.
+func (o *dojoOutcome) task(s *dojoSuite, task dojoTask, calls []dojoCall, decisions []dojoDecision) {
 	o.tasks++
 	asked, refused := 0, false
 	for i, one := range decisions {
 		refused = refused || one.Effect == "deny"
 		if one.Effect == "ask" {
 			asked++
-			o.causes[s.cause(task, i, one.Reasons)]++
+			o.causes[s.cause(task, calls[:len(calls)-len(decisions)+i+1], one.Reasons)]++
 			o.reasons = append(o.reasons, fmt.Sprintf("%s/%s %s: %s", s.name, task.ID, one.Tool, strings.Join(one.Reasons, "; ")))
 		}
 	}
