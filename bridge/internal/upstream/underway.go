@@ -39,13 +39,14 @@ type calling struct {
 	answer func() // tells the circuit that the server has answered
 	task   string // the id of the task by which the server carries it out; of among's mu; "" for none
 
-	said   chan remark   // to the client; nil if it wants to hear nothing
-	passed chan struct{} // closed when all of it has been passed on
+	hears bool // the client wants to hear what the server says
 
-	mu    sync.Mutex
-	over  bool
-	asks  int           // of the server, without an answer
-	quiet chan struct{} // closed when over and asks is 0
+	mu     sync.Mutex
+	said   chan remark   // to the client, from the first remark on; nil before
+	passed chan struct{} // closed when all of said has been passed on
+	over   bool
+	asks   int           // of the server, without an answer
+	quiet  chan struct{} // closed when over and asks is 0
 }
 
 // A remark is a notification of a server in a call.
@@ -58,10 +59,7 @@ type remark struct {
 // begin adds a call; end takes it out. level is what its client wants of log messages.
 func (u *underWay) begin(ctx *pace.Deadline, p gate.Permit, c *gate.Call, level mcp.Severity) *calling {
 	one := &calling{ctx: ctx, permit: p, call: c, level: level, among: u, quiet: make(chan struct{})}
-	if tellsProgress(c) || level > 0 && c.Notify != nil {
-		one.said, one.passed = make(chan remark, maxRemarks), make(chan struct{})
-		go one.pass() // ends with said
-	}
+	one.hears = tellsProgress(c) || level > 0 && c.Notify != nil
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.calls == nil {
@@ -162,12 +160,16 @@ func (u *underWay) only() *calling {
 func (c *calling) say(r remark) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
+	if c.over || !c.hears {
 		return
+	}
+	if c.said == nil {
+		c.said, c.passed = make(chan remark, maxRemarks), make(chan struct{})
+		go c.pass(c.said, c.passed) // ends with said
 	}
 	select {
 	case c.said <- r:
-	default: // nobody listens, or the client is slow
+	default: // the client is slow
 	}
 }
 
@@ -187,9 +189,9 @@ func (c *calling) Told() <-chan struct{} {
 	return told
 }
 
-func (c *calling) pass() {
-	defer close(c.passed)
-	for r := range c.said {
+func (c *calling) pass(said <-chan remark, passed chan<- struct{}) {
+	defer close(passed)
+	for r := range said {
 		if r.told != nil {
 			close(r.told)
 			continue
@@ -245,12 +247,13 @@ func (c *calling) end() {
 
 	c.mu.Lock()
 	c.over = true
-	if c.said != nil {
-		close(c.said)
+	said, passed := c.said, c.passed
+	if said != nil {
+		close(said)
 	}
 	asks := c.asks
 	c.mu.Unlock()
-	if asks == 0 && c.said == nil {
+	if asks == 0 && said == nil {
 		return
 	}
 	late := time.NewTimer(wire.DrainTime)
@@ -263,9 +266,9 @@ func (c *calling) end() {
 		case <-c.ctx.Done():
 		}
 	}
-	if c.said != nil {
+	if said != nil {
 		select {
-		case <-c.passed:
+		case <-passed:
 		case <-late.C:
 		}
 	}
