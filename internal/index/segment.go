@@ -111,7 +111,7 @@ func (t *table) add(r *row, at int64) {
 
 // write writes a segment to a file that is whole or not there.
 func (t *table) write(name string) error {
-	var body []byte
+	body := make([]byte, 0, t.size())
 	put := func(b []byte) {
 		t.Blocks = append(t.Blocks, block{int64(len(body)), len(b), crc32.Checksum(b, castagnoli)})
 		body = append(body, b...)
@@ -139,6 +139,9 @@ func (t *table) write(name string) error {
 	b = append(append(b, h...), body...)
 	return files.Replace(name, b, 0o600)
 }
+
+// size is about how many bytes the blocks take.
+func (t *table) size() int { return t.Rows*(8+8+4+8+8+1+2*columns) + t.bytes }
 
 // A number is what a column has.
 type number interface {

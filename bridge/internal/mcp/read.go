@@ -10,7 +10,11 @@ const maxAnnounced = 64 << 10
 
 // ReadAll is [io.ReadAll] of a message of an announced length, -1 if it is not announced.
 func ReadAll(r io.Reader, announced int64) ([]byte, error) {
-	b := make([]byte, 0, min(max(announced, 0), maxAnnounced)+512)
+	room := int64(512)
+	if announced >= 0 {
+		room = min(announced, maxAnnounced) + 1 // the end is read into what is left
+	}
+	b := make([]byte, 0, room)
 	for {
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]

@@ -360,14 +360,16 @@ type Leaf struct {
 // memory. What was written there stays as it is.
 type made struct{ strings.Builder }
 
-// maxMade is how many bytes of texts have one piece of memory.
-const maxMade = 512
+// minMade and maxMade are how many bytes of texts have one piece of memory: the first, and
+// at most.
+const minMade, maxMade = 128, 512
 
 // room sees to it that a text of so many bytes is in one piece, and returns where it begins.
 func (m *made) room(size int) (start int) {
 	if m.Len()+size > m.Cap() {
+		next := min(max(2*m.Cap(), minMade), maxMade)
 		m.Reset()
-		m.Grow(max(size, maxMade))
+		m.Grow(max(size, next))
 	}
 	return m.Len()
 }
