@@ -50,9 +50,9 @@ type Sessions struct {
 	kept     map[gate.SessionKey]*entry
 	values   int // kept of all sessions
 	dropped  filter
-	lost     time.Time // until then a session that is not kept may have been; see load
-	rises    uint64    // of labels, to know what is in the file
-	admitted admissions
+	lost     time.Time      // until then a session that is not kept may have been; see load
+	rises    uint64         // of labels, to know what is in the file
+	admitted [16]admissions // by the last character of the call, so that few wait for each other
 }
 
 // entryOf returns an entry for a state, of which no call is known.
@@ -99,10 +99,7 @@ func New(o Options) *Sessions {
 	if o.AllValues <= 0 {
 		o.AllValues = 1 << 20
 	}
-	s := &Sessions{
-		o: o, started: time.Now(), kept: map[gate.SessionKey]*entry{},
-		dropped: newFilter(o.TTL), admitted: admissions{at: map[admission]struct{}{}},
-	}
+	s := &Sessions{o: o, started: time.Now(), kept: map[gate.SessionKey]*entry{}, dropped: newFilter(o.TTL)}
 	if o.File != "" {
 		s.file = &keptFile{path: o.File}
 		s.load()
@@ -162,11 +159,11 @@ func (s *Sessions) admit(v gate.Session, c *gate.Call, labels gate.Labels) (gate
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.view(v.Key)
-	if !s.admitted.has(a) {
+	if !s.admissions(a).has(a) {
 		if stale(v, now, c.Args) {
 			return now, 0, gate.ErrStale
 		}
-		s.admitted.add(a)
+		s.admissions(a).add(a)
 	}
 	// The session may have ended since it was viewed. The call was decided on
 	// what it had read, and goes on with that.
@@ -183,7 +180,7 @@ func (s *Sessions) admitKnown(v gate.Session, a admission, l lesson, args gate.D
 	if !known || stale(v, now, args) || l.top && !now.Top || !now.Labels.Cover(l.labels) {
 		return gate.Session{}, 0, false
 	}
-	s.admitted.add(a)
+	s.admissions(a).add(a)
 	return now, s.rises, true
 }
 
@@ -361,7 +358,15 @@ type admission struct {
 	call    string
 }
 
-// admissions are the last maxAdmitted admissions.
+// admissions returns those among which one is remembered.
+func (s *Sessions) admissions(a admission) *admissions {
+	if a.call == "" {
+		return &s.admitted[0]
+	}
+	return &s.admitted[int(a.call[len(a.call)-1])%len(s.admitted)]
+}
+
+// admissions are the last ones of their share of maxAdmitted.
 type admissions struct {
 	mu   sync.Mutex // held for a moment
 	at   map[admission]struct{}
@@ -383,12 +388,15 @@ func (as *admissions) add(a admission) {
 	if _, ok := as.at[a]; ok {
 		return
 	}
+	if as.at == nil {
+		as.at = make(map[admission]struct{})
+	}
 	as.at[a] = struct{}{}
-	if len(as.ring) < maxAdmitted {
+	if len(as.ring) < maxAdmitted/len(Sessions{}.admitted) {
 		as.ring = append(as.ring, a)
 		return
 	}
 	delete(as.at, as.ring[as.next])
 	as.ring[as.next] = a
-	as.next = (as.next + 1) % maxAdmitted
+	as.next = (as.next + 1) % len(as.ring)
 }

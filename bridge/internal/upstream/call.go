@@ -24,9 +24,9 @@ var _ gate.Upstream = (*Endpoint)(nil)
 // the server cannot be reached. It is not waited for: the time that the answer takes
 // would tell of a server.
 func (e *Endpoint) Lookup(_ context.Context, action gate.Action, name string) (*gate.Tool, error) {
-	e.mu.Lock()
+	e.mu.RLock()
 	tools := e.tools
-	e.mu.Unlock()
+	e.mu.RUnlock()
 	return tools.Lookup(action, name)
 }
 
@@ -41,15 +41,15 @@ func (e *Endpoint) Features(ctx context.Context, f gate.Feature) []*gate.Tool {
 // Tools returns the server's tools. The tools of a server that is faulted are
 // those it had.
 func (e *Endpoint) Tools(context.Context) []*gate.Tool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	return e.tools.All
 }
 
 // ListedFeatures returns what the server lists beside tools; nil if that is not known.
 func (e *Endpoint) ListedFeatures() *listing.Features {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	return e.tools.Features
 }
 
@@ -224,9 +224,9 @@ func (e *Endpoint) Offers(t *gate.Tool) error {
 	if t.Feature != gate.FeatureTool {
 		return nil
 	}
-	e.mu.Lock()
+	e.mu.RLock()
 	now, known := e.tools.ByName[t.Name.String()]
-	e.mu.Unlock()
+	e.mu.RUnlock()
 	if known && now.Digest == t.Digest {
 		return nil
 	}

@@ -116,8 +116,8 @@ func (e *Endpoint) Fresh(one gate.Feature) (left time.Duration, lists bool) {
 
 // Announced reports whether the server has announced what is not listed yet.
 func (e *Endpoint) Announced() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	return e.link != nil && e.link.news.waiting() != nil
 }
 
@@ -125,9 +125,9 @@ func (e *Endpoint) Announced() bool {
 // a call is made of the definition that the server has now, not of the one that it
 // had until it said otherwise.
 func (e *Endpoint) Relisted(ctx context.Context) {
-	e.mu.Lock()
+	e.mu.RLock()
 	l := e.link
-	e.mu.Unlock()
+	e.mu.RUnlock()
 	if l == nil {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 // A life is how far an endpoint is in its life, and the connection that it has. mu guards
 // all of it.
 type life struct {
-	mu      sync.Mutex
+	mu      sync.RWMutex
 	phase   Phase
 	attempt *attempt // of connecting, under way
 	link    *link    // of phase Ready

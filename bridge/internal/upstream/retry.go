@@ -65,15 +65,28 @@ func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
 // only while a call waits for it, for only then the client can be asked something.
 func (e *Endpoint) wanted() bool { return e.audience == nil || e.under.foremost() != nil }
 
+// usable returns the connection, nil if none can be used. The caller holds mu, or shares it.
+func (e *Endpoint) usable() *link {
+	if e.phase == Ready && e.link.peer.Why() == nil {
+		return e.link
+	}
+	return nil
+}
+
 // ready returns the connection. While the endpoint is connecting again it waits for
 // that, unless the circuit is open; a call that tries a half-open one does not wait
 // for the pause to end either. waited says that the server may offer other things now.
 func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link, waited bool, err error) {
+	e.mu.RLock() // as nearly always, so that calls do not wait for each other
+	l = e.usable()
+	e.mu.RUnlock()
+	if l != nil {
+		return l, false, nil
+	}
 	var late <-chan time.Time
 	for {
 		e.mu.Lock()
-		if e.phase == Ready && e.link.peer.Why() == nil {
-			l = e.link
+		if l := e.usable(); l != nil {
 			e.mu.Unlock()
 			return l, waited, nil
 		}
