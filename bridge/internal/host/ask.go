@@ -2,12 +2,9 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
-	"github.com/wasmgate/wasmgate/bridge/internal/host/questions"
-	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -36,41 +33,6 @@ func (h *Host) inputRequired(c *gate.Call, p *gate.Pending) gate.Doc {
 		"inputRequests": map[string]any{askedKey: map[string]any{"method": elicit.Method, "params": elicit.Form(*p)}},
 		"requestState":  h.states.Seal(c, p.ID, p.Expires),
 	})))
-}
-
-// complete makes of a result one that asks for nothing, whatever a server has
-// put into it: there are clients that ask their person what inputRequests says
-// without a look at resultType.
-func (p peerInfo) complete(res gate.Doc) gate.Doc {
-	if !res.Get("inputRequests").IsZero() || !res.Get("requestState").IsZero() {
-		res = mcp.Without(res, "inputRequests", "requestState")
-	}
-	if !p.stateless || res.Get("resultType").Text() == "complete" {
-		return res
-	}
-	return res.With("resultType", []byte(`"complete"`))
-}
-
-// checkBrought checks the shape of what a client brings with a call that it was
-// asked to make again.
-func checkBrought(params gate.Doc) error {
-	if state := params.Get("requestState"); !state.IsZero() && (state.Kind() != gate.String || len(state.Text()) > sealed.Max) {
-		return fmt.Errorf("requestState is no string of at most %d bytes", sealed.Max)
-	}
-	responses := params.Get("inputResponses")
-	if !responses.IsZero() && responses.Kind() != gate.Object {
-		return errors.New("inputResponses is no object")
-	}
-	n := 0
-	for _, r := range responses.Members() {
-		if n++; n > questions.Max {
-			return fmt.Errorf("inputResponses has more than %d members", questions.Max)
-		}
-		if !elicit.IsResponse(r) {
-			return errors.New("inputResponses has a member that is no result of elicitation/create, sampling/createMessage or roots/list")
-		}
-	}
-	return nil
 }
 
 // answered returns the answer that a client brings with a call; nil if it brings

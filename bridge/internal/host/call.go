@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -46,20 +45,6 @@ func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 	return p.answer(res), nil
 }
 
-// call returns a call of the peer.
-func (p peerInfo) call(action gate.Action, name string) gate.Call {
-	return gate.Call{
-		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Groups: p.groups, Session: p.key(), ClientName: p.name, ClientVersion: p.version, TraceHeader: p.traceparent,
-	}
-}
-
-// hears has the client hear of its call; nobody does of one that was refused before.
-func (p peerInfo) hears(c *gate.Call) {
-	if p.wire != nil {
-		c.Notify, c.Poll = p.wire.tell, p.wire.polls()
-	}
-}
-
 // do carries out a call, and puts what the gate says into the words of MCP.
 func (h *Host) do(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error) {
 	res, err := h.cfg.Do(ctx, c)
@@ -90,66 +75,6 @@ func (h *Host) failed(ctx context.Context, p peerInfo, c gate.Call, err error) (
 		return gate.Doc{}, ctx.Err()
 	}
 	return p.complete(refusalResult(c.ID, err)), nil
-}
-
-// lacks notes which scopes the client's token lacks for a request over HTTP.
-func (p peerInfo) lacks(err error) {
-	r, refused := errors.AsType[*gate.Refusal](err)
-	if a, ok := p.wire.(*answer); ok && refused && !r.Hidden && len(r.Scopes) > 0 {
-		a.scopes = r.Scopes
-	}
-}
-
-// refusalResult is the result of a call that was refused, or that its server
-// failed: the model that made the call reads why.
-func refusalResult(call string, err error) gate.Doc {
-	return failureResult(Public(err), refusalOf(call, err))
-}
-
-func failureResult(text string, refusal map[string]any) gate.Doc {
-	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
-		"content": []any{map[string]string{"type": "text", "text": text}},
-		"isError": true,
-		"_meta":   map[string]any{gate.MetaRefusal: refusal},
-	})))
-}
-
-// refusalOf tells a client why a call was not carried out: see [gate.MetaRefusal].
-func refusalOf(call string, err error) map[string]any {
-	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": gate.RecordID(call, err)}
-	r, ok := errors.AsType[*gate.Refusal](err)
-	if ok && r.RetryAfter > 0 {
-		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
-	}
-	if ok && r.Invoked {
-		refusal["invoked"] = true
-	}
-	maps.Copy(refusal, gate.Hints(err))
-	return refusal
-}
-
-// Public returns what a client may read of the error of a call.
-func Public(err error) string {
-	var r *gate.Refusal
-	switch {
-	case !errors.As(err, &r):
-	case r.Invoked: // no word that reads as if it had never left
-		return r.Reason
-	default:
-		return "refused: " + r.Reason
-	}
-	var public interface{ Public() string }
-	if errors.As(err, &public) {
-		return public.Public()
-	}
-	switch code := gate.Code(err); code {
-	case gate.CodeCancelled:
-		return "the call was cancelled"
-	case gate.CodeTimeout:
-		return "the call took too long"
-	default:
-		return "the call could not be carried out (" + code + ")"
-	}
 }
 
 // malformed refuses a call whose message is no acceptable JSON, and records it.
@@ -212,14 +137,6 @@ func (h *Host) sealed(c *gate.Call, res gate.Result) gate.Result {
 	return res
 }
 
-// answer is what the client gets of a result.
-func (p peerInfo) answer(res gate.Result) gate.Doc {
-	if res.InputRequired {
-		return res.Doc
-	}
-	return p.complete(res.Doc)
-}
-
 // asksAbout reports whether a person is asked about such calls by the answer to them.
 func (h *Host) asksAbout(c *gate.Call) bool { return h.terms.Load().Asks && c.Action == gate.CallTool }
 
@@ -228,3 +145,7 @@ func (h *Host) badState(ctx context.Context, p peerInfo, c *gate.Call, why error
 	h.malformed(ctx, p, c.Action, c.Name, why)
 	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + why.Error()}
 }
+
+// roundTime is how long a server's own state is good for: a person may have to
+// fill in a form first.
+const roundTime = time.Hour

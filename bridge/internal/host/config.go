@@ -105,14 +105,14 @@ type Terms struct {
 	info []byte // what clients are told of the gateway
 }
 
-// Change puts other terms in place, for requests to come.
-func (h *Host) Change(t Terms) {
-	t.MaxBody = cmp.Or(t.MaxBody, defaultMaxBody)
-	t.info = mcp.MustJSON(serverInfo{cmp.Or(t.Name, mcp.ClientName), cmp.Or(t.Version, mcp.Version()), t.Description})
-	h.terms.Store(&t)
-}
-
-const defaultMaxBody = 4 << 20
+// What holds if the configuration does not say.
+const (
+	defaultMaxBody = 4 << 20
+	// parkIdle is how long a parked call waits, and taskAfter how long a call goes on
+	// before it becomes a task.
+	parkIdle  = 10 * time.Minute
+	taskAfter = 10 * time.Second
+)
 
 // check says what is wrong with the configuration, and fills in what is not said.
 func (c *Config) check() error {

@@ -2,67 +2,12 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"runtime/debug"
-	"slices"
-	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// A message is what a client has sent, once it was screened.
-type message struct {
-	doc    gate.Doc
-	id     gate.Doc // absent of a notification
-	method string   // "" of an answer to a question of the host
-	params gate.Doc
-}
-
-func messageOf(doc gate.Doc) message {
-	return message{doc, doc.Get("id"), doc.Get("method").Text(), doc.Get("params")}
-}
-
-func (m message) isRequest() bool { return m.method != "" && !m.id.IsZero() }
-
-// revisions are those that clients may speak, the newest first, and older those of them
-// that have sessions.
-var (
-	revisions = []string{mcp.Stateless, mcp.Revision, "2025-06-18", "2025-03-26", "2024-11-05"}
-	older     = revisions[1:]
-)
-
-// negotiated returns the revision that a session speaks whose client has asked for one.
-func negotiated(asked string) string {
-	if slices.Contains(older, asked) {
-		return asked
-	}
-	return mcp.Revision
-}
-
-// needParams are the methods that mean nothing without parameters.
-var needParams = []string{
-	"initialize", string(gate.CallTool), string(gate.GetPrompt), string(gate.ReadResource), string(gate.Complete),
-	mcp.MethodSetLevel, string(gate.Subscribe), mcp.MethodUnsubscribe, mcp.MethodListen, mcp.MethodProgress,
-}
-
-// misshapen returns what is wrong with a message that the host serves; "" if nothing is.
-func (m message) misshapen() string {
-	told := strings.HasPrefix(m.method, "notifications/")
-	switch {
-	case m.method == "":
-		return ""
-	case told && !m.id.IsZero():
-		return fmt.Sprintf("invalid request: unexpected id for %q", m.method)
-	case !told && m.id.IsZero():
-		return fmt.Sprintf("invalid request: missing id for %q", m.method)
-	case m.params.IsZero() && slices.Contains(needParams, m.method):
-		return `invalid request: missing required "params"`
-	}
-	return ""
-}
 
 // respond answers a request of any revision. The error is an [*mcp.Error], or the end of
 // ctx.
@@ -111,83 +56,6 @@ func (h *Host) recovers(method string, res *gate.Doc, err *error) {
 		h.cfg.Log.Error("request panicked", "method", method, "panic", v, "stack", string(debug.Stack()))
 		*res, *err = gate.Doc{}, &mcp.Error{Code: mcp.CodeInternal, Message: "internal error"}
 	}
-}
-
-// noMethod says that a client of its revision has no such method.
-func noMethod(method string) *mcp.Error {
-	return &mcp.Error{Code: mcp.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
-}
-
-// saysStateless reports whether the parameters of a request say that its client has no
-// session.
-func saysStateless(params gate.Doc) bool {
-	return params.Get("_meta").Get(mcp.MetaProtocol).Text() >= mcp.Stateless
-}
-
-// checkMeta checks what a request without a session has to say of its client (MCP
-// 2026-07-28, basic, "_meta").
-func checkMeta(params gate.Doc) error {
-	meta := params.Get("_meta")
-	revision := meta.Get(mcp.MetaProtocol).Text()
-	if revision < mcp.Stateless {
-		return nil
-	}
-	if client := meta.Get(mcp.MetaClient); !client.IsZero() && checkClient(client) != nil {
-		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("invalid _meta field %q", mcp.MetaClient)}
-	}
-	if !objects(meta.Get(mcp.MetaCapabilities)) {
-		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("missing or invalid _meta field %q", mcp.MetaCapabilities)}
-	}
-	if !slices.Contains(revisions, revision) {
-		return unsupported("unsupported protocol version", revisions, revision)
-	}
-	return nil
-}
-
-// unsupported is the error that a revision is not spoken.
-func unsupported(why string, supported []string, requested string) *mcp.Error {
-	data := struct {
-		Supported []string `json:"supported"`
-		Requested string   `json:"requested"`
-	}{supported, requested}
-	return &mcp.Error{Code: mcp.CodeUnsupported, Message: why, Data: mcp.MustJSON(data)}
-}
-
-// checkClient checks what a client says that it is.
-func checkClient(client gate.Doc) error {
-	if client.Kind() != gate.Object {
-		return errors.New("clientInfo is no object")
-	}
-	for _, name := range []string{"name", "version"} {
-		if v := client.Get(name); !v.IsZero() && v.Kind() != gate.String {
-			return fmt.Errorf("%s in clientInfo is no string", name)
-		}
-	}
-	return nil
-}
-
-// checkInitialize checks the parameters of initialize.
-func checkInitialize(params gate.Doc) error {
-	if v := params.Get("protocolVersion"); !v.IsZero() && v.Kind() != gate.String {
-		return errors.New("protocolVersion is no string")
-	}
-	if c := params.Get("capabilities"); !c.IsZero() && c.Kind() != gate.Object {
-		return errors.New("capabilities is no object")
-	}
-	if client := params.Get("clientInfo"); !client.IsZero() {
-		return checkClient(client)
-	}
-	return nil
-}
-
-// objects reports whether d is an object of objects, as capabilities are.
-func objects(d gate.Doc) bool {
-	for _, v := range d.Members() {
-		if v.Kind() != gate.Object {
-			return false
-		}
-	}
-	return d.Kind() == gate.Object
 }
 
 // initialize answers the first request of a session.
@@ -259,44 +127,6 @@ func (h *Host) reply(p peerInfo, m message, res gate.Doc, err error) []byte {
 		out = append(out, raw...)
 	}
 	return append(out, '}')
-}
-
-// errorOf returns what a client is told of an error.
-func errorOf(err error) *mcp.Error {
-	if rpc, ok := errors.AsType[*mcp.Error](err); ok {
-		return rpc
-	}
-	return &mcp.Error{Code: mcp.CodeInternal, Message: "the request was cancelled"} // nobody waits for the answer
-}
-
-// statusOf returns the status of an answer that is no stream (MCP 2026-07-28,
-// basic/transports, for clients without a session).
-func statusOf(p peerInfo, err error) int {
-	if err == nil {
-		return http.StatusOK
-	}
-	code := errorOf(err).Code
-	switch {
-	case code == mcp.CodeInvalidRequest:
-		return http.StatusBadRequest
-	case p.stateless && code == mcp.CodeMethodNotFound:
-		return http.StatusNotFound
-	case p.stateless && (code == mcp.CodeInvalidParams || code == mcp.CodeUnsupported || code == codeLacksCapability):
-		return http.StatusBadRequest
-	}
-	return http.StatusOK
-}
-
-// duplicate refuses a request with the id of one that is under way.
-func duplicate(id gate.Doc) error {
-	return &mcp.Error{Code: mcp.CodeInvalidRequest, Message: "duplicate in-flight request ID " + idText(id)}
-}
-
-func idText(id gate.Doc) string {
-	if id.Kind() == gate.String {
-		return id.Text()
-	}
-	return id.String()
 }
 
 // dispatch answers a request of a client, whoever decoded it. Its error is an

@@ -1,24 +1,28 @@
 // Package host is the gateway as an MCP server: a [Host] serves clients over HTTP and in
-// lines, and takes their every call to a [gate.Gate].
+// lines, and takes their every call to a [gate.Gate]. Each layer uses those below it:
 //
 //	client
-//	  |    HTTP (front, headers; stream, package respond) or lines (stdio)
-//	  |    screen     strict JSON, shapes
-//	  |    session    of the revisions that have sessions
-//	Host.respond      one switch over what the host itself answers (dispatch)
-//	Host.dispatch     and one over what is used of servers (call, list, features, methods, ...)
-//	  |
-//	Config.Do         the gate
+//	  |    HTTP (front: caller, groups, headers) or lines (stdio)
+//	  |    screen    strict JSON (glimpse at what is none), and shapes (shape)
+//	Host.respond     what the host itself answers, and Host.dispatch what is used of servers:
+//	  |    call, and features: prompts and resources; methods that MCP does not have (dispatch)
+//	  |    list, instructions, offering    what a client is offered
+//	  |    listen, tasks_listen            what servers say outside of calls
+//	  |    call       what servers ask meanwhile: ask, connect, park;
+//	  |               calls that outlive their request: tasks, tasks_ask, tasks_ext
+//	Config.Do        the gate
+//
+// Below that is what knows no [Host]: who sends a request (peer), its session (session) and
+// the streams of its answers (stream, package respond), together clients; what a client is
+// asked (asked) and told (outbox, listeners); messages, refusals and errors.
 //
 // Who sends a request is found out before it is read (caller). An answer over HTTP is JSON,
 // or a stream of events from the first message before it on, or after half a second; what
 // was sent on a stream is kept for who comes back (respond.Kept). What a server asks within
 // a call comes back by the call's [gate.Peer]: a client with a session is asked on the
-// stream of its call (peer); for one without, the call is parked, and the question is the
-// answer to its request (park, packages parking, questions and sealed). Calls that outlive
-// their request are tasks (tasks, tasks_ask, tasks_ext). What servers say outside of calls
-// goes to who listens (listen, tasks_listen).
+// stream of its call (peer, stream); for one without, the call is parked, and the question is
+// the answer to its request (park, packages parking, questions and sealed).
 //
 // A host knows no servers: what is behind the gate is told to it by functions of its
-// [Config].
+// [Config]. How it begins and ends is in life.
 package host

@@ -55,4 +55,4 @@ func Open(secret []byte, c *gate.Call, state string) (approval string, err error
 var Elicited = elicit.Answer
 
 // BoundSessions lets the host have at most n sessions over HTTP.
-func (h *Host) BoundSessions(n int) { h.sessions.most = n }
+func (h *Host) BoundSessions(n int) { h.clients.sessions.most = n }

@@ -37,7 +37,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p := peerInfo{who: who, groups: h.at(group), stateless: isStatelessHTTP(r)}
 	if id != "" {
-		s := h.sessions.find(id, who)
+		s := h.clients.sessions.find(id, who)
 		if s == nil {
 			noSession(w)
 			return
@@ -108,21 +108,34 @@ func (h *Host) servePost(w http.ResponseWriter, r *http.Request, p peerInfo) {
 	if m.method == "initialize" && p.of != nil {
 		w.Header().Set(mcp.HeaderSession, p.of.id)
 	}
-	a := newAnswer(h, w, r, p.of, m)
+	a := newAnswer(w, r, p.of, m)
 	if p.of == nil {
 		p.wire = a
 		res, err := h.respond(a.ctx, p, m)
-		a.end(p, m, res, err)
+		h.answer(a, p, m, res, err)
 		return
 	}
 	if !p.of.begin(m.id, a.cancel) {
-		a.end(p, m, gate.Doc{}, duplicate(m.id))
+		h.answer(a, p, m, gate.Doc{}, duplicate(m.id))
 		return
 	}
 	p.wire = a
 	res, err := h.respond(a.ctx, p, m)
 	p.of.over(m.id)
-	a.end(p, m, res, err)
+	h.answer(a, p, m, res, err)
+}
+
+// answer writes the answer to a request.
+func (h *Host) answer(a *answer, p peerInfo, m message, res gate.Doc, err error) {
+	var msg []byte
+	if a.settle() {
+		msg = h.reply(p, m, res, err)
+	}
+	challenge := ""
+	if h.cfg.Challenge != nil && a.scopes != nil {
+		challenge = h.cfg.Challenge(a.r, a.scopes)
+	}
+	a.end(msg, statusOf(p, err), challenge)
 }
 
 // readBody reads the message of a post, within the time that it has. It is false if there
@@ -179,19 +192,32 @@ func (h *Host) allowed(r *http.Request) error {
 	return nil
 }
 
-// callStack is what the way of a call needs of a stack; OPA needs most of it.
-const callStack = 32 << 10
+// newSession begins a session over HTTP, for the parameters of an initialize that has been
+// checked.
+func (h *Host) newSession(r *http.Request, p peerInfo, params gate.Doc) peerInfo {
+	s := &session{clients: &h.clients, began: time.Now(), id: newSessionID(r.PathValue(GroupParam))}
+	p.of, p.session = s, mcp.SessionName(s.id)
+	s.peer = p
+	s.out = outbox{send: s.tell, clean: h.cfg.Clean}
+	s.declared(params)
+	h.clients.sessions.add(s)
+	return s.peer
+}
 
-// growStack makes the stack of this goroutine large enough for a call while
-// there is little on it that must be moved. Grown step by step, deep within the
-// policy, its copying takes a tenth of the whole call. To have the room is enough: it is
-// not cleared unless it is used.
-//
-//go:noinline
-func growStack(use bool) int {
-	if !use {
-		return 0
+// statusOf returns the status of an answer that is no stream (MCP 2026-07-28,
+// basic/transports, for clients without a session).
+func statusOf(p peerInfo, err error) int {
+	if err == nil {
+		return http.StatusOK
 	}
-	var room [callStack]byte
-	return copy(room[:], os.Args[0])
+	code := errorOf(err).Code
+	switch {
+	case code == mcp.CodeInvalidRequest:
+		return http.StatusBadRequest
+	case p.stateless && code == mcp.CodeMethodNotFound:
+		return http.StatusNotFound
+	case p.stateless && (code == mcp.CodeInvalidParams || code == mcp.CodeUnsupported || code == codeLacksCapability):
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }

@@ -63,17 +63,6 @@ func (h *Host) paramsDiffer(r *http.Request, p peerInfo, name string, args gate.
 	return nil
 }
 
-// timeToLive returns how long a server lets the answer to resources/read be kept, in
-// milliseconds; 0 if it does not say. Whoever keeps it, keeps it for its principal alone.
-func timeToLive(res gate.Doc) []byte {
-	if ttl := res.Get("ttlMs"); ttl.Kind() == gate.Number {
-		if n, ok := mcp.Integer(ttl.String()); ok && n > 0 {
-			return ttl.Raw()
-		}
-	}
-	return []byte("0")
-}
-
 // unknownRevision refuses a request whose headers name a revision of sessions that there is
 // not.
 func unknownRevision(w http.ResponseWriter, r *http.Request) bool {

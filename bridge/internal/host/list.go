@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -9,18 +10,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// listings are the methods that list, by what they list and the member of the result
-// that has it.
-var listings = map[string]struct {
-	feature gate.Feature
-	member  string
-}{
-	"tools/list":               {gate.FeatureTool, "tools"},
-	"prompts/list":             {gate.FeaturePrompt, "prompts"},
-	"resources/list":           {gate.FeatureResource, "resources"},
-	"resources/templates/list": {gate.FeatureTemplate, "resourceTemplates"},
-}
 
 // list answers tools/list and its like in one page: clients that do not page see
 // all.
@@ -86,4 +75,16 @@ func (h *Host) brief(tools []*gate.Tool) []*gate.Tool {
 		return tools
 	}
 	return slices.DeleteFunc(slices.Clone(tools), func(t *gate.Tool) bool { return t.Feature == gate.FeatureTool && !t.Relay })
+}
+
+// definition is how a tool is listed. Every tool can be called as a task, for it is
+// the host that keeps it; what a server says of that itself stays as it is. Without a
+// word of it clients must not (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level
+// Negotiation").
+func (h *Host) definition(p peerInfo, t *gate.Tool) []byte {
+	raw := t.Definition.Raw()
+	if !h.OffersTasks() || p.stateless || t.Feature != gate.FeatureTool || t.Relay || !t.Definition.Get("execution").IsZero() {
+		return raw
+	}
+	return append(bytes.Clone(raw[:len(raw)-1]), `,"execution":{"taskSupport":"optional"}}`...)
 }

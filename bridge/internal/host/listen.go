@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/host/shares"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -18,72 +16,6 @@ import (
 // have subscribed to, and, of a server that has a connection for them alone, log
 // messages. Who has a session hears it there; others with subscriptions/listen
 // (MCP 2026-07-28, basic/patterns).
-
-const (
-	// maxSubscribed bounds the resources that one client subscribes to.
-	maxSubscribed = 1000
-	// maxUnheard bounds what waits for a client to read it; more is dropped. Of one
-	// resource a single update waits, for it says nothing but that there is another.
-	maxUnheard = 64
-	// hearTime bounds how long sending one may take.
-	hearTime = 10 * time.Second
-)
-
-// A listener is a client with a session that has asked to hear something.
-type listener struct {
-	key gate.SessionKey
-	out *outbox
-
-	mu    sync.Mutex
-	to    map[string]string // URI to the ID of the call that subscribed to it
-	ended bool
-}
-
-// subscribe keeps a subscription. It returns the one that it takes the place of, "" if
-// there was none, and false if the session has ended.
-func (l *listener) subscribe(uri, call string) (before string, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return "", false
-	}
-	before = l.to[uri]
-	l.to[uri] = call
-	return before, true
-}
-
-// unsubscribe forgets a subscription and returns it, "" if there was none.
-func (l *listener) unsubscribe(uri string) (call string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	call = l.to[uri]
-	delete(l.to, uri)
-	return call
-}
-
-func (l *listener) full() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.to) >= maxSubscribed
-}
-
-// end returns the subscriptions, and keeps no more.
-func (l *listener) end() map[string]string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = true
-	return l.to
-}
-
-// listeners are all clients that hear something.
-type listeners struct {
-	mu    sync.Mutex
-	by    map[gate.SessionKey]*listener
-	calls map[string]*outbox // of who subscribed with a call, by its ID
-	open  map[*listening]struct{}
-
-	streams *shares.Places[gate.SessionKey] // of notifications, over HTTP and in lines
-}
 
 // listener returns the client of a session, which hears from now on what it will ask to
 // hear, until its session ends.
@@ -101,8 +33,8 @@ func (h *Host) listener(s *session) *listener {
 	return s.listener
 }
 
-// unheard ends what a client has subscribed to, for its session has ended.
-func (h *Host) unheard(l *listener) {
+// forget ends what a client has subscribed to, for its session has ended.
+func (h *Host) forget(l *listener) {
 	h.listening.mu.Lock()
 	delete(h.listening.by, l.key)
 	h.listening.mu.Unlock()
@@ -169,7 +101,7 @@ func (h *Host) subscribe(ctx context.Context, p peerInfo, params gate.Doc) (gate
 	}
 	res, err := h.subscribeTo(ctx, c, p.listener.out)
 	if err != nil {
-		return gate.Doc{}, h.unused(ctx, p, &c, err)
+		return gate.Doc{}, p.unused(ctx, &c, err)
 	}
 	if res.IsError {
 		return gate.Doc{}, serverError(res.Doc)
@@ -209,13 +141,6 @@ func (h *Host) unsubscribe(p peerInfo, params gate.Doc) (gate.Doc, error) {
 		h.release(call, uri)
 	}
 	return gate.MustDoc("{}"), nil
-}
-
-// A listening is a request of subscriptions/listen under way (MCP 2026-07-28, basic/patterns).
-type listening struct {
-	id    gate.Doc
-	lists map[string]bool // by the method that says that they have changed
-	out   outbox
 }
 
 // wanted is what a client wants to hear, in its words; absent members are not.
@@ -259,7 +184,7 @@ func (h *Host) listen(ctx context.Context, p peerInfo, m message) (gate.Doc, err
 	}
 	room, end := context.WithCancel(ctx) // ends for a stream of another client, too
 	defer end()
-	leave, ok := h.listening.streams.Enter(p.key(), end)
+	leave, ok := h.clients.streams.Enter(p.key(), end)
 	if !ok {
 		return gate.Doc{}, h.tooMany()
 	}
@@ -285,7 +210,7 @@ func (h *Host) listen(ctx context.Context, p peerInfo, m message) (gate.Doc, err
 	if want.any() {
 		select {
 		case <-room.Done():
-		case <-h.streams.Done():
+		case <-h.clients.drained.Done():
 		}
 	}
 	meta := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), h.info()...), `,"`+mcp.MetaSubscription+`":`...)
@@ -296,29 +221,6 @@ func (h *Host) listen(ctx context.Context, p peerInfo, m message) (gate.Doc, err
 func (h *Host) tooMany() error {
 	no := &gate.Refusal{Step: gate.StepBusy, Name: mcp.MethodListen, Reason: "too many streams are open; end one first"}
 	return &mcp.Error{Code: codeRefused, Message: Public(no), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: refusalOf("", no)})}
-}
-
-// stamped returns the parameters of a notification with the request that it belongs to.
-func (l *listening) stamped(params gate.Doc) gate.Doc {
-	stamp := append(append([]byte(`{"_meta":{"`+mcp.MetaSubscription+`":`), l.id.Raw()...), '}')
-	for name, v := range params.Members() {
-		if name != "_meta" {
-			stamp = append(append(append(append(stamp, ','), mcp.MustJSON(name)...), ':'), v.Raw()...)
-		}
-	}
-	return gate.MustDoc(string(append(stamp, '}')))
-}
-
-func (l *listeners) add(one *listening) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open[one] = struct{}{}
-}
-
-func (l *listeners) remove(one *listening) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.open, one)
 }
 
 // subscribeAll subscribes to resources for one request. It returns those that it may, and
@@ -354,13 +256,6 @@ const (
 // gatherTime is how long changes of lists are gathered before clients are told.
 const gatherTime = 10 * time.Millisecond
 
-// changes are the lists that have changed since clients were told last.
-type changes struct {
-	mu      sync.Mutex
-	lists   []string
-	offered mcp.Offering // when there was a change last
-}
-
 // Changed tells all clients that what they are offered may be other things now.
 func (h *Host) Changed() { h.ListsChanged(true, true, true) }
 
@@ -391,7 +286,7 @@ func (h *Host) tellChanges() {
 	lists := h.changes.lists
 	h.changes.lists = nil
 	h.changes.mu.Unlock()
-	for _, s := range h.sessions.all() {
+	for _, s := range h.clients.sessions.all() {
 		if s.hearsLists() {
 			s.out.putAll(lists)
 		}
@@ -400,66 +295,5 @@ func (h *Host) tellChanges() {
 	defer h.listening.mu.Unlock()
 	for l := range h.listening.open {
 		l.out.putAll(slices.DeleteFunc(slices.Clone(lists), func(list string) bool { return !l.lists[list] }))
-	}
-}
-
-// An outbox sends what a client is told, one after the other. It has a goroutine only
-// while there is something to send.
-type outbox struct {
-	send  func(ctx context.Context, method string, params gate.Doc)
-	clean func(server string, params gate.Doc) (gate.Doc, bool)
-
-	mu      sync.Mutex
-	waiting []mcp.Notice
-	sending bool
-}
-
-// put has n sent, unless too much waits or it says nothing new. It does not block.
-func (o *outbox) put(n mcp.Notice) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	known := n.Method != mcp.MethodLog && slices.ContainsFunc(o.waiting, func(w mcp.Notice) bool {
-		return w.Method == n.Method && w.Params.String() == n.Params.String()
-	})
-	if known || len(o.waiting) == maxUnheard {
-		return
-	}
-	o.waiting = append(o.waiting, n)
-	if !o.sending {
-		o.sending = true
-		go o.run() // ends when nothing waits
-	}
-}
-
-// putAll has notifications sent that have no parameters.
-func (o *outbox) putAll(methods []string) {
-	for _, method := range methods {
-		o.put(mcp.Notice{Method: method})
-	}
-}
-
-func (o *outbox) next() (mcp.Notice, bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.waiting) == 0 {
-		o.sending = false
-		return mcp.Notice{}, false
-	}
-	n := o.waiting[0]
-	o.waiting = slices.Delete(o.waiting, 0, 1)
-	return n, true
-}
-
-func (o *outbox) run() {
-	for n, ok := o.next(); ok; n, ok = o.next() {
-		params, safe := n.Params, true
-		if n.Method == mcp.MethodLog { // the words of an update are the client's own
-			params, safe = o.clean(n.Server, n.Params)
-		}
-		if safe {
-			ctx, cancel := context.WithTimeout(context.Background(), hearTime)
-			o.send(ctx, n.Method, params)
-			cancel()
-		}
 	}
 }

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
@@ -10,11 +9,6 @@ import (
 )
 
 // Methods that MCP does not have come and go with the servers that have them.
-
-// isMethod reports whether MCP does not have the method of a request.
-func isMethod(method string) bool {
-	return !slices.Contains(served, method) && gate.MethodAction(method).IsMethod()
-}
 
 // method returns the method of a server that a request names; nil if no server has it.
 func (h *Host) method(ctx context.Context, method string) *gate.Tool {
@@ -39,28 +33,6 @@ func (h *Host) offersMethod(ctx context.Context, p peerInfo, method string) bool
 	return err == nil && slices.ContainsFunc(offered, func(one *gate.Tool) bool { return one.Name == t.Name })
 }
 
-// actionOf returns the action of a request by which a client uses what a server offers;
-// false of any other request.
-func actionOf(method string) (gate.Action, bool) {
-	if isMethod(method) {
-		return gate.MethodAction(method), true
-	}
-	return gate.Action(method), slices.Contains(acting, gate.Action(method))
-}
-
-// checkMethodParams checks the shape of the parameters of a method that MCP does not have.
-func checkMethodParams(params gate.Doc) error {
-	if !params.IsZero() && params.Kind() != gate.Object {
-		return errors.New("params is no object")
-	}
-	if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != gate.Object {
-		return errors.New("_meta is no object")
-	}
-	return nil
-}
-
-var errNoMethod = &mcp.Error{Code: mcp.CodeMethodNotFound, Message: "method not found"}
-
 // useMethod answers a request of a method that MCP does not have. A client without a
 // session cannot be asked meanwhile: MCP has that for methods of its own alone.
 func (h *Host) useMethod(ctx context.Context, p peerInfo, method string, params gate.Doc) (gate.Doc, error) {
@@ -79,7 +51,7 @@ func (h *Host) useMethod(ctx context.Context, p peerInfo, method string, params 
 	case err != nil && c.Malformed != nil && !h.offersMethod(ctx, p, method):
 		return gate.Doc{}, errNoMethod
 	case err != nil:
-		return gate.Doc{}, h.unused(ctx, p, &c, err)
+		return gate.Doc{}, p.unused(ctx, &c, err)
 	case res.IsError && !res.Doc.Get("_meta").Get(mcp.MetaError).IsZero(): // and not what the server has for a result
 		return gate.Doc{}, serverError(res.Doc)
 	}

@@ -25,9 +25,6 @@ import (
 // A state is good for one round. Who brings it without an answer is asked the same
 // again; who brings it a second time, while the call goes on or after that, is refused.
 
-// parkIdle is how long a parked call waits if the configuration does not say.
-const parkIdle = 10 * time.Minute
-
 var (
 	errParkedGone = errors.New("the call that this requestState belongs to has ended; call again without it")
 	errParkedUsed = errors.New("this requestState has been used already; bring the one that came last")

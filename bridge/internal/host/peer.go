@@ -2,25 +2,15 @@ package host
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-const (
-	// maxCapabilities bounds what is kept of the capabilities of a client, in bytes:
-	// they are names of a handful of things.
-	maxCapabilities = 16 << 10
-	// maxClientError bounds what a server is told of a client's error, in bytes.
-	maxClientError = 4 << 10
-	// roundTime is how long a server's own state is good for: a person may have to
-	// fill in a form first.
-	roundTime = time.Hour
-)
+// maxCapabilities bounds what is kept of the capabilities of a client, in bytes: they are
+// names of a handful of things.
+const maxCapabilities = 16 << 10
 
 // askable returns the capabilities by which servers may ask a client, as it has declared
 // them; absent if it has none.
@@ -30,21 +20,6 @@ func askable(declared gate.Doc) gate.Doc {
 		return gate.Doc{}
 	}
 	return can
-}
-
-// endedSession tells that a session of a client has ended.
-func (h *Host) endedSession(k gate.SessionKey) {
-	h.parking.End(k)
-	if h.cfg.Ended != nil {
-		h.cfg.Ended(k)
-	}
-}
-
-// rootsChanged tells that the roots of a session's client are others.
-func (h *Host) rootsChanged(p peerInfo) {
-	if h.cfg.PeerChanged != nil && !p.capabilities.IsZero() {
-		h.cfg.PeerChanged(p.key())
-	}
 }
 
 // A wire is the way to the client of a request, while the request is under way.
@@ -86,74 +61,55 @@ func (s sessionPeer) Request(ctx context.Context, method gate.Action, params gat
 	return res, err
 }
 
-// asked are the requests of the host to a client that wait for an answer. A client may
-// outlive its gateway and be served by the next one; what it answers to the first must not
-// be taken for an answer to the second, which also counts from 1: so ids begin with mark,
-// unless sessions tell that apart.
-type asked struct {
-	mark string
-
-	mu   sync.Mutex
-	last int64
-	by   map[string]chan gate.Doc // by the JSON of the id; each has room for the only answer
+// peerInfo is who sent a request.
+type peerInfo struct {
+	who           *gate.Principal
+	groups        gate.Groups // that it is offered, beside the principal's
+	session       string      // "" if the client has none: the principal's own
+	name, version string      // as the client claims
+	traceparent   string      // of the HTTP request
+	stateless     bool        // revision 2026-07-28
+	capabilities  gate.Doc    // by which servers may ask it; absent if there are none
+	of            *session    // nil if it has none
+	wire          wire        // of the request; nil of what is no request
+	// listener hears what servers say outside of calls; nil unless it asks about that,
+	// and has a session.
+	listener *listener
 }
 
-// ask sends a request, and waits for its answer. One that nobody waits for any more is
-// withdrawn.
-func (a *asked) ask(ctx context.Context, send func([]byte), method string, params gate.Doc) (gate.Doc, error) {
-	id, answer := a.add()
-	defer a.remove(id)
-	send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, mcp.MustJSON(method), params.Raw()))
-	select {
-	case msg := <-answer:
-		return resultOf(msg)
-	case <-ctx.Done():
-		send(notification(mcp.MethodCancelled, gate.MustDoc(`{"reason":"context canceled","requestId":`+id+`}`)))
-		return gate.Doc{}, ctx.Err()
+func (p peerInfo) key() gate.SessionKey { return gate.SessionKey{Owner: p.who.Owner, ID: p.session} }
+
+// complete makes of a result one that asks for nothing, whatever a server has
+// put into it: there are clients that ask their person what inputRequests says
+// without a look at resultType.
+func (p peerInfo) complete(res gate.Doc) gate.Doc {
+	if !res.Get("inputRequests").IsZero() || !res.Get("requestState").IsZero() {
+		res = mcp.Without(res, "inputRequests", "requestState")
 	}
-}
-
-func (a *asked) add() (id string, answer <-chan gate.Doc) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.last++
-	id = strconv.FormatInt(a.last, 10)
-	if a.mark != "" {
-		id = `"` + a.mark + id + `"`
+	if !p.stateless || res.Get("resultType").Text() == "complete" {
+		return res
 	}
-	if a.by == nil {
-		a.by = make(map[string]chan gate.Doc)
+	return res.With("resultType", []byte(`"complete"`))
+}
+
+// answer is what the client gets of a result.
+func (p peerInfo) answer(res gate.Result) gate.Doc {
+	if res.InputRequired {
+		return res.Doc
 	}
-	c := make(chan gate.Doc, 1)
-	a.by[id] = c
-	return id, c
+	return p.complete(res.Doc)
 }
 
-func (a *asked) remove(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.by, id)
-}
-
-// answered takes a client's answer. One to nothing that waits is dropped.
-func (a *asked) answered(msg gate.Doc) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	id := msg.Get("id").String()
-	if c := a.by[id]; c != nil {
-		delete(a.by, id)
-		c <- msg
+// call returns a call of the peer.
+func (p peerInfo) call(action gate.Action, name string) gate.Call {
+	return gate.Call{
+		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Groups: p.groups, Session: p.key(), ClientName: p.name, ClientVersion: p.version, TraceHeader: p.traceparent,
 	}
 }
 
-// resultOf returns the result that a client's answer brings; absent if that is no object.
-func resultOf(msg gate.Doc) (gate.Doc, error) {
-	if e := msg.Get("error"); e.Kind() == gate.Object {
-		code, _ := strconv.ParseInt(e.Get("code").String(), 10, 64)
-		return gate.Doc{}, &mcp.Error{Code: code, Message: mcp.Clip(e.Get("message").Text(), maxClientError)}
+// hears has the client hear of its call; nobody does of one that was refused before.
+func (p peerInfo) hears(c *gate.Call) {
+	if p.wire != nil {
+		c.Notify, c.Poll = p.wire.tell, p.wire.polls()
 	}
-	if res := msg.Get("result"); res.Kind() == gate.Object {
-		return res, nil
-	}
-	return gate.Doc{}, nil
 }

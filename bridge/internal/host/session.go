@@ -32,7 +32,7 @@ const (
 // A session is a client of the revisions that begin with initialize. Over HTTP it has an
 // id, in lines it is the connection.
 type session struct {
-	host     *Host
+	clients  *clients
 	began    time.Time
 	id       string   // "" in lines
 	peer     peerInfo // who its client is; in lines set with initialize
@@ -93,14 +93,14 @@ func (s *session) heard(p peerInfo, m message) {
 			cancel()
 		}
 	case mcp.MethodRootsChanged:
-		s.host.rootsChanged(p)
+		s.clients.rootsChanged(p)
 	}
 }
 
 // open opens the stream of a request.
 func (s *session) open(of *answer) *stream {
 	st := &stream{session: s, name: rand.Text(), of: of}
-	s.host.kept.Open(s.id, st.name)
+	s.clients.kept.Open(s.id, st.name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.streams == nil {
@@ -157,7 +157,7 @@ func (s *session) reads(k *respond.Sink) (noMore func(), ok bool) {
 	if !s.enter() {
 		return nil, false
 	}
-	leave, ok := s.host.listening.streams.Enter(s.peer.key(), k.End)
+	leave, ok := s.clients.streams.Enter(s.peer.key(), k.End)
 	if !ok {
 		s.leave()
 		return nil, false
@@ -231,7 +231,7 @@ func (s *session) primes(r *http.Request) bool {
 
 // end ends the session with all that it has under way.
 func (s *session) end() {
-	s.host.sessions.forget(s)
+	s.clients.sessions.forget(s)
 	s.mu.Lock()
 	if s.ended {
 		s.mu.Unlock()
@@ -247,15 +247,9 @@ func (s *session) end() {
 	l := s.listener
 	s.mu.Unlock()
 	if s.id != "" {
-		s.host.kept.Forget(s.id)
+		s.clients.kept.Forget(s.id)
 	}
-	if l != nil {
-		s.host.unheard(l)
-	}
-	s.host.endedSession(s.peer.key())
-	if lasted := s.host.cfg.Lasted; lasted != nil {
-		lasted(time.Since(s.began))
-	}
+	s.clients.ended(s, l)
 }
 
 // clock is the time that has passed, in nanoseconds, whatever the machine's clock is set to.
@@ -263,25 +257,13 @@ func clock() int64 { return int64(time.Since(began)) }
 
 var began = time.Now()
 
-// sessions are the clients with sessions.
+// sessions are all sessions that there are.
 type sessions struct {
 	most  int          // maxSessions, but for tests
 	mu    sync.RWMutex // requests only read
 	by    map[string]*session
 	lines map[*session]struct{}
 	sweep *time.Timer // ends those that are idle; nil while there are none
-}
-
-// newSession begins a session over HTTP, for the parameters of an initialize that has been
-// checked.
-func (h *Host) newSession(r *http.Request, p peerInfo, params gate.Doc) peerInfo {
-	s := &session{host: h, began: time.Now(), id: newSessionID(r.PathValue(GroupParam))}
-	p.of, p.session = s, mcp.SessionName(s.id)
-	s.peer = p
-	s.out = outbox{send: s.tell, clean: h.cfg.Clean}
-	s.declared(params)
-	h.sessions.add(s)
-	return s.peer
 }
 
 // declared keeps what a client says of itself in initialize.
@@ -380,6 +362,15 @@ func (l *sessions) endIdle() {
 	l.mu.Unlock()
 	for _, s := range idle {
 		s.end()
+	}
+}
+
+// stop has idle sessions be ended no more.
+func (l *sessions) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sweep != nil {
+		l.sweep.Stop()
 	}
 }
 

@@ -23,10 +23,10 @@ const maxUnanswered = 256
 // and output, until in ends or ctx does. It closes neither.
 func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out io.Writer) error {
 	c := &lineClient{host: h, out: out, lines: make(chan line), closed: make(chan struct{})}
-	c.session = &session{host: h, began: time.Now(), asked: asked{mark: rand.Text()[:8] + "-"}}
+	c.session = &session{clients: &h.clients, began: time.Now(), asked: asked{mark: rand.Text()[:8] + "-"}}
 	c.session.peer = peerInfo{who: who, session: gate.NewID(), of: c.session, wire: c}
 	c.session.out = outbox{send: c.tell, clean: h.cfg.Clean}
-	h.sessions.connect(c.session)
+	h.clients.sessions.connect(c.session)
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	go c.read(in, h.terms.Load().MaxBody) // ends with in, which is the caller's
 	err := c.serve(ctx)

@@ -30,7 +30,6 @@ const (
 // its client can come back for the stream. If it does not within resumeWindow, the request
 // is cancelled.
 type answer struct {
-	host    *Host
 	w       http.ResponseWriter
 	r       *http.Request
 	session *session // nil if it has none
@@ -51,8 +50,8 @@ type answer struct {
 
 var _ wire = (*answer)(nil)
 
-func newAnswer(h *Host, w http.ResponseWriter, r *http.Request, s *session, m message) *answer {
-	a := &answer{host: h, w: w, r: r, session: s}
+func newAnswer(w http.ResponseWriter, r *http.Request, s *session, m message) *answer {
+	a := &answer{w: w, r: r, session: s}
 	_, a.resumable = actionOf(m.method)
 	if s == nil {
 		a.ctx, a.cancel = context.WithCancel(r.Context())
@@ -139,36 +138,36 @@ func (a *answer) poll(after time.Duration) {
 	a.sink.HangUp()
 }
 
-// end writes the answer. That of a request that was cancelled is none: a stream that ends
-// without one says so.
-func (a *answer) end(p peerInfo, m message, res gate.Doc, err error) {
+// settle says that there is an answer, and reports whether anybody wants it.
+func (a *answer) settle() (wanted bool) {
 	if a.late != nil {
 		a.late.Stop()
 	}
-	cancelled := a.ctx.Err() != nil
+	wanted = a.ctx.Err() == nil
 	a.mu.Lock()
 	a.ended = true
-	s := a.stream
 	a.mu.Unlock()
+	return wanted
+}
+
+// end writes the answer, once it is settled; nil is none, of a request that was cancelled:
+// a stream that ends without one says so. Anything else has a status, and a challenge if it
+// lacks scopes.
+func (a *answer) end(msg []byte, status int, challenge string) {
 	defer a.cancel()
-	var msg []byte
-	if !cancelled {
-		msg = a.host.reply(p, m, res, err)
-	}
-	switch {
+	switch s := a.stream; {
 	case s != nil:
 		s.end(msg)
 		a.sink.End()
 		a.sink.Wait()
 		a.left()
-	case cancelled:
+	case msg == nil:
 		a.w.Header()["Cache-Control"] = respond.Uncached
 		a.w.Header().Set("Content-Type", "text/event-stream")
 	default:
 		a.w.Header()["Cache-Control"] = respond.Uncached
-		status := statusOf(p, err)
-		if challenge := a.host.cfg.Challenge; challenge != nil && a.scopes != nil {
-			a.w.Header().Set("WWW-Authenticate", challenge(a.r, a.scopes))
+		if challenge != "" {
+			a.w.Header().Set("WWW-Authenticate", challenge)
 			status = http.StatusForbidden
 		}
 		respond.JSON(a.w, status, msg)
@@ -201,7 +200,7 @@ func (s *stream) write(msg []byte) {
 func (s *stream) event(name string, data []byte) {
 	id, data := "", mcp.OneLine(data)
 	if s.session != nil {
-		s.session.host.kept.Add(s.session.id, s.name, data)
+		s.session.clients.kept.Add(s.session.id, s.name, data)
 		id = eventID(s.name, s.next)
 	}
 	s.next++
@@ -223,7 +222,7 @@ func (s *stream) end(msg []byte) {
 	}
 	if s.of != nil && s.session != nil {
 		s.session.close(s)
-		s.session.host.away.back(s.of)
+		s.session.clients.away.back(s.of)
 	}
 }
 
@@ -247,7 +246,7 @@ func (s *stream) attach(k *respond.Sink, after int) error {
 	if s.sink != nil {
 		return errTaken
 	}
-	events, ok := s.session.host.kept.After(s.session.id, s.name, after)
+	events, ok := s.session.clients.kept.After(s.session.id, s.name, after)
 	if !ok {
 		return errLost
 	}
@@ -263,7 +262,7 @@ func (s *stream) attach(k *respond.Sink, after int) error {
 	}
 	s.sink = k
 	if s.of != nil {
-		s.session.host.away.back(s.of)
+		s.session.clients.away.back(s.of)
 	}
 	return nil
 }
@@ -277,7 +276,7 @@ func (s *stream) detach(k *respond.Sink) {
 	}
 	s.sink = nil
 	if s.of != nil && !s.ended {
-		s.session.host.away.add(s.of)
+		s.session.clients.away.add(s.of)
 	}
 }
 
@@ -318,7 +317,7 @@ func (s *session) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer st.detach(k)
 	defer context.AfterFunc(r.Context(), k.End)()
-	defer context.AfterFunc(s.host.streams, k.End)()
+	defer context.AfterFunc(s.clients.drained, k.End)()
 	k.Begin("ok")
 	_ = k.Run() // who does not read may come back
 }
@@ -334,7 +333,7 @@ func (s *session) streamFor(r *http.Request) (st *stream, after int, no *refusal
 	switch {
 	case !ok:
 		return nil, 0, &refusal{status: http.StatusBadRequest, plain: fmt.Sprintf("malformed Last-Event-ID %q", last[0])}
-	case s.host.kept.Answered(s.id, name, after):
+	case s.clients.kept.Answered(s.id, name, after):
 		return nil, 0, &refusal{status: http.StatusMethodNotAllowed, plain: "the stream has ended with its answer, which was sent"}
 	}
 	return s.stream(name), after, nil
@@ -384,13 +383,10 @@ func (w *away) close() {
 	clear(w.by)
 }
 
-// notification writes a notification; absent params are none.
-func notification(method string, params gate.Doc) []byte {
-	raw := params.Raw()
-	b := make([]byte, 0, len(raw)+len(method)+64)
-	b = append(append(append(b, `{"jsonrpc":"2.0","method":`...), mcp.MustJSON(method)...), `,"params":`...)
-	if len(raw) == 0 {
-		raw = []byte("{}")
+// lacks notes which scopes the client's token lacks for a request over HTTP.
+func (p peerInfo) lacks(err error) {
+	r, refused := errors.AsType[*gate.Refusal](err)
+	if a, ok := p.wire.(*answer); ok && refused && !r.Hidden && len(r.Scopes) > 0 {
+		a.scopes = r.Scopes
 	}
-	return append(append(b, raw...), '}')
 }

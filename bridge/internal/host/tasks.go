@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,21 +25,6 @@ const (
 
 // taskCapability is what a host with jobs declares.
 const taskCapability = `{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`
-
-// OffersTasks reports whether clients may make tasks of calls.
-func (h *Host) OffersTasks() bool { return h.cfg.Jobs != nil && !h.terms.Load().NoTasks }
-
-// definition is how a tool is listed. Every tool can be called as a task, for it is
-// the host that keeps it; what a server says of that itself stays as it is. Without a
-// word of it clients must not (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level
-// Negotiation").
-func (h *Host) definition(p peerInfo, t *gate.Tool) []byte {
-	raw := t.Definition.Raw()
-	if !h.OffersTasks() || p.stateless || t.Feature != gate.FeatureTool || t.Relay || !t.Definition.Get("execution").IsZero() {
-		return raw
-	}
-	return append(bytes.Clone(raw[:len(raw)-1]), `,"execution":{"taskSupport":"optional"}}`...)
-}
 
 // startTask carries out a call as a task, if its client asks for one: the answer is
 // the task.
@@ -287,4 +271,9 @@ func (h *Host) recalled(ctx context.Context, p peerInfo, j jobs.Job) (gate.Doc, 
 // NoResult is the result of a job that has none: that of a call which failed.
 func NoResult(j jobs.Job) gate.Doc {
 	return failureResult(j.Reason, map[string]any{"code": j.Code, "reason": j.Reason, "record_id": j.Call})
+}
+
+// mayBeTask reports whether a call of a client without a session may become a task.
+func (h *Host) mayBeTask(ctx context.Context, c *gate.Call) bool {
+	return c.Action == gate.CallTool && declaresTasks(c.Meta) && h.OffersTasks() && !h.relays(ctx, c)
 }

@@ -16,10 +16,6 @@ import (
 // when the call's own server does, and when the call goes on for long. Until then the call
 // is answered as any other.
 
-// taskAfter is how long a call goes on before it becomes a task, if the configuration
-// does not say.
-const taskAfter = 10 * time.Second
-
 // declaresTasks reports whether the client of a request says in its _meta that it can be
 // answered with a task.
 func declaresTasks(meta gate.Doc) bool {
@@ -49,11 +45,6 @@ func (h *Host) answersTasks(p peerInfo, method string) bool {
 // namesTask reports whether the headers of a request have to name its task.
 func namesTask(method string) bool {
 	return method == mcp.MethodTaskGet || method == mcp.MethodTaskUpdate || method == mcp.MethodTaskCancel
-}
-
-// mayBeTask reports whether a call of a client without a session may become a task.
-func (h *Host) mayBeTask(ctx context.Context, c *gate.Call) bool {
-	return c.Action == gate.CallTool && declaresTasks(c.Meta) && h.OffersTasks() && !h.relays(ctx, c)
 }
 
 // toBeTask returns what says that the call is to become a task: its server, or that it

@@ -1,0 +1,122 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Codes of JSON-RPC errors beside those of JSON-RPC itself.
+const (
+	// codeNoResource is of MCP up to 2025-11-25 (server/resources, "Error Handling");
+	// later revisions say it by invalid parameters.
+	codeNoResource = -32002
+	// codeRefused is the gateway's own, of a use that the gate refuses or a server
+	// fails: what is no tool has no result that could say so.
+	codeRefused = -32010
+	// codeLacksCapability is the error of a server that needs what the client has not
+	// declared (MCP 2026-07-28, basic, "Capability negotiation"). It is about the client,
+	// not the tool, so that the client gets it as it is.
+	codeLacksCapability = -32021
+)
+
+var errNoMethod = &mcp.Error{Code: mcp.CodeMethodNotFound, Message: "method not found"}
+
+// noMethod says that a client of its revision has no such method.
+func noMethod(method string) *mcp.Error {
+	return &mcp.Error{Code: mcp.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
+}
+
+// unsupported is the error that a revision is not spoken.
+func unsupported(why string, supported []string, requested string) *mcp.Error {
+	data := struct {
+		Supported []string `json:"supported"`
+		Requested string   `json:"requested"`
+	}{supported, requested}
+	return &mcp.Error{Code: mcp.CodeUnsupported, Message: why, Data: mcp.MustJSON(data)}
+}
+
+// duplicate refuses a request with the id of one that is under way.
+func duplicate(id gate.Doc) error {
+	return &mcp.Error{Code: mcp.CodeInvalidRequest, Message: "duplicate in-flight request ID " + idText(id)}
+}
+
+// errorOf returns what a client is told of an error.
+func errorOf(err error) *mcp.Error {
+	if rpc, ok := errors.AsType[*mcp.Error](err); ok {
+		return rpc
+	}
+	return &mcp.Error{Code: mcp.CodeInternal, Message: "the request was cancelled"} // nobody waits for the answer
+}
+
+// serverError gives a client the JSON-RPC error that a server answered with, of
+// which the gate has seen the text: see [mcp.MetaError].
+func serverError(res gate.Doc) error {
+	e := res.Get("_meta").Get(mcp.MetaError)
+	code, err := strconv.ParseInt(e.Get("code").String(), 10, 64)
+	if err != nil || code < math.MinInt32 || code > math.MaxInt32 {
+		code = mcp.CodeInternal
+	}
+	return &mcp.Error{Code: code, Message: res.At("/content/0/text").Text(), Data: e.Get("data").Raw()}
+}
+
+func lacksCapability(res gate.Doc) bool {
+	return res.Get("_meta").Get(mcp.MetaError).Get("code").String() == strconv.Itoa(codeLacksCapability)
+}
+
+// refusalResult is the result of a call that was refused, or that its server
+// failed: the model that made the call reads why.
+func refusalResult(call string, err error) gate.Doc {
+	return failureResult(Public(err), refusalOf(call, err))
+}
+
+func failureResult(text string, refusal map[string]any) gate.Doc {
+	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
+		"content": []any{map[string]string{"type": "text", "text": text}},
+		"isError": true,
+		"_meta":   map[string]any{gate.MetaRefusal: refusal},
+	})))
+}
+
+// refusalOf tells a client why a call was not carried out: see [gate.MetaRefusal].
+func refusalOf(call string, err error) map[string]any {
+	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": gate.RecordID(call, err)}
+	r, ok := errors.AsType[*gate.Refusal](err)
+	if ok && r.RetryAfter > 0 {
+		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())
+	}
+	if ok && r.Invoked {
+		refusal["invoked"] = true
+	}
+	maps.Copy(refusal, gate.Hints(err))
+	return refusal
+}
+
+// Public returns what a client may read of the error of a call.
+func Public(err error) string {
+	var r *gate.Refusal
+	switch {
+	case !errors.As(err, &r):
+	case r.Invoked: // no word that reads as if it had never left
+		return r.Reason
+	default:
+		return "refused: " + r.Reason
+	}
+	var public interface{ Public() string }
+	if errors.As(err, &public) {
+		return public.Public()
+	}
+	switch code := gate.Code(err); code {
+	case gate.CodeCancelled:
+		return "the call was cancelled"
+	case gate.CodeTimeout:
+		return "the call took too long"
+	default:
+		return "the call could not be carried out (" + code + ")"
+	}
+}

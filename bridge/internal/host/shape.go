@@ -1,0 +1,252 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/questions"
+	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// What a message of MCP looks like, whoever sends it and whatever is offered: nothing here
+// knows a host.
+
+// served are the methods that the host has an answer to.
+var served = []string{
+	"initialize", "ping", mcp.MethodDiscover, mcp.MethodListen, "tools/list", string(gate.CallTool),
+	"prompts/list", string(gate.GetPrompt), "resources/list", "resources/templates/list", string(gate.ReadResource), string(gate.Complete),
+	mcp.MethodSetLevel, string(gate.Subscribe), mcp.MethodUnsubscribe,
+	mcp.MethodTaskGet, mcp.MethodTaskResult, mcp.MethodTaskList, mcp.MethodTaskUpdate, mcp.MethodTaskCancel,
+	"notifications/initialized", mcp.MethodCancelled, mcp.MethodProgress, mcp.MethodRootsChanged,
+}
+
+// acting are the actions by which clients use what servers offer.
+var acting = []gate.Action{gate.CallTool, gate.GetPrompt, gate.ReadResource, gate.Subscribe, gate.Complete}
+
+// isMethod reports whether MCP does not have the method of a request.
+func isMethod(method string) bool {
+	return !slices.Contains(served, method) && gate.MethodAction(method).IsMethod()
+}
+
+// actionOf returns the action of a request by which a client uses what a server offers;
+// false of any other request.
+func actionOf(method string) (gate.Action, bool) {
+	if isMethod(method) {
+		return gate.MethodAction(method), true
+	}
+	return gate.Action(method), slices.Contains(acting, gate.Action(method))
+}
+
+// validID reports whether an id is absent, or one that comes back as it was.
+func validID(id gate.Doc) bool {
+	const most = 1 << 53
+	switch id.Kind() {
+	case gate.Absent:
+		return true
+	case gate.String:
+		return len(id.Raw()) <= mcp.MaxID
+	case gate.Number:
+		n, err := strconv.ParseInt(string(id.Raw()), 10, 64)
+		return err == nil && -most <= n && n <= most
+	default:
+		return false
+	}
+}
+
+// checkParams checks the parameters of a use, and returns what they name. What is
+// wrong with other parameters is said by who answers.
+func checkParams(action gate.Action, params gate.Doc) (name string, err error) {
+	switch {
+	case isMethod(string(action)):
+		return string(action), checkMethodParams(params)
+	case action == gate.CallTool:
+		return params.Get("name").Text(), checkCall(params)
+	case slices.Contains(acting, action):
+		return checkUse(action, params)
+	case !params.IsZero() && params.Kind() != gate.Object && params.Kind() != gate.Null:
+		return "", errors.New("params is no object")
+	case action == "initialize":
+		return "", checkInitialize(params)
+	case action == mcp.MethodListen:
+		if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != gate.Object {
+			return "", errors.New("_meta is no object")
+		}
+	}
+	if _, ok := listings[string(action)]; ok {
+		return "", checkCursor(params.Get("cursor"))
+	}
+	return "", nil
+}
+
+// checkCursor refuses every cursor, since lists have one page: it is another's, or made
+// up (MCP 2025-11-25, server/utilities/pagination, "Error Handling"). An empty one is
+// that of clients that always send one.
+func checkCursor(cursor gate.Doc) error {
+	if cursor.IsZero() || cursor.Kind() == gate.Null || cursor.Kind() == gate.String && cursor.Text() == "" {
+		return nil
+	}
+	return errors.New("the cursor is of another list: this one has a single page")
+}
+
+// checkCall checks the shape of a tool call's parameters.
+func checkCall(params gate.Doc) error {
+	if params.Get("name").Kind() != gate.String {
+		return errors.New("no name of a tool")
+	}
+	for _, name := range []string{"arguments", "_meta"} {
+		if v := params.Get(name); !v.IsZero() && v.Kind() != gate.Object {
+			return fmt.Errorf("%s is no object", name)
+		}
+	}
+	return checkBrought(params)
+}
+
+// checkUse checks the shape of the parameters of a use of a prompt or a resource,
+// and returns what they name.
+func checkUse(action gate.Action, params gate.Doc) (name string, err error) {
+	objects := []string{"_meta"}
+	switch action {
+	case gate.GetPrompt:
+		name, err = textOf(params, "/name")
+		objects = append(objects, "arguments")
+	case gate.ReadResource, gate.Subscribe:
+		name, err = textOf(params, "/uri")
+	case gate.Complete:
+		objects = append(objects, "argument", "context")
+		switch params.At("/ref/type").Text() {
+		case "ref/prompt":
+			name, err = textOf(params, "/ref/name")
+		case "ref/resource":
+			name, err = textOf(params, "/ref/uri")
+		default:
+			err = errors.New("/ref/type is neither ref/prompt nor ref/resource")
+		}
+	}
+	if err != nil {
+		return name, err
+	}
+	for _, member := range objects {
+		if v := params.Get(member); !v.IsZero() && v.Kind() != gate.Object {
+			return name, fmt.Errorf("%s is no object", member)
+		}
+	}
+	if isURI := mcp.URIScheme.MatchString(name); params.At("/ref/type").Text() == "ref/prompt" && isURI {
+		return name, errors.New("/ref/name is a URI")
+	}
+	return name, checkBrought(params)
+}
+
+func textOf(params gate.Doc, pointer string) (string, error) {
+	v := params.At(pointer)
+	if v.Kind() != gate.String {
+		return "", fmt.Errorf("%s is no string", pointer)
+	}
+	return v.Text(), nil
+}
+
+// checkBrought checks the shape of what a client brings with a call that it was
+// asked to make again.
+func checkBrought(params gate.Doc) error {
+	if state := params.Get("requestState"); !state.IsZero() && (state.Kind() != gate.String || len(state.Text()) > sealed.Max) {
+		return fmt.Errorf("requestState is no string of at most %d bytes", sealed.Max)
+	}
+	responses := params.Get("inputResponses")
+	if !responses.IsZero() && responses.Kind() != gate.Object {
+		return errors.New("inputResponses is no object")
+	}
+	n := 0
+	for _, r := range responses.Members() {
+		if n++; n > questions.Max {
+			return fmt.Errorf("inputResponses has more than %d members", questions.Max)
+		}
+		if !elicit.IsResponse(r) {
+			return errors.New("inputResponses has a member that is no result of elicitation/create, sampling/createMessage or roots/list")
+		}
+	}
+	return nil
+}
+
+// checkMethodParams checks the shape of the parameters of a method that MCP does not have.
+func checkMethodParams(params gate.Doc) error {
+	if !params.IsZero() && params.Kind() != gate.Object {
+		return errors.New("params is no object")
+	}
+	if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != gate.Object {
+		return errors.New("_meta is no object")
+	}
+	return nil
+}
+
+// checkMeta checks what a request without a session has to say of its client (MCP
+// 2026-07-28, basic, "_meta").
+func checkMeta(params gate.Doc) error {
+	meta := params.Get("_meta")
+	revision := meta.Get(mcp.MetaProtocol).Text()
+	if revision < mcp.Stateless {
+		return nil
+	}
+	if client := meta.Get(mcp.MetaClient); !client.IsZero() && checkClient(client) != nil {
+		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("invalid _meta field %q", mcp.MetaClient)}
+	}
+	if !objects(meta.Get(mcp.MetaCapabilities)) {
+		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("missing or invalid _meta field %q", mcp.MetaCapabilities)}
+	}
+	if !slices.Contains(revisions, revision) {
+		return unsupported("unsupported protocol version", revisions, revision)
+	}
+	return nil
+}
+
+// checkClient checks what a client says that it is.
+func checkClient(client gate.Doc) error {
+	if client.Kind() != gate.Object {
+		return errors.New("clientInfo is no object")
+	}
+	for _, name := range []string{"name", "version"} {
+		if v := client.Get(name); !v.IsZero() && v.Kind() != gate.String {
+			return fmt.Errorf("%s in clientInfo is no string", name)
+		}
+	}
+	return nil
+}
+
+// checkInitialize checks the parameters of initialize.
+func checkInitialize(params gate.Doc) error {
+	if v := params.Get("protocolVersion"); !v.IsZero() && v.Kind() != gate.String {
+		return errors.New("protocolVersion is no string")
+	}
+	if c := params.Get("capabilities"); !c.IsZero() && c.Kind() != gate.Object {
+		return errors.New("capabilities is no object")
+	}
+	if client := params.Get("clientInfo"); !client.IsZero() {
+		return checkClient(client)
+	}
+	return nil
+}
+
+// objects reports whether d is an object of objects, as capabilities are.
+func objects(d gate.Doc) bool {
+	for _, v := range d.Members() {
+		if v.Kind() != gate.Object {
+			return false
+		}
+	}
+	return d.Kind() == gate.Object
+}
+
+// listings are the methods that list, by what they list and the member of the result
+// that has it.
+var listings = map[string]struct {
+	feature gate.Feature
+	member  string
+}{
+	"tools/list":               {gate.FeatureTool, "tools"},
+	"prompts/list":             {gate.FeaturePrompt, "prompts"},
+	"resources/list":           {gate.FeatureResource, "resources"},
+	"resources/templates/list": {gate.FeatureTemplate, "resourceTemplates"},
+}
