@@ -1,14 +1,10 @@
 package upstream
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -38,30 +34,7 @@ const (
 	busyTime, briefTime = 5 * time.Minute, 2 * time.Minute
 	// audienceIdle is how long such a connection is kept without a call.
 	audienceIdle = 30 * time.Minute
-	// greetTime bounds how long a server gets, before the first call, to ask what it asks
-	// each client at first.
-	greetTime = 2 * time.Second
-	// greetPause is how long it gets to ask over HTTP, where that comes on a stream of its
-	// own, and not in the order in which it was sent; and answeredPause to make something
-	// of the answers, such as folders that it opens.
-	greetPause    = 50 * time.Millisecond
-	answeredPause = 200 * time.Millisecond
 )
-
-// The values of [Config.Sessions].
-const (
-	// SessionsAuto is SessionsOwn for a server with Command, and else gives clients that can
-	// be asked something connections of their own.
-	SessionsAuto = "auto"
-	// SessionsOwn gives each client a connection of its own.
-	SessionsOwn = "own"
-	// SessionsShared gives all clients one connection. The server can ask them nothing.
-	SessionsShared = "shared"
-)
-
-// allCapabilities are declared on a connection that is shared, so that the server lists
-// what it has for clients with any of them.
-var allCapabilities = gate.MustDoc(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
 
 // An audience is the client that a connection belongs to, or one after the other the
 // clients of a principal.
@@ -94,83 +67,6 @@ type audiences struct {
 	closing sync.WaitGroup // of connections; Add only with mu, and not once it is closed
 	spare   *audience      // who has the connection that lists; nil: nobody
 }
-
-// declared returns what the client of a call can be asked; absent if that is nothing.
-func declared(c *gate.Call) gate.Doc {
-	if c.Peer == nil {
-		return gate.Doc{}
-	}
-	return mcp.PeerCapabilities(c.Peer.Capabilities())
-}
-
-// declares returns the capabilities that the server is told of.
-func (e *Endpoint) declares() gate.Doc {
-	switch {
-	case e.audience != nil:
-		return e.audience.capabilities
-	case e.cfg.Sessions == SessionsShared:
-		return noCapabilities
-	default:
-		return allCapabilities
-	}
-}
-
-// owns reports whether a call is made over a connection of its client's own. Servers of
-// [mcp.Stateless] over HTTP need none: they ask with their answers.
-func (e *Endpoint) owns(c *gate.Call) bool {
-	switch {
-	case e.audience != nil || e.cfg.Sessions == SessionsShared:
-		return false
-	case e.apart():
-		return true
-	case declared(c).IsZero():
-		return false
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.link == nil || !e.link.modern()
-}
-
-// apart reports whether the clients of the server have a connection each, whatever they
-// are capable of.
-func (e *Endpoint) apart() bool {
-	return e.cfg.Personal || e.cfg.Sessions == SessionsOwn || e.cfg.Command != "" && e.cfg.Sessions != SessionsShared
-}
-
-// invokeOwn carries out a call over its client's own connection.
-func (e *Endpoint) invokeOwn(ctx context.Context, p gate.Permit, c *gate.Call) (gate.Result, error) {
-	if err := e.admitted(ctx, p, c); err != nil {
-		return gate.Result{}, err
-	}
-	a, err := e.audiences.take(e, c)
-	if err != nil {
-		return gate.Result{}, err
-	}
-	defer e.audiences.giveBack(a)
-	if a.endpoint == e { // the spare
-		return e.invoke(ctx, p)
-	}
-	return a.endpoint.Invoke(ctx, p)
-}
-
-// connectOwn connects a client's own endpoint, which nothing else does: the server may
-// ask its client something at once, and only within a call it can.
-func (e *Endpoint) connectOwn(ctx *pace.Deadline) error {
-	if e.audience == nil || e.Phase() != Idle && e.FirstAttempt() == nil { // faulted: see ready
-		return nil
-	}
-	if err := e.Connect(ctx); err != nil {
-		if ctx.Err() != nil {
-			return err
-		}
-		return &Fault{NotConnected, e.cfg.Server, "call", err}
-	}
-	ctx.Extend()
-	return nil
-}
-
-// errAudiences is the cause of a fault for want of connections.
-var errAudiences = errors.New("every connection that the server may have for a client alone is in use")
 
 // take returns the connection of the client of a call, a new one if it has none.
 func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
@@ -242,61 +138,6 @@ func (a *audience) suits(want *audience) bool {
 		(want.stays || a.capabilities == want.capabilities || a.capabilities.Digest() == want.capabilities.Digest())
 }
 
-// ownFor returns an endpoint to the same server for one audience.
-func (e *Endpoint) ownFor(a *audience) *Endpoint {
-	own := newEndpoint(e.cfg)
-	if !a.pooled {
-		own.cfg.Log = e.cfg.Log.With("session", a.session.ID)
-	}
-	own.audience, own.levels, own.tell = a, e.levels, e.tell
-	own.observe = e.observeOwn
-	return own
-}
-
-// observeOwn sees what is at the other end of a client's own connection: it is to be the
-// server whose tools were listed, and if it is another program, or has another key, none
-// of them is approved any more.
-func (e *Endpoint) observeOwn(d Declaration) {
-	e.declaring.Lock()
-	known := e.declared
-	if known.Config != nil {
-		known.TLSKey, known.Announced = d.TLSKey, time.Time{}
-		e.observe(known)
-	}
-	e.declaring.Unlock()
-	e.changed()
-}
-
-// observes has a listing seen, and keeps it for [Endpoint.observeOwn].
-func (e *Endpoint) observes(d Declaration) {
-	e.declaring.Lock()
-	defer e.declaring.Unlock()
-	e.declared = d
-	e.observe(d)
-}
-
-// mostAudiences is how many connections may belong to a client each.
-func (e *Endpoint) mostAudiences() int {
-	switch {
-	case e.cfg.Personal:
-		return maxPersonal
-	case e.cfg.Command == "":
-		return MaxAudiences
-	case e.cfg.Processes > 0:
-		return e.cfg.Processes
-	}
-	return MaxProcesses
-}
-
-// tooMany is the fault of a call for which there is no connection.
-func (e *Endpoint) tooMany() *Fault {
-	err := errAudiences
-	if e.cfg.Command != "" {
-		err = &processesError{e.mostAudiences()}
-	}
-	return &Fault{Busy, e.cfg.Server, "connect", err}
-}
-
 // evict closes the connection that was not used for the longest time, and is not used
 // now. One with subscriptions makes room only when it was not used for long, and there is
 // no other: a client over HTTP may have gone without a word. A process with the state of a
@@ -308,6 +149,25 @@ func (s *audiences) evict() bool {
 	}
 	s.drop(oldest)
 	return true
+}
+
+// counted implements [processes].
+func (s *audiences) counted() (n int, first *unused, closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.oldest(); a != nil {
+		first = &unused{a.used, func() { s.dropUnused(a) }}
+	}
+	return len(s.all), first, s.closed
+}
+
+// dropUnused is drop of a connection that may have been taken meanwhile.
+func (s *audiences) dropUnused(a *audience) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.calls == 0 && !s.closed && slices.Contains(s.all, a) {
+		s.drop(a)
+	}
 }
 
 // oldest returns the connection that can make room first, or nil. The caller holds mu.
@@ -329,60 +189,6 @@ func (s *audiences) oldest() *audience {
 		oldest = subscribed
 	}
 	return oldest
-}
-
-// DefaultPool is how many processes may belong to a client each, of all servers together.
-const DefaultPool = 64
-
-// A Pool bounds the processes that belong to a client each, of all servers together. The
-// zero Pool bounds them to [DefaultPool].
-type Pool struct {
-	Most int // 0: DefaultPool
-
-	mu  sync.Mutex
-	all map[*audiences]bool
-}
-
-// room reports whether there is room for one process more, and ends the one that was not
-// used for the longest time if that makes it.
-func (p *Pool) room(s *audiences) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.all == nil {
-		p.all = map[*audiences]bool{}
-	}
-	p.all[s] = true
-	most := p.Most
-	if most == 0 {
-		most = DefaultPool
-	}
-	var oldest *audience
-	var used time.Time
-	n := 0
-	for s := range p.all {
-		s.mu.Lock()
-		n += len(s.all)
-		if a := s.oldest(); a != nil && (oldest == nil || a.used.Before(used)) {
-			oldest, used = a, a.used
-		}
-		if s.closed {
-			delete(p.all, s)
-		}
-		s.mu.Unlock()
-	}
-	if n < most {
-		return true
-	}
-	if oldest == nil {
-		return false
-	}
-	o := oldest.owner
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if oldest.calls == 0 && !o.closed && slices.Contains(o.all, oldest) {
-		o.drop(oldest)
-	}
-	return true
 }
 
 // busy reports whether a process was used by its owner a moment ago.
@@ -414,24 +220,6 @@ func (s *audiences) drop(a *audience) {
 		}
 	})
 }
-
-// renew starts the process that lists anew, for the next owner: what the last one has left
-// there is nobody else's.
-func (e *Endpoint) renew(s *audiences) {
-	e.mu.Lock()
-	l := e.link
-	e.mu.Unlock()
-	if l != nil {
-		l.peer.Fail(errRenewed)
-		<-l.ended
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.spare = nil
-}
-
-// errRenewed is why a connection ended whose owner has gone.
-var errRenewed = errors.New("the client whose process it was has gone")
 
 // giveBack ends a call over a connection, which is kept for a while.
 func (s *audiences) giveBack(a *audience) {
@@ -542,84 +330,3 @@ func (s *audiences) close() {
 	s.mu.Unlock()
 	s.closing.Wait()
 }
-
-// greet gives the server of a client's own connection the time to ask what it wants to
-// know of its client, and to take it in, before it is called.
-func (l *link) greet(ctx context.Context) {
-	if l.modern() { // it asks with its answers
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, greetTime)
-	defer cancel()
-	before := l.peer.Asked.Count()
-	if _, err := l.peer.Call(ctx, "ping", []byte("{}")); err != nil { // what it asked before it answered has come
-		return
-	}
-	if l.overHTTP() != nil {
-		l.pause(ctx, greetPause)
-	}
-	select {
-	case <-l.peer.Asked.Settled():
-	case <-l.ended:
-	case <-ctx.Done():
-	}
-	if l.peer.Asked.Count() > before {
-		l.pause(ctx, answeredPause)
-	}
-}
-
-func (l *link) pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-l.ended:
-	case <-ctx.Done():
-	}
-}
-
-// prepare makes a connection what a call needs it to be.
-func (e *Endpoint) prepare(ctx context.Context, l *link, of *calling) {
-	a := e.audience
-	if a == nil {
-		from := of.level
-		if others := e.levels.lowest(); from == 0 || others > 0 && others < from {
-			from = others
-		}
-		l.tune(ctx, from, true)
-		return
-	}
-	l.tune(ctx, of.level, false)
-	if !of.call.Detached && a.owner.takeNews(a) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
-		l.greet(ctx)
-	}
-}
-
-// onBehalf returns the call on whose behalf the server asks something: the one whose
-// stream the request came on, or else the foremost of the client whose connection it is. A
-// server on stdio does not say for which of several it asks, and a client that waits for its
-// call answers, which it could not if a job or task beside it were asked.
-func (e *Endpoint) onBehalf(of *calling) *calling {
-	switch {
-	case e.audience == nil:
-		return nil // clients share the connection
-	case of != nil:
-		return of
-	default:
-		return e.under.foremost()
-	}
-}
-
-// asker returns the call on whose behalf the server asks something: that of the task which
-// it names, and which the connection must have; else see onBehalf.
-func (e *Endpoint) asker(of *calling, params gate.Doc) *calling {
-	related := params.Get("_meta").Get(mcp.MetaRelatedTask)
-	if related.IsZero() || e.audience == nil {
-		return e.onBehalf(of)
-	}
-	return e.under.byTask(related.Get("taskId").Text())
-}
-
-// RootsChanged says that the roots of the client of a session have changed.
-func (e *Endpoint) RootsChanged(k gate.SessionKey) { e.audiences.rootsChanged(k) }
-
-// EndSession closes the connections that a session has of its own. It does not wait.
-func (e *Endpoint) EndSession(k gate.SessionKey) { e.audiences.end(k) }

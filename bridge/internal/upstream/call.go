@@ -257,25 +257,6 @@ func (e *Endpoint) remote() wire.Remote {
 	return r
 }
 
-// errNotTheirs is the cause of a fault of a call whose connection would be another's.
-var errNotTheirs = errors.New("the connection belongs to somebody else than the caller")
-
-// admitted returns why a call cannot have a connection of its principal's own. Nothing is
-// connected for somebody who has no credential.
-func (e *Endpoint) admitted(ctx context.Context, p gate.Permit, c *gate.Call) error {
-	if !e.cfg.Personal {
-		return nil
-	}
-	if c.Who == nil || c.Who.Owner != c.Audience().Owner {
-		return &Fault{Credential, e.cfg.Server, "call", errNotTheirs}
-	}
-	_, err := e.cfg.Authorize(ctx, c.Who, p, nil)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return &Fault{Credential, e.cfg.Server, "call", &wire.Unauthorized{Err: err}}
-}
-
 // lacking is the fault of a call to a server that cannot be connected for want of a
 // credential; nil if it is not that.
 func (e *Endpoint) lacking(f *Fault) *Fault {

@@ -31,6 +31,34 @@ const (
 	TransportSSE  = "sse"
 )
 
+// The values of [Config.Sessions].
+const (
+	// SessionsAuto is SessionsOwn for a server with Command, and else gives clients that can
+	// be asked something connections of their own.
+	SessionsAuto = "auto"
+	// SessionsOwn gives each client a connection of its own.
+	SessionsOwn = "own"
+	// SessionsShared gives all clients one connection. The server can ask them nothing.
+	SessionsShared = "shared"
+)
+
+// ProtocolAuto is a value of [Config.Protocol], beside [mcp.Revision] and [mcp.Stateless]: the
+// newest revision that the server speaks; one on standard input and output is asked for those
+// with a handshake first.
+const ProtocolAuto = "auto"
+
+// The values of [Config.Retry].
+const (
+	// RetryNever sends a call again only if the server cannot have seen it.
+	RetryNever = "never"
+	// RetryIdempotent also sends a call of a tool again that the server declares to
+	// be idempotent, or to change nothing, when the connection broke before the answer.
+	RetryIdempotent = "idempotent"
+)
+
+// HealthOff is the [Config.Health] of a server that is not pinged.
+const HealthOff time.Duration = -1
+
 // Config configures an [Endpoint]. Exactly one of Command, URL, Dial and
 // Broken says how the server is reached.
 type Config struct {
@@ -120,6 +148,7 @@ const (
 	defaultTimeout    = 30 * time.Second
 	defaultStart      = 2 * time.Minute // of a child: what it runs may have to be installed first
 	defaultMaxMessage = 10 << 20
+	defaultHealth     = 30 * time.Second
 )
 
 // check says what is wrong with the configuration, and fills in what is not said.

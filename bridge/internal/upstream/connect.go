@@ -2,12 +2,10 @@ package upstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,13 +14,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
-)
-
-const (
-	// maxTools, maxPages and maxListing (bytes) bound the listing of one server.
-	maxTools   = 10_000
-	maxPages   = 1_000
-	maxListing = 64 << 20
 )
 
 // connect makes a connection: transport, handshake, first listing. ctx, which is the
@@ -58,7 +49,7 @@ func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link, *list
 		return nil, nil, &Fault{Transport, e.cfg.Server, "connect", err}
 	}
 	l, tools, err := e.open(ctx, c, Transport)
-	if e.cfg.Transport == TransportHTTP || !older(err) {
+	if e.cfg.Transport == TransportHTTP || !beforeStreams(err) {
 		return l, tools, err
 	}
 	l, tools, second := e.openSSE(ctx)
@@ -90,7 +81,7 @@ func (e *Endpoint) openSDK(ctx context.Context, t sdk.Transport, client *http.Cl
 func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise FaultKind) (*link, *listing.Tools, error) {
 	l := e.start(ctx, c)
 	doing := "handshake"
-	err := e.agree(ctx, l)
+	err := l.agree(ctx, &e.cfg, e.declares())
 	var tools *listing.Tools
 	switch {
 	case err == nil && e.audience != nil: // what is offered is what the shared connection lists
@@ -107,11 +98,9 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise FaultKind) (
 		l.close()
 		return nil, nil, &Fault{kindOf(err, otherwise), e.cfg.Server, doing, l.endOf(err)}
 	}
-	if h := l.overHTTP(); h != nil && !l.modern() {
-		h.Listens(ctx)
-	}
+	l.dialect.listens(ctx)
 	if a := e.audience; a != nil && a.asked() {
-		l.greet(ctx)
+		l.dialect.greet(ctx)
 		if of := e.onBehalf(nil); of != nil && of.call.Detached { // nobody may have answered
 			a.owner.mu.Lock()
 			a.news = true
@@ -136,7 +125,7 @@ func (l *link) endOf(err error) error {
 // start begins to receive.
 func (e *Endpoint) start(ctx context.Context, c wire.Conn) *link {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l := &link{ended: make(chan struct{}), again: make(chan struct{}, 1), wanted: make(chan struct{}, 1), tuning: make(chan struct{}, 1)}
+	l := &link{owner: e, ended: make(chan struct{}), again: make(chan struct{}, 1), wanted: make(chan struct{}, 1), tuning: make(chan struct{}, 1)}
 	l.peer = wire.NewPeer(c, func(method string, params gate.Doc, of wire.Call) {
 		switch method {
 		case "notifications/tools/list_changed":
@@ -165,6 +154,7 @@ func (e *Endpoint) start(ctx context.Context, c wire.Conn) *link {
 		}
 		return nil
 	}
+	l.dialect = sessions{l}
 	if h, ok := c.(*wire.HTTPConn); ok {
 		h.Polls = l.peer.Polled
 	}
@@ -178,36 +168,6 @@ func (e *Endpoint) start(ctx context.Context, c wire.Conn) *link {
 		}
 	})
 	return l
-}
-
-// handshake initializes the connection (MCP 2025-11-25, basic/lifecycle).
-func (e *Endpoint) handshake(ctx context.Context, l *link) error {
-	p := l.peer
-	res, err := p.Call(ctx, "initialize", mcp.MustJSON(map[string]any{
-		"protocolVersion": mcp.Revision,
-		"capabilities":    json.RawMessage(e.declares().Raw()),
-		"clientInfo":      map[string]string{"name": mcp.ClientName, "version": mcp.Version()},
-	}))
-	if err != nil {
-		return err
-	}
-	revision := res.Get("protocolVersion").Text()
-	if !slices.Contains(revisions, revision) {
-		return &mcp.ProtocolError{Err: fmt.Errorf("the server speaks MCP revision %q, which is none of %q", revision, revisions)}
-	}
-	h, isHTTP := p.Conn.(*wire.HTTPConn)
-	if isHTTP {
-		h.Agreed(revision)
-	}
-	if err := p.Tell(ctx, "notifications/initialized", "{}"); err != nil {
-		return err
-	}
-	if isHTTP {
-		e.wg.Go(h.Listen)
-	}
-	l.instructions, l.tlsKey, l.capabilities = res.Get("instructions"), wire.TLSKeyOf(p.Conn), res.Get("capabilities")
-	l.server, l.revision = res.Get("serverInfo"), revision
-	return nil
 }
 
 // list reads all that the server lists.
@@ -227,83 +187,6 @@ func (e *Endpoint) list(ctx context.Context, l *link) (*listing.Tools, error) {
 	if tools.Features, err = e.listFeatures(ctx, l, hints); err != nil {
 		return nil, err
 	}
-	e.keeps(l, began, hints)
+	l.dialect.keeps(began, hints)
 	return tools, nil
-}
-
-// declaredBy returns the digests of the tools that a client's own process declares, by their
-// names there.
-func declaredBy(ctx context.Context, l *link) (map[string]string, error) {
-	raw, _, err := listed(ctx, l, "tools/list", "tools")
-	if rpc, ok := errors.AsType[*wire.RPCError](err); ok && rpc.Code == mcp.CodeMethodNotFound {
-		return nil, nil // a server without tools
-	}
-	return digests(raw), err
-}
-
-func digests(raw []gate.Doc) map[string]string {
-	byName := make(map[string]string, len(raw))
-	for _, t := range raw {
-		byName[t.Get("name").Text()] = t.Digest()
-	}
-	return byName
-}
-
-// declares reports why a tool must not be called in a client's own process: what it declares
-// there is not what was listed, and held against the pins. It is asked again before that is
-// said, since tools come and go.
-func (l *link) declares(ctx context.Context, server string, t *gate.Tool) error {
-	l.declaring.Lock()
-	defer l.declaring.Unlock()
-	if l.declared == nil || t.Feature != gate.FeatureTool || l.declared[t.Local] == t.Digest {
-		return nil
-	}
-	now, err := declaredBy(ctx, l)
-	if err != nil {
-		return err
-	}
-	l.declared = now
-	switch now[t.Local] {
-	case t.Digest:
-		return nil
-	case "":
-		return &Fault{NotConnected, server, "call", errors.New("the client's own process does not have the tool; another call there may add it")}
-	}
-	return &Fault{Pinned, server, "call", errors.New("the client's own process declares another definition of the tool than the one that was listed")}
-}
-
-// listed reads a whole listing, page by page, and for how long it can be kept. member is
-// where its results have it.
-func listed(ctx context.Context, l *link, method, member string) (raw []gate.Doc, kept hint, err error) {
-	size := 0
-	params := []byte("{}")
-	seen := make(map[string]bool)
-	for n := range maxPages {
-		page, err := l.ask(ctx, method, params)
-		if err != nil {
-			return raw, hint{}, err
-		}
-		kept = kept.with(page, n == 0)
-		if size += len(page.Raw()); size > maxListing {
-			return nil, hint{}, &mcp.ProtocolError{Err: fmt.Errorf("the listing has more than %d bytes", maxListing)}
-		}
-		if page.Get(member).Kind() != gate.Array {
-			return nil, hint{}, &mcp.ProtocolError{Err: fmt.Errorf("the listing has no array of %s", member)}
-		}
-		for t := range page.Get(member).Elements() {
-			if raw = append(raw, t); len(raw) > maxTools {
-				return nil, hint{}, &mcp.ProtocolError{Err: fmt.Errorf("the server lists more than %d %s", maxTools, member)}
-			}
-		}
-		cursor := page.Get("nextCursor")
-		if cursor.Kind() != gate.String || cursor.Text() == "" {
-			return raw, kept, nil
-		}
-		if seen[cursor.Text()] {
-			return nil, hint{}, &mcp.ProtocolError{Err: errors.New("the listing goes round in circles: a cursor comes twice")}
-		}
-		seen[cursor.Text()] = true
-		params = append(append([]byte(`{"cursor":`), cursor.Raw()...), '}')
-	}
-	return nil, hint{}, &mcp.ProtocolError{Err: fmt.Errorf("the listing has more than %d pages", maxPages)}
 }

@@ -3,7 +3,6 @@ package upstream
 import (
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -24,31 +23,4 @@ type Declaration struct {
 	// Announced is when the server said that its tools have changed; zero if it has
 	// just been connected.
 	Announced time.Time
-}
-
-func (e *Endpoint) declaration(l *link, tools *listing.Tools, announced time.Time) Declaration {
-	d := Declaration{
-		Server: e.cfg.Server, Config: &e.cfg, TLSKey: l.tlsKey, Instructions: l.instructions,
-		Tools: tools.Declared, Own: make([]bool, len(tools.Declared)), Announced: announced,
-	}
-	if more := tools.Features; more != nil {
-		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
-	}
-	return d
-}
-
-// Declared returns what the server has declared last, also definitions of tools that are
-// quarantined.
-func (e *Endpoint) Declared() Declaration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	d := Declaration{Server: e.cfg.Server, Config: &e.cfg, Tools: e.tools.Listed}
-	d.Own = make([]bool, len(d.Tools))
-	if more := e.tools.Features; more != nil {
-		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
-	}
-	if e.link != nil {
-		d.Instructions, d.TLSKey = e.link.instructions, e.link.tlsKey
-	}
-	return d
 }

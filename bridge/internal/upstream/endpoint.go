@@ -1,13 +1,30 @@
 package upstream
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
+)
+
+const (
+	// workedTime is how long a connection has to have worked for its end to be worth
+	// an attempt at once: a server that ends whenever it is spoken to gets pauses.
+	workedTime = 10 * time.Second
+	// The pause before another attempt is random, so that many gateways do not come
+	// back in one moment. Its bound is firstPause, doubled by each failure up to
+	// maxPause: a server that is away for good costs next to nothing. A connection over
+	// which a call was answered begins anew with firstPause.
+	firstPause = 500 * time.Millisecond
+	maxPause   = 30 * time.Second
+	// waitReady bounds how long a call waits for a server that is being connected
+	// again.
+	waitReady = 5 * time.Second
 )
 
 // An Endpoint is the connection to one server. It connects when it is told to, and
@@ -72,9 +89,50 @@ func (e *Endpoint) Join(all *Levels, changed func(), observe func(Declaration), 
 	e.levels, e.watchers = all, watchers{changed, observe, tell}
 }
 
+// run implements [owner].
+func (e *Endpoint) run(f func()) { e.wg.Go(f) }
+
 // Phase returns where the endpoint is in its life.
 func (e *Endpoint) Phase() Phase {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.phase
+}
+
+// A life is how far an endpoint is in its life, and the connection that it has. mu guards
+// all of it.
+type life struct {
+	mu      sync.RWMutex
+	phase   Phase
+	attempt *attempt // of connecting, under way
+	link    *link    // of phase Ready
+	fault   *Fault   // of phase Faulted
+	said    []string // the last lines of a child's standard error, once its connection has ended
+	// failures are the attempts in a row that have failed.
+	failures int
+	since    time.Time
+	tools    *listing.Tools
+	shared   *listing.Tools // those of tools that the connection itself lists; nil before the first
+	closed   chan struct{}  // closed with phase Closed
+	turn     chan struct{}  // closed when the phase changes, and made anew
+	pauses   pace.Backoff   // between attempts to connect that fail
+	again    *time.Timer    // the next one; nil before the first fault
+	next     time.Time      // when that begins
+	wasReady bool           // once
+}
+
+// become changes the phase. The caller holds mu.
+func (l *life) become(p Phase) {
+	l.phase, l.since = l.phase.to(p), time.Now()
+	close(l.turn)
+	l.turn = make(chan struct{})
+}
+
+// An attempt to connect that any number of callers wait for.
+type attempt struct {
+	first  bool          // of this endpoint
+	done   chan struct{} // closed when the outcome is known, to those too who watch the tools
+	cancel context.CancelFunc
+	limit  *startLimit
+	err    error
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
@@ -171,4 +173,11 @@ func kindOf(err error, otherwise FaultKind) FaultKind {
 	default:
 		return otherwise
 	}
+}
+
+// beforeStreams reports whether the answer to the first POST may be that of a server of the
+// time before streamable HTTP (MCP 2025-11-25, basic/transports, "Backwards Compatibility").
+func beforeStreams(err error) bool {
+	var s *wire.StatusError
+	return errors.As(err, &s) && slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}, s.Status)
 }

@@ -7,72 +7,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// relistsAfter returns when a listing is to be made anew; 0 if it is not by itself.
-func (l *link) relistsAfter(hints map[gate.Feature]hint) (after time.Duration) {
-	for one, h := range hints {
-		if h.ttl > 0 && !l.tellsOf(one) && (after == 0 || h.ttl < after) {
-			after = max(h.ttl, relistHinted)
-		}
-	}
-	return after
-}
-
-// keeps notes how long a listing can be kept, and has it made anew when that is over. A
-// listing that must not be kept at all is made anew when somebody asks: see
-// [Endpoint.Refresh].
-func (e *Endpoint) keeps(l *link, at time.Time, hints map[gate.Feature]hint) {
-	if !l.modern() {
-		return
-	}
-	f := freshness{at, hints, make(chan struct{})}
-	l.news.mu.Lock()
-	if l.news.fresh.over != nil {
-		close(l.news.fresh.over)
-	}
-	l.news.fresh = f
-	l.news.mu.Unlock()
-	after := l.relistsAfter(hints)
-	if after == 0 {
-		return
-	}
-	e.wg.Go(func() {
-		again := time.NewTimer(after)
-		defer again.Stop()
-		select {
-		case <-again.C:
-			l.listsChanged()
-		case <-f.over:
-		case <-l.ended:
-		}
-	})
-}
-
-// tellsOf reports whether the server says by itself when the list of a feature changes.
-func (l *link) tellsOf(one gate.Feature) bool {
-	list := "resources"
-	switch one {
-	case gate.FeatureTool:
-		list = "tools"
-	case gate.FeaturePrompt:
-		list = "prompts"
-	}
-	return l.capabilities.Get(list).Get("listChanged").True()
-}
-
-// stale reports whether there is a listing that must not be kept, and is to be made anew.
-func (l *link) stale() bool {
-	f := l.news.freshness()
-	if time.Since(f.at) < relistHinted {
-		return false
-	}
-	for one, h := range f.hints {
-		if h.given && h.ttl == 0 && !l.tellsOf(one) {
-			return true
-		}
-	}
-	return false
-}
-
 // connection returns the connection that there is; nil if there is none.
 func (e *Endpoint) connection() *link {
 	e.mu.Lock()
@@ -148,4 +82,18 @@ func (e *Endpoint) Relisted(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// stale reports whether there is a listing that must not be kept, and is to be made anew.
+func (l *link) stale() bool {
+	f := l.news.freshness()
+	if time.Since(f.at) < relistHinted {
+		return false
+	}
+	for one, h := range f.hints {
+		if h.given && h.ttl == 0 && !l.tellsOf(one) {
+			return true
+		}
+	}
+	return false
 }

@@ -10,21 +10,17 @@ import (
 )
 
 const (
-	defaultHealth = 30 * time.Second
 	// pingTime is how long a server may take to answer a ping, and maxSilent how many in
 	// a row it may leave unanswered.
 	pingTime  = 10 * time.Second
 	maxSilent = 2
 )
 
-// HealthOff is the [Config.Health] of a server that is not pinged.
-const HealthOff time.Duration = -1
-
 // pings asks a server that has said nothing for so long, and is asked nothing, whether
 // it still lives (MCP 2025-11-25, basic/utilities/ping), and ends the connection to one
 // that does not answer. One that works on a call is not asked: it may have but one
 // thread.
-func (l *link) pings(ctx context.Context, silent time.Duration) {
+func (l sessions) pings(ctx context.Context, silent time.Duration) {
 	tick := time.NewTicker(silent)
 	defer tick.Stop()
 	heard := l.peer.Heard.Load()
@@ -46,7 +42,7 @@ func (l *link) pings(ctx context.Context, silent time.Duration) {
 }
 
 // lives pings until the server answers, or has not too often. Any answer will do.
-func (l *link) lives(ctx context.Context) error {
+func (l sessions) lives(ctx context.Context) error {
 	for range maxSilent {
 		timed, cancel := context.WithTimeout(ctx, pingTime)
 		_, err := l.peer.Call(timed, "ping", []byte("{}"))

@@ -4,51 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 )
-
-// A life is how far an endpoint is in its life, and the connection that it has. mu guards
-// all of it.
-type life struct {
-	mu      sync.RWMutex
-	phase   Phase
-	attempt *attempt // of connecting, under way
-	link    *link    // of phase Ready
-	fault   *Fault   // of phase Faulted
-	said    []string // the last lines of a child's standard error, once its connection has ended
-	// failures are the attempts in a row that have failed.
-	failures int
-	since    time.Time
-	tools    *listing.Tools
-	shared   *listing.Tools // those of tools that the connection itself lists; nil before the first
-	closed   chan struct{}  // closed with phase Closed
-	turn     chan struct{}  // closed when the phase changes, and made anew
-	pauses   pace.Backoff   // between attempts to connect that fail
-	again    *time.Timer    // the next one; nil before the first fault
-	next     time.Time      // when that begins
-	wasReady bool           // once
-}
-
-// become changes the phase. The caller holds mu.
-func (l *life) become(p Phase) {
-	l.phase, l.since = l.phase.to(p), time.Now()
-	close(l.turn)
-	l.turn = make(chan struct{})
-}
-
-// An attempt to connect that any number of callers wait for.
-type attempt struct {
-	first  bool          // of this endpoint
-	done   chan struct{} // closed when the outcome is known, to those too who watch the tools
-	cancel context.CancelFunc
-	limit  *startLimit
-	err    error
-}
 
 // Connect connects unless the endpoint is ready. Concurrent callers share one
 // attempt, and one that leaves does not end it. The error is a [*Fault] or wraps
@@ -146,8 +106,8 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, shared, t
 		e.fault, e.failures, e.link, e.shared, e.tools = nil, 0, l, shared, tools
 		e.wg.Go(func() { e.watch(context.WithoutCancel(ctx), l) })
 		e.wg.Go(func() { e.resubscribe(context.WithoutCancel(ctx), l) })
-		if e.cfg.Health > 0 && !l.modern() { // which knows no ping
-			e.wg.Go(func() { l.pings(context.WithoutCancel(ctx), e.cfg.Health) })
+		if e.cfg.Health > 0 {
+			e.wg.Go(func() { l.dialect.pings(context.WithoutCancel(ctx), e.cfg.Health) })
 		}
 		if e.audience == nil { // those of single clients come and go
 			e.cfg.Log.Info("endpoint ready", "tools", len(tools.All))

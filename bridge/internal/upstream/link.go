@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -11,7 +12,10 @@ import (
 
 // link is a connection that has been made.
 type link struct {
-	peer  *wire.Peer
+	owner   owner
+	peer    *wire.Peer
+	dialect dialect // of the revision that is spoken
+
 	ended chan struct{}
 	again chan struct{} // the server's tools have changed; room for one
 	news  news          // what is not listed yet of that
@@ -35,23 +39,22 @@ type link struct {
 	declared  map[string]string // of a client's own process: digests of its tools, by name; nil if it was not asked
 }
 
+// An owner has connections to one server, one after the other: an [Endpoint].
+type owner interface {
+	// ready returns the one that there is by now: see [Endpoint.ready].
+	ready(ctx context.Context, trial bool) (l *link, waited bool, err error)
+	Phase() Phase
+	// run runs f in a goroutine that the owner waits for.
+	run(f func())
+	// updated takes the parameters of a notification that a resource has changed.
+	updated(params gate.Doc)
+}
+
 func (l *link) close() error {
 	err := l.peer.Conn.Close()
 	<-l.ended
 	return err
 }
-
-// speak sets the revision of what is sent from now on; "" is none yet.
-func (l *link) speak(revision string) {
-	l.peer.Stateless.Store(revision == mcp.Stateless)
-	if h := l.overHTTP(); h != nil {
-		h.Agreed(revision)
-	}
-}
-
-// modern reports whether the server speaks [mcp.Stateless]: every request to it stands for
-// itself, it asks nothing by itself, and clients can share the connection.
-func (l *link) modern() bool { return l.peer.Stateless.Load() }
 
 // overHTTP returns the connection if it is streamable HTTP, or nil.
 func (l *link) overHTTP() *wire.HTTPConn {
@@ -66,4 +69,35 @@ func (l *link) listsChanged() {
 	case l.again <- struct{}{}:
 	default:
 	}
+}
+
+// ask sends a request of the gateway's own and waits for the answer, as [wire.Peer.Call] does.
+func (l *link) ask(ctx context.Context, method string, params []byte) (gate.Doc, error) {
+	return l.send(ctx, asking{method: method, params: params})
+}
+
+// send sends a request in the words of the revision that the server speaks.
+func (l *link) send(ctx context.Context, a asking) (gate.Doc, error) {
+	res, err := l.peer.Exchange(ctx, l.dialect.worded(a))
+	if err != nil {
+		return gate.Doc{}, l.dialect.failed(ctx, err)
+	}
+	return res, nil
+}
+
+// tellsOf reports whether the server says by itself when the list of a feature changes.
+func (l *link) tellsOf(one gate.Feature) bool {
+	list := "resources"
+	switch one {
+	case gate.FeatureTool:
+		list = "tools"
+	case gate.FeaturePrompt:
+		list = "prompts"
+	}
+	return l.capabilities.Get(list).Get("listChanged").True()
+}
+
+// subscribes reports whether the server has subscriptions to its resources.
+func (l *link) subscribes() bool {
+	return l.capabilities.At("/resources/subscribe").True()
 }

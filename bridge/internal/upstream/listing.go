@@ -116,22 +116,9 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Fea
 	return s, nil
 }
 
-// toolsOf makes tools of the definitions that a server listed. Over HTTP those are left
-// out of which a client could not send the headers right (MCP 2026-07-28,
-// basic/transports/streamable-http, "Schema Extension").
+// toolsOf makes tools of the definitions that a server listed.
 func (e *Endpoint) toolsOf(l *link, raw []gate.Doc) *listing.Tools {
-	if !l.modern() || l.overHTTP() == nil {
-		return listing.NewTools(e.cfg.Server, e.cfg.Tools, raw)
-	}
-	var usable []gate.Doc
-	var notes []listing.Note
-	for _, def := range raw {
-		if _, err := mcp.ParamHeaders(def.Get("inputSchema")); err != nil {
-			notes = append(notes, listing.Note{Tool: mcp.QuoteName(def.Get("name").Text()), Quarantined: true, Text: "input schema: " + err.Error()})
-			continue
-		}
-		usable = append(usable, def)
-	}
+	usable, notes := l.dialect.usable(raw)
 	s := listing.NewTools(e.cfg.Server, e.cfg.Tools, usable)
 	s.Listed, s.Notes = raw, append(notes, s.Notes...)
 	return s
@@ -212,4 +199,53 @@ func (e *Endpoint) join() {
 	if l != nil && shared != nil { // else the listing is made anew, with these
 		e.offer(l, shared, e.joined(l, shared), time.Now())
 	}
+}
+
+func (e *Endpoint) declaration(l *link, tools *listing.Tools, announced time.Time) Declaration {
+	d := Declaration{
+		Server: e.cfg.Server, Config: &e.cfg, TLSKey: l.tlsKey, Instructions: l.instructions,
+		Tools: tools.Declared, Own: make([]bool, len(tools.Declared)), Announced: announced,
+	}
+	if more := tools.Features; more != nil {
+		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
+	}
+	return d
+}
+
+// Declared returns what the server has declared last, also definitions of tools that are
+// quarantined.
+func (e *Endpoint) Declared() Declaration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d := Declaration{Server: e.cfg.Server, Config: &e.cfg, Tools: e.tools.Listed}
+	d.Own = make([]bool, len(d.Tools))
+	if more := e.tools.Features; more != nil {
+		d.Prompts, d.Templates = more.Declared[gate.FeaturePrompt], more.Declared[gate.FeatureTemplate]
+	}
+	if e.link != nil {
+		d.Instructions, d.TLSKey = e.link.instructions, e.link.tlsKey
+	}
+	return d
+}
+
+// observes has a listing seen, and keeps it for [Endpoint.observeOwn].
+func (e *Endpoint) observes(d Declaration) {
+	e.declaring.Lock()
+	defer e.declaring.Unlock()
+	e.declared = d
+	e.observe(d)
+}
+
+// observeOwn sees what is at the other end of a client's own connection: it is to be the
+// server whose tools were listed, and if it is another program, or has another key, none
+// of them is approved any more.
+func (e *Endpoint) observeOwn(d Declaration) {
+	e.declaring.Lock()
+	known := e.declared
+	if known.Config != nil {
+		known.TLSKey, known.Announced = d.TLSKey, time.Time{}
+		e.observe(known)
+	}
+	e.declaring.Unlock()
+	e.changed()
 }

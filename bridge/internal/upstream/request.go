@@ -6,7 +6,6 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -36,25 +35,7 @@ func (e *Endpoint) request(ctx *pace.Deadline, l *link, of *calling, t *gate.Too
 		return gate.Doc{}, fmt.Errorf("no server is asked for %s of a %s", c.Action, t.Feature)
 	}
 	e.prepare(ctx, l, of)
-	switch {
-	case l.modern():
-		return e.requestModern(ctx, l, a.about(t))
-	case l.asTask(t, c):
-		return l.callAsTask(ctx, a)
-	default:
-		return l.send(ctx, a)
-	}
-}
-
-// requestModern sends the request of a call to a server of [mcp.Stateless], and waits for the
-// end of the task if it is answered by one.
-func (e *Endpoint) requestModern(ctx *pace.Deadline, l *link, a asking) (gate.Doc, error) {
-	a.tasks = a.of.call.Action == gate.CallTool && l.offersTasks()
-	res, err := l.rounds(ctx, a)
-	if err != nil || !a.tasks || !rounds.IsTask(res) {
-		return res, err
-	}
-	return e.follow(ctx, l, a, res)
+	return l.dialect.call(ctx, a, t)
 }
 
 // completeParams gives the server its own name of what is completed.

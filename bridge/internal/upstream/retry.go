@@ -13,30 +13,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-const (
-	// workedTime is how long a connection has to have worked for its end to be worth
-	// an attempt at once: a server that ends whenever it is spoken to gets pauses.
-	workedTime = 10 * time.Second
-	// The pause before another attempt is random, so that many gateways do not come
-	// back in one moment. Its bound is firstPause, doubled by each failure up to
-	// maxPause: a server that is away for good costs next to nothing. A connection over
-	// which a call was answered begins anew with firstPause.
-	firstPause = 500 * time.Millisecond
-	maxPause   = 30 * time.Second
-	// waitReady bounds how long a call waits for a server that is being connected
-	// again.
-	waitReady = 5 * time.Second
-)
-
-// The values of [Config.Retry].
-const (
-	// RetryNever sends a call again only if the server cannot have seen it.
-	RetryNever = "never"
-	// RetryIdempotent also sends a call of a tool again that the server declares to
-	// be idempotent, or to change nothing, when the connection broke before the answer.
-	RetryIdempotent = "idempotent"
-)
-
 // retry has a faulted endpoint connect again in the background, at once or after a
 // pause. The caller holds mu.
 func (e *Endpoint) retry(ctx context.Context, atOnce bool) {

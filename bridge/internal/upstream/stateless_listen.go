@@ -16,7 +16,6 @@ import (
 )
 
 const (
-
 	// ackTime bounds how long a server gets to say to what it has subscribed us.
 	ackTime = 5 * time.Second
 	// firstAckTime bounds how long the first listing waits for that: what changes after
@@ -29,10 +28,10 @@ const (
 
 // hear begins to listen to what the server declares that it tells, and waits for a
 // moment until it does.
-func (e *Endpoint) hear(ctx context.Context, l *link) {
+func (l stateless) hear(ctx context.Context) {
 	l.listening.wanted = make(chan struct{}, 1)
 	first := make(chan struct{})
-	e.wg.Go(func() { e.listen(context.WithoutCancel(ctx), l, sync.OnceFunc(func() { close(first) })) })
+	l.owner.run(func() { l.listen(context.WithoutCancel(ctx), sync.OnceFunc(func() { close(first) })) })
 	select {
 	case <-first:
 	case <-time.After(firstAckTime):
@@ -42,7 +41,7 @@ func (e *Endpoint) hear(ctx context.Context, l *link) {
 
 // listen keeps the stream open until the connection ends. settled is called when the
 // server has agreed, or will not.
-func (e *Endpoint) listen(ctx context.Context, l *link, settled func()) {
+func (l stateless) listen(ctx context.Context, settled func()) {
 	defer settled()
 	w := &l.listening
 	pauses := pace.Backoff{First: wire.ListenAgain, Most: wire.MaxListenAgain}
@@ -58,7 +57,7 @@ func (e *Endpoint) listen(ctx context.Context, l *link, settled func()) {
 		}
 		began := time.Now()
 		if s.agrees(l) && (missed || time.Since(began) > firstAckTime) {
-			e.missed(l)
+			l.missed()
 			missed = false
 		}
 		settled()
@@ -86,7 +85,7 @@ func (e *Endpoint) listen(ctx context.Context, l *link, settled func()) {
 }
 
 // agrees waits until the server has agreed, and reports whether it has.
-func (s *listenStream) agrees(l *link) bool {
+func (s *listenStream) agrees(l stateless) bool {
 	late := time.NewTimer(ackTime)
 	defer late.Stop()
 	select {
@@ -101,7 +100,7 @@ func (s *listenStream) agrees(l *link) bool {
 
 // pause waits until other resources are wanted, or for again. It is false when the
 // connection has ended.
-func (w *listening) pause(again <-chan time.Time, l *link) bool {
+func (w *listening) pause(again <-chan time.Time, l stateless) bool {
 	select {
 	case <-again:
 	case <-w.wanted:
@@ -113,7 +112,7 @@ func (w *listening) pause(again <-chan time.Time, l *link) bool {
 
 // replace ends a stream that is to be another, and reports whether there may be a time
 // between them. Over HTTP the next one is there first.
-func (l *link) replace(s *listenStream) (gap bool) {
+func (l stateless) replace(s *listenStream) (gap bool) {
 	if l.overHTTP() != nil {
 		next := l.listening.changed()
 		go func() { // ends after ackTime, at the latest
@@ -138,7 +137,7 @@ func (l *link) replace(s *listenStream) (gap bool) {
 }
 
 // open makes a stream; nil if there is nothing to listen to, or nobody.
-func (w *listening) open(ctx context.Context, l *link) *listenStream {
+func (w *listening) open(ctx context.Context, l stateless) *listenStream {
 	w.mu.Lock()
 	s, filter := &listenStream{asked: w.asked, acked: make(chan struct{}), done: make(chan struct{})}, w.filter(l.capabilities)
 	w.mu.Unlock()
@@ -164,7 +163,7 @@ func (w *listening) open(ctx context.Context, l *link) *listenStream {
 }
 
 // await sends a request that stays open, and waits for its end.
-func (l *link) await(ctx context.Context, id int64, ch <-chan wire.Answer, a asking) error {
+func (l stateless) await(ctx context.Context, id int64, ch <-chan wire.Answer, a asking) error {
 	defer l.peer.Forget(id)
 	r := l.worded(a)
 	msg := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, r.Method, r.Params)
@@ -184,36 +183,12 @@ func (l *link) await(ctx context.Context, id int64, ch <-chan wire.Answer, a ask
 }
 
 // missed has everything looked at that may have changed while nobody listened.
-func (e *Endpoint) missed(l *link) {
+func (l stateless) missed() {
 	l.listsChanged()
 	l.listening.mu.Lock()
 	uris := slices.Sorted(maps.Keys(l.listening.uris))
 	l.listening.mu.Unlock()
 	for _, uri := range uris {
-		e.updated(gate.MustDoc(string(uriParams(uri))))
+		l.owner.updated(gate.MustDoc(string(uriParams(uri))))
 	}
-}
-
-// subscribe asks the server to tell when a resource has changed, and unsubscribe ends
-// that. They are called one at a time.
-func (l *link) subscribe(ctx context.Context, of *calling, uri string) (gate.Doc, error) {
-	if !l.modern() {
-		return l.peer.Exchange(ctx, wire.Request{Of: of, Method: string(gate.Subscribe), Params: uriParams(uri)})
-	}
-	ctx, cancel := context.WithTimeout(ctx, ackTime)
-	defer cancel()
-	err := l.listening.want(ctx, uri)
-	if err != nil {
-		l.listening.change(uri, false)
-		return gate.Doc{}, err
-	}
-	return subscribed, nil
-}
-
-func (l *link) unsubscribe(ctx context.Context, uri string) {
-	if l.modern() {
-		l.listening.change(uri, false)
-		return
-	}
-	_, _ = l.peer.Call(ctx, mcp.MethodUnsubscribe, uriParams(uri)) // a server that does not mind tells what nobody hears
 }

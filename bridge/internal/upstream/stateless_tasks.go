@@ -14,14 +14,13 @@ import (
 )
 
 // offersTasks reports whether the server may answer calls by tasks.
-func (l *link) offersTasks() bool {
+func (l stateless) offersTasks() bool {
 	return l.capabilities.Get("extensions").Get(mcp.ExtensionTasks).Kind() == gate.Object
 }
 
-// A modernTask is a call that a server of [mcp.Stateless] carries out as a task. Each request
+// A statelessTask is a call that a server of [mcp.Stateless] carries out as a task. Each request
 // about it stands for itself, so that a task outlives the connection.
-type modernTask struct {
-	e      *Endpoint
+type statelessTask struct {
 	l      *link  // over which the server was asked last
 	about  asking // what is the same in all requests
 	state  taskState
@@ -33,13 +32,13 @@ type modernTask struct {
 
 // follow waits for the end of the task that a call was answered by, for as long as the
 // server says in time that it goes on. What it wants to know meanwhile its client is asked.
-func (e *Endpoint) follow(ctx *pace.Deadline, l *link, a asking, made gate.Doc) (gate.Doc, error) {
+func (l stateless) follow(ctx *pace.Deadline, a asking, made gate.Doc) (gate.Doc, error) {
 	state, err := newTask(made)
 	if err != nil {
 		return gate.Doc{}, err
 	}
 	a.of.becomesTask(state.id)
-	t := &modernTask{e: e, l: l, state: state, inputs: rounds.NewInputs(ctx, a.of), about: asking{
+	t := &statelessTask{l: l.link, state: state, inputs: rounds.NewInputs(ctx, a.of), about: asking{
 		of: a.of, name: state.id, capabilities: a.capabilities, tasks: true,
 	}}
 	res, err := t.wait(ctx, made)
@@ -52,7 +51,7 @@ func (e *Endpoint) follow(ctx *pace.Deadline, l *link, a asking, made gate.Doc) 
 }
 
 // wait asks for the task, and passes on the client's answers, until the task has ended.
-func (t *modernTask) wait(ctx *pace.Deadline, task gate.Doc) (gate.Doc, error) {
+func (t *statelessTask) wait(ctx *pace.Deadline, task gate.Doc) (gate.Doc, error) {
 	pause := pollAfter(task.Get("pollIntervalMs"), ctx.Timeout)
 	if t.state.status != mcp.TaskWorking { // it has ended already, or wants something
 		pause = 0
@@ -86,7 +85,7 @@ func (t *modernTask) wait(ctx *pace.Deadline, task gate.Doc) (gate.Doc, error) {
 }
 
 // see takes what the server says of the task: its result, once it has ended.
-func (t *modernTask) see(task gate.Doc) (gate.Doc, error) {
+func (t *statelessTask) see(task gate.Doc) (gate.Doc, error) {
 	if err := t.state.next(task); err != nil {
 		return gate.Doc{}, err
 	}
@@ -131,7 +130,7 @@ func cancelledTask(why string) gate.Doc {
 }
 
 // update gives the server an answer of the client.
-func (t *modernTask) update(ctx *pace.Deadline, one rounds.Answer) error {
+func (t *statelessTask) update(ctx *pace.Deadline, one rounds.Answer) error {
 	responses := gate.MustDoc("{}").With(one.Key, one.Answer.Raw())
 	_, err := t.ask(ctx, mcp.MethodTaskUpdate, mcp.WithMember(t.state.params(), `"inputResponses":`, responses.Raw()))
 	if _, said := errors.AsType[*wire.RPCError](err); said {
@@ -142,7 +141,7 @@ func (t *modernTask) update(ctx *pace.Deadline, one rounds.Answer) error {
 
 // ask sends a request about the task: again, if the connection breaks, which is safe with
 // all of them, for as long as the call has time.
-func (t *modernTask) ask(ctx *pace.Deadline, method string, params []byte) (gate.Doc, error) {
+func (t *statelessTask) ask(ctx *pace.Deadline, method string, params []byte) (gate.Doc, error) {
 	t.about.method, t.about.params = method, params
 	pauses := pace.Backoff{First: minPoll, Most: maxPoll}
 	for {
@@ -160,12 +159,12 @@ func (t *modernTask) ask(ctx *pace.Deadline, method string, params []byte) (gate
 
 // askOnce asks over the connection that there is now. The server at its other end may not
 // be the one any more whose tool was approved.
-func (t *modernTask) askOnce(ctx *pace.Deadline) (gate.Doc, error) {
-	l, _, err := t.e.ready(ctx, false)
+func (t *statelessTask) askOnce(ctx *pace.Deadline) (gate.Doc, error) {
+	l, _, err := t.l.owner.ready(ctx, false)
 	switch {
 	case err != nil:
 		return gate.Doc{}, err
-	case l != t.l && !l.modern():
+	case l != t.l && l.revision != mcp.Stateless:
 		return gate.Doc{}, &mcp.ProtocolError{Err: fmt.Errorf("the server does not speak MCP revision %s any more, and has a task", mcp.Stateless)}
 	case l != t.l:
 		if err := t.about.of.permit.Approved(); err != nil {
@@ -177,8 +176,8 @@ func (t *modernTask) askOnce(ctx *pace.Deadline) (gate.Doc, error) {
 }
 
 // again reports whether a request that ended with err may get an answer later.
-func (t *modernTask) again(ctx *pace.Deadline, err error) bool {
-	if phase := t.e.Phase(); ctx.Err() != nil || phase == Closing || phase == Closed {
+func (t *statelessTask) again(ctx *pace.Deadline, err error) bool {
+	if phase := t.l.owner.Phase(); ctx.Err() != nil || phase == Closing || phase == Closed {
 		return false
 	}
 	if f, ok := errors.AsType[*Fault](err); ok {

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -80,44 +79,22 @@ func (a asking) about(t *gate.Tool) asking {
 	return a
 }
 
-// ask sends a request of the gateway's own and waits for the answer, as [wire.Peer.Call] does.
-func (l *link) ask(ctx context.Context, method string, params []byte) (gate.Doc, error) {
-	return l.send(ctx, asking{method: method, params: params})
-}
-
-// send sends a request in the words of the revision that the server speaks.
-func (l *link) send(ctx context.Context, a asking) (gate.Doc, error) {
-	res, err := l.peer.Exchange(ctx, l.worded(a))
-	if err != nil && l.modern() {
-		return gate.Doc{}, l.otherwise(ctx, err)
-	}
-	return res, err
-}
-
-// worded returns the request in the words of the revision that the server speaks.
-func (l *link) worded(a asking) wire.Request {
-	r := wire.Request{Method: a.method, Params: a.paramsFor(l.modern())}
-	if a.of != nil {
-		r.Of = a.of
-	}
-	if l.modern() && l.overHTTP() != nil {
-		r.Headers = a.header()
-	}
-	return r
-}
-
-// paramsFor returns the parameters with their _meta.
-func (a asking) paramsFor(modern bool) []byte {
+// request returns the request with its _meta.
+func (a asking) request(stateless bool) wire.Request {
 	params := a.params
 	if params == nil {
 		params = []byte("{}")
 	}
-	return mcp.WithMember(params, `"_meta":`, a.metaFor(modern))
+	r := wire.Request{Method: a.method, Params: mcp.WithMember(params, `"_meta":`, a.metaFor(stateless))}
+	if a.of != nil {
+		r.Of = a.of
+	}
+	return r
 }
 
 // metaFor returns the _meta of the request: what the client's says to the server, and
 // what a server of [mcp.Stateless] must be told. It is nil if that is nothing.
-func (a asking) metaFor(modern bool) []byte {
+func (a asking) metaFor(stateless bool) []byte {
 	meta := append(make([]byte, 0, usualMeta), '{')
 	add := func(name string, value []byte) {
 		if len(meta) > 1 {
@@ -142,7 +119,7 @@ func (a asking) metaFor(modern bool) []byte {
 	if a.progress != "" {
 		add(mcp.MetaProgress, []byte(a.progress))
 	}
-	if modern {
+	if stateless {
 		add(mcp.MetaProtocol, []byte(`"`+mcp.Stateless+`"`))
 		add(mcp.MetaClient, clientInfo)
 		add(mcp.MetaCapabilities, a.declares())
@@ -189,4 +166,11 @@ func (a asking) header() http.Header {
 	}
 	maps.Copy(h, a.headers)
 	return h
+}
+
+var subscribed = gate.MustDoc("{}")
+
+// uriParams returns the parameters of a request about a resource.
+func uriParams(uri string) []byte {
+	return append(append([]byte(`{"uri":`), mcp.MustJSON(uri)...), '}')
 }

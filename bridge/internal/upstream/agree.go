@@ -1,0 +1,121 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// discoverTime bounds how long a server that may be of an older revision is waited
+// for: some do not answer a method that they do not know.
+const discoverTime = 5 * time.Second
+
+// agree finds out which revision to speak with the server, and asks what it offers, which
+// depends on the capabilities that it is told of. It takes one round trip more than the one
+// that is needed, at most, and a server over HTTP is first asked for the newer revision:
+// those of the Go SDK on standard input refuse the handshake to whoever has asked for
+// another before.
+func (l *link) agree(ctx context.Context, c *Config, capabilities gate.Doc) error {
+	switch {
+	case c.Protocol == mcp.Stateless:
+		return l.discover(ctx)
+	case c.Protocol == mcp.Revision || c.URL != "" && l.overHTTP() == nil:
+		return l.handshake(ctx, capabilities)
+	case l.overHTTP() != nil:
+		timed, cancel := context.WithTimeout(ctx, min(discoverTime, c.ConnectTimeout/2))
+		defer cancel()
+		err := l.discover(timed)
+		if _, wants := errors.AsType[*wire.Unauthorized](err); err == nil || wants || ctx.Err() != nil || l.peer.Why() != nil {
+			return err
+		}
+		return bothRefused(l.handshake(ctx, capabilities), err)
+	}
+	err := l.handshake(ctx, capabilities)
+	if _, refused := errors.AsType[*wire.RPCError](err); !refused {
+		return err
+	}
+	second := l.discover(ctx)
+	if second == nil {
+		return nil
+	}
+	return bothRefused(err, second)
+}
+
+// bothRefused is the error of a server that speaks no revision with us; nil if older
+// is. What an older server makes of a method that it does not know says nothing.
+func bothRefused(older, newer error) error {
+	rpc, ok := errors.AsType[*wire.RPCError](newer)
+	if older == nil || !ok || rpc.Code == mcp.CodeMethodNotFound {
+		return older
+	}
+	return fmt.Errorf("%w; and to %s: %w", older, mcp.MethodDiscover, newer)
+}
+
+// speak sets the revision of what is sent from now on; "" is none yet.
+func (l *link) speak(revision string) {
+	if l.dialect = (sessions{l}); revision == mcp.Stateless {
+		l.dialect = stateless{l}
+	}
+	l.peer.Stateless.Store(revision == mcp.Stateless)
+	if h := l.overHTTP(); h != nil {
+		h.Agreed(revision)
+	}
+}
+
+// discover asks a server what it offers (MCP 2026-07-28, server/discover). The link speaks
+// the older revisions after an error.
+func (l *link) discover(ctx context.Context) error {
+	l.speak(mcp.Stateless)
+	newer := stateless{l}
+	res, err := newer.discovered(ctx)
+	if speaksStateless(err) {
+		res, err = newer.discovered(ctx)
+	}
+	if err != nil {
+		l.speak("")
+		return err
+	}
+	l.instructions, l.tlsKey, l.capabilities = res.Get("instructions"), wire.TLSKeyOf(l.peer.Conn), res.Get("capabilities")
+	if l.server, l.revision = res.Get("_meta").Get(mcp.MetaServer), mcp.Stateless; l.server.IsZero() {
+		l.server = res.Get("serverInfo")
+	}
+	newer.hear(ctx)
+	return nil
+}
+
+// handshake initializes the connection (MCP 2025-11-25, basic/lifecycle).
+func (l *link) handshake(ctx context.Context, capabilities gate.Doc) error {
+	p := l.peer
+	res, err := p.Call(ctx, "initialize", mcp.MustJSON(map[string]any{
+		"protocolVersion": mcp.Revision,
+		"capabilities":    json.RawMessage(capabilities.Raw()),
+		"clientInfo":      map[string]string{"name": mcp.ClientName, "version": mcp.Version()},
+	}))
+	if err != nil {
+		return err
+	}
+	revision := res.Get("protocolVersion").Text()
+	if !slices.Contains(revisions, revision) {
+		return &mcp.ProtocolError{Err: fmt.Errorf("the server speaks MCP revision %q, which is none of %q", revision, revisions)}
+	}
+	h, isHTTP := p.Conn.(*wire.HTTPConn)
+	if isHTTP {
+		h.Agreed(revision)
+	}
+	if err := p.Tell(ctx, "notifications/initialized", "{}"); err != nil {
+		return err
+	}
+	if isHTTP {
+		l.owner.run(h.Listen)
+	}
+	l.instructions, l.tlsKey, l.capabilities = res.Get("instructions"), wire.TLSKeyOf(p.Conn), res.Get("capabilities")
+	l.server, l.revision = res.Get("serverInfo"), revision
+	return nil
+}

@@ -1,0 +1,111 @@
+package upstream
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+const (
+	// tuneTime bounds how long a server gets to take a level of logging.
+	tuneTime = 2 * time.Second
+	// greetTime bounds how long a server gets, before the first call, to ask what it asks
+	// each client at first.
+	greetTime = 2 * time.Second
+	// greetPause is how long it gets to ask over HTTP, where that comes on a stream of its
+	// own, and not in the order in which it was sent; and answeredPause to make something
+	// of the answers, such as folders that it opens.
+	greetPause    = 50 * time.Millisecond
+	answeredPause = 200 * time.Millisecond
+)
+
+// sessions is the dialect of the revisions that begin with a handshake: what it says holds
+// until the connection ends. The server asks by requests of its own (package wire), calls of
+// tools may be tasks (sessions_tasks), and it is pinged (health).
+type sessions struct{ *link }
+
+var _ dialect = sessions{}
+
+func (sessions) worded(a asking) wire.Request { return a.request(false) }
+
+func (sessions) failed(_ context.Context, err error) error { return err }
+
+func (l sessions) call(ctx *pace.Deadline, a asking, t *gate.Tool) (gate.Doc, error) {
+	if l.asTask(t, a.of.call) {
+		return l.callAsTask(ctx, a)
+	}
+	return l.send(ctx, a)
+}
+
+func (sessions) usable(raw []gate.Doc) ([]gate.Doc, []listing.Note) { return raw, nil }
+
+// keeps does nothing: such a server does not say how long a listing can be kept.
+func (sessions) keeps(time.Time, map[gate.Feature]hint) {}
+
+func (l sessions) listens(ctx context.Context) {
+	if h := l.overHTTP(); h != nil {
+		h.Listens(ctx)
+	}
+}
+
+func (l sessions) subscribe(ctx context.Context, of *calling, uri string) (gate.Doc, error) {
+	return l.peer.Exchange(ctx, wire.Request{Of: of, Method: string(gate.Subscribe), Params: uriParams(uri)})
+}
+
+func (l sessions) unsubscribe(ctx context.Context, uri string) {
+	_, _ = l.peer.Call(ctx, mcp.MethodUnsubscribe, uriParams(uri)) // a server that does not mind tells what nobody hears
+}
+
+func (l sessions) tune(ctx context.Context, from mcp.Severity, atMost bool) {
+	if from == 0 || l.capabilities.Get("logging").Kind() != gate.Object {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tuneTime)
+	defer cancel()
+	select {
+	case l.tuning <- struct{}{}:
+		defer func() { <-l.tuning }()
+	case <-ctx.Done():
+		return
+	}
+	if l.level == from || atMost && l.level != 0 && l.level < from {
+		return
+	}
+	l.level = from
+	_, _ = l.peer.Call(ctx, mcp.MethodSetLevel, mcp.MustJSON(map[string]string{"level": from.String()}))
+}
+
+func (sessions) asksByAnswers() bool { return false }
+
+func (l sessions) greet(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, greetTime)
+	defer cancel()
+	before := l.peer.Asked.Count()
+	if _, err := l.peer.Call(ctx, "ping", []byte("{}")); err != nil { // what it asked before it answered has come
+		return
+	}
+	if l.overHTTP() != nil {
+		l.pause(ctx, greetPause)
+	}
+	select {
+	case <-l.peer.Asked.Settled():
+	case <-l.ended:
+	case <-ctx.Done():
+	}
+	if l.peer.Asked.Count() > before {
+		l.pause(ctx, answeredPause)
+	}
+}
+
+func (l sessions) pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-l.ended:
+	case <-ctx.Done():
+	}
+}

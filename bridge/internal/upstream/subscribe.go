@@ -1,0 +1,111 @@
+package upstream
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// unsubscribeTime bounds how long a server gets to end a subscription.
+const unsubscribeTime = 5 * time.Second
+
+// subscribe subscribes a call's client to a resource.
+func (e *Endpoint) subscribe(ctx context.Context, l *link, of *calling, uri string) (gate.Doc, error) {
+	if !l.subscribes() {
+		return gate.Doc{}, &wire.RPCError{Code: mcp.CodeMethodNotFound, Message: "the server has no subscriptions"}
+	}
+	done, err := e.subscriptions.alone(ctx)
+	if err != nil {
+		return gate.Doc{}, err
+	}
+	defer done()
+	res := subscribed
+	if len(e.subscriptions.of(uri)) == 0 {
+		if res, err = l.dialect.subscribe(ctx, of, uri); err != nil {
+			return gate.Doc{}, err
+		}
+	}
+	e.subscriptions.add(uri, of.call.ID)
+	return res, nil
+}
+
+// Unsubscribe ends what a call has subscribed to over any connection to the server, and
+// reports whether it had.
+func (e *Endpoint) Unsubscribe(ctx context.Context, call, uri string) bool {
+	for _, one := range append(e.audiences.endpoints(), e) {
+		if slices.Contains(one.subscriptions.of(uri), call) {
+			one.unsubscribe(ctx, call, uri)
+			return true
+		}
+	}
+	return false
+}
+
+// unsubscribe ends what a call has subscribed to over this connection, and reports
+// whether it had.
+func (e *Endpoint) unsubscribe(ctx context.Context, call, uri string) bool {
+	ctx, cancel := context.WithTimeout(ctx, unsubscribeTime)
+	defer cancel()
+	done, err := e.subscriptions.alone(ctx)
+	if err != nil {
+		e.subscriptions.remove(uri, call) // the server goes on telling what nobody hears
+		return false
+	}
+	defer done()
+	had, last := e.subscriptions.remove(uri, call)
+	e.mu.Lock()
+	l := e.link
+	e.mu.Unlock()
+	if last && l != nil {
+		l.dialect.unsubscribe(ctx, uri)
+	}
+	return had
+}
+
+// resubscribe asks for all again over a new connection.
+func (e *Endpoint) resubscribe(ctx context.Context, l *link) {
+	for _, uri := range e.subscriptions.uris() {
+		timed, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
+		_, err := l.dialect.subscribe(timed, nil, uri)
+		cancel()
+		if l.peer.Why() != nil {
+			return
+		}
+		if err != nil {
+			e.cfg.Log.Warn("subscription lost", "error", err)
+		}
+	}
+}
+
+// Inherit takes over the subscriptions of the endpoint whose place e takes.
+func (e *Endpoint) Inherit(old *Endpoint) {
+	if old == nil {
+		return
+	}
+	for _, o := range append(old.audiences.endpoints(), old) {
+		for _, uri := range o.subscriptions.uris() {
+			for _, call := range o.subscriptions.of(uri) {
+				e.subscriptions.add(uri, call)
+			}
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if l := e.link; l != nil && e.phase == Ready {
+		e.wg.Go(func() { e.resubscribe(context.Background(), l) })
+	}
+}
+
+// updated takes the parameters of a notification that a resource has changed. Who
+// subscribed to it over this connection is told of the URI that it subscribed to, and
+// of nothing else that the server says.
+func (e *Endpoint) updated(params gate.Doc) {
+	uri := params.Get("uri").Text()
+	if who := e.subscriptions.of(uri); len(who) > 0 {
+		e.tell(mcp.Notice{Server: e.cfg.Server, Method: mcp.MethodUpdated, Params: gate.MustDoc(string(uriParams(uri))), Subscribers: who})
+	}
+}
