@@ -4,10 +4,10 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -35,7 +35,7 @@ func passes(name string) bool {
 
 // An asking is a request to a server, and on whose behalf it is made.
 type asking struct {
-	of     *calling // the call that it carries out; nil for the gateway's own
+	of     *underway.Call // the call that it carries out; nil for the gateway's own
 	method string
 	params []byte // an object, without _meta
 	// name and headers go into the headers of HTTP: what is used, and parameters that
@@ -49,14 +49,11 @@ type asking struct {
 	progress     string   // the token of what is told meanwhile, JSON; "" for none
 }
 
-// asking returns what the request that carries out the call says of the call.
-func (c *calling) asking() asking {
-	a := asking{of: c, method: string(c.call.Action), meta: c.call.Meta}
-	if tellsProgress(c.call) || c.call.Detached { // which gives the server more time
-		a.progress = strconv.FormatInt(c.token, 10)
-	}
-	if c.level > 0 {
-		a.meta = a.meta.With(mcp.MetaLogLevel, mcp.MustJSON(c.level.String()))
+// askingFor returns what the request that carries out a call says of the call.
+func askingFor(c *underway.Call) asking {
+	a := asking{of: c, method: string(c.Call.Action), meta: c.Call.Meta, progress: c.ProgressToken()}
+	if c.Level > 0 {
+		a.meta = a.meta.With(mcp.MetaLogLevel, mcp.MustJSON(c.Level.String()))
 	}
 	return a
 }
@@ -64,7 +61,7 @@ func (c *calling) asking() asking {
 // about adds what a server of [mcp.Stateless] is told of a call: what is used, and what the
 // client can be asked.
 func (a asking) about(t *gate.Tool) asking {
-	c := a.of.call
+	c := a.of.Call
 	switch c.Action {
 	case gate.CallTool:
 		a.name, a.headers = t.Local, mcp.ParamsInHeaders(mcp.OfferedHeaders(t), c.Args)
@@ -107,9 +104,9 @@ func (a asking) metaFor(stateless bool) []byte {
 		}
 		meta = append(append(meta, ':'), value...)
 	}
-	traced := a.of != nil && a.of.call.Trace.Sampled
+	traced := a.of != nil && a.of.Call.Trace.Sampled
 	if traced {
-		add("traceparent", mcp.MustJSON(a.of.call.Trace.Traceparent()))
+		add("traceparent", mcp.MustJSON(a.of.Call.Trace.Traceparent()))
 	}
 	for name, v := range a.meta.Members() {
 		if passes(name) && !(traced && name == "traceparent") {

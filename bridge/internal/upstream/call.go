@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -80,8 +81,8 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 	}
 	timed := pace.NewDeadline(ctx, e.cfg.timeoutOf(tool.Local))
 	defer timed.End()
-	of := e.under.begin(timed, p, c, e.levels.of(c))
-	defer of.end()
+	of := e.under.Begin(timed, p, c, e.levels.of(c))
+	defer of.End()
 	doc, err := e.send(timed, of, tool, false)
 	var used gate.Usage
 	pauses := pace.Backoff{First: e.cfg.RetryWait, Most: maxPause}
@@ -91,13 +92,13 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 		doc, err = e.send(timed, of, tool, true)
 	}
 	res, err := e.result(ctx, of, tool, doc, err)
-	res.Usage, res.InputRequired = used, of.more
+	res.Usage, res.InputRequired = used, of.More
 	return res, err
 }
 
 // send sends the request of a call once, if the circuit lets it, and tells the circuit
 // what came of it. Again says that it was tried before: the server may be another one since.
-func (e *Endpoint) send(ctx *pace.Deadline, of *calling, t *gate.Tool, again bool) (gate.Doc, error) {
+func (e *Endpoint) send(ctx *pace.Deadline, of *underway.Call, t *gate.Tool, again bool) (gate.Doc, error) {
 	trial, ok := e.circuit.Enter(time.Now())
 	if !ok {
 		return gate.Doc{}, e.tooOften(e.circuit.OpenUntil())
@@ -109,7 +110,7 @@ func (e *Endpoint) send(ctx *pace.Deadline, of *calling, t *gate.Tool, again boo
 		}
 	})
 	defer leave()
-	of.answer = func() { what = pace.Answered; leave() }
+	of.Answered = func() { what = pace.Answered; leave() }
 	if err := e.connectOwn(ctx); err != nil {
 		return gate.Doc{}, ctx.Of(err)
 	}
@@ -121,7 +122,7 @@ func (e *Endpoint) send(ctx *pace.Deadline, of *calling, t *gate.Tool, again boo
 		err = l.declares(ctx, e.cfg.Server, t)
 	}
 	if err == nil {
-		err = of.permit.Approved() // the connection may be newer than the permit
+		err = of.Permit().Approved() // the connection may be newer than the permit
 	}
 	if err != nil {
 		return gate.Doc{}, ctx.Of(err)
@@ -172,9 +173,9 @@ var ErrNoPermit = errors.New("a call without a permit")
 // result makes the outcome of a call of what the server answered. A JSON-RPC
 // error is the tool's failure, in the form that tools report one: its text is
 // the server's, and goes the way of all texts.
-func (e *Endpoint) result(ctx context.Context, of *calling, t *gate.Tool, doc gate.Doc, err error) (gate.Result, error) {
+func (e *Endpoint) result(ctx context.Context, of *underway.Call, t *gate.Tool, doc gate.Doc, err error) (gate.Result, error) {
 	if err == nil && doc.Kind() == gate.Object {
-		if t.Feature == gate.FeatureTool && !of.more && doc.Get("content").Kind() != gate.Array { // which strict clients demand
+		if t.Feature == gate.FeatureTool && !of.More && doc.Get("content").Kind() != gate.Array { // which strict clients demand
 			doc = doc.With("content", []byte("[]"))
 		}
 		return gate.Result{Doc: doc, IsError: doc.Get("isError").True()}, nil

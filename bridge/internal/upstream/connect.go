@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -101,7 +102,7 @@ func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise FaultKind) (
 	l.dialect.listens(ctx)
 	if a := e.audience; a != nil && a.asked() {
 		l.dialect.greet(ctx)
-		if of := e.onBehalf(nil); of != nil && of.call.Detached { // nobody may have answered
+		if of := e.onBehalf(nil); of != nil && of.Call.Detached { // nobody may have answered
 			a.owner.mu.Lock()
 			a.news = true
 			a.owner.mu.Unlock()
@@ -139,17 +140,17 @@ func (e *Endpoint) start(ctx context.Context, c wire.Conn) *link {
 		case mcp.MethodCancelled:
 			l.listening.ended(params.Get("requestId"))
 		case mcp.MethodProgress:
-			if c := e.under.byToken(params.Get(mcp.MetaProgress)); c != nil {
-				c.progressed(params)
+			if c := e.under.ByToken(params.Get(mcp.MetaProgress)); c != nil {
+				c.Progressed(params)
 			}
 		case mcp.MethodLog:
-			e.logged(l, params, callingOf(of))
+			e.logged(l, params, underway.Of(of))
 		case mcp.MethodUpdated:
 			e.updated(params)
 		}
 	})
 	l.peer.Asked.Call = func(of wire.Call, params gate.Doc) wire.Call {
-		if c := e.asker(callingOf(of), params); c != nil {
+		if c := e.asker(underway.Of(of), params); c != nil {
 			return c
 		}
 		return nil

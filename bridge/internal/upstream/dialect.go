@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -34,7 +35,7 @@ type dialect interface {
 	listens(ctx context.Context)
 	// subscribe asks the server to tell when a resource has changed, and unsubscribe ends
 	// that. They are called one at a time.
-	subscribe(ctx context.Context, of *calling, uri string) (gate.Doc, error)
+	subscribe(ctx context.Context, of *underway.Call, uri string) (gate.Doc, error)
 	unsubscribe(ctx context.Context, uri string)
 	// tune tells the server from which severity on to log, unless it knows. With atMost it
 	// is told only to say more: a connection that clients share says as much as any of them

@@ -11,9 +11,9 @@
 //	wire.Peer   JSON-RPC
 //
 // A link knows its endpoint by what it asks of it ([owner]). What is in no layer knows none of
-// them: the configuration, phases (phase), calls under way (underway), requests (asking), tasks
-// of servers (tasks), levels of logging (levels), subscriptions and faults; deadlines and the
-// circuit are package pace, questions in answers package rounds.
+// them: the configuration, phases (phase), requests (asking), tasks of servers (tasks), levels of
+// logging (levels), subscriptions and faults; calls under way are package underway, deadlines
+// and the circuit package pace, questions in answers package rounds.
 //
 // An endpoint is in one of six phases. Its listing is kept fresh, and what clients want to
 // hear of is subscribed to once. Calls under way are who a server can ask for: with a session

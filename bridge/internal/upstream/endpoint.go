@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
 )
@@ -38,7 +39,7 @@ type Endpoint struct {
 
 	audience      *audience // whose connection it is; nil of one that is shared
 	audiences     audiences // of the same server; none of one that is somebody's own
-	under         underWay
+	under         underway.Calls
 	levels        *Levels // of a whole fleet
 	subscriptions subscriptions
 	circuit       pace.Circuit

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -11,7 +12,7 @@ import (
 // tells. Where it does not, a message belongs to the call that alone is under way; on a
 // client's own connection to the foremost one, or else to the client. One that could be
 // several clients' is dropped: it could tell one of another.
-func (e *Endpoint) logged(l *link, params gate.Doc, of *calling) {
+func (e *Endpoint) logged(l *link, params gate.Doc, of *underway.Call) {
 	how := mcp.SeverityOf(params.Get("level").Text())
 	if how == 0 || params.Kind() != gate.Object {
 		return
@@ -19,13 +20,13 @@ func (e *Endpoint) logged(l *link, params gate.Doc, of *calling) {
 	switch {
 	case of != nil:
 	case e.audience != nil:
-		of = e.under.foremost()
+		of = e.under.Foremost()
 	case l.overHTTP() == nil:
-		of = e.under.only()
+		of = e.under.Only()
 	}
 	switch {
-	case of != nil && of.level > 0 && how >= of.level:
-		of.say(remark{method: mcp.MethodLog, params: params})
+	case of != nil && of.Level > 0 && how >= of.Level:
+		of.Log(params)
 	case of == nil && e.audience != nil && !e.audience.pooled:
 		if from := e.levels.session(e.audience.session); from > 0 && how >= from {
 			e.tell(mcp.Notice{Server: e.cfg.Server, Session: e.audience.session, Method: mcp.MethodLog, Params: params})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -143,18 +144,18 @@ func (e *Endpoint) renew(s *audiences) {
 var errRenewed = errors.New("the client whose process it was has gone")
 
 // prepare makes a connection what a call needs it to be.
-func (e *Endpoint) prepare(ctx context.Context, l *link, of *calling) {
+func (e *Endpoint) prepare(ctx context.Context, l *link, of *underway.Call) {
 	a := e.audience
 	if a == nil {
-		from := of.level
+		from := of.Level
 		if others := e.levels.lowest(); from == 0 || others > 0 && others < from {
 			from = others
 		}
 		l.dialect.tune(ctx, from, true)
 		return
 	}
-	l.dialect.tune(ctx, of.level, false)
-	if !of.call.Detached && a.owner.takeNews(a) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
+	l.dialect.tune(ctx, of.Level, false)
+	if !of.Call.Detached && a.owner.takeNews(a) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
 		l.dialect.greet(ctx)
 	}
 }
@@ -163,25 +164,25 @@ func (e *Endpoint) prepare(ctx context.Context, l *link, of *calling) {
 // stream the request came on, or else the foremost of the client whose connection it is. A
 // server on stdio does not say for which of several it asks, and a client that waits for its
 // call answers, which it could not if a job or task beside it were asked.
-func (e *Endpoint) onBehalf(of *calling) *calling {
+func (e *Endpoint) onBehalf(of *underway.Call) *underway.Call {
 	switch {
 	case e.audience == nil:
 		return nil // clients share the connection
 	case of != nil:
 		return of
 	default:
-		return e.under.foremost()
+		return e.under.Foremost()
 	}
 }
 
 // asker returns the call on whose behalf the server asks something: that of the task which
 // it names, and which the connection must have; else see onBehalf.
-func (e *Endpoint) asker(of *calling, params gate.Doc) *calling {
+func (e *Endpoint) asker(of *underway.Call, params gate.Doc) *underway.Call {
 	related := params.Get("_meta").Get(mcp.MetaRelatedTask)
 	if related.IsZero() || e.audience == nil {
 		return e.onBehalf(of)
 	}
-	return e.under.byTask(related.Get("taskId").Text())
+	return e.under.ByTask(related.Get("taskId").Text())
 }
 
 // RootsChanged says that the roots of the client of a session have changed.

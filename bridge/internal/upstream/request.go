@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -14,9 +15,9 @@ import (
 var nothingToComplete = gate.MustDoc(`{"completion":{"values":[]}}`)
 
 // request sends what a call asks for to the server, in the words of its method.
-func (e *Endpoint) request(ctx *pace.Deadline, l *link, of *calling, t *gate.Tool) (gate.Doc, error) {
-	c := of.call
-	a := of.asking()
+func (e *Endpoint) request(ctx *pace.Deadline, l *link, of *underway.Call, t *gate.Tool) (gate.Doc, error) {
+	c := of.Call
+	a := askingFor(of)
 	switch {
 	case c.Action == gate.CallTool && t.Feature == gate.FeatureTool, c.Action == gate.GetPrompt && t.Feature == gate.FeaturePrompt:
 		a.params = mcp.CallParams(t.Local, c.Args.Raw())

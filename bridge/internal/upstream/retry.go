@@ -39,7 +39,7 @@ func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
 
 // wanted reports whether a faulted endpoint connects again by itself: a client's own does
 // only while a call waits for it, for only then the client can be asked something.
-func (e *Endpoint) wanted() bool { return e.audience == nil || e.under.foremost() != nil }
+func (e *Endpoint) wanted() bool { return e.audience == nil || e.under.Foremost() != nil }
 
 // usable returns the connection, nil if none can be used. The caller holds mu, or shares it.
 func (e *Endpoint) usable() *link {

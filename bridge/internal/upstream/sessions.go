@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -36,7 +37,7 @@ func (sessions) worded(a asking) wire.Request { return a.request(false) }
 func (sessions) failed(_ context.Context, err error) error { return err }
 
 func (l sessions) call(ctx *pace.Deadline, a asking, t *gate.Tool) (gate.Doc, error) {
-	if l.asTask(t, a.of.call) {
+	if l.asTask(t, a.of.Call) {
 		return l.callAsTask(ctx, a)
 	}
 	return l.send(ctx, a)
@@ -53,7 +54,7 @@ func (l sessions) listens(ctx context.Context) {
 	}
 }
 
-func (l sessions) subscribe(ctx context.Context, of *calling, uri string) (gate.Doc, error) {
+func (l sessions) subscribe(ctx context.Context, of *underway.Call, uri string) (gate.Doc, error) {
 	return l.peer.Exchange(ctx, wire.Request{Of: of, Method: string(gate.Subscribe), Params: uriParams(uri)})
 }
 

@@ -37,7 +37,7 @@ func (l sessions) callAsTask(ctx *pace.Deadline, a asking) (gate.Doc, error) {
 	if err != nil {
 		return gate.Doc{}, err
 	}
-	a.of.becomesTask(state.id)
+	a.of.BecomesTask(state.id)
 	about := asking{of: a.of, params: state.params()}
 	res, err = l.taskResult(ctx, about, &state, made)
 	if err != nil && !state.ended() {

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -30,7 +31,7 @@ func (l stateless) worded(a asking) wire.Request {
 
 func (l stateless) call(ctx *pace.Deadline, a asking, t *gate.Tool) (gate.Doc, error) {
 	a = a.about(t)
-	a.tasks = a.of.call.Action == gate.CallTool && l.offersTasks()
+	a.tasks = a.of.Call.Action == gate.CallTool && l.offersTasks()
 	res, err := l.rounds(ctx, a)
 	if err != nil || !a.tasks || !rounds.IsTask(res) {
 		return res, err
@@ -80,7 +81,7 @@ func (l stateless) keeps(at time.Time, hints map[gate.Feature]hint) {
 	})
 }
 
-func (l stateless) subscribe(ctx context.Context, _ *calling, uri string) (gate.Doc, error) {
+func (l stateless) subscribe(ctx context.Context, _ *underway.Call, uri string) (gate.Doc, error) {
 	ctx, cancel := context.WithTimeout(ctx, ackTime)
 	defer cancel()
 	err := l.listening.want(ctx, uri)

@@ -25,7 +25,7 @@ const (
 // call gets the server's questions, and calls again; any other is asked meanwhile. The
 // answer may be a task, if it can be one.
 func (l stateless) rounds(ctx context.Context, a asking) (gate.Doc, error) {
-	c, call, params := a.of, a.of.call, a.params
+	c, call, params := a.of, a.of.Call, a.params
 	b := rounds.BroughtBy(call)
 	pause := roundPause
 	for round := range maxRounds {
@@ -47,8 +47,8 @@ func (l stateless) rounds(ctx context.Context, a asking) (gate.Doc, error) {
 		case m == nil:
 			return res, nil
 		case call.Rounds:
-			c.more = true
-			return m.Screened(ctx, c.permit)
+			c.More = true
+			return m.Screened(ctx, c.Permit())
 		}
 		b.State = m.State
 		if b.Responses, err = m.Answered(ctx, c); err != nil {

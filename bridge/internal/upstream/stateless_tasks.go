@@ -37,7 +37,7 @@ func (l stateless) follow(ctx *pace.Deadline, a asking, made gate.Doc) (gate.Doc
 	if err != nil {
 		return gate.Doc{}, err
 	}
-	a.of.becomesTask(state.id)
+	a.of.BecomesTask(state.id)
 	t := &statelessTask{l: l.link, state: state, inputs: rounds.NewInputs(ctx, a.of), about: asking{
 		of: a.of, name: state.id, capabilities: a.capabilities, tasks: true,
 	}}
@@ -167,7 +167,7 @@ func (t *statelessTask) askOnce(ctx *pace.Deadline) (gate.Doc, error) {
 	case l != t.l && l.revision != mcp.Stateless:
 		return gate.Doc{}, &mcp.ProtocolError{Err: fmt.Errorf("the server does not speak MCP revision %s any more, and has a task", mcp.Stateless)}
 	case l != t.l:
-		if err := t.about.of.permit.Approved(); err != nil {
+		if err := t.about.of.Permit().Approved(); err != nil {
 			return gate.Doc{}, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -14,7 +15,7 @@ import (
 const unsubscribeTime = 5 * time.Second
 
 // subscribe subscribes a call's client to a resource.
-func (e *Endpoint) subscribe(ctx context.Context, l *link, of *calling, uri string) (gate.Doc, error) {
+func (e *Endpoint) subscribe(ctx context.Context, l *link, of *underway.Call, uri string) (gate.Doc, error) {
 	if !l.subscribes() {
 		return gate.Doc{}, &wire.RPCError{Code: mcp.CodeMethodNotFound, Message: "the server has no subscriptions"}
 	}
@@ -29,7 +30,7 @@ func (e *Endpoint) subscribe(ctx context.Context, l *link, of *calling, uri stri
 			return gate.Doc{}, err
 		}
 	}
-	e.subscriptions.add(uri, of.call.ID)
+	e.subscriptions.add(uri, of.Call.ID)
 	return res, nil
 }
 

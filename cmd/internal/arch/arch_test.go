@@ -90,6 +90,10 @@ var rules = map[string]rule{
 	"bridge/internal/upstream/pace": {
 		bans: []string{"os", "net", "net/http", "github.com/..."},
 	},
+	"bridge/internal/upstream/underway": {
+		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/upstream/pace", "bridge/internal/upstream/wire"},
+		bans:    []string{"net", "net/http", "github.com/...", "golang.org/..."},
+	},
 	"bridge/internal/upstream/rounds": {
 		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/upstream/wire"},
 		bans:    append([]string{"os", "net", "net/http"}, sdk...),
@@ -116,7 +120,7 @@ var rules = map[string]rule{
 	"bridge/internal/agents":        {imports: []string{"gate"}, bans: append([]string{"net", "net/http", "os"}, sdk...)},
 	"bridge/internal/local":         {imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream"}, bans: append([]string{"net", "net/http"}, sdk...)},
 	"bridge/internal/listing":       {imports: []string{"gate", "bridge/internal/mcp", "internal/schema", "internal/scan", "internal/match", "internal/pointer"}, bans: append([]string{"net", "net/http"}, sdk...)},
-	"bridge/internal/upstream":      {imports: []string{"bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "gate", "internal/confine", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/wire", "internal/drain", "internal/match"}},
+	"bridge/internal/upstream":      {imports: []string{"bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/underway", "gate", "internal/confine", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/wire", "internal/drain", "internal/match"}},
 	"bridge/internal/upstream/wire": {imports: []string{"gate", "internal/confine", "bridge/internal/mcp", "bridge/internal/upstream/wire/plain"}},
 	"bridge/internal/rig":           {imports: []string{"gate", "internal/schema", "bridge/internal/..."}},
 	"internal/dial":                 {},

@@ -1,4 +1,6 @@
-package upstream
+// Package underway has the calls that are under way at one server: to one of them belongs what
+// the server says and asks while it works on it.
+package underway
 
 import (
 	"cmp"
@@ -13,57 +15,56 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// maxRemarks bounds what a server says in one call that waits for its client; more is
+// maxNotifications bounds what a server says in one call that waits for its client; more is
 // dropped, so that a slow client holds up nobody else.
-const maxRemarks = 256
+const maxNotifications = 256
 
-// underWay are the calls under way at a server: to one of them belongs what the server
-// says and asks while it works on it. The zero underWay is none.
-type underWay struct {
+// Calls are the calls under way at a server. The zero Calls are none.
+type Calls struct {
 	mu    sync.Mutex
 	last  int64
-	calls map[int64]*calling // by token
+	calls map[int64]*Call // by token
 }
 
-// A calling is one call under way at a server.
-type calling struct {
+// A Call is one call under way at a server.
+type Call struct {
 	// token is the gateway's own for the call's progress: those of several clients could
 	// be the same.
-	token  int64
-	ctx    *pace.Deadline
-	permit gate.Permit
-	call   *gate.Call
-	level  mcp.Severity // of log messages, from which on its client wants them; 0 for none
-	among  *underWay
-	more   bool   // the server's answer asks the client for more
-	answer func() // tells the circuit that the server has answered
-	task   string // the id of the task by which the server carries it out; of among's mu; "" for none
+	token    int64
+	ctx      *pace.Deadline
+	permit   gate.Permit
+	Call     *gate.Call
+	Level    mcp.Severity // of log messages, from which on its client wants them; 0 for none
+	among    *Calls
+	More     bool   // the server's answer asks the client for more
+	Answered func() // tells the circuit that the server has answered
+	task     string // the id of the task by which the server carries it out; of among's mu; "" for none
 
 	hears bool // the client wants to hear what the server says
 
 	mu     sync.Mutex
-	said   chan remark   // to the client, from the first remark on; nil before
-	passed chan struct{} // closed when all of said has been passed on
+	said   chan notification // to the client, from the first notification on; nil before
+	passed chan struct{}     // closed when all of said has been passed on
 	over   bool
 	asks   int           // of the server, without an answer
 	quiet  chan struct{} // closed when over and asks is 0
 }
 
-// A remark is a notification of a server in a call.
-type remark struct {
+// A notification is what a server says in a call.
+type notification struct {
 	method string
 	params gate.Doc
 	told   chan struct{} // if set, there is no more to it than that it is closed
 }
 
-// begin adds a call; end takes it out. level is what its client wants of log messages.
-func (u *underWay) begin(ctx *pace.Deadline, p gate.Permit, c *gate.Call, level mcp.Severity) *calling {
-	one := &calling{ctx: ctx, permit: p, call: c, level: level, among: u, quiet: make(chan struct{})}
+// Begin adds a call; [Call.End] takes it out. level is what its client wants of log messages.
+func (u *Calls) Begin(ctx *pace.Deadline, p gate.Permit, c *gate.Call, level mcp.Severity) *Call {
+	one := &Call{ctx: ctx, permit: p, Call: c, Level: level, among: u, quiet: make(chan struct{})}
 	one.hears = tellsProgress(c) || level > 0 && c.Notify != nil
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.calls == nil {
-		u.calls = make(map[int64]*calling)
+		u.calls = make(map[int64]*Call)
 	}
 	u.last++
 	one.token = u.last
@@ -71,8 +72,8 @@ func (u *underWay) begin(ctx *pace.Deadline, p gate.Permit, c *gate.Call, level 
 	return one
 }
 
-// byToken returns the call whose progress has a token; nil if it has ended.
-func (u *underWay) byToken(token gate.Doc) *calling {
+// ByToken returns the call whose progress has a token; nil if it has ended.
+func (u *Calls) ByToken(token gate.Doc) *Call {
 	n, err := strconv.ParseInt(token.String(), 10, 64)
 	if err != nil {
 		return nil
@@ -82,9 +83,9 @@ func (u *underWay) byToken(token gate.Doc) *calling {
 	return u.calls[n]
 }
 
-// foremost returns the oldest call of those whose client is the nearest; nil if none is
+// Foremost returns the oldest call of those whose client is the nearest; nil if none is
 // under way.
-func (u *underWay) foremost() (foremost *calling) {
+func (u *Calls) Foremost() (foremost *Call) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, one := range u.calls {
@@ -97,19 +98,19 @@ func (u *underWay) foremost() (foremost *calling) {
 
 // distance is how far the client is: it waits for its calls, comes back to a task, and
 // cannot be asked anything on behalf of a job.
-func (c *calling) distance() int {
+func (c *Call) distance() int {
 	switch {
-	case c.call.Peer == nil:
+	case c.Call.Peer == nil:
 		return 2
-	case c.call.Detached:
+	case c.Call.Detached:
 		return 1
 	default:
 		return 0
 	}
 }
 
-// byTask returns the call that the server carries out as a task; nil if it has ended.
-func (u *underWay) byTask(id string) *calling {
+// ByTask returns the call that the server carries out as a task; nil if it has ended.
+func (u *Calls) ByTask(id string) *Call {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, one := range u.calls {
@@ -120,30 +121,30 @@ func (u *underWay) byTask(id string) *calling {
 	return nil
 }
 
-// callingOf is the call of a request that was sent; nil if it is the gateway's own.
-func callingOf(c wire.Call) *calling {
-	of, _ := c.(*calling)
+// Of is the call of a request that was sent; nil if it is the gateway's own.
+func Of(c wire.Call) *Call {
+	of, _ := c.(*Call)
 	return of
 }
 
 // Context implements [wire.Call].
-func (c *calling) Context() context.Context { return c.ctx }
+func (c *Call) Context() context.Context { return c.ctx }
 
 // Permit implements [wire.Call].
-func (c *calling) Permit() gate.Permit { return c.permit }
+func (c *Call) Permit() gate.Permit { return c.permit }
 
-// becomesTask says that the server carries the call out as a task, which is its answer for
+// BecomesTask says that the server carries the call out as a task, which is its answer for
 // the time being.
-func (c *calling) becomesTask(id string) {
+func (c *Call) BecomesTask(id string) {
 	c.among.mu.Lock()
 	c.task = id
 	c.among.mu.Unlock()
-	c.answer()
+	c.Answered()
 	c.permit.Tasked()
 }
 
-// only returns the call that alone is under way; nil if none is, or several are.
-func (u *underWay) only() *calling {
+// Only returns the call that alone is under way; nil if none is, or several are.
+func (u *Calls) Only() *Call {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.calls) != 1 {
@@ -157,14 +158,14 @@ func (u *underWay) only() *calling {
 
 // say has the client told of a notification, in the server's order and before the
 // result. It does not block.
-func (c *calling) say(r remark) {
+func (c *Call) say(r notification) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over || !c.hears {
 		return
 	}
 	if c.said == nil {
-		c.said, c.passed = make(chan remark, maxRemarks), make(chan struct{})
+		c.said, c.passed = make(chan notification, maxNotifications), make(chan struct{})
 		go c.pass(c.said, c.passed) // ends with said
 	}
 	select {
@@ -174,13 +175,13 @@ func (c *calling) say(r remark) {
 }
 
 // Told implements [wire.Call].
-func (c *calling) Told() <-chan struct{} {
+func (c *Call) Told() <-chan struct{} {
 	told := make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.said != nil && !c.over {
 		select {
-		case c.said <- remark{told: told}:
+		case c.said <- notification{told: told}:
 			return told
 		default: // the client is slow
 		}
@@ -189,7 +190,7 @@ func (c *calling) Told() <-chan struct{} {
 	return told
 }
 
-func (c *calling) pass(said <-chan remark, passed chan<- struct{}) {
+func (c *Call) pass(said <-chan notification, passed chan<- struct{}) {
 	defer close(passed)
 	for r := range said {
 		if r.told != nil {
@@ -200,18 +201,30 @@ func (c *calling) pass(said <-chan remark, passed chan<- struct{}) {
 	}
 }
 
-// progressed takes the parameters of a notification of progress (MCP 2025-11-25,
+// ProgressToken returns what the request of the call names itself by to its server, JSON, if
+// the server is to tell how far it is, which gives it more time; else "".
+func (c *Call) ProgressToken() string {
+	if tellsProgress(c.Call) || c.Call.Detached {
+		return strconv.FormatInt(c.token, 10)
+	}
+	return ""
+}
+
+// Log takes the parameters of a log message for the client.
+func (c *Call) Log(params gate.Doc) { c.say(notification{method: mcp.MethodLog, params: params}) }
+
+// Progressed takes the parameters of a notification of progress (MCP 2025-11-25,
 // basic/utilities/progress), which extends the time of the call.
-func (c *calling) progressed(params gate.Doc) {
+func (c *Call) Progressed(params gate.Doc) {
 	c.ctx.Extend()
-	if tellsProgress(c.call) {
-		c.say(remark{method: mcp.MethodProgress, params: params.With(mcp.MetaProgress, c.call.Meta.Get(mcp.MetaProgress).Raw())})
+	if tellsProgress(c.Call) {
+		c.say(notification{method: mcp.MethodProgress, params: params.With(mcp.MetaProgress, c.Call.Meta.Get(mcp.MetaProgress).Raw())})
 	}
 }
 
 // Hold implements [wire.Call]. While a person may have to answer, the server's own time
 // does not run.
-func (c *calling) Hold() bool {
+func (c *Call) Hold() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {
@@ -224,7 +237,7 @@ func (c *calling) Hold() bool {
 }
 
 // Release implements [wire.Call].
-func (c *calling) Release() {
+func (c *Call) Release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asks--
@@ -237,10 +250,10 @@ func (c *calling) Release() {
 	}
 }
 
-// end takes the call out. It waits, but not for long, for the answers to what the server
+// End takes the call out. It waits, but not for long, for the answers to what the server
 // has asked, which would come too late otherwise, and until the client has been told
 // what the server has said.
-func (c *calling) end() {
+func (c *Call) End() {
 	c.among.mu.Lock()
 	delete(c.among.calls, c.token)
 	c.among.mu.Unlock()
