@@ -10,9 +10,6 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// AgentRules are what the operator says of an agent whose hooks the gateway answers.
-type AgentRules = agents.Rules
-
 // A HookRequest is what the hook of an agent tells, a HookAnswer what it prints.
 type (
 	HookRequest = agents.Request

@@ -13,15 +13,6 @@ import (
 // errCompiling is why a module is not run yet.
 var errCompiling = errors.New("it is being compiled")
 
-// compiling is what is compiled beside the calls, so that a gateway listens before its
-// modules are ready.
-type compiling struct {
-	done     chan struct{} // closed when no module of the start waits any more
-	current  string        // the module that is compiled; guarded by locals.listed, as are
-	since    time.Time
-	embedded bool // the embedded tools wait, or are compiled
-}
-
 const embeddedName = "embedded"
 
 // later reports whether a module is better compiled beside the calls: if it takes time,

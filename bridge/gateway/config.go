@@ -1,16 +1,21 @@
 package gateway
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/policy"
@@ -216,4 +221,86 @@ func (c *Config) check() error {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return c.checkCatalog()
+}
+
+// A Guest is an MCP server that is a WASM module: a WASI command which speaks on
+// its standard streams. It computes, and reaches nothing else.
+type Guest struct {
+	WASM []byte
+	Args []string
+	// Named says that the operator has named the module by its digest, which
+	// approves of it and of what it declares.
+	Named bool
+	// Development says that its author works on it, and approves of the module, but not
+	// of what it declares.
+	Development bool
+	// Config configures the module; Server is set, and what it grants but Config
+	// is ignored.
+	Config sandbox.ModuleConfig
+}
+
+// A CatalogMode says whether clients are offered the tools of the server catalog, by
+// which they search for others and call them.
+type CatalogMode string
+
+// The modes. Only lists them in the place of all others, which can be called by name all
+// the same.
+const (
+	CatalogOff    CatalogMode = ""
+	CatalogBeside CatalogMode = "beside"
+	CatalogOnly   CatalogMode = "only"
+)
+
+func (m CatalogMode) check() error {
+	switch m {
+	case CatalogOff, CatalogBeside, CatalogOnly:
+		return nil
+	default:
+		return fmt.Errorf("gateway: unknown mode %q of the catalog", m)
+	}
+}
+
+func (c *Config) checkCatalog() error {
+	if err := c.Catalog.check(); err != nil || c.Catalog == CatalogOff {
+		return err
+	}
+	if _, taken := c.Functions[CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == CatalogServer }) {
+		return fmt.Errorf("gateway: the server id %s is the catalog's", CatalogServer)
+	}
+	return nil
+}
+
+// Jobs says how calls are kept that outlive the request that started them.
+type Jobs struct {
+	// Open opens what they are kept in, which ends with the gateway, such as a file of
+	// package bridge/sqlite; nil keeps them in memory.
+	Open func(context.Context) (JobStore, error)
+	// Offer has the tools of the server jobs offered: jobs__start and so on.
+	Offer bool
+	// NoTasks does not offer clients to call tools as tasks (MCP 2025-11-25,
+	// basic/utilities/tasks; 2026-07-28, the extension of that name).
+	NoTasks bool
+	// Options bound them; New sets the Store and Public, and the Log if it is nil.
+	Options jobs.Options
+}
+
+// A JobStore keeps jobs.
+type JobStore interface {
+	jobs.Store
+	io.Closer
+}
+
+// A Server is an MCP server that comes, or changes, while the gateway runs.
+type Server struct {
+	EndpointConfig
+	// Guest is the WASM module that the server is, if it is one; nothing else says
+	// then how it is reached.
+	Guest *Guest
+	// Sanitize is the profile for its texts; "" leaves that to [Config.Sanitize].
+	Sanitize string
+	// Input says how arguments are held against its schemas; nil coerces.
+	Input *InputRules
+	// Concurrent is how many calls may be under way there; zero or less sets no limit
+	// of its own.
+	Concurrent int
 }

@@ -27,4 +27,11 @@
 // they began.
 // What else is in Config stays as it is. With [Replay] what was recorded answers in the
 // place of servers.
+//
+// In the source, build puts together what gateway says that a Gateway has, and life begins and
+// ends it; config has what is configured, names what users name of other packages. A call of a
+// program comes in by client, and goes by calls to the gate. What changes while calls run is in
+// reconfigure (how calls are checked: checks, policies, shadow), reload (servers: guests),
+// locals (modules, compiling, functions, published) and pause; audit and journal are what the
+// log is told, phases what of servers.
 package gateway

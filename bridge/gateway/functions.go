@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -215,18 +214,6 @@ func (g *Gateway) watched(tools []LocalTool) []LocalTool {
 	return tools
 }
 
-// published are the servers that are made of Go functions, which may change while
-// clients are connected.
-type published struct {
-	mu      sync.Mutex
-	servers map[string]*publication
-}
-
-type publication struct {
-	local *local.Server
-	tools []LocalTool
-}
-
 // Publish offers Go functions as tools of a server, beside those that it has; one of
 // the same name is replaced. Clients that are connected are told. The server may be
 // new, or one of Config.Functions, and none that is reached in another way.
@@ -275,13 +262,6 @@ func (g *Gateway) Withdraw(server string, names ...string) error {
 		}
 	}
 	return known.set(g, server, without(known.tools, names...))
-}
-
-func (p *published) add(server string, l *local.Server, tools []LocalTool) {
-	if p.servers == nil {
-		p.servers = make(map[string]*publication)
-	}
-	p.servers[server] = &publication{l, slices.Clone(tools)}
 }
 
 func (p *publication) set(g *Gateway, server string, tools []LocalTool) error {

@@ -2,36 +2,12 @@ package gateway
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"sync"
 
 	"github.com/wasmgate/wasmgate/sandbox"
 )
-
-// A Guest is an MCP server that is a WASM module: a WASI command which speaks on
-// its standard streams. It computes, and reaches nothing else.
-type Guest struct {
-	WASM []byte
-	Args []string
-	// Named says that the operator has named the module by its digest, which
-	// approves of it and of what it declares.
-	Named bool
-	// Development says that its author works on it, and approves of the module, but not
-	// of what it declares.
-	Development bool
-	// Config configures the module; Server is set, and what it grants but Config
-	// is ignored.
-	Config sandbox.ModuleConfig
-}
-
-// sum returns the hex SHA-256 of a module.
-func sum(wasm []byte) string {
-	digest := sha256.Sum256(wasm)
-	return hex.EncodeToString(digest[:])
-}
 
 // guest makes the server of an endpoint out of a module. One that does not
 // compile is that server's fault alone. If compiling takes time, its first connection

@@ -91,3 +91,7 @@ func answerHealth(w http.ResponseWriter, ok bool, answer map[string]any) {
 	}
 	_ = json.NewEncoder(w).Encode(answer)
 }
+
+// Places returns how many calls are at upstreams, how many wait for a place there, and how many
+// places there are.
+func (g operator) Places() (taken, waiting, most int64) { return g.limits.Places() }

@@ -2,40 +2,12 @@ package gateway
 
 import (
 	"context"
-	"io"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/jobtools"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 )
-
-// Jobs says how calls are kept that outlive the request that started them.
-type Jobs struct {
-	// Open opens what they are kept in, which ends with the gateway, such as a file of
-	// package bridge/sqlite; nil keeps them in memory.
-	Open func(context.Context) (JobStore, error)
-	// Offer has the tools of the server jobs offered: jobs__start and so on.
-	Offer bool
-	// NoTasks does not offer clients to call tools as tasks (MCP 2025-11-25,
-	// basic/utilities/tasks; 2026-07-28, the extension of that name).
-	NoTasks bool
-	// Options bound them; New sets the Store and Public, and the Log if it is nil.
-	Options jobs.Options
-}
-
-// A JobStore keeps jobs.
-type JobStore interface {
-	jobs.Store
-	io.Closer
-}
-
-// JobServer is the server of the tools that start jobs and fetch their outcomes.
-const JobServer = jobtools.Server
-
-// Relays reports whether the tools of a server carry out calls of others: then it is of the
-// gateway's own.
-func Relays(server string) bool { return server == CatalogServer || server == JobServer }
 
 // newJobs opens what jobs are kept in. Those that an earlier run has left are failed.
 func (g *Gateway) newJobs(ctx context.Context) (err error) {

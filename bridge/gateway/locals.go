@@ -1,50 +1,18 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/guest"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/dial"
 )
-
-// locals are the servers in this process: of modules, of the embedded tools, of Go
-// functions.
-type locals struct {
-	published published // those of nothing but functions
-
-	starting bool                     // the modules are loaded for the first time
-	began    time.Time                // when that began
-	changing sync.Mutex               // held over a change of the modules: one at a time
-	own      map[string][]LocalTool   // by server: tools beside those of modules
-	made     map[string]*local.Server // by id: servers that modules are in, or can come to
-	listed   sync.Mutex               // guards modules
-	modules  []loaded                 // in order
-
-	inDevelopment sync.Map // digests of definitions by server and name, as they were first seen
-}
-
-// loaded is a module as it is in use, or out of it.
-type loaded struct {
-	Module
-	secrets []dial.Secret // that could be granted
-	code    *guest.Module
-	tools   []LocalTool
-	err     error // why the module is left out; nil if it is not
-	newer   error // why the module's new version is not in use; nil if there is none
-}
-
-func (m *loaded) server() string { return cmp.Or(m.Server, LocalServer) }
 
 // A ModuleStatus tells how a module is.
 type ModuleStatus struct {
@@ -222,11 +190,6 @@ func (g *Gateway) loadOne(ctx context.Context, next loaded) loaded {
 	return stays
 }
 
-// same reports whether a module, and what it is granted, is what it was.
-func (m *loaded) same(next *loaded) bool {
-	return reflect.DeepEqual(m.Module, next.Module) && (len(m.Grant.Secrets) == 0 || reflect.DeepEqual(m.secrets, next.secrets))
-}
-
 // leaveOut records that a module cannot be used.
 func (g *Gateway) leaveOut(m *loaded) error {
 	return g.note(audit.Entry{
@@ -342,4 +305,13 @@ func closeUnused(ctx context.Context, some, others []loaded) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// addLocal offers tools of the gateway's own.
+func (g *Gateway) addLocal(server string, tools []LocalTool) error {
+	l, err := local.New(server, g.toolOptions(), tools...)
+	if err != nil {
+		return err
+	}
+	return g.fleet.AddLocal(l)
 }

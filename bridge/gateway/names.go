@@ -5,12 +5,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/agents"
 	"github.com/wasmgate/wasmgate/bridge/internal/clean"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/jobtools"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	own "github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
@@ -135,3 +138,42 @@ func NewSecret(name, value, origin string) (Secret, error) {
 func Environ(extra map[string]string, lookup func(string) (string, bool)) []string {
 	return confine.Environ(extra, lookup)
 }
+
+// AgentRules are what the operator says of an agent whose hooks the gateway answers.
+type AgentRules = agents.Rules
+
+// LocalServer is the server of tools that run in the gateway itself, unless
+// another is named.
+const LocalServer = "local"
+
+// JobServer is the server of the tools that start jobs and fetch their outcomes.
+const JobServer = jobtools.Server
+
+// Relays reports whether the tools of a server carry out calls of others: then it is of the
+// gateway's own.
+func Relays(server string) bool { return server == CatalogServer || server == JobServer }
+
+type (
+	// A RecordedCall is a call of a tool whose result was written down; or a prompt that was
+	// got, or a resource that was read.
+	RecordedCall = recording.Call
+	// Replay has a gateway answer from a recording: what must be stubbed is not started, and
+	// answered with the recorded results of the same tools and equal arguments, in the order
+	// of the recording, and each once. A call that the recording does not hold fails with a
+	// [*NotRecordedError]. Calls go the whole way through the gate.
+	Replay = recording.Replay
+	// A ReplayMode says what a gateway that replays a recording does with a tool.
+	ReplayMode = recording.Mode
+	// A NotRecordedError says that a recording holds no answer to a call that must not
+	// reach anybody.
+	NotRecordedError = recording.MissingError
+)
+
+// The modes. What must be stubbed is answered from the recording and never touched;
+// pure tools, which only compute, and live ones are called. The zero mode is Pure for
+// sandboxed tools without capabilities, and MustStub for all others.
+const (
+	MustStub = recording.MustStub
+	Live     = recording.Live
+	Pure     = recording.Pure
+)

@@ -2,47 +2,13 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// A CatalogMode says whether clients are offered the tools of the server catalog, by
-// which they search for others and call them.
-type CatalogMode string
-
-// The modes. Only lists them in the place of all others, which can be called by name all
-// the same.
-const (
-	CatalogOff    CatalogMode = ""
-	CatalogBeside CatalogMode = "beside"
-	CatalogOnly   CatalogMode = "only"
-)
-
-func (m CatalogMode) check() error {
-	switch m {
-	case CatalogOff, CatalogBeside, CatalogOnly:
-		return nil
-	default:
-		return fmt.Errorf("gateway: unknown mode %q of the catalog", m)
-	}
-}
-
-func (c *Config) checkCatalog() error {
-	if err := c.Catalog.check(); err != nil || c.Catalog == CatalogOff {
-		return err
-	}
-	if _, taken := c.Functions[CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == CatalogServer }) {
-		return fmt.Errorf("gateway: the server id %s is the catalog's", CatalogServer)
-	}
-	return nil
-}
 
 // catalogTools returns the tools of the server catalog.
 func (g *Gateway) catalogTools() []LocalTool {
@@ -75,12 +41,6 @@ func (g *Gateway) Conflicts() []Conflict { return g.fleet.Conflicts() }
 // Offer narrows what clients over HTTP are offered to what is in one of the groups; none
 // narrows nothing. It is called before the first request.
 func (g operator) Offer(groups []string) { g.host.Offer(groups) }
-
-// handleMCP serves MCP at /mcp, and at /mcp/GROUP what is in that group alone.
-func (g *Gateway) handleMCP(mux *http.ServeMux) {
-	mux.Handle("/mcp", g.host)
-	mux.Handle("/mcp/{"+host.GroupParam+"}", g.host)
-}
 
 // Resolve returns the name by which a principal calls a tool that it names as the tool's
 // server does: see [fleet.Resolve].

@@ -5,20 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/policy"
 )
-
-// policies are what decides, and what decides beside it.
-type policies struct {
-	engine  atomic.Pointer[policy.Engine]
-	shadow  *policy.Shadow // which has a policy if [Gateway.SetShadow] was given one
-	setting sync.Mutex     // held over a change of the gate's parts: one at a time
-}
 
 // Policy returns the policy in use.
 func (g *Gateway) Policy() *policy.Engine { return g.engine.Load() }
@@ -67,4 +58,10 @@ func (g *Gateway) use(ctx context.Context, engine *policy.Engine) {
 // The one in use stays.
 func (g operator) PolicyRefused(err error) error {
 	return g.note(audit.Entry{Event: audit.Policy, Code: "failed", Error: err.Error(), PolicyRevision: g.Policy().Revision()})
+}
+
+// decide has a policy decide.
+func (g *Gateway) decide(parts *gate.Parts, by *policy.Engine) {
+	parts.Authorizer, parts.Labeler = by, by
+	parts.TrackValues, parts.TrackOrigins = g.tracksValues(by), g.tracksOrigins(by)
 }

@@ -2,28 +2,11 @@ package gateway
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
-
-// A Server is an MCP server that comes, or changes, while the gateway runs.
-type Server struct {
-	EndpointConfig
-	// Guest is the WASM module that the server is, if it is one; nothing else says
-	// then how it is reached.
-	Guest *Guest
-	// Sanitize is the profile for its texts; "" leaves that to [Config.Sanitize].
-	Sanitize string
-	// Input says how arguments are held against its schemas; nil coerces.
-	Input *InputRules
-	// Concurrent is how many calls may be under way there; zero or less sets no limit
-	// of its own.
-	Concurrent int
-}
 
 // SetServer connects one more server, or another in the place of the one that has its
 // id, and returns when it is ready or faulted, with the fault as the error. Clients
@@ -93,16 +76,6 @@ func (g *Gateway) endpoint(ctx context.Context, s EndpointConfig) EndpointConfig
 	}
 	s.Tools.Config = configOf(said...)
 	return s
-}
-
-// configOf identifies what a server or a module may do, and what it is run with: a digest,
-// from which nothing can be read.
-func configOf(said ...any) string {
-	b, err := json.Marshal(said)
-	if err != nil {
-		return rand.Text() // equal to nothing, so that no approval holds
-	}
-	return sum(b)
 }
 
 // ConfigRefused records why a configuration could not be read. The one in use stays.

@@ -8,31 +8,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 )
 
-type (
-	// A RecordedCall is a call of a tool whose result was written down; or a prompt that was
-	// got, or a resource that was read.
-	RecordedCall = recording.Call
-	// Replay has a gateway answer from a recording: what must be stubbed is not started, and
-	// answered with the recorded results of the same tools and equal arguments, in the order
-	// of the recording, and each once. A call that the recording does not hold fails with a
-	// [*NotRecordedError]. Calls go the whole way through the gate.
-	Replay = recording.Replay
-	// A ReplayMode says what a gateway that replays a recording does with a tool.
-	ReplayMode = recording.Mode
-	// A NotRecordedError says that a recording holds no answer to a call that must not
-	// reach anybody.
-	NotRecordedError = recording.MissingError
-)
-
-// The modes. What must be stubbed is answered from the recording and never touched;
-// pure tools, which only compute, and live ones are called. The zero mode is Pure for
-// sandboxed tools without capabilities, and MustStub for all others.
-const (
-	MustStub = recording.MustStub
-	Live     = recording.Live
-	Pure     = recording.Pure
-)
-
 // ErrNothingRecorded says that a recording has calls and no results: the audit log
 // has to be kept with record: full.
 var ErrNothingRecorded = recording.ErrNothing

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/session"
@@ -32,19 +31,6 @@ func (g *Gateway) session(k gate.SessionKey) gate.SessionKey {
 		k.ID = ""
 	}
 	return k
-}
-
-// do carries out a call of a client of the host.
-func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
-	if b := c.Meta.Get("baggage"); !b.IsZero() && (g.cfg.Baggage == nil || !g.cfg.Baggage()) {
-		c.Meta = mcp.Without(c.Meta, "baggage")
-	}
-	if g.cfg.Trace != nil {
-		c.Trace = g.cfg.Trace(&c)
-	}
-	ctx, done := g.held.begin(ctx, c.Who)
-	defer done()
-	return g.inAgents(ctx, g.inSession(c))
 }
 
 // recall teaches the session of a client of the host what it fetches.

@@ -1,11 +1,6 @@
 package gateway
 
-import (
-	"sync"
-
-	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
-	"github.com/wasmgate/wasmgate/gate/audit"
-)
+import "sync"
 
 // phases are those of the servers as the audit log has them.
 type phases struct {
@@ -43,23 +38,4 @@ func (p *phases) forget(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.last, id)
-}
-
-// noteServers records which servers have become ready or faulted.
-func (g *Gateway) noteServers() {
-	for _, s := range g.phases.changed(g.fleet.Status()) {
-		entry := audit.Entry{Event: audit.Server, Server: s.Server, Code: "ok"}
-		if s.Phase == Faulted {
-			entry.Code, entry.Error = string(s.Fault), s.Error
-		}
-		if s.Circuit != "" {
-			entry.Code, entry.Error = string(upstream.NotConnected), "the circuit is open"
-			if s.Error != "" {
-				entry.Error += ": " + s.Error
-			}
-		}
-		if err := g.note(entry); err != nil {
-			g.cfg.Log.Error("audit log not written", "server", s.Server, "error", err)
-		}
-	}
 }

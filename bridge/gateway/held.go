@@ -3,11 +3,9 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
 // held are the calls under way of principals who were verified by a credential, which can
@@ -45,27 +43,3 @@ func (h *held) begin(ctx context.Context, who *gate.Principal) (_ context.Contex
 }
 
 var errRevoked = errors.New("the caller's credential was revoked")
-
-// Revoked ends what principals have under way whose credentials were revoked: calls, also
-// those that wait for their clients or outlive their requests. Streams of notifications end
-// with their requests, which are their host's to end; later requests are for
-// Config.Principal to refuse.
-func (g *Gateway) Revoked(whose func(*gate.Principal) bool) {
-	g.held.mu.Lock()
-	defer g.held.mu.Unlock()
-	for c := range g.held.calls {
-		if whose(c.who) {
-			c.end(errRevoked)
-		}
-	}
-}
-
-// Note puts into the audit log what is no call: of [audit.Key], [audit.Revoke]
-// and [audit.Denied], and of credentials for servers login, logout, refresh and connect.
-func (g operator) Note(e audit.Entry) error {
-	switch e.Event {
-	case audit.Key, audit.Revoke, audit.Denied, "login", "logout", "refresh", "connect":
-		return g.note(e)
-	}
-	return fmt.Errorf("%s is the gateway's own to record", e.Event)
-}

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+)
+
+// openAudit opens the audit log, into which nothing comes that hide takes out.
+func (g *Gateway) openAudit(hide func(name, text string) string) (gate.Recorder, error) {
+	if g.cfg.Audit == "" {
+		return g.cfg.Recorder, nil
+	}
+	o := g.cfg.AuditOptions
+	o.Hide = hide
+	if o.Node == "" {
+		if o.Node, _ = os.Hostname(); o.Node == "" {
+			o.Node = "local"
+		}
+	}
+	if o.Version == "" {
+		o.Version = Version()
+	}
+	if o.Snapshot == "" {
+		o.Snapshot = g.cfg.Snapshot
+	}
+	if o.Log == nil {
+		o.Log = g.cfg.Log
+	}
+	var err error
+	if g.audit, err = audit.Open(g.cfg.Audit, o); err != nil {
+		return nil, err
+	}
+	if g.cfg.Recorder == nil {
+		return g.audit, nil
+	}
+	return gate.Recorders(g.audit, g.cfg.Recorder), nil
+}
+
+// Healthy returns why no call would pass now, or nil.
+func (g *Gateway) Healthy() error {
+	if g.draining.Load() {
+		return ErrDraining
+	}
+	if g.audit == nil {
+		return nil
+	}
+	return g.audit.Healthy()
+}
+
+// AuditWarning says how full the audit log is, from 80 % on of what it may take while it
+// holds records that are too young to go: see [audit.Log.Warning]. "" is nothing to say.
+func (g operator) AuditWarning() string {
+	if g.audit == nil {
+		return ""
+	}
+	return g.audit.Warning()
+}
+
+// SetAudit puts in place how the audit log writes and keeps records: see [audit.Log.Change].
+func (g *Gateway) SetAudit(o audit.Options) error {
+	if g.audit == nil {
+		return nil
+	}
+	return g.audit.Change(o)
+}
+
+// AuditHead is the last record of the audit log; zero if there is none.
+func (g operator) AuditHead() audit.Head {
+	if g.audit == nil {
+		return audit.Head{}
+	}
+	return g.audit.Head()
+}
+
+// noteServers records which servers have become ready or faulted.
+func (g *Gateway) noteServers() {
+	for _, s := range g.phases.changed(g.fleet.Status()) {
+		entry := audit.Entry{Event: audit.Server, Server: s.Server, Code: "ok"}
+		if s.Phase == Faulted {
+			entry.Code, entry.Error = string(s.Fault), s.Error
+		}
+		if s.Circuit != "" {
+			entry.Code, entry.Error = string(upstream.NotConnected), "the circuit is open"
+			if s.Error != "" {
+				entry.Error += ": " + s.Error
+			}
+		}
+		if err := g.note(entry); err != nil {
+			g.cfg.Log.Error("audit log not written", "server", s.Server, "error", err)
+		}
+	}
+}
+
+// Note puts into the audit log what is no call: of [audit.Key], [audit.Revoke]
+// and [audit.Denied], and of credentials for servers login, logout, refresh and connect.
+func (g operator) Note(e audit.Entry) error {
+	switch e.Event {
+	case audit.Key, audit.Revoke, audit.Denied, "login", "logout", "refresh", "connect":
+		return g.note(e)
+	}
+	return fmt.Errorf("%s is the gateway's own to record", e.Event)
+}

@@ -1,0 +1,129 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/recording"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/schema"
+	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/internal/structure"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// New builds a gateway. No server is connected yet: see [Gateway.Start] and
+// [Gateway.Connect]. It must be closed, and lives until then, whatever becomes of ctx.
+// [AsError] makes an [*Error] of its error.
+func New(ctx context.Context, cfg Config) (*Gateway, error) {
+	panics := cfg.Log
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	g := &Gateway{cfg: cfg, panics: panics}
+	g.compiling.done = make(chan struct{})
+	g.life, g.end = context.WithCancel(context.WithoutCancel(ctx))
+	if err := g.build(ctx); err != nil {
+		return nil, errors.Join(err, g.Close(ctx))
+	}
+	modules := g.waiting()
+	if len(modules) == 0 {
+		close(g.compiling.done)
+	}
+	g.serving.Go(func() { g.compile(modules) })
+	return g, nil
+}
+
+func (g *Gateway) build(ctx context.Context) error {
+	engine, err := policy.Load(ctx, g.cfg.Policy.Files, g.cfg.Policy.Options)
+	if err != nil {
+		return err
+	}
+	g.use(ctx, engine)
+	checked, err := newChecks(&g.cfg, g.cfg.Seal)
+	if err != nil {
+		return err
+	}
+	g.now.Store(checked)
+	g.schemas, g.settings = schema.NewCompiler(), newSettings(g.cfg)
+	recorder, err := g.openAudit(g.hide)
+	if err != nil {
+		return err
+	}
+	recorder = observed{gate.Recorders(g.withShadow(recorder), refusals{g.cfg.Log}, &g.broken), g.cfg.Observe}
+	if err := g.newPins(); err != nil {
+		return err
+	}
+	if err := g.newJobs(ctx); err != nil {
+		return err
+	}
+	if err := g.newFleet(ctx); err != nil {
+		return err
+	}
+	if err := g.newQueue(recorder); err != nil {
+		return err
+	}
+	g.sessions = session.New(g.cfg.Sessions)
+	g.newAgents()
+	parts := gate.Parts{
+		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: upstreams{g.fleet, g.agents, g.player}, Recorder: recorder,
+		Structure: structure.Of, Echoes: new(gate.Echoes), Sessions: g.sessions, Limiter: pausing{g.limits, &g.paused},
+	}
+	checked.in(&parts)
+	g.decide(&parts, engine)
+	if g.gate, err = gate.New(parts); err != nil {
+		return err
+	}
+	return g.newHost()
+}
+
+func (g *Gateway) newFleet(ctx context.Context) error {
+	if g.cfg.Replay != nil {
+		g.player = recording.NewPlayer(*g.cfg.Replay)
+	}
+	locals, err := g.newLocals(ctx)
+	if err != nil {
+		return err
+	}
+	stubs, err := g.stubs(g.toolOptions())
+	if err != nil {
+		return err
+	}
+	locals = append(locals, stubs...)
+	var servers []EndpointConfig
+	for _, s := range g.cfg.Servers {
+		if !g.player.Stubs(s.Server) {
+			servers = append(servers, g.endpoint(ctx, s))
+		}
+	}
+	g.fleet, err = fleet.New(fleet.Config{
+		Locals: locals, Servers: servers, HostTools: g.cfg.HostTools, Pins: g.fleetPins(), Groups: g.cfg.Groups, Log: g.cfg.Log,
+		Settled: g.compiledAll,
+	})
+	return err
+}
+
+func (g *Gateway) newHost() error {
+	var err error
+	g.host, err = host.New(host.Config{
+		Do: g.do, Tools: g.gate.Tools, Features: g.gate.Features, Shown: g.shown, Offering: g.fleet.Offering, Fresh: g.fleet.Fresh, Lookup: g.fleet.Lookup,
+		Instructions: g.fleet.Instructions, Known: g.known, Terms: g.terms(&g.cfg), Log: g.cfg.Log,
+		Principal: g.cfg.Principal, Challenge: g.cfg.Challenge, Connect: g.cfg.Connect, Who: g.cfg.Who, Group: g.Operator().HasGroup, Brief: func() bool { return g.catalogMode() == CatalogOnly },
+		Seal: g.cfg.Seal,
+		Jobs: g.jobs, Recall: g.recall,
+		SetLevel: g.fleet.SetLevel, Unsubscribe: g.fleet.Unsubscribe, Clean: g.gate.Tell, PeerChanged: g.fleet.PeerChanged, Ended: g.endSession, Lasted: g.cfg.SessionLasted,
+	})
+	if err != nil {
+		return err
+	}
+	g.fleet.Watch(func(l fleet.Lists) { g.host.ListsChanged(l.Tools, l.Prompts, l.Resources) })
+	g.fleet.Hear(g.host.Hear)
+	g.fleet.Watch(func(fleet.Lists) { g.noteServers() })
+	g.mux = http.NewServeMux()
+	g.handleMCP(g.mux)
+	g.HandleHealth(g.mux)
+	return nil
+}

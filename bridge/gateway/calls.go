@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// Do carries out one call through the gate. After [Gateway.Drain] it does not,
+// and the error is [ErrDraining].
+func (g *Gateway) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
+	if !g.calls.Begin() {
+		return gate.Result{}, ErrDraining
+	}
+	defer g.calls.End()
+	return g.do(ctx, c)
+}
+
+// do carries out a call of a client of the host.
+func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
+	if b := c.Meta.Get("baggage"); !b.IsZero() && (g.cfg.Baggage == nil || !g.cfg.Baggage()) {
+		c.Meta = mcp.Without(c.Meta, "baggage")
+	}
+	if g.cfg.Trace != nil {
+		c.Trace = g.cfg.Trace(&c)
+	}
+	ctx, done := g.held.begin(ctx, c.Who)
+	defer done()
+	return g.inAgents(ctx, g.inSession(c))
+}
+
+// Tools returns what a principal is offered.
+func (g *Gateway) Tools(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) {
+	return g.gate.Tools(ctx, who)
+}
+
+// Features returns what a principal is offered of a feature: prompts, say.
+func (g *Gateway) Features(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
+	return g.gate.Features(ctx, who, f)
+}
+
+// known is as Features of the gate, and waits for no server.
+func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
+	return g.gate.Visible(ctx, who, g.fleet.KnownFeatures(f))
+}
+
+// Revoked ends what principals have under way whose credentials were revoked: calls, also
+// those that wait for their clients or outlive their requests. Streams of notifications end
+// with their requests, which are their host's to end; later requests are for
+// Config.Principal to refuse.
+func (g *Gateway) Revoked(whose func(*gate.Principal) bool) {
+	g.held.mu.Lock()
+	defer g.held.mu.Unlock()
+	for c := range g.held.calls {
+		if whose(c.who) {
+			c.end(errRevoked)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Start begins to connect the servers, and does not wait for them: a listing
+// does, for a while.
+func (g *Gateway) Start(ctx context.Context) {
+	g.fleet.Start(ctx)
+	if g.jobs != nil {
+		g.serving.Go(func() { g.jobs.Run(g.life) })
+	}
+	if g.asking != nil {
+		g.serving.Go(func() { g.asking.Run(g.life) })
+	}
+}
+
+// Connect connects the servers and waits until each is ready or faulted, and no module
+// is compiled any more.
+func (g *Gateway) Connect(ctx context.Context) error {
+	err := g.fleet.Connect(ctx)
+	if !g.compiledAll(ctx) {
+		return ctx.Err()
+	}
+	return err
+}
+
+// Drain refuses new requests and waits for those under way, or for ctx. Calls that
+// wait for a person are refused: the answer would come too late. Jobs that still run
+// then are cancelled.
+func (g *Gateway) Drain(ctx context.Context) error {
+	g.draining.Store(true)
+	if g.asking != nil {
+		g.asking.Close(ctx)
+	}
+	g.calls.Close()
+	var work sync.WaitGroup
+	if g.jobs != nil {
+		work.Go(func() { g.jobs.Drain(ctx) }) // beside the host, some of whose calls wait for them
+	}
+	err := errors.Join(g.host.Drain(ctx), g.calls.Drain(ctx))
+	work.Wait()
+	return err
+}
+
+// Close refuses new calls, ends those under way with all servers and sessions, and closes the
+// log when each of them has its record, or ctx ends: then the error says how many have none.
+// [Gateway.Drain] first lets calls end by themselves. What does not listen goes on beside a
+// gateway that is closed. It may be called again, also with a context that has ended.
+func (g *Gateway) Close(ctx context.Context) error {
+	g.draining.Store(true)
+	g.calls.Close()
+	g.end()
+	var errs []error
+	if g.jobs != nil {
+		errs = append(errs, g.jobs.Close(ctx))
+	}
+	if g.fleet != nil {
+		errs = append(errs, g.fleet.Close())
+	}
+	errs = append(errs, g.ended(ctx), g.machine.close(ctx))
+	if g.store != nil {
+		errs = append(errs, g.store.Close())
+	}
+	if g.audit != nil {
+		errs = append(errs, g.audit.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// endsAtOnce is how long what has nothing to wait for may take to end.
+const endsAtOnce = time.Second
+
+// ended waits until nothing is under way, or for ctx.
+func (g *Gateway) ended(ctx context.Context) error {
+	done := make(chan struct{})
+	forever := context.WithoutCancel(ctx)
+	go func() { // ends with the last call
+		defer close(done)
+		if g.asking != nil {
+			g.asking.Close(forever)
+		}
+		if g.host != nil {
+			g.host.Close()
+			_ = g.host.Drain(forever) // has no other error than that of its context
+		}
+		_ = g.calls.Drain(forever)
+		g.serving.Wait()
+		if g.agents != nil {
+			g.agents.Wait()
+		}
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	if n := g.underWay(); n > 0 {
+		return fmt.Errorf("%d calls and requests have not ended, and have no record of it: %w", n, ctx.Err())
+	}
+	select {
+	case <-done:
+		return nil
+	case <-time.After(endsAtOnce):
+		return ctx.Err()
+	}
+}
+
+// underWay is how many calls and requests of clients have begun and not ended.
+func (g *Gateway) underWay() int {
+	n := g.calls.Count()
+	if g.host != nil {
+		n += g.host.UnderWay()
+	}
+	return n
+}

@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/policy"
+)
+
+// check puts other checks in place, and what change says. The caller holds setting.
+func (g *Gateway) check(next *checks, change func(*gate.Parts)) error {
+	parts := g.gate.Parts()
+	next.in(&parts)
+	change(&parts)
+	if err := g.gate.Swap(parts); err != nil {
+		return err
+	}
+	g.checking.now.Store(next)
+	return nil
+}
+
+// Reconfigure puts what next says of how calls are checked in the place of what was said
+// before, all at once: Name, Version, Description, Sanitize, Inputs, TrustPrompt, Approvals (but what New sets, and
+// whether there are any), Pins and Jobs (if there are any: not where they are kept), the TTL of
+// Sessions, Limits but those of servers, Origins, Hosts and Snapshot, by which
+// each record names what decided it; and p, if it is not nil, in the place of Policy, of which
+// clients are told. Calls under way end with what they began. What else next says counts for
+// New alone, or has a method of its own. The audit log has it before it is done; on an error
+// all stays as it was, but for one of the tools of jobs, which then are what they were, alone.
+func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	if (next.Approvals == nil) != (g.cfg.Approvals == nil) {
+		return errors.New("gateway: whether people are asked is said when the gateway is built")
+	}
+	now, err := newChecks(&next, g.cfg.Seal)
+	if err != nil {
+		return err
+	}
+	engine := g.Policy()
+	if p != nil {
+		if engine, err = g.loadPolicy(ctx, *p); err != nil {
+			return err
+		}
+	}
+	if err := g.noteSetting("how calls are checked"); err != nil {
+		return err
+	}
+	pinned, err := g.setPins(next.Pins)
+	if err != nil {
+		return err
+	}
+	before, tasks := g.checking.now.Load(), g.host.OffersTasks()
+	if err := g.check(now, func(parts *gate.Parts) {
+		g.decide(parts, engine)
+		parts.Approver, parts.Pins = g.approver(next.Approvals), g.gatePins()
+	}); err != nil {
+		return err
+	}
+	g.use(ctx, engine)
+	if pinned {
+		g.fleet.Refresh()
+	}
+	if next.Approvals != nil {
+		g.asking.Change(*next.Approvals)
+	}
+	g.sessions.SetTTL(next.Sessions.TTL)
+	g.setLimits(next.Limits)
+	g.host.Change(g.terms(&next))
+	if !now.clean.Same(before.clean) {
+		if err := g.fleet.Relist(); err != nil {
+			g.cfg.Log.Warn("lists are as they were", "error", err)
+		}
+	}
+	if p != nil || tasks != g.host.OffersTasks() { // else nothing of it decides what is offered
+		g.host.Changed()
+	}
+	if err := g.setJobs(next.Jobs); err != nil {
+		return fmt.Errorf("jobs: their tools are as they were: %w", err)
+	}
+	return nil
+}
+
+// terms are what the host holds clients to.
+func (g *Gateway) terms(c *Config) host.Terms {
+	return host.Terms{
+		Name: c.Name, Version: c.Version, Description: c.Description, MaxBody: c.Limits.Body, Origins: c.Origins, Hosts: c.Hosts,
+		Asks: g.cfg.Approvals != nil && g.asking.Uses(approval.Client), NoTasks: c.Jobs == nil || c.Jobs.NoTasks,
+	}
+}
+
+// loadPolicy loads a policy. The audit log has one that is another than that in use, and why
+// one does not load.
+func (g *Gateway) loadPolicy(ctx context.Context, p Policy) (*policy.Engine, error) {
+	old := g.engine.Load()
+	engine, err := policy.Load(ctx, p.Files, p.Options)
+	if err != nil {
+		return nil, errors.Join(err, g.note(audit.Entry{Event: audit.Policy, Code: "failed", Error: err.Error(), PolicyRevision: old.Revision()}))
+	}
+	if engine.Revision() == old.Revision() {
+		return engine, nil // it may have another timeout
+	}
+	return engine, g.note(audit.Entry{Event: audit.Policy, Code: gate.CodeOK, PolicyRevision: engine.Revision()})
+}
+
+// SetGroups puts other groups in the place of Config.Groups, and tells the clients, which
+// stay connected, as the servers do.
+func (g *Gateway) SetGroups(groups Groups) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	if err := g.noteSetting("groups"); err != nil {
+		return err
+	}
+	g.groups.Store(&groups)
+	g.fleet.Regroup(groups)
+	return nil
+}
+
+// SetCatalog puts another mode in the place of Config.Catalog, and tells the clients.
+func (g *Gateway) SetCatalog(mode CatalogMode) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	before := g.catalogMode()
+	if err := mode.check(); err != nil || mode == before {
+		return err
+	}
+	if err := g.noteSetting("catalog"); err != nil {
+		return err
+	}
+	switch CatalogOff {
+	case mode:
+		if err := g.fleet.Remove(CatalogServer); err != nil {
+			return err
+		}
+	case before:
+		if err := g.addLocal(CatalogServer, g.catalogTools()); err != nil {
+			return err
+		}
+	}
+	g.catalog.Store(&mode)
+	g.host.Changed()
+	return nil
+}
+
+// setLimits puts the Concurrent, Session and Tools of l in place. Calls under way beyond a
+// smaller limit go on; where there was no limit before, they do not count. See
+// [session.Limits.Change].
+func (g *Gateway) setLimits(l Limits) {
+	tools := slices.Clone(l.Tools)
+	g.ofTools.Store(&tools)
+	g.limits.Change(l.Concurrent, l.Session)
+}
+
+// SetOrder lists the servers in the order of ids, those too that come later; the others,
+// as those of functions, come first, as they came. Of two that have one resource, template or method, the first has it.
+func (g *Gateway) SetOrder(ids []string) error {
+	g.setting.Lock()
+	defer g.setting.Unlock()
+	if err := g.noteSetting("order of servers"); err != nil {
+		return err
+	}
+	g.fleet.Reorder(ids)
+	return nil
+}
+
+// noteSetting records that the operator has changed something, before it is done.
+func (g *Gateway) noteSetting(what string) error {
+	if err := g.note(audit.Entry{Event: audit.Server, Code: gate.CodeOK, Reasons: []string{"configuration: " + what + " changed"}}); err != nil {
+		return fmt.Errorf("%s: all stays as it was: %w", what, err)
+	}
+	return nil
+}
