@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -58,7 +59,7 @@ type Fleet struct {
 	closed    bool
 	mentions  mentions
 
-	levels upstream.Levels
+	levels wants.Levels
 	heard  atomic.Pointer[func(mcp.Notice)]
 
 	retiring sync.WaitGroup // endpoints that were replaced or removed; Add only with mu, and not once it is closed

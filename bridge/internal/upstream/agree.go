@@ -113,7 +113,7 @@ func (l *link) handshake(ctx context.Context, capabilities gate.Doc) error {
 		return err
 	}
 	if isHTTP {
-		l.owner.run(h.Listen)
+		l.endpoint.run(h.Listen)
 	}
 	l.instructions, l.tlsKey, l.capabilities = res.Get("instructions"), wire.TLSKeyOf(p.Conn), res.Get("capabilities")
 	l.server, l.revision = res.Get("serverInfo"), revision

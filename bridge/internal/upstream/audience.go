@@ -178,7 +178,7 @@ func (s *audiences) oldest() *audience {
 			continue
 		}
 		longest := &oldest
-		if a.endpoint.subscriptions.any() {
+		if a.endpoint.subscriptions.Any() {
 			longest = &subscribed
 		}
 		if a.calls == 0 && (*longest == nil || a.used.Before((*longest).used)) {
@@ -247,7 +247,7 @@ func (s *audiences) expire(a *audience) {
 	left := audienceIdle - time.Since(a.used)
 	switch {
 	case s.closed || !slices.Contains(s.all, a):
-	case a.calls > 0 || a.endpoint.subscriptions.any():
+	case a.calls > 0 || a.endpoint.subscriptions.Any():
 		a.idle.Reset(audienceIdle)
 	case left > 0: // it was used since
 		a.idle.Reset(left)

@@ -64,7 +64,7 @@ func (e *Endpoint) Invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 	if !ok {
 		return gate.Result{}, ErrNoPermit
 	}
-	if e.owns(c) {
+	if e.ownership.owns(c) {
 		return e.invokeOwn(ctx, p, c)
 	}
 	return e.invoke(ctx, p)
@@ -81,7 +81,7 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 	}
 	timed := pace.NewDeadline(ctx, e.cfg.timeoutOf(tool.Local))
 	defer timed.End()
-	of := e.under.Begin(timed, p, c, e.levels.of(c))
+	of := e.under.Begin(timed, p, c, e.levels.Of(c))
 	defer of.End()
 	doc, err := e.send(timed, of, tool, false)
 	var used gate.Usage
@@ -111,15 +111,12 @@ func (e *Endpoint) send(ctx *pace.Deadline, of *underway.Call, t *gate.Tool, aga
 	})
 	defer leave()
 	of.Answered = func() { what = pace.Answered; leave() }
-	if err := e.connectOwn(ctx); err != nil {
+	if err := e.ownership.connect(ctx); err != nil {
 		return gate.Doc{}, ctx.Of(err)
 	}
 	l, waited, err := e.ready(ctx, trial)
-	if err == nil && (waited || again) && e.audience == nil {
-		err = e.Offers(t)
-	}
-	if err == nil && e.audience != nil {
-		err = l.declares(ctx, e.cfg.Server, t)
+	if err == nil {
+		err = e.ownership.approves(ctx, l, t, waited || again)
 	}
 	if err == nil {
 		err = of.Permit().Approved() // the connection may be newer than the permit
@@ -236,8 +233,7 @@ func (e *Endpoint) Offers(t *gate.Tool) error {
 
 type permitKey struct{}
 
-// remote is the server that URL says. Requests over a connection that belongs to somebody are
-// made on their behalf, and on nobody else's; over one of all, on that of the call's principal.
+// remote is the server that URL says.
 func (e *Endpoint) remote() wire.Remote {
 	c := &e.cfg
 	r := wire.Remote{URL: c.URL, Headers: c.Headers, DialContext: c.DialContext, PinTLS: c.PinTLS, MaxMessage: c.MaxMessage}
@@ -245,14 +241,8 @@ func (e *Endpoint) remote() wire.Remote {
 		return r
 	}
 	r.Authorize = func(ctx context.Context, refused *http.Response) (string, error) {
-		var who *gate.Principal
 		p, _ := ctx.Value(permitKey{}).(gate.Permit)
-		if call, _, ok := p.Open(); ok && (e.audience != nil || !c.Personal) {
-			who = call.Who
-		}
-		if a := e.audience; a != nil && c.Personal && (who == nil || who.Owner != a.who.Owner) {
-			who, p = a.who, gate.Permit{}
-		}
+		who, p := e.ownership.caller(p)
 		return c.Authorize(ctx, who, p, refused)
 	}
 	return r

@@ -25,7 +25,7 @@ func (e *Endpoint) connect(ctx context.Context, limit *startLimit) (*link, *list
 	}
 	if e.cfg.Command != "" {
 		said := slog.LevelInfo
-		if e.audience != nil { // what every process of a server says is worth one line
+		if !e.ownership.reports() {
 			said = slog.LevelDebug
 		}
 		c, err := wire.StartStdio(ctx, e.cfg.command(), e.cfg.MaxMessage, e.cfg.Log, said)
@@ -82,32 +82,18 @@ func (e *Endpoint) openSDK(ctx context.Context, t sdk.Transport, client *http.Cl
 func (e *Endpoint) open(ctx context.Context, c wire.Conn, otherwise FaultKind) (*link, *listing.Tools, error) {
 	l := e.start(ctx, c)
 	doing := "handshake"
-	err := l.agree(ctx, &e.cfg, e.declares())
+	err := l.agree(ctx, &e.cfg, e.ownership.capabilities())
 	var tools *listing.Tools
-	switch {
-	case err == nil && e.audience != nil: // what is offered is what the shared connection lists
-		tools = new(listing.Tools)
-		if e.cfg.Command != "" {
-			doing, otherwise = "list tools", Transport
-			l.declared, err = declaredBy(ctx, l)
-		}
-	case err == nil:
+	if err == nil {
 		doing, otherwise = "list tools", Transport
-		tools, err = e.list(ctx, l)
+		tools, err = e.ownership.list(ctx, l)
 	}
 	if err != nil {
 		l.close()
 		return nil, nil, &Fault{kindOf(err, otherwise), e.cfg.Server, doing, l.endOf(err)}
 	}
 	l.dialect.listens(ctx)
-	if a := e.audience; a != nil && a.asked() {
-		l.dialect.greet(ctx)
-		if of := e.onBehalf(nil); of != nil && of.Call.Detached { // nobody may have answered
-			a.owner.mu.Lock()
-			a.news = true
-			a.owner.mu.Unlock()
-		}
-	}
+	e.ownership.opened(ctx, l)
 	return l, tools, nil
 }
 
@@ -126,13 +112,13 @@ func (l *link) endOf(err error) error {
 // start begins to receive.
 func (e *Endpoint) start(ctx context.Context, c wire.Conn) *link {
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	l := &link{owner: e, ended: make(chan struct{}), again: make(chan struct{}, 1), wanted: make(chan struct{}, 1), tuning: make(chan struct{}, 1)}
+	l := &link{endpoint: e, ended: make(chan struct{}), again: make(chan struct{}, 1), wanted: make(chan struct{}, 1), tuning: make(chan struct{}, 1)}
 	l.peer = wire.NewPeer(c, func(method string, params gate.Doc, of wire.Call) {
 		switch method {
 		case "notifications/tools/list_changed":
 			l.listsChanged()
 		case "notifications/prompts/list_changed", "notifications/resources/list_changed":
-			if e.audience == nil { // what is offered beside tools is what the shared connection lists
+			if e.ownership.offers() {
 				l.listsChanged()
 			}
 		case mcp.MethodAcknowledged:
@@ -150,7 +136,7 @@ func (e *Endpoint) start(ctx context.Context, c wire.Conn) *link {
 		}
 	})
 	l.peer.Asked.Call = func(of wire.Call, params gate.Doc) wire.Call {
-		if c := e.asker(underway.Of(of), params); c != nil {
+		if c := e.ownership.asker(underway.Of(of), params); c != nil {
 			return c
 		}
 		return nil
@@ -190,4 +176,22 @@ func (e *Endpoint) list(ctx context.Context, l *link) (*listing.Tools, error) {
 	}
 	l.dialect.keeps(began, hints)
 	return tools, nil
+}
+
+// logged takes a log message of the server, in the call of which it is if the transport
+// tells, or else the ownership.
+func (e *Endpoint) logged(l *link, params gate.Doc, of *underway.Call) {
+	how := mcp.SeverityOf(params.Get("level").Text())
+	if how == 0 || params.Kind() != gate.Object {
+		return
+	}
+	if of == nil {
+		of = e.ownership.logger(l)
+	}
+	switch {
+	case of == nil:
+		e.ownership.logged(how, params)
+	case of.Level > 0 && how >= of.Level:
+		of.Log(params)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
 )
@@ -37,11 +38,11 @@ type Endpoint struct {
 	uses    drain.Counter // by a fleet
 	methods []*gate.Tool
 
-	audience      *audience // whose connection it is; nil of one that is shared
+	ownership     ownership // of its connection
 	audiences     audiences // of the same server; none of one that is somebody's own
 	under         underway.Calls
-	levels        *Levels // of a whole fleet
-	subscriptions subscriptions
+	levels        *wants.Levels // of a whole fleet
+	subscriptions *wants.Subscriptions
 	circuit       pace.Circuit
 	life
 	declarations
@@ -72,25 +73,27 @@ func New(cfg Config) (*Endpoint, error) {
 
 // newEndpoint returns an endpoint with a configuration that was checked.
 func newEndpoint(cfg Config) *Endpoint {
-	return &Endpoint{
+	e := &Endpoint{
 		cfg: cfg, methods: listing.NewMethods(cfg.Server, cfg.Tools, cfg.Methods),
-		levels: new(Levels), subscriptions: subscriptions{turn: make(chan struct{}, 1)},
+		levels: new(wants.Levels), subscriptions: wants.NewSubscriptions(),
 		life: life{
 			phase: Idle, tools: new(listing.Tools), closed: make(chan struct{}), turn: make(chan struct{}),
 			pauses: pace.Backoff{First: firstPause, Most: maxPause},
 		},
 		watchers: watchers{changed: func() {}, observe: func(Declaration) {}, tell: func(mcp.Notice) {}},
 	}
+	e.ownership = shared{e}
+	return e
 }
 
 // Join makes the endpoint one of a fleet, which keeps the levels of all, and is told of
 // what happens. It is called before the endpoint is connected; none of the functions may
 // block.
-func (e *Endpoint) Join(all *Levels, changed func(), observe func(Declaration), tell func(mcp.Notice)) {
+func (e *Endpoint) Join(all *wants.Levels, changed func(), observe func(Declaration), tell func(mcp.Notice)) {
 	e.levels, e.watchers = all, watchers{changed, observe, tell}
 }
 
-// run implements [owner].
+// run implements [endpoint].
 func (e *Endpoint) run(f func()) { e.wg.Go(f) }
 
 // Phase returns where the endpoint is in its life.

@@ -109,7 +109,7 @@ func (e *Endpoint) connected(ctx context.Context, a *attempt, l *link, shared, t
 		if e.cfg.Health > 0 {
 			e.wg.Go(func() { l.dialect.pings(context.WithoutCancel(ctx), e.cfg.Health) })
 		}
-		if e.audience == nil { // those of single clients come and go
+		if e.ownership.reports() {
 			e.cfg.Log.Info("endpoint ready", "tools", len(tools.All))
 		}
 	}

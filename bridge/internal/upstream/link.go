@@ -12,9 +12,9 @@ import (
 
 // link is a connection that has been made.
 type link struct {
-	owner   owner
-	peer    *wire.Peer
-	dialect dialect // of the revision that is spoken
+	endpoint endpoint
+	peer     *wire.Peer
+	dialect  dialect // of the revision that is spoken
 
 	ended chan struct{}
 	again chan struct{} // the server's tools have changed; room for one
@@ -39,12 +39,12 @@ type link struct {
 	declared  map[string]string // of a client's own process: digests of its tools, by name; nil if it was not asked
 }
 
-// An owner has connections to one server, one after the other: an [Endpoint].
-type owner interface {
+// endpoint is what a link asks of its [Endpoint], which has one connection after the other.
+type endpoint interface {
 	// ready returns the one that there is by now: see [Endpoint.ready].
 	ready(ctx context.Context, trial bool) (l *link, waited bool, err error)
 	Phase() Phase
-	// run runs f in a goroutine that the owner waits for.
+	// run runs f in a goroutine that the endpoint waits for.
 	run(f func())
 	// updated takes the parameters of a notification that a resource has changed.
 	updated(params gate.Doc)

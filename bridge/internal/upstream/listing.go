@@ -50,18 +50,7 @@ func (e *Endpoint) watch(ctx context.Context, l *link) {
 func (e *Endpoint) relist(ctx context.Context, l *link, announced time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.ConnectTimeout)
 	defer cancel()
-	if e.audience != nil {
-		e.relistOwn(ctx, l)
-		return
-	}
-	tools, err := e.list(ctx, l)
-	if err != nil {
-		e.cfg.Log.Warn("listing failed", "error", err)
-		return // the old listing stays
-	}
-	e.joining.Lock()
-	defer e.joining.Unlock()
-	e.offer(l, tools, e.joined(l, tools), announced)
+	e.ownership.relist(ctx, l, announced)
 }
 
 // offer has a listing of the shared connection seen and offered, with the tools of own
@@ -128,22 +117,6 @@ func (e *Endpoint) toolsOf(l *link, raw []gate.Doc) *listing.Tools {
 // turns on. Where the client has a connection of its own, they are listed there alone. So
 // what a server lists is what the shared connection lists, and then what own ones have
 // said that they have beyond it, for as long as they last.
-
-// relistOwn reads the tools of a client's own connection anew, and shows them to the
-// endpoint that lists.
-func (e *Endpoint) relistOwn(ctx context.Context, l *link) {
-	raw, _, err := listed(ctx, l, "tools/list", "tools")
-	if err != nil {
-		e.cfg.Log.Warn("listing failed", "error", err)
-		return // the old listing stays
-	}
-	l.declaring.Lock()
-	if l.declared != nil {
-		l.declared = digests(raw)
-	}
-	l.declaring.Unlock()
-	e.audience.owner.shows(e.audience, raw)
-}
 
 // shows keeps the tools of an own connection, and has them listed.
 func (s *audiences) shows(a *audience, raw []gate.Doc) {

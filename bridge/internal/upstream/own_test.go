@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -335,7 +336,7 @@ func TestOwnProcessDeclaresAnother(t *testing.T) {
 func TestToolsThatComeLater(t *testing.T) {
 	e := rig.Ready(t, rig.Child("grows"))
 	changed := make(chan struct{}, 100)
-	e.Join(new(upstream.Levels), func() { changed <- struct{}{} }, func(upstream.Declaration) {}, func(mcp.Notice) {})
+	e.Join(new(wants.Levels), func() { changed <- struct{}{} }, func(upstream.Declaration) {}, func(mcp.Notice) {})
 	g, _ := rig.NewGate(t, e)
 	lists := func(want int) {
 		t.Helper()

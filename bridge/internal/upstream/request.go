@@ -35,7 +35,7 @@ func (e *Endpoint) request(ctx *pace.Deadline, l *link, of *underway.Call, t *ga
 	default:
 		return gate.Doc{}, fmt.Errorf("no server is asked for %s of a %s", c.Action, t.Feature)
 	}
-	e.prepare(ctx, l, of)
+	e.ownership.prepare(ctx, l, of)
 	return l.dialect.call(ctx, a, t)
 }
 

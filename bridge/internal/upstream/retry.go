@@ -30,16 +30,12 @@ func (e *Endpoint) retry(ctx context.Context, atOnce bool) {
 	e.again = time.AfterFunc(pause, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.phase == Faulted && e.wanted() {
+		if e.phase == Faulted && e.ownership.reconnects() {
 			e.begin(ctx)
 		}
 		e.again = nil
 	})
 }
-
-// wanted reports whether a faulted endpoint connects again by itself: a client's own does
-// only while a call waits for it, for only then the client can be asked something.
-func (e *Endpoint) wanted() bool { return e.audience == nil || e.under.Foremost() != nil }
 
 // usable returns the connection, nil if none can be used. The caller holds mu, or shares it.
 func (e *Endpoint) usable() *link {

@@ -69,7 +69,7 @@ func (l stateless) keeps(at time.Time, hints map[gate.Feature]hint) {
 	if after == 0 {
 		return
 	}
-	l.owner.run(func() {
+	l.endpoint.run(func() {
 		again := time.NewTimer(after)
 		defer again.Stop()
 		select {

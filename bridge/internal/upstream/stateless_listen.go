@@ -31,7 +31,7 @@ const (
 func (l stateless) hear(ctx context.Context) {
 	l.listening.wanted = make(chan struct{}, 1)
 	first := make(chan struct{})
-	l.owner.run(func() { l.listen(context.WithoutCancel(ctx), sync.OnceFunc(func() { close(first) })) })
+	l.endpoint.run(func() { l.listen(context.WithoutCancel(ctx), sync.OnceFunc(func() { close(first) })) })
 	select {
 	case <-first:
 	case <-time.After(firstAckTime):
@@ -189,6 +189,6 @@ func (l stateless) missed() {
 	uris := slices.Sorted(maps.Keys(l.listening.uris))
 	l.listening.mu.Unlock()
 	for _, uri := range uris {
-		l.owner.updated(gate.MustDoc(string(uriParams(uri))))
+		l.endpoint.updated(gate.MustDoc(string(uriParams(uri))))
 	}
 }

@@ -160,7 +160,7 @@ func (t *statelessTask) ask(ctx *pace.Deadline, method string, params []byte) (g
 // askOnce asks over the connection that there is now. The server at its other end may not
 // be the one any more whose tool was approved.
 func (t *statelessTask) askOnce(ctx *pace.Deadline) (gate.Doc, error) {
-	l, _, err := t.l.owner.ready(ctx, false)
+	l, _, err := t.l.endpoint.ready(ctx, false)
 	switch {
 	case err != nil:
 		return gate.Doc{}, err
@@ -177,7 +177,7 @@ func (t *statelessTask) askOnce(ctx *pace.Deadline) (gate.Doc, error) {
 
 // again reports whether a request that ended with err may get an answer later.
 func (t *statelessTask) again(ctx *pace.Deadline, err error) bool {
-	if phase := t.l.owner.Phase(); ctx.Err() != nil || phase == Closing || phase == Closed {
+	if phase := t.l.endpoint.Phase(); ctx.Err() != nil || phase == Closing || phase == Closed {
 		return false
 	}
 	if f, ok := errors.AsType[*Fault](err); ok {

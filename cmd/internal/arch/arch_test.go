@@ -72,7 +72,7 @@ var rules = map[string]rule{
 	"bridge/internal/host/shares": {bans: append([]string{"net", "os"}, sdk...)},
 	"bridge/internal/host":        {imports: []string{"bridge/internal/host/questions", "bridge/internal/host/parking", "bridge/internal/host/respond", "gate", "internal/jobs", "bridge/internal/host/elicit", "bridge/internal/host/sealed", "bridge/internal/host/shares", "bridge/internal/mcp", "internal/drain", "internal/loopback"}},
 	"bridge/internal/fleet": {
-		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "internal/lookalike", "internal/scan"},
+		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/local", "bridge/internal/upstream", "bridge/internal/upstream/wants", "internal/lookalike", "internal/scan"},
 		bans:    append([]string{"net", "net/http"}, sdk...),
 	},
 	"bridge/internal/host/respond": {
@@ -93,6 +93,10 @@ var rules = map[string]rule{
 	"bridge/internal/upstream/underway": {
 		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/upstream/pace", "bridge/internal/upstream/wire"},
 		bans:    []string{"net", "net/http", "github.com/...", "golang.org/..."},
+	},
+	"bridge/internal/upstream/wants": {
+		imports: []string{"gate", "bridge/internal/mcp"},
+		bans:    []string{"os", "net", "net/http", "github.com/...", "golang.org/..."},
 	},
 	"bridge/internal/upstream/rounds": {
 		imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/upstream/wire"},
@@ -120,7 +124,7 @@ var rules = map[string]rule{
 	"bridge/internal/agents":        {imports: []string{"gate"}, bans: append([]string{"net", "net/http", "os"}, sdk...)},
 	"bridge/internal/local":         {imports: []string{"gate", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream"}, bans: append([]string{"net", "net/http"}, sdk...)},
 	"bridge/internal/listing":       {imports: []string{"gate", "bridge/internal/mcp", "internal/schema", "internal/scan", "internal/match", "internal/pointer"}, bans: append([]string{"net", "net/http"}, sdk...)},
-	"bridge/internal/upstream":      {imports: []string{"bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/underway", "gate", "internal/confine", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/wire", "internal/drain", "internal/match"}},
+	"bridge/internal/upstream":      {imports: []string{"bridge/internal/upstream/rounds", "bridge/internal/upstream/pace", "bridge/internal/upstream/underway", "bridge/internal/upstream/wants", "gate", "internal/confine", "bridge/internal/mcp", "bridge/internal/listing", "bridge/internal/upstream/wire", "internal/drain", "internal/match"}},
 	"bridge/internal/upstream/wire": {imports: []string{"gate", "internal/confine", "bridge/internal/mcp", "bridge/internal/upstream/wire/plain"}},
 	"bridge/internal/rig":           {imports: []string{"gate", "internal/schema", "bridge/internal/..."}},
 	"internal/dial":                 {},

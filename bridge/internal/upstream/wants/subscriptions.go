@@ -1,4 +1,4 @@
-package upstream
+package wants
 
 import (
 	"context"
@@ -7,30 +7,35 @@ import (
 	"sync"
 )
 
-// subscriptions are the resources whose updates clients want to hear of, over one
+// Subscriptions are the resources whose updates clients want to hear of, over one
 // connection: the server is asked once for each, by whoever comes first, and told when
 // the last has gone. They are asked for again over the next connection.
-type subscriptions struct {
+type Subscriptions struct {
 	turn chan struct{} // has room while nobody asks the server; one at a time keeps both of one mind
 
 	mu sync.Mutex
 	by map[string][]string // URI to the IDs of the calls that subscribed
 }
 
-// any reports whether there are any.
-func (s *subscriptions) any() bool {
+// NewSubscriptions returns none.
+func NewSubscriptions() *Subscriptions { return &Subscriptions{turn: make(chan struct{}, 1)} }
+
+// Any reports whether there are any.
+func (s *Subscriptions) Any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.by) > 0
 }
 
-func (s *subscriptions) of(uri string) []string {
+// Of returns the IDs of the calls that have subscribed to a resource.
+func (s *Subscriptions) Of(uri string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.by[uri])
 }
 
-func (s *subscriptions) add(uri, call string) {
+// Add adds the subscription of a call.
+func (s *Subscriptions) Add(uri, call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.by == nil {
@@ -39,9 +44,9 @@ func (s *subscriptions) add(uri, call string) {
 	s.by[uri] = append(s.by[uri], call)
 }
 
-// remove takes out one that a call has added, and reports whether it did, and whether
+// Remove takes out one that a call has added, and reports whether it did, and whether
 // that was the last of the resource.
-func (s *subscriptions) remove(uri, call string) (had, last bool) {
+func (s *Subscriptions) Remove(uri, call string) (had, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.Index(s.by[uri], call)
@@ -56,14 +61,15 @@ func (s *subscriptions) remove(uri, call string) (had, last bool) {
 	return true, false
 }
 
-func (s *subscriptions) uris() []string {
+// URIs returns all resources, sorted.
+func (s *Subscriptions) URIs() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.by))
 }
 
-// alone waits for the turn to ask the server.
-func (s *subscriptions) alone(ctx context.Context) (done func(), err error) {
+// Alone waits for the turn to ask the server.
+func (s *Subscriptions) Alone(ctx context.Context) (done func(), err error) {
 	select {
 	case s.turn <- struct{}{}:
 		return func() { <-s.turn }, nil

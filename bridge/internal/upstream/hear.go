@@ -19,18 +19,18 @@ func (e *Endpoint) subscribe(ctx context.Context, l *link, of *underway.Call, ur
 	if !l.subscribes() {
 		return gate.Doc{}, &wire.RPCError{Code: mcp.CodeMethodNotFound, Message: "the server has no subscriptions"}
 	}
-	done, err := e.subscriptions.alone(ctx)
+	done, err := e.subscriptions.Alone(ctx)
 	if err != nil {
 		return gate.Doc{}, err
 	}
 	defer done()
 	res := subscribed
-	if len(e.subscriptions.of(uri)) == 0 {
+	if len(e.subscriptions.Of(uri)) == 0 {
 		if res, err = l.dialect.subscribe(ctx, of, uri); err != nil {
 			return gate.Doc{}, err
 		}
 	}
-	e.subscriptions.add(uri, of.Call.ID)
+	e.subscriptions.Add(uri, of.Call.ID)
 	return res, nil
 }
 
@@ -38,7 +38,7 @@ func (e *Endpoint) subscribe(ctx context.Context, l *link, of *underway.Call, ur
 // reports whether it had.
 func (e *Endpoint) Unsubscribe(ctx context.Context, call, uri string) bool {
 	for _, one := range append(e.audiences.endpoints(), e) {
-		if slices.Contains(one.subscriptions.of(uri), call) {
+		if slices.Contains(one.subscriptions.Of(uri), call) {
 			one.unsubscribe(ctx, call, uri)
 			return true
 		}
@@ -51,13 +51,13 @@ func (e *Endpoint) Unsubscribe(ctx context.Context, call, uri string) bool {
 func (e *Endpoint) unsubscribe(ctx context.Context, call, uri string) bool {
 	ctx, cancel := context.WithTimeout(ctx, unsubscribeTime)
 	defer cancel()
-	done, err := e.subscriptions.alone(ctx)
+	done, err := e.subscriptions.Alone(ctx)
 	if err != nil {
-		e.subscriptions.remove(uri, call) // the server goes on telling what nobody hears
+		e.subscriptions.Remove(uri, call) // the server goes on telling what nobody hears
 		return false
 	}
 	defer done()
-	had, last := e.subscriptions.remove(uri, call)
+	had, last := e.subscriptions.Remove(uri, call)
 	e.mu.Lock()
 	l := e.link
 	e.mu.Unlock()
@@ -69,7 +69,7 @@ func (e *Endpoint) unsubscribe(ctx context.Context, call, uri string) bool {
 
 // resubscribe asks for all again over a new connection.
 func (e *Endpoint) resubscribe(ctx context.Context, l *link) {
-	for _, uri := range e.subscriptions.uris() {
+	for _, uri := range e.subscriptions.URIs() {
 		timed, cancel := context.WithTimeout(ctx, e.cfg.CallTimeout)
 		_, err := l.dialect.subscribe(timed, nil, uri)
 		cancel()
@@ -88,9 +88,9 @@ func (e *Endpoint) Inherit(old *Endpoint) {
 		return
 	}
 	for _, o := range append(old.audiences.endpoints(), old) {
-		for _, uri := range o.subscriptions.uris() {
-			for _, call := range o.subscriptions.of(uri) {
-				e.subscriptions.add(uri, call)
+		for _, uri := range o.subscriptions.URIs() {
+			for _, call := range o.subscriptions.Of(uri) {
+				e.subscriptions.Add(uri, call)
 			}
 		}
 	}
@@ -106,7 +106,27 @@ func (e *Endpoint) Inherit(old *Endpoint) {
 // of nothing else that the server says.
 func (e *Endpoint) updated(params gate.Doc) {
 	uri := params.Get("uri").Text()
-	if who := e.subscriptions.of(uri); len(who) > 0 {
+	if who := e.subscriptions.Of(uri); len(who) > 0 {
 		e.tell(mcp.Notice{Server: e.cfg.Server, Method: mcp.MethodUpdated, Params: gate.MustDoc(string(uriParams(uri))), Subscribers: who})
+	}
+}
+
+// SetLevel tells the server what a session wants, over the connection that carries its
+// calls. Whatever is not connected is told with the next call.
+func (e *Endpoint) SetLevel(ctx context.Context, k gate.SessionKey, from mcp.Severity) {
+	ctx = context.WithoutCancel(ctx)
+	tune := func(one *Endpoint, atMost bool) {
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		if l := one.link; l != nil && one.phase == Ready {
+			one.wg.Go(func() { l.dialect.tune(ctx, from, atMost) })
+		}
+	}
+	own := e.audiences.of(k)
+	for _, a := range own {
+		tune(a.endpoint, false)
+	}
+	if len(own) == 0 {
+		tune(e, true)
 	}
 }

@@ -1,4 +1,6 @@
-package upstream
+// Package wants has what clients want to hear of servers: log messages from a severity on
+// ([Levels]), and which resources have changed ([Subscriptions]).
+package wants
 
 import (
 	"sync"
@@ -29,22 +31,23 @@ func (s *Levels) Set(k gate.SessionKey, from mcp.Severity) {
 	s.by[k] = from
 }
 
-func (s *Levels) session(k gate.SessionKey) mcp.Severity {
+// Session returns what a session wants; 0 if that is nothing.
+func (s *Levels) Session(k gate.SessionKey) mcp.Severity {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.by[k]
 }
 
-// of returns what the client of a call wants. One without a session says so with each.
-func (s *Levels) of(c *gate.Call) mcp.Severity {
+// Of returns what the client of a call wants. One without a session says so with each.
+func (s *Levels) Of(c *gate.Call) mcp.Severity {
 	if c.Meta.Get(mcp.MetaProtocol).Text() >= mcp.Stateless {
 		return mcp.SeverityOf(c.Meta.Get(mcp.MetaLogLevel).Text())
 	}
-	return s.session(c.Audience())
+	return s.Session(c.Audience())
 }
 
-// lowest returns what the session wants that wants the most; 0 if none wants any.
-func (s *Levels) lowest() (lowest mcp.Severity) {
+// Lowest returns what the session wants that wants the most; 0 if none wants any.
+func (s *Levels) Lowest() (lowest mcp.Severity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.by {

@@ -1,0 +1,134 @@
+package upstream
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// owned is the ownership of a connection that belongs to one client, which the server can ask
+// on it while a call is under way. What is offered is what the shared connection lists.
+type owned struct {
+	e  *Endpoint
+	by *audience
+}
+
+var _ ownership = owned{}
+
+func (o owned) capabilities() gate.Doc { return o.by.capabilities }
+
+// reports is false: those of single clients come and go, and what every process of a server
+// says is worth one line.
+func (owned) reports() bool { return false }
+
+func (o owned) list(ctx context.Context, l *link) (_ *listing.Tools, err error) {
+	if o.e.cfg.Command != "" {
+		l.declared, err = declaredBy(ctx, l)
+	}
+	return new(listing.Tools), err
+}
+
+func (o owned) opened(ctx context.Context, l *link) {
+	if !o.by.asked() {
+		return
+	}
+	l.dialect.greet(ctx)
+	if of := o.e.under.Foremost(); of != nil && of.Call.Detached { // nobody may have answered
+		o.by.owner.mu.Lock()
+		o.by.news = true
+		o.by.owner.mu.Unlock()
+	}
+}
+
+// relist shows what is listed to the endpoint that lists.
+func (o owned) relist(ctx context.Context, l *link, _ time.Time) {
+	raw, _, err := listed(ctx, l, "tools/list", "tools")
+	if err != nil {
+		o.e.cfg.Log.Warn("listing failed", "error", err)
+		return // the old listing stays
+	}
+	l.declaring.Lock()
+	if l.declared != nil {
+		l.declared = digests(raw)
+	}
+	l.declaring.Unlock()
+	o.by.owner.shows(o.by, raw)
+}
+
+func (owned) offers() bool { return false }
+
+func (owned) owns(*gate.Call) bool { return false }
+
+// connect connects it: the server may ask its client something at once, and only within a
+// call it can.
+func (o owned) connect(ctx *pace.Deadline) error {
+	if o.e.Phase() != Idle && o.e.FirstAttempt() == nil { // faulted: see ready
+		return nil
+	}
+	if err := o.e.Connect(ctx); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return &Fault{NotConnected, o.e.cfg.Server, "call", err}
+	}
+	ctx.Extend()
+	return nil
+}
+
+// reconnects is true only while a call waits for it, for only then the client can be asked
+// something.
+func (o owned) reconnects() bool { return o.e.under.Foremost() != nil }
+
+func (o owned) approves(ctx context.Context, l *link, t *gate.Tool, _ bool) error {
+	return l.declares(ctx, o.e.cfg.Server, t)
+}
+
+func (o owned) prepare(ctx context.Context, l *link, of *underway.Call) {
+	l.dialect.tune(ctx, of.Level, false)
+	if !of.Call.Detached && o.by.owner.takeNews(o.by) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
+		l.dialect.greet(ctx)
+	}
+}
+
+// caller is nobody but whose connection it is, where each has one with a credential of their
+// own.
+func (o owned) caller(p gate.Permit) (who *gate.Principal, _ gate.Permit) {
+	if call, _, ok := p.Open(); ok {
+		who = call.Who
+	}
+	if o.e.cfg.Personal && (who == nil || who.Owner != o.by.who.Owner) {
+		return o.by.who, gate.Permit{}
+	}
+	return who, p
+}
+
+// asker is the call of the task that the server names, which this connection must have; or
+// else the one whose stream the request came on, or the foremost. A server on stdio does not
+// say for which of several it asks, and a client that waits for its call answers, which it
+// could not if a job or task beside it were asked.
+func (o owned) asker(of *underway.Call, params gate.Doc) *underway.Call {
+	if related := params.Get("_meta").Get(mcp.MetaRelatedTask); !related.IsZero() {
+		return o.e.under.ByTask(related.Get("taskId").Text())
+	}
+	if of != nil {
+		return of
+	}
+	return o.e.under.Foremost()
+}
+
+func (o owned) logger(*link) *underway.Call { return o.e.under.Foremost() }
+
+// logged tells the client of the session.
+func (o owned) logged(how mcp.Severity, params gate.Doc) {
+	if o.by.pooled {
+		return
+	}
+	if from := o.e.levels.Session(o.by.session); from > 0 && how >= from {
+		o.e.tell(mcp.Notice{Server: o.e.cfg.Server, Session: o.by.session, Method: mcp.MethodLog, Params: params})
+	}
+}

@@ -1,0 +1,106 @@
+package upstream
+
+import (
+	"context"
+	"time"
+
+	"github.com/wasmgate/wasmgate/bridge/internal/listing"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
+	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// shared is the ownership of a connection that clients share. It lists what there is for all
+// of them. The server can ask nothing on it, for it could not say whom.
+type shared struct{ e *Endpoint }
+
+var _ ownership = shared{}
+
+// allCapabilities are declared on a connection that is shared, so that the server lists
+// what it has for clients with any of them.
+var allCapabilities = gate.MustDoc(`{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}}}`)
+
+func (s shared) capabilities() gate.Doc {
+	if s.e.cfg.Sessions == SessionsShared {
+		return noCapabilities
+	}
+	return allCapabilities
+}
+
+func (shared) reports() bool { return true }
+
+func (s shared) list(ctx context.Context, l *link) (*listing.Tools, error) { return s.e.list(ctx, l) }
+
+func (shared) opened(context.Context, *link) {}
+
+func (s shared) relist(ctx context.Context, l *link, announced time.Time) {
+	tools, err := s.e.list(ctx, l)
+	if err != nil {
+		s.e.cfg.Log.Warn("listing failed", "error", err)
+		return // the old listing stays
+	}
+	s.e.joining.Lock()
+	defer s.e.joining.Unlock()
+	s.e.offer(l, tools, s.e.joined(l, tools), announced)
+}
+
+func (shared) offers() bool { return true }
+
+// owns is false for servers that ask by their answers, as those of [mcp.Stateless] do: their
+// clients need no connection of their own.
+func (s shared) owns(c *gate.Call) bool {
+	e := s.e
+	switch {
+	case e.cfg.Sessions == SessionsShared:
+		return false
+	case e.apart():
+		return true
+	case declared(c).IsZero():
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.link == nil || !e.link.dialect.asksByAnswers()
+}
+
+func (shared) connect(*pace.Deadline) error { return nil }
+
+func (shared) reconnects() bool { return true }
+
+func (s shared) approves(_ context.Context, _ *link, t *gate.Tool, other bool) error {
+	if !other {
+		return nil
+	}
+	return s.e.Offers(t)
+}
+
+func (s shared) prepare(ctx context.Context, l *link, of *underway.Call) {
+	from := of.Level
+	if others := s.e.levels.Lowest(); from == 0 || others > 0 && others < from {
+		from = others
+	}
+	l.dialect.tune(ctx, from, true)
+}
+
+// caller is that of the call, but where each has a connection with a credential of their own:
+// this one is the gateway's then.
+func (s shared) caller(p gate.Permit) (*gate.Principal, gate.Permit) {
+	if call, _, ok := p.Open(); ok && !s.e.cfg.Personal {
+		return call.Who, p
+	}
+	return nil, p
+}
+
+func (shared) asker(*underway.Call, gate.Doc) *underway.Call { return nil }
+
+// logger is the call that alone is under way, if a stream would have told another.
+func (s shared) logger(l *link) *underway.Call {
+	if l.overHTTP() != nil {
+		return nil
+	}
+	return s.e.under.Only()
+}
+
+// logged drops the message: it could tell one client of another.
+func (shared) logged(mcp.Severity, gate.Doc) {}
