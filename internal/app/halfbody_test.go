@@ -65,3 +65,41 @@ func TestHalfBody(t *testing.T) {
 		})
 	}
 }
+
+// TestRevokedHalfway: a request whose body is on the way when its credential is revoked is refused, and no call is made, in either
+// revision.
+func TestRevokedHalfway(t *testing.T) {
+	s, p := newTeam(t)
+	u, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	credential := s.token(p, map[string]any{"jti": "t1"})
+	for _, w := range []way{ways("")[0], ways(s.session(credential))[3]} {
+		token := s.token(p, map[string]any{"jti": w.name})
+		c, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nAuthorization: %s\r\nContent-Length: %d\r\n", u.Path, u.Host, token, len(w.body))
+		for i := 0; i+1 < len(w.headers); i += 2 {
+			fmt.Fprintf(c, "%s: %s\r\n", w.headers[i], w.headers[i+1])
+		}
+		fmt.Fprintf(c, "\r\n%s", w.body[:10])
+		time.Sleep(200 * time.Millisecond) // it is with the gateway
+		if _, err := s.Revoke(t.Context(), app.RevokeRequest{TokenID: w.name}); err != nil {
+			t.Fatal(err)
+		}
+		before := s.calls()
+		fmt.Fprint(c, w.body[10:])
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") == "" || s.calls() != before {
+			t.Errorf("%s: %s, %d calls", w.name, resp.Status, s.calls()-before)
+		}
+	}
+}

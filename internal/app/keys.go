@@ -205,10 +205,11 @@ func (a *App) Revoke(ctx context.Context, r RevokeRequest) (*Revoked, error) {
 		named := who.Auth == auth.Bearer && who.Owner == owner && (r.Issuer == "" || r.Issuer == who.Issuer) // its token need not be remembered
 		return named || slices.ContainsFunc(ended, func(e *gate.Principal) bool { return e.Credential == who.Credential && e.Owner == who.Owner })
 	})
-	if err := auth.WriteRevocations(filepath.Join(a.cfg.State, revokedFile), now.Revocations()); err != nil {
+	all := now.Revocations()
+	if err := auth.WriteRevocations(filepath.Join(a.cfg.State, revokedFile), all); err != nil {
 		return nil, fmt.Errorf("it holds until the gateway ends, and no longer: %w", err)
 	}
-	done := &Revoked{revocation.Before, len(ended), []string{}}
+	done := &Revoked{all[len(all)-1].Before, len(ended), []string{}}
 	for _, k := range s.keys.List() {
 		if r.Principal == "" || r.Issuer != "" || (gate.Owner{Tenant: k.Tenant, ID: k.Principal}) != owner || !k.Revoked.IsZero() {
 			continue

@@ -64,7 +64,8 @@ type Authenticator struct {
 	salt    []byte             // of credential handles
 
 	mu      sync.Mutex
-	seen    map[sight]verified
+	seen    map[sight]verified         // that were let in
+	bad     map[sight]verified         // that were not: strangers take no room from the others
 	passed  []verified                 // that those before have let in, and that have not ended
 	people  map[string]*gate.Principal // by all that is said of one
 	holders map[*Key]*gate.Principal   // of keys as they are now
@@ -95,6 +96,7 @@ type verified struct {
 // says of its end, a bad one after [rememberBad].
 const (
 	maxSeen     = 10_000
+	maxBad      = 4_096
 	maxPeople   = 20_000
 	remember    = 5 * time.Minute
 	rememberBad = 30 * time.Second
@@ -105,7 +107,7 @@ func New(o Options) (*Authenticator, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	a := &Authenticator{o: o, revoked: slices.Clone(o.Revoked), issuers: map[string]*issuer{}, salt: make([]byte, 32), seen: map[sight]verified{}, people: map[string]*gate.Principal{}, holders: map[*Key]*gate.Principal{}}
+	a := &Authenticator{o: o, revoked: slices.Clone(o.Revoked), issuers: map[string]*issuer{}, salt: make([]byte, 32), seen: map[sight]verified{}, bad: map[sight]verified{}, people: map[string]*gate.Principal{}, holders: map[*Key]*gate.Principal{}}
 	if _, err := rand.Read(a.salt); err != nil {
 		return nil, err
 	}
@@ -156,7 +158,7 @@ func (a *Authenticator) Principal(r *http.Request, resources ...string) (*gate.P
 var local = gate.Local()
 
 func (a *Authenticator) sender(r *http.Request, resources []string) (*gate.Principal, *Refusal) {
-	proxied := a.o.Proxy != nil && a.o.Proxy.proves(r)
+	proxied := a.o.Proxy != nil && a.o.Proxy.proves(r, a.o.Now())
 	if a.o.Proxy != nil && !proxied {
 		a.o.Proxy.forget(r)
 	}
@@ -241,18 +243,24 @@ func (a *Authenticator) verify(ctx context.Context, text string, resources []str
 		}
 		a.seen[sum] = known
 	}
+	if !ok {
+		known, ok = a.bad[sum]
+	}
 	a.mu.Unlock()
 	if ok && now.Before(known.until) {
 		return known.who, known.identity, known.refusal
 	}
 	found := a.look(ctx, text, resources)
-	if found.refusal == nil || found.refusal.Status == http.StatusUnauthorized {
-		a.mu.Lock()
-		if len(a.seen) >= maxSeen {
-			a.forget(now)
-		}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case found.refusal == nil:
+		forget(a.seen, maxSeen, now)
 		a.seen[sum] = found
-		a.mu.Unlock()
+	case found.refusal.Status == http.StatusUnauthorized:
+		delete(a.seen, sum)
+		forget(a.bad, maxBad, now)
+		a.bad[sum] = found
 	}
 	return found.who, found.identity, found.refusal
 }
@@ -275,18 +283,22 @@ func sightOf(text string, resources []string) (s sight) {
 // bytesOf are those of a text, for who only reads them: a copy would be the most of the work.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
-// forget makes room: what has ended goes, then half of the rest, whichever. The lock is held.
-func (a *Authenticator) forget(now time.Time) {
-	for sum, v := range a.seen {
+// forget makes room for one more of at most so many: what has ended goes, then half of the rest,
+// whichever. The lock is held.
+func forget(known map[sight]verified, most int, now time.Time) {
+	if len(known) < most {
+		return
+	}
+	for sum, v := range known {
 		if !now.Before(v.until) {
-			delete(a.seen, sum)
+			delete(known, sum)
 		}
 	}
-	for sum := range a.seen {
-		if len(a.seen) <= maxSeen/2 {
+	for sum := range known {
+		if len(known) <= most/2 {
 			return
 		}
-		delete(a.seen, sum)
+		delete(known, sum)
 	}
 }
 
@@ -419,13 +431,20 @@ func (a *Authenticator) Revoke(r Revocation) (ended []*gate.Principal, err error
 	if r.TokenID == "" && r.Subject == "" && r.Principal == "" {
 		return nil, ErrNothing
 	}
+	now := a.o.Now()
 	if r.Before.IsZero() {
-		r.Before = a.o.Now()
+		r.Before = now
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	in := a.letIn()
+	for _, v := range in { // what was let in was made before now, whatever the clock of its issuer says
+		if made := v.identity.Made; made.After(now) && r.names(v.identity) && !r.Before.Before(now.Truncate(time.Second)) && made.After(r.Before) {
+			r.Before = made
+		}
+	}
 	a.revoked = append(a.revoked, r)
-	for _, v := range a.letIn() {
+	for _, v := range in {
 		if r.matches(v.identity) && !slices.Contains(ended, v.who) {
 			ended = append(ended, v.who)
 		}
@@ -459,10 +478,14 @@ func (a *Authenticator) open() []verified {
 }
 
 func (r Revocation) matches(i Identity) bool {
-	old := !i.Made.After(r.Before)
+	return r.names(i) && (!i.Made.After(r.Before) || r.TokenID != "" && r.TokenID == i.TokenID)
+}
+
+// names reports whether the revocation is of a token, whenever that was made.
+func (r Revocation) names(i Identity) bool {
 	return (r.Issuer == "" || r.Issuer == i.Issuer) &&
-		(r.TokenID != "" && r.TokenID == i.TokenID || r.Subject != "" && r.Subject == i.Subject && old ||
-			r.Principal != "" && r.Principal == i.ID && r.Tenant == i.Tenant && old)
+		(r.TokenID != "" && r.TokenID == i.TokenID || r.Subject != "" && r.Subject == i.Subject ||
+			r.Principal != "" && r.Principal == i.ID && r.Tenant == i.Tenant)
 }
 
 // Revocations returns all of them, the oldest first.
@@ -478,9 +501,13 @@ func (a *Authenticator) gone(i Identity) bool {
 }
 
 // Handle names a credential in records: nobody learns from it which one it is, and two
-// records of one credential have the same, while the gateway lives.
+// records of one credential have the same, while the gateway lives. Of two tokens without an id
+// the times tell which is which.
 func (a *Authenticator) Handle(i Identity) string {
 	mac := hmac.New(sha256.New, a.salt)
 	fmt.Fprintf(mac, "%q %q %q", i.Issuer, i.TokenID, i.Client)
+	if i.TokenID == "" {
+		fmt.Fprintf(mac, " %q %d %d", i.Subject, i.Made.Unix(), i.Ends.Unix())
+	}
 	return hex.EncodeToString(mac.Sum(nil))[:16]
 }

@@ -586,3 +586,69 @@ func BenchmarkPrincipal(b *testing.B) {
 		})
 	}
 }
+
+// TestRevokedByAFastIssuer: a token that has been let in was made before the revocation, also if the clock of its issuer is ahead
+// of ours.
+func TestRevokedByAFastIssuer(t *testing.T) {
+	p := authtest.New(t)
+	a := newAuth(t, p, nil)
+	ahead := time.Now().Add(40 * time.Second)
+	token := p.Sign(t, p.Claims(map[string]any{"iat": ahead.Unix()}), nil)
+	if code, refusal := status(a, ask(token)); code != http.StatusOK {
+		t.Fatalf("%d %v", code, refusal)
+	}
+	if _, err := a.Revoke(auth.Revocation{Subject: "alice", Before: time.Now().Add(-time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	if code, refusal := status(a, ask(token)); code != http.StatusOK {
+		t.Fatalf("a revocation of what was made long ago: %d %v", code, refusal)
+	}
+	ended, err := a.Revoke(auth.Revocation{Subject: "alice"})
+	if err != nil || len(ended) != 1 {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+	if code, _ := status(a, ask(token)); code != http.StatusUnauthorized {
+		t.Errorf("the revoked token: %d", code)
+	}
+	later := p.Sign(t, p.Claims(map[string]any{"jti": "t2", "iat": ahead.Add(2 * time.Second).Unix()}), nil)
+	if code, refusal := status(a, ask(later)); code != http.StatusOK {
+		t.Errorf("a token that was made later: %d %v", code, refusal)
+	}
+}
+
+// TestStrangersForgetNobody: however many bad tokens strangers send, who was let in is known, and what they have under way ends when
+// their token is revoked.
+func TestStrangersForgetNobody(t *testing.T) {
+	p := authtest.New(t)
+	a := newAuth(t, p, nil)
+	for n := range 100 {
+		if code, refusal := status(a, ask(p.Sign(t, p.Claims(map[string]any{"jti": fmt.Sprint("t", n)}), nil))); code != http.StatusOK {
+			t.Fatalf("%d %v", code, refusal)
+		}
+	}
+	for n := range 12_000 {
+		if code, _ := status(a, ask(fmt.Sprint("x", n))); code != http.StatusUnauthorized {
+			t.Fatal(code)
+		}
+	}
+	if ended, err := a.Revoke(auth.Revocation{Subject: "alice"}); err != nil || len(ended) != 100 {
+		t.Errorf("ends %d of 100, %v", len(ended), err)
+	}
+}
+
+// TestTokensWithoutID: two tokens of one person and client that have no id are two credentials.
+func TestTokensWithoutID(t *testing.T) {
+	p := authtest.New(t)
+	a := newAuth(t, p, nil)
+	names := map[string]bool{}
+	for n := range 3 {
+		who, err := a.Principal(ask(p.Sign(t, p.Claims(map[string]any{"jti": nil, "iat": time.Now().Add(-time.Duration(n) * time.Minute).Unix()}), nil)), resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[who.Credential] = true
+	}
+	if len(names) != 3 {
+		t.Errorf("three tokens have %d names", len(names))
+	}
+}

@@ -4,5 +4,5 @@ package auth
 func (a *Authenticator) Remembers() (tokens, people int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.seen), len(a.people)
+	return len(a.seen) + len(a.bad), len(a.people)
 }

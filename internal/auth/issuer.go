@@ -333,7 +333,7 @@ func (i *issuer) identify(t *token, several bool) (Identity, *Refusal) {
 	if id.Kind() != gate.String {
 		return Identity{}, stranger("the token has no claim %s", i.Claims.ID)
 	}
-	if i.Claims.ID == "email" && !t.claims.Get("email_verified").True() {
+	if (i.Claims.ID == "email" || i.Claims.ID == "/email") && !t.claims.Get("email_verified").True() {
 		return Identity{}, stranger("the e-mail address is not verified")
 	}
 	name := id.Text()

@@ -50,14 +50,15 @@ type Proxy struct {
 	Roles               map[string]string // as [Issuer].Roles, of what is in Groups
 }
 
-// proves reports whether a request comes from the proxy.
-func (p *Proxy) proves(r *http.Request) bool {
+// proves reports whether a request comes from the proxy. A certificate of many names with a * is
+// nobody's in particular.
+func (p *Proxy) proves(r *http.Request, now time.Time) bool {
 	switch {
 	case p.Socket:
 		return peerOf(r.Context()).Proxy
 	case p.Cert != "":
 		c := certificate(r)
-		return c != nil && (c.Subject.CommonName == p.Cert || c.VerifyHostname(p.Cert) == nil)
+		return c != nil && !now.After(c.NotAfter) && (c.Subject.CommonName == p.Cert || slices.ContainsFunc(c.DNSNames, func(name string) bool { return strings.EqualFold(name, p.Cert) }))
 	}
 	addr, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || p.Secret == "" {

@@ -119,3 +119,32 @@ func TestKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestProxyCertificate: the proxy is who shows a certificate of that very name which has not ended, and nobody whose certificate is
+// for a whole domain.
+func TestProxyCertificate(t *testing.T) {
+	soon := time.Now().Add(time.Hour)
+	for name, tt := range map[string]struct {
+		cert x509.Certificate
+		want int
+	}{
+		"its common name":          {x509.Certificate{NotAfter: soon, Subject: pkix.Name{CommonName: "proxy.example.com"}}, 200},
+		"its name":                 {x509.Certificate{NotAfter: soon, DNSNames: []string{"a.example.com", "Proxy.example.com"}}, 200},
+		"one of all names":         {x509.Certificate{NotAfter: soon, DNSNames: []string{"*.example.com"}}, 401},
+		"another name":             {x509.Certificate{NotAfter: soon, DNSNames: []string{"a.example.com"}}, 401},
+		"its name, which is over":  {x509.Certificate{NotAfter: time.Now().Add(-time.Second), DNSNames: []string{"proxy.example.com"}}, 401},
+		"no name":                  {x509.Certificate{NotAfter: soon}, 401},
+		"its name as an e-mail is": {x509.Certificate{NotAfter: soon, EmailAddresses: []string{"proxy.example.com"}}, 401},
+	} {
+		a, err := auth.New(auth.Options{Proxy: &auth.Proxy{Cert: "proxy.example.com", User: "X-User"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := ask("")
+		r.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{&tt.cert}}}
+		r.Header.Set("X-User", "ann")
+		if code, refusal := status(a, r); code != tt.want {
+			t.Errorf("%s: %d %v, want %d", name, code, refusal, tt.want)
+		}
+	}
+}

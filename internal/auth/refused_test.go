@@ -114,6 +114,7 @@ func TestClaims(t *testing.T) {
 	}{
 		"a verified e-mail":      {map[string]any{"email": "a@b.example", "email_verified": true}, func(i *auth.Issuer) { i.Claims.ID = "email" }, 200},
 		"an e-mail":              {map[string]any{"email": "a@b.example"}, func(i *auth.Issuer) { i.Claims.ID = "email" }, 403},
+		"an e-mail, by pointer":  {map[string]any{"email": "a@b.example"}, func(i *auth.Issuer) { i.Claims.ID = "/email" }, 403},
 		"an unverified e-mail":   {map[string]any{"email": "a@b.example", "email_verified": "true"}, func(i *auth.Issuer) { i.Claims.ID = "email" }, 403},
 		"a tenant":               {map[string]any{"org": "acme"}, func(i *auth.Issuer) { i.Claims.Tenant = "org" }, 200},
 		"no tenant":              {nil, func(i *auth.Issuer) { i.Claims.Tenant = "org" }, 403},

@@ -48,6 +48,8 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 			d.fail(n, path, "client_secret cannot stand beside private_key: one of them proves the client")
 		case mode != "oauth" && (a.ClientID == "" || a.ClientSecret == "" && n.get("private_key") == nil):
 			d.fail(n, path, "%s needs client_id, and client_secret or private_key: register the gateway at the authorization server", mode)
+		case mode == "token_exchange" && n.get("issuer") == nil:
+			d.fail(n, path, "token_exchange needs issuer, the authorization server that gets the tokens of callers: without it the server would say who does")
 		case mode == "token_exchange" && a.Shared:
 			d.fail(n, path, "token_exchange is of each caller: leave identity out")
 		case a.ClientSecret != "" && a.ClientID == "":

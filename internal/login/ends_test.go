@@ -411,9 +411,14 @@ func TestTokensOfCallers(t *testing.T) {
 	}
 	see(r.Logins, "apikey", "Bearer wgk_x")
 	see(r.Logins, "bearer", "Basic x")
+	see(r.Logins, "bearer", "Bearer")
 	r.Saw(nil, &http.Request{Header: http.Header{"Authorization": {"Bearer x"}}})
 	if len(r.Logins.tokens) != 0 {
 		t.Errorf("%d are kept", len(r.Logins.tokens))
+	}
+	see(r.Logins, "bearer", "bearer x") // names of schemes have no case (RFC 9110, 11.1)
+	if got := r.subject(&gate.Principal{Owner: alice, Credential: "c"}); got != "x" {
+		t.Errorf("%q is kept", got)
 	}
 	for i := range maxTokens + 10 {
 		r.Saw(&gate.Principal{Owner: alice, Auth: "bearer", Credential: fmt.Sprint(i)}, &http.Request{Header: http.Header{"Authorization": {"Bearer x"}}})

@@ -22,8 +22,8 @@ func (l *Logins) Saw(who *gate.Principal, r *http.Request) {
 	if !l.exchanges.Load() || who == nil || who.Auth != "bearer" {
 		return
 	}
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return
 	}
 	l.mu.Lock()

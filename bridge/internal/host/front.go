@@ -76,8 +76,9 @@ func (h *Host) serve(w http.ResponseWriter, r *http.Request, p peerInfo) {
 
 // servePost answers a message of a client.
 func (h *Host) servePost(w http.ResponseWriter, r *http.Request, p peerInfo) {
+	began := time.Now()
 	body, ok := h.readBody(w, r)
-	if !ok {
+	if !ok || time.Since(began) > slowBody && !h.holds(w, r, p) {
 		return
 	}
 	growStack(false)
@@ -136,6 +137,22 @@ func (h *Host) answer(a *answer, p peerInfo, m message, res gate.Doc, err error)
 		challenge = h.cfg.Challenge(a.r, a.scopes)
 	}
 	a.end(msg, statusOf(p, err), challenge)
+}
+
+// slowBody is after which time whose message has arrived is found out again.
+const slowBody = 100 * time.Millisecond
+
+// holds reports whether a request would still be let in, as whom it was: its credential may have
+// been revoked while its body was on the way. If not, the client has been told so.
+func (h *Host) holds(w http.ResponseWriter, r *http.Request, p peerInfo) bool {
+	who, err := h.caller(r)
+	if err == nil && who.Owner != p.who.Owner {
+		err = errNobody{}
+	}
+	if err != nil {
+		refuseCaller(w, r, err)
+	}
+	return err == nil
 }
 
 // readBody reads the message of a post, within the time that it has. It is false if there
