@@ -21,6 +21,7 @@ func TestContentThatIsRefusedBecomesText(t *testing.T) {
 		return ""
 	})
 	const removed = `{"text":"[removed: a bad thing]","type":"text"}`
+	const listed = `{"text":"[removed: list of pages from elsewhere]","type":"text"}`
 	tests := map[string]struct {
 		checker   gate.ContentChecker
 		in, want  string
@@ -29,6 +30,8 @@ func TestContentThatIsRefusedBecomesText(t *testing.T) {
 		"a picture":            {check, `[{"type":"image","data":"BAD=","mimeType":"image/png"}]`, `[` + removed + `]`, "/content/0"},
 		"an embedded file":     {check, `[{"type":"text","text":"a"},{"type":"resource","resource":{"uri":"x:y","blob":"BAD="}}]`, `[{"type":"text","text":"a"},` + removed + `]`, "/content/1"},
 		"a link":               {check, `[{"type":"resource_link","uri":"bad:x","name":"n"}]`, `[` + removed + `]`, "/content/0"},
+		"a list of addresses":  {check, `[{"type":"resource","resource":{"uri":"ui://x","mimeType":"Text/URI-list; charset=utf-8","text":"# a\r\ngood:x\r\nbad:x"}}]`, `[` + listed + `]`, "/content/0"},
+		"a good list":          {check, `[{"type":"resource","resource":{"uri":"ui://x","mimeType":"text/uri-list","text":"#bad:x\ngood:x"}}]`, `[{"type":"resource","resource":{"uri":"ui://x","mimeType":"text/uri-list","text":"#bad:x\ngood:x"}}]`, ""},
 		"what is good":         {check, `[{"type":"image", "data":"GOOD","mimeType":"image/png"}]`, `[{"type":"image", "data":"GOOD","mimeType":"image/png"}]`, ""},
 		"text is not asked":    {check, `[{"type":"text","text":"BAD="}]`, `[{"type":"text","text":"BAD="}]`, ""},
 		"no checker":           {nil, `[{"type":"image","data":"BAD="}]`, `[{"type":"image","data":"BAD="}]`, ""},

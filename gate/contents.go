@@ -125,6 +125,9 @@ func (c contents) block(block Doc, path []string) (Doc, string, error) {
 		member, one.Data = "blob", from.Get("blob").Text()
 	}
 	now := c.withIcons(from, one, path)
+	if c.listsElsewhere(one, from.Get("text").Text()) {
+		return block, listed, nil
+	}
 	if one.Data != "" || one.URI != "" {
 		v := c.checker.Check(one)
 		if v.Refused != "" {
@@ -135,6 +138,9 @@ func (c contents) block(block Doc, path []string) (Doc, string, error) {
 			c.found(ruleType, path)
 		}
 		if v.Text != nil {
+			if c.listsElsewhere(one, *v.Text) {
+				return block, listed, nil
+			}
 			clean, err := c.scrub.blob(*v.Text, cmp.Or(v.MIME, one.MIME), append(path, member))
 			if err != nil {
 				return block, "", err
@@ -179,6 +185,26 @@ func (c contents) withIcons(d Doc, as Content, path []string) Doc {
 	}
 	c.found(ruleIcon, append(path, "icons"))
 	return d.With("icons", append(out, ']'))
+}
+
+// listed says why a list of URIs is refused.
+const listed = "list of pages from elsewhere"
+
+// listsElsewhere reports whether a text is a list of URIs (RFC 2483) with one that is off the list:
+// hosts of MCP-UI show what it names in a frame, so that it is fetched without a click.
+func (c contents) listsElsewhere(one Content, text string) bool {
+	mime, _, _ := strings.Cut(one.MIME, ";")
+	if text == "" || !strings.EqualFold(strings.TrimSpace(mime), "text/uri-list") {
+		return false
+	}
+	one.Data, one.Icon = "", true
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' || r == '\n' }) {
+		one.URI = strings.TrimSpace(line)
+		if one.URI != "" && one.URI[0] != '#' && c.checker.Check(one).Refused != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // blob makes a text safe that stood in other bytes at a place.

@@ -202,7 +202,7 @@ func remote(s string, markdown bool) bool {
 			return true
 		default:
 			inHTML, inMarkdown := readTargets(s)
-			return markdown && isRemote(inMarkdown) || !markdown && isRemote(inHTML)
+			return isRemote(inHTML) || markdown && isRemote(inMarkdown) // not all renderers encode what is no URL
 		}
 	}
 	return false

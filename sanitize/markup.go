@@ -23,7 +23,8 @@ var elements = namesOf(map[string]activity{
 	"script": acts, "style": acts, "iframe": acts, "frameset": acts, "noscript": acts, "noembed": acts, "noframes": acts,
 	"template": holds, "datalist": holds, "canvas": holds, "progress": holds, "meter": holds, "audio": holds, "video": holds,
 	"object": needs, "embed": needs, "applet": needs, "frame": needs, "portal": needs, "fencedframe": needs, "layer": needs, "ilayer": needs,
-	"use": fetches, "image": fetches, "feimage": fetches,
+	"use": fetches, "image": fetches, "feimage": fetches, "textpath": fetches, "mpath": fetches, "tref": fetches, "cursor": fetches, "font-face-uri": fetches,
+	"pattern": fetches, "lineargradient": fetches, "radialgradient": fetches, "filter": fetches,
 	"animate": animates, "animatetransform": animates, "animatemotion": animates, "set": animates,
 	"base": special, "link": special, "meta": special, "form": special, "input": special, "dialog": special, "isindex": special,
 })
@@ -48,7 +49,7 @@ const (
 )
 
 var attributes = namesOf(map[string]meaning{
-	"src": fetched, "background": fetched, "poster": fetched, "lowsrc": fetched, "dynsrc": fetched, "icon": fetched, "ping": fetched,
+	"src": fetched, "background": fetched, "poster": fetched, "lowsrc": fetched, "dynsrc": fetched, "icon": fetched, "ping": fetched, "attributionsrc": fetched,
 	"srcset": list, "imagesrcset": list,
 	"href": followed, "xlink:href": followed, "action": followed, "formaction": followed, "longdesc": followed, "cite": followed, "manifest": followed,
 	"style": declarations, "hidden": hides,
@@ -335,7 +336,10 @@ func (p *tagPass) tag(i int) string {
 // keepsAddress reports whether what s begins with may stay where Markdown takes it
 // for an address between angles (CommonMark 0.31, 6.5), which shows where it leads.
 func (p *tagPass) keepsAddress(s string) bool {
-	end := strings.IndexFunc(s[1:], func(r rune) bool { return r <= ' ' || r == '<' || r == '>' }) + 1
+	end := strings.IndexFunc(s[1:], func(r rune) bool { return r <= ' ' || r == '<' || r == '>' || r == '|' }) + 1
+	if end > 0 && s[end] == '|' { // Slack shows what follows, and not where it leads
+		return !remote(s[1:end], false) || p.allowed.keeps(s[1:end], false)
+	}
 	if end == 0 || s[end] != '>' {
 		return true
 	}

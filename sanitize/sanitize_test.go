@@ -96,6 +96,7 @@ func TestText(t *testing.T) {
 		"accents live":                                       {"e\u0301 a\u0302\u0301 \u2260 =\u0338", "e\u0301 a\u0302\u0301 \u2260 =\u0338", nil},
 		"full-width words among Latin become plain":          {"\uff29\uff47 x", "Ig x", []sanitize.Finding{removed("unicode/fullwidth", 2)}},
 		"full-width words among Japanese live":               {"\uff29\uff23カード", "\uff29\uff23カード", nil},
+		"a host's own tags, with attributes and in capitals": {"<System-Reminder >x<tool_result id='1'>y<function_calls/>z<system id=a>", "< System-Reminder >x< tool_result id='1'>y< function_calls/>z<system id=a>", []sanitize.Finding{removed("token/chat", 3)}},
 		"a host's own tags lose their form":                  {"</tool_result><system>x</system>", "< /tool_result>< system>x< /system>", []sanitize.Finding{removed("token/chat", 3)}},
 		"tokens in square brackets are removed":              {"[INST]x[/INST] <<SYS>>y<</SYS>>", "[removed: token]x[removed: token] [removed: token]y[removed: token]", []sanitize.Finding{removed("token/chat", 4)}},
 		"an index lives":                                     {"arr[inst] a[INSTALL] [INSTANCE]", "arr[inst] a[INSTALL] [INSTANCE]", nil},
@@ -328,9 +329,17 @@ func TestOpenings(t *testing.T) {
 	}
 }
 
+// TestFences: sixteen million bytes of fences in one line are each read a few times; with the square of it this would end with the test's time.
+func TestFences(t *testing.T) {
+	text := strings.Repeat("``` ", 4<<20)
+	if clean, found := new(t, sanitize.Text).Sanitize(text); clean != text {
+		t.Errorf("%.40q, %v", clean, found)
+	}
+}
+
 // BenchmarkHostile takes texts that are made to be slow, of 1 MiB each.
 func BenchmarkHostile(b *testing.B) {
-	for _, unit := range []string{"<", "<!--", "<a x=\"", "&amp;", "\x1b]", "<script>", "<svg>", "[removed: ", "\u200f", "```\n", "<|", "<b onx ", "</script", "](", "](a:", "![`](a:", "<a\n>", "<b x='\n", "[a]: //x ![b]", "<div t=\"\n> ", "[[[[", "```mermaid\nclick ", `\href{`, "\r\r ", "<p style=\"url(", "a\u0334", "\uff29", "<system>"} {
+	for _, unit := range []string{"<", "<!--", "<a x=\"", "&amp;", "\x1b]", "<script>", "<svg>", "[removed: ", "\u200f", "```\n", "<|", "<b onx ", "</script", "](", "](a:", "![`](a:", "<a\n>", "<b x='\n", "[a]: //x ![b]", "<div t=\"\n> ", "[[[[", "```mermaid\nclick ", `\href{`, `\url[`, "[^][a]:", "[x][a]:", "``` ", "```mermaid;click a", "```mermaid;@{", "```mermaid;%%{", "```mermaid(url(", "\r\r ", "<p style=\"url(", "a\u0334", "\uff29", "<system>"} {
 		text := strings.Repeat(unit, 1<<20/len(unit))
 		b.Run(fmt.Sprintf("%+q", unit), func(b *testing.B) {
 			s := new(b, sanitize.Text)

@@ -98,7 +98,7 @@ func seesAt(s string, i int) sight {
 			return seesToken
 		}
 	case '\\':
-		if latex(s[i:]) > 0 {
+		if n, _ := latex(s[i:]); n > 0 {
 			return seesLink
 		}
 	case '`', '~':

@@ -27,13 +27,13 @@ var (
 	doubleNames = []string{"SYS", "/SYS"}                                                                                                            // Llama 2
 	squareNames = []string{                                                                                                                          // Llama 2, Mistral, GLM
 		"INST", "/INST", "SYSTEM_PROMPT", "/SYSTEM_PROMPT", "AVAILABLE_TOOLS", "/AVAILABLE_TOOLS",
-		"TOOL_CALLS", "TOOL_RESULTS", "/TOOL_RESULTS", "gMASK",
+		"TOOL_CALLS", "TOOL_CONTENT", "/TOOL_CONTENT", "TOOL_RESULTS", "/TOOL_RESULTS", "gMASK",
 	}
 )
 
 // turnNames are the tags that hosts put around what is not the user's: results
 // of tools, and their own words. They are also names in ordinary XML, so that
-// they lose their form alone.
+// they lose their form alone, and the first, which many files have, as it is alone.
 var turnNames = []string{"system", "system-reminder", "tool_result", "tool_results", "function_results", "function_calls"}
 
 // bracketStart marks the letters that square tokens begin with.
@@ -46,8 +46,11 @@ var bracketStart = func() (t [256]bool) {
 
 // tokenStart marks what follows an angle where a token or a tag of a host may begin.
 var tokenStart = func() (t [256]bool) {
-	for _, name := range slices.Concat(angleNames, turnNames, []string{"|", "<", "&", "/", string(fullBar)}) {
+	for _, name := range slices.Concat(angleNames, []string{"|", "<", "&", "/", string(fullBar)}) {
 		t[name[0]] = true
+	}
+	for c := range turnStart {
+		t[c] = t[c] || turnStart[c]
 	}
 	return t
 }()
@@ -55,7 +58,7 @@ var tokenStart = func() (t [256]bool) {
 // turnStart marks the letters that tags of hosts begin with.
 var turnStart = func() (t [256]bool) {
 	for _, name := range turnNames {
-		t[name[0]] = true
+		t[name[0]], t[name[0]-'a'+'A'] = true, true
 	}
 	return t
 }()
@@ -133,8 +136,12 @@ func turnTag(s string) bool {
 	if s[0] != '<' || len(s) < 3 || !turnStart[s[1]] && (s[1] != '/' || !turnStart[s[2]]) {
 		return false
 	}
-	name, _, ok := strings.Cut(strings.TrimPrefix(s[1:min(len(s), maxTokenName)], "/"), ">")
-	return ok && slices.Contains(turnNames, name)
+	name := strings.TrimPrefix(s[1:min(len(s), maxTokenName)], "/")
+	end := strings.IndexFunc(name, func(r rune) bool { return !isWord(r) && r != '-' })
+	if end < 0 || name[end] != '>' && name[end] != '/' && !isSpace(name[end]) {
+		return false
+	}
+	return name[end] == '>' && name[:end] == turnNames[0] || slices.ContainsFunc(turnNames[1:], func(one string) bool { return strings.EqualFold(one, name[:end]) })
 }
 
 func wordToken(s string) int {

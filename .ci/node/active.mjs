@@ -13,9 +13,11 @@ export const hidden = 'secret orders for the model';
 
 const always = new Set(['script', 'style', 'iframe', 'frameset']);
 const loaders = { object: ['data', 'classid', 'codebase'], embed: ['src'], applet: ['code', 'archive', 'codebase', 'object'], frame: ['src'], portal: ['src'] };
-const fetching = new Set(['src', 'srcset', 'imagesrcset', 'background', 'poster', 'lowsrc', 'dynsrc', 'ping']);
+const fetching = new Set(['src', 'srcset', 'imagesrcset', 'background', 'poster', 'lowsrc', 'dynsrc', 'ping', 'attributionsrc']);
 const styles = new Set(['style', 'fill', 'stroke', 'filter', 'mask', 'clip-path', 'cursor', 'marker', 'marker-start', 'marker-mid', 'marker-end']);
-const fetchingElements = new Set(['image', 'use', 'feimage']);
+const fetchingElements = new Set([
+  'image', 'use', 'feimage', 'textpath', 'mpath', 'tref', 'cursor', 'font-face-uri', 'pattern', 'lineargradient', 'radialgradient', 'filter',
+]);
 const followers = new Set(['a', 'area', 'form', 'button', 'input']);
 const words = new Set(['alt', 'title', 'content', 'class', 'id', 'name']); // attributes that are no addresses
 const following = new Set(['href', 'action', 'formaction']);
