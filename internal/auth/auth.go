@@ -66,7 +66,7 @@ type Authenticator struct {
 	mu      sync.Mutex
 	seen    map[sight]verified         // that were let in
 	bad     map[sight]verified         // that were not: strangers take no room from the others
-	passed  []verified                 // that those before have let in, and that have not ended
+	passed  []verified                 // that those before have let in, as of letIn
 	people  map[string]*gate.Principal // by all that is said of one
 	holders map[*Key]*gate.Principal   // of keys as they are now
 	revoked []Revocation
@@ -243,8 +243,10 @@ func (a *Authenticator) verify(ctx context.Context, text string, resources []str
 		}
 		a.seen[sum] = known
 	}
-	if !ok {
-		known, ok = a.bad[sum]
+	if !ok || !now.Before(known.until) {
+		if bad, is := a.bad[sum]; is {
+			known, ok = bad, true
+		}
 	}
 	a.mu.Unlock()
 	if ok && now.Before(known.until) {
@@ -258,7 +260,6 @@ func (a *Authenticator) verify(ctx context.Context, text string, resources []str
 		forget(a.seen, maxSeen, now)
 		a.seen[sum] = found
 	case found.refusal.Status == http.StatusUnauthorized:
-		delete(a.seen, sum)
 		forget(a.bad, maxBad, now)
 		a.bad[sum] = found
 	}
@@ -452,11 +453,16 @@ func (a *Authenticator) Revoke(r Revocation) (ended []*gate.Principal, err error
 	return ended, nil
 }
 
-// letIn returns what was let in, as far as it is known, and has not ended. The lock is held.
+// outlives is for how long after the end of a token something that was begun with it is looked
+// for: jobs go on.
+const outlives = 24 * time.Hour
+
+// letIn returns what was let in, as far as it is known, and may have something under way. The lock
+// is held.
 func (a *Authenticator) letIn() (all []verified) {
 	now := a.o.Now()
 	add := func(v verified) {
-		if v.who != nil && now.Before(v.identity.Ends) {
+		if v.who != nil && now.Before(v.identity.Ends.Add(outlives)) {
 			all = append(all, v)
 		}
 	}

@@ -652,3 +652,24 @@ func TestTokensWithoutID(t *testing.T) {
 		t.Errorf("three tokens have %d names", len(names))
 	}
 }
+
+// TestRevokedAfterTheEnd: a revocation also ends what was begun with a token that has ended since, as jobs are.
+func TestRevokedAfterTheEnd(t *testing.T) {
+	p := authtest.New(t)
+	now := time.Now()
+	a := newAuth(t, p, func(o *auth.Options) { o.Now = func() time.Time { return now } })
+	token := p.Sign(t, p.Claims(nil), nil)
+	for _, want := range []int{http.StatusOK, http.StatusUnauthorized} {
+		if code, refusal := status(a, ask(token)); code != want {
+			t.Fatalf("%d %v", code, refusal)
+		}
+		now = now.Add(2 * time.Hour)
+	}
+	if ended, err := a.Revoke(auth.Revocation{TokenID: "t1"}); err != nil || len(ended) != 1 {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+	now = now.Add(24 * time.Hour)
+	if ended, err := a.Revoke(auth.Revocation{TokenID: "t1"}); err != nil || len(ended) != 0 {
+		t.Errorf("a day later ended %v, %v", ended, err)
+	}
+}
