@@ -10,11 +10,11 @@ import (
 )
 
 // asker asks the person at a client with a session, while the call waits.
-type asker struct{ wire wire }
+type asker struct{ channel channel }
 
 // Ask implements [gate.Asker].
 func (a asker) Ask(ctx context.Context, p gate.Pending) (gate.Answer, error) {
-	res, err := a.wire.ask(ctx, elicit.Method, elicit.Form(p))
+	res, err := a.channel.request(ctx, elicit.Method, elicit.Form(p))
 	if err != nil {
 		return gate.Answer{}, err
 	}

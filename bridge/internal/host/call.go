@@ -16,7 +16,7 @@ import (
 var noArguments = gate.MustDoc("{}")
 
 // callTool answers tools/call.
-func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.Doc, error) {
+func (h *Host) callTool(ctx context.Context, p client, params gate.Doc) (gate.Doc, error) {
 	c := p.call(gate.CallTool, params.Get("name").Text())
 	c.Args, c.Meta = params.Get("arguments"), params.Get("_meta")
 	if c.Args.IsZero() { // equal, also for what is bound to the call
@@ -26,9 +26,9 @@ func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 		c.AskByAnswer = elicit.Forms(c.Meta.Get(mcp.MetaCapabilities))
 	}
 	if h.terms.Load().Asks && p.asks() && elicit.Forms(p.capabilities) {
-		c.Asker = asker{p.wire}
+		c.Asker = asker{p.channel}
 	}
-	p.hears(&c)
+	p.setNotify(&c)
 	if task := params.Get("task"); !task.IsZero() && h.OffersTasks() && !p.stateless {
 		return h.startTask(ctx, p, c, task)
 	}
@@ -46,7 +46,7 @@ func (h *Host) callTool(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 }
 
 // do carries out a call, and puts what the gate says into the words of MCP.
-func (h *Host) do(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error) {
+func (h *Host) do(ctx context.Context, p client, c gate.Call) (gate.Doc, error) {
 	res, err := h.cfg.Do(ctx, c)
 	if err != nil {
 		return h.failed(ctx, p, c, err)
@@ -55,7 +55,7 @@ func (h *Host) do(ctx context.Context, p peerInfo, c gate.Call) (gate.Doc, error
 }
 
 // failed answers a call that was refused, or that its server failed.
-func (h *Host) failed(ctx context.Context, p peerInfo, c gate.Call, err error) (gate.Doc, error) {
+func (h *Host) failed(ctx context.Context, p client, c gate.Call, err error) (gate.Doc, error) {
 	if rpc, ok := errors.AsType[*mcp.Error](err); ok {
 		return gate.Doc{}, rpc
 	}
@@ -63,7 +63,7 @@ func (h *Host) failed(ctx context.Context, p peerInfo, c gate.Call, err error) (
 	if c.AskByAnswer && c.Answered == nil && errors.As(err, &waits) && waits.CanAnswer { // who dismisses a question is not asked again
 		return h.inputRequired(&c, waits), nil
 	}
-	p.lacks(err)
+	p.noteScopes(err)
 	var r *gate.Refusal
 	if errors.As(err, &r) && (r.Step == gate.StepParse || r.Step == gate.StepLookup || r.Hidden) {
 		if r.Step == gate.StepParse {
@@ -78,7 +78,7 @@ func (h *Host) failed(ctx context.Context, p peerInfo, c gate.Call, err error) (
 }
 
 // malformed refuses a call whose message is no acceptable JSON, and records it.
-func (h *Host) malformed(ctx context.Context, p peerInfo, action gate.Action, name string, why error) {
+func (h *Host) malformed(ctx context.Context, p client, action gate.Action, name string, why error) {
 	c := p.call(action, name)
 	c.Malformed = why
 	_, _ = h.do(ctx, p, c) // refused at its first step, by Malformed
@@ -87,10 +87,10 @@ func (h *Host) malformed(ctx context.Context, p peerInfo, action gate.Action, na
 // carry carries out a call whose server may ask its client something meanwhile. A result
 // with InputRequired is what the client gets as it is. An error that is an [*mcp.Error] is
 // the answer to the request.
-func (h *Host) carry(ctx context.Context, p peerInfo, c *gate.Call, params gate.Doc) (gate.Result, error) {
+func (h *Host) carry(ctx context.Context, p client, c *gate.Call, params gate.Doc) (gate.Result, error) {
 	if !p.stateless {
 		if p.asks() {
-			c.Peer = sessionPeer{p.capabilities, ctx, p.wire}
+			c.Peer = sessionPeer{p.capabilities, ctx, p.channel}
 		}
 		return h.cfg.Do(ctx, *c)
 	}
@@ -141,7 +141,7 @@ func (h *Host) sealed(c *gate.Call, res gate.Result) gate.Result {
 func (h *Host) asksAbout(c *gate.Call) bool { return h.terms.Load().Asks && c.Action == gate.CallTool }
 
 // badState refuses a call for the state that it brings, and records it.
-func (h *Host) badState(ctx context.Context, p peerInfo, c *gate.Call, why error) error {
+func (h *Host) badState(ctx context.Context, p client, c *gate.Call, why error) error {
 	h.malformed(ctx, p, c.Action, c.Name, why)
 	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + why.Error()}
 }

@@ -12,7 +12,7 @@ import (
 // below [Host], which knows nothing of what their requests are about.
 type clients struct {
 	sessions sessions
-	away     away
+	detached detached
 	kept     *respond.Kept                   // of the streams of all sessions
 	streams  *shares.Places[gate.SessionKey] // of notifications, over HTTP and in lines
 	// drained ends when the host has drained, and with it what only waits for
@@ -20,5 +20,5 @@ type clients struct {
 	drained context.Context
 
 	ended        func(*session, *listener) // is told when a session has ended
-	rootsChanged func(peerInfo)            // is told when a client's roots are others
+	rootsChanged func(client)              // is told when a client's roots are others
 }

@@ -18,7 +18,7 @@ const connectTime = 55 * time.Second
 // connect has the caller of a call that was refused for want of a login log in, if the client
 // can send its person to a page (MCP, client/elicitation, "URL Mode"), and carries the call out
 // again. Consent is not the login yet: the call waits for that.
-func (h *Host) connect(ctx context.Context, p peerInfo, c *gate.Call, params gate.Doc, why error) (gate.Result, error) {
+func (h *Host) connect(ctx context.Context, p client, c *gate.Call, params gate.Doc, why error) (gate.Result, error) {
 	if h.cfg.Connect == nil {
 		return gate.Result{}, why
 	}
@@ -35,10 +35,10 @@ func (h *Host) connect(ctx context.Context, p peerInfo, c *gate.Call, params gat
 		agreed = params.At("/inputResponses/"+elicit.ConnectKey).Get("action").Text() == "accept"
 	case p.asks() && elicit.Pages(p.capabilities):
 		id := rand.Text()
-		answer, err := p.wire.ask(ctx, elicit.Method, ask.With("elicitationId", mcp.MustJSON(id)))
+		answer, err := p.channel.request(ctx, elicit.Method, ask.With("elicitationId", mcp.MustJSON(id)))
 		agreed = err == nil && answer.Get("action").Text() == "accept"
 		complete = func() {
-			p.wire.tell(ctx, "notifications/elicitation/complete", gate.MustDoc(`{}`).With("elicitationId", mcp.MustJSON(id)))
+			p.channel.notify(ctx, "notifications/elicitation/complete", gate.MustDoc(`{}`).With("elicitationId", mcp.MustJSON(id)))
 		}
 	}
 	if !agreed {

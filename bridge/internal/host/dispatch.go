@@ -11,7 +11,7 @@ import (
 
 // respond answers a request of any revision. The error is an [*mcp.Error], or the end of
 // ctx.
-func (h *Host) respond(ctx context.Context, p peerInfo, m message) (res gate.Doc, err error) {
+func (h *Host) respond(ctx context.Context, p client, m message) (res gate.Doc, err error) {
 	defer h.recovers(m.method, &res, &err)
 	if err := checkMeta(m.params); err != nil {
 		return gate.Doc{}, err
@@ -30,7 +30,7 @@ func (h *Host) respond(ctx context.Context, p peerInfo, m message) (res gate.Doc
 			return gate.Doc{}, noMethod(m.method)
 		}
 	default:
-		if !p.stateless && p.of != nil && !p.of.begun() {
+		if !p.stateless && p.session != nil && !p.session.isInitialized() {
 			return gate.Doc{}, &mcp.Error{Message: fmt.Sprintf("method %q is invalid during session initialization", m.method)}
 		}
 	}
@@ -44,8 +44,8 @@ func (h *Host) respond(ctx context.Context, p peerInfo, m message) (res gate.Doc
 	case mcp.MethodListen:
 		return h.listen(ctx, p, m)
 	}
-	if asksToHear(m.method) && p.of != nil && h.offers(ctx, m.method) {
-		p.listener = h.listener(p.of)
+	if subscribes(m.method) && p.session != nil && h.offers(ctx, m.method) {
+		p.listener = h.listener(p.session)
 	}
 	return h.dispatch(ctx, p, m.method, m.params)
 }
@@ -59,8 +59,8 @@ func (h *Host) recovers(method string, res *gate.Doc, err *error) {
 }
 
 // initialize answers the first request of a session.
-func (h *Host) initialize(ctx context.Context, p peerInfo) (gate.Doc, error) {
-	if p.of == nil || !p.of.begins() {
+func (h *Host) initialize(ctx context.Context, p client) (gate.Doc, error) {
+	if p.session == nil || !p.session.initialize() {
 		return gate.Doc{}, &mcp.Error{Message: `duplicate "initialize" received`}
 	}
 	out := appendCapabilities([]byte(`{"capabilities":{`), h.offering(ctx, offeringTime))
@@ -68,13 +68,13 @@ func (h *Host) initialize(ctx context.Context, p peerInfo) (gate.Doc, error) {
 		out = append(out, `,"tasks":`+taskCapability...)
 	}
 	out = h.appendInstructions(append(out, '}'), h.instructionsFor(ctx, p))
-	out = append(append(out, `,"protocolVersion":`...), mcp.MustJSON(p.of.protocol)...)
+	out = append(append(out, `,"protocolVersion":`...), mcp.MustJSON(p.session.protocol)...)
 	out = append(append(out, `,"serverInfo":`...), h.info()...)
 	return gate.ParseDoc(append(out, '}'))
 }
 
 // discover answers what a client without a session asks first.
-func (h *Host) discover(ctx context.Context, p peerInfo) gate.Doc {
+func (h *Host) discover(ctx context.Context, p client) gate.Doc {
 	out := append(append([]byte(`{"resultType":"complete","_meta":{"`+mcp.MetaServer+`":`), h.info()...), `},"ttlMs":0,"cacheScope":"private","supportedVersions":`...)
 	out = append(append(out, mcp.MustJSON(revisions)...), `,"capabilities":{`...)
 	if h.OffersTasks() {
@@ -113,7 +113,7 @@ func (h *Host) appendInstructions(b []byte, text string) []byte {
 }
 
 // reply writes the answer to a request.
-func (h *Host) reply(p peerInfo, m message, res gate.Doc, err error) []byte {
+func (h *Host) reply(p client, m message, res gate.Doc, err error) []byte {
 	id, raw := m.id.Raw(), res.Raw()
 	out := make([]byte, 0, len(raw)+len(id)+len(h.info())+128)
 	out = append(append(out, `{"jsonrpc":"2.0","id":`...), id...)
@@ -131,13 +131,13 @@ func (h *Host) reply(p peerInfo, m message, res gate.Doc, err error) []byte {
 
 // dispatch answers a request of a client, whoever decoded it. Its error is an
 // [*mcp.Error], or the end of ctx.
-func (h *Host) dispatch(ctx context.Context, p peerInfo, method string, params gate.Doc) (res gate.Doc, err error) {
+func (h *Host) dispatch(ctx context.Context, p client, method string, params gate.Doc) (res gate.Doc, err error) {
 	defer h.recovers(method, &res, &err)
 	if !h.calls.Begin() {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInternal, Message: "the gateway is shutting down"}
 	}
 	defer h.calls.End()
-	if p.stateless && asksToHear(method) || !h.offers(ctx, method) {
+	if p.stateless && subscribes(method) || !h.offers(ctx, method) {
 		return gate.Doc{}, errNoMethod
 	}
 	switch method {

@@ -26,7 +26,7 @@ func ReadMessages(r io.Reader, max int64) (lines [][]byte, bad []bool, err error
 
 // Screen answers what a client's message is refused with, and "" if it may pass.
 func (h *Host) Screen(body []byte) string {
-	_, no := h.screen(context.Background(), peerInfo{who: gate.Local()}, body)
+	_, no := h.screen(context.Background(), client{who: gate.Local()}, body)
 	if no == nil {
 		return ""
 	}

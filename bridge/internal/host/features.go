@@ -10,7 +10,7 @@ import (
 )
 
 // use answers a request to use a prompt or a resource.
-func (h *Host) use(ctx context.Context, p peerInfo, action gate.Action, params gate.Doc) (gate.Doc, error) {
+func (h *Host) use(ctx context.Context, p client, action gate.Action, params gate.Doc) (gate.Doc, error) {
 	name, err := checkUse(action, params)
 	c := p.call(action, name)
 	c.Meta = params.Get("_meta")
@@ -27,7 +27,7 @@ func (h *Host) use(ctx context.Context, p peerInfo, action gate.Action, params g
 		res, err = h.connect(ctx, p, &c, params, err)
 	}
 	if err != nil {
-		return gate.Doc{}, p.unused(ctx, &c, err)
+		return gate.Doc{}, p.useError(ctx, &c, err)
 	}
 	if res.InputRequired {
 		return res.Doc, nil
@@ -53,9 +53,9 @@ func timeToLive(res gate.Doc) []byte {
 	return []byte("0")
 }
 
-// unused puts the error of a use into the words of MCP.
-func (p peerInfo) unused(ctx context.Context, c *gate.Call, err error) error {
-	p.lacks(err)
+// useError puts the error of a use into the words of MCP.
+func (p client) useError(ctx context.Context, c *gate.Call, err error) error {
+	p.noteScopes(err)
 	r, refused := errors.AsType[*gate.Refusal](err)
 	rpc, ours := errors.AsType[*mcp.Error](err)
 	switch {
@@ -64,15 +64,15 @@ func (p peerInfo) unused(ctx context.Context, c *gate.Call, err error) error {
 	case refused && r.Step == gate.StepParse:
 		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + r.Reason}
 	case refused && (r.Step == gate.StepLookup || r.Hidden):
-		return p.unknown(c)
+		return p.unknownError(c)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	return &mcp.Error{Code: codeRefused, Message: Public(err), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: refusalOf(c.ID, err)})}
 }
 
-// unknown is the error of what does not exist, or is hidden.
-func (p peerInfo) unknown(c *gate.Call) error {
+// unknownError is the error of what does not exist, or is hidden.
+func (p client) unknownError(c *gate.Call) error {
 	if c.Action.IsMethod() {
 		return errNoMethod
 	}

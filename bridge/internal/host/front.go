@@ -31,11 +31,11 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such group", http.StatusNotFound)
 		return
 	}
-	if strays(id, group) {
+	if openedElsewhere(id, group) {
 		http.Error(w, "the session is not of this address", http.StatusNotFound)
 		return
 	}
-	p := peerInfo{who: who, groups: h.at(group), stateless: isStatelessHTTP(r)}
+	p := client{who: who, groups: h.at(group), stateless: isStatelessHTTP(r)}
 	if id != "" {
 		s := h.clients.sessions.find(id, who)
 		if s == nil {
@@ -43,7 +43,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer s.used()
-		p = s.peer
+		p = s.client
 		p.who = who
 	}
 	p.traceparent = r.Header.Get(mcp.HeaderTrace)
@@ -51,7 +51,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve answers a request of a known client.
-func (h *Host) serve(w http.ResponseWriter, r *http.Request, p peerInfo) {
+func (h *Host) serve(w http.ResponseWriter, r *http.Request, p client) {
 	switch {
 	case r.Method == http.MethodPost:
 		h.servePost(w, r, p)
@@ -64,18 +64,18 @@ func (h *Host) serve(w http.ResponseWriter, r *http.Request, p peerInfo) {
 	case r.Method != http.MethodGet && r.Method != http.MethodDelete:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
-	case p.of == nil:
+	case p.session == nil:
 		http.Error(w, "Bad Request: "+r.Method+" requires an Mcp-Session-Id header", http.StatusBadRequest)
 	case r.Method == http.MethodGet:
-		p.of.serveStream(w, r)
+		p.session.serveStream(w, r)
 	default:
-		p.of.end()
+		p.session.end()
 		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
 // servePost answers a message of a client.
-func (h *Host) servePost(w http.ResponseWriter, r *http.Request, p peerInfo) {
+func (h *Host) servePost(w http.ResponseWriter, r *http.Request, p client) {
 	began := time.Now()
 	body, ok := h.readBody(w, r)
 	if !ok || time.Since(began) > slowBody && !h.holds(w, r, p) {
@@ -96,38 +96,38 @@ func (h *Host) servePost(w http.ResponseWriter, r *http.Request, p peerInfo) {
 		return
 	}
 	if !m.isRequest() {
-		if p.of != nil {
-			p.of.heard(p, m)
+		if p.session != nil {
+			p.session.receive(p, m)
 		}
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	if m.method == "initialize" && p.of == nil && !p.stateless {
+	if m.method == "initialize" && p.session == nil && !p.stateless {
 		p = h.newSession(r, p, m.params)
-		defer p.of.used()
+		defer p.session.used()
 	}
-	if m.method == "initialize" && p.of != nil {
-		w.Header().Set(mcp.HeaderSession, p.of.id)
+	if m.method == "initialize" && p.session != nil {
+		w.Header().Set(mcp.HeaderSession, p.session.id)
 	}
-	a := newAnswer(w, r, p.of, m)
-	if p.of == nil {
-		p.wire = a
+	a := newAnswer(w, r, p.session, m)
+	if p.session == nil {
+		p.channel = a
 		res, err := h.respond(a.ctx, p, m)
 		h.answer(a, p, m, res, err)
 		return
 	}
-	if !p.of.begin(m.id, a.cancel) {
+	if !p.session.begin(m.id, a.cancel) {
 		h.answer(a, p, m, gate.Doc{}, duplicate(m.id))
 		return
 	}
-	p.wire = a
+	p.channel = a
 	res, err := h.respond(a.ctx, p, m)
-	p.of.over(m.id)
+	p.session.finish(m.id)
 	h.answer(a, p, m, res, err)
 }
 
 // answer writes the answer to a request.
-func (h *Host) answer(a *answer, p peerInfo, m message, res gate.Doc, err error) {
+func (h *Host) answer(a *answer, p client, m message, res gate.Doc, err error) {
 	var msg []byte
 	if a.settle() {
 		msg = h.reply(p, m, res, err)
@@ -144,7 +144,7 @@ const slowBody = 100 * time.Millisecond
 
 // holds reports whether a request would still be let in, as whom it was: its credential may have
 // been revoked while its body was on the way. If not, the client has been told so.
-func (h *Host) holds(w http.ResponseWriter, r *http.Request, p peerInfo) bool {
+func (h *Host) holds(w http.ResponseWriter, r *http.Request, p client) bool {
 	who, err := h.caller(r)
 	if err == nil && who.Owner != p.who.Owner {
 		err = errNobody{}
@@ -174,14 +174,14 @@ func (h *Host) readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok
 
 // screenHTTP is [Host.screen] of the message of a post, whose headers say some of it
 // again.
-func (h *Host) screenHTTP(r *http.Request, p peerInfo, body []byte) (gate.Doc, *refusal) {
+func (h *Host) screenHTTP(r *http.Request, p client, body []byte) (gate.Doc, *refusal) {
 	msg, no := h.screen(r.Context(), p, body)
 	switch {
 	case no != nil:
 		return gate.Doc{}, no
 	case p.stateless:
 		return msg, h.checkHeaders(r, p, msg)
-	case p.session == "" && msg.Get("method").Text() != "initialize":
+	case p.sessionID == "" && msg.Get("method").Text() != "initialize":
 		return gate.Doc{}, refuse(http.StatusBadRequest, msg.Get("id").Raw(), mcp.CodeInvalidRequest, "invalid request: it belongs to no session; initialize one, and name it in "+mcp.HeaderSession)
 	}
 	return msg, nil
@@ -211,19 +211,19 @@ func (h *Host) allowed(r *http.Request) error {
 
 // newSession begins a session over HTTP, for the parameters of an initialize that has been
 // checked.
-func (h *Host) newSession(r *http.Request, p peerInfo, params gate.Doc) peerInfo {
+func (h *Host) newSession(r *http.Request, p client, params gate.Doc) client {
 	s := &session{clients: &h.clients, began: time.Now(), id: newSessionID(r.PathValue(GroupParam))}
-	p.of, p.session = s, mcp.SessionName(s.id)
-	s.peer = p
-	s.out = outbox{send: s.tell, clean: h.cfg.Clean}
+	p.session, p.sessionID = s, mcp.SessionName(s.id)
+	s.client = p
+	s.out = outbox{send: s.notify, clean: h.cfg.Clean}
 	s.declared(params)
 	h.clients.sessions.add(s)
-	return s.peer
+	return s.client
 }
 
 // statusOf returns the status of an answer that is no stream (MCP 2026-07-28,
 // basic/transports, for clients without a session).
-func statusOf(p peerInfo, err error) int {
+func statusOf(p client, err error) int {
 	if err == nil {
 		return http.StatusOK
 	}

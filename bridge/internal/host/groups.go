@@ -36,8 +36,8 @@ func newSessionID(group string) string {
 	return group + groupMark + rand.Text()
 }
 
-// strays reports whether a session is used elsewhere than where it was opened.
-func strays(session, group string) bool {
+// openedElsewhere reports whether a session is used elsewhere than where it was opened.
+func openedElsewhere(session, group string) bool {
 	opened, _, found := strings.Cut(session, groupMark)
 	if !found {
 		opened = ""

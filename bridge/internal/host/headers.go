@@ -16,7 +16,7 @@ import (
 // says of tools and tasks (MCP 2026-07-28, basic/transports/streamable-http, "Server
 // Validation"); [Host.checkPost] does the rest. A name that the client has encoded is
 // decoded for whoever reads it next.
-func (h *Host) checkHeaders(r *http.Request, p peerInfo, msg gate.Doc) *refusal {
+func (h *Host) checkHeaders(r *http.Request, p client, msg gate.Doc) *refusal {
 	params := msg.Get("params")
 	if names := r.Header[mcp.HeaderName]; len(names) > 0 {
 		name, err := mcp.DecodeHeader(names[0])
@@ -46,7 +46,7 @@ func (h *Host) checkHeaders(r *http.Request, p peerInfo, msg gate.Doc) *refusal 
 
 // paramsDiffer returns how the headers differ from the arguments of a call. Only who
 // is offered a tool learns what it wants in headers.
-func (h *Host) paramsDiffer(r *http.Request, p peerInfo, name string, args gate.Doc) error {
+func (h *Host) paramsDiffer(r *http.Request, p client, name string, args gate.Doc) error {
 	t, err := h.cfg.Lookup(r.Context(), gate.CallTool, name)
 	if err != nil || mcp.CheckParamHeaders(mcp.OfferedHeaders(t), args, r.Header) == nil {
 		return nil // what nobody knows is the gate's to refuse
@@ -111,8 +111,8 @@ func accepts(h http.Header) (a acceptance) {
 }
 
 // checkPost checks what a message and the headers around it say of its era.
-func (h *Host) checkPost(r *http.Request, p peerInfo, m message) *refusal {
-	if p.of != nil && r.Header[mcp.HeaderLastEvent] != nil {
+func (h *Host) checkPost(r *http.Request, p client, m message) *refusal {
+	if p.session != nil && r.Header[mcp.HeaderLastEvent] != nil {
 		return &refusal{status: http.StatusBadRequest, plain: "can't send Last-Event-ID for POST request"}
 	}
 	if why := m.misshapen(); why != "" {

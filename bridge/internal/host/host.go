@@ -22,7 +22,7 @@ type Host struct {
 	states    sealed.Sealer
 	parking   *parking.Lot[*parked]
 	taskCalls taskCalls
-	listening listeners
+	listeners listeners
 	changes   changes
 
 	offer   gate.Groups // what clients over HTTP are offered

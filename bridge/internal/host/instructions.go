@@ -10,7 +10,7 @@ const maxAllInstructions = 32 << 10
 
 // instructionsFor returns what a client that connects is told that the servers say of
 // themselves of which it is offered something.
-func (h *Host) instructionsFor(ctx context.Context, p peerInfo) string {
+func (h *Host) instructionsFor(ctx context.Context, p client) string {
 	if h.cfg.Instructions == nil || h.cfg.Known == nil {
 		return ""
 	}
@@ -45,7 +45,7 @@ func (h *Host) instructionsFor(ctx context.Context, p peerInfo) string {
 
 // serversOffered returns the servers of which a client is offered anything now. None that
 // is connecting is waited for.
-func (h *Host) serversOffered(ctx context.Context, p peerInfo) (map[string]bool, error) {
+func (h *Host) serversOffered(ctx context.Context, p client) (map[string]bool, error) {
 	servers := make(map[string]bool)
 	for _, one := range listings {
 		offered, err := h.cfg.Known(ctx, p.who, one.feature)

@@ -24,7 +24,7 @@ func New(cfg Config) (*Host, error) {
 	h := &Host{
 		cfg: cfg, states: states,
 		parking:   parking.New[*parked](cfg.ParkIdle),
-		listening: listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*outbox), open: make(map[*listening]struct{})},
+		listeners: listeners{by: make(map[gate.SessionKey]*listener), calls: make(map[string]*outbox), open: make(map[*listenRequest]struct{})},
 		clients: clients{
 			sessions: sessions{most: maxSessions, by: make(map[string]*session), lines: make(map[*session]struct{})},
 			kept:     respond.NewKept(), streams: shares.New[gate.SessionKey](maxAllListens),
@@ -42,7 +42,7 @@ func (h *Host) sessionEnded(s *session, l *listener) {
 	if l != nil {
 		h.forget(l)
 	}
-	k := s.peer.key()
+	k := s.client.key()
 	h.parking.End(k)
 	if h.cfg.Ended != nil {
 		h.cfg.Ended(k)
@@ -53,7 +53,7 @@ func (h *Host) sessionEnded(s *session, l *listener) {
 }
 
 // rootsChanged tells the fleet that the roots of a session's client are others.
-func (h *Host) rootsChanged(p peerInfo) {
+func (h *Host) rootsChanged(p client) {
 	if h.cfg.PeerChanged != nil && !p.capabilities.IsZero() {
 		h.cfg.PeerChanged(p.key())
 	}
@@ -72,7 +72,7 @@ func (h *Host) Close() {
 // that no connection stays busy.
 func (h *Host) Drain(ctx context.Context) error {
 	h.calls.Close()
-	h.clients.away.close()
+	h.clients.detached.close()
 	h.parking.Close()
 	defer h.endStreams()
 	return h.calls.Drain(ctx)

@@ -13,7 +13,7 @@ import (
 
 // list answers tools/list and its like in one page: clients that do not page see
 // all.
-func (h *Host) list(ctx context.Context, p peerInfo, method string) (gate.Doc, error) {
+func (h *Host) list(ctx context.Context, p client, method string) (gate.Doc, error) {
 	tools, err := h.listed(ctx, p, listings[method].feature)
 	tools = h.brief(tools)
 	if err == nil && h.cfg.Shown != nil {
@@ -49,7 +49,7 @@ func (h *Host) fresh(f gate.Feature) time.Duration {
 }
 
 // listed returns what a client is offered of a feature.
-func (h *Host) listed(ctx context.Context, p peerInfo, f gate.Feature) ([]*gate.Tool, error) {
+func (h *Host) listed(ctx context.Context, p client, f gate.Feature) ([]*gate.Tool, error) {
 	list := h.cfg.Tools
 	if f != gate.FeatureTool {
 		list = func(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) {
@@ -81,7 +81,7 @@ func (h *Host) brief(tools []*gate.Tool) []*gate.Tool {
 // the host that keeps it; what a server says of that itself stays as it is. Without a
 // word of it clients must not (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level
 // Negotiation").
-func (h *Host) definition(p peerInfo, t *gate.Tool) []byte {
+func (h *Host) definition(p client, t *gate.Tool) []byte {
 	raw := t.Definition.Raw()
 	if !h.OffersTasks() || p.stateless || t.Feature != gate.FeatureTool || t.Relay || !t.Definition.Get("execution").IsZero() {
 		return raw

@@ -23,11 +23,11 @@ func (h *Host) listener(s *session) *listener {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listener == nil {
-		s.listener = &listener{key: s.peer.key(), out: &s.out, to: make(map[string]string), ended: s.ended}
+		s.listener = &listener{key: s.client.key(), out: &s.out, to: make(map[string]string), ended: s.ended}
 		if !s.ended {
-			h.listening.mu.Lock()
-			defer h.listening.mu.Unlock()
-			h.listening.by[s.listener.key] = s.listener
+			h.listeners.mu.Lock()
+			defer h.listeners.mu.Unlock()
+			h.listeners.by[s.listener.key] = s.listener
 		}
 	}
 	return s.listener
@@ -35,9 +35,9 @@ func (h *Host) listener(s *session) *listener {
 
 // forget ends what a client has subscribed to, for its session has ended.
 func (h *Host) forget(l *listener) {
-	h.listening.mu.Lock()
-	delete(h.listening.by, l.key)
-	h.listening.mu.Unlock()
+	h.listeners.mu.Lock()
+	delete(h.listeners.by, l.key)
+	h.listeners.mu.Unlock()
 	_ = h.cfg.SetLevel(context.Background(), l.key, "")
 	for uri, call := range l.end() {
 		h.release(call, uri)
@@ -46,16 +46,16 @@ func (h *Host) forget(l *listener) {
 
 // release ends a subscription.
 func (h *Host) release(call, uri string) {
-	h.listening.mu.Lock()
-	delete(h.listening.calls, call)
-	h.listening.mu.Unlock()
+	h.listeners.mu.Lock()
+	delete(h.listeners.calls, call)
+	h.listeners.mu.Unlock()
 	_ = h.cfg.Unsubscribe(context.Background(), call, uri) // whatever the server makes of it, nobody hears
 }
 
 // Hear tells clients what a server says outside of calls: it is for [fleet.Fleet.Hear]. It does
 // not block.
 func (h *Host) Hear(n mcp.Notice) {
-	all := &h.listening
+	all := &h.listeners
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if n.Method == mcp.MethodLog {
@@ -73,14 +73,14 @@ func (h *Host) Hear(n mcp.Notice) {
 	}
 }
 
-// asksToHear reports whether a method is one by which a client with a session says what
+// subscribes reports whether a method is one by which a client with a session says what
 // it wants to hear.
-func asksToHear(method string) bool {
+func subscribes(method string) bool {
 	return method == mcp.MethodSetLevel || method == string(gate.Subscribe) || method == mcp.MethodUnsubscribe
 }
 
 // setLevel answers logging/setLevel (MCP 2025-11-25, server/utilities/logging).
-func (h *Host) setLevel(ctx context.Context, p peerInfo, params gate.Doc) (gate.Doc, error) {
+func (h *Host) setLevel(ctx context.Context, p client, params gate.Doc) (gate.Doc, error) {
 	level := params.Get("level").Text()
 	if p.listener == nil || level == "" || h.cfg.SetLevel(ctx, p.key(), level) != nil {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("invalid parameters: level is none of %q", mcp.Severities[1:])}
@@ -89,19 +89,19 @@ func (h *Host) setLevel(ctx context.Context, p peerInfo, params gate.Doc) (gate.
 }
 
 // subscribe answers resources/subscribe.
-func (h *Host) subscribe(ctx context.Context, p peerInfo, params gate.Doc) (gate.Doc, error) {
+func (h *Host) subscribe(ctx context.Context, p client, params gate.Doc) (gate.Doc, error) {
 	uri, err := checkUse(gate.Subscribe, params)
 	c := p.call(gate.Subscribe, uri)
 	c.Malformed, c.Meta = err, params.Get("_meta")
 	if p.asks() { // a server tells each client's connection of what was done over it
-		c.Peer = sessionPeer{p.capabilities, ctx, p.wire}
+		c.Peer = sessionPeer{p.capabilities, ctx, p.channel}
 	}
 	if p.listener == nil || p.listener.full() {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("a session subscribes to at most %d resources", maxSubscribed)}
 	}
 	res, err := h.subscribeTo(ctx, c, p.listener.out)
 	if err != nil {
-		return gate.Doc{}, p.unused(ctx, &c, err)
+		return gate.Doc{}, p.useError(ctx, &c, err)
 	}
 	if res.IsError {
 		return gate.Doc{}, serverError(res.Doc)
@@ -118,21 +118,21 @@ func (h *Host) subscribe(ctx context.Context, p peerInfo, params gate.Doc) (gate
 
 // subscribeTo carries out the call of a subscription, whose updates out gets.
 func (h *Host) subscribeTo(ctx context.Context, c gate.Call, out *outbox) (gate.Result, error) {
-	h.listening.mu.Lock()
-	h.listening.calls[c.ID] = out
-	h.listening.mu.Unlock()
+	h.listeners.mu.Lock()
+	h.listeners.calls[c.ID] = out
+	h.listeners.mu.Unlock()
 	res, err := h.cfg.Do(ctx, c)
 	if err != nil || res.IsError {
-		h.listening.mu.Lock()
-		delete(h.listening.calls, c.ID)
-		h.listening.mu.Unlock()
+		h.listeners.mu.Lock()
+		delete(h.listeners.calls, c.ID)
+		h.listeners.mu.Unlock()
 	}
 	return res, err
 }
 
 // unsubscribe answers resources/unsubscribe. To take back what one has asked for needs
 // no permission.
-func (h *Host) unsubscribe(p peerInfo, params gate.Doc) (gate.Doc, error) {
+func (h *Host) unsubscribe(p client, params gate.Doc) (gate.Doc, error) {
 	uri, err := checkUse(gate.Subscribe, params)
 	if err != nil || p.listener == nil {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: no uri"}
@@ -171,10 +171,10 @@ func wantedOf(notifications gate.Doc) (w wanted, err error) {
 }
 
 // listen tells a client of what it names in its request until the request ends.
-func (h *Host) listen(ctx context.Context, p peerInfo, m message) (gate.Doc, error) {
+func (h *Host) listen(ctx context.Context, p client, m message) (gate.Doc, error) {
 	want, err := wantedOf(m.params.Get("notifications"))
 	if err == nil {
-		want.Tasks, err = h.tasksToTell(ctx, p, m.params)
+		want.Tasks, err = h.tasksToNotify(ctx, p, m.params)
 	}
 	if err != nil {
 		if rpc, ok := errors.AsType[*mcp.Error](err); ok {
@@ -189,24 +189,24 @@ func (h *Host) listen(ctx context.Context, p peerInfo, m message) (gate.Doc, err
 		return gate.Doc{}, h.tooMany()
 	}
 	defer leave()
-	if p.of != nil {
-		if !p.of.enter() {
+	if p.session != nil {
+		if !p.session.enter() {
 			return gate.Doc{}, h.tooMany()
 		}
-		defer p.of.leave()
+		defer p.session.leave()
 	}
-	l := &listening{id: m.id, lists: map[string]bool{toolsChanged: want.Tools, promptsChanged: want.Prompts, resourcesChanged: want.Resources}}
+	l := &listenRequest{id: m.id, lists: map[string]bool{toolsChanged: want.Tools, promptsChanged: want.Prompts, resourcesChanged: want.Resources}}
 	l.out = outbox{clean: h.cfg.Clean, sending: true, send: func(ctx context.Context, method string, params gate.Doc) {
-		p.wire.tell(ctx, method, l.stamped(params))
+		p.channel.notify(ctx, method, l.stamped(params))
 	}}
 	var unsubscribe func()
 	want.Updates, unsubscribe = h.subscribeAll(ctx, p, want.Updates, &l.out)
 	defer unsubscribe()
-	h.listening.add(l)
-	defer h.listening.remove(l)
-	p.wire.tell(ctx, mcp.MethodAcknowledged, l.stamped(gate.MustDoc("{}").With("notifications", mcp.MustJSON(want))))
+	h.listeners.add(l)
+	defer h.listeners.remove(l)
+	p.channel.notify(ctx, mcp.MethodAcknowledged, l.stamped(gate.MustDoc("{}").With("notifications", mcp.MustJSON(want))))
 	go l.out.run() // ends when nothing waits
-	defer h.tellTasks(ctx, p, want.Tasks, l)()
+	defer h.notifyTasks(ctx, p, want.Tasks, l)()
 	if want.any() {
 		select {
 		case <-room.Done():
@@ -225,7 +225,7 @@ func (h *Host) tooMany() error {
 
 // subscribeAll subscribes to resources for one request. It returns those that it may, and
 // what ends it.
-func (h *Host) subscribeAll(ctx context.Context, p peerInfo, want []string, out *outbox) (allowed []string, end func()) {
+func (h *Host) subscribeAll(ctx context.Context, p client, want []string, out *outbox) (allowed []string, end func()) {
 	if !h.offering(ctx, 0).Updates {
 		return nil, func() {}
 	}
@@ -276,24 +276,24 @@ func (h *Host) ListsChanged(tools, prompts, resources bool) {
 		}
 	}
 	if !gathering && len(c.lists) > 0 {
-		time.AfterFunc(gatherTime, h.tellChanges)
+		time.AfterFunc(gatherTime, h.notifyChanges)
 	}
 }
 
-// tellChanges tells clients of the changes that were gathered.
-func (h *Host) tellChanges() {
+// notifyChanges tells clients of the changes that were gathered.
+func (h *Host) notifyChanges() {
 	h.changes.mu.Lock()
 	lists := h.changes.lists
 	h.changes.lists = nil
 	h.changes.mu.Unlock()
 	for _, s := range h.clients.sessions.all() {
-		if s.hearsLists() {
+		if s.wantsLists() {
 			s.out.putAll(lists)
 		}
 	}
-	h.listening.mu.Lock()
-	defer h.listening.mu.Unlock()
-	for l := range h.listening.open {
+	h.listeners.mu.Lock()
+	defer h.listeners.mu.Unlock()
+	for l := range h.listeners.open {
 		l.out.putAll(slices.DeleteFunc(slices.Clone(lists), func(list string) bool { return !l.lists[list] }))
 	}
 }

@@ -61,18 +61,18 @@ type listeners struct {
 	mu    sync.Mutex
 	by    map[gate.SessionKey]*listener
 	calls map[string]*outbox // of who subscribed with a call, by its ID
-	open  map[*listening]struct{}
+	open  map[*listenRequest]struct{}
 }
 
-// A listening is a request of subscriptions/listen under way (MCP 2026-07-28, basic/patterns).
-type listening struct {
+// A listenRequest is a request of subscriptions/listen under way (MCP 2026-07-28, basic/patterns).
+type listenRequest struct {
 	id    gate.Doc
 	lists map[string]bool // by the method that says that they have changed
 	out   outbox
 }
 
 // stamped returns the parameters of a notification with the request that it belongs to.
-func (l *listening) stamped(params gate.Doc) gate.Doc {
+func (l *listenRequest) stamped(params gate.Doc) gate.Doc {
 	stamp := append(append([]byte(`{"_meta":{"`+mcp.MetaSubscription+`":`), l.id.Raw()...), '}')
 	for name, v := range params.Members() {
 		if name != "_meta" {
@@ -82,13 +82,13 @@ func (l *listening) stamped(params gate.Doc) gate.Doc {
 	return gate.MustDoc(string(append(stamp, '}')))
 }
 
-func (l *listeners) add(one *listening) {
+func (l *listeners) add(one *listenRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open[one] = struct{}{}
 }
 
-func (l *listeners) remove(one *listening) {
+func (l *listeners) remove(one *listenRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, one)

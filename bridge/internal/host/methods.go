@@ -24,7 +24,7 @@ func (h *Host) method(ctx context.Context, method string) *gate.Tool {
 
 // offersMethod reports whether a client may use the method that its request names. For all
 // others it does not exist.
-func (h *Host) offersMethod(ctx context.Context, p peerInfo, method string) bool {
+func (h *Host) offersMethod(ctx context.Context, p client, method string) bool {
 	t := h.method(ctx, method)
 	if t == nil {
 		return false
@@ -35,23 +35,23 @@ func (h *Host) offersMethod(ctx context.Context, p peerInfo, method string) bool
 
 // useMethod answers a request of a method that MCP does not have. A client without a
 // session cannot be asked meanwhile: MCP has that for methods of its own alone.
-func (h *Host) useMethod(ctx context.Context, p peerInfo, method string, params gate.Doc) (gate.Doc, error) {
+func (h *Host) useMethod(ctx context.Context, p client, method string, params gate.Doc) (gate.Doc, error) {
 	c := p.call(gate.MethodAction(method), method)
-	p.hears(&c)
+	p.setNotify(&c)
 	if err := checkMethodParams(params); err != nil {
 		c.Malformed = err
 	} else if !params.IsZero() {
 		c.Meta, c.Args = params.Get("_meta"), mcp.Without(params, "_meta")
 	}
 	if p.asks() {
-		c.Peer = sessionPeer{p.capabilities, ctx, p.wire}
+		c.Peer = sessionPeer{p.capabilities, ctx, p.channel}
 	}
 	res, err := h.cfg.Do(ctx, c)
 	switch {
 	case err != nil && c.Malformed != nil && !h.offersMethod(ctx, p, method):
 		return gate.Doc{}, errNoMethod
 	case err != nil:
-		return gate.Doc{}, p.unused(ctx, &c, err)
+		return gate.Doc{}, p.useError(ctx, &c, err)
 	case res.IsError && !res.Doc.Get("_meta").Get(mcp.MetaError).IsZero(): // and not what the server has for a result
 		return gate.Doc{}, serverError(res.Doc)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// maxUnheard bounds what waits for a client to read it; more is dropped. Of one
+// maxWaiting bounds what waits for a client to read it; more is dropped. Of one
 // resource a single update waits, for it says nothing but that there is another.
-const maxUnheard = 64
+const maxWaiting = 64
 
-// hearTime bounds how long sending one may take.
-const hearTime = 10 * time.Second
+// sendTime bounds how long sending one may take.
+const sendTime = 10 * time.Second
 
 // An outbox sends what a client is told, one after the other. It has a goroutine only
 // while there is something to send.
@@ -35,7 +35,7 @@ func (o *outbox) put(n mcp.Notice) {
 	known := n.Method != mcp.MethodLog && slices.ContainsFunc(o.waiting, func(w mcp.Notice) bool {
 		return w.Method == n.Method && w.Params.String() == n.Params.String()
 	})
-	if known || len(o.waiting) == maxUnheard {
+	if known || len(o.waiting) == maxWaiting {
 		return
 	}
 	o.waiting = append(o.waiting, n)
@@ -71,7 +71,7 @@ func (o *outbox) run() {
 			params, safe = o.clean(n.Server, n.Params)
 		}
 		if safe {
-			ctx, cancel := context.WithTimeout(context.Background(), hearTime)
+			ctx, cancel := context.WithTimeout(context.Background(), sendTime)
 			o.send(ctx, n.Method, params)
 			cancel()
 		}

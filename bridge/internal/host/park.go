@@ -50,46 +50,46 @@ type parked struct {
 
 	questions.Questions
 
-	turn  sync.Mutex // guards what follows; is locked before the lock of the questions
-	round uint64
-	by    *attending  // the request that waits for the call; nil while the call is parked
-	idle  *time.Timer // runs while it is
-	task  bool        // no request waits for the call, nor does the call for one
+	turn   sync.Mutex // guards what follows; is locked before the lock of the questions
+	round  uint64
+	waiter *waiter     // the request that waits for the call; nil while the call is parked
+	idle   *time.Timer // runs while it is
+	task   bool        // no request waits for the call, nor does the call for one
 }
 
 var _ gate.Peer = (*parked)(nil)
 
-// attending is a request that waits for a call.
-type attending struct {
-	ctx   context.Context
-	tell  func(context.Context, string, gate.Doc) // nil if it has no stream
-	token gate.Doc                                // of progress
-	tasks bool                                    // can be answered with a task
+// waiter is a request that waits for a call.
+type waiter struct {
+	ctx    context.Context
+	notify func(context.Context, string, gate.Doc) // nil if it has no stream
+	token  gate.Doc                                // of progress
+	tasks  bool                                    // can be answered with a task
 }
 
-func attendingBy(ctx context.Context, p peerInfo, c *gate.Call) *attending {
-	by := &attending{ctx: ctx, token: c.Meta.Get("progressToken"), tasks: declaresTasks(c.Meta)}
+func newWaiter(ctx context.Context, p client, c *gate.Call) *waiter {
+	by := &waiter{ctx: ctx, token: c.Meta.Get("progressToken"), tasks: declaresTasks(c.Meta)}
 	if c.Notify != nil {
-		by.tell = p.wire.tell
+		by.notify = p.channel.notify
 	}
 	return by
 }
 
 // park carries out a call, which can be parked when its server asks something; if it may,
 // it can become a task.
-func (h *Host) park(ctx context.Context, p peerInfo, c *gate.Call, can gate.Doc, mayBeTask bool) (gate.Result, error) {
+func (h *Host) park(ctx context.Context, p client, c *gate.Call, can gate.Doc, mayBeTask bool) (gate.Result, error) {
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.calls.Split()
-	by := attendingBy(ctx, p, c)
+	by := newWaiter(ctx, p, c)
 	k := &parked{
 		host: h, id: rand.Text(), call: *c, can: can, life: life, cancel: cancel, left: sync.OnceFunc(h.calls.End),
-		done: make(chan struct{}), mayBeTask: mayBeTask, by: by,
+		done: make(chan struct{}), mayBeTask: mayBeTask, waiter: by,
 	}
 	if !can.IsZero() {
 		k.call.Peer, k.call.Rounds = k, !mayBeTask // a task cannot be called again
 	}
 	if c.Notify != nil {
-		k.call.Notify = k.tell
+		k.call.Notify = k.notify
 	}
 	if mayBeTask {
 		k.tasked = make(chan struct{})
@@ -109,11 +109,11 @@ func (h *Host) park(ctx context.Context, p peerInfo, c *gate.Call, can gate.Doc,
 		}()
 		k.res, k.err = h.cfg.Do(life, k.call)
 	}()
-	return k.attend(by)
+	return k.wait(by)
 }
 
-// attend waits for what comes next of the call. A client that goes meanwhile ends it.
-func (k *parked) attend(by *attending) (gate.Result, error) {
+// wait waits for what comes next of the call. A client that goes meanwhile ends it.
+func (k *parked) wait(by *waiter) (gate.Result, error) {
 	tasked, long := k.toBeTask(by)
 	for toBe := false; ; {
 		news := k.Change()
@@ -169,7 +169,7 @@ func (k *parked) ask(parks bool) (gate.Doc, bool) {
 		return gate.Doc{}, false
 	}
 	idle := k.host.cfg.ParkIdle
-	if k.by = nil; k.idle == nil {
+	if k.waiter = nil; k.idle == nil {
 		k.idle = time.AfterFunc(idle, k.Expire)
 	} else {
 		k.idle.Reset(idle)
@@ -191,7 +191,7 @@ func (k *parked) As() *gate.Call { return &k.call }
 func (k *parked) Expire() {
 	k.turn.Lock()
 	defer k.turn.Unlock()
-	if k.by == nil && !k.task {
+	if k.waiter == nil && !k.task {
 		k.idle.Stop() // it may be another who ends it: see [parking.Lot.Keep]
 		k.cancel(nil)
 		k.host.parking.Leave(k)
@@ -199,7 +199,7 @@ func (k *parked) Expire() {
 }
 
 // unpark answers a request that brings answers to a parked call.
-func (h *Host) unpark(ctx context.Context, p peerInfo, c *gate.Call, state string, responses gate.Doc) (gate.Result, error) {
+func (h *Host) unpark(ctx context.Context, p client, c *gate.Call, state string, responses gate.Doc) (gate.Result, error) {
 	inside, err := h.states.OpenAs(sealed.Parked, c, state)
 	if err == nil && len(inside) < 8 {
 		err = sealed.ErrForeign
@@ -211,7 +211,7 @@ func (h *Host) unpark(ctx context.Context, p peerInfo, c *gate.Call, state strin
 	if !ok {
 		return gate.Result{}, h.badState(ctx, p, c, errParkedGone)
 	}
-	by := attendingBy(ctx, p, c)
+	by := newWaiter(ctx, p, c)
 	again, err := k.resume(binary.BigEndian.Uint64(inside), responses, by)
 	if err != nil {
 		return gate.Result{}, h.badState(ctx, p, c, err)
@@ -220,15 +220,15 @@ func (h *Host) unpark(ctx context.Context, p peerInfo, c *gate.Call, state strin
 		doc, _ := k.ask(false)
 		return gate.Result{Doc: doc, InputRequired: true}, nil
 	}
-	return k.attend(by)
+	return k.wait(by)
 }
 
 // resume gives the answers of a round to who waits for them. Again says that none of them
 // was there, and nobody attends the call then.
-func (k *parked) resume(round uint64, responses gate.Doc, by *attending) (again bool, err error) {
+func (k *parked) resume(round uint64, responses gate.Doc, by *waiter) (again bool, err error) {
 	k.turn.Lock()
 	defer k.turn.Unlock()
-	if k.by != nil || round != k.round {
+	if k.waiter != nil || round != k.round {
 		return false, errParkedUsed
 	}
 	if !k.host.parking.Attend(k) {
@@ -240,7 +240,7 @@ func (k *parked) resume(round uint64, responses gate.Doc, by *attending) (again 
 	}
 	k.idle.Stop()
 	k.round++
-	k.by = by
+	k.waiter = by
 	return false, nil
 }
 
@@ -284,13 +284,13 @@ func (k *parked) admit(method gate.Action, params gate.Doc) (*questions.Question
 	return k.Add(method, mcp.WithoutTask(params)) // the client knows of the gateway's task, if of any
 }
 
-// tell tells the client something of the call, on the stream of the request that waits
+// notify tells the client something of the call, on the stream of the request that waits
 // for it, if one does.
-func (k *parked) tell(_ context.Context, method string, params gate.Doc) {
+func (k *parked) notify(_ context.Context, method string, params gate.Doc) {
 	k.turn.Lock()
-	by := k.by
+	by := k.waiter
 	k.turn.Unlock()
-	if by == nil || by.tell == nil {
+	if by == nil || by.notify == nil {
 		return
 	}
 	if method == mcp.MethodProgress {
@@ -299,5 +299,5 @@ func (k *parked) tell(_ context.Context, method string, params gate.Doc) {
 		}
 		params = params.With("progressToken", by.token.Raw())
 	}
-	by.tell(by.ctx, method, params)
+	by.notify(by.ctx, method, params)
 }

@@ -12,7 +12,7 @@ import (
 
 // screen reads a client's message strictly before anything else reads it, and
 // refuses what is no message of MCP. A tool call that it refuses is recorded. The refusal is nil if the message may pass.
-func (h *Host) screen(ctx context.Context, p peerInfo, body []byte) (gate.Doc, *refusal) {
+func (h *Host) screen(ctx context.Context, p client, body []byte) (gate.Doc, *refusal) {
 	doc, err := gate.ParseDoc(body)
 	if err != nil {
 		return gate.Doc{}, h.unreadable(ctx, p, body, err)
@@ -20,7 +20,7 @@ func (h *Host) screen(ctx context.Context, p peerInfo, body []byte) (gate.Doc, *
 	return doc, h.judge(ctx, p, doc)
 }
 
-func (h *Host) judge(ctx context.Context, p peerInfo, doc gate.Doc) *refusal {
+func (h *Host) judge(ctx context.Context, p client, doc gate.Doc) *refusal {
 	id, method, params := doc.Get("id"), doc.Get("method"), doc.Get("params")
 	name := method.Text()
 	switch {
@@ -47,9 +47,9 @@ func (h *Host) judge(ctx context.Context, p peerInfo, doc gate.Doc) *refusal {
 
 // serves reports whether there is an answer to the requests of a method, or use for its
 // notifications.
-func (h *Host) serves(ctx context.Context, p peerInfo, method string, request bool) bool {
+func (h *Host) serves(ctx context.Context, p client, method string, request bool) bool {
 	switch {
-	case p.stateless && (asksToHear(method) || onlyWithSessions(method)), !h.offers(ctx, method):
+	case p.stateless && (subscribes(method) || onlyWithSessions(method)), !h.offers(ctx, method):
 		return false
 	case slices.Contains(served, method):
 		return true
@@ -59,7 +59,7 @@ func (h *Host) serves(ctx context.Context, p peerInfo, method string, request bo
 }
 
 // unserved answers a method that is not served. A notification has no answer.
-func (h *Host) unserved(ctx context.Context, p peerInfo, id gate.Doc, method string, params gate.Doc) *refusal {
+func (h *Host) unserved(ctx context.Context, p client, id gate.Doc, method string, params gate.Doc) *refusal {
 	if id.IsZero() {
 		return &refusal{status: http.StatusAccepted}
 	}
@@ -76,8 +76,8 @@ func (h *Host) unserved(ctx context.Context, p peerInfo, id gate.Doc, method str
 }
 
 // unreadable refuses what is no acceptable JSON.
-func (h *Host) unreadable(ctx context.Context, p peerInfo, body []byte, why error) *refusal {
-	id, method, name := glimpse(body)
+func (h *Host) unreadable(ctx context.Context, p client, body []byte, why error) *refusal {
+	id, method, name := peek(body)
 	code := int64(mcp.CodeParse)
 	if method != "" {
 		code = mcp.CodeInvalidParams

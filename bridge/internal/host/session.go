@@ -34,21 +34,21 @@ const (
 type session struct {
 	clients  *clients
 	began    time.Time
-	id       string   // "" in lines
-	peer     peerInfo // who its client is; in lines set with initialize
-	protocol string   // revision; "" before initialize
-	asked    asked    // what its client is asked
-	out      outbox   // what it is told outside of its requests
+	id       string          // "" in lines
+	client   client          // who its client is; in lines set with initialize
+	protocol string          // revision; "" before initialize
+	pending  pendingRequests // what its client is asked
+	out      outbox          // what it is told outside of its requests
 
-	mu       sync.Mutex
-	calls    map[string]context.CancelFunc // requests under way, by id
-	streams  map[string]*stream            // of requests under way that have one, by name
-	told     *stream                       // of what is said outside of requests; nil until its client wants it
-	sinks    []*respond.Sink               // of its open streams
-	listens  int                           // streams of notifications that are open
-	greeted  bool                          // it has begun
-	listener *listener
-	ended    bool
+	mu          sync.Mutex
+	calls       map[string]context.CancelFunc // requests under way, by id
+	streams     map[string]*stream            // of requests under way that have one, by name
+	standalone  *stream                       // of what is said outside of requests; nil until its client wants it
+	sinks       []*respond.Sink               // of its open streams
+	listens     int                           // streams of notifications that are open
+	initialized bool                          // it has begun
+	listener    *listener
+	ended       bool
 
 	seen atomic.Int64 // when its client has given a sign of life, as of clock
 	busy atomic.Int64 // requests; begun with the lock of the sessions
@@ -72,19 +72,19 @@ func (s *session) begin(id gate.Doc, cancel context.CancelFunc) bool {
 	return true
 }
 
-// over says that a request has been carried out.
-func (s *session) over(id gate.Doc) {
+// finish says that a request has been carried out.
+func (s *session) finish(id gate.Doc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.calls, mcp.RequestKey(id))
 }
 
-// heard takes a message that wants no answer: a notification, or the answer to a question
+// receive takes a message that wants no answer: a notification, or the answer to a question
 // of the host.
-func (s *session) heard(p peerInfo, m message) {
+func (s *session) receive(p client, m message) {
 	switch m.method {
 	case "":
-		s.asked.answered(m.doc)
+		s.pending.answer(m.doc)
 	case mcp.MethodCancelled:
 		s.mu.Lock()
 		cancel := s.calls[mcp.RequestKey(m.params.Get("requestId"))]
@@ -122,30 +122,30 @@ func (s *session) stream(name string) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch st := s.streams[name]; {
-	case name == "" && s.told != nil:
-		return s.told
+	case name == "" && s.standalone != nil:
+		return s.standalone
 	case st != nil:
 		return st
 	}
 	return &stream{session: s, name: name, ended: true}
 }
 
-// outside returns the stream of what is said outside of requests, which there is from now
+// standaloneStream returns the stream of what is said outside of requests, which there is from now
 // on.
-func (s *session) outside() *stream {
+func (s *session) standaloneStream() *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told == nil {
-		s.told = &stream{session: s}
+	if s.standalone == nil {
+		s.standalone = &stream{session: s}
 	}
-	return s.told
+	return s.standalone
 }
 
-// tell tells the client something outside of its requests. Over HTTP nobody hears it who
+// notify tells the client something outside of its requests. Over HTTP nobody hears it who
 // has no stream for that.
-func (s *session) tell(_ context.Context, method string, params gate.Doc) {
+func (s *session) notify(_ context.Context, method string, params gate.Doc) {
 	s.mu.Lock()
-	told := s.told
+	told := s.standalone
 	s.mu.Unlock()
 	if told != nil {
 		told.write(notification(method, params))
@@ -157,7 +157,7 @@ func (s *session) reads(k *respond.Sink) (noMore func(), ok bool) {
 	if !s.enter() {
 		return nil, false
 	}
-	leave, ok := s.clients.streams.Enter(s.peer.key(), k.End)
+	leave, ok := s.clients.streams.Enter(s.client.key(), k.End)
 	if !ok {
 		s.leave()
 		return nil, false
@@ -195,28 +195,28 @@ func (s *session) leave() {
 	s.listens--
 }
 
-// begins says that the client begins; it is false if it has begun already.
-func (s *session) begins() bool {
+// initialize says that the client begins; it is false if it has begun already.
+func (s *session) initialize() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.greeted {
+	if s.initialized {
 		return false
 	}
-	s.greeted = true
+	s.initialized = true
 	return true
 }
 
-func (s *session) begun() bool {
+func (s *session) isInitialized() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.greeted
+	return s.initialized
 }
 
-// hearsLists reports whether the client is told of lists that have changed.
-func (s *session) hearsLists() bool {
+// wantsLists reports whether the client is told of lists that have changed.
+func (s *session) wantsLists() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.told != nil || s.id == "" && s.greeted
+	return s.standalone != nil || s.id == "" && s.initialized
 }
 
 // primes reports whether the streams of a request begin with an event that says their id
@@ -269,8 +269,8 @@ type sessions struct {
 // declared keeps what a client says of itself in initialize.
 func (s *session) declared(params gate.Doc) {
 	info := params.Get("clientInfo")
-	s.peer.name, s.peer.version = info.Get("name").Text(), info.Get("version").Text()
-	s.peer.capabilities = askable(params.Get("capabilities"))
+	s.client.name, s.client.version = info.Get("name").Text(), info.Get("version").Text()
+	s.client.capabilities = askable(params.Get("capabilities"))
 	s.protocol = negotiated(params.Get("protocolVersion").Text())
 }
 
@@ -301,12 +301,12 @@ func (l *sessions) add(s *session) {
 func (l *sessions) victim() *session {
 	has := make(map[gate.Owner]int)
 	for _, s := range l.by {
-		has[s.peer.who.Owner]++
+		has[s.client.who.Owner]++
 	}
 	var out *session
 	for _, s := range l.by {
-		if out == nil || has[s.peer.who.Owner] > has[out.peer.who.Owner] ||
-			has[s.peer.who.Owner] == has[out.peer.who.Owner] && s.seen.Load() < out.seen.Load() {
+		if out == nil || has[s.client.who.Owner] > has[out.client.who.Owner] ||
+			has[s.client.who.Owner] == has[out.client.who.Owner] && s.seen.Load() < out.seen.Load() {
 			out = s
 		}
 	}
@@ -319,7 +319,7 @@ func (l *sessions) find(id string, who *gate.Principal) *session {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	s := l.by[id]
-	if s == nil || s.peer.who.Owner != who.Owner {
+	if s == nil || s.client.who.Owner != who.Owner {
 		return nil
 	}
 	s.busy.Add(1)

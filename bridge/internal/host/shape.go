@@ -103,7 +103,7 @@ func checkCall(params gate.Doc) error {
 			return fmt.Errorf("%s is no object", name)
 		}
 	}
-	return checkBrought(params)
+	return checkInputResponses(params)
 }
 
 // checkUse checks the shape of the parameters of a use of a prompt or a resource,
@@ -138,7 +138,7 @@ func checkUse(action gate.Action, params gate.Doc) (name string, err error) {
 	if isURI := mcp.URIScheme.MatchString(name); params.At("/ref/type").Text() == "ref/prompt" && isURI {
 		return name, errors.New("/ref/name is a URI")
 	}
-	return name, checkBrought(params)
+	return name, checkInputResponses(params)
 }
 
 func textOf(params gate.Doc, pointer string) (string, error) {
@@ -149,9 +149,9 @@ func textOf(params gate.Doc, pointer string) (string, error) {
 	return v.Text(), nil
 }
 
-// checkBrought checks the shape of what a client brings with a call that it was
+// checkInputResponses checks the shape of what a client brings with a call that it was
 // asked to make again.
-func checkBrought(params gate.Doc) error {
+func checkInputResponses(params gate.Doc) error {
 	if state := params.Get("requestState"); !state.IsZero() && (state.Kind() != gate.String || len(state.Text()) > sealed.Max) {
 		return fmt.Errorf("requestState is no string of at most %d bytes", sealed.Max)
 	}

@@ -23,9 +23,9 @@ const maxUnanswered = 256
 // and output, until in ends or ctx does. It closes neither.
 func (h *Host) Serve(ctx context.Context, who *gate.Principal, in io.Reader, out io.Writer) error {
 	c := &lineClient{host: h, out: out, lines: make(chan line), closed: make(chan struct{})}
-	c.session = &session{clients: &h.clients, began: time.Now(), asked: asked{mark: rand.Text()[:8] + "-"}}
-	c.session.peer = peerInfo{who: who, session: gate.NewID(), of: c.session, wire: c}
-	c.session.out = outbox{send: c.tell, clean: h.cfg.Clean}
+	c.session = &session{clients: &h.clients, began: time.Now(), pending: pendingRequests{mark: rand.Text()[:8] + "-"}}
+	c.session.client = client{who: who, sessionID: gate.NewID(), session: c.session, channel: c}
+	c.session.out = outbox{send: c.notify, clean: h.cfg.Clean}
 	h.clients.sessions.connect(c.session)
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	go c.read(in, h.terms.Load().MaxBody) // ends with in, which is the caller's
@@ -58,7 +58,7 @@ type lineClient struct {
 	requests   sync.WaitGroup
 }
 
-var _ wire = (*lineClient)(nil)
+var _ channel = (*lineClient)(nil)
 
 // A line is what a client sent, or its beginning and why it is bad.
 type line struct {
@@ -152,12 +152,12 @@ func (c *lineClient) take(l line) error {
 		return c.write(refuse(0, m.id.Raw(), mcp.CodeInvalidRequest, why).body)
 	case why != "":
 	case !m.isRequest():
-		c.session.heard(c.session.peer, m)
+		c.session.receive(c.session.client, m)
 	case m.method == "initialize": // what comes behind it is of the session
-		if !c.session.begun() {
+		if !c.session.isInitialized() {
 			c.session.declared(m.params)
 		}
-		c.answer(c.ctx, c.session.peer, m)
+		c.answer(c.ctx, c.session.client, m)
 	default:
 		return c.begin(m)
 	}
@@ -166,9 +166,9 @@ func (c *lineClient) take(l line) error {
 
 func (c *lineClient) screen(l line) (gate.Doc, *refusal) {
 	if l.bad != nil {
-		return gate.Doc{}, c.host.unreadable(c.ctx, c.session.peer, l.text, l.bad)
+		return gate.Doc{}, c.host.unreadable(c.ctx, c.session.client, l.text, l.bad)
 	}
-	return c.host.screen(c.ctx, c.session.peer, l.text)
+	return c.host.screen(c.ctx, c.session.client, l.text)
 }
 
 // begin has a request answered while others come.
@@ -176,10 +176,10 @@ func (c *lineClient) begin(m message) error {
 	ctx, cancel := context.WithCancel(c.ctx)
 	if !c.session.begin(m.id, cancel) {
 		cancel()
-		return c.write(c.host.reply(c.session.peer, m, gate.Doc{}, duplicate(m.id)))
+		return c.write(c.host.reply(c.session.client, m, gate.Doc{}, duplicate(m.id)))
 	}
 	c.unanswered.Add(1)
-	p := c.session.peer
+	p := c.session.client
 	c.requests.Go(func() { // ends with the request, which ends with the client
 		defer cancel()
 		defer c.unanswered.Add(-1)
@@ -190,9 +190,9 @@ func (c *lineClient) begin(m message) error {
 }
 
 // answer answers a request.
-func (c *lineClient) answer(ctx context.Context, p peerInfo, m message) {
+func (c *lineClient) answer(ctx context.Context, p client, m message) {
 	res, err := c.host.respond(ctx, p, m)
-	c.session.over(m.id)
+	c.session.finish(m.id)
 	p.stateless = saysStateless(m.params)
 	if c.ctx.Err() == nil { // else nobody reads it
 		_ = c.write(c.host.reply(p, m, res, err)) // who has gone is noticed by what it sends
@@ -213,16 +213,16 @@ func (c *lineClient) write(b []byte) error {
 	return err
 }
 
-// tell implements [wire]. It is also how the client is told what is said outside of its
+// notify implements [channel]. It is also how the client is told what is said outside of its
 // requests.
-func (c *lineClient) tell(_ context.Context, method string, params gate.Doc) {
+func (c *lineClient) notify(_ context.Context, method string, params gate.Doc) {
 	_ = c.write(notification(method, params))
 }
 
-// ask implements [wire].
-func (c *lineClient) ask(ctx context.Context, method string, params gate.Doc) (gate.Doc, error) {
-	return c.session.asked.ask(ctx, func(b []byte) { _ = c.write(b) }, method, params)
+// request implements [channel].
+func (c *lineClient) request(ctx context.Context, method string, params gate.Doc) (gate.Doc, error) {
+	return c.session.pending.request(ctx, func(b []byte) { _ = c.write(b) }, method, params)
 }
 
-// polls implements [wire].
+// polls implements [channel].
 func (c *lineClient) polls() func(time.Duration) { return nil }

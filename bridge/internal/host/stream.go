@@ -48,7 +48,7 @@ type answer struct {
 	scopes []string // that the client's token lacks for the request
 }
 
-var _ wire = (*answer)(nil)
+var _ channel = (*answer)(nil)
 
 func newAnswer(w http.ResponseWriter, r *http.Request, s *session, m message) *answer {
 	a := &answer{w: w, r: r, session: s}
@@ -105,20 +105,20 @@ func (a *answer) send(msg []byte) {
 	}
 }
 
-// tell implements [wire].
-func (a *answer) tell(_ context.Context, method string, params gate.Doc) {
+// notify implements [channel].
+func (a *answer) notify(_ context.Context, method string, params gate.Doc) {
 	a.send(notification(method, params))
 }
 
-// ask implements [wire].
-func (a *answer) ask(ctx context.Context, method string, params gate.Doc) (gate.Doc, error) {
+// request implements [channel].
+func (a *answer) request(ctx context.Context, method string, params gate.Doc) (gate.Doc, error) {
 	if a.session == nil {
 		return gate.Doc{}, errors.New("a client without a session cannot be asked")
 	}
-	return a.session.asked.ask(ctx, a.send, method, params)
+	return a.session.pending.request(ctx, a.send, method, params)
 }
 
-// polls implements [wire].
+// polls implements [channel].
 func (a *answer) polls() func(time.Duration) {
 	if a.session == nil || !a.session.primes(a.r) || !respond.HangsUp(a.w, a.r) {
 		return nil
@@ -222,7 +222,7 @@ func (s *stream) end(msg []byte) {
 	}
 	if s.of != nil && s.session != nil {
 		s.session.close(s)
-		s.session.clients.away.back(s.of)
+		s.session.clients.detached.remove(s.of)
 	}
 }
 
@@ -262,7 +262,7 @@ func (s *stream) attach(k *respond.Sink, after int) error {
 	}
 	s.sink = k
 	if s.of != nil {
-		s.session.clients.away.back(s.of)
+		s.session.clients.detached.remove(s.of)
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func (s *stream) detach(k *respond.Sink) {
 	}
 	s.sink = nil
 	if s.of != nil && !s.ended {
-		s.session.clients.away.add(s.of)
+		s.session.clients.detached.add(s.of)
 	}
 }
 
@@ -327,7 +327,7 @@ func (s *session) serveStream(w http.ResponseWriter, r *http.Request) {
 func (s *session) streamFor(r *http.Request) (st *stream, after int, no *refusal) {
 	last, back := r.Header[mcp.HeaderLastEvent]
 	if !back {
-		return s.outside(), -1, nil
+		return s.standaloneStream(), -1, nil
 	}
 	name, after, ok := parseEventID(last[0])
 	switch {
@@ -339,15 +339,15 @@ func (s *session) streamFor(r *http.Request) (st *stream, after int, no *refusal
 	return s.stream(name), after, nil
 }
 
-// away are the requests whose clients have lost their streams, and may come back.
-type away struct {
+// detached are the requests whose clients have lost their streams, and may come back.
+type detached struct {
 	mu     sync.Mutex
 	closed bool // nobody is waited for any more
 	by     map[*answer]*time.Timer
 }
 
 // add gives a client time to come back for an answer.
-func (w *away) add(a *answer) {
+func (w *detached) add(a *answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -360,8 +360,8 @@ func (w *away) add(a *answer) {
 	w.by[a] = time.AfterFunc(resumeWindow, a.cancel)
 }
 
-// back says that the client of an answer is there again, or that nobody waits for it.
-func (w *away) back(a *answer) {
+// remove says that the client of an answer is there again, or that nobody waits for it.
+func (w *detached) remove(a *answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t := w.by[a]; t != nil {
@@ -370,9 +370,9 @@ func (w *away) back(a *answer) {
 	}
 }
 
-// close cancels what clients are away from, and lets them stay away from nothing else: the
+// close cancels the requests whose clients have lost their streams, and keeps no others: the
 // gateway is ending.
-func (w *away) close() {
+func (w *detached) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
@@ -383,10 +383,10 @@ func (w *away) close() {
 	clear(w.by)
 }
 
-// lacks notes which scopes the client's token lacks for a request over HTTP.
-func (p peerInfo) lacks(err error) {
+// noteScopes notes which scopes the client's token lacks for a request over HTTP.
+func (p client) noteScopes(err error) {
 	r, refused := errors.AsType[*gate.Refusal](err)
-	if a, ok := p.wire.(*answer); ok && refused && !r.Hidden && len(r.Scopes) > 0 {
+	if a, ok := p.channel.(*answer); ok && refused && !r.Hidden && len(r.Scopes) > 0 {
 		a.scopes = r.Scopes
 	}
 }

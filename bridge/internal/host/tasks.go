@@ -28,7 +28,7 @@ const taskCapability = `{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}
 
 // startTask carries out a call as a task, if its client asks for one: the answer is
 // the task.
-func (h *Host) startTask(ctx context.Context, p peerInfo, c gate.Call, task gate.Doc) (gate.Doc, error) {
+func (h *Host) startTask(ctx context.Context, p client, c gate.Call, task gate.Doc) (gate.Doc, error) {
 	keep, ok := taskTTL(task)
 	if !ok {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: task is no object with a ttl in milliseconds, or without one"}
@@ -47,7 +47,7 @@ func (h *Host) startTask(ctx context.Context, p peerInfo, c gate.Call, task gate
 	}
 	j, err := h.cfg.Jobs.Start(ctx, do, c, keep)
 	if err != nil {
-		return gate.Doc{}, h.unstarted(ctx, p, c, err)
+		return gate.Doc{}, h.startError(ctx, p, c, err)
 	}
 	return gate.MustDoc(`{"task":` + string(h.taskJSON(j)) + `}`), nil
 }
@@ -62,9 +62,9 @@ func (h *Host) relays(ctx context.Context, c *gate.Call) bool {
 	return err == nil && t.Relay
 }
 
-// unstarted is the error of a task that was refused before there was one. A client that
+// startError is the error of a task that was refused before there was one. A client that
 // has asked for a task takes no result of a tool for the answer.
-func (h *Host) unstarted(ctx context.Context, p peerInfo, c gate.Call, err error) error {
+func (h *Host) startError(ctx context.Context, p client, c gate.Call, err error) error {
 	if _, other := h.failed(ctx, p, c, err); other != nil {
 		return other
 	}
@@ -131,7 +131,7 @@ func (h *Host) taskJSON(j jobs.Job) []byte {
 
 // tasks answers a request about tasks. To all but the principal who started one it
 // does not exist, nor does it for a client that is not offered its tool.
-func (h *Host) tasks(ctx context.Context, p peerInfo, method string, params gate.Doc) (gate.Doc, error) {
+func (h *Host) tasks(ctx context.Context, p client, method string, params gate.Doc) (gate.Doc, error) {
 	if p.stateless && !declaresTasks(params.Get("_meta")) {
 		return gate.Doc{}, lacksTasks()
 	}
@@ -161,7 +161,7 @@ func (h *Host) tasks(ctx context.Context, p peerInfo, method string, params gate
 }
 
 // task returns a task of a client's principal that the client may know of.
-func (h *Host) task(ctx context.Context, p peerInfo, id string) (jobs.Job, error) {
+func (h *Host) task(ctx context.Context, p client, id string) (jobs.Job, error) {
 	j, err := h.cfg.Jobs.Status(ctx, p.who.Owner, id)
 	switch {
 	case err != nil:
@@ -206,7 +206,7 @@ func (h *Host) taskError(ctx context.Context, err error) error {
 	return &mcp.Error{Code: mcp.CodeInternal, Message: "the tasks cannot be read"}
 }
 
-func (h *Host) listTasks(ctx context.Context, p peerInfo, cursor gate.Doc) (gate.Doc, error) {
+func (h *Host) listTasks(ctx context.Context, p client, cursor gate.Doc) (gate.Doc, error) {
 	if !cursor.IsZero() && cursor.Kind() != gate.String {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: cursor is no string"}
 	}
@@ -234,7 +234,7 @@ func (h *Host) listTasks(ctx context.Context, p peerInfo, cursor gate.Doc) (gate
 
 // taskResult waits for the end of a task and answers what its call would have been
 // answered. Meanwhile the client is asked what the task's server asks.
-func (h *Host) taskResult(ctx context.Context, p peerInfo, j jobs.Job) (gate.Doc, error) {
+func (h *Host) taskResult(ctx context.Context, p client, j jobs.Job) (gate.Doc, error) {
 	stop := h.askFor(ctx, p, j)
 	_, err := h.cfg.Jobs.Wait(ctx, p.who.Owner, j.ID)
 	stop()
@@ -253,7 +253,7 @@ func relatedTask(j jobs.Job) []byte { return mcp.MustJSON(map[string]string{"tas
 
 // recalled returns the result of a task that has ended. The session that reads it learns
 // what it teaches.
-func (h *Host) recalled(ctx context.Context, p peerInfo, j jobs.Job) (gate.Doc, error) {
+func (h *Host) recalled(ctx context.Context, p client, j jobs.Job) (gate.Doc, error) {
 	j, res, err := h.cfg.Jobs.Result(ctx, p.who.Owner, j.ID)
 	if err != nil {
 		return gate.Doc{}, err

@@ -43,14 +43,14 @@ func (t *taskCalls) of(j jobs.Job) *parked {
 // the request that ctx is of, until stop is called (MCP 2025-11-25, basic/utilities/tasks,
 // "Input Required Status"). It is asked only if it can be asked the same as the one that
 // made the call, to which the server speaks.
-func (h *Host) askFor(ctx context.Context, p peerInfo, j jobs.Job) (stop func()) {
+func (h *Host) askFor(ctx context.Context, p client, j jobs.Job) (stop func()) {
 	k := h.taskCalls.of(j)
 	if k == nil || !p.asks() || p.capabilities.Digest() != k.can.Digest() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
-	peer := sessionPeer{p.capabilities, ctx, p.wire}
+	peer := sessionPeer{p.capabilities, ctx, p.channel}
 	asking.Go(func() { // ends with ctx, and those below with it or with their questions
 		for {
 			news := k.Change()

@@ -35,7 +35,7 @@ func onlyWithSessions(method string) bool {
 	return method == mcp.MethodTaskResult || method == mcp.MethodTaskList
 }
 
-func (h *Host) answersTasks(p peerInfo, method string) bool {
+func (h *Host) answersTasks(p client, method string) bool {
 	if p.stateless {
 		return h.OffersTasks() && !onlyWithSessions(method)
 	}
@@ -49,7 +49,7 @@ func namesTask(method string) bool {
 
 // toBeTask returns what says that the call is to become a task: its server, or that it
 // goes on for long. Both never do if it may not.
-func (k *parked) toBeTask(by *attending) (tasked <-chan struct{}, long <-chan time.Time) {
+func (k *parked) toBeTask(by *waiter) (tasked <-chan struct{}, long <-chan time.Time) {
 	if k.tasked == nil || !by.tasks {
 		return nil, nil
 	}
@@ -74,7 +74,7 @@ func (k *parked) becomeTask(ctx context.Context) (created gate.Doc, is bool) {
 		}
 		return gate.Doc{}, false
 	}
-	k.task, k.by = true, nil
+	k.task, k.waiter = true, nil
 	k.host.parking.Leave(k)
 	k.left()
 	if ctx.Err() != nil { // nobody gets to know of the task
@@ -92,7 +92,7 @@ func (v taskView) extended(j jobs.Job, resultType string) gate.Doc {
 }
 
 // extTask answers a request about a task of a client without a session.
-func (h *Host) extTask(ctx context.Context, p peerInfo, j jobs.Job, method string, params gate.Doc) (gate.Doc, error) {
+func (h *Host) extTask(ctx context.Context, p client, j jobs.Job, method string, params gate.Doc) (gate.Doc, error) {
 	var err error
 	switch method {
 	case mcp.MethodTaskGet:
@@ -114,7 +114,7 @@ func (h *Host) extTask(ctx context.Context, p peerInfo, j jobs.Job, method strin
 // detailed is a task with what it asks, or what came of it. A result of a tool is that,
 // also one that reports a failure; what a request would be answered by a JSON-RPC error,
 // has failed. The session that reads it learns what it teaches.
-func (h *Host) detailed(ctx context.Context, p peerInfo, j jobs.Job) (gate.Doc, error) {
+func (h *Host) detailed(ctx context.Context, p client, j jobs.Job) (gate.Doc, error) {
 	v, requests := h.view(j)
 	switch {
 	case !requests.IsZero():

@@ -18,9 +18,9 @@ const methodTaskChanged = "notifications/tasks"
 // maxListenTasks bounds the tasks that one stream tells of; others can be asked for.
 const maxListenTasks = 100
 
-// tasksToTell returns the tasks that a client names in its request to listen and may know
+// tasksToNotify returns the tasks that a client names in its request to listen and may know
 // of; nil if it names none.
-func (h *Host) tasksToTell(ctx context.Context, p peerInfo, params gate.Doc) (*texts, error) {
+func (h *Host) tasksToNotify(ctx context.Context, p client, params gate.Doc) (*texts, error) {
 	wants := params.Get("notifications").Get("taskIds")
 	if wants.IsZero() || !h.OffersTasks() {
 		return nil, nil
@@ -40,8 +40,8 @@ func (h *Host) tasksToTell(ctx context.Context, p peerInfo, params gate.Doc) (*t
 	return &ids, nil
 }
 
-// tellTasks tells a client of tasks until stop is called.
-func (h *Host) tellTasks(ctx context.Context, p peerInfo, ids *texts, l *listening) (stop func()) {
+// notifyTasks tells a client of tasks until stop is called.
+func (h *Host) notifyTasks(ctx context.Context, p client, ids *texts, l *listenRequest) (stop func()) {
 	if ids == nil {
 		return func() {}
 	}
@@ -49,7 +49,7 @@ func (h *Host) tellTasks(ctx context.Context, p peerInfo, ids *texts, l *listeni
 	ctx, cancel := context.WithCancel(ctx)
 	var told sync.WaitGroup
 	for _, id := range *ids {
-		told.Go(func() { h.tellTask(ctx, p, id, l) })
+		told.Go(func() { h.notifyTask(ctx, p, id, l) })
 	}
 	return func() {
 		cancel()
@@ -71,9 +71,9 @@ func textsOf(list gate.Doc) (all texts, ok bool) {
 	return all, list.Kind() == gate.Array
 }
 
-// tellTask tells a client how a task is, and each time when it is otherwise, until the
+// notifyTask tells a client how a task is, and each time when it is otherwise, until the
 // task has ended.
-func (h *Host) tellTask(ctx context.Context, p peerInfo, id string, l *listening) {
+func (h *Host) notifyTask(ctx context.Context, p client, id string, l *listenRequest) {
 	ended := make(chan struct{})
 	go func() { // ends with the task, or with ctx
 		defer close(ended)
@@ -95,7 +95,7 @@ func (h *Host) tellTask(ctx context.Context, p peerInfo, id string, l *listening
 		if is := task.String(); is != last {
 			last = is
 			meta := append(append([]byte(`{"`+mcp.MetaSubscription+`":`), l.id.Raw()...), '}')
-			p.wire.tell(ctx, methodTaskChanged, mcp.Without(task, "resultType").With("_meta", meta))
+			p.channel.notify(ctx, methodTaskChanged, mcp.Without(task, "resultType").With("_meta", meta))
 		}
 		if j.Terminal() {
 			return

@@ -22,26 +22,26 @@ func askable(declared gate.Doc) gate.Doc {
 	return can
 }
 
-// A wire is the way to the client of a request, while the request is under way.
-type wire interface {
-	// tell sends a notification; a client that has gone needs to know nothing.
-	tell(ctx context.Context, method string, params gate.Doc)
-	// ask sends a request of the host and waits for its result: an object, or absent if
+// A channel is the way to the client of a request, while the request is under way.
+type channel interface {
+	// notify sends a notification; a client that has gone needs to know nothing.
+	notify(ctx context.Context, method string, params gate.Doc)
+	// request sends a request of the host and waits for its result: an object, or absent if
 	// it was none. The error is the client's, an [*mcp.Error], or the end of ctx.
-	ask(ctx context.Context, method string, params gate.Doc) (gate.Doc, error)
+	request(ctx context.Context, method string, params gate.Doc) (gate.Doc, error)
 	// polls returns what ends the stream of the request and has the client come back;
 	// nil if it is no stream that a client can come back to.
 	polls() func(after time.Duration)
 }
 
 // asks reports whether the client of a request can be asked something in the middle of it.
-func (p peerInfo) asks() bool { return p.wire != nil && !p.stateless && !p.capabilities.IsZero() }
+func (p client) asks() bool { return p.channel != nil && !p.stateless && !p.capabilities.IsZero() }
 
 // sessionPeer is the client of a session, which is asked on the stream of its call.
 type sessionPeer struct {
 	capabilities gate.Doc
 	call         context.Context
-	wire         wire
+	channel      channel
 }
 
 var _ gate.Peer = sessionPeer{}
@@ -54,35 +54,35 @@ func (s sessionPeer) Request(ctx context.Context, method gate.Action, params gat
 	on, cancel := context.WithCancel(s.call)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	res, err := s.wire.ask(on, string(method), params)
+	res, err := s.channel.request(on, string(method), params)
 	if ctx.Err() != nil {
 		return gate.Doc{}, ctx.Err()
 	}
 	return res, err
 }
 
-// peerInfo is who sent a request.
-type peerInfo struct {
+// client is who sent a request.
+type client struct {
 	who           *gate.Principal
 	groups        gate.Groups // that it is offered, beside the principal's
-	session       string      // "" if the client has none: the principal's own
+	sessionID     string      // "" if the client has none: the principal's own
 	name, version string      // as the client claims
 	traceparent   string      // of the HTTP request
 	stateless     bool        // revision 2026-07-28
 	capabilities  gate.Doc    // by which servers may ask it; absent if there are none
-	of            *session    // nil if it has none
-	wire          wire        // of the request; nil of what is no request
+	session       *session    // nil if it has none
+	channel       channel     // of the request; nil of what is no request
 	// listener hears what servers say outside of calls; nil unless it asks about that,
 	// and has a session.
 	listener *listener
 }
 
-func (p peerInfo) key() gate.SessionKey { return gate.SessionKey{Owner: p.who.Owner, ID: p.session} }
+func (p client) key() gate.SessionKey { return gate.SessionKey{Owner: p.who.Owner, ID: p.sessionID} }
 
 // complete makes of a result one that asks for nothing, whatever a server has
 // put into it: there are clients that ask their person what inputRequests says
 // without a look at resultType.
-func (p peerInfo) complete(res gate.Doc) gate.Doc {
+func (p client) complete(res gate.Doc) gate.Doc {
 	if !res.Get("inputRequests").IsZero() || !res.Get("requestState").IsZero() {
 		res = mcp.Without(res, "inputRequests", "requestState")
 	}
@@ -93,7 +93,7 @@ func (p peerInfo) complete(res gate.Doc) gate.Doc {
 }
 
 // answer is what the client gets of a result.
-func (p peerInfo) answer(res gate.Result) gate.Doc {
+func (p client) answer(res gate.Result) gate.Doc {
 	if res.InputRequired {
 		return res.Doc
 	}
@@ -101,15 +101,15 @@ func (p peerInfo) answer(res gate.Result) gate.Doc {
 }
 
 // call returns a call of the peer.
-func (p peerInfo) call(action gate.Action, name string) gate.Call {
+func (p client) call(action gate.Action, name string) gate.Call {
 	return gate.Call{
 		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Groups: p.groups, Session: p.key(), ClientName: p.name, ClientVersion: p.version, TraceHeader: p.traceparent,
 	}
 }
 
-// hears has the client hear of its call; nobody does of one that was refused before.
-func (p peerInfo) hears(c *gate.Call) {
-	if p.wire != nil {
-		c.Notify, c.Poll = p.wire.tell, p.wire.polls()
+// setNotify has the client hear of its call; nobody does of one that was refused before.
+func (p client) setNotify(c *gate.Call) {
+	if p.channel != nil {
+		c.Notify, c.Poll = p.channel.notify, p.channel.polls()
 	}
 }

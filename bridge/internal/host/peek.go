@@ -7,9 +7,9 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 )
 
-// glimpse returns what a lenient parser makes of the beginning of a message. It
+// peek returns what a lenient parser makes of the beginning of a message. It
 // is used for nothing but the answer and the record.
-func glimpse(body []byte) (id []byte, method, name string) {
+func peek(body []byte) (id []byte, method, name string) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	if t, _ := d.Token(); t != json.Delim('{') {

@@ -13,11 +13,11 @@ import (
 // maxClientError bounds what a server is told of a client's error, in bytes.
 const maxClientError = 4 << 10
 
-// asked are the requests of the host to a client that wait for an answer. A client may
+// pendingRequests are the requests of the host to a client that wait for an answer. A client may
 // outlive its gateway and be served by the next one; what it answers to the first must not
 // be taken for an answer to the second, which also counts from 1: so ids begin with mark,
 // unless sessions tell that apart.
-type asked struct {
+type pendingRequests struct {
 	mark string
 
 	mu   sync.Mutex
@@ -25,9 +25,9 @@ type asked struct {
 	by   map[string]chan gate.Doc // by the JSON of the id; each has room for the only answer
 }
 
-// ask sends a request, and waits for its answer. One that nobody waits for any more is
+// request sends a request, and waits for its answer. One that nobody waits for any more is
 // withdrawn.
-func (a *asked) ask(ctx context.Context, send func([]byte), method string, params gate.Doc) (gate.Doc, error) {
+func (a *pendingRequests) request(ctx context.Context, send func([]byte), method string, params gate.Doc) (gate.Doc, error) {
 	id, answer := a.add()
 	defer a.remove(id)
 	send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`, id, mcp.MustJSON(method), params.Raw()))
@@ -40,7 +40,7 @@ func (a *asked) ask(ctx context.Context, send func([]byte), method string, param
 	}
 }
 
-func (a *asked) add() (id string, answer <-chan gate.Doc) {
+func (a *pendingRequests) add() (id string, answer <-chan gate.Doc) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last++
@@ -56,14 +56,14 @@ func (a *asked) add() (id string, answer <-chan gate.Doc) {
 	return id, c
 }
 
-func (a *asked) remove(id string) {
+func (a *pendingRequests) remove(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.by, id)
 }
 
-// answered takes a client's answer. One to nothing that waits is dropped.
-func (a *asked) answered(msg gate.Doc) {
+// answer takes a client's answer. One to nothing that waits is dropped.
+func (a *pendingRequests) answer(msg gate.Doc) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	id := msg.Get("id").String()
