@@ -120,7 +120,7 @@ func (g *Gateway) newHost() error {
 		return err
 	}
 	g.fleet.Watch(func(l fleet.Lists) { g.host.ListsChanged(l.Tools, l.Prompts, l.Resources) })
-	g.fleet.Hear(g.host.Hear)
+	g.fleet.OnNotice(g.host.Notify)
 	g.fleet.Watch(func(fleet.Lists) { g.noteServers() })
 	g.mux = http.NewServeMux()
 	g.handleMCP(g.mux)

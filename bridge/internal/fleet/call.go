@@ -35,7 +35,7 @@ func (f *Fleet) Lookup(ctx context.Context, action gate.Action, name string) (*g
 func (f *Fleet) unknown(name string) error {
 	n, err := gate.ParseToolName(name)
 	if e, remote := f.catalog.Load().server[n.Server].(*upstream.Endpoint); err == nil && remote {
-		if fault := e.Away(); fault != nil {
+		if fault := e.Unready(); fault != nil {
 			return &gate.Away{Tool: &gate.Tool{Name: n, Local: n.Tool, Offered: name}, Err: fault}
 		}
 	}

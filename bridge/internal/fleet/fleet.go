@@ -59,8 +59,8 @@ type Fleet struct {
 	closed    bool
 	mentions  mentions
 
-	levels wants.Levels
-	heard  atomic.Pointer[func(mcp.Notice)]
+	levels   wants.Levels
+	onNotice atomic.Pointer[func(mcp.Notice)]
 
 	retiring sync.WaitGroup // endpoints that were replaced or removed; Add only with mu, and not once it is closed
 	closing  chan struct{}  // closed with it
@@ -118,7 +118,7 @@ func (f *Fleet) newMember(c upstream.Config) (member, error) {
 	if err != nil {
 		return member{}, err
 	}
-	e.Join(&f.levels, f.rebuild, f.observe, f.tell)
+	e.Join(&f.levels, f.rebuild, f.observe, f.notify)
 	return member{id: c.Server, upstream: e, status: e.Status, endpoint: e, given: given}, nil
 }
 

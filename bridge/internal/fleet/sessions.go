@@ -29,12 +29,12 @@ func (f *Fleet) EndSession(k gate.SessionKey) {
 	}
 }
 
-// Hear has f told what servers say outside of calls. It is called once, before the
-// servers are connected. f must not block.
-func (f *Fleet) Hear(tell func(mcp.Notice)) { f.heard.Store(&tell) }
+// OnNotice has notify told what servers say outside of calls. It is called once, before the
+// servers are connected. notify must not block.
+func (f *Fleet) OnNotice(notify func(mcp.Notice)) { f.onNotice.Store(&notify) }
 
-func (f *Fleet) tell(n mcp.Notice) {
-	if tell := f.heard.Load(); tell != nil {
+func (f *Fleet) notify(n mcp.Notice) {
+	if tell := f.onNotice.Load(); tell != nil {
 		if n.Method == mcp.MethodUpdated {
 			params, err := f.catalog.Load().more.translated(n.Server, n.Params)
 			if err != nil {

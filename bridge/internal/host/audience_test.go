@@ -192,7 +192,7 @@ func newFront(t *testing.T, up *asker, cfg upstream.Config) *front {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.fleet.Hear(x.host.Hear)
+	x.fleet.OnNotice(x.host.Notify)
 	if err := x.fleet.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -285,12 +285,12 @@ func (c *conversation) step(t *testing.T, s step) {
 		c.mu.Lock()
 		calls := slices.Clone(c.calls)
 		c.mu.Unlock()
-		c.host.Hear(mcp.Notice{Server: "s", Method: mcp.MethodUpdated, Params: gate.MustDoc(`{"uri":"s:///r"}`), Subscribers: calls})
+		c.host.Notify(mcp.Notice{Server: "s", Method: mcp.MethodUpdated, Params: gate.MustDoc(`{"uri":"s:///r"}`), Subscribers: calls})
 	case words[0] == "logged":
 		c.mu.Lock()
 		k := c.sessions[len(c.sessions)-1]
 		c.mu.Unlock()
-		c.host.Hear(mcp.Notice{Server: "s", Method: mcp.MethodLog, Params: gate.MustDoc(`{"level":"error","data":"<heard>"}`), Session: k})
+		c.host.Notify(mcp.Notice{Server: "s", Method: mcp.MethodLog, Params: gate.MustDoc(`{"level":"error","data":"<heard>"}`), Session: k})
 	case words[0] == ">":
 		c.say(t, s.text)
 	case words[1] == "POST", words[1] == "GET", words[1] == "DELETE", words[1] == "PUT":

@@ -52,9 +52,9 @@ func (h *Host) release(call, uri string) {
 	_ = h.cfg.Unsubscribe(context.Background(), call, uri) // whatever the server makes of it, nobody hears
 }
 
-// Hear tells clients what a server says outside of calls: it is for [fleet.Fleet.Hear]. It does
+// Notify tells clients what a server says outside of calls: it is for [fleet.Fleet.OnNotice]. It does
 // not block.
-func (h *Host) Hear(n mcp.Notice) {
+func (h *Host) Notify(n mcp.Notice) {
 	all := &h.listeners
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -86,7 +86,7 @@ func (l *link) discover(ctx context.Context) error {
 	if l.server, l.revision = res.Get("_meta").Get(mcp.MetaServer), mcp.Stateless; l.server.IsZero() {
 		l.server = res.Get("serverInfo")
 	}
-	newer.hear(ctx)
+	newer.startListening(ctx)
 	return nil
 }
 

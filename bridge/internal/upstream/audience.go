@@ -49,11 +49,11 @@ type audience struct {
 	owner        *audiences
 
 	// Of the audiences' mu:
-	calls int       // under way
-	made  int       // so far
-	used  time.Time // when the last one ended
-	idle  *time.Timer
-	news  bool // the client's roots have changed, and the server does not know
+	calls        int       // under way
+	made         int       // so far
+	used         time.Time // when the last one ended
+	idle         *time.Timer
+	rootsChanged bool // the client's roots have changed, and the server does not know
 	// listed are its tools, if it has told that they have changed.
 	listed []gate.Doc
 	gone   bool // the session has ended: with the last call, such as a job's, the connection does
@@ -72,7 +72,7 @@ type audiences struct {
 func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	// A call that nobody waits for outlives the session, whose own connections end with it;
 	// but processes only with the last call.
-	want := &audience{session: c.Audience(), who: c.Who, pooled: c.Rounds || c.Detached, capabilities: declared(c), base: e, owner: s}
+	want := &audience{session: c.Audience(), who: c.Who, pooled: c.Rounds || c.Detached, capabilities: clientCapabilities(c), base: e, owner: s}
 	// A job or task works with what its session has left in its process. Not so a call that
 	// can become a task yet (2026-07-28): its client is asked by its answer, as by no other's.
 	want.stays = e.cfg.Command != "" && c.Detached && c.Tasked == nil && want.session.ID != ""
@@ -100,7 +100,7 @@ func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 		return nil, e.closedFault()
 	case i >= 0:
 		want = s.all[i]
-	case s.spare == nil && e.apart() && !want.asked() && !e.cfg.Personal: // it lists with a credential of its own
+	case s.spare == nil && e.alwaysOwn() && !want.asked() && !e.cfg.Personal: // it lists with a credential of its own
 		want.endpoint = e
 		s.spare = want
 		s.all = append(s.all, want)
@@ -262,7 +262,7 @@ func (s *audiences) end(k gate.SessionKey) {
 		s.mu.Lock()
 		switch {
 		case s.closed || !slices.Contains(s.all, a):
-		case a.calls > 0 && a.endpoint.apart():
+		case a.calls > 0 && a.endpoint.alwaysOwn():
 			a.gone = true
 		default:
 			s.drop(a)
@@ -290,17 +290,17 @@ func (s *audiences) rootsChanged(k gate.SessionKey) {
 	defer s.mu.Unlock()
 	for _, a := range s.all {
 		if !a.pooled && a.session == k {
-			a.news = true
+			a.rootsChanged = true
 		}
 	}
 }
 
-// takeNews reports whether the client's roots have changed, once.
-func (s *audiences) takeNews(a *audience) bool {
+// takeRootsChanged reports whether the client's roots have changed, once.
+func (s *audiences) takeRootsChanged(a *audience) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	news := a.news
-	a.news = false
+	news := a.rootsChanged
+	a.rootsChanged = false
 	return news
 }
 

@@ -81,7 +81,7 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 	}
 	timed := pace.NewDeadline(ctx, e.cfg.timeoutOf(tool.Local))
 	defer timed.End()
-	of := e.under.Begin(timed, p, c, e.levels.Of(c))
+	of := e.calls.Begin(timed, p, c, e.levels.Of(c))
 	defer of.End()
 	doc, err := e.send(timed, of, tool, false)
 	var used gate.Usage
@@ -101,7 +101,7 @@ func (e *Endpoint) invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 func (e *Endpoint) send(ctx *pace.Deadline, of *underway.Call, t *gate.Tool, again bool) (gate.Doc, error) {
 	trial, ok := e.circuit.Enter(time.Now())
 	if !ok {
-		return gate.Doc{}, e.tooOften(e.circuit.OpenUntil())
+		return gate.Doc{}, e.circuitFault(e.circuit.OpenUntil())
 	}
 	began, what := time.Time{}, pace.Silent
 	leave := sync.OnceFunc(func() {
@@ -248,9 +248,9 @@ func (e *Endpoint) remote() wire.Remote {
 	return r
 }
 
-// lacking is the fault of a call to a server that cannot be connected for want of a
+// credentialFault is the fault of a call to a server that cannot be connected for want of a
 // credential; nil if it is not that.
-func (e *Endpoint) lacking(f *Fault) *Fault {
+func (e *Endpoint) credentialFault(f *Fault) *Fault {
 	if f == nil || f.Kind != Credential {
 		return nil
 	}

@@ -118,7 +118,7 @@ func (e *Endpoint) start(ctx context.Context, c wire.Conn) *link {
 		case "notifications/tools/list_changed":
 			l.listsChanged()
 		case "notifications/prompts/list_changed", "notifications/resources/list_changed":
-			if e.ownership.offers() {
+			if e.ownership.listsFeatures() {
 				l.listsChanged()
 			}
 		case mcp.MethodAcknowledged:
@@ -126,7 +126,7 @@ func (e *Endpoint) start(ctx context.Context, c wire.Conn) *link {
 		case mcp.MethodCancelled:
 			l.listening.ended(params.Get("requestId"))
 		case mcp.MethodProgress:
-			if c := e.under.ByToken(params.Get(mcp.MetaProgress)); c != nil {
+			if c := e.calls.ByToken(params.Get(mcp.MetaProgress)); c != nil {
 				c.Progressed(params)
 			}
 		case mcp.MethodLog:

@@ -17,12 +17,12 @@ import (
 // between the two is here; nothing else asks which it is.
 type dialect interface {
 	// worded returns a request in the words of the revision.
-	worded(a asking) wire.Request
+	worded(a outgoing) wire.Request
 	// failed returns what the error of a request means for its sender.
 	failed(ctx context.Context, err error) error
 	// call sends the request of a call of a tool, and waits for its result: if the server
 	// makes a task of it, until that has ended.
-	call(ctx *pace.Deadline, a asking, t *gate.Tool) (gate.Doc, error)
+	call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc, error)
 
 	// usable returns which of the tools that a server lists can be called, and notes of the
 	// others.

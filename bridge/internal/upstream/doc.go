@@ -6,13 +6,13 @@
 //	ownership   what differs between a connection that clients share and one that is a single
 //	  |         client's: shared, owned; who has which is kept by audience (own, pool)
 //	link        one connection (link); which revision it speaks is found out (agree), its
-//	  |         listings are read (list, news)
+//	  |         listings are read (list, announcements)
 //	dialect     what differs between the revisions: sessions (sessions_tasks, health) for
 //	  |         those that begin with a handshake, stateless (stateless_*) for the one without
 //	wire.Peer   JSON-RPC
 //
 // A link knows its endpoint by what it asks of it ([endpoint]). What is in no layer knows none
-// of them: the configuration, phases (phase), requests (asking), tasks of servers (tasks) and
+// of them: the configuration, phases (phase), requests (outgoing), tasks of servers (tasks) and
 // faults; calls under way are package underway, what clients want to hear is package wants,
 // deadlines and the circuit are package pace, questions in answers package rounds.
 //

@@ -40,7 +40,7 @@ type Endpoint struct {
 
 	ownership     ownership // of its connection
 	audiences     audiences // of the same server; none of one that is somebody's own
-	under         underway.Calls
+	calls         underway.Calls
 	levels        *wants.Levels // of a whole fleet
 	subscriptions *wants.Subscriptions
 	circuit       pace.Circuit
@@ -53,7 +53,7 @@ type Endpoint struct {
 type watchers struct {
 	changed func()            // the tools or the phase are others now
 	observe func(Declaration) // sees each listing before it is offered
-	tell    func(mcp.Notice)  // what nobody's call is told
+	notify  func(mcp.Notice)  // what nobody's call is told
 }
 
 // declarations are what was observed last.
@@ -80,7 +80,7 @@ func newEndpoint(cfg Config) *Endpoint {
 			phase: Idle, tools: new(listing.Tools), closed: make(chan struct{}), turn: make(chan struct{}),
 			pauses: pace.Backoff{First: firstPause, Most: maxPause},
 		},
-		watchers: watchers{changed: func() {}, observe: func(Declaration) {}, tell: func(mcp.Notice) {}},
+		watchers: watchers{changed: func() {}, observe: func(Declaration) {}, notify: func(mcp.Notice) {}},
 	}
 	e.ownership = shared{e}
 	return e

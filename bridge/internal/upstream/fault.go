@@ -68,7 +68,7 @@ func (f *Fault) Public() string {
 		if c, ok := errors.AsType[*pace.OpenError](f.Err); ok {
 			return c.Public()
 		}
-		if c, ok := errors.AsType[*comingError](f.Err); ok {
+		if c, ok := errors.AsType[*notConnectedError](f.Err); ok {
 			return c.words
 		}
 		return "the server is not connected"
@@ -103,20 +103,20 @@ func (f *Fault) Public() string {
 	}
 }
 
-// A comingError says that there is no connection now, and when to ask again.
-type comingError struct {
+// A notConnectedError says that there is no connection now, and when to ask again.
+type notConnectedError struct {
 	words string
 	fault *Fault // why there is none; nil if there was none yet
 }
 
-func (e *comingError) Error() string {
+func (e *notConnectedError) Error() string {
 	if e.fault == nil {
 		return e.words
 	}
 	return e.words + ": " + e.fault.Error()
 }
 
-func (e *comingError) Unwrap() error {
+func (e *notConnectedError) Unwrap() error {
 	if e.fault == nil {
 		return nil
 	}

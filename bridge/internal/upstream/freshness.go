@@ -40,7 +40,7 @@ func (e *Endpoint) Fresh(one gate.Feature) (left time.Duration, lists bool) {
 	if l == nil {
 		return 0, true
 	}
-	now := l.news.freshness()
+	now := l.announced.freshness()
 	h, lists := now.hints[one]
 	if now.hints == nil || lists && !h.given {
 		return 0, true
@@ -52,7 +52,7 @@ func (e *Endpoint) Fresh(one gate.Feature) (left time.Duration, lists bool) {
 func (e *Endpoint) Announced() bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.link != nil && e.link.news.waiting() != nil
+	return e.link != nil && e.link.announced.waiting() != nil
 }
 
 // Relisted waits, within ctx, until what the server has announced so far is listed:
@@ -66,7 +66,7 @@ func (e *Endpoint) Relisted(ctx context.Context) {
 		return
 	}
 	for range 2 { // the listing under way may have begun before the announcement
-		due := l.news.waiting()
+		due := l.announced.waiting()
 		if due == nil {
 			return
 		}
@@ -86,7 +86,7 @@ func (e *Endpoint) Relisted(ctx context.Context) {
 
 // stale reports whether there is a listing that must not be kept, and is to be made anew.
 func (l *link) stale() bool {
-	f := l.news.freshness()
+	f := l.announced.freshness()
 	if time.Since(f.at) < relistHinted {
 		return false
 	}

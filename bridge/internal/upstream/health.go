@@ -34,15 +34,15 @@ func (l sessions) pings(ctx context.Context, silent time.Duration) {
 		if heard = l.peer.Heard.Load(); heard != before || l.peer.Busy() {
 			continue
 		}
-		if err := l.lives(ctx); err != nil {
+		if err := l.answersPing(ctx); err != nil {
 			l.peer.Fail(err)
 			return
 		}
 	}
 }
 
-// lives pings until the server answers, or has not too often. Any answer will do.
-func (l sessions) lives(ctx context.Context) error {
+// answersPing pings until the server answers, or has not too often. Any answer will do.
+func (l sessions) answersPing(ctx context.Context) error {
 	for range maxSilent {
 		timed, cancel := context.WithTimeout(ctx, pingTime)
 		_, err := l.peer.Call(timed, "ping", []byte("{}"))

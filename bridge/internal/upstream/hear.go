@@ -107,7 +107,7 @@ func (e *Endpoint) Inherit(old *Endpoint) {
 func (e *Endpoint) updated(params gate.Doc) {
 	uri := params.Get("uri").Text()
 	if who := e.subscriptions.Of(uri); len(who) > 0 {
-		e.tell(mcp.Notice{Server: e.cfg.Server, Method: mcp.MethodUpdated, Params: gate.MustDoc(string(uriParams(uri))), Subscribers: who})
+		e.notify(mcp.Notice{Server: e.cfg.Server, Method: mcp.MethodUpdated, Params: gate.MustDoc(string(uriParams(uri))), Subscribers: who})
 	}
 }
 

@@ -103,7 +103,7 @@ func TestAwayUntil(t *testing.T) {
 		for range 3 {
 			_ = e.Connect(t.Context())
 		}
-		f := e.Away()
+		f := e.Unready()
 		if f == nil || f.Kind != upstream.NotConnected || !regexp.MustCompile(`^the server is not connected, and is tried again in [1-4]s; call again then$`).MatchString(f.Public()) {
 			t.Errorf("%v, told as %q", f, public(f))
 		}

@@ -16,9 +16,9 @@ type link struct {
 	peer     *wire.Peer
 	dialect  dialect // of the revision that is spoken
 
-	ended chan struct{}
-	again chan struct{} // the server's tools have changed; room for one
-	news  news          // what is not listed yet of that
+	ended     chan struct{}
+	again     chan struct{} // the server's tools have changed; room for one
+	announced announcements // what is not listed yet of that
 	// wanted says that a call waits for the next listing; room for one.
 	wanted chan struct{}
 	// useful says that the server has answered a call.
@@ -64,7 +64,7 @@ func (l *link) overHTTP() *wire.HTTPConn {
 
 // listsChanged has the listing made anew.
 func (l *link) listsChanged() {
-	l.news.announce()
+	l.announced.announce()
 	select {
 	case l.again <- struct{}{}:
 	default:
@@ -73,11 +73,11 @@ func (l *link) listsChanged() {
 
 // ask sends a request of the gateway's own and waits for the answer, as [wire.Peer.Call] does.
 func (l *link) ask(ctx context.Context, method string, params []byte) (gate.Doc, error) {
-	return l.send(ctx, asking{method: method, params: params})
+	return l.send(ctx, outgoing{method: method, params: params})
 }
 
 // send sends a request in the words of the revision that the server speaks.
-func (l *link) send(ctx context.Context, a asking) (gate.Doc, error) {
+func (l *link) send(ctx context.Context, a outgoing) (gate.Doc, error) {
 	res, err := l.peer.Exchange(ctx, l.dialect.worded(a))
 	if err != nil {
 		return gate.Doc{}, l.dialect.failed(ctx, err)

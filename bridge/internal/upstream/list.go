@@ -71,10 +71,10 @@ func digests(raw []gate.Doc) map[string]string {
 	return byName
 }
 
-// declares reports why a tool must not be called in a client's own process: what it declares
+// checkDeclared reports why a tool must not be called in a client's own process: what it declares
 // there is not what was listed, and held against the pins. It is asked again before that is
 // said, since tools come and go.
-func (l *link) declares(ctx context.Context, server string, t *gate.Tool) error {
+func (l *link) checkDeclared(ctx context.Context, server string, t *gate.Tool) error {
 	l.declaring.Lock()
 	defer l.declaring.Unlock()
 	if l.declared == nil || t.Feature != gate.FeatureTool || l.declared[t.Local] == t.Digest {

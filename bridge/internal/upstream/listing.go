@@ -37,9 +37,9 @@ func (e *Endpoint) watch(ctx context.Context, l *link) {
 			case <-l.again:
 			default:
 			}
-			l.news.begin()
+			l.announced.begin()
 			e.relist(ctx, l, announced)
-			l.news.end()
+			l.announced.end()
 			last = time.Now()
 		case <-l.ended:
 			return
@@ -118,17 +118,17 @@ func (e *Endpoint) toolsOf(l *link, raw []gate.Doc) *listing.Tools {
 // what a server lists is what the shared connection lists, and then what own ones have
 // said that they have beyond it, for as long as they last.
 
-// shows keeps the tools of an own connection, and has them listed.
-func (s *audiences) shows(a *audience, raw []gate.Doc) {
+// keepListed keeps the tools of an own connection, and has them listed.
+func (s *audiences) keepListed(a *audience, raw []gate.Doc) {
 	s.mu.Lock()
 	a.listed = raw
 	s.mu.Unlock()
 	a.base.join()
 }
 
-// late returns the tools of own connections whose names are none of these. Of two of one
+// listedBeyond returns the tools of own connections whose names are none of these. Of two of one
 // name that of the older connection counts.
-func (s *audiences) late(than []gate.Doc) (late []gate.Doc) {
+func (s *audiences) listedBeyond(than []gate.Doc) (late []gate.Doc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.ContainsFunc(s.all, func(a *audience) bool { return a.listed != nil }) {
@@ -152,7 +152,7 @@ func (s *audiences) late(than []gate.Doc) (late []gate.Doc) {
 // joined returns what the shared connection lists together with what own ones have beyond
 // it.
 func (e *Endpoint) joined(l *link, tools *listing.Tools) *listing.Tools {
-	late := e.audiences.late(tools.Listed)
+	late := e.audiences.listedBeyond(tools.Listed)
 	if late == nil {
 		return tools
 	}

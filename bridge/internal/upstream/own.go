@@ -9,23 +9,23 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// declared returns what the client of a call can be asked; absent if that is nothing.
-func declared(c *gate.Call) gate.Doc {
+// clientCapabilities returns what the client of a call can be asked; absent if that is nothing.
+func clientCapabilities(c *gate.Call) gate.Doc {
 	if c.Peer == nil {
 		return gate.Doc{}
 	}
 	return mcp.PeerCapabilities(c.Peer.Capabilities())
 }
 
-// apart reports whether the clients of the server have a connection each, whatever they
+// alwaysOwn reports whether the clients of the server have a connection each, whatever they
 // are capable of.
-func (e *Endpoint) apart() bool {
+func (e *Endpoint) alwaysOwn() bool {
 	return e.cfg.Personal || e.cfg.Sessions == SessionsOwn || e.cfg.Command != "" && e.cfg.Sessions != SessionsShared
 }
 
 // invokeOwn carries out a call over its client's own connection.
 func (e *Endpoint) invokeOwn(ctx context.Context, p gate.Permit, c *gate.Call) (gate.Result, error) {
-	if err := e.admitted(ctx, p, c); err != nil {
+	if err := e.checkCredential(ctx, p, c); err != nil {
 		return gate.Result{}, err
 	}
 	a, err := e.audiences.take(e, c)
@@ -45,7 +45,7 @@ func (e *Endpoint) ownFor(a *audience) *Endpoint {
 	if !a.pooled {
 		own.cfg.Log = e.cfg.Log.With("session", a.session.ID)
 	}
-	own.ownership, own.levels, own.tell = owned{own, a}, e.levels, e.tell
+	own.ownership, own.levels, own.notify = owned{own, a}, e.levels, e.notify
 	own.observe = e.observeOwn
 	return own
 }
@@ -102,9 +102,9 @@ func (e *Endpoint) EndSession(k gate.SessionKey) { e.audiences.end(k) }
 // errNotTheirs is the cause of a fault of a call whose connection would be another's.
 var errNotTheirs = errors.New("the connection belongs to somebody else than the caller")
 
-// admitted returns why a call cannot have a connection of its principal's own. Nothing is
+// checkCredential returns why a call cannot have a connection of its principal's own. Nothing is
 // connected for somebody who has no credential.
-func (e *Endpoint) admitted(ctx context.Context, p gate.Permit, c *gate.Call) error {
+func (e *Endpoint) checkCredential(ctx context.Context, p gate.Permit, c *gate.Call) error {
 	if !e.cfg.Personal {
 		return nil
 	}

@@ -14,13 +14,13 @@ import (
 // owned is the ownership of a connection that belongs to one client, which the server can ask
 // on it while a call is under way. What is offered is what the shared connection lists.
 type owned struct {
-	e  *Endpoint
-	by *audience
+	e        *Endpoint
+	audience *audience
 }
 
 var _ ownership = owned{}
 
-func (o owned) capabilities() gate.Doc { return o.by.capabilities }
+func (o owned) capabilities() gate.Doc { return o.audience.capabilities }
 
 // reports is false: those of single clients come and go, and what every process of a server
 // says is worth one line.
@@ -34,14 +34,14 @@ func (o owned) list(ctx context.Context, l *link) (_ *listing.Tools, err error) 
 }
 
 func (o owned) opened(ctx context.Context, l *link) {
-	if !o.by.asked() {
+	if !o.audience.asked() {
 		return
 	}
 	l.dialect.greet(ctx)
-	if of := o.e.under.Foremost(); of != nil && of.Call.Detached { // nobody may have answered
-		o.by.owner.mu.Lock()
-		o.by.news = true
-		o.by.owner.mu.Unlock()
+	if of := o.e.calls.Foremost(); of != nil && of.Call.Detached { // nobody may have answered
+		o.audience.owner.mu.Lock()
+		o.audience.rootsChanged = true
+		o.audience.owner.mu.Unlock()
 	}
 }
 
@@ -57,10 +57,10 @@ func (o owned) relist(ctx context.Context, l *link, _ time.Time) {
 		l.declared = digests(raw)
 	}
 	l.declaring.Unlock()
-	o.by.owner.shows(o.by, raw)
+	o.audience.owner.keepListed(o.audience, raw)
 }
 
-func (owned) offers() bool { return false }
+func (owned) listsFeatures() bool { return false }
 
 func (owned) owns(*gate.Call) bool { return false }
 
@@ -82,15 +82,15 @@ func (o owned) connect(ctx *pace.Deadline) error {
 
 // reconnects is true only while a call waits for it, for only then the client can be asked
 // something.
-func (o owned) reconnects() bool { return o.e.under.Foremost() != nil }
+func (o owned) reconnects() bool { return o.e.calls.Foremost() != nil }
 
 func (o owned) approves(ctx context.Context, l *link, t *gate.Tool, _ bool) error {
-	return l.declares(ctx, o.e.cfg.Server, t)
+	return l.checkDeclared(ctx, o.e.cfg.Server, t)
 }
 
 func (o owned) prepare(ctx context.Context, l *link, of *underway.Call) {
 	l.dialect.tune(ctx, of.Level, false)
-	if !of.Call.Detached && o.by.owner.takeNews(o.by) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
+	if !of.Call.Detached && o.audience.owner.takeRootsChanged(o.audience) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
 		l.dialect.greet(ctx)
 	}
 }
@@ -101,8 +101,8 @@ func (o owned) caller(p gate.Permit) (who *gate.Principal, _ gate.Permit) {
 	if call, _, ok := p.Open(); ok {
 		who = call.Who
 	}
-	if o.e.cfg.Personal && (who == nil || who.Owner != o.by.who.Owner) {
-		return o.by.who, gate.Permit{}
+	if o.e.cfg.Personal && (who == nil || who.Owner != o.audience.who.Owner) {
+		return o.audience.who, gate.Permit{}
 	}
 	return who, p
 }
@@ -113,22 +113,22 @@ func (o owned) caller(p gate.Permit) (who *gate.Principal, _ gate.Permit) {
 // could not if a job or task beside it were asked.
 func (o owned) asker(of *underway.Call, params gate.Doc) *underway.Call {
 	if related := params.Get("_meta").Get(mcp.MetaRelatedTask); !related.IsZero() {
-		return o.e.under.ByTask(related.Get("taskId").Text())
+		return o.e.calls.ByTask(related.Get("taskId").Text())
 	}
 	if of != nil {
 		return of
 	}
-	return o.e.under.Foremost()
+	return o.e.calls.Foremost()
 }
 
-func (o owned) logger(*link) *underway.Call { return o.e.under.Foremost() }
+func (o owned) logger(*link) *underway.Call { return o.e.calls.Foremost() }
 
 // logged tells the client of the session.
 func (o owned) logged(how mcp.Severity, params gate.Doc) {
-	if o.by.pooled {
+	if o.audience.pooled {
 		return
 	}
-	if from := o.e.levels.Session(o.by.session); from > 0 && how >= from {
-		o.e.tell(mcp.Notice{Server: o.e.cfg.Server, Session: o.by.session, Method: mcp.MethodLog, Params: params})
+	if from := o.e.levels.Session(o.audience.session); from > 0 && how >= from {
+		o.e.notify(mcp.Notice{Server: o.e.cfg.Server, Session: o.audience.session, Method: mcp.MethodLog, Params: params})
 	}
 }

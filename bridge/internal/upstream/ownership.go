@@ -22,9 +22,9 @@ type ownership interface {
 	list(ctx context.Context, l *link) (*listing.Tools, error)
 	opened(ctx context.Context, l *link)
 	// relist reads the listing anew, after the server has announced that it has changed, and
-	// offers says whether it counts for anything but tools.
+	// listsFeatures says whether it counts for anything but tools.
 	relist(ctx context.Context, l *link, announced time.Time)
-	offers() bool
+	listsFeatures() bool
 
 	// owns reports whether a call is made over another connection, of its client's own.
 	owns(c *gate.Call) bool

@@ -17,7 +17,7 @@ var nothingToComplete = gate.MustDoc(`{"completion":{"values":[]}}`)
 // request sends what a call asks for to the server, in the words of its method.
 func (e *Endpoint) request(ctx *pace.Deadline, l *link, of *underway.Call, t *gate.Tool) (gate.Doc, error) {
 	c := of.Call
-	a := askingFor(of)
+	a := outgoingFor(of)
 	switch {
 	case c.Action == gate.CallTool && t.Feature == gate.FeatureTool, c.Action == gate.GetPrompt && t.Feature == gate.FeaturePrompt:
 		a.params = mcp.CallParams(t.Local, c.Args.Raw())

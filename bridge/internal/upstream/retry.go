@@ -66,13 +66,13 @@ func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link, waited bool,
 			e.begin(ctx)
 		}
 		turn, f := e.turn, e.notReady()
-		coming := e.comes()
+		coming := e.mayConnect()
 		e.mu.Unlock()
 		if !coming {
 			return nil, waited, f
 		}
 		if until := e.circuit.OpenUntil(); !trial && !until.IsZero() {
-			return nil, waited, e.tooOften(until)
+			return nil, waited, e.circuitFault(until)
 		}
 		if late == nil {
 			timer := time.NewTimer(waitReady)
@@ -91,22 +91,22 @@ func (e *Endpoint) ready(ctx context.Context, trial bool) (l *link, waited bool,
 	}
 }
 
-// comes reports whether there may be a connection soon: one that is Ready is about to be
+// mayConnect reports whether there may be a connection soon: one that is Ready is about to be
 // faulted. The caller holds mu.
-func (e *Endpoint) comes() bool {
+func (e *Endpoint) mayConnect() bool {
 	return e.cfg.Broken == "" && slices.Contains([]Phase{Ready, Connecting, Faulted}, e.phase)
 }
 
 // notReady is the fault of a call that finds no connection. The caller holds mu.
 func (e *Endpoint) notReady() *Fault {
-	if f := e.lacking(e.fault); f != nil {
+	if f := e.credentialFault(e.fault); f != nil {
 		return f
 	}
-	return &Fault{NotConnected, e.cfg.Server, "call", e.coming()}
+	return &Fault{NotConnected, e.cfg.Server, "call", e.notConnected()}
 }
 
-// coming returns why there is no connection, and what is done about it. The caller holds mu.
-func (e *Endpoint) coming() error {
+// notConnected returns why there is no connection, and what is done about it. The caller holds mu.
+func (e *Endpoint) notConnected() error {
 	words, now := "the server is "+string(e.phase), time.Now()
 	switch {
 	case e.cfg.Broken != "":
@@ -123,7 +123,7 @@ func (e *Endpoint) coming() error {
 	case e.phase == Faulted && e.again != nil:
 		words = fmt.Sprintf("the server is not connected, and is tried again in %s; call again then", seconds(e.next.Sub(now)))
 	}
-	return &comingError{words, e.fault}
+	return &notConnectedError{words, e.fault}
 }
 
 // seconds rounds up, to a second at least.
@@ -131,8 +131,8 @@ func seconds(d time.Duration) time.Duration {
 	return max(time.Second, (d + time.Second - 1).Truncate(time.Second))
 }
 
-// tooOften is the fault of a call that an open circuit does not let through.
-func (e *Endpoint) tooOften(until time.Time) *Fault {
+// circuitFault is the fault of a call that an open circuit does not let through.
+func (e *Endpoint) circuitFault(until time.Time) *Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	open := &pace.OpenError{Until: until}
@@ -154,7 +154,7 @@ func (e *Endpoint) repeats(err error, t *gate.Tool) bool {
 	if f, ours := errors.AsType[*Fault](err); ours {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		return e.cfg.Retries > 0 && f.Kind == NotConnected && e.comes()
+		return e.cfg.Retries > 0 && f.Kind == NotConnected && e.mayConnect()
 	}
 	return e.cfg.Retry == RetryIdempotent && idempotent(t) && kindOf(err, Transport) == Transport
 }

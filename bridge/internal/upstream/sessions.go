@@ -32,11 +32,11 @@ type sessions struct{ *link }
 
 var _ dialect = sessions{}
 
-func (sessions) worded(a asking) wire.Request { return a.request(false) }
+func (sessions) worded(a outgoing) wire.Request { return a.request(false) }
 
 func (sessions) failed(_ context.Context, err error) error { return err }
 
-func (l sessions) call(ctx *pace.Deadline, a asking, t *gate.Tool) (gate.Doc, error) {
+func (l sessions) call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc, error) {
 	if l.asTask(t, a.of.Call) {
 		return l.callAsTask(ctx, a)
 	}

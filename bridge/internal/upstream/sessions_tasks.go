@@ -25,7 +25,7 @@ func (l sessions) asTask(t *gate.Tool, c *gate.Call) bool {
 // callAsTask calls a tool as a task and waits for its end, for as long as the server
 // says in time that it goes on. What it asks for meanwhile comes with the request for
 // the result.
-func (l sessions) callAsTask(ctx *pace.Deadline, a asking) (gate.Doc, error) {
+func (l sessions) callAsTask(ctx *pace.Deadline, a outgoing) (gate.Doc, error) {
 	ttl := strconv.FormatInt(((pace.MaxExtended + 1) * ctx.Timeout).Milliseconds(), 10)
 	a.params = mcp.WithMember(a.params, `"task":`, []byte(`{"ttl":`+ttl+`}`))
 	res, err := l.send(ctx, a)
@@ -38,7 +38,7 @@ func (l sessions) callAsTask(ctx *pace.Deadline, a asking) (gate.Doc, error) {
 		return gate.Doc{}, err
 	}
 	a.of.BecomesTask(state.id)
-	about := asking{of: a.of, params: state.params()}
+	about := outgoing{of: a.of, params: state.params()}
 	res, err = l.taskResult(ctx, about, &state, made)
 	if err != nil && !state.ended() {
 		l.cancelTask(ctx, about)
@@ -47,7 +47,7 @@ func (l sessions) callAsTask(ctx *pace.Deadline, a asking) (gate.Doc, error) {
 }
 
 // taskResult waits until a task has ended, or wants something, and then for its result.
-func (l sessions) taskResult(ctx *pace.Deadline, about asking, state *taskState, task gate.Doc) (gate.Doc, error) {
+func (l sessions) taskResult(ctx *pace.Deadline, about outgoing, state *taskState, task gate.Doc) (gate.Doc, error) {
 	for state.status == mcp.TaskWorking {
 		var err error
 		if task, err = l.taskLater(ctx, ctx.Timeout, about, task); err != nil {
@@ -67,7 +67,7 @@ func (l sessions) taskResult(ctx *pace.Deadline, about asking, state *taskState,
 
 // hearOn asks for a task until stop is called, while its result is waited for: the server
 // may say nothing else for long.
-func (l sessions) hearOn(d *pace.Deadline, about asking, task gate.Doc) (stop func()) {
+func (l sessions) hearOn(d *pace.Deadline, about outgoing, task gate.Doc) (stop func()) {
 	ctx, cancel := context.WithCancel(d)
 	var wg sync.WaitGroup
 	wg.Go(func() {

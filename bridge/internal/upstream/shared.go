@@ -45,7 +45,7 @@ func (s shared) relist(ctx context.Context, l *link, announced time.Time) {
 	s.e.offer(l, tools, s.e.joined(l, tools), announced)
 }
 
-func (shared) offers() bool { return true }
+func (shared) listsFeatures() bool { return true }
 
 // owns is false for servers that ask by their answers, as those of [mcp.Stateless] do: their
 // clients need no connection of their own.
@@ -54,9 +54,9 @@ func (s shared) owns(c *gate.Call) bool {
 	switch {
 	case e.cfg.Sessions == SessionsShared:
 		return false
-	case e.apart():
+	case e.alwaysOwn():
 		return true
-	case declared(c).IsZero():
+	case clientCapabilities(c).IsZero():
 		return false
 	}
 	e.mu.Lock()
@@ -99,7 +99,7 @@ func (s shared) logger(l *link) *underway.Call {
 	if l.overHTTP() != nil {
 		return nil
 	}
-	return s.e.under.Only()
+	return s.e.calls.Only()
 }
 
 // logged drops the message: it could tell one client of another.

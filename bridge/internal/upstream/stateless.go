@@ -21,7 +21,7 @@ type stateless struct{ *link }
 
 var _ dialect = stateless{}
 
-func (l stateless) worded(a asking) wire.Request {
+func (l stateless) worded(a outgoing) wire.Request {
 	r := a.request(true)
 	if l.overHTTP() != nil {
 		r.Headers = a.header()
@@ -29,7 +29,7 @@ func (l stateless) worded(a asking) wire.Request {
 	return r
 }
 
-func (l stateless) call(ctx *pace.Deadline, a asking, t *gate.Tool) (gate.Doc, error) {
+func (l stateless) call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc, error) {
 	a = a.about(t)
 	a.tasks = a.of.Call.Action == gate.CallTool && l.offersTasks()
 	res, err := l.rounds(ctx, a)
@@ -59,12 +59,12 @@ func (l stateless) usable(raw []gate.Doc) (usable []gate.Doc, notes []listing.No
 // see [Endpoint.Refresh].
 func (l stateless) keeps(at time.Time, hints map[gate.Feature]hint) {
 	f := freshness{at, hints, make(chan struct{})}
-	l.news.mu.Lock()
-	if l.news.fresh.over != nil {
-		close(l.news.fresh.over)
+	l.announced.mu.Lock()
+	if l.announced.fresh.over != nil {
+		close(l.announced.fresh.over)
 	}
-	l.news.fresh = f
-	l.news.mu.Unlock()
+	l.announced.fresh = f
+	l.announced.mu.Unlock()
 	after := l.relistsAfter(hints)
 	if after == 0 {
 		return

@@ -26,9 +26,9 @@ const (
 	listenSettle = 100 * time.Millisecond
 )
 
-// hear begins to listen to what the server declares that it tells, and waits for a
+// startListening begins to listen to what the server declares that it tells, and waits for a
 // moment until it does.
-func (l stateless) hear(ctx context.Context) {
+func (l stateless) startListening(ctx context.Context) {
 	l.listening.wanted = make(chan struct{}, 1)
 	first := make(chan struct{})
 	l.endpoint.run(func() { l.listen(context.WithoutCancel(ctx), sync.OnceFunc(func() { close(first) })) })
@@ -57,7 +57,7 @@ func (l stateless) listen(ctx context.Context, settled func()) {
 		}
 		began := time.Now()
 		if s.agrees(l) && (missed || time.Since(began) > firstAckTime) {
-			l.missed()
+			l.catchUp()
 			missed = false
 		}
 		settled()
@@ -152,7 +152,7 @@ func (w *listening) open(ctx context.Context, l stateless) *listenStream {
 	s.id = id
 	ctx, s.cancel = context.WithCancel(ctx)
 	w.set(s)
-	a := asking{method: mcp.MethodListen, params: mcp.MustJSON(map[string]any{"notifications": filter})}
+	a := outgoing{method: mcp.MethodListen, params: mcp.MustJSON(map[string]any{"notifications": filter})}
 	go func() { // ends with ctx, or with the connection
 		defer s.cancel()
 		s.err = l.await(ctx, s.id, answer, a)
@@ -163,7 +163,7 @@ func (w *listening) open(ctx context.Context, l stateless) *listenStream {
 }
 
 // await sends a request that stays open, and waits for its end.
-func (l stateless) await(ctx context.Context, id int64, ch <-chan wire.Answer, a asking) error {
+func (l stateless) await(ctx context.Context, id int64, ch <-chan wire.Answer, a outgoing) error {
 	defer l.peer.Forget(id)
 	r := l.worded(a)
 	msg := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, r.Method, r.Params)
@@ -182,8 +182,8 @@ func (l stateless) await(ctx context.Context, id int64, ch <-chan wire.Answer, a
 	}
 }
 
-// missed has everything looked at that may have changed while nobody listened.
-func (l stateless) missed() {
+// catchUp has everything looked at that may have changed while nobody listened.
+func (l stateless) catchUp() {
 	l.listsChanged()
 	l.listening.mu.Lock()
 	uris := slices.Sorted(maps.Keys(l.listening.uris))

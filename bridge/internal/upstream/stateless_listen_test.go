@@ -60,7 +60,7 @@ func TestModernChanges(t *testing.T) {
 			f := rig.NewFleet(t, fleet.Config{Servers: []upstream.Config{cfg}})
 			var mu sync.Mutex
 			var updated []string
-			f.Hear(func(n mcp.Notice) {
+			f.OnNotice(func(n mcp.Notice) {
 				mu.Lock()
 				defer mu.Unlock()
 				updated = append(updated, n.Params.Get("uri").Text())

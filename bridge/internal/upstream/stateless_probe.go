@@ -13,7 +13,7 @@ import (
 // discovered returns the server's answer to [mcp.MethodDiscover], or why it is none that
 // says that it speaks [mcp.Stateless].
 func (l stateless) discovered(ctx context.Context) (gate.Doc, error) {
-	res, err := l.peer.Exchange(ctx, l.worded(asking{method: mcp.MethodDiscover}))
+	res, err := l.peer.Exchange(ctx, l.worded(outgoing{method: mcp.MethodDiscover}))
 	if err != nil {
 		return gate.Doc{}, err
 	}

@@ -24,7 +24,7 @@ const (
 // 2026-07-28, basic/patterns/mrtr). A client that can be asked by the answer to its
 // call gets the server's questions, and calls again; any other is asked meanwhile. The
 // answer may be a task, if it can be one.
-func (l stateless) rounds(ctx context.Context, a asking) (gate.Doc, error) {
+func (l stateless) rounds(ctx context.Context, a outgoing) (gate.Doc, error) {
 	c, call, params := a.of, a.of.Call, a.params
 	b := rounds.BroughtBy(call)
 	pause := roundPause

@@ -21,8 +21,8 @@ func (l stateless) offersTasks() bool {
 // A statelessTask is a call that a server of [mcp.Stateless] carries out as a task. Each request
 // about it stands for itself, so that a task outlives the connection.
 type statelessTask struct {
-	l      *link  // over which the server was asked last
-	about  asking // what is the same in all requests
+	l      *link    // over which the server was asked last
+	about  outgoing // what is the same in all requests
 	state  taskState
 	inputs *rounds.Inputs
 	// refused is why the server has not taken an answer: it may be that the task had ended
@@ -32,13 +32,13 @@ type statelessTask struct {
 
 // follow waits for the end of the task that a call was answered by, for as long as the
 // server says in time that it goes on. What it wants to know meanwhile its client is asked.
-func (l stateless) follow(ctx *pace.Deadline, a asking, made gate.Doc) (gate.Doc, error) {
+func (l stateless) follow(ctx *pace.Deadline, a outgoing, made gate.Doc) (gate.Doc, error) {
 	state, err := newTask(made)
 	if err != nil {
 		return gate.Doc{}, err
 	}
 	a.of.BecomesTask(state.id)
-	t := &statelessTask{l: l.link, state: state, inputs: rounds.NewInputs(ctx, a.of), about: asking{
+	t := &statelessTask{l: l.link, state: state, inputs: rounds.NewInputs(ctx, a.of), about: outgoing{
 		of: a.of, name: state.id, capabilities: a.capabilities, tasks: true,
 	}}
 	res, err := t.wait(ctx, made)

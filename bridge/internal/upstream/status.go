@@ -66,17 +66,17 @@ func (s *Status) Count(f *listing.Features) {
 	s.Notes = slices.Concat(s.Notes, f.Notes)
 }
 
-// Away returns the fault of a call while the server has not been ready yet; nil once it was.
-func (e *Endpoint) Away() *Fault {
+// Unready returns the fault of a call while the server has not been ready yet; nil once it was.
+func (e *Endpoint) Unready() *Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.phase == Ready || e.link != nil || len(e.tools.Listed) > 0 {
 		return nil
 	}
-	if f := e.lacking(e.fault); f != nil {
+	if f := e.credentialFault(e.fault); f != nil {
 		return f
 	}
-	return &Fault{NotConnected, e.cfg.Server, "lookup", e.coming()}
+	return &Fault{NotConnected, e.cfg.Server, "lookup", e.notConnected()}
 }
 
 // Status tells how the endpoint is.
@@ -97,7 +97,7 @@ func (e *Endpoint) Status() Status {
 		}
 	}
 	if l := e.link; l != nil {
-		s.Name, s.Version, s.Protocol = said(l.server.Get("name")), said(l.server.Get("version")), l.revision
+		s.Name, s.Version, s.Protocol = printable(l.server.Get("name")), printable(l.server.Get("version")), l.revision
 		for name := range l.capabilities.Members() {
 			s.Capabilities = append(s.Capabilities, mcp.Clip(gate.Visible(name), maxSaidName))
 		}
@@ -117,5 +117,5 @@ func (e *Endpoint) Status() Status {
 // maxSaidName bounds what a server calls itself, in bytes.
 const maxSaidName = 100
 
-// said is what a server says of itself, as an operator can read it.
-func said(d gate.Doc) string { return mcp.Clip(gate.Visible(d.Text()), maxSaidName) }
+// printable is what a server says of itself, as an operator can read it.
+func printable(d gate.Doc) string { return mcp.Clip(gate.Visible(d.Text()), maxSaidName) }

@@ -81,7 +81,7 @@ func seen(err error) error {
 }
 
 // taskLater asks for a task when it is time to ask again.
-func (l *link) taskLater(ctx context.Context, timeout time.Duration, about asking, task gate.Doc) (gate.Doc, error) {
+func (l *link) taskLater(ctx context.Context, timeout time.Duration, about outgoing, task gate.Doc) (gate.Doc, error) {
 	select {
 	case <-time.After(pollAfter(task.Get("pollInterval"), timeout)):
 	case <-ctx.Done():
@@ -92,7 +92,7 @@ func (l *link) taskLater(ctx context.Context, timeout time.Duration, about askin
 }
 
 // cancelTask tells the server that nobody waits for a task any more.
-func (l *link) cancelTask(ctx context.Context, about asking) {
+func (l *link) cancelTask(ctx context.Context, about outgoing) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTaskTime)
 	defer cancel()
 	about.method = mcp.MethodTaskCancel

@@ -33,8 +33,8 @@ func passes(name string) bool {
 	return strings.Contains(name, "/") || slices.Contains(traceMeta, name)
 }
 
-// An asking is a request to a server, and on whose behalf it is made.
-type asking struct {
+// An outgoing request is one to a server, and on whose behalf it is made.
+type outgoing struct {
 	of     *underway.Call // the call that it carries out; nil for the gateway's own
 	method string
 	params []byte // an object, without _meta
@@ -49,9 +49,9 @@ type asking struct {
 	progress     string   // the token of what is told meanwhile, JSON; "" for none
 }
 
-// askingFor returns what the request that carries out a call says of the call.
-func askingFor(c *underway.Call) asking {
-	a := asking{of: c, method: string(c.Call.Action), meta: c.Call.Meta, progress: c.ProgressToken()}
+// outgoingFor returns what the request that carries out a call says of the call.
+func outgoingFor(c *underway.Call) outgoing {
+	a := outgoing{of: c, method: string(c.Call.Action), meta: c.Call.Meta, progress: c.ProgressToken()}
 	if c.Level > 0 {
 		a.meta = a.meta.With(mcp.MetaLogLevel, mcp.MustJSON(c.Level.String()))
 	}
@@ -60,7 +60,7 @@ func askingFor(c *underway.Call) asking {
 
 // about adds what a server of [mcp.Stateless] is told of a call: what is used, and what the
 // client can be asked.
-func (a asking) about(t *gate.Tool) asking {
+func (a outgoing) about(t *gate.Tool) outgoing {
 	c := a.of.Call
 	switch c.Action {
 	case gate.CallTool:
@@ -77,7 +77,7 @@ func (a asking) about(t *gate.Tool) asking {
 }
 
 // request returns the request with its _meta.
-func (a asking) request(stateless bool) wire.Request {
+func (a outgoing) request(stateless bool) wire.Request {
 	params := a.params
 	if params == nil {
 		params = []byte("{}")
@@ -91,7 +91,7 @@ func (a asking) request(stateless bool) wire.Request {
 
 // metaFor returns the _meta of the request: what the client's says to the server, and
 // what a server of [mcp.Stateless] must be told. It is nil if that is nothing.
-func (a asking) metaFor(stateless bool) []byte {
+func (a outgoing) metaFor(stateless bool) []byte {
 	meta := append(make([]byte, 0, usualMeta), '{')
 	add := func(name string, value []byte) {
 		if len(meta) > 1 {
@@ -138,7 +138,7 @@ var clientInfo = mcp.MustJSON(map[string]string{"name": mcp.ClientName, "version
 
 // declares returns what a server of [mcp.Stateless] is told that its client is capable of:
 // what the client itself is, but for tasks, which are between the server and the gateway.
-func (a asking) declares() []byte {
+func (a outgoing) declares() []byte {
 	all := a.capabilities
 	if all.Kind() != gate.Object {
 		all = noCapabilities
@@ -156,7 +156,7 @@ func (a asking) declares() []byte {
 
 // header returns the headers that say again what the message says (MCP 2026-07-28,
 // basic/transports/streamable-http, "Request Metadata").
-func (a asking) header() http.Header {
+func (a outgoing) header() http.Header {
 	h := http.Header{mcp.HeaderMethod: {a.method}}
 	if a.name != "" {
 		h[mcp.HeaderName] = []string{mcp.EncodeHeader(a.name)}

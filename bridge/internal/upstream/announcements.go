@@ -8,9 +8,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
-// news is what a server has announced of its tools and the gateway has not listed
+// announcements is what a server has announced of its tools and the gateway has not listed
 // yet. The zero news is none.
-type news struct {
+type announcements struct {
 	mu   sync.Mutex
 	due  chan struct{} // closed with the end of the next listing; nil if there is none to wait for
 	more bool          // announced since the listing under way began
@@ -18,7 +18,7 @@ type news struct {
 	fresh freshness // of the last listing
 }
 
-func (n *news) announce() {
+func (n *announcements) announce() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.more = true
@@ -28,13 +28,13 @@ func (n *news) announce() {
 }
 
 // begin says that a listing begins, and end that it has ended.
-func (n *news) begin() {
+func (n *announcements) begin() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.more = false
 }
 
-func (n *news) end() {
+func (n *announcements) end() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.due != nil {
@@ -46,13 +46,13 @@ func (n *news) end() {
 	}
 }
 
-func (n *news) waiting() <-chan struct{} {
+func (n *announcements) waiting() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.due
 }
 
-func (n *news) freshness() freshness {
+func (n *announcements) freshness() freshness {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.fresh
