@@ -17,9 +17,12 @@ import (
 // which each costs a quarter of a microsecond. A slice is also how long the
 // garbage collector waits for a guest, which cannot be preempted. No slice is
 // larger than what takes some milliseconds of the slowest instructions, whatever
-// was executed before; where they are slow, slices become smaller.
+// was executed before; where they are slow, slices become smaller. A load from a
+// memory that no cache holds takes 100 to 300 ns.
 const (
 	maxSlice  = 1 << 17
+	farSlice  = 1 << 15 // of a guest with more memory than caches hold
+	nearBytes = 16 << 20
 	minSlice  = 1 << 12
 	longSlice = 2 * time.Millisecond // a slice that took more is followed by a smaller one
 )
@@ -60,7 +63,11 @@ func refill(ctx context.Context, guest api.Module, stack []uint64) {
 		m.stop(left, err)
 	}
 	if left < 0 { // a slice is used up
-		m.adapt(now)
+		most := int64(maxSlice)
+		if guest.Memory().Size() > nearBytes {
+			most = farSlice
+		}
+		m.adapt(now, most)
 		if c.running != nil && stackSize(c.running) > c.limits.Stack { // a start function has a stack of the engine's
 			m.left.Set(stack[0])
 			c.end(TrapMemory, fmt.Sprintf("it needs more than %d bytes of stack", c.limits.Stack))
@@ -80,19 +87,20 @@ func (m *meter) stop(left int64, err error) {
 	panic(err)
 }
 
-// adapt chooses the size of the next slice.
-func (m *meter) adapt(now time.Time) {
+// adapt chooses the size of the next slice, which is most at most.
+func (m *meter) adapt(now time.Time, most int64) {
 	if since := m.call.turn.since; since.After(m.looked) { // it has waited for its slot
 		m.looked = since
 	}
 	switch took := now.Sub(m.looked); {
 	case m.slice == 0:
-		m.slice = maxSlice
+		m.slice = most
 	case took > longSlice:
 		m.slice = max(m.slice/4, minSlice)
 	case took < longSlice/4:
-		m.slice = min(m.slice*2, maxSlice)
+		m.slice *= 2
 	}
+	m.slice = min(m.slice, most)
 	m.looked = now
 }
 

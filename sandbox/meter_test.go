@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -228,6 +229,30 @@ func TestFuelIsTheSameEachTime(t *testing.T) {
 		t.Errorf("fuel = %v, want one for each input", fuel)
 	}
 }
+
+// TestSlicesOfMuchMemory counts how often the time is looked at: more often where loads can miss
+// every cache.
+func TestSlicesOfMuchMemory(t *testing.T) {
+	r := newRuntime(t, sandbox.Config{})
+	const fuel = 1 << 24
+	for pages, least := range map[uint32]int64{1: fuel >> 17, 1 << 9: fuel >> 15} {
+		g := reactor(forever, unreachable)
+		g.pages = pages
+		looks := &counted{Context: t.Context()}
+		m := compile(t, r, g.bytes(), sandbox.ModuleConfig{Limits: sandbox.Limits{Fuel: fuel, Timeout: time.Minute}})
+		if _, err := m.Call(looks, "t", nil, sandbox.CallConfig{}); code(err) != "trap_fuel" || looks.asked.Load() < least {
+			t.Errorf("with %d pages: %d looks, want at least %d: %v", pages, looks.asked.Load(), least, err)
+		}
+	}
+}
+
+// counted is a context that counts how often it is asked whether it has ended.
+type counted struct {
+	context.Context
+	asked atomic.Int64
+}
+
+func (c *counted) Err() error { c.asked.Add(1); return c.Context.Err() }
 
 // TestCollectionDuringCall collects garbage while a guest spins: the collector
 // needs all goroutines to stop, and must not have to wait for the guest's end.
