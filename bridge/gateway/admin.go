@@ -7,7 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
 // Admin decides on what somebody who runs the gateway would do. If changes is true it is
@@ -15,7 +15,7 @@ import (
 // [*gate.Refusal], or says why it could not be decided or recorded: either way it is not to be
 // done.
 func (g operator) Admin(ctx context.Context, q policy.AdminQuery, changes bool) error {
-	d, err := g.Policy().Admin(ctx, q)
+	d, err := policy.Admin(ctx, g.Policy(), q)
 	if err != nil {
 		return fmt.Errorf("the policy cannot be evaluated: %w", err)
 	}

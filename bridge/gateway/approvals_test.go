@@ -17,7 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/approval"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
 // asking is a policy under which a person approves each call of mail__send.

@@ -21,7 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
 // TestCloseEndsSessions: a client that has gone without a word leaves nothing behind.

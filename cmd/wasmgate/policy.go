@@ -15,9 +15,9 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/replay"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 func (c *cli) newPolicy() *cobra.Command {
@@ -89,7 +89,7 @@ func checkPolicy(ctx context.Context, cfg *config.Config, p gateway.Policy) ([]p
 		return problems, err
 	}
 	tools, err := app.Declared(ctx, cfg)
-	return slices.Concat(problems, engine.Overlooked(tools), app.RelayWarnings(ctx, cfg, engine)), err
+	return slices.Concat(problems, policy.Overlooked(engine, tools), app.RelayWarnings(ctx, cfg, engine)), err
 }
 
 // ofGrants puts what is wrong with the grants file into the words of a policy.
@@ -265,7 +265,7 @@ Exits with 3 if it is not "allow".`,
 			if err != nil {
 				return &exitError{exitFalse, err}
 			}
-			b, err := engine.Eval(cmd.Context(), input)
+			b, err := policy.Eval(cmd.Context(), engine, input)
 			if err != nil {
 				return &exitError{exitFalse, err}
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/replay"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 func (c *cli) newPolicyExplain() *cobra.Command {

@@ -16,9 +16,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/learn"
+	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/replay"
 	"github.com/wasmgate/wasmgate/internal/structure"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 func (c *cli) newPolicyLabel() *cobra.Command {

@@ -15,8 +15,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/replay"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 // replayFlags are those of policy replay.
@@ -79,7 +79,7 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 		if err != nil {
 			return named(fmt.Errorf("%s: %w", file, err))
 		}
-		r, err := engine.Replay(ctx, o, s)
+		r, err := policy.Replay(ctx, engine, o, s)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
 // features are what servers offer beside tools, in the order in which it is listed.
@@ -40,7 +41,7 @@ func (a *App) Features(ctx context.Context, as string, all bool) ([]Tool, error)
 				one.Why = a.whyNot(t, who)
 			}
 			if all {
-				if one.Verdict, one.Condition, err = a.gateway.Policy().Verdict(ctx, who, t); err != nil {
+				if one.Verdict, one.Condition, err = policy.VerdictOf(ctx, a.gateway.Policy(), who, t); err != nil {
 					return nil, err
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
 // LabelWarnings warns of labels for servers that the configuration does not have.
@@ -56,7 +56,7 @@ func (a *App) idleLabels() []string {
 		}
 	}
 	var said []string
-	for _, label := range a.gateway.Policy().UnusedLabels(a.gateway.Fleet().KnownFeatures(gate.FeatureTool)) {
+	for _, label := range policy.UnusedLabels(a.gateway.Policy(), a.gateway.Fleet().KnownFeatures(gate.FeatureTool)) {
 		server, _, whole := strings.Cut(label, "__")
 		if slices.ContainsFunc(held, match.Pattern(label).Matches) || slices.Contains(absent, server) || !whole && absent != nil {
 			continue

@@ -15,8 +15,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/paused"
+	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 // Status tells how a gateway is.
@@ -119,7 +119,7 @@ func (a *App) Status() *Status {
 	if p := a.policyError.Load(); p != nil && p.err != nil {
 		s.Problems = append(s.Problems, "policy: "+p.err.Error()+"; the last good one is in use")
 	}
-	for _, p := range a.gateway.Policy().IdleAsks() {
+	for _, p := range policy.IdleAsks(a.gateway.Policy()) {
 		s.Problems = append(s.Problems, "policy: "+p.String())
 	}
 	for _, one := range *a.bundles.Load() {
@@ -237,7 +237,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 		}
 		if all {
 			tool.Traits = traitsOf(t)
-			if tool.Verdict, tool.Condition, err = a.gateway.Policy().Verdict(ctx, who, t); err != nil {
+			if tool.Verdict, tool.Condition, err = policy.VerdictOf(ctx, a.gateway.Policy(), who, t); err != nil {
 				return nil, err
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 // An UpgradeLine is a place in a user's files that means something else than it did to an
@@ -38,7 +38,7 @@ func Upgrade(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]Upgra
 // upgradedRules are the rules that ask: a question narrows what is allowed, and allows
 // nothing any more.
 func upgradedRules(cfg *config.Config, engine *policy.Engine) (lines []UpgradeLine) {
-	idle := engine.IdleAsks()
+	idle := policy.IdleAsks(engine)
 	for _, p := range idle {
 		one := UpgradeLine{File: p.File, Line: p.Line, Changed: p.Message}
 		if p.File == "" {
@@ -46,7 +46,7 @@ func upgradedRules(cfg *config.Config, engine *policy.Engine) (lines []UpgradeLi
 		}
 		lines = append(lines, one)
 	}
-	for _, p := range engine.Asks() {
+	for _, p := range policy.Asks(engine) {
 		if !slices.ContainsFunc(idle, func(q policy.Problem) bool { return q.File == p.File && q.Line == p.Line }) {
 			lines = append(lines, UpgradeLine{
 				File: p.File, Line: p.Line, Changed: "this rule asks about what something allows, and no longer lets a person allow what nothing does",

@@ -20,7 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/files"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
 const (

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/structure"
-	"github.com/wasmgate/wasmgate/policy"
 )
 
 // MaxDifferences bounds the differences that a comparison tells of.
@@ -62,7 +62,7 @@ func Compare(ctx context.Context, engine *policy.Engine, log Log, told func(done
 	o, count, missing := Replayed(), make(Tally), make(map[string]bool)
 	o.Rules = true
 	for _, s := range sessions {
-		r, err := engine.Replay(ctx, o, s.RecordedSession)
+		r, err := policy.Replay(ctx, engine, o, s.RecordedSession)
 		if err != nil {
 			return c, errors.Join(ctx.Err(), err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
 // An Explainer says why recorded calls were decided as they were.
@@ -50,7 +50,7 @@ func (x Explainer) Explain(ctx context.Context, record audit.Entry) (*policy.Exp
 		x.describe(ctx, q.Tool, record.ToolDigest, unknown)
 	}
 	d := gate.Decision{Effect: record.Effect, Reasons: record.Reasons, Revision: record.PolicyRevision}
-	why, err := engine.Explain(ctx, policy.Case{Query: q, Unknown: unknown, Decision: d})
+	why, err := policy.Explain(ctx, engine, policy.Case{Query: q, Unknown: unknown, Decision: d})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrExplain, err)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
 // Tally counts decisions by tool and principal.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
-	"github.com/wasmgate/wasmgate/policy"
+	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
 // A Trial is a call that nobody makes.
@@ -59,7 +59,7 @@ func (x Explainer) Try(ctx context.Context, who *gate.Principal, t Trial) (*Trie
 		Tool: tool, Session: gate.Session{Labels: gate.NewLabels(t.Labels...)},
 	}
 	const nowhere = "where the values of a call come from that is only tried"
-	why, err := engine.Explain(ctx, policy.Case{Query: q, Unknown: map[string]string{
+	why, err := policy.Explain(ctx, engine, policy.Case{Query: q, Unknown: map[string]string{
 		"input.provenance": nowhere, "input.carried": nowhere, "input.values": nowhere, "input.principal.claims": "claims of a call that is only tried",
 	}})
 	if err != nil {

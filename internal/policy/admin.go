@@ -1,0 +1,48 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/wasmgate/wasmgate/gate"
+)
+
+// An AdminQuery is what somebody who runs the gateway would do. Policies see it as
+// input.admin, {op, object, operator}.
+type AdminQuery struct {
+	Who    *gate.Principal
+	Action gate.Action // admin/read, admin/approve, admin/pin or admin/grant
+	Op     string      // what is done, such as calls.read or approval.decide
+	Object string      // with what: the id of a call or an approval, a server, a session; may be empty
+	// Operator says that it is the operator of this machine: who may open the control
+	// socket, or has signed in by it.
+	Operator bool
+}
+
+// Admin decides on what somebody who runs the gateway would do. Nothing but [gate.Allow] lets
+// it pass. An error denies it.
+func Admin(ctx context.Context, e *Engine, q AdminQuery) (d gate.Decision, err error) {
+	defer recoverTo(&err, func() { d = gate.Decision{} })
+	if q.Who == nil {
+		return gate.Decision{}, errors.New("policy: nobody is known to ask")
+	}
+	switch q.Action {
+	case "admin/read", "admin/approve", "admin/pin", "admin/grant":
+	default:
+		return gate.Decision{}, fmt.Errorf("policy: %q is no action of those who run a gateway", q.Action)
+	}
+	_, d, err = e.decide(ctx, ast.NewObject(
+		[2]*ast.Term{keyAction, ast.StringTerm(string(q.Action))},
+		[2]*ast.Term{keyPrincipal, e.terms.principal(claimant{who: q.Who})},
+		pair("admin", ast.ObjectTerm(
+			pair("op", ast.StringTerm(q.Op)), pair("object", ast.StringTerm(q.Object)), pair("operator", ast.BooleanTerm(q.Operator)),
+		)),
+	))
+	if err == nil && d.Effect != gate.Allow && len(d.Reasons) == 0 {
+		d.Reasons = []string{nothingAllows(string(q.Action)+" "+q.Op, q.Who.ID)}
+	}
+	return d, err
+}
