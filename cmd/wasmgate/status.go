@@ -222,6 +222,9 @@ func (c *cli) printStatus(s *app.Status) error {
 	if j := s.Jobs; j.Running+j.Kept > 0 {
 		fmt.Fprintf(c.out, "jobs: %d running, %d kept\n", j.Running, j.Kept)
 	}
+	if len(s.OwnProcesses) > 0 {
+		fmt.Fprintf(c.out, "a process for each client: %s (`sessions: shared` of a server for one of all)\n", strings.Join(s.OwnProcesses, ", "))
+	}
 	for _, m := range s.Modules {
 		if m.Progress != "" {
 			fmt.Fprintf(c.out, "module %s %s\n", visible(m.Module), m.Progress)

@@ -53,6 +53,10 @@ type Status struct {
 	// Altered are the tools whose results the sanitizer changes often.
 	Altered []altered.Tool `json:"often_changed,omitempty"`
 
+	// OwnProcesses are the servers of which each client has a process of its own, since the
+	// configuration says nothing else.
+	OwnProcesses []string `json:"own_processes,omitempty"`
+
 	Replays string `json:"replays,omitempty"` // the recording that calls are answered from
 
 	Bundles []policyfiles.BundleStatus `json:"bundles,omitempty"` // of the policy
@@ -98,6 +102,7 @@ func (a *App) Status() *Status {
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
 		Broken: a.gateway.Operator().BrokenInputs(), Altered: a.beside.Altered.Often(a.gateway.Fleet().KnownFeatures(gate.FeatureTool), a.gateway.Policy()),
 	}
+	s.OwnProcesses = ownByDefault(a.config.Load().cfg)
 	a.countJobs(s)
 	others := a.beside.State()
 	s.Metrics, s.Shipping, s.Problems = others.Metrics, others.Shipping, append(s.Problems, others.Problems...)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,12 @@ type Server struct {
 	Replay     string     // must_stub | live | pure; empty: must_stub
 	Replays    []ToolMode // that go before Replay, likewise
 	Fault      string     // why it cannot be started as written; empty if it can
+}
+
+// OwnByDefault reports whether each client has a process of its own because the configuration says
+// nothing else.
+func (s Server) OwnByDefault() bool {
+	return s.Enabled && s.Command != "" && cmp.Or(s.Sessions, "auto") == "auto"
 }
 
 // StartTime is how long the server may take to be ready.

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -88,7 +87,7 @@ func upgradedKeys(cfg *config.Config) (lines []UpgradeLine) {
 		if s.Enabled && strings.Contains(s.Fault, "environment variable") {
 			say("servers."+s.ID, s.Fault+": it faults this server alone, where nothing started before", "")
 		}
-		if s.Enabled && s.Command != "" && cmp.Or(s.Sessions, "auto") == "auto" {
+		if s.OwnByDefault() {
 			say("servers."+s.ID, "each client has a process of its own of server "+s.ID+"; clients that could be asked nothing shared one", "sessions: shared")
 		}
 		if s.Enabled && s.Input == "" && len(s.Inputs) == 0 {
