@@ -87,7 +87,7 @@ func (c *cli) init(cmd *cobra.Command, f initFlags) error {
 		said, moved := noted(notes, made.Moved)
 		err = c.printJSON(map[string]any{
 			"file": made.File, "new": made.New, "added": append([]string{}, made.Added...), "granted": append([]string{}, made.Granted...), "grants": made.Grants,
-			"arguments": len(cfg.Arguments.Tools) > 0, "notes": said, "moved": moved, "checks": checks, "next": next,
+			"arguments": len(cfg.Audit.Arguments.Tools) > 0, "notes": said, "moved": moved, "checks": checks, "next": next,
 		})
 	} else {
 		c.sayNotes(notes, nil)

@@ -129,7 +129,7 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 	if again || !slices.Equal(before.Agents, next.Agents) {
 		fail(a.gateway.Operator().SetAgents(agentRules(next)))
 	}
-	if again || next.Audit != before.Audit {
+	if again || !reflect.DeepEqual(next.Audit, before.Audit) {
 		fail(a.gateway.SetAudit(auditOptions(next, "")))
 	}
 	fail(a.putSenders(before, next, again))

@@ -64,8 +64,8 @@ func New(cfg *config.Config, log *slog.Logger) *Beside {
 func (b *Beside) Put(c *config.Config) {
 	b.Altered.Reset()
 	b.mu.Lock()
-	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry) && reflect.DeepEqual(b.wanted.Anchor, c.Anchor) && reflect.DeepEqual(b.wanted.Notify, c.Notify) &&
-		reflect.DeepEqual(b.wanted.Arguments, c.Arguments)
+	same := reflect.DeepEqual(b.wanted.Telemetry, c.Telemetry) && reflect.DeepEqual(b.wanted.Audit.Anchor, c.Audit.Anchor) && reflect.DeepEqual(b.wanted.Notify, c.Notify) &&
+		reflect.DeepEqual(b.wanted.Audit.Arguments, c.Audit.Arguments)
 	b.mu.Unlock()
 	if !same {
 		b.want(c)
@@ -156,8 +156,8 @@ func (b *Beside) runAs(ctx context.Context, cfg *config.Config) {
 	b.shipAll(ctx, &all, cfg)
 	b.notifyAll(ctx, &all, cfg)
 	b.keepDocuments(ctx, &all, cfg)
-	if cfg.Anchor.Every > 0 {
-		all.Go(func() { b.anchor(ctx, cfg.Anchor) })
+	if cfg.Audit.Anchor.Every > 0 {
+		all.Go(func() { b.anchor(ctx, cfg.Audit.Anchor) })
 	}
 	select {
 	case <-b.changed:

@@ -47,7 +47,7 @@ func (b *Beside) WithDocuments(o audit.Options) audit.Options {
 
 // keepDocuments keeps documents until ctx ends.
 func (b *Beside) keepDocuments(ctx context.Context, all *sync.WaitGroup, cfg *config.Config) {
-	if len(cfg.Arguments.Tools) == 0 {
+	if len(cfg.Audit.Arguments.Tools) == 0 {
 		b.documents.Store(nil)
 		return
 	}
@@ -57,9 +57,9 @@ func (b *Beside) keepDocuments(ctx context.Context, all *sync.WaitGroup, cfg *co
 		failed(err)
 		return
 	}
-	b.documents.Store(&keptDocuments{store, cfg.Arguments.Tools})
+	b.documents.Store(&keptDocuments{store, cfg.Audit.Arguments.Tools})
 	all.Go(func() {
-		store.Run(ctx, cfg.Arguments.Keep)
+		store.Run(ctx, cfg.Audit.Arguments.Keep)
 		b.documents.Store(nil)
 	})
 }

@@ -11,30 +11,20 @@ import (
 // An Agent is one whose hooks the gateway answers, see `wasmgate hook`. Its name is reserved:
 // no server may have it.
 type Agent struct {
-	ID            string
-	As            string // the principal whose calls its calls are; empty is local
-	MCP           string // the name under which it knows the gateway; empty is wasmgate
-	RequireHook   bool   // its calls of the gateway's tools need a hook that announced them
-	TrustHeadless bool   // its prompts vouch for values when nobody sits at it, too
+	ID            string `key:"*"`
+	As            string `key:"as"`                     // the principal whose calls its calls are; empty is local
+	MCP           string `key:"mcp"`                    // the name under which it knows the gateway; empty is wasmgate
+	RequireHook   bool   `key:"require_hook"`           // its calls of the gateway's tools need a hook that announced them
+	TrustHeadless bool   `key:"trust_headless_prompts"` // its prompts vouch for values when nobody sits at it, too
 }
 
 // agentNames are those whose hooks are understood.
 var agentNames = []string{"claude-code", "codex", "gemini-cli", "opencode"}
 
-func (d *decoder) agents(to *[]Agent, n *node, path string) {
-	d.each(n, path, func(f field, path string) {
-		a := Agent{ID: f.key}
-		if !slices.Contains(agentNames, f.key) {
-			d.fail(&node{line: f.line}, path, "is no agent whose hooks are understood%s; these are: %s", spelling.Suggest(f.key, agentNames), strings.Join(agentNames, ", "))
-		}
-		d.table(f.value, path, map[string]reader{
-			"as":                     d.text(&a.As),
-			"mcp":                    d.text(&a.MCP),
-			"require_hook":           d.flag(&a.RequireHook),
-			"trust_headless_prompts": d.flag(&a.TrustHeadless),
-		})
-		*to = append(*to, a)
-	})
+func (a *Agent) named(d *decoder, f field, path string) {
+	if !slices.Contains(agentNames, f.key) {
+		d.fail(&node{line: f.line}, path, "is no agent whose hooks are understood%s; these are: %s", spelling.Suggest(f.key, agentNames), strings.Join(agentNames, ", "))
+	}
 }
 
 // checkAgents reports servers that have the name of an agent, at both lines, and agents that

@@ -1,23 +1,20 @@
 package config
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // An Anchor says where the head of the audit log is kept beside it. The zero Anchor keeps
 // it nowhere.
 type Anchor struct {
-	File    string   // path to which lines are appended; empty for none
-	Command []string // a program and its arguments, which gets each head on standard input
-	Every   time.Duration
+	File    string        `key:"file path"`       // to which lines are appended; empty for none
+	Command []string      `key:"command program"` // which gets each head on standard input
+	Every   time.Duration `key:"every 1s..24h"`   // how often a head that is new is kept; each minute unless the file says otherwise
 }
 
-// DefaultAnchor is how often a head that is new is kept elsewhere.
-const DefaultAnchor = time.Minute
-
-func (d *decoder) anchor(to *Anchor, n *node, path string) {
-	to.Every = DefaultAnchor
-	d.table(n, path, map[string]reader{
-		"file": d.path(&to.File), "command": d.program(&to.Command), "every": d.duration(&to.Every, time.Second, 24*time.Hour),
-	})
+func (a *Anchor) check(d *decoder, n *node, path string) {
+	a.Every = cmp.Or(a.Every, time.Minute)
 	if n.get("file") == nil && n.get("command") == nil {
 		d.fail(n, path, "names neither a file nor a command")
 	}

@@ -41,7 +41,7 @@ func TestAuditLife(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.anchor, c.Anchor); diff != "" || c.Audit.Rotate != tt.rotate || c.Audit.Compress != (tt.rotate > 0) {
+			if diff := cmp.Diff(tt.anchor, c.Audit.Anchor); diff != "" || c.Audit.Rotate != tt.rotate || c.Audit.Compress != (tt.rotate > 0) {
 				t.Error(diff, c.Audit)
 			}
 		})

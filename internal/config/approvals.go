@@ -8,28 +8,18 @@ import (
 
 // Approvals says how people are asked about calls.
 type Approvals struct {
-	Channels []string      // client and cli; none: what a policy would ask is refused
-	By       []string      // who may answer, in the words of grants: ids or role:NAME; nil: anybody who is asked
-	NotSelf  bool          // nobody answers about their own calls; says nothing while everybody is local
-	Hold     time.Duration // how long a call waits for an answer
-	Expire   time.Duration // how long a question can be answered, and the answer be used
+	Channels []string      `key:"channels client|cli" default:"client cli"` // none: what a policy would ask is refused
+	By       []string      `key:"by approver"`                              // who may answer, in the words of grants: ids or role:NAME; nil: anybody who is asked
+	NotSelf  bool          `key:"not_self"`                                 // nobody answers about their own calls; says nothing while everybody is local
+	Hold     time.Duration `key:"hold 0s..1h" default:"55s"`                // how long a call waits for an answer
+	Expire   time.Duration `key:"expire 1m..24h" default:"10m"`             // how long a question can be answered, and the answer be used
 }
 
-// channels are the ways in which people are asked.
-var channels = []string{"client", "cli"}
-
-func (d *decoder) approvals(to *Approvals, n *node, path string) {
-	d.table(n, path, map[string]reader{
-		"channels": d.texts(&to.Channels, among(channels)),
-		"by":       d.texts(&to.By, checkApprover),
-		"not_self": d.flag(&to.NotSelf),
-		"hold":     d.duration(&to.Hold, 0, time.Hour),
-		"expire":   d.duration(&to.Expire, time.Minute, 24*time.Hour),
-	})
-	if to.Hold > to.Expire {
+func (a *Approvals) check(d *decoder, n *node, path string) {
+	if a.Hold > a.Expire {
 		d.fail(n, join(path, "hold"), "is longer than expire, after which no answer counts")
 	}
-	if by := n.get("by"); by != nil && len(to.By) == 0 {
+	if by := n.get("by"); by != nil && len(a.By) == 0 {
 		d.fail(by, join(path, "by"), "names nobody: then no call could be approved")
 	}
 }

@@ -1,20 +1,19 @@
 package config
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Arguments says of which tools what calls were made with, and returned, is kept beside the
 // audit log. The zero Arguments keeps nothing.
 type Arguments struct {
-	Tools []string      // names, or their beginnings and *
-	Keep  time.Duration // how long
+	Tools []string      `key:"tools tool"` // names, or their beginnings and *
+	Keep  time.Duration `key:"keep age"`   // how long; 14 days unless the file says otherwise
 }
 
-// DefaultArguments is how long arguments and results are kept.
-const DefaultArguments = 14 * 24 * time.Hour
-
-func (d *decoder) arguments(to *Arguments, n *node, path string) {
-	to.Keep = DefaultArguments
-	d.table(n, path, map[string]reader{"tools": d.texts(&to.Tools, checkTools), "keep": d.age(&to.Keep)})
+func (a *Arguments) check(d *decoder, n *node, path string) {
+	a.Keep = cmp.Or(a.Keep, 14*24*time.Hour)
 	if n.get("tools") == nil {
 		d.fail(n, path, "names no tools")
 	}

@@ -34,7 +34,7 @@ func TestArguments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, c.Arguments); diff != "" {
+			if diff := cmp.Diff(tt.want, c.Audit.Arguments); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -8,45 +8,36 @@ import (
 
 // Audit says where and how calls are recorded.
 type Audit struct {
-	Path    string
-	Record  string // digest | full
-	Sync    string // group | always
-	MaxSize int64  // bytes, after which the log is continued in a new file
-	Keep    int    // files that are kept
+	Path    string `key:"path path" default:"audit.jsonl" restart:"yes"`
+	Record  string `key:"record digest|full" default:"digest"`
+	Sync    string `key:"sync group|always" default:"group"`
+	MaxSize int64  `key:"max_size 1KiB..1024GiB" default:"100MiB"` // after which the log is continued in a new file
+	Keep    int    `key:"keep 1..100000" default:"10"`             // files that are kept
 	// Hold is how old records are before a file of them is removed; zero leaves that to
 	// Keep. Strict refuses calls rather than removing younger ones.
-	Hold    time.Duration
+	Hold    time.Duration `key:"hold age" default:"7d"`
 	Strict  bool
-	HardMax int64 // bytes of all files while younger ones are held; zero is four times those of Keep
+	HardMax int64 `key:"hard_max 1KiB..1048576GiB"` // bytes of all files while younger ones are held; zero is four times those of Keep
 	// Rotate is the age at which a file is continued in a new one; zero leaves that to
 	// MaxSize. MaxAge is how old records may become; zero sets no end. Compress packs old
 	// files.
-	Rotate, MaxAge time.Duration
-	Compress       bool
+	Rotate    time.Duration `key:"rotate age"`
+	MaxAge    time.Duration `key:"max_age age"`
+	Compress  bool          `key:"compress"`
+	Anchor    Anchor        `key:"anchor"`
+	Arguments Arguments     `key:"arguments"`
 }
 
-func (d *decoder) audit(to *Audit, anchor *Anchor, arguments *Arguments, n *node, path string) {
-	d.table(n, path, map[string]reader{
-		"path":      d.path(&to.Path),
-		"record":    d.one(&to.Record, "digest", "full"),
-		"sync":      d.one(&to.Sync, "group", "always"),
-		"max_size":  d.size(&to.MaxSize, 1<<10, 1<<40),
-		"keep":      d.count(&to.Keep, 1, 100_000),
-		"hold":      d.hold(to),
-		"hard_max":  d.size(&to.HardMax, 1<<10, 1<<50),
-		"rotate":    d.age(&to.Rotate),
-		"max_age":   d.age(&to.MaxAge),
-		"compress":  d.flag(&to.Compress),
-		"anchor":    func(n *node, path string) { d.anchor(anchor, n, path) },
-		"arguments": func(n *node, path string) { d.arguments(arguments, n, path) },
-	})
-	if at := n.get("max_age"); at != nil && to.MaxAge > 0 && to.MaxAge < to.Hold {
-		d.fail(at, join(path, "max_age"), "is less than hold, which keeps records for %s: write more, or less there", short(to.Hold))
+func (a *Audit) check(d *decoder, n *node, path string) {
+	if at := n.get("max_age"); at != nil && a.MaxAge > 0 && a.MaxAge < a.Hold {
+		d.fail(at, join(path, "max_age"), "is less than hold, which keeps records for %s: write more, or less there", short(a.Hold))
 	}
-	if kept := to.MaxSize * int64(to.Keep); to.HardMax > 0 && to.HardMax < kept {
-		d.fail(n, join(path, "hard_max"), "is %s, less than the %s that max_size and keep come to: write more, or less there", bytesText(to.HardMax), bytesText(kept))
+	if kept := a.MaxSize * int64(a.Keep); a.HardMax > 0 && a.HardMax < kept {
+		d.fail(n, join(path, "hard_max"), "is %s, less than the %s that max_size and keep come to: write more, or less there", bytesText(a.HardMax), bytesText(kept))
 	}
 }
+
+func (a *Audit) readers(d *decoder) map[string]reader { return map[string]reader{"hold": d.hold(a)} }
 
 // hold reads an age, the word strict, or both.
 func (d *decoder) hold(to *Audit) reader {

@@ -18,12 +18,12 @@ import (
 type Auth struct {
 	// Local lets requests without a credential in, as the principal local. It is true
 	// unless the file names a way to authenticate, or says otherwise.
-	Local   bool
-	Issuers []Issuer
-	Keys    bool           // API keys of the gateway's own, in the state folder
-	MTLS    *MTLS          // nil: a client certificate identifies nobody
+	Local   bool           `key:"local deny|allow" default:"allow"`
+	Issuers []Issuer       `key:"issuers"`
+	Keys    bool           `key:"keys"` // API keys of the gateway's own, in the state folder
+	MTLS    *MTLS          `key:"mtls"` // nil: a client certificate identifies nobody
 	Unix    map[int]string // users of a Unix socket, by their number
-	Proxy   *Proxy         // nil: no proxy is believed
+	Proxy   *Proxy         `key:"proxy"` // nil: no proxy is believed
 }
 
 // On reports whether there is a way to authenticate.
@@ -33,34 +33,44 @@ func (a Auth) On() bool {
 
 // An Issuer is an authorization server whose tokens (JWT, RFC 9068) are taken.
 type Issuer struct {
-	Name       string
-	URL        string   // iss, byte for byte
-	JWKS       string   // a URL or an absolute path; empty: what the issuer's metadata says
-	Audience   []string // beside the URL of the resource; nil: none
-	Algorithms []string // nil: RS256, PS256, ES256, EdDSA
-	Types      []string // nil: at+jwt, JWT
-	Skew       time.Duration
-	MaxAge     time.Duration
-	Scopes     []string // that every token must have
-	Private    bool     // the issuer's hosts may have loopback and private addresses
-	SignIn     SignIn
-	Claims     Claims
-	Roles      Mapping // of the values of Claims.Roles
-	Groups     Mapping // of those of Claims.Groups, to groups of tools
+	Name       string        `key:"*"`
+	URL        string        `key:"issuer endpoint"`                                                  // iss, byte for byte
+	JWKS       string        `key:"jwks keyset"`                                                      // a URL or an absolute path; empty: what the issuer's metadata says
+	Audience   []string      `key:"audience"`                                                         // beside the URL of the resource; nil: none
+	Algorithms []string      `key:"algs RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA"` // nil: RS256, PS256, ES256, EdDSA. Of symmetric ones whoever verifies could sign
+	Types      []string      `key:"typ"`                                                              // nil: at+jwt, JWT
+	Skew       time.Duration `key:"skew 1s..5m"`
+	MaxAge     time.Duration `key:"max_age 1m..1000h"`
+	Scopes     []string      `key:"scopes scope"` // that every token must have
+	Private    bool          `key:"private"`      // the issuer's hosts may have loopback and private addresses
+	SignIn     SignIn        `key:"sign_in"`
+	Claims     Claims        `key:"claims"`
+	Roles      Mapping       `key:"roles roles"`   // of the values of Claims.Roles
+	Groups     Mapping       `key:"groups groups"` // of those of Claims.Groups, to groups of tools
 }
 
 // A SignIn says who the gateway is at an issuer, when it has people sign in with a browser.
 // The zero SignIn names its own document, or registers itself.
 type SignIn struct {
-	ClientID     string
-	ClientSecret Secret
-	Scopes       []string // beside those that every token must have
+	ClientID     string   `key:"client_id"`
+	ClientSecret Secret   `key:"client_secret"`
+	Scopes       []string `key:"scopes scope"` // beside those that every token must have
+}
+
+func (s *SignIn) check(d *decoder, n *node, path string) {
+	if s.ClientSecret != "" && s.ClientID == "" {
+		d.fail(n, path, "client_secret needs client_id")
+	}
 }
 
 // Claims are the names of claims, or JSON Pointers to them.
 type Claims struct {
-	ID, Tenant, Roles, Groups, Client string
-	Keep                              []string // that policies see
+	ID     string   `key:"id"`
+	Tenant string   `key:"tenant"`
+	Roles  string   `key:"roles"`
+	Groups string   `key:"groups"`
+	Client string   `key:"client"`
+	Keep   []string `key:"keep"` // that policies see
 }
 
 // A Mapping is from what somebody else says to names of this configuration. A key that
@@ -69,101 +79,65 @@ type Mapping map[string]string
 
 // MTLS says who the holder of a client certificate is.
 type MTLS struct {
-	ID string // which part of the certificate: cn, san_dns, san_uri or san_email
+	ID string `key:"id cn|san_dns|san_uri|san_email" default:"cn"` // which part of the certificate
 }
 
 // A Proxy authenticates people and names them in headers. It proves itself by exactly one
 // of the first three.
 type Proxy struct {
-	Unix       string         // path of a socket that it alone may open
-	ClientCert string         // the name in its client certificate, as MTLS.ID would read it: cn, or a DNS name
-	From       []netip.Prefix // its addresses, with
+	Unix       string         `key:"unix path" restart:"yes"` // of a socket that it alone may open
+	ClientCert string         `key:"client_cert"`             // the name in its client certificate, as MTLS.ID would read it: cn, or a DNS name
+	From       []netip.Prefix `key:"from addresses"`          // its addresses, with
 	Header     string         // the header that has
 	Secret     Secret
 	// The headers that name who sends a request; Email and Groups may be empty.
-	User, Email, Groups string
-	Roles               Mapping // of the values of Groups
+	User   string  `key:"user header"`
+	Email  string  `key:"email header"`
+	Groups string  `key:"groups header"`
+	Roles  Mapping `key:"roles roles"` // of the values of Groups
 }
 
 // TLS says with what certificate clients over TCP are served. The zero TLS is none.
 type TLS struct {
-	Cert, Key string // paths of PEM files, read again when they change
-	ClientCA  string // path of the certificates that client certificates are issued by
-	Required  bool   // a connection without a client certificate is refused
+	Cert     string `key:"cert path exists"`         // of a PEM file, read again when it changes
+	Key      string `key:"key path exists"`          // likewise
+	ClientCA string `key:"client_ca path exists"`    // the certificates that client certificates are issued by
+	Required bool   `key:"client optional|required"` // a connection without a client certificate is refused
 	// TerminatedBy are the addresses of proxies that speak TLS with clients.
-	TerminatedBy []netip.Prefix
+	TerminatedBy []netip.Prefix `key:"terminated_by addresses"`
 }
 
 const idHelp = "letters, digits and . _ @ + -, other bytes as %XX, with TENANT/ in front of one of a tenant"
 
-func (d *decoder) auth(to *Auth, n *node, path string) {
-	local := ""
-	d.table(n, path, map[string]reader{
-		"local":   d.one(&local, "allow", "deny"),
-		"issuers": func(n *node, path string) { d.issuers(&to.Issuers, n, path) },
-		"keys":    d.flag(&to.Keys),
-		"mtls": func(n *node, path string) {
-			to.MTLS = &MTLS{ID: "cn"}
-			d.table(n, path, map[string]reader{"id": d.one(&to.MTLS.ID, certificateIDs...)})
-		},
-		"unix":  func(n *node, path string) { d.unixPeers(to, n, path) },
-		"proxy": func(n *node, path string) { d.proxy(to, n, path) },
-	})
-	to.Local = local == "allow" || local == "" && !to.On()
+func (a *Auth) readers(d *decoder) map[string]reader {
+	return map[string]reader{"unix": func(n *node, path string) { d.unixPeers(a, n, path) }}
 }
 
-// certificateIDs are the parts of a client certificate that can name somebody.
-var certificateIDs = []string{"cn", "san_dns", "san_uri", "san_email"}
-
-// signatures are the algorithms with which issuers may sign. Of symmetric ones whoever verifies
-// could sign.
-var signatures = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
-
-func (d *decoder) issuers(to *[]Issuer, n *node, path string) {
-	d.each(n, path, func(f field, path string) {
-		i := Issuer{Name: f.key}
-		if !serverPattern.MatchString(f.key) {
-			d.fail(&node{line: f.line}, path, "an issuer is named by lower-case letters, digits and -")
-		}
-		d.table(f.value, path, map[string]reader{
-			"issuer":   d.text(&i.URL, checkEndpoint),
-			"jwks":     d.keySet(&i.JWKS),
-			"audience": d.texts(&i.Audience),
-			"algs":     d.texts(&i.Algorithms, among(signatures)),
-			"typ":      d.texts(&i.Types),
-			"skew":     d.duration(&i.Skew, time.Second, 5*time.Minute),
-			"max_age":  d.duration(&i.MaxAge, time.Minute, 1000*time.Hour),
-			"scopes":   d.texts(&i.Scopes, matches(scopePattern, "a scope: one word")),
-			"private":  d.flag(&i.Private),
-			"claims": func(n *node, path string) {
-				c := &i.Claims
-				d.table(n, path, map[string]reader{
-					"id": d.text(&c.ID), "tenant": d.text(&c.Tenant), "roles": d.text(&c.Roles), "groups": d.text(&c.Groups), "client": d.text(&c.Client), "keep": d.texts(&c.Keep),
-				})
-			},
-			"sign_in": func(n *node, path string) {
-				s := &i.SignIn
-				d.table(n, path, map[string]reader{"client_id": d.text(&s.ClientID), "client_secret": d.secret(&s.ClientSecret), "scopes": d.texts(&s.Scopes, matches(scopePattern, "a scope: one word"))})
-				if s.ClientSecret != "" && s.ClientID == "" {
-					d.fail(n, path, "client_secret needs client_id")
-				}
-			},
-			"roles":  d.mapping(&i.Roles, rolePattern),
-			"groups": d.mapping(&i.Groups, groupPattern),
-		})
-		at := &node{line: f.line}
-		if i.URL == "" && f.value.get("issuer") == nil {
-			d.fail(at, join(path, "issuer"), "is missing: the URL of the issuer, as its tokens have it under iss")
-		}
-		for _, other := range *to {
-			if other.URL == i.URL && i.URL != "" {
-				d.fail(at, join(path, "issuer"), "is that of issuer %s already", other.Name)
+func (a *Auth) check(d *decoder, n *node, path string) {
+	if n.get("local") == nil {
+		a.Local = !a.On()
+	}
+	for i := range a.Issuers {
+		for _, other := range a.Issuers[:i] {
+			if one := a.Issuers[i]; other.URL == one.URL && one.URL != "" {
+				d.fail(n.get("issuers").get(one.Name), "auth.issuers."+one.Name+".issuer", "is that of issuer %s already", other.Name)
 			}
 		}
-		d.mapped(f.value, path, "roles", i.Claims.Roles, i.Roles)
-		d.mapped(f.value, path, "groups", i.Claims.Groups, i.Groups)
-		*to = append(*to, i)
-	})
+	}
+}
+
+func (i *Issuer) named(d *decoder, f field, path string) {
+	if !serverPattern.MatchString(f.key) {
+		d.fail(&node{line: f.line}, path, "an issuer is named by lower-case letters, digits and -")
+	}
+}
+
+func (i *Issuer) check(d *decoder, n *node, path string) {
+	if i.URL == "" && n.get("issuer") == nil {
+		d.fail(n, join(path, "issuer"), "is missing: the URL of the issuer, as its tokens have it under iss")
+	}
+	d.mapped(n, path, "roles", i.Claims.Roles, i.Roles)
+	d.mapped(n, path, "groups", i.Claims.Groups, i.Groups)
 }
 
 // mapped reports a claim without a mapping, and a mapping without a claim.
@@ -247,24 +221,20 @@ func SplitPrincipal(s string) (tenant, id string) {
 	return "", s
 }
 
-func (d *decoder) proxy(to *Auth, n *node, path string) {
-	p := &Proxy{}
-	to.Proxy = p
-	header := matches(headerPattern, "the name of a header")
-	d.table(n, path, map[string]reader{
-		"unix": d.path(&p.Unix), "client_cert": d.text(&p.ClientCert), "from": d.prefixes(&p.From),
-		"secret": func(n *node, path string) {
-			d.table(n, path, map[string]reader{"header": d.text(&p.Header, header), "value": func(n *node, path string) {
-				if s, ok := d.written(n, path); ok {
-					p.Secret = Secret(s)
-				}
-			}})
-			if len(p.Secret) < 16 && !d.keep {
-				d.fail(n, join(path, "value"), "is shorter than 16 characters: whoever guesses it is anybody")
+func (p *Proxy) readers(d *decoder) map[string]reader {
+	return map[string]reader{"secret": func(n *node, path string) {
+		d.table(n, path, map[string]reader{"header": d.text(&p.Header, checks["header"]), "value": func(n *node, path string) {
+			if s, ok := d.written(n, path); ok {
+				p.Secret = Secret(s)
 			}
-		},
-		"user": d.text(&p.User, header), "email": d.text(&p.Email, header), "groups": d.text(&p.Groups, header), "roles": d.mapping(&p.Roles, rolePattern),
-	})
+		}})
+		if len(p.Secret) < 16 && !d.keep {
+			d.fail(n, join(path, "value"), "is shorter than 16 characters: whoever guesses it is anybody")
+		}
+	}}
+}
+
+func (p *Proxy) check(d *decoder, n *node, path string) {
 	ways := 0
 	for _, way := range []bool{p.Unix != "", p.ClientCert != "", p.From != nil || p.Header != ""} {
 		if way {
@@ -304,13 +274,7 @@ func (d *decoder) prefixes(to *[]netip.Prefix) reader {
 	}
 }
 
-func (d *decoder) tls(to *TLS, n *node, path string) {
-	mode := "optional"
-	d.table(n, path, map[string]reader{
-		"cert": d.path(&to.Cert, exists), "key": d.path(&to.Key, exists), "client_ca": d.path(&to.ClientCA, exists),
-		"client": d.one(&mode, "optional", "required"), "terminated_by": d.prefixes(&to.TerminatedBy),
-	})
-	to.Required = mode == "required"
+func (t *TLS) check(d *decoder, n *node, path string) {
 	switch {
 	case (n.get("cert") == nil) != (n.get("key") == nil):
 		d.fail(n, path, "cert and key go together")
@@ -318,7 +282,7 @@ func (d *decoder) tls(to *TLS, n *node, path string) {
 		d.fail(n, path, "client_ca needs cert and key: clients show certificates to who shows one")
 	case n.get("client") != nil && n.get("client_ca") == nil:
 		d.fail(n.get("client"), join(path, "client"), "needs client_ca: by what certificates are judged")
-	case n.get("cert") != nil && to.TerminatedBy != nil:
+	case n.get("cert") != nil && t.TerminatedBy != nil:
 		d.fail(n, path, "either the gateway speaks TLS, with cert and key, or a proxy does: keep one")
 	}
 }

@@ -14,19 +14,16 @@ import (
 	"time"
 )
 
-// DefaultPoll is how often a bundle is asked for by its URL.
-const DefaultPoll = time.Minute
-
 // A Bundle is where a bundle of policies, in OPA's format, comes from. Exactly one
 // of Path and URL is set.
 type Bundle struct {
-	Name    string // of its own among the bundles; from the end of Path or URL unless the file says otherwise
-	Path    string // an archive (.tar.gz) or a folder, which need not be there
-	URL     string // https; may hold a secret in its query: show the Bundle, not this
-	Headers map[string]Secret
-	Private bool          // the host may have a loopback or private address
-	Poll    time.Duration // how often the URL is asked for
-	Verify  *Verify       // nil: signatures are not asked for
+	Name    string            `key:"name bundle"`   // of its own among the bundles; from the end of Path or URL unless the file says otherwise
+	Path    string            `key:"path path"`     // an archive (.tar.gz) or a folder, which need not be there
+	URL     string            `key:"url url https"` // may hold a secret in its query: show the Bundle, not this
+	Headers map[string]Secret `key:"headers bundleheader"`
+	Private bool              `key:"private"`                   // the host may have a loopback or private address
+	Poll    time.Duration     `key:"poll 1s..24h" default:"1m"` // how often the URL is asked for
+	Verify  *Verify           `key:"verify"`                    // nil: signatures are not asked for
 }
 
 // A Verify says by whom a bundle has to be signed.
@@ -34,8 +31,8 @@ type Verify struct {
 	// Keys are public keys by id: in PEM, or the path of a file that is read at each
 	// load, so that a key can be changed and taken back.
 	Keys      map[string]string
-	Scope     string
-	Algorithm string // empty: the usual one for the kind of key
+	Scope     string `key:"scope"`
+	Algorithm string `key:"algorithm RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA"` // with a public key, that OPA knows; empty: the usual one for the kind of key
 }
 
 // PEM begins a key that stands in the configuration itself.
@@ -57,67 +54,47 @@ func (b Bundle) LogValue() slog.Value { return slog.StringValue(b.String()) }
 
 var bundlePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-// algorithms are those with a public key that OPA verifies bundles by.
-var algorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
-
 // needsURL are the keys of a bundle that mean nothing without a url.
 var needsURL = []string{"headers", "private", "poll"}
 
-func (d *decoder) bundles(to *[]Bundle, n *node, path string) {
-	d.items(n, path, func(n *node, path string) {
-		b := Bundle{Poll: DefaultPoll}
-		d.table(n, path, map[string]reader{
-			"name":    d.text(&b.Name, matches(bundlePattern, "the name of a bundle: lower-case letters, digits and . _ -")),
-			"path":    d.path(&b.Path),
-			"url":     d.text(&b.URL, checkURL, secure),
-			"headers": d.secrets(&b.Headers, checkBundleHeader, checkHeaderValue),
-			"private": d.flag(&b.Private),
-			"poll":    d.duration(&b.Poll, time.Second, 24*time.Hour),
-			"verify":  func(n *node, path string) { b.Verify = new(Verify); d.verify(b.Verify, n, path) },
-		})
-		switch hasPath, hasURL := n.get("path") != nil, n.get("url") != nil; {
-		case hasPath && hasURL:
-			d.fail(n, path, "has a path and a url: give one of them")
-		case !hasPath && !hasURL:
-			d.fail(n, path, "needs a path, or a url that begins with https://")
-		case hasPath:
-			for _, f := range n.fields {
-				if slices.Contains(needsURL, f.key) {
-					d.fail(&node{line: f.line}, join(path, f.key), "has no effect without a url")
-				}
+func (b *Bundle) check(d *decoder, n *node, path string) {
+	switch hasPath, hasURL := n.get("path") != nil, n.get("url") != nil; {
+	case hasPath && hasURL:
+		d.fail(n, path, "has a path and a url: give one of them")
+	case !hasPath && !hasURL:
+		d.fail(n, path, "needs a path, or a url that begins with https://")
+	case hasPath:
+		for _, f := range n.fields {
+			if slices.Contains(needsURL, f.key) {
+				d.fail(&node{line: f.line}, join(path, f.key), "has no effect without a url")
 			}
 		}
-		if b.Name == "" {
-			b.Name = bundleName(b)
-		}
-		if slices.ContainsFunc(*to, func(other Bundle) bool { return other.Name == b.Name }) {
-			d.fail(n, path, "has the name of another bundle, or its path or url ends as that of another: give it a name of its own")
-		}
-		*to = append(*to, b)
-	})
+	}
+	if b.Name == "" {
+		b.Name = bundleName(*b)
+	}
 }
 
-func (d *decoder) verify(to *Verify, n *node, path string) {
-	to.Keys = make(map[string]string)
-	d.table(n, path, map[string]reader{
-		"keys": func(n *node, path string) {
-			d.each(n, path, func(f field, path string) {
-				s, ok := d.checked(f.value, path, nil)
-				switch {
-				case !ok:
-				case strings.HasPrefix(s, PEM):
-					to.Keys[f.key] = s
-				default:
-					var file string
-					if d.path(&file)(f.value, path); file != "" {
-						to.Keys[f.key] = file
-					}
+func (v *Verify) readers(d *decoder) map[string]reader {
+	v.Keys = make(map[string]string)
+	return map[string]reader{"keys": func(n *node, path string) {
+		d.each(n, path, func(f field, path string) {
+			s, ok := d.checked(f.value, path, nil)
+			switch {
+			case !ok:
+			case strings.HasPrefix(s, PEM):
+				v.Keys[f.key] = s
+			default:
+				var file string
+				if d.path(&file)(f.value, path); file != "" {
+					v.Keys[f.key] = file
 				}
-			})
-		},
-		"scope":     d.text(&to.Scope),
-		"algorithm": d.one(&to.Algorithm, algorithms...),
-	})
+			}
+		})
+	}}
+}
+
+func (v *Verify) check(d *decoder, n *node, path string) {
 	d.needs(n, path, "keys", "keys: the id of each, and the path of a public key in PEM")
 }
 
@@ -158,8 +135,8 @@ func (d *decoder) shadow(base Policy, n *node, path string) *Policy {
 	to := base
 	to.Shadow = nil
 	d.table(n, path, map[string]reader{
-		"packs": d.packs(&to),
-		"paths": func(n *node, path string) { to.Paths = nil; d.paths(&to.Paths, n, path) },
+		"packs": d.texts(&to.Packs, checkPack),
+		"paths": func(n *node, path string) { to.Paths = nil; d.places(&to.Paths, exists)(n, path) },
 		"data":  d.policyData(&to),
 	})
 	return &to

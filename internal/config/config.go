@@ -1,72 +1,65 @@
 package config
 
 import (
-	"log/slog"
 	"path/filepath"
-	"slices"
 	"time"
 )
 
-// Defaults of what a file leaves out.
+// Defaults that others know.
 const (
-	DefaultListen     = "127.0.0.1:7420"
-	DefaultDrain      = 20 * time.Second
-	DefaultTimeout    = 30 * time.Second      // of a call to a server
-	DefaultStart      = 2 * time.Minute       // of a server that is a command; others have DefaultTimeout
-	DefaultDecision   = 50 * time.Millisecond // of a policy decision
-	DefaultSession    = time.Hour             // without use, after which a session begins anew
-	DefaultBody       = 4 << 20               // bytes of a request
-	DefaultResult     = 10 << 20              // bytes of an upstream's answer
-	DefaultConcurrent = 64                    // calls in progress
-	DefaultAuditSize  = 100 << 20             // bytes of a file of the audit log
-	DefaultAuditKeep  = 10                    // files of the audit log
-	DefaultAuditHold  = 7 * 24 * time.Hour    // age of records before they are removed
+	DefaultListen  = "127.0.0.1:7420"
+	DefaultDrain   = 20 * time.Second
+	DefaultTimeout = 30 * time.Second // of a call to a server
+	DefaultStart   = 2 * time.Minute  // of a server that is a command; others have DefaultTimeout
 )
 
 // A Config is a whole, checked configuration. Every path in it is absolute, and
 // every default is filled in unless a field says otherwise. It is not changed
-// after [Load], [Open] or [Default] has returned it.
+// after [Load], [Open] or [Default] has returned it. What the tags of its parts say of
+// their keys is told at [key].
 type Config struct {
 	File       string        // where it was read from; empty for the defaults
 	Project    string        // the trusted project's file that was added; empty without one
-	Listen     []string      // host:port, or unix:PATH; see [Config.CheckListen]
-	Drain      time.Duration // that calls under way may take to end when the gateway does
-	PublicURL  string        // by which clients reach the gateway, without a path; empty: not said
-	Vault      Vault         // where the key of the logins is
-	TLS        TLS
-	Auth       Auth
-	Principals []Principal
-	Agents     []Agent // whose hooks are answered, in the order of the file
-	Console    Console
-	Groups     []Group // in the order of the file
-	Catalog    Catalog
-	Servers    []Server // in the order of the file; the project's after the user's
-	Tools      []Module // in the order of the file; the project's after the user's
+	Listen     []string      `key:"listen listen" default:"127.0.0.1:7420" restart:"yes"` // host:port, or unix:PATH; see [Config.CheckListen]
+	Drain      time.Duration `key:"drain 1s..1h" default:"20s"`                           // that calls under way may take to end when the gateway does
+	PublicURL  string        `key:"public_url public"`                                    // by which clients reach the gateway, without a path; empty: not said
+	Vault      Vault         `key:"vault" restart:"yes"`                                  // where the key of the logins is
+	TLS        TLS           `key:"tls"`
+	Auth       Auth          `key:"auth"`
+	Principals []Principal   `key:"principals"`
+	Agents     []Agent       `key:"agents"` // whose hooks are answered, in the order of the file
+	Console    Console       `key:"console" restart:"yes"`
+	Groups     []Group       `key:"groups"` // in the order of the file
+	Catalog    Catalog       `key:"catalog"`
+	Servers    []Server      // in the order of the file; the project's after the user's
+	Tools      []Module      // in the order of the file; the project's after the user's
 	Secrets    []BoundSecret
-	MustSign   bool // each module has it; see [Module]
-	Policy     Policy
-	Sanitize   Sanitize
-	Pins       Pins
-	Approvals  Approvals
-	Sessions   Sessions
-	Jobs       Jobs
-	Audit      Audit
-	Limits     Limits
-	HTTP       HTTP
-	Log        Log
-	Telemetry  Telemetry
-	Anchor     Anchor
-	Arguments  Arguments
-	Notify     []Notify // in the order of the file
-	ServerInfo ServerInfo
-	State      string // folder of keys, caches, control socket
+	MustSign   bool       `key:"tools_verify configured|required"` // each module has it; see [Module]
+	Policy     Policy     `key:"policy"`
+	Sanitize   Sanitize   `key:"sanitize"`
+	Pins       Pins       `key:"pins"`
+	Approvals  Approvals  `key:"approvals"`
+	Sessions   Sessions   `key:"sessions"`
+	Jobs       Jobs       `key:"jobs"`
+	Audit      Audit      `key:"audit"`
+	Limits     Limits     `key:"limits"`
+	HTTP       HTTP       `key:"http"`
+	Log        Log        `key:"log"`
+	Telemetry  Telemetry  `key:"telemetry"`
+	Notify     []Notify   `key:"notify"` // in the order of the file
+	ServerInfo ServerInfo `key:"server_info"`
+	State      string     `key:"state path" default:"state" restart:"yes"` // folder of keys, caches, control socket
 	Warnings   []Problem
 	Replay     Replay
 	Dev        string // path of the module that its author works on; see [Config.Develop]
 }
 
 // ServerInfo is what clients are told of the gateway; empty members are wasmgate's own.
-type ServerInfo struct{ Name, Version, Description string }
+type ServerInfo struct {
+	Name        string `key:"name"`
+	Version     string `key:"version"`
+	Description string `key:"description"`
+}
 
 // Replay says what answers calls in the place of servers. The zero Replay is nothing;
 // no file says anything else.
@@ -88,32 +81,13 @@ func Default(d Dirs) *Config {
 
 const (
 	grantsFile = "grants.yaml"
-	auditFile  = "audit.jsonl"
 	lockFile   = "wasmgate.lock"
 )
 
 // beside returns the defaults of a file in dir.
 func beside(dir string) *Config {
-	return &Config{
-		Listen:   []string{DefaultListen},
-		Drain:    DefaultDrain,
-		Auth:     Auth{Local: true},
-		Policy:   Policy{Packs: []string{"grants"}, Grants: filepath.Join(dir, grantsFile), Timeout: DefaultDecision},
-		Catalog:  Catalog{Mode: "off"},
-		Sanitize: Sanitize{Profile: "text"},
-		Pins:     Pins{Mode: "trust-first", Lockfile: filepath.Join(dir, lockFile)},
-		Sessions: Sessions{Scope: "connection", TTL: DefaultSession},
-		Jobs:     defaultJobs(),
-		Approvals: Approvals{
-			Channels: slices.Clone(channels), Hold: 55 * time.Second, Expire: 10 * time.Minute,
-		},
-		Audit: Audit{
-			Path: filepath.Join(dir, auditFile), Record: "digest", Sync: "group",
-			MaxSize: DefaultAuditSize, Keep: DefaultAuditKeep, Hold: DefaultAuditHold,
-		},
-		Limits:    Limits{Body: DefaultBody, Result: DefaultResult, Concurrent: DefaultConcurrent},
-		Log:       Log{Level: slog.LevelInfo, Format: "text"},
-		Telemetry: defaultTelemetry(),
-		State:     filepath.Join(dir, "state"),
-	}
+	c := new(Config)
+	(&decoder{dir: dir}).fill(c)
+	c.Policy.Grants = filepath.Join(dir, grantsFile)
+	return c
 }

@@ -12,47 +12,27 @@ import (
 // Confine says what the command of a server may do. Paths are absolute; zero
 // limits mean those that package confine documents.
 type Confine struct {
-	Read, Write, Execute []string
-	Connect              []uint16 // TCP ports, on any host
-	DNS                  bool
-	Memory               int64 // bytes
-	Processes, Files     int
-	CPU                  time.Duration // whole seconds; 0: without end
-	BestEffort           bool          // start it also where not all of this can be enforced
+	Read       []string      `key:"read places"`
+	Write      []string      `key:"write places"`
+	Execute    []string      `key:"execute places"`
+	Connect    []uint16      `key:"connect ports"` // TCP, on any host
+	DNS        bool          `key:"dns"`
+	Memory     int64         `key:"memory 16MiB..1024GiB"`
+	Processes  int           `key:"processes 1..1048576"`
+	Files      int           `key:"files 8..1048576"`
+	CPU        time.Duration `key:"cpu seconds"` // 0: without end
+	BestEffort bool          `key:"best_effort"` // start it also where not all of this can be enforced
 }
 
-// Bounds of what a server may be given; what it needs is less.
-const (
-	minConfined = 16 << 20 // bytes of memory
-	maxConfined = 1 << 40
-	maxCPU      = 365 * 24 * time.Hour
-	maxCount    = 1 << 20 // processes, files
-)
+const maxCPU = 365 * 24 * time.Hour
 
-func (d *decoder) confine(n *node, path string) *Confine {
-	c := new(Confine)
-	d.table(n, path, map[string]reader{
-		"read":        d.places(&c.Read),
-		"write":       d.places(&c.Write),
-		"execute":     d.places(&c.Execute),
-		"connect":     d.ports(&c.Connect),
-		"dns":         d.flag(&c.DNS),
-		"memory":      d.size(&c.Memory, minConfined, maxConfined),
-		"processes":   d.count(&c.Processes, 1, maxCount),
-		"files":       d.count(&c.Files, 8, maxCount),
-		"cpu":         d.seconds(&c.CPU),
-		"best_effort": d.flag(&c.BestEffort),
-	})
-	return c
-}
-
-// places reads paths that need not be there yet: a server that lacks one does
+// places reads paths. Those of confine need not be there yet: a server that lacks one does
 // not start, and the others do.
-func (d *decoder) places(to *[]string) reader {
+func (d *decoder) places(to *[]string, checks ...check) reader {
 	return func(n *node, path string) {
 		d.items(n, path, func(item *node, at string) {
 			var s string
-			if d.path(&s)(item, at); s != "" {
+			if d.path(&s, checks...)(item, at); s != "" {
 				*to = append(*to, s)
 			}
 		})
@@ -91,21 +71,6 @@ func RenderConfine(server string, c Confine) []byte {
 		}
 	}
 	b := bytes.NewBufferString(fmt.Sprintf("servers:\n  %s:\n", scalar(server)))
-	lines{b, "    "}.under("confine", func(l lines) { renderConfine(l, c) })
+	lines{b, "    "}.under("confine", func(l lines) { l.values(c) })
 	return b.Bytes()
-}
-
-func renderConfine(l lines, c Confine) {
-	l.column("read", c.Read)
-	l.column("write", c.Write)
-	l.column("execute", c.Execute)
-	if len(c.Connect) > 0 {
-		l.line("connect", "["+strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Connect), " ", ", "), "[]")+"]")
-	}
-	l.flag("dns", c.DNS, false)
-	l.size("memory", c.Memory)
-	l.number("processes", c.Processes)
-	l.number("files", c.Files)
-	l.time("cpu", c.CPU)
-	l.flag("best_effort", c.BestEffort, false)
 }

@@ -7,20 +7,18 @@ const DefaultConsole = "127.0.0.1:7421"
 
 // Console says where the console and its API are.
 type Console struct {
-	Listen string // host:port, always loopback; "off" for none, empty if the file says nothing
+	Listen string `key:"listen console"` // host:port, always loopback; "off" for none, empty if the file says nothing
 }
 
-func (d *decoder) console(to *Console, n *node, path string) {
-	d.table(n, path, map[string]reader{"listen": d.text(&to.Listen, func(s string) error {
-		if s == "off" {
-			return nil
-		}
-		if err := hostPort(s); err != nil {
-			return err
-		}
-		if !Loopback(s) {
-			return errors.New("is reached by other machines: the console is for this one alone, such as " + DefaultConsole)
-		}
+func checkConsole(s string) error {
+	if s == "off" {
 		return nil
-	})})
+	}
+	if err := hostPort(s); err != nil {
+		return err
+	}
+	if !Loopback(s) {
+		return errors.New("is reached by other machines: the console is for this one alone, such as " + DefaultConsole)
+	}
+	return nil
 }

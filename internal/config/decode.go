@@ -335,17 +335,23 @@ var sizePattern = regexp.MustCompile(`^([0-9]{1,18}) ?(B|KiB|MiB|GiB)$`)
 
 func (d *decoder) size(to *int64, low, high int64) reader {
 	return measure(d, to, "MiB", func(s string) (int64, error) {
-		m := sizePattern.FindStringSubmatch(s)
-		if m == nil {
-			return 0, errors.New("is no size: write a whole number and B, KiB, MiB or GiB, such as 64MiB")
+		v, err := parseSize(s)
+		if err == nil && (v < low || v > high) {
+			err = fmt.Errorf("is not from %s to %s", bytesText(low), bytesText(high))
 		}
-		v, _ := strconv.ParseInt(m[1], 10, 64)
-		unit := map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[m[2]]
-		if v > math.MaxInt64/unit || v*unit < low || v*unit > high {
-			return 0, fmt.Errorf("is not from %s to %s", bytesText(low), bytesText(high))
-		}
-		return v * unit, nil
+		return v, err
 	})
+}
+
+// parseSize reads a size; one that 64 bits do not hold is as large as they can.
+func parseSize(s string) (int64, error) {
+	m := sizePattern.FindStringSubmatch(s)
+	if m == nil {
+		return 0, errors.New("is no size: write a whole number and B, KiB, MiB or GiB, such as 64MiB")
+	}
+	v, _ := strconv.ParseInt(m[1], 10, 64)
+	unit := map[string]int64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[m[2]]
+	return min(v, math.MaxInt64/unit) * unit, nil
 }
 
 // bytesText returns n with the largest unit that divides it.

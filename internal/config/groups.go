@@ -10,47 +10,33 @@ import (
 // literals with * at their end: qualified names of tools and prompts; SERVER__* means
 // all that the server has.
 type Group struct {
-	Name     string
-	Patterns []string
+	Name     string   `key:"*"`
+	Patterns []string `key:"= tool"`
 }
 
 // Catalog says whether clients can search for tools instead of listing them all.
 type Catalog struct {
 	// Mode is off, beside (the tools of the server catalog are listed with the others)
 	// or only (they are listed in the place of the others).
-	Mode string
+	Mode string `key:"mode off|beside|only" default:"off"`
 }
 
 var groupPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
-// groupNames reads a list of groups.
-func (d *decoder) groupNames(to *[]string) reader {
-	return d.texts(to, matches(groupPattern, "a group: lower-case letters, digits and -"))
-}
-
 // offered reads what somebody is offered, which is not nothing.
 func (d *decoder) offered(to *[]string) reader {
 	return func(n *node, path string) {
-		d.groupNames(to)(n, path)
+		d.texts(to, checks["group"])(n, path)
 		if n.kind == list && len(n.items) == 0 {
 			d.fail(n, path, "offers nothing: name a group, or leave it out to offer all")
 		}
 	}
 }
 
-func (d *decoder) groups(to *[]Group, n *node, path string) {
-	d.each(n, path, func(f field, path string) {
-		g := Group{Name: f.key}
-		if !groupPattern.MatchString(f.key) {
-			d.fail(&node{line: f.line}, path, "a group is named by lower-case letters, digits and -")
-		}
-		d.texts(&g.Patterns, checkTools)(f.value, path)
-		*to = append(*to, g)
-	})
-}
-
-func (d *decoder) catalog(to *Catalog, n *node, path string) {
-	d.table(n, path, map[string]reader{"mode": d.one(&to.Mode, "off", "beside", "only")})
+func (g *Group) named(d *decoder, f field, path string) {
+	if !groupPattern.MatchString(f.key) {
+		d.fail(&node{line: f.line}, path, "a group is named by lower-case letters, digits and -")
+	}
 }
 
 // AllGroups returns the patterns of all groups, by name. Those that only servers and

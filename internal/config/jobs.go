@@ -4,32 +4,11 @@ import "time"
 
 // Jobs says how calls are kept that outlive the request that started them.
 type Jobs struct {
-	Offer bool // the tools jobs__start and so on
-	Tasks bool // clients may call tools as tasks of MCP
+	Offer bool `key:"offer"`                // the tools jobs__start and so on
+	Tasks bool `key:"tasks" default:"true"` // clients may call tools as tasks of MCP
 	// Keep is how long an outcome is kept after the end of its job, Max how many jobs
 	// are, and MaxSize how many bytes of their results.
-	Keep    time.Duration
-	Max     int
-	MaxSize int64
-}
-
-// Defaults of jobs.
-const (
-	DefaultJobKeep = 24 * time.Hour
-	DefaultJobs    = 10_000
-	DefaultJobSize = 256 << 20 // bytes
-)
-
-func defaultJobs() Jobs {
-	return Jobs{Tasks: true, Keep: DefaultJobKeep, Max: DefaultJobs, MaxSize: DefaultJobSize}
-}
-
-func (d *decoder) jobs(to *Jobs, n *node, path string) {
-	d.table(n, path, map[string]reader{
-		"offer":    d.flag(&to.Offer),
-		"tasks":    d.flag(&to.Tasks),
-		"keep":     d.duration(&to.Keep, time.Minute, 365*24*time.Hour),
-		"max":      d.count(&to.Max, 1, 1_000_000),
-		"max_size": d.size(&to.MaxSize, 1<<20, 1<<40),
-	})
+	Keep    time.Duration `key:"keep 1m..365d" default:"24h"`
+	Max     int           `key:"max 1..1000000" default:"10000"`
+	MaxSize int64         `key:"max_size 1MiB..1024GiB" default:"256MiB"`
 }

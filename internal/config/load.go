@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Options say what a configuration may see of its surroundings. The zero value
@@ -112,52 +112,18 @@ func (d *decoder) parse(data []byte, json bool) *node {
 // config decodes the top level of a wasmgate.yaml into c, which holds the
 // defaults.
 func (d *decoder) config(root *node, c *Config) {
-	readers := map[string]reader{
-		"version":    d.version,
-		"listen":     d.listen(&c.Listen),
-		"drain":      d.duration(&c.Drain, time.Second, time.Hour),
-		"public_url": d.text(&c.PublicURL, checkPublicURL),
-		"tls":        func(n *node, path string) { d.tls(&c.TLS, n, path) },
-		"auth":       func(n *node, path string) { d.auth(&c.Auth, n, path) },
-		"principals": func(n *node, path string) { d.principals(&c.Principals, n, path) },
-		"agents":     func(n *node, path string) { d.agents(&c.Agents, n, path) },
-		"groups":     func(n *node, path string) { d.groups(&c.Groups, n, path) },
-		"catalog":    func(n *node, path string) { d.catalog(&c.Catalog, n, path) },
-		"servers":    func(n *node, path string) { d.servers(&c.Servers, nil, n, path) },
-		"tools":      func(n *node, path string) { d.modules(&c.Tools, n, path) },
-		"secrets":    func(n *node, path string) { d.boundSecrets(&c.Secrets, n, path) },
-		"policy":     func(n *node, path string) { d.policy(&c.Policy, n, path) },
-		"sanitize":   func(n *node, path string) { d.sanitize(&c.Sanitize, n, path) },
-		"pins":       func(n *node, path string) { d.pins(&c.Pins, n, path) },
-		"approvals":  func(n *node, path string) { d.approvals(&c.Approvals, n, path) },
-		"sessions":   func(n *node, path string) { d.sessions(&c.Sessions, n, path) },
-		"jobs":       func(n *node, path string) { d.jobs(&c.Jobs, n, path) },
-		"audit":      func(n *node, path string) { d.audit(&c.Audit, &c.Anchor, &c.Arguments, n, path) },
-		"limits":     func(n *node, path string) { d.limits(&c.Limits, n, path) },
-		"http":       func(n *node, path string) { d.http(&c.HTTP, n, path) },
-		"log":        func(n *node, path string) { d.log(&c.Log, n, path) },
-		"notify":     func(n *node, path string) { d.notify(&c.Notify, n, path) },
-		"console":    func(n *node, path string) { d.console(&c.Console, n, path) },
-		"telemetry":  func(n *node, path string) { d.telemetry(&c.Telemetry, n, path) },
-		"vault":      func(n *node, path string) { d.vault(&c.Vault, n, path) },
-		"state":      d.path(&c.State),
-		"server_info": func(n *node, path string) {
-			i := &c.ServerInfo
-			d.table(n, path, map[string]reader{"name": d.text(&i.Name), "version": d.text(&i.Version), "description": d.text(&i.Description)})
-		},
+	readers := d.fields(c)
+	maps.Copy(readers, map[string]reader{
+		"version": d.version,
+		"servers": func(n *node, path string) { d.servers(&c.Servers, nil, n, path) },
+		"tools":   func(n *node, path string) { d.modules(&c.Tools, n, path) },
+		"secrets": func(n *node, path string) { d.boundSecrets(&c.Secrets, n, path) },
 		"mcpServers": func(n *node, path string) {
 			d.fail(n, path, "is the key of an mcp.json: name the file so, or turn it into servers with `wasmgate import FILE`")
 		},
-	}
-	for _, k := range []string{
-		"store", "node", "secret", "tenants", "cluster",
-	} {
+	})
+	for _, k := range []string{"store", "node", "secret", "tenants", "cluster"} {
 		readers[k] = d.later
-	}
-	readers["tools_verify"] = func(n *node, path string) {
-		var s string
-		d.one(&s, "required", "configured")(n, path)
-		c.MustSign = s == "required"
 	}
 	d.table(root, "", readers)
 	c.mustSign()

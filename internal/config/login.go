@@ -1,18 +1,21 @@
 package config
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // A ServerAuth says by which credential a server is called. Nil is by none but its headers.
 type ServerAuth struct {
-	Mode         string // oauth | client_credentials | token_exchange
-	ClientID     string // who the gateway is at the authorization server; empty: see internal/login
-	ClientSecret Secret
-	PrivateKey   string   // path of a PEM file, in the place of ClientSecret
-	KeyID        string   // its name at the authorization server; empty: none
-	Issuer       string   // the authorization server; empty: as the server says
-	Scopes       []string // nil: as the server says
-	Shared       bool     // one login is everybody's
-	Discovery    Secret   // the header Authorization by which it is listed while nobody has logged in; empty: none
+	Mode         string   `key:"mode none|oauth|client_credentials|token_exchange"`
+	ClientID     string   `key:"client_id"` // who the gateway is at the authorization server; empty: see internal/login
+	ClientSecret Secret   `key:"client_secret"`
+	PrivateKey   string   `key:"private_key path exists"`   // a PEM file, in the place of ClientSecret
+	KeyID        string   `key:"key_id"`                    // its name at the authorization server; empty: none
+	Issuer       string   `key:"issuer endpoint"`           // the authorization server; empty: as the server says
+	Scopes       []string `key:"scopes scope"`              // nil: as the server says
+	Shared       bool     `key:"identity principal|shared"` // one login is everybody's
+	Discovery    Secret   `key:"discovery"`                 // the header Authorization by which it is listed while nobody has logged in; empty: none
 }
 
 // vaultEnv begins the key of the vault where an environment variable has it.
@@ -24,33 +27,27 @@ const vaultKeyring = "keyring"
 // serverAuth reads the credential of a server: its mode alone, or a table.
 func (d *decoder) serverAuth(to **ServerAuth) reader {
 	return func(n *node, path string) {
-		a, mode, identity := new(ServerAuth), "oauth", "principal"
+		a := new(ServerAuth)
 		if n.text == "passthrough" || n.get("mode") != nil && n.get("mode").text == "passthrough" {
 			d.fail(n, path, "passthrough is not done: a client's token is for this gateway, and a server that gets it could use it here and elsewhere; take oauth or token_exchange")
 			return
 		}
-		modes := d.one(&mode, "none", "oauth", "client_credentials", "token_exchange")
-		if n.kind != table {
-			modes(n, path)
+		if n.kind == table {
+			d.object(a, n, path)
 		} else {
-			d.table(n, path, map[string]reader{
-				"mode": modes, "client_id": d.text(&a.ClientID), "client_secret": d.secret(&a.ClientSecret),
-				"private_key": d.path(&a.PrivateKey, exists), "key_id": d.text(&a.KeyID), "issuer": d.text(&a.Issuer, checkEndpoint),
-				"scopes":   d.texts(&a.Scopes, matches(scopePattern, "a scope: one word")),
-				"identity": d.one(&identity, "principal", "shared"), "discovery": d.secret(&a.Discovery),
-			})
+			d.one(&a.Mode, "none", "oauth", "client_credentials", "token_exchange")(n, path)
 		}
-		a.Mode, a.Shared = mode, identity == "shared"
+		a.Mode = cmp.Or(a.Mode, "oauth")
 		switch {
-		case mode == "none":
+		case a.Mode == "none":
 			return
 		case a.ClientSecret != "" && a.PrivateKey != "":
 			d.fail(n, path, "client_secret cannot stand beside private_key: one of them proves the client")
-		case mode != "oauth" && (a.ClientID == "" || a.ClientSecret == "" && n.get("private_key") == nil):
-			d.fail(n, path, "%s needs client_id, and client_secret or private_key: register the gateway at the authorization server", mode)
-		case mode == "token_exchange" && n.get("issuer") == nil:
+		case a.Mode != "oauth" && (a.ClientID == "" || a.ClientSecret == "" && n.get("private_key") == nil):
+			d.fail(n, path, "%s needs client_id, and client_secret or private_key: register the gateway at the authorization server", a.Mode)
+		case a.Mode == "token_exchange" && n.get("issuer") == nil:
 			d.fail(n, path, "token_exchange needs issuer, the authorization server that gets the tokens of callers: without it the server would say who does")
-		case mode == "token_exchange" && a.Shared:
+		case a.Mode == "token_exchange" && a.Shared:
 			d.fail(n, path, "token_exchange is of each caller: leave identity out")
 		case a.ClientSecret != "" && a.ClientID == "":
 			d.fail(n, path, "client_secret needs client_id")
@@ -81,20 +78,19 @@ func (d *decoder) checkServerAuth(n *node, path string, s *Server) {
 	}
 }
 
-// vault reads where the key of the vault is.
-func (d *decoder) vault(to *Vault, n *node, path string) {
-	d.table(n, path, map[string]reader{"key": func(n *node, path string) {
+func (v *Vault) readers(d *decoder) map[string]reader {
+	return map[string]reader{"key": func(n *node, path string) {
 		if strings.HasPrefix(n.text, vaultEnv) {
-			to.Env = strings.TrimPrefix(n.text, vaultEnv)
-			if err := checkVariable(to.Env); err != nil {
-				d.fail(n, path, "%q %v", to.Env, err)
+			v.Env = strings.TrimPrefix(n.text, vaultEnv)
+			if err := checkVariable(v.Env); err != nil {
+				d.fail(n, path, "%q %v", v.Env, err)
 			}
 			return
 		}
-		if to.Keyring = n.text == vaultKeyring; !to.Keyring {
-			d.path(&to.File)(n, path)
+		if v.Keyring = n.text == vaultKeyring; !v.Keyring {
+			d.path(&v.File)(n, path)
 		}
-	}})
+	}}
 }
 
 // A Vault says where the key is with which logins are sealed. The zero Vault is the file
@@ -103,18 +99,4 @@ type Vault struct {
 	File    string // absolute
 	Env     string // an environment variable
 	Keyring bool   // that of the system's user
-}
-
-func renderAuth(l lines, a ServerAuth) {
-	l.text("mode", a.Mode, "")
-	l.text("client_id", a.ClientID, "")
-	l.text("client_secret", string(a.ClientSecret), "")
-	l.text("private_key", a.PrivateKey, "")
-	l.text("key_id", a.KeyID, "")
-	l.text("issuer", a.Issuer, "")
-	l.row("scopes", a.Scopes)
-	if a.Shared {
-		l.text("identity", "shared", "")
-	}
-	l.text("discovery", string(a.Discovery), "")
 }

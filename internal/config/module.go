@@ -21,87 +21,84 @@ import (
 type Module struct {
 	ID        string
 	Path      string
-	Ref       string   // oci://registry/repository@sha256:digest, or EmbeddedFiles; Path is empty then
-	SHA256    string   // 64 lower-case hex digits; empty: not checked
-	Server    string   // local unless the file says otherwise
-	Groups    []string // that its tools are in
-	Replay    string   // must_stub | live | pure; empty: pure if it is granted nothing, else must_stub
-	Grant     ModuleGrant
-	Config    map[string]Secret // given to the module as it is
-	Args      []string          // of a WASI program; nil: as the module's manifest says
-	Isolation string            // call | instance | session; empty: as the module's manifest says
-	Verify    *SignedBy         // who has to have signed it; nil is nobody
+	Ref       string            // oci://registry/repository@sha256:digest, or EmbeddedFiles; Path is empty then
+	SHA256    string            `key:"sha256 digest"` // empty: not checked
+	Server    string            `key:"server moduleserver" default:"local"`
+	Groups    []string          `key:"groups group"`               // that its tools are in
+	Replay    string            `key:"replay must_stub|live|pure"` // empty: pure if it is granted nothing, else must_stub
+	Grant     ModuleGrant       `key:"grant"`
+	Config    map[string]Secret `key:"config config"`                   // given to the module as it is
+	Args      []string          `key:"args args"`                       // of a WASI program; nil: as the module's manifest says
+	Isolation string            `key:"isolation call|instance|session"` // empty: as the module's manifest says
+	Verify    *SignedBy         `key:"verify"`                          // who has to have signed it; nil is nobody
 	MustSign  bool              // it is refused without Verify
 	Fault     string            // why it cannot be used as written; empty if it can
 	Dev       bool              // its author works on it: see [Config.Develop]
-	ModuleLimits
+
+	ModuleLimits `key:"limits"`
 }
 
 // SignedBy says by which key a module has to be signed.
 type SignedBy struct {
-	Key string // path of a public key in PEM
+	Key string `key:"key path exists"` // a public key in PEM
 	// Bundle is the path of a bundle of cosign for the module's file; empty: that of a
 	// file with .sigstore.json behind its name, of an artifact what the registry has
 	// beside it.
-	Bundle   string
-	SignedAs string // registry/repository under which an artifact was signed; empty: where it is
+	Bundle   string `key:"bundle path"`
+	SignedAs string `key:"signed_as repository"` // registry/repository under which an artifact was signed; empty: where it is
+}
+
+func (s *SignedBy) check(d *decoder, n *node, path string) {
+	d.needs(n, path, "key", "a key, the path of a public key in PEM, such as cosign.pub")
 }
 
 // ModuleLimits bound a call of a module's tool. Zero fields leave the sandbox's
 // defaults.
 type ModuleLimits struct {
-	Timeout    time.Duration
-	Memory     int64 // bytes
-	Fuel       int   // instructions
-	Output     int64 // bytes of a result
-	Log        int64 // bytes
-	HostCalls  int
-	Concurrent int   // calls at once, of all callers
-	FilesBytes int64 // written to files
+	Timeout    time.Duration `key:"timeout 1ms..1h"`
+	Memory     int64         `key:"memory 64KiB..4GiB"`       // a page, and all pages, of WebAssembly
+	Fuel       int           `key:"fuel 1..1000000000000000"` // instructions; as many take days
+	Output     int64         `key:"output 1KiB..1GiB"`        // of a result
+	Log        int64         `key:"log 1KiB..1GiB"`
+	HostCalls  int           `key:"host_calls 1..1000000"`     // each is decided and recorded
+	Concurrent int           `key:"concurrent 1..65536"`       // calls at once, of all callers
+	FilesBytes int64         `key:"files_bytes 1KiB..1024GiB"` // written to files
 }
 
 // A ModuleGrant is what a module may use beside its arguments. The zero value is
 // nothing.
 type ModuleGrant struct {
-	HTTP    []HTTPGrant
-	Dirs    []DirGrant
-	Secrets []string // names, all of them in Config.Secrets
-	KV      bool
+	HTTP    []HTTPGrant `key:"http"`
+	Dirs    []DirGrant  `key:"dirs"`
+	Secrets []string    `key:"secrets secretname"` // all of them in Config.Secrets
+	KV      bool        `key:"kv"`
 }
 
 // An HTTPGrant lets a module send requests to an origin.
 type HTTPGrant struct {
-	Origin  string   // as RFC 6454, section 6.2, writes it: in lower case, without the scheme's own port
-	Methods []string // in capitals; GET and HEAD unless the file says otherwise
+	Origin  string   `key:"origin web"` // as RFC 6454, section 6.2, writes it: in lower case, without the scheme's own port
+	Methods []string `key:"methods GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS" default:"GET HEAD"`
 	// Path is what the path of requests begins with, in whole segments: /v1 and
-	// /v1/ both stand for /v1 and what is below it. It is / unless the file says
-	// otherwise.
-	Path    string
-	Private bool // the origin may have a loopback, private or link-local address
+	// /v1/ both stand for /v1 and what is below it.
+	Path    string `key:"path prefix" default:"/"`
+	Private bool   `key:"private"` // the origin may have a loopback, private or link-local address
 }
 
 // A DirGrant lets a module read the files in a folder, which need not exist yet.
 type DirGrant struct {
-	Path  string // absolute and clean
-	Write bool   // change them, too
-	As    string // what the module calls it, such as /data; "" is Path
+	Path  string `key:"path path"` // absolute and clean
+	Write bool   `key:"write"`     // change them, too
+	As    string `key:"as guest"`  // what the module calls it, such as /data; "" is Path
 }
 
 // A BoundSecret is a secret that modules use without seeing it: it is put into
 // requests to its origin alone.
 type BoundSecret struct {
 	Name   string
-	Value  Secret
-	Origin string // as that of an HTTPGrant
+	Value  Secret `key:"value"`
+	Origin string `key:"origin web"` // as that of an HTTPGrant
 	Fault  string // why it cannot be used as written; empty if it can
 }
-
-// Bounds of what a module can be given for a call.
-const (
-	maxFuel      = 1e15      // instructions: days of them
-	maxHostCalls = 1_000_000 // each is decided and recorded
-	maxFiles     = 1 << 40   // bytes
-)
 
 var (
 	digestPattern     = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -113,24 +110,13 @@ var (
 
 func (d *decoder) modules(to *[]Module, n *node, path string) {
 	d.each(n, path, func(f field, path string) {
-		m := Module{ID: f.key, Server: "local"}
+		m := Module{ID: f.key}
+		d.fill(&m)
 		if !serverPattern.MatchString(f.key) {
 			d.fail(&node{line: f.line}, path, "a module is named by lower-case letters, digits and -, such as %q", serverID(f.key))
 		}
 		fault := d.faulting()
-		d.table(f.value, path, map[string]reader{
-			"module":    d.module(&m),
-			"sha256":    d.text(&m.SHA256, matches(digestPattern, "64 hex digits in lower case")),
-			"server":    d.text(&m.Server, checkModuleServer),
-			"replay":    d.one(&m.Replay, replayModes...),
-			"groups":    d.groupNames(&m.Groups),
-			"grant":     func(n *node, path string) { d.grant(&m.Grant, n, path) },
-			"config":    d.secrets(&m.Config, plain, nil),
-			"isolation": d.one(&m.Isolation, "call", "instance", "session"),
-			"verify":    d.signedBy(&m),
-			"args":      d.args(&m.Args),
-			"limits":    func(n *node, path string) { d.moduleLimits(&m.ModuleLimits, n, path) },
-		})
+		d.object(&m, f.value, path)
 		m.Fault = fault()
 		d.needs(f.value, path, "module", "a module, the path of a WASM file")
 		d.checkSignedBy(f.value, path, &m)
@@ -138,16 +124,8 @@ func (d *decoder) modules(to *[]Module, n *node, path string) {
 	})
 }
 
-// signedBy reads by which key a module has to be signed.
-func (d *decoder) signedBy(to *Module) reader {
-	return func(n *node, path string) {
-		v := new(SignedBy)
-		d.table(n, path, map[string]reader{
-			"key": d.path(&v.Key, exists), "bundle": d.path(&v.Bundle), "signed_as": d.text(&v.SignedAs, matches(repositoryPattern, "registry/repository, such as ghcr.io/someone/tool")),
-		})
-		d.needs(n, path, "key", "a key, the path of a public key in PEM, such as cosign.pub")
-		to.Verify = v
-	}
+func (m *Module) readers(d *decoder) map[string]reader {
+	return map[string]reader{"module": d.module(m)}
 }
 
 // checkSignedBy reports what of it means nothing for the module.
@@ -228,61 +206,32 @@ func checkModuleServer(s string) error {
 	return nil
 }
 
-func (d *decoder) moduleLimits(to *ModuleLimits, n *node, path string) {
-	d.table(n, path, map[string]reader{
-		"timeout":     d.duration(&to.Timeout, time.Millisecond, time.Hour),
-		"memory":      d.size(&to.Memory, 64<<10, 4<<30), // a page, and all pages, of WebAssembly
-		"fuel":        d.count(&to.Fuel, 1, maxFuel),
-		"output":      d.size(&to.Output, 1<<10, maxSize),
-		"log":         d.size(&to.Log, 1<<10, maxSize),
-		"host_calls":  d.count(&to.HostCalls, 1, maxHostCalls),
-		"concurrent":  d.count(&to.Concurrent, 1, maxConcurrent),
-		"files_bytes": d.size(&to.FilesBytes, 1<<10, maxFiles),
-	})
+func (h *HTTPGrant) check(d *decoder, n *node, path string) {
+	d.needs(n, path, "origin", "an origin, such as https://api.example.com")
 }
 
-func (d *decoder) grant(to *ModuleGrant, n *node, path string) {
-	d.table(n, path, map[string]reader{
-		"http":    func(n *node, path string) { d.httpGrants(&to.HTTP, n, path) },
-		"dirs":    func(n *node, path string) { d.dirGrants(&to.Dirs, n, path) },
-		"secrets": d.texts(&to.Secrets, checkSecretName),
-		"kv":      d.flag(&to.KV),
-	})
+func (g *DirGrant) check(d *decoder, n *node, path string) {
+	d.needs(n, path, "path", "a path, the folder that is granted")
+	if g.Path != "" {
+		g.Path = filepath.Clean(g.Path)
+	}
 }
 
-func (d *decoder) httpGrants(to *[]HTTPGrant, n *node, path string) {
-	d.items(n, path, func(n *node, path string) {
-		g := HTTPGrant{Methods: []string{"GET", "HEAD"}, Path: "/"}
-		d.table(n, path, map[string]reader{
-			"origin":  d.text(&g.Origin, checkOrigin),
-			"methods": d.texts(&g.Methods, checkMethod),
-			"path":    d.text(&g.Path, checkPrefix),
-			"private": d.flag(&g.Private),
-		})
-		d.needs(n, path, "origin", "an origin, such as https://api.example.com")
-		if slices.ContainsFunc(*to, func(h HTTPGrant) bool { return g.Origin != "" && h.Origin == g.Origin && h.Path == g.Path }) {
-			d.fail(n, path, "grants the same path of the same origin twice: put the methods together")
+func (g *ModuleGrant) check(d *decoder, n *node, path string) {
+	for i, h := range g.HTTP {
+		if slices.ContainsFunc(g.HTTP[:i], func(o HTTPGrant) bool { return h.Origin != "" && h.Origin == o.Origin && h.Path == o.Path }) {
+			d.fail(n.get("http").items[i], fmt.Sprintf("%s.http[%d]", path, i), "grants the same path of the same origin twice: put the methods together")
 		}
-		*to = append(*to, g)
-	})
-}
-
-func (d *decoder) dirGrants(to *[]DirGrant, n *node, path string) {
-	d.items(n, path, func(n *node, path string) {
-		var g DirGrant
-		d.table(n, path, map[string]reader{"path": d.path(&g.Path), "write": d.flag(&g.Write), "as": d.text(&g.As, guestPath)})
-		d.needs(n, path, "path", "a path, the folder that is granted")
-		if g.Path != "" {
-			g.Path = filepath.Clean(g.Path)
+	}
+	for i, f := range g.Dirs {
+		at, where := n.get("dirs").items, fmt.Sprintf("%s.dirs[%d]", path, i)
+		if slices.ContainsFunc(g.Dirs[:i], func(o DirGrant) bool { return f.Path != "" && f.Path == o.Path }) {
+			d.fail(at[i], where, "grants the same folder twice")
 		}
-		if slices.ContainsFunc(*to, func(h DirGrant) bool { return g.Path != "" && h.Path == g.Path }) {
-			d.fail(n, path, "grants the same folder twice")
+		if slices.ContainsFunc(g.Dirs[:i], func(o DirGrant) bool { return cmp.Or(f.As, f.Path) == cmp.Or(o.As, o.Path) && f.Path != o.Path }) {
+			d.fail(at[i], where, "is known to the module by the path of another folder")
 		}
-		if slices.ContainsFunc(*to, func(h DirGrant) bool { return cmp.Or(g.As, g.Path) == cmp.Or(h.As, h.Path) && g.Path != h.Path }) {
-			d.fail(n, path, "is known to the module by the path of another folder")
-		}
-		*to = append(*to, g)
-	})
+	}
 }
 
 // guestPath accepts what a module can call a folder: a path, or where it is itself.
@@ -343,7 +292,7 @@ func (d *decoder) boundSecrets(to *[]BoundSecret, n *node, path string) {
 			d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
 		}
 		fault := d.faulting()
-		d.table(f.value, path, map[string]reader{"value": d.secret(&s.Value), "origin": d.text(&s.Origin, checkOrigin)})
+		d.object(&s, f.value, path)
 		s.Fault = fault()
 		d.needs(f.value, path, "value", "a value, such as \"${API_TOKEN}\"")
 		d.needs(f.value, path, "origin", "an origin, the only one that it is sent to")
@@ -401,15 +350,4 @@ func (d *decoder) checkSecrets(tools *node, c *Config) {
 			}
 		}
 	}
-}
-
-func renderLimits(l lines, m ModuleLimits) {
-	l.time("timeout", m.Timeout)
-	l.size("memory", m.Memory)
-	l.number("fuel", m.Fuel)
-	l.size("output", m.Output)
-	l.size("log", m.Log)
-	l.number("host_calls", m.HostCalls)
-	l.number("concurrent", m.Concurrent)
-	l.size("files_bytes", m.FilesBytes)
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -9,48 +10,38 @@ import (
 
 // Policy says what decides about calls.
 type Policy struct {
-	Packs      []string // built-in packs; may be empty
-	Paths      []string // files and folders of the user's own policies
-	Grants     string   // path of the grants file, which need not exist
-	Labels     string   // path of the labels file, see [ReadLabels]; empty for none
-	RateLimits string   // path of the rate limits file, see [ReadRateLimits]; empty for none
-	Timeout    time.Duration
-	Bundles    []Bundle
+	Packs      []string      `key:"packs pack" default:"grants"` // built-in packs; may be empty
+	Paths      []string      `key:"paths existing"`              // files and folders of the user's own policies
+	Grants     string        // path of the grants file, which need not exist
+	Labels     string        // path of the labels file, see [ReadLabels]; empty for none
+	RateLimits string        // path of the rate limits file, see [ReadRateLimits]; empty for none
+	Timeout    time.Duration `key:"timeout 1ms..1m" default:"50ms"`
+	Bundles    []Bundle      `key:"bundles"`
 	// Shadow is a policy that decides beside this one, with its timeout and bundles,
 	// and enforces nothing; nil for none.
 	Shadow *Policy
 }
 
-func (d *decoder) policy(to *Policy, n *node, path string) {
-	d.table(n, path, map[string]reader{
-		"packs":   d.packs(to),
-		"paths":   func(n *node, path string) { d.paths(&to.Paths, n, path) },
-		"data":    d.policyData(to),
-		"timeout": d.duration(&to.Timeout, time.Millisecond, time.Minute),
-		"bundles": func(n *node, path string) { d.bundles(&to.Bundles, n, path) },
-		"shadow":  func(*node, string) {}, // below: what it leaves out is as in the policy
-	})
+func (p *Policy) readers(d *decoder) map[string]reader {
+	return map[string]reader{"data": d.policyData(p), "shadow": func(*node, string) {}} // which is read last: what it leaves out is as in the policy
+}
+
+func (p *Policy) check(d *decoder, n *node, path string) {
+	for i, b := range p.Bundles {
+		if slices.ContainsFunc(p.Bundles[:i], func(other Bundle) bool { return other.Name == b.Name }) {
+			d.fail(n.get("bundles").items[i], fmt.Sprintf("%s.bundles[%d]", path, i), "has the name of another bundle, or its path or url ends as that of another: give it a name of its own")
+		}
+	}
 	if shadow := n.get("shadow"); shadow != nil {
-		to.Shadow = d.shadow(*to, shadow, join(path, "shadow"))
+		p.Shadow = d.shadow(*p, shadow, join(path, "shadow"))
 	}
 }
 
-func (d *decoder) packs(to *Policy) reader {
-	return d.texts(&to.Packs, func(s string) error {
-		if !slices.Contains(packs, s) {
-			return errors.New("is a pack that is not in this version; these are: " + strings.Join(packs, ", "))
-		}
-		return nil
-	})
-}
-
-func (d *decoder) paths(to *[]string, n *node, path string) {
-	d.items(n, path, func(item *node, at string) {
-		var s string
-		if d.path(&s, exists)(item, at); s != "" {
-			*to = append(*to, s)
-		}
-	})
+func checkPack(s string) error {
+	if !slices.Contains(packs, s) {
+		return errors.New("is a pack that is not in this version; these are: " + strings.Join(packs, ", "))
+	}
+	return nil
 }
 
 func (d *decoder) policyData(to *Policy) reader {

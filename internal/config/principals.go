@@ -11,13 +11,14 @@ import (
 
 // A Principal is somebody who may be named as the caller.
 type Principal struct {
-	Tenant, ID string // Tenant is empty where there is none
-	Roles      []string
+	Tenant string   // empty where there is none
+	ID     string   `key:"*"`
+	Roles  []string `key:"roles role"`
 	// Groups are those whose tools it is offered; nil offers all.
-	Groups []string
+	Groups []string `key:"groups offered"`
 	// Identities are the principal's own addresses, accounts and folders, and domains as
 	// @example.com.
-	Identities []string
+	Identities []string `key:"identities identity"`
 }
 
 var (
@@ -25,19 +26,11 @@ var (
 	rolePattern      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
-func (d *decoder) principals(to *[]Principal, n *node, path string) {
-	d.each(n, path, func(f field, path string) {
-		p := Principal{}
-		p.Tenant, p.ID = SplitPrincipal(f.key)
-		if !principalPattern.MatchString(f.key) || len(p.ID) > maxPrincipal || len(p.Tenant) > maxPrincipal {
-			d.fail(&node{line: f.line}, path, "a principal is named by %s", idHelp)
-		}
-		d.table(f.value, path, map[string]reader{
-			"roles":  d.texts(&p.Roles, matches(rolePattern, "a role: letters, digits and . _ -")),
-			"groups": d.offered(&p.Groups), "identities": d.texts(&p.Identities, identity),
-		})
-		*to = append(*to, p)
-	})
+func (p *Principal) named(d *decoder, f field, path string) {
+	p.Tenant, p.ID = SplitPrincipal(f.key)
+	if !principalPattern.MatchString(f.key) || len(p.ID) > maxPrincipal || len(p.Tenant) > maxPrincipal {
+		d.fail(&node{line: f.line}, path, "a principal is named by %s", idHelp)
+	}
 }
 
 // identity refuses what is no value of one person or house: a domain under which anybody

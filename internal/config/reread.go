@@ -57,29 +57,12 @@ func (c *Config) Files() []string {
 
 // NeedRestart returns the keys whose values differ from those of c, with which a gateway
 // runs, and which it does not take over while it runs. All that is not named here it takes over.
-func (c *Config) NeedRestart(next *Config) (keys []string) {
-	for _, k := range []struct {
-		name     string
-		old, new any
-	}{
-		{"listen", c.Listen, next.Listen}, {"console", c.Console, next.Console}, {"tls", c.TLS.Cert != "", next.TLS.Cert != ""},
-		{"auth.proxy.unix", c.Auth.proxySocket(), next.Auth.proxySocket()},
-		{"sessions.scope", c.Sessions.Scope, next.Sessions.Scope},
-		{"audit.path", c.Audit.Path, next.Audit.Path}, {"vault", c.Vault, next.Vault}, {"state", c.State, next.State},
-	} {
-		if !reflect.DeepEqual(k.old, k.new) {
-			keys = append(keys, k.name)
-		}
+func (c *Config) NeedRestart(next *Config) []string {
+	names := restarts(reflect.ValueOf(*c), reflect.ValueOf(*next), "")
+	if (c.TLS.Cert != "") != (next.TLS.Cert != "") {
+		names = append(names, "tls")
 	}
-	return keys
-}
-
-// proxySocket is where the proxy that proves who calls connects; "" if it does not by a socket.
-func (a Auth) proxySocket() string {
-	if a.Proxy == nil {
-		return ""
-	}
-	return a.Proxy.Unix
+	return names
 }
 
 // Running returns as much of the configuration that [Open] would read as it takes to

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/textproto"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,42 +23,42 @@ import (
 // A Server is an upstream MCP server. Exactly one of Command and URL is set.
 type Server struct {
 	ID        string
-	Command   string // absolute, or a bare name to be found in PATH
-	Module    Module // that is the server, in the sandbox: where it is, and its limits
-	Args      []string
-	Written   []string // Command and Args as the file has them, if that is not what they are
-	Env       map[string]Secret
-	Cwd       string   // empty: the gateway's own
-	Confine   *Confine // what the command may do; nil restricts nothing
-	URL       string   // may hold a secret in its query: show the Server, not this
-	Private   bool     // the host of URL may have a loopback or private address
-	Transport string   // auto | streamable-http | sse; auto for a command
-	Protocol  string   // auto | 2025-11-25 | 2026-07-28; empty is auto
-	Headers   map[string]Secret
-	Auth      *ServerAuth   // the credential that it is called with; nil: none
-	Start     time.Duration // how long it may take to be ready; zero: see [Server.StartTime]
-	Timeout   time.Duration // of one call
-	Timeouts  []ToolTimeout // that go before Timeout; the first that matches counts
-	Sessions  string        // own: each client has a connection of its own; shared: none has; auto: own for a command, else for clients that it can ask something; empty: auto
-	Retry     string        // never | idempotent; empty: never
-	Retries   int           // how often a call is sent again at most; zero: once, if it was sent at all
-	RetryWait time.Duration // before the first of them, doubled by each
-	Health    time.Duration // silence after which it is pinged; zero: the default; [HealthOff]: never
+	Command   string            `key:"command command"` // absolute, or a bare name to be found in PATH
+	Module    Module            // that is the server, in the sandbox: where it is, and its limits
+	Args      []string          `key:"args args"`
+	Written   []string          // Command and Args as the file has them, if that is not what they are
+	Env       map[string]Secret `key:"env"`
+	Cwd       string            `key:"cwd path"`                                          // empty: the gateway's own
+	Confine   *Confine          `key:"confine"`                                           // what the command may do; nil restricts nothing
+	URL       string            `key:"url url"`                                           // may hold a secret in its query: show the Server, not this
+	Private   bool              `key:"private"`                                           // the host of URL may have a loopback or private address
+	Transport string            `key:"transport auto|streamable-http|sse" default:"auto"` // auto for a command
+	Protocol  string            `key:"protocol auto|2025-11-25|2026-07-28"`               // empty is auto
+	Headers   map[string]Secret `key:"headers header"`
+	Auth      *ServerAuth       `key:"auth login"`                     // the credential that it is called with; nil: none
+	Start     time.Duration     `key:"start 1s..1h"`                   // how long it may take to be ready; zero: see [Server.StartTime]
+	Timeout   time.Duration     `key:"timeout 1ms..24h" default:"30s"` // of one call
+	Timeouts  []ToolTimeout     `key:"timeouts local"`                 // that go before Timeout; the first that matches counts
+	Retry     string            `key:"retry never|idempotent"`         // empty: never
+	Retries   int               `key:"retries 1..10"`                  // how often a call is sent again at most; zero: once, if it was sent at all
+	RetryWait time.Duration     `key:"retry_wait 1ms..30s"`            // before the first of them, doubled by each
+	Health    time.Duration     `key:"health health"`                  // silence after which it is pinged; zero: the default; [HealthOff]: never
 	// Concurrent is how many calls it has in progress; zero sets no limit of its own.
-	Concurrent int
-	Enabled    bool
-	Required   bool       // the gateway is not ready without it
-	Groups     []string   // that all it has is in
-	Prefix     bool       // offer its tools as server__tool
-	Lists      string     // untrusted | trusted; "" means untrusted
-	Schema     string     // declared | normalized
-	Output     string     // enforce | warn
-	Input      string     // coerce | enforce | warn; empty: coerce
-	Inputs     []ToolMode // that go before Input; the first that matches counts
-	Sanitize   string     // profile of its results; empty: see [Sanitize]
-	Methods    []string   // of its own that it may be asked, beside those of MCP
-	Replay     string     // must_stub | live | pure; empty: must_stub
-	Replays    []ToolMode // that go before Replay, likewise
+	Concurrent int        `key:"concurrent 1..65536"`
+	Enabled    bool       `key:"enabled" default:"true"`
+	Required   bool       `key:"required"`                 // the gateway is not ready without it
+	Prefix     bool       `key:"prefix" default:"true"`    // offer its tools as server__tool
+	Sessions   string     `key:"sessions auto|own|shared"` // own: each client has a connection of its own; shared: none has; auto: own for a command, else for clients that it can ask something; empty: auto
+	Lists      string     `key:"lists untrusted|trusted"`  // "" means untrusted
+	Schema     string     `key:"schema declared|normalized" default:"declared"`
+	Input      string     `key:"input coerce|enforce|warn"`        // empty: coerce
+	Inputs     []ToolMode `key:"inputs local coerce|enforce|warn"` // that go before Input; the first that matches counts
+	Output     string     `key:"output enforce|warn" default:"enforce"`
+	Sanitize   string     `key:"sanitize profile"`                  // of its results; empty: see [Sanitize]
+	Replay     string     `key:"replay must_stub|live|pure"`        // empty: must_stub
+	Replays    []ToolMode `key:"replays local must_stub|live|pure"` // that go before Replay, likewise
+	Methods    []string   `key:"methods methods"`                   // of its own that it may be asked, beside those of MCP
+	Groups     []string   `key:"groups group"`                      // that all it has is in
 	Fault      string     // why it cannot be started as written; empty if it can
 }
 
@@ -118,10 +120,8 @@ func (d *decoder) servers(to *[]Server, base []Server, n *node, path string) {
 }
 
 func (d *decoder) server(f field, path string) Server {
-	s := Server{
-		ID: f.key, Transport: "auto", Timeout: DefaultTimeout, Enabled: true, Prefix: true,
-		Schema: "declared", Output: "enforce",
-	}
+	s := Server{ID: f.key}
+	d.fill(&s)
 	for _, g := range f.value.fields { // first, since it decides how variables are read
 		if g.key == "enabled" {
 			d.flag(&s.Enabled)(g.value, join(path, g.written()))
@@ -133,46 +133,16 @@ func (d *decoder) server(f field, path string) Server {
 	fault := d.faulting()
 
 	var envFrom, envFile map[string]Secret
-	readers := map[string]reader{
-		"command":    d.command(&s.Command),
-		"args":       d.args(&s.Args),
-		"env":        d.secrets(&s.Env, checkVariable, nil),
-		"env_from":   func(n *node, path string) { d.envFrom(&envFrom, n, path) },
-		"env_file":   func(n *node, path string) { d.envFile(&envFile, n, path) },
-		"cwd":        d.path(&s.Cwd),
-		"confine":    func(n *node, path string) { s.Confine = d.confine(n, path) },
-		"module":     d.module(&s.Module),
-		"sha256":     d.text(&s.Module.SHA256, matches(digestPattern, "64 hex digits in lower case")),
-		"limits":     func(n *node, path string) { d.moduleLimits(&s.Module.ModuleLimits, n, path) },
-		"verify":     d.signedBy(&s.Module),
-		"url":        d.text(&s.URL, checkURL),
-		"private":    d.flag(&s.Private),
-		"transport":  d.one(&s.Transport, "auto", "streamable-http", "sse"),
-		"protocol":   d.one(&s.Protocol, "auto", "2025-11-25", "2026-07-28"),
-		"headers":    d.secrets(&s.Headers, checkHeader, checkHeaderValue),
-		"auth":       d.serverAuth(&s.Auth),
-		"start":      d.duration(&s.Start, time.Second, time.Hour),
-		"timeout":    d.duration(&s.Timeout, time.Millisecond, 24*time.Hour),
-		"concurrent": d.count(&s.Concurrent, 1, maxConcurrent),
-		"timeouts":   func(n *node, path string) { d.timeouts(&s.Timeouts, n, path) },
-		"sessions":   d.one(&s.Sessions, "auto", "own", "shared"),
-		"retry":      d.one(&s.Retry, "never", "idempotent"),
-		"retries":    d.count(&s.Retries, 1, maxRetries),
-		"retry_wait": d.duration(&s.RetryWait, time.Millisecond, maxRetryWait),
-		"health":     d.health(&s.Health),
-		"enabled":    func(*node, string) {},
-		"required":   d.flag(&s.Required),
-		"groups":     d.groupNames(&s.Groups),
-		"prefix":     d.flag(&s.Prefix),
-		"methods":    d.methods(&s.Methods),
-		"replay":     d.one(&s.Replay, replayModes...),
-		"replays":    d.toolModes(&s.Replays, replayModes),
-		"schema":     d.one(&s.Schema, "declared", "normalized"),
-		"output":     d.one(&s.Output, "enforce", "warn"),
-		"input":      d.one(&s.Input, inputModes...),
-		"inputs":     d.toolModes(&s.Inputs, inputModes),
-		"sanitize":   d.profile(&s.Sanitize),
-		"lists":      d.one(&s.Lists, "untrusted", "trusted"),
+	readers := d.fields(&s)
+	maps.Copy(readers, map[string]reader{
+		"enabled":  func(*node, string) {},
+		"env_from": func(n *node, path string) { d.envFrom(&envFrom, n, path) },
+		"env_file": func(n *node, path string) { d.envFile(&envFile, n, path) },
+		"module":   d.module(&s.Module),
+	})
+	of := d.fields(&s.Module)
+	for _, key := range ofModule {
+		readers[key] = of[key]
 	}
 	d.table(f.value, path, readers)
 	s.Env = joined(envFile, envFrom, s.Env)
@@ -191,28 +161,14 @@ func (d *decoder) server(f field, path string) Server {
 	return s
 }
 
-// inputModes are how arguments are held against the input schema of a tool.
-var inputModes = []string{"coerce", "enforce", "warn"}
+// ofModule are the keys of a module that a server has which is one.
+var ofModule = []string{"sha256", "limits", "verify"}
 
 // A ToolMode is a mode of the tools that Pattern matches, in the words of their server.
-type ToolMode struct{ Pattern, Mode string }
-
-// toolModes reads modes of tools, in their order.
-func (d *decoder) toolModes(to *[]ToolMode, modes []string) reader {
-	return func(n *node, path string) {
-		d.each(n, path, func(f field, path string) {
-			t := ToolMode{Pattern: f.key}
-			if err := matches(localPattern, "the name of a tool as its server has it, or its beginning and *")(f.key); err != nil {
-				d.fail(&node{line: f.line}, path, "%q %v", f.key, err)
-			}
-			d.one(&t.Mode, modes...)(f.value, path)
-			*to = append(*to, t)
-		})
-	}
+type ToolMode struct {
+	Pattern string `key:"*"`
+	Mode    string `key:"="`
 }
-
-// replayModes are what serve --replay does with the tools of a server or module.
-var replayModes = []string{"must_stub", "live", "pure"}
 
 // ways are the keys by which a server is reached, with those that belong to each.
 var ways = map[string][]string{
@@ -427,70 +383,11 @@ func renderServer(b *bytes.Buffer, s Server) {
 	}
 	fmt.Fprintf(b, "  %s:\n", scalar(s.ID))
 	l := lines{b, "    "}
-	l.text("command", s.Command, "")
 	l.text("module", s.Module.Path+s.Module.Ref, "")
-	l.text("sha256", s.Module.SHA256, "")
-	l.column("args", s.Args)
-	l.block("env", s.Env)
-	l.text("cwd", s.Cwd, "")
-	if s.Confine != nil {
-		l.under("confine", func(l lines) { renderConfine(l, *s.Confine) })
+	for _, k := range keys(reflect.ValueOf(s.Module)) {
+		if slices.Contains(ofModule, k.name) && !k.field.IsZero() {
+			l.value(k)
+		}
 	}
-	if s.Module.ModuleLimits != (ModuleLimits{}) {
-		l.under("limits", func(l lines) { renderLimits(l, s.Module.ModuleLimits) })
-	}
-	if v := s.Module.Verify; v != nil {
-		l.under("verify", func(l lines) {
-			l.text("key", v.Key, "")
-			l.text("bundle", v.Bundle, "")
-			l.text("signed_as", v.SignedAs, "")
-		})
-	}
-	l.text("url", s.URL, "")
-	l.flag("private", s.Private, false)
-	l.text("transport", s.Transport, "auto")
-	l.text("protocol", s.Protocol, "auto")
-	l.block("headers", s.Headers)
-	if s.Auth != nil {
-		l.under("auth", func(l lines) { renderAuth(l, *s.Auth) })
-	}
-	renderTimes(l, s)
-	l.number("concurrent", s.Concurrent)
-	l.flag("enabled", s.Enabled, true)
-	l.flag("required", s.Required, false)
-	l.flag("prefix", s.Prefix, true)
-	l.text("sessions", s.Sessions, "auto")
-	l.text("lists", s.Lists, "")
-	l.text("schema", s.Schema, "declared")
-	l.text("input", s.Input, "coerce")
-	l.modes("inputs", s.Inputs)
-	l.text("output", s.Output, "enforce")
-	l.text("sanitize", s.Sanitize, "")
-	l.text("replay", s.Replay, "")
-	l.modes("replays", s.Replays)
-	l.row("methods", s.Methods)
-	l.row("groups", s.Groups)
-}
-
-// renderTimes writes how long a server may take, and what is done when it fails.
-func renderTimes(l lines, s Server) {
-	l.time("start", s.Start)
-	if s.Timeout != DefaultTimeout {
-		l.time("timeout", s.Timeout)
-	}
-	if len(s.Timeouts) > 0 {
-		l.under("timeouts", func(l lines) {
-			for _, t := range s.Timeouts {
-				l.time(t.Pattern, t.Timeout)
-			}
-		})
-	}
-	l.text("retry", s.Retry, "never")
-	l.number("retries", s.Retries)
-	l.time("retry_wait", s.RetryWait)
-	if s.Health == HealthOff {
-		l.text("health", "off", "")
-	} else {
-		l.time("health", s.Health)
-	}
+	l.values(s)
 }

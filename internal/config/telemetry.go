@@ -16,82 +16,41 @@ import (
 // Telemetry says what monitoring systems are told. The zero Telemetry tells them nothing,
 // unless the environment does: see [Telemetry.Exports].
 type Telemetry struct {
-	Metrics Metrics
-	OTLP    OTLP
-	Traces  Traces
-	Ship    []Ship
-	Baggage bool // what clients say in baggage goes on to servers
+	Metrics Metrics `key:"metrics"`
+	OTLP    OTLP    `key:"otlp"`
+	Traces  Traces  `key:"traces"`
+	Ship    []Ship  `key:"ship"`
+	Baggage bool    `key:"baggage drop|forward"` // what clients say in baggage goes on to servers
 }
 
 // Metrics says where Prometheus finds what is counted.
 type Metrics struct {
-	Listen string // host:port; empty for nowhere
-	Series int    // the most there are, beside those of Go and the process
+	Listen string `key:"listen hostport"`                    // empty for nowhere
+	Series int    `key:"series 500..1000000" default:"2000"` // the most there are, beside those of Go and the process
 }
 
 // OTLP says where signals go by OpenTelemetry's protocol over HTTP. What is empty, the
 // environment says.
 type OTLP struct {
-	Endpoint    string // URL, without the path of a signal
-	Headers     map[string]Secret
-	Private     bool          // the host may have a loopback or private address
-	Timeout     time.Duration // of one request
-	Compression string        // gzip | none
-	Signals     []string      // of traces and metrics
-	Every       time.Duration // between two exports of metrics
-	Service     string        // that this is
+	Endpoint    string            `key:"endpoint url"` // without the path of a signal
+	Headers     map[string]Secret `key:"headers header"`
+	Private     bool              `key:"private"`           // the host may have a loopback or private address
+	Timeout     time.Duration     `key:"timeout 100ms..5m"` // of one request
+	Compression string            `key:"compression gzip|none"`
+	Signals     []string          `key:"signals traces|metrics"`
+	Every       time.Duration     `key:"every 1s..1h"` // between two exports of metrics
+	Service     string            `key:"service"`      // that this is
 }
 
 // Traces says which calls become spans.
 type Traces struct {
-	Ratio       string // from 0 to 1, of the calls that are in no trace; empty: the environment says
-	Refused     bool   // also calls that were refused, ten a second
-	TrustParent bool   // a trace of the client's is sampled if it says so, and only then
+	Ratio       string `key:"ratio ratio"`                 // from 0 to 1, of the calls that are in no trace; empty: the environment says
+	Refused     bool   `key:"refused" default:"true"`      // also calls that were refused, ten a second
+	TrustParent bool   `key:"trust_parent" default:"true"` // a trace of the client's is sampled if it says so, and only then
 }
 
-// Bounds of Metrics.Series, and what a file that is silent means.
-const (
-	DefaultSeries = 2_000
-	minSeries     = 500
-	maxSeries     = 1_000_000
-)
-
-func defaultTelemetry() Telemetry {
-	return Telemetry{Metrics: Metrics{Series: DefaultSeries}, Traces: Traces{Refused: true, TrustParent: true}}
-}
-
-func (d *decoder) telemetry(to *Telemetry, n *node, path string) {
-	baggage := "drop"
-	d.table(n, path, map[string]reader{
-		"metrics": func(n *node, path string) {
-			d.table(n, path, map[string]reader{
-				"listen": d.text(&to.Metrics.Listen, hostPort), "series": d.count(&to.Metrics.Series, minSeries, maxSeries),
-			})
-		},
-		"otlp": func(n *node, path string) { d.otlp(&to.OTLP, n, path) },
-		"traces": func(n *node, path string) {
-			d.table(n, path, map[string]reader{
-				"ratio": d.ratio(&to.Traces.Ratio), "refused": d.flag(&to.Traces.Refused), "trust_parent": d.flag(&to.Traces.TrustParent),
-			})
-		},
-		"ship":    func(n *node, path string) { d.ships(&to.Ship, n, path) },
-		"baggage": d.one(&baggage, "drop", "forward"),
-	})
-	to.Baggage = baggage == "forward"
-}
-
-func (d *decoder) otlp(to *OTLP, n *node, path string) {
-	d.table(n, path, map[string]reader{
-		"endpoint":    d.text(&to.Endpoint, checkURL),
-		"headers":     d.secrets(&to.Headers, checkHeader, checkHeaderValue),
-		"private":     d.flag(&to.Private),
-		"timeout":     d.duration(&to.Timeout, 100*time.Millisecond, 5*time.Minute),
-		"compression": d.one(&to.Compression, "gzip", "none"),
-		"signals":     d.texts(&to.Signals, among(signals)),
-		"every":       d.duration(&to.Every, time.Second, time.Hour),
-		"service":     d.text(&to.Service),
-	})
-	if at := n.get("endpoint"); at != nil && insecure(to.Endpoint) {
+func (o *OTLP) check(d *decoder, n *node, path string) {
+	if at := n.get("endpoint"); at != nil && insecure(o.Endpoint) {
 		d.warn(at.line, join(path, "endpoint"), "plain http to another machine: what is sent, headers too, can be read on the way")
 	}
 }
@@ -123,9 +82,6 @@ func hostPort(addr string) error {
 	return nil
 }
 
-// signals are what goes by OTLP at the word of otlp.signals.
-var signals = []string{"traces", "metrics"}
-
 // Exports are where signals go once the environment was asked.
 type Exports struct {
 	Traces, Metrics *Target // nil exports none
@@ -137,10 +93,10 @@ type Exports struct {
 
 // A Target is a URL to which something is sent.
 type Target struct {
-	URL     string // may hold a secret in its query
-	Headers map[string]Secret
-	Private bool // the host may have a loopback or private address
-	Timeout time.Duration
+	URL     string            `key:"url url"` // may hold a secret in its query
+	Headers map[string]Secret `key:"headers header"`
+	Private bool              `key:"private"` // the host may have a loopback or private address
+	Timeout time.Duration     `key:"timeout 100ms..5m" default:"30s"`
 	Gzip    bool
 }
 
