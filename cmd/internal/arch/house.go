@@ -39,12 +39,11 @@ type House []Package
 type listed struct {
 	ImportPath, Dir, Name, Export string
 	GoFiles, Imports              []string
-	ImportMap                     map[string]string
 }
 
 // Measure measures the module in a folder, as it is built for this system.
 func Measure(dir string) (House, error) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,Imports,ImportMap", "./...")
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,Imports", "./...")
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -63,12 +62,14 @@ func Measure(dir string) (House, error) {
 		}
 		all, exports[p.ImportPath] = append(all, p), p.Export
 	}
+	fset := token.NewFileSet()
+	known := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }) // reads each once
 	var h House
 	for _, p := range all {
 		if !strings.HasPrefix(p.ImportPath, Module) || slices.Contains(p.Imports, "testing") {
 			continue
 		}
-		one, err := p.measure(exports)
+		one, err := p.measure(fset, known)
 		if err != nil {
 			return nil, err
 		}
@@ -77,9 +78,8 @@ func Measure(dir string) (House, error) {
 	return h, nil
 }
 
-func (p listed) measure(exports map[string]string) (Package, error) {
+func (p listed) measure(fset *token.FileSet, known types.Importer) (Package, error) {
 	one := Package{Path: strings.TrimPrefix(p.ImportPath, Module)}
-	fset := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range p.GoFiles {
 		src, err := os.ReadFile(filepath.Join(p.Dir, name))
@@ -87,20 +87,14 @@ func (p listed) measure(exports map[string]string) (Package, error) {
 			return one, err
 		}
 		one.Lines += bytes.Count(src, []byte("\n"))
-		f, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), src, parser.SkipObjectResolution)
 		if err != nil {
 			return one, err
 		}
 		files = append(files, f)
 	}
-	lookup := func(path string) (io.ReadCloser, error) {
-		if to := p.ImportMap[path]; to != "" {
-			path = to
-		}
-		return os.Open(exports[path])
-	}
 	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
-	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", lookup)}
+	conf := types.Config{Importer: known}
 	pkg, err := conf.Check(p.ImportPath, fset, files, info)
 	if err != nil {
 		return one, fmt.Errorf("%s: %w", one.Path, err)
@@ -136,7 +130,7 @@ func exported(pkg *types.Package) (names []string) {
 
 // needs returns which files use declarations and methods in which others.
 func needs(fset *token.FileSet, pkg *types.Package, info *types.Info) map[string][]string {
-	of := func(p token.Pos) string { return fset.Position(p).Filename }
+	of := func(p token.Pos) string { return filepath.Base(fset.Position(p).Filename) }
 	uses := make(map[string][]string)
 	for id, o := range info.Uses {
 		if _, method := o.(*types.Func); o.Pkg() != pkg || o.Parent() != pkg.Scope() && !method {
