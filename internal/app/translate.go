@@ -141,7 +141,7 @@ func endpoint(s config.Server) gateway.EndpointConfig {
 			env[k] = string(v)
 		}
 		e.Command, e.Args, e.Env = s.Command, s.Args, confine.Environ(env, os.LookupEnv)
-		e.Confine = confined(s.Confine)
+		e.Confine = (*confine.Rules)(s.Confine)
 	case s.URL != "":
 		e.URL, e.Headers = s.URL, make(http.Header)
 		e.DialContext = dial.New(dial.Options{}).Dialer(s.Private)
@@ -203,17 +203,6 @@ func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gat
 	a.guests.Changed(s.ID, guest.WASM)
 	to.Guest = &guest
 	return to
-}
-
-// confined returns the rules of a server, nil if it has none.
-func confined(c *config.Confine) *confine.Rules {
-	if c == nil {
-		return nil
-	}
-	return &confine.Rules{
-		Read: c.Read, Write: c.Write, Execute: c.Execute, Connect: c.Connect, DNS: c.DNS,
-		Memory: c.Memory, Processes: c.Processes, Files: c.Files, CPU: c.CPU, BestEffort: c.BestEffort,
-	}
 }
 
 // agentRules puts the agents of a configuration into the words of a gateway.
