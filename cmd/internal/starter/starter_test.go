@@ -314,6 +314,9 @@ func needLarge(need func(*testing.T, project)) func(*testing.T, project) {
 func needNode(fetched string) func(*testing.T, project) {
 	return func(t *testing.T, p project) {
 		need(t, "node", "npm")
+		if testing.Short() {
+			t.Skip("fetches packages, and compiles an interpreter")
+		}
 		version := p.run(t, "node --version")
 		if major, _ := strconv.Atoi(strings.Split(strings.TrimPrefix(version, "v"), ".")[0]); major < 20 {
 			t.Skipf("node is %s, the starter is for 20 and later", version)
