@@ -7,9 +7,9 @@
 // are problems. [Load] reports all problems of a file at once, each with its
 // line and path, and then returns no configuration at all.
 //
-// Each part of the configuration has a file, with its type, its reader and, where servers are
-// written, what writes it: server.go, limits.go, policy.go. load.go begins, decode.go has the readers
-// of single values, render.go writes them.
+// Each part of the configuration has a file with its type, and what of its keys does not fit
+// together: server.go, limits.go, policy.go. The tags of its fields are its keys: tags.go reads and
+// writes by them. load.go begins, decode.go has the readers of single values, render.go writes them.
 //
 // What deserves a look but stops nothing (an ignored key of a host, a renamed
 // server, a plain http address, a project's file that is not trusted) stands in
