@@ -39,7 +39,7 @@ func TestE2E(t *testing.T) {
 		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"task asks", testTaskAsks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"memory", testMemory}, {"peers", testPeers}, {"groups", testGroups}, {"slow banner", testSlowBanner}, {"methods", testMethods}, {"status", testStatusCheck}, {"bombs", testBombs}, {"marks", testMarks}, {"teams", testTwoTeams}, {"login", testLoginServer}, {"connect", testConnect},
 	} {
 		t.Run(part.name, func(t *testing.T) {
-			if testing.Short() && slices.Contains(slow, part.name) {
+			if testing.Short() && slices.Contains(oneByOne, part.name) {
 				t.Skip("its calls follow one another, and take long, with the race detector minutes: .ci/run runs it without, .ci/nightly with")
 			}
 			t.Parallel()
@@ -48,9 +48,9 @@ func TestE2E(t *testing.T) {
 	}
 }
 
-// slow are the parts whose calls follow one another: a person at work waits for them the longest,
+// oneByOne are the parts whose calls follow one another: a person at work waits for them the longest,
 // and there is the least in them for the race detector to find.
-var slow = []string{"languages", "plugins", "guest", "bundles", "readme", "versions", "secrets", "confined", "repos", "traps", "modules", "teams", "login"}
+var oneByOne = []string{"languages", "plugins", "guest", "bundles", "readme", "versions", "secrets", "confined", "repos", "traps", "modules", "teams", "login"}
 
 // patience bounds every wait of these tests for something that takes well
 // under a second on an idle machine.
