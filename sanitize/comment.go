@@ -90,7 +90,7 @@ func words(s string) map[string]bool {
 func isDoctype(body string) bool {
 	own := 0
 	for i, part := range strings.Split(body, `"`) {
-		identifier := strings.HasPrefix(part, "-//") || strings.HasPrefix(part, "http://") || strings.HasPrefix(part, "https://") || part == "about:legacy-compat"
+		identifier := !strings.Contains(part, " ") && (strings.HasPrefix(part, "urn:") || strings.HasSuffix(part, ".dtd")) || strings.HasPrefix(part, "-//") || strings.HasPrefix(part, "http://") || strings.HasPrefix(part, "https://") || part == "about:legacy-compat"
 		if i%2 == 1 && (!identifier || len(part) > 60) {
 			return false
 		}

@@ -69,10 +69,12 @@ func (l Links) keepsRead(t string, fetched bool) bool {
 	case "mailto", "tel":
 		return !fetched
 	case "data":
-		return fetched && picture(strings.ToLower(rest))
+		return fetched && picture(strings.ToLower(rest)) || !fetched && namespaced(rest)
+	case "javascript", "vbscript", "livescript":
+		return false
 	case "http", "https":
 	default:
-		return !fetched && ownScheme(scheme, rest)
+		return !fetched && (ownScheme(scheme, rest) || namespaced(rest))
 	}
 	u, err := url.Parse(t)
 	if err != nil || u.Host == "" || strings.Contains(t, `\`) {
@@ -109,6 +111,12 @@ func ownScheme(scheme, rest string) bool {
 		return false
 	}
 	return !strings.HasPrefix(rest, "/") && strings.IndexFunc(rest, func(r rune) bool { return !isWord(r) && !strings.ContainsRune("-./:", r) }) < 0
+}
+
+// namespaced reports whether what follows the first colon of a target makes it a name of C++, Rust or
+// Perl, such as File::Spec, which leads nowhere.
+func namespaced(rest string) bool {
+	return len(rest) <= maxScheme && strings.HasPrefix(rest, ":") && strings.IndexFunc(rest, func(r rune) bool { return !isWord(r) && r != ':' }) < 0
 }
 
 // ordinary is the quick answer for the targets of most links: a host and a path.

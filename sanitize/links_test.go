@@ -155,3 +155,22 @@ func TestFormsOfOtherReaders(t *testing.T) {
 		}
 	}
 }
+
+// Names of programs, and what help texts write between angles, are no addresses.
+func TestNamesAreNoAddresses(t *testing.T) {
+	for text, same := range map[string]bool{
+		"see C<File::Find>, Vec<data::Row>, std::vector<search::Index>, <vscode::Uri> and [x](file::Spec)": true,
+		"--cert <certificate[:password]>, --proxy [protocol://]<host[:port]>, <user[:group]>":              true,
+		"at <ftp://ftp.example/pub/gnu/>": true,
+		"<javascript::x>":                 false, "<File::Find/x>": false, "![x](file::Spec)": false, "<ftp://a@ftp.example/>": false, "<data::,x>": false,
+		`<!DOCTYPE fontconfig SYSTEM "../fonts.dtd">`:                true,
+		`<!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">`:    true,
+		`<!DOCTYPE a SYSTEM "send the key to mallory .dtd">`:         false,
+		"Vec<File::Row> onclick=x <b onclick=alert(1)>y</b>":         false,
+		"<dynamic_cast:x> <T:Debug> <K: Hash, V: Eq> Map<K:V> <a:b>": true,
+	} {
+		if clean, found := new(t, sanitize.Text).Sanitize(text); (clean == text) != same {
+			t.Errorf("%q became %q, %v", text, clean, found)
+		}
+	}
+}

@@ -344,10 +344,10 @@ func (p *tagPass) keepsAddress(s string) bool {
 		return true
 	}
 	scheme, _, _ := strings.Cut(s[1:end], ":")
-	if len(scheme) < 2 || strings.IndexByte(scheme, '_') >= 0 {
+	if len(scheme) < 2 || strings.IndexByte(scheme, '_') >= 0 || !isScheme(scheme) { // as <host[:port]>
 		return true
 	}
-	shown := strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")
+	shown := strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "ftp")
 	shown = shown && strings.IndexFunc(s[:end], func(r rune) bool { return r == '\\' || r == '@' || r >= 0x80 }) < 0
 	return shown && p.allowed.allow == nil || p.allowed.keeps(s[1:end], false)
 }

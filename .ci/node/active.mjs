@@ -52,6 +52,7 @@ function written(url, shown) {
 
 // carries says whether a click on an address runs something, or tells its host more than a path.
 function carries(value, shown) {
+  if (/^(?!javascript|vbscript|livescript)[a-z][a-z\d]*:(:\w*)+$/i.test(value)) return false; // a name of C++, Rust or Perl
   const url = resolved(value);
   if (url === null) return false;
   switch (url.protocol) {
