@@ -161,6 +161,31 @@ func TestPartiesOfNamedRecords(t *testing.T) {
 	}
 }
 
+// A member of a record is found in a list and in what is around that, in any spelling of its name, and no deeper.
+func TestPlacesOfRecords(t *testing.T) {
+	labels := map[string]gate.ToolLabels{
+		"cal__find": {Effects: read, Identity: []gate.Place{"/**/invited_people"}, Names: []gate.Place{"/**/title"}},
+		"cal__add":  {Effects: external, To: []string{"/to"}},
+	}
+	tests := map[string]bool{
+		`{"title":"Kick-off Meeting","invited_people":["bob@corp.example"]}`:                                   true,
+		`[{"title":"Kick-off Meeting","invited_people":["bob@corp.example"]}]`:                                 true,
+		`{"total":1,"items":[{"title":"Kick-off Meeting","invitedPeople":{"bob@corp.example":"yes"}}]}`:        true,
+		`[{"Title":"Kick-off Meeting","InvitedPeople_":"bob@corp.example"}]`:                                   true,
+		`[{"title":"Kick-off Meeting","invited_people":[]},{"title":"x","invited_people":"bob@corp.example"}]`: false,
+		`[{"title":"Kick-off Meeting","invited":"bob@corp.example"}]`:                                          false,
+		`{"a":{"items":[{"title":"Kick-off Meeting","invited_people":["bob@corp.example"]}]}}`:                 false,
+	}
+	for result, want := range tests {
+		s := newScene(t, labels)
+		s.call.Prompt = "ask those of the Kick-off Meeting"
+		s.does("cal__find", "{}", result)
+		if a := s.of("cal__add", "/to", `{"to":"bob@corp.example"}`); a.Source.Trusted() != want {
+			t.Errorf("%s: %v", result, a.Source.Names())
+		}
+	}
+}
+
 // What a call has made is its session's own, at its server.
 func TestMadeIDs(t *testing.T) {
 	take := gate.ToolLabels{Effects: external, To: []string{"/id"}, Takes: map[string]string{"/id": "file", "/name": "file"}}

@@ -456,6 +456,7 @@ func TestAgentDojo(t *testing.T) {
 	hold("allow-all", 100, 0)
 	hold("flow without the prompt", 50, 99)
 	hold("flow with the prompt", 80, 99.5)
+	hold("flow with the prompt, labels as drafted", 75, 99.5)
 	hold("flow with the prompt, labels as drafted, half recorded", 75, 99.5)
 	hold("flow with the prompt, all read first", 80, 99.5)
 	hold("flow with the prompt, long sessions", 80, 99.5)

@@ -123,9 +123,9 @@ func (c *cli) toolsOf(ctx context.Context, server string) (_ map[string]gate.Doc
 }
 
 func (c *cli) printDraft(tools map[string]gate.Doc, results map[string][]gate.Doc) error {
-	drafts := make(map[string]learn.Label)
+	guesses, drafts := draft.Of(tools), make(map[string]learn.Label)
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		d := learn.NewLabel(draft.Label(name, tools[name], results[name]...))
+		d := learn.NewLabel(guesses.Label(name, results[name]...))
 		drafts[name] = d
 		if c.json {
 			continue

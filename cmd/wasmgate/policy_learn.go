@@ -99,12 +99,13 @@ func (c *cli) learnedLabels(ctx context.Context, p *learn.Proposal, definitions,
 	if err != nil {
 		return "", err
 	}
+	drafts := draft.Of(maps.Clone(tools))
 	maps.DeleteFunc(tools, func(name string, _ gate.Doc) bool {
 		return !slices.ContainsFunc(p.Grants, func(g learn.Grant) bool { return g.Tools[name] > 0 })
 	})
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		fmt.Fprintf(&b, "%s: %s\n", name, learn.NewLabel(draft.Label(name, tools[name], results[name]...)).YAML())
+		fmt.Fprintf(&b, "%s: %s\n", name, learn.NewLabel(drafts.Label(name, results[name]...)).YAML())
 	}
 	return b.String(), nil
 }

@@ -23,12 +23,12 @@ func TestDraftLabel(t *testing.T) {
 			gate.ToolLabels{Effects: effects("external"), To: []string{"/to", "/cc"}, Content: []string{"/body"}}},
 		"web__fetch":                     {`{"inputSchema":{"properties":{"url":{}}}}`, gate.ToolLabels{Effects: effects("egress"), To: []string{"/url"}}},
 		"db__drop_table":                 {`{"inputSchema":{"properties":{"a/b id":{}}}}`, gate.ToolLabels{Effects: effects("destructive"), To: []string{"/a~1b id"}, Takes: map[string]string{"/a~1b id": "b"}}},
-		"users__reset_password":          {`{"inputSchema":{"properties":{"user":{},"new":{}}}}`, gate.ToolLabels{Effects: effects("destructive", "credential")}},
+		"users__reset_password":          {`{"inputSchema":{"properties":{"user":{},"new":{}}}}`, gate.ToolLabels{Private: true, Effects: effects("destructive", "credential")}},
 		"x__frobnicate":                  {`{"annotations":{"readOnlyHint":true},"inputSchema":{"properties":{"a":{}}}}`, gate.ToolLabels{Effects: effects("external")}},
 		"x__get":                         {`{"annotations":{"readOnlyHint":false}}`, gate.ToolLabels{Effects: effects("external")}},
 		"mail__search_contacts_by_email": {`{"inputSchema":{"properties":{"query":{}}}}`, gate.ToolLabels{Private: true, Effects: effects("read")}},
 		"mail__delete_email": {`{"inputSchema":{"properties":{"email_id":{}}}}`,
-			gate.ToolLabels{Private: true, Effects: effects("destructive"), To: []string{"/email_id"}, Takes: map[string]string{"/email_id": "email"}}},
+			gate.ToolLabels{Private: true, Effects: effects("destructive"), To: []string{"/email_id"}, Takes: map[string]string{"/email_id": "message"}}},
 		"shop__list_open_orders": {`{}`, gate.ToolLabels{Effects: effects("read")}},
 		"shop__find_and_order":   {`{}`, gate.ToolLabels{Effects: effects("external")}},
 		"shop__get_or_create":    {`{}`, gate.ToolLabels{Effects: effects("internal")}},
@@ -43,12 +43,31 @@ func TestDraftLabel(t *testing.T) {
 			gate.ToolLabels{Effects: effects("read"), IDs: map[gate.Place]string{"/people/*/person_id": "person"}, Identity: []gate.Place{"/people/*/owner"}, Names: []gate.Place{"/people/*/title"}}},
 		"crm__list_tickets": {`{"outputSchema":{"properties":{"items":{"items":{"properties":{"id":{"type":"integer"}}}}}}}`,
 			gate.ToolLabels{Effects: effects("read"), IDs: map[gate.Place]string{"/items/*/id": "ticket"}}},
-		"x__find": {`{"annotations":{"destructiveHint":true}}`, gate.ToolLabels{Effects: effects("destructive")}},
+		"git__merge_pull_request": {`{"inputSchema":{"properties":{"owner":{"type":"string"},"repo":{"type":"string"},"pull_number":{"type":"integer"},"squash":{"type":"boolean"},"commit_title":{"type":"string"}}}}`,
+			gate.ToolLabels{Effects: effects("internal", "external"), To: []string{"/owner"}, Commits: []string{"/squash", "/repo", "/pull_number"}, Content: []string{"/commit_title"},
+				Takes: map[string]string{"/repo": "repo", "/pull_number": "pull"}}},
+		"mail__forward": {`{"inputSchema":{"properties":{"message_id":{},"to":{},"email_subject":{},"sendAt":{"type":"string","format":"date-time"}}}}`,
+			gate.ToolLabels{Effects: effects("external"), To: []string{"/to"}, Commits: []string{"/sendAt", "/message_id"}, Content: []string{"/email_subject"},
+				Takes: map[string]string{"/message_id": "message"}}},
+		"mail__archive_email": {`{"inputSchema":{"properties":{"id":{}}}}`,
+			gate.ToolLabels{Private: true, Effects: effects("internal"), To: []string{"/id"}, Takes: map[string]string{"/id": "message"}}},
+		"disk__share": {`{"inputSchema":{"properties":{"file":{},"name":{"description":"username of the person"},"mode":{"enum":["r","w"]}}}}`,
+			gate.ToolLabels{Effects: effects("external"), To: []string{"/name"}, Commits: []string{"/mode", "/file"}, Takes: map[string]string{"/file": "file"}}},
+		"bank__pay":              {`{"inputSchema":{"properties":{"payee":{},"account_number":{},"amount":{},"memo":{}}}}`, gate.ToolLabels{Effects: effects("external", "destructive"), To: []string{"/payee", "/account_number"}, Commits: []string{"/amount"}, Content: []string{"/memo"}, Takes: map[string]string{"/account_number": "account"}}},
+		"net__publish":           {`{"inputSchema":{"properties":{"text":{},"reply_to":{}},"required":["text"]}}`, gate.ToolLabels{Effects: effects("external")}}, // who reads it, nobody says
+		"shop__ship_to":          {`{"inputSchema":{"properties":{"order_id":{},"shipping_street":{}}}}`, gate.ToolLabels{Effects: effects("external"), To: []string{"/shipping_street"}, Commits: []string{"/order_id"}, Takes: map[string]string{"/order_id": "order"}}},
+		"home__set_volume":       {`{"inputSchema":{"properties":{"level":{}}}}`, gate.ToolLabels{Effects: effects("internal"), To: []string{}, Commits: []string{"/level"}}},
+		"list__unsubscribe_list": {`{}`, gate.ToolLabels{Effects: effects("external")}},
+		"x__search_and_replace":  {`{}`, gate.ToolLabels{Effects: effects("internal")}},
+		"x__search_and_zap":      {`{}`, gate.ToolLabels{Effects: effects("external")}},
+		"x__check_in":            {`{}`, gate.ToolLabels{Effects: effects("external")}},
+		"x__get_name_and_amount": {`{}`, gate.ToolLabels{Effects: effects("read")}},
+		"x__find":                {`{"annotations":{"destructiveHint":true}}`, gate.ToolLabels{Effects: effects("destructive")}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.want.Result = gate.ResultUntrusted
-			got := draft.Label(name, gate.MustDoc(tt.definition))
+			got := draft.Of(map[string]gate.Doc{name: gate.MustDoc(tt.definition)}).Label(name)
 			if diff := cmp.Diff(policy.Label{Pattern: name, ToolLabels: tt.want}, got); diff != "" {
 				t.Errorf("label (-want +got):\n%s", diff)
 			}
@@ -56,5 +75,39 @@ func TestDraftLabel(t *testing.T) {
 				t.Error(problems[0])
 			}
 		})
+	}
+}
+
+// What a server's tools call the parts of a record tells where they stand in what others say, as long as nobody has seen it; a
+// first word that most tools share says whose they are, and not what they do.
+func TestDraftOfServer(t *testing.T) {
+	tools := map[string]gate.Doc{
+		"m__acme_search_mails": gate.MustDoc(`{"description":"Each mail has a sender and comes from somebody"}`),
+		"m__acme_list_folders": gate.MustDoc(`{}`),
+		"m__acme_read_file":    gate.MustDoc(`{}`),
+		"m__acme_send_mail":    gate.MustDoc(`{"inputSchema":{"properties":{"recipients":{},"subject":{},"owner_note":{}}}}`),
+		"m__delete_mail":       gate.MustDoc(`{"inputSchema":{"properties":{"message_id":{}}}}`),
+		"m__add_event":         gate.MustDoc(`{"inputSchema":{"properties":{"attendees":{}}}}`),
+		"n__get_order":         gate.MustDoc(`{"inputSchema":{"properties":{"order_number":{}}}}`),
+	}
+	read := []gate.ToolEffect{gate.EffectRead}
+	want := map[string]gate.ToolLabels{
+		"m__acme_search_mails": {Private: true, Effects: read, IDs: map[gate.Place]string{"/**/id": "message", "/**/message_id": "message"},
+			Identity: []gate.Place{"/**/sender", "/**/recipient"}, Names: []gate.Place{"/**/subject"}},
+		"m__acme_list_folders": {Effects: read},
+		"m__acme_read_file":    {Private: true, Effects: read},
+		"n__get_order":         {Effects: read, IDs: map[gate.Place]string{"/**/number": "order", "/**/order_number": "order"}},
+	}
+	drafts := draft.Of(tools)
+	for name, labels := range want {
+		labels.Result = gate.ResultUntrusted
+		if diff := cmp.Diff(policy.Label{Pattern: name, ToolLabels: labels}, drafts.Label(name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	recorded := drafts.Label("n__get_order", gate.MustDoc(`{"number":"A1","contact_email":"a@b.example","title":"x"}`))
+	if diff := cmp.Diff(gate.ToolLabels{Result: gate.ResultUntrusted, Effects: read, IDs: map[gate.Place]string{"/number": "order"},
+		Identity: []gate.Place{"/contact_email"}, Names: []gate.Place{"/title"}}, recorded.ToolLabels); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
 }

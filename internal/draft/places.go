@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/address"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
@@ -16,40 +17,63 @@ const maxDrafted = 100
 // idKind names the kind of the ids that an argument takes, or a place holds: by its own
 // name, as of person_id, or else by what its tool is about. It is "" if neither says so.
 func idKind(own, tool []string) string {
-	if !anyOf(own, []string{"id", "ids"}) {
+	if len(own) == 0 || !isOne(own[len(own)-1], idWords) {
 		return ""
 	}
-	if own = slices.DeleteFunc(slices.Clone(own), func(w string) bool { return w == "id" || w == "ids" }); len(own) > 0 {
-		return strings.TrimSuffix(own[len(own)-1], "s")
+	if before := own[:len(own)-1]; len(before) > 0 && !isOne(before[len(before)-1], vagueWords) {
+		return kindNamed(before[len(before)-1])
+	}
+	if len(own) == 1 && !isOne(own[0], []string{"id", "uuid", "guid"}) {
+		return ""
+	}
+	return kindOf(tool)
+}
+
+// kindOf names the kind of the records that a tool is about; "" if its words do not say.
+func kindOf(tool []string) string {
+	if by := slices.Index(tool, "by"); by > 0 {
+		tool = tool[:by] // get_file_by_name
 	}
 	for _, w := range slices.Backward(tool) {
-		if w = strings.TrimSuffix(w, "s"); slices.Contains(kindWords, w) && !slices.Contains(readWords, w) {
-			return w
+		if w = singular(w); slices.Contains(kindWords, w) && !slices.Contains(readWords, w) {
+			return kindNamed(w)
 		}
 	}
 	return ""
 }
 
+// kindNamed is the kind of what has a name: a mail is a message.
+func kindNamed(w string) string {
+	if w = singular(w); slices.Contains(letterWords, w) {
+		return "message"
+	}
+	return w
+}
+
 // draftPlaces guesses the places of results: those for which the words of their names
-// speak, and where each result has what they are said to hold. Where no result is known,
+// speak, and where a result has what they are said to hold. Where no result is known,
 // the output schema says what there will be.
-func draftPlaces(l *policy.Label, words []string, schema gate.Doc, results []gate.Doc) {
+func draftPlaces(l *policy.Label, words []string, of family, definition gate.Doc, results []gate.Doc) {
 	seen := make(map[string][]string) // texts, by place
 	if len(results) == 0 {
-		eachDeclared(schema, "", 0, seen)
+		eachDeclared(definition.Get("outputSchema"), "", 0, seen)
 	}
 	for _, r := range results[:min(len(results), maxDrafted)] {
 		eachPlace(r, "", seen)
+	}
+	if len(seen) == 0 {
+		draftUsualPlaces(l, words, of, definition.Get("description").Text())
+		return
 	}
 	for _, place := range slices.Sorted(maps.Keys(seen)) {
 		name := nameWords(place[strings.LastIndexByte(strings.TrimSuffix(place, "/*"), '/')+1:])
 		all := func(is func(string) bool) bool {
 			return !slices.ContainsFunc(seen[place], func(v string) bool { return !is(v) })
 		}
-		switch kind := idKind(name, words); {
-		case anyOf(name, partyWords) && all(isAddress):
+		switch kind := placedKind(place, name, words); {
+		case anyOf(name, partyWords) && slices.ContainsFunc(seen[place], isAddress):
 			l.Identity = append(l.Identity, gate.Place(place))
-		case kind != "" && all(func(v string) bool { return len(v) <= 64 && !strings.Contains(v, " ") }):
+		case kind != "" && (all(isID) || place == "/*" && all(isName)):
 			if l.IDs == nil {
 				l.IDs = make(map[gate.Place]string)
 			}
@@ -61,6 +85,68 @@ func draftPlaces(l *policy.Label, words []string, schema gate.Doc, results []gat
 	if l.Identity == nil {
 		l.Names = nil
 	}
+}
+
+// draftUsualPlaces guesses where a tool that reads records has their ids, parties and names, of
+// which nothing is known but how the server's tools, and this one, speak of them.
+func draftUsualPlaces(l *policy.Label, words []string, of family, about string) {
+	kind := kindOf(words)
+	if kind == "" || !slices.Equal(l.Effects, []gate.ToolEffect{gate.EffectRead}) ||
+		slices.Contains(textKinds, kind) && !anyOf(words, listingWords) || anyOf(words, []string{"content", "text"}) {
+		return
+	}
+	var said []string
+	for _, w := range nameWords(about) {
+		if !slices.Contains(plainWords, w) {
+			said = append(said, singular(w))
+		}
+	}
+	has := func(field string) bool { return of.fields[kind][field] || slices.Contains(said, field) }
+	l.IDs = make(map[gate.Place]string)
+	for word := range of.takes[kind] {
+		switch {
+		case isOne(word, idWords) || word == "number":
+			l.IDs[gate.Place("/**/"+word)] = kind
+			l.IDs[gate.Place("/**/"+kind+"_"+word)] = kind
+		case word == kind:
+			l.IDs["/**/name"] = kind
+		}
+	}
+	for _, field := range partyFields {
+		if has(field) {
+			l.Identity = append(l.Identity, gate.Place("/**/"+field))
+		}
+	}
+	for _, field := range nameFields {
+		if has(field) && l.Identity != nil {
+			l.Names = append(l.Names, gate.Place("/**/"+field))
+		}
+	}
+	if len(l.IDs) == 0 {
+		l.IDs = nil
+	}
+}
+
+// placedKind names the kind of the ids at a place: one of its name, or of what a list has
+// that is all of a result.
+func placedKind(place string, name, tool []string) string {
+	switch {
+	case place == "/*":
+		return kindOf(tool)
+	case slices.Equal(name, []string{"number"}), slices.Equal(name, []string{"key"}):
+		return kindOf(tool)
+	case isNumberOf(name):
+		return kindNamed(name[len(name)-2])
+	}
+	return idKind(name, tool)
+}
+
+// isID reports whether a text can be an id: a word.
+func isID(v string) bool { return len(v) <= 64 && !strings.ContainsAny(v, " \n") }
+
+// isName reports whether a text can be what people call something.
+func isName(v string) bool {
+	return len(v) <= 64 && len(strings.Fields(v)) <= 6 && !strings.Contains(v, "\n")
 }
 
 // eachPlace collects what stands at the places of a document, elements of lists together.
@@ -109,9 +195,6 @@ func eachDeclared(schema gate.Doc, at string, depth int, seen map[string][]strin
 	}
 }
 
-// isAddress reports whether a text is one e-mail address. Other addresses are not told
-// from names.
-func isAddress(v string) bool {
-	name, host, ok := strings.Cut(v, "@")
-	return ok && name != "" && strings.Contains(host, ".") && !strings.ContainsAny(v, " \t\n,;<>/\\")
-}
+// isAddress reports whether a text is one address: of a mailbox, a telephone, an account.
+// Other parties are not told from names.
+func isAddress(v string) bool { return address.Of(v) != "" && !strings.Contains(v, "://") }

@@ -131,7 +131,7 @@ var modelLabels = []policy.Label{
 	// what stands in the others beside their parties.
 	{Pattern: "rec__find", ToolLabels: gate.ToolLabels{
 		Result: gate.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{gate.EffectRead}, IDs: map[gate.Place]string{"/*/id": "rec"},
-		Identity: []gate.Place{"/*/with"}, Names: []gate.Place{"/*/title"},
+		Identity: []gate.Place{"/**/with"}, Names: []gate.Place{"/*/title"},
 	}},
 	{Pattern: "rec__move", ToolLabels: gate.ToolLabels{
 		Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectInternal}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},

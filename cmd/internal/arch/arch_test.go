@@ -43,7 +43,7 @@ var rules = map[string]rule{
 	"internal/store":                   {imports: []string{"gate", "internal/jobs"}, bans: []string{"net", "net/http"}},
 	"internal/store/storetest":         {imports: []string{"gate", "internal/jobs"}, bans: []string{"net", "net/http", "database/sql"}},
 	"policies":                         {},
-	"internal/draft":                   {imports: []string{"gate", "internal/pointer", "internal/policy"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
+	"internal/draft":                   {imports: []string{"gate", "internal/address", "internal/pointer", "internal/policy"}, bans: []string{"context", "os", "net", "net/http", "database/sql"}},
 	"internal/policy/internal/archive": {bans: []string{"context", "os", "net", "net/http", "github.com/..."}},
 	"policy":                           {imports: []string{"internal/policy"}, bans: []string{"net/http", "net"}},
 	"internal/policy":                  {imports: []string{"gate", "policies", "internal/policy/internal/archive", "internal/policy/internal/plain", "internal/match", "internal/pointer", "internal/recent", "internal/spelling"}, bans: []string{"net/http", "net"}},

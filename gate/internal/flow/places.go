@@ -14,7 +14,9 @@ import (
 // A Place is a JSON Pointer into what a result says, in which * stands for every element
 // of an array and every member of an object: /channels/*, /items/*/sender. It is into the
 // structured content, or into the JSON or the document that a text is, and stands for all
-// below it.
+// below it. /**/sender is a member of a record by itself, in a list, or in a list within
+// something else (/sender, /*/sender, /*/*/sender), however its name is spelt: Sender, sender_,
+// senders.
 type Place string
 
 // An Origin is one place in which a session has met a value.
@@ -262,43 +264,95 @@ type placed struct {
 
 // in returns what stands at a place of a document.
 func (at Place) in(d Doc) []placed {
+	if name, deep := strings.CutPrefix(string(at), "/**/"); deep {
+		var all []placed
+		inRecords(placed{doc: d}, spelt(name), maxWrapped, &all)
+		return all
+	}
+	return inPlace(placed{doc: d}, strings.Split(strings.TrimPrefix(string(at), "/"), "/"))
+}
+
+// inPlace returns what stands below a value.
+func inPlace(v placed, tokens []string) []placed {
+	switch {
+	case v.doc.IsZero():
+		return nil
+	case len(tokens) == 0:
+		return []placed{v}
+	case tokens[0] != "*":
+		return inPlace(placed{v.doc.At("/" + tokens[0]), v.at + "/" + tokens[0], v.record}, tokens[1:])
+	}
 	var all []placed
-	tokens := strings.Split(strings.TrimPrefix(string(at), "/"), "/")
-	var walk func(d Doc, path, record string, tokens []string)
-	walk = func(d Doc, path, record string, tokens []string) {
-		if d.IsZero() {
-			return
-		}
-		if len(tokens) == 0 {
-			all = append(all, placed{d, path, record})
-			return
-		}
-		switch token := tokens[0]; {
-		case token == "*" && d.Kind() == Array:
-			i := 0
-			for e := range d.Elements() {
-				here := path + "/" + strconv.Itoa(i)
-				of := record
-				if e.Kind() == Object {
-					of = here
-				}
-				walk(e, here, of, tokens[1:])
-				i++
-			}
-		case token == "*" && d.Kind() == Object:
-			for name, v := range d.Members() {
-				here := path + "/" + pointer.Escape(name)
-				of := record
-				if v.Kind() == Object {
-					of = here
-				}
-				walk(v, here, of, tokens[1:])
-			}
-		default:
-			walk(d.At("/"+token), path+"/"+token, record, tokens[1:])
+	for _, e := range v.each() {
+		all = append(all, inPlace(e, tokens[1:])...)
+	}
+	return all
+}
+
+// maxWrapped is in how many lists and other things a record is looked for.
+const maxWrapped = 2
+
+// inRecords collects the members of a name of a record, and of those below it.
+func inRecords(v placed, name string, wrapped int, all *[]placed) {
+	for member, here := range v.doc.Members() {
+		if spells(member, name) {
+			*all = append(*all, placed{here, v.at + "/" + pointer.Escape(member), v.record})
 		}
 	}
-	walk(d, "", "", tokens)
+	if wrapped == 0 {
+		return
+	}
+	for _, e := range v.each() {
+		inRecords(e, name, wrapped-1, all)
+	}
+}
+
+// spelt returns the name of a member without what is not the same everywhere: the size of letters, what joins words, and
+// the ending of several.
+func spelt(name string) string {
+	return strings.TrimSuffix(strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)), "s")
+}
+
+// spells reports whether spelt returns name for a member.
+func spells(member, name string) bool {
+	matched, several := 0, false
+	for i := range len(member) {
+		c := member[i]
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		switch {
+		case c == '_' || c == '-':
+		case matched < len(name) && c == name[matched]:
+			matched++
+		case matched == len(name) && c == 's' && !several:
+			several = true
+		default:
+			return false
+		}
+	}
+	return matched == len(name)
+}
+
+// each returns the elements or members of a value, each object a record of its own.
+func (v placed) each() []placed {
+	var all []placed
+	add := func(name string, d Doc) {
+		at := v.at + "/" + name
+		record := v.record
+		if d.Kind() == Object {
+			record = at
+		}
+		all = append(all, placed{d, at, record})
+	}
+	i := 0
+	for e := range v.doc.Elements() {
+		add(strconv.Itoa(i), e)
+		i++
+	}
+	for name, d := range v.doc.Members() {
+		add(pointer.Escape(name), d)
+	}
 	return all
 }
 
