@@ -582,6 +582,33 @@ func TestAFloodOfHostCalls(t *testing.T) {
 	}
 }
 
+// TestRoomForHostCallsComesBack: a call that waits may have more of them recorded.
+func TestRoomForHostCallsComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hostRecords(t, func(ctx context.Context, p gate.Permit) {
+			for _, want := range []int{1000, 100, 200, 1000} {
+				allowed := 0
+				for i := range 2 * want {
+					if p.HostCall(ctx, gate.SandboxKV, kvGet(i)) == nil {
+						allowed++
+					}
+				}
+				if allowed != want {
+					t.Errorf("%d host calls are allowed, want %d", allowed, want)
+				}
+				switch want {
+				case 1000:
+					time.Sleep(time.Second)
+				case 100:
+					time.Sleep(2 * time.Second)
+				case 200:
+					time.Sleep(time.Hour)
+				}
+			}
+		})
+	})
+}
+
 // TestTheNumberOfHostCallsIsRecorded: a call whose host calls cannot be recorded
 // whole has not ended well.
 func TestTheNumberOfHostCallsIsRecorded(t *testing.T) {

@@ -75,6 +75,16 @@ func (m *Module) EndStandbys() int {
 	return len(m.standbys.idle)
 }
 
+// StartStandby starts one instance more that waits for a call, if not enough do.
+func (m *Module) StartStandby() { m.start(true) }
+
+// Standbys is how many wait.
+func (m *Module) Standbys() int {
+	m.standbys.mu.Lock()
+	defer m.standbys.mu.Unlock()
+	return len(m.standbys.idle)
+}
+
 // Trim drops what was not used for long, at a time to come.
 func (r *Runtime) Trim(later time.Duration) { r.trim(time.Now().Add(later)) }
 

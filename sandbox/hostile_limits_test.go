@@ -199,17 +199,22 @@ func TestWhatModulesWriteIsKept(t *testing.T) {
 		number(3), number(0), get(argsPtr), get(argsLen), number(1), 0x42, 0xc0, 0x80, 0x80, 0x02, 0x42, 0, number(0), number(64), open, drop,
 		number(64), load, 0x42, 0x88, 0x27, size, 0x45, 0x21, 4, say(get(4)))
 	fills.section("wasmgate", []byte(manifest))
-	process := func(name string) string {
-		r := newRuntime(t, sandbox.Config{UsageFile: file})
-		defer r.Close(t.Context())
-		m := compile(t, r, fills.bytes(), sandbox.ModuleConfig{
+	version := func(r *sandbox.Runtime, name string) *sandbox.Module {
+		return compile(t, r, fills.bytes(), sandbox.ModuleConfig{
 			Name: name, Limits: sandbox.Limits{Files: 20_000}, Grants: sandbox.Grants{Dirs: []sandbox.Dir{{Path: dir, Write: true}}},
 		})
+	}
+	write := func(m *sandbox.Module) string {
 		res, err := m.Call(t.Context(), "t", []byte(rand.Text()), sandbox.CallConfig{Host: fakeHost{file: func(context.Context) error { return nil }}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return strings.TrimSpace(string(res.Output))
+	}
+	process := func(name string) string {
+		r := newRuntime(t, sandbox.Config{UsageFile: file})
+		defer r.Close(t.Context())
+		return write(version(r, name))
 	}
 	var got []string
 	for _, name := range []string{"a", "a", "a", "b"} { // each file takes 9096 with its name
@@ -217,6 +222,11 @@ func TestWhatModulesWriteIsKept(t *testing.T) {
 	}
 	if want := []string{"1", "1", "0", "1"}; !slices.Equal(got, want) {
 		t.Errorf("written in processes: %v, want %v", got, want)
+	}
+	r := newRuntime(t, sandbox.Config{})
+	before, after := version(r, "a"), version(r, "a")
+	if got := []string{write(before), write(after), write(before), write(after)}; !slices.Equal(got, []string{"1", "1", "0", "0"}) {
+		t.Errorf("written by two versions at once: %v", got)
 	}
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

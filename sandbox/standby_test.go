@@ -123,6 +123,23 @@ func TestStandbyThatHasEnded(t *testing.T) {
 	}
 }
 
+// Of the instances that wait, one is left when nobody calls for a time.
+func TestStandbysAreTrimmed(t *testing.T) {
+	r, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo"})
+	if _, err := m.Call(t.Context(), "a", nil, sandbox.CallConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	m.StartStandby()
+	r.Trim(time.Minute)
+	if n := m.Standbys(); n < 2 {
+		t.Errorf("%d instances wait, a minute after a call", n)
+	}
+	r.Trim(3 * time.Minute)
+	if n := m.Standbys(); n != 1 {
+		t.Errorf("%d instances wait, three minutes after a call, want 1", n)
+	}
+}
+
 // A standby waits for longer than a call may take, and ends with its module.
 func TestStandbyWaits(t *testing.T) {
 	r, m := standbyModule(t, sandbox.ModuleConfig{Name: "echo", Limits: sandbox.Limits{Timeout: 2 * time.Second}})
