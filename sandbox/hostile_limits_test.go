@@ -223,10 +223,14 @@ func TestWhatModulesWriteIsKept(t *testing.T) {
 	if want := []string{"1", "1", "0", "1"}; !slices.Equal(got, want) {
 		t.Errorf("written in processes: %v, want %v", got, want)
 	}
-	r := newRuntime(t, sandbox.Config{})
+	var log bytes.Buffer
+	r := newRuntime(t, sandbox.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	before, after := version(r, "a"), version(r, "a")
 	if got := []string{write(before), write(after), write(before), write(after)}; !slices.Equal(got, []string{"1", "1", "0", "0"}) {
 		t.Errorf("written by two versions at once: %v", got)
+	}
+	if told := log.String(); strings.Count(told, "\n") != 1 || !strings.Contains(told, "module=a folder="+dir+" limit=20000 key=limits.files_bytes") {
+		t.Errorf("the log has %q", told)
 	}
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
