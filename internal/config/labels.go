@@ -13,27 +13,22 @@ import (
 // that match, the longest holds.
 type ToolLabel struct {
 	Pattern string
-	Result  string // trusted | untrusted | echo; untrusted unless the file says otherwise
-	Private bool
-	Kind    string // code | prose; empty: by the names of the files that a call reads
-	Effect  []string
-	Control []string // JSON Pointers; nil if the file does not say
-	Content []string
+	Result  string   `key:"result trusted|untrusted|echo" default:"untrusted"`
+	Private bool     `key:"private"`
+	Kind    string   `key:"kind code|prose"` // empty: by the names of the files that a call reads
+	Effect  []string `key:"effect read|local|internal|external|destructive|egress|credential"`
+	Control []string `key:"control pointer"` // arguments; nil if the file does not say
+	Content []string `key:"content pointer"`
 	To      []string // nil if the file does not say
 	Commits []string
 	// Takes is the kind of the ids that an argument takes, by its JSON Pointer; IDs that of
 	// those at a place of a result.
-	Takes, IDs      map[string]string
-	Identity, Names []string // places of a result
-	Makes           []string // JSON Pointers of arguments
-	Fetch           string   // verbatim, or empty
+	Takes, IDs map[string]string
+	Identity   []string `key:"identity pointer"` // places of a result
+	Names      []string `key:"names pointer"`    // likewise
+	Makes      []string `key:"makes pointer"`    // arguments
+	Fetch      string   // verbatim, or empty
 }
-
-// The words of a labels file.
-var (
-	resultKinds = []string{"trusted", "untrusted", "echo"}
-	toolEffects = []string{"read", "local", "internal", "external", "destructive", "egress", "credential"}
-)
 
 // ReadLabels reads a labels file, in its order; "" stands for none. The error is
 // a [Problems] with everything that is wrong with it.
@@ -57,16 +52,12 @@ func ParseLabels(path string, data []byte) ([]ToolLabel, error) {
 	}
 	var labels []ToolLabel
 	d.each(root, "", func(f field, path string) {
-		l := ToolLabel{Pattern: f.key, Result: "untrusted"}
+		l := ToolLabel{Pattern: f.key}
+		d.fill(&l)
 		if f.key == "" || checkTools(f.key) != nil {
 			d.fail(&node{line: f.line}, path, "%q is not %s", f.key, toolWords)
 		}
-		d.table(f.value, path, map[string]reader{
-			"result": d.one(&l.Result, resultKinds...), "private": d.flag(&l.Private), "effect": d.texts(&l.Effect, among(toolEffects)), "kind": d.one(&l.Kind, "code", "prose"),
-			"control": d.texts(&l.Control, checkPointer), "content": d.texts(&l.Content, checkPointer),
-			"to": d.pointers(&l.To, &l.Takes), "commits": d.pointers(&l.Commits, &l.Takes), "makes": d.texts(&l.Makes, checkPointer),
-			"ids": d.kinds(&l.IDs, false), "identity": d.texts(&l.Identity, checkPointer), "names": d.texts(&l.Names, checkPointer), "fetch": d.one(&l.Fetch, "verbatim"),
-		})
+		d.object(&l, f.value, path)
 		if l.Control != nil && l.To != nil {
 			d.fail(&node{line: f.line}, join(path, "control"), "says the same as to and commits together: write one or the other")
 		}
@@ -76,6 +67,12 @@ func ParseLabels(path string, data []byte) ([]ToolLabel, error) {
 		labels = append(labels, l)
 	})
 	return labels, d.problems.err()
+}
+
+func (l *ToolLabel) readers(d *decoder) map[string]reader {
+	return map[string]reader{
+		"to": d.pointers(&l.To, &l.Takes), "commits": d.pointers(&l.Commits, &l.Takes), "ids": d.kinds(&l.IDs, false), "fetch": d.one(&l.Fetch, "verbatim"),
+	}
 }
 
 func checkPointer(s string) error {

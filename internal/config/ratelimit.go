@@ -9,26 +9,16 @@ import (
 // A RateLimit is one entry of a rate limits file: how much of what somebody may use
 // in a time. A pattern is a literal, or a literal with * at its end.
 type RateLimit struct {
-	To      []string      // ids of principals, role:NAME, or *
-	Tools   []string      // patterns of tools' names; without these and Servers, all
-	Servers []string      // all of whose tools are limited
-	Except  []string      // patterns of names that this entry does not limit
-	Key     []string      // for what calls are counted apart; nil is principal
-	Calls   int           // in Per; 0 sets no limit
-	Bytes   int64         // of arguments and results, in Per; 0 sets no limit
-	Burst   int           // calls at once after a rest; 0 is Calls
-	Per     time.Duration // at least one second
+	To      []string      `key:"to"`                                // ids of principals, role:NAME, or *
+	Tools   []string      `key:"tools"`                             // patterns of tools' names; without these and Servers, all
+	Servers []string      `key:"servers"`                           // all of whose tools are limited
+	Except  []string      `key:"except"`                            // patterns of names that this entry does not limit
+	Key     []string      `key:"key principal|session|server|tool"` // for what calls are counted apart; nil is principal
+	Calls   int           `key:"calls 1..1073741824"`               // in Per; 0 sets no limit
+	Bytes   int64         `key:"bytes 1B..1024GiB"`                 // of arguments and results, in Per; 0 sets no limit
+	Burst   int           `key:"burst 1..1073741824"`               // calls at once after a rest; 0 is Calls
+	Per     time.Duration `key:"per 1s..1000h"`
 }
-
-// rateKeys are the words for what calls are counted apart.
-var rateKeys = []string{"principal", "session", "server", "tool"}
-
-// Bounds of a rate limit.
-const (
-	maxRateCalls = 1 << 30
-	maxRateBytes = 1 << 40
-	maxRateTime  = 1000 * time.Hour
-)
 
 // ReadRateLimits reads a rate limits file, in its order; "" stands for none. The
 // error is a [Problems] with everything that is wrong with it.
@@ -46,19 +36,17 @@ func ReadRateLimits(path string) ([]RateLimit, error) {
 		return nil, d.problems.err()
 	}
 	var limits []RateLimit
-	d.items(root, "", func(n *node, at string) { limits = append(limits, d.rateLimit(n, at)) })
+	d.items(root, "", func(n *node, at string) {
+		var l RateLimit
+		d.object(&l, n, at)
+		limits = append(limits, l)
+	})
 	return limits, d.problems.err()
 }
 
-func (d *decoder) rateLimit(n *node, at string) RateLimit {
-	var l RateLimit
-	d.table(n, at, map[string]reader{
-		"to": d.texts(&l.To), "tools": d.texts(&l.Tools), "servers": d.texts(&l.Servers), "except": d.texts(&l.Except),
-		"key": d.texts(&l.Key, among(rateKeys)), "calls": d.count(&l.Calls, 1, maxRateCalls), "burst": d.count(&l.Burst, 1, maxRateCalls),
-		"bytes": d.size(&l.Bytes, 1, maxRateBytes), "per": d.duration(&l.Per, time.Second, maxRateTime),
-	})
+func (l *RateLimit) check(d *decoder, n *node, at string) {
 	if n.kind != table {
-		return l
+		return
 	}
 	if len(l.To) == 0 {
 		d.fail(n, at+".to", "is missing: say whose calls are limited, such as [local], [\"role:dev\"] or [\"*\"]")
@@ -72,5 +60,4 @@ func (d *decoder) rateLimit(n *node, at string) RateLimit {
 	if n.get("per") == nil {
 		d.fail(n, at+".per", "is missing: say in what time, such as 1m")
 	}
-	return l
 }

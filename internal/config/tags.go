@@ -68,6 +68,7 @@ var checks = map[string]check{
 	"moduleserver": checkModuleServer,
 	"origin":       matches(originPattern, "an origin in lower case without a path, such as https://app.example.com"),
 	"pack":         checkPack,
+	"pointer":      checkPointer,
 	"prefix":       checkPrefix,
 	"public":       checkPublicURL,
 	"regexp":       compiles,

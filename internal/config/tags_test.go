@@ -25,7 +25,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		}
 		docs = append(docs, text...)
 	}
-	names := keyNames(reflect.TypeFor[Config](), reflect.TypeFor[Server](), reflect.TypeFor[Module](), reflect.TypeFor[BoundSecret](), reflect.TypeFor[ServerAuth]())
+	names := keyNames(reflect.TypeFor[Config](), reflect.TypeFor[Server](), reflect.TypeFor[Module](), reflect.TypeFor[BoundSecret](), reflect.TypeFor[ServerAuth](), reflect.TypeFor[RateLimit](), reflect.TypeFor[ToolLabel]())
 	if len(names) < 150 {
 		t.Errorf("only %d keys were found: %v", len(names), names)
 	}
