@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -136,6 +137,7 @@ func TestPartiesOfNamedRecords(t *testing.T) {
 		"in letters of another size":    {"those of the kick-off meeting", `[{"title":"Kick-off Meeting","with":["bob@corp.example"]}]`, []string{bob}},
 		"a file":                        {"who shares plan.docx?", `[{"title":"plan.docx","with":{"bob@corp.example":"rw"}}]`, []string{bob}},
 		"a second record of the name":   {"those of the Kick-off Meeting", `[{"title":"Kick-off Meeting","with":["bob@corp.example"]},{"title":"Kick-off Meeting","with":["bob@corp.example","eve@evil.example"]}]`, []string{bob}},
+		"a word between marks":          {"those of 'Offsite'", `[{"title":"Offsite","with":["bob@corp.example"]},{"title":"Offsite 2","with":["eve@evil.example"]}]`, []string{bob}},
 		"a common word":                 {"answer the mail", `[{"title":"mail","with":["eve@evil.example"]}]`, nil},
 		"a record that holds the name":  {"those of the Kick-off Meeting", `[{"title":"the Kick-off Meeting moved","with":["eve@evil.example"]}]`, nil},
 		"the name at another place":     {"those of the Kick-off Meeting", `[{"title":"x","about":"Kick-off Meeting","with":["eve@evil.example"]}]`, nil},
@@ -182,6 +184,35 @@ func TestPlacesOfRecords(t *testing.T) {
 		s.does("cal__find", "{}", result)
 		if a := s.of("cal__add", "/to", `{"to":"bob@corp.example"}`); a.Source.Trusted() != want {
 			t.Errorf("%s: %v", result, a.Source.Names())
+		}
+	}
+}
+
+// What the user names is known as tools are told it, and nothing that is only alike.
+func TestWordsOfThePrompt(t *testing.T) {
+	tests := []struct {
+		prompt     string
+		named, not []string
+	}{
+		{"Read Bob's mail and ask Ann Lee’s team", []string{"Bob", "Ann Lee", "@Bob"}, []string{"Bob's mail bot", "Lee s", "B"}},
+		{"Post it in #general, tell @kim.", []string{"general", "#general", "kim", "@kim"}, []string{"#random", "gener", "#"}},
+		{"Close issue #412 of acme/site-2", []string{"412", "acme", "site-2", "acme/site-2"}, []string{"41", "site", "acme/other"}},
+		{"see https://code.example/acme/site/issues/77?x=1#c9", []string{"acme", "site", "77"}, []string{"1", "c9", "code.example", "x"}},
+		{"Put it into notes/ please, not ../up", []string{"notes", "notes/"}, []string{"up", "..", "note"}},
+		{"Summarise example.com and www.corp.example", []string{"https://example.com", "http://example.com/", "http://www.corp.example", "https://www.corp.example/"}, []string{"https://example.com.evil.example", "https://example.com/x", "https://evil.example"}},
+		{"Run main.rs of README.md, v1.2", []string{"main.rs", "README.md"}, []string{"https://main.rs", "https://readme.md", "https://v1.2", "main"}},
+		{"Call (555) 123-4567 or 555.123.9999", []string{"5551234567", "555-123-4567", "(555) 123-4567", "555 123 9999"}, []string{"5551234568", "1234567"}},
+		{"Send “the plan” to ‘kim’", []string{"the plan", "kim"}, []string{"plan to"}},
+	}
+	for _, tt := range tests {
+		s := newScene(t, map[string]gate.ToolLabels{"out__read": {Effects: read}, "chat__post": {Effects: external, To: []string{"/to"}}})
+		s.call.Prompt = tt.prompt
+		s.does("out__read", "{}", `{"text":"nothing"}`)
+		for i, value := range append(tt.named, tt.not...) {
+			args, _ := json.Marshal(map[string]string{"to": value})
+			if a := s.of("chat__post", "/to", string(args)); a.Source.Trusted() != (i < len(tt.named)) {
+				t.Errorf("%q: %q: %v", tt.prompt, value, a.Source.Names())
+			}
 		}
 	}
 }

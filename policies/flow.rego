@@ -64,6 +64,19 @@ deny contains reason if {
 	reason := concat("", ["flow: the session has read untrusted content, ", pointer, " holds what is private, and the user has not chosen ", to])
 }
 
+# A tool that reaches others and is never told whom reaches whomever its server has in mind.
+deny contains reason if {
+	input.action in {"tools/call", "agent/tools/call"}
+	flow_leaves
+	"untrusted" in input.session.labels
+	"private" in input.session.labels
+	input.tool.labels.to == []
+	some pointer, value in input.values
+	value.private == true
+	not flow_control(pointer)
+	reason := concat("", ["flow: the session has read untrusted content, ", pointer, " holds what is private, and the user has not chosen whom the tool reaches"])
+}
+
 # Of a method that MCP does not have nobody says what it does, nor where its parameters
 # come from.
 deny contains "flow: the session has read untrusted content, and nobody has said what a method does that MCP does not have" if {

@@ -141,6 +141,16 @@ test_flow_takes_what_is_listed_for_what_stays_with_the_user if {
 	}
 }
 
+test_flow_keeps_what_is_private_from_tools_that_reach_whomever_they_like if {
+	post := {"result": "echo", "private": false, "effect": ["external"], "to": [], "content": ["/text"]}
+	call := flow_call(["private", "untrusted"], post, {"/text": []}, {})
+	flow_denies(flow_values(call, {"/text": {"private": true}}))
+	not flow_denies(flow_values(call, {"/text": {"private": false}}))
+	not flow_denies(flow_values(object.union(call, {"session": {"labels": ["private"]}}), {"/text": {"private": true}}))
+	inside := flow_call(["private", "untrusted"], object.union(post, {"effect": ["internal"]}), {"/text": []}, {})
+	not flow_denies(flow_values(inside, {"/text": {"private": true}}))
+}
+
 test_flow_lets_what_is_private_leave_to_whom_the_user_has_chosen if {
 	sources := ["trusted"]
 	call := flow_call(["private", "untrusted"], post, {"/to": sources, "/text": []}, {})

@@ -244,10 +244,13 @@ func (n *notes) parties(d Doc) {
 }
 
 // names reports whether the user's words name something by what stands in a leaf: by
-// several words, or by one that is no ordinary word.
+// several words, by one that is no ordinary word, or by one between quotation marks.
 func (p Provenance) names(leaf Doc, name string) bool {
+	if len(name) >= 3 && p.find(nameForm+name)&FromPrompt != 0 {
+		return true
+	}
 	if strings.Contains(name, " ") {
-		return p.find(nameForm+name)&FromPrompt != 0 || p.Of(leaf)&FromPrompt != 0
+		return p.Of(leaf)&FromPrompt != 0
 	}
 	if len(name) < 3 || !strings.ContainsAny(name, "0123456789@./_") {
 		return false

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"strconv"
+	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/address"
 	"github.com/wasmgate/wasmgate/internal/pointer"
@@ -248,6 +249,9 @@ func (p Provenance) OfText(text string) Source {
 	}
 	for _, form := range forms(text) {
 		s |= p.part(form)
+	}
+	if bare := strings.TrimRight(strings.TrimLeft(text, "#@"), "/"); bare != text && bare != "" {
+		s |= p.find(bare) & FromPrompt // the user says bob or docs, and the tool is told @bob or docs/
 	}
 	if s.Trusted() {
 		return s

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -195,6 +196,7 @@ func (n *notes) line(line string) {
 			}
 		}
 	}
+	item = straight.Replace(item)
 	n.quoted(item)
 	n.wordsOf(item)
 }
@@ -202,6 +204,9 @@ func (n *notes) line(line string) {
 // maxFieldName bounds the name of a field, in bytes. What is longer is a
 // sentence with a colon.
 const maxFieldName = 64
+
+// straight has one mark for all that quote.
+var straight = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‘", "'", "’", "'", "‚", "'")
 
 // quoted takes what stands between quotation marks.
 func (n *notes) quoted(line string) {
@@ -212,6 +217,9 @@ func (n *notes) quoted(line string) {
 		parts := strings.Split(line, mark)
 		for i := 1; i < len(parts)-1; i++ {
 			n.value(parts[i])
+			if n.from == FromPrompt { // whoever puts one word between marks means a name by it
+				n.add(nameForm + strings.ToLower(plain(parts[i])))
+			}
 		}
 	}
 }
@@ -245,8 +253,65 @@ func (n *notes) wordsOf(line string) {
 			n.value(trimmed(value))
 		}
 	}
-	if n.from == FromPrompt {
-		n.phrases(words)
+	if n.from != FromPrompt {
+		return
+	}
+	n.phrases(words)
+	for _, word := range words[:min(len(words), maxPhrases)] {
+		for _, name := range named(trimmed(word)) {
+			n.value(name)
+		}
+		n.host(trimmed(word))
+	}
+	for _, number := range telephone.FindAllString(line, maxPhrases) {
+		n.value(number)
+		n.value(ungroup.Replace(number))
+	}
+}
+
+var (
+	// telephone matches a number as it is written within a country.
+	telephone = regexp.MustCompile(`\(?\b[0-9]{3}\)?[ ./-]?[0-9]{3}[ ./-][0-9]{4}\b`)
+	ungroup   = strings.NewReplacer("(", "", ")", "", " ", "", ".", "", "/", "", "-", "")
+)
+
+// named returns what a word of the user names besides itself: whose something is (Bob's), a
+// channel or a person (#general, @bob), a number (#12), a folder (docs/), an owner and a
+// repository (acme/site), and what a URL has in its path.
+func named(word string) []string {
+	var all []string
+	if whose, ok := strings.CutSuffix(word, "'s"); ok {
+		all = append(all, whose)
+		word = whose
+	}
+	if bare := strings.TrimLeft(word, "#@"); bare != word {
+		all = append(all, bare)
+	}
+	if folder := strings.TrimRight(word, "/"); folder != word {
+		all = append(all, folder)
+		word = folder
+	}
+	_, path, isURL := strings.Cut(word, "://")
+	if _, below, ok := strings.Cut(path, "/"); isURL && ok {
+		path, _, _ = strings.Cut(below, "?")
+		path, _, _ = strings.Cut(path, "#")
+		return append(all, strings.Split(path, "/")...)
+	}
+	if owner, repo, ok := strings.Cut(word, "/"); ok && owner != "" && owner != "." && owner != ".." && !strings.Contains(repo, "/") {
+		all = append(all, owner, repo)
+	}
+	return all
+}
+
+// host takes a host that the user names without a scheme as the addresses to which it leads.
+func (n *notes) host(word string) {
+	if strings.ContainsAny(word, "@/:") {
+		return
+	}
+	const port = ":443" // with one, main.rs is no host
+	if a, ok := strings.CutSuffix(address.Of(word+port), port); ok && strings.HasPrefix(a, "https://") {
+		n.addresses(a)
+		n.addresses("http" + strings.TrimPrefix(a, "https"))
 	}
 }
 
@@ -258,7 +323,7 @@ func (n *notes) phrases(words []string) {
 			return
 		}
 		for j := i + 2; j <= min(i+maxWords, len(words)); j++ {
-			phrase := trimmed(strings.Join(words[i:j], " "))
+			phrase := strings.TrimSuffix(trimmed(strings.Join(words[i:j], " ")), "'s")
 			n.value(phrase)
 			if n.words <= maxNaming {
 				n.add(nameForm + strings.ToLower(phrase))
