@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate/internal/flow"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // maxDecisions bounds how often a call is decided on: again when its session has changed
@@ -81,7 +81,7 @@ func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision,
 		q.Session.Values = w.known(q)
 	}
 	if consent != "" {
-		q.Session.Values = flow.Approve(q.Session.Values)
+		q.Session.Values = provenance.Approve(q.Session.Values)
 	}
 	d, err := w.Authorizer.Authorize(ctx, q)
 	switch {

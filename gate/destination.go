@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/gate/internal/flow"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // destinationKeeper is a [Sessions] that keeps destinations which a person has approved.
@@ -20,7 +20,7 @@ type destinationKeeper interface {
 
 // unnamed returns the values of a call that say to whom or where, and that nobody trusted
 // has named, and where the session has met its values.
-func (p *Parts) unnamed(q Query) (destinations []string, origins map[string][]Origin) {
+func (p *Parts) unnamed(q Query) (destinations []string, origins map[string][]provenance.Origin) {
 	known := p.known(q)
 	for a := range known.Arguments(q.Tool.Definition, q.Call.Args) {
 		if a.Form == "" {
@@ -28,11 +28,11 @@ func (p *Parts) unnamed(q Query) (destinations []string, origins map[string][]Or
 		}
 		if met := known.Origins(a); met != nil {
 			if origins == nil {
-				origins = make(map[string][]Origin)
+				origins = make(map[string][]provenance.Origin)
 			}
 			origins[a.Pointer] = met
 		}
-		if flow.IsTo(known, a) && !a.Source.Trusted() && !a.Near && !slices.Contains(destinations, a.Form) {
+		if provenance.IsTo(known, a) && !a.Source.Trusted() && !a.Near && !slices.Contains(destinations, a.Form) {
 			destinations = append(destinations, a.Form)
 		}
 	}
@@ -44,7 +44,7 @@ func (p *Parts) unnamed(q Query) (destinations []string, origins map[string][]Or
 var plainName = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]{0,23}|[0-9]{1,6})$`)
 
 // met says in words where a session has met the values of a call, sorted.
-func met(origins map[string][]Origin) (said []string) {
+func met(origins map[string][]provenance.Origin) (said []string) {
 	place := func(pointer string) string {
 		names := strings.Split(pointer, "/")
 		for i, name := range names[1:] {
@@ -59,7 +59,7 @@ func met(origins map[string][]Origin) (said []string) {
 			of := "its arguments"
 			if o.Tool != "" {
 				of = cmp.Or(place(o.Pointer), "/") + " of " + o.Tool
-			} else if o.Source == FromPrompt.Names()[0] {
+			} else if o.Source == provenance.FromPrompt.Names()[0] {
 				of = "the prompt"
 			}
 			said = append(said, fmt.Sprintf("%s: %s, at %s in call %s", place(at), o.Source, of, o.Call))
@@ -87,14 +87,14 @@ func (w *way) approveDestinations(ctx context.Context, q Question, a Approval) e
 
 // known is what the session of a call knows of where values came from, with what more
 // holds for the call.
-func (p *Parts) known(q Query) Provenance {
+func (p *Parts) known(q Query) provenance.Provenance {
 	var approved []string
 	for _, d := range q.Session.Destinations {
 		if d.Server == q.Tool.Name.Server {
 			approved = append(approved, d.Value)
 		}
 	}
-	return flow.For(q.Session.Values, q.Tool.Name.Server, p.said(q.Tool), q.Call.own(), approved)
+	return provenance.For(q.Session.Values, q.Tool.Name.Server, p.said(q.Tool), q.Call.own(), approved)
 }
 
 // own are the identities of who makes the call.

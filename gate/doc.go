@@ -75,7 +75,7 @@
 // # What a session knows
 //
 // What a session has read is kept by [Sessions]: as [Labels], by what the operator
-// says of the tools ([ToolLabels]), and as [Provenance], the values that it has
+// says of the tools ([ToolLabels]), and as [provenance.Provenance], the values that it has
 // met. Both are given to the authorizer with the next call, and a call's labels
 // join when it is admitted, so that calls at once cannot slip by each other. A result
 // that was kept, and is read later or by another session, teaches that session by
@@ -89,7 +89,7 @@
 // # Parts
 //
 // The package imports nothing but the standard library and leaves of this module: JSON, a
-// [Doc], is read in gate/internal/doc. It declares what it needs from others as small
+// [Doc], is read in internal/doc. It declares what it needs from others as small
 // interfaces ([Upstream], [Authorizer], [Sessions], [Sanitizer], [Recorder], and others
 // that may be missing); [Parts] holds one of each, and [Gate.Swap] replaces them all at
 // once.

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"sync"
 	"sync/atomic"
 )
@@ -47,5 +48,5 @@ func (g *Gate) Parts() Parts { return *g.parts.Load() }
 // knownListings are the listings that were shown last, by what is in them.
 type knownListings struct {
 	mu sync.Mutex
-	by map[uint64]*Shown
+	by map[uint64]*provenance.Shown
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 

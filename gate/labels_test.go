@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 func TestTeaches(t *testing.T) {
@@ -52,7 +53,7 @@ func TestWhatASessionLearns(t *testing.T) {
 	echo := &gate.ToolLabels{Result: gate.ResultEcho, Private: true}
 	tainted := gate.Session{Labels: gate.NewLabels(gate.Untrusted)}
 	known := tainted
-	known.Values = meet(gate.Provenance{}, `["/a"]`, gate.FromPrompt)
+	known.Values = meet(provenance.Provenance{}, `["/a"]`, provenance.FromPrompt)
 	const args, result = `{"path":"/a"} trusted []`, `{"content":[]}`
 	tests := map[string]struct {
 		labels  *gate.ToolLabels // nil: nothing is said

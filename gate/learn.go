@@ -3,8 +3,8 @@ package gate
 import (
 	"context"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
-	"github.com/wasmgate/wasmgate/gate/internal/flow"
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // readPrompt takes the user's own words that come with a call.
@@ -24,7 +24,7 @@ func (w *way) readPrompt(ctx context.Context, c *Call) error {
 		if p.Text() == "" {
 			continue
 		}
-		if err := w.teach(ctx, c, Lesson{From: p, Source: FromPrompt}); err != nil {
+		if err := w.teach(ctx, c, Lesson{From: p, Source: provenance.FromPrompt}); err != nil {
 			return err
 		}
 	}
@@ -39,7 +39,7 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 	}
 	labels, vouched := w.teaches(p.tool)
 	said := w.said(p.tool)
-	if at := flow.Contradicts(w.Echoes, flow.Saying{
+	if at := provenance.Contradicts(w.Echoes, provenance.Saying{
 		Tool: p.tool.Name.String() + " " + p.tool.Digest, Said: said, Args: p.call.Args, Result: result, Own: p.call.own(), Structure: w.Structure,
 	}); at != "" {
 		w.found(Finding{Rule: "flow/" + string(said.Result), At: at, Count: 1})
@@ -66,10 +66,10 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 // made is the lesson that what a call has made is the session's own, for tools of the same
 // server that take its kind.
 func made(p *permitted, said ToolLabels) Lesson {
-	l := Lesson{From: emptyObject, Source: FromTrusted, Tool: p.tool}
+	l := Lesson{From: emptyObject, Source: provenance.FromTrusted, Tool: p.tool}
 	for _, at := range said.Makes {
-		if kind := flow.KindOf(said, at); kind != "" {
-			l.ids = append(l.ids, flow.Made(p.tool.Name.Server, kind, p.call.Args.At(at))...)
+		if kind := provenance.KindOf(said, at); kind != "" {
+			l.ids = append(l.ids, provenance.Made(p.tool.Name.Server, kind, p.call.Args.At(at))...)
 		}
 	}
 	return l
@@ -90,7 +90,7 @@ func (w *way) vouch(ctx context.Context, q Query, sent *Call) error {
 	if !w.TrackValues || q.Session.Tainted() || q.Tool.Relay { // what the other call uses is vouched for there
 		return nil
 	}
-	return w.teach(ctx, sent, Lesson{From: sent.Args, Source: FromTrusted, Used: true})
+	return w.teach(ctx, sent, Lesson{From: sent.Args, Source: provenance.FromTrusted, Used: true})
 }
 
 // teach has the session of a call learn.
@@ -121,16 +121,16 @@ func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 // nobody outside can write through are trusted as long as nobody outside has
 // chosen its arguments: otherwise whoever wrote what the session has read could
 // have a trusted tool say it again.
-func source(vouched, tainted bool, known Provenance, t *Tool, args Doc) Source {
+func source(vouched, tainted bool, known provenance.Provenance, t *Tool, args Doc) provenance.Source {
 	if !vouched {
-		return FromUntrusted
+		return provenance.FromUntrusted
 	}
 	if tainted {
 		for v := range known.Arguments(t.Definition, args) {
 			if v.Kind != Bool && !v.Source.Trusted() { // true and false say nothing
-				return FromUntrusted
+				return provenance.FromUntrusted
 			}
 		}
 	}
-	return FromTrusted
+	return provenance.FromTrusted
 }

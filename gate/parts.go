@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"time"
 )
 
@@ -108,10 +109,10 @@ type Sessions interface {
 type Lesson struct {
 	Call   string // its ID, or that of the record of a listing
 	Labels Labels
-	From   Doc    // whose values the session has met now
-	Source Source // what they count as
-	Used   bool   // From are arguments of a call: what the session was shown in a listing stays as it is
-	Shown  *Shown // what it was shown in a listing; nil if nothing
+	From   Doc               // whose values the session has met now
+	Source provenance.Source // what they count as
+	Used   bool              // From are arguments of a call: what the session was shown in a listing stays as it is
+	Shown  *provenance.Shown // what it was shown in a listing; nil if nothing
 	// Tool is the tool whose result From is, and Said what the operator says of it; nil
 	// and zero for what is no result.
 	Tool *Tool
@@ -137,7 +138,7 @@ type Session struct {
 	// the session as having read everything.
 	Top bool
 	// Values is what the session knows of where values came from.
-	Values Provenance
+	Values provenance.Provenance
 	// Destinations are those that a person has approved for the session.
 	Destinations []Destination
 }

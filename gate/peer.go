@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Bounds of what servers ask of clients.

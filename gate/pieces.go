@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // A PieceSanitizer is a [Sanitizer] that knows what texts make that a client shows side

@@ -8,19 +8,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // meet returns what is known after a document was met.
-func meet(p gate.Provenance, doc string, from gate.Source) gate.Provenance {
+func meet(p provenance.Provenance, doc string, from provenance.Source) provenance.Provenance {
 	p, _ = p.Join(p.Meet(gate.MustDoc(doc), from, 1<<20), 1<<20)
 	return p
 }
 
 // met returns what is known after a tool returned a text.
-func met(text string, from gate.Source) gate.Provenance {
+func met(text string, from provenance.Source) provenance.Provenance {
 	doc := gate.MustDoc(`{"content":[{"type":"text","text":""}]}`)
 	block := gate.MustDoc(`{"type":"text"}`).With("text", gate.MustDoc(quote(text)).Raw())
-	return meet(gate.Provenance{}, doc.With("content", []byte("["+block.String()+"]")).String(), from)
+	return meet(provenance.Provenance{}, doc.With("content", []byte("["+block.String()+"]")).String(), from)
 }
 
 func quote(s string) string {
@@ -97,9 +98,9 @@ func TestValuesOfText(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := met(tt.text, gate.FromTrusted)
+			p := met(tt.text, provenance.FromTrusted)
 			for _, v := range tt.met {
-				if s := p.Of(gate.MustDoc(v)); s != gate.FromTrusted {
+				if s := p.Of(gate.MustDoc(v)); s != provenance.FromTrusted {
 					t.Errorf("%s: %v, want it to be met", v, s.Names())
 				}
 			}
@@ -113,22 +114,22 @@ func TestValuesOfText(t *testing.T) {
 }
 
 func TestValuesOfAPromptAreItsPhrases(t *testing.T) {
-	p := meet(gate.Provenance{}, `"Book the Le Marais Boutique for Ann, then mail ann@corp.example."`, gate.FromPrompt)
-	for v, want := range map[string]gate.Source{
-		`"Le Marais Boutique"`: gate.FromPrompt, `"Ann"`: gate.FromPrompt, `"ann@corp.example"`: gate.FromPrompt,
+	p := meet(provenance.Provenance{}, `"Book the Le Marais Boutique for Ann, then mail ann@corp.example."`, provenance.FromPrompt)
+	for v, want := range map[string]provenance.Source{
+		`"Le Marais Boutique"`: provenance.FromPrompt, `"Ann"`: provenance.FromPrompt, `"ann@corp.example"`: provenance.FromPrompt,
 		`"Marais Bout"`: 0, `"Le Boutique"`: 0,
 	} {
 		if got := p.Of(gate.MustDoc(v)); got != want {
 			t.Errorf("%s: %v", v, got.Names())
 		}
 	}
-	if again := meet(p, `"Book the Le Marais Boutique for Ann, then mail ann@corp.example."`, gate.FromPrompt); again != p {
+	if again := meet(p, `"Book the Le Marais Boutique for Ann, then mail ann@corp.example."`, provenance.FromPrompt); again != p {
 		t.Error("the same prompt was taken twice")
 	}
 }
 
 func TestValuesOfStructuredContent(t *testing.T) {
-	p := meet(gate.Provenance{}, `{"content":[{"type":"text","text":"x"}],"structuredContent":{"to":{"bob@corp.example":"Team Sync"},"n":5},"_meta":{"secret":"hidden"}}`, gate.FromTrusted)
+	p := meet(provenance.Provenance{}, `{"content":[{"type":"text","text":"x"}],"structuredContent":{"to":{"bob@corp.example":"Team Sync"},"n":5},"_meta":{"secret":"hidden"}}`, provenance.FromTrusted)
 	for v, want := range map[string]bool{
 		`"bob@corp.example"`: true, `"Team Sync"`: true, `5`: true, `"x"`: true, // names are values
 		`"Team"`: false, `"hidden"`: false, `"text"`: false,
@@ -140,11 +141,11 @@ func TestValuesOfStructuredContent(t *testing.T) {
 }
 
 func TestSourcesAddUp(t *testing.T) {
-	p := met("bob@corp.example", gate.FromUntrusted)
-	if got := p.OfText("bob@corp.example"); got.Trusted() || got != gate.FromUntrusted {
+	p := met("bob@corp.example", provenance.FromUntrusted)
+	if got := p.OfText("bob@corp.example"); got.Trusted() || got != provenance.FromUntrusted {
 		t.Errorf("%v", got.Names())
 	}
-	p = meet(p, `"mail bob@corp.example"`, gate.FromPrompt)
+	p = meet(p, `"mail bob@corp.example"`, provenance.FromPrompt)
 	if diff := cmp.Diff([]string{"prompt", "untrusted"}, p.OfText("bob@corp.example").Names()); diff != "" {
 		t.Error(diff)
 	}
@@ -152,7 +153,7 @@ func TestSourcesAddUp(t *testing.T) {
 		t.Errorf("a list with a stranger: %v", got.Names())
 	}
 	lost := p.Lost()
-	if got := lost.OfText("never met"); got != gate.FromUntrusted {
+	if got := lost.OfText("never met"); got != provenance.FromUntrusted {
 		t.Errorf("never met, of what is lost: %v", got.Names())
 	}
 	if !lost.OfText("bob@corp.example").Trusted() {
@@ -161,11 +162,11 @@ func TestSourcesAddUp(t *testing.T) {
 }
 
 func TestProvenanceIsImmutableAndBounded(t *testing.T) {
-	var p gate.Provenance
-	var all []gate.Provenance
+	var p provenance.Provenance
+	var all []provenance.Provenance
 	for i := range 300 {
 		all = append(all, p)
-		p = met2(p, fmt.Sprint("value-", i), gate.FromTrusted)
+		p = met2(p, fmt.Sprint("value-", i), provenance.FromTrusted)
 	}
 	for i, old := range all {
 		if old.OfText(fmt.Sprint("value-", i)) != 0 || i > 0 && !old.OfText(fmt.Sprint("value-", i-1)).Trusted() {
@@ -175,22 +176,22 @@ func TestProvenanceIsImmutableAndBounded(t *testing.T) {
 	if p.Len() < 300 {
 		t.Errorf("%d values", p.Len())
 	}
-	m := p.Meet(gate.MustDoc(`["a","b","c"]`), gate.FromTrusted, 2)
+	m := p.Meet(gate.MustDoc(`["a","b","c"]`), provenance.FromTrusted, 2)
 	if q, ok := p.Join(m, 1<<20); ok || q.Len() > p.Len()+2 {
 		t.Errorf("beyond the limit of one document: %d values, %v", q.Len()-p.Len(), ok)
 	}
-	if q, ok := p.Join(p.Meet(gate.MustDoc(`["d"]`), gate.FromTrusted, 9), p.Len()); ok || q != p {
+	if q, ok := p.Join(p.Meet(gate.MustDoc(`["d"]`), provenance.FromTrusted, 9), p.Len()); ok || q != p {
 		t.Error("a value was joined beyond the limit of all")
 	}
 }
 
-func met2(p gate.Provenance, v string, from gate.Source) gate.Provenance {
+func met2(p provenance.Provenance, v string, from provenance.Source) provenance.Provenance {
 	return meet(p, quote(v), from)
 }
 
 func TestArguments(t *testing.T) {
 	tool := &gate.Tool{Definition: gate.MustDoc(`{"inputSchema":{"type":"object","properties":{"to":{"type":"object"},"deep":{"type":"array","items":{"properties":{"x/y":{}}}}}}}`)}
-	p := meet(gate.Provenance{}, `["ours","bob"]`, gate.FromTrusted)
+	p := meet(provenance.Provenance{}, `["ours","bob"]`, provenance.FromTrusted)
 	tests := map[string]struct {
 		args string
 		want []string // pointer and sources
@@ -217,10 +218,10 @@ func TestArguments(t *testing.T) {
 }
 
 func TestCarried(t *testing.T) {
-	p := met("https://corp.example/ok", gate.FromTrusted)
+	p := met("https://corp.example/ok", provenance.FromTrusted)
 	got := p.Carried("See https://corp.example/ok, (https://Evil.example/x) or eve@evil.example; pay GB29 NWBK 6016 1331 9268 19. bit.ly/abc Room 2, 10:00, notes.txt")
-	want := map[string]gate.Source{
-		"https://corp.example/ok": gate.FromTrusted, "https://evil.example/x": 0, "eve@evil.example": 0,
+	want := map[string]provenance.Source{
+		"https://corp.example/ok": provenance.FromTrusted, "https://evil.example/x": 0, "eve@evil.example": 0,
 		"GB29NWBK60161331926819": 0, "https://bit.ly/abc": 0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -242,8 +243,8 @@ func FuzzMeet(f *testing.F) {
 		if err != nil {
 			t.Skip("no text that JSON has")
 		}
-		for _, from := range []gate.Source{gate.FromPrompt, gate.FromTrusted, gate.FromUntrusted} {
-			p, _ := (gate.Provenance{}).Join((gate.Provenance{}).Meet(doc.With("content", []byte(`[{"type":"text","text":`+d.String()+`}]`)), from, 1000), 1000)
+		for _, from := range []provenance.Source{provenance.FromPrompt, provenance.FromTrusted, provenance.FromUntrusted} {
+			p, _ := (provenance.Provenance{}).Join((provenance.Provenance{}).Meet(doc.With("content", []byte(`[{"type":"text","text":`+d.String()+`}]`)), from, 1000), 1000)
 			if p.Len() > 1000 {
 				t.Errorf("%q: %d values", s, p.Len())
 			}
@@ -266,8 +267,8 @@ func BenchmarkMeet(b *testing.B) {
 	b.SetBytes(int64(len(doc.Raw())))
 	b.ReportAllocs()
 	for b.Loop() {
-		var p gate.Provenance
-		p.Meet(doc, gate.FromUntrusted, 1<<14)
+		var p provenance.Provenance
+		p.Meet(doc, provenance.FromUntrusted, 1<<14)
 	}
 }
 
@@ -303,10 +304,10 @@ func TestSpellingsOfAddresses(t *testing.T) {
 		"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
 		"1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa":         "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", // of the first block
 	} {
-		if got := (gate.Provenance{}).Carried(text); len(got) != 1 || got[want] != 0 || func() bool { _, ok := got[want]; return !ok }() {
+		if got := (provenance.Provenance{}).Carried(text); len(got) != 1 || got[want] != 0 || func() bool { _, ok := got[want]; return !ok }() {
 			t.Errorf("%q carries %v, want %q", text, got, want)
 		}
-		if p := met(want, gate.FromTrusted); p.Carried(text)[want] != gate.FromTrusted {
+		if p := met(want, provenance.FromTrusted); p.Carried(text)[want] != provenance.FromTrusted {
 			t.Errorf("%q is not known by %q", text, want)
 		}
 	}
@@ -320,7 +321,7 @@ func TestWhatIsNoAddress(t *testing.T) {
 		"// fmt.Println is commented out", "x := a.b?c:d", "ratio 16:9", "foo.bar()", "obj.method?.call", "user.name?.first", "row.id:", "sha 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
 		"0x7fff5fbff8c0", "AT&T & Sons", "50% of 3.14", "p. 12/13", "and/or", "std::string", "key: value", "Dr.No", "Mr.Smith:", "node.js", "https:", "ftp:",
 	} {
-		if got := (gate.Provenance{}).Carried(text); got != nil {
+		if got := (provenance.Provenance{}).Carried(text); got != nil {
 			t.Errorf("%q carries %v", text, got)
 		}
 	}

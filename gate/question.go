@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/wasmgate/wasmgate/gate/internal/flow"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // An Approver asks people about calls whose policy answers ask. It is called
@@ -39,7 +39,7 @@ type Question struct {
 	// named: an answer can be for all of them. Origins is where the session has met values
 	// of the arguments, by their JSON Pointers, as far as it is kept.
 	Destinations []string
-	Origins      map[string][]Origin
+	Origins      map[string][]provenance.Origin
 	// Approvers say who may answer: all of them have to let who does.
 	Approvers []Approve
 }
@@ -98,7 +98,7 @@ const maxQuestionValue = 256
 func (q Question) metAt(to string) string {
 	var said []string
 	for at, origins := range q.Origins {
-		if flow.TextOf(q.Call.Args.At(at)) != to {
+		if provenance.TextOf(q.Call.Args.At(at)) != to {
 			continue
 		}
 		for _, o := range origins {

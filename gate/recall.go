@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 
-	"github.com/wasmgate/wasmgate/gate/internal/flow"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // eventLabel is not of a call but of a session: it was shown a listing by which its labels
@@ -20,7 +20,7 @@ const maxKnownListings = 64
 var listingSeed = maphash.MakeSeed()
 
 // of returns what a listing shows.
-func (k *knownListings) of(p *Parts, tools []*Tool) *Shown {
+func (k *knownListings) of(p *Parts, tools []*Tool) *provenance.Shown {
 	var h maphash.Hash
 	h.SetSeed(listingSeed)
 	some := false
@@ -40,7 +40,7 @@ func (k *knownListings) of(p *Parts, tools []*Tool) *Shown {
 	if s != nil {
 		return s
 	}
-	s = flow.NewShown(func(yield func(Doc, bool) bool) {
+	s = provenance.NewShown(func(yield func(Doc, bool) bool) {
 		for _, t := range tools {
 			if !t.Vetted && !yield(t.Definition, p.pins(t)) {
 				return
@@ -50,7 +50,7 @@ func (k *knownListings) of(p *Parts, tools []*Tool) *Shown {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.by == nil || len(k.by) >= maxKnownListings {
-		k.by = make(map[uint64]*Shown)
+		k.by = make(map[uint64]*provenance.Shown)
 	}
 	k.by[key] = s
 	return s
@@ -135,7 +135,7 @@ func (g *Gate) Recall(ctx context.Context, k SessionKey, call string, kept Resul
 func (p *Parts) recall(ctx context.Context, k SessionKey, call string, kept Result) error {
 	l := Lesson{Call: call, Labels: kept.Labels}
 	if p.TrackValues && kept.Labels.Cover(Labels{Untrusted}) { // what is not learnt is not trusted either
-		l.From, l.Source = kept.Doc, FromUntrusted
+		l.From, l.Source = kept.Doc, provenance.FromUntrusted
 	}
 	if err := p.Sessions.Learn(ctx, k, l); err != nil {
 		return fmt.Errorf("the session's state cannot be kept: %w", err)

@@ -24,16 +24,6 @@ const (
 // EventApproval is not of a call but of an approval: see [ApprovalRecord].
 const EventApproval Event = "approval"
 
-// The states of an approval, in the order in which they can follow each other. A
-// record of each is kept before it holds.
-const (
-	StateRequested = "requested"
-	StateApproved  = "approved"
-	StateDenied    = "denied"
-	StateExpired   = "expired"
-	StateRedeemed  = "redeemed" // by the call of the record
-)
-
 // An ApprovalRecord is what a record tells of an approval: in EventApproval, what
 // has become of it; in Granted and Done, by which approval the call passed, or for
 // which it waits.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // inPlace stands in the place of what the obligation [Redact] takes out.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -372,7 +373,7 @@ func TestRelayTeachesNothing(t *testing.T) {
 					t.Errorf("the outer call teaches %+v", l)
 				}
 			}
-			if n := len(s.lessons); n != 2 || s.lessons[1].Source != gate.FromUntrusted {
+			if n := len(s.lessons); n != 2 || s.lessons[1].Source != provenance.FromUntrusted {
 				t.Errorf("%d lessons: %+v", n, s.lessons)
 			}
 		})

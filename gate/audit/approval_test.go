@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/approval"
 )
 
 // What is said of an approval is one object, in which a person's words are escaped.
@@ -23,7 +24,7 @@ func TestApprovalIsRecorded(t *testing.T) {
 	}{
 		"none": {gate.ApprovalRecord{}, ""},
 		"a denial": {
-			gate.ApprovalRecord{Approval: gate.Approval{ID: "n-1", By: "cli:local"}, State: gate.StateDenied, Binding: "ab", Note: "not\x1b[1m \u202e", Expires: expires},
+			gate.ApprovalRecord{Approval: gate.Approval{ID: "n-1", By: "cli:local"}, State: approval.StateDenied, Binding: "ab", Note: "not\x1b[1m \u202e", Expires: expires},
 			`{"id":"n-1","state":"denied","binding":"ab","by":"cli:local","note":"not\u001b[1m \u202e","expires":"2026-01-02T02:04:05Z"}`,
 		},
 		"one by which a call passed": {gate.ApprovalRecord{Approval: gate.Approval{ID: "n-1", By: "client"}, Binding: "ab"}, `{"id":"n-1","binding":"ab","by":"client"}`},

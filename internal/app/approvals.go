@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // byOperator is who answers through the commands and names nobody else: whoever may open the
@@ -42,8 +43,8 @@ type Approval struct {
 	Policy    string          `json:"policy_revision"`
 	// Destinations are the values that say to whom or where, and that nobody trusted has
 	// named; Met is where the session has met values of the arguments, by JSON Pointers.
-	Destinations []string                 `json:"destinations,omitempty"`
-	Met          map[string][]gate.Origin `json:"met,omitempty"`
+	Destinations []string                       `json:"destinations,omitempty"`
+	Met          map[string][]provenance.Origin `json:"met,omitempty"`
 	// Approvers are who may answer, a list for each who says so; NotSelf says that the
 	// principal may not.
 	Approvers [][]string `json:"approvers,omitempty"`
@@ -76,7 +77,7 @@ func (a Approval) MetBefore() (all []string) {
 	return all
 }
 
-func wayOf(o gate.Origin) string {
+func wayOf(o provenance.Origin) string {
 	where := "in the arguments or the prompt of call " + o.Call
 	if o.Tool != "" {
 		where = fmt.Sprintf("at %s of %s, call %s", cmp.Or(o.Pointer, "/"), o.Tool, o.Call)

@@ -28,6 +28,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
@@ -405,7 +406,7 @@ func TestApprovers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Event == gate.EventApproval && e.Approval.State == gate.StateApproved || e.Event == gate.Granted && e.Approval.ID != "" {
+		if e.Event == gate.EventApproval && e.Approval.State == approval.StateApproved || e.Event == gate.Granted && e.Approval.ID != "" {
 			seen = append(seen, e.Approval)
 		}
 	}

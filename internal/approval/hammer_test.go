@@ -72,7 +72,7 @@ func TestHammer(t *testing.T) {
 		}
 		redeemed := map[string]int{}
 		for _, r := range l.records {
-			if r.Approval.State == gate.StateRedeemed && r.Call.Args.Digest() == args.Digest() {
+			if r.Approval.State == approval.StateRedeemed && r.Call.Args.Digest() == args.Digest() {
 				redeemed[r.Approval.ID]++
 			}
 		}

@@ -12,6 +12,16 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 )
 
+// The states of an approval, in the order in which they can follow each other. A
+// record of each is kept before it holds.
+const (
+	StateRequested = "requested"
+	StateApproved  = "approved"
+	StateDenied    = "denied"
+	StateExpired   = "expired"
+	StateRedeemed  = "redeemed" // by the call of the record
+)
+
 // Bounds of what is kept. People answer a few questions a minute: whoever has a
 // hundred open is not being answered, and reading more would not help.
 const (
@@ -49,7 +59,7 @@ type entry struct {
 
 // open reports whether the entry may still let a call pass.
 func (e *entry) open() bool {
-	return e.State == gate.StateRequested || e.State == gate.StateApproved
+	return e.State == StateRequested || e.State == StateApproved
 }
 
 func (e *entry) size() int { return len(e.Question.Call.Args.Raw()) }
@@ -107,7 +117,7 @@ func (m *memory) ask(q gate.Question, newID func() string, expire time.Duration)
 	defer m.mu.Unlock()
 	binding := q.Binding()
 	e = m.find(m.byBinding, binding)
-	if e != nil && (e.State != gate.StateRedeemed || e.user == q.Call.ID) {
+	if e != nil && (e.State != StateRedeemed || e.user == q.Call.ID) {
 		return e, false, nil
 	}
 	owner := q.Call.Who.Owner
@@ -122,7 +132,7 @@ func (m *memory) ask(q gate.Question, newID func() string, expire time.Duration)
 	}
 	now := m.clock.wall()
 	e = &entry{
-		Request:  Request{ID: newID(), Question: q, State: gate.StateRequested, Asked: now, Expires: now.Add(expire)},
+		Request:  Request{ID: newID(), Question: q, State: StateRequested, Asked: now, Expires: now.Add(expire)},
 		binding:  binding,
 		deadline: m.clock.elapsed() + expire,
 		busy:     true,
@@ -141,7 +151,7 @@ func (m *memory) asked(e *entry, recorded bool) {
 	defer m.mu.Unlock()
 	e.busy, e.known = false, recorded
 	if !recorded {
-		m.close(e, gate.StateExpired)
+		m.close(e, StateExpired)
 		m.forget(e)
 	}
 }
@@ -162,7 +172,7 @@ func (m *memory) answer(id string) (Request, *entry, error) {
 	switch {
 	case e == nil || !e.known:
 		return Request{}, nil, refuse(fmt.Sprintf("there is no approval %s, or it has expired", gate.Visible(cut(id))))
-	case e.State != gate.StateRequested:
+	case e.State != StateRequested:
 		return Request{}, nil, refuse(fmt.Sprintf("approval %s is %s already", e.ID, e.State))
 	case e.busy:
 		return Request{}, nil, refuse(fmt.Sprintf("approval %s is being answered at this moment", e.ID))
@@ -180,15 +190,15 @@ func (m *memory) answered(e *entry, r Request, recorded bool) error {
 	if !recorded {
 		return nil
 	}
-	if e.State != gate.StateRequested || m.clock.expired(e) {
+	if e.State != StateRequested || m.clock.expired(e) {
 		return refuse(fmt.Sprintf("approval %s has expired", e.ID))
 	}
 	e.By, e.Auth, e.Note, e.Destinations = r.By, r.Auth, r.Note, r.Destinations
-	if r.State == gate.StateDenied {
-		m.close(e, gate.StateDenied)
+	if r.State == StateDenied {
+		m.close(e, StateDenied)
 		return nil
 	}
-	e.State = gate.StateApproved
+	e.State = StateApproved
 	close(e.answered)
 	return nil
 }
@@ -199,19 +209,19 @@ func (m *memory) redeem(e *entry, call string) (r Request, again bool, err error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case m.clock.expired(e) || e.State == gate.StateExpired:
+	case m.clock.expired(e) || e.State == StateExpired:
 		return e.Request, false, refuse("the approval has expired")
-	case e.State == gate.StateRedeemed && e.user == call && call != "":
+	case e.State == StateRedeemed && e.user == call && call != "":
 		return e.Request, true, nil
-	case e.State == gate.StateRedeemed:
+	case e.State == StateRedeemed:
 		return e.Request, false, refuse("the approval was for one call, and another call has used it")
-	case e.State == gate.StateDenied:
+	case e.State == StateDenied:
 		return e.Request, false, refuse("a person has denied this call")
-	case e.State != gate.StateApproved:
+	case e.State != StateApproved:
 		return e.Request, false, refuse("nobody has approved this call")
 	}
 	e.user = call
-	m.close(e, gate.StateRedeemed)
+	m.close(e, StateRedeemed)
 	return e.Request, false, nil
 }
 
@@ -235,7 +245,7 @@ func (m *memory) list() []Request {
 	defer m.mu.Unlock()
 	var all []Request
 	for _, e := range m.byID {
-		if e.known && e.State == gate.StateRequested && !m.clock.expired(e) {
+		if e.known && e.State == StateRequested && !m.clock.expired(e) {
 			all = append(all, e.Request)
 		}
 	}
@@ -255,7 +265,7 @@ func (m *memory) expire(everything bool) []Request {
 			continue
 		}
 		if e.open() {
-			m.close(e, gate.StateExpired)
+			m.close(e, StateExpired)
 			ended = append(ended, e.Request)
 		}
 		m.forget(e)
@@ -275,7 +285,7 @@ func (m *memory) begin() bool {
 
 // close ends an open entry in a state. Callers hold mu, here and below.
 func (m *memory) close(e *entry, state string) {
-	if e.State == gate.StateRequested {
+	if e.State == StateRequested {
 		close(e.answered)
 	}
 	owner := e.Question.Call.Who.Owner

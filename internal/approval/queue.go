@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A Channel is a way in which people are asked.
@@ -130,13 +131,13 @@ func (q *Queue) Approve(ctx context.Context, asked gate.Question) (gate.Approval
 	}
 	dismissed := asked.Call.Answered != nil && asked.Call.Answered.Answer.Verdict == gate.Dismissed
 	var refused *gate.NotApproved
-	if q.memory.request(e).State == gate.StateRequested && !(asked.Call.AskByAnswer && q.asksClient(asked)) && !dismissed {
+	if q.memory.request(e).State == StateRequested && !(asked.Call.AskByAnswer && q.asksClient(asked)) && !dismissed {
 		refused = q.wait(ctx, e, asked)
 	}
 	if ctx.Err() != nil {
 		return gate.Approval{}, ctx.Err()
 	}
-	if r := q.memory.request(e); r.State == gate.StateRequested {
+	if r := q.memory.request(e); r.State == StateRequested {
 		if refused != nil { // this call; the question stays
 			return gate.Approval{}, refused
 		}
@@ -174,7 +175,7 @@ func kept(q gate.Question) gate.Question {
 	c := *q.Call
 	c.Asker, c.Answered, c.Meta, c.Prompt = nil, nil, gate.Doc{}, ""
 	q.Call = &c
-	q.Session.Values = gate.Provenance{}
+	q.Session.Values = provenance.Provenance{}
 	return q
 }
 
@@ -196,7 +197,7 @@ func (q *Queue) brought(ctx context.Context, a gate.Answered, asked gate.Questio
 	case e.binding != asked.Binding():
 		return nil, refuse("the answer is to another question: the call, its tool or the policy has changed since; call again without it")
 	}
-	if q.memory.request(e).State == gate.StateRequested {
+	if q.memory.request(e).State == StateRequested {
 		if err := q.answer(ctx, e.ID, a.Answer, asked.Call.Who); err != nil {
 			return nil, err
 		}
@@ -377,9 +378,9 @@ func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by gate.Ap
 	if err != nil {
 		return Request{}, err
 	}
-	r.State, r.By, r.Auth, r.Note = gate.StateApproved, by.By, by.Auth, note
+	r.State, r.By, r.Auth, r.Note = StateApproved, by.By, by.Auth, note
 	if verdict == gate.Denied {
-		r.State = gate.StateDenied
+		r.State = StateDenied
 	} else if a.Destinations {
 		r.Destinations, r.Note = true, cmp.Or(note, "for its destinations, until the session ends")
 	}
@@ -455,7 +456,7 @@ func (q *Queue) record(ctx context.Context, r Request, of gate.Question) error {
 			Approval: gate.Approval{ID: r.ID, By: r.By, Auth: r.Auth}, State: r.State, Binding: of.Binding(), Note: r.Note, Expires: r.Expires,
 		},
 	}
-	if r.State == gate.StateRequested {
+	if r.State == StateRequested {
 		rec.Decision.Remedy = q.options().Remedy(r.ID)
 	}
 	if err := q.options().Recorder.Record(context.WithoutCancel(ctx), &rec); err != nil {

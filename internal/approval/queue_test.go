@@ -150,7 +150,7 @@ func TestDenied(t *testing.T) {
 	if n := len(q.Pending(t.Context())); n != 0 {
 		t.Errorf("%d are pending", n)
 	}
-	if r, ok := q.Request(id); !ok || r.Note != "not this" || r.State != gate.StateDenied {
+	if r, ok := q.Request(id); !ok || r.Note != "not this" || r.State != approval.StateDenied {
 		t.Errorf("request %+v", r)
 	}
 	if diff := cmp.Diff([]string{"requested", "denied cli:local"}, l.states()); diff != "" {
@@ -175,7 +175,7 @@ func TestBoundTo(t *testing.T) {
 			q, _ := newQueue(t, approval.Options{})
 			id := waits(t, q, ask("c1"))
 			refused(t, q, ask("c2", change, answering(id, gate.Approved)), "the answer")
-			if r, _ := q.Request(id); r.State != gate.StateRequested {
+			if r, _ := q.Request(id); r.State != approval.StateRequested {
 				t.Fatalf("a foreign answer has made it %s", r.State)
 			}
 			decide(t, q, id, gate.Approved)
@@ -242,7 +242,7 @@ func TestExpires(t *testing.T) {
 func TestNotRecorded(t *testing.T) {
 	t.Run("a question", func(t *testing.T) {
 		q, l := newQueue(t, approval.Options{})
-		l.fail = gate.StateRequested
+		l.fail = approval.StateRequested
 		if _, err := q.Approve(t.Context(), ask("c1")); !errors.Is(err, errFull) {
 			t.Errorf("error %v", err)
 		}
@@ -253,7 +253,7 @@ func TestNotRecorded(t *testing.T) {
 	t.Run("an approval", func(t *testing.T) {
 		q, l := newQueue(t, approval.Options{})
 		id := waits(t, q, ask("c1"))
-		l.fail = gate.StateApproved
+		l.fail = approval.StateApproved
 		if _, err := q.Decide(t.Context(), id, gate.Approved, "cli:local", ""); !errors.Is(err, errFull) {
 			t.Errorf("error %v", err)
 		}
@@ -268,7 +268,7 @@ func TestNotRecorded(t *testing.T) {
 		q, l := newQueue(t, approval.Options{})
 		id := waits(t, q, ask("c1"))
 		decide(t, q, id, gate.Approved)
-		l.fail = gate.StateRedeemed
+		l.fail = approval.StateRedeemed
 		if _, err := q.Approve(t.Context(), ask("c1")); !errors.Is(err, errFull) {
 			t.Errorf("error %v", err)
 		}
@@ -287,7 +287,7 @@ func TestWhileItIsRecorded(t *testing.T) {
 			q, l := newQueue(t, approval.Options{})
 			id := waits(t, q, ask("c1"))
 			l.during = func(state string) {
-				if state != gate.StateApproved {
+				if state != approval.StateApproved {
 					return
 				}
 				if end {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/unraced"
@@ -537,19 +538,19 @@ func TestEachGuardIsNeeded(t *testing.T) {
 		"the pack":   with(func(g *guards) { g.packs = []string{"grants"} }),
 		"the labels": with(teach(func(l *gate.Lesson) { l.Labels = nil })),
 		"the mark of what somebody outside wrote": with(teach(func(l *gate.Lesson) {
-			if l.Source == gate.FromUntrusted {
-				l.Source = gate.FromTrusted
+			if l.Source == provenance.FromUntrusted {
+				l.Source = provenance.FromTrusted
 			}
 		})),
 		"the guard against laundering": with(teach(func(l *gate.Lesson) {
-			if l.Source == gate.FromUntrusted && len(l.Labels) == 0 {
-				l.Source = gate.FromTrusted
+			if l.Source == provenance.FromUntrusted && len(l.Labels) == 0 {
+				l.Source = provenance.FromTrusted
 			}
 		})),
 		"that only clean sessions vouch for arguments": with(func(g *guards) {
 			g.sessions = func(s gate.Sessions) gate.Sessions {
 				return lessons{Sessions: s, admit: func(s gate.Sessions, c *gate.Call) {
-					_ = s.Learn(context.Background(), c.Session, gate.Lesson{From: c.Args, Source: gate.FromTrusted})
+					_ = s.Learn(context.Background(), c.Session, gate.Lesson{From: c.Args, Source: provenance.FromTrusted})
 				}}
 			}
 		}),
@@ -594,7 +595,7 @@ func TestEachGuardIsNeeded(t *testing.T) {
 			}
 		}),
 		"that a name is good at the server that has made it": with(teach(func(l *gate.Lesson) {
-			if l.Tool != nil && l.Tool.Name.String() == "rec__make" && l.Source == gate.FromTrusted {
+			if l.Tool != nil && l.Tool.Name.String() == "rec__make" && l.Source == provenance.FromTrusted {
 				l.From = gate.MustDoc(`{"name":"` + made[0] + `"}`)
 			}
 		})),

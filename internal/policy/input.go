@@ -81,7 +81,7 @@ func (t *terms) input(q gate.Query) ast.Value {
 	} else {
 		values, carried := emptyObject, emptyObject
 		if t.tracks {
-			values, carried = provenance(q)
+			values, carried = valueSources(q)
 		}
 		input = append(input, [2]*ast.Term{keyArguments, docOrObject(c.Args)},
 			[2]*ast.Term{keyProvenance, values}, [2]*ast.Term{keyCarried, carried})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A Label is what the operator says of the tools that a pattern matches: the name
@@ -51,7 +52,7 @@ func CheckLabels(labels []Label) []*EntryError {
 			wrong("effect", errors.New("missing; say what the tool does, such as [read]"))
 		}
 		for _, effect := range l.Effects {
-			if !slices.Contains(gate.ToolEffects(), effect) {
+			if !slices.Contains(provenance.ToolEffects(), effect) {
 				wrong("effect", fmt.Errorf("%q is none of %s", effect, effectNames()))
 			}
 		}
@@ -70,7 +71,7 @@ func CheckLabels(labels []Label) []*EntryError {
 
 func effectNames() string {
 	var names []string
-	for _, e := range gate.ToolEffects() {
+	for _, e := range provenance.ToolEffects() {
 		names = append(names, string(e))
 	}
 	return strings.Join(names, ", ")

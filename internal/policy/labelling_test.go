@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 var toolLabels = []policy.Label{
@@ -78,9 +79,9 @@ func TestProvenanceInTheInput(t *testing.T) {
 	if !e.TracksValues() || load(t, nil, policy.Options{}).TracksValues() || !load(t, nil, policy.Options{Packs: []string{"flow"}}).TracksValues() {
 		t.Error("values are tracked for those who ask, and for nobody else")
 	}
-	var known gate.Provenance
-	known, _ = known.Join(known.Meet(gate.MustDoc(`["bob@corp.example"]`), gate.FromPrompt, 100), 100)
-	known, _ = known.Join(known.Meet(gate.MustDoc(`["bob@corp.example","eve@evil.example"]`), gate.FromUntrusted, 100), 100)
+	var known provenance.Provenance
+	known, _ = known.Join(known.Meet(gate.MustDoc(`["bob@corp.example"]`), provenance.FromPrompt, 100), 100)
+	known, _ = known.Join(known.Meet(gate.MustDoc(`["bob@corp.example","eve@evil.example"]`), provenance.FromUntrusted, 100), 100)
 	q := query("mail__send", `{"to":["BOB@corp.example","eve@evil.example","ann"],"body":"from eve@evil.example","n":5,"b":true}`)
 	q.Tool.Definition = gate.MustDoc(`{"inputSchema":{"properties":{"to":{},"body":{},"n":{},"b":{}}}}`)
 	q.Session.Values = known

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -31,7 +32,7 @@ func BenchmarkLongSession(b *testing.B) {
 					for i := at; i < min(values/2, at+500); i++ {
 						text = append(text, fmt.Sprintf("person%d@corp.example", i))
 					}
-					lesson := gate.Lesson{From: wrote(rand.New(rand.NewPCG(1, 1)), text...), Source: gate.FromUntrusted}
+					lesson := gate.Lesson{From: wrote(rand.New(rand.NewPCG(1, 1)), text...), Source: provenance.FromUntrusted}
 					if err := kept.Learn(b.Context(), modelSession, lesson); err != nil {
 						b.Fatal(err)
 					}

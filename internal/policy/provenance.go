@@ -7,17 +7,18 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
-// provenance returns what policies see of where the arguments of a call came
+// valueSources returns what policies see of where the arguments of a call came
 // from: input.provenance, the sources of each value by its JSON Pointer, and
 // input.carried, those of each address that stands within a text.
-func provenance(q gate.Query) (values, carried *ast.Term) {
+func valueSources(q gate.Query) (values, carried *ast.Term) {
 	var v, c [][2]*ast.Term
 	for a := range q.Session.Values.Arguments(q.Tool.Definition, q.Call.Args) {
 		at := ast.StringTerm(a.Pointer)
 		if a.Near {
-			a.Source |= gate.FromPrompt
+			a.Source |= provenance.FromPrompt
 		}
 		v = append(v, [2]*ast.Term{at, stringArray(a.Source.Names())})
 		if a.Kind != gate.String {

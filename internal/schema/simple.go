@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // simple is a schema that says no more than nearly all tools say, read from its text. It
@@ -34,7 +35,7 @@ type property struct {
 
 // A limit bounds a count: of a list's items, of a text's characters, or the number itself.
 type limit struct {
-	of  gate.Kind
+	of  doc.Kind
 	n   int64
 	max bool
 }
@@ -189,7 +190,7 @@ func (r *simpleReader) enum(s *simple, d gate.Doc) bool {
 	return s.texts != nil
 }
 
-func (r *simpleReader) limit(s *simple, of gate.Kind, name string, d gate.Doc) bool {
+func (r *simpleReader) limit(s *simple, of doc.Kind, name string, d gate.Doc) bool {
 	n, ok := plainInteger(d)
 	r.limits++
 	s.limits = append(s.limits, limit{of, n, strings.HasPrefix(name, "max")})

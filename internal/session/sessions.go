@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // maxAdmitted is how many admissions are remembered, over all sessions, to know
@@ -192,17 +193,17 @@ func stale(v, now gate.Session, args gate.Doc) bool {
 
 // risen reports whether an argument has been met in untrusted content between
 // two states of a session.
-func risen(before, now gate.Provenance, args gate.Doc) bool {
+func risen(before, now provenance.Provenance, args gate.Doc) bool {
 	if before == now {
 		return false
 	}
-	var old []gate.Source
+	var old []provenance.Source
 	for a := range before.Arguments(gate.Doc{}, args) {
 		old = append(old, a.Source)
 	}
 	i := 0
 	for a := range now.Arguments(gate.Doc{}, args) {
-		if a.Source&^old[i]&gate.FromUntrusted != 0 {
+		if a.Source&^old[i]&provenance.FromUntrusted != 0 {
 			return true
 		}
 		i++
@@ -228,9 +229,9 @@ func (s *Sessions) Learn(ctx context.Context, k gate.SessionKey, l gate.Lesson) 
 	return s.save(rises)
 }
 
-func (s *Sessions) meet(known gate.Provenance, l gate.Lesson) gate.Met {
+func (s *Sessions) meet(known provenance.Provenance, l gate.Lesson) provenance.Met {
 	if s.o.Values < 0 || l.From.IsZero() {
-		return gate.Met{}
+		return provenance.Met{}
 	}
 	return l.Meet(known, s.o.Values)
 }
@@ -239,8 +240,8 @@ func (s *Sessions) meet(known gate.Provenance, l gate.Lesson) gate.Met {
 type lesson struct {
 	call   string
 	labels gate.Labels
-	met    gate.Met
-	shown  *gate.Shown
+	met    provenance.Met
+	shown  *provenance.Shown
 	top    bool
 }
 
@@ -256,7 +257,7 @@ func (s *Sessions) view(k gate.SessionKey) gate.Session {
 		s.remove(e)
 	}
 	if s.dropped.has(k, now) || now.Before(s.lost) {
-		return s.keep(gate.Session{Key: k, Version: 1, Top: true, Values: gate.Provenance{}.Lost()}, "", now)
+		return s.keep(gate.Session{Key: k, Version: 1, Top: true, Values: provenance.Provenance{}.Lost()}, "", now)
 	}
 	return gate.Session{Key: k}
 }

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // tell teaches a session the values of a document.
-func tell(tb testing.TB, s *session.Sessions, k gate.SessionKey, doc string, from gate.Source, labels ...string) {
+func tell(tb testing.TB, s *session.Sessions, k gate.SessionKey, doc string, from provenance.Source, labels ...string) {
 	tb.Helper()
 	if err := s.Learn(tb.Context(), k, gate.Lesson{Labels: gate.NewLabels(labels...), From: gate.MustDoc(doc), Source: from}); err != nil {
 		tb.Fatal(err)
@@ -29,11 +30,11 @@ func list(prefix string, n int) string {
 
 func TestValuesAreKeptWithTheLabels(t *testing.T) {
 	s, k := session.New(session.Options{}), key("s1")
-	tell(t, s, k, `["bob"]`, gate.FromTrusted)
+	tell(t, s, k, `["bob"]`, provenance.FromTrusted)
 	before := view(t, s, k)
-	tell(t, s, k, `["bob","eve"]`, gate.FromUntrusted, gate.Untrusted)
+	tell(t, s, k, `["bob","eve"]`, provenance.FromUntrusted, gate.Untrusted)
 	now := view(t, s, k)
-	if now.Values.OfText("bob") != gate.FromTrusted|gate.FromUntrusted || now.Values.OfText("eve") != gate.FromUntrusted || !now.Tainted() {
+	if now.Values.OfText("bob") != provenance.FromTrusted|provenance.FromUntrusted || now.Values.OfText("eve") != provenance.FromUntrusted || !now.Tainted() {
 		t.Errorf("session = %+v", now)
 	}
 	if before.Values.OfText("eve") != 0 || before.Tainted() || now.Version <= before.Version {
@@ -48,14 +49,14 @@ func TestAdmitIsStaleWhenAnArgumentIsMetOutside(t *testing.T) {
 	s, k := session.New(session.Options{}), key("s1")
 	learn(t, s, k, gate.Untrusted)
 	v := view(t, s, k)
-	tell(t, s, k, `["eve"]`, gate.FromUntrusted)
+	tell(t, s, k, `["eve"]`, provenance.FromUntrusted)
 	for args, stale := range map[string]bool{`{"to":"eve"}`: true, `{"to":["bob","eve"]}`: true, `{"to":"bob"}`: false, `{}`: false} {
 		_, err := s.Admit(t.Context(), v, &gate.Call{ID: args, Args: gate.MustDoc(args)}, nil)
 		if errors.Is(err, gate.ErrStale) != stale {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
-	tell(t, s, k, `["bob"]`, gate.FromTrusted) // trust that comes later hurts nobody
+	tell(t, s, k, `["bob"]`, provenance.FromTrusted) // trust that comes later hurts nobody
 	if _, err := s.Admit(t.Context(), v, &gate.Call{ID: "late", Args: gate.MustDoc(`{"to":"bob"}`)}, nil); err != nil {
 		t.Error(err)
 	}
@@ -65,20 +66,20 @@ func TestAdmitIsStaleWhenAnArgumentIsMetOutside(t *testing.T) {
 // everything, what it knew stays known, and it takes no more memory.
 func TestMoreValuesThanAreKept(t *testing.T) {
 	s, k := session.New(session.Options{Values: 100}), key("s1")
-	tell(t, s, k, `["bob"]`, gate.FromPrompt)
-	tell(t, s, k, list("v", 200), gate.FromUntrusted)
+	tell(t, s, k, `["bob"]`, provenance.FromPrompt)
+	tell(t, s, k, list("v", 200), provenance.FromUntrusted)
 	v := view(t, s, k)
 	if !v.Top || !v.Tainted() || v.Values.Len() > 100 {
 		t.Errorf("top %v, %d values", v.Top, v.Values.Len())
 	}
-	if got := v.Values.OfText("bob"); got != gate.FromPrompt|gate.FromUntrusted {
+	if got := v.Values.OfText("bob"); got != provenance.FromPrompt|provenance.FromUntrusted {
 		t.Errorf("bob: %v", got.Names())
 	}
-	if got := v.Values.OfText("never met"); got != gate.FromUntrusted {
+	if got := v.Values.OfText("never met"); got != provenance.FromUntrusted {
 		t.Errorf("never met: %v", got.Names())
 	}
 	for i := range 50 {
-		tell(t, s, k, list(fmt.Sprint("more", i, "-"), 10), gate.FromTrusted)
+		tell(t, s, k, list(fmt.Sprint("more", i, "-"), 10), provenance.FromTrusted)
 	}
 	if v := view(t, s, k); v.Values.Len() > 100 || !v.Top {
 		t.Errorf("top %v, %d values", v.Top, v.Values.Len())
@@ -87,7 +88,7 @@ func TestMoreValuesThanAreKept(t *testing.T) {
 
 func TestNoValuesAreKept(t *testing.T) {
 	s, k := session.New(session.Options{Values: -1}), key("s1")
-	tell(t, s, k, `["bob"]`, gate.FromPrompt)
+	tell(t, s, k, `["bob"]`, provenance.FromPrompt)
 	if v := view(t, s, k); v.Values.Len() != 0 || v.Top {
 		t.Errorf("session = %+v", v)
 	}
@@ -97,10 +98,10 @@ func TestNoValuesAreKept(t *testing.T) {
 // longest ago is dropped, and comes back as Top if it had read anything.
 func TestMoreValuesThanAllSessionsKeep(t *testing.T) {
 	s := session.New(session.Options{AllValues: 100})
-	tell(t, s, key("tainted"), list("a", 40), gate.FromUntrusted, gate.Untrusted)
-	tell(t, s, key("clean"), list("b", 40), gate.FromTrusted)
-	tell(t, s, key("new"), list("c", 90), gate.FromTrusted)
-	if v := view(t, s, key("tainted")); !v.Top || v.Values.OfText("a1") != gate.FromUntrusted {
+	tell(t, s, key("tainted"), list("a", 40), provenance.FromUntrusted, gate.Untrusted)
+	tell(t, s, key("clean"), list("b", 40), provenance.FromTrusted)
+	tell(t, s, key("new"), list("c", 90), provenance.FromTrusted)
+	if v := view(t, s, key("tainted")); !v.Top || v.Values.OfText("a1") != provenance.FromUntrusted {
 		t.Errorf("tainted: %+v", v)
 	}
 	if v := view(t, s, key("clean")); v.Top || v.Values.Len() != 0 {
@@ -119,7 +120,7 @@ func TestValuesHammer(t *testing.T) {
 	for w := range 8 {
 		wg.Go(func() {
 			for i := range 50 {
-				tell(t, s, k, fmt.Sprintf(`["v%d-%d"]`, w, i), gate.FromUntrusted, gate.Untrusted)
+				tell(t, s, k, fmt.Sprintf(`["v%d-%d"]`, w, i), provenance.FromUntrusted, gate.Untrusted)
 				if v := view(t, s, k); v.Values.Len() > 0 && !v.Tainted() {
 					t.Error("values without their labels")
 				}
@@ -130,7 +131,7 @@ func TestValuesHammer(t *testing.T) {
 	v := view(t, s, k)
 	for w := range 8 {
 		for i := range 50 {
-			if v.Values.OfText(fmt.Sprintf("v%d-%d", w, i)) != gate.FromUntrusted {
+			if v.Values.OfText(fmt.Sprintf("v%d-%d", w, i)) != provenance.FromUntrusted {
 				t.Fatalf("v%d-%d is lost", w, i)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 )
 
@@ -61,7 +62,7 @@ func TestCounts(t *testing.T) {
 	found := ended("files", "read", gate.CodeOK)
 	found.Steps, found.Findings = nil, []gate.Finding{{Rule: "ansi", Count: 3, Removed: true}}
 	c.Observe(found, 0, nil)
-	c.Observe(&gate.Record{Event: gate.EventApproval, Call: &gate.Call{}, Approval: gate.ApprovalRecord{State: gate.StateDenied}}, 0, nil)
+	c.Observe(&gate.Record{Event: gate.EventApproval, Call: &gate.Call{}, Approval: gate.ApprovalRecord{State: approval.StateDenied}}, 0, nil)
 	c.Observe(&gate.Record{Event: gate.HostCall, Code: gate.CodeOK, Count: 4, Call: &gate.Call{Action: "http/request"}}, 0, nil)
 	prompt := ended("files", "summary", gate.CodeOK)
 	prompt.Call.Action, prompt.Usage = gate.GetPrompt, gate.Usage{Fuel: 7, MemoryPeak: 2 << 20}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // running is a call that an agent carries out.
@@ -157,7 +158,7 @@ func (a *Agents) teach(ctx context.Context, s *session, toolSaid string, doc gat
 	}
 	l := gate.Lesson{Call: gate.NewID(), Labels: a.cfg.Teaches(tool(name))}
 	if a.cfg.Tracks() {
-		l.From, l.Source = doc, gate.FromUntrusted
+		l.From, l.Source = doc, provenance.FromUntrusted
 	}
 	return a.cfg.Learn(ctx, s.key, l)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // maxWritten bounds how many texts are kept that a model wrote into arguments. With more,
@@ -113,7 +114,7 @@ func (a *Agents) prompt(ctx context.Context, s *session, e event, r Rules) error
 	a.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "prompt", slog.String("agent", s.agent), slog.String("session", s.key.ID),
 		slog.String("digest", digest(e.prompt)), slog.String("untrusted", doubt))
 	if doubt == "" && a.cfg.Tracks() {
-		l := gate.Lesson{Call: gate.NewID(), From: text(e.prompt), Source: gate.FromPrompt}
+		l := gate.Lesson{Call: gate.NewID(), From: text(e.prompt), Source: provenance.FromPrompt}
 		if err := a.cfg.Learn(ctx, s.key, l); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // shaped returns a tool's definition as clients with strict parsers take it: one that they
@@ -54,10 +55,10 @@ func shaped(t *gate.Tool, def gate.Doc) (gate.Doc, error) {
 }
 
 var (
-	annotationKinds = map[string]gate.Kind{
+	annotationKinds = map[string]doc.Kind{
 		"title": gate.String, "readOnlyHint": gate.Bool, "destructiveHint": gate.Bool, "idempotentHint": gate.Bool, "openWorldHint": gate.Bool,
 	}
-	iconKinds   = map[string]gate.Kind{"src": gate.String, "mimeType": gate.String, "sizes": gate.Array, "theme": gate.String}
+	iconKinds   = map[string]doc.Kind{"src": gate.String, "mimeType": gate.String, "sizes": gate.Array, "theme": gate.String}
 	taskSupport = []string{"forbidden", "optional", "required"}
 )
 
@@ -97,7 +98,7 @@ func objectSchema(s gate.Doc) (gate.Doc, error) {
 
 // members returns an object without the members that have another kind than they should,
 // or an absent value if it is no object.
-func members(d gate.Doc, without func(string) []byte, at string, kinds map[string]gate.Kind) gate.Doc {
+func members(d gate.Doc, without func(string) []byte, at string, kinds map[string]doc.Kind) gate.Doc {
 	if d.Kind() != gate.Object {
 		without(at)
 		return gate.Doc{}

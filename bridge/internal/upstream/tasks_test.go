@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // A tasker is a server whose tool must be called as a task. It answers requests as it
@@ -360,7 +361,7 @@ func TestTaskAsksItsClient(t *testing.T) {
 // A job's call has nobody to tell, and gives its server more time all the same if that
 // says how far it is.
 func TestDetachedCallAsksForProgress(t *testing.T) {
-	for detached, want := range map[bool]gate.Kind{true: gate.Number, false: gate.Absent} {
+	for detached, want := range map[bool]doc.Kind{true: gate.Number, false: gate.Absent} {
 		s := &tasker{declares: `{}`, answers: map[string][]string{"tools/call": {`{"content":[]}`}}}
 		e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options()})
 		g, _ := rig.NewGate(t, e)

@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -313,16 +314,16 @@ func (c *StdioConn) Close() error {
 // parseMessage reads a message, which it keeps. Halves of surrogate pairs, which servers
 // make by cutting strings, are replaced.
 func parseMessage(b []byte) (gate.Doc, error) {
-	doc, err := gate.ParseDoc(b)
-	if errors.Is(err, gate.ErrSurrogate) {
-		gate.ReplaceSurrogates(b)
-		doc, err = gate.ParseDoc(b)
+	msg, err := gate.ParseDoc(b)
+	if errors.Is(err, doc.ErrSurrogate) {
+		doc.ReplaceSurrogates(b)
+		msg, err = gate.ParseDoc(b)
 	}
 	if err != nil {
 		return gate.Doc{}, &mcp.ProtocolError{Err: err}
 	}
-	if !mcp.IsRPC(doc) {
+	if !mcp.IsRPC(msg) {
 		return gate.Doc{}, &mcp.ProtocolError{Err: errMessage}
 	}
-	return doc, nil
+	return msg, nil
 }

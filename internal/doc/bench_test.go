@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // arguments returns about 1 KB of the kind that tools are called with.

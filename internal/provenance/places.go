@@ -1,4 +1,4 @@
-package flow
+package provenance
 
 import (
 	"iter"
@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 

@@ -1,12 +1,12 @@
-package flow
+package provenance
 
 import (
 	"regexp"
 	"strconv"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/address"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (

@@ -1,4 +1,4 @@
-package flow
+package provenance
 
 import (
 	"net/url"

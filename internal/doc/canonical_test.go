@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // The samples of RFC 8785, appendix B: the bits of a float64, and its form.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/gate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 func TestZeroDocIsAbsent(t *testing.T) {

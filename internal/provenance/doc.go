@@ -1,4 +1,4 @@
-// Package flow knows where values came from: what labels say of tools and of places in
+// Package provenance knows where values came from: what labels say of tools and of places in
 // results, which values a session has met where, and what of a result is not what its tool
 // is said to return. It decides nothing. Package gate gives its types their public names.
 //
@@ -8,9 +8,9 @@
 //	provenance.go, shown.go     where a session has met them: in results, and in listings
 //	use.go                      what holds for the arguments of one call besides
 //	echo.go                     whether a tool says what it is told, or what somebody put there
-package flow
+package provenance
 
-import "github.com/wasmgate/wasmgate/gate/internal/doc"
+import "github.com/wasmgate/wasmgate/internal/doc"
 
 type (
 	// A Doc is a JSON value.
