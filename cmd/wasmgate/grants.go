@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,11 +117,11 @@ func (c *cli) warnGrant(ctx context.Context, cfg *config.Config, g config.Grant)
 	for _, to := range g.To {
 		role, isRole := strings.CutPrefix(to, "role:")
 		switch {
-		case to == "*" || app.Knows(cfg, to):
-		case !isRole:
+		case to == "*":
+		case !isRole && !app.CanCome(cfg, to):
 			fmt.Fprintf(c.err, "nobody is %s yet: list it under principals in the configuration\n", to)
-		case !slices.ContainsFunc(cfg.Principals, func(p config.Principal) bool { return slices.Contains(p.Roles, role) }):
-			fmt.Fprintf(c.err, "nobody has the role %s yet: give it to one of the principals in the configuration\n", role)
+		case isRole && !app.Given(cfg, role):
+			fmt.Fprintf(c.err, "nobody has the role %s yet: give it to one of the principals in the configuration, or map a value to it under auth\n", role)
 		}
 	}
 	for _, text := range app.UnknownIn(ctx, cfg, g) {

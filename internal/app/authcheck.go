@@ -42,6 +42,7 @@ func (c *checks) bad(check, problem, fix string) {
 // AuthCheck looks for the mistakes that are made most often about who is let in.
 func (a *App) AuthCheck(ctx context.Context) ([]Finding, error) {
 	c := &checks{app: a, cfg: a.config.Load().cfg}
+	c.secrets()
 	if !c.cfg.Auth.On() {
 		c.bad("auth", "no way to authenticate is configured: everybody on this machine is local", "name one under auth, see docs/identity.md; for one person on their own machine this is as it should be")
 		return c.all, nil
@@ -57,6 +58,16 @@ func (a *App) AuthCheck(ctx context.Context) ([]Finding, error) {
 		return nil, err
 	}
 	return c.all, nil
+}
+
+// secrets looks for secrets of the gateway that go where a server says.
+func (c *checks) secrets() {
+	for _, s := range c.cfg.Servers {
+		if s.Auth != nil && s.Auth.ClientSecret != "" && s.Auth.Issuer == "" {
+			at := "servers." + s.ID + ".auth"
+			c.bad(at, "the server says which authorization server gets client_secret", "write issuer: URL of the one that the client is registered at under "+at)
+		}
+	}
 }
 
 // open looks whether somebody comes in without a credential.
@@ -208,17 +219,7 @@ func (c *checks) granted() error {
 			to[who] = true
 		}
 	}
-	roles := make(map[string]string) // to where they are given
-	for _, i := range c.cfg.Auth.Issuers {
-		for _, role := range i.Roles {
-			roles[role] = "auth.issuers." + i.Name + ".roles"
-		}
-	}
-	if c.cfg.Auth.Proxy != nil {
-		for _, role := range c.cfg.Auth.Proxy.Roles {
-			roles[role] = "auth.proxy.roles"
-		}
-	}
+	roles := mappedRoles(c.cfg)
 	good := true
 	for role, at := range roles {
 		if !to["role:"+role] && !to["*"] {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,20 @@ auth:
 	}
 	found(t, all, "auth", "no way to authenticate", "docs/identity.md")
 
+	a := start(t, load(t, `version: 1
+auth: {keys: true}
+servers:
+  told: {url: "http://127.0.0.1:1/mcp", private: true, auth: {client_id: gw, client_secret: "its secret"}}
+  named: {url: "http://127.0.0.1:1/mcp", private: true, auth: {client_id: gw, client_secret: "its secret", issuer: "https://login.example.com"}}
+`))
+	if all, err = a.AuthCheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found(t, all, "servers.told.auth", "which authorization server gets client_secret", "write issuer")
+	if slices.ContainsFunc(all, func(f app.Finding) bool { return strings.HasPrefix(f.Check, "servers.named") }) {
+		t.Errorf("a secret for a named authorization server: %+v", all)
+	}
+
 	s, _ = newTeam(t)
 	if all, err = s.AuthCheck(t.Context()); err != nil {
 		t.Fatal(err)
@@ -122,6 +137,22 @@ auth:
 	for _, f := range all {
 		if !f.OK {
 			t.Errorf("where all is right: %+v", f)
+		}
+	}
+}
+
+// TestWhoCanCome: a grant to a role or an id that nobody can have is told from one to somebody whom credentials name.
+func TestWhoCanCome(t *testing.T) {
+	p := authtest.New(t)
+	listed := load(t, "version: 1\nprincipals: {ann: {roles: [lead]}}\n")
+	mapped := load(t, "version: 1\npublic_url: http://127.0.0.1:1\nauth: {issuers: {corp: {issuer: "+p.URL+", claims: {roles: groups}, roles: {x: dev}}}}\n")
+	proxied := load(t, "version: 1\nauth: {proxy: {unix: run/p.sock, user: X-User, groups: X-Groups, roles: {x: ops}}}\nlisten: [\"unix:run/p.sock\"]\n")
+	if !app.CanCome(listed, "ann") || app.CanCome(listed, "bob") || !app.CanCome(mapped, "bob") || !app.CanCome(proxied, "bob") {
+		t.Error("of ids")
+	}
+	for role, want := range map[string][3]bool{"lead": {true, false, false}, "dev": {false, true, false}, "ops": {false, false, true}} {
+		if got := [3]bool{app.Given(listed, role), app.Given(mapped, role), app.Given(proxied, role)}; got != want {
+			t.Errorf("%s: %v", role, got)
 		}
 	}
 }

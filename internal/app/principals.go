@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -44,11 +45,38 @@ func principal(c *config.Config, id string) (*gate.Principal, error) {
 	return nil, &PrincipalError{id, known}
 }
 
-// Knows reports whether a configuration lists a principal; local needs no
-// listing.
-func Knows(c *config.Config, id string) bool {
+// CanCome reports whether somebody can be of an id: it is listed, or what issuers, proxies and
+// certificates say decides.
+func CanCome(c *config.Config, id string) bool {
 	_, err := principal(c, id)
-	return err == nil
+	return err == nil || len(c.Auth.Issuers) > 0 || c.Auth.MTLS != nil || c.Auth.Proxy != nil
+}
+
+// Given reports whether somebody can have a role.
+func Given(c *config.Config, role string) bool {
+	for _, p := range c.Principals {
+		if slices.Contains(p.Roles, role) {
+			return true
+		}
+	}
+	_, mapped := mappedRoles(c)[role]
+	return mapped
+}
+
+// mappedRoles are the roles that credentials give, with the key that says so.
+func mappedRoles(c *config.Config) map[string]string {
+	roles := make(map[string]string)
+	for _, i := range c.Auth.Issuers {
+		for _, role := range i.Roles {
+			roles[role] = "auth.issuers." + i.Name + ".roles"
+		}
+	}
+	if c.Auth.Proxy != nil {
+		for _, role := range c.Auth.Proxy.Roles {
+			roles[role] = "auth.proxy.roles"
+		}
+	}
+	return roles
 }
 
 // offered is [principal], which is offered what is in one of the groups, too, unless

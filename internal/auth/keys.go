@@ -125,10 +125,10 @@ func (k *Keys) Create(key Key) (secret string, made Key, err error) {
 		return "", Key{}, errors.New("a key needs a principal")
 	}
 	random := make([]byte, 32+9)
-	if _, err := rand.Read(random); err != nil {
-		return "", Key{}, err
+	for again := true; again; again = key.ID[0] == '-' { // commands would take such an id for a flag
+		rand.Read(random) // never fails
+		key.ID = base64.RawURLEncoding.EncodeToString(random[32:])
 	}
-	key.ID = base64.RawURLEncoding.EncodeToString(random[32:])
 	body := KeyPrefix + key.ID + "_" + base64.RawURLEncoding.EncodeToString(random[:32])
 	sum := checksum(body)
 	secret = body + "_" + string(sum[:])
