@@ -111,3 +111,15 @@ func TestRevokedUnderWay(t *testing.T) {
 		ends(t, name, s.ended)
 	}
 }
+
+// TestNoOtherStreams: a session has the stream of its revision, whose end is seen to, and not that of the newest without the headers
+// that say so.
+func TestNoOtherStreams(t *testing.T) {
+	s, p := newTeam(t)
+	credential := s.token(p, nil)
+	f := front{http.DefaultClient, s.url, []string{"Authorization", credential}}
+	status, _, body := f.send(t, way{"", "POST", `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}`, ways(s.session(credential))[3].headers})
+	if !strings.Contains(body, "-32601") {
+		t.Errorf("%d %s", status, body)
+	}
+}

@@ -25,7 +25,7 @@ func (h *Host) respond(ctx context.Context, p client, m message) (res gate.Doc, 
 		if p.stateless {
 			return gate.Doc{}, noMethod(m.method)
 		}
-	case mcp.MethodDiscover:
+	case mcp.MethodDiscover, mcp.MethodListen: // a session has streams of its own, which end with their credential
 		if !p.stateless {
 			return gate.Doc{}, noMethod(m.method)
 		}
