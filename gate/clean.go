@@ -131,7 +131,7 @@ func (s *scrub) result(a Action, d Doc) (Doc, error) {
 
 // doc sanitizes the strings of a result, and those of JSON within them, so that a text
 // stays in step with the structured content that it mirrors.
-func (s *scrub) doc(d Doc) (Doc, error) { return d.MapDeep(s.leaf) }
+func (s *scrub) doc(d Doc) (Doc, error) { return doc.MapDeep(d, s.leaf) }
 
 // leaf sanitizes one string.
 func (s *scrub) leaf(leaf Leaf, text string) string {

@@ -86,7 +86,7 @@ func (g guard) meta(c *Call) (all []Finding, err error) {
 		return nil, nil
 	}
 	holds := make(map[string]bool)
-	_, err = c.Meta.MapDeep(func(at Leaf, text string) string {
+	_, err = doc.MapDeep(c.Meta, func(at Leaf, text string) string {
 		place := at.Pointer()
 		name, _, _ := strings.Cut(strings.TrimPrefix(place, "/"), "/")
 		if name == metaProgress {
@@ -129,7 +129,7 @@ func (g guard) without(place string, d Doc) (clean Doc, found []Finding, err err
 	if g.arguments == AllowSecrets || d.IsZero() {
 		return d, nil, nil
 	}
-	clean, err = d.MapDeep(func(at Leaf, s string) string {
+	clean, err = doc.MapDeep(d, func(at Leaf, s string) string {
 		out, here := g.Redact(at.Pointer(), at.Name(), s)
 		if g.returned != nil && onlyGeneric(here) && (at.JSON || g.returned(s)) { // JSON has been looked through
 			return s

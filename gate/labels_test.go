@@ -25,7 +25,7 @@ func TestTeaches(t *testing.T) {
 		"private and untrusted results":          {gate.ToolLabels{Private: true}, gate.NewLabels("private", "untrusted")},
 	}
 	for name, tt := range tests {
-		if got := tt.labels.Teaches(); !got.Cover(tt.want) || !tt.want.Cover(got) {
+		if got := provenance.Teaches(tt.labels); !got.Cover(tt.want) || !tt.want.Cover(got) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}

@@ -111,7 +111,7 @@ func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 	}
 	if p.Labeler != nil && t.Feature.called() { // what the operator says of a tool says nothing of a prompt of that name
 		if l, ok := p.Labeler.Labels(t); ok {
-			return l.Teaches(), l.Result == ResultTrusted || l.Result == ResultEcho
+			return provenance.Teaches(l), l.Result == ResultTrusted || l.Result == ResultEcho
 		}
 	}
 	return t.Teaches, !t.Teaches.Cover(Labels{Untrusted})

@@ -40,9 +40,6 @@ const (
 	ByTool      RateKey = "tool"
 )
 
-// RateKeys returns all keys of rates.
-func RateKeys() []RateKey { return []RateKey{ByPrincipal, ByServer, BySession, ByTool} }
-
 // String is as one would say it: "60 calls and 1000 bytes in 1m0s".
 func (r Rate) String() string {
 	var what []string

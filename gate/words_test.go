@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 func TestNewID(t *testing.T) {
@@ -143,7 +144,7 @@ func TestLabels(t *testing.T) {
 	for i := range 65 {
 		many = append(many, fmt.Sprint(i))
 	}
-	if gate.NewLabels(many[:64]...).TooMany() || !gate.NewLabels(many...).TooMany() || gate.Labels(nil).TooMany() {
+	if provenance.TooMany(gate.NewLabels(many[:64]...)) || !provenance.TooMany(gate.NewLabels(many...)) || provenance.TooMany(gate.Labels(nil)) {
 		t.Error("TooMany is wrong about 0, 64 or 65 labels")
 	}
 }

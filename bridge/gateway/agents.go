@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A HookRequest is what the hook of an agent tells, a HookAnswer what it prints.
@@ -48,7 +49,7 @@ func (g *Gateway) newAgents() {
 // teaches returns the labels that a session gets from a result of a tool.
 func (g *Gateway) teaches(t *gate.Tool) gate.Labels {
 	if labels, ok := g.gate.Parts().Labeler.Labels(t); ok {
-		return labels.Teaches()
+		return provenance.Teaches(labels)
 	}
 	return t.Teaches
 }

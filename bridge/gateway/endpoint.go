@@ -59,9 +59,6 @@ func (e *Endpoint) Lookup(ctx context.Context, action gate.Action, name string) 
 	return e.of.Lookup(ctx, action, name)
 }
 
-// Tools implements [gate.Upstream].
-func (e *Endpoint) Tools(ctx context.Context) []*gate.Tool { return e.of.Tools(ctx) }
-
 // Features implements [gate.Upstream].
 func (e *Endpoint) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
 	return e.of.Features(ctx, one)

@@ -12,11 +12,11 @@ const MaxNested = 4
 // string that is an object or an array and nothing else, f gets the strings first,
 // as parts of the document, and then the string as a whole with what has become of
 // them, of which [Leaf.JSON] is true. White space and all that stays keep their bytes.
-func (d Doc) MapDeep(f func(at Leaf, s string) string) (Doc, error) {
+func MapDeep(d Doc, f func(at Leaf, s string) string) (Doc, error) {
 	return d.mapped(nil, f, true)
 }
 
-// MapDeepAt is [Doc.MapDeep] for a document that stands at a path in another.
+// MapDeepAt is [MapDeep] for a document that stands at a path in another.
 func MapDeepAt(path []string, d Doc, f func(at Leaf, s string) string) (Doc, error) {
 	return d.mapped(path, f, true)
 }

@@ -310,14 +310,14 @@ func (t *tape) view(i uint32) string {
 // its old place or else at the end. Everything else keeps its bytes. An absent
 // document counts as {}. It panics if d is of another kind, or raw is not JSON.
 func (d Doc) With(name string, raw []byte) Doc {
-	return Must(string(d.AppendWith(nil, name, Must(string(raw)).Raw())))
+	return Must(string(AppendWith(d, nil, name, Must(string(raw)).Raw())))
 }
 
 var empty = Must("{}")
 
 // AppendWith appends to b what [Doc.With] returns, for who sends it and needs no
 // document of it. It does not look at raw, which has to be JSON.
-func (d Doc) AppendWith(b []byte, name string, raw []byte) []byte {
+func AppendWith(d Doc, b []byte, name string, raw []byte) []byte {
 	if d.t == nil {
 		d = empty
 	}
@@ -343,7 +343,7 @@ type Leaf struct {
 	// Key is true for the name of a member, false for a value.
 	Key bool
 	// JSON is true for a string that is a JSON object or array whose own strings
-	// [Doc.MapDeep] has been through already.
+	// [MapDeep] has been through already.
 	JSON bool
 	// MIME is the value of mimeType in the object that holds the string, as in
 	// the contents of MCP; "" if there is none.

@@ -147,7 +147,7 @@ func TestDocWith(t *testing.T) {
 			if got.Get(tt.name).String() != tt.raw {
 				t.Errorf("member = %s", got.Get(tt.name))
 			}
-			if b := d.AppendWith([]byte("x"), tt.name, []byte(tt.raw)); string(b) != "x"+tt.want {
+			if b := doc.AppendWith(d, []byte("x"), tt.name, []byte(tt.raw)); string(b) != "x"+tt.want {
 				t.Errorf("appended %s, want %s behind x", b, tt.want)
 			}
 		})

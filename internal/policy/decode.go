@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
@@ -32,7 +33,7 @@ func decode(o ast.Object) (gate.Decision, error) {
 	if err != nil {
 		return gate.Decision{}, fmt.Errorf("labels: %w", err)
 	}
-	if d.Labels = gate.NewLabels(labels...); d.Labels.TooMany() {
+	if d.Labels = gate.NewLabels(labels...); provenance.TooMany(d.Labels) {
 		return gate.Decision{}, fmt.Errorf("labels: %d are too many for a session", len(d.Labels))
 	}
 	if d.Obligations, err = obligations(member(o, "obligations")); err != nil {

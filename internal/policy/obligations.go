@@ -144,8 +144,8 @@ func amount(v ast.Value) (int64, error) {
 
 func rateKeys(v ast.Value) ([]gate.RateKey, error) {
 	list, err := names(v, func(s string) error {
-		if !slices.Contains(gate.RateKeys(), gate.RateKey(s)) {
-			return fmt.Errorf("expected one of %q", gate.RateKeys())
+		if !slices.Contains(allRateKeys(), gate.RateKey(s)) {
+			return fmt.Errorf("expected one of %q", allRateKeys())
 		}
 		return nil
 	})
@@ -187,4 +187,8 @@ func approve(v ast.Value) (gate.Obligation, error) {
 		return err
 	})
 	return a, err
+}
+
+func allRateKeys() []gate.RateKey {
+	return []gate.RateKey{gate.ByPrincipal, gate.ByServer, gate.BySession, gate.ByTool}
 }

@@ -39,7 +39,7 @@ func (l Labels) Join(m Labels) Labels {
 }
 
 // TooMany reports whether the set is beyond what a session may hold.
-func (l Labels) TooMany() bool { return len(l) > maxLabels }
+func TooMany(l Labels) bool { return len(l) > maxLabels }
 
 // Untrusted is the label of a session that has read what somebody outside may
 // have written.

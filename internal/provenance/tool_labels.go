@@ -120,7 +120,7 @@ func below(pointer string, roots []string) bool {
 
 // Teaches returns the labels that a session gets from a result. That of a tool
 // which says what it was told teaches nothing that the session has not read.
-func (l ToolLabels) Teaches() Labels {
+func Teaches(l ToolLabels) Labels {
 	var names []string
 	switch l.Result {
 	case ResultTrusted, ResultEcho:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/files"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // maxFile bounds the file that is read, in bytes: some ten times what
@@ -63,7 +64,7 @@ func (s *Sessions) load() {
 	}
 	for _, f := range c.Sessions {
 		k := gate.SessionKey{Owner: gate.Owner{Tenant: f.Tenant, ID: f.ID}, ID: f.Name}
-		state := gate.Session{Key: k, Version: 1, Labels: gate.NewLabels(f.Labels...), Top: f.Top || f.Labels.TooMany()}
+		state := gate.Session{Key: k, Version: 1, Labels: gate.NewLabels(f.Labels...), Top: f.Top || provenance.TooMany(f.Labels)}
 		if state.Top {
 			state.Values = state.Values.Lost()
 		}

@@ -266,7 +266,7 @@ func (s *Sessions) view(k gate.SessionKey) gate.Session {
 func (s *Sessions) raise(state gate.Session, l lesson) gate.Session {
 	before := state
 	state.Labels = state.Labels.Join(l.labels)
-	if state.Labels.TooMany() {
+	if provenance.TooMany(state.Labels) {
 		state.Labels, state.Top = before.Labels, true
 	}
 	var all bool

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
@@ -112,7 +113,7 @@ func TestTooManyLabelsAreAll(t *testing.T) {
 	for i := range 100 {
 		learn(t, s, k, fmt.Sprint("label", i))
 		now := view(t, s, k)
-		if now.Labels.TooMany() || !now.Labels.Cover(v.Labels) || !now.Top && len(now.Labels) != i+1 {
+		if provenance.TooMany(now.Labels) || !now.Labels.Cover(v.Labels) || !now.Top && len(now.Labels) != i+1 {
 			t.Fatalf("after %d labels: %d of them, top %v", i+1, len(now.Labels), now.Top)
 		}
 		v = now

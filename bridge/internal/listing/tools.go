@@ -44,8 +44,8 @@ type Options struct {
 	Login bool
 }
 
-// Check says what is missing.
-func (o *Options) Check() error {
+// CheckOptions says what is missing.
+func CheckOptions(o *Options) error {
 	if o.Sanitizer == nil || o.Schemas == nil {
 		return fmt.Errorf("tool options have no sanitizer or no schema compiler")
 	}

@@ -68,7 +68,7 @@ func New(server string, o listing.Options, tools ...Tool) (*Server, error) {
 	if _, err := gate.NewToolName(server, "x"); err != nil {
 		return nil, err
 	}
-	if err := o.Check(); err != nil {
+	if err := listing.CheckOptions(&o); err != nil {
 		return nil, err
 	}
 	l := &Server{server: server, options: o, changed: func() {}}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // MustJSON encodes what the gateway itself has made.
@@ -50,7 +51,7 @@ func AppendStamp(b []byte, res gate.Doc, name string, value []byte) []byte {
 	if !meta.Get(name).IsZero() {
 		return append(b, res.Raw()...)
 	}
-	return res.AppendWith(b, "_meta", meta.AppendWith(nil, name, value))
+	return doc.AppendWith(res, b, "_meta", doc.AppendWith(meta, nil, name, value))
 }
 
 // WithMember adds a member to an object that the gateway has written; no value adds

@@ -198,7 +198,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("server %s: %w", c.Server, err)
 	}
 	c.setDefaults()
-	return c.Tools.Check()
+	return listing.CheckOptions(&c.Tools)
 }
 
 // command is the child that Command says.
