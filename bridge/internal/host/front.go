@@ -139,7 +139,7 @@ func (h *Host) answer(a *answer, p client, m message, res gate.Doc, err error) {
 	a.end(msg, statusOf(p, err), challenge)
 }
 
-// slowBody is after which time whose message has arrived is found out again.
+// slowBody is how long the body of a message may take before its sender is found out again.
 const slowBody = 100 * time.Millisecond
 
 // holds reports whether a request would still be let in, as whom it was: its credential may have
