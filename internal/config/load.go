@@ -3,12 +3,10 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Options say what a configuration may see of its surroundings. The zero value
@@ -75,28 +73,6 @@ func parseAll(path string, data []byte, o Options) (*Config, Problems, error) {
 	}
 	c.File, c.Warnings = file, d.warnings
 	return c, d.problems, nil
-}
-
-// read returns the content of a file, up to one byte beyond what is allowed.
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxJSON+1))
-}
-
-// isJSON tells by the name, and where that says nothing by how data begins.
-func isJSON(path string, data []byte) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".json", ".jsonc":
-		return true
-	case ".yaml", ".yml":
-		return false
-	}
-	s := strings.TrimLeft(strings.TrimPrefix(string(data[:min(len(data), 512)]), "\ufeff"), " \t\r\n")
-	return strings.HasPrefix(s, "{") || strings.HasPrefix(s, "//") || strings.HasPrefix(s, "/*")
 }
 
 // parse returns the tree of data, or nil after reporting that there is none.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 )
@@ -198,4 +201,26 @@ func join(path, key string) string {
 		return key
 	}
 	return path + "." + key
+}
+
+// read returns the content of a file, up to one byte beyond what is allowed.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxJSON+1))
+}
+
+// isJSON tells by the name, and where that says nothing by how data begins.
+func isJSON(path string, data []byte) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json", ".jsonc":
+		return true
+	case ".yaml", ".yml":
+		return false
+	}
+	s := strings.TrimLeft(strings.TrimPrefix(string(data[:min(len(data), 512)]), "\ufeff"), " \t\r\n")
+	return strings.HasPrefix(s, "{") || strings.HasPrefix(s, "//") || strings.HasPrefix(s, "/*")
 }
