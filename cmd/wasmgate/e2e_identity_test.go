@@ -404,7 +404,7 @@ servers:
   batch:
     url: 'http://127.0.0.1:%d/mcp'
     private: true
-    auth: {mode: client_credentials, client_id: robot, client_secret: "${ROBOT_SECRET}", scopes: [mcp]}
+    auth: {mode: client_credentials, client_id: robot, client_secret: "${ROBOT_SECRET}", issuer: %q, scopes: [mcp]}
   signed:
     url: 'http://127.0.0.1:%d/mcp'
     private: true
@@ -413,7 +413,7 @@ servers:
     url: 'http://127.0.0.1:%d/mcp'
     private: true
     auth: {mode: oauth, client_id: signer, private_key: signer.pem, key_id: k1}
-`, metrics, port, port, port, port))
+`, metrics, port, port, provider.url, port, port))
 	pl.write("grants.yaml", "- {to: [\"*\"], tools: [\"*\"]}\n")
 	pl.env = append(pl.env, "ROBOT_SECRET="+robot)
 	var said strings.Builder // by commands and gateways
