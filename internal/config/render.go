@@ -29,12 +29,6 @@ func (l lines) text(key, value, usual string) {
 	}
 }
 
-func (l lines) flag(key string, value, usual bool) {
-	if value != usual {
-		l.line(key, strconv.FormatBool(value))
-	}
-}
-
 func (l lines) number(key string, n int) {
 	if n != 0 {
 		l.line(key, strconv.Itoa(n))
@@ -62,16 +56,6 @@ func (l lines) under(key string, write func(lines)) {
 		return
 	}
 	fmt.Fprintf(l.b, "%s%s:\n%s", l.indent, scalar(key), inner.Bytes())
-}
-
-func (l lines) modes(key string, modes []ToolMode) {
-	if len(modes) > 0 {
-		l.under(key, func(l lines) {
-			for _, m := range modes {
-				l.text(m.Pattern, m.Mode, "")
-			}
-		})
-	}
 }
 
 // column writes a list, a line for each.
