@@ -143,7 +143,7 @@ func loginServers(c *config.Config) (all []*login.Server) {
 		}
 		all = append(all, &login.Server{
 			ID: s.ID, URL: s.URL, Mode: s.Auth.Mode, Shared: s.Auth.Shared, ClientID: s.Auth.ClientID, ClientSecret: string(s.Auth.ClientSecret),
-			PrivateKey: s.Auth.PrivateKey, KeyID: s.Auth.KeyID, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes, Client: askOnly(s.Private || loopbackURL(s.URL), s.URL, s.Auth.Issuer),
+			PrivateKey: s.Auth.PrivateKey, KeyID: s.Auth.KeyID, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes, Actor: s.Auth.Actor, Client: askOnly(s.Private || loopbackURL(s.URL), s.URL, s.Auth.Issuer),
 		})
 	}
 	return all

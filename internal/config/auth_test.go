@@ -42,6 +42,7 @@ func TestAuthProblems(t *testing.T) {
 		"one session of all logins":         {server("auth: oauth, sessions: shared"), "wasmgate.yaml:1: servers.s.auth: is of one principal each"},
 		"tokens over http":                  {"servers: {s: {url: \"http://h.example/\", auth: oauth}}\n", "wasmgate.yaml:1: servers.s.url: is plain http to another machine: who is on the way"},
 		"exchange wherever the server says": {server("auth: {mode: token_exchange, client_id: gw, client_secret: s3}"), "wasmgate.yaml:1: servers.s.auth: token_exchange needs issuer"},
+		"an actor without an exchange":      {server("auth: {mode: oauth, actor: true}"), "wasmgate.yaml:1: servers.s.auth: actor is for token_exchange"},
 		"exchange without a client":         {server("auth: token_exchange"), "wasmgate.yaml:1: servers.s.auth: token_exchange needs client_id"},
 		"an authorization server over http": {server("auth: {mode: oauth, issuer: \"http://a.example\"}"), `wasmgate.yaml:1: servers.s.auth.issuer: "http://a.example" is not https`},
 	} {

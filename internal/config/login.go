@@ -14,6 +14,7 @@ type ServerAuth struct {
 	KeyID        string   `key:"key_id"`                    // its name at the authorization server; empty: none
 	Issuer       string   `key:"issuer endpoint"`           // the authorization server; empty: as the server says
 	Scopes       []string `key:"scopes scope"`              // nil: as the server says
+	Actor        bool     `key:"actor"`                     // an exchange names the gateway by a token of its own
 	Shared       bool     `key:"identity principal|shared"` // one login is everybody's
 	Discovery    Secret   `key:"discovery"`                 // the header Authorization by which it is listed while nobody has logged in; empty: none
 }
@@ -49,6 +50,8 @@ func (d *decoder) serverAuth(to **ServerAuth) reader {
 			d.fail(n, path, "token_exchange needs issuer, the authorization server that gets the tokens of callers: without it the server would say who does")
 		case a.Mode == "token_exchange" && a.Shared:
 			d.fail(n, path, "token_exchange is of each caller: leave identity out")
+		case a.Actor && a.Mode != "token_exchange":
+			d.fail(n, path, "actor is for token_exchange: in the other modes nobody acts for a caller")
 		case a.ClientSecret != "" && a.ClientID == "":
 			d.fail(n, path, "client_secret needs client_id")
 		case a.PrivateKey != "" && a.ClientID == "":

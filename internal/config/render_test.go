@@ -53,8 +53,11 @@ func TestRenderLosesNothing(t *testing.T) {
 	keyed := usual
 	keyed.ID, keyed.URL = "keyed", "https://example.com/"
 	keyed.Auth = &config.ServerAuth{Mode: "client_credentials", ClientID: "me", PrivateKey: filepath.Join(dir, "key.pub"), KeyID: "k1"}
+	exchanged := keyed
+	exchanged.ID = "exchanged"
+	exchanged.Auth = &config.ServerAuth{Mode: "token_exchange", ClientID: "me", ClientSecret: "hm", Issuer: "https://login.example.com", Actor: true}
 
-	want := []config.Server{child, module, fetched, remote, keyed}
+	want := []config.Server{child, module, fetched, remote, keyed, exchanged}
 	text := config.Render(want)
 	groups := "groups: {office: [a], b: [c]}\n"
 	c, err := config.Parse(filepath.Join(dir, "wasmgate.yaml"), append([]byte(groups), text...), options(dir))

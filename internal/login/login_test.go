@@ -692,6 +692,55 @@ func TestWithoutLogin(t *testing.T) {
 	}
 }
 
+// An authorization server may want to know who acts for a caller by a token of theirs. It is got
+// once for all callers, and again after it was refused.
+func TestActor(t *testing.T) {
+	as := authtest.NewOAuth(t)
+	as.Client("gw", "its secret")
+	as.WantsActors()
+	own := func(actor bool) *rig {
+		return newRig(t, as, "", func(s *Server) {
+			s.Mode, s.ClientID, s.ClientSecret, s.Actor = Exchange, "gw", "its secret", actor
+		})
+	}
+	actorFor := func(r *rig, sub string) (string, error) {
+		t.Helper()
+		p := authtest.New(t)
+		who := &gate.Principal{Owner: gate.Owner{ID: sub}, Auth: "bearer", Credential: sub}
+		r.Saw(who, &http.Request{Header: http.Header{"Authorization": {"Bearer " + p.Sign(t, p.Claims(map[string]any{"sub": sub}), nil)}}})
+		value, _, err := r.Authorize(t.Context(), "jira", who, Need{}, nil)
+		user, _, actor, _ := as.Whose(strings.TrimPrefix(value, "Bearer "), r.server.URL)
+		if err == nil && user != sub {
+			t.Errorf("%s is %q at the server", sub, user)
+		}
+		return actor, err
+	}
+	if _, err := actorFor(own(false), "alice"); err == nil {
+		t.Error("a token without an actor")
+	}
+	r := own(true)
+	for _, sub := range []string{"alice", "bob"} {
+		if actor, err := actorFor(r, sub); actor != "gw by token" || err != nil {
+			t.Errorf("for %s acts %q: %v", sub, actor, err)
+		}
+	}
+	if n := as.Count("client_credentials"); n != 1 {
+		t.Errorf("%d tokens of the gateway's own", n)
+	}
+	as.Expire("gw")
+	if _, err := actorFor(r, "carol"); err == nil {
+		t.Error("an actor's token that has ended is good")
+	}
+	if actor, err := actorFor(r, "dora"); actor != "gw by token" || err != nil {
+		t.Errorf("after that: %q, %v", actor, err)
+	}
+	for _, form := range as.Asked() {
+		if form.Get("grant_type") == "client_credentials" && form.Get("resource") != "" {
+			t.Errorf("the actor's token is also for %s", form.Get("resource"))
+		}
+	}
+}
+
 // What is not recorded is not kept, and no event, error or file has a secret.
 func TestNoCanary(t *testing.T) {
 	as := authtest.NewOAuth(t)

@@ -36,6 +36,7 @@ type Server struct {
 	KeyID         string // by which the authorization server knows the key; "": by no name
 	Issuer        string // "": as the server says
 	Scopes        []string
+	Actor         bool         // an exchange also brings a token of the gateway's own, which acts
 	Client        *http.Client // reaches the server and its authorization server; follows no redirects
 }
 
@@ -93,6 +94,7 @@ type Logins struct {
 
 	exchanges atomic.Bool       // a server takes tokens of callers in exchange
 	tokens    map[caller]string // of those who were let in since
+	actors    map[*Server]*grant
 }
 
 // New returns logins for no servers yet.
@@ -110,7 +112,7 @@ func New(o Options) *Logins {
 func (l *Logins) Set(servers []*Server) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.servers = make(map[string]*Server)
+	l.servers, l.actors = make(map[string]*Server), make(map[*Server]*grant)
 	exchanges := false
 	for _, s := range servers {
 		l.servers[s.ID] = s

@@ -3,9 +3,11 @@ package login
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -37,7 +39,7 @@ func (r *row) exchanged(ctx context.Context, s *Server, g *grant, subject string
 		kept = r.narrow[name]
 	}
 	r.mu.Unlock()
-	if kept != nil && !same(kept.Access, refused) && now.Before(kept.Expires.Add(-min(early, kept.Expires.Sub(kept.Got)/4))) && (need.TTL == 0 || now.Sub(kept.Got) < need.TTL) {
+	if kept != nil && !same(kept.Access, refused) && kept.holds(now) && (need.TTL == 0 || now.Sub(kept.Got) < need.TTL) {
 		return kept, nil
 	}
 	if kept != nil && same(kept.Access, refused) && now.Sub(kept.Got) < youth {
@@ -73,6 +75,11 @@ func (g *grant) like(o *grant) bool {
 	return g == o || g != nil && o != nil && o.ID != "" && g.ID == o.ID && g.Access == o.Access
 }
 
+// holds reports whether a token that is kept can be used: long ones end a minute before they do.
+func (g *grant) holds(now time.Time) bool {
+	return now.Before(g.Expires.Add(-min(early, g.Expires.Sub(g.Got)/4)))
+}
+
 // narrowed returns what of granted scopes is needed; nil granted are not known, nil needed are all.
 func narrowed(granted, needed []string) []string {
 	if needed == nil {
@@ -91,6 +98,14 @@ func (r *row) lesser(ctx context.Context, s *Server, g *grant, subject string, s
 	form := url.Values{"grant_type": {"client_credentials"}}
 	if subject != "" {
 		form = url.Values{"grant_type": {exchangeGrant}, "subject_token": {subject}, "subject_token_type": {accessToken}, "requested_token_type": {accessToken}}
+		if s.Actor {
+			own, err := r.all.actor(ctx, s, g)
+			if err != nil {
+				return nil, fmt.Errorf("no token by which the gateway is the actor: %w", err)
+			}
+			form.Set("actor_token", own)
+			form.Set("actor_token_type", accessToken)
+		}
 	}
 	if len(scopes) > 0 {
 		form.Set("scope", strings.Join(scopes, " "))
@@ -103,6 +118,9 @@ func (r *row) lesser(ctx context.Context, s *Server, g *grant, subject string, s
 		defer cancel()
 		got, err := g.ask(asking, s, r.all.o.Now(), form)
 		if s.Mode != OAuth || g.Refresh == "" || !unknownGrant(err) {
+			if err != nil {
+				r.all.forgetActor(s)
+			}
 			return got, err
 		}
 		r.mu.Lock()

@@ -43,6 +43,7 @@ type OAuth struct {
 	states []string            // that browsers came with
 	wider  string
 	plain  bool
+	actors bool
 }
 
 type issued struct {
@@ -89,6 +90,9 @@ func (o *OAuth) Widens(scope string) { o.set(func() { o.wider = scope }) }
 
 // Plain has no token exchanged from now on.
 func (o *OAuth) Plain() { o.set(func() { o.plain = true }) }
+
+// WantsActors exchanges no token from now on without one of who acts.
+func (o *OAuth) WantsActors() { o.set(func() { o.actors = true }) }
 
 // Client registers a client by hand; "" is the secret of a public one.
 func (o *OAuth) Client(id, secret string, redirects ...string) {
@@ -338,6 +342,14 @@ func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		g.actor, g.scope = client, strings.TrimSpace(g.scope+" "+o.wider)
+		if acts := form.Get("actor_token"); acts != "" || o.actors {
+			actor := o.access[acts]
+			if actor == nil || *actor.gone || time.Now().After(actor.until) || form.Get("actor_token_type") != "urn:ietf:params:oauth:token-type:access_token" {
+				fail(w, "invalid_request")
+				return
+			}
+			g.actor = actor.user + " by token"
+		}
 	default:
 		fail(w, "unsupported_grant_type")
 		return
