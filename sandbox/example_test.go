@@ -4,32 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
-	"testing"
 
 	"github.com/wasmgate/wasmgate/sandbox"
 )
 
-// cache is a folder that nobody else may open. It is made when it is needed.
-var cache string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "sandbox")
-	if err != nil {
-		log.Fatal(err)
-	}
-	cache = filepath.Join(dir, "cache")
-	code := m.Run()
-	if err := os.RemoveAll(dir); err != nil {
-		log.Fatal(err)
-	}
-	os.Exit(code)
-}
-
 func Example() {
 	ctx := context.Background()
-	runtime, err := sandbox.New(ctx, sandbox.Config{CacheDir: cache, Limits: sandbox.Limits{Memory: 32 << 20}})
+	runtime, err := sandbox.New(ctx, sandbox.Config{Limits: sandbox.Limits{Memory: 32 << 20}})
 	if err != nil {
 		log.Fatal(err)
 	}

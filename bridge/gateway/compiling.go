@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 // errCompiling is why a module is not run yet.
@@ -55,14 +56,14 @@ func (g *Gateway) compile(modules []loaded) {
 
 // precompile has the cache hold the embedded tools.
 func (g *Gateway) precompile() error {
-	if g.runtime.EmbeddedCompiled() {
+	if sandbox.EmbeddedCompiled(g.runtime) {
 		return nil
 	}
 	g.listed.Lock()
 	g.compiling.embedded = true
 	g.listed.Unlock()
 	g.working(embeddedName)
-	return g.runtime.CompileEmbedded(g.life)
+	return sandbox.CompileEmbedded(g.life, g.runtime)
 }
 
 func (g *Gateway) working(name string) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/kv"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 // machine is what runs sandboxed tools and servers.

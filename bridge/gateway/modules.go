@@ -10,7 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/guest"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 // reach is what modules can reach.
@@ -24,7 +24,7 @@ func (g *Gateway) embedded() ([]LocalTool, error) {
 	if err != nil {
 		return nil, err
 	}
-	compiled := sync.OnceValues(func() (*sandbox.Module, error) { return g.runtime.LoadEmbedded(g.life) })
+	compiled := sync.OnceValues(func() (*sandbox.Module, error) { return sandbox.LoadEmbedded(g.life, g.runtime) })
 	return g.reach().Tools(manifest.Tools, new(guest.Granted), func() (*sandbox.Module, func(), error) {
 		m, err := compiled()
 		return m, func() {}, err

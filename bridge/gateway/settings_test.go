@@ -20,7 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 // listening connects a client that is told of changes, and returns what counts them.

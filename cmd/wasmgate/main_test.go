@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -92,8 +92,8 @@ func compiled(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer r.Close(t.Context())
-	if !r.EmbeddedCompiled() {
-		if err := r.CompileEmbedded(t.Context()); err != nil {
+	if !sandbox.EmbeddedCompiled(r) {
+		if err := sandbox.CompileEmbedded(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}

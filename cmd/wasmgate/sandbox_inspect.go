@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 func (c *cli) newSandboxInspect() *cobra.Command {
@@ -39,7 +39,7 @@ func (c *cli) sandboxInspect(ctx context.Context, r *sandbox.Runtime, modules mo
 	if err != nil {
 		return err
 	}
-	report, err := r.Inspect(ctx, wasm, mc)
+	report, err := sandbox.Inspect(ctx, r, wasm, mc)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 func (c *cli) newSandboxManifest() *cobra.Command {
@@ -36,7 +36,7 @@ func (c *cli) sandboxManifest(ctx context.Context, r *sandbox.Runtime, modules m
 	if err != nil {
 		return err
 	}
-	report, err := r.Inspect(ctx, wasm, mc)
+	report, err := sandbox.Inspect(ctx, r, wasm, mc)
 	switch {
 	case err != nil:
 		return err

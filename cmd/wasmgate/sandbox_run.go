@@ -18,7 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/cmd/internal/granted"
 	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 // sandboxFlags are the flags of `sandbox run`, as they are written.
@@ -190,7 +190,7 @@ func (r sandboxRun) compile(ctx context.Context, runtime *sandbox.Runtime, wasm 
 	if err == nil {
 		return m, nil
 	}
-	if report, inspectErr := runtime.Inspect(ctx, wasm, mc); inspectErr == nil { // it compiles if all is granted
+	if report, inspectErr := sandbox.Inspect(ctx, runtime, wasm, mc); inspectErr == nil { // it compiles if all is granted
 		if flags := missing(report, r.grants); len(flags) > 0 {
 			err = fmt.Errorf("%w; here: %s", err, strings.Join(flags, " "))
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/control"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -49,8 +49,8 @@ func compiled(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer r.Close(t.Context())
-	if !r.EmbeddedCompiled() {
-		if err := r.CompileEmbedded(t.Context()); err != nil {
+	if !sandbox.EmbeddedCompiled(r) {
+		if err := sandbox.CompileEmbedded(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}

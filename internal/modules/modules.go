@@ -15,7 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/artifact"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 // A Reader reads modules.

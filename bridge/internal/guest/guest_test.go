@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 func TestCheck(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/dial"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 // Dirs returns the folders that are written as PATH or PATH=NAME, with :rw at the end for one that

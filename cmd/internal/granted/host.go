@@ -9,7 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/kv"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 // A Host carries out what the one call of `sandbox run`, or a case of `sandbox check`, asks for.

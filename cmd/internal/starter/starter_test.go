@@ -20,7 +20,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/cmd/internal/starter"
 	"github.com/wasmgate/wasmgate/internal/config"
-	"github.com/wasmgate/wasmgate/sandbox"
+	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
 // commandTime ends a command that hangs: building the Go starter on a busy
