@@ -53,11 +53,12 @@ func (l Links) keeps(target string, fetched bool) bool {
 	if strings.HasPrefix(strings.ToLower(inHTML), "data:") && spacedType(target) {
 		return false
 	}
-	return l.keepsRead(inHTML, fetched) && (inMarkdown == inHTML || l.keepsRead(inMarkdown, fetched))
+	spaced := spaced(target)
+	return l.keepsRead(inHTML, fetched, spaced) && (inMarkdown == inHTML || l.keepsRead(inMarkdown, fetched, spaced))
 }
 
-// keepsRead is keeps for a target as a browser reads it.
-func (l Links) keepsRead(t string, fetched bool) bool {
+// keepsRead is keeps for a target as a browser reads it, but for the spaces in it.
+func (l Links) keepsRead(t string, fetched, spaced bool) bool {
 	if leavesHost(t) {
 		t = "https://" + t[2:]
 	}
@@ -74,7 +75,7 @@ func (l Links) keepsRead(t string, fetched bool) bool {
 		return false
 	case "http", "https":
 	default:
-		return !fetched && (ownScheme(scheme, rest) || namespaced(rest))
+		return !fetched && !spaced && (ownScheme(scheme, rest) || namespaced(rest))
 	}
 	u, err := url.Parse(t)
 	if err != nil || u.Host == "" || strings.Contains(t, `\`) {
@@ -139,9 +140,13 @@ func ordinary(target string) bool {
 // spacedType reports whether there are spaces in the media type of a data URL, which browsers
 // take for no image then.
 func spacedType(target string) bool {
-	target = strings.TrimLeftFunc(html.UnescapeString(target), func(r rune) bool { return r <= ' ' })
 	kind, _, _ := strings.Cut(target, ",")
-	return strings.Contains(kind, " ")
+	return spaced(kind + ",")
+}
+
+// spaced reports whether a target has a space between other characters, which a browser keeps.
+func spaced(target string) bool {
+	return strings.Contains(strings.TrimFunc(html.UnescapeString(target), func(r rune) bool { return r <= ' ' }), " ")
 }
 
 // picture reports whether the rest of a data URL is an image that holds no
