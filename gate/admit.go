@@ -43,9 +43,7 @@ func (w *way) grant(ctx context.Context, q Query, now Session, r ruling, held he
 		p.relay = &relaying{gate: w.gate, leave: held.release}
 		return Permit{p}, nil
 	}
-	if q.Call.Granted != nil {
-		q.Call.Granted()
-	}
+	q.Call.client().Granted()
 	p.asking = r.sent.asking()
 	return Permit{p}, nil
 }

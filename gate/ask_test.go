@@ -308,7 +308,7 @@ func TestAnswerNotAcceptable(t *testing.T) {
 		r := newRig()
 		r.decide = revised(effect)
 		c := newCall()
-		c.Answered = &gate.Answered{Err: errInternal}
+		c.Brought.Approval = &gate.Answered{Err: errInternal}
 		_, err := r.asking(t, approves, c)
 		if gate.Code(err) != "refused_approve" || r.count("approve")+r.count("invoke") > 0 || !errors.Is(r.done(t).Err, errInternal) {
 			t.Errorf("%s: error %v, %v", effect, err, r.trace)

@@ -16,7 +16,7 @@ func (p *permitted) away() (resume func(context.Context) error) {
 // wait for.
 func (n *nested) reach(ctx context.Context) (Doc, error) {
 	resume := n.by.away()
-	answer, err := n.by.call.Peer.Request(ctx, n.rec.Call.Action, n.rec.Call.Args)
+	answer, err := n.by.call.Client.Request(ctx, n.rec.Call.Action, n.rec.Call.Args)
 	if rerr := resume(ctx); rerr != nil && err == nil {
 		err = rerr
 	}

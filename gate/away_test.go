@@ -49,7 +49,7 @@ func TestRequestGivesThePlaceBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			call := newCall()
-			call.Peer = c
+			call.Client = c
 			if _, err := g.Do(t.Context(), call); err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
@@ -73,11 +72,16 @@ type Call struct {
 	Name string
 	// Args are the arguments, an object; absent counts as {}.
 	Args Doc
-	// Malformed says why the client's arguments are no acceptable document. Do
-	// refuses and records such a call.
-	Malformed error
-	Who       *Principal
-	Session   SessionKey
+	// Meta is the _meta of the client's request, an object or absent. The gate
+	// reads [MetaPrompt] in it, if it was told to.
+	Meta Doc
+	// Brought is what comes with a call that its client was asked to make again.
+	Brought Brought
+	// Refused refuses the call before anything is looked up. It says why the client's
+	// arguments are no acceptable document, or is a [*Refusal], whose Step and Reason count.
+	Refused error
+	Who     *Principal
+	Session SessionKey
 	// Connection is the client's own where it shares its session with others: what
 	// servers ask and tell a client is for nobody else. Zero means Session.
 	Connection SessionKey
@@ -88,55 +92,25 @@ type Call struct {
 	// session. It may come with each call. Text that anybody else can write into
 	// must not be in it.
 	Prompt string
-	// Meta is the _meta of the client's request, an object or absent. The gate
-	// reads [MetaPrompt] in it, if it was told to.
-	Meta Doc
-	// TraceHeader is the traceparent of the HTTP request that brought the call, Trace where
-	// the gateway has placed the call: see [Trace].
-	TraceHeader string
-	Trace       Trace
-	// Asker is the client, through which a person can be asked while the call
-	// waits; nil if it cannot be asked so. AskByAnswer says that it can be asked by
-	// the answer to the call: the call is then not held, but refused with a
-	// [*Pending] at once. Answered is the answer that the client brings with the
-	// call; nil if it brings none.
-	Asker       Asker
-	AskByAnswer bool
-	Answered    *Answered
-	// Hold bounds how long the call waits for a person, who can still answer then for a call
-	// that comes again. Zero leaves it to the [Approver].
-	Hold time.Duration
-	// Barred refuses the call before anything is looked up, for a reason that the client may
-	// read; nil lets it pass.
-	Barred error
-	// Peer is the client, which the server of the call may ask something while it
-	// runs; nil if it cannot be asked. Rounds says that the client can be asked by the
-	// answer too: it calls again then, with what it answers in Responses, an object,
-	// and with the server's own State as it was given, "" if it was given none
-	// (MCP 2026-07-28, basic/patterns, multi round-trip requests).
-	Peer      Peer
-	Rounds    bool
-	Responses Doc
-	State     string
-	// Notify tells the client something of the call while it runs, see
-	// [Permit.Notify]; nil if nobody listens. It is not called concurrently by one
-	// upstream.
-	Notify func(ctx context.Context, method string, params Doc)
-	// Detached says that nobody waits for the answer: the server is asked to say how far
-	// it is all the same, so that it may take its time.
-	Detached bool
-	// Granted is called once the call has been let pass and recorded as that, before its
-	// upstream sees it; nil is not. It must not block.
-	Granted func()
-	// Poll lets the client's stream end, which then asks for the answer again after a
-	// while, see [Permit.Poll]; nil if there is no such stream.
-	Poll func(after time.Duration)
-	// Tasked is called once the server has answered that it carries the call out as a task,
-	// see [Permit.Tasked]; nil is not. It must not block.
-	Tasked func()
+	// Trace is where the call stands in a trace over several programs.
+	Trace Trace
+	// Client is who waits for the answer, and can be reached while the call runs; nil is
+	// [Nobody].
+	Client Client
 	// ClientName and ClientVersion are what the client says of itself. They are
 	// shown, and nothing is decided by them.
 	ClientName, ClientVersion string
+}
+
+// Reach returns how the client of the call can be reached.
+func (c *Call) Reach() Reach { return c.client().Reach() }
+
+// client is who waits for the answer; never nil.
+func (c *Call) client() Client {
+	if c.Client == nil {
+		return Nobody{}
+	}
+	return c.Client
 }
 
 // Audience returns the client to which servers may speak because of the call.
@@ -158,17 +132,6 @@ func NewID() string {
 	u[8] = u[8]&0x3f | 0x80
 	s := hex.EncodeToString(u[:])
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
-}
-
-// A Peer is the client of a call as its server sees it: somebody who can be asked
-// while the call runs. It is used concurrently.
-type Peer interface {
-	// Capabilities are those that the client declares: the ClientCapabilities of MCP,
-	// an object.
-	Capabilities() Doc
-	// Request sends a request of a server to the client, and waits for its result, an
-	// object. The error is the client's refusal, or wraps ctx.Err().
-	Request(ctx context.Context, method Action, params Doc) (Doc, error)
 }
 
 // The actions of servers: what they ask of the client of a call while it runs.

@@ -32,7 +32,7 @@ func (r ruling) asks() bool { return r.Effect == Ask && r.consent == "" }
 // decide has the authorizer decide on the call in the session's state that q has, and
 // returns what that comes to. Consent is what a person has approved before: if that was
 // another call, it is nothing.
-func (w *way) decide(ctx context.Context, q Query, b brought, consent string) (ruling, error) {
+func (w *way) decide(ctx context.Context, q Query, b searched, consent string) (ruling, error) {
 	d, err := w.authorize(ctx, q, consent)
 	if err != nil {
 		return ruling{}, err

@@ -98,7 +98,7 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 
 // arrive returns what is decided on: the call without the secrets that are not to go on,
 // in the state that its session has now.
-func (w *way) arrive(ctx context.Context, c *Call, t *Tool) (q Query, b brought, err error) {
+func (w *way) arrive(ctx context.Context, c *Call, t *Tool) (q Query, b searched, err error) {
 	w.next(StepAuthorize)
 	if err := w.readPrompt(ctx, c); err != nil {
 		return q, b, err

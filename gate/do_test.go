@@ -144,7 +144,7 @@ const withheld = "the call was carried out, and its result is withheld because t
 
 func TestDoChecksBeforeTheUpstream(t *testing.T) {
 	tests := map[string]doTest{
-		"malformed":               {call: func(c *gate.Call) { c.Args, c.Malformed = gate.Doc{}, errInternal }, code: "refused_parse", reason: "the arguments are no acceptable JSON object", events: refused},
+		"malformed":               {call: func(c *gate.Call) { c.Args, c.Refused = gate.Doc{}, errInternal }, code: "refused_parse", reason: "the arguments are no acceptable JSON object", events: refused},
 		"arguments are an array":  {call: func(c *gate.Call) { c.Args = gate.MustDoc("[]") }, code: "refused_parse", reason: "the arguments are no acceptable JSON object", events: refused},
 		"arguments are null":      {call: func(c *gate.Call) { c.Args = gate.MustDoc("null") }, code: "refused_parse", reason: "the arguments are no acceptable JSON object", events: refused},
 		"unknown":                 {change: fails("lookup", fmt.Errorf("%s: %w", internal, gate.ErrUnknown)), code: "refused_lookup", reason: "no such tool", events: refused},

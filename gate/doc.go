@@ -70,7 +70,9 @@
 //     tools, or starts calls and fetches their results later. Both calls take the whole
 //     way, and the records of each name the other.
 //
-// [Permit.Notify] tells the client how far the call is, every string made safe.
+// The client of a call is its [Client], the one thing in a [Call] that is no value; what
+// may be asked and told by it is its [Reach]. [Permit.Notify] tells it how far the call is,
+// every string made safe.
 //
 // # What a session knows
 //

@@ -29,9 +29,9 @@ func (p *Parts) guard(t *Tool) guard {
 	return guard{p.Secrets, arguments, results, nil}
 }
 
-// brought is what was found of secrets in what came with a call, and what is to be done
+// searched is what was found of secrets in what came with a call, and what is to be done
 // for them beside taking them out, in words; "" for nothing.
-type brought struct {
+type searched struct {
 	found         []Finding
 	asks, refuses string
 }
@@ -40,9 +40,9 @@ type brought struct {
 // came with them, before anybody sees them, and takes them out if that is what becomes of
 // them. What is to be refused for them is refused once it is known that the caller may
 // know of the tool.
-func (g guard) call(c *Call) (b brought, err error) {
+func (g guard) call(c *Call) (b searched, err error) {
 	if g.arguments == AllowSecrets {
-		return brought{}, nil
+		return searched{}, nil
 	}
 	if b.found, err = g.meta(c); err != nil {
 		return b, err
@@ -51,7 +51,7 @@ func (g guard) call(c *Call) (b brought, err error) {
 	if err != nil {
 		return b, err
 	}
-	responses, more, err := g.without(inAnswer, c.Responses)
+	responses, more, err := g.without(inAnswer, c.Brought.Responses)
 	if err != nil {
 		return b, err
 	}
@@ -62,7 +62,7 @@ func (g guard) call(c *Call) (b brought, err error) {
 	words := "the arguments hold a secret (" + secretKinds(found) + ")"
 	switch {
 	case g.arguments.redacts():
-		c.Args, c.Responses = clean, responses
+		c.Args, c.Brought.Responses = clean, responses
 	case g.arguments != AskSecrets && g.arguments != RefuseSecrets:
 		return b, errors.New("unknown treatment of secrets: " + string(g.arguments))
 	case secretKinds(found) == "": // nothing but what is reported
@@ -181,7 +181,7 @@ func secretKinds(found []Finding) string {
 }
 
 // wary has a person asked for the secrets that came with a call.
-func (b brought) wary(d Decision) Decision {
+func (b searched) wary(d Decision) Decision {
 	if b.asks != "" && d.Effect == Allow {
 		d.Obligations = append(slices.Clone(d.Obligations), Approve{})
 		d.Reasons = append(slices.Clone(d.Reasons), b.asks)

@@ -11,14 +11,14 @@ func (w *way) parse(ctx context.Context, c *Call) error {
 	if c.Who == nil {
 		return w.fail(ctx, "nobody is known to ask", nil)
 	}
-	if c.Barred != nil {
-		w.next(StepAuthorize)
-		return w.fail(ctx, c.Barred.Error(), nil)
+	if r, ok := errors.AsType[*Refusal](c.Refused); ok {
+		w.next(r.Step)
+		return w.fail(ctx, r.Reason, r.Err)
 	}
-	if c.Malformed != nil || c.Args.Kind() != Object {
-		return w.fail(ctx, "the arguments are no acceptable JSON object", c.Malformed)
+	if c.Refused != nil || c.Args.Kind() != Object {
+		return w.fail(ctx, "the arguments are no acceptable JSON object", c.Refused)
 	}
-	if err := c.checkBrought(); err != nil {
+	if err := c.Brought.check(); err != nil {
 		return w.fail(ctx, "what came with the call is not acceptable", err)
 	}
 	return nil

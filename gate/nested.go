@@ -20,6 +20,7 @@ func (p *permitted) nested(e Event, action Action, args Doc) *nested {
 		ID: NewID(), Parent: by.ID, Action: action, Name: by.Name, Args: args, Who: by.Who, Session: by.Session, Trace: by.Trace,
 		ClientName: by.ClientName, ClientVersion: by.ClientVersion,
 	}
+	c.Trace.Header = "" // which brought that call
 	n := &nested{by: p}
 	n.begin(p.parts, e, &c)
 	n.rec.Tool = p.tool

@@ -15,13 +15,13 @@ const maxNotifications = 10_000
 // and what comes after the call or by the zero Permit, is dropped. It returns
 // once the client's connection has taken it, or ctx has ended.
 func (p Permit) Notify(ctx context.Context, method string, params Doc) {
+	defer func() { _ = recover() }() // whoever listens is no reason for the call to end
 	o := p.of
-	if o == nil || o.call.Notify == nil || o.over.Load() || params.Kind() != Object || o.told.Add(1) > maxNotifications {
+	if o == nil || !o.call.Reach().Hears || o.over.Load() || params.Kind() != Object || o.told.Add(1) > maxNotifications {
 		return
 	}
-	defer func() { _ = recover() }() // whoever listens is no reason for the call to end
 	if clean, ok := o.parts.notice(o.tool, o.duty, params); ok {
-		o.call.Notify(ctx, method, clean)
+		o.call.Client.Notify(ctx, method, clean)
 	}
 }
 
@@ -30,8 +30,8 @@ func (p Permit) Notify(ctx context.Context, method string, params Doc) {
 // basic/transports, "Sending Messages to the Server"). After the call, and by the zero
 // Permit, it does nothing.
 func (p Permit) Poll(after time.Duration) {
-	if p.of != nil && p.of.call.Poll != nil && !p.of.over.Load() {
-		p.of.call.Poll(after)
+	if p.of != nil && !p.of.over.Load() {
+		p.of.call.client().Poll(after)
 	}
 }
 
@@ -39,7 +39,7 @@ func (p Permit) Poll(after time.Duration) {
 // waits for the answer may be given a task likewise. After the call, and by the zero
 // Permit, it does nothing.
 func (p Permit) Tasked() {
-	if p.of != nil && p.of.call.Tasked != nil && !p.of.over.Load() {
-		p.of.call.Tasked()
+	if p.of != nil && !p.of.over.Load() {
+		p.of.call.client().Tasked()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
 func TestNotify(t *testing.T) {
@@ -28,7 +29,7 @@ func TestNotify(t *testing.T) {
 	g := newGate(t, parts)
 	var got []string
 	c := newCall()
-	c.Notify = func(_ context.Context, method string, params gate.Doc) { got = append(got, method+" "+params.String()) }
+	c.Client = &gatetest.Client{OnNotify: func(_ context.Context, method string, params gate.Doc) { got = append(got, method+" "+params.String()) }}
 	if _, err := g.Do(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestNotifyFailsClosed(t *testing.T) {
 				return answer(`{"content":[],"structuredContent":{"a":1}}`), nil
 			}
 			c := newCall()
-			c.Notify = func(_ context.Context, _ string, params gate.Doc) { told = append(told, params.String()) }
+			c.Client = &gatetest.Client{OnNotify: func(_ context.Context, _ string, params gate.Doc) { told = append(told, params.String()) }}
 			if _, err := r.do(t, c); err != nil {
 				t.Fatal(err)
 			}

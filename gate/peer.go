@@ -28,7 +28,7 @@ func maxOf(a Action) int {
 
 // asking returns what a call needs whose client can be asked; nil if it cannot.
 func (c *Call) asking() *asking {
-	if c.Peer == nil {
+	if c.Reach().Capabilities.IsZero() {
 		return nil
 	}
 	return &asking{ended: make(chan struct{}), screened: make(map[string]bool)}
@@ -121,7 +121,7 @@ func (n *nested) propose(ctx context.Context) (err error) {
 		return n.fail(ctx, err.Error(), nil)
 	}
 	n.next(StepAuthorize)
-	if lacks := lacks(of.call.Peer.Capabilities(), c.Action, c.Args); lacks != "" {
+	if lacks := lacks(of.call.Reach().Capabilities, c.Action, c.Args); lacks != "" {
 		return n.fail(ctx, "the client has not declared that it can be asked for "+lacks, nil)
 	}
 

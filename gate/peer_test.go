@@ -17,20 +17,31 @@ import (
 
 // A client is a peer that answers at once.
 type client struct {
+	gate.Nobody
 	declares string
+	rounds   bool
 	answer   func(context.Context, gate.Action, gate.Doc) (gate.Doc, error)
 }
 
-func (c client) Capabilities() gate.Doc { return gate.MustDoc(c.declares) }
+func (c client) Reach() gate.Reach {
+	return gate.Reach{Capabilities: gate.MustDoc(c.declares), Rounds: c.rounds}
+}
 
 func (c client) Request(ctx context.Context, a gate.Action, params gate.Doc) (gate.Doc, error) {
 	return c.answer(ctx, a, params)
 }
 
 func answering(doc string) client {
-	return client{`{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`, func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
+	return client{declares: `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`, answer: func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
 		return gate.MustDoc(doc), nil
 	}}
+}
+
+// inRounds is a client that can be asked by the answer to its call, too.
+func inRounds(doc string) client {
+	c := answering(doc)
+	c.rounds = true
+	return c
 }
 
 // What a server asks, and what clients answer.
@@ -45,7 +56,7 @@ const (
 
 // asked makes a call in which its server asks the client once, and returns what the
 // server got.
-func asked(t *testing.T, r *rig, c gate.Peer, a gate.Action, params string, more ...func(*gate.Parts)) (got gate.Doc, err error) {
+func asked(t *testing.T, r *rig, c gate.Client, a gate.Action, params string, more ...func(*gate.Parts)) (got gate.Doc, err error) {
 	t.Helper()
 	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
 		var doc gate.Doc
@@ -61,7 +72,7 @@ func asked(t *testing.T, r *rig, c gate.Peer, a gate.Action, params string, more
 	}
 	g := newGate(t, parts)
 	call := newCall()
-	call.Peer = c
+	call.Client = c
 	if _, derr := g.Do(t.Context(), call); derr != nil {
 		t.Fatal(derr)
 	}
@@ -289,7 +300,7 @@ func TestRequestCannot(t *testing.T) {
 		return answer(`{"structuredContent":1}`), nil
 	}
 	c := newCall()
-	c.Peer, c.Rounds = answering(givesName), true
+	c.Client = inRounds(givesName)
 	if _, err := r.do(t, c); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +341,7 @@ func TestRequestEndsWithItsCall(t *testing.T) {
 	}
 	g := newGate(t, parts)
 	call := newCall()
-	call.Peer = c
+	call.Client = c
 	if _, err := g.Do(t.Context(), call); err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +393,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	p.Upstream = u
 	g := newGate(t, p)
 	call := newCall()
-	call.Peer = c
+	call.Client = c
 	if _, err := g.Do(t.Context(), call); err != nil {
 		t.Fatal(err)
 	}

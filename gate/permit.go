@@ -90,7 +90,7 @@ type relaying struct {
 	passed atomic.Pointer[Doc]
 }
 
-// asking is what the permit of a call with a [Peer] has more than others.
+// asking is what the permit of a call whose client can be asked has more than others.
 type asking struct {
 	times atomic.Uint64 // that the server has asked
 	ended chan struct{} // closed with the call

@@ -150,7 +150,7 @@ type Pending struct {
 	// Remedy is the command by which the operator approves the call; "" if none
 	// does. It is never shown to a client.
 	Remedy string
-	// Asked is the question in its parts, where an [Asker] is asked: the tool, the arguments as
+	// Asked is the question in its parts, where a [Client] is asked: the tool, the arguments as
 	// they would be sent, who calls. It is not to be changed, and nil elsewhere.
 	Asked *Question
 }
@@ -180,15 +180,6 @@ func (e *NotApproved) Unwrap() error { return e.Err }
 
 // Code returns "refused_approve".
 func (e *NotApproved) Code() string { return "refused_" + string(StepApprove) }
-
-// An Asker is the client of a call, through which a person can be asked while the
-// call waits (MCP elicitation).
-type Asker interface {
-	// Ask puts the question to the person. It returns soon after ctx has ended. An
-	// error says that the client cannot be asked; the call goes on waiting for
-	// somebody else to answer, unless it is a [*NotApproved], which refuses the call.
-	Ask(ctx context.Context, p Pending) (Answer, error)
-}
 
 // An Answer is what a person said through some channel. The zero Answer is none.
 type Answer struct {

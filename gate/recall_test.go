@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -42,12 +43,12 @@ func TestGranted(t *testing.T) {
 		g := newGate(t, r.parts())
 		heard := 0
 		c := newCall()
-		c.Granted = func() {
+		c.Client = &gatetest.Client{OnGranted: func() {
 			heard++
 			if e := r.events(); !slices.Equal(e, []gate.Event{gate.Granted}) {
 				t.Errorf("when it is heard %v are recorded", e)
 			}
-		}
+		}}
 		_, _ = g.Do(t.Context(), c)
 		if heard != want {
 			t.Errorf("allowed %v: heard %d times", allowed, heard)

@@ -21,15 +21,14 @@ const (
 	maxRoundKey = 128
 )
 
-// checkBrought checks what a client brings with a call that it was asked to make
-// again.
-func (c *Call) checkBrought() error {
+// check says what is not acceptable of what a client brings for the call's server.
+func (b Brought) check() error {
 	switch {
-	case !c.Responses.IsZero() && c.Responses.Kind() != Object:
+	case !b.Responses.IsZero() && b.Responses.Kind() != Object:
 		return errors.New("the answers are no object")
-	case len(c.Responses.Raw()) > maxSampling:
+	case len(b.Responses.Raw()) > maxSampling:
 		return fmt.Errorf("the answers are larger than %d bytes", maxSampling)
-	case len(c.State) > MaxRoundState:
+	case len(b.State) > MaxRoundState:
 		return fmt.Errorf("the state is larger than %d bytes", MaxRoundState)
 	}
 	return nil
@@ -40,7 +39,7 @@ func (c *Call) checkBrought() error {
 // server reads and which is not part of the record.
 func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, error) {
 	w.next(StepValidateOutput)
-	if !p.call.Rounds || p.asking == nil {
+	if !p.call.Reach().Rounds || p.asking == nil {
 		return Result{}, w.fail(ctx, "the server asks for more, and the client cannot be asked by the answer to its call", nil)
 	}
 	requests, state := res.Doc.Get("inputRequests"), res.Doc.Get("requestState")
@@ -103,7 +102,7 @@ func (p Permit) Screen(ctx context.Context, method Action, params Doc) (Doc, err
 	ctx, cancel := p.of.asking.during(ctx)
 	defer cancel()
 	err = n.propose(ctx)
-	if err == nil && !p.of.call.Rounds {
+	if err == nil && !p.of.call.Reach().Rounds {
 		err = n.fail(ctx, "the client cannot be asked by the answer to its call", nil)
 	}
 	clean := n.rec.Call.Args

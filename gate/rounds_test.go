@@ -24,7 +24,7 @@ func TestScreen(t *testing.T) {
 	r := newRig()
 	r.sanitize = replace("evil", "[removed]")
 	c := newCall()
-	c.Peer, c.Rounds = answering(""), true
+	c.Client = inRounds("")
 	res, err := rounds(t, r, c, func(ctx context.Context, p gate.Permit) string {
 		params, err := p.Screen(ctx, gate.Elicit, gate.MustDoc(strings.Replace(asksName, "Who", "evil", 1)))
 		if err != nil {
@@ -45,7 +45,7 @@ func TestScreen(t *testing.T) {
 }
 
 func TestScreenRefuses(t *testing.T) {
-	able := func(c *gate.Call) { c.Peer, c.Rounds = answering(""), true }
+	able := func(c *gate.Call) { c.Client = inRounds("") }
 	screened := func(ctx context.Context, p gate.Permit) error {
 		_, err := p.Screen(ctx, gate.Elicit, gate.MustDoc(asksName))
 		return err
@@ -58,8 +58,8 @@ func TestScreenRefuses(t *testing.T) {
 		result string
 	}{
 		"a client that cannot be asked":                    {func(*gate.Call) {}, asks("k", asksName, `"s"`)},
-		"a client that knows no rounds":                    {func(c *gate.Call) { c.Peer = answering("") }, asks("k", asksName, `"s"`)},
-		"one that knows no rounds, where nothing is asked": {func(c *gate.Call) { c.Peer = answering("") }, `{"requestState":"s"}`},
+		"a client that knows no rounds":                    {func(c *gate.Call) { c.Client = answering("") }, asks("k", asksName, `"s"`)},
+		"one that knows no rounds, where nothing is asked": {func(c *gate.Call) { c.Client = answering("") }, `{"requestState":"s"}`},
 		"what was not screened":                            {able, asks("k", asksPIN, `"s"`)},
 		"a method that was not screened":                   {able, strings.Replace(asks("k", asksName, `"s"`), "elicitation/create", "roots/list", 1)},
 		"a state that is no text":                          {able, asks("k", asksName, `{}`)},
@@ -80,7 +80,7 @@ func TestScreenRefuses(t *testing.T) {
 			c := newCall()
 			tt.call(&c)
 			_, err := rounds(t, r, c, func(ctx context.Context, p gate.Permit) string {
-				if err := screened(ctx, p); (err == nil) != c.Rounds {
+				if err := screened(ctx, p); (err == nil) != c.Reach().Rounds {
 					t.Errorf("screened: %v", err)
 				}
 				return tt.result
@@ -113,14 +113,14 @@ func TestResponses(t *testing.T) {
 			r := newRig()
 			got := ""
 			r.invoke = func(_ context.Context, c *gate.Call) (gate.Result, error) {
-				got = c.Responses.String()
+				got = c.Brought.Responses.String()
 				return answer(`{"structuredContent":1}`), nil
 			}
 			parts := r.parts()
 			parts.Secrets = spy{arguments: tt.treat}
 			g := newGate(t, parts)
 			c := newCall()
-			c.Rounds, c.Responses, c.State = true, gate.MustDoc(tt.responses), tt.state
+			c.Brought = gate.Brought{Responses: gate.MustDoc(tt.responses), State: tt.state}
 			if _, err := g.Do(t.Context(), c); gate.Code(err) != tt.code || got != tt.want {
 				t.Errorf("the server got %.80s, %v", got, err)
 			}

@@ -8,6 +8,8 @@ import (
 // A Trace says where a call stands in a trace over several programs (W3C Trace Context).
 // The gate carries it, and decides nothing by it. The zero Trace is in none.
 type Trace struct {
+	// Header is the traceparent of the HTTP request that brought the call, "" without one.
+	Header string
 	ID     [16]byte // of the trace
 	Parent [8]byte  // the span of whoever made the call; zero if the trace begins here
 	// Server and Client are the gateway's own spans: of the call as it came, and as it was

@@ -27,7 +27,7 @@ func (w *way) validateInput(ctx context.Context, q Query, sent *Call, again bool
 			return err
 		}
 	}
-	if a := q.Call.Answered; a != nil && a.Err != nil {
+	if a := q.Call.Brought.Approval; a != nil && a.Err != nil {
 		w.next(StepApprove)
 		return w.fail(ctx, "the answer that came with the call is not acceptable; call again without it", a.Err)
 	}

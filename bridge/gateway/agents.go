@@ -88,7 +88,7 @@ func (u upstreams) Invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 func (g *Gateway) inAgents(ctx context.Context, c gate.Call) (gate.Result, error) {
 	after, err := g.agents.Join(ctx, &c)
 	if err != nil {
-		c.Barred = err
+		c.Refused = &gate.Refusal{Step: gate.StepAuthorize, Reason: err.Error()}
 	}
 	defer after()
 	return g.gate.Do(ctx, c)

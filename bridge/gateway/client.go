@@ -60,8 +60,7 @@ type Client struct {
 	gateway *Gateway
 	cfg     ClientConfig
 	session gate.SessionKey
-	peer    gate.Peer // nil if nobody can be asked
-	asker   gate.Asker
+	reach   gate.Reach // by what cfg has functions for
 
 	life context.Context
 	end  context.CancelFunc
@@ -99,12 +98,7 @@ func (g *Gateway) newClient(cfg ClientConfig) *Client {
 		c.session.Owner = cfg.Who.Owner
 	}
 	c.life, c.end = context.WithCancel(g.life)
-	if cfg.Elicit != nil || cfg.Sample != nil || cfg.Roots != nil {
-		c.peer = peer{&c.cfg}
-	}
-	if cfg.Approve != nil {
-		c.asker = asker(cfg.Approve)
-	}
+	c.reach = gate.Reach{Capabilities: cfg.capabilities(), Approves: cfg.Approve != nil, Hears: cfg.Notify != nil}
 	return c
 }
 
@@ -247,7 +241,7 @@ func orEmpty(args map[string]string) map[string]string {
 
 func (c *Client) use(ctx context.Context, action gate.Action, name string, args any) (gate.Result, error) {
 	call := gate.Call{Action: action, Name: name}
-	call.Args, call.Malformed = document(args)
+	call.Args, call.Refused = document(args)
 	return c.Do(ctx, call)
 }
 
@@ -301,16 +295,10 @@ func (c *Client) complete(call *gate.Call) {
 		call.Prompt = c.words
 		c.mu.Unlock()
 	}
-	if call.Peer == nil {
-		call.Peer = c.peer
+	if call.Client == nil {
+		call.Client = &reached{client: c}
 	}
-	if call.Asker == nil {
-		call.Asker = c.asker
-	}
-	if call.Notify == nil {
-		call.Notify = c.cfg.Notify
-	}
-	if call.Notify != nil && call.Meta.IsZero() { // servers tell how far they are only if they are given a token
+	if call.Reach().Hears && call.Meta.IsZero() { // servers tell how far they are only if they are given a token
 		call.Meta = gate.MustDoc(fmt.Sprintf(`{"progressToken":%q}`, call.ID))
 	}
 }
@@ -324,12 +312,23 @@ func (c *Client) closed() error {
 	return &Error{Code: NotConnected, Message: errClosedClient.Error(), again: true, err: errClosedClient}
 }
 
-// asker is a [gate.Asker] made of a function.
-type asker func(ctx context.Context, p gate.Pending) (gate.Answer, error)
+// reached is a client as its calls have it.
+type reached struct {
+	gate.Nobody
+	client *Client
+}
 
-// Ask implements [gate.Asker]. Nobody else is asked in the place of a program whose own function
-// fails.
-func (f asker) Ask(ctx context.Context, p gate.Pending) (a gate.Answer, err error) {
+// Reach implements [gate.Client].
+func (r *reached) Reach() gate.Reach { return r.client.reach }
+
+// Notify implements [gate.Client].
+func (r *reached) Notify(ctx context.Context, method string, params gate.Doc) {
+	r.client.cfg.Notify(ctx, method, params)
+}
+
+// Approve implements [gate.Client]. Nobody else is asked in the place of a program whose own
+// function fails.
+func (r *reached) Approve(ctx context.Context, p gate.Pending) (a gate.Answer, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the function Approve panicked: %v\n%s", v, debug.Stack())
@@ -338,27 +337,27 @@ func (f asker) Ask(ctx context.Context, p gate.Pending) (a gate.Answer, err erro
 			err = &gate.NotApproved{Reason: "a person would have to approve this call, and the client could not ask one", Err: err}
 		}
 	}()
-	a, err = f(ctx, p)
+	a, err = r.client.cfg.Approve(ctx, p)
 	if err == nil && a.Verdict != gate.Approved && a.Verdict != gate.Denied && a.Verdict != gate.Dismissed {
 		err = fmt.Errorf("the function Approve returned %q, which is no verdict", a.Verdict)
 	}
 	return a, err
 }
 
-// peer is a client as servers see it.
-type peer struct{ cfg *ClientConfig }
-
-// Capabilities implements [gate.Peer].
-func (p peer) Capabilities() gate.Doc {
+// capabilities are those that servers may ask the client by; absent if there are none.
+func (cfg *ClientConfig) capabilities() gate.Doc {
 	declared := make(map[string]string)
-	if p.cfg.Elicit != nil {
+	if cfg.Elicit != nil {
 		declared["elicitation"] = `{"form":{},"url":{}}`
 	}
-	if p.cfg.Sample != nil {
+	if cfg.Sample != nil {
 		declared["sampling"] = `{"tools":{}}`
 	}
-	if p.cfg.Roots != nil {
+	if cfg.Roots != nil {
 		declared["roots"] = `{}`
+	}
+	if len(declared) == 0 {
+		return gate.Doc{}
 	}
 	d := gate.MustDoc("{}")
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
@@ -367,15 +366,15 @@ func (p peer) Capabilities() gate.Doc {
 	return d
 }
 
-// Request implements [gate.Peer].
-func (p peer) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
-	switch {
-	case method == gate.Elicit && p.cfg.Elicit != nil:
-		return p.cfg.Elicit(ctx, params)
-	case method == gate.Sample && p.cfg.Sample != nil:
-		return p.cfg.Sample(ctx, params)
-	case method == gate.ListRoots && p.cfg.Roots != nil:
-		roots, err := p.cfg.Roots(ctx)
+// Request implements [gate.Client].
+func (r *reached) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
+	switch cfg := &r.client.cfg; {
+	case method == gate.Elicit && cfg.Elicit != nil:
+		return cfg.Elicit(ctx, params)
+	case method == gate.Sample && cfg.Sample != nil:
+		return cfg.Sample(ctx, params)
+	case method == gate.ListRoots && cfg.Roots != nil:
+		roots, err := cfg.Roots(ctx)
 		if err != nil {
 			return gate.Doc{}, err
 		}

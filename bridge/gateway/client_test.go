@@ -196,30 +196,27 @@ func TestClientIsTold(t *testing.T) {
 
 // What servers can ask of a client is what it has functions for.
 func TestClientCapabilities(t *testing.T) {
-	var peer gate.Peer
+	var peer gate.Client
 	look := tool("look", func(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
-		peer = c.Peer
+		peer = c.Client
 		return text(""), nil
 	})
 	g := start(t, gateway.Config{Functions: map[string][]gateway.LocalTool{"s": {look}}, Policy: granting("s__*"), Recorder: new(records)})
 	answer := func(_ context.Context, params gate.Doc) (gate.Doc, error) {
 		return params.With("action", []byte(`"accept"`)), nil
 	}
-	asked := func(cfg gateway.ClientConfig) gate.Peer {
+	asked := func(cfg gateway.ClientConfig) gate.Client {
 		peer = nil
 		if _, err := g.NewClient(cfg).CallTool(t.Context(), "s__look", nil); err != nil {
 			t.Fatal(err)
 		}
 		return peer
 	}
-	if p := asked(gateway.ClientConfig{}); p != nil {
-		t.Errorf("a client without functions can be asked: %s", p.Capabilities())
+	if can := asked(gateway.ClientConfig{}).Reach().Capabilities; !can.IsZero() {
+		t.Errorf("a client without functions can be asked: %s", can)
 	}
 	p := asked(gateway.ClientConfig{Elicit: answer, Roots: func(context.Context) ([]gateway.Root, error) { return []gateway.Root{{URI: "file:///srv"}}, nil }})
-	if p == nil {
-		t.Fatal("the client cannot be asked")
-	}
-	if got := p.Capabilities().String(); got != `{"elicitation":{"form":{},"url":{}},"roots":{}}` {
+	if got := p.Reach().Capabilities.String(); got != `{"elicitation":{"form":{},"url":{}},"roots":{}}` {
 		t.Errorf("capabilities: %s", got)
 	}
 	none := asked(gateway.ClientConfig{Roots: func(context.Context) ([]gateway.Root, error) { return nil, nil }})

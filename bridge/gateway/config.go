@@ -80,7 +80,7 @@ type Config struct {
 	// SessionLasted, if not nil, is told of each MCP session that has ended how long it was. It
 	// must not block.
 	SessionLasted func(time.Duration)
-	// Trace places each call of a client in a trace, by its Meta and TraceHeader; nil places
+	// Trace places each call of a client in a trace, by its Meta and its Trace.Header; nil places
 	// none, and what the client's _meta says of its own trace goes on to the server.
 	Trace func(c *gate.Call) gate.Trace
 	// Baggage reports whether the baggage in a client's _meta goes on to servers, which may

@@ -175,7 +175,7 @@ func entry(r *gate.Record, full bool) Entry {
 		LabelsBefore: r.Session.Labels, LabelsAfter: r.After,
 		SessionVersion: r.Session.Version, SessionTop: r.Session.Top,
 		PolicyRevision: r.Decision.Revision, Snapshot: r.Snapshot,
-		ArgsSHA256: c.Args.Digest(), BroughtSHA256: c.Responses.Digest(), ResultSHA256: r.Result.Digest(), Findings: r.Findings,
+		ArgsSHA256: c.Args.Digest(), BroughtSHA256: c.Brought.Responses.Digest(), ResultSHA256: r.Result.Digest(), Findings: r.Findings,
 		Fuel: r.Usage.Fuel, MemoryPeak: r.Usage.MemoryPeak, HostCalls: r.HostCalls, Count: r.Count, Repeats: r.Usage.Repeats,
 		Upstream: r.Upstream, TookUS: r.Took.Microseconds(), Steps: r.Steps,
 	}

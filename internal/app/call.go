@@ -29,17 +29,21 @@ type Progress struct {
 	Message string  `json:"message,omitempty"`
 }
 
-// listen has the server of a call say how far it is.
-func (r CallRequest) listen(c *gate.Call) {
-	if r.Progress == nil {
-		return
-	}
-	c.Meta = gate.MustDoc(fmt.Sprintf(`{"progressToken":%q}`, c.ID))
-	c.Notify = func(_ context.Context, method string, params gate.Doc) {
-		var p Progress
-		if method == "notifications/progress" && json.Unmarshal(params.Raw(), &p) == nil {
-			r.Progress(p)
-		}
+// commandClient is the client of a call by a command.
+type commandClient struct {
+	gate.Nobody
+	reach    gate.Reach
+	progress func(Progress)
+}
+
+// Reach implements [gate.Client].
+func (c *commandClient) Reach() gate.Reach { return c.reach }
+
+// Notify implements [gate.Client].
+func (c *commandClient) Notify(_ context.Context, method string, params gate.Doc) {
+	var p Progress
+	if method == "notifications/progress" && json.Unmarshal(params.Raw(), &p) == nil {
+		c.progress(p)
 	}
 }
 
@@ -79,12 +83,16 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 		ID: gate.NewID(), Action: gate.CallTool, Name: name, Who: who,
 		Session: gate.SessionKey{Owner: who.Owner}, ClientName: gateway.ClientName + " call", ClientVersion: gateway.Version(),
 	}
+	client := &commandClient{progress: r.Progress}
+	c.Client = client
 	if q := a.gateway.Approvals(); q != nil {
-		c.AskByAnswer = q.Uses(approval.CLI) // a command does not wait: it asks, or is given again
+		client.reach.ByAnswer = q.Uses(approval.CLI) // a command does not wait: it asks, or is given again
 	}
-	r.listen(&c)
+	if r.Progress != nil {
+		client.reach.Hears, c.Meta = true, gate.MustDoc(fmt.Sprintf(`{"progressToken":%q}`, c.ID))
+	}
 	if c.Args, err = gate.ParseDoc([]byte(r.Args)); err != nil {
-		c.Malformed = err
+		c.Refused = err
 	}
 	res, err := a.gateway.Do(ctx, c)
 	if err == nil {

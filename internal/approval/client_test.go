@@ -13,19 +13,20 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
-func by(a gate.Asker) func(*gate.Question) {
-	return func(q *gate.Question) { q.Call.Asker, q.Call.AskByAnswer = a, false }
+func by(a askerFunc) func(*gate.Question) {
+	return func(q *gate.Question) { q.Call.Client = &gatetest.Client{OnApprove: a} }
 }
 
 func answering(id string, v gate.Verdict) func(*gate.Question) {
-	return func(q *gate.Question) { q.Call.Answered = &gate.Answered{ID: id, Answer: gate.Answer{Verdict: v}} }
+	return func(q *gate.Question) {
+		q.Call.Brought.Approval = &gate.Answered{ID: id, Answer: gate.Answer{Verdict: v}}
+	}
 }
 
 type askerFunc func(context.Context, gate.Pending) (gate.Answer, error)
-
-func (f askerFunc) Ask(ctx context.Context, p gate.Pending) (gate.Answer, error) { return f(ctx, p) }
 
 func says(v gate.Verdict) askerFunc {
 	return func(context.Context, gate.Pending) (gate.Answer, error) { return gate.Answer{Verdict: v}, nil }

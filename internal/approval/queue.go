@@ -129,9 +129,10 @@ func (q *Queue) Approve(ctx context.Context, asked gate.Question) (gate.Approval
 	if err != nil {
 		return gate.Approval{}, err
 	}
-	dismissed := asked.Call.Answered != nil && asked.Call.Answered.Answer.Verdict == gate.Dismissed
+	brought := asked.Call.Brought.Approval
+	dismissed := brought != nil && brought.Answer.Verdict == gate.Dismissed
 	var refused *gate.NotApproved
-	if q.memory.request(e).State == StateRequested && !(asked.Call.AskByAnswer && q.asksClient(asked)) && !dismissed {
+	if q.memory.request(e).State == StateRequested && !(asked.Call.Reach().ByAnswer && q.asksClient(asked)) && !dismissed {
 		refused = q.wait(ctx, e, asked)
 	}
 	if ctx.Err() != nil {
@@ -149,10 +150,10 @@ func (q *Queue) Approve(ctx context.Context, asked gate.Question) (gate.Approval
 // find returns the entry of a question: that which the client has answered, or
 // that of its binding.
 func (q *Queue) find(ctx context.Context, asked gate.Question) (*entry, error) {
-	if asked.Call.Answered != nil {
-		return q.brought(ctx, *asked.Call.Answered, asked)
+	if brought := asked.Call.Brought.Approval; brought != nil {
+		return q.brought(ctx, *brought, asked)
 	}
-	if !q.Uses(CLI) && (!q.asksClient(asked) || asked.Call.Asker == nil && !asked.Call.AskByAnswer) {
+	if client := asked.Call.Reach(); !q.Uses(CLI) && (!q.asksClient(asked) || !client.Approves && !client.ByAnswer) {
 		return nil, errors.New("the client cannot be asked, and cli is not among the channels of approvals")
 	}
 	e, fresh, err := q.memory.ask(kept(asked), func() string { return newID(q.options().Node) }, q.options().Expire)
@@ -173,7 +174,7 @@ func (q *Queue) find(ctx context.Context, asked gate.Question) (*entry, error) {
 // kept returns a question without what need not be kept of it.
 func kept(q gate.Question) gate.Question {
 	c := *q.Call
-	c.Asker, c.Answered, c.Meta, c.Prompt = nil, nil, gate.Doc{}, ""
+	c.Client, c.Brought, c.Meta, c.Prompt = nil, gate.Brought{}, gate.Doc{}, ""
 	q.Call = &c
 	q.Session.Values = provenance.Provenance{}
 	return q
@@ -259,11 +260,11 @@ func (q *Queue) always(ctx context.Context, r Request) {
 }
 
 // wait waits for an answer as long as calls are held, and asks the client
-// meanwhile if it can be asked. It returns why the client's own asker refuses the call, or nil.
+// meanwhile if it can be asked. It returns why the client refuses the call itself, or nil.
 func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) *gate.NotApproved {
-	hold := q.options().Hold
-	if asked.Call.Hold > 0 {
-		hold = min(hold, asked.Call.Hold)
+	hold, client := q.options().Hold, asked.Call.Reach()
+	if client.Hold > 0 {
+		hold = min(hold, client.Hold)
 	}
 	if hold < 0 {
 		return nil
@@ -272,10 +273,10 @@ func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) *gate.N
 	var refused *gate.NotApproved
 	held, release := context.WithTimeout(ctx, hold)
 	defer release()
-	if asker := asked.Call.Asker; asker != nil && q.asksClient(asked) {
+	if client.Approves && q.asksClient(asked) {
 		asking.Go(func() {
 			var wait bool
-			if wait, refused = q.askClient(held, asker, e, asked); !wait {
+			if wait, refused = q.askClient(held, e, asked); !wait {
 				release()
 			}
 		})
@@ -291,7 +292,7 @@ func (q *Queue) wait(ctx context.Context, e *entry, asked gate.Question) *gate.N
 
 // askClient asks the client. It reports whether to wait on for others to answer, and why the
 // call is refused if it is.
-func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked gate.Question) (wait bool, refused *gate.NotApproved) {
+func (q *Queue) askClient(ctx context.Context, e *entry, asked gate.Question) (wait bool, refused *gate.NotApproved) {
 	defer func() {
 		if v := recover(); v != nil {
 			q.options().Log.LogAttrs(ctx, slog.LevelError, "client not asked", slog.String("approval", e.ID), slog.Any("panic", v))
@@ -301,7 +302,7 @@ func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked
 	p := q.pending(q.memory.request(e), asked)
 	question := kept(asked)
 	p.Asked = &question
-	a, err := asker.Ask(ctx, *p)
+	a, err := asked.Call.Client.Approve(ctx, *p)
 	if no, ok := errors.AsType[*gate.NotApproved](err); ok && ctx.Err() == nil {
 		return false, no
 	}
@@ -320,7 +321,7 @@ func (q *Queue) askClient(ctx context.Context, asker gate.Asker, e *entry, asked
 func (q *Queue) pending(r Request, asked gate.Question) *gate.Pending {
 	return &gate.Pending{
 		ID: r.ID, Expires: r.Expires, Text: asked.Text(), Destinations: asked.Destinations,
-		CanAnswer: q.asksClient(asked) && asked.Call.AskByAnswer, Remedy: q.options().Remedy(r.ID),
+		CanAnswer: q.asksClient(asked) && asked.Call.Reach().ByAnswer, Remedy: q.options().Remedy(r.ID),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 	"github.com/wasmgate/wasmgate/internal/match"
 )
 
@@ -68,7 +69,7 @@ func newQueue(t *testing.T, o approval.Options) (*approval.Queue, *log) {
 func ask(id string, change ...func(*gate.Question)) gate.Question {
 	q := gate.Question{
 		Query: gate.Query{
-			Call: &gate.Call{ID: id, Action: gate.CallTool, Name: "files__write", Args: gate.MustDoc(`{"path":"/a"}`), Who: gate.Local(), AskByAnswer: true},
+			Call: &gate.Call{ID: id, Action: gate.CallTool, Name: "files__write", Args: gate.MustDoc(`{"path":"/a"}`), Who: gate.Local(), Client: byAnswer},
 			Tool: &gate.Tool{Name: gate.ToolName{Server: "files", Tool: "write"}, Local: "write", Digest: "d1"},
 		},
 		Reasons: []string{"because"}, Revision: "r1", Snapshot: "s1",
@@ -79,7 +80,10 @@ func ask(id string, change ...func(*gate.Question)) gate.Question {
 	return q
 }
 
-func held(q *gate.Question) { q.Call.AskByAnswer = false }
+// byAnswer is a client that can be asked by the answer to its call.
+var byAnswer = &gatetest.Client{Can: gate.Reach{ByAnswer: true}}
+
+func held(q *gate.Question) { q.Call.Client = nil }
 
 // waits asks a question that nobody answers, and returns its id.
 func waits(t *testing.T, q *approval.Queue, asked gate.Question) string {
@@ -465,7 +469,7 @@ func TestApprovers(t *testing.T) {
 			tt.options.Hold = -1
 			q, _ := newQueue(t, tt.options)
 			asked := ask("c1")
-			asked.Call.Who, asked.Approvers, asked.Call.AskByAnswer = tt.caller, tt.rule, true
+			asked.Call.Who, asked.Approvers = tt.caller, tt.rule
 			_, err := q.Approve(t.Context(), asked)
 			var p *gate.Pending
 			if !errors.As(err, &p) || p.CanAnswer != tt.asks {
@@ -478,7 +482,7 @@ func TestApprovers(t *testing.T) {
 			if (err == nil) != tt.counts {
 				t.Errorf("the answer: %v", err)
 			}
-			asked.Call.Answered = &gate.Answered{ID: p.ID, Answer: gate.Answer{Verdict: gate.Approved}}
+			asked.Call.Brought.Approval = &gate.Answered{ID: p.ID, Answer: gate.Answer{Verdict: gate.Approved}}
 			if _, err := q.Approve(t.Context(), asked); (err == nil) != (tt.asks || tt.counts && tt.caller == tt.who) {
 				t.Errorf("an answer that the client brings: %v", err)
 			}

@@ -24,7 +24,7 @@ func Example() {
 	defer runner.Close(context.Background())
 
 	do := func(_ context.Context, c gate.Call) (gate.Result, error) { // a gate's Do
-		c.Granted()
+		c.Client.Granted()
 		return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":"42"}]}`)}, nil
 	}
 	who := gate.Local()

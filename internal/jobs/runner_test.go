@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/store"
 )
@@ -53,7 +54,7 @@ func call() gate.Call {
 // granted returns a Do that the gate lets pass, and that then does f.
 func granted(f func(context.Context) (gate.Result, error)) jobs.Do {
 	return func(ctx context.Context, c gate.Call) (gate.Result, error) {
-		c.Granted()
+		c.Client.Granted()
 		return f(ctx)
 	}
 }
@@ -135,10 +136,11 @@ func TestRefusedAtTheStart(t *testing.T) {
 func TestJobHasNoClient(t *testing.T) {
 	r := runner(t, jobs.Options{})
 	c := call()
-	c.Notify, c.Rounds = func(context.Context, string, gate.Doc) {}, true
+	c.Client = &gatetest.Client{Can: gate.Reach{Rounds: true}, OnNotify: func(context.Context, string, gate.Doc) {}}
+	c.Brought.State = "s"
 	var got gate.Call
 	j, err := r.Start(t.Context(), func(_ context.Context, c gate.Call) (gate.Result, error) {
-		c.Granted()
+		c.Client.Granted()
 		got = c
 		return answer, nil
 	}, c, 0)
@@ -146,7 +148,7 @@ func TestJobHasNoClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, r, j.ID)
-	if got.Notify != nil || got.Peer != nil || got.Rounds || !got.Detached {
+	if client := got.Reach(); client.Hears || !client.Capabilities.IsZero() || client.Rounds || !client.Detached || got.Brought.State != "" {
 		t.Error("the call of a job has a client")
 	}
 	if got.Session != c.Session || got.Who != c.Who || got.ID == "" || j.Call != got.ID {

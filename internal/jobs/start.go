@@ -34,8 +34,7 @@ type run struct {
 // because a person is asked, the job is returned while it waits.
 //
 // The job outlives ctx from then on, and its client, who is not told of its progress.
-// Its server can ask the call's Peer, which has to outlive ctx too; without one it can
-// ask nobody. Keep is how long its outcome is to be kept; zero, or longer than the runner
+// Its server can ask the call's Client what that declares, which has to outlive ctx then. Keep is how long its outcome is to be kept; zero, or longer than the runner
 // does, is as long as that.
 func (r *Runner) Start(ctx context.Context, do Do, c gate.Call, keep time.Duration) (Job, error) {
 	if c.ID == "" {
@@ -47,12 +46,41 @@ func (r *Runner) Start(ctx context.Context, do Do, c gate.Call, keep time.Durati
 		cancel(nil)
 		return Job{}, err
 	}
-	c.Notify, c.Detached = nil, true
-	c.Rounds, c.Responses, c.State = false, gate.Doc{}, ""
-	c.Granted = sync.OnceFunc(func() { close(one.granted) })
+	c.Client, c.Brought = newStarter(c, one), gate.Brought{}
 	go r.follow(life, one, func() (gate.Result, error) { return do(life, c) }) // ends with the call
 	return r.started(ctx, one)
 }
+
+// starter is the client of a job's call: whoever has started it, as far as that can be
+// asked, and does not wait.
+type starter struct {
+	gate.Nobody
+	of      gate.Client
+	reach   gate.Reach
+	granted func()
+}
+
+func newStarter(c gate.Call, one *run) gate.Client {
+	s := &starter{of: c.Client, reach: c.Reach(), granted: sync.OnceFunc(func() { close(one.granted) })}
+	s.reach.Rounds, s.reach.Hears, s.reach.Detached, s.reach.MayBeTask = false, false, true, false
+	return s
+}
+
+// Reach implements [gate.Client].
+func (s *starter) Reach() gate.Reach { return s.reach }
+
+// Approve implements [gate.Client].
+func (s *starter) Approve(ctx context.Context, p gate.Pending) (gate.Answer, error) {
+	return s.of.Approve(ctx, p)
+}
+
+// Request implements [gate.Client].
+func (s *starter) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
+	return s.of.Request(ctx, method, params)
+}
+
+// Granted implements [gate.Client].
+func (s *starter) Granted() { s.granted() }
 
 // UnderWay is a call that is carried out already.
 type UnderWay struct {

@@ -136,7 +136,7 @@ func TestSpans(t *testing.T) {
 	call.Time = time.Unix(1_800_000_000, 0)
 	call.Call.ID, call.Call.Args, call.Call.Session.ID = "id-1", gate.MustDoc(`{"a":"canary"}`), "canary"
 	call.Call.Meta = gate.MustDoc(`{"traceparent":"` + parent + `"}`)
-	call.Call.TraceHeader = "00-ffffffffffffffffffffffffffffffff-b7ad6b7169203331-01"
+	call.Call.Trace.Header = "00-ffffffffffffffffffffffffffffffff-b7ad6b7169203331-01"
 	call.Call.Trace = sampler.Place(call.Call)
 	s.Observe(call, nil)
 	refused := ended("x", "y", "refused_lookup")
@@ -289,7 +289,7 @@ func TestExportedMetrics(t *testing.T) {
 func TestSampler(t *testing.T) {
 	const sampled, not = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"
 	place := func(s *telemetry.Sampler, meta, header string) gate.Trace {
-		c := &gate.Call{TraceHeader: header}
+		c := &gate.Call{Trace: gate.Trace{Header: header}}
 		if meta != "" {
 			c.Meta = gate.MustDoc(`{"traceparent":"` + meta + `"}`)
 		}

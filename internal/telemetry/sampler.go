@@ -29,7 +29,7 @@ func (s *Sampler) Place(c *gate.Call) gate.Trace {
 	case !ok:
 		id := rand.Uint64()
 		if s.never || id>>1 >= s.below {
-			return gate.Trace{}
+			return gate.Trace{Header: c.Trace.Header}
 		}
 		binary.BigEndian.PutUint64(t.ID[:8], rand.Uint64())
 		binary.BigEndian.PutUint64(t.ID[8:], id)
@@ -40,6 +40,7 @@ func (s *Sampler) Place(c *gate.Call) gate.Trace {
 	if t.Sampled {
 		t.Mint()
 	}
+	t.Header = c.Trace.Header
 	return t
 }
 
@@ -50,5 +51,5 @@ func parent(c *gate.Call) (gate.Trace, bool) {
 			return t, true
 		}
 	}
-	return gate.ParseTraceparent(c.TraceHeader)
+	return gate.ParseTraceparent(c.Trace.Header)
 }

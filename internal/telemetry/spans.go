@@ -69,7 +69,7 @@ func (s *Spans) Observe(r *gate.Record, err error) {
 	if r.Tool != nil && e.tool != Other {
 		e.offered = r.Tool.Offered
 	}
-	if h, ok := gate.ParseTraceparent(r.Call.TraceHeader); ok && (h.ID != t.ID || h.Parent != t.Parent) {
+	if h, ok := gate.ParseTraceparent(t.Header); ok && (h.ID != t.ID || h.Parent != t.Parent) {
 		e.linked = h
 	}
 	select {

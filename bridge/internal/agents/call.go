@@ -52,7 +52,7 @@ func (a *Agents) before(ctx context.Context, s *session, who *gate.Principal, e 
 	granted := make(chan struct{})
 	c := gate.Call{
 		ID: gate.NewID(), Action: gate.AgentCall, Name: name.String(), Args: e.input, Who: who, Session: s.key,
-		ClientName: s.agent, Hold: hold, Granted: func() { close(granted) },
+		ClientName: s.agent, Client: &hook{hold: hold, granted: granted},
 	}
 	r, life, err := a.begin(s, e, c)
 	if err != nil {
@@ -79,6 +79,19 @@ func (a *Agents) before(ctx context.Context, s *session, who *gate.Principal, e 
 		}
 	}
 }
+
+// hook is the client of a call of an agent's own: it waits for the decision alone.
+type hook struct {
+	gate.Nobody
+	hold    time.Duration
+	granted chan struct{}
+}
+
+// Reach implements [gate.Client].
+func (h *hook) Reach() gate.Reach { return gate.Reach{Hold: h.hold} }
+
+// Granted implements [gate.Client].
+func (h *hook) Granted() { close(h.granted) }
 
 // begin registers a call.
 func (a *Agents) begin(s *session, e event, c gate.Call) (*running, context.Context, error) {

@@ -81,8 +81,9 @@ func (a *Agents) Join(ctx context.Context, c *gate.Call) (after func(), err erro
 		}
 		a.joined[c.Session][s] = true
 	}
+	var barred error
 	if s == nil {
-		c.Barred = a.barred(c)
+		barred = a.barred(c)
 	}
 	a.mu.Unlock()
 	client := c.Session
@@ -92,7 +93,9 @@ func (a *Agents) Join(ctx context.Context, c *gate.Call) (after func(), err erro
 		if first {
 			return after, a.share(ctx, client, s.key)
 		}
-	case c.Barred == nil:
+	case barred != nil:
+		c.Refused = barred
+	default:
 		for _, one := range with {
 			if err := a.share(ctx, one.key, client); err != nil {
 				return after, err
@@ -151,7 +154,7 @@ func (a *Agents) barred(c *gate.Call) error {
 	}
 	for agent, r := range a.rules {
 		if r.RequireHook && c.ClientName == clientNames[agent] {
-			return errors.New("no hook of " + agent + " has announced the call: `wasmgate hook doctor " + agent + "` says why")
+			return &gate.Refusal{Step: gate.StepAuthorize, Reason: "no hook of " + agent + " has announced the call: `wasmgate hook doctor " + agent + "` says why"}
 		}
 	}
 	return nil

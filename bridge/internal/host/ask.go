@@ -1,25 +1,12 @@
 package host
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// asker asks the person at a client with a session, while the call waits.
-type asker struct{ channel channel }
-
-// Ask implements [gate.Asker].
-func (a asker) Ask(ctx context.Context, p gate.Pending) (gate.Answer, error) {
-	res, err := a.channel.request(ctx, elicit.Method, elicit.Form(p))
-	if err != nil {
-		return gate.Answer{}, err
-	}
-	return elicit.Answer(res), nil
-}
 
 // askedKey is the name of the one request in an answer that asks for more.
 const askedKey = "approval"

@@ -53,29 +53,29 @@ func newDesk(t testing.TB, cfg host.Config) *desk {
 }
 
 func (d *desk) do(ctx context.Context, c gate.Call) (gate.Result, error) {
-	p := gate.Pending{ID: "for-" + c.Name + c.Args.Digest(), Expires: d.expires, Text: "May it be " + c.Name + "?\n" + c.Args.String(), CanAnswer: c.AskByAnswer}
+	p := gate.Pending{ID: "for-" + c.Name + c.Args.Digest(), Expires: d.expires, Text: "May it be " + c.Name + "?\n" + c.Args.String(), CanAnswer: c.Reach().ByAnswer}
 	refuse := func(reason string, err error) (gate.Result, error) {
 		return gate.Result{}, &gate.Refusal{Step: gate.StepApprove, Call: c.ID, Name: c.Name, Reason: reason, Err: err}
 	}
 	var a gate.Answer
 	var err error
 	switch {
-	case c.Malformed != nil:
+	case c.Refused != nil:
 		d.keep(func() { d.shapes++ })
 		return gate.Result{}, &gate.Refusal{Step: gate.StepParse, Reason: "malformed"}
-	case c.Answered != nil && c.Answered.Err != nil:
-		d.keep(func() { d.bad = append(d.bad, c.Answered.Err) })
-		return refuse("a bad answer", c.Answered.Err)
-	case c.Answered != nil:
-		if c.Answered.ID != p.ID {
-			return refuse("an answer to "+c.Answered.ID, nil)
+	case c.Brought.Approval != nil && c.Brought.Approval.Err != nil:
+		d.keep(func() { d.bad = append(d.bad, c.Brought.Approval.Err) })
+		return refuse("a bad answer", c.Brought.Approval.Err)
+	case c.Brought.Approval != nil:
+		if c.Brought.Approval.ID != p.ID {
+			return refuse("an answer to "+c.Brought.Approval.ID, nil)
 		}
-		a = c.Answered.Answer
-	case c.Asker != nil:
+		a = c.Brought.Approval.Answer
+	case c.Reach().Approves:
 		ask, cancel := context.WithCancel(ctx)
 		defer cancel()
 		d.keep(func() { d.takes = cancel })
-		if a, err = c.Asker.Ask(ask, p); err != nil {
+		if a, err = c.Client.Approve(ask, p); err != nil {
 			d.keep(func() { d.ended = append(d.ended, err) })
 		}
 	}
@@ -88,7 +88,7 @@ func (d *desk) do(ctx context.Context, c gate.Call) (gate.Result, error) {
 	case a.Verdict == gate.Approved:
 		used := 0
 		d.keep(func() { d.asked[p.ID]++; used = d.asked[p.ID] })
-		if c.Answered != nil && used > 1 {
+		if c.Brought.Approval != nil && used > 1 {
 			return refuse("already redeemed", nil)
 		}
 	}
@@ -471,7 +471,7 @@ func TestAnswersAreJSON(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, err := host.New(host.Config{
 				Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
-					return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[],"asker":%v}`, c.Asker != nil))}, nil
+					return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[],"asker":%v}`, c.Reach().Approves))}, nil
 				},
 				Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil }, Terms: host.Terms{Asks: tt.asks},
 			})

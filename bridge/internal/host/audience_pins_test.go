@@ -33,12 +33,10 @@ func (s *shifting) Check(*gate.Tool) error {
 }
 
 // silent is a client that could be asked, and never is.
-type silent struct{}
+type silent struct{ gate.Nobody }
 
-func (silent) Capabilities() gate.Doc { return gate.MustDoc(`{"elicitation":{}}`) }
-
-func (silent) Request(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
-	return gate.Doc{}, errors.New("asked")
+func (silent) Reach() gate.Reach {
+	return gate.Reach{Capabilities: gate.MustDoc(`{"elicitation":{}}`)}
 }
 
 // A client's own connection is a server started once more, or reached once more: what is
@@ -75,7 +73,7 @@ func TestOwnConnectionsArePinned(t *testing.T) {
 			if _, err := g.Do(t.Context(), c); err != nil {
 				t.Fatalf("over the shared connection: %v", err)
 			}
-			c.Peer = silent{}
+			c.Client = silent{}
 			_, err = g.Do(t.Context(), c)
 			if gate.Code(err) != tt.code || err != nil && !strings.Contains(err.Error(), "another") {
 				t.Errorf("got %v, want %s", err, tt.code)

@@ -32,7 +32,7 @@ func TestOwnConnectionsMakeRoom(t *testing.T) {
 		g, _ := rig.NewGate(t, f)
 		do := func(session string, c gate.Call) error {
 			time.Sleep(time.Second) // so that one is used before the other
-			c.Session, c.Peer = gate.SessionKey{Owner: c.Who.Owner, ID: session}, answering("accept")
+			c.Session, c.Client = gate.SessionKey{Owner: c.Who.Owner, ID: session}, answering("accept")
 			_, err := g.Do(t.Context(), c)
 			return err
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
 // An asker is a server that asks its client, logs and has a resource that changes.
@@ -365,9 +366,9 @@ func TestOwnConnectionsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, _ := rig.NewGate(t, e)
-	call := func(ctx context.Context, session string, p gate.Peer, tool string) error {
+	call := func(ctx context.Context, session string, p gate.Client, tool string) error {
 		c := rig.NewCall("up__"+tool, "{}")
-		c.Session, c.Peer = gate.SessionKey{Owner: c.Who.Owner, ID: session}, p
+		c.Session, c.Client = gate.SessionKey{Owner: c.Who.Owner, ID: session}, p
 		_, err := g.Do(ctx, c)
 		return err
 	}
@@ -382,7 +383,7 @@ func TestOwnConnectionsAreBounded(t *testing.T) {
 	var wg sync.WaitGroup
 	waiting := make(chan struct{}, upstream.MaxAudiences)
 	for i := range upstream.MaxAudiences {
-		wg.Go(func() { _ = call(ctx, fmt.Sprint("busy ", i), patient{waiting}, "ask") })
+		wg.Go(func() { _ = call(ctx, fmt.Sprint("busy ", i), patient(waiting), "ask") })
 	}
 	for range upstream.MaxAudiences {
 		<-waiting
@@ -396,21 +397,19 @@ func TestOwnConnectionsAreBounded(t *testing.T) {
 }
 
 // answering is a client that answers each form in one way.
-type answering string
-
-func (answering) Capabilities() gate.Doc { return gate.MustDoc(`{"elicitation":{},"sampling":{}}`) }
-func (a answering) Request(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
-	return gate.MustDoc(`{"action":"` + string(a) + `","content":{"name":"x"}}`), nil
+func answering(action string) gate.Client {
+	return gatetest.Asked(`{"elicitation":{},"sampling":{}}`, func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
+		return gate.MustDoc(`{"action":"` + action + `","content":{"name":"x"}}`), nil
+	})
 }
 
 // patient is a client whose person never answers.
-type patient struct{ waiting chan<- struct{} }
-
-func (patient) Capabilities() gate.Doc { return gate.MustDoc(`{"elicitation":{}}`) }
-func (p patient) Request(ctx context.Context, _ gate.Action, _ gate.Doc) (gate.Doc, error) {
-	p.waiting <- struct{}{}
-	<-ctx.Done()
-	return gate.Doc{}, ctx.Err()
+func patient(waiting chan<- struct{}) gate.Client {
+	return gatetest.Asked(`{"elicitation":{}}`, func(ctx context.Context, _ gate.Action, _ gate.Doc) (gate.Doc, error) {
+		waiting <- struct{}{}
+		<-ctx.Done()
+		return gate.Doc{}, ctx.Err()
+	})
 }
 
 // With sessions: shared a server has one connection, and is told that nobody can be asked.

@@ -22,13 +22,11 @@ func (h *Host) callTool(ctx context.Context, p client, params gate.Doc) (gate.Do
 	if c.Args.IsZero() { // equal, also for what is bound to the call
 		c.Args = noArguments
 	}
-	if h.terms.Load().Asks && p.stateless {
-		c.AskByAnswer = elicit.Forms(c.Meta.Get(mcp.MetaCapabilities))
-	}
-	if h.terms.Load().Asks && p.asks() && elicit.Forms(p.capabilities) {
-		c.Asker = asker{p.channel}
-	}
-	p.setNotify(&c)
+	client, asks := p.reached(ctx), h.terms.Load().Asks
+	client.reach.Hears = p.channel != nil
+	client.reach.ByAnswer = asks && p.stateless && elicit.Forms(c.Meta.Get(mcp.MetaCapabilities))
+	client.reach.Approves = asks && p.asks() && elicit.Forms(p.capabilities)
+	c.Client = client
 	if task := params.Get("task"); !task.IsZero() && h.OffersTasks() && !p.stateless {
 		return h.startTask(ctx, p, c, task)
 	}
@@ -60,7 +58,7 @@ func (h *Host) failed(ctx context.Context, p client, c gate.Call, err error) (ga
 		return gate.Doc{}, rpc
 	}
 	var waits *gate.Pending
-	if c.AskByAnswer && c.Answered == nil && errors.As(err, &waits) && waits.CanAnswer { // who dismisses a question is not asked again
+	if c.Reach().ByAnswer && c.Brought.Approval == nil && errors.As(err, &waits) && waits.CanAnswer { // who dismisses a question is not asked again
 		return h.inputRequired(&c, waits), nil
 	}
 	p.noteScopes(err)
@@ -80,8 +78,8 @@ func (h *Host) failed(ctx context.Context, p client, c gate.Call, err error) (ga
 // malformed refuses a call whose message is no acceptable JSON, and records it.
 func (h *Host) malformed(ctx context.Context, p client, action gate.Action, name string, why error) {
 	c := p.call(action, name)
-	c.Malformed = why
-	_, _ = h.do(ctx, p, c) // refused at its first step, by Malformed
+	c.Refused = why
+	_, _ = h.do(ctx, p, c) // refused at its first step, by Refused
 }
 
 // carry carries out a call whose server may ask its client something meanwhile. A result
@@ -89,9 +87,6 @@ func (h *Host) malformed(ctx context.Context, p client, action gate.Action, name
 // the answer to the request.
 func (h *Host) carry(ctx context.Context, p client, c *gate.Call, params gate.Doc) (gate.Result, error) {
 	if !p.stateless {
-		if p.asks() {
-			c.Peer = sessionPeer{p.capabilities, ctx, p.channel}
-		}
 		return h.cfg.Do(ctx, *c)
 	}
 	can := askable(c.Meta.Get(mcp.MetaCapabilities))
@@ -104,21 +99,21 @@ func (h *Host) carry(ctx context.Context, p client, c *gate.Call, params gate.Do
 		if err != nil {
 			return gate.Result{}, h.badState(ctx, p, c, err)
 		}
-		c.State, c.Responses = string(inside), responses
+		c.Brought.State, c.Brought.Responses = string(inside), responses
 	case strings.HasPrefix(state, sealed.Connect):
 		if _, err := h.states.OpenAs(sealed.Connect, c, state); err != nil {
 			return gate.Result{}, h.badState(ctx, p, c, err)
 		}
 	case h.asksAbout(c) && (state != "" || !responses.Get(askedKey).IsZero()):
-		c.Answered = h.answered(c, params)
+		c.Brought.Approval = h.answered(c, params)
 	case state != "":
 		return gate.Result{}, h.badState(ctx, p, c, sealed.ErrForeign)
 	case !can.IsZero():
-		c.Responses = responses
+		c.Brought.Responses = responses
 	}
 	mayBeTask := h.mayBeTask(ctx, c)
 	if can.IsZero() {
-		c.State, c.Responses = "", gate.Doc{} // nobody has asked it for anything
+		c.Brought.State, c.Brought.Responses = "", gate.Doc{} // nobody has asked it for anything
 	}
 	if can.IsZero() && !mayBeTask {
 		return h.cfg.Do(ctx, *c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
@@ -29,32 +30,63 @@ type channel interface {
 	// request sends a request of the host and waits for its result: an object, or absent if
 	// it was none. The error is the client's, an [*mcp.Error], or the end of ctx.
 	request(ctx context.Context, method string, params gate.Doc) (gate.Doc, error)
-	// polls returns what ends the stream of the request and has the client come back;
-	// nil if it is no stream that a client can come back to.
-	polls() func(after time.Duration)
+	// poll ends the stream of the request, and has the client come back after a while, if it
+	// is a stream that a client can come back to.
+	poll(after time.Duration)
 }
 
 // asks reports whether the client of a request can be asked something in the middle of it.
 func (p client) asks() bool { return p.channel != nil && !p.stateless && !p.capabilities.IsZero() }
 
-// sessionPeer is the client of a session, which is asked on the stream of its call.
-type sessionPeer struct {
-	capabilities gate.Doc
-	call         context.Context
-	channel      channel
+// requester is the client of a request, as the call that the request makes has it: it is
+// asked on the stream of that, while the request is under way.
+type requester struct {
+	gate.Nobody
+	reach   gate.Reach
+	request context.Context
+	channel channel // nil unless reach says anything
 }
 
-var _ gate.Peer = sessionPeer{}
+// reached returns the client of a request, which servers can ask if it is one that can be
+// asked meanwhile.
+func (p client) reached(ctx context.Context) *requester {
+	r := &requester{request: ctx, channel: p.channel}
+	if p.asks() {
+		r.reach.Capabilities = p.capabilities
+	}
+	return r
+}
 
-// Capabilities implements [gate.Peer].
-func (s sessionPeer) Capabilities() gate.Doc { return s.capabilities }
+// Reach implements [gate.Client].
+func (r *requester) Reach() gate.Reach { return r.reach }
 
-// Request implements [gate.Peer].
-func (s sessionPeer) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
-	on, cancel := context.WithCancel(s.call)
+// Approve implements [gate.Client].
+func (r *requester) Approve(ctx context.Context, p gate.Pending) (gate.Answer, error) {
+	res, err := r.channel.request(ctx, elicit.Method, elicit.Form(p))
+	if err != nil {
+		return gate.Answer{}, err
+	}
+	return elicit.Answer(res), nil
+}
+
+// Notify implements [gate.Client].
+func (r *requester) Notify(ctx context.Context, method string, params gate.Doc) {
+	r.channel.notify(ctx, method, params)
+}
+
+// Poll implements [gate.Client].
+func (r *requester) Poll(after time.Duration) {
+	if r.reach.Hears {
+		r.channel.poll(after)
+	}
+}
+
+// Request implements [gate.Client].
+func (r *requester) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
+	on, cancel := context.WithCancel(r.request)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	res, err := s.channel.request(on, string(method), params)
+	res, err := r.channel.request(on, string(method), params)
 	if ctx.Err() != nil {
 		return gate.Doc{}, ctx.Err()
 	}
@@ -103,13 +135,6 @@ func (p client) answer(res gate.Result) gate.Doc {
 // call returns a call of the peer.
 func (p client) call(action gate.Action, name string) gate.Call {
 	return gate.Call{
-		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Groups: p.groups, Session: p.key(), ClientName: p.name, ClientVersion: p.version, TraceHeader: p.traceparent,
-	}
-}
-
-// setNotify has the client hear of its call; nobody does of one that was refused before.
-func (p client) setNotify(c *gate.Call) {
-	if p.channel != nil {
-		c.Notify, c.Poll = p.channel.notify, p.channel.polls()
+		ID: gate.NewID(), Action: action, Name: name, Who: p.who, Groups: p.groups, Session: p.key(), ClientName: p.name, ClientVersion: p.version, Trace: gate.Trace{Header: p.traceparent},
 	}
 }

@@ -52,7 +52,7 @@ func (h *Host) connect(ctx context.Context, p client, c *gate.Call, params gate.
 	case <-ctx.Done():
 		return gate.Result{}, ctx.Err()
 	}
-	c.ID, c.State, c.Responses, c.Answered = gate.NewID(), "", gate.Doc{}, nil // one that was refused is recorded already
+	c.ID, c.Brought = gate.NewID(), gate.Brought{} // one that was refused is recorded already
 	res, err := h.carry(ctx, p, c, mcp.Without(params, "requestState", "inputResponses"))
 	if url, _ := h.cfg.Connect(c, err); url != "" { // nobody has logged in there
 		err = &elicit.LoginError{Err: err, URL: url}

@@ -180,19 +180,19 @@ func newConversation(t *testing.T) *conversation {
 
 // do carries out a call.
 func (c *conversation) do(ctx context.Context, call gate.Call) (gate.Result, error) {
-	if call.Malformed != nil {
-		return gate.Result{}, &gate.Refusal{Step: gate.StepParse, Name: call.Name, Reason: call.Malformed.Error()}
+	if call.Refused != nil {
+		return gate.Result{}, &gate.Refusal{Step: gate.StepParse, Name: call.Name, Reason: call.Refused.Error()}
 	}
-	if call.Granted != nil {
-		call.Granted()
+	if call.Client != nil {
+		call.Client.Granted()
 	}
 	done := gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":"<done>"}]}`)}
 	tell := func(n int) {
 		progress := gate.MustDoc(fmt.Sprintf(`{"progress":%d,"message":"<so far>"}`, n))
 		if token := call.Meta.Get("progressToken"); !token.IsZero() {
-			call.Notify(ctx, "notifications/progress", progress.With("progressToken", token.Raw()))
+			call.Client.Notify(ctx, "notifications/progress", progress.With("progressToken", token.Raw()))
 		}
-		call.Notify(ctx, "notifications/message", gate.MustDoc(`{"level":"info","data":"<told>"}`))
+		call.Client.Notify(ctx, "notifications/message", gate.MustDoc(`{"level":"info","data":"<told>"}`))
 	}
 	wait := func() (gate.Result, error) {
 		select {
@@ -203,10 +203,10 @@ func (c *conversation) do(ctx context.Context, call gate.Call) (gate.Result, err
 		}
 	}
 	ask := func(method gate.Action, params string) (gate.Result, error) {
-		if call.Peer == nil {
+		if call.Reach().Capabilities.IsZero() {
 			return gate.Result{Doc: gate.MustDoc(`{"content":[],"peer":null}`)}, nil
 		}
-		res, err := call.Peer.Request(ctx, method, gate.MustDoc(params))
+		res, err := call.Client.Request(ctx, method, gate.MustDoc(params))
 		if err != nil {
 			return gate.Result{Doc: done.Doc.With("failed", mcp.MustJSON(err.Error()))}, nil
 		}
@@ -226,9 +226,7 @@ func (c *conversation) do(ctx context.Context, call gate.Call) (gate.Result, err
 		return wait()
 	case "polls":
 		tell(1)
-		if call.Poll != nil {
-			call.Poll(3 * time.Second)
-		}
+		call.Client.Poll(3 * time.Second)
 		return wait()
 	case "elicits":
 		return ask("elicitation/create", `{"message":"<who>?","requestedSchema":{"type":"object","properties":{}}}`)
@@ -237,7 +235,7 @@ func (c *conversation) do(ctx context.Context, call gate.Call) (gate.Result, err
 	case "gives up":
 		ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer cancel()
-		_, err := call.Peer.Request(ctx, "roots/list", gate.MustDoc(`{}`))
+		_, err := call.Client.Request(ctx, "roots/list", gate.MustDoc(`{}`))
 		time.Sleep(20 * time.Millisecond)
 		return gate.Result{Doc: done.Doc.With("failed", mcp.MustJSON(err.Error()))}, nil
 	case "unknown":

@@ -19,7 +19,7 @@
 // Who sends a request is found out before it is read (caller). An answer over HTTP is JSON,
 // or a stream of events from the first message before it on, or after half a second; what
 // was sent on a stream is kept for who comes back (respond.Kept). What a server asks within
-// a call comes back by the call's [gate.Peer]: a client with a session is asked on the
+// a call comes back by the call's [gate.Client]: a client with a session is asked on the
 // stream of its call (client, stream); for one without, the call is parked, and the question is
 // the answer to its request (park, packages parking, questions and sealed).
 //

@@ -13,10 +13,10 @@ import (
 func (h *Host) use(ctx context.Context, p client, action gate.Action, params gate.Doc) (gate.Doc, error) {
 	name, err := checkUse(action, params)
 	c := p.call(action, name)
-	c.Meta = params.Get("_meta")
+	c.Meta, c.Client = params.Get("_meta"), p.reached(ctx)
 	switch {
 	case err != nil:
-		c.Malformed = err
+		c.Refused = err
 	case action == gate.GetPrompt:
 		c.Args = params.Get("arguments")
 	case action == gate.Complete:

@@ -265,7 +265,7 @@ func FuzzHost(f *testing.F) {
 	var forged atomic.Bool // an answer that the host has taken for one to a question of its own
 	h, err := host.New(host.Config{
 		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
-			if c.Answered != nil && c.Answered.Err == nil {
+			if c.Brought.Approval != nil && c.Brought.Approval.Err == nil {
 				forged.Store(true)
 			}
 			return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil

@@ -92,10 +92,8 @@ func (h *Host) setLevel(ctx context.Context, p client, params gate.Doc) (gate.Do
 func (h *Host) subscribe(ctx context.Context, p client, params gate.Doc) (gate.Doc, error) {
 	uri, err := checkUse(gate.Subscribe, params)
 	c := p.call(gate.Subscribe, uri)
-	c.Malformed, c.Meta = err, params.Get("_meta")
-	if p.asks() { // a server tells each client's connection of what was done over it
-		c.Peer = sessionPeer{p.capabilities, ctx, p.channel}
-	}
+	c.Refused, c.Meta = err, params.Get("_meta")
+	c.Client = p.reached(ctx) // a server tells each client's connection of what was done over it
 	if p.listener == nil || p.listener.full() {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("a session subscribes to at most %d resources", maxSubscribed)}
 	}

@@ -37,18 +37,17 @@ func (h *Host) offersMethod(ctx context.Context, p client, method string) bool {
 // session cannot be asked meanwhile: MCP has that for methods of its own alone.
 func (h *Host) useMethod(ctx context.Context, p client, method string, params gate.Doc) (gate.Doc, error) {
 	c := p.call(gate.MethodAction(method), method)
-	p.setNotify(&c)
+	client := p.reached(ctx)
+	client.reach.Hears = p.channel != nil
+	c.Client = client
 	if err := checkMethodParams(params); err != nil {
-		c.Malformed = err
+		c.Refused = err
 	} else if !params.IsZero() {
 		c.Meta, c.Args = params.Get("_meta"), mcp.Without(params, "_meta")
 	}
-	if p.asks() {
-		c.Peer = sessionPeer{p.capabilities, ctx, p.channel}
-	}
 	res, err := h.cfg.Do(ctx, c)
 	switch {
-	case err != nil && c.Malformed != nil && !h.offersMethod(ctx, p, method):
+	case err != nil && c.Refused != nil && !h.offersMethod(ctx, p, method):
 		return gate.Doc{}, errNoMethod
 	case err != nil:
 		return gate.Doc{}, p.useError(ctx, &c, err)

@@ -37,7 +37,8 @@ type parked struct {
 	host   *Host
 	id     string
 	call   gate.Call
-	can    gate.Doc        // absent if the client can be asked nothing
+	client gate.Client // of the request that made the call
+	reach  gate.Reach
 	life   context.Context // of the call
 	cancel context.CancelCauseFunc
 	left   func()        // says that the host does not wait for the call any more
@@ -45,8 +46,9 @@ type parked struct {
 	res    gate.Result
 	err    error
 
-	mayBeTask bool
-	tasked    chan struct{} // closed when its server carries it out as a task; nil if it is to be none
+	mayBeTask  bool
+	tasked     chan struct{} // closed, once, when its server carries it out as a task; nil if it is to be none
+	taskedOnce sync.Once
 
 	questions.Questions
 
@@ -57,7 +59,7 @@ type parked struct {
 	task   bool        // no request waits for the call, nor does the call for one
 }
 
-var _ gate.Peer = (*parked)(nil)
+var _ gate.Client = (*parked)(nil)
 
 // waiter is a request that waits for a call.
 type waiter struct {
@@ -69,7 +71,7 @@ type waiter struct {
 
 func newWaiter(ctx context.Context, p client, c *gate.Call) *waiter {
 	by := &waiter{ctx: ctx, token: c.Meta.Get("progressToken"), tasks: declaresTasks(c.Meta)}
-	if c.Notify != nil {
+	if c.Reach().Hears {
 		by.notify = p.channel.notify
 	}
 	return by
@@ -82,18 +84,13 @@ func (h *Host) park(ctx context.Context, p client, c *gate.Call, can gate.Doc, m
 	h.calls.Split()
 	by := newWaiter(ctx, p, c)
 	k := &parked{
-		host: h, id: rand.Text(), call: *c, can: can, life: life, cancel: cancel, left: sync.OnceFunc(h.calls.End),
+		host: h, id: rand.Text(), call: *c, client: c.Client, reach: c.Reach(), life: life, cancel: cancel, left: sync.OnceFunc(h.calls.End),
 		done: make(chan struct{}), mayBeTask: mayBeTask, waiter: by,
 	}
-	if !can.IsZero() {
-		k.call.Peer, k.call.Rounds = k, !mayBeTask // a task cannot be called again
-	}
-	if c.Notify != nil {
-		k.call.Notify = k.notify
-	}
+	k.call.Client = k
+	k.reach.Capabilities, k.reach.Rounds = can, !can.IsZero() && !mayBeTask // a task cannot be called again
 	if mayBeTask {
-		k.tasked = make(chan struct{})
-		k.call.Tasked, k.call.Detached = sync.OnceFunc(func() { close(k.tasked) }), true
+		k.tasked, k.reach.Detached, k.reach.MayBeTask = make(chan struct{}), true, true
 		h.taskCalls.enter(k)
 	}
 	go func() { // ends with the call, which the request, its idleness or its job ends
@@ -244,14 +241,32 @@ func (k *parked) resume(round uint64, responses gate.Doc, by *waiter) (again boo
 	return false, nil
 }
 
-// Capabilities implements [gate.Peer].
-func (k *parked) Capabilities() gate.Doc { return k.can }
+// Reach implements [gate.Client].
+func (k *parked) Reach() gate.Reach { return k.reach }
+
+// Approve implements [gate.Client].
+func (k *parked) Approve(ctx context.Context, p gate.Pending) (gate.Answer, error) {
+	return k.client.Approve(ctx, p)
+}
+
+// Granted implements [gate.Client].
+func (k *parked) Granted() {}
+
+// Tasked implements [gate.Client].
+func (k *parked) Tasked() {
+	if k.tasked != nil {
+		k.taskedOnce.Do(func() { close(k.tasked) })
+	}
+}
+
+// Poll implements [gate.Client]. The request that waits for the call is another each time.
+func (k *parked) Poll(time.Duration) {}
 
 // errNobodyAnswers is what the server of a task gets whose client does not come to
 // answer.
 var errNobodyAnswers = errors.New("the client has not answered")
 
-// Request implements [gate.Peer]. What the server asks while its call is parked already
+// Request implements [gate.Client]. What the server asks while its call is parked already
 // the client is asked in the next round; of a task it can be asked at any time, for as
 // long as a call is parked.
 func (k *parked) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
@@ -284,9 +299,9 @@ func (k *parked) admit(method gate.Action, params gate.Doc) (*questions.Question
 	return k.Add(method, mcp.WithoutTask(params)) // the client knows of the gateway's task, if of any
 }
 
-// notify tells the client something of the call, on the stream of the request that waits
+// Notify implements [gate.Client]. It tells the client something of the call on the stream of the request that waits
 // for it, if one does.
-func (k *parked) notify(_ context.Context, method string, params gate.Doc) {
+func (k *parked) Notify(_ context.Context, method string, params gate.Doc) {
 	k.turn.Lock()
 	by := k.waiter
 	k.turn.Unlock()

@@ -167,8 +167,8 @@ func atOnce(ctx context.Context, p gate.Permit) (string, error) {
 // asksByAnswer asks as a server without sessions does: by its answer, and with a state of its
 // own that has what came before.
 func asksByAnswer(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
-	name := c.Responses.At("/who/content/name").Text()
-	if c.State == "asked twice" {
+	name := c.Brought.Responses.At("/who/content/name").Text()
+	if c.Brought.State == "asked twice" {
 		return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":` + rig.Quote(name) + `}]}`)}, nil
 	}
 	params, err := p.Screen(ctx, gate.Elicit, gate.MustDoc(asksName))
@@ -176,7 +176,7 @@ func asksByAnswer(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result
 		return gate.Result{}, err
 	}
 	state := "asked once"
-	if c.State == state {
+	if c.Brought.State == state {
 		state = "asked twice"
 	}
 	doc := gate.MustDoc(`{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":` + params.String() + `}},"requestState":` + rig.Quote(state) + `}`)
@@ -185,8 +185,8 @@ func asksByAnswer(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result
 
 // asksHeavily asks once, with as large a state as there may be.
 func asksHeavily(_ context.Context, c *gate.Call, _ gate.Permit) (gate.Result, error) {
-	if c.State != "" {
-		return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, len(c.State)))}, nil
+	if c.Brought.State != "" {
+		return gate.Result{Doc: gate.MustDoc(fmt.Sprintf(`{"content":[{"type":"text","text":"%d"}]}`, len(c.Brought.State)))}, nil
 	}
 	state := strings.Repeat("s", gate.MaxRoundState)
 	return gate.Result{Doc: gate.MustDoc(`{"resultType":"input_required","requestState":` + rig.Quote(state) + `}`), InputRequired: true}, nil
@@ -557,10 +557,10 @@ func TestServersAskWithinUses(t *testing.T) {
 	d := new(desk)
 	host, err := host.New(host.Config{
 		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
-			if c.Malformed != nil {
+			if c.Refused != nil {
 				return gate.Result{}, &gate.Refusal{Step: gate.StepParse}
 			}
-			doc, err := c.Peer.Request(ctx, gate.Elicit, gate.MustDoc(asksName))
+			doc, err := c.Client.Request(ctx, gate.Elicit, gate.MustDoc(asksName))
 			if err != nil {
 				return gate.Result{}, err
 			}

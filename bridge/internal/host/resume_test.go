@@ -118,7 +118,7 @@ func newWaiting(t *testing.T) *waiting {
 			}
 			if c.Name == "floods" {
 				for i := range 20_000 {
-					c.Notify(ctx, "notifications/progress", gate.MustDoc(fmt.Sprintf(`{"progressToken":1,"progress":%d,"message":%q}`, i, strings.Repeat("x", 200))))
+					c.Client.Notify(ctx, "notifications/progress", gate.MustDoc(fmt.Sprintf(`{"progressToken":1,"progress":%d,"message":%q}`, i, strings.Repeat("x", 200))))
 					w.told.Add(1)
 				}
 			}

@@ -224,5 +224,5 @@ func (c *lineClient) request(ctx context.Context, method string, params gate.Doc
 	return c.session.pending.request(ctx, func(b []byte) { _ = c.write(b) }, method, params)
 }
 
-// polls implements [channel].
-func (c *lineClient) polls() func(time.Duration) { return nil }
+// poll implements [channel].
+func (c *lineClient) poll(time.Duration) {}

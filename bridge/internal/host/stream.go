@@ -118,16 +118,11 @@ func (a *answer) request(ctx context.Context, method string, params gate.Doc) (g
 	return a.session.pending.request(ctx, a.send, method, params)
 }
 
-// polls implements [channel].
-func (a *answer) polls() func(time.Duration) {
-	if a.session == nil || !a.session.primes(a.r) || !respond.HangsUp(a.w, a.r) {
-		return nil
-	}
-	return a.poll
-}
-
-// poll ends the connection, and has the client come back for the stream.
+// poll implements [channel].
 func (a *answer) poll(after time.Duration) {
+	if a.session == nil || !a.session.primes(a.r) || !respond.HangsUp(a.w, a.r) {
+		return
+	}
 	s := a.begun()
 	if s == nil || after <= 0 || !s.reads(a.sink) {
 		return

@@ -50,7 +50,7 @@ func TestEventsAreOneLine(t *testing.T) {
 	h, err := host.New(host.Config{
 		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
 		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
-			c.Notify(ctx, "notifications/message", gate.MustDoc("{\n\"level\":\"info\",\r\n\"data\":\"a\\nb\"}"))
+			c.Client.Notify(ctx, "notifications/message", gate.MustDoc("{\n\"level\":\"info\",\r\n\"data\":\"a\\nb\"}"))
 			return gate.Result{Doc: gate.MustDoc("{\r\"content\":\n[]\n}")}, nil
 		},
 	})
@@ -204,7 +204,7 @@ func TestPolledStreamEnds(t *testing.T) {
 	h, err := host.New(host.Config{
 		Tools: func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
 		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
-			c.Poll(1234 * time.Millisecond)
+			c.Client.Poll(1234 * time.Millisecond)
 			<-let
 			return gate.Result{Doc: gate.MustDoc(`{"content":[],"late":true}`)}, nil
 		},

@@ -36,10 +36,8 @@ func (h *Host) startTask(ctx context.Context, p client, c gate.Call, task gate.D
 	if h.relays(ctx, &c) {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeMethodNotFound, Message: fmt.Sprintf("tool %.200q cannot be called as a task", c.Name)}
 	}
-	k := &parked{host: h, call: c, mayBeTask: true, task: true}
-	if p.asks() {
-		k.can, c.Peer = p.capabilities, k
-	}
+	k := &parked{host: h, call: c, client: c.Client, reach: c.Reach(), mayBeTask: true, task: true}
+	c.Client = k
 	do := func(ctx context.Context, c gate.Call) (gate.Result, error) {
 		h.taskCalls.enter(k)
 		defer h.taskCalls.leave(k)

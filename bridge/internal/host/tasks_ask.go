@@ -45,12 +45,12 @@ func (t *taskCalls) of(j jobs.Job) *parked {
 // made the call, to which the server speaks.
 func (h *Host) askFor(ctx context.Context, p client, j jobs.Job) (stop func()) {
 	k := h.taskCalls.of(j)
-	if k == nil || !p.asks() || p.capabilities.Digest() != k.can.Digest() {
+	if k == nil || !p.asks() || p.capabilities.Digest() != k.reach.Capabilities.Digest() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
-	peer := sessionPeer{p.capabilities, ctx, p.channel}
+	peer := p.reached(ctx)
 	asking.Go(func() { // ends with ctx, and those below with it or with their questions
 		for {
 			news := k.Change()
@@ -76,7 +76,7 @@ func (h *Host) askFor(ctx context.Context, p client, j jobs.Job) (stop func()) {
 
 // askOne puts a question to a client, and its answer to the server. It is false if the
 // client cannot be asked.
-func (k *parked) askOne(ctx context.Context, client gate.Peer, q *questions.Question, j jobs.Job) bool {
+func (k *parked) askOne(ctx context.Context, client gate.Client, q *questions.Question, j jobs.Job) bool {
 	res, err := client.Request(ctx, q.Method, mcp.Stamp(q.Params, mcp.MetaRelatedTask, relatedTask(j)))
 	_, refused := errors.AsType[*mcp.Error](err)
 	k.Put(q, questions.Reply{Doc: res, Err: err}, err == nil || refused)

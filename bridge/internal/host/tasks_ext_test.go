@@ -296,7 +296,7 @@ func TestTaskOfAGatewayThatHasEnded(t *testing.T) {
 	ended := make(chan struct{})
 	t.Cleanup(func() { close(ended); before.Close(context.Background()) })
 	j, err := before.Start(t.Context(), func(_ context.Context, c gate.Call) (gate.Result, error) {
-		c.Granted()
+		c.Client.Granted()
 		<-ended
 		return gate.Result{}, nil
 	}, gate.Call{Action: gate.CallTool, Name: "local__echo", Who: gate.Local()}, 0)

@@ -85,7 +85,9 @@ func New(of *jobs.Runner, p Parts) []local.Tool {
 
 func (t *tools) start(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
 	inner := *c
-	inner.Peer = nil // the client's answer would come to a call that has ended
+	if c.Client != nil {
+		inner.Client = approving{c.Client}
+	}
 	inner.ID, inner.Name, inner.Args = "", c.Args.Get("tool").Text(), c.Args.Get("arguments")
 	relay := func(ctx context.Context, c gate.Call) (gate.Result, error) { // which outlives the call that starts it
 		ctx, done := t.Hold(ctx, c.Who)
@@ -97,6 +99,17 @@ func (t *tools) start(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Re
 		return gate.Result{}, err
 	}
 	return told(statusOf(j), false)
+}
+
+// approving is the client of a call of which servers ask nothing: its answer would come to a
+// call that has ended.
+type approving struct{ gate.Client }
+
+// Reach implements [gate.Client].
+func (a approving) Reach() gate.Reach {
+	r := a.Client.Reach()
+	r.Capabilities = gate.Doc{}
+	return r
 }
 
 // milliseconds reads a duration that the schema has found to be an integer. One that

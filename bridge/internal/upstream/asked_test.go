@@ -74,11 +74,15 @@ func (p *prober) serve(c sdk.Connection) {
 
 // A slowPeer is a client that answers when it is told to.
 type slowPeer struct {
+	gate.Nobody
 	asked  chan context.Context
 	answer chan string
 }
 
-func (slowPeer) Capabilities() gate.Doc { return gate.MustDoc(`{"roots":{},"elicitation":{}}`) }
+func (slowPeer) Reach() gate.Reach {
+	return gate.Reach{Capabilities: gate.MustDoc(`{"roots":{},"elicitation":{}}`)}
+}
+
 func (s slowPeer) Request(ctx context.Context, _ gate.Action, _ gate.Doc) (gate.Doc, error) {
 	s.asked <- ctx
 	select {
@@ -93,13 +97,13 @@ func (s slowPeer) Request(ctx context.Context, _ gate.Action, _ gate.Doc) (gate.
 // and bounded; what comes after the call is refused.
 func TestAsked(t *testing.T) {
 	p, e := newProber(t, `{}`, rig.EchoTool)
-	client := slowPeer{make(chan context.Context, 99), make(chan string)}
+	client := slowPeer{asked: make(chan context.Context, 99), answer: make(chan string)}
 	g, _ := rig.NewGate(t, e)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
 		c := rig.NewCall("up__echo", "{}")
-		c.Session, c.Peer = gate.SessionKey{Owner: c.Who.Owner, ID: "s"}, client
+		c.Session, c.Client = gate.SessionKey{Owner: c.Who.Owner, ID: "s"}, client
 		_, _ = g.Do(t.Context(), c)
 	})
 	conn, call := <-p.conn, <-p.calls

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 )
 
@@ -72,10 +73,11 @@ type audiences struct {
 func (s *audiences) take(e *Endpoint, c *gate.Call) (*audience, error) {
 	// A call that nobody waits for outlives the session, whose own connections end with it;
 	// but processes only with the last call.
-	want := &audience{session: c.Audience(), who: c.Who, pooled: c.Rounds || c.Detached, capabilities: clientCapabilities(c), base: e, owner: s}
+	client := c.Reach()
+	want := &audience{session: c.Audience(), who: c.Who, pooled: client.Rounds || client.Detached, capabilities: mcp.PeerCapabilities(client.Capabilities), base: e, owner: s}
 	// A job or task works with what its session has left in its process. Not so a call that
 	// can become a task yet (2026-07-28): its client is asked by its answer, as by no other's.
-	want.stays = e.cfg.Command != "" && c.Detached && c.Tasked == nil && want.session.ID != ""
+	want.stays = e.cfg.Command != "" && client.Detached && !client.MayBeTask && want.session.ID != ""
 	switch {
 	case want.capabilities.IsZero(): // nobody is asked, so that calls need not be told apart
 		want.pooled, want.capabilities = false, noCapabilities

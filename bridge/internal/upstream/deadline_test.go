@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
 // Each notification of progress gives the call its timeout again, up to ten times of it in
@@ -48,7 +49,7 @@ func TestProgressExtends(t *testing.T) {
 				}()
 				c := rig.NewCall("s__echo", "{}")
 				c.Meta = gate.MustDoc(`{"progressToken":"mine"}`)
-				c.Notify = func(context.Context, string, gate.Doc) {}
+				c.Client = &gatetest.Client{OnNotify: func(context.Context, string, gate.Doc) {}}
 				g, _ := rig.NewGate(t, e)
 				before := time.Now()
 				_, err := g.Do(t.Context(), c)

@@ -70,9 +70,7 @@ func (a outgoing) about(t *gate.Tool) outgoing {
 	case gate.ReadResource:
 		a.name = c.URI(t)
 	}
-	if c.Peer != nil {
-		a.capabilities = c.Peer.Capabilities()
-	}
+	a.capabilities = c.Reach().Capabilities
 	return a
 }
 

@@ -4,18 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 )
-
-// clientCapabilities returns what the client of a call can be asked; absent if that is nothing.
-func clientCapabilities(c *gate.Call) gate.Doc {
-	if c.Peer == nil {
-		return gate.Doc{}
-	}
-	return mcp.PeerCapabilities(c.Peer.Capabilities())
-}
 
 // alwaysOwn reports whether the clients of the server have a connection each, whatever they
 // are capable of.

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
 // caller makes calls of a session of a client that cannot be asked anything, and returns
@@ -67,15 +68,16 @@ func TestJobsInOwnProcesses(t *testing.T) {
 	rig.NoLeaks(t)
 	e := rig.Ready(t, rig.Child("remembers"))
 	g, _ := rig.NewGate(t, e)
-	peer := client{`{"roots":{"listChanged":true},"elicitation":{"form":{}}}`, nil}
+	peer := gatetest.Asked(`{"roots":{"listChanged":true},"elicitation":{"form":{}}}`, nil)
 	pids := map[string]string{}
 	for i, how := range []string{"call", "job", "task", "job", "call"} {
 		for _, session := range []string{"a", "b"} {
 			c := rig.NewCall("liar__echo", "{}")
 			c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: session}
-			if c.Detached = how != "call"; how != "job" {
-				c.Peer = peer
+			if how != "job" {
+				c.Client = peer
 			}
+			gatetest.Of(&c).Can.Detached = how != "call"
 			res, err := g.Do(t.Context(), c)
 			pid := res.Doc.Get("pid").String()
 			if calls := res.Doc.Get("calls").String(); err != nil || calls != fmt.Sprint(i+1) || pids[session] != "" && pids[session] != pid {
@@ -98,9 +100,10 @@ func TestJobBeforeCalls(t *testing.T) {
 	for _, how := range []string{"job", "call", "job"} {
 		c := rig.NewCall("liar__echo", "{}")
 		c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: "s"}
-		if c.Detached = how == "job"; how == "call" {
-			c.Peer = client{`{"roots":{}}`, nil}
+		if how == "call" {
+			c.Client = gatetest.Asked(`{"roots":{}}`, nil)
 		}
+		gatetest.Of(&c).Can.Detached = how == "job"
 		res, err := g.Do(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
@@ -116,18 +119,18 @@ func TestJobBeforeCalls(t *testing.T) {
 // without a session, meet nobody else's question, nor what others have left.
 func TestWhatHasNoSessionsProcess(t *testing.T) {
 	g, _ := rig.NewGate(t, rig.Ready(t, rig.Child("remembers")))
-	can := client{`{"roots":{}}`, nil}
+	can := gate.MustDoc(`{"roots":{}}`)
 	for name, tt := range map[string]struct {
 		session      string
-		first, other gate.Call
+		first, other gate.Reach
 	}{
-		"can become a task": {"s", gate.Call{Peer: can}, gate.Call{Peer: can, Detached: true, Tasked: func() {}}},
-		"without a session": {"", gate.Call{}, gate.Call{Peer: can, Detached: true}},
+		"can become a task": {"s", gate.Reach{Capabilities: can}, gate.Reach{Capabilities: can, Detached: true, MayBeTask: true}},
+		"without a session": {"", gate.Reach{}, gate.Reach{Capabilities: can, Detached: true}},
 	} {
-		pid := func(how gate.Call) string {
+		pid := func(how gate.Reach) string {
 			c := rig.NewCall("liar__echo", "{}")
 			c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: tt.session}
-			c.Peer, c.Detached, c.Tasked = how.Peer, how.Detached, how.Tasked
+			c.Client = &gatetest.Client{Can: how}
 			res, err := g.Do(t.Context(), c)
 			if err != nil {
 				t.Fatal(name, err)
@@ -148,7 +151,8 @@ func TestTaskOverHTTP(t *testing.T) {
 	for _, detached := range []bool{false, true} {
 		c := rig.NewCall("up__echo", "{}")
 		c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: "s"}
-		c.Peer, c.Detached = client{`{"roots":{}}`, nil}, detached
+		c.Client = gatetest.Asked(`{"roots":{}}`, nil)
+		gatetest.Of(&c).Can.Detached = detached
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = g.Do(ctx, c) })
@@ -216,13 +220,15 @@ func TestWhomJobsAsk(t *testing.T) {
 		c.Session = key(session)
 		if held != nil {
 			c.Meta = gate.MustDoc(`{"progressToken":1}`)
-			c.Notify = func(context.Context, string, gate.Doc) { held() }
+			gatetest.Of(&c).OnNotify = func(context.Context, string, gate.Doc) { held() }
 		}
-		if c.Detached = how != "call"; how != "job" {
-			c.Peer = client{`{"roots":{"listChanged":true}}`, func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
+		one := gatetest.Of(&c)
+		if one.Can.Detached = how != "call"; how != "job" {
+			one.Can.Capabilities = gate.MustDoc(`{"roots":{"listChanged":true}}`)
+			one.OnRequest = func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) {
 				asked++ // one after the other
 				return gate.MustDoc(`{"roots":[]}`), nil
-			}}
+			}
 		}
 		res, err := g.Do(t.Context(), c)
 		if err != nil || asked != want || res.Doc.Get("refused").True() != refused {

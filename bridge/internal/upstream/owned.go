@@ -38,7 +38,7 @@ func (o owned) opened(ctx context.Context, l *link) {
 		return
 	}
 	l.dialect.greet(ctx)
-	if of := o.e.calls.Foremost(); of != nil && of.Call.Detached { // nobody may have answered
+	if of := o.e.calls.Foremost(); of != nil && of.Call.Reach().Detached { // nobody may have answered
 		o.audience.owner.mu.Lock()
 		o.audience.rootsChanged = true
 		o.audience.owner.mu.Unlock()
@@ -90,7 +90,7 @@ func (o owned) approves(ctx context.Context, l *link, t *gate.Tool, _ bool) erro
 
 func (o owned) prepare(ctx context.Context, l *link, of *underway.Call) {
 	l.dialect.tune(ctx, of.Level, false)
-	if !of.Call.Detached && o.audience.owner.takeRootsChanged(o.audience) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
+	if !of.Call.Reach().Detached && o.audience.owner.takeRootsChanged(o.audience) && l.peer.Tell(ctx, mcp.MethodRootsChanged, "{}") == nil {
 		l.dialect.greet(ctx)
 	}
 }

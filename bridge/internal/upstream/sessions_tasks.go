@@ -19,7 +19,7 @@ func (l sessions) asTask(t *gate.Tool, c *gate.Call) bool {
 		return false
 	}
 	support := t.Definition.At("/execution/taskSupport").Text()
-	return support == "required" || support == "optional" && c.Detached
+	return support == "required" || support == "optional" && c.Reach().Detached
 }
 
 // callAsTask calls a tool as a task and waits for its end, for as long as the server

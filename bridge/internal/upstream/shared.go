@@ -56,7 +56,7 @@ func (s shared) owns(c *gate.Call) bool {
 		return false
 	case e.alwaysOwn():
 		return true
-	case clientCapabilities(c).IsZero():
+	case mcp.PeerCapabilities(c.Reach().Capabilities).IsZero():
 		return false
 	}
 	e.mu.Lock()

@@ -46,7 +46,7 @@ func (l stateless) rounds(ctx context.Context, a outgoing) (gate.Doc, error) {
 			return gate.Doc{}, &mcp.ProtocolError{Err: err}
 		case m == nil:
 			return res, nil
-		case call.Rounds:
+		case call.Reach().Rounds:
 			c.More = true
 			return m.Screened(ctx, c.Permit())
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
 const (
@@ -78,7 +79,7 @@ func TestRoundsAnswered(t *testing.T) {
 				t.Fatal(err)
 			}
 			g, r := rig.NewGate(t, f)
-			c := gate.Call{Action: action, Name: names[action], Who: gate.Local(), Peer: client{canAll, accepts}}
+			c := gate.Call{Action: action, Name: names[action], Who: gate.Local(), Client: gatetest.Asked(canAll, accepts)}
 			if action == gate.CallTool {
 				c.Args = gate.MustDoc(`{"x":1}`)
 			}
@@ -135,9 +136,10 @@ func TestRoundsPassed(t *testing.T) {
 	}
 	call := func(responses, state string) gate.Result {
 		c := rig.NewCall("s__echo", "{}")
-		c.Peer, c.Rounds, c.State = client{canAll, nil}, true, state
+		c.Client, c.Brought.State = gatetest.Asked(canAll, nil), state
+		gatetest.Of(&c).Can.Rounds = true
 		if responses != "" {
-			c.Responses = gate.MustDoc(responses)
+			c.Brought.Responses = gate.MustDoc(responses)
 		}
 		res, err := g.Do(t.Context(), c)
 		if err != nil {
@@ -173,26 +175,26 @@ func TestRoundsRefused(t *testing.T) {
 	}
 	tests := map[string]struct {
 		answer string
-		client gate.Peer
+		client gate.Client
 		code   string
 	}{
-		"nothing is asked":                {needs("", ""), client{canAll, accepts}, "protocol"},
-		"requests that are no object":     {needs("[]", ""), client{canAll, accepts}, "protocol"},
-		"a request without a method":      {needs(`{"a":{}}`, ""), client{canAll, accepts}, "protocol"},
-		"a request that is no object":     {needs(`{"a":1}`, ""), client{canAll, accepts}, "protocol"},
-		"an unknown method":               {needs(`{"a":{"method":"tools/call","params":{}}}`, ""), client{canAll, accepts}, "protocol"},
-		"params that are no object":       {needs(`{"a":{"method":"roots/list","params":[]}}`, ""), client{canAll, accepts}, "protocol"},
-		"too many requests":               {needs(`{`+strings.Join(many, ",")+`}`, ""), client{canAll, accepts}, "protocol"},
-		"a state that is no string":       {needs("", "{}"), client{canAll, accepts}, "protocol"},
-		"a state that is too large":       {needs("", `"`+strings.Repeat("x", 70_000)+`"`), client{canAll, accepts}, "protocol"},
-		"content, too":                    {strings.Replace(needs("", `"s"`), "{", `{"content":[{"type":"text","text":"x"}],`, 1), client{canAll, accepts}, "protocol"},
-		"a type of results of its own":    {`{"resultType":"maybe","content":[]}`, client{canAll, accepts}, "protocol"},
-		"without end":                     {needs(`{"a":`+askRoots+`}`, ""), client{canAll, accepts}, "protocol"},
+		"nothing is asked":                {needs("", ""), gatetest.Asked(canAll, accepts), "protocol"},
+		"requests that are no object":     {needs("[]", ""), gatetest.Asked(canAll, accepts), "protocol"},
+		"a request without a method":      {needs(`{"a":{}}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
+		"a request that is no object":     {needs(`{"a":1}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
+		"an unknown method":               {needs(`{"a":{"method":"tools/call","params":{}}}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
+		"params that are no object":       {needs(`{"a":{"method":"roots/list","params":[]}}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
+		"too many requests":               {needs(`{`+strings.Join(many, ",")+`}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
+		"a state that is no string":       {needs("", "{}"), gatetest.Asked(canAll, accepts), "protocol"},
+		"a state that is too large":       {needs("", `"`+strings.Repeat("x", 70_000)+`"`), gatetest.Asked(canAll, accepts), "protocol"},
+		"content, too":                    {strings.Replace(needs("", `"s"`), "{", `{"content":[{"type":"text","text":"x"}],`, 1), gatetest.Asked(canAll, accepts), "protocol"},
+		"a type of results of its own":    {`{"resultType":"maybe","content":[]}`, gatetest.Asked(canAll, accepts), "protocol"},
+		"without end":                     {needs(`{"a":`+askRoots+`}`, ""), gatetest.Asked(canAll, accepts), "protocol"},
 		"nobody can be asked":             {needs(`{"a":`+askRoots+`}`, ""), nil, "refused_authorize"},
-		"the client cannot do that":       {needs(`{"a":`+askRoots+`}`, ""), client{`{"elicitation":{}}`, accepts}, "refused_authorize"},
-		"the client answers by an error":  {needs(`{"a":`+askRoots+`}`, ""), client{canAll, func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) { return gate.Doc{}, errors.New("no") }}, "protocol"},
-		"the client's answer is not one":  {needs(`{"a":`+askRoots+`}`, ""), client{canAll, func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) { return gate.MustDoc(`{}`), nil }}, "refused_validate_output"},
-		"the policy refuses the question": {needs(`{"a":`+askName+`}`, ""), client{canAll, accepts}, "refused_authorize"},
+		"the client cannot do that":       {needs(`{"a":`+askRoots+`}`, ""), gatetest.Asked(`{"elicitation":{}}`, accepts), "refused_authorize"},
+		"the client answers by an error":  {needs(`{"a":`+askRoots+`}`, ""), gatetest.Asked(canAll, func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) { return gate.Doc{}, errors.New("no") }), "protocol"},
+		"the client's answer is not one":  {needs(`{"a":`+askRoots+`}`, ""), gatetest.Asked(canAll, func(context.Context, gate.Action, gate.Doc) (gate.Doc, error) { return gate.MustDoc(`{}`), nil }), "refused_validate_output"},
+		"the policy refuses the question": {needs(`{"a":`+askName+`}`, ""), gatetest.Asked(canAll, accepts), "refused_authorize"},
 	}
 	for name, tt := range tests {
 		for _, passed := range []bool{false, true} {
@@ -214,7 +216,8 @@ func TestRoundsRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := rig.NewCall("s__echo", "{}")
-				c.Peer, c.Rounds = tt.client, passed
+				c.Client = tt.client
+				gatetest.Of(&c).Can.Rounds = passed
 				res, err := g.Do(t.Context(), c)
 				if code := gate.Code(err); code != tt.code {
 					t.Errorf("%s, want %s: %s %v", code, tt.code, res.Doc, err)
@@ -231,7 +234,7 @@ func TestRoundsOfOlderServers(t *testing.T) {
 	e := rig.Ready(t, s.Config("s"))
 	g, _ := rig.NewGate(t, e)
 	c := rig.NewCall("s__echo", "{}")
-	c.Rounds = true
+	c.Client = &gatetest.Client{Can: gate.Reach{Rounds: true}}
 	res, err := g.Do(t.Context(), c)
 	if err != nil || res.InputRequired {
 		t.Errorf("%v %s, %v", res.InputRequired, res.Doc, err)
@@ -250,11 +253,11 @@ func TestRoundsAskAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(3)
 	c := rig.NewCall("s__echo", "{}")
-	c.Peer = client{canAll, func(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
+	c.Client = gatetest.Asked(canAll, func(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
 		all.Done()
 		all.Wait() // which none alone gets past
 		return accepts(ctx, method, params)
-	}}
+	})
 	if _, err := g.Do(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
 const (
@@ -118,7 +119,8 @@ func TestModernTask(t *testing.T) {
 			g, _ := rig.NewGate(t, e)
 			c := rig.NewCall("s__echo", "{}")
 			var tasked atomic.Int32
-			c.Peer, c.Tasked = client{canAll, accepts}, func() { tasked.Add(1) }
+			c.Client = gatetest.Asked(canAll, accepts)
+			gatetest.Of(&c).OnTasked = func() { tasked.Add(1) }
 			res, err := g.Do(t.Context(), c)
 			code, text := gate.Code(err), fmt.Sprint(err)
 			if err == nil {
@@ -196,9 +198,9 @@ func TestModernTaskWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, _ := rig.NewGate(t, f)
-	asker := client{`{"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{"x":1},"com.example/y":{}}}`, accepts}
+	asker := gatetest.Asked(`{"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{"x":1},"com.example/y":{}}}`, accepts)
 	for _, c := range []gate.Call{rig.NewCall("s__echo", "{}"), {Action: gate.GetPrompt, Name: "s__p", Who: gate.Local()}} {
-		c.Peer = asker
+		c.Client = asker
 		if _, err := g.Do(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +237,7 @@ func TestModernTaskBrokenOff(t *testing.T) {
 	tests := map[string]struct {
 		says    string
 		timeout time.Duration
-		peer    gate.Peer
+		peer    gate.Client
 		leaves  bool
 		code    string
 	}{
@@ -243,7 +245,7 @@ func TestModernTaskBrokenOff(t *testing.T) {
 		"the server is silent":           {"-", 2 * time.Second, nil, false, "timeout"},
 		"the connection does not return": {"HTTP 503", 2 * time.Second, nil, false, "timeout"},
 		"nobody can be asked":            {wants, time.Minute, nil, false, "refused_authorize"},
-		"the client does not answer":     {wants, time.Minute, client{canAll, refuses}, false, "protocol"},
+		"the client does not answer":     {wants, time.Minute, gatetest.Asked(canAll, refuses), false, "protocol"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -254,9 +256,9 @@ func TestModernTaskBrokenOff(t *testing.T) {
 			defer cancel()
 			g, _ := rig.NewGate(t, e)
 			c := rig.NewCall("s__echo", "{}")
-			c.Peer = tt.peer
+			c.Client = tt.peer
 			if tt.leaves {
-				c.Tasked = func() { time.AfterFunc(50*time.Millisecond, cancel) }
+				gatetest.Of(&c).OnTasked = func() { time.AfterFunc(50*time.Millisecond, cancel) }
 			}
 			if _, err := g.Do(ctx, c); gate.Code(err) != tt.code {
 				t.Errorf("error %v, want %s", err, tt.code)
@@ -285,7 +287,7 @@ func TestModernTaskTakesBack(t *testing.T) {
 	var asked sync.WaitGroup
 	asked.Add(2)
 	takenBack := make(chan bool, 1)
-	c.Peer = client{canAll, func(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
+	c.Client = gatetest.Asked(canAll, func(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
 		asked.Done()
 		asked.Wait() // which neither alone gets past
 		if method == gate.ListRoots {
@@ -298,7 +300,7 @@ func TestModernTaskTakesBack(t *testing.T) {
 		<-ctx.Done()
 		takenBack <- true
 		return gate.Doc{}, ctx.Err()
-	}}
+	})
 	if res, err := g.Do(t.Context(), c); err != nil || res.IsError {
 		t.Errorf("%s, %v", res.Doc, err)
 	}
@@ -316,7 +318,7 @@ func TestModernTaskTakesNoAnswer(t *testing.T) {
 		e, _ := rig.Dialled(t, m)
 		g, _ := rig.NewGate(t, e)
 		c := rig.NewCall("s__echo", "{}")
-		c.Peer = client{canAll, accepts}
+		c.Client = gatetest.Asked(canAll, accepts)
 		if res, err := g.Do(t.Context(), c); err != nil || res.IsError != failed || failed != strings.Contains(res.Doc.String(), "too late") {
 			t.Errorf("then %s: %s, %v", then, res.Doc, err)
 		}
@@ -355,7 +357,7 @@ func TestModernTaskOutlivesConnection(t *testing.T) {
 			}
 			c := rig.NewCall("s__echo", "{}")
 			back := make(chan *httptest.Server, 1)
-			c.Tasked = func() {
+			gatetest.Of(&c).OnTasked = func() {
 				go func() {
 					srv.CloseClientConnections()
 					srv.Close()
@@ -395,7 +397,7 @@ func TestModernTaskOfClosedEndpoint(t *testing.T) {
 	e, _ := rig.Dialled(t, newTaskServer(task("working", "")))
 	g, _ := rig.NewGate(t, e)
 	c := rig.NewCall("s__echo", "{}")
-	c.Tasked = func() { go e.Close() }
+	gatetest.Of(&c).OnTasked = func() { go e.Close() }
 	if _, err := g.Do(t.Context(), c); gate.Code(err) != "transport" && gate.Code(err) != "not_connected" {
 		t.Errorf("error %v", err)
 	}
@@ -417,7 +419,7 @@ func TestModernTaskTriesCircuit(t *testing.T) {
 	g, _ := rig.NewGate(t, e)
 	c := rig.NewCall("s__echo", "{}")
 	ctx, cancel := context.WithCancel(t.Context())
-	c.Tasked = func() {
+	gatetest.Of(&c).OnTasked = func() {
 		if got := e.Status().Circuit; got != "" {
 			t.Errorf("circuit %q while the task goes on", got)
 		}

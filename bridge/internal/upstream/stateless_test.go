@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
 // TestErasOverHTTP: which revision is spoken with a server, and what finding out costs.
@@ -168,16 +169,6 @@ func TestErasInLines(t *testing.T) {
 }
 
 // A client that can be asked: it answers by what it is asked.
-type client struct {
-	capabilities string
-	answer       func(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error)
-}
-
-func (c client) Capabilities() gate.Doc { return gate.MustDoc(c.capabilities) }
-func (c client) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
-	return c.answer(ctx, method, params)
-}
-
 // TestModernRequest: what a server of 2026 is told with each request.
 func TestModernRequest(t *testing.T) {
 	m := rig.NewModern(map[string]string{
@@ -203,9 +194,10 @@ func TestModernRequest(t *testing.T) {
 	meta := gate.MustDoc(`{"traceparent":"00-1","progressToken":"theirs","example.com/a":[1],"io.github.wasmgate/prompt":"secret","authorization":"secret",
 		"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"other","version":"1"},
 		"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"io.modelcontextprotocol/logLevel":"info"}`)
-	asker := client{capabilities: `{"elicitation":{"form":{}},"x":{"y":1}}`}
+	asker := gatetest.Asked(`{"elicitation":{"form":{}},"x":{"y":1}}`, nil)
+	asker.OnNotify = func(context.Context, string, gate.Doc) {}
 	for _, c := range []gate.Call{
-		{Action: gate.CallTool, Name: f.KnownFeatures(gate.FeatureTool)[0].Offered, Args: gate.MustDoc(`{"city":"Zürich","n":4.0e1,"ok":false,"in":{"deep":""},"none":null,"x":"y"}`), Meta: meta, Peer: asker, Notify: func(context.Context, string, gate.Doc) {}},
+		{Action: gate.CallTool, Name: f.KnownFeatures(gate.FeatureTool)[0].Offered, Args: gate.MustDoc(`{"city":"Zürich","n":4.0e1,"ok":false,"in":{"deep":""},"none":null,"x":"y"}`), Meta: meta, Client: asker},
 		{Action: gate.GetPrompt, Name: "s__p"},
 		{Action: gate.ReadResource, Name: "file:///ä"},
 	} {

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
 // A tasker is a server whose tool must be called as a task. It answers requests as it
@@ -288,7 +289,7 @@ func TestTaskOfDetachedCall(t *testing.T) {
 			g, _ := rig.NewGate(t, e)
 			c := rig.NewCall("s__slow", `{}`)
 			var tasked atomic.Int32
-			c.Detached, c.Tasked = tt.detached, func() { tasked.Add(1) }
+			c.Client = &gatetest.Client{Can: gate.Reach{Detached: tt.detached}, OnTasked: func() { tasked.Add(1) }}
 			if _, err := g.Do(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
@@ -312,11 +313,12 @@ func TestTaskAsksItsClient(t *testing.T) {
 	call := func(who string) (made chan struct{}) {
 		made = make(chan struct{})
 		c := rig.NewCall("up__slow", "{}")
-		c.Session, c.Tasked = gate.SessionKey{Owner: c.Who.Owner, ID: "s"}, func() { close(made) }
-		c.Peer = client{`{"roots":{}}`, func(_ context.Context, _ gate.Action, params gate.Doc) (gate.Doc, error) {
+		c.Session = gate.SessionKey{Owner: c.Who.Owner, ID: "s"}
+		c.Client = gatetest.Asked(`{"roots":{}}`, func(_ context.Context, _ gate.Action, params gate.Doc) (gate.Doc, error) {
 			asked <- who + " " + params.String()
 			return gate.MustDoc(`{"roots":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"the gateway's"}}}`), nil
-		}}
+		})
+		gatetest.Of(&c).OnTasked = func() { close(made) }
 		wg.Go(func() { _, _ = g.Do(ctx, c) })
 		return made
 	}
@@ -366,7 +368,7 @@ func TestDetachedCallAsksForProgress(t *testing.T) {
 		e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options()})
 		g, _ := rig.NewGate(t, e)
 		c := rig.NewCall("s__slow", `{}`)
-		c.Detached = detached
+		c.Client = &gatetest.Client{Can: gate.Reach{Detached: detached}}
 		if _, err := g.Do(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}

@@ -132,6 +132,7 @@ var rules = map[string]rule{
 	"internal/dial":                 {},
 	"internal/confine":              {bans: []string{"net", "net/http"}},
 	"internal/schema":               {imports: []string{"internal/doc", "gate", "internal/pointer"}, bans: []string{"net", "net/http"}},
+	"internal/gatetest":             {imports: []string{"gate"}, bans: leaf[1:]},
 	"internal/lock":                 {imports: []string{"gate", "internal/files", "internal/pointer"}, bans: []string{"net", "net/http"}},
 	"bridge/gateway":                {imports: everything, bans: []string{"database/sql"}},
 	"bridge/gateway/gatewaytest":    {imports: []string{"bridge/gateway", "gate", "gate/audit", "policy"}, bans: []string{"net", "net/http", "database/sql", "github.com/..."}},

@@ -24,9 +24,9 @@ type Brought struct{ Responses, State gate.Doc }
 
 // BroughtBy returns what the client of a call brings.
 func BroughtBy(c *gate.Call) Brought {
-	b := Brought{Responses: c.Responses}
-	if c.State != "" {
-		b.State = gate.MustDoc(string(mcp.MustJSON(c.State)))
+	b := Brought{Responses: c.Brought.Responses}
+	if c.Brought.State != "" {
+		b.State = gate.MustDoc(string(mcp.MustJSON(c.Brought.State)))
 	}
 	return b
 }

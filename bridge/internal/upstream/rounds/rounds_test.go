@@ -41,7 +41,7 @@ func TestBrought(t *testing.T) {
 	if got := string(BroughtBy(&gate.Call{}).With(params)); got != string(params) {
 		t.Errorf("nothing is brought: %s", got)
 	}
-	c := &gate.Call{Responses: gate.MustDoc(`{"a":{"roots":[]}}`), State: `"s"`}
+	c := &gate.Call{Brought: gate.Brought{Responses: gate.MustDoc(`{"a":{"roots":[]}}`), State: `"s"`}}
 	if got := string(BroughtBy(c).With(params)); got != `{"name":"t","inputResponses":{"a":{"roots":[]}},"requestState":"\"s\""}` {
 		t.Errorf("got %s", got)
 	}

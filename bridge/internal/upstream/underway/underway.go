@@ -60,7 +60,7 @@ type notification struct {
 // Begin adds a call; [Call.End] takes it out. level is what its client wants of log messages.
 func (u *Calls) Begin(ctx *pace.Deadline, p gate.Permit, c *gate.Call, level mcp.Severity) *Call {
 	one := &Call{ctx: ctx, permit: p, Call: c, Level: level, among: u, quiet: make(chan struct{})}
-	one.hears = tellsProgress(c) || level > 0 && c.Notify != nil
+	one.hears = tellsProgress(c) || level > 0 && c.Reach().Hears
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.calls == nil {
@@ -99,10 +99,10 @@ func (u *Calls) Foremost() (foremost *Call) {
 // distance is how far the client is: it waits for its calls, comes back to a task, and
 // cannot be asked anything on behalf of a job.
 func (c *Call) distance() int {
-	switch {
-	case c.Call.Peer == nil:
+	switch r := c.Call.Reach(); {
+	case r.Capabilities.IsZero():
 		return 2
-	case c.Call.Detached:
+	case r.Detached:
 		return 1
 	default:
 		return 0
@@ -204,7 +204,7 @@ func (c *Call) pass(said <-chan notification, passed chan<- struct{}) {
 // ProgressToken returns what the request of the call names itself by to its server, JSON, if
 // the server is to tell how far it is, which gives it more time; else "".
 func (c *Call) ProgressToken() string {
-	if tellsProgress(c.Call) || c.Call.Detached {
+	if tellsProgress(c.Call) || c.Call.Reach().Detached {
 		return strconv.FormatInt(c.token, 10)
 	}
 	return ""
@@ -290,5 +290,5 @@ func (c *Call) End() {
 // tellsProgress reports whether the client of a call wants to be told how far it is.
 func tellsProgress(c *gate.Call) bool {
 	kind := c.Meta.Get(mcp.MetaProgress).Kind()
-	return c.Notify != nil && (kind == gate.String || kind == gate.Number)
+	return (kind == gate.String || kind == gate.Number) && c.Reach().Hears
 }
