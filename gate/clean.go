@@ -76,16 +76,16 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 }
 
 // withMeta sets a member of a result's _meta.
-func withMeta(doc Doc, name string, v any) (Doc, error) {
+func withMeta(d Doc, name string, v any) (Doc, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return Doc{}, err
 	}
-	meta := doc.Get("_meta")
-	if meta.Kind() != Object {
+	meta := d.Get("_meta")
+	if meta.Kind() != doc.Object {
 		meta = Doc{}
 	}
-	return doc.With("_meta", meta.With(name, b).Raw()), nil
+	return d.With("_meta", meta.With(name, b).Raw()), nil
 }
 
 // structuredContent is the member of a result with what its texts say as JSON (MCP

@@ -1,5 +1,9 @@
 package gate
 
+import (
+	"github.com/wasmgate/wasmgate/internal/provenance"
+)
+
 // A ContentChecker judges content that is no text: images, sounds, files, links to
 // resources, and icons.
 type ContentChecker interface {
@@ -20,11 +24,11 @@ type Content struct {
 	Tool   string // qualified
 	// Profile was asked for by a decision; "" leaves the choice to the checker.
 	Profile string
-	Kind    TextKind // of the result's texts
-	MIME    string   // "" if unknown
-	Data    string   // base64, of an image, a sound or a file
-	URI     string   // of a link to a resource, or of an icon
-	Icon    bool     // URI is fetched without a click
+	Kind    provenance.TextKind // of the result's texts
+	MIME    string              // "" if unknown
+	Data    string              // base64, of an image, a sound or a file
+	URI     string              // of a link to a resource, or of an icon
+	Icon    bool                // URI is fetched without a click
 }
 
 // The rules of findings in contents.

@@ -26,7 +26,7 @@ type contents struct {
 func (c contents) check(res Doc) (Doc, error) {
 	member := contentMember[c.call.Action]
 	list := res.Get(member)
-	if c.checker == nil || list.Kind() != Array {
+	if c.checker == nil || list.Kind() != doc.Array {
 		return res, nil
 	}
 	var raws [][]byte
@@ -82,7 +82,7 @@ func (c contents) element(one Doc, path []string) (Doc, string, error) {
 	}
 	content := one.Get("content")
 	path = append(path, "content")
-	if content.Kind() != Array {
+	if content.Kind() != doc.Array {
 		now, reason, err := c.block(content, path)
 		if now == content || reason != "" || err != nil {
 			return one, reason, err
@@ -110,7 +110,7 @@ func (c contents) element(one Doc, path []string) (Doc, string, error) {
 // read is no link that leads on.
 func (c contents) block(block Doc, path []string) (Doc, string, error) {
 	from := block
-	if block.Get("resource").Kind() == Object {
+	if block.Get("resource").Kind() == doc.Object {
 		from, path = block.Get("resource"), append(path, "resource")
 	}
 	one := Content{
@@ -165,7 +165,7 @@ func (c contents) block(block Doc, path []string) (Doc, string, error) {
 // withIcons returns a content without the icons that must not be fetched.
 func (c contents) withIcons(d Doc, as Content, path []string) Doc {
 	icons := d.Get("icons")
-	if icons.Kind() != Array {
+	if icons.Kind() != doc.Array {
 		return d
 	}
 	out, left := []byte{'['}, false

@@ -14,17 +14,6 @@ type (
 	Leaf = doc.Leaf
 )
 
-// The kinds of JSON values (RFC 8259, section 3).
-const (
-	Absent = doc.Absent
-	Null   = doc.Null
-	Bool   = doc.Bool
-	Number = doc.Number
-	String = doc.String
-	Array  = doc.Array
-	Object = doc.Object
-)
-
 // ParseDoc reads one JSON document, strictly: RFC 8259 in valid UTF-8, without a byte order
 // mark, without two members of one name in an object, without unpaired surrogates and
 // without trailing bytes; at most 256 levels deep, with numbers of at most 1,024 bytes and

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // newUse returns a rig whose one thing is a prompt or a resource, and a call that
@@ -91,7 +92,9 @@ func TestContentsOfFeatures(t *testing.T) {
 func TestFeaturesAreNoTools(t *testing.T) {
 	r, c := newUse(gate.FeaturePrompt, gate.GetPrompt, `{"messages":[]}`)
 	p := r.parts()
-	p.Labeler = labelerFunc(func(*gate.Tool) (gate.ToolLabels, bool) { return gate.ToolLabels{Result: gate.ResultTrusted}, true })
+	p.Labeler = labelerFunc(func(*gate.Tool) (gate.ToolLabels, bool) {
+		return gate.ToolLabels{Result: provenance.ResultTrusted}, true
+	})
 	p.Pins = pinsFunc(func(t *gate.Tool) error {
 		if t.Feature != gate.FeaturePrompt {
 			return errors.New("asked of a tool")

@@ -9,12 +9,6 @@ type (
 	// ToolLabels are what the operator says of a tool: what its results are, what it does,
 	// and by which arguments somebody could turn it against the user.
 	ToolLabels = provenance.ToolLabels
-	// A TextKind says what the texts of a result are. It follows from where they come from,
-	// never from how they look: an attacker can write a page as if it were source.
-	TextKind = provenance.TextKind
-	// A ResultKind says who may have written a tool's results. The zero ResultKind is
-	// ResultUntrusted.
-	ResultKind = provenance.ResultKind
 	// A ToolEffect is something that a tool does.
 	ToolEffect = provenance.ToolEffect
 	// A Place is a JSON Pointer into what a result says, in which * stands for every element
@@ -39,24 +33,6 @@ const (
 	Untrusted = provenance.Untrusted
 	// Private is the label of a session that has read what is not for everybody.
 	Private = provenance.Private
-)
-
-// The kinds of results.
-const (
-	ResultUntrusted = provenance.ResultUntrusted // somebody outside may have
-	ResultTrusted   = provenance.ResultTrusted   // nobody outside could
-	ResultEcho      = provenance.ResultEcho      // it says what it was told
-)
-
-// The effects of tools.
-const (
-	EffectRead        = provenance.EffectRead        // nothing changes
-	EffectLocal       = provenance.EffectLocal       // changes what the user has on the machine
-	EffectInternal    = provenance.EffectInternal    // changes what the user has elsewhere
-	EffectExternal    = provenance.EffectExternal    // reaches other people
-	EffectDestructive = provenance.EffectDestructive // what is lost is lost
-	EffectEgress      = provenance.EffectEgress      // sends data to an address
-	EffectCredential  = provenance.EffectCredential  // changes who has access
 )
 
 // Meet returns the values that a lesson brings and that are new to what is known, at most

@@ -2,6 +2,8 @@ package gate
 
 import (
 	"context"
+
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // The actions of a sandboxed tool while it carries out a call.
@@ -77,7 +79,7 @@ func (n *nested) host(ctx context.Context) (err error) {
 	defer n.caught(ctx, &err)
 
 	c := n.rec.Call
-	if !c.Action.IsHostCall() || c.Args.Kind() != Object {
+	if !c.Action.IsHostCall() || c.Args.Kind() != doc.Object {
 		return n.fail(ctx, "it is no host call that this gateway knows", nil)
 	}
 	n.next(StepAuthorize)

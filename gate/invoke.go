@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // invoke has the upstream carry out the call, within the time that the decision leaves
@@ -30,7 +32,7 @@ func (w *way) invoke(ctx context.Context, p Permit) (res Result, err error) {
 		return Result{}, err
 	}
 	res.IsError = res.Doc.Get("isError").True() // what the client will read
-	if res.Doc.Kind() != Object {
+	if res.Doc.Kind() != doc.Object {
 		return Result{}, fmt.Errorf("%s: the result is no JSON object", p.of.tool.Name)
 	}
 	return res, nil

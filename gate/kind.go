@@ -5,17 +5,14 @@ import (
 	"path"
 	"slices"
 	"strings"
-)
 
-// The kinds of texts. The zero TextKind is KindProse.
-const (
-	KindProse TextKind = "prose" // a reader shows it: whatever acts in it is made inert
-	KindCode  TextKind = "code"  // source, of which every byte counts
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // kind returns what the texts are that a call brings: what the operator says of the tool,
 // or else what the names of the files say that it reads.
-func (p *Parts) kind(c *Call, t *Tool) TextKind {
+func (p *Parts) kind(c *Call, t *Tool) provenance.TextKind {
 	labels, labelled := ToolLabels{}, false
 	if p.Labeler != nil {
 		labels, labelled = p.Labeler.Labels(t)
@@ -24,14 +21,14 @@ func (p *Parts) kind(c *Call, t *Tool) TextKind {
 	case labels.Kind != "":
 		return labels.Kind
 	case !t.OnMachine:
-		return KindProse // a file's name says nothing of who has written what lies elsewhere
+		return provenance.KindProse // a file's name says nothing of who has written what lies elsewhere
 	case c.Action == ReadResource:
 		if ofSource(fileOf(c.Name, true)) {
-			return KindCode
+			return provenance.KindCode
 		}
-		return KindProse
+		return provenance.KindProse
 	case c.Action != CallTool || !readsHere(t, labels, labelled):
-		return KindProse
+		return provenance.KindProse
 	}
 	return kindOfFiles(c.Args)
 }
@@ -40,29 +37,29 @@ func (p *Parts) kind(c *Call, t *Tool) TextKind {
 // label says, or as it says itself.
 func readsHere(t *Tool, labels ToolLabels, labelled bool) bool {
 	if labelled {
-		return len(labels.Effects) == 1 && labels.Effects[0] == EffectRead
+		return len(labels.Effects) == 1 && labels.Effects[0] == provenance.EffectRead
 	}
 	open := t.Annotations.Get("openWorldHint")
-	return t.Annotations.Get("readOnlyHint").True() && open.Kind() == Bool && !open.True()
+	return t.Annotations.Get("readOnlyHint").True() && open.Kind() == doc.Bool && !open.True()
 }
 
 // kindOfFiles is KindCode if the arguments name files, and all of them are source or markup by
 // their extensions.
-func kindOfFiles(args Doc) TextKind {
-	kind := KindProse
+func kindOfFiles(args Doc) provenance.TextKind {
+	kind := provenance.KindProse
 	for name, value := range args.Members() {
 		if !namesFiles(name) {
 			continue
 		}
 		values := []Doc{value}
-		if value.Kind() == Array {
+		if value.Kind() == doc.Array {
 			values = slices.Collect(value.Elements())
 		}
 		for _, v := range values {
-			if v.Kind() != String || !ofSource(fileOf(v.Text(), false)) {
-				return KindProse
+			if v.Kind() != doc.String || !ofSource(fileOf(v.Text(), false)) {
+				return provenance.KindProse
 			}
-			kind = KindCode
+			kind = provenance.KindCode
 		}
 	}
 	return kind

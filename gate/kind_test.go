@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // kinds writes down of what kind the texts of results are said to be.
-type kinds struct{ seen *gate.TextKind }
+type kinds struct{ seen *provenance.TextKind }
 
 func (k kinds) Sanitize(t gate.Text) (string, []gate.Finding) {
 	if t.Text == "the text" {
@@ -26,36 +27,36 @@ func (f labelFunc) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return f(t) }
 // is, whatever its arguments look like.
 func TestTextKind(t *testing.T) {
 	const reads = `{"readOnlyHint":true,"openWorldHint":false}`
-	read := &gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectRead}}
+	read := &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}
 	for name, tt := range map[string]struct {
 		server string // "child", or elsewhere
 		hints  string
 		labels *gate.ToolLabels
 		args   string
-		want   gate.TextKind
+		want   provenance.TextKind
 	}{
-		"a file of source":           {"child", reads, nil, `{"path":"/src/a.tsx"}`, gate.KindCode},
-		"a page on the disk":         {"child", reads, nil, `{"path":"/src/index.HTML"}`, gate.KindCode},
-		"a file: URI":                {"child", reads, nil, `{"uri":"file:///src/a.go"}`, gate.KindCode},
-		"a path of Windows":          {"child", reads, nil, `{"filePath":"C:\\src\\a.go"}`, gate.KindCode},
-		"several files of source":    {"child", reads, nil, `{"paths":["a.go","Makefile"],"head":5}`, gate.KindCode},
-		"documents in Markdown":      {"child", reads, nil, `{"path":"/src/README.md"}`, gate.KindCode},
-		"one of them is prose":       {"child", reads, nil, `{"paths":["a.go","README.md","notes.txt"]}`, gate.KindProse},
-		"a folder":                   {"child", reads, nil, `{"path":"/src","pattern":"*.go"}`, gate.KindProse},
-		"a web address":              {"child", reads, nil, `{"uri":"https://evil.example/a.js"}`, gate.KindProse},
-		"another scheme":             {"child", reads, nil, `{"path":"imap://inbox/a.js"}`, gate.KindProse},
-		"a query that names a file":  {"child", reads, nil, `{"query":"a.js"}`, gate.KindProse},
-		"an id of a mail":            {"child", reads, nil, `{"id":"a.js"}`, gate.KindProse},
-		"a server elsewhere":         {"", reads, nil, `{"path":"/src/a.js"}`, gate.KindProse},
-		"a tool that writes":         {"child", `{"openWorldHint":false}`, nil, `{"path":"a.js"}`, gate.KindProse},
-		"a tool that may reach out":  {"child", `{"readOnlyHint":true}`, nil, `{"path":"a.js"}`, gate.KindProse},
-		"a tool that says nothing":   {"child", `{}`, nil, `{"path":"a.js"}`, gate.KindProse},
-		"labelled as reading":        {"child", `{}`, read, `{"path":"a.js"}`, gate.KindCode},
-		"labelled, reaches out":      {"child", reads, &gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectRead, gate.EffectEgress}}, `{"path":"a.js"}`, gate.KindProse},
-		"labelled as code":           {"", `{}`, &gate.ToolLabels{Kind: gate.KindCode, Effects: []gate.ToolEffect{gate.EffectRead}}, `{"diff":"x"}`, gate.KindCode},
-		"labelled as prose":          {"child", reads, &gate.ToolLabels{Kind: gate.KindProse, Effects: []gate.ToolEffect{gate.EffectRead}}, `{"path":"a.js"}`, gate.KindProse},
-		"a list with something else": {"child", reads, nil, `{"paths":["a.js",5]}`, gate.KindProse},
-		"no arguments":               {"child", reads, nil, `{}`, gate.KindProse},
+		"a file of source":           {"child", reads, nil, `{"path":"/src/a.tsx"}`, provenance.KindCode},
+		"a page on the disk":         {"child", reads, nil, `{"path":"/src/index.HTML"}`, provenance.KindCode},
+		"a file: URI":                {"child", reads, nil, `{"uri":"file:///src/a.go"}`, provenance.KindCode},
+		"a path of Windows":          {"child", reads, nil, `{"filePath":"C:\\src\\a.go"}`, provenance.KindCode},
+		"several files of source":    {"child", reads, nil, `{"paths":["a.go","Makefile"],"head":5}`, provenance.KindCode},
+		"documents in Markdown":      {"child", reads, nil, `{"path":"/src/README.md"}`, provenance.KindCode},
+		"one of them is prose":       {"child", reads, nil, `{"paths":["a.go","README.md","notes.txt"]}`, provenance.KindProse},
+		"a folder":                   {"child", reads, nil, `{"path":"/src","pattern":"*.go"}`, provenance.KindProse},
+		"a web address":              {"child", reads, nil, `{"uri":"https://evil.example/a.js"}`, provenance.KindProse},
+		"another scheme":             {"child", reads, nil, `{"path":"imap://inbox/a.js"}`, provenance.KindProse},
+		"a query that names a file":  {"child", reads, nil, `{"query":"a.js"}`, provenance.KindProse},
+		"an id of a mail":            {"child", reads, nil, `{"id":"a.js"}`, provenance.KindProse},
+		"a server elsewhere":         {"", reads, nil, `{"path":"/src/a.js"}`, provenance.KindProse},
+		"a tool that writes":         {"child", `{"openWorldHint":false}`, nil, `{"path":"a.js"}`, provenance.KindProse},
+		"a tool that may reach out":  {"child", `{"readOnlyHint":true}`, nil, `{"path":"a.js"}`, provenance.KindProse},
+		"a tool that says nothing":   {"child", `{}`, nil, `{"path":"a.js"}`, provenance.KindProse},
+		"labelled as reading":        {"child", `{}`, read, `{"path":"a.js"}`, provenance.KindCode},
+		"labelled, reaches out":      {"child", reads, &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead, provenance.EffectEgress}}, `{"path":"a.js"}`, provenance.KindProse},
+		"labelled as code":           {"", `{}`, &gate.ToolLabels{Kind: provenance.KindCode, Effects: []gate.ToolEffect{provenance.EffectRead}}, `{"diff":"x"}`, provenance.KindCode},
+		"labelled as prose":          {"child", reads, &gate.ToolLabels{Kind: provenance.KindProse, Effects: []gate.ToolEffect{provenance.EffectRead}}, `{"path":"a.js"}`, provenance.KindProse},
+		"a list with something else": {"child", reads, nil, `{"paths":["a.js",5]}`, provenance.KindProse},
+		"no arguments":               {"child", reads, nil, `{}`, provenance.KindProse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()
@@ -64,7 +65,7 @@ func TestTextKind(t *testing.T) {
 			r.invoke = func(context.Context, *gate.Call) (gate.Result, error) {
 				return answer(`{"content":[{"type":"text","text":"the text"}]}`), nil
 			}
-			var got gate.TextKind
+			var got provenance.TextKind
 			parts := r.parts()
 			parts.Sanitizer = kinds{&got}
 			parts.Labeler = labelFunc(func(*gate.Tool) (gate.ToolLabels, bool) {

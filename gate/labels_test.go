@@ -17,11 +17,11 @@ func TestTeaches(t *testing.T) {
 		want   gate.Labels
 	}{
 		"nothing is said":                        {gate.ToolLabels{}, gate.NewLabels("untrusted")},
-		"untrusted results":                      {gate.ToolLabels{Result: gate.ResultUntrusted}, gate.NewLabels("untrusted")},
+		"untrusted results":                      {gate.ToolLabels{Result: provenance.ResultUntrusted}, gate.NewLabels("untrusted")},
 		"a kind that nobody knows":               {gate.ToolLabels{Result: "fine"}, gate.NewLabels("untrusted")},
-		"trusted results":                        {gate.ToolLabels{Result: gate.ResultTrusted}, gate.NewLabels()},
-		"results that say what the tool is told": {gate.ToolLabels{Result: gate.ResultEcho}, gate.NewLabels()},
-		"private results":                        {gate.ToolLabels{Result: gate.ResultTrusted, Private: true}, gate.NewLabels("private")},
+		"trusted results":                        {gate.ToolLabels{Result: provenance.ResultTrusted}, gate.NewLabels()},
+		"results that say what the tool is told": {gate.ToolLabels{Result: provenance.ResultEcho}, gate.NewLabels()},
+		"private results":                        {gate.ToolLabels{Result: provenance.ResultTrusted, Private: true}, gate.NewLabels("private")},
 		"private and untrusted results":          {gate.ToolLabels{Private: true}, gate.NewLabels("private", "untrusted")},
 	}
 	for name, tt := range tests {
@@ -49,8 +49,8 @@ func (s *taught) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson) erro
 // TestWhatASessionLearns holds the lessons of a call against what the operator
 // says of the tool and what the session has read before.
 func TestWhatASessionLearns(t *testing.T) {
-	trusted := &gate.ToolLabels{Result: gate.ResultTrusted}
-	echo := &gate.ToolLabels{Result: gate.ResultEcho, Private: true}
+	trusted := &gate.ToolLabels{Result: provenance.ResultTrusted}
+	echo := &gate.ToolLabels{Result: provenance.ResultEcho, Private: true}
 	tainted := gate.Session{Labels: gate.NewLabels(gate.Untrusted)}
 	known := tainted
 	known.Values = meet(provenance.Provenance{}, `["/a"]`, provenance.FromPrompt)

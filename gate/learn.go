@@ -111,7 +111,7 @@ func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 	}
 	if p.Labeler != nil && t.Feature.called() { // what the operator says of a tool says nothing of a prompt of that name
 		if l, ok := p.Labeler.Labels(t); ok {
-			return provenance.Teaches(l), l.Result == ResultTrusted || l.Result == ResultEcho
+			return provenance.Teaches(l), l.Result == provenance.ResultTrusted || l.Result == provenance.ResultEcho
 		}
 	}
 	return t.Teaches, !t.Teaches.Cover(Labels{Untrusted})
@@ -127,7 +127,7 @@ func source(vouched, tainted bool, known provenance.Provenance, t *Tool, args Do
 	}
 	if tainted {
 		for v := range known.Arguments(t.Definition, args) {
-			if v.Kind != Bool && !v.Source.Trusted() { // true and false say nothing
+			if v.Kind != doc.Bool && !v.Source.Trusted() { // true and false say nothing
 				return provenance.FromUntrusted
 			}
 		}

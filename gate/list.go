@@ -3,6 +3,8 @@ package gate
 import (
 	"context"
 	"fmt"
+
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Tools returns the tools that who may call, or might with the right arguments.
@@ -53,7 +55,7 @@ func seenBy(ctx context.Context, who *Principal, t *Tool, a Authorizer) *Tool {
 		return t
 	}
 	d := a.Offer(ctx, who, t)
-	if d.Kind() != Object || &d.Raw()[0] == &t.Definition.Raw()[0] {
+	if d.Kind() != doc.Object || &d.Raw()[0] == &t.Definition.Raw()[0] {
 		return t
 	}
 	its := *t

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // parse refuses what is no call that could be decided on.
@@ -15,7 +17,7 @@ func (w *way) parse(ctx context.Context, c *Call) error {
 		w.next(r.Step)
 		return w.fail(ctx, r.Reason, r.Err)
 	}
-	if c.Refused != nil || c.Args.Kind() != Object {
+	if c.Refused != nil || c.Args.Kind() != doc.Object {
 		return w.fail(ctx, "the arguments are no acceptable JSON object", c.Refused)
 	}
 	if err := c.Brought.check(); err != nil {

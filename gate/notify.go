@@ -3,6 +3,8 @@ package gate
 import (
 	"context"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // maxNotifications bounds what a client is told during one call; a server that
@@ -17,7 +19,7 @@ const maxNotifications = 10_000
 func (p Permit) Notify(ctx context.Context, method string, params Doc) {
 	defer func() { _ = recover() }() // whoever listens is no reason for the call to end
 	o := p.of
-	if o == nil || !o.call.Reach().Hears || o.over.Load() || params.Kind() != Object || o.told.Add(1) > maxNotifications {
+	if o == nil || !o.call.Reach().Hears || o.over.Load() || params.Kind() != doc.Object || o.told.Add(1) > maxNotifications {
 		return
 	}
 	if clean, ok := o.parts.notice(o.tool, o.duty, params); ok {

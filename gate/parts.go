@@ -219,7 +219,7 @@ type Text struct {
 	Server  string
 	Tool    string // qualified; "" for texts that are no tool's
 	Profile string // asked for by a decision; "" leaves the choice to the sanitizer
-	Kind    TextKind
+	Kind    provenance.TextKind
 	MIME    string // "" if unknown
 	Text    string
 }

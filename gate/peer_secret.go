@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate/internal/words"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // AsksSecret reports whether a server asks a person for what is a secret: by a form
@@ -57,11 +58,11 @@ func chosen(property Doc) bool {
 	case "array":
 		options = property.Get("items")
 	}
-	if options.Get("enum").Kind() == Array {
-		return someAndAll(options.Get("enum"), func(choice Doc) bool { return choice.Kind() == String || choice.Kind() == Number })
+	if options.Get("enum").Kind() == doc.Array {
+		return someAndAll(options.Get("enum"), func(choice Doc) bool { return choice.Kind() == doc.String || choice.Kind() == doc.Number })
 	}
 	isConst := func(choice Doc) bool {
-		return choice.Get("const").Kind() == String || choice.Get("const").Kind() == Number
+		return choice.Get("const").Kind() == doc.String || choice.Get("const").Kind() == doc.Number
 	}
 	return someAndAll(options.Get("oneOf"), isConst) || someAndAll(options.Get("anyOf"), isConst)
 }

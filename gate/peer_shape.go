@@ -8,17 +8,19 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // checkRequest checks the shape of what a server asks of a client (MCP 2025-11-25,
 // client/elicitation and client/sampling). Its error is for the server.
 func checkRequest(a Action, params Doc) error {
 	switch {
-	case params.Kind() != Object:
+	case params.Kind() != doc.Object:
 		return errors.New("the parameters are no object")
 	case a == Elicit:
 		return checkElicit(params)
-	case a == Sample && params.Get("messages").Kind() != Array:
+	case a == Sample && params.Get("messages").Kind() != doc.Array:
 		return errors.New("messages is no array")
 	case !a.IsPeerRequest():
 		return errors.New("it is no request that this gateway passes on to clients")
@@ -27,7 +29,7 @@ func checkRequest(a Action, params Doc) error {
 }
 
 func checkElicit(params Doc) error {
-	if params.Get("message").Kind() != String {
+	if params.Get("message").Kind() != doc.String {
 		return errors.New("message is no string")
 	}
 	switch params.Get("mode").Text() {
@@ -43,7 +45,7 @@ func checkElicit(params Doc) error {
 		}
 	}
 	properties := params.At("/requestedSchema/properties")
-	if properties.Kind() != Object {
+	if properties.Kind() != doc.Object {
 		return errors.New("requestedSchema has no properties")
 	}
 	if keyword := refers(params.Get("requestedSchema"), 0); keyword != "" {
@@ -115,23 +117,23 @@ func loopback(u *url.URL) bool {
 func lacks(declared Doc, a Action, params Doc) string {
 	switch a {
 	case ListRoots:
-		if declared.Get("roots").Kind() != Object {
+		if declared.Get("roots").Kind() != doc.Object {
 			return "roots"
 		}
 	case Sample:
 		s := declared.Get("sampling")
 		tools := !params.Get("tools").IsZero() || !params.Get("toolChoice").IsZero()
 		switch {
-		case s.Kind() != Object:
+		case s.Kind() != doc.Object:
 			return "sampling"
-		case tools && s.Get("tools").Kind() != Object:
+		case tools && s.Get("tools").Kind() != doc.Object:
 			return "sampling with tools"
 		}
 	case Elicit:
 		e := declared.Get("elicitation")
-		form, link := e.Get("form").Kind() == Object, e.Get("url").Kind() == Object
+		form, link := e.Get("form").Kind() == doc.Object, e.Get("url").Kind() == doc.Object
 		switch {
-		case e.Kind() != Object:
+		case e.Kind() != doc.Object:
 			return "elicitation"
 		case params.Get("mode").Text() == "url" && !link:
 			return "elicitation by URL"
@@ -144,7 +146,7 @@ func lacks(declared Doc, a Action, params Doc) string {
 
 // checkAnswer checks the shape of what a client answers to a request of a server.
 func checkAnswer(a Action, answer Doc) error {
-	if answer.Kind() != Object {
+	if answer.Kind() != doc.Object {
 		return errors.New("it is no object")
 	}
 	switch a {
@@ -155,13 +157,13 @@ func checkAnswer(a Action, answer Doc) error {
 	default:
 		content := answer.Get("content")
 		switch {
-		case answer.Get("role").Kind() != String || answer.Get("model").Kind() != String:
+		case answer.Get("role").Kind() != doc.String || answer.Get("model").Kind() != doc.String:
 			return errors.New("role or model is no string")
-		case content.Kind() != Object && content.Kind() != Array:
+		case content.Kind() != doc.Object && content.Kind() != doc.Array:
 			return errors.New("content is neither an object nor an array")
 		}
 		for block := range content.Elements() {
-			if block.Kind() != Object {
+			if block.Kind() != doc.Object {
 				return errors.New("content has what is no object")
 			}
 		}
@@ -174,14 +176,14 @@ func checkElicited(answer Doc) error {
 		return errors.New("action is none of accept, decline and cancel")
 	}
 	content := answer.Get("content")
-	if k := content.Kind(); k != Absent && k != Null && k != Object {
+	if k := content.Kind(); k != doc.Absent && k != doc.Null && k != doc.Object {
 		return errors.New("content is no object")
 	}
 	for name, v := range content.Members() {
 		switch v.Kind() {
-		case String, Number, Bool:
+		case doc.String, doc.Number, doc.Bool:
 			continue
-		case Array:
+		case doc.Array:
 			if onlyStrings(v) {
 				continue
 			}
@@ -193,7 +195,7 @@ func checkElicited(answer Doc) error {
 
 func onlyStrings(list Doc) bool {
 	for e := range list.Elements() {
-		if e.Kind() != String {
+		if e.Kind() != doc.String {
 			return false
 		}
 	}
@@ -201,11 +203,11 @@ func onlyStrings(list Doc) bool {
 }
 
 func checkRoots(roots Doc) error {
-	if roots.Kind() != Array {
+	if roots.Kind() != doc.Array {
 		return errors.New("roots is no array")
 	}
 	for r := range roots.Elements() {
-		if name := r.Get("name"); r.Get("uri").Kind() != String || !name.IsZero() && name.Kind() != String {
+		if name := r.Get("name"); r.Get("uri").Kind() != doc.String || !name.IsZero() && name.Kind() != doc.String {
 			return errors.New("roots has one without a uri, or with a name that is no string")
 		}
 	}

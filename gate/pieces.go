@@ -107,7 +107,7 @@ func merged(found []Finding) (out []Finding) {
 // structured makes safe a result's structured content as a client shows it, as JSON.
 func (s *scrub) structured(d Doc) (Doc, error) {
 	content := d.Get(structuredContent)
-	if k := content.Kind(); s.pieces == nil || k != Object && k != Array {
+	if k := content.Kind(); s.pieces == nil || k != doc.Object && k != doc.Array {
 		return d, nil
 	}
 	t := s.text
@@ -208,10 +208,10 @@ func (s *scrub) texts(a Action, d Doc) (places, texts []string) {
 // messages, each of which has one content or, by their number j, several; j is -1 otherwise.
 func eachText(a Action, d Doc, f func(text Doc, member string, i, j int)) {
 	take := func(block Doc, i, j int) {
-		if text := block.Get("text"); text.Kind() == String {
+		if text := block.Get("text"); text.Kind() == doc.String {
 			f(text, "/text", i, j)
 		}
-		if text := block.Get("resource").Get("text"); text.Kind() == String {
+		if text := block.Get("resource").Get("text"); text.Kind() == doc.String {
 			f(text, "/resource/text", i, j)
 		}
 	}

@@ -72,11 +72,11 @@ type redaction struct {
 func (r *redaction) remember(values []Doc) {
 	for _, v := range values {
 		switch v.Kind() {
-		case String:
+		case doc.String:
 			if s := v.Text(); len(s) >= minCopied {
 				r.copied = append(r.copied, s)
 			}
-		case Number:
+		case doc.Number:
 			if s := v.String(); len(s) >= minCopied {
 				r.copied = append(r.copied, s)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // obliged returns a rig whose policy allows under obligations.
@@ -187,7 +188,7 @@ func TestRedactResultThatIsNotThere(t *testing.T) {
 func TestRedactedResultsKeepToTheSchema(t *testing.T) {
 	r := obliged(gate.Redact{Result: []string{"/structuredContent/a"}})
 	r.output = func(d gate.Doc) error {
-		if d.Get("a").Kind() != gate.Number {
+		if d.Get("a").Kind() != doc.Number {
 			return errors.New("a is no number")
 		}
 		return nil

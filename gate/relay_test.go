@@ -362,7 +362,7 @@ func TestRelayTeachesNothing(t *testing.T) {
 			g := s.gate(t, func(p *gate.Parts) {
 				p.Sessions, p.TrackValues = s, true
 				p.Labeler = labelerFunc(func(tool *gate.Tool) (gate.ToolLabels, bool) {
-					return gate.ToolLabels{Result: gate.ResultEcho, Private: true}, tool.Relay
+					return gate.ToolLabels{Result: provenance.ResultEcho, Private: true}, tool.Relay
 				})
 			})
 			if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {

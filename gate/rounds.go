@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode"
+
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Bounds of one round, whoever answers it: the client by its next call, or the upstream
@@ -24,7 +26,7 @@ const (
 // check says what is not acceptable of what a client brings for the call's server.
 func (b Brought) check() error {
 	switch {
-	case !b.Responses.IsZero() && b.Responses.Kind() != Object:
+	case !b.Responses.IsZero() && b.Responses.Kind() != doc.Object:
 		return errors.New("the answers are no object")
 	case len(b.Responses.Raw()) > maxSampling:
 		return fmt.Errorf("the answers are larger than %d bytes", maxSampling)
@@ -43,7 +45,7 @@ func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, er
 		return Result{}, w.fail(ctx, "the server asks for more, and the client cannot be asked by the answer to its call", nil)
 	}
 	requests, state := res.Doc.Get("inputRequests"), res.Doc.Get("requestState")
-	if len(state.Text()) > MaxRoundState || !state.IsZero() && state.Kind() != String {
+	if len(state.Text()) > MaxRoundState || !state.IsZero() && state.Kind() != doc.String {
 		return Result{}, w.fail(ctx, fmt.Sprintf("the server's state is no string of at most %d bytes", MaxRoundState), nil)
 	}
 	doc, err := p.asking.round(requests)

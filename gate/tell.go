@@ -1,5 +1,9 @@
 package gate
 
+import (
+	"github.com/wasmgate/wasmgate/internal/doc"
+)
+
 // Tell returns the parameters of a notification that a server sends outside of any
 // call, an object, as a client may see them: every string goes the way of the strings
 // of results. It is false for what cannot be made safe.
@@ -14,7 +18,7 @@ func (p *Parts) notice(from *Tool, d duty, params Doc) (clean Doc, ok bool) {
 			clean, ok = Doc{}, false
 		}
 	}()
-	if params.Kind() != Object {
+	if params.Kind() != doc.Object {
 		return Doc{}, false
 	}
 	s := p.scrub(from, d.profile)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
@@ -115,7 +116,7 @@ func (c *Client) function(t *gate.Tool, o FunctionOptions) (Function, error) {
 		return Function{}, incompatible(t, "the prefix %q has characters that no name of a function may have: use letters, digits, _ and -", o.Prefix)
 	}
 	input := t.Definition.Get("inputSchema")
-	if input.Kind() != gate.Object {
+	if input.Kind() != doc.Object {
 		return Function{}, incompatible(t, "its input schema is no object")
 	}
 	description := t.Definition.Get("description").Text()
@@ -190,7 +191,7 @@ func blockText(block gate.Doc) string {
 		return fmt.Sprintf("[resource %s]", block.Get("uri").Text())
 	case "resource":
 		r := block.Get("resource")
-		if text := r.Get("text"); text.Kind() == gate.String {
+		if text := r.Get("text"); text.Kind() == doc.String {
 			return fmt.Sprintf("[resource %s]\n%s", r.Get("uri").Text(), text.Text())
 		}
 		return fmt.Sprintf("[resource %s, %s, %d bytes]", r.Get("uri").Text(), r.Get("mimeType").Text(), base64Size(r.Get("blob").Text()))

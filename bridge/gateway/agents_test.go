@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // An agent tells its hooks, and calls a gateway, as Claude Code does unless it has another name.
@@ -66,16 +67,16 @@ func newAgent(t *testing.T, rules gateway.AgentRules, more ...policy.Grant) *age
 	r := new(decided)
 	grants := append([]policy.Grant{{To: []string{"*"}, Tools: []string{"mail__*"}}}, more...)
 	labels := []policy.Label{
-		{Pattern: "mail__read", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectRead}}},
-		{Pattern: "mail__send", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, Control: []string{"/to"}}},
+		{Pattern: "mail__read", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}},
+		{Pattern: "mail__send", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 	}
 	all := make(map[string]gateway.AgentRules)
 	for _, name := range agentNames {
 		all[name] = rules
 		grants = append(grants, policy.Grant{To: []string{"*"}, Agents: []string{name + "__Read", name + "__Send*"}})
 		labels = append(labels,
-			policy.Label{Pattern: name + "__Read", ToolLabels: gate.ToolLabels{Private: true, Effects: []gate.ToolEffect{gate.EffectRead}, Control: []string{}}},
-			policy.Label{Pattern: name + "__Send", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, Control: []string{"/to"}}},
+			policy.Label{Pattern: name + "__Read", ToolLabels: gate.ToolLabels{Private: true, Effects: []gate.ToolEffect{provenance.EffectRead}, Control: []string{}}},
+			policy.Label{Pattern: name + "__Send", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 		)
 	}
 	g := start(t, gateway.Config{

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A gateway with the pack flow: what a mail says does not choose whom a mail goes
@@ -20,8 +21,8 @@ func TestFlow(t *testing.T) {
 		Packs:   []string{"grants", "flow"},
 		Grants:  []policy.Grant{{To: []string{"*"}, Tools: []string{"mail__*"}}},
 		Labels: []policy.Label{
-			{Pattern: "mail__search", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectRead}}},
-			{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, Control: []string{"/to"}}},
+			{Pattern: "mail__search", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}},
+			{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 		},
 	}}
 	for name, trust := range map[string]bool{"_meta is trusted": true, "_meta is not trusted": false} {

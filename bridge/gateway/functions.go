@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Func makes a tool of a Go function. In is a struct, or a map with string keys; its
@@ -102,7 +103,7 @@ func (d Definition) in(of gate.Doc) (gate.Doc, error) {
 		if above != "" {
 			parent = of.At(above)
 		}
-		if parent.Kind() != gate.Object {
+		if parent.Kind() != doc.Object {
 			return of, fmt.Errorf("define %s: there is no object at %q", d.pointer, above)
 		}
 		value = parent.With(name, value).Raw()

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
@@ -67,7 +68,7 @@ func (o observer) Observe(d Declaration) {
 	if d.Config != nil {
 		o.identify(&l, d)
 	}
-	if d.Instructions.Kind() == gate.String {
+	if d.Instructions.Kind() == doc.String {
 		l.Items = append(l.Items, lock.Item{Kind: lock.Instructions, Doc: d.Instructions})
 	}
 	for i, t := range d.Tools {

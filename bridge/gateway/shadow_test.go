@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // The pack flow as a shadow: it sees where values came from although the policy in
@@ -24,8 +25,8 @@ func TestShadow(t *testing.T) {
 		Timeout: patience,
 		Grants:  []policy.Grant{{To: []string{"*"}, Tools: []string{"mail__*"}}},
 		Labels: []policy.Label{
-			{Pattern: "mail__search", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectRead}}},
-			{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, Control: []string{"/to"}}},
+			{Pattern: "mail__search", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}},
+			{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 		},
 	}
 	flow := plain

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // newPost returns a server of mails, which are listed as resources by what others wrote.
@@ -48,8 +49,8 @@ func postOffice(t *testing.T, titles, vetted, pinned bool) (*gateway.Gateway, st
 			Packs:  []string{"grants", "flow"},
 			Grants: []policy.Grant{{To: []string{"*"}, Servers: []string{"mail"}}},
 			Labels: []policy.Label{
-				{Pattern: "mail__fetch", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectRead}}},
-				{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, Control: []string{"/to"}}},
+				{Pattern: "mail__fetch", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}},
+				{Pattern: "mail__*", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 			},
 		}},
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
@@ -95,7 +96,7 @@ func readDojo(t testing.TB, name string) *dojoSuite {
 		s.effects[tool["name"].(string)] = true
 		for _, l := range labels {
 			if prefix, open := strings.CutSuffix(l.Pattern, "*"); l.Pattern == tool["name"] || open && strings.HasPrefix(tool["name"].(string), prefix) {
-				s.trusted[tool["name"].(string)] = l.Result == string(gate.ResultTrusted)
+				s.trusted[tool["name"].(string)] = l.Result == string(provenance.ResultTrusted)
 				s.effects[tool["name"].(string)] = !slices.Equal(l.Effect, []string{"read"})
 			}
 		}

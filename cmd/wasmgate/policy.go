@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
 	"github.com/wasmgate/wasmgate/internal/replay"
@@ -289,11 +290,11 @@ Exits with 3 if it is not "allow".`,
 // coerced returns an input whose arguments are what the schema of its tool says.
 func coerced(input []byte, tools map[string]gate.Doc) []byte {
 	d, err := gate.ParseDoc(input)
-	if err != nil || d.Kind() != gate.Object {
+	if err != nil || d.Kind() != doc.Object {
 		return input
 	}
 	definition, ok := tools[d.At("/tool/name").Text()]
-	if !ok || d.Get("arguments").Kind() != gate.Object {
+	if !ok || d.Get("arguments").Kind() != doc.Object {
 		return input
 	}
 	by := replay.InputSchema(definition)

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 const (
@@ -120,8 +122,8 @@ func (c *Counts) Often(tools []*gate.Tool, labels gate.Labeler) (often []Tool) {
 // closed reports whether a tool does not reach outside: as its label says, or as it says itself.
 func closed(t *gate.Tool, said gate.ToolLabels, labelled bool) bool {
 	if labelled {
-		return !slices.ContainsFunc(said.Effects, func(e gate.ToolEffect) bool { return e == gate.EffectExternal || e == gate.EffectEgress })
+		return !slices.ContainsFunc(said.Effects, func(e gate.ToolEffect) bool { return e == provenance.EffectExternal || e == provenance.EffectEgress })
 	}
 	open := t.Annotations.Get("openWorldHint")
-	return open.Kind() == gate.Bool && !open.True()
+	return open.Kind() == doc.Bool && !open.True()
 }

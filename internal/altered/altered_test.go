@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/altered"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // labels are what an operator says of tools, by their names.
@@ -33,9 +34,9 @@ func TestOften(t *testing.T) {
 		"often":                             {200, 13, changed, closed, false, nil, "git__diff: 13 of 200 results were changed, by html/handler; if they are source that agents work on, write `sanitize: {tools: {\"git__diff\": code}}`"},
 		"it may reach outside":              {5, 5, changed, `{}`, false, nil, "see docs/sanitizing.md"},
 		"it says that it does":              {5, 5, changed, `{"openWorldHint":true}`, false, nil, "see docs/sanitizing.md"},
-		"a label says that it does not":     {5, 5, changed, `{}`, false, &gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectRead}}, "sanitize: {tools"},
-		"a label says that it does":         {5, 5, changed, closed, false, &gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectEgress}}, "see docs/sanitizing.md"},
-		"a label says what the results are": {5, 5, changed, closed, false, &gate.ToolLabels{Kind: gate.KindProse}, ""},
+		"a label says that it does not":     {5, 5, changed, `{}`, false, &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}, "sanitize: {tools"},
+		"a label says that it does":         {5, 5, changed, closed, false, &gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectEgress}}, "see docs/sanitizing.md"},
+		"a label says what the results are": {5, 5, changed, closed, false, &gate.ToolLabels{Kind: provenance.KindProse}, ""},
 		"rarely":                            {200, 3, changed, closed, false, nil, ""},
 		"twice":                             {2, 2, changed, closed, false, nil, ""},
 		"not changed":                       {5, 5, gate.Finding{Rule: "html/handler", Count: 1}, closed, false, nil, ""},

@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // The ways in which a principal can have been verified: gate.Principal.Auth.
@@ -313,7 +314,7 @@ func (a *Authenticator) look(ctx context.Context, text string, resources []strin
 	}
 	iss := t.claims.Get("iss")
 	i, ok := a.issuers[iss.Text()]
-	if !ok || iss.Kind() != gate.String {
+	if !ok || iss.Kind() != doc.String {
 		return no(invalid("no issuer of this gateway"))
 	}
 	if refusal := i.verify(ctx, t, resources); refusal != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/loopback"
 )
 
@@ -238,10 +239,10 @@ var errNoTime = errors.New("it is no number of seconds")
 // meantFor reports whether aud names one of the resources or the listed audiences.
 func (i *issuer) meantFor(t *token, resources []string) bool {
 	taken := func(d gate.Doc) bool {
-		return d.Kind() == gate.String && (slices.Contains(resources, d.Text()) || slices.Contains(i.Audience, d.Text()))
+		return d.Kind() == doc.String && (slices.Contains(resources, d.Text()) || slices.Contains(i.Audience, d.Text()))
 	}
 	aud := t.claims.Get("aud")
-	if aud.Kind() != gate.Array {
+	if aud.Kind() != doc.Array {
 		return taken(aud)
 	}
 	for each := range aud.Elements() {
@@ -266,12 +267,12 @@ func (i *issuer) scoped(t *token) *Refusal {
 
 // words returns the members of a list of strings, or of a string of words.
 func words(d gate.Doc) (all []string) {
-	if d.Kind() == gate.String {
+	if d.Kind() == doc.String {
 		return strings.Fields(d.Text())
 	}
-	if d.Kind() == gate.Array {
+	if d.Kind() == doc.Array {
 		for each := range d.Elements() {
-			if each.Kind() == gate.String {
+			if each.Kind() == doc.String {
 				all = append(all, each.Text())
 			}
 		}
@@ -330,7 +331,7 @@ func escape(id string) (string, bool) {
 // identify reads who a verified token is about.
 func (i *issuer) identify(t *token, several bool) (Identity, *Refusal) {
 	id := claim(t.claims, i.Claims.ID)
-	if id.Kind() != gate.String {
+	if id.Kind() != doc.String {
 		return Identity{}, stranger("the token has no claim %s", i.Claims.ID)
 	}
 	if (i.Claims.ID == "email" || i.Claims.ID == "/email") && !t.claims.Get("email_verified").True() {
@@ -365,7 +366,7 @@ func (i *issuer) identify(t *token, several bool) (Identity, *Refusal) {
 		return Identity{}, refusal
 	}
 	for _, name := range []string{i.Claims.Client, "client_id", "azp"} {
-		if c := claim(t.claims, name); name != "" && c.Kind() == gate.String {
+		if c := claim(t.claims, name); name != "" && c.Kind() == doc.String {
 			who.Client = c.Text()
 			break
 		}

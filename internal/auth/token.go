@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Bounds of a token, in bytes.
@@ -60,7 +61,7 @@ func parseToken(text string) (*token, *Refusal) {
 	}
 	for name, to := range map[string]*string{"alg": &t.alg, "kid": &t.kid, "typ": &t.typ} {
 		if v := t.header.Get(name); !v.IsZero() {
-			if v.Kind() != gate.String {
+			if v.Kind() != doc.String {
 				return nil, invalid("a header whose %s is no string", name)
 			}
 			*to = v.Text()
@@ -96,9 +97,9 @@ func jsonObject(part string) (gate.Doc, error) {
 	if err != nil {
 		return gate.Doc{}, err
 	}
-	doc, err := gate.ParseDoc(raw)
-	if err == nil && doc.Kind() != gate.Object {
+	d, err := gate.ParseDoc(raw)
+	if err == nil && d.Kind() != doc.Object {
 		err = notObject{}
 	}
-	return doc, err
+	return d, err
 }

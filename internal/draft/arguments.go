@@ -4,8 +4,10 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A role is what an argument says.
@@ -28,8 +30,8 @@ func draftArguments(l *policy.Label, words []string, input gate.Doc) {
 		required = append(required, name.Text())
 	}
 	var to, where, which, when, what []string
-	public := anyOf(words, publicWords) && slices.Contains(l.Effects, gate.EffectExternal)
-	own := slices.Equal(l.Effects, []gate.ToolEffect{gate.EffectInternal})
+	public := anyOf(words, publicWords) && slices.Contains(l.Effects, provenance.EffectExternal)
+	own := slices.Equal(l.Effects, []gate.ToolEffect{provenance.EffectInternal})
 	takes := make(map[string]string)
 	for arg, schema := range input.Get("properties").Members() {
 		at := "/" + pointer.Escape(arg)
@@ -53,7 +55,7 @@ func draftArguments(l *policy.Label, words []string, input gate.Doc) {
 			takes[at] = kind
 		}
 	}
-	if public || slices.Contains(l.Effects, gate.EffectCredential) || len(to)+len(where)+len(which) == 0 && !(own && len(what)+len(when) > 0) {
+	if public || slices.Contains(l.Effects, provenance.EffectCredential) || len(to)+len(where)+len(which) == 0 && !(own && len(what)+len(when) > 0) {
 		return // all arguments are control, as of what is for everybody to read
 	}
 	if own {
@@ -63,7 +65,7 @@ func draftArguments(l *policy.Label, words []string, input gate.Doc) {
 	}
 	l.To, l.Commits, l.Content = append([]string{}, to...), when, what
 	for _, at := range which {
-		if len(to) > 0 && !slices.Contains(l.Effects, gate.EffectDestructive) {
+		if len(to) > 0 && !slices.Contains(l.Effects, provenance.EffectDestructive) {
 			l.Commits = append(l.Commits, at)
 		} else {
 			l.To = append(l.To, at)
@@ -94,7 +96,7 @@ func roleOf(w []string, schema gate.Doc) role {
 	case r != unknown:
 		return r
 	case slices.Equal(kinds, []string{"boolean"}) || slices.Equal(kinds, []string{"integer"}) || slices.Equal(kinds, []string{"number"}),
-		schema.Get("enum").Kind() == gate.Array,
+		schema.Get("enum").Kind() == doc.Array,
 		slices.Contains([]string{"date", "date-time", "time", "duration"}, schema.Get("format").Text()):
 		return commits
 	}

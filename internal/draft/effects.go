@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // effectsOf returns what words of a tool's name say that it does. After a verb of reading,
@@ -21,7 +23,7 @@ func effectsOf(words []string) (effects []gate.ToolEffect) {
 			if i > reads && thing && !slices.Contains(joiningWords, words[i-1]) {
 				continue
 			}
-			if e.effect == gate.EffectExternal && thing && (destroys || keeps && isOne(w, letterWords)) {
+			if e.effect == provenance.EffectExternal && thing && (destroys || keeps && isOne(w, letterWords)) {
 				continue // what is gone reaches nobody
 			}
 			if isOne(w, e.words) {
@@ -88,28 +90,28 @@ func takesProgram(properties gate.Doc) bool {
 // worsened completes the effects that a tool's own words give.
 func worsened(effects []gate.ToolEffect, words []string, properties, hints gate.Doc) []gate.ToolEffect {
 	if len(effects) == 0 && reads(words) && !takesProgram(properties) {
-		effects = []gate.ToolEffect{gate.EffectRead}
-		if hint := hints.Get("readOnlyHint"); hint.Kind() == gate.Bool && !hint.True() {
-			effects = []gate.ToolEffect{gate.EffectExternal}
+		effects = []gate.ToolEffect{provenance.EffectRead}
+		if hint := hints.Get("readOnlyHint"); hint.Kind() == doc.Bool && !hint.True() {
+			effects = []gate.ToolEffect{provenance.EffectExternal}
 		}
 	}
 	if len(effects) == 0 {
-		effects = append(effects, gate.EffectExternal)
+		effects = append(effects, provenance.EffectExternal)
 	}
 	for arg := range properties.Members() {
-		reads := slices.Equal(effects, []gate.ToolEffect{gate.EffectRead})
-		if w := nameWords(arg); !reads && reachesPeople(w) && !slices.Contains(effects, gate.EffectExternal) {
-			effects = append(effects, gate.EffectExternal)
+		reads := slices.Equal(effects, []gate.ToolEffect{provenance.EffectRead})
+		if w := nameWords(arg); !reads && reachesPeople(w) && !slices.Contains(effects, provenance.EffectExternal) {
+			effects = append(effects, provenance.EffectExternal)
 		}
-		if anyOf(nameWords(arg), []string{"url", "uri", "endpoint", "webhook"}) && !slices.Contains(effects, gate.EffectEgress) {
-			effects = append(effects, gate.EffectEgress)
+		if anyOf(nameWords(arg), []string{"url", "uri", "endpoint", "webhook"}) && !slices.Contains(effects, provenance.EffectEgress) {
+			effects = append(effects, provenance.EffectEgress)
 		}
 	}
-	if hints.Get("destructiveHint").True() && !slices.Contains(effects, gate.EffectDestructive) {
-		effects = append(effects, gate.EffectDestructive)
+	if hints.Get("destructiveHint").True() && !slices.Contains(effects, provenance.EffectDestructive) {
+		effects = append(effects, provenance.EffectDestructive)
 	}
 	if len(effects) > 1 {
-		effects = slices.DeleteFunc(effects, func(e gate.ToolEffect) bool { return e == gate.EffectRead })
+		effects = slices.DeleteFunc(effects, func(e gate.ToolEffect) bool { return e == provenance.EffectRead })
 	}
 	return effects
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A Draft drafts labels of tools. Make one with [Of].
@@ -81,7 +82,7 @@ const minFamily = 3
 // records by the words of their names and by what stands there in each.
 func (d *Draft) Label(name string, results ...gate.Doc) policy.Label {
 	definition := d.tools[name]
-	l := policy.Label{Pattern: name, ToolLabels: gate.ToolLabels{Result: gate.ResultUntrusted}}
+	l := policy.Label{Pattern: name, ToolLabels: gate.ToolLabels{Result: provenance.ResultUntrusted}}
 	server, local, _ := strings.Cut(name, "__")
 	of := d.family[server]
 	words := withoutPrefix(nameWords(local), of.prefix)
@@ -89,7 +90,7 @@ func (d *Draft) Label(name string, results ...gate.Doc) policy.Label {
 	l.Effects = worsened(effectsOf(words), words, input.Get("properties"), definition.Get("annotations"))
 	l.Private = anyOf(words, privateWords)
 	draftPlaces(&l, words, of, definition, results)
-	if !slices.Equal(l.Effects, []gate.ToolEffect{gate.EffectRead}) {
+	if !slices.Equal(l.Effects, []gate.ToolEffect{provenance.EffectRead}) {
 		draftArguments(&l, words, input)
 	}
 	return l

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/draft"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 func TestDraftLabel(t *testing.T) {
@@ -66,7 +67,7 @@ func TestDraftLabel(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			tt.want.Result = gate.ResultUntrusted
+			tt.want.Result = provenance.ResultUntrusted
 			got := draft.Of(map[string]gate.Doc{name: gate.MustDoc(tt.definition)}).Label(name)
 			if diff := cmp.Diff(policy.Label{Pattern: name, ToolLabels: tt.want}, got); diff != "" {
 				t.Errorf("label (-want +got):\n%s", diff)
@@ -90,7 +91,7 @@ func TestDraftOfServer(t *testing.T) {
 		"m__add_event":         gate.MustDoc(`{"inputSchema":{"properties":{"attendees":{}}}}`),
 		"n__get_order":         gate.MustDoc(`{"inputSchema":{"properties":{"order_number":{}}}}`),
 	}
-	read := []gate.ToolEffect{gate.EffectRead}
+	read := []gate.ToolEffect{provenance.EffectRead}
 	want := map[string]gate.ToolLabels{
 		"m__acme_search_mails": {Private: true, Effects: read, IDs: map[gate.Place]string{"/**/id": "message", "/**/message_id": "message"},
 			Identity: []gate.Place{"/**/sender", "/**/recipient"}, Names: []gate.Place{"/**/subject"}},
@@ -100,13 +101,13 @@ func TestDraftOfServer(t *testing.T) {
 	}
 	drafts := draft.Of(tools)
 	for name, labels := range want {
-		labels.Result = gate.ResultUntrusted
+		labels.Result = provenance.ResultUntrusted
 		if diff := cmp.Diff(policy.Label{Pattern: name, ToolLabels: labels}, drafts.Label(name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 	recorded := drafts.Label("n__get_order", gate.MustDoc(`{"number":"A1","contact_email":"a@b.example","title":"x"}`))
-	if diff := cmp.Diff(gate.ToolLabels{Result: gate.ResultUntrusted, Effects: read, IDs: map[gate.Place]string{"/number": "order"},
+	if diff := cmp.Diff(gate.ToolLabels{Result: provenance.ResultUntrusted, Effects: read, IDs: map[gate.Place]string{"/number": "order"},
 		Identity: []gate.Place{"/contact_email"}, Names: []gate.Place{"/title"}}, recorded.ToolLabels); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
 	}

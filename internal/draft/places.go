@@ -7,8 +7,10 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/address"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // maxDrafted bounds how many results are looked at.
@@ -91,7 +93,7 @@ func draftPlaces(l *policy.Label, words []string, of family, definition gate.Doc
 // which nothing is known but how the server's tools, and this one, speak of them.
 func draftUsualPlaces(l *policy.Label, words []string, of family, about string) {
 	kind := kindOf(words)
-	if kind == "" || !slices.Equal(l.Effects, []gate.ToolEffect{gate.EffectRead}) ||
+	if kind == "" || !slices.Equal(l.Effects, []gate.ToolEffect{provenance.EffectRead}) ||
 		slices.Contains(textKinds, kind) && !anyOf(words, listingWords) || anyOf(words, []string{"content", "text"}) {
 		return
 	}
@@ -153,11 +155,11 @@ func isName(v string) bool {
 // Members whose names are addresses are those of a list of addresses.
 func eachPlace(d gate.Doc, at string, seen map[string][]string) {
 	switch d.Kind() {
-	case gate.Array:
+	case doc.Array:
 		for e := range d.Elements() {
 			eachPlace(e, at+"/*", seen)
 		}
-	case gate.Object:
+	case doc.Object:
 		for name, v := range d.Members() {
 			if isAddress(name) {
 				seen[at] = append(seen[at], name)
@@ -165,9 +167,9 @@ func eachPlace(d gate.Doc, at string, seen map[string][]string) {
 			}
 			eachPlace(v, at+"/"+pointer.Escape(name), seen)
 		}
-	case gate.String:
+	case doc.String:
 		seen[at] = append(seen[at], d.Text())
-	case gate.Number:
+	case doc.Number:
 		seen[at] = append(seen[at], string(d.Raw()))
 	}
 }
@@ -181,7 +183,7 @@ func eachDeclared(schema gate.Doc, at string, depth int, seen map[string][]strin
 	if depth > maxDeclared {
 		return
 	}
-	if schema.Get("items").Kind() == gate.Object {
+	if schema.Get("items").Kind() == doc.Object {
 		eachDeclared(schema.Get("items"), at+"/*", depth+1, seen)
 	}
 	for name, v := range schema.Get("properties").Members() {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // An effectWord is one of the words by which tools have an effect.
@@ -21,15 +22,15 @@ var (
 	// afterWords are those of them that say nothing behind a word that could be a verb: unsubscribe_list.
 	afterWords  = strings.Fields("list query view check count status stat tree look estimate preview snapshot screenshot diff display think")
 	effectWords = []effectWord{
-		{gate.EffectLocal, strings.Fields("exec execute run shell command eval install kill")},
-		{gate.EffectInternal, strings.Fields(`create update write append set edit rename move schedule reschedule add insert save put copy upload mark modify change patch make open close start stop
+		{provenance.EffectLocal, strings.Fields("exec execute run shell command eval install kill")},
+		{provenance.EffectInternal, strings.Fields(`create update write append set edit rename move schedule reschedule add insert save put copy upload mark modify change patch make open close start stop
 			replace merge archive unarchive restore label tag pin unpin bookmark complete toggle duplicate clone log record link attach draft commit snooze assign import`)},
-		{gate.EffectExternal, strings.Fields(`send post publish share invite email mail message notify reply respond forward transfer pay payment purchase buy book reserve order submit tweet comment
+		{provenance.EffectExternal, strings.Fields(`send post publish share invite email mail message notify reply respond forward transfer pay payment purchase buy book reserve order submit tweet comment
 			transaction participant attendee exec execute run shell command eval issue ticket review discussion gist release announcement broadcast announce refund invoice charge payout payee pull shared public
 			beneficiary friend donate wire withdraw sell trade checkout exchange deploy push assign merge`)},
-		{gate.EffectDestructive, strings.Fields(`delete remove drop destroy cancel purge truncate overwrite reset erase clear wipe revoke transfer pay purchase buy transaction kill
+		{provenance.EffectDestructive, strings.Fields(`delete remove drop destroy cancel purge truncate overwrite reset erase clear wipe revoke transfer pay purchase buy transaction kill
 			kick ban terminate trash discard refund payout wire withdraw donate empty uninstall`)},
-		{gate.EffectCredential, strings.Fields("password passwd credential token permission grant role auth access secret key")},
+		{provenance.EffectCredential, strings.Fields("password passwd credential token permission grant role auth access secret key")},
 	}
 	// thingWords are those of them that are things, or say how things are, as often as verbs.
 	thingWords = strings.Fields(`email mail message tweet comment post share transaction transfer payment purchase order book participant attendee password passwd credential

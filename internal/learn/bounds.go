@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // A Bound narrows an argument of a tool to what was seen.
@@ -42,11 +43,11 @@ type seen struct {
 
 func (s *seen) add(v gate.Doc) {
 	s.calls++
-	if v.Kind() == gate.Array {
+	if v.Kind() == doc.Array {
 		s.lists++
 	}
 	for one := range each(v) {
-		if one.Kind() != gate.String || len(one.Text()) > mostText {
+		if one.Kind() != doc.String || len(one.Text()) > mostText {
 			s.other = true
 			return
 		}
@@ -56,7 +57,7 @@ func (s *seen) add(v gate.Doc) {
 
 // each are the elements of a list, or what is none.
 func each(v gate.Doc) iter.Seq[gate.Doc] {
-	if v.Kind() == gate.Array {
+	if v.Kind() == doc.Array {
 		return v.Elements()
 	}
 	return func(yield func(gate.Doc) bool) { yield(v) }
@@ -139,11 +140,11 @@ func within(file, folder string) bool { return folder == "/" || strings.HasPrefi
 
 // holds reports whether a value lies within the bound.
 func (b Bound) holds(v gate.Doc) bool {
-	if b.List != (v.Kind() == gate.Array) {
+	if b.List != (v.Kind() == doc.Array) {
 		return false
 	}
 	for one := range each(v) {
-		if one.Kind() != gate.String || !b.has(one.Text()) {
+		if one.Kind() != doc.String || !b.has(one.Text()) {
 			return false
 		}
 	}

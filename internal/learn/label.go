@@ -9,18 +9,19 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A Label is a drafted label as the labels file has it.
 type Label struct {
-	Result  gate.ResultKind   `json:"result"`
-	Private bool              `json:"private"`
-	Effect  []gate.ToolEffect `json:"effect"`
-	Control []string          `json:"control,omitempty"`
-	Content []string          `json:"content,omitempty"`
-	To      []string          `json:"to,omitzero"`
-	Commits []string          `json:"commits,omitempty"`
-	Takes   map[string]string `json:"takes,omitempty"`
+	Result  provenance.ResultKind `json:"result"`
+	Private bool                  `json:"private"`
+	Effect  []gate.ToolEffect     `json:"effect"`
+	Control []string              `json:"control,omitempty"`
+	Content []string              `json:"content,omitempty"`
+	To      []string              `json:"to,omitzero"`
+	Commits []string              `json:"commits,omitempty"`
+	Takes   map[string]string     `json:"takes,omitempty"`
 
 	IDs      map[gate.Place]string `json:"ids,omitempty"`
 	Identity []gate.Place          `json:"identity,omitempty"`

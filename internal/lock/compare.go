@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
@@ -93,7 +94,7 @@ func (p *Pins) approved(v *view, s *server, k Key) gate.Doc {
 // exactly if the digests differ.
 func Compare(old, now gate.Doc) ([]Change, []string) {
 	c := comparison{}
-	if old.IsZero() && now.Kind() == gate.Object {
+	if old.IsZero() && now.Kind() == doc.Object {
 		for _, name := range names(gate.Doc{}, now) {
 			c.walk("/"+pointer.Escape(name), gate.Doc{}, now.Get(name))
 		}
@@ -118,11 +119,11 @@ type comparison struct{ changes []Change }
 func (c *comparison) walk(at string, old, now gate.Doc) {
 	switch {
 	case !old.IsZero() && !now.IsZero() && old.Digest() == now.Digest():
-	case old.Kind() == gate.Object && now.Kind() == gate.Object:
+	case old.Kind() == doc.Object && now.Kind() == doc.Object:
 		for _, name := range names(old, now) {
 			c.walk(at+"/"+pointer.Escape(name), old.Get(name), now.Get(name))
 		}
-	case old.Kind() == gate.Array && now.Kind() == gate.Array && length(old) == length(now):
+	case old.Kind() == doc.Array && now.Kind() == doc.Array && length(old) == length(now):
 		a, b := slices.Collect(old.Elements()), slices.Collect(now.Elements())
 		for i := range a {
 			c.walk(fmt.Sprintf("%s/%d", at, i), a[i], b[i])
@@ -155,7 +156,7 @@ func length(array gate.Doc) int {
 
 // shown writes a value: a string as it is, and what is not one as JSON.
 func shown(d gate.Doc) string {
-	if d.Kind() == gate.String {
+	if d.Kind() == doc.String {
 		return `"` + d.Text() + `"`
 	}
 	return string(d.Canonical())

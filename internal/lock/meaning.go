@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -74,7 +75,7 @@ func (m *meaning) schema(w words, at string, old, now gate.Doc, level int) {
 // member returns a member that is a schema, and one that accepts everything in
 // the place of an absent one, so that what comes and goes is spoken of.
 func member(schema gate.Doc, name string) gate.Doc {
-	if d := schema.Get(name); d.Kind() == gate.Object {
+	if d := schema.Get(name); d.Kind() == doc.Object {
 		return d
 	}
 	return anything
@@ -117,9 +118,9 @@ func (m *meaning) types(w words, name string, old, now gate.Doc) {
 func types(schema gate.Doc) map[string]bool {
 	set := make(map[string]bool)
 	switch t := schema.Get("type"); t.Kind() {
-	case gate.String:
+	case doc.String:
 		set[t.Text()] = true
-	case gate.Array:
+	case doc.Array:
 		for e := range t.Elements() {
 			set[e.Text()] = true
 		}
@@ -134,9 +135,9 @@ func (m *meaning) enum(w words, name string, old, now gate.Doc) {
 	a, b := old.Get("enum"), now.Get("enum")
 	switch {
 	case !differ(a, b):
-	case a.Kind() != gate.Array:
+	case a.Kind() != doc.Array:
 		m.say("%s: only %s %s; before, any value of the type", name, list(values(b)), w.may)
-	case b.Kind() != gate.Array:
+	case b.Kind() != doc.Array:
 		m.say("%s: any value of the type %s; before, only %s", name, w.may, list(values(a)))
 	default:
 		if more := minus(values(b), values(a)); len(more) > 0 {
@@ -211,7 +212,7 @@ func orUnbounded(d gate.Doc) string {
 func (m *meaning) properties(w words, at string, old, now gate.Doc, level int) {
 	wasRequired, isRequired := texts(old.Get("required")), texts(now.Get("required"))
 	a, b := old.Get("properties"), now.Get("properties")
-	closed := now.Get("additionalProperties").Kind() == gate.Bool && !now.Get("additionalProperties").True()
+	closed := now.Get("additionalProperties").Kind() == doc.Bool && !now.Get("additionalProperties").True()
 	for _, name := range names(a, b) {
 		was, is := a.Get(name), b.Get(name)
 		place := join(at, name)
@@ -250,8 +251,8 @@ func (m *meaning) others(w words, at string, old, now gate.Doc) {
 	if at != "" {
 		what += " of " + at
 	}
-	open := func(d gate.Doc) bool { return d.IsZero() || d.Kind() == gate.Bool && d.True() }
-	shut := func(d gate.Doc) bool { return d.Kind() == gate.Bool && !d.True() }
+	open := func(d gate.Doc) bool { return d.IsZero() || d.Kind() == doc.Bool && d.True() }
+	shut := func(d gate.Doc) bool { return d.Kind() == doc.Bool && !d.True() }
 	switch {
 	case !differ(old, now) || open(old) && open(now):
 	case shut(old):

@@ -123,38 +123,38 @@ type guards struct {
 }
 
 var modelLabels = []policy.Label{
-	{Pattern: "out__read", ToolLabels: gate.ToolLabels{Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectRead}}},
-	{Pattern: "own__find", ToolLabels: gate.ToolLabels{Result: gate.ResultTrusted, Effects: []gate.ToolEffect{gate.EffectRead}}},
-	{Pattern: "own__echo", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectRead}}},
-	{Pattern: "do__send", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, Control: []string{"/to"}}},
-	{Pattern: "do__drop", ToolLabels: gate.ToolLabels{Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectDestructive}}},
+	{Pattern: "out__read", ToolLabels: gate.ToolLabels{Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectRead}}},
+	{Pattern: "own__find", ToolLabels: gate.ToolLabels{Result: provenance.ResultTrusted, Effects: []gate.ToolEffect{provenance.EffectRead}}},
+	{Pattern: "own__echo", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectRead}}},
+	{Pattern: "do__send", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
+	{Pattern: "do__drop", ToolLabels: gate.ToolLabels{Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectDestructive}}},
 	// Records whose parties the server knows; the adversary writes records of its own, and
 	// what stands in the others beside their parties.
 	{Pattern: "rec__find", ToolLabels: gate.ToolLabels{
-		Result: gate.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{gate.EffectRead}, IDs: map[gate.Place]string{"/*/id": "rec"},
+		Result: provenance.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{provenance.EffectRead}, IDs: map[gate.Place]string{"/*/id": "rec"},
 		Identity: []gate.Place{"/**/with"}, Names: []gate.Place{"/*/title"},
 	}},
 	{Pattern: "rec__move", ToolLabels: gate.ToolLabels{
-		Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectInternal}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
+		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectInternal}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
 	}},
 	{Pattern: "rec__make", ToolLabels: gate.ToolLabels{
-		Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectInternal}, To: []string{}, Content: []string{"/name"},
+		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectInternal}, To: []string{}, Content: []string{"/name"},
 		Makes: []string{"/name"}, Takes: map[string]string{"/name": "rec"},
 	}},
 	{Pattern: "rec__drop", ToolLabels: gate.ToolLabels{
-		Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectDestructive}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
+		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectDestructive}, To: []string{"/to"}, Takes: map[string]string{"/to": "rec"},
 	}},
 	{Pattern: "web__fetch", ToolLabels: gate.ToolLabels{
-		Result: gate.ResultUntrusted, Effects: []gate.ToolEffect{gate.EffectRead, gate.EffectEgress}, To: []string{"/to"},
+		Result: provenance.ResultUntrusted, Effects: []gate.ToolEffect{provenance.EffectRead, provenance.EffectEgress}, To: []string{"/to"},
 	}},
 	{Pattern: "do__post", ToolLabels: gate.ToolLabels{
-		Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, To: []string{"/to"}, Content: []string{"/body"},
+		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Content: []string{"/body"},
 	}},
 	// An agent's own tools.
-	{Pattern: "cli__Read", ToolLabels: gate.ToolLabels{Result: gate.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{gate.EffectRead}}},
-	{Pattern: "cli__Send", ToolLabels: gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, To: []string{"/to"}}},
+	{Pattern: "cli__Read", ToolLabels: gate.ToolLabels{Result: provenance.ResultUntrusted, Private: true, Effects: []gate.ToolEffect{provenance.EffectRead}}},
+	{Pattern: "cli__Send", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}}},
 	{Pattern: "do__tell", ToolLabels: gate.ToolLabels{
-		Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, To: []string{"/to"}, Commits: []string{"/when"}, Content: []string{"/body"},
+		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, To: []string{"/to"}, Commits: []string{"/when"}, Content: []string{"/body"},
 	}},
 }
 
@@ -603,19 +603,19 @@ func TestEachGuardIsNeeded(t *testing.T) {
 		"that an origin is good for reading": with(func(g *guards) {
 			g.labels = func(l *policy.Label) {
 				if l.Pattern == "do__post" {
-					l.Effects = []gate.ToolEffect{gate.EffectRead, gate.EffectEgress}
+					l.Effects = []gate.ToolEffect{provenance.EffectRead, provenance.EffectEgress}
 				}
 			}
 		}),
 		"that agents' own tools have labels": with(func(g *guards) {
 			g.labels = func(l *policy.Label) {
 				if l.Pattern == "cli__Send" {
-					l.Effects = []gate.ToolEffect{gate.EffectRead}
+					l.Effects = []gate.ToolEffect{provenance.EffectRead}
 				}
 			}
 		}),
 		"the effects": with(func(g *guards) {
-			g.labels = func(l *policy.Label) { l.Effects = []gate.ToolEffect{gate.EffectRead} }
+			g.labels = func(l *policy.Label) { l.Effects = []gate.ToolEffect{provenance.EffectRead} }
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {

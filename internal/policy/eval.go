@@ -10,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Eval decides on an input document as policies see it, and returns the
@@ -52,22 +53,22 @@ func (e *Engine) EvalValue(ctx context.Context, input any) (d gate.Decision, err
 
 // evaluate decides on an input document.
 func (e *Engine) evaluate(ctx context.Context, input []byte) (ast.Object, gate.Decision, error) {
-	doc, err := gate.ParseDoc(input)
+	in, err := gate.ParseDoc(input)
 	if err != nil {
 		return nil, gate.Decision{}, fmt.Errorf("input: %w", err)
 	}
-	if doc.Kind() != gate.Object {
+	if in.Kind() != doc.Object {
 		return nil, gate.Decision{}, errors.New("input: expected a JSON object")
 	}
-	v, d, err := e.decide(ctx, docTerm(doc).Value)
+	v, d, err := e.decide(ctx, docTerm(in).Value)
 	if err != nil {
 		return nil, gate.Decision{}, err
 	}
-	if !within(gate.Action(doc.Get("action").Text())) {
+	if !within(gate.Action(in.Get("action").Text())) {
 		d = d.Asked()
 	}
 	if d.Effect == gate.Deny && len(d.Reasons) == 0 {
-		d.Reasons = []string{nothingAllows(used(doc), cmp.Or(doc.At("/principal/id").Text(), "nobody"))}
+		d.Reasons = []string{nothingAllows(used(in), cmp.Or(in.At("/principal/id").Text(), "nobody"))}
 	}
 	return v, d, nil
 }

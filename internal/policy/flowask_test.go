@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/policies"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestFlowAskIsFlow(t *testing.T) {
 	all := `allow contains "all" if input.action == "tools/call"`
 	labels := []policy.Label{{Pattern: "pay__*", ToolLabels: gate.ToolLabels{
-		Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectExternal}, Control: []string{"/to"}, Content: []string{"/note"},
+		Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}, Content: []string{"/note"},
 	}}}
 	flow := load(t, user(all), policy.Options{Packs: []string{"flow"}, Labels: labels})
 	asks := load(t, user(all), policy.Options{Packs: []string{"flow-ask"}, Labels: labels})

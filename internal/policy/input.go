@@ -6,6 +6,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/recent"
 )
 
@@ -174,19 +175,19 @@ func docOrObject(d gate.Doc) *ast.Term {
 // of their digits.
 func docTerm(d gate.Doc) *ast.Term {
 	switch d.Kind() {
-	case gate.Bool:
+	case doc.Bool:
 		return ast.InternedTerm(d.True())
-	case gate.Number:
+	case doc.Number:
 		return ast.NumberTerm(json.Number(d.Raw()))
-	case gate.String:
+	case doc.String:
 		return ast.StringTerm(d.Text())
-	case gate.Array:
+	case doc.Array:
 		var a []*ast.Term
 		for e := range d.Elements() {
 			a = append(a, docTerm(e))
 		}
 		return ast.ArrayTerm(a...)
-	case gate.Object:
+	case doc.Object:
 		var m [][2]*ast.Term
 		for k, v := range d.Members() {
 			m = append(m, [2]*ast.Term{ast.StringTerm(k), docTerm(v)})
@@ -220,7 +221,7 @@ func (t *terms) peerInput(q gate.Query) [][2]*ast.Term {
 		secret = []byte("true")
 	}
 	request := q.Call.Args
-	if request.Kind() != gate.Object {
+	if request.Kind() != doc.Object {
 		request = gate.Doc{}
 	}
 	return [][2]*ast.Term{subject, pair("server", ast.StringTerm(q.Tool.Name.Server)), {keyRequest, docTerm(request.With("secret", secret))}}

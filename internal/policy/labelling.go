@@ -39,12 +39,12 @@ func CheckLabels(labels []Label) []*EntryError {
 		}
 		seen[l.Pattern] = true
 		switch l.Result {
-		case "", gate.ResultUntrusted, gate.ResultTrusted, gate.ResultEcho:
+		case "", provenance.ResultUntrusted, provenance.ResultTrusted, provenance.ResultEcho:
 		default:
 			wrong("result", fmt.Errorf("%q is none of trusted, untrusted, echo", l.Result))
 		}
 		switch l.Kind {
-		case "", gate.KindProse, gate.KindCode:
+		case "", provenance.KindProse, provenance.KindCode:
 		default:
 			wrong("kind", fmt.Errorf("%q is none of code, prose", l.Kind))
 		}
@@ -126,7 +126,7 @@ func (l labelling) of(t *gate.Tool) (gate.ToolLabels, bool) {
 
 // relayLabels are those of a tool that carries out other calls, unless the operator says
 // otherwise of it: what it does, and whose words it returns, is the other calls' matter.
-var relayLabels = gate.ToolLabels{Result: gate.ResultEcho, Effects: []gate.ToolEffect{gate.EffectRead}}
+var relayLabels = gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectRead}}
 
 // UnusedLabels returns the patterns in Options.Labels that match none of the tools,
 // sorted: what they say, they say of nothing.
@@ -170,7 +170,7 @@ func (l labelling) term(t *gate.Tool) *ast.Term {
 	}
 	result := labels.Result
 	if result == "" {
-		result = gate.ResultUntrusted
+		result = provenance.ResultUntrusted
 	}
 	members := [][2]*ast.Term{
 		pair("result", ast.StringTerm(string(result))),

@@ -11,6 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // maxOffered bounds the values and prefixes that a narrowed schema lists.
@@ -145,7 +146,7 @@ func members(v ast.Value) (all []ast.Value, ok bool) {
 // way of its own, but for a list of values, of which those stay that can pass.
 func (v values) narrow(schema gate.Doc) (gate.Doc, bool) {
 	kind := schema.Get("type")
-	if schema.Kind() != gate.Object || !schema.Get("$ref").IsZero() || !schema.Get("const").IsZero() {
+	if schema.Kind() != doc.Object || !schema.Get("$ref").IsZero() || !schema.Get("const").IsZero() {
 		return gate.Doc{}, false
 	}
 	if enum := schema.Get("enum"); !enum.IsZero() {
@@ -180,7 +181,7 @@ func (v values) among(schema, enum gate.Doc) (gate.Doc, bool) {
 	for one := range enum.Elements() {
 		total++
 		begins := func(prefix string) bool { return strings.HasPrefix(one.Text(), prefix) }
-		if allowed[string(one.Canonical())] || one.Kind() == gate.String && slices.ContainsFunc(v.prefixes, begins) {
+		if allowed[string(one.Canonical())] || one.Kind() == doc.String && slices.ContainsFunc(v.prefixes, begins) {
 			left = append(left, one.Raw())
 		}
 	}

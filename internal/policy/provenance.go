@@ -7,6 +7,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
@@ -21,7 +22,7 @@ func valueSources(q gate.Query) (values, carried *ast.Term) {
 			a.Source |= provenance.FromPrompt
 		}
 		v = append(v, [2]*ast.Term{at, stringArray(a.Source.Names())})
-		if a.Kind != gate.String {
+		if a.Kind != doc.String {
 			continue
 		}
 		found := q.Session.Values.Carried(a.Text)
@@ -51,7 +52,7 @@ func (t *terms) values(q gate.Query) *ast.Term {
 		}
 		all = append(all, [2]*ast.Term{ast.StringTerm(a.Pointer), ast.ObjectTerm(
 			pair("met", ast.ArrayTerm(met...)), pair("listed", ast.BooleanTerm(a.Listed)), pair("kind", ast.StringTerm(a.Takes)), pair("own", ast.BooleanTerm(a.Own)), pair("copied", ast.BooleanTerm(a.Copied)),
-			pair("private", ast.BooleanTerm(leaves && a.Kind == gate.String && q.Session.Values.Private(a.Text))))})
+			pair("private", ast.BooleanTerm(leaves && a.Kind == doc.String && q.Session.Values.Private(a.Text))))})
 	}
 	return ast.ObjectTerm(all...)
 }
@@ -63,7 +64,7 @@ func (t *terms) leaves(q gate.Query) bool {
 		return false
 	}
 	labels, ok := t.labels.of(q.Tool)
-	return !ok || slices.ContainsFunc(labels.Effects, func(e gate.ToolEffect) bool { return e == gate.EffectExternal || e == gate.EffectEgress })
+	return !ok || slices.ContainsFunc(labels.Effects, func(e gate.ToolEffect) bool { return e == provenance.EffectExternal || e == provenance.EffectEgress })
 }
 
 // TracksOrigins reports whether a rule may look at input.values, so that sessions have to

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 func relayTool() *gate.Tool {
@@ -20,7 +21,7 @@ func TestPacksLetRelaysPass(t *testing.T) {
 	e := load(t, nil, policy.Options{
 		Packs:      []string{"approve", "flow", "grants", "ratelimit", "readonly"},
 		RateLimits: []policy.RateLimit{{To: []string{"*"}, Calls: 1, Per: "1h"}},
-		Labels:     []policy.Label{{Pattern: "*", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectExternal}}}},
+		Labels:     []policy.Label{{Pattern: "*", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectExternal}}}},
 	})
 	for name, tt := range map[string]struct {
 		tool *gate.Tool
@@ -67,15 +68,15 @@ func TestRulesDecideOnRelays(t *testing.T) {
 
 // What the operator says of all tools, or of many servers, is not said of these.
 func TestLabelsOfRelays(t *testing.T) {
-	external := gate.ToolLabels{Effects: []gate.ToolEffect{gate.EffectExternal}}
+	external := gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectExternal}}
 	for pattern, own := range map[string]bool{"*": false, "cat*": false, "catalog__*": true, "catalog__call": true} {
 		e := load(t, nil, policy.Options{Labels: []policy.Label{{Pattern: pattern, ToolLabels: external}}})
 		got, ok := e.Labels(relayTool())
-		want := []gate.ToolEffect{gate.EffectRead}
+		want := []gate.ToolEffect{provenance.EffectRead}
 		if own {
 			want = external.Effects
 		}
-		if !ok || !slices.Equal(got.Effects, want) || !own && got.Result != gate.ResultEcho {
+		if !ok || !slices.Equal(got.Effects, want) || !own && got.Result != provenance.ResultEcho {
 			t.Errorf("%s: %+v, %t", pattern, got, ok)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // A RecordedSession is a session whose calls were written down, in their order.
@@ -108,7 +109,7 @@ func Replay(ctx context.Context, e *Engine, o ReplayOptions, r RecordedSession) 
 
 // passed reports whether the call was let through when it was made.
 func (c RecordedCall) passed() bool {
-	return c.Effect == gate.Allow || c.Result.Kind() == gate.Object
+	return c.Effect == gate.Allow || c.Result.Kind() == doc.Object
 }
 
 // player is what a recorded session meets in the place of servers, and what looks
@@ -239,7 +240,7 @@ func (p *player) Invoke(_ context.Context, permit gate.Permit) (gate.Result, err
 	if _, _, ok := permit.Open(); !ok {
 		return gate.Result{}, errors.New("no permit")
 	}
-	if p.call.Result.Kind() != gate.Object {
+	if p.call.Result.Kind() != doc.Object {
 		return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
 	}
 	return gate.Result{Doc: p.call.Result}, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // maxTraceLine bounds a recorded session, in bytes: some hundred calls with the
@@ -57,7 +58,7 @@ func parseTrace(line []byte) (RecordedSession, error) {
 	if err != nil {
 		return RecordedSession{}, err
 	}
-	if d.Get("calls").Kind() != gate.Array {
+	if d.Get("calls").Kind() != doc.Array {
 		return RecordedSession{}, errors.New("no recorded session: it has no list of calls")
 	}
 	who := gate.Local()
@@ -91,7 +92,7 @@ func ReadTools(data []byte) (map[string]gate.Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Get("tools").Kind() != gate.Array {
+	if d.Get("tools").Kind() != doc.Array {
 		return nil, errors.New(`expected {"tools": [...]}`)
 	}
 	tools := make(map[string]gate.Doc)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/unraced"
@@ -195,7 +196,7 @@ func TestFixedDecisionsSeeTheWholeInput(t *testing.T) {
 	n := 0
 	var visit func(ref string, d gate.Doc)
 	visit = func(ref string, d gate.Doc) {
-		if d.Kind() == gate.Object && len(d.Raw()) > 2 {
+		if d.Kind() == doc.Object && len(d.Raw()) > 2 {
 			for k, v := range d.Members() {
 				visit(fmt.Sprintf("%s[%q]", ref, k), v)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
@@ -91,7 +92,7 @@ func Labels(from []config.ToolLabel) []policy.Label {
 	var to []policy.Label
 	for _, l := range from {
 		label := policy.Label{Pattern: l.Pattern, ToolLabels: gate.ToolLabels{
-			Result: gate.ResultKind(l.Result), Private: l.Private, Kind: gate.TextKind(l.Kind), Control: l.Control, Content: l.Content,
+			Result: provenance.ResultKind(l.Result), Private: l.Private, Kind: provenance.TextKind(l.Kind), Control: l.Control, Content: l.Content,
 			To: l.To, Commits: l.Commits, Takes: l.Takes, Identity: places(l.Identity), Names: places(l.Names), Makes: l.Makes, Verbatim: l.Fetch == "verbatim",
 		}}
 		for place, kind := range l.IDs {

@@ -40,6 +40,12 @@ type ToolLabels struct {
 // never from how they look: an attacker can write a page as if it were source.
 type TextKind string
 
+// The kinds of texts. The zero TextKind is KindProse.
+const (
+	KindProse TextKind = "prose" // a reader shows it: whatever acts in it is made inert
+	KindCode  TextKind = "code"  // source, of which every byte counts
+)
+
 // A ResultKind says who may have written a tool's results. The zero ResultKind is
 // ResultUntrusted.
 type ResultKind string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -39,7 +40,7 @@ var (
 // Try says what the policy decides on a call of who, and why.
 func (x Explainer) Try(ctx context.Context, who *gate.Principal, t Trial) (*Tried, error) {
 	args, err := gate.ParseDoc([]byte(cmp.Or(strings.TrimSpace(string(t.Arguments)), "{}")))
-	if err != nil || args.Kind() != gate.Object {
+	if err != nil || args.Kind() != doc.Object {
 		return nil, errors.Join(ErrArguments, err)
 	}
 	tool, err := x.tool(ctx, t.Tool)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // maxCoerce bounds the steps of one coercion: values looked at and changes tried.
@@ -64,9 +65,9 @@ func (c *coercion) value(p *part, d gate.Doc, path []string) []byte {
 		return c.exchange(p, d, path)
 	}
 	switch d.Kind() {
-	case gate.Object:
+	case doc.Object:
 		return c.object(p, d, path)
-	case gate.Array:
+	case doc.Array:
 		return c.array(p, d, path)
 	}
 	return nil
@@ -93,14 +94,14 @@ func (c *coercion) exchange(p *part, d gate.Doc, path []string) []byte {
 // candidates returns what d could become under p without a loss.
 func candidates(p *part, d gate.Doc) (all [][]byte) {
 	types := p.of.Types.ToStrings()
-	if text := d.Text(); d.Kind() == gate.String {
+	if text := d.Text(); d.Kind() == doc.String {
 		number := isNumber(text) && (slices.Contains(types, "number") || slices.Contains(types, "integer"))
 		boolean := (text == "true" || text == "false") && slices.Contains(types, "boolean")
 		if number || boolean {
 			all = append(all, []byte(text))
 		}
 	}
-	if slices.Contains(types, "array") && d.Kind() != gate.Null && p.each != nil && p.each.of.Types != nil {
+	if slices.Contains(types, "array") && d.Kind() != doc.Null && p.each != nil && p.each.of.Types != nil {
 		if slices.ContainsFunc(p.each.of.Types.ToStrings(), func(t string) bool { return hasType(d, t) }) {
 			all = append(all, slices.Concat([]byte{'['}, d.Raw(), []byte{']'}))
 		}
@@ -111,7 +112,7 @@ func candidates(p *part, d gate.Doc) (all [][]byte) {
 // isNumber reports whether a text is a number in JSON's grammar and nothing else.
 func isNumber(text string) bool {
 	d, err := gate.ParseDoc([]byte(text))
-	return err == nil && d.Kind() == gate.Number && len(d.Raw()) == len(text)
+	return err == nil && d.Kind() == doc.Number && len(d.Raw()) == len(text)
 }
 
 // valid reports whether a value is as p says, if that can be found out with the work
@@ -190,17 +191,17 @@ func (c *coercion) array(p *part, d gate.Doc, path []string) []byte {
 // 4.2.1): a number without a fraction is an integer.
 func hasType(d gate.Doc, name string) bool {
 	switch d.Kind() {
-	case gate.Null:
+	case doc.Null:
 		return name == "null"
-	case gate.Bool:
+	case doc.Bool:
 		return name == "boolean"
-	case gate.String:
+	case doc.String:
 		return name == "string"
-	case gate.Array:
+	case doc.Array:
 		return name == "array"
-	case gate.Object:
+	case doc.Object:
 		return name == "object"
-	case gate.Number:
+	case doc.Number:
 		return name == "number" || name == "integer" && isInteger(d)
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
@@ -84,7 +85,7 @@ func (f *finding) walk(d gate.Doc) error {
 		return at("", "schema of more than %d values", maxValues)
 	}
 	switch d.Kind() {
-	case gate.Object, gate.Bool:
+	case doc.Object, doc.Bool:
 		if f.objects++; f.objects > maxObjects {
 			return at("", "schema of more than %d objects", maxObjects)
 		}
@@ -106,13 +107,13 @@ func (f *finding) walk(d gate.Doc) error {
 
 func (f *finding) descend(name string, v gate.Doc) error {
 	switch {
-	case v.Kind() == gate.String && (references[name] || name == "$id" || name == "id"):
+	case v.Kind() == doc.String && (references[name] || name == "$id" || name == "id"):
 		f.names[v.Text()] = struct{}{}
 	case name == "$dynamicAnchor" || name == "$recursiveAnchor":
 		anchor := pointerTo(f.path)
 		f.anchors = append(f.anchors, anchor)
 		f.names["#"+anchor] = struct{}{}
-	case v.Kind() == gate.Number && counts[name] && !isInt64(v.String()):
+	case v.Kind() == doc.Number && counts[name] && !isInt64(v.String()):
 		return at(pointerTo(append(f.path, name)), "a number that is no count")
 	}
 	f.path = append(f.path, name)

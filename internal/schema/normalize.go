@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Limits of what replacing references may do. A schema can double with each of
@@ -116,7 +117,7 @@ type field struct {
 
 // schema returns what becomes of d in the role of child or aside.
 func (n *normalizer) schema(d gate.Doc, as role) []byte {
-	if d.Kind() != gate.Object || n.nesting > maxNesting {
+	if d.Kind() != doc.Object || n.nesting > maxNesting {
 		return noSchema(d, as)
 	}
 	open := len(n.open)
@@ -152,7 +153,7 @@ func noSchema(d gate.Doc, as role) []byte {
 	switch {
 	case as == child:
 		return []byte(closed)
-	case d.Kind() == gate.Bool && !d.True():
+	case d.Kind() == doc.Bool && !d.True():
 		return []byte(`{"not":{}}`)
 	default:
 		return []byte("{}")
@@ -184,14 +185,14 @@ func (n *normalizer) value(m member) []byte {
 	case typeNames:
 		return usableTypes(d)
 	case values:
-		if d.Kind() != gate.Array {
+		if d.Kind() != doc.Array {
 			return nil
 		}
 	case child:
-		if d.Kind() == gate.Object {
+		if d.Kind() == doc.Object {
 			return n.schema(d, child)
 		}
-		if d.Kind() != gate.Bool {
+		if d.Kind() != doc.Bool {
 			return nil
 		}
 	case tuple:
@@ -200,7 +201,7 @@ func (n *normalizer) value(m member) []byte {
 		}
 		return nil
 	case aside:
-		if d.Kind() == gate.Object || d.Kind() == gate.Bool {
+		if d.Kind() == doc.Object || d.Kind() == doc.Bool {
 			return n.schema(d, aside)
 		}
 		return nil
@@ -217,7 +218,7 @@ func (n *normalizer) value(m member) []byte {
 
 // list returns what becomes of an array of schemas, and of more at its end.
 func (n *normalizer) list(m member) []byte {
-	if m.value.Kind() != gate.Array && m.more == nil {
+	if m.value.Kind() != doc.Array && m.more == nil {
 		return nil
 	}
 	out := []byte{'['}
@@ -233,13 +234,13 @@ func (n *normalizer) list(m member) []byte {
 // object returns what becomes of an object of schemas. The arrays of names in
 // dependencies stay.
 func (n *normalizer) object(d gate.Doc, as role) []byte {
-	if d.Kind() != gate.Object {
+	if d.Kind() != doc.Object {
 		return nil
 	}
 	var fields []field
 	for name, v := range d.Members() {
 		raw := v.Raw()
-		if as == child || v.Kind() != gate.Array {
+		if as == child || v.Kind() != doc.Array {
 			raw = n.schema(v, as)
 		}
 		n.written += len(name) + len(`"":,`)
@@ -253,11 +254,11 @@ func items(members []member) gate.Doc {
 	for _, name := range []string{"prefixItems", "items"} {
 		d := get(members, name)
 		switch d.Kind() {
-		case gate.Array:
+		case doc.Array:
 			for first := range d.Elements() {
 				return first
 			}
-		case gate.Object, gate.Bool:
+		case doc.Object, doc.Bool:
 			return d
 		}
 	}
@@ -294,7 +295,7 @@ func completeObject(members []member, fields []field) []field {
 	if i := find(fields, "required"); i >= 0 {
 		var names []byte
 		for d := range get(members, "required").Elements() {
-			if d.Kind() == gate.String && declared[d.Text()] {
+			if d.Kind() == doc.String && declared[d.Text()] {
 				names = append(append(names, ','), d.Raw()...)
 			}
 		}
@@ -331,7 +332,7 @@ func (n *normalizer) resolve(d gate.Doc, as role) []member {
 		pointer := fragment(ref)
 		target, known := n.target(pointer)
 		switch {
-		case known && target.Kind() != gate.Object:
+		case known && target.Kind() != doc.Object:
 			return members
 		case !known || slices.Contains(n.open, pointer) || len(n.open) > maxReplaced || n.written > n.limit+maxAdded:
 			return withType(members, target, as)
@@ -435,9 +436,9 @@ func encode(fields []field) []byte {
 func Repair(raw gate.Doc) (repaired gate.Doc, added string) {
 	const object = `"object"`
 	switch {
-	case raw.IsZero(), raw.Kind() == gate.Null:
+	case raw.IsZero(), raw.Kind() == doc.Null:
 		return gate.MustDoc(`{"type":` + object + `}`), "an input schema"
-	case raw.Kind() == gate.Object && raw.Get("type").IsZero():
+	case raw.Kind() == doc.Object && raw.Get("type").IsZero():
 		return raw.With("type", []byte(object)), `the type "object" of the input schema`
 	default:
 		return raw, ""

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
@@ -102,7 +103,7 @@ func TestNormalize(t *testing.T) {
 // checkNormalized holds a result against what Normalize promises of all.
 func checkNormalized(t *testing.T, in, got gate.Doc) {
 	t.Helper()
-	if got.Kind() != gate.Object {
+	if got.Kind() != doc.Object {
 		t.Errorf("%.200s became %.200s, which is no object", in, got)
 	}
 	if again := schema.Normalize(got); again.String() != got.String() {

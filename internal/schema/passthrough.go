@@ -1,6 +1,9 @@
 package schema
 
-import "github.com/wasmgate/wasmgate/gate"
+import (
+	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
+)
 
 // PassThrough returns a schema as [Normalize] reshapes it, in which every object may
 // have further members: additionalProperties is true wherever a schema describes an
@@ -13,7 +16,7 @@ func PassThrough(raw gate.Doc) gate.Doc {
 
 // opened opens one schema and all that it consists of.
 func opened(s gate.Doc) gate.Doc {
-	if s.Kind() != gate.Object {
+	if s.Kind() != doc.Object {
 		return s
 	}
 	out := s
@@ -52,7 +55,7 @@ func with(d gate.Doc, name string, old, now gate.Doc) gate.Doc {
 }
 
 func openedAll(list gate.Doc) gate.Doc {
-	if list.Kind() != gate.Array {
+	if list.Kind() != doc.Array {
 		return list
 	}
 	raw := []byte{'['}

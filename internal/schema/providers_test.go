@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
@@ -87,7 +88,7 @@ func TestForProviderHolds(t *testing.T) {
 			in := fmt.Sprintf(`{"type":"object","properties":{"a":%s,"b":{"type":"object","properties":{"c":%s}}},"anyOf":[{"required":["a"]},%s],"allOf":[%s]}`, a, b, a, b)
 			for _, p := range []schema.Provider{schema.OpenAI, schema.Anthropic, schema.Gemini} {
 				got, _, _ := schema.ForProvider(p, gate.MustDoc(in))
-				if got.Get("type").Text() != "object" || got.Get("properties").Kind() != gate.Object {
+				if got.Get("type").Text() != "object" || got.Get("properties").Kind() != doc.Object {
 					t.Fatalf("%s: %s becomes %s", p, in, got)
 				}
 				var v map[string]any

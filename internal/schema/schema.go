@@ -8,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // A Schema is a compiled JSON Schema. Use it from several goroutines.
@@ -36,7 +37,7 @@ func Compile(raw gate.Doc) (s *Schema, err error) {
 			s, err = nil, fmt.Errorf("the compiler of schemas panicked: %v", v)
 		}
 	}()
-	if k := raw.Kind(); k != gate.Object && k != gate.Bool {
+	if k := raw.Kind(); k != doc.Object && k != doc.Bool {
 		return nil, errors.New("a schema is an object or a boolean")
 	}
 	found, err := examine(raw)

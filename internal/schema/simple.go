@@ -77,7 +77,7 @@ func newSimple(raw gate.Doc) *simple {
 }
 
 func (r *simpleReader) schema(d gate.Doc, root bool) *simple {
-	if r.schemas++; d.Kind() != gate.Object || r.schemas > maxSimple {
+	if r.schemas++; d.Kind() != doc.Object || r.schemas > maxSimple {
 		return nil
 	}
 	s := new(simple)
@@ -86,7 +86,7 @@ func (r *simpleReader) schema(d gate.Doc, root bool) *simple {
 			return nil
 		}
 	}
-	numbers := func(l limit) bool { return l.of == gate.Number }
+	numbers := func(l limit) bool { return l.of == doc.Number }
 	if slices.ContainsFunc(s.limits, numbers) && (r.choice > 0 || len(s.types) != 1 || s.types[0] != "integer" && s.types[0] != "number") {
 		return nil // the meter weighs what is no number, too
 	}
@@ -111,11 +111,11 @@ func (r *simpleReader) keyword(s *simple, name string, value gate.Doc) bool {
 	case "enum":
 		return r.enum(s, value)
 	case "minItems", "maxItems":
-		return r.limit(s, gate.Array, name, value)
+		return r.limit(s, doc.Array, name, value)
 	case "minLength", "maxLength":
-		return r.limit(s, gate.String, name, value)
+		return r.limit(s, doc.String, name, value)
 	case "minimum", "maximum":
-		return r.limit(s, gate.Number, name, value)
+		return r.limit(s, doc.Number, name, value)
 	case "title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly",
 		"format": // nobody checks it
 		return true
@@ -125,7 +125,7 @@ func (r *simpleReader) keyword(s *simple, name string, value gate.Doc) bool {
 
 func (r *simpleReader) types(s *simple, d gate.Doc) bool {
 	s.types = []string{d.Text()}
-	if d.Kind() == gate.Array {
+	if d.Kind() == doc.Array {
 		s.types = r.texts(d)
 	}
 	return s.types != nil
@@ -134,7 +134,7 @@ func (r *simpleReader) types(s *simple, d gate.Doc) bool {
 // texts reads a list of texts, nil if it is none or too long.
 func (r *simpleReader) texts(d gate.Doc) (all []string) {
 	for v := range d.Elements() {
-		if r.words++; v.Kind() != gate.String || r.words > maxSimpleWords || len(v.Raw()) > maxSimpleBytes {
+		if r.words++; v.Kind() != doc.String || r.words > maxSimpleWords || len(v.Raw()) > maxSimpleBytes {
 			return nil
 		}
 		all = append(all, v.Text())
@@ -159,7 +159,7 @@ func (r *simpleReader) required(s *simple, d gate.Doc) bool {
 }
 
 func (r *simpleReader) additional(s *simple, d gate.Doc) bool {
-	if d.Kind() == gate.Bool {
+	if d.Kind() == doc.Bool {
 		s.closed = !d.True()
 		return true
 	}
@@ -199,7 +199,7 @@ func (r *simpleReader) limit(s *simple, of doc.Kind, name string, d gate.Doc) bo
 
 // plainInteger reads a number of a few digits and nothing else.
 func plainInteger(d gate.Doc) (int64, bool) {
-	if d.Kind() != gate.Number || len(d.Raw()) > maxPlainDigits {
+	if d.Kind() != doc.Number || len(d.Raw()) > maxPlainDigits {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(string(d.Raw()), 10, 64)
@@ -226,7 +226,7 @@ func (j *judge) value(s *simple, d gate.Doc) bool {
 	if s.types != nil && !slices.ContainsFunc(s.types, func(t string) bool { return isPlainly(d, t) }) {
 		return false
 	}
-	if s.texts != nil && (d.Kind() != gate.String || !slices.Contains(s.texts, d.Text())) {
+	if s.texts != nil && (d.Kind() != doc.String || !slices.Contains(s.texts, d.Text())) {
 		return false
 	}
 	for _, l := range s.limits {
@@ -238,9 +238,9 @@ func (j *judge) value(s *simple, d gate.Doc) bool {
 		return false
 	}
 	switch d.Kind() {
-	case gate.Object:
+	case doc.Object:
 		return j.object(s, d)
-	case gate.Array:
+	case doc.Array:
 		return s.each == nil || j.items(s.each, d)
 	}
 	return true
@@ -249,7 +249,7 @@ func (j *judge) value(s *simple, d gate.Doc) bool {
 // isPlainly reports whether a value has a type of JSON Schema, of numbers whether it is
 // plain to see.
 func isPlainly(d gate.Doc, name string) bool {
-	if d.Kind() != gate.Number {
+	if d.Kind() != doc.Number {
 		return hasType(d, name)
 	}
 	switch name {
@@ -268,11 +268,11 @@ func (l limit) allows(d gate.Doc) bool {
 	}
 	n, ok := int64(0), true
 	switch l.of {
-	case gate.Array:
+	case doc.Array:
 		n = int64(d.Len())
-	case gate.String:
+	case doc.String:
 		n = int64(letters(d))
-	case gate.Number:
+	case doc.Number:
 		n, ok = plainInteger(d)
 	}
 	return ok && (n == l.n || l.max == (n < l.n))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
@@ -96,7 +97,7 @@ func withDialect(t *testing.T, raw json.RawMessage, dialect string) gate.Doc {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Kind() == gate.Object && d.Get("$schema").IsZero() {
+	if d.Kind() == doc.Object && d.Get("$schema").IsZero() {
 		return d.With("$schema", []byte(`"`+dialect+`"`))
 	}
 	return d

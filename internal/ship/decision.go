@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // A Decision is a record of a decision in OPA's words
@@ -116,7 +117,7 @@ func inputOfRequest(e audit.Entry, input map[string]any, erased []string) (map[s
 		input["method"] = map[string]any{"name": e.Tool, "server": e.Server}
 	}
 	request, err := gate.ParseDoc(e.Arguments)
-	if err != nil || request.Kind() != gate.Object {
+	if err != nil || request.Kind() != doc.Object {
 		return input, append(erased, "/input/request")
 	}
 	input["request"] = request.With("secret", strconv.AppendBool(nil, gate.AsksSecret(e.Action, request)))

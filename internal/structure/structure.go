@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -40,7 +41,7 @@ func Of(text string) (d gate.Doc, ok bool) {
 		return gate.Doc{}, false
 	}
 	d, err = gate.ParseDoc(bytes.TrimSpace(b))
-	if err != nil || d.Kind() != gate.Object && d.Kind() != gate.Array {
+	if err != nil || d.Kind() != doc.Object && d.Kind() != doc.Array {
 		return gate.Doc{}, false
 	}
 	return d, true

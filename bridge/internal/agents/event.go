@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Names of the agents whose hooks are understood.
@@ -68,7 +69,7 @@ type event struct {
 // read understands what a hook of an agent tells. An error is one for the hook of a call,
 // which is denied then.
 func read(agent string, raw gate.Doc, r Rules, headless bool) (event, error) {
-	if raw.Kind() != gate.Object {
+	if raw.Kind() != doc.Object {
 		return event{}, errors.New("what the hook tells is no JSON object")
 	}
 	name := raw.Get("hook_event_name").Text()
@@ -95,7 +96,7 @@ func read(agent string, raw gate.Doc, r Rules, headless bool) (event, error) {
 	if e.input.IsZero() {
 		e.input = gate.MustDoc("{}")
 	}
-	if e.tool == "" || e.input.Kind() != gate.Object {
+	if e.tool == "" || e.input.Kind() != doc.Object {
 		return e, fmt.Errorf("%s has no tool_name, or its tool_input is no object", name)
 	}
 	e.ours = ours(agent, raw, e.tool, r.MCP)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
@@ -54,13 +55,13 @@ func mark(s string) [16]byte {
 
 func eachString(d gate.Doc, f func(string)) {
 	switch d.Kind() {
-	case gate.String:
+	case doc.String:
 		f(d.Text())
-	case gate.Array:
+	case doc.Array:
 		for e := range d.Elements() {
 			eachString(e, f)
 		}
-	case gate.Object:
+	case doc.Object:
 		for _, v := range d.Members() {
 			eachString(v, f)
 		}

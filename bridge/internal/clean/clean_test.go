@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/secrets"
 )
 
@@ -26,7 +27,7 @@ func TestProfile(t *testing.T) {
 		{gate.Text{Server: "one", Tool: "one__raw_x", Profile: "strict"}, "strict"},
 		{gate.Text{Server: "one", Tool: "one__x"}, "code"},
 		{gate.Text{Server: "two", Tool: "two__x"}, "text"},
-		{gate.Text{Server: "two", Tool: "two__x", Kind: gate.KindCode}, "code"},
+		{gate.Text{Server: "two", Tool: "two__x", Kind: provenance.KindCode}, "code"},
 		{gate.Text{Server: "two", Tool: "two__x", MIME: "text/html"}, "strict"},
 		{gate.Text{Server: "two", Tool: "two__x", MIME: "text/plain"}, "text"},
 	} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
 
@@ -82,7 +83,7 @@ func (s *Texts) configured(t gate.Text) string {
 		return p
 	}
 	chosen := sanitize.Profile(s.choice.Profile)
-	if t.Kind == gate.KindCode && chosen == sanitize.Text {
+	if t.Kind == provenance.KindCode && chosen == sanitize.Text {
 		chosen = sanitize.Code
 	}
 	for _, r := range s.choice.MIME {

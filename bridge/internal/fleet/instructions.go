@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // maxInstructions bounds what one server says of how it is used, in bytes: it goes into
@@ -20,7 +21,7 @@ func (f *Fleet) Instructions() []mcp.Instructions {
 			continue
 		}
 		said := m.endpoint.Declared().Instructions
-		if said.Kind() != gate.String || f.cfg.Pins != nil && f.cfg.Pins.CheckInstructions(m.id, said) != nil {
+		if said.Kind() != doc.String || f.cfg.Pins != nil && f.cfg.Pins.CheckInstructions(m.id, said) != nil {
 			continue
 		}
 		text, _ := m.given.Tools.Sanitizer.Sanitize(gate.Text{Server: m.id, Profile: "text", Text: mcp.Clip(said.Text(), maxInstructions)})

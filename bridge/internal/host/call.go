@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 var noArguments = gate.MustDoc("{}")
@@ -125,7 +126,7 @@ func (h *Host) carry(ctx context.Context, p client, c *gate.Call, params gate.Do
 // nor bring back with another call.
 func (h *Host) sealed(c *gate.Call, res gate.Result) gate.Result {
 	state := res.Doc.Get("requestState")
-	if res.InputRequired && state.Kind() == gate.String {
+	if res.InputRequired && state.Kind() == doc.String {
 		ours := h.states.SealAs(sealed.Round, c, []byte(state.Text()), time.Now().Add(roundTime))
 		res.Doc = res.Doc.With("requestState", mcp.MustJSON(ours))
 	}

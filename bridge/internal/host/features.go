@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // use answers a request to use a prompt or a resource.
@@ -45,7 +46,7 @@ func (h *Host) use(ctx context.Context, p client, action gate.Action, params gat
 // timeToLive returns how long a server lets the answer to resources/read be kept, in
 // milliseconds; 0 if it does not say. Whoever keeps it, keeps it for its principal alone.
 func timeToLive(res gate.Doc) []byte {
-	if ttl := res.Get("ttlMs"); ttl.Kind() == gate.Number {
+	if ttl := res.Get("ttlMs"); ttl.Kind() == doc.Number {
 		if n, ok := mcp.Integer(ttl.String()); ok && n > 0 {
 			return ttl.Raw()
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Clients hear what servers say outside of calls: that a resource has changed which they
@@ -159,10 +160,10 @@ func (w wanted) any() bool {
 
 // wantedOf reads the notifications of a request to listen.
 func wantedOf(notifications gate.Doc) (w wanted, err error) {
-	if notifications.IsZero() || notifications.Kind() == gate.Null {
+	if notifications.IsZero() || notifications.Kind() == doc.Null {
 		return w, errors.New("invalid params: missing required 'notifications' field")
 	}
-	if notifications.Kind() != gate.Object || json.Unmarshal(mcp.Without(notifications, "taskIds").Raw(), &w) != nil {
+	if notifications.Kind() != doc.Object || json.Unmarshal(mcp.Without(notifications, "taskIds").Raw(), &w) != nil {
 		return w, errors.New("invalid parameters: notifications is no object of switches and of lists of strings")
 	}
 	return w, nil

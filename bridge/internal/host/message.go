@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // A message is what a client has sent, once it was screened.
@@ -79,7 +80,7 @@ func notification(method string, params gate.Doc) []byte {
 }
 
 func idText(id gate.Doc) string {
-	if id.Kind() == gate.String {
+	if id.Kind() == doc.String {
 		return id.Text()
 	}
 	return id.String()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // maxClientError bounds what a server is told of a client's error, in bytes.
@@ -75,11 +76,11 @@ func (a *pendingRequests) answer(msg gate.Doc) {
 
 // resultOf returns the result that a client's answer brings; absent if that is no object.
 func resultOf(msg gate.Doc) (gate.Doc, error) {
-	if e := msg.Get("error"); e.Kind() == gate.Object {
+	if e := msg.Get("error"); e.Kind() == doc.Object {
 		code, _ := strconv.ParseInt(e.Get("code").String(), 10, 64)
 		return gate.Doc{}, &mcp.Error{Code: code, Message: mcp.Clip(e.Get("message").Text(), maxClientError)}
 	}
-	if res := msg.Get("result"); res.Kind() == gate.Object {
+	if res := msg.Get("result"); res.Kind() == doc.Object {
 		return res, nil
 	}
 	return gate.Doc{}, nil

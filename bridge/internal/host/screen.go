@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // screen reads a client's message strictly before anything else reads it, and
@@ -20,13 +21,13 @@ func (h *Host) screen(ctx context.Context, p client, body []byte) (gate.Doc, *re
 	return doc, h.judge(ctx, p, doc)
 }
 
-func (h *Host) judge(ctx context.Context, p client, doc gate.Doc) *refusal {
-	id, method, params := doc.Get("id"), doc.Get("method"), doc.Get("params")
+func (h *Host) judge(ctx context.Context, p client, msg gate.Doc) *refusal {
+	id, method, params := msg.Get("id"), msg.Get("method"), msg.Get("params")
 	name := method.Text()
 	switch {
-	case doc.Kind() == gate.Array:
+	case msg.Kind() == doc.Array:
 		return refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: there are no batches in MCP since 2025-06-18")
-	case !mcp.IsRPC(doc), method.IsZero() && id.IsZero(), !method.IsZero() && method.Kind() != gate.String:
+	case !mcp.IsRPC(msg), method.IsZero() && id.IsZero(), !method.IsZero() && method.Kind() != doc.String:
 		return refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: no message of JSON-RPC 2.0")
 	case !validID(id):
 		return refuse(http.StatusBadRequest, nil, mcp.CodeInvalidRequest, "invalid request: an id is a string or an integer up to 2^53")

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // What a message of MCP looks like, whoever sends it and whatever is offered: nothing here
@@ -46,11 +47,11 @@ func actionOf(method string) (gate.Action, bool) {
 func validID(id gate.Doc) bool {
 	const most = 1 << 53
 	switch id.Kind() {
-	case gate.Absent:
+	case doc.Absent:
 		return true
-	case gate.String:
+	case doc.String:
 		return len(id.Raw()) <= mcp.MaxID
-	case gate.Number:
+	case doc.Number:
 		n, err := strconv.ParseInt(string(id.Raw()), 10, 64)
 		return err == nil && -most <= n && n <= most
 	default:
@@ -68,12 +69,12 @@ func checkParams(action gate.Action, params gate.Doc) (name string, err error) {
 		return params.Get("name").Text(), checkCall(params)
 	case slices.Contains(acting, action):
 		return checkUse(action, params)
-	case !params.IsZero() && params.Kind() != gate.Object && params.Kind() != gate.Null:
+	case !params.IsZero() && params.Kind() != doc.Object && params.Kind() != doc.Null:
 		return "", errors.New("params is no object")
 	case action == "initialize":
 		return "", checkInitialize(params)
 	case action == mcp.MethodListen:
-		if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != gate.Object {
+		if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != doc.Object {
 			return "", errors.New("_meta is no object")
 		}
 	}
@@ -87,7 +88,7 @@ func checkParams(action gate.Action, params gate.Doc) (name string, err error) {
 // up (MCP 2025-11-25, server/utilities/pagination, "Error Handling"). An empty one is
 // that of clients that always send one.
 func checkCursor(cursor gate.Doc) error {
-	if cursor.IsZero() || cursor.Kind() == gate.Null || cursor.Kind() == gate.String && cursor.Text() == "" {
+	if cursor.IsZero() || cursor.Kind() == doc.Null || cursor.Kind() == doc.String && cursor.Text() == "" {
 		return nil
 	}
 	return errors.New("the cursor is of another list: this one has a single page")
@@ -95,11 +96,11 @@ func checkCursor(cursor gate.Doc) error {
 
 // checkCall checks the shape of a tool call's parameters.
 func checkCall(params gate.Doc) error {
-	if params.Get("name").Kind() != gate.String {
+	if params.Get("name").Kind() != doc.String {
 		return errors.New("no name of a tool")
 	}
 	for _, name := range []string{"arguments", "_meta"} {
-		if v := params.Get(name); !v.IsZero() && v.Kind() != gate.Object {
+		if v := params.Get(name); !v.IsZero() && v.Kind() != doc.Object {
 			return fmt.Errorf("%s is no object", name)
 		}
 	}
@@ -131,7 +132,7 @@ func checkUse(action gate.Action, params gate.Doc) (name string, err error) {
 		return name, err
 	}
 	for _, member := range objects {
-		if v := params.Get(member); !v.IsZero() && v.Kind() != gate.Object {
+		if v := params.Get(member); !v.IsZero() && v.Kind() != doc.Object {
 			return name, fmt.Errorf("%s is no object", member)
 		}
 	}
@@ -143,7 +144,7 @@ func checkUse(action gate.Action, params gate.Doc) (name string, err error) {
 
 func textOf(params gate.Doc, pointer string) (string, error) {
 	v := params.At(pointer)
-	if v.Kind() != gate.String {
+	if v.Kind() != doc.String {
 		return "", fmt.Errorf("%s is no string", pointer)
 	}
 	return v.Text(), nil
@@ -152,11 +153,11 @@ func textOf(params gate.Doc, pointer string) (string, error) {
 // checkInputResponses checks the shape of what a client brings with a call that it was
 // asked to make again.
 func checkInputResponses(params gate.Doc) error {
-	if state := params.Get("requestState"); !state.IsZero() && (state.Kind() != gate.String || len(state.Text()) > sealed.Max) {
+	if state := params.Get("requestState"); !state.IsZero() && (state.Kind() != doc.String || len(state.Text()) > sealed.Max) {
 		return fmt.Errorf("requestState is no string of at most %d bytes", sealed.Max)
 	}
 	responses := params.Get("inputResponses")
-	if !responses.IsZero() && responses.Kind() != gate.Object {
+	if !responses.IsZero() && responses.Kind() != doc.Object {
 		return errors.New("inputResponses is no object")
 	}
 	n := 0
@@ -173,10 +174,10 @@ func checkInputResponses(params gate.Doc) error {
 
 // checkMethodParams checks the shape of the parameters of a method that MCP does not have.
 func checkMethodParams(params gate.Doc) error {
-	if !params.IsZero() && params.Kind() != gate.Object {
+	if !params.IsZero() && params.Kind() != doc.Object {
 		return errors.New("params is no object")
 	}
-	if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != gate.Object {
+	if meta := params.Get("_meta"); !meta.IsZero() && meta.Kind() != doc.Object {
 		return errors.New("_meta is no object")
 	}
 	return nil
@@ -204,11 +205,11 @@ func checkMeta(params gate.Doc) error {
 
 // checkClient checks what a client says that it is.
 func checkClient(client gate.Doc) error {
-	if client.Kind() != gate.Object {
+	if client.Kind() != doc.Object {
 		return errors.New("clientInfo is no object")
 	}
 	for _, name := range []string{"name", "version"} {
-		if v := client.Get(name); !v.IsZero() && v.Kind() != gate.String {
+		if v := client.Get(name); !v.IsZero() && v.Kind() != doc.String {
 			return fmt.Errorf("%s in clientInfo is no string", name)
 		}
 	}
@@ -217,10 +218,10 @@ func checkClient(client gate.Doc) error {
 
 // checkInitialize checks the parameters of initialize.
 func checkInitialize(params gate.Doc) error {
-	if v := params.Get("protocolVersion"); !v.IsZero() && v.Kind() != gate.String {
+	if v := params.Get("protocolVersion"); !v.IsZero() && v.Kind() != doc.String {
 		return errors.New("protocolVersion is no string")
 	}
-	if c := params.Get("capabilities"); !c.IsZero() && c.Kind() != gate.Object {
+	if c := params.Get("capabilities"); !c.IsZero() && c.Kind() != doc.Object {
 		return errors.New("capabilities is no object")
 	}
 	if client := params.Get("clientInfo"); !client.IsZero() {
@@ -232,11 +233,11 @@ func checkInitialize(params gate.Doc) error {
 // objects reports whether d is an object of objects, as capabilities are.
 func objects(d gate.Doc) bool {
 	for _, v := range d.Members() {
-		if v.Kind() != gate.Object {
+		if v.Kind() != doc.Object {
 			return false
 		}
 	}
-	return d.Kind() == gate.Object
+	return d.Kind() == doc.Object
 }
 
 // listings are the methods that list, by what they list and the member of the result

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
@@ -75,11 +76,11 @@ const maxTTL = 365 * 24 * 3600 * 1000
 // taskTTL returns how long a client wants a task to be kept; zero if it does not say.
 func taskTTL(task gate.Doc) (time.Duration, bool) {
 	ttl := task.Get("ttl")
-	if ttl.IsZero() || ttl.Kind() == gate.Null {
-		return 0, task.Kind() == gate.Object
+	if ttl.IsZero() || ttl.Kind() == doc.Null {
+		return 0, task.Kind() == doc.Object
 	}
 	ms, err := strconv.ParseFloat(ttl.String(), 64)
-	if ttl.Kind() != gate.Number || err != nil || ms <= 0 {
+	if ttl.Kind() != doc.Number || err != nil || ms <= 0 {
 		return 0, false
 	}
 	return max(time.Millisecond, time.Duration(min(ms, maxTTL)*float64(time.Millisecond))), true
@@ -137,7 +138,7 @@ func (h *Host) tasks(ctx context.Context, p client, method string, params gate.D
 		return h.listTasks(ctx, p, params.Get("cursor"))
 	}
 	id := params.Get("taskId")
-	if id.Kind() != gate.String {
+	if id.Kind() != doc.String {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: taskId is no string"}
 	}
 	j, err := h.task(ctx, p, id.Text())
@@ -205,7 +206,7 @@ func (h *Host) taskError(ctx context.Context, err error) error {
 }
 
 func (h *Host) listTasks(ctx context.Context, p client, cursor gate.Doc) (gate.Doc, error) {
-	if !cursor.IsZero() && cursor.Kind() != gate.String {
+	if !cursor.IsZero() && cursor.Kind() != doc.String {
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: cursor is no string"}
 	}
 	all, err := h.cfg.Jobs.List(ctx, p.who.Owner, cursor.Text(), taskPage)

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/elicit"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
@@ -19,7 +20,7 @@ import (
 // declaresTasks reports whether the client of a request says in its _meta that it can be
 // answered with a task.
 func declaresTasks(meta gate.Doc) bool {
-	return meta.Get(mcp.MetaCapabilities).Get("extensions").Get(mcp.ExtensionTasks).Kind() == gate.Object
+	return meta.Get(mcp.MetaCapabilities).Get("extensions").Get(mcp.ExtensionTasks).Kind() == doc.Object
 }
 
 // lacksTasks refuses a request about tasks of a client that does not say that it knows of
@@ -150,7 +151,7 @@ func answeredByError(res gate.Doc) error {
 // updateTask gives a task what its client answers. What answers no question that is open
 // is passed over.
 func (h *Host) updateTask(j jobs.Job, responses gate.Doc) error {
-	if responses.Kind() != gate.Object {
+	if responses.Kind() != doc.Object {
 		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: inputResponses is no object"}
 	}
 	k := h.taskCalls.of(j)

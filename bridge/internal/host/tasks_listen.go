@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Clients without a session hear of their tasks with subscriptions/listen (ext-tasks,
@@ -61,14 +62,14 @@ func (h *Host) notifyTasks(ctx context.Context, p client, ids *texts, l *listenR
 func textsOf(list gate.Doc) (all texts, ok bool) {
 	all = texts{}
 	for one := range list.Elements() {
-		if one.Kind() != gate.String {
+		if one.Kind() != doc.String {
 			return nil, false
 		}
 		if text := one.Text(); len(all) < maxListenTasks && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}
-	return all, list.Kind() == gate.Array
+	return all, list.Kind() == doc.Array
 }
 
 // notifyTask tells a client how a task is, and each time when it is otherwise, until the

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
@@ -204,7 +205,7 @@ func (t *tools) result(ctx context.Context, c *gate.Call, p gate.Permit) (gate.R
 		of["error"] = j.Reason
 	}
 	meta := kept.Doc.Get("_meta")
-	if meta.Kind() != gate.Object {
+	if meta.Kind() != doc.Object {
 		meta = gate.Doc{}
 	}
 	word, err := document(of)

@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // variables are those of a template of URIs.
@@ -24,7 +25,7 @@ func refused(o Options, c gate.Content) string {
 // show them without a click.
 func withIcons(t *gate.Tool, def gate.Doc, o Options) gate.Doc {
 	list := def.Get("icons")
-	if list.Kind() != gate.Array {
+	if list.Kind() != doc.Array {
 		return def
 	}
 	out, left := []byte{'['}, false

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // PromptSchema checks the arguments of a prompt: strings, of the names that it
@@ -76,7 +77,7 @@ func (noArguments) Validate(args gate.Doc) error {
 // notStrings returns a violation for each member of an object that is no string.
 func notStrings(at string, object gate.Doc) (found gate.Violations) {
 	for _, v := range object.Members() {
-		if v.Kind() != gate.String {
+		if v.Kind() != doc.String {
 			found = append(found, gate.Violation{Pointer: at, Message: "a value that is no string"})
 		}
 	}

@@ -34,17 +34,17 @@ func shaped(t *gate.Tool, def gate.Doc) (gate.Doc, error) {
 			}
 			return output.Raw()
 		case "title", "description":
-			if v.Kind() != gate.String {
+			if v.Kind() != doc.String {
 				return without(name)
 			}
 		case "_meta":
-			if v.Kind() != gate.Object {
+			if v.Kind() != doc.Object {
 				return without(name)
 			}
 		case "annotations":
 			return members(v, without, name, annotationKinds).Raw()
 		case "execution":
-			if support := v.Get("taskSupport"); v.Kind() != gate.Object || !support.IsZero() && !slices.Contains(taskSupport, support.Text()) {
+			if support := v.Get("taskSupport"); v.Kind() != doc.Object || !support.IsZero() && !slices.Contains(taskSupport, support.Text()) {
 				return without(name)
 			}
 		case "icons":
@@ -56,18 +56,18 @@ func shaped(t *gate.Tool, def gate.Doc) (gate.Doc, error) {
 
 var (
 	annotationKinds = map[string]doc.Kind{
-		"title": gate.String, "readOnlyHint": gate.Bool, "destructiveHint": gate.Bool, "idempotentHint": gate.Bool, "openWorldHint": gate.Bool,
+		"title": doc.String, "readOnlyHint": doc.Bool, "destructiveHint": doc.Bool, "idempotentHint": doc.Bool, "openWorldHint": doc.Bool,
 	}
-	iconKinds   = map[string]doc.Kind{"src": gate.String, "mimeType": gate.String, "sizes": gate.Array, "theme": gate.String}
+	iconKinds   = map[string]doc.Kind{"src": doc.String, "mimeType": doc.String, "sizes": doc.Array, "theme": doc.String}
 	taskSupport = []string{"forbidden", "optional", "required"}
 )
 
 // objectSchema returns a schema as one of an object, which is all that arguments can be.
 func objectSchema(s gate.Doc) (gate.Doc, error) {
-	if s.Kind() == gate.Bool && s.True() {
+	if s.Kind() == doc.Bool && s.True() {
 		return gate.MustDoc(`{"type":"object"}`), nil
 	}
-	if s.Kind() != gate.Object {
+	if s.Kind() != doc.Object {
 		return gate.Doc{}, errors.New("nothing is as it says")
 	}
 	is := s.Get("type").Text() == "object" || s.Get("type").IsZero()
@@ -86,7 +86,7 @@ func objectSchema(s gate.Doc) (gate.Doc, error) {
 		}
 		return rebuilt(v, func(_ string, p gate.Doc) []byte {
 			switch {
-			case p.Kind() != gate.Bool:
+			case p.Kind() != doc.Bool:
 				return p.Raw()
 			case p.True():
 				return []byte(`{}`)
@@ -99,7 +99,7 @@ func objectSchema(s gate.Doc) (gate.Doc, error) {
 // members returns an object without the members that have another kind than they should,
 // or an absent value if it is no object.
 func members(d gate.Doc, without func(string) []byte, at string, kinds map[string]doc.Kind) gate.Doc {
-	if d.Kind() != gate.Object {
+	if d.Kind() != doc.Object {
 		without(at)
 		return gate.Doc{}
 	}
@@ -119,7 +119,7 @@ func icons(d gate.Doc, without func(string) []byte) gate.Doc {
 		theme := icon.Get("theme").Text()
 		strings := true
 		for size := range icon.Get("sizes").Elements() {
-			strings = strings && size.Kind() == gate.String
+			strings = strings && size.Kind() == doc.String
 		}
 		if icon.Get("src").IsZero() || !strings || theme != "" && theme != "light" && theme != "dark" {
 			without("an icon")
@@ -137,7 +137,7 @@ func icons(d gate.Doc, without func(string) []byte) gate.Doc {
 // rebuilt returns an object with what becomes of its members, without those that become
 // nothing; d itself if nothing changes, or if it is no object.
 func rebuilt(d gate.Doc, f func(name string, v gate.Doc) []byte) gate.Doc {
-	if d.Kind() != gate.Object {
+	if d.Kind() != doc.Object {
 		return d
 	}
 	out, changed := []byte{'{'}, false

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
@@ -349,7 +350,7 @@ func dispensable(of gate.Leaf) string {
 func without(d gate.Doc, path []string) gate.Doc {
 	var b []byte
 	switch name := pointer.Unescape(path[0]); d.Kind() {
-	case gate.Array:
+	case doc.Array:
 		i := 0
 		for e := range d.Elements() {
 			if strconv.Itoa(i) == name && len(path) > 1 {
@@ -359,7 +360,7 @@ func without(d gate.Doc, path []string) gate.Doc {
 			i++
 		}
 		return gate.MustDoc("[" + strings.TrimPrefix(string(b), ",") + "]")
-	case gate.Object:
+	case doc.Object:
 		if len(path) > 1 {
 			return d.With(name, without(d.Get(name), path[1:]).Raw())
 		}

@@ -45,7 +45,7 @@ func Stamp(res gate.Doc, name string, value []byte) gate.Doc {
 // AppendStamp appends to b what [Stamp] returns.
 func AppendStamp(b []byte, res gate.Doc, name string, value []byte) []byte {
 	meta := res.Get("_meta")
-	if meta.Kind() != gate.Object {
+	if meta.Kind() != doc.Object {
 		meta = gate.Doc{}
 	}
 	if !meta.Get(name).IsZero() {
@@ -136,7 +136,7 @@ func CallParams(name string, args []byte) []byte {
 func PeerCapabilities(all gate.Doc) (some gate.Doc) {
 	found := make([]string, 0, 3)
 	for _, name := range [...]string{"elicitation", "roots", "sampling"} {
-		if all.Get(name).Kind() == gate.Object {
+		if all.Get(name).Kind() == doc.Object {
 			found = append(found, name)
 		}
 	}

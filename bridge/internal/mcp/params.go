@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -91,7 +92,7 @@ func (w *headerWalk) property(property gate.Doc, path []string) error {
 	if !slices.Contains([]string{"string", "integer", "boolean"}, property.Get("type").Text()) {
 		return errors.New(headerKeyword + " needs the type string, integer or boolean")
 	}
-	if named.Kind() != gate.String || !isToken(named.Text()) {
+	if named.Kind() != doc.String || !isToken(named.Text()) {
 		return errors.New(headerKeyword + " is no name of a header")
 	}
 	name := http.CanonicalHeaderKey(headerParam + named.Text())
@@ -146,7 +147,7 @@ func (p paramHeader) of(args gate.Doc) (gate.Doc, bool) {
 	for _, name := range p.path {
 		args = args.Get(name)
 	}
-	return args, !args.IsZero() && args.Kind() != gate.Null
+	return args, !args.IsZero() && args.Kind() != doc.Null
 }
 
 // ParamsInHeaders returns the headers of a call with these arguments.
@@ -168,11 +169,11 @@ func ParamsInHeaders(wanted []paramHeader, args gate.Doc) http.Header {
 // headerText returns a value as headers have it; false for one that they cannot have.
 func headerText(v gate.Doc) (string, bool) {
 	switch v.Kind() {
-	case gate.String:
+	case doc.String:
 		return v.Text(), true
-	case gate.Bool:
+	case doc.Bool:
 		return v.String(), true
-	case gate.Number:
+	case doc.Number:
 		n, ok := Integer(v.String())
 		return strconv.FormatInt(n, 10), ok
 	default:
@@ -252,7 +253,7 @@ func (p paramHeader) check(args gate.Doc, values []string) error {
 		return err
 	}
 	text, ok := headerText(v)
-	if v.Kind() == gate.Number && ok {
+	if v.Kind() == doc.Number && ok {
 		n, isNumber := Integer(said)
 		said, ok = strconv.FormatInt(n, 10), isNumber
 	}
@@ -264,7 +265,7 @@ func (p paramHeader) check(args gate.Doc, values []string) error {
 
 // RequestKey is the id of a request as a key: what is equal as JSON is equal.
 func RequestKey(id gate.Doc) string {
-	if id.Kind() == gate.String {
+	if id.Kind() == doc.String {
 		return `"` + id.Text()
 	}
 	return id.String()

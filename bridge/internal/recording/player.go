@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // A Mode says what a gateway that replays a recording does with a tool.
@@ -309,7 +310,7 @@ func (p *Player) find(digest string) gate.Doc {
 
 // define returns the definition of a recorded tool, or one that takes any object.
 func (p *Player) define(name gate.ToolName, digest string) gate.Doc {
-	if d := p.find(digest); d.Kind() == gate.Object {
+	if d := p.find(digest); d.Kind() == doc.Object {
 		return d
 	}
 	p.unknown[name.String()] = true

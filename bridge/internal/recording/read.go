@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -118,7 +119,7 @@ func (r *recording) addEntry(e audit.Entry) error {
 
 func (r *recording) addSession(s policy.RecordedSession) error {
 	for _, c := range s.Calls {
-		if c.Result.Kind() != gate.Object {
+		if c.Result.Kind() != doc.Object {
 			continue
 		}
 		args := c.Args

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // A Fixture is a host in front of a gate in front of tools that do as they are
@@ -289,7 +290,7 @@ func DialStdio(t testing.TB, x *Fixture) (w Wire, end func()) {
 		if _, err := io.WriteString(inW, msg+"\n"); err != nil {
 			t.Fatal(err)
 		}
-		if doc, err := gate.ParseDoc([]byte(msg)); err == nil && doc.Kind() == gate.Object && doc.Get("id").IsZero() && doc.Get("jsonrpc").Text() == "2.0" && !doc.Get("method").IsZero() {
+		if d, err := gate.ParseDoc([]byte(msg)); err == nil && d.Kind() == doc.Object && d.Get("id").IsZero() && d.Get("jsonrpc").Text() == "2.0" && !d.Get("method").IsZero() {
 			return ""
 		}
 		for {

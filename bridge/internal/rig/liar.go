@@ -16,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // liarEnv makes the test binary a lying MCP server on stdio.
@@ -145,7 +146,7 @@ func call(how string, say func(string, ...any), id string, args gate.Doc) {
 		say(result, id, "\"caf\xe9\"")
 	case how == "halves":
 		say(result, id, `"\ud83d and \ude00 and \ud83d\ude00"`)
-	case args.Get("size").Kind() == gate.Number:
+	case args.Get("size").Kind() == doc.Number:
 		n := 0
 		fmt.Sscan(args.Get("size").String(), &n)
 		say(result, id, `"`+strings.Repeat("x", n)+`"`)

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 var _ gate.Upstream = (*Endpoint)(nil)
@@ -170,12 +171,12 @@ var ErrNoPermit = errors.New("a call without a permit")
 // result makes the outcome of a call of what the server answered. A JSON-RPC
 // error is the tool's failure, in the form that tools report one: its text is
 // the server's, and goes the way of all texts.
-func (e *Endpoint) result(ctx context.Context, of *underway.Call, t *gate.Tool, doc gate.Doc, err error) (gate.Result, error) {
-	if err == nil && doc.Kind() == gate.Object {
-		if t.Feature == gate.FeatureTool && !of.More && doc.Get("content").Kind() != gate.Array { // which strict clients demand
-			doc = doc.With("content", []byte("[]"))
+func (e *Endpoint) result(ctx context.Context, of *underway.Call, t *gate.Tool, d gate.Doc, err error) (gate.Result, error) {
+	if err == nil && d.Kind() == doc.Object {
+		if t.Feature == gate.FeatureTool && !of.More && d.Get("content").Kind() != doc.Array { // which strict clients demand
+			d = d.With("content", []byte("[]"))
 		}
-		return gate.Result{Doc: doc, IsError: doc.Get("isError").True()}, nil
+		return gate.Result{Doc: d, IsError: d.Get("isError").True()}, nil
 	}
 	var rpc *wire.RPCError
 	var large *mcp.TooLarge

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // connect makes a connection: transport, handshake, first listing. ctx, which is the
@@ -182,7 +183,7 @@ func (e *Endpoint) list(ctx context.Context, l *link) (*listing.Tools, error) {
 // tells, or else the ownership.
 func (e *Endpoint) logged(l *link, params gate.Doc, of *underway.Call) {
 	how := mcp.SeverityOf(params.Get("level").Text())
-	if how == 0 || params.Kind() != gate.Object {
+	if how == 0 || params.Kind() != doc.Object {
 		return
 	}
 	if of == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -32,7 +33,7 @@ func listed(ctx context.Context, l *link, method, member string) (raw []gate.Doc
 		if size += len(page.Raw()); size > maxListing {
 			return nil, hint{}, &mcp.ProtocolError{Err: fmt.Errorf("the listing has more than %d bytes", maxListing)}
 		}
-		if page.Get(member).Kind() != gate.Array {
+		if page.Get(member).Kind() != doc.Array {
 			return nil, hint{}, &mcp.ProtocolError{Err: fmt.Errorf("the listing has no array of %s", member)}
 		}
 		for t := range page.Get(member).Elements() {
@@ -41,7 +42,7 @@ func listed(ctx context.Context, l *link, method, member string) (raw []gate.Doc
 			}
 		}
 		cursor := page.Get("nextCursor")
-		if cursor.Kind() != gate.String || cursor.Text() == "" {
+		if cursor.Kind() != doc.String || cursor.Text() == "" {
 			return raw, kept, nil
 		}
 		if seen[cursor.Text()] {

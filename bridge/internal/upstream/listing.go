@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -74,8 +75,8 @@ func (e *Endpoint) offer(l *link, shared, tools *listing.Tools, announced time.T
 func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Feature]hint) (*listing.Features, error) {
 	s := &listing.Features{
 		Server: e.cfg.Server, Options: e.cfg.Tools, Offers: make(map[gate.Feature]bool),
-		Completes: l.capabilities.Get("completions").Kind() == gate.Object,
-		Logs:      l.capabilities.Get("logging").Kind() == gate.Object, Updates: l.subscribes(),
+		Completes: l.capabilities.Get("completions").Kind() == doc.Object,
+		Logs:      l.capabilities.Get("logging").Kind() == doc.Object, Updates: l.subscribes(),
 	}
 	for _, one := range []struct {
 		feature                    gate.Feature
@@ -85,7 +86,7 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Fea
 		{gate.FeatureResource, "resources", "resources/list", "resources"},
 		{gate.FeatureTemplate, "resources", "resources/templates/list", "resourceTemplates"},
 	} {
-		if l.capabilities.Get(one.capability).Kind() != gate.Object {
+		if l.capabilities.Get(one.capability).Kind() != doc.Object {
 			continue
 		}
 		s.Offers[one.feature] = true

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // ownMeta are the members of a client's _meta that say what holds between it and the
@@ -118,7 +119,7 @@ func (a outgoing) metaFor(stateless bool) []byte {
 		add(mcp.MetaProtocol, []byte(`"`+mcp.Stateless+`"`))
 		add(mcp.MetaClient, clientInfo)
 		add(mcp.MetaCapabilities, a.declares())
-		if level := a.meta.Get(mcp.MetaLogLevel); level.Kind() == gate.String {
+		if level := a.meta.Get(mcp.MetaLogLevel); level.Kind() == doc.String {
 			add(mcp.MetaLogLevel, level.Raw())
 		}
 	}
@@ -138,7 +139,7 @@ var clientInfo = mcp.MustJSON(map[string]string{"name": mcp.ClientName, "version
 // what the client itself is, but for tasks, which are between the server and the gateway.
 func (a outgoing) declares() []byte {
 	all := a.capabilities
-	if all.Kind() != gate.Object {
+	if all.Kind() != doc.Object {
 		all = noCapabilities
 	}
 	extensions := all.Get("extensions")

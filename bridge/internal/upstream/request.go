@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // nothingToComplete is the answer to completion/complete of a server that completes
@@ -24,7 +25,7 @@ func (e *Endpoint) request(ctx *pace.Deadline, l *link, of *underway.Call, t *ga
 	case c.Action == gate.ReadResource && (t.Feature == gate.FeatureResource || t.Feature == gate.FeatureTemplate):
 		a.params = uriParams(c.URI(t))
 	case c.Action == gate.Complete && (t.Feature == gate.FeaturePrompt || t.Feature == gate.FeatureTemplate):
-		if l.capabilities.Get("completions").Kind() != gate.Object {
+		if l.capabilities.Get("completions").Kind() != doc.Object {
 			return nothingToComplete, nil
 		}
 		a.params = completeParams(t, c.Args)

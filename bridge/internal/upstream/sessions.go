@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -63,7 +64,7 @@ func (l sessions) unsubscribe(ctx context.Context, uri string) {
 }
 
 func (l sessions) tune(ctx context.Context, from mcp.Severity, atMost bool) {
-	if from == 0 || l.capabilities.Get("logging").Kind() != gate.Object {
+	if from == 0 || l.capabilities.Get("logging").Kind() != doc.Object {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, tuneTime)

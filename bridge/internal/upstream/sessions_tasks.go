@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // asTask reports whether a call of a tool is made as a task at its server (MCP 2025-11-25,
@@ -15,7 +16,7 @@ import (
 // the client and the gateway. Where the server leaves it open, a call for which nobody
 // waits is one: it may take as long as the server says that it goes on.
 func (l sessions) asTask(t *gate.Tool, c *gate.Call) bool {
-	if c.Action != gate.CallTool || l.capabilities.At("/tasks/requests/tools/call").Kind() != gate.Object {
+	if c.Action != gate.CallTool || l.capabilities.At("/tasks/requests/tools/call").Kind() != doc.Object {
 		return false
 	}
 	support := t.Definition.At("/execution/taskSupport").Text()
@@ -30,7 +31,7 @@ func (l sessions) callAsTask(ctx *pace.Deadline, a outgoing) (gate.Doc, error) {
 	a.params = mcp.WithMember(a.params, `"task":`, []byte(`{"ttl":`+ttl+`}`))
 	res, err := l.send(ctx, a)
 	made := res.Get("task")
-	if err != nil || made.Kind() != gate.Object {
+	if err != nil || made.Kind() != doc.Object {
 		return res, err // a server may carry it out at once
 	}
 	state, err := newTask(made)

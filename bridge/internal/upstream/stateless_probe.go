@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // discovered returns the server's answer to [mcp.MethodDiscover], or why it is none that
@@ -17,7 +18,7 @@ func (l stateless) discovered(ctx context.Context) (gate.Doc, error) {
 	if err != nil {
 		return gate.Doc{}, err
 	}
-	if res.Get("capabilities").Kind() != gate.Object {
+	if res.Get("capabilities").Kind() != doc.Object {
 		return gate.Doc{}, &mcp.ProtocolError{Err: errors.New("the answer to " + mcp.MethodDiscover + " says nothing of capabilities")}
 	}
 	for v := range res.Get("supportedVersions").Elements() {

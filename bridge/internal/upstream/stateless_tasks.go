@@ -11,11 +11,12 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // offersTasks reports whether the server may answer calls by tasks.
 func (l stateless) offersTasks() bool {
-	return l.capabilities.Get("extensions").Get(mcp.ExtensionTasks).Kind() == gate.Object
+	return l.capabilities.Get("extensions").Get(mcp.ExtensionTasks).Kind() == doc.Object
 }
 
 // A statelessTask is a call that a server of [mcp.Stateless] carries out as a task. Each request
@@ -101,13 +102,13 @@ func (t *statelessTask) see(task gate.Doc) (gate.Doc, error) {
 		}
 	case mcp.TaskCompleted:
 		res := task.Get("result")
-		if kind := res.Get("resultType"); res.Kind() != gate.Object || !kind.IsZero() && kind.Text() != mcp.ResultComplete {
+		if kind := res.Get("resultType"); res.Kind() != doc.Object || !kind.IsZero() && kind.Text() != mcp.ResultComplete {
 			return gate.Doc{}, &mcp.ProtocolError{Err: errors.New("a task is completed, and has no complete result")}
 		}
 		return res, nil
 	case mcp.TaskFailed:
 		failure := task.Get("error")
-		if failure.Kind() != gate.Object {
+		if failure.Kind() != doc.Object {
 			return gate.Doc{}, &mcp.ProtocolError{Err: errors.New("a task has failed, and has no error")}
 		}
 		return gate.Doc{}, wire.ParseRPCError(failure)

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -31,7 +32,7 @@ type taskState struct{ id, status string }
 // newTask reads the task that a call was answered by.
 func newTask(made gate.Doc) (taskState, error) {
 	id := made.Get("taskId")
-	if id.Kind() != gate.String || id.Text() == "" || len(id.Raw()) > maxTaskID {
+	if id.Kind() != doc.String || id.Text() == "" || len(id.Raw()) > maxTaskID {
 		return taskState{}, &mcp.ProtocolError{Err: errors.New("a task without an acceptable taskId")}
 	}
 	s := taskState{id: id.Text()}
@@ -66,7 +67,7 @@ func (s *taskState) params() []byte {
 // milliseconds: soon enough for a call with a timeout.
 func pollAfter(advice gate.Doc, timeout time.Duration) time.Duration {
 	after := askPoll
-	if ms, err := strconv.ParseFloat(advice.String(), 64); err == nil && advice.Kind() == gate.Number {
+	if ms, err := strconv.ParseFloat(advice.String(), 64); err == nil && advice.Kind() == doc.Number {
 		after = time.Duration(min(ms, float64(maxPoll.Milliseconds())) * float64(time.Millisecond))
 	}
 	return max(minPoll, min(after, timeout/2))

@@ -160,7 +160,7 @@ func TestToolThatMustBeATask(t *testing.T) {
 				t.Error(diff)
 			}
 			call := gate.MustDoc(tt.server.call)
-			if asks := call.At("/task/ttl").Kind() == gate.Number; asks != (tt.server.declares == declared) || call.Get("arguments").String() != `{"a":1}` {
+			if asks := call.At("/task/ttl").Kind() == doc.Number; asks != (tt.server.declares == declared) || call.Get("arguments").String() != `{"a":1}` {
 				t.Errorf("called with %s", call)
 			}
 		})
@@ -363,7 +363,7 @@ func TestTaskAsksItsClient(t *testing.T) {
 // A job's call has nobody to tell, and gives its server more time all the same if that
 // says how far it is.
 func TestDetachedCallAsksForProgress(t *testing.T) {
-	for detached, want := range map[bool]doc.Kind{true: gate.Number, false: gate.Absent} {
+	for detached, want := range map[bool]doc.Kind{true: doc.Number, false: doc.Absent} {
 		s := &tasker{declares: `{}`, answers: map[string][]string{"tools/call": {`{"content":[]}`}}}
 		e := rig.Ready(t, upstream.Config{Server: "s", Dial: s.dial, Tools: rig.Options()})
 		g, _ := rig.NewGate(t, e)

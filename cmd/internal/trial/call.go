@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
@@ -57,11 +58,11 @@ func Call(ctx context.Context, m *sandbox.Module, tool sandbox.Tool, args []byte
 
 // acceptable returns the arguments as the tool gets them.
 func acceptable(tool sandbox.Tool, args []byte) ([]byte, error) {
-	doc, err := gate.ParseDoc(args)
+	given, err := gate.ParseDoc(args)
 	if err != nil {
 		return nil, fmt.Errorf("the arguments are no acceptable JSON: %w", err)
 	}
-	if doc.Kind() != gate.Object {
+	if given.Kind() != doc.Object {
 		return nil, errors.New("the arguments are no object")
 	}
 	raw, err := gate.ParseDoc(tool.InputSchema)
@@ -73,11 +74,11 @@ func acceptable(tool sandbox.Tool, args []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its inputSchema: %w", err)
 	}
-	doc, _ = input.Coerce(doc)
-	if err := input.Validate(doc); err != nil {
+	given, _ = input.Coerce(given)
+	if err := input.Validate(given); err != nil {
 		return nil, fmt.Errorf("the arguments break the tool's input schema: %w; it takes %s", err, input.Takes())
 	}
-	return doc.Raw(), nil
+	return given.Raw(), nil
 }
 
 // answers holds a result against what its tool declares.
@@ -93,17 +94,17 @@ func answers(tool sandbox.Tool, res sandbox.Result) error {
 	if err != nil {
 		return fmt.Errorf("its outputSchema: %w", err)
 	}
-	doc, err := gate.ParseDoc(res.Output)
+	got, err := gate.ParseDoc(res.Output)
 	if err != nil {
 		return fmt.Errorf("its output is no acceptable JSON: %w", err)
 	}
 	if res.Whole {
-		doc = doc.Get("structuredContent")
+		got = got.Get("structuredContent")
 	}
-	if doc.Kind() != gate.Object {
+	if got.Kind() != doc.Object {
 		return errors.New("the tool declares an output schema, and its output is no object")
 	}
-	if err := output.Validate(doc); err != nil {
+	if err := output.Validate(got); err != nil {
 		return fmt.Errorf("the output breaks the output schema that the tool declares: %w", err)
 	}
 	return nil

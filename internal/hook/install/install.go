@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/hook"
 )
@@ -162,7 +163,7 @@ func (a Agent) edit(settings []byte, entry func(event string) []byte) ([]byte, e
 	if hooks.IsZero() {
 		hooks = gate.MustDoc("{}")
 	}
-	if root.Kind() != gate.Object || hooks.Kind() != gate.Object {
+	if root.Kind() != doc.Object || hooks.Kind() != doc.Object {
 		return nil, errors.New("is no JSON object with hooks in it")
 	}
 	left := gate.MustDoc("{}")

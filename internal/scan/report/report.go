@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/sanitize"
@@ -146,19 +147,19 @@ func Listing(file string, content []byte) (*Report, error) {
 func everyOne(declared) bool { return true }
 
 // definitions returns those that a document holds.
-func definitions(doc gate.Doc) []gate.Doc {
-	if result := doc.Get("result"); result.Kind() == gate.Object {
-		doc = result
+func definitions(d gate.Doc) []gate.Doc {
+	if result := d.Get("result"); result.Kind() == doc.Object {
+		d = result
 	}
-	list := doc
-	if tools := doc.Get("tools"); tools.Kind() == gate.Array {
+	list := d
+	if tools := d.Get("tools"); tools.Kind() == doc.Array {
 		list = tools
 	}
-	if list.Kind() == gate.Array {
+	if list.Kind() == doc.Array {
 		return slices.Collect(list.Elements())
 	}
-	if doc.Kind() == gate.Object && doc.Get("name").Kind() == gate.String {
-		return []gate.Doc{doc}
+	if d.Kind() == doc.Object && d.Get("name").Kind() == doc.String {
+		return []gate.Doc{d}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Method is the request by which a client asks its person, the same in
@@ -70,7 +71,7 @@ func choice(content gate.Doc) gate.Answer {
 // client/elicitation, "Capabilities").
 func Forms(capabilities gate.Doc) bool {
 	e := capabilities.Get("elicitation")
-	return e.Kind() == gate.Object && (e.Get("url").IsZero() || !e.Get("form").IsZero())
+	return e.Kind() == doc.Object && (e.Get("url").IsZero() || !e.Get("form").IsZero())
 }
 
 // IsResponse checks the shape of an answer, as far as clients' libraries read it. What it was the
@@ -78,20 +79,20 @@ func Forms(capabilities gate.Doc) bool {
 func IsResponse(r gate.Doc) bool {
 	content, meta := r.Get("content"), r.Get("_meta")
 	switch {
-	case !meta.IsZero() && meta.Kind() != gate.Object:
+	case !meta.IsZero() && meta.Kind() != doc.Object:
 		return false
-	case r.Get("roots").Kind() == gate.Array:
+	case r.Get("roots").Kind() == doc.Array:
 		return true
-	case r.Get("role").Kind() == gate.String:
-		return content.Kind() == gate.Object || content.Kind() == gate.Array
+	case r.Get("role").Kind() == doc.String:
+		return content.Kind() == doc.Object || content.Kind() == doc.Array
 	default:
-		return r.Get("action").Kind() == gate.String && (content.IsZero() || content.Kind() == gate.Object)
+		return r.Get("action").Kind() == doc.String && (content.IsZero() || content.Kind() == doc.Object)
 	}
 }
 
 // Pages reports whether a client that declares these capabilities can send its person to a page.
 func Pages(capabilities gate.Doc) bool {
-	return capabilities.At("/elicitation/url").Kind() == gate.Object
+	return capabilities.At("/elicitation/url").Kind() == doc.Object
 }
 
 // Page is the parameters of a request to send a person to a page.

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -71,7 +72,7 @@ func MoreOf(action gate.Action, res gate.Doc) (*More, error) {
 	switch {
 	case requests.IsZero() && state.IsZero():
 		return nil, errors.New("the result asks for more, and does not say of what")
-	case !state.IsZero() && (state.Kind() != gate.String || len(state.Text()) > maxInputState):
+	case !state.IsZero() && (state.Kind() != doc.String || len(state.Text()) > maxInputState):
 		return nil, fmt.Errorf("requestState is no string of at most %d bytes", maxInputState)
 	}
 	all, err := Requests(requests)
@@ -87,7 +88,7 @@ func IsTask(res gate.Doc) bool { return res.Get("resultType").Text() == mcp.Resu
 // Requests reads what a server asks of the client in one answer; nothing if it is
 // absent.
 func Requests(requests gate.Doc) (all []Request, err error) {
-	if !requests.IsZero() && requests.Kind() != gate.Object {
+	if !requests.IsZero() && requests.Kind() != doc.Object {
 		return nil, errors.New("inputRequests is no object")
 	}
 	for key, r := range requests.Members() {
@@ -99,7 +100,7 @@ func Requests(requests gate.Doc) (all []Request, err error) {
 			return nil, fmt.Errorf("the server asks for %.100q, which is nothing to ask a client for", method)
 		case params.IsZero():
 			params = gate.MustDoc("{}")
-		case params.Kind() != gate.Object:
+		case params.Kind() != doc.Object:
 			return nil, fmt.Errorf("the params of %s are no object", method)
 		}
 		all = append(all, Request{key, method, params})
@@ -109,8 +110,8 @@ func Requests(requests gate.Doc) (all []Request, err error) {
 
 // filled reports whether a member is there and says something.
 func filled(d gate.Doc) bool {
-	if d.Kind() != gate.Array {
-		return !d.IsZero() && d.Kind() != gate.Null
+	if d.Kind() != doc.Array {
+		return !d.IsZero() && d.Kind() != doc.Null
 	}
 	for range d.Elements() {
 		return true

@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // maxNotifications bounds what a server says in one call that waits for its client; more is
@@ -290,5 +291,5 @@ func (c *Call) End() {
 // tellsProgress reports whether the client of a call wants to be told how far it is.
 func tellsProgress(c *gate.Call) bool {
 	kind := c.Meta.Get(mcp.MetaProgress).Kind()
-	return (kind == gate.String || kind == gate.Number) && c.Reach().Hears
+	return (kind == doc.String || kind == doc.Number) && c.Reach().Hears
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 const (
@@ -145,7 +146,7 @@ func (p *Peer) passOn(method gate.Action, id, params gate.Doc, of Call) {
 		case <-time.After(DrainTime):
 		case <-ctx.Done():
 		}
-		if params.Kind() != gate.Object {
+		if params.Kind() != doc.Object {
 			params = gate.MustDoc("{}")
 		}
 		res, err := c.Permit().Request(ctx, method, mcp.WithoutTask(params))

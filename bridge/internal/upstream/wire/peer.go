@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // A Conn carries JSON-RPC messages between the gateway and one server.
@@ -267,13 +268,13 @@ func (p *Peer) deliver(msg gate.Doc, stream int64) {
 	case method.Text() == mcp.MethodCancelled && id.IsZero():
 		p.Asked.cancel(params.Get("requestId"))
 		p.notify(mcp.MethodCancelled, params, nil)
-	case method.Kind() == gate.String && id.IsZero():
+	case method.Kind() == doc.String && id.IsZero():
 		p.notify(method.Text(), params, p.callOn(stream))
-	case method.Kind() == gate.String:
+	case method.Kind() == doc.String:
 		p.answer(method.Text(), id, params, p.callOn(stream))
-	case id.Kind() == gate.Number:
+	case id.Kind() == doc.Number:
 		p.answered(id, msg)
-	case id.Kind() == gate.Null || id.IsZero():
+	case id.Kind() == doc.Null || id.IsZero():
 		// an error without an id answers nothing that we could find
 	}
 }
