@@ -130,7 +130,7 @@ func (v *Vault) Get(k Key) ([]byte, error) {
 		return nil, err
 	}
 	var r row
-	if json.Unmarshal(raw, &r) != nil || r.Key != k {
+	if json.Unmarshal(raw, &r) != nil {
 		return nil, ErrUnreadable
 	}
 	value, err := aead.Open(nil, nil, r.Sealed, k.bytes())

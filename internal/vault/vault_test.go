@@ -132,3 +132,54 @@ func TestKeyFile(t *testing.T) {
 		t.Error("a key that others can read was taken")
 	}
 }
+
+// Without its key nothing is kept or read, and the error says why.
+func TestNoKey(t *testing.T) {
+	away := errors.New("the keyring is locked")
+	v := New(t.TempDir(), func() ([]byte, error) { return make([]byte, minKey), away })
+	if err := v.Put(alice, nil); !errors.Is(err, away) {
+		t.Errorf("kept without a key: %v", err)
+	}
+	dir := t.TempDir()
+	if err := open(t, dir).Put(alice, []byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	v = New(filepath.Join(dir, "vault"), func() ([]byte, error) { return nil, away })
+	if _, err := v.Get(alice); !errors.Is(err, away) {
+		t.Errorf("read without a key: %v", err)
+	}
+}
+
+// What goes wrong with a file is an error, and neither an absent row nor one that was deleted.
+func TestBrokenFiles(t *testing.T) {
+	v := open(t, t.TempDir())
+	if all, err := v.List("login"); err != nil || all != nil {
+		t.Errorf("no folder: %v, %v", all, err)
+	}
+	if err := v.Put(bob, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"notes", ".half.json"} { // neither is a row
+		if err := os.Mkdir(filepath.Join(v.dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all, err := v.List("login"); err != nil || len(all) != 1 {
+		t.Errorf("beside other files: %v, %v", all, err)
+	}
+	if err := os.MkdirAll(filepath.Join(v.path(alice), "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Get(alice); err == nil || errors.Is(err, ErrNone) || errors.Is(err, ErrUnreadable) {
+		t.Errorf("a row that cannot be read: %v", err)
+	}
+	if err := v.Delete(alice); err == nil {
+		t.Error("a row that is still there was deleted")
+	}
+	if _, err := v.List("login"); err == nil {
+		t.Error("a row that cannot be read is in no list, and no error")
+	}
+	if _, err := New(v.path(bob), nil).List("login"); err == nil {
+		t.Error("a file was listed as a folder")
+	}
+}
