@@ -51,7 +51,7 @@ func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, &http.Cookie{
-		Name: leavingName, Value: c.signins.leave(begun.State), Path: login.LoopbackPath, MaxAge: int(leaveTime.Seconds()), HttpOnly: true,
+		Name: cookieName(leavingName, r), Value: c.signins.leave(begun.State), Path: login.LoopbackPath, MaxAge: int(leaveTime.Seconds()), HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, // it comes back from another site
 	})
 	http.Redirect(w, r, begun.URL, http.StatusSeeOther)
@@ -74,13 +74,13 @@ func (c *Console) comeBack(w http.ResponseWriter, r *http.Request) {
 		c.signinProblem(w, http.StatusForbidden, "You are not signed in: the log of the gateway says why.")
 		return
 	}
-	c.stay(w, c.signins.come(token))
+	c.stay(w, r, c.signins.come(token))
 	w.Header().Set("Refresh", "0; url=/ui/") // a redirect would be another site's, with which a strict cookie is not sent
 	page(w, http.StatusOK, "signedin", view{Title: "Signed in", Out: true, Of: match.Name(who.Tenant, who.ID)})
 }
 
-func (c *Console) stay(w http.ResponseWriter, cookie string) {
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+func (c *Console) stay(w http.ResponseWriter, r *http.Request, cookie string) {
+	http.SetCookie(w, &http.Cookie{Name: cookieName(stayName, r), Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 }
 
 func (c *Console) signinProblem(w http.ResponseWriter, status int, problem string) {

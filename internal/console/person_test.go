@@ -182,7 +182,7 @@ func TestSignInBounds(t *testing.T) {
 	}
 	back := func(state, cookie string) bool {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.AddCookie(&http.Cookie{Name: leavingName, Value: cookie})
+		r.AddCookie(&http.Cookie{Name: cookieName(leavingName, r), Value: cookie})
 		return s.back(state, r)
 	}
 	for i := range 3 * maxLeaving {
@@ -215,7 +215,7 @@ func TestSignInBounds(t *testing.T) {
 		now = now.Add(stayTime * 2 / 5)
 		for cookie, more := range map[string]bool{asks: true, waits: false} {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
-			r.AddCookie(&http.Cookie{Name: cookieName, Value: cookie})
+			r.AddCookie(&http.Cookie{Name: cookieName(stayName, r), Value: cookie})
 			s.in(r, more)
 		}
 	}
@@ -224,5 +224,27 @@ func TestSignInBounds(t *testing.T) {
 	}
 	if _, ok := s.stays[sum(waits)]; ok {
 		t.Error("a browser that only waits stays signed in")
+	}
+}
+
+// A browser stays signed in to the consoles of two gateways, which are two ports of one host.
+func TestTwoConsoles(t *testing.T) {
+	b := newBrowser(t, "")
+	var consoles []string
+	for range 2 {
+		d := open(t, "")
+		web := httptest.NewServer(d.c)
+		defer web.Close()
+		consoles = append(consoles, web.URL)
+		resp, err := b.PostForm(web.URL+"/ui/signin", url.Values{"code": {d.c.SignIn(web.URL).Code}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	for _, at := range consoles {
+		if got := b.get(at + "/ui/calls"); got.Request.URL.Path != "/ui/calls" {
+			t.Errorf("%s: the browser is at %s", at, got.Request.URL)
+		}
 	}
 }

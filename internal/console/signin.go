@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/big"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -18,8 +19,8 @@ const (
 	maxStays  = 64
 	// maxWrong is after how many wrong codes all that are open end: eight digits would be
 	// guessed otherwise. Links, which cannot be guessed, stay good.
-	maxWrong   = 5
-	cookieName = "wasmgate_console"
+	maxWrong = 5
+	stayName = "wasmgate_console"
 
 	// leaveTime is how long a browser may be at an issuer, and maxLeaving how many are.
 	leaveTime   = 10 * time.Minute
@@ -134,7 +135,7 @@ func (s *signins) leave(state string) (cookie string) {
 
 // back reports whether a request is of the browser that has left with a state, once.
 func (s *signins) back(state string, r *http.Request) bool {
-	c, err := r.Cookie(leavingName)
+	c, err := r.Cookie(cookieName(leavingName, r))
 	if err != nil {
 		return false
 	}
@@ -151,7 +152,7 @@ func (s *signins) back(state string, r *http.Request) bool {
 // in reports whether a request is of a browser that has signed in, and with which token: none
 // is the operator's. If it asks, and does not only wait, it stays signed in for longer.
 func (s *signins) in(r *http.Request, asks bool) (token string, ok bool) {
-	c, err := r.Cookie(cookieName)
+	c, err := r.Cookie(cookieName(stayName, r))
 	if err != nil {
 		return "", false
 	}
@@ -172,11 +173,20 @@ func (s *signins) in(r *http.Request, asks bool) (token string, ok bool) {
 
 // out signs the browser of a request out.
 func (s *signins) out(r *http.Request) {
-	if c, err := r.Cookie(cookieName); err == nil {
+	if c, err := r.Cookie(cookieName(stayName, r)); err == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.stays, sum(c.Value))
 	}
+}
+
+// cookieName is the name of a cookie of the port that a request calls: browsers keep one of a name
+// for all ports of a host, so that the consoles of two gateways would sign each other's browser out.
+func cookieName(name string, r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return name + "_" + port
+	}
+	return name
 }
 
 func secret() string {
@@ -199,7 +209,7 @@ func (c *Console) signin(w http.ResponseWriter, r *http.Request) {
 		c.signinProblem(w, http.StatusForbidden, "The link or the code is not good any more: run wasmgate console again.")
 		return
 	}
-	c.stay(w, cookie)
+	c.stay(w, r, cookie)
 	http.Redirect(w, r, "/ui/", http.StatusSeeOther)
 }
 
