@@ -224,13 +224,12 @@ func SplitPrincipal(s string) (tenant, id string) {
 func (p *Proxy) readers(d *decoder) map[string]reader {
 	return map[string]reader{"secret": func(n *node, path string) {
 		d.table(n, path, map[string]reader{"header": d.text(&p.Header, checks["header"]), "value": func(n *node, path string) {
-			if s, ok := d.written(n, path); ok {
-				p.Secret = Secret(s)
+			s, ok := d.written(n, path)
+			if ok && len(s) < 16 && !d.keep {
+				d.fail(n, path, "is shorter than 16 characters: whoever guesses it is anybody")
 			}
+			p.Secret = Secret(s)
 		}})
-		if len(p.Secret) < 16 && !d.keep {
-			d.fail(n, join(path, "value"), "is shorter than 16 characters: whoever guesses it is anybody")
-		}
 	}}
 }
 
@@ -244,7 +243,7 @@ func (p *Proxy) check(d *decoder, n *node, path string) {
 	switch {
 	case ways != 1:
 		d.fail(n, path, "needs one way in which the proxy proves itself: unix, client_cert, or from with secret")
-	case p.Unix == "" && p.ClientCert == "" && (p.From == nil || p.Header == "" || p.Secret == ""):
+	case p.Unix == "" && p.ClientCert == "" && (p.From == nil || p.Header == "" || n.get("secret").get("value") == nil):
 		d.fail(n, path, "an address proves nothing alone, least of all loopback, which every program here has: write from: [ADDRESS] and secret: {header: NAME, value: \"${SECRET}\"}")
 	}
 	if p.User == "" {

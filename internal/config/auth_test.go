@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -65,5 +66,14 @@ func TestVaultKey(t *testing.T) {
 	}
 	if _, err := config.Parse("wasmgate.yaml", []byte("vault: {key: \"env:A=B\"}\n"), options(dir)); err == nil {
 		t.Error("a variable that is none")
+	}
+}
+
+// TestUnsetSecret: a secret that the environment lacks is one problem, and says which variable.
+func TestUnsetSecret(t *testing.T) {
+	file := "auth: {proxy: {user: X-User, from: [10.0.0.1], secret: {header: X-S, value: \"${NONE}\"}}}\n"
+	_, err := config.Parse("wasmgate.yaml", []byte(file), options(t.TempDir()))
+	if problems, _ := errors.AsType[config.Problems](err); len(problems) != 1 || !strings.Contains(err.Error(), "auth.proxy.secret.value: the environment variable NONE is not set") {
+		t.Errorf("%v", err)
 	}
 }
