@@ -286,11 +286,7 @@ func (d *decoder) count(to *int, low, high int) reader {
 // measure reads a number with a unit; parse makes it a value.
 func measure[T int64 | time.Duration](d *decoder, to *T, unit string, parse func(string) (T, error)) reader {
 	return func(n *node, path string) {
-		if n.kind == number {
-			d.fail(n, path, "%s has no unit: write %s%s", n.text, n.text, unit)
-			return
-		}
-		if !d.is(n, path, text) {
+		if !d.hasUnit(n, path, unit) {
 			return
 		}
 		s, ok := d.expanded(n, path)
@@ -304,6 +300,15 @@ func measure[T int64 | time.Duration](d *decoder, to *T, unit string, parse func
 		}
 		*to = v
 	}
+}
+
+// hasUnit reports whether n is a text, as a number with a unit is, and fails it otherwise.
+func (d *decoder) hasUnit(n *node, path, unit string) bool {
+	if n.kind == number {
+		d.fail(n, path, "%s has no unit: write %s%s", n.text, n.text, unit)
+		return false
+	}
+	return d.is(n, path, text)
 }
 
 func (d *decoder) duration(to *time.Duration, low, high time.Duration) reader {

@@ -88,7 +88,10 @@ func (d *decoder) manifest(n *node) {
 			d.table(n, path, map[string]reader{"http": d.wantedHTTP, "dirs": d.wantedDirs, "secrets": d.kindList(text), "kv": d.kind(boolean)})
 		},
 		"limits": func(n *node, path string) {
-			d.table(n, path, map[string]reader{"timeout": d.kind(text), "fuel": d.kind(number), "memory": d.kind(text)})
+			d.table(n, path, map[string]reader{
+				"timeout": func(n *node, path string) { d.hasUnit(n, path, "s") }, "fuel": d.kind(number),
+				"memory": func(n *node, path string) { d.hasUnit(n, path, "MiB") },
+			})
 		},
 		"isolation": d.kind(text), "snapshot": d.kind(text), "args": d.kindList(text), "stdin": d.kind(text), "stdout": d.kind(text),
 		"imports": func(n *node, path string) { d.table(n, path, map[string]reader{"stub": d.kindList(text)}) },

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/wasmgate/wasmgate/internal/config"
@@ -48,6 +49,14 @@ func TestReadManifest(t *testing.T) {
 				t.Errorf("%+v, error %v; want a problem at %s", got, err, tt.want)
 			}
 		})
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "m.yaml"), "limits: {timeout: 2, memory: 64}\n")
+	_, err := config.ReadManifest(filepath.Join(dir, "m.wasm"))
+	for _, want := range []string{"limits.timeout: 2 has no unit: write 2s", "limits.memory: 64 has no unit: write 64MiB"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want %s", err, want)
+		}
 	}
 	if got, err := config.ReadManifest(filepath.Join(t.TempDir(), "m.wasm")); got != nil || err != nil {
 		t.Errorf("without a file: %+v, %v", got, err)

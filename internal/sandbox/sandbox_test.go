@@ -508,6 +508,14 @@ func TestATrapQuotesItsGuest(t *testing.T) {
 	}
 }
 
+// A buffer that a guest has not filled fills no line of a log.
+func TestATrapQuotesFewNULs(t *testing.T) {
+	trap := sandbox.Trap{Kind: sandbox.TrapGuest, Tool: "t", Reason: "r", Wrote: "a" + strings.Repeat("\x00", 100) + "b", Said: "m\x00\x00x"}
+	if want := `sandbox: tool t: guest: r; it wrote: "a\x00...b"; it says: "m\x00\x00x"`; trap.Error() != want {
+		t.Errorf("%s, want %s", trap.Error(), want)
+	}
+}
+
 // Languages without a standard error log why they end.
 func TestATrapQuotesTheLog(t *testing.T) {
 	for level, want := range map[int32]string{3: "no such file: x", 1: ""} {

@@ -1,7 +1,8 @@
 package sandbox
 
 import (
-	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -36,13 +37,19 @@ type Trap struct {
 func (t *Trap) Error() string {
 	s := "sandbox: tool " + t.Tool + ": " + string(t.Kind) + ": " + t.Reason
 	if t.Wrote != "" {
-		s += fmt.Sprintf("; it wrote: %q", t.Wrote)
+		s += "; it wrote: " + quoted(t.Wrote)
 	}
 	if t.Said != "" {
-		s += fmt.Sprintf("; it says: %q", t.Said)
+		s += "; it says: " + quoted(t.Said)
 	}
 	return s
 }
+
+// nuls are of a buffer that was written with what it is empty of.
+var nuls = regexp.MustCompile("\x00{3,}")
+
+// quoted is what a guest wrote, in quotes, of many NULs one.
+func quoted(text string) string { return strconv.Quote(nuls.ReplaceAllString(text, "\x00...")) }
 
 // Unwrap returns the engine's error.
 func (t *Trap) Unwrap() error { return t.Err }

@@ -80,6 +80,12 @@ func advice(m sandbox.Manifest) (all []string) {
 		if strings.TrimSpace(t.Description) == "" {
 			all = append(all, fmt.Sprintf("tool %s has no description, by which models choose it", t.Name))
 		}
+		var out struct {
+			Type any `json:"type"`
+		}
+		if t.OutputSchema != nil && json.Unmarshal(t.OutputSchema, &out) == nil && out.Type != nil && out.Type != "object" {
+			all = append(all, fmt.Sprintf("tool %s has an outputSchema of another type than object, in which MCP wants results with a schema: let an object have it as a member, such as result", t.Name))
+		}
 		var s struct {
 			Properties map[string]json.RawMessage `json:"properties"`
 			Required   []string                   `json:"required"`
