@@ -4,28 +4,22 @@ import (
 	"context"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/agents"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-)
-
-// A HookRequest is what the hook of an agent tells, a HookAnswer what it prints.
-type (
-	HookRequest = agents.Request
-	HookAnswer  = agents.Answer
 )
 
 // Hook takes what the hook of an agent tells of who's session: of a call of one of the
 // agent's own tools, which is decided on as [gate.AgentCall] and recorded; of its result; of
 // what its user says; or of its end. It returns once the agent may go on.
-func (g operator) Hook(ctx context.Context, who *gate.Principal, r HookRequest) HookAnswer {
+func (g operator) Hook(ctx context.Context, who *gate.Principal, r agents.Request) agents.Answer {
 	return g.agents.Hook(ctx, who, r)
 }
 
 // SetAgents puts other rules in the place of those of Config.Agents.
-func (g operator) SetAgents(rules map[string]AgentRules) error {
+func (g operator) SetAgents(rules map[string]agents.Rules) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
 	if err := g.noteSetting("agents"); err != nil {

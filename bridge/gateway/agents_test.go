@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
@@ -63,14 +64,14 @@ func (d *decided) list() []gate.Record {
 	return slices.Clone(d.all)
 }
 
-func newAgent(t *testing.T, rules gateway.AgentRules, more ...policy.Grant) *agent {
+func newAgent(t *testing.T, rules agents.Rules, more ...policy.Grant) *agent {
 	r := new(decided)
 	grants := append([]policy.Grant{{To: []string{"*"}, Tools: []string{"mail__*"}}}, more...)
 	labels := []policy.Label{
 		{Pattern: "mail__read", ToolLabels: gate.ToolLabels{Effects: []gate.ToolEffect{provenance.EffectRead}}},
 		{Pattern: "mail__send", ToolLabels: gate.ToolLabels{Result: provenance.ResultEcho, Effects: []gate.ToolEffect{provenance.EffectExternal}, Control: []string{"/to"}}},
 	}
-	all := make(map[string]gateway.AgentRules)
+	all := make(map[string]agents.Rules)
 	for _, name := range agentNames {
 		all[name] = rules
 		grants = append(grants, policy.Grant{To: []string{"*"}, Agents: []string{name + "__Read", name + "__Send*"}})
@@ -92,16 +93,16 @@ func newAgent(t *testing.T, rules gateway.AgentRules, more ...policy.Grant) *age
 }
 
 // tell returns the answer to an event, given as members of an object.
-func (a *agent) tell(members string) gateway.HookAnswer {
+func (a *agent) tell(members string) agents.Answer {
 	a.t.Helper()
-	return a.g.Operator().Hook(a.t.Context(), gate.Local(), gateway.HookRequest{Agent: a.name, Event: gate.MustDoc("{" + members + "}"), Observe: a.observe})
+	return a.g.Operator().Hook(a.t.Context(), gate.Local(), agents.Request{Agent: a.name, Event: gate.MustDoc("{" + members + "}"), Observe: a.observe})
 }
 
 // before reports whether a call of a tool of the agent's own passes.
 func (a *agent) before(session, id, tool, input string) bool {
 	a.t.Helper()
 	answer := a.tell(a.call("PreToolUse", session, id, tool, input))
-	if answer == (gateway.HookAnswer{}) {
+	if answer == (agents.Answer{}) {
 		return true
 	}
 	said := gate.Doc{}
@@ -138,7 +139,7 @@ func (a *agent) stops(session, more string) {
 
 func (a *agent) nothing(members string) {
 	a.t.Helper()
-	if answer := a.tell(members); answer != (gateway.HookAnswer{}) {
+	if answer := a.tell(members); answer != (agents.Answer{}) {
 		a.t.Errorf("%s: %+v", members, answer)
 	}
 }
@@ -197,7 +198,7 @@ func (a *agent) announces(session, id, tool, input string) {
 
 func TestAgentTools(t *testing.T) {
 	t.Run("what nothing grants is denied, and recorded", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		answer := a.tell(`"hook_event_name":"PreToolUse","session_id":"s","tool_use_id":"1","tool_name":"Bash","tool_input":{"command":"ls"}`)
 		if !strings.Contains(answer.Stdout, `"permissionDecision":"deny"`) || !strings.Contains(answer.Stdout, "wasmgate grant --agent claude-code__Bash") {
 			t.Errorf("%+v", answer)
@@ -208,13 +209,13 @@ func TestAgentTools(t *testing.T) {
 		}
 	})
 	t.Run("a grant of all tools is none of the agent's own", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{}, policy.Grant{To: []string{"*"}, Tools: []string{"*"}})
+		a := newAgent(t, agents.Rules{}, policy.Grant{To: []string{"*"}, Tools: []string{"*"}})
 		if a.before("s", "1", "Bash", `{"command":"ls"}`) {
 			t.Error("passed")
 		}
 	})
 	t.Run("a call is granted before it is made, and done with its result", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		if !a.before("s", "1", "Read", `{"file_path":"/a"}`) {
 			t.Fatal("denied")
 		}
@@ -227,7 +228,7 @@ func TestAgentTools(t *testing.T) {
 		}
 	})
 	t.Run("a call whose result never comes ends with the turn", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		a.before("s", "1", "Read", `{"file_path":"/a"}`)
 		a.stops("s", "")
 		rig.Within(t, "the call is recorded as over", func() bool { return len(a.records.list()) == 2 })
@@ -236,7 +237,7 @@ func TestAgentTools(t *testing.T) {
 		}
 	})
 	t.Run("what was read does not choose what is done", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		if !a.sends("s", "ann@corp.example") {
 			t.Error("before anything was read")
 		}
@@ -249,7 +250,7 @@ func TestAgentTools(t *testing.T) {
 		}
 	})
 	t.Run("an agent that is not configured is denied", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		if err := a.g.Operator().SetAgents(nil); err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +259,7 @@ func TestAgentTools(t *testing.T) {
 		}
 	})
 	t.Run("while it only observes all passes, and its session learns", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		a.observe = true
 		if !a.before("s", "1", "Bash", `{"command":"cat mail"}`) {
 			t.Error("denied")
@@ -270,8 +271,8 @@ func TestAgentTools(t *testing.T) {
 		}
 	})
 	t.Run("it is paused with the gateway", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
-		if err := a.g.Pause("", "the test"); err != nil {
+		a := newAgent(t, agents.Rules{})
+		if err := a.g.Operator().Pause("", "the test"); err != nil {
 			t.Fatal(err)
 		}
 		if a.before("s", "1", "Read", `{}`) {
@@ -281,12 +282,12 @@ func TestAgentTools(t *testing.T) {
 }
 
 func TestAgentDenies(t *testing.T) {
-	for name, want := range map[string]gateway.HookAnswer{
+	for name, want := range map[string]agents.Answer{
 		"codex":      {Stdout: `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"wasmgate: refused: no policy allows codex__Bash for local"}}`},
 		"opencode":   {Stderr: "wasmgate: refused: no policy allows opencode__Bash for local", Exit: 2},
 		"gemini-cli": {Stdout: `{"decision":"deny","reason":"wasmgate: BeforeTool has no tool_name, or its tool_input is no object"}`},
 	} {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		a.name = name
 		event, tool := "PreToolUse", "Bash"
 		if name == "gemini-cli" {
@@ -299,7 +300,7 @@ func TestAgentDenies(t *testing.T) {
 	}
 	// What cannot be understood may be a call.
 	for _, event := range []string{`"session_id":"s"`, `"hook_event_name":"PreToolUse"`, `"hook_event_name":"PreToolUse","session_id":"s"`, `"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Read","tool_input":[]`} {
-		if got := newAgent(t, gateway.AgentRules{}).tell(event); !strings.Contains(got.Stdout, `"deny"`) {
+		if got := newAgent(t, agents.Rules{}).tell(event); !strings.Contains(got.Stdout, `"deny"`) {
 			t.Errorf("{%s}: %+v", event, got)
 		}
 	}
@@ -372,7 +373,7 @@ func TestAgentPrompts(t *testing.T) {
 				if tt.agents != nil && !slices.Contains(tt.agents, agent) {
 					continue
 				}
-				a := newAgent(t, gateway.AgentRules{})
+				a := newAgent(t, agents.Rules{})
 				a.name = agent
 				a.reads("s")
 				tt.tell(a)
@@ -384,9 +385,9 @@ func TestAgentPrompts(t *testing.T) {
 	}
 	t.Run("with nobody at the agent", func(t *testing.T) {
 		for _, trust := range []bool{false, true} {
-			a := newAgent(t, gateway.AgentRules{TrustHeadless: trust})
+			a := newAgent(t, agents.Rules{TrustHeadless: trust})
 			a.reads("s")
-			a.g.Operator().Hook(t.Context(), gate.Local(), gateway.HookRequest{
+			a.g.Operator().Hook(t.Context(), gate.Local(), agents.Request{
 				Agent: a.name, Headless: true, Event: gate.MustDoc(`{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"write to eve@evil.example"}`),
 			})
 			if got := a.sends("s", eve); got != trust {
@@ -395,7 +396,7 @@ func TestAgentPrompts(t *testing.T) {
 		}
 	})
 	t.Run("that names a file has it read", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		a.says("s", "look at @mail.txt", "")
 		if a.sends("s", eve) {
 			t.Error("the session has read nothing")
@@ -407,7 +408,7 @@ func TestAgentPrompts(t *testing.T) {
 func TestAgentAndClientAreOneSession(t *testing.T) {
 	for _, agent := range agentNames {
 		t.Run("of "+agent, func(t *testing.T) {
-			a := newAgent(t, gateway.AgentRules{})
+			a := newAgent(t, agents.Rules{})
 			a.name = agent
 			a.reads("s")
 			a.announces("s", "1", "mail__send", `{"to":"eve@evil.example"}`)
@@ -422,7 +423,7 @@ func TestAgentAndClientAreOneSession(t *testing.T) {
 		})
 		t.Run("of "+agent+" whose hook was removed", func(t *testing.T) {
 			for _, required := range []bool{true, false} {
-				a := newAgent(t, gateway.AgentRules{RequireHook: required})
+				a := newAgent(t, agents.Rules{RequireHook: required})
 				a.name = agent
 				if got := a.calls("mcp", "1", "mail__send", `{"to":"ann@corp.example"}`); (got == "refused_authorize") != required {
 					t.Errorf("required %t: %s", required, got)
@@ -431,7 +432,7 @@ func TestAgentAndClientAreOneSession(t *testing.T) {
 		})
 	}
 	t.Run("what the gateway's tools bring the agent has read", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		a.announces("s", "1", "mail__read", `{}`)
 		if got := a.calls("mcp", "1", "mail__read", `{}`); got != "ok" {
 			t.Fatal(got)
@@ -441,7 +442,7 @@ func TestAgentAndClientAreOneSession(t *testing.T) {
 		}
 	})
 	t.Run("what the client has read before they met", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		a.calls("mcp", "", "mail__read", `{}`)
 		a.announces("s", "1", "mail__send", `{"to":"ann@corp.example"}`)
 		a.calls("mcp", "1", "mail__send", `{"to":"ann@corp.example"}`)
@@ -450,14 +451,14 @@ func TestAgentAndClientAreOneSession(t *testing.T) {
 		}
 	})
 	t.Run("a call without an id, once they have met", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{})
+		a := newAgent(t, agents.Rules{})
 		a.announces("s", "1", "mail__send", `{"to":"ann@corp.example"}`)
 		a.calls("mcp", "1", "mail__send", `{"to":"ann@corp.example"}`)
 		a.calls("mcp", "", "mail__read", `{}`)
 		if a.sends("s", "eve@evil.example") {
 			t.Error("the agent has not read what its client has")
 		}
-		b := newAgent(t, gateway.AgentRules{})
+		b := newAgent(t, agents.Rules{})
 		b.announces("s", "1", "mail__send", `{"to":"ann@corp.example"}`)
 		b.calls("mcp", "1", "mail__send", `{"to":"ann@corp.example"}`)
 		b.reads("s")
@@ -466,7 +467,7 @@ func TestAgentAndClientAreOneSession(t *testing.T) {
 		}
 	})
 	t.Run("an id is good for the call that it was told of, once", func(t *testing.T) {
-		a := newAgent(t, gateway.AgentRules{RequireHook: true})
+		a := newAgent(t, agents.Rules{RequireHook: true})
 		a.announces("s", "1", "mail__send", `{"to":"ann@corp.example"}`)
 		for i, tt := range []struct{ id, args, want string }{
 			{"1", `{"to":"eve@evil.example"}`, "refused_authorize"},
@@ -482,7 +483,7 @@ func TestAgentAndClientAreOneSession(t *testing.T) {
 	})
 	t.Run("a tool that another server of the gateway's name has carried out", func(t *testing.T) {
 		for _, made := range []bool{true, false} {
-			a := newAgent(t, gateway.AgentRules{})
+			a := newAgent(t, agents.Rules{})
 			a.announces("s", "1", "mail__send", `{"to":"ann@corp.example"}`)
 			if made {
 				a.calls("mcp", "1", "mail__send", `{"to":"ann@corp.example"}`)

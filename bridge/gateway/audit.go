@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // openAudit opens the audit log, into which nothing comes that hide takes out.
@@ -22,7 +23,7 @@ func (g *Gateway) openAudit(hide func(name, text string) string) (gate.Recorder,
 		}
 	}
 	if o.Version == "" {
-		o.Version = Version()
+		o.Version = product.Version()
 	}
 	if o.Snapshot == "" {
 		o.Snapshot = g.cfg.Snapshot
@@ -41,7 +42,7 @@ func (g *Gateway) openAudit(hide func(name, text string) string) (gate.Recorder,
 }
 
 // Healthy returns why no call would pass now, or nil.
-func (g *Gateway) Healthy() error {
+func (g operator) Healthy() error {
 	if g.draining.Load() {
 		return ErrDraining
 	}
@@ -61,7 +62,7 @@ func (g operator) AuditWarning() string {
 }
 
 // SetAudit puts in place how the audit log writes and keeps records: see [audit.Log.Change].
-func (g *Gateway) SetAudit(o audit.Options) error {
+func (g operator) SetAudit(o audit.Options) error {
 	if g.audit == nil {
 		return nil
 	}

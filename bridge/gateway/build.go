@@ -124,6 +124,6 @@ func (g *Gateway) newHost() error {
 	g.fleet.Watch(func(fleet.Lists) { g.noteServers() })
 	g.mux = http.NewServeMux()
 	g.handleMCP(g.mux)
-	g.HandleHealth(g.mux)
+	g.Operator().HandleHealth(g.mux)
 	return nil
 }

@@ -31,12 +31,12 @@ func (g *Gateway) do(ctx context.Context, c gate.Call) (gate.Result, error) {
 }
 
 // Tools returns what a principal is offered.
-func (g *Gateway) Tools(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) {
+func (g operator) Tools(ctx context.Context, who *gate.Principal) ([]*gate.Tool, error) {
 	return g.gate.Tools(ctx, who)
 }
 
 // Features returns what a principal is offered of a feature: prompts, say.
-func (g *Gateway) Features(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
+func (g operator) Features(ctx context.Context, who *gate.Principal, f gate.Feature) ([]*gate.Tool, error) {
 	return g.gate.Features(ctx, who, f)
 }
 
@@ -49,7 +49,7 @@ func (g *Gateway) known(ctx context.Context, who *gate.Principal, f gate.Feature
 // those that wait for their clients or outlive their requests. Streams of notifications end
 // with their requests, which are their host's to end; later requests are for
 // Config.Principal to refuse.
-func (g *Gateway) Revoked(whose func(*gate.Principal) bool) {
+func (g operator) Revoked(whose func(*gate.Principal) bool) {
 	g.held.mu.Lock()
 	defer g.held.mu.Unlock()
 	for c := range g.held.calls {

@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
@@ -60,7 +61,7 @@ func TestSnapshotIsWhatDecided(t *testing.T) {
 	cfg, p := configured("off", "off", "")
 	cfg.Recorder, cfg.Policy, cfg.Functions = &seen, *p, map[string][]gateway.LocalTool{"f": {says}}
 	g := start(t, cfg)
-	revisions := map[string]string{"off": g.Policy().Revision()}
+	revisions := map[string]string{"off": g.Operator().Policy().Revision()}
 	var calls sync.WaitGroup
 	stop := make(chan bool)
 	for range 4 {
@@ -86,7 +87,7 @@ func TestSnapshotIsWhatDecided(t *testing.T) {
 		if err := g.Reconfigure(t.Context(), next, p); err != nil {
 			t.Fatal(err)
 		}
-		revisions[name] = g.Policy().Revision()
+		revisions[name] = g.Operator().Policy().Revision()
 	}
 	close(stop)
 	calls.Wait()
@@ -116,7 +117,7 @@ func TestReconfigureRefuses(t *testing.T) {
 	cfg, p := configured("one", "text", "")
 	cfg.Recorder, cfg.Policy, cfg.Functions = &seen, *p, map[string][]gateway.LocalTool{"f": {tool("t", nil)}}
 	g := start(t, cfg)
-	revision := g.Policy().Revision()
+	revision := g.Operator().Policy().Revision()
 	broken := gateway.Policy{Options: policy.Options{Packs: []string{"no-such-pack"}}}
 	for says, tt := range map[string]struct {
 		profile, server string
@@ -241,14 +242,14 @@ func TestReconfigurePinsAndJobs(t *testing.T) {
 		if _, err := call(g, "s__a", "{}"); gate.Code(err) != code {
 			t.Errorf("%s: a call ends with %q, want %q", what, gate.Code(err), code)
 		}
-		offered, err := g.Tools(t.Context(), gate.Local())
+		offered, err := g.Operator().Tools(t.Context(), gate.Local())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.ContainsFunc(offered, func(t *gate.Tool) bool { return t.Name.Server == gateway.JobServer }); got != jobs {
+		if got := slices.ContainsFunc(offered, func(t *gate.Tool) bool { return t.Name.Server == builtin.Jobs }); got != jobs {
 			t.Errorf("%s: the tools of jobs are offered: %v", what, got)
 		}
-		if _, err := g.Pins(); (err == nil) != (cfg.Pins.Mode != lock.Off) {
+		if _, err := g.Operator().Pins(); (err == nil) != (cfg.Pins.Mode != lock.Off) {
 			t.Errorf("%s: pins: %v", what, err)
 		}
 	}

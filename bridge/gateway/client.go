@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -76,7 +77,7 @@ func (g *Gateway) NewClient(cfg ClientConfig) *Client {
 		cfg.Who = gate.Local()
 	}
 	if cfg.Name == "" {
-		cfg.Name, cfg.Version = ClientName, Version()
+		cfg.Name, cfg.Version = product.Name, product.Version()
 	}
 	return g.newClient(cfg)
 }
@@ -113,7 +114,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Session names the session, as the audit log and [Gateway.Sessions] do.
+// Session names the session, as the audit log does.
 func (c *Client) Session() gate.SessionKey { return c.gateway.session(c.session) }
 
 // Say gives the gateway the user's own words, with this and later calls: values in
@@ -182,7 +183,7 @@ func (c *Client) features(ctx context.Context, f gate.Feature) ([]*gate.Tool, er
 // tool that reports its own failure is no error: see [gate.Result.IsError].
 func (c *Client) CallTool(ctx context.Context, name string, args any) (gate.Result, error) {
 	if !strings.Contains(name, "__") && c.closed() == nil {
-		offered, err := c.gateway.Resolve(ctx, c.cfg.Who, name)
+		offered, err := c.gateway.Operator().Resolve(ctx, c.cfg.Who, name)
 		if err != nil {
 			return gate.Result{}, AsError(gate.Call{Action: gate.CallTool, Name: name}, err)
 		}

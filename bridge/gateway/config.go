@@ -13,7 +13,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -51,7 +53,7 @@ type Config struct {
 	// Catalog says whether clients can search for tools.
 	Catalog CatalogMode
 	// HostTools are the names of the tools that the program which embeds the gateway has
-	// itself. No tool is offered by one of them: see [Gateway.Conflicts].
+	// itself. No tool is offered by one of them.
 	HostTools []string
 	// Principal finds out who sends a request to the MCP endpoint, before its body is read;
 	// nil says Who of all. An error that is an [http.Handler] answers the request; any other
@@ -67,7 +69,7 @@ type Config struct {
 	// Who is whoever comes over HTTP; nil is [gate.Local].
 	Who *gate.Principal
 
-	Policy Policy // see also [Gateway.SetShadow]
+	Policy Policy
 
 	// Audit is the path of the audit log, AuditOptions what else there is to say
 	// of it. Recorder gets each record too. One of Audit and Recorder is required.
@@ -91,9 +93,9 @@ type Config struct {
 	// Inputs say, by server, how arguments are held against the input schemas of its
 	// tools. Those of a server without coerce.
 	Inputs map[string]*InputRules
-	// Agents are those whose hooks the gateway answers, by name: claude-code, codex,
-	// gemini-cli, opencode.
-	Agents map[string]AgentRules
+	// Agents are those whose hooks the wasmgate command answers by the gateway, by name:
+	// claude-code, codex, gemini-cli, opencode.
+	Agents map[string]agents.Rules
 	Limits Limits
 	// Pins says which definitions are approved; New sets its Record, and its Log if
 	// that is nil. Without it all are.
@@ -264,8 +266,8 @@ func (c *Config) checkCatalog() error {
 	if err := c.Catalog.check(); err != nil || c.Catalog == CatalogOff {
 		return err
 	}
-	if _, taken := c.Functions[CatalogServer]; taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == CatalogServer }) {
-		return fmt.Errorf("gateway: the server id %s is the catalog's", CatalogServer)
+	if _, taken := c.Functions[builtin.Catalog]; taken || slices.ContainsFunc(c.Servers, func(s EndpointConfig) bool { return s.Server == builtin.Catalog }) {
+		return fmt.Errorf("gateway: the server id %s is the catalog's", builtin.Catalog)
 	}
 	return nil
 }

@@ -22,8 +22,7 @@
 //
 // While clients are connected [Gateway.SetServer], [Gateway.RemoveServer],
 // [Gateway.SetModules], [Gateway.SetGroups], [Gateway.SetCatalog], [Gateway.SetOrder],
-// [Gateway.SetAudit], [Gateway.SetPolicy], [Gateway.SetShadow] and [Gateway.Reconfigure]
-// change it, [Gateway.Publish] and [Gateway.Withdraw] its functions; calls under way end as
+// [Gateway.SetPolicy] and [Gateway.Reconfigure] change it, [Gateway.Publish] and [Gateway.Withdraw] its functions; calls under way end as
 // they began.
 // What else is in Config stays as it is. With [Replay] what was recorded answers in the
 // place of servers.

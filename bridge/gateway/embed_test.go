@@ -18,6 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
@@ -171,7 +173,7 @@ func TestClosedClientIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(g.Sessions()); n != 1 {
+	if n := len(g.Operator().Sessions()); n != 1 {
 		t.Errorf("%d sessions are kept of one client", n)
 	}
 }
@@ -218,7 +220,7 @@ func TestClientAs(t *testing.T) {
 	if perClient := (int64(more) - int64(heap)) / clients; after > goroutines+5 || perClient > 100 {
 		t.Errorf("%d clients leave %d goroutines, and %d bytes each", clients, after-goroutines, perClient)
 	}
-	if all := g.Sessions(); len(all) != 1 || all[0].Key != long.Session() {
+	if all := g.Operator().Sessions(); len(all) != 1 || all[0].Key != long.Session() {
 		t.Errorf("of %d sessions one is open", len(all))
 	}
 	if _, err := long.CallTool(t.Context(), "f__says", nil); err != nil {
@@ -298,7 +300,7 @@ func TestApproveAlone(t *testing.T) {
 
 func TestWhatAnErrorSays(t *testing.T) {
 	c := gate.Call{Action: gate.CallTool, Name: "s__t"}
-	e := gateway.AsError(c, &gateway.NotRecordedError{Tool: "s__t"})
+	e := gateway.AsError(c, &recording.MissingError{Tool: "s__t"})
 	if e.Code != gateway.NotConnected || e.Outcome != "not_connected" || e.Retryable() || e.NeedsReconnect() {
 		t.Errorf("a call that was not recorded: %+v", e)
 	}
@@ -349,13 +351,13 @@ func TestTypingErrorIsTold(t *testing.T) {
 		})
 		c := g.NewClient(gateway.ClientConfig{})
 		for args, want := range map[string]string{`{"path":{}}`: want, `{"path":"/y"}`: "refused: elsewhere"} {
-			if _, err := c.CallTool(t.Context(), "f__read", gate.MustDoc(args)); gateway.Public(err) != want {
-				t.Errorf("%s %s: %s", mode, args, gateway.Public(err))
+			if _, err := c.CallTool(t.Context(), "f__read", gate.MustDoc(args)); host.Public(err) != want {
+				t.Errorf("%s %s: %s", mode, args, host.Public(err))
 			}
 		}
 		_, err := c.As(&gate.Principal{Owner: gate.Owner{ID: "other"}}).CallTool(t.Context(), "f__read", gate.MustDoc(`{"path":{}}`))
-		if strings.Contains(gateway.Public(err), "/path") {
-			t.Errorf("who is not offered it reads %s", gateway.Public(err))
+		if strings.Contains(host.Public(err), "/path") {
+			t.Errorf("who is not offered it reads %s", host.Public(err))
 		}
 	}
 }

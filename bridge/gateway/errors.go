@@ -7,9 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // An ErrorCode says, to whoever embeds a gateway, what kind of failure an [Error]
@@ -184,13 +188,13 @@ func AsError(c gate.Call, err error) *Error {
 	if already, ok := errors.AsType[*Error](err); ok {
 		return already
 	}
-	if errors.Is(err, ErrDraining) || errors.Is(err, ErrNoSession) {
+	if errors.Is(err, ErrDraining) || errors.Is(err, session.ErrUnknown) {
 		return &Error{Code: SessionError, Message: err.Error(), Tool: c.Name, again: true, err: err}
 	}
 	if c.Action == "" {
 		return ofNoCall(err)
 	}
-	if several, ok := errors.AsType[*AmbiguousError](err); ok {
+	if several, ok := errors.AsType[*find.AmbiguousError](err); ok {
 		return &Error{
 			Code: InvalidParameters, Message: err.Error(), Tool: c.Name, err: err,
 			Details: map[string]any{"candidates": several.Candidates},
@@ -198,13 +202,13 @@ func AsError(c gate.Call, err error) *Error {
 	}
 	outcome := Outcome(gate.Code(err))
 	e := &Error{
-		Code: outcomes[outcome], Message: Public(err), Server: serverOf(c, err), Tool: c.Name, again: gate.Retryable(err), err: err,
+		Code: outcomes[outcome], Message: host.Public(err), Server: serverOf(c, err), Tool: c.Name, again: gate.Retryable(err), err: err,
 		Outcome: outcome, Record: gate.RecordID(c.ID, err), Details: map[string]any{"outcome": string(outcome)},
 	}
 	if r, ok := errors.AsType[*gate.Refusal](err); ok {
 		e.refused(c, r)
 	}
-	if _, ok := errors.AsType[*NotRecordedError](err); ok {
+	if _, ok := errors.AsType[*recording.MissingError](err); ok {
 		e.again = false // a recording gets no other
 	}
 	if p, ok := errors.AsType[*gate.Pending](err); ok {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // coded is an error of a part that names its outcome.
@@ -102,7 +103,7 @@ func TestErrorsOfCalls(t *testing.T) {
 		"waits for a person":     {call(gate.CallTool), &gate.Refusal{Step: gate.StepApprove, Err: &gate.Pending{ID: "a"}}, "server_error true false"},
 		"a server that is gone":  {call(gate.CallTool), &gateway.Fault{Kind: "not_connected", Server: "s", Err: errors.New("x")}, "not_connected true true"},
 		"a gateway that ends":    {call(gate.CallTool), gateway.ErrDraining, "session_error true true"},
-		"a session that is gone": {gate.Call{}, fmt.Errorf("reset: %w", gateway.ErrNoSession), "session_error true true"},
+		"a session that is gone": {gate.Call{}, fmt.Errorf("reset: %w", session.ErrUnknown), "session_error true true"},
 		"a caller that has left": {call(gate.CallTool), fmt.Errorf("x: %w", context.Canceled), "timeout false false"},
 		"a wrong module":         {gate.Call{}, &gateway.ModuleError{Module: "m", Err: coded("trap_guest")}, "config_error false false"},
 		"a configuration":        {gate.Call{}, errors.New("gateway: without an audit log"), "config_error false false"},

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -275,7 +276,7 @@ func (p *publication) set(g *Gateway, server string, tools []LocalTool) error {
 
 // free reports why functions cannot be published on a server.
 func (g *Gateway) free(server string) error {
-	if server == CatalogServer || server == JobServer {
+	if server == builtin.Catalog || server == builtin.Jobs {
 		return fmt.Errorf("server %s is the gateway's own: publish them on another", server)
 	}
 	for _, s := range g.fleet.Status() {

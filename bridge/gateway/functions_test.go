@@ -13,7 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 )
 
 // function returns a tool of a Go function that must be one.
@@ -81,7 +83,7 @@ func TestFuncRefused(t *testing.T) {
 
 func TestPublish(t *testing.T) {
 	g := start(t, gateway.Config{
-		Functions: map[string][]gateway.LocalTool{"a": {tool("one", nil)}, gateway.LocalServer: {tool("mine", nil)}}, Embedded: true,
+		Functions: map[string][]gateway.LocalTool{"a": {tool("one", nil)}, builtin.Local: {tool("mine", nil)}}, Embedded: true,
 		Policy: granting("*"), Recorder: new(records),
 	})
 	client := g.NewClient(gateway.ClientConfig{})
@@ -92,7 +94,7 @@ func TestPublish(t *testing.T) {
 		}
 		var all []string
 		for _, t := range tools {
-			if t.Name.Server != gateway.LocalServer {
+			if t.Name.Server != builtin.Local {
 				all = append(all, t.Offered)
 			}
 		}
@@ -117,8 +119,8 @@ func TestPublish(t *testing.T) {
 		}
 	}
 	for does, err := range map[string]error{
-		"on a server that is more than functions": g.Publish(gateway.LocalServer, tool("more", nil)),
-		"on a server of the gateway":              g.Publish(gateway.JobServer, tool("more", nil)),
+		"on a server that is more than functions": g.Publish(builtin.Local, tool("more", nil)),
+		"on a server of the gateway":              g.Publish(builtin.Jobs, tool("more", nil)),
 		"a name that is none":                     g.Publish("B!", tool("x", nil)),
 		"a server that looks like another":        g.Publish("а", tool("x", nil)), // Cyrillic
 		"a tool without a function":               g.Publish("a", gateway.LocalTool{Definition: gate.MustDoc(`{"name":"n","inputSchema":{"type":"object"}}`)}),
@@ -220,8 +222,8 @@ func TestFuncPanics(t *testing.T) {
 		}}})
 		c := g.NewClient(gateway.ClientConfig{})
 		_, err := c.CallTool(t.Context(), "f__falls", nil)
-		if gate.Code(err) != "protocol" || strings.Contains(gateway.Public(err), "wire") {
-			t.Errorf("%s: the client reads %v", name, gateway.Public(err))
+		if gate.Code(err) != "protocol" || strings.Contains(host.Public(err), "wire") {
+			t.Errorf("%s: the client reads %v", name, host.Public(err))
 		}
 		if got := said.String(); strings.Count(got, "over a wire") == 0 || !strings.Contains(got, "f__falls") || !strings.Contains(got, "functions_test.go") {
 			t.Errorf("%s: the program is told %q", name, got)

@@ -7,12 +7,10 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/agents"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/guest"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
@@ -20,7 +18,10 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/broken"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/drain"
 	"github.com/wasmgate/wasmgate/internal/jobs"
@@ -44,7 +45,7 @@ type Gateway struct {
 	draining atomic.Bool
 	required atomic.Pointer[[]string] // servers
 
-	broken brokenInputs
+	broken broken.Inputs
 	paused pauses
 	panics *slog.Logger // of the program's own functions; nil is slog.Default
 
@@ -119,18 +120,7 @@ func (g *Gateway) Fleet() Fleet { return g.fleet }
 
 // BrokenInputs returns the tools of which calls were refused because their arguments
 // break the input schema, those first of which most were.
-func (g operator) BrokenInputs() []BrokenInput {
-	g.broken.mu.Lock()
-	defer g.broken.mu.Unlock()
-	var all []BrokenInput
-	for _, one := range g.broken.byTool {
-		all = append(all, *one)
-	}
-	slices.SortFunc(all, func(a, b BrokenInput) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Tool, b.Tool))
-	})
-	return all
-}
+func (g operator) BrokenInputs() []broken.Input { return g.broken.All() }
 
 // operator is a gateway as the program that runs it for others sees it.
 type operator struct{ *Gateway }
@@ -146,7 +136,7 @@ var ErrDraining = errors.New("the gateway is shutting down")
 // policies are what decides, and what decides beside it.
 type policies struct {
 	engine  atomic.Pointer[policy.Engine]
-	shadow  *policy.Shadow // which has a policy if [Gateway.SetShadow] was given one
+	shadow  *policy.Shadow // which has a policy if [operator.SetShadow] was given one
 	setting sync.Mutex     // held over a change of the gate's parts: one at a time
 }
 
@@ -185,7 +175,7 @@ type loaded struct {
 	newer   error // why the module's new version is not in use; nil if there is none
 }
 
-func (m *loaded) server() string { return cmp.Or(m.Server, LocalServer) }
+func (m *loaded) server() string { return cmp.Or(m.Server, builtin.Local) }
 
 // same reports whether a module, and what it is granted, is what it was.
 func (m *loaded) same(next *loaded) bool {

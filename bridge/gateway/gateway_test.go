@@ -156,7 +156,7 @@ func TestRecorderOnly(t *testing.T) {
 	if diff := cmp.Diff([]string{"granted ", "done ok", "done refused_lookup"}, r.list()); diff != "" {
 		t.Error(diff)
 	}
-	if err := g.Healthy(); err != nil {
+	if err := g.Operator().Healthy(); err != nil {
 		t.Error(err)
 	}
 }
@@ -199,7 +199,7 @@ func TestSetPolicy(t *testing.T) {
 		Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil), tool("u", nil)}}, Policy: granting("a__t"),
 	})
 	offered := func() string {
-		tools, err := g.Tools(t.Context(), gate.Local())
+		tools, err := g.Operator().Tools(t.Context(), gate.Local())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,17 +209,17 @@ func TestSetPolicy(t *testing.T) {
 		}
 		return strings.Join(names, " ")
 	}
-	first := g.Policy().Revision()
+	first := g.Operator().Policy().Revision()
 	if got := offered(); got != "a__t" {
 		t.Errorf("offered %q", got)
 	}
 	bad := granting("a__u")
 	bad.Files = fs.FS(fstest.MapFS{"a.rego": {Data: []byte("nonsense")}})
 	var compile *policy.CompileError
-	if err := g.SetPolicy(t.Context(), bad); !errors.As(err, &compile) || g.Policy().Revision() != first || offered() != "a__t" {
+	if err := g.SetPolicy(t.Context(), bad); !errors.As(err, &compile) || g.Operator().Policy().Revision() != first || offered() != "a__t" {
 		t.Errorf("error %v, offered %q", err, offered())
 	}
-	if err := g.SetPolicy(t.Context(), granting("a__u")); err != nil || g.Policy().Revision() == first || offered() != "a__u" {
+	if err := g.SetPolicy(t.Context(), granting("a__u")); err != nil || g.Operator().Policy().Revision() == first || offered() != "a__u" {
 		t.Errorf("error %v, offered %q", err, offered())
 	}
 	if _, err := call(g, "a__t", `{}`); gate.Code(err) != "refused_authorize" {
@@ -239,12 +239,12 @@ func TestSetPolicyWithoutLog(t *testing.T) {
 		Audit: filepath.Join(t.TempDir(), "audit.jsonl"), AuditOptions: audit.Options{Node: "n"},
 		Functions: map[string][]gateway.LocalTool{"a": {tool("t", nil)}},
 	})
-	before := g.Policy().Revision()
+	before := g.Operator().Policy().Revision()
 	if err := g.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.SetPolicy(t.Context(), granting("a__t")); err == nil || g.Policy().Revision() != before {
-		t.Errorf("error %v, revision %s", err, g.Policy().Revision())
+	if err := g.SetPolicy(t.Context(), granting("a__t")); err == nil || g.Operator().Policy().Revision() != before {
+		t.Errorf("error %v, revision %s", err, g.Operator().Policy().Revision())
 	}
 }
 
@@ -362,7 +362,7 @@ func TestTheLogWarns(t *testing.T) {
 		t.Errorf("after %d calls: %s", calls, body)
 	}
 	o.Hold = -1
-	if err := g.SetAudit(o); err != nil {
+	if err := g.Operator().SetAudit(o); err != nil {
 		t.Fatal(err)
 	}
 	for range 10 {

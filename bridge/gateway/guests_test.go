@@ -68,7 +68,7 @@ func TestGuest(t *testing.T) {
 	if err := g.Connect(t.Context()); err != nil {
 		t.Log(err) // of the server that is broken
 	}
-	offered, err := g.Tools(t.Context(), gate.Local())
+	offered, err := g.Operator().Tools(t.Context(), gate.Local())
 	if err != nil {
 		t.Fatal(err)
 	}

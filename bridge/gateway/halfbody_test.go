@@ -97,7 +97,7 @@ func TestBodyInTime(t *testing.T) {
 // While it drains a gateway is not healthy, so that balancers and supervisors send nothing more.
 func TestDrainIsNotHealthy(t *testing.T) {
 	g := bodyGateway(t, gateway.Config{Recorder: new(records)})
-	if err := g.Healthy(); err != nil {
+	if err := g.Operator().Healthy(); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Drain(t.Context()); err != nil {

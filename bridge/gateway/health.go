@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
-// A NotReady is one reason for which a gateway should be sent no clients.
-type NotReady struct {
+// A notReady is one reason for which a gateway should be sent no clients.
+type notReady struct {
 	Part string // draining, audit or servers: a word for anybody
 	Why  string // for the operator
 }
 
-func (n NotReady) String() string { return n.Part + ": " + n.Why }
+func (n notReady) String() string { return n.Part + ": " + n.Why }
 
 // SetRequired says which servers a gateway needs to be ready, by id; none at first.
 func (g operator) SetRequired(ids []string) {
@@ -24,11 +26,11 @@ func (g operator) SetRequired(ids []string) {
 // Ready returns why the gateway should be sent no clients now: it drains, its audit log
 // cannot be written, or a server that is required is not ready. Nil is none: then it has a
 // policy, too, without which it does not start.
-func (g *Gateway) Ready() (why []NotReady) {
+func (g operator) Ready() (why []notReady) {
 	if g.draining.Load() {
-		why = append(why, NotReady{"draining", ErrDraining.Error()})
+		why = append(why, notReady{"draining", ErrDraining.Error()})
 	} else if err := g.Healthy(); err != nil {
-		why = append(why, NotReady{"audit", err.Error()})
+		why = append(why, notReady{"audit", err.Error()})
 	}
 	required := g.required.Load()
 	if required == nil || len(*required) == 0 {
@@ -39,9 +41,9 @@ func (g *Gateway) Ready() (why []NotReady) {
 		at := slices.IndexFunc(status, func(s ServerStatus) bool { return s.Server == id })
 		switch {
 		case at < 0:
-			why = append(why, NotReady{"servers", id + " is required and not there"})
+			why = append(why, notReady{"servers", id + " is required and not there"})
 		case status[at].Phase != Ready:
-			why = append(why, NotReady{"servers", fmt.Sprintf("%s is required and %s", id, status[at].Phase)})
+			why = append(why, notReady{"servers", fmt.Sprintf("%s is required and %s", id, status[at].Phase)})
 		}
 	}
 	return why
@@ -53,7 +55,7 @@ func (g operator) UnderWay() int { return g.underWay() }
 // HandleHealth serves the gateway's health: at /livez that the process answers, at /readyz
 // whether it should be sent clients, in words that tell nothing of the servers, and at
 // /healthz whether calls can pass, with the reason if not.
-func (g *Gateway) HandleHealth(mux *http.ServeMux) {
+func (g operator) HandleHealth(mux *http.ServeMux) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		answerHealth(w, true, map[string]any{"status": "ok"})
 	})
@@ -73,8 +75,8 @@ func (g *Gateway) HandleHealth(mux *http.ServeMux) {
 }
 
 func (g *Gateway) healthz(w http.ResponseWriter, _ *http.Request) {
-	answer := map[string]any{"status": "ok", "version": Version()}
-	err := g.Healthy()
+	answer := map[string]any{"status": "ok", "version": product.Version()}
+	err := g.Operator().Healthy()
 	if err != nil {
 		answer["status"], answer["error"] = "failing", err.Error()
 	} else if warning := g.Operator().AuditWarning(); warning != "" {

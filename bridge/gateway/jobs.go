@@ -6,6 +6,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/jobtools"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
@@ -21,7 +22,7 @@ func (g *Gateway) newJobs(ctx context.Context) (err error) {
 		}
 	}
 	o := g.cfg.Jobs.Options
-	o.Store, o.Public = g.store, Public
+	o.Store, o.Public = g.store, host.Public
 	if o.Log == nil {
 		o.Log = g.cfg.Log
 	}
@@ -45,13 +46,13 @@ func (g *Gateway) setJobs(next *Jobs) error {
 	}
 	g.jobsOffered = next.Offer
 	if before {
-		return g.fleet.Remove(JobServer)
+		return g.fleet.Remove(builtin.Jobs)
 	}
-	return g.addLocal(JobServer, g.jobTools())
+	return g.addLocal(builtin.Jobs, g.jobTools())
 }
 
 // Jobs counts the jobs that run, and those whose outcome is kept.
-func (g *Gateway) Jobs() (jobs.Counts, error) {
+func (g operator) Jobs() (jobs.Counts, error) {
 	if g.jobs == nil {
 		return jobs.Counts{}, nil
 	}

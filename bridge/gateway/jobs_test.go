@@ -146,7 +146,7 @@ func TestJobsAreDecidedOn(t *testing.T) {
 			t.Errorf("record %s of %s, %v", e.Event, e.Tool, err)
 		}
 	}
-	tools, err := g.Tools(t.Context(), &gate.Principal{Owner: gate.Owner{ID: "alice"}, Auth: "local"})
+	tools, err := g.Operator().Tools(t.Context(), &gate.Principal{Owner: gate.Owner{ID: "alice"}, Auth: "local"})
 	if err != nil || slices.ContainsFunc(tools, func(t *gate.Tool) bool { return t.Offered == "jobs__start" }) ||
 		!slices.ContainsFunc(tools, func(t *gate.Tool) bool { return t.Offered == "jobs__list" }) {
 		t.Errorf("tools %v, %v", tools, err)
@@ -295,7 +295,7 @@ func TestFetchingAResultTeaches(t *testing.T) {
 	id := started(t, g, "a__echo", `{"text":"x"}`)
 	about(t, g, "jobs__wait", id)
 	labels := func(session string) []string {
-		for _, s := range g.Sessions() {
+		for _, s := range g.Operator().Sessions() {
 			if s.Key.ID == session {
 				return s.Labels
 			}
@@ -326,7 +326,7 @@ func TestJobThatRuns(t *testing.T) {
 	if s := about2(t, g, "jobs__wait", fmt.Sprintf(`{"job_id":%q,"timeout_ms":10}`, id)); s.Get("lifecycle_status").Text() != "running" {
 		t.Errorf("after waiting it is %s", s)
 	}
-	if counts, err := g.Jobs(); err != nil || counts.Running != 1 {
+	if counts, err := g.Operator().Jobs(); err != nil || counts.Running != 1 {
 		t.Errorf("counts %+v, %v", counts, err)
 	}
 	if s := about(t, g, "jobs__cancel", id).Get("structuredContent"); s.Get("lifecycle_status").Text() != "cancelled" || s.Get("reason").Text() != "the job was cancelled" {

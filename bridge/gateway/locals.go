@@ -11,32 +11,18 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
-// A ModuleStatus tells how a module is.
-type ModuleStatus struct {
-	Module string `json:"module"` // its name in the configuration
-	Server string `json:"server"`
-	Tools  int    `json:"tools"`
-	// Error says why the module is not run, and its tools are not offered; "" if they are.
-	Error string `json:"error,omitempty"`
-	// Progress says how far a module is that is not compiled yet; "" if it is. Its tools are
-	// offered then, but for the embedded ones, which are offered meanwhile.
-	Progress string `json:"progress,omitempty"`
-	// Note is what the operator should know of a module that is run; "" if there is nothing.
-	Note string `json:"note,omitempty"`
-	// Development says that its author works on it: see [Module].
-	Development bool `json:"development,omitempty"`
-}
-
 // Modules tells how each module is, in the order of the configuration.
-func (g *Gateway) Modules() []ModuleStatus {
+func (g *Gateway) Modules() []status.Module {
 	g.listed.Lock()
 	defer g.listed.Unlock()
-	var all []ModuleStatus
+	var all []status.Module
 	for _, m := range g.modules {
-		s := ModuleStatus{Module: m.Config.Name, Server: m.server(), Tools: len(m.tools), Development: m.Development}
+		s := status.Module{Module: m.Config.Name, Server: m.server(), Tools: len(m.tools), Development: m.Development}
 		switch {
 		case errors.Is(m.err, errCompiling):
 			s.Progress = g.compiling.progress(m.Config.Name)
@@ -50,7 +36,7 @@ func (g *Gateway) Modules() []ModuleStatus {
 		all = append(all, s)
 	}
 	if g.compiling.embedded {
-		all = append(all, ModuleStatus{Module: embeddedName, Server: LocalServer, Tools: len(g.own[LocalServer]), Progress: g.compiling.progress(embeddedName)})
+		all = append(all, status.Module{Module: embeddedName, Server: builtin.Local, Tools: len(g.own[builtin.Local]), Progress: g.compiling.progress(embeddedName)})
 	}
 	return all
 }
@@ -69,7 +55,7 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("embedded tools: %w", err)
 		}
-		order, g.own[LocalServer] = append(order, LocalServer), g.player.Stubbed("", tools)
+		order, g.own[builtin.Local] = append(order, builtin.Local), g.player.Stubbed("", tools)
 	}
 	for server, tools := range g.cfg.Functions {
 		g.own[server] = append(g.own[server], g.replayed(server, tools)...)
@@ -86,11 +72,11 @@ func (g *Gateway) newLocals(ctx context.Context) ([]*local.Server, error) {
 		}
 	}
 	if g.cfg.Catalog != CatalogOff {
-		order, g.own[CatalogServer] = append(order, CatalogServer), g.catalogTools()
+		order, g.own[builtin.Catalog] = append(order, builtin.Catalog), g.catalogTools()
 	}
 	order = append(order, slices.Sorted(maps.Keys(g.cfg.Functions))...)
 	if g.jobsOffered = g.cfg.Jobs != nil && g.cfg.Jobs.Offer; g.jobsOffered {
-		order, g.own[JobServer] = append(order, JobServer), g.jobTools()
+		order, g.own[builtin.Jobs] = append(order, builtin.Jobs), g.jobTools()
 	}
 	return g.makeLocals(order)
 }
@@ -112,11 +98,11 @@ func (g *Gateway) makeLocals(order []string) (all []*local.Server, err error) {
 		}
 		all = append(all, l)
 		functions, has := g.cfg.Functions[server]
-		shared := server == LocalServer && g.cfg.Embedded || slices.ContainsFunc(g.modules, func(m loaded) bool { return m.server() == server })
+		shared := server == builtin.Local && g.cfg.Embedded || slices.ContainsFunc(g.modules, func(m loaded) bool { return m.server() == server })
 		switch {
 		case has && !shared:
 			g.published.add(server, l, functions)
-		case server != CatalogServer && server != JobServer:
+		case server != builtin.Catalog && server != builtin.Jobs:
 			g.made[server] = l
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/guest"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
@@ -45,7 +46,7 @@ func (g *Gateway) module(ctx context.Context, m Module, secrets []dial.Secret) (
 	if err != nil {
 		return nil, nil, err
 	}
-	server := cmp.Or(m.Server, LocalServer)
+	server := cmp.Or(m.Server, builtin.Local)
 	c := guest.NewModule(server, code)
 	tools, err := g.reach().Tools(code.Tools(), grant, c.Enter)
 	for i := range tools {

@@ -5,18 +5,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/agents"
 	"github.com/wasmgate/wasmgate/bridge/internal/clean"
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
-	"github.com/wasmgate/wasmgate/bridge/internal/host"
-	"github.com/wasmgate/wasmgate/bridge/internal/jobtools"
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
-	own "github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/dial"
@@ -35,22 +30,18 @@ type (
 	Phase        = upstream.Phase
 	// A Fault is what went wrong with one server.
 	Fault = upstream.Fault
-	// A ToolTimeout is the timeout of some tools.
-	ToolTimeout = upstream.ToolTimeout
 	// A Declaration is what a server is and declares, at one time.
 	Declaration = upstream.Declaration
+	// A ToolTimeout is the timeout of some tools.
+	ToolTimeout = upstream.ToolTimeout
 
 	// ToolOptions say how the tools of a server are offered.
 	ToolOptions = listing.Options
 	// Groups say what is in the groups of an operator.
 	Groups = listing.Groups
-	// A Note is something about a server's tools that an operator should know.
-	Note = listing.Note
 
 	// A LocalTool is a function that is a tool.
 	LocalTool = local.Tool
-	// A Search finds tools by words.
-	Search = local.Search
 
 	// Sanitize chooses the profile for a text: of the first rule in Tools that matches the
 	// tool, else its server's, else of the first rule in MIME that matches, else Profile.
@@ -65,12 +56,8 @@ type (
 	// A SecretRule says so for tools whose qualified names match Pattern.
 	SecretRule = clean.SecretRule
 
-	// Lists are those that have changed.
+	// Lists are those that have changed: see [Fleet].Watch.
 	Lists = fleet.Lists
-	// A Conflict is two servers with one name for something.
-	Conflict = fleet.Conflict
-	// An AmbiguousError says that several tools have a name.
-	AmbiguousError = fleet.AmbiguousError
 
 	// Fields of a [Config] and of what it holds have these types.
 	PinOptions      = lock.Options     // [Config.Pins]
@@ -96,12 +83,6 @@ const (
 	Closed     = upstream.Closed
 )
 
-// CatalogServer is the server of the tools by which clients search for others.
-const CatalogServer = local.CatalogServer
-
-// ClientName is how the gateway calls itself.
-const ClientName = own.ClientName
-
 // InProcess reaches a server of the MCP SDK in this process: it is the Dial of an
 // [EndpointConfig]. Each connection is a session of its own.
 func InProcess(s *mcp.Server) func() (mcp.Transport, error) { return wire.InProcess(s) }
@@ -113,19 +94,6 @@ func InProcess(s *mcp.Server) func() (mcp.Transport, error) { return wire.InProc
 func DialStreams(open func() (from io.ReadCloser, to io.WriteCloser, err error)) func() (mcp.Transport, error) {
 	return wire.DialStreams(open)
 }
-
-// NewSearch returns a search for tools by words.
-func NewSearch(text string) Search { return local.NewSearch(text) }
-
-// Title returns the title of a tool; "" if it has none.
-func Title(t *gate.Tool) string { return local.Title(t) }
-
-// Public returns what a client may read of an error of a call.
-func Public(err error) string { return host.Public(err) }
-
-// Version returns the version of the module: of a release, else of the commit that it
-// was built from, else "dev".
-func Version() string { return own.Version() }
 
 // NewSecret returns the secret with that name and value, bound to an origin: scheme, host
 // and port. The value has 8 to 4096 bytes, and may stand in a header.
@@ -139,34 +107,17 @@ func Environ(extra map[string]string, lookup func(string) (string, bool)) []stri
 	return confine.Environ(extra, lookup)
 }
 
-// AgentRules are what the operator says of an agent whose hooks the gateway answers.
-type AgentRules = agents.Rules
-
-// LocalServer is the server of tools that run in the gateway itself, unless
-// another is named.
-const LocalServer = "local"
-
-// JobServer is the server of the tools that start jobs and fetch their outcomes.
-const JobServer = jobtools.Server
-
-// Relays reports whether the tools of a server carry out calls of others: then it is of the
-// gateway's own.
-func Relays(server string) bool { return server == CatalogServer || server == JobServer }
-
 type (
+	// Replay has a gateway answer from a recording: what must be stubbed is not started, and
+	// answered with the recorded results of the same tools and equal arguments, in the order
+	// of the recording, and each once. A call that the recording does not hold fails as
+	// not_connected. Calls go the whole way through the gate.
+	Replay = recording.Replay
 	// A RecordedCall is a call of a tool whose result was written down; or a prompt that was
 	// got, or a resource that was read.
 	RecordedCall = recording.Call
-	// Replay has a gateway answer from a recording: what must be stubbed is not started, and
-	// answered with the recorded results of the same tools and equal arguments, in the order
-	// of the recording, and each once. A call that the recording does not hold fails with a
-	// [*NotRecordedError]. Calls go the whole way through the gate.
-	Replay = recording.Replay
 	// A ReplayMode says what a gateway that replays a recording does with a tool.
 	ReplayMode = recording.Mode
-	// A NotRecordedError says that a recording holds no answer to a call that must not
-	// reach anybody.
-	NotRecordedError = recording.MissingError
 )
 
 // The modes. What must be stubbed is answered from the recording and never touched;

@@ -5,9 +5,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/find"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // catalogTools returns the tools of the server catalog.
@@ -36,22 +37,22 @@ func (g operator) Groups() []string {
 
 // Conflicts returns the names that more than one would offer: who has each, a server or
 // the program that embeds the gateway, and what became of the other.
-func (g *Gateway) Conflicts() []Conflict { return g.fleet.Conflicts() }
+func (g operator) Conflicts() []status.Conflict { return g.fleet.Conflicts() }
 
 // Offer narrows what clients over HTTP are offered to what is in one of the groups; none
 // narrows nothing. It is called before the first request.
 func (g operator) Offer(groups []string) { g.host.Offer(groups) }
 
 // Resolve returns the name by which a principal calls a tool that it names as the tool's
-// server does: see [fleet.Resolve].
-func (g *Gateway) Resolve(ctx context.Context, who *gate.Principal, name string) (string, error) {
+// server does: see [find.Resolve].
+func (g operator) Resolve(ctx context.Context, who *gate.Principal, name string) (string, error) {
 	known := g.fleet.Tools(ctx)
 	if who == nil {
-		return fleet.Resolve(name, known, nil)
+		return find.Resolve(name, known, nil)
 	}
 	visible, err := g.gate.Tools(ctx, who)
 	if err != nil {
 		return "", err
 	}
-	return fleet.Resolve(name, known, visible)
+	return find.Resolve(name, known, visible)
 }

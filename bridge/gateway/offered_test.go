@@ -263,14 +263,14 @@ func TestResolve(t *testing.T) {
 		c.Groups["notes"] = []string{"notes__*"}
 	})
 	who := gate.Local()
-	if name, err := g.Resolve(t.Context(), who, "read"); err == nil || !strings.Contains(err.Error(), "files__read, notes__read") {
+	if name, err := g.Operator().Resolve(t.Context(), who, "read"); err == nil || !strings.Contains(err.Error(), "files__read, notes__read") {
 		t.Errorf("%q, %v", name, err)
 	}
 	who.Groups = gate.Groups{{"notes"}}
-	if name, err := g.Resolve(t.Context(), who, "read"); err != nil || name != "notes__read" {
+	if name, err := g.Operator().Resolve(t.Context(), who, "read"); err != nil || name != "notes__read" {
 		t.Errorf("%q, %v", name, err)
 	}
-	if name, err := g.Resolve(t.Context(), who, "files__read"); err != nil || name != "files__read" {
+	if name, err := g.Operator().Resolve(t.Context(), who, "files__read"); err != nil || name != "files__read" {
 		t.Errorf("%q, %v", name, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 const shared = "doc://shared"
@@ -220,7 +221,7 @@ func TestConflictsWithTheHost(t *testing.T) {
 	if err := g.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	tools, err := g.Tools(t.Context(), gate.Local())
+	tools, err := g.Operator().Tools(t.Context(), gate.Local())
 	if err != nil || len(tools) != 2 {
 		t.Fatal(tools, err)
 	}
@@ -228,8 +229,8 @@ func TestConflictsWithTheHost(t *testing.T) {
 	if !strings.HasPrefix(other, "Read_") || tools[0].Definition.Get("name").Text() != other || tools[1].Offered != "Stat" {
 		t.Errorf("offered %s and %s", other, tools[1].Offered)
 	}
-	want := []gateway.Conflict{{Name: "Read", Server: "files", ShadowedBy: fleet.OwnerHost, Offered: other, Resolution: "offered as " + other}}
-	if diff := cmp.Diff(want, g.Conflicts()); diff != "" {
+	want := []status.Conflict{{Name: "Read", Server: "files", ShadowedBy: fleet.OwnerHost, Offered: other, Resolution: "offered as " + other}}
+	if diff := cmp.Diff(want, g.Operator().Conflicts()); diff != "" {
 		t.Error(diff)
 	}
 	if res, err := call(g, other, `{}`); err != nil || res.Doc.At("/content/0/text").Text() != "Read" {
@@ -282,7 +283,7 @@ deny contains "not this one" if {
 		t.Fatal(err)
 	}
 	const opaque = "wasmgate://second/template/"
-	if got := g.Conflicts(); len(got) != 1 || got[0].Name != template || got[0].Offered != opaque+template || got[0].ShadowedBy != "first" {
+	if got := g.Operator().Conflicts(); len(got) != 1 || got[0].Name != template || got[0].Offered != opaque+template || got[0].ShadowedBy != "first" {
 		t.Errorf("conflicts: %+v", got)
 	}
 	for era, c := range clients(t, g) {

@@ -9,10 +9,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
 
-// Pause refuses every new call of a server, or of all if server is "", until [Gateway.Resume].
+// Pause refuses every new call of a server, or of all if server is "", until [operator.Resume].
 // Calls under way end as they began. By says who wants it, for the audit log. After an
 // error it is paused, and that is not recorded.
-func (g *Gateway) Pause(server, by string) error {
+func (g operator) Pause(server, by string) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
 	g.setPaused(server, true)
@@ -20,7 +20,7 @@ func (g *Gateway) Pause(server, by string) error {
 }
 
 // Resume takes a pause back. The audit log has it before it is done.
-func (g *Gateway) Resume(server, by string) error {
+func (g operator) Resume(server, by string) error {
 	g.setting.Lock()
 	defer g.setting.Unlock()
 	if err := g.notePause(server, "resumed by "+by); err != nil {
@@ -31,7 +31,7 @@ func (g *Gateway) Resume(server, by string) error {
 }
 
 // Paused returns what is paused, sorted: servers, and "" for all.
-func (g *Gateway) Paused() []string { return slices.Sorted(maps.Keys(g.paused.load())) }
+func (g operator) Paused() []string { return slices.Sorted(maps.Keys(g.paused.load())) }
 
 func (g *Gateway) setPaused(server string, paused bool) {
 	set := maps.Clone(g.paused.load())

@@ -115,7 +115,7 @@ var errNoPins = errors.New("this gateway pins nothing: Config.Pins is nil, or pi
 
 // Pins returns what is held against what servers declare, or an error without
 // Config.Pins.
-func (g *Gateway) Pins() (*lock.Pins, error) {
+func (g operator) Pins() (*lock.Pins, error) {
 	if g.pins == nil || g.pins.Off() {
 		return nil, errNoPins
 	}

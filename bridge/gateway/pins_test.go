@@ -69,7 +69,7 @@ func (l *liar) gateway(t *testing.T, mode lock.Mode, dir string) *gateway.Gatewa
 // usable returns how many of the tools are listed or can be called.
 func usable(t *testing.T, g *gateway.Gateway, tools []*mcp.Tool) (n int) {
 	t.Helper()
-	offered, err := g.Tools(t.Context(), gate.Local())
+	offered, err := g.Operator().Tools(t.Context(), gate.Local())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func stop(t *testing.T, g *gateway.Gateway) {
 
 func approve(t *testing.T, g *gateway.Gateway, dir, selector string) {
 	t.Helper()
-	pins, err := g.Pins()
+	pins, err := g.Operator().Pins()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestQuarantinedToolsTakeNoNames(t *testing.T) {
 	}
 	stop(t, open())
 	first.declare(&mcp.Tool{Name: "send", Description: "steals", InputSchema: schema})
-	tools, err := open().Tools(t.Context(), gate.Local())
+	tools, err := open().Operator().Tools(t.Context(), gate.Local())
 	if err != nil || len(tools) != 1 || tools[0].Offered != "send" || tools[0].Name.Server != "mail" {
 		t.Errorf("offered %v, %v", tools, err)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Policy returns the policy in use.
-func (g *Gateway) Policy() *policy.Engine { return g.engine.Load() }
+func (g operator) Policy() *policy.Engine { return g.engine.Load() }
 
 // SetPolicy puts another policy in the place of the one in use, whole, and tells
 // the clients. If it does not load the old one stays, and the error says why;

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -43,7 +44,7 @@ func (g *Gateway) Reconfigure(ctx context.Context, next Config, p *Policy) error
 	if err != nil {
 		return err
 	}
-	engine := g.Policy()
+	engine := g.Operator().Policy()
 	if p != nil {
 		if engine, err = g.loadPolicy(ctx, *p); err != nil {
 			return err
@@ -135,11 +136,11 @@ func (g *Gateway) SetCatalog(mode CatalogMode) error {
 	}
 	switch CatalogOff {
 	case mode:
-		if err := g.fleet.Remove(CatalogServer); err != nil {
+		if err := g.fleet.Remove(builtin.Catalog); err != nil {
 			return err
 		}
 	case before:
-		if err := g.addLocal(CatalogServer, g.catalogTools()); err != nil {
+		if err := g.addLocal(builtin.Catalog, g.catalogTools()); err != nil {
 			return err
 		}
 	}

@@ -6,18 +6,15 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 )
-
-// ErrNothingRecorded says that a recording has calls and no results: the audit log
-// has to be kept with record: full.
-var ErrNothingRecorded = recording.ErrNothing
 
 // ReadRecording reads what was called, got and read that a file tells of, in its order:
 // an audit log that holds results, over all its files, or recorded sessions, one a line,
-// as [policy.ReadTrace] takes them. Calls that came to no result are left out. The error
-// wraps [ErrNothingRecorded] if no result was recorded.
+// as wasmgate policy replay takes them. Calls that came to no result are left out. It is an
+// error if no result was recorded, as in a log that was kept without record: full.
 func ReadRecording(ctx context.Context, path string) ([]RecordedCall, error) {
-	return recording.Read(ctx, path, Relays)
+	return recording.Read(ctx, path, builtin.Relays)
 }
 
 // ReplayLeft returns the calls of [Config].Replay that nobody has made, in their order.
@@ -42,12 +39,12 @@ func (g *Gateway) stubs(o ToolOptions) ([]*local.Server, error) {
 	if g.player == nil {
 		return nil, nil
 	}
-	local := map[string]bool{CatalogServer: true, JobServer: true}
+	local := map[string]bool{builtin.Catalog: true, builtin.Jobs: true}
 	if g.cfg.Embedded {
-		local[LocalServer] = true
+		local[builtin.Local] = true
 	}
 	for _, m := range g.cfg.Modules {
-		local[cmp.Or(m.Server, LocalServer)] = true
+		local[cmp.Or(m.Server, builtin.Local)] = true
 	}
 	for server := range g.cfg.Functions {
 		local[server] = true

@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 )
@@ -171,7 +173,7 @@ func TestReplayDefinitions(t *testing.T) {
 		t.Errorf("arguments that break the schema: %v", err)
 	}
 	_, err = client.CallTool(t.Context(), "far__count", map[string]string{"text": "c"})
-	if _, ok := errors.AsType[*gateway.NotRecordedError](err); !ok || !strings.Contains(gateway.Public(err), "recording") {
+	if _, ok := errors.AsType[*recording.MissingError](err); !ok || !strings.Contains(host.Public(err), "recording") {
 		t.Errorf("the reason is not told: %v", err)
 	}
 }
@@ -192,7 +194,7 @@ func TestReadRecording(t *testing.T) {
 	var n atomic.Int32
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	said(t, gateway.Config{Servers: []gateway.EndpointConfig{counted("far", &n)}, Audit: log, AuditOptions: audit.Options{Node: "n"}}, "far__count a")
-	if _, err := gateway.ReadRecording(t.Context(), log); !errors.Is(err, gateway.ErrNothingRecorded) {
+	if _, err := gateway.ReadRecording(t.Context(), log); !errors.Is(err, recording.ErrNothing) {
 		t.Errorf("a log without results: %v", err)
 	}
 	for name, path := range map[string]string{"no file": "none", "no recording": write("nonsense\n"), "a torn log": write(`{"log":"n/b","seq":` + "\n")} {

@@ -34,7 +34,7 @@ func TestPoliciesSeeFindings(t *testing.T) {
 			if _, err := call(g, "mail__plain", "{}"); err != nil {
 				t.Error(err)
 			}
-			if tools, err := g.Tools(t.Context(), gate.Local()); err != nil || len(tools) != tt.listed {
+			if tools, err := g.Operator().Tools(t.Context(), gate.Local()); err != nil || len(tools) != tt.listed {
 				t.Errorf("%d tools are listed, %v", len(tools), err)
 			}
 		})

@@ -11,7 +11,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/web"
 )
 
-// ServeHTTP serves MCP at /mcp, of one group at /mcp/GROUP, and its health: see [Gateway.HandleHealth].
+// ServeHTTP serves MCP at /mcp, of one group at /mcp/GROUP, and its health: at /livez that the process
+// answers, at /readyz whether it should be sent clients, at /healthz whether calls can pass.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	web.BoundBody(w, r, cmp.Or(g.cfg.Limits.BodyTime, web.BodyTime)) // of what no handler reads, too
 	g.mux.ServeHTTP(w, r)

@@ -11,10 +11,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
-// ErrNoSession says that a session is not kept: there is none of that name, or it
-// has read nothing.
-var ErrNoSession = errors.New("no such session is kept")
-
 // maxResets bounds how often a reset is tried while the session goes on reading.
 const maxResets = 8
 
@@ -49,7 +45,7 @@ func (g *Gateway) shown(ctx context.Context, who *gate.Principal, k gate.Session
 }
 
 // Sessions returns what is kept of sessions, the last used one first.
-func (g *Gateway) Sessions() []session.State { return g.sessions.List() }
+func (g operator) Sessions() []session.State { return g.sessions.List() }
 
 // SessionsProblem says what is wrong with the file in which labels are kept; nil if
 // nothing is.
@@ -78,13 +74,13 @@ func (g operator) RevokeDestinations(_ context.Context, id, by string) ([]gate.D
 // Seen is the version that somebody has looked at; if the session has another by then, nothing
 // is done and the error wraps [gate.ErrStale]. 0 takes any. By says who wants it, for the audit
 // log, which has it before it is done. A call under way is not affected. The error wraps
-// [ErrNoSession] if there is nothing to take.
-func (g *Gateway) ResetSession(ctx context.Context, k gate.SessionKey, seen uint64, by string) (session.State, error) {
+// [session.ErrUnknown] if there is nothing to take.
+func (g operator) ResetSession(ctx context.Context, k gate.SessionKey, seen uint64, by string) (session.State, error) {
 	for range maxResets {
 		list := g.sessions.List()
 		i := slices.IndexFunc(list, func(s session.State) bool { return s.Key == k })
 		if i < 0 {
-			return session.State{}, fmt.Errorf("session %q of %s: %w", k.ID, k.Owner.ID, ErrNoSession)
+			return session.State{}, fmt.Errorf("session %q of %s: %w", k.ID, k.Owner.ID, session.ErrUnknown)
 		}
 		s := list[i]
 		if seen != 0 && s.Version != seen {

@@ -22,6 +22,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // under is a policy that allows all under the given obligations.
@@ -64,22 +65,22 @@ func TestSessionsAreResetAndThatIsRecorded(t *testing.T) {
 	g, log := startUnder(t, under(), nil)
 	first := callIn(t, g, "alice", "s1")
 	callIn(t, g, "alice", "s2")
-	if list := g.Sessions(); len(list) != 2 || list[1].Key.ID != "s1" || list[1].Raised[gate.Untrusted] != first {
+	if list := g.Operator().Sessions(); len(list) != 2 || list[1].Key.ID != "s1" || list[1].Raised[gate.Untrusted] != first {
 		t.Fatalf("%+v", list)
 	}
 	k := gate.SessionKey{Owner: gate.Owner{ID: "alice"}, ID: "s1"}
-	seen := g.Sessions()[1].Version
-	if _, err := g.ResetSession(t.Context(), k, seen+1, "a test"); !errors.Is(err, gate.ErrStale) || len(g.Sessions()) != 2 {
-		t.Fatalf("another version than was seen: %v, %+v", err, g.Sessions())
+	seen := g.Operator().Sessions()[1].Version
+	if _, err := g.Operator().ResetSession(t.Context(), k, seen+1, "a test"); !errors.Is(err, gate.ErrStale) || len(g.Operator().Sessions()) != 2 {
+		t.Fatalf("another version than was seen: %v, %+v", err, g.Operator().Sessions())
 	}
-	was, err := g.ResetSession(t.Context(), k, seen, "a test")
+	was, err := g.Operator().ResetSession(t.Context(), k, seen, "a test")
 	if err != nil || len(was.Labels) != 1 {
 		t.Fatalf("%+v, error %v", was, err)
 	}
-	if list := g.Sessions(); len(list) != 1 || list[0].Key.ID != "s2" {
+	if list := g.Operator().Sessions(); len(list) != 1 || list[0].Key.ID != "s2" {
 		t.Errorf("%+v", list)
 	}
-	if _, err := g.ResetSession(t.Context(), k, 0, "a test"); !errors.Is(err, gateway.ErrNoSession) {
+	if _, err := g.Operator().ResetSession(t.Context(), k, 0, "a test"); !errors.Is(err, session.ErrUnknown) {
 		t.Errorf("again: %v", err)
 	}
 	b, err := os.ReadFile(log)
@@ -102,8 +103,8 @@ func TestResetNeedsItsRecord(t *testing.T) {
 	if err := g.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.ResetSession(t.Context(), gate.SessionKey{Owner: gate.Owner{ID: "alice"}, ID: "s1"}, 0, "a test"); err == nil || len(g.Sessions()) != 1 {
-		t.Errorf("error %v, sessions %+v", err, g.Sessions())
+	if _, err := g.Operator().ResetSession(t.Context(), gate.SessionKey{Owner: gate.Owner{ID: "alice"}, ID: "s1"}, 0, "a test"); err == nil || len(g.Operator().Sessions()) != 1 {
+		t.Errorf("error %v, sessions %+v", err, g.Operator().Sessions())
 	}
 }
 
@@ -118,7 +119,7 @@ func TestOneSession(t *testing.T) {
 	callIn(t, g, "bob", "s1")
 	check := func(g *gateway.Gateway) {
 		t.Helper()
-		list := g.Sessions()
+		list := g.Operator().Sessions()
 		if len(list) != 2 || list[0].Key.ID != "" || list[1].Key.ID != "" {
 			t.Errorf("%+v", list)
 		}
@@ -168,7 +169,7 @@ func TestOneSessionOfManyClients(t *testing.T) {
 			}
 		}
 	}
-	if list := g.Sessions(); len(list) != 1 || list[0].Key.ID != "" {
+	if list := g.Operator().Sessions(); len(list) != 1 || list[0].Key.ID != "" {
 		t.Errorf("sessions %+v, want one", list)
 	}
 }

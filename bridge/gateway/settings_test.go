@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
 
@@ -312,7 +313,7 @@ func TestLeaveOut(t *testing.T) {
 
 // Clients are told the name and the version of the program that embeds a gateway.
 func TestNameOfTheGateway(t *testing.T) {
-	for name, want := range map[string]string{"": "wasmgate " + gateway.Version(), "my-agent": "my-agent 7"} {
+	for name, want := range map[string]string{"": "wasmgate " + product.Version(), "my-agent": "my-agent 7"} {
 		version := ""
 		if name != "" {
 			version = "7"

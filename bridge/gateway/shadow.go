@@ -9,20 +9,8 @@ import (
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
-// ShadowStatus tells how the shadow policy is.
-type ShadowStatus struct {
-	Revision string `json:"policy_revision,omitempty"`
-	policy.ShadowCounts
-}
-
 // Shadow tells how the shadow policy is, or nil if there is none.
-func (g *Gateway) Shadow() *ShadowStatus {
-	e := g.shadow.Policy()
-	if e == nil {
-		return nil
-	}
-	return &ShadowStatus{Revision: e.Revision(), ShadowCounts: g.shadow.Counts()}
-}
+func (g operator) Shadow() *policy.ShadowStatus { return g.shadow.Status() }
 
 // withShadow has the shadow policy told of each call, too.
 func (g *Gateway) withShadow(r gate.Recorder) gate.Recorder {
@@ -34,7 +22,7 @@ func (g *Gateway) withShadow(r gate.Recorder) gate.Recorder {
 // SetShadow has a second policy decide beside the one in use on each call, off its way: what
 // would differ is recorded in the audit log, and nothing enforced. Nil ends that. If p does
 // not load the one before it stays, and the error says why.
-func (g *Gateway) SetShadow(ctx context.Context, p *Policy) error {
+func (g operator) SetShadow(ctx context.Context, p *Policy) error {
 	var engine *policy.Engine
 	if p != nil {
 		var err error

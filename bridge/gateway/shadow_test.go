@@ -39,15 +39,15 @@ func TestShadow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := g.Shadow(); s != nil {
+	if s := g.Operator().Shadow(); s != nil {
 		t.Errorf("before a policy is set: %+v", s)
 	}
-	if err := g.SetShadow(t.Context(), &gateway.Policy{Options: flow}); err != nil {
+	if err := g.Operator().SetShadow(t.Context(), &gateway.Policy{Options: flow}); err != nil {
 		t.Fatal(err)
 	}
 	broken := flow
 	broken.Packs = []string{"nonsense"}
-	if err := g.SetShadow(t.Context(), &gateway.Policy{Options: broken}); err == nil || !strings.HasPrefix(err.Error(), "shadow policy: ") {
+	if err := g.Operator().SetShadow(t.Context(), &gateway.Policy{Options: broken}); err == nil || !strings.HasPrefix(err.Error(), "shadow policy: ") {
 		t.Errorf("a shadow that does not load: %v", err)
 	}
 	for _, c := range []struct{ tool, args string }{
@@ -68,7 +68,7 @@ func TestShadow(t *testing.T) {
 	if err := g.Close(t.Context()); err != nil { // waits for the shadow
 		t.Fatal(err)
 	}
-	if s := g.Shadow(); s.ShadowCounts != (policy.ShadowCounts{Compared: 4, Differed: 1}) || s.Revision == "" || s.Revision == g.Policy().Revision() {
+	if s := g.Operator().Shadow(); s.ShadowCounts != (policy.ShadowCounts{Compared: 4, Differed: 1}) || s.Revision == "" || s.Revision == g.Operator().Policy().Revision() {
 		t.Errorf("the shadow at the end: %+v", s)
 	}
 	var found []string
@@ -88,13 +88,13 @@ func TestShadow(t *testing.T) {
 
 func TestNoShadow(t *testing.T) {
 	g := start(t, gateway.Config{Recorder: new(records)})
-	if s := g.Shadow(); s != nil {
+	if s := g.Operator().Shadow(); s != nil {
 		t.Errorf("a shadow that nobody asked for: %+v", s)
 	}
-	if err := g.SetShadow(t.Context(), &gateway.Policy{}); err != nil || g.Shadow() == nil {
-		t.Errorf("a shadow that comes: %+v, %v", g.Shadow(), err)
+	if err := g.Operator().SetShadow(t.Context(), &gateway.Policy{}); err != nil || g.Operator().Shadow() == nil {
+		t.Errorf("a shadow that comes: %+v, %v", g.Operator().Shadow(), err)
 	}
-	if err := g.SetShadow(t.Context(), nil); err != nil || g.Shadow() != nil {
-		t.Errorf("a shadow that goes: %+v, %v", g.Shadow(), err)
+	if err := g.Operator().SetShadow(t.Context(), nil); err != nil || g.Operator().Shadow() != nil {
+		t.Errorf("a shadow that goes: %+v, %v", g.Operator().Shadow(), err)
 	}
 }

@@ -164,7 +164,7 @@ func TestPromptsAndTemplatesArePinned(t *testing.T) {
 		return g
 	}
 	offered := func(g *gateway.Gateway, f gate.Feature) string {
-		all, err := g.Features(t.Context(), gate.Local(), f)
+		all, err := g.Operator().Features(t.Context(), gate.Local(), f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestPromptsAndTemplatesArePinned(t *testing.T) {
 	if _, err := c.GetPrompt(t.Context(), "library__greet", map[string]string{"who": "you"}); gate.Code(err) != "refused_pin" || !strings.Contains(err.Error(), "the prompt's definition has changed") {
 		t.Errorf("the changed prompt: %v", err)
 	}
-	pins, err := g.Pins()
+	pins, err := g.Operator().Pins()
 	if err != nil {
 		t.Fatal(err)
 	}

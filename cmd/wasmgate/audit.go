@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/ship"
 )
 
@@ -94,7 +94,7 @@ func (c *cli) readAudit(cmd *cobra.Command, file string, f audit.Filter, format 
 	t := func(audit.Entry) {}
 	switch { // here and not in the loop, so that --last counts what is shown
 	case format == decisionLog:
-		f.Choose = func(e *audit.Entry) bool { _, is := ship.DecisionOf(*e, gateway.Relays); return is }
+		f.Choose = func(e *audit.Entry) bool { _, is := ship.DecisionOf(*e, builtin.Relays); return is }
 	case !c.json:
 		f.Choose = func(e *audit.Entry) bool { return e.Event != gate.Granted && e.Event != audit.Opened }
 		t = c.auditTable(f.Follow)
@@ -319,7 +319,7 @@ const decisionLog = "decision-log"
 
 // printDecision prints the decision of which a record tells on one line.
 func (c *cli) printDecision(e audit.Entry) error {
-	d, ok := ship.DecisionOf(e, gateway.Relays)
+	d, ok := ship.DecisionOf(e, builtin.Relays)
 	if !ok {
 		return nil
 	}

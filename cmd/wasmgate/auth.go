@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 )
 
 // maxToken bounds what is read of a token on standard input.
@@ -218,7 +218,7 @@ func (c *cli) withGatekeeper(cmd *cobra.Command, f func(app.Gatekeeper) error) (
 		defer r.Close()
 		return keyed(f(r))
 	}
-	a, err := c.start(cmd.Context(), cfg, gateway.LocalServer)
+	a, err := c.start(cmd.Context(), cfg, builtin.Local)
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/find"
 )
 
 func (c *cli) newCall() *cobra.Command {
@@ -76,7 +77,7 @@ func (c *cli) call(ctx context.Context, r app.CallRequest, timeout time.Duration
 	if err != nil && ctx.Err() == nil && calling.Err() != nil {
 		return fmt.Errorf("%s: given up after %s (--timeout); it may have been carried out", r.Tool, timeout)
 	}
-	if several, ok := errors.AsType[*gateway.AmbiguousError](err); ok {
+	if several, ok := errors.AsType[*find.AmbiguousError](err); ok {
 		return misuse("%v", several)
 	}
 	if e, ok := errors.AsType[*app.CallError](err); ok && e.Code == "refused_lookup" {
@@ -92,14 +93,14 @@ func (c *cli) call(ctx context.Context, r app.CallRequest, timeout time.Duration
 func serverOf(cfg *config.Config, tool string) string {
 	anyName := func(s config.Server) bool { return !s.Prefix } // of tools
 	server, _, qualified := strings.Cut(tool, "__")
-	if !qualified || gateway.Relays(server) || slices.ContainsFunc(cfg.Servers, anyName) {
+	if !qualified || builtin.Relays(server) || slices.ContainsFunc(cfg.Servers, anyName) {
 		return ""
 	}
 	return server
 }
 
 // startJob is the tool that starts a job.
-const startJob = gateway.JobServer + "__start"
+const startJob = builtin.Jobs + "__start"
 
 // callFailed says on standard error why a call was not carried out.
 func (c *cli) callFailed(err error) error {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
@@ -16,12 +16,12 @@ import (
 func (c *cli) missing(ctx context.Context, cfg *config.Config, g asked, r app.CallRequest) string {
 	server, _, qualified := strings.Cut(r.Tool, "__")
 	switch {
-	case server == gateway.JobServer && !cfg.Jobs.Offer:
+	case server == builtin.Jobs && !cfg.Jobs.Offer:
 		return "jobs are off: set jobs: {offer: true} in the configuration"
-	case server == gateway.CatalogServer && cfg.Catalog.Mode == "off":
+	case server == builtin.Catalog && cfg.Catalog.Mode == "off":
 		return "the catalog is off: set catalog: {mode: beside} in the configuration"
 	}
-	if gateway.Relays(server) { // another tool may be what is missing
+	if builtin.Relays(server) { // another tool may be what is missing
 		var asked struct{ Tool string }
 		if json.Unmarshal([]byte(r.Args), &asked) != nil || asked.Tool == "" {
 			return ""

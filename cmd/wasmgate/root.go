@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // run is the program.
@@ -92,7 +93,7 @@ authorized by policy, validated both ways, sanitized and recorded.
 A command exits with 0 when it is done, with 1 when it failed, with 2 when the command line or the
 configuration is wrong, and with 3 when what was asked was refused, or found to be false.`,
 		Example:       "  wasmgate serve\n  wasmgate call local__hash '{\"text\":\"hello\",\"algorithm\":\"sha256\"}'",
-		Version:       gateway.Version(),
+		Version:       product.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -161,9 +162,9 @@ func (c *cli) newVersion() *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs, Example: "  wasmgate version --json",
 		RunE: func(*cobra.Command, []string) error {
 			if c.json {
-				return c.printJSON(map[string]string{"version": gateway.Version()})
+				return c.printJSON(map[string]string{"version": product.Version()})
 			}
-			_, err := fmt.Fprintln(c.out, "wasmgate "+gateway.Version())
+			_, err := fmt.Fprintln(c.out, "wasmgate "+product.Version())
 			return err
 		},
 	}

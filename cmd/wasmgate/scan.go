@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/cmd/internal/sarif"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/scan/report"
@@ -139,7 +139,7 @@ func (c *cli) scanServers(ctx context.Context, server string) (_ *report.Report,
 }
 
 func isServer(cfg *config.Config, id string) bool {
-	return id == gateway.LocalServer || slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.ID == id }) ||
+	return id == builtin.Local || slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.ID == id }) ||
 		slices.ContainsFunc(cfg.Tools, func(m config.Module) bool { return m.Server == id })
 }
 

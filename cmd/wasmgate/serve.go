@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/console"
+	"github.com/wasmgate/wasmgate/internal/find"
 )
 
 type serveFlags struct {
@@ -191,7 +191,7 @@ func (c *cli) welcome(ctx context.Context, a *app.App, url string, groups []stri
 		}
 	}
 	granted := slices.Concat(tools, others)
-	tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, gateway.Search{}) })
+	tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, find.Search{}) })
 	names := make([]string, 0, len(tools))
 	for _, t := range tools {
 		names = append(names, t.Name)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/except"
 	"github.com/wasmgate/wasmgate/internal/flow"
 )
@@ -47,7 +47,7 @@ func (c *cli) withKeeper(cmd *cobra.Command, f func(keeper) error) (err error) {
 		defer r.Close()
 		return f(r)
 	}
-	a, err := c.start(cmd.Context(), cfg, gateway.LocalServer)
+	a, err := c.start(cmd.Context(), cfg, builtin.Local)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (c *cli) withKeeper(cmd *cobra.Command, f func(keeper) error) (err error) {
 	return f(a)
 }
 
-// find returns the session that a command names.
-func find(ctx context.Context, k keeper, id string) (app.Session, error) {
+// sessionNamed returns the session that a command names.
+func sessionNamed(ctx context.Context, k keeper, id string) (app.Session, error) {
 	list, err := k.Sessions(ctx)
 	if err != nil {
 		return app.Session{}, err
@@ -118,7 +118,7 @@ list, or the session's name in the audit log, from which the calls are read.`,
 		Example: "  wasmgate sessions show alice\n  wasmgate sessions show alice --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withKeeper(cmd, func(k keeper) error {
-				s, err := find(cmd.Context(), k, args[0])
+				s, err := sessionNamed(cmd.Context(), k, args[0])
 				if err != nil {
 					return err
 				}
@@ -192,7 +192,7 @@ anew. The audit log keeps what was taken (event label). A call under way is not 
 		Example: "  wasmgate sessions reset alice",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.withKeeper(cmd, func(k keeper) error {
-				s, err := find(cmd.Context(), k, args[0])
+				s, err := sessionNamed(cmd.Context(), k, args[0])
 				if err != nil {
 					return err
 				}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/find"
 )
 
 func (c *cli) newTools() *cobra.Command {
@@ -50,7 +50,7 @@ it depends whether a call passes, and prompts, resources, templates of resources
 			if s, err := g.Status(cmd.Context()); err == nil && len(s.Unready())+len(s.Faulted()) > 0 {
 				defer fmt.Fprintf(c.err, "not ready: %s; see `wasmgate status`\n", strings.Join(slices.Concat(s.Unready(), s.Faulted()), ", "))
 			}
-			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, gateway.NewSearch(search)) })
+			tools = slices.DeleteFunc(tools, func(t app.Tool) bool { return !t.Matches(groups, find.NewSearch(search)) })
 			if len(tools) == 0 && !c.json {
 				return c.noTools(search != "" || len(groups) > 0, all)
 			}

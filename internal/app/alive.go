@@ -18,7 +18,7 @@ func (a *App) reportAlive(ctx context.Context) {
 	a.tellManager(systemd.Ready + "\n" + systemd.Status("serving"))
 	every := systemd.WatchdogEvery()
 	for every > 0 && watch.Wait(ctx, every) {
-		_ = a.gateway.Ready() // takes the locks that every call takes: a gateway that is stuck does not come back
+		_ = a.gateway.Operator().Ready() // takes the locks that every call takes: a gateway that is stuck does not come back
 		a.tellManager(systemd.Watchdog)
 	}
 }

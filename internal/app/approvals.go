@@ -261,7 +261,7 @@ func (a *App) always(ctx context.Context, r approval.Request) (*Always, error) {
 		return nil, fmt.Errorf("the policy is refused with it: %w", err)
 	}
 	a.log.Info("tool approved for good", "tool", tool, "principal", to, "approval", r.ID, "grants", done.Grants)
-	d, err := a.gateway.Policy().Authorize(ctx, of.Query)
+	d, err := a.gateway.Operator().Policy().Authorize(ctx, of.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +294,7 @@ func (a *App) describe(r approval.Request) Approval {
 // not ended.
 func (a *App) Destinations(context.Context) ([]gate.Destination, error) {
 	all := []gate.Destination{}
-	for _, s := range a.gateway.Sessions() {
+	for _, s := range a.gateway.Operator().Sessions() {
 		all = append(all, s.Destinations...)
 	}
 	return all, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // A CallRequest is one call by a command.
@@ -69,19 +70,19 @@ func (e *CallError) Error() string { return e.tool + ": " + e.Code + ": " + e.Re
 func (e *CallError) Refused() bool { return strings.HasPrefix(e.Code, "refused_") && !e.Invoked }
 
 // Call carries out one call. The error is a [*CallError] if the gate or the
-// server did not, and a [*gateway.AmbiguousError] if several tools have the name.
+// server did not, and a [*find.AmbiguousError] if several tools have the name.
 func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	who, err := principal(a.config.Load().cfg, r.As)
 	if err != nil {
 		return gate.Result{}, err
 	}
-	name, err := a.gateway.Resolve(ctx, who, r.Tool)
+	name, err := a.gateway.Operator().Resolve(ctx, who, r.Tool)
 	if err != nil {
 		return gate.Result{}, err
 	}
 	c := gate.Call{
 		ID: gate.NewID(), Action: gate.CallTool, Name: name, Who: who,
-		Session: gate.SessionKey{Owner: who.Owner}, ClientName: gateway.ClientName + " call", ClientVersion: gateway.Version(),
+		Session: gate.SessionKey{Owner: who.Owner}, ClientName: product.Name + " call", ClientVersion: product.Version(),
 	}
 	client := &commandClient{progress: r.Progress}
 	c.Client = client
@@ -98,7 +99,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	if err == nil {
 		return res, nil
 	}
-	ce := &CallError{Code: gate.Code(err), Reason: gateway.Public(err), RecordID: gate.RecordID(c.ID, err), tool: name}
+	ce := &CallError{Code: gate.Code(err), Reason: gateway.AsError(c, err).Message, RecordID: gate.RecordID(c.ID, err), tool: name}
 	var refusal *gate.Refusal
 	if errors.As(err, &refusal) {
 		ce.Reason, ce.Remedy, ce.Invoked = refusal.Reason, refusal.Remedy, refusal.Invoked

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // Developed says how the modules are that their author works on, a line for each, and
@@ -52,7 +52,7 @@ func (a *App) Developed() (lines []string) {
 	return lines
 }
 
-func quarantined(n gateway.Note) string {
+func quarantined(n status.Note) string {
 	if n.Tool == "" {
 		return n.Text
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/control"
+	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/lock"
 )
 
@@ -36,7 +36,7 @@ func wire(err error) error {
 	var call *CallError
 	var who *PrincipalError
 	var unapproved *gate.NotApproved
-	var several *gateway.AmbiguousError
+	var several *find.AmbiguousError
 	var key *KeyError
 	var denied *gate.Refusal
 	e := &control.Error{}
@@ -86,7 +86,7 @@ func unwire(err error) error {
 		}
 		return who
 	case codeAmbiguous:
-		several := new(gateway.AmbiguousError)
+		several := new(find.AmbiguousError)
 		if err := json.Unmarshal(e.Detail, several); err != nil {
 			return err
 		}

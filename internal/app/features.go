@@ -3,8 +3,8 @@ package app
 import (
 	"context"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -21,7 +21,7 @@ func (a *App) Features(ctx context.Context, as string, all bool) ([]Tool, error)
 	}
 	list := []Tool{}
 	for _, f := range features {
-		shown, err := a.gateway.Features(ctx, who, f)
+		shown, err := a.gateway.Operator().Features(ctx, who, f)
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +31,7 @@ func (a *App) Features(ctx context.Context, as string, all bool) ([]Tool, error)
 		}
 		for _, t := range a.gateway.Fleet().Features(ctx, f) {
 			one := Tool{
-				Kind: string(f), Name: nameOf(t), Local: t.Local, Server: t.Name.Server, Title: gateway.Title(t),
+				Kind: string(f), Name: nameOf(t), Local: t.Local, Server: t.Name.Server, Title: find.Title(t),
 				Description: t.Definition.Get("description").Text(), Groups: t.Groups, Offered: offered[nameOf(t)], Digest: t.Digest, Definition: t.Definition.Raw(),
 			}
 			if !one.Offered && !all {
@@ -41,7 +41,7 @@ func (a *App) Features(ctx context.Context, as string, all bool) ([]Tool, error)
 				one.Why = a.whyNot(t, who)
 			}
 			if all {
-				if one.Verdict, one.Condition, err = policy.VerdictOf(ctx, a.gateway.Policy(), who, t); err != nil {
+				if one.Verdict, one.Condition, err = policy.VerdictOf(ctx, a.gateway.Operator().Policy(), who, t); err != nil {
 					return nil, err
 				}
 			}

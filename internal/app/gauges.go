@@ -2,6 +2,7 @@ package app
 
 import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 )
 
@@ -9,25 +10,25 @@ import (
 func (a *App) gauges() []telemetry.Metric {
 	g := a.gateway
 	all := []telemetry.Metric{
-		{Name: "wasmgate.build.info", Help: "The version of the gateway; always 1.", Labels: []string{"version"}, Points: telemetry.One(1, gateway.Version())},
-		{Name: "wasmgate.policy.info", Help: "The policy in use; always 1.", Labels: []string{"revision"}, Points: telemetry.One(1, g.Policy().Revision())},
+		{Name: "wasmgate.build.info", Help: "The version of the gateway; always 1.", Labels: []string{"version"}, Points: telemetry.One(1, product.Version())},
+		{Name: "wasmgate.policy.info", Help: "The policy in use; always 1.", Labels: []string{"revision"}, Points: telemetry.One(1, g.Operator().Policy().Revision())},
 		telemetry.NewGauge("wasmgate.policy.failed", "Whether the policy of the files is not in use, because something is wrong with it.", "", telemetry.Truth(failed(a.policyError.Load()))),
 		telemetry.NewGauge("wasmgate.config.failed", "Whether the configuration of the files is not in use, because something is wrong with it.", "", telemetry.Truth(a.config.Load().err != nil)),
 		telemetry.NewGauge("wasmgate.bundles.failed", "Bundles of the policy that cannot be read, or what they hold now is not in use.", "{bundle}", float64(a.failedBundles())),
-		telemetry.NewGauge("wasmgate.healthy", "Whether calls can pass.", "", telemetry.Truth(g.Healthy() == nil)),
-		telemetry.NewGauge("wasmgate.ready", "Whether clients should be sent here: calls can pass, and servers that are required are ready.", "", telemetry.Truth(len(g.Ready()) == 0)),
-		telemetry.NewGauge("wasmgate.paused", "Servers whose new calls are refused; everything counts as one.", "{server}", float64(len(g.Paused()))),
+		telemetry.NewGauge("wasmgate.healthy", "Whether calls can pass.", "", telemetry.Truth(g.Operator().Healthy() == nil)),
+		telemetry.NewGauge("wasmgate.ready", "Whether clients should be sent here: calls can pass, and servers that are required are ready.", "", telemetry.Truth(len(g.Operator().Ready()) == 0)),
+		telemetry.NewGauge("wasmgate.paused", "Servers whose new calls are refused; everything counts as one.", "{server}", float64(len(g.Operator().Paused()))),
 		telemetry.NewGauge("wasmgate.approvals.pending", "Calls that wait for a person.", "{call}", float64(a.pendingApprovals())),
-		telemetry.NewGauge("wasmgate.sessions", "Sessions whose labels are kept.", "{session}", float64(len(g.Sessions()))),
+		telemetry.NewGauge("wasmgate.sessions", "Sessions whose labels are kept.", "{session}", float64(len(g.Operator().Sessions()))),
 	}
 	all = append(all, telemetry.Places(g.Operator().Places())...)
-	if jobs, err := g.Jobs(); err == nil {
+	if jobs, err := g.Operator().Jobs(); err == nil {
 		all = append(all, telemetry.Metric{
 			Name: "wasmgate.jobs", Help: "Jobs and tasks.", Unit: "{job}", Labels: []string{"state"},
 			Points: append(telemetry.One(float64(jobs.Running), "running"), telemetry.One(float64(jobs.Kept), "kept")...),
 		})
 	}
-	if s := g.Shadow(); s != nil {
+	if s := g.Operator().Shadow(); s != nil {
 		all = append(all, telemetry.Metric{
 			Name: "wasmgate.shadow.decisions", Help: "Calls on which the shadow policy decided, or would have.", Unit: "{call}", Kind: telemetry.Counter, Labels: []string{"result"},
 			Points: append(telemetry.One(float64(s.Compared-s.Differed), "same"), append(telemetry.One(float64(s.Differed), "different"), telemetry.One(float64(s.Dropped), "dropped")...)...),

@@ -22,7 +22,7 @@ func jobOptions(c *config.Config, node string) *gateway.Jobs {
 
 // countJobs adds to a status how many jobs there are.
 func (a *App) countJobs(s *Status) {
-	counts, err := a.gateway.Jobs()
+	counts, err := a.gateway.Operator().Jobs()
 	if err != nil {
 		s.Problems = append(s.Problems, "jobs: "+err.Error())
 	}

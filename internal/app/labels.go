@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/policy"
@@ -15,7 +16,7 @@ import (
 // LabelWarnings warns of labels for servers that the configuration does not have.
 // Which tools a server has, only a gateway knows: see [Status].
 func LabelWarnings(cfg *config.Config, labels []policy.Label) []policy.Problem {
-	known := []string{gateway.LocalServer, gateway.JobServer, gateway.CatalogServer}
+	known := []string{builtin.Local, builtin.Jobs, builtin.Catalog}
 	for _, s := range cfg.Servers {
 		known = append(known, s.ID)
 	}
@@ -56,7 +57,7 @@ func (a *App) idleLabels() []string {
 		}
 	}
 	var said []string
-	for _, label := range policy.UnusedLabels(a.gateway.Policy(), a.gateway.Fleet().KnownFeatures(gate.FeatureTool)) {
+	for _, label := range policy.UnusedLabels(a.gateway.Operator().Policy(), a.gateway.Fleet().KnownFeatures(gate.FeatureTool)) {
 		server, _, whole := strings.Cut(label, "__")
 		if slices.ContainsFunc(held, match.Pattern(label).Matches) || slices.Contains(absent, server) || !whole && absent != nil {
 			continue

@@ -13,7 +13,7 @@ import (
 
 // conditions are what somebody should be told of, if it is so now.
 func (a *App) conditions(ctx context.Context) (all []beside.Condition) {
-	if err := a.gateway.Healthy(); err != nil && !errors.Is(err, gateway.ErrDraining) {
+	if err := a.gateway.Operator().Healthy(); err != nil && !errors.Is(err, gateway.ErrDraining) {
 		all = append(all, beside.Condition{Key: "audit", Notice: notify.Notice{Kind: notify.Audit, Text: "The audit log cannot be written, and all calls are refused: " + err.Error(), Command: "wasmgate status", Link: a.page("")}})
 	}
 	if q := a.gateway.Approvals(); q != nil {

@@ -20,7 +20,7 @@ func (a *App) stayPaused() error {
 		return err
 	}
 	for _, server := range all {
-		if err := a.gateway.Pause(server, "the operator, before this start"); err != nil {
+		if err := a.gateway.Operator().Pause(server, "the operator, before this start"); err != nil {
 			return err
 		}
 	}
@@ -37,12 +37,12 @@ func (a *App) Pause(_ context.Context, server string, resume bool) ([]string, er
 func (a *App) PauseBy(server string, resume bool, by string) ([]string, error) {
 	a.pausing.Lock()
 	defer a.pausing.Unlock()
-	change := a.gateway.Pause
+	change := a.gateway.Operator().Pause
 	if resume {
-		change = a.gateway.Resume
+		change = a.gateway.Operator().Resume
 	}
 	err := change(server, by)
-	now := a.gateway.Paused()
+	now := a.gateway.Operator().Paused()
 	return now, errors.Join(err, paused.Keep(a.cfg.State, now))
 }
 

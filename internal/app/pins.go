@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/status"
 	"github.com/wasmgate/wasmgate/internal/watch"
 )
 
@@ -75,7 +76,7 @@ func (a *App) ReloadPins(_ context.Context, by string) error { return a.reloadPi
 // settledPins returns the pins once the servers have had time to declare what they
 // have.
 func (a *App) settledPins(ctx context.Context) (*lock.Pins, error) {
-	pins, err := a.gateway.Pins()
+	pins, err := a.gateway.Operator().Pins()
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ const maxQuarantineNames = 10
 // addPins says of each server what of it is quarantined, and what to do about it.
 // Tools that are not callable do not count as the server's.
 func (a *App) addPins(servers []gateway.ServerStatus) []gateway.ServerStatus {
-	pins, err := a.gateway.Pins()
+	pins, err := a.gateway.Operator().Pins()
 	if err != nil {
 		return servers
 	}
@@ -134,13 +135,13 @@ func (a *App) addPins(servers []gateway.ServerStatus) []gateway.ServerStatus {
 		s := &servers[i]
 		s.Tools = min(s.Tools, callable[s.Server])
 		for _, n := range pins.Notes(s.Server) {
-			s.Notes = append(s.Notes, gateway.Note{Text: n})
+			s.Notes = append(s.Notes, status.Note{Text: n})
 		}
 		if some := quarantined[s.Server]; len(some) > 0 {
 			for _, e := range some {
 				s.Quarantined = append(s.Quarantined, e.Label)
 			}
-			s.Notes = append(s.Notes, gateway.Note{Quarantined: true, Text: quarantineNote(s.Server, some, pins.Faulted(s.Server))})
+			s.Notes = append(s.Notes, status.Note{Quarantined: true, Text: quarantineNote(s.Server, some, pins.Faulted(s.Server))})
 		}
 	}
 	return servers
@@ -167,7 +168,7 @@ func quarantineNote(server string, some []lock.Entry, fault error) string {
 
 // whyNot says why a tool is not offered to a principal.
 func (a *App) whyNot(t *gate.Tool, who *gate.Principal) string {
-	if pins, err := a.gateway.Pins(); err == nil && t.Feature.Pinned() {
+	if pins, err := a.gateway.Operator().Pins(); err == nil && t.Feature.Pinned() {
 		if err := pins.Check(t); err != nil {
 			return "quarantined: " + err.Error()
 		}

@@ -62,7 +62,7 @@ func (a *App) decideBy(ctx context.Context, files *policyfiles.Files, bundles po
 	a.policy.Store(files)
 	a.bundles.Store(&bundles)
 	a.policyError.Store(&outcome{})
-	a.log.Info("policy loaded", "revision", a.gateway.Policy().Revision())
+	a.log.Info("policy loaded", "revision", a.gateway.Operator().Policy().Revision())
 	return nil
 }
 
@@ -77,10 +77,10 @@ func (a *App) reloadPolicy(ctx context.Context) error {
 			a.readBundle(ctx, s)
 		}
 	}
-	before := a.gateway.Policy().Revision()
+	before := a.gateway.Operator().Policy().Revision()
 	_, err := a.policy.Load().Settle(bundles, a.log, func(p gateway.Policy) error { return a.gateway.SetPolicy(ctx, p) })
 	a.policyError.Store(&outcome{err})
-	switch after := a.gateway.Policy().Revision(); {
+	switch after := a.gateway.Operator().Policy().Revision(); {
 	case err != nil:
 		a.log.Error("policy refused; the last good one stays", "error", err)
 	case after != before:

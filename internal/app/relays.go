@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
@@ -33,8 +33,8 @@ func RelayWarnings(ctx context.Context, cfg *config.Config, e *policy.Engine) []
 
 // The policy keeps what it has found of a tool by its address.
 var (
-	aCatalogTool = &gate.Tool{Name: gate.ToolName{Server: gateway.CatalogServer, Tool: "search"}, Local: "search", Relay: true}
-	aJobTool     = &gate.Tool{Name: gate.ToolName{Server: gateway.JobServer, Tool: "start"}, Local: "start", Relay: true}
+	aCatalogTool = &gate.Tool{Name: gate.ToolName{Server: builtin.Catalog, Tool: "search"}, Local: "search", Relay: true}
+	aJobTool     = &gate.Tool{Name: gate.ToolName{Server: builtin.Jobs, Tool: "start"}, Local: "start", Relay: true}
 )
 
 // anybodyMayCall reports whether the person at the machine, or a principal of the

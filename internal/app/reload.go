@@ -70,7 +70,7 @@ func (a *App) reloadConfig(ctx context.Context) error {
 	}
 	checks := a.checks(next, "")
 	for _, s := range enabled(before.cfg.Servers) {
-		if find(enabled(next.Servers), s.ID) < 0 {
+		if serverAt(enabled(next.Servers), s.ID) < 0 {
 			checkedAs(s, &checks) // until it is removed it is called
 		}
 	}
@@ -130,7 +130,7 @@ func (a *App) put(ctx context.Context, last, now *configState) (errs []error) {
 		fail(a.gateway.Operator().SetAgents(agentRules(next)))
 	}
 	if again || !reflect.DeepEqual(next.Audit, before.Audit) {
-		fail(a.gateway.SetAudit(auditOptions(next, "")))
+		fail(a.gateway.Operator().SetAudit(auditOptions(next, "")))
 	}
 	fail(a.putSenders(before, next, again))
 	if t := next.TLS; a.tls != nil && t.Cert != "" && (again || tlsFiles(t) != tlsFiles(before.TLS)) {
@@ -185,7 +185,7 @@ func besideModules(err error) error {
 func (a *App) removeServers(before []config.Server, now *configState) error {
 	var errs []error
 	for _, s := range enabled(before) {
-		if find(enabled(now.cfg.Servers), s.ID) >= 0 {
+		if serverAt(enabled(now.cfg.Servers), s.ID) >= 0 {
 			continue
 		}
 		if err := a.gateway.RemoveServer(s.ID); err != nil {
@@ -207,7 +207,7 @@ func (a *App) setServers(ctx context.Context, before []config.Server, next *conf
 	errs := make([]error, len(now))
 	var wg sync.WaitGroup
 	for i, s := range now {
-		at := find(before, s.ID)
+		at := serverAt(before, s.ID)
 		if at >= 0 {
 			before[at].Required = s.Required // which is nothing that a connection has
 		}

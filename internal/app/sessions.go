@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/session"
@@ -86,7 +85,7 @@ func (e *SessionError) Error() string {
 // Sessions returns the sessions that are kept, the last used one first.
 func (a *App) Sessions(context.Context) ([]Session, error) {
 	list := []Session{}
-	for _, s := range a.gateway.Sessions() {
+	for _, s := range a.gateway.Operator().Sessions() {
 		list = append(list, newSession(s))
 	}
 	return list, nil
@@ -124,8 +123,8 @@ func (a *App) ResetSession(ctx context.Context, s Session) (Session, error) {
 
 // ResetSessionBy is ResetSession, and who does it.
 func (a *App) ResetSessionBy(ctx context.Context, s Session, by string) (Session, error) {
-	was, err := a.gateway.ResetSession(ctx, s.Key(), s.Version, by)
-	if errors.Is(err, gateway.ErrNoSession) {
+	was, err := a.gateway.Operator().ResetSession(ctx, s.Key(), s.Version, by)
+	if errors.Is(err, session.ErrUnknown) {
 		return Session{}, &SessionError{ID: s.ID}
 	}
 	if err != nil {

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
 // ShadowStatus tells how the shadow policy is.
 type ShadowStatus struct {
-	gateway.ShadowStatus
+	policy.ShadowStatus
 	Error string `json:"error,omitempty"` // why it does not load; the one before it stays
 }
 
@@ -24,7 +25,7 @@ func (a *App) reloadShadow(ctx context.Context) {
 		next = &p
 	}
 	if err == nil {
-		err = a.gateway.SetShadow(ctx, next)
+		err = a.gateway.Operator().SetShadow(ctx, next)
 	}
 	a.shadowError.Store(&outcome{err})
 	if err != nil {
@@ -38,7 +39,7 @@ func (a *App) shadowStatus() *ShadowStatus {
 		return nil
 	}
 	s := new(ShadowStatus)
-	if g := a.gateway.Shadow(); g != nil {
+	if g := a.gateway.Operator().Shadow(); g != nil {
 		s.ShadowStatus = *g
 	}
 	if p := a.shadowError.Load(); p != nil && p.err != nil {

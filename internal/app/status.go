@@ -12,11 +12,15 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/altered"
 	"github.com/wasmgate/wasmgate/internal/beside"
+	"github.com/wasmgate/wasmgate/internal/broken"
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/paused"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
+	"github.com/wasmgate/wasmgate/internal/product"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // Status tells how a gateway is.
@@ -36,9 +40,9 @@ type Status struct {
 	Running  bool                   `json:"running"` // false if it was started for a command alone
 	Servers  []gateway.ServerStatus `json:"servers"`
 	// Modules are those whose tools are offered, or would be.
-	Modules []gateway.ModuleStatus `json:"modules,omitempty"`
+	Modules []status.Module `json:"modules,omitempty"`
 	// Conflicts are names that several servers would offer.
-	Conflicts []gateway.Conflict `json:"conflicts,omitempty"`
+	Conflicts []status.Conflict `json:"conflicts,omitempty"`
 	// Approvals is how many calls wait for a person.
 	Approvals int `json:"approvals_pending"`
 	// Jobs are how many run, and of how many the outcome is kept.
@@ -49,7 +53,7 @@ type Status struct {
 	// BreakGlass is until when the operator answers any question; absent if that is not so.
 	BreakGlass time.Time `json:"break_glass,omitzero"`
 	// Broken are the tools of which calls were refused by their input schema.
-	Broken []gateway.BrokenInput `json:"refused_by_schema,omitempty"`
+	Broken []broken.Input `json:"refused_by_schema,omitempty"`
 	// Altered are the tools whose results the sanitizer changes often.
 	Altered []altered.Tool `json:"often_changed,omitempty"`
 
@@ -96,18 +100,18 @@ func (s *Status) Unready() (names []string) {
 // Status tells how the gateway is.
 func (a *App) Status() *Status {
 	s := &Status{
-		PID: os.Getpid(), Version: gateway.Version(), URL: a.url(), Console: a.console, Config: a.cfg.File, Replays: a.cfg.Replay.File,
-		Grants: a.policy.Load().Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Policy().Revision(),
-		Conflicts: a.gateway.Conflicts(), Modules: a.gateway.Modules(),
+		PID: os.Getpid(), Version: product.Version(), URL: a.url(), Console: a.console, Config: a.cfg.File, Replays: a.cfg.Replay.File,
+		Grants: a.policy.Load().Policy.Grants, Audit: a.cfg.Audit.Path, Policy: a.gateway.Operator().Policy().Revision(),
+		Conflicts: a.gateway.Operator().Conflicts(), Modules: a.gateway.Modules(),
 		Read: a.config.Load().read, Servers: a.addPins(a.gateway.Fleet().Status()), Approvals: a.pendingApprovals(),
-		Broken: a.gateway.Operator().BrokenInputs(), Altered: a.beside.Altered.Often(a.gateway.Fleet().KnownFeatures(gate.FeatureTool), a.gateway.Policy()),
+		Broken: a.gateway.Operator().BrokenInputs(), Altered: a.beside.Altered.Often(a.gateway.Fleet().KnownFeatures(gate.FeatureTool), a.gateway.Operator().Policy()),
 	}
 	s.OwnProcesses = ownByDefault(a.config.Load().cfg)
 	a.countJobs(s)
 	others := a.beside.State()
 	s.Metrics, s.Shipping, s.Problems = others.Metrics, others.Shipping, append(s.Problems, others.Problems...)
-	if words := paused.Words(a.gateway.Paused()); words != "" {
-		s.Paused = a.gateway.Paused()
+	if words := paused.Words(a.gateway.Operator().Paused()); words != "" {
+		s.Paused = a.gateway.Operator().Paused()
 		s.Problems = append(s.Problems, "paused: "+words+": new calls are refused; `wasmgate resume` lets them pass again")
 	}
 	if s.BreakGlass = a.glass.Until(); !s.BreakGlass.IsZero() {
@@ -116,7 +120,7 @@ func (a *App) Status() *Status {
 	if a.cfg.Dev != "" {
 		s.Problems = append(s.Problems, fmt.Sprintf("development: %s is run whatever its file holds, and its tools are pinned by their definitions alone; `wasmgate serve` holds the file against its pins", a.cfg.Dev))
 	}
-	if err := a.gateway.Healthy(); err != nil {
+	if err := a.gateway.Operator().Healthy(); err != nil {
 		s.Problems = append(s.Problems, "audit log: "+err.Error()+"; all calls are refused")
 	} else if w := a.gateway.Operator().AuditWarning(); w != "" {
 		s.Problems = append(s.Problems, "audit log: "+w)
@@ -124,7 +128,7 @@ func (a *App) Status() *Status {
 	if p := a.policyError.Load(); p != nil && p.err != nil {
 		s.Problems = append(s.Problems, "policy: "+p.err.Error()+"; the last good one is in use")
 	}
-	for _, p := range policy.IdleAsks(a.gateway.Policy()) {
+	for _, p := range policy.IdleAsks(a.gateway.Operator().Policy()) {
 		s.Problems = append(s.Problems, "policy: "+p.String())
 	}
 	for _, one := range *a.bundles.Load() {
@@ -148,13 +152,13 @@ func (a *App) Status() *Status {
 	if err := a.gateway.Operator().SessionsProblem(); err != nil {
 		s.Problems = append(s.Problems, err.Error())
 	}
-	for _, why := range a.gateway.Ready() {
+	for _, why := range a.gateway.Operator().Ready() {
 		if why.Part == "servers" {
 			s.Problems = append(s.Problems, "not ready: "+why.Why)
 		}
 	}
 	s.Problems = append(s.Problems, a.idleLabels()...)
-	for _, p := range RelayWarnings(context.Background(), a.config.Load().cfg, a.gateway.Policy()) {
+	for _, p := range RelayWarnings(context.Background(), a.config.Load().cfg, a.gateway.Operator().Policy()) {
 		s.Problems = append(s.Problems, p.Message)
 	}
 	if ok, why := confine.Supervised(); !ok {
@@ -172,7 +176,7 @@ func (a *App) Status() *Status {
 	return s
 }
 
-func leftOut(m gateway.ModuleStatus) string {
+func leftOut(m status.Module) string {
 	return fmt.Sprintf("module %s: %s; it is not run, and its tools are not offered", m.Module, m.Error)
 }
 
@@ -215,7 +219,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := a.gateway.Tools(ctx, who)
+	shown, err := a.gateway.Operator().Tools(ctx, who)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +238,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 			definition = seen.Definition
 		}
 		tool := Tool{
-			Name: t.Offered, Local: t.Local, Server: t.Name.Server, Title: gateway.Title(t), Description: t.Definition.Get("description").Text(),
+			Name: t.Offered, Local: t.Local, Server: t.Name.Server, Title: find.Title(t), Description: t.Definition.Get("description").Text(),
 			Groups: t.Groups, Offered: seen != nil, Sandboxed: t.Sandboxed, Digest: t.Digest, Definition: definition.Raw(),
 		}
 		if !tool.Offered {
@@ -242,7 +246,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 		}
 		if all {
 			tool.Traits = traitsOf(t)
-			if tool.Verdict, tool.Condition, err = policy.VerdictOf(ctx, a.gateway.Policy(), who, t); err != nil {
+			if tool.Verdict, tool.Condition, err = policy.VerdictOf(ctx, a.gateway.Operator().Policy(), who, t); err != nil {
 				return nil, err
 			}
 		}
@@ -263,7 +267,7 @@ func (a *App) Tools(ctx context.Context, as string, all bool) ([]Tool, error) {
 
 // Matches reports whether the tool is in one of the groups, if there are any, and a
 // search finds it.
-func (t Tool) Matches(groups []string, s gateway.Search) bool {
+func (t Tool) Matches(groups []string, s find.Search) bool {
 	in := len(groups) == 0 || slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(t.Groups, g) })
 	return in && s.Finds(t.Name, t.Local, t.Title, t.Description)
 }

@@ -14,7 +14,7 @@ const lookAgain = 15 * time.Second
 
 // ending ends streams of notifications once their requests would be refused, or be
 // somebody else's: the credential has ended, or was revoked. Calls end at their own end, or
-// with [gateway.Gateway.Revoked].
+// with Revoked of [gateway.Gateway.Operator].
 func (a *App) ending(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !streams(r) || !a.config.Load().cfg.Auth.On() {
@@ -60,6 +60,6 @@ func (a *App) whileHeld(r *http.Request, end func()) {
 
 // revoked ends what principals have under way whose credentials do not hold any more.
 func (a *App) revoked(whose func(*gate.Principal) bool) {
-	a.gateway.Revoked(whose)
+	a.gateway.Operator().Revoked(whose)
 	a.senders.looks.ring()
 }

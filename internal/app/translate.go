@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/confine"
 	"github.com/wasmgate/wasmgate/internal/dial"
@@ -206,10 +207,10 @@ func (a *App) server(ctx context.Context, c *config.Config, s config.Server) gat
 }
 
 // agentRules puts the agents of a configuration into the words of a gateway.
-func agentRules(c *config.Config) map[string]gateway.AgentRules {
-	rules := make(map[string]gateway.AgentRules)
+func agentRules(c *config.Config) map[string]agents.Rules {
+	rules := make(map[string]agents.Rules)
 	for _, a := range c.Agents {
-		rules[a.ID] = gateway.AgentRules{MCP: a.MCP, RequireHook: a.RequireHook, TrustHeadless: a.TrustHeadless}
+		rules[a.ID] = agents.Rules{MCP: a.MCP, RequireHook: a.RequireHook, TrustHeadless: a.TrustHeadless}
 	}
 	return rules
 }
@@ -264,6 +265,7 @@ func ids(servers []config.Server) (ids []string) {
 	return ids
 }
 
-func find(servers []config.Server, id string) int {
+// serverAt returns the place of the server with an id; -1 if there is none.
+func serverAt(servers []config.Server, id string) int {
 	return slices.IndexFunc(servers, func(s config.Server) bool { return s.ID == id })
 }

@@ -78,7 +78,7 @@ func (a *App) WhoAmI(ctx context.Context, r WhoRequest) (*Who, error) {
 		Tenant: who.Tenant, Principal: who.ID, Auth: who.Auth, Roles: who.Roles, Groups: who.Groups.String(), Issuer: who.Issuer, Client: who.Client,
 		Credential: who.Credential, Ends: identity.Ends, Operator: r.Token == "",
 	}
-	if tools, err := a.gateway.Tools(ctx, who); err == nil {
+	if tools, err := a.gateway.Operator().Tools(ctx, who); err == nil {
 		n := len(slices.DeleteFunc(tools, func(t *gate.Tool) bool { return t.Relay }))
 		to.Tools = &n
 	}

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/dial"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/state"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 	"github.com/wasmgate/wasmgate/internal/web"
@@ -36,7 +36,7 @@ func (b *Beside) export(ctx context.Context, all *sync.WaitGroup, cfg *config.Co
 
 // resource says in what is exported which gateway it is.
 func (b *Beside) resource(x config.Exports) []telemetry.Attribute {
-	all := []telemetry.Attribute{{Name: "service.version", Value: gateway.Version()}}
+	all := []telemetry.Attribute{{Name: "service.version", Value: product.Version()}}
 	if node, err := state.Node(b.first.State); err == nil {
 		all = append(all, telemetry.Attribute{Name: "service.instance.id", Value: node})
 	}

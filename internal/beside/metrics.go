@@ -38,7 +38,7 @@ func (b *Beside) serveMetricsOn(ctx context.Context, on net.Listener) error {
 	b.setMetricsURL("http://" + on.Addr().String() + "/metrics")
 	defer b.setMetricsURL("")
 	mux := http.NewServeMux()
-	b.of.Gateway.HandleHealth(mux)
+	b.of.Gateway.Operator().HandleHealth(mux)
 	mux.Handle("GET /metrics", telemetry.Handler(b.counted, b.of.Gauges))
 	var h http.Handler = mux
 	if loopback.Host(on.Addr().String()) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/ship"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
@@ -47,7 +47,7 @@ func (b *Beside) shipper(cfg *config.Config, t config.Ship) *ship.Shipper {
 	return &ship.Shipper{
 		Log: b.first.Audit.Path, Position: filepath.Join(cfg.State, "ship", t.Name+".json"),
 		Kind: ship.Kind(t.To), Format: ship.Format(t.Format), To: endpointOf(t.Target), Resource: b.resource(x),
-		Head: b.of.Gateway.Operator().AuditHead, Relays: gateway.Relays,
+		Head: b.of.Gateway.Operator().AuditHead, Relays: builtin.Relays,
 		Failed: func(err error) { b.problem("ship "+t.Name, err) },
 	}
 }

@@ -25,12 +25,6 @@ type Rule struct {
 	Private bool
 }
 
-// Check returns what is wrong with r.
-func (r Rule) Check() error {
-	_, err := r.compile()
-	return err
-}
-
 // String returns r as it is written in a configuration.
 func (r Rule) String() string {
 	var b strings.Builder

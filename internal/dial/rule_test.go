@@ -120,7 +120,7 @@ func TestBadRules(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := tt.rule.Check()
+			_, err := dial.Compile([]dial.Rule{tt.rule})
 			if err == nil || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("%s: err = %v, want it to say %q", tt.rule, err, tt.says)
 			}

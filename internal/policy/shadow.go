@@ -74,6 +74,21 @@ func (s *Shadow) Set(e *Engine) { s.engine.Store(e) }
 // Policy returns the shadow's policy, or nil.
 func (s *Shadow) Policy() *Engine { return s.engine.Load() }
 
+// A ShadowStatus tells how a shadow policy is.
+type ShadowStatus struct {
+	Revision string `json:"policy_revision,omitempty"`
+	ShadowCounts
+}
+
+// Status tells how the shadow policy is, or nil if there is none.
+func (s *Shadow) Status() *ShadowStatus {
+	e := s.Policy()
+	if e == nil {
+		return nil
+	}
+	return &ShadowStatus{Revision: e.Revision(), ShadowCounts: s.Counts()}
+}
+
 // Counts returns what was done so far.
 func (s *Shadow) Counts() ShadowCounts {
 	return ShadowCounts{s.compared.Load(), s.differed.Load(), s.dropped.Load()}

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -152,7 +153,7 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 			return gate.Query{}, nil, fmt.Errorf("record %s: %w", e.ID, err)
 		}
 		t.Name, t.Local = name, name.Tool
-		t.Relay = used == gate.FeatureTool && gateway.Relays(name.Server)
+		t.Relay = used == gate.FeatureTool && builtin.Relays(name.Server)
 	}
 	owner := gate.Owner{Tenant: e.Tenant, ID: e.Principal}
 	q := gate.Query{

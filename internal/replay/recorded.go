@@ -10,10 +10,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -187,7 +187,7 @@ func (l *ledger) begin(e audit.Entry) (*Session, error) {
 		}
 	}
 	l.define(&c, e)
-	if name, err := gate.ParseToolName(e.Tool); err == nil && gateway.Relays(name.Server) && c.Definition == nil {
+	if name, err := gate.ParseToolName(e.Tool); err == nil && builtin.Relays(name.Server) && c.Definition == nil {
 		c.Definition = &gate.Tool{Name: name, Local: name.Tool, Offered: e.Tool, Digest: e.ToolDigest, Relay: true}
 		maps.DeleteFunc(c.Unknown, func(_, why string) bool { return why == undefined })
 	}

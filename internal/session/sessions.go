@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,10 @@ type Options struct {
 	// see [Sessions.Problem]. Empty keeps none.
 	File string
 }
+
+// ErrUnknown says that a session is not kept: there is none of that name, or it has read
+// nothing.
+var ErrUnknown = errors.New("no such session is kept")
 
 // Sessions keeps what sessions have read. Use it from several goroutines.
 type Sessions struct {

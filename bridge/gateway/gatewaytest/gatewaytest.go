@@ -29,6 +29,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/policy"
 )
 
@@ -112,7 +113,7 @@ func write(file, log string, g *gateway.Gateway) error {
 		r.Calls = append(r.Calls, call{c.Action, c.Server, c.Tool, c.Digest, c.Args, doc{c.Arguments}, doc{c.Result}})
 	}
 	for _, d := range g.Fleet().Declared() {
-		if d.Server == gateway.CatalogServer || d.Server == gateway.JobServer {
+		if d.Server == builtin.Catalog || d.Server == builtin.Jobs {
 			continue
 		}
 		r.Servers = append(r.Servers, server{

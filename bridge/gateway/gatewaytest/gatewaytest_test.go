@@ -80,7 +80,7 @@ func agent(t testing.TB, g *gateway.Gateway, cities ...string) (read []string) {
 		t.Errorf("a tool that computes: %q, %v", sum.Text(), err)
 	}
 	_, err = c.CallTool(t.Context(), "weather__erase", map[string]string{"city": "x"}) // denied
-	return append(read, prompt.Doc.String(), resource.Doc.String(), fmt.Sprint(gateway.Public(err)))
+	return append(read, prompt.Doc.String(), resource.Doc.String(), fmt.Sprint(gateway.AsError(gate.Call{Action: gate.CallTool}, err).Message))
 }
 
 // failing is a test that keeps what it would fail with.

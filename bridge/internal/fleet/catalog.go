@@ -9,19 +9,20 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // catalog is all tools at one time, immutable.
 type catalog struct {
 	tools  []*gate.Tool
-	byName map[string]*gate.Tool     // by offered and by qualified name
-	server map[string]gate.Upstream  // by id
-	notes  map[string][]listing.Note // by id
-	held   []*gate.Tool              // quarantined for their names; not in tools
-	more   *features                 // beside tools
-	taken  []string                  // names that are the host's own
+	byName map[string]*gate.Tool    // by offered and by qualified name
+	server map[string]gate.Upstream // by id
+	notes  map[string][]status.Note // by id
+	held   []*gate.Tool             // quarantined for their names; not in tools
+	more   *features                // beside tools
+	taken  []string                 // names that are the host's own
 
-	conflicts []Conflict
+	conflicts []status.Conflict
 }
 
 // rebuild makes the catalog anew and tells who watches.
@@ -72,7 +73,7 @@ func listedAlike(a, b *gate.Tool) bool {
 // the earlier keeps it; the later gets six hex digits of its digest, or else its
 // server's name. One whose name looks like an earlier one's is quarantined.
 func newCatalog(members []member, cfg *Config, said *mentions) *catalog {
-	c := &catalog{byName: make(map[string]*gate.Tool), server: make(map[string]gate.Upstream), notes: make(map[string][]listing.Note), taken: cfg.HostTools}
+	c := &catalog{byName: make(map[string]*gate.Tool), server: make(map[string]gate.Upstream), notes: make(map[string][]status.Note), taken: cfg.HostTools}
 	for _, m := range members {
 		c.server[m.id] = m.upstream
 	}
@@ -84,7 +85,7 @@ func newCatalog(members []member, cfg *Config, said *mentions) *catalog {
 			continue
 		}
 		names.add(one.tool)
-		c.add(one.member, cfg.Groups.Put(one.tool))
+		c.add(one.member, listing.Grouped(one.tool, cfg.Groups))
 	}
 	c.knowHeld()
 	c.more = newFeatures(members, cfg.Groups, c.notes)

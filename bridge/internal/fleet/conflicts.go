@@ -7,36 +7,22 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // OwnerHost stands for the program that embeds the gateway, as the owner of names.
 const OwnerHost = "host"
 
-// A Conflict is one name, or URI, that two would offer. One of them has it, and the
-// other is offered in another way, or not at all.
-type Conflict struct {
-	Feature gate.Feature `json:"feature,omitempty"` // a tool if empty
-	Name    string       `json:"name"`              // that both would have
-	// Server is who does not have it, ShadowedBy who does: the server that comes first,
-	// or [OwnerHost].
-	Server     string `json:"server"`
-	ShadowedBy string `json:"shadowed_by"`
-	// Offered is how what the server has is offered instead; "" if it is not.
-	Offered string `json:"offered,omitempty"`
-	// Resolution says so in words.
-	Resolution string `json:"resolution"`
-}
-
 // Conflicts returns the names that more than one would offer, in the order of the
 // servers that do not have them.
-func (f *Fleet) Conflicts() []Conflict {
+func (f *Fleet) Conflicts() []status.Conflict {
 	c := f.catalog.Load()
 	return slices.Concat(c.conflicts, c.more.prompts.conflicts, c.more.conflicts)
 }
 
 // newConflict returns a conflict about a name, and the note that tells of it.
-func newConflict(t *gate.Tool, owner, name, offered string) (Conflict, listing.Note) {
-	c := Conflict{Feature: t.Feature, Name: name, Server: t.Name.Server, ShadowedBy: owner, Offered: offered, Resolution: "not offered"}
+func newConflict(t *gate.Tool, owner, name, offered string) (status.Conflict, status.Note) {
+	c := status.Conflict{Feature: t.Feature, Name: name, Server: t.Name.Server, ShadowedBy: owner, Offered: offered, Resolution: "not offered"}
 	if offered != "" {
 		c.Resolution = "offered as " + offered
 	}
@@ -44,7 +30,7 @@ func newConflict(t *gate.Tool, owner, name, offered string) (Conflict, listing.N
 	if owner == OwnerHost {
 		who = "the host has a tool of its own by"
 	}
-	return c, listing.Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Quarantined: offered == "", Text: fmt.Sprintf("%s, for %s %s", c.Resolution, who, mcp.QuoteName(name))}
+	return c, status.Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Quarantined: offered == "", Text: fmt.Sprintf("%s, for %s %s", c.Resolution, who, mcp.QuoteName(name))}
 }
 
 // owner returns who has a name, "" if nobody does.

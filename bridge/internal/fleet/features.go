@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // features are the prompts, resources and templates of all servers at one time,
@@ -25,7 +26,7 @@ type features struct {
 
 	opaque    map[string]map[string]string // by server: URIs to those under which they are offered
 	yielded   map[string][]ownedTemplate   // by server: templates that are offered by opaque ones
-	conflicts []Conflict                   // about URIs
+	conflicts []status.Conflict            // about URIs
 
 	completing map[*gate.Tool]*gate.Tool // what completing an argument of it is held against
 	offers     map[gate.Feature]bool
@@ -43,7 +44,7 @@ type ownedTemplate struct {
 // those of tools. Of two servers with one URI, or one template, the earlier in the
 // configuration has it, and the status of the other says so: its own is offered by an
 // opaque one.
-func newFeatures(members []member, groups listing.Groups, notes map[string][]listing.Note) *features {
+func newFeatures(members []member, groups listing.Groups, notes map[string][]status.Note) *features {
 	f := &features{
 		prompts: &catalog{byName: make(map[string]*gate.Tool), notes: notes}, byURI: make(map[string]*gate.Tool), opaque: make(map[string]map[string]string),
 		yielded:    make(map[string][]ownedTemplate),
@@ -66,7 +67,7 @@ func newFeatures(members []member, groups listing.Groups, notes map[string][]lis
 				continue
 			}
 			names.add(t)
-			f.prompts.add(m, groups.Put(t))
+			f.prompts.add(m, listing.Grouped(t, groups))
 		}
 		for _, t := range slices.Concat(s.Resources, s.Templates) {
 			owner, taken := owners[t.Local]
@@ -76,7 +77,7 @@ func newFeatures(members []member, groups listing.Groups, notes map[string][]lis
 				owners[t.Local] = m.id
 			}
 			if t != nil {
-				f.addResource(groups.Put(t))
+				f.addResource(listing.Grouped(t, groups))
 			}
 		}
 	}
@@ -251,12 +252,12 @@ func (f *Fleet) Offering(ctx context.Context) mcp.Offering {
 
 // addMethods adds the methods of a server. One that an earlier server has is reached by
 // its full name alone.
-func (f *features) addMethods(m member, groups listing.Groups, notes map[string][]listing.Note) {
+func (f *features) addMethods(m member, groups listing.Groups, notes map[string][]status.Note) {
 	if m.endpoint == nil {
 		return
 	}
 	for _, t := range m.endpoint.Methods() {
-		t = groups.Put(t)
+		t = listing.Grouped(t, groups)
 		f.methods, f.byMethod[t.Name.String()] = append(f.methods, t), t
 		first := f.byMethod[t.Local]
 		if first == nil {

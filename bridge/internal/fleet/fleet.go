@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wants"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // Config configures a [Fleet].
@@ -203,7 +204,7 @@ func (f *Fleet) Status() []upstream.Status {
 		s := m.status()
 		s.Notes = append(slices.Clone(s.Notes), notes[m.id]...)
 		if m.superseded > 0 {
-			s.Notes = append(s.Notes, listing.Note{Text: fmt.Sprintf("takes the place of %d earlier server(s) of this id", m.superseded)})
+			s.Notes = append(s.Notes, status.Note{Text: fmt.Sprintf("takes the place of %d earlier server(s) of this id", m.superseded)})
 		}
 		all = append(all, s)
 	}

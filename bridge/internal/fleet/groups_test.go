@@ -1,7 +1,6 @@
 package fleet_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -90,58 +89,5 @@ func TestOnlyTheProgramsOwnToolsRelay(t *testing.T) {
 	tools := e.Tools(t.Context())
 	if len(tools) != 1 || tools[0].Relay || tools[0].Groups != nil {
 		t.Errorf("tools = %+v", tools)
-	}
-}
-
-func TestSearch(t *testing.T) {
-	const offered, own, title, description = "files__read_text_file", "read_text_file", "Read a Text", "Returns the content, as UTF-8."
-	for query, want := range map[string]bool{
-		"":                                true,
-		"READ":                            true,
-		"text read":                       true,
-		"files utf":                       true,
-		"  content ":                      true,
-		"read_text_file":                  true,
-		"files__read":                     true,
-		"read binary":                     false,
-		"file content of nothing":         false,
-		"__":                              false,
-		"files__read_text_file_and_more":  false,
-		"a read of the text: content, as": false,
-	} {
-		if got := local.NewSearch(query).Finds(offered, own, title, description); got != want {
-			t.Errorf("%q: found = %t", query, got)
-		}
-	}
-}
-
-func TestResolve(t *testing.T) {
-	named := func(server, local, offered string) *gate.Tool {
-		return &gate.Tool{Name: gate.ToolName{Server: server, Tool: strings.ReplaceAll(local, ".", "_")}, Local: local, Offered: offered}
-	}
-	read, other := named("files", "read", "files__read"), named("notes", "read", "notes__read")
-	list, bare := named("files", "list.all", "files__list_all"), named("web", "fetch", "fetch")
-	hidden := named("mail", "send", "mail__send")
-	known := []*gate.Tool{read, other, list, bare, hidden}
-	visible := []*gate.Tool{read, other, list, bare}
-	for name, tt := range map[string]struct {
-		want      string
-		ambiguous []string
-	}{
-		"files__read": {"files__read", nil},
-		"fetch":       {"fetch", nil},
-		"web__fetch":  {"web__fetch", nil},
-		"list.all":    {"files__list_all", nil},
-		"list_all":    {"files__list_all", nil},
-		"read":        {"", []string{"files__read", "notes__read"}},
-		"send":        {"send", nil}, // hidden: nobody is told that there is one
-		"mail__send":  {"mail__send", nil},
-		"nothing":     {"nothing", nil},
-	} {
-		got, err := fleet.Resolve(name, known, visible)
-		var several *fleet.AmbiguousError
-		if errors.As(err, &several); got != tt.want || (several == nil) != (tt.ambiguous == nil) || several != nil && !cmp.Equal(several.Candidates, tt.ambiguous) {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
 	}
 }

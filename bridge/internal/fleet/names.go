@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lookalike"
 	"github.com/wasmgate/wasmgate/internal/scan"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // names are those of a catalog, as a reader sees them. A tool that comes later and
@@ -92,7 +92,7 @@ func (c *catalog) hold(m member, t, other *gate.Tool, why string) {
 	held := *t
 	held.Quarantine = fmt.Sprintf("its name looks like that of %s: %s", other.Name, why)
 	c.held = append(c.held, &held)
-	c.notes[m.id] = append(c.notes[m.id], listing.Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Quarantined: true, Text: held.Quarantine + "; rename one of them, or disable a server"})
+	c.notes[m.id] = append(c.notes[m.id], status.Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Quarantined: true, Text: held.Quarantine + "; rename one of them, or disable a server"})
 }
 
 // knowHeld has tools that are held found by their names, where those are nobody's.
@@ -164,7 +164,7 @@ func (s *mentions) note(tools []candidate, c *catalog) {
 			speaks := *t
 			speaks.Findings = append(slices.Clone(t.Findings), scan.RuleMention)
 			tools[i].tool = &speaks
-			c.notes[one.member.id] = append(c.notes[one.member.id], listing.Note{Tool: mcp.QuoteName(t.Local), Text: fmt.Sprintf("its definition speaks of %s, a tool of %s", word, of[0])})
+			c.notes[one.member.id] = append(c.notes[one.member.id], status.Note{Tool: mcp.QuoteName(t.Local), Text: fmt.Sprintf("its definition speaks of %s, a tool of %s", word, of[0])})
 			break
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // opaqueURI is the URI under which clients know a resource whose own URI an earlier
@@ -49,7 +50,7 @@ func templated(uri string) (server, own string) {
 }
 
 // yield offers what an earlier server has the URI, or the template, of by an opaque one.
-func (f *features) yield(m member, t *gate.Tool, owner string, notes map[string][]listing.Note) *gate.Tool {
+func (f *features) yield(m member, t *gate.Tool, owner string, notes map[string][]status.Note) *gate.Tool {
 	var its *gate.Tool
 	if t.Feature == gate.FeatureResource {
 		its = f.opaquely(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/drain"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // A Host is the gateway as an MCP server to clients, over stdio and HTTP, in
@@ -41,7 +42,7 @@ func (h *Host) UnderWay() int { return h.calls.Count() }
 // Change puts other terms in place, for requests to come.
 func (h *Host) Change(t Terms) {
 	t.MaxBody = cmp.Or(t.MaxBody, defaultMaxBody)
-	t.info = mcp.MustJSON(serverInfo{cmp.Or(t.Name, mcp.ClientName), cmp.Or(t.Version, mcp.Version()), t.Description})
+	t.info = mcp.MustJSON(serverInfo{cmp.Or(t.Name, product.Name), cmp.Or(t.Version, product.Version()), t.Description})
 	h.terms.Store(&t)
 }
 

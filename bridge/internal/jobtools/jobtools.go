@@ -19,9 +19,6 @@ import (
 	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
-// Server is the id of the server.
-const Server = "jobs"
-
 // Parts are what the tools need beside jobs.
 type Parts struct {
 	// Offered reports whether the client of a call may know of the calls of a tool.

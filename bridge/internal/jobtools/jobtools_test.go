@@ -7,13 +7,14 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
 // The definitions are acceptable ones, and each tool carries out others.
 func TestDefinitions(t *testing.T) {
 	all := New(nil, Parts{})
-	if _, err := local.New(Server, rig.Options(), all...); err != nil {
+	if _, err := local.New(builtin.Jobs, rig.Options(), all...); err != nil {
 		t.Error(err)
 	}
 	for _, one := range all {

@@ -2,7 +2,7 @@
 // names made such as clients accept, schemas compiled and texts looked through (tools,
 // schemas, scan), and so are prompts, resources and templates (features, templates), and
 // methods that MCP does not have (methods). What cannot be made safe is quarantined alone,
-// with a [Note] for the operator.
+// with a [status.Note] for the operator.
 //
 // [Options] say how, and [Groups] in which groups of the operator a thing is.
 package listing

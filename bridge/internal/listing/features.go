@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // Features are what one server offers beside tools, immutable once listed.
@@ -22,7 +23,7 @@ type Features struct {
 
 	Prompts, Resources, Templates []*gate.Tool
 	Declared                      map[gate.Feature][]gate.Doc // the definitions of those, as the server wrote them
-	Notes                         []Note
+	Notes                         []status.Note
 }
 
 // Add makes features of the definitions that a server listed. One that cannot be
@@ -44,7 +45,7 @@ func (s *Features) Add(f gate.Feature, defs []gate.Doc) {
 		if err == nil {
 			s.declare(f, def)
 		} else {
-			s.Notes = append(s.Notes, Note{Feature: f, Tool: mcp.QuoteName(local), Quarantined: true, Text: err.Error()})
+			s.Notes = append(s.Notes, status.Note{Feature: f, Tool: mcp.QuoteName(local), Quarantined: true, Text: err.Error()})
 		}
 	}
 }
@@ -116,7 +117,7 @@ func (s *Features) addPrompt(def gate.Doc, taken map[string]bool) error {
 		return err
 	}
 	if t.Offered != name.String() && t.Offered != name.Tool || name.Tool != local {
-		s.Notes = append(s.Notes, Note{Feature: t.Feature, Tool: mcp.QuoteName(local), Text: "offered as " + t.Offered})
+		s.Notes = append(s.Notes, status.Note{Feature: t.Feature, Tool: mcp.QuoteName(local), Text: "offered as " + t.Offered})
 	}
 	s.Prompts = append(s.Prompts, t)
 	s.noteFindings(t)
@@ -173,7 +174,7 @@ func (s *Features) newResource(f gate.Feature, def gate.Doc) (t *gate.Tool, err 
 
 func (s *Features) noteFindings(t *gate.Tool) {
 	for _, f := range t.Findings {
-		s.Notes = append(s.Notes, Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Text: f})
+		s.Notes = append(s.Notes, status.Note{Feature: t.Feature, Tool: mcp.QuoteName(t.Local), Text: f})
 	}
 }
 

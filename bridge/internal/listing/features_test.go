@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // everyCapability is the answer to initialize of a server that has all.
@@ -186,7 +187,7 @@ func TestFeatureConflicts(t *testing.T) {
 			t.Errorf("%s belongs to %v, want %s (%v)", uri, found, owner, err)
 		}
 	}
-	wantConflicts := []fleet.Conflict{
+	wantConflicts := []status.Conflict{
 		{Feature: gate.FeatureResource, Name: "doc://a", Server: "two", ShadowedBy: "one", Offered: "wasmgate://two/ZG9jOi8vYQ", Resolution: "offered as wasmgate://two/ZG9jOi8vYQ"},
 		{Feature: gate.FeatureTemplate, Name: "doc://{x}", Server: "two", ShadowedBy: "one", Offered: "wasmgate://two/template/doc://{x}", Resolution: "offered as wasmgate://two/template/doc://{x}"},
 	}

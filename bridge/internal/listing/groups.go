@@ -25,9 +25,9 @@ func (g Groups) of(name gate.ToolName) []string {
 	return in
 }
 
-// Put returns what a server offers, in these groups beside those of its own server. What
+// Grouped returns what a server offers, in these groups beside those of its own server. What
 // is in none more is t itself.
-func (g Groups) Put(t *gate.Tool) *gate.Tool {
+func Grouped(t *gate.Tool, g Groups) *gate.Tool {
 	more := g.of(t.Name)
 	if len(more) == 0 {
 		return t

@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // rawMethod and rawAnswer are parameters and results of methods as they stand on the wire.
@@ -479,7 +480,7 @@ func TestMethodConflicts(t *testing.T) {
 	ask("files__acme/search", `"by":"files"`)
 	ask("wiki__acme/search", `"by":"wiki"`)
 	ask("wiki__wiki/own", `-32601,"message":"no such method"`) // the server's own answer
-	want := []fleet.Conflict{{
+	want := []status.Conflict{{
 		Feature: gate.FeatureMethod, Name: "acme/search", Server: "wiki", ShadowedBy: "files",
 		Offered: "wiki__acme/search", Resolution: "offered as wiki__acme/search",
 	}}

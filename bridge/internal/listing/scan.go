@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/scan"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // scanTime bounds how long the definitions of one listing are scanned: it is
@@ -37,7 +38,7 @@ func (s *Tools) scan(t *gate.Tool, def gate.Doc, until time.Time) {
 		if !slices.Contains(rules, f.Rule) {
 			rules = append(rules, f.Rule)
 			if f.Severity == scan.High {
-				s.Notes = append(s.Notes, Note{Tool: mcp.QuoteName(t.Local), Text: fmt.Sprintf("scan: %s at %s", f.Rule, mcp.QuoteName(f.At))})
+				s.Notes = append(s.Notes, status.Note{Tool: mcp.QuoteName(t.Local), Text: fmt.Sprintf("scan: %s at %s", f.Rule, mcp.QuoteName(f.At))})
 			}
 		}
 	}

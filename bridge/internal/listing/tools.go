@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 	"github.com/wasmgate/wasmgate/internal/schema"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // Options say how the tools of a server are offered.
@@ -61,23 +62,13 @@ const maxOffered = 64
 type Tools struct {
 	All    []*gate.Tool
 	ByName map[string]*gate.Tool // by offered and by qualified name
-	Notes  []Note
+	Notes  []status.Note
 
 	Listed   []gate.Doc // all definitions, as the server wrote them
 	Declared []gate.Doc // those of tools
 	Foreign  []bool     // of local tools: whether they are
 
 	Features *Features // what the server offers beside tools; nil if that is nothing
-}
-
-// A Note is something about a server's tools that an operator should know.
-type Note struct {
-	Tool string `json:"tool"` // its name at the server, quoted where it must be
-	// Feature is what it is a note on; a tool if empty.
-	Feature gate.Feature `json:"feature,omitempty"`
-	// Quarantined tools are neither offered nor callable.
-	Quarantined bool   `json:"quarantined"`
-	Text        string `json:"text"`
 }
 
 // Lookup finds a tool by its offered or its qualified name; an error wraps
@@ -128,7 +119,7 @@ func NewTools(server string, o Options, raw []gate.Doc) *Tools {
 			err = fmt.Errorf("the name that it would be offered by, %s, is another tool's", t.Offered)
 		}
 		if err != nil {
-			s.Notes = append(s.Notes, Note{Tool: mcp.QuoteName(local), Quarantined: true, Text: err.Error()})
+			s.Notes = append(s.Notes, status.Note{Tool: mcp.QuoteName(local), Quarantined: true, Text: err.Error()})
 			continue
 		}
 		s.add(t)
@@ -143,10 +134,10 @@ func (s *Tools) add(t *gate.Tool) {
 	s.ByName[t.Name.String()] = t
 	s.ByName[t.Offered] = t
 	if t.Offered != t.Name.String() && t.Offered != t.Name.Tool || t.Name.Tool != t.Local {
-		s.Notes = append(s.Notes, Note{Tool: mcp.QuoteName(t.Local), Text: "offered as " + t.Offered})
+		s.Notes = append(s.Notes, status.Note{Tool: mcp.QuoteName(t.Local), Text: "offered as " + t.Offered})
 	}
 	for _, f := range t.Findings {
-		s.Notes = append(s.Notes, Note{Tool: mcp.QuoteName(t.Local), Text: f})
+		s.Notes = append(s.Notes, status.Note{Tool: mcp.QuoteName(t.Local), Text: f})
 	}
 }
 

@@ -7,11 +7,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/find"
 )
-
-// CatalogServer is the server of the tools by which clients search for tools that they
-// cannot, or need not, hold the definitions of.
-const CatalogServer = "catalog"
 
 const (
 	// maxQuery bounds the text of a search, in bytes.
@@ -97,7 +94,7 @@ func (c catalogTools) search(ctx context.Context, call *gate.Call, p gate.Permit
 	if n, ok := mcp.Integer(call.Args.Get("limit").String()); ok {
 		limit = int(n)
 	}
-	all := NewSearch(call.Args.Get("query").Text()).of(tools)
+	all := find.NewSearch(call.Args.Get("query").Text()).In(tools)
 	answer := struct {
 		Tools []found `json:"tools"`
 		Found int     `json:"found"`
@@ -108,7 +105,7 @@ func (c catalogTools) search(ctx context.Context, call *gate.Call, p gate.Permit
 	}
 	for _, t := range all {
 		answer.Tools = append(answer.Tools, found{
-			t.Offered, mcp.Clip(Title(t), maxSaid), mcp.Clip(t.Definition.Get("description").Text(), maxSaid), t.Groups,
+			t.Offered, mcp.Clip(find.Title(t), maxSaid), mcp.Clip(t.Definition.Get("description").Text(), maxSaid), t.Groups,
 		})
 	}
 	return structured(mcp.MustJSON(answer))

@@ -4,5 +4,5 @@
 //
 // The fleet has it beside the servers with a connection; a call comes with its permit and is a
 // function call. local.go has the tools, features.go prompts and resources beside them, catalog.go
-// and search.go the tools of the catalog.
+// the tools of the catalog.
 package local

@@ -8,6 +8,3 @@ const (
 	// request says who asks, and what its client can do.
 	Stateless = "2026-07-28"
 )
-
-// ClientName is how the gateway calls itself towards servers.
-const ClientName = "wasmgate"

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // discoverTime bounds how long a server that may be of an older revision is waited
@@ -96,7 +97,7 @@ func (l *link) handshake(ctx context.Context, capabilities gate.Doc) error {
 	res, err := p.Call(ctx, "initialize", mcp.MustJSON(map[string]any{
 		"protocolVersion": mcp.Revision,
 		"capabilities":    json.RawMessage(capabilities.Raw()),
-		"clientInfo":      map[string]string{"name": mcp.ClientName, "version": mcp.Version()},
+		"clientInfo":      map[string]string{"name": product.Name, "version": product.Version()},
 	}))
 	if err != nil {
 		return err

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // A dialect is how a server is spoken with over one connection: with a session in the
@@ -26,7 +26,7 @@ type dialect interface {
 
 	// usable returns which of the tools that a server lists can be called, and notes of the
 	// others.
-	usable(raw []gate.Doc) ([]gate.Doc, []listing.Note)
+	usable(raw []gate.Doc) ([]gate.Doc, []status.Note)
 	// keeps notes how long a listing that began at some time can be kept, and has it made
 	// anew when that is over.
 	keeps(at time.Time, hints map[gate.Feature]hint)

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 const (
@@ -93,7 +94,7 @@ func (e *Endpoint) listFeatures(ctx context.Context, l *link, hints map[gate.Fea
 		defs, kept, err := listed(ctx, l, one.method, one.member)
 		if rpc, ok := errors.AsType[*wire.RPCError](err); ok {
 			if rpc.Code != mcp.CodeMethodNotFound {
-				s.Notes = append(s.Notes, listing.Note{Text: fmt.Sprintf("%s failed: %.200q", one.method, rpc.Message)})
+				s.Notes = append(s.Notes, status.Note{Text: fmt.Sprintf("%s failed: %.200q", one.method, rpc.Message)})
 			}
 			continue
 		}

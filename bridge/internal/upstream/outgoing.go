@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/product"
 )
 
 // ownMeta are the members of a client's _meta that say what holds between it and the
@@ -133,7 +134,7 @@ func (a outgoing) metaFor(stateless bool) []byte {
 const usualMeta = 256
 
 // clientInfo is how the gateway calls itself, JSON.
-var clientInfo = mcp.MustJSON(map[string]string{"name": mcp.ClientName, "version": mcp.Version()})
+var clientInfo = mcp.MustJSON(map[string]string{"name": product.Name, "version": product.Version()})
 
 // declares returns what a server of [mcp.Stateless] is told that its client is capable of:
 // what the client itself is, but for tasks, which are between the server and the gateway.

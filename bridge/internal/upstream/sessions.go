@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 const (
@@ -44,7 +44,7 @@ func (l sessions) call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc, 
 	return l.send(ctx, a)
 }
 
-func (sessions) usable(raw []gate.Doc) ([]gate.Doc, []listing.Note) { return raw, nil }
+func (sessions) usable(raw []gate.Doc) ([]gate.Doc, []status.Note) { return raw, nil }
 
 // keeps does nothing: such a server does not say how long a listing can be kept.
 func (sessions) keeps(time.Time, map[gate.Feature]hint) {}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/pace"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/rounds"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/underway"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // stateless is the dialect of [mcp.Stateless]: every request stands for itself, and says all
@@ -41,13 +41,13 @@ func (l stateless) call(ctx *pace.Deadline, a outgoing, t *gate.Tool) (gate.Doc,
 
 // usable leaves out over HTTP those of which a client could not send the headers right (MCP
 // 2026-07-28, basic/transports/streamable-http, "Schema Extension").
-func (l stateless) usable(raw []gate.Doc) (usable []gate.Doc, notes []listing.Note) {
+func (l stateless) usable(raw []gate.Doc) (usable []gate.Doc, notes []status.Note) {
 	if l.overHTTP() == nil {
 		return raw, nil
 	}
 	for _, def := range raw {
 		if _, err := mcp.ParamHeaders(def.Get("inputSchema")); err != nil {
-			notes = append(notes, listing.Note{Tool: mcp.QuoteName(def.Get("name").Text()), Quarantined: true, Text: "input schema: " + err.Error()})
+			notes = append(notes, status.Note{Tool: mcp.QuoteName(def.Get("name").Text()), Quarantined: true, Text: "input schema: " + err.Error()})
 			continue
 		}
 		usable = append(usable, def)

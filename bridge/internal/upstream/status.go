@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/status"
 )
 
 // The states of a circuit that is not closed, see [pace.Circuit].
@@ -41,8 +42,8 @@ type Status struct {
 	Fault   FaultKind `json:"fault,omitempty"`
 	Error   string    `json:"error,omitempty"`
 	// Said are the last lines of a child's standard error, the oldest first.
-	Said  []string       `json:"said,omitempty"`
-	Notes []listing.Note `json:"notes,omitempty"`
+	Said  []string      `json:"said,omitempty"`
+	Notes []status.Note `json:"notes,omitempty"`
 	// Confined says that all of the server's confinement is enforced, Unenforced
 	// what is not, in words.
 	Confined   bool     `json:"confined,omitempty"`

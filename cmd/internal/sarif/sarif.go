@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"path/filepath"
 
-	"github.com/wasmgate/wasmgate/bridge/gateway"
+	"github.com/wasmgate/wasmgate/internal/product"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/scan/report"
 )
@@ -81,7 +81,7 @@ var levels = map[scan.Severity]string{scan.High: "error", scan.Medium: "warning"
 // Of is the report of a scan, to be written as JSON. Tool names the tool of a finding.
 func Of(s *report.Report, tool func(report.Finding) string) any {
 	one := run{Results: []result{}, Invocations: []invocation{{Successful: len(s.Faults) == 0}}}
-	one.Tool.Driver = driver{Name: "wasmgate", Version: gateway.Version()}
+	one.Tool.Driver = driver{Name: "wasmgate", Version: product.Version()}
 	index := make(map[string]int)
 	for i, r := range scan.Rules() {
 		rule := ruleOf{ID: r.ID, Short: message{r.Help}}

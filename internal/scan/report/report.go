@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/builtin"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/scan"
 	"github.com/wasmgate/wasmgate/internal/schema"
@@ -62,7 +63,7 @@ func Servers(ctx context.Context, g *gateway.Gateway, server string) (*Report, e
 		all = append(all, declared{server: d.Server, instructions: d.Instructions, tools: d.Tools})
 	}
 	s, err := scanAll(all, func(d declared) bool {
-		return d.server == server || server == "" && d.server != gateway.LocalServer
+		return d.server == server || server == "" && d.server != builtin.Local
 	})
 	if err != nil {
 		return nil, err

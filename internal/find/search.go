@@ -1,4 +1,4 @@
-package local
+package find
 
 import (
 	"slices"
@@ -60,9 +60,9 @@ func (s Search) rank(offered, local, title, description string) int {
 	}
 }
 
-// of returns what the search finds among the tools, by rank, and otherwise in their
+// In returns what the search finds among the tools, by rank, and otherwise in their
 // order.
-func (s Search) of(tools []*gate.Tool) []*gate.Tool {
+func (s Search) In(tools []*gate.Tool) []*gate.Tool {
 	var found [notFound][]*gate.Tool
 	for _, t := range tools {
 		if rank := s.rank(t.Offered, t.Local, Title(t), t.Definition.Get("description").Text()); rank < notFound {

@@ -1,6 +1,10 @@
-package mcp
+// Package product says which program this is.
+package product
 
 import "runtime/debug"
+
+// Name is how the gateway calls itself.
+const Name = "wasmgate"
 
 // version is set by the linker in releases.
 var version = ""
