@@ -31,6 +31,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/console"
 )
 
 // A site is a gateway that listens for a team, with a server behind it.
@@ -112,7 +113,7 @@ func newSite(t *testing.T, yaml string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.App.Close(context.Background()) })
-	url, _, _ := run(t, s.App, app.Front{Listen: s.cfg.Listen})
+	url, _, _ := run(t, s.App, app.Front{Listen: s.cfg.Listen, Console: "127.0.0.1:0", Desk: func(a *app.App) app.Desk { return console.New(a) }})
 	s.url = url
 	return s
 }
@@ -693,7 +694,9 @@ func TestRevokedTokens(t *testing.T) {
 // gateway writes, tells and keeps; the audit log names who was verified, and how, and tells
 // of refused requests together.
 func TestStrangersLeaveNoTrace(t *testing.T) {
-	s, p := newTeam(t)
+	var traces lockedBuffer
+	p := authtest.New(t)
+	s := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL)+collected(t, &traces))
 	c := http.DefaultClient
 	k, err := s.CreateKey(t.Context(), app.KeyRequest{Name: "whole", As: "builder"})
 	if err != nil {
@@ -706,23 +709,23 @@ func TestStrangersLeaveNoTrace(t *testing.T) {
 		parts := strings.Split(full, ".")
 		canaries = append(canaries, parts[1][:40], parts[2][:40])
 	}
-	var told strings.Builder
+	var said strings.Builder
 	for _, credential := range []string{token, bad, "Bearer " + k.Secret, "Bearer " + k.Secret + "x", bad} {
 		_, header, doc := s.send(c, s.url, "tools/call", `"name":"files__read","arguments":{}`, "Authorization", credential)
-		fmt.Fprintln(&told, header, doc)
+		fmt.Fprintln(&said, header, doc)
 		who, err := s.WhoAmI(t.Context(), app.WhoRequest{Token: strings.TrimPrefix(credential, "Bearer ")})
-		fmt.Fprintf(&told, "%+v %v\n", who, err)
+		fmt.Fprintf(&said, "%+v %v\n", who, err)
 	}
 	for name, url := range map[string]string{"a token": "?access_token=", "a key": "?x=1&api_key=", "at a group": "/docs?access_token="} {
 		inURL := rand.Text()
 		canaries = append(canaries, inURL)
 		status, header, doc := s.send(c, s.url+url+inURL, "tools/call", `"name":"files__read","arguments":{}`, "Authorization", token)
-		if fmt.Fprintln(&told, header, doc); status != 400 {
+		if fmt.Fprintln(&said, header, doc); status != 400 {
 			t.Errorf("%s in the URL: %d", name, status)
 		}
 	}
 	list, err := s.Keys(t.Context())
-	fmt.Fprintf(&told, "%+v %v %+v\n", list, err, s.Status())
+	fmt.Fprintf(&said, "%+v %v %+v\n", list, err, s.Status())
 	if _, err := s.RevokeKey(t.Context(), k.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -730,21 +733,21 @@ func TestStrangersLeaveNoTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.RecordDenials()
-	told.WriteString(s.log.String())
+	said.WriteString(told(t, s.App, &traces, "files__read") + s.log.String())
 	dir := filepath.Dir(s.cfg.File)
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || d.Type()&fs.ModeSymlink != 0 || d.Type()&fs.ModeSocket != 0 {
 			return err
 		}
 		b, err := os.ReadFile(path)
-		told.Write(b)
+		said.Write(b)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, canary := range canaries {
-		if strings.Contains(told.String(), canary) {
+		if strings.Contains(said.String(), canary) {
 			t.Errorf("%.12s... stands in what the gateway writes or tells", canary)
 		}
 	}

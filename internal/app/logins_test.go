@@ -47,10 +47,10 @@ type office struct {
 var hrefs = regexp.MustCompile(`href="(/ui/[^"#]*)`)
 
 // told is what the console tells the operator, on each page that another leads to and by its API, with the metrics and the
-// traces.
-func (o *office) told(t *testing.T) string {
+// traces, once these have a span of a tool.
+func told(t *testing.T, a *app.App, traces *lockedBuffer, tool string) string {
 	t.Helper()
-	link, err := o.SignIn()
+	link, err := a.SignIn()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,10 +101,21 @@ func (o *office) told(t *testing.T) string {
 	if pages < 25 {
 		t.Errorf("%d pages were found, in %s", pages, next)
 	}
-	eventually(t, "the metrics are served", func() bool { return o.Status().Metrics != "" })
-	_, metrics := get(t, o.Status().Metrics)
-	eventually(t, "the traces are sent", func() bool { return strings.Contains(o.traces.String(), "jira__whoami") })
-	return all.String() + metrics + o.traces.String()
+	eventually(t, "the metrics are served", func() bool { return a.Status().Metrics != "" })
+	_, metrics := get(t, a.Status().Metrics)
+	eventually(t, "the traces are sent", func() bool { return strings.Contains(traces.String(), tool) })
+	return all.String() + metrics + traces.String()
+}
+
+// collected is the configuration of a gateway that tells all that it measures, and sends it to be kept in to.
+func collected(t *testing.T, to *lockedBuffer) string {
+	t.Helper()
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(to, "%v %s\n", r.Header, raw)
+	}))
+	t.Cleanup(collector.Close)
+	return fmt.Sprintf("telemetry: {metrics: {listen: \"127.0.0.1:0\"}, otlp: {endpoint: %q, compression: none, every: 1s}, traces: {ratio: 1}}\n", collector.URL)
 }
 
 func newOffice(t *testing.T, auth string, rules ...string) *office {
@@ -128,12 +139,7 @@ func newOffice(t *testing.T, auth string, rules ...string) *office {
 	}, nil)
 	at = httptest.NewServer(o.as.Protect(func() string { return at.URL }, "/mcp", "", func(w http.ResponseWriter, r *http.Request, _ string) { handler.ServeHTTP(w, r) }))
 	t.Cleanup(func() { at.CloseClientConnections(); at.Close() })
-	traces := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		raw, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(&o.traces, "%v %s\n", r.Header, raw)
-	}))
-	t.Cleanup(traces.Close)
-	cfg := load(t, fmt.Sprintf("telemetry: {metrics: {listen: \"127.0.0.1:0\"}, otlp: {endpoint: %q, compression: none, every: 1s}, traces: {ratio: 1}}\n", traces.URL)+fmt.Sprintf("principals: {alice: {}, bob: {}}\nservers: {jira: {url: %q, private: true, auth: %s}}\n", at.URL+"/mcp", auth))
+	cfg := load(t, collected(t, &o.traces)+fmt.Sprintf("principals: {alice: {}, bob: {}}\nservers: {jira: {url: %q, private: true, auth: %s}}\n", at.URL+"/mcp", auth))
 	for _, text := range rules {
 		cfg.Policy.Paths = append(cfg.Policy.Paths, filepath.Join(t.TempDir(), "rules.rego"))
 		write(t, cfg.Policy.Paths[len(cfg.Policy.Paths)-1], text)
@@ -230,7 +236,7 @@ func TestLogins(t *testing.T) {
 	o.refused(t, "bob", "wasmgate login jira")
 
 	said, _ := json.Marshal([]any{all, o.Status()})
-	said = append(said, o.log.String()+o.told(t)...)
+	said = append(said, o.log.String()+told(t, o.App, &o.traces, "jira__whoami")...)
 	err = filepath.WalkDir(filepath.Dir(o.state), func(path string, d fs.DirEntry, err error) error {
 		if d.Type().IsRegular() {
 			raw, _ := os.ReadFile(path)
