@@ -237,6 +237,33 @@ func TestTwoTeams(t *testing.T) {
 	}
 }
 
+// TestKeysOfAURL: the keys of an issuer can be named, for one that has no metadata.
+func TestKeysOfAURL(t *testing.T) {
+	p := authtest.New(t)
+	s := newSite(t, strings.ReplaceAll(teamConfig, "ISSUER", p.URL+", jwks: "+p.URL+"/keys"))
+	if status, got := s.tools(http.DefaultClient, s.url, "Authorization", s.token(p, nil)); status != 200 || got != "read wait write" {
+		t.Errorf("%d %q", status, got)
+	}
+}
+
+// TestWithoutIssuers: where nobody gives tokens, no client is led to where it would ask for one.
+func TestWithoutIssuers(t *testing.T) {
+	s := newSite(t, "version: 1\nlisten: %ADDR%\nauth: {keys: true}\n")
+	if status, header, _ := s.send(http.DefaultClient, s.url, "tools/list", ""); status != 401 || strings.Contains(header.Get("WWW-Authenticate"), "resource_metadata") {
+		t.Errorf("%d %v", status, header)
+	}
+	for _, path := range []string{"", "/mcp", "/mcp/docs"} {
+		resp, err := http.Get(strings.TrimSuffix(s.url, "/mcp") + "/.well-known/oauth-protected-resource" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 404 {
+			t.Errorf("metadata at %q: %d", path, resp.StatusCode)
+		}
+	}
+}
+
 // TestStepUp: who lacks scopes for a call is told which, over HTTP in the words by which clients
 // ask for them, and the tool stays in the list. Who has no token to widen reads the reason alone.
 func TestStepUp(t *testing.T) {
@@ -790,7 +817,7 @@ func TestProxy(t *testing.T) {
 	}}}
 	defer over.CloseIdleConnections()
 
-	bySecret := newSite(t, "version: 1\nlisten: %ADDR%\nauth: {proxy: {from: [127.0.0.1], secret: {header: X-Proxy-Secret, value: \""+secret+"\"}, "+more)
+	bySecret := newSite(t, "version: 1\nlisten: %ADDR%\nprincipals: {builder: {roles: [ci]}}\nauth: {keys: true, proxy: {from: [127.0.0.1], secret: {header: X-Proxy-Secret, value: \""+secret+"\"}, "+more)
 	proven := append(slices.Clone(named), "X-Proxy-Secret", secret)
 	for name, tt := range map[string]struct {
 		headers []string
@@ -808,6 +835,20 @@ func TestProxy(t *testing.T) {
 	} {
 		if status, got := bySecret.tools(http.DefaultClient, bySecret.url, tt.headers...); status != tt.status || got != tt.tools {
 			t.Errorf("%s: %d %q", name, status, got)
+		}
+	}
+	key, err := bySecret.CreateKey(t.Context(), app.KeyRequest{Name: "k", As: "builder"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who, headers := range map[string][]string{"ann": proven, "": {"Authorization", "Bearer " + key.Secret}} { // who opens a page
+		r := httptest.NewRequest(http.MethodGet, "/connect/x", nil)
+		r.RemoteAddr = "127.0.0.1:5"
+		for i := 0; i+1 < len(headers); i += 2 {
+			r.Header.Add(headers[i], headers[i+1])
+		}
+		if got, err := bySecret.Proxied(r); (err == nil) != (who != "") || err == nil && got.ID != who {
+			t.Errorf("a page: %+v, %v, want %q", got, err, who)
 		}
 	}
 	if runtime.GOOS == "windows" {

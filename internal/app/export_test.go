@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
 )
 
@@ -29,6 +30,20 @@ func (a *App) RecordDenials() { a.recordDenials() }
 
 // AskOnly is the client for issuers and authorization servers.
 var AskOnly = askOnly
+
+// Proxied is whom the proxy names in a request for a page.
+func (a *App) Proxied(r *http.Request) (*gate.Principal, error) { return a.proxied(r) }
+
+// IssuerClient and LoginClients are those for one issuer, and for the servers of a configuration.
+var IssuerClient = issuerClient
+
+// LoginClients see [IssuerClient].
+func LoginClients(c *config.Config) (all []*http.Client) {
+	for _, s := range loginServers(c) {
+		all = append(all, s.Client)
+	}
+	return all
+}
 
 // Public is the URL by which clients reach the gateway.
 func (a *App) Public() string { return a.public() }

@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
@@ -264,5 +265,17 @@ func TestIssuersHaveNoPrivateAddress(t *testing.T) {
 	if resp, err := app.AskOnly(true).Get(at.URL); err == nil {
 		resp.Body.Close()
 		t.Errorf("a redirect is followed, to %s", resp.Request.URL)
+	}
+	reached.Store(false)
+	elsewhere := load(t, "servers: {a: {url: \"https://a.example.com/mcp\", auth: oauth}, b: {url: \"https://b.example.com/mcp\", auth: {mode: oauth, issuer: \"https://login.example.com\"}}}\n")
+	for i, c := range append(app.LoginClients(elsewhere), app.IssuerClient(config.Issuer{URL: "https://login.example.com"})) {
+		c.Timeout = 5 * time.Second
+		resp, err := c.Get(at.URL)
+		if err == nil {
+			resp.Body.Close()
+		}
+		if reached.Swap(false) {
+			t.Errorf("the client %d of somebody elsewhere reaches this machine: %v", i, err)
+		}
 	}
 }

@@ -160,11 +160,11 @@ func loopbackURL(s string) bool {
 	return err == nil && config.Loopback(net.JoinHostPort(u.Hostname(), "0"))
 }
 
-// throughProxy reports whether a request has come in a way in which nobody could read it:
-// over TLS, within this machine, or from a proxy that speaks TLS.
+// throughProxy reports whether a request has come in a way in which nobody could read it: no
+// proxy speaks TLS in the gateway's place, or the request is from one, or from this machine.
 func (s *senders) throughProxy(r *http.Request) bool {
 	near := s.reached.Load().near
-	if near == nil || r.TLS != nil {
+	if near == nil {
 		return true
 	}
 	addr, err := netip.ParseAddrPort(r.RemoteAddr)
