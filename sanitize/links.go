@@ -226,3 +226,18 @@ func isRemote(s string) bool {
 	i := strings.IndexFunc(s, func(r rune) bool { return !isWord(r) && r != '+' && r != '-' && r != '.' || r == '_' })
 	return leavesHost(s) || i > 0 && s[i] == ':' && isLetter(s[0])
 }
+
+// Resource reports whether a link to a resource may be passed on. Servers have
+// schemes of their own; those that a browser or an editor acts on are none of
+// them. A list of targets holds for http and https.
+func (l Links) Resource(uri string) bool {
+	t, _ := readTargets(uri)
+	scheme, _, ok := strings.Cut(t, ":")
+	switch strings.ToLower(scheme) {
+	case "javascript", "vbscript", "livescript", "data", "about", "blob", "filesystem", "view-source", "vscode", "vscode-insiders", "cursor":
+		return false
+	case "http", "https":
+		return l.allow == nil && !strings.Contains(t, `\`) || l.keeps(uri, false)
+	}
+	return ok && t == uri
+}

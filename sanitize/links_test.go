@@ -174,3 +174,47 @@ func TestNamesAreNoAddresses(t *testing.T) {
 		}
 	}
 }
+
+func TestResourceLinks(t *testing.T) {
+	listed, err := sanitize.NewLinks([]string{"https://e.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		links sanitize.Links
+		uri   string
+		want  bool
+	}{
+		"a server's own scheme":       {sanitize.Links{}, "demo://resource/1", true},
+		"a file":                      {sanitize.Links{}, "file:///srv/a.txt", true},
+		"a page":                      {sanitize.Links{}, "https://e.example/a?b=c", true},
+		"a script":                    {sanitize.Links{}, "javascript:alert(1)", false},
+		"a script in capitals":        {sanitize.Links{}, "JavaScript:alert(1)", false},
+		"a script behind a tab":       {sanitize.Links{}, "java\tscript:alert(1)", false},
+		"a document in the link":      {sanitize.Links{}, "data:text/html,x", false},
+		"an editor's extension":       {sanitize.Links{}, "vscode:extension/x", false},
+		"a page that is listed":       {listed, "https://e.example/a", true},
+		"a page that is not":          {listed, "https://x.example/a", false},
+		"no scheme at all":            {sanitize.Links{}, "a/b", false},
+		"a scheme with a hidden mark": {sanitize.Links{}, "de\u200bmo://a", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.links.Resource(tt.uri); got != tt.want {
+				t.Errorf("%q: %v", tt.uri, got)
+			}
+		})
+	}
+}
+
+func TestURLsThatStandAlone(t *testing.T) {
+	var l sanitize.Links
+	for url, want := range map[string][2]bool{ // as an image, as a link
+		"https://e.example/a.png": {false, true}, "https://e.example/?d=1": {false, false}, "icons/a.png": {true, true}, "data:image/png;base64,AA": {true, false},
+		"data:image/svg+xml,<svg>": {false, false}, "javascript:x": {false, false}, "/\te.example/a": {true, true}, "/\t/e.example/a": {false, true}, "/&sol;e.example/a?b": {false, false},
+	} {
+		if got := [2]bool{l.Image(url), l.Link(url)}; got != want {
+			t.Errorf("%q: %v, want %v", url, got, want)
+		}
+	}
+}

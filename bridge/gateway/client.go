@@ -14,7 +14,6 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/product"
-	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // ClientConfig configures a [Client]. The zero ClientConfig is the local principal
@@ -109,7 +108,7 @@ func (c *Client) Close() error {
 	c.end()
 	c.gateway.fleet.EndSession(c.session) // and with it the connections that are its own
 	if !c.gateway.cfg.OneSession {
-		session.Forget(c.gateway.sessions, c.session)
+		c.gateway.sessions.Forget(c.session)
 	}
 	return nil
 }

@@ -34,9 +34,8 @@ func (l *Limits) Change(concurrent, session int) {
 	l.away.change(more(concurrent))
 }
 
-// Forget forgets a session that will not be used again. It is no method, for package
-// gate/session promises those.
-func Forget(s *Sessions, k gate.SessionKey) {
+// Forget forgets a session that will not be used again.
+func (s *Sessions) Forget(k gate.SessionKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e, ok := s.kept[k]; ok {

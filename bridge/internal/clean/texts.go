@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/media"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
@@ -107,7 +108,7 @@ func (s *Texts) Check(c gate.Content) gate.ContentVerdict {
 	case c.Data == "":
 		return gate.ContentVerdict{}
 	}
-	m := sanitize.Media(c.MIME, c.Data)
+	m := media.Of(c.MIME, c.Data)
 	if m.Refused != "" {
 		return gate.ContentVerdict{Refused: m.Refused}
 	}
@@ -118,7 +119,7 @@ func (s *Texts) Check(c gate.Content) gate.ContentVerdict {
 	if !m.Text {
 		return v
 	}
-	text, ok := sanitize.Decode(c.Data)
+	text, ok := media.Decode(c.Data)
 	if ok {
 		v.Text = &text
 		return v

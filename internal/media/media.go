@@ -1,4 +1,6 @@
-package sanitize
+// Package media says what a content that is sent as bytes turns out to be, whatever type it is
+// said to have.
+package media
 
 import (
 	"bytes"
@@ -70,11 +72,11 @@ type Medium struct {
 	Refused string
 }
 
-// Media judges a content, in base64, that is said to have a media type, or none
+// Of judges a content, in base64, that is said to have a media type, or none
 // (""). An image whose bytes are those of another kind of image is called by its
 // right name. What is no image but is called one, and what would need more memory
 // than its size lets expect, is refused. Other types that are not known pass.
-func Media(mime, data string) Medium {
+func Of(mime, data string) Medium {
 	mime, _, _ = strings.Cut(strings.ToLower(mime), ";")
 	m := Medium{MIME: strings.TrimSpace(mime)}
 	head, err := decoded(data[:min(len(data), sniffed*4/3)], true)
@@ -171,19 +173,4 @@ func begins(head []byte, known []signature) bool {
 
 func isMarkup(head []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(head, "\x00 \t\r\n\ufeff"), []byte("<"))
-}
-
-// Resource reports whether a link to a resource may be passed on. Servers have
-// schemes of their own; those that a browser or an editor acts on are none of
-// them. A list of targets holds for http and https.
-func (l Links) Resource(uri string) bool {
-	t, _ := readTargets(uri)
-	scheme, _, ok := strings.Cut(t, ":")
-	switch strings.ToLower(scheme) {
-	case "javascript", "vbscript", "livescript", "data", "about", "blob", "filesystem", "view-source", "vscode", "vscode-insiders", "cursor":
-		return false
-	case "http", "https":
-		return l.allow == nil && !strings.Contains(t, `\`) || l.keeps(uri, false)
-	}
-	return ok && t == uri
 }
