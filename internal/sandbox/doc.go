@@ -58,9 +58,10 @@
 // if it were. Code compiled by Go, of which every function is one large loop
 // with a jump table, is charged many times what it executes.
 //
-// A single instruction is not interrupted. With much memory one memory.fill,
-// memory.copy or memory.grow over all of it takes some tens of milliseconds (for
-// 64 MiB); so late may a call end, and so long may the garbage collector wait.
+// A single call of WASI is not interrupted: over much memory it takes some tens of
+// milliseconds (for 64 MiB); so late may a call end, and so long may the garbage
+// collector wait. Nor are the faults of pages that a guest writes for the first time
+// counted: a slice of nothing else takes up to 22 ms on a busy machine.
 // Compiling cannot be interrupted; the size of a module and the number of its
 // functions are bounded instead. Time as such is not hidden, only made coarse.
 //
