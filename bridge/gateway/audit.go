@@ -6,7 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
@@ -53,20 +53,20 @@ func (g operator) Healthy() error {
 }
 
 // AuditWarning says how full the audit log is, from 80 % on of what it may take while it
-// holds records that are too young to go: see [audit.Log.Warning]. "" is nothing to say.
+// holds records that are too young to go: see [audit.Warning]. "" is nothing to say.
 func (g operator) AuditWarning() string {
 	if g.audit == nil {
 		return ""
 	}
-	return g.audit.Warning()
+	return audit.Warning(g.audit)
 }
 
-// SetAudit puts in place how the audit log writes and keeps records: see [audit.Log.Change].
+// SetAudit puts in place how the audit log writes and keeps records: see [audit.Change].
 func (g operator) SetAudit(o audit.Options) error {
 	if g.audit == nil {
 		return nil
 	}
-	return g.audit.Change(o)
+	return audit.Change(g.audit, o)
 }
 
 // AuditHead is the last record of the audit log; zero if there is none.

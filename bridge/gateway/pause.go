@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 // Pause refuses every new call of a server, or of all if server is "", until [operator.Resume].

@@ -23,8 +23,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	l.Append(audit.Entry{Event: audit.Server, Server: "files", Code: "spawn_failed"})
-	l.Append(audit.Entry{Event: audit.Server, Server: "files", Code: "ok"})
+	l.Append(audit.Entry{Event: "server", Server: "files", Code: "spawn_failed"})
+	l.Append(audit.Entry{Event: "server", Server: "files", Code: "ok"})
 	l.Close()
 
 	names, _ := audit.Files(path)

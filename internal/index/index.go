@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 const (

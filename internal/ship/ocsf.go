@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 // The numbers of the Open Cybersecurity Schema Framework that are used (schema.ocsf.io,

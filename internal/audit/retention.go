@@ -22,7 +22,8 @@ const (
 
 // Change puts what o says of how records are written and kept in place: Record, Sync, MaxSize,
 // Keep, Hold, HardMax, Strict, Rotate, MaxAge and Compress. What else o has is not looked at.
-func (l *Log) Change(o Options) error {
+// It is no method, for package gate/audit promises those.
+func Change(l *Log, o Options) error {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	all := l.w.o
@@ -41,7 +42,7 @@ func (l *Log) Change(o Options) error {
 // Warning says how full the log is, from 80 % on of what it may take while it holds
 // records that are too young to be removed, and what happens then. "" is nothing to
 // say.
-func (l *Log) Warning() string {
+func Warning(l *Log) string {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	s, err := l.w.stock()

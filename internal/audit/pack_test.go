@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 // files returns the names of a log's files.
@@ -177,7 +177,7 @@ func TestPackDied(t *testing.T) {
 	}
 	verified(t, path)
 	o.Compress = true
-	if err := l.Change(o); err != nil {
+	if err := audit.Change(l, o); err != nil {
 		t.Fatal(err)
 	}
 	l.Tidy()

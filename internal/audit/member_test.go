@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 // text reads a file of a log from a byte of its text on.

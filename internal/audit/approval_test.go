@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/audit"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 // What is said of an approval is one object, in which a person's words are escaped.

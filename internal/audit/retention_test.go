@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 // lineSize is more than a line takes, by which a file can be larger than MaxSize.
@@ -68,7 +68,7 @@ func TestYoungRecordsAreHeld(t *testing.T) {
 	const most = 4 * 3 * 1500
 	first, beyond, warned := false, false, 0.0
 	for i := range 80 {
-		warning := l.Warning()
+		warning := audit.Warning(l)
 		write(t, l, fmt.Sprint("c", i), 1)
 		renamed, bytes := sizes(t, path)
 		beyond = beyond || len(renamed) > 3
@@ -125,7 +125,7 @@ func TestOldRecordsGo(t *testing.T) {
 					t.Errorf("an opened line with the error %q", e.Error)
 				}
 			}
-			if w := l.Warning(); w != "" {
+			if w := audit.Warning(l); w != "" {
 				t.Errorf("warned %q", w)
 			}
 			verified(t, path)
@@ -138,8 +138,8 @@ func TestAFullDiskTakesTheOldest(t *testing.T) {
 	l, path := small(t, nil)
 	write(t, l, "c", 20)
 	before, _ := sizes(t, path)
-	if l.SetFree(0.2); !strings.Contains(l.Warning(), "84 % of the disk") {
-		t.Errorf("warned %q", l.Warning())
+	if l.SetFree(0.2); !strings.Contains(audit.Warning(l), "84 % of the disk") {
+		t.Errorf("warned %q", audit.Warning(l))
 	}
 	l.SetFree(0.04)
 	write(t, l, "d", 4)
@@ -157,7 +157,7 @@ func TestStrictRefuses(t *testing.T) {
 	var err error
 	n := 0
 	for ; n < 200 && err == nil; n++ {
-		if warning := l.Warning(); warning != "" && !strings.Contains(warning, "beyond it, calls are refused") {
+		if warning := audit.Warning(l); warning != "" && !strings.Contains(warning, "beyond it, calls are refused") {
 			t.Fatalf("warned %q", warning)
 		}
 		err = l.Record(t.Context(), done(fmt.Sprint("c", n)))
@@ -186,7 +186,7 @@ func TestChange(t *testing.T) {
 	write(t, l, "c", 30)
 	o := options
 	o.Keep, o.Hold, o.MaxSize = 2, -1, 1500
-	if err := l.Change(o); err != nil {
+	if err := audit.Change(l, o); err != nil {
 		t.Fatal(err)
 	}
 	write(t, l, "d", 5)
@@ -194,11 +194,11 @@ func TestChange(t *testing.T) {
 		t.Errorf("files %v", renamed)
 	}
 	o.HardMax = 2999
-	if err := l.Change(o); err == nil || !strings.Contains(err.Error(), "hard max is 2999 bytes, less than the 3000 of 2 files of 1500") {
+	if err := audit.Change(l, o); err == nil || !strings.Contains(err.Error(), "hard max is 2999 bytes, less than the 3000 of 2 files of 1500") {
 		t.Errorf("a hard max below what is kept: %v", err)
 	}
 	o.HardMax, o.Record, o.Sync, o.MaxSize = 0, "full", "always", 1<<20
-	if err := l.Change(o); err != nil {
+	if err := audit.Change(l, o); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := sizes(t, path)
@@ -210,7 +210,7 @@ func TestChange(t *testing.T) {
 		t.Errorf("no arguments are recorded: %v", err)
 	}
 	o.Record = "some"
-	if err := l.Change(o); err == nil {
+	if err := audit.Change(l, o); err == nil {
 		t.Error("records of an unknown kind")
 	}
 }

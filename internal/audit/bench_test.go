@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
-	"github.com/wasmgate/wasmgate/gate/audit"
+	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
 // BenchmarkRecord measures a record of a usual call: 1 KB of arguments and
