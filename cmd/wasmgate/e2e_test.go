@@ -39,8 +39,12 @@ func TestE2E(t *testing.T) {
 		{"versions", testPinnedVersions}, {"secrets", testSecrets}, {"jobs", testJobs}, {"tasks", testTasks}, {"task asks", testTaskAsks}, {"servers", testServers}, {"replay", testRecordReplay}, {"eras", testEras}, {"memory", testMemory}, {"peers", testPeers}, {"groups", testGroups}, {"slow banner", testSlowBanner}, {"methods", testMethods}, {"status", testStatusCheck}, {"bombs", testBombs}, {"marks", testMarks}, {"teams", testTwoTeams}, {"login", testLoginServer}, {"connect", testConnect},
 	} {
 		t.Run(part.name, func(t *testing.T) {
-			if testing.Short() && slices.Contains(oneByOne, part.name) {
+			switch {
+			case !testing.Short():
+			case slices.Contains(oneByOne, part.name):
 				t.Skip("its calls follow one another, and take long, with the race detector minutes: .ci/run runs it without, .ci/nightly with")
+			case !underRace && !slices.Contains(atWork, part.name):
+				t.Skip("a person at work does not wait for it: without -short it is run")
 			}
 			t.Parallel()
 			part.run(t, p)
@@ -51,6 +55,10 @@ func TestE2E(t *testing.T) {
 // oneByOne are the parts whose calls follow one another: a person at work waits for them the longest,
 // and there is the least in them for the race detector to find.
 var oneByOne = []string{"languages", "plugins", "guest", "bundles", "readme", "versions", "secrets", "confined", "repos", "traps", "modules", "teams", "login"}
+
+// atWork are the parts that a person at work waits for: a call from a client to a server and back, by
+// each way, and what a gateway does when either goes away.
+var atWork = []string{"real", "features", "stdio", "denied", "lying", "arguments", "gone", "kill", "reload", "refused", "asked", "status"}
 
 // patience bounds every wait of these tests for something that takes well
 // under a second on an idle machine.

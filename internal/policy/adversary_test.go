@@ -463,7 +463,7 @@ func sequences() int {
 	case raced:
 		return 200
 	case testing.Short():
-		return 1000
+		return 500
 	}
 	return 10_000
 }
