@@ -85,6 +85,12 @@ func casesOf(module, file string) (*config.Cases, error) {
 	return cases, err
 }
 
+func (c *cli) printAdvice(advice []string) {
+	for _, a := range advice {
+		fmt.Fprintln(c.err, visible("advice: "+a))
+	}
+}
+
 func (c *cli) printChecked(out checked) error {
 	failed := 0
 	for _, one := range out.Cases {
@@ -97,9 +103,7 @@ func (c *cli) printChecked(out checked) error {
 			return err
 		}
 	} else {
-		for _, a := range out.Advice {
-			fmt.Fprintln(c.err, visible("advice: "+a))
-		}
+		c.printAdvice(out.Advice)
 		for _, one := range out.Cases {
 			how := paint(c.out, good, "ok  ")
 			if !one.OK {

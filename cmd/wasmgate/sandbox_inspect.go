@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wasmgate/wasmgate/cmd/internal/trial"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 )
@@ -43,10 +44,15 @@ func (c *cli) sandboxInspect(ctx context.Context, r *sandbox.Runtime, modules mo
 	if err != nil {
 		return err
 	}
+	var advice []string
+	if !report.NoManifest {
+		advice = trial.Advice(report.Tools)
+	}
 	if c.json {
-		err = c.printJSON(inspected{report, newLimits(report.Limits)})
+		err = c.printJSON(inspected{report, newLimits(report.Limits), advice})
 	} else {
 		err = c.printInspected(module, report)
+		c.printAdvice(advice)
 	}
 	if err == nil && len(report.Problems) > 0 && !report.NoManifest {
 		err = fmt.Errorf("%s does not load: %s", visible(module), visible(report.Problems[0]))
@@ -58,7 +64,8 @@ func (c *cli) sandboxInspect(ctx context.Context, r *sandbox.Runtime, modules mo
 // configuration.
 type inspected struct {
 	sandbox.Report
-	Limits limits `json:"limits"`
+	Limits limits   `json:"limits"`
+	Advice []string `json:"advice,omitempty"`
 }
 
 type limits struct {

@@ -190,12 +190,12 @@ func TestSandboxSet(t *testing.T) {
 // What a module says of itself cannot move the cursor of who looks at it.
 func TestSandboxInspectForeign(t *testing.T) {
 	const evil = `e\u001b[2J\u009b1A\u202e\n\tv`
-	manifest := `{"tools":[{"name":"a\u202eb","description":"` + evil + `","inputSchema":{}}],"wants":{"http":[{"origin":"` + evil +
+	manifest := `{"tools":[{"name":"a\u202eb","description":"` + evil + `","inputSchema":{},"outputSchema":{"type":"array"}}],"wants":{"http":[{"origin":"` + evil +
 		`","methods":["GET"],"path":"` + evil + `"}],"dirs":[{"path":"` + evil + `","write":true},{}],"secrets":["` + evil + `"],"kv":true},` +
 		`"limits":{"timeout":"2s","fuel":1000,"memory":"1MiB"},"isolation":"session"}`
 	wasmgate := program(t, guest("wasmgate", "http", "iii", "", "", "\x41\x10", manifest))
 	code, out, err := wasmgate("", "sandbox", "inspect", "m.wasm")
-	if code != 0 || strings.ContainsAny(out, "\x1b\u009b\u202e\t") {
+	if code != 0 || strings.ContainsAny(out+err, "\x1b\u009b\u202e\t") || !strings.Contains(err, "has an outputSchema of another type than object") {
 		t.Errorf("exit code %d, %s%q", code, err, out)
 	}
 	for _, want := range []string{"\nhttp     {origin: ", "\ndirs     {path: ", ", write: true}\n", "{path: PATH, write: false}", "\nsecrets  e", "\nkv       true\n",

@@ -74,9 +74,9 @@ func FirstManifest(module string, r sandbox.Report) []byte {
 	return b.Bytes()
 }
 
-// advice is what a manifest says and its author may not mean.
-func advice(m sandbox.Manifest) (all []string) {
-	for _, t := range m.Tools {
+// Advice is what the definitions of tools say and their author may not mean.
+func Advice(tools []sandbox.Tool) (all []string) {
+	for _, t := range tools {
 		if strings.TrimSpace(t.Description) == "" {
 			all = append(all, fmt.Sprintf("tool %s has no description, by which models choose it", t.Name))
 		}

@@ -75,7 +75,7 @@ func (t *Trials) Close() error { return os.RemoveAll(t.copies) }
 
 // Advice returns what the author of the module may not mean.
 func (t *Trials) Advice() []string {
-	all := advice(t.manifest)
+	all := Advice(t.manifest.Tools)
 	if note := t.module.Note(); note != "" {
 		all = append(all, note)
 	}
