@@ -3,13 +3,15 @@ package gate
 import (
 	"context"
 	"errors"
+
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // admit brings the call into the order of its session, and returns the state in which it
 // was admitted. If the session has read more since the call was decided on, the call is
 // not admitted, and has to be decided on again in the state that is returned.
 func (w *way) admit(ctx context.Context, q Query, adds Labels) (now Session, admitted bool, err error) {
-	w.next(StepAuthorize)
+	w.next(step.Authorize)
 	now, err = w.Sessions.Admit(ctx, q.Session, q.Call, adds)
 	switch {
 	case err == nil:
@@ -30,7 +32,7 @@ func (w *way) grant(ctx context.Context, q Query, now Session, r ruling, held he
 	if err := w.vouch(ctx, q, r.sent); err != nil {
 		return Permit{}, err
 	}
-	w.next(StepRecord)
+	w.next(step.Record)
 	if ctx.Err() != nil {
 		return Permit{}, w.fail(ctx, "", nil)
 	}

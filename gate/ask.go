@@ -3,13 +3,15 @@ package gate
 import (
 	"context"
 	"errors"
+
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // ask has a person approve the call, and returns the binding of what they have approved.
 // The call holds nothing meanwhile that others wait for. Approved says that a person has
 // approved it before, and the policy asks all the same.
 func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consent string, err error) {
-	w.next(StepApprove)
+	w.next(step.Approve)
 	switch {
 	case approved:
 		return "", w.fail(ctx, "the policy has changed since the call was approved; call again", nil)
@@ -43,7 +45,7 @@ func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consen
 func (w *way) unapproved(ctx context.Context, err error) error {
 	if p, ok := errors.AsType[*Pending](err); ok && ctx.Err() == nil {
 		w.rec.Approval.ID, w.rec.Decision.Remedy = p.ID, p.Remedy
-		r := w.refuse(StepApprove, p.Error(), p)
+		r := w.refuse(step.Approve, p.Error(), p)
 		r.Remedy = p.Remedy
 		return r
 	}
@@ -66,7 +68,7 @@ func (w *way) resume(ctx context.Context, q Query) (Query, error) {
 	if err := w.pinned(ctx, q.Call, tool); err != nil {
 		return q, err
 	}
-	w.next(StepAuthorize)
+	w.next(step.Authorize)
 	q.Session, err = w.view(ctx, q.Call)
 	return q, err
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 type approverFunc func(context.Context, gate.Question) (gate.Approval, error)
@@ -132,7 +134,7 @@ func TestCallerGoesWhileItIsAsked(t *testing.T) {
 		return gate.Approval{}, ctx.Err()
 	})
 	g := newGate(t, p)
-	if _, err := g.Do(ctx, newCall()); gate.Code(err) != gate.CodeCancelled {
+	if _, err := g.Do(ctx, newCall()); gate.Code(err) != codes.Cancelled {
 		t.Errorf("error %v", err)
 	}
 }
@@ -279,7 +281,7 @@ func TestApprovedProvenance(t *testing.T) {
 		return d
 	}
 	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
-		return answer(`{"content":[]}`), p.HostCall(ctx, gate.SandboxKV, gate.MustDoc(`{"key":"/a"}`))
+		return answer(`{"content":[]}`), p.HostCall(ctx, actions.SandboxKV, gate.MustDoc(`{"key":"/a"}`))
 	}
 	c := newCall()
 	c.Args = gate.MustDoc(`{"path":"/a","n":[1]}`)

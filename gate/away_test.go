@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -34,7 +35,7 @@ func TestRequestGivesThePlaceBack(t *testing.T) {
 				return gate.MustDoc(givesName), nil
 			}
 			r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
-				if _, err := p.Request(ctx, gate.Elicit, gate.MustDoc(asksName)); (err != nil) != refuses {
+				if _, err := p.Request(ctx, actions.Elicit, gate.MustDoc(asksName)); (err != nil) != refuses {
 					t.Error(err)
 				}
 				if free() {

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/actions"
 )
 
 // Owner is the key under which everything that belongs to somebody is kept.
@@ -43,7 +45,7 @@ type SessionKey struct {
 
 // An Action is what a call does, in the words of MCP's methods. Policies see it
 // as input.action.
-type Action string
+type Action = actions.Action
 
 // The actions of clients. Subscribe asks to be told when a resource changes. Complete
 // completes an argument of a prompt, or a variable of a template of resources.
@@ -54,10 +56,6 @@ const (
 	Subscribe    Action = "resources/subscribe"
 	Complete     Action = "completion/complete"
 )
-
-// AgentCall is a call of a tool that an agent has itself and carries out itself, such as a
-// shell: its hook asks before, and tells the result after.
-const AgentCall Action = "agent/tools/call"
 
 // A Call is one use of a capability that a client asks for.
 type Call struct {
@@ -132,20 +130,4 @@ func NewID() string {
 	u[8] = u[8]&0x3f | 0x80
 	s := hex.EncodeToString(u[:])
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
-}
-
-// The actions of servers: what they ask of the client of a call while it runs.
-const (
-	Elicit    Action = "elicitation/create"     // put a form, or a URL, to the person
-	Sample    Action = "sampling/createMessage" // have the client's model write
-	ListRoots Action = "roots/list"             // which folders the client works in
-)
-
-// IsPeerRequest reports whether the action is a server's, see [Permit.Request].
-func (a Action) IsPeerRequest() bool {
-	switch a {
-	case Elicit, Sample, ListRoots:
-		return true
-	}
-	return false
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // The members that the gate adds to a result's _meta.
@@ -39,7 +40,7 @@ const metaPrefix = "io.github.wasmgate/"
 // an output schema still keeps to it afterwards, or is refused: clients check
 // too, and would blame the tool.
 func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) {
-	w.next(StepSanitize)
+	w.next(step.Sanitize)
 	s := w.scrub(p.tool, p.duty.profile)
 	s.text.Kind = w.kind(p.call, p.tool)
 	doc, err := contents{w.ContentChecker, p.call, p.duty.profile, s}.check(res.Doc)

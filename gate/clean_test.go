@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // clean returns what the client gets of a result, with a sanitizer that makes
@@ -159,7 +160,7 @@ func TestNestedJSONIsWalkedFourTimes(t *testing.T) {
 
 func TestSanitizerLearnsWhereATextStands(t *testing.T) {
 	r := newRig()
-	decides(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{gate.Profile{Name: "strict"}}})(r)
+	decides(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{obligation.Profile{Name: "strict"}}})(r)
 	r.tool.Output = nil
 	answers(`{"content":[{"text":"1","mimeType":"text/html","o":{"t":"2"},"l":["3"]}]}`)(r)
 	seen := map[string]string{}

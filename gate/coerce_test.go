@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // twos makes "2" to 2.
@@ -50,7 +51,7 @@ func TestCoercedArguments(t *testing.T) {
 			decided, asked, sent := "", "", ""
 			r.decide = func(q gate.Query) gate.Decision {
 				decided = q.Call.Args.String()
-				return gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{gate.Approve{}}}
+				return gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{obligation.Approve{}}}
 			}
 			r.invoke = func(_ context.Context, c *gate.Call) (gate.Result, error) {
 				sent = c.Args.String()

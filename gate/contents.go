@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -60,7 +61,7 @@ func (c contents) found(rule string, path []string) {
 // contentMember is where results have their contents: blocks of a tool's, messages
 // with blocks of a prompt, and contents of resources; and where requests have them
 // that clients' models answer.
-var contentMember = map[Action]string{CallTool: "content", GetPrompt: "messages", ReadResource: "contents", Sample: "messages"}
+var contentMember = map[Action]string{CallTool: "content", GetPrompt: "messages", ReadResource: "contents", actions.Sample: "messages"}
 
 // instead returns what stands in the place of a refused content, or of a message
 // that has one.
@@ -77,7 +78,7 @@ func (c contents) instead(refused Doc, text string) ([]byte, error) {
 
 // element judges one content, or those of a message.
 func (c contents) element(one Doc, path []string) (Doc, string, error) {
-	if a := c.call.Action; a != GetPrompt && a != Sample {
+	if a := c.call.Action; a != GetPrompt && a != actions.Sample {
 		return c.block(one, path)
 	}
 	content := one.Get("content")

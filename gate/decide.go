@@ -7,7 +7,9 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // maxDecisions bounds how often a call is decided on: again when its session has changed
@@ -58,14 +60,14 @@ func (w *way) decide(ctx context.Context, q Query, b searched, consent string) (
 	}
 	w.rec.Full, r.consent = r.duty.full, consent
 	if b.refuses != "" {
-		w.next(StepSanitize)
+		w.next(step.Sanitize)
 		return ruling{}, w.fail(ctx, b.refuses, nil)
 	}
 	return r, nil
 }
 
 // stepCredential refuses what servers refuse for want of a credential, before they are asked.
-const stepCredential Step = "credential"
+const stepCredential step.Step = "credential"
 
 const unableToMeet = "the policy demands what this gateway cannot do"
 
@@ -87,7 +89,7 @@ func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision,
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrOverdue) && ctx.Err() == nil:
-		return Decision{}, w.refuse(StepBusy, "the gateway is too busy to decide on the call; try again", err)
+		return Decision{}, w.refuse(step.Busy, "the gateway is too busy to decide on the call; try again", err)
 	default:
 		return Decision{}, w.undecided(ctx, q, err)
 	}
@@ -103,7 +105,7 @@ func (w *way) undecided(ctx context.Context, q Query, err error) error {
 		broken := q.Tool.Input.Validate(q.Call.Args)
 		visible, unknown := w.Authorizer.Visible(ctx, q.Call.Who, []*Tool{q.Tool})
 		if broken != nil && unknown == nil && len(visible) == 1 && visible[0] {
-			w.next(StepValidateInput)
+			w.next(step.ValidateInput)
 			return w.brokenInput(ctx, q.Tool, "the arguments", errors.Join(broken, err))
 		}
 	}
@@ -117,7 +119,7 @@ func (p *Parts) rule(q Query, d Decision) (ruling, error) {
 	r := ruling{Decision: d, sent: sent(q.Call, d.Obligations), adds: d.Labels.Join(labels)}
 	var err error
 	if r.duty, err = noDuty.with(d.Obligations); err == nil && r.duty.narrowed {
-		err = r.duty.narrowing.fits(q.Tool)
+		err = fits(q.Tool, r.duty.narrowing)
 	}
 	if err == nil && q.Tool.Feature == FeatureAgent && (r.duty.onResult() || r.duty.timeout < math.MaxInt64 || r.sent != q.Call) {
 		err = errors.New("an agent carries out the call as it is: its arguments, its time and its result cannot be changed")
@@ -129,11 +131,11 @@ func (p *Parts) rule(q Query, d Decision) (ruling, error) {
 var errLogin = errors.New("there is no login at the tool's server that could be narrowed")
 
 // fits returns why a tool cannot be narrowed so.
-func (n Narrowing) fits(t *Tool) error {
+func fits(t *Tool, n obligation.Narrowing) error {
 	if n.Scopes != nil && !t.Login {
 		return errLogin
 	}
-	login := Narrowing{Scopes: n.Scopes, TTL: n.TTL}
+	login := obligation.Narrowing{Scopes: n.Scopes, TTL: n.TTL}
 	if !t.Sandboxed && (n.Scopes == nil || !reflect.DeepEqual(n, login)) {
 		return errors.New("only a sandboxed tool can be narrowed so")
 	}
@@ -149,7 +151,7 @@ func (w *way) denied(d Decision) *Refusal {
 	if reason == "" {
 		reason = "not allowed by policy"
 	}
-	r := w.refuse(StepAuthorize, reason, nil)
+	r := w.refuse(step.Authorize, reason, nil)
 	if d.Hidden {
 		r.Reason, r.Err = unknown(w.rec.Call.Action), errors.New(reason)
 	}

@@ -1,6 +1,10 @@
 package gate
 
-import "context"
+import (
+	"context"
+
+	"github.com/wasmgate/wasmgate/internal/step"
+)
 
 // Do carries out a call, or refuses it. The error is a [*Refusal], an error of
 // the upstream, or wraps ctx.Err() if ctx ended first; [Code] names it. A tool
@@ -17,7 +21,7 @@ func (g *Gate) do(ctx context.Context, c Call, relayed bool) (Result, error) {
 	}
 	p := g.parts.Load()
 	if p == nil {
-		return Result{}, &Refusal{Step: StepRecord, Call: c.ID, Name: c.Name, Reason: "the gate has no parts"}
+		return Result{}, &Refusal{Step: step.Record, Call: c.ID, Name: c.Name, Reason: "the gate has no parts"}
 	}
 	w := &way{gate: g, relayed: relayed}
 	w.begin(p, Done, &c)
@@ -99,7 +103,7 @@ func (w *way) pass(ctx context.Context, c *Call) (_ Result, err error) {
 // arrive returns what is decided on: the call without the secrets that are not to go on,
 // in the state that its session has now.
 func (w *way) arrive(ctx context.Context, c *Call, t *Tool) (q Query, b searched, err error) {
-	w.next(StepAuthorize)
+	w.next(step.Authorize)
 	if err := w.readPrompt(ctx, c); err != nil {
 		return q, b, err
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 var (
@@ -67,7 +69,7 @@ func (tt doTest) run(t *testing.T) {
 
 func outcome(res gate.Result, err error) string {
 	if err == nil && res.IsError {
-		return gate.CodeToolError
+		return codes.ToolError
 	}
 	return gate.Code(err)
 }
@@ -95,12 +97,12 @@ func answers(s string) func(*rig) {
 
 // foreign is an obligation that the gate cannot know: embedding gives a type of
 // another package the unexported method.
-type foreign struct{ gate.Obligation }
+type foreign struct{ obligation.Obligation }
 
 func TestDoDecides(t *testing.T) {
 	const unable = "the policy demands what this gateway cannot do"
-	with := func(o gate.Obligation) func(*rig) {
-		return decides(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{o}})
+	with := func(o obligation.Obligation) func(*rig) {
+		return decides(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{o}})
 	}
 	tests := map[string]doTest{
 		"allowed":                   {code: "ok", invoked: true, events: through},
@@ -133,7 +135,7 @@ func TestDoDecides(t *testing.T) {
 		"session cannot be kept":                  {change: fails("admit", errInternal), code: "refused_authorize", reason: "the session's state cannot be kept", events: refused},
 		"an obligation of another package":        {change: with(foreign{}), code: "refused_authorize", reason: unable, events: refused},
 		"an obligation that is nil":               {change: with(nil), code: "refused_authorize", reason: unable, events: refused},
-		"a pointer to an obligation":              {change: with(&gate.MaxResult{Bytes: 1 << 20}), code: "refused_authorize", reason: unable, events: refused},
+		"a pointer to an obligation":              {change: with(&obligation.MaxResult{Bytes: 1 << 20}), code: "refused_authorize", reason: unable, events: refused},
 	}
 	for name, tt := range tests {
 		t.Run(name, tt.run)
@@ -185,7 +187,7 @@ func TestDoChecksTheAnswer(t *testing.T) {
 			}
 		}
 	}
-	short := decides(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{gate.MaxResult{Bytes: 10}}})
+	short := decides(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{obligation.MaxResult{Bytes: 10}}})
 	scrub := func(r *rig) { r.sanitize = replace("bad", "[removed]") }
 	notBad := func(r *rig) {
 		r.output = func(d gate.Doc) error {
@@ -205,7 +207,7 @@ func TestDoChecksTheAnswer(t *testing.T) {
 		"isError false is checked":            {change: both(answers(`{"content":[],"isError":false}`)), code: "refused_validate_output", reason: broken},
 		"no output schema, any result":        {change: both(answers(`{"structuredContent":7}`), func(r *rig) { r.tool.Output = nil }), code: "ok"},
 		"larger than the policy lets":         {change: both(answers(`{"structuredContent":7}`), short), code: "refused_validate_output", reason: "the result is larger than 10 bytes; ask for less of it"},
-		"as large as the policy lets":         {change: both(answers(`{"isOk":1}`), func(r *rig) { r.tool.Output = nil }, decides(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{gate.MaxResult{Bytes: 10}}})), code: "ok"},
+		"as large as the policy lets":         {change: both(answers(`{"isOk":1}`), func(r *rig) { r.tool.Output = nil }, decides(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{obligation.MaxResult{Bytes: 10}}})), code: "ok"},
 		"no object":                           {change: answers(`[]`), code: "protocol"},
 		"nothing": {change: func(r *rig) {
 			r.invoke = func(context.Context, *gate.Call) (gate.Result, error) { return gate.Result{}, nil }

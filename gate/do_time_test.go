@@ -13,14 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // Whatever way two packs are put together, both of their bounds hold.
 func TestDoMeetsAllObligations(t *testing.T) {
 	for _, sizes := range [][]int64{{10, 1 << 20}, {1 << 20, 10}} {
-		var o []gate.Obligation
+		var o []obligation.Obligation
 		for _, n := range sizes {
-			o = append(o, gate.MaxResult{Bytes: n})
+			o = append(o, obligation.MaxResult{Bytes: n})
 		}
 		r := newRig()
 		decides(gate.Decision{Effect: gate.Allow, Obligations: o})(r)
@@ -30,7 +31,7 @@ func TestDoMeetsAllObligations(t *testing.T) {
 	}
 	for _, after := range [][]time.Duration{{time.Second, time.Hour}, {time.Hour, time.Second}} {
 		r := newRig()
-		decides(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{gate.Timeout{After: after[0]}, gate.Timeout{After: after[1]}}})(r)
+		decides(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{obligation.Timeout{After: after[0]}, obligation.Timeout{After: after[1]}}})(r)
 		r.invoke = func(ctx context.Context, _ *gate.Call) (gate.Result, error) {
 			if d, ok := ctx.Deadline(); !ok || time.Until(d) > time.Minute {
 				t.Errorf("timeouts %v: deadline in %v, want the nearest", after, time.Until(d))
@@ -42,7 +43,7 @@ func TestDoMeetsAllObligations(t *testing.T) {
 		}
 	}
 	r := newRig()
-	decides(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{gate.Profile{Name: "text"}, gate.Profile{Name: "strict"}}})(r)
+	decides(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{obligation.Profile{Name: "text"}, obligation.Profile{Name: "strict"}}})(r)
 	if _, err := r.do(t, newCall()); err == nil || r.count("invoke") > 0 {
 		t.Errorf("two profiles: err = %v, want a refusal before the upstream: both cannot be met", err)
 	}
@@ -117,7 +118,7 @@ func TestDoKeepsTheCauseOfACancelledCall(t *testing.T) {
 func TestDoBoundsTheUpstreamsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig()
-		decides(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{gate.Timeout{After: 3 * time.Second}}})(r)
+		decides(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{obligation.Timeout{After: 3 * time.Second}}})(r)
 		r.invoke = func(ctx context.Context, _ *gate.Call) (gate.Result, error) {
 			<-ctx.Done()
 			return gate.Result{}, ctx.Err()

@@ -43,9 +43,9 @@
 //	           invoke -> answer: validate output, sanitize, learn -> the done record
 //
 // Two words for what goes this way: the call is what the client made, less the secrets that
-// must not go on, and what policies see; what is sent is the call less what the policy's
-// [Redact] takes out, and what the schema, people, the upstream and the log see. A step
-// returns what it finds to [Gate.Do]'s pass, and leaves nothing for another to find.
+// must not go on, and what policies see; what is sent is the call less what the policy has
+// redacted, and what the schema, people, the upstream and the log see. A step returns what it
+// finds to [Gate.Do]'s pass, and leaves nothing for another to find.
 //
 // The order is part of what is promised: who may not call learns no schema, nobody is
 // asked about a call that cannot run, and a call that waits for a person takes nothing
@@ -91,7 +91,8 @@
 // # Parts
 //
 // The package imports nothing but the standard library and leaves of this module: JSON, a
-// [Doc], is read in internal/doc. It declares what it needs from others as small
+// [Doc], is read in internal/doc; how steps, outcomes, actions, obligations and labels are called
+// is in internal/step, codes, actions, obligation and provenance. It declares what it needs from others as small
 // interfaces ([Upstream], [Authorizer], [Sessions], [Sanitizer], [Recorder], and others
 // that may be missing); [Parts] holds one of each, and [Gate.Swap] replaces them all at
 // once.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // duty is what the obligations of a decision come to.
@@ -12,10 +14,10 @@ type duty struct {
 	timeout   time.Duration // math.MaxInt64: none
 	maxResult int64
 	profile   string
-	narrowing Narrowing
+	narrowing obligation.Narrowing
 	narrowed  bool
-	redact    *Redact
-	rates     []Rate
+	redact    *obligation.Redact
+	rates     []obligation.Rate
 	full      bool // recorded in full
 	approve   bool
 }
@@ -28,29 +30,29 @@ func (d duty) onResult() bool {
 var noDuty = duty{timeout: math.MaxInt64, maxResult: math.MaxInt64}
 
 // with returns the duty of whoever is under d and the obligations.
-func (d duty) with(obligations []Obligation) (duty, error) {
+func (d duty) with(obligations []obligation.Obligation) (duty, error) {
 	for _, o := range obligations {
 		switch o := o.(type) {
-		case Timeout:
+		case obligation.Timeout:
 			d.timeout = min(d.timeout, o.After)
-		case MaxResult:
+		case obligation.MaxResult:
 			d.maxResult = min(d.maxResult, o.Bytes)
-		case Profile:
+		case obligation.Profile:
 			if d.profile != "" && d.profile != o.Name {
 				return duty{}, fmt.Errorf("profiles %q and %q at once", d.profile, o.Name)
 			}
 			d.profile = o.Name
-		case Narrowing:
+		case obligation.Narrowing:
 			d.narrowing, d.narrowed = d.narrowing.Intersect(o), true
-		case Redact:
-			d.redact = d.redact.join(o)
-		case Rate:
+		case obligation.Redact:
+			d.redact = bothRedact(d.redact, o)
+		case obligation.Rate:
 			if d.rates = joinRates(d.rates, o); len(d.rates) > maxRates {
 				return duty{}, fmt.Errorf("more than %d rates", maxRates)
 			}
-		case RecordFull:
+		case obligation.RecordFull:
 			d.full = true
-		case Approve:
+		case obligation.Approve:
 			d.approve = true
 		default:
 			return duty{}, fmt.Errorf("unknown obligation %T", o)
@@ -59,12 +61,12 @@ func (d duty) with(obligations []Obligation) (duty, error) {
 	return d, nil
 }
 
-// join returns what both take out; nil takes out nothing.
-func (r *Redact) join(o Redact) *Redact {
+// bothRedact returns what both take out; nil takes out nothing.
+func bothRedact(r *obligation.Redact, o obligation.Redact) *obligation.Redact {
 	if r == nil {
-		r = new(Redact)
+		r = new(obligation.Redact)
 	}
-	return &Redact{joined(r.Arguments, o.Arguments), joined(r.Result, o.Result)}
+	return &obligation.Redact{Arguments: joined(r.Arguments, o.Arguments), Result: joined(r.Result, o.Result)}
 }
 
 // joined returns the union of both lists, sorted.

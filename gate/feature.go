@@ -11,8 +11,12 @@ const (
 	FeatureResource Feature = "resource"
 	FeatureTemplate Feature = "template" // of the URIs of resources
 	// FeatureAgent is a tool that an agent has itself: nobody lists or calls it here, and its
-	// calls are decided on as [AgentCall]. The server in its name is the agent.
+	// calls are decided on as [actions.AgentCall]. The server in its name is the agent.
 	FeatureAgent Feature = "agent"
+	// FeatureMethod is a method that MCP does not have. A call of one has the method for its
+	// action, as its server knows it, and the whole of the request's parameters, but for
+	// _meta, for its arguments.
+	FeatureMethod Feature = "method"
 )
 
 // called reports whether what is used has a name and labels as tools have.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/pointer"
 )
 
@@ -183,7 +184,7 @@ func secretKinds(found []Finding) string {
 // wary has a person asked for the secrets that came with a call.
 func (b searched) wary(d Decision) Decision {
 	if b.asks != "" && d.Effect == Allow {
-		d.Obligations = append(slices.Clone(d.Obligations), Approve{})
+		d.Obligations = append(slices.Clone(d.Obligations), obligation.Approve{})
 		d.Reasons = append(slices.Clone(d.Reasons), b.asks)
 	}
 	return d

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // A badError is an error whose methods fail, as those of a nil pointer in an
@@ -64,7 +65,7 @@ func checkFault(t *testing.T, n int, fault func(cancel func()) error) {
 	failed := r.trace[n]
 
 	if failed == "release" { // too late to matter to this call
-		if code := gate.Code(err); !slices.Contains(codes, code) {
+		if code := gate.Code(err); !slices.Contains(allCodes, code) {
 			t.Errorf("code = %q is not in the set", code)
 		}
 	} else if err == nil || !res.Doc.IsZero() {
@@ -87,7 +88,7 @@ func checkFault(t *testing.T, n int, fault func(cancel func()) error) {
 		t.Errorf("the client reads %q", reason(err))
 	}
 	if failed != "record done" {
-		if rec := r.done(t); rec.Err == nil || !slices.Contains(codes, rec.Code) || rec.Code == "ok" {
+		if rec := r.done(t); rec.Err == nil || !slices.Contains(allCodes, rec.Code) || rec.Code == "ok" {
 			if failed != "release" {
 				t.Errorf("recorded %q, %v", rec.Code, rec.Err)
 			}
@@ -111,7 +112,7 @@ func guards() map[string]guard {
 		return func(r *rig, _ *gate.Parts) { r.at = on(method, errInternal) }
 	}
 	allow := decide(gate.Decision{Effect: gate.Allow})
-	small := decide(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{gate.MaxResult{Bytes: 1}}})
+	small := decide(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{obligation.MaxResult{Bytes: 1}}})
 	noRecord := func(_ *rig, p *gate.Parts) {
 		p.Recorder = recorderFunc(func(context.Context, *gate.Record) error { return nil })
 	}
@@ -131,7 +132,7 @@ func guards() map[string]guard {
 		"the pins":                       {unpinned, noPins, "refused_pin", false},
 		"the authorizer":                 {decide(gate.Decision{Effect: gate.Deny}), allow, "refused_authorize", false},
 		"the question to a person":       {decide(gate.Decision{Effect: gate.Ask}), allow, "refused_approve", false},
-		"the obligations":                {decide(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{foreign{}}}), allow, "refused_authorize", false},
+		"the obligations":                {decide(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{foreign{}}}), allow, "refused_authorize", false},
 		"the input schema":               {fail("input"), anyInput, "refused_validate_input", false},
 		"the limiter":                    {fail("take"), noLimiter, "refused_limit", false},
 		"the order of the session":       {stale, admitAll, "refused_authorize", false},

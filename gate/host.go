@@ -3,26 +3,10 @@ package gate
 import (
 	"context"
 
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
-
-// The actions of a sandboxed tool while it carries out a call.
-const (
-	SandboxHTTP   Action = "sandbox/http"   // send an HTTP request
-	SandboxSecret Action = "sandbox/secret" // put a secret into a request
-	SandboxKV     Action = "sandbox/kv"     // read or write its key-value store
-	SandboxFile   Action = "sandbox/file"   // open or change a file
-)
-
-// IsHostCall reports whether the action is that of a host call: of what a
-// sandboxed tool does outside of its sandbox.
-func (a Action) IsHostCall() bool {
-	switch a {
-	case SandboxHTTP, SandboxSecret, SandboxKV, SandboxFile:
-		return true
-	}
-	return false
-}
 
 // HostCall decides whether the permitted call may do something outside of its
 // sandbox. The request, an object, is what policies see as input.request:
@@ -36,7 +20,7 @@ func (a Action) IsHostCall() bool {
 // HostCall returns nil, it is recorded: only then may the upstream do it. One that
 // equals the last, decided alike, is counted instead, and a record has the count
 // a second later or at the end of the call. A call may have 1000 records of host
-// calls at once, and 100 a second after that: more are refused at [StepLimit], and
+// calls at once, and 100 a second after that: more are refused at [step.Limit], and
 // counted likewise. The
 // error is a [*Refusal], of which the guest may be told the Reason, or wraps
 // ctx.Err(). What a policy would ask a person is refused, and so is a decision
@@ -55,7 +39,7 @@ func (p Permit) HostCall(ctx context.Context, action Action, request Doc) error 
 // [*Refusal] with this reason, which the guest may be told.
 func (p Permit) DenyHostCall(ctx context.Context, action Action, request Doc, reason string) error {
 	return p.hostCall(ctx, action, request, func(n *nested, ctx context.Context) error {
-		n.next(StepAuthorize)
+		n.next(step.Authorize)
 		n.rec.Decision = Decision{Effect: Deny, Reasons: []string{reason}}
 		return n.fail(ctx, reason, nil)
 	})
@@ -64,7 +48,7 @@ func (p Permit) DenyHostCall(ctx context.Context, action Action, request Doc, re
 // hostCall takes a host call its way and records how it ended.
 func (p Permit) hostCall(ctx context.Context, action Action, request Doc, decide func(*nested, context.Context) error) error {
 	if p.of == nil || p.of.over.Load() {
-		return &Refusal{Step: StepAuthorize, Name: string(action), Reason: noCall}
+		return &Refusal{Step: step.Authorize, Name: string(action), Reason: noCall}
 	}
 	p.of.hostCalls.Add(1)
 	n := p.of.nested(HostCall, action, request)
@@ -79,10 +63,10 @@ func (n *nested) host(ctx context.Context) (err error) {
 	defer n.caught(ctx, &err)
 
 	c := n.rec.Call
-	if !c.Action.IsHostCall() || c.Args.Kind() != doc.Object {
+	if !actions.IsHostCall(c.Action) || c.Args.Kind() != doc.Object {
 		return n.fail(ctx, "it is no host call that this gateway knows", nil)
 	}
-	n.next(StepAuthorize)
+	n.next(step.Authorize)
 	if !n.by.tool.Sandboxed {
 		return n.fail(ctx, "only a sandboxed tool makes host calls", nil)
 	}

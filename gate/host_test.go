@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 var hostRequest = gate.MustDoc(`{"method":"GET","scheme":"https","host":"api.example.com","port":443,"path":"/"}`)
@@ -25,7 +27,7 @@ func newHostRig(got *error) *rig {
 	r := newRig()
 	r.tool.Sandboxed = true
 	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
-		*got = p.HostCall(ctx, gate.SandboxHTTP, hostRequest)
+		*got = p.HostCall(ctx, actions.SandboxHTTP, hostRequest)
 		if *got == nil {
 			r.step("effect")
 		}
@@ -49,8 +51,8 @@ func hostDecides(d gate.Decision) func(*rig) {
 func TestHostCallDecides(t *testing.T) {
 	const nobody = "a person would have to approve this, and nobody can be asked in the middle of a call"
 	const unable = "the policy demands what this gateway cannot do"
-	with := func(o gate.Obligation) func(*rig) {
-		return hostDecides(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{o}})
+	with := func(o obligation.Obligation) func(*rig) {
+		return hostDecides(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{o}})
 	}
 	tests := map[string]struct {
 		change func(*rig)
@@ -63,10 +65,10 @@ func TestHostCallDecides(t *testing.T) {
 		"an effect that is unknown": {hostDecides(gate.Decision{Effect: "permit"}), "refused_authorize", "not allowed by policy"},
 		"ask":                       {hostDecides(gate.Decision{Effect: gate.Ask}), "refused_approve", nobody},
 		"an unknown obligation":     {with(foreign{}), "refused_authorize", unable},
-		"a timeout":                 {with(gate.Timeout{After: time.Second}), "refused_authorize", unable},
-		"a bound of the result":     {with(gate.MaxResult{Bytes: 1 << 20}), "refused_authorize", unable},
-		"a profile":                 {with(gate.Profile{Name: "strict"}), "refused_authorize", unable},
-		"a narrowing":               {with(gate.Narrowing{NoKV: true}), "refused_authorize", unable},
+		"a timeout":                 {with(obligation.Timeout{After: time.Second}), "refused_authorize", unable},
+		"a bound of the result":     {with(obligation.MaxResult{Bytes: 1 << 20}), "refused_authorize", unable},
+		"a profile":                 {with(obligation.Profile{Name: "strict"}), "refused_authorize", unable},
+		"a narrowing":               {with(obligation.Narrowing{NoKV: true}), "refused_authorize", unable},
 		"of a tool in no sandbox":   {func(r *rig) { r.tool.Sandboxed = false }, "refused_authorize", "only a sandboxed tool makes host calls"},
 		"the session is too busy": {func(r *rig) {
 			r.admit = func(s gate.Session, _ gate.Labels) (gate.Session, error) {
@@ -114,7 +116,7 @@ func TestDenyHostCall(t *testing.T) {
 	r := newRig()
 	r.tool.Sandboxed = true
 	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
-		got = p.DenyHostCall(ctx, gate.SandboxHTTP, hostRequest, "not granted")
+		got = p.DenyHostCall(ctx, actions.SandboxHTTP, hostRequest, "not granted")
 		return answer(`{"structuredContent":1}`), nil
 	}
 	decided := 0
@@ -147,7 +149,7 @@ func TestHostCallIsOnBehalfOfItsCall(t *testing.T) {
 		t.Fatal(err, got)
 	}
 	parent, host := asked[0].Call, asked[1].Call
-	if len(host.ID) != 36 || host.ID == parent.ID || host.Parent != parent.ID || host.Action != gate.SandboxHTTP ||
+	if len(host.ID) != 36 || host.ID == parent.ID || host.Parent != parent.ID || host.Action != actions.SandboxHTTP ||
 		host.Name != parent.Name || host.Who != parent.Who || host.Session != parent.Session ||
 		host.ClientName != "inspector" || host.ClientVersion != "1" || host.Args != hostRequest || asked[1].Tool != r.tool {
 		t.Errorf("decided on %+v of %v", host, asked[1].Tool)
@@ -222,7 +224,7 @@ func TestHostCallKeepsTheOrder(t *testing.T) {
 }
 
 func TestHostCallNeedsACallUnderWay(t *testing.T) {
-	if err := (gate.Permit{}).HostCall(t.Context(), gate.SandboxHTTP, hostRequest); gate.Code(err) != "refused_authorize" {
+	if err := (gate.Permit{}).HostCall(t.Context(), actions.SandboxHTTP, hostRequest); gate.Code(err) != "refused_authorize" {
 		t.Errorf("the zero permit: %v", err)
 	}
 	for _, action := range []gate.Action{"", gate.CallTool, "sandbox/exec", "sandbox/http "} {
@@ -240,7 +242,7 @@ func TestHostCallNeedsACallUnderWay(t *testing.T) {
 		var got error
 		r := newHostRig(&got)
 		r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
-			got = p.HostCall(ctx, gate.SandboxKV, request)
+			got = p.HostCall(ctx, actions.SandboxKV, request)
 			return answer(`{"structuredContent":1}`), nil
 		}
 		if _, err := r.do(t, newCall()); err != nil || gate.Code(got) != "refused_parse" {
@@ -267,7 +269,7 @@ func TestHostCallNeedsACallUnderWay(t *testing.T) {
 			t.Errorf("the call that is to end %s: %v", ending, err)
 		}
 		n := len(r.trace)
-		if err := kept.HostCall(t.Context(), gate.SandboxHTTP, hostRequest); gate.Code(err) != "refused_authorize" || len(r.trace) != n {
+		if err := kept.HostCall(t.Context(), actions.SandboxHTTP, hostRequest); gate.Code(err) != "refused_authorize" || len(r.trace) != n {
 			t.Errorf("after a call that ended %s: %v, trace = %v", ending, err, r.trace[n:])
 		}
 	}
@@ -280,7 +282,7 @@ func TestHostCallEndsWithItsCall(t *testing.T) {
 	deciding, ended := make(chan struct{}), make(chan struct{})
 	p := r.parts()
 	p.Authorizer = authorizerFunc(func(q gate.Query) (gate.Decision, error) {
-		if q.Call.Action == gate.SandboxHTTP {
+		if q.Call.Action == actions.SandboxHTTP {
 			close(deciding)
 			<-ended
 		}
@@ -297,7 +299,7 @@ func TestHostCallEndsWithItsCall(t *testing.T) {
 	p.Sessions = newInstant("s", new(atomic.Int64))
 	answered := make(chan error)
 	r.hosted = func(_ context.Context, p gate.Permit) (gate.Result, error) {
-		go func() { answered <- p.HostCall(t.Context(), gate.SandboxHTTP, hostRequest) }()
+		go func() { answered <- p.HostCall(t.Context(), actions.SandboxHTTP, hostRequest) }()
 		<-deciding
 		return answer(`{"structuredContent":1}`), nil
 	}
@@ -331,27 +333,27 @@ func (authorizerFunc) Offer(_ context.Context, _ *gate.Principal, t *gate.Tool) 
 // A rule that knows nothing of host calls gives its obligation to them as well.
 // It holds for them, because it holds for the whole call; anything more does not.
 func TestHostCallUnderTheObligationsOfItsCall(t *testing.T) {
-	call := []gate.Obligation{
-		gate.Timeout{After: 5 * time.Second}, gate.MaxResult{Bytes: 4096}, gate.Profile{Name: "strict"},
-		gate.Narrowing{HTTP: []string{"https://b", "https://a"}, Dirs: []string{"/srv"}, Secrets: []string{}, Fuel: 1000},
+	call := []obligation.Obligation{
+		obligation.Timeout{After: 5 * time.Second}, obligation.MaxResult{Bytes: 4096}, obligation.Profile{Name: "strict"},
+		obligation.Narrowing{HTTP: []string{"https://b", "https://a"}, Dirs: []string{"/srv"}, Secrets: []string{}, Fuel: 1000},
 	}
 	tests := map[string]struct {
-		host []gate.Obligation
+		host []obligation.Obligation
 		code string
 	}{
 		"none":                   {nil, "ok"},
 		"the same":               {call, "ok"},
 		"a part of them":         {call[1:3], "ok"},
-		"a longer time":          {[]gate.Obligation{gate.Timeout{After: time.Hour}}, "ok"},
-		"a shorter time":         {[]gate.Obligation{gate.Timeout{After: time.Second}}, "refused_authorize"},
-		"a smaller result":       {[]gate.Obligation{gate.MaxResult{Bytes: 1}}, "refused_authorize"},
-		"another profile":        {[]gate.Obligation{gate.Profile{Name: "text"}}, "refused_authorize"},
-		"a wider narrowing":      {[]gate.Obligation{gate.Narrowing{HTTP: []string{"https://a", "https://b", "https://c"}, Dirs: []string{"/"}, Fuel: 2000}}, "ok"},
-		"one origin less":        {[]gate.Obligation{gate.Narrowing{HTTP: []string{"https://a"}}}, "refused_authorize"},
-		"a directory below":      {[]gate.Obligation{gate.Narrowing{Dirs: []string{"/srv/docs"}}}, "refused_authorize"},
-		"no key-value store":     {[]gate.Obligation{gate.Narrowing{NoKV: true}}, "refused_authorize"},
-		"one that is unknown":    {[]gate.Obligation{call[0], foreign{}}, "refused_authorize"},
-		"a time it did not have": {[]gate.Obligation{gate.Narrowing{Timeout: time.Hour}}, "refused_authorize"},
+		"a longer time":          {[]obligation.Obligation{obligation.Timeout{After: time.Hour}}, "ok"},
+		"a shorter time":         {[]obligation.Obligation{obligation.Timeout{After: time.Second}}, "refused_authorize"},
+		"a smaller result":       {[]obligation.Obligation{obligation.MaxResult{Bytes: 1}}, "refused_authorize"},
+		"another profile":        {[]obligation.Obligation{obligation.Profile{Name: "text"}}, "refused_authorize"},
+		"a wider narrowing":      {[]obligation.Obligation{obligation.Narrowing{HTTP: []string{"https://a", "https://b", "https://c"}, Dirs: []string{"/"}, Fuel: 2000}}, "ok"},
+		"one origin less":        {[]obligation.Obligation{obligation.Narrowing{HTTP: []string{"https://a"}}}, "refused_authorize"},
+		"a directory below":      {[]obligation.Obligation{obligation.Narrowing{Dirs: []string{"/srv/docs"}}}, "refused_authorize"},
+		"no key-value store":     {[]obligation.Obligation{obligation.Narrowing{NoKV: true}}, "refused_authorize"},
+		"one that is unknown":    {[]obligation.Obligation{call[0], foreign{}}, "refused_authorize"},
+		"a time it did not have": {[]obligation.Obligation{obligation.Narrowing{Timeout: time.Hour}}, "refused_authorize"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -465,7 +467,7 @@ func TestHostCallsAtOnce(t *testing.T) {
 						if equal {
 							key = kvGet("k")
 						}
-						if err := p.HostCall(ctx, gate.SandboxKV, key); err != nil {
+						if err := p.HostCall(ctx, actions.SandboxKV, key); err != nil {
 							t.Error(err)
 						}
 					}
@@ -488,16 +490,16 @@ func TestEqualHostCallsAreCounted(t *testing.T) {
 func testEqualHostCallsAreCounted(t *testing.T) {
 	told, done := hostRecords(t, func(ctx context.Context, p gate.Permit) {
 		for range 9900 {
-			if err := p.HostCall(ctx, gate.SandboxKV, kvGet("a")); err != nil {
+			if err := p.HostCall(ctx, actions.SandboxKV, kvGet("a")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		p.HostCall(ctx, gate.SandboxKV, kvGet("b"))
-		p.HostCall(ctx, gate.SandboxKV, kvGet("a"))
-		p.HostCall(ctx, gate.SandboxFile, kvGet("a")) // another action
-		p.DenyHostCall(ctx, gate.SandboxFile, kvGet("a"), "not there")
-		p.DenyHostCall(ctx, gate.SandboxFile, kvGet("a"), "not there")
-		p.DenyHostCall(ctx, gate.SandboxFile, kvGet("a"), "not now")
+		p.HostCall(ctx, actions.SandboxKV, kvGet("b"))
+		p.HostCall(ctx, actions.SandboxKV, kvGet("a"))
+		p.HostCall(ctx, actions.SandboxFile, kvGet("a")) // another action
+		p.DenyHostCall(ctx, actions.SandboxFile, kvGet("a"), "not there")
+		p.DenyHostCall(ctx, actions.SandboxFile, kvGet("a"), "not there")
+		p.DenyHostCall(ctx, actions.SandboxFile, kvGet("a"), "not now")
 	})
 	var got []string
 	ids := map[string]bool{}
@@ -529,7 +531,7 @@ func TestEqualHostCallsThatEndOtherwise(t *testing.T) {
 	}
 	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
 		for range 6 {
-			if err := p.HostCall(ctx, gate.SandboxKV, kvGet("k")); err != nil {
+			if err := p.HostCall(ctx, actions.SandboxKV, kvGet("k")); err != nil {
 				t.Error(err)
 			}
 		}
@@ -554,7 +556,7 @@ func TestAFloodOfHostCalls(t *testing.T) {
 	began := time.Now()
 	told, done := hostRecords(t, func(ctx context.Context, p gate.Permit) {
 		for i := range flood {
-			err := p.HostCall(ctx, gate.SandboxKV, kvGet(i))
+			err := p.HostCall(ctx, actions.SandboxKV, kvGet(i))
 			switch code := gate.Code(err); code {
 			case "ok":
 				allowed++
@@ -589,7 +591,7 @@ func TestRoomForHostCallsComesBack(t *testing.T) {
 			for _, want := range []int{1000, 100, 200, 1000} {
 				allowed := 0
 				for i := range 2 * want {
-					if p.HostCall(ctx, gate.SandboxKV, kvGet(i)) == nil {
+					if p.HostCall(ctx, actions.SandboxKV, kvGet(i)) == nil {
 						allowed++
 					}
 				}
@@ -616,7 +618,7 @@ func TestTheNumberOfHostCallsIsRecorded(t *testing.T) {
 	r := newHostRig(&got)
 	hosted := r.hosted
 	r.hosted = func(ctx context.Context, p gate.Permit) (gate.Result, error) {
-		p.HostCall(ctx, gate.SandboxHTTP, hostRequest)
+		p.HostCall(ctx, actions.SandboxHTTP, hostRequest)
 		return hosted(ctx, p)
 	}
 	told := 0

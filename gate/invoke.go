@@ -6,12 +6,13 @@ import (
 	"math"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // invoke has the upstream carry out the call, within the time that the decision leaves
 // it.
 func (w *way) invoke(ctx context.Context, p Permit) (res Result, err error) {
-	w.next(StepInvoke)
+	w.next(step.Invoke)
 	defer func(ctx context.Context) {
 		rerr := p.of.end(ctx)
 		w.rec.Upstream = p.of.used.Load()

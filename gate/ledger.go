@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Bounds of what the host calls of one call put into the log. A guest that could
@@ -97,8 +99,8 @@ func (l *ledger) refuses(ctx context.Context, n *nested) error {
 }
 
 func (l *ledger) refuse(ctx context.Context, n *nested) error {
-	n.next(StepLimit)
-	r := n.refuse(StepLimit, tooMany, nil)
+	n.next(step.Limit)
+	r := n.refuse(step.Limit, tooMany, nil)
 	r.RetryAfter = time.Second / hostRate
 	n.close(r.Code(), r)
 	if l.closed {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // parse refuses what is no call that could be decided on.
@@ -28,7 +30,7 @@ func (w *way) parse(ctx context.Context, c *Call) error {
 
 // lookup returns what the call names, if its definition is approved.
 func (w *way) lookup(ctx context.Context, c *Call) (*Tool, error) {
-	w.next(StepLookup)
+	w.next(step.Lookup)
 	tool, err := w.find(ctx, c)
 	if a, ok := errors.AsType[*Away](err); ok && w.mayKnow(ctx, c, a.Tool) {
 		return nil, a.Err
@@ -45,7 +47,7 @@ func (w *way) lookup(ctx context.Context, c *Call) (*Tool, error) {
 		return nil, err
 	}
 	if tool.Relay && w.relayed {
-		w.next(StepAuthorize)
+		w.next(step.Authorize)
 		return nil, w.fail(ctx, "it makes calls itself, and is not called by another tool that does", nil)
 	}
 	return tool, nil
@@ -83,7 +85,7 @@ func unknown(a Action) string {
 		return "no such resource"
 	case Complete:
 		return "no such prompt or template of resources"
-	case CallTool, AgentCall:
+	case CallTool, actions.AgentCall:
 		return "no such tool"
 	default:
 		return "no such method"
@@ -96,7 +98,7 @@ func (w *way) pinned(ctx context.Context, c *Call, t *Tool) error {
 	if w.Pins == nil && t.Quarantine == "" {
 		return nil
 	}
-	w.next(StepPin)
+	w.next(step.Pin)
 	err := w.check(t)
 	if err == nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 )
 
 func TestCheckMethod(t *testing.T) {
@@ -35,11 +36,11 @@ func TestCheckMethod(t *testing.T) {
 		"what an operator does":               {"admin/grant", "begins with admin/"},
 		"what JSON-RPC keeps for itself":      {"rpc.discover/all", "begins with rpc."},
 	} {
-		err := gate.CheckMethod(tt.method)
+		err := actions.CheckMethod(tt.method)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v; want %q", name, err, tt.want)
 		}
-		if gate.Action(tt.method).IsMethod() != (err == nil) {
+		if actions.IsMethod(gate.Action(tt.method)) != (err == nil) {
 			t.Errorf("%s: as an action it is another thing", name)
 		}
 	}
@@ -48,10 +49,10 @@ func TestCheckMethod(t *testing.T) {
 // What the gate itself decides on is never taken for a method of a server's own.
 func TestActionsAreNoMethods(t *testing.T) {
 	for _, a := range []gate.Action{
-		gate.CallTool, gate.GetPrompt, gate.ReadResource, gate.Subscribe, gate.Complete, gate.Elicit, gate.Sample, gate.ListRoots,
+		gate.CallTool, gate.GetPrompt, gate.ReadResource, gate.Subscribe, gate.Complete, actions.Elicit, actions.Sample, actions.ListRoots,
 		"sandbox/http", "sandbox/secret", "sandbox/kv", "sandbox/file", "admin/read", "admin/approve", "admin/pin", "admin/grant",
 	} {
-		if a.IsMethod() {
+		if actions.IsMethod(a) {
 			t.Errorf("%s is a method", a)
 		}
 	}
@@ -59,7 +60,7 @@ func TestActionsAreNoMethods(t *testing.T) {
 
 func TestMethodAction(t *testing.T) {
 	for name, want := range map[string]gate.Action{"acme/search": "acme/search", "files__acme/search": "acme/search", "a__b__c": "b__c", "": ""} {
-		if got := gate.MethodAction(name); got != want {
+		if got := actions.OfMethod(name); got != want {
 			t.Errorf("MethodAction(%q) = %q, want %q", name, got, want)
 		}
 	}

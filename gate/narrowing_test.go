@@ -8,32 +8,33 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
 func TestNarrowingIntersect(t *testing.T) {
-	tests := map[string]struct{ a, b, want gate.Narrowing }{
+	tests := map[string]struct{ a, b, want obligation.Narrowing }{
 		"nothing narrows nothing": {},
 		"one alone": {
-			gate.Narrowing{HTTP: []string{"https://b", "https://a"}, NoKV: true, Fuel: 5, Timeout: time.Second}, gate.Narrowing{},
-			gate.Narrowing{HTTP: []string{"https://a", "https://b"}, NoKV: true, Fuel: 5, Timeout: time.Second},
+			obligation.Narrowing{HTTP: []string{"https://b", "https://a"}, NoKV: true, Fuel: 5, Timeout: time.Second}, obligation.Narrowing{},
+			obligation.Narrowing{HTTP: []string{"https://a", "https://b"}, NoKV: true, Fuel: 5, Timeout: time.Second},
 		},
 		"what both leave": {
-			gate.Narrowing{HTTP: []string{"https://a", "https://b"}, Secrets: []string{"A", "B"}, Fuel: 5, Timeout: time.Hour},
-			gate.Narrowing{HTTP: []string{"https://b", "https://c"}, Secrets: []string{"B"}, Fuel: 9, Timeout: time.Second},
-			gate.Narrowing{HTTP: []string{"https://b"}, Secrets: []string{"B"}, Fuel: 5, Timeout: time.Second},
+			obligation.Narrowing{HTTP: []string{"https://a", "https://b"}, Secrets: []string{"A", "B"}, Fuel: 5, Timeout: time.Hour},
+			obligation.Narrowing{HTTP: []string{"https://b", "https://c"}, Secrets: []string{"B"}, Fuel: 9, Timeout: time.Second},
+			obligation.Narrowing{HTTP: []string{"https://b"}, Secrets: []string{"B"}, Fuel: 5, Timeout: time.Second},
 		},
 		"nothing in common is nothing, not everything": {
-			gate.Narrowing{HTTP: []string{"https://a"}, Dirs: []string{"/a"}, Secrets: []string{"A"}},
-			gate.Narrowing{HTTP: []string{"https://b"}, Dirs: []string{"/ab"}, Secrets: []string{}},
-			gate.Narrowing{HTTP: []string{}, Dirs: []string{}, Secrets: []string{}},
+			obligation.Narrowing{HTTP: []string{"https://a"}, Dirs: []string{"/a"}, Secrets: []string{"A"}},
+			obligation.Narrowing{HTTP: []string{"https://b"}, Dirs: []string{"/ab"}, Secrets: []string{}},
+			obligation.Narrowing{HTTP: []string{}, Dirs: []string{}, Secrets: []string{}},
 		},
 		"of two directories the deeper one": {
-			gate.Narrowing{Dirs: []string{"/srv/docs/a", "/var"}}, gate.Narrowing{Dirs: []string{"/srv/docs", "/var/log", "/var/lib"}},
-			gate.Narrowing{Dirs: []string{"/srv/docs/a", "/var/lib", "/var/log"}},
+			obligation.Narrowing{Dirs: []string{"/srv/docs/a", "/var"}}, obligation.Narrowing{Dirs: []string{"/srv/docs", "/var/log", "/var/lib"}},
+			obligation.Narrowing{Dirs: []string{"/srv/docs/a", "/var/lib", "/var/log"}},
 		},
 		"everything is below the root": {
-			gate.Narrowing{Dirs: []string{"/"}}, gate.Narrowing{Dirs: []string{"/srv"}}, gate.Narrowing{Dirs: []string{"/srv"}},
+			obligation.Narrowing{Dirs: []string{"/"}}, obligation.Narrowing{Dirs: []string{"/srv"}}, obligation.Narrowing{Dirs: []string{"/srv"}},
 		},
 	}
 	for name, tt := range tests {
@@ -68,8 +69,8 @@ func TestNarrowingNeverWidens(t *testing.T) {
 		return list
 	}
 	for range 2000 {
-		a := gate.Narrowing{HTTP: some(), Secrets: some(), Dirs: some(), NoKV: r.IntN(2) == 0, Fuel: r.Uint64N(3), Timeout: time.Duration(r.Int64N(3))}
-		b := gate.Narrowing{HTTP: some(), Secrets: some(), Dirs: some(), NoKV: r.IntN(2) == 0, Fuel: r.Uint64N(3), Timeout: time.Duration(r.Int64N(3))}
+		a := obligation.Narrowing{HTTP: some(), Secrets: some(), Dirs: some(), NoKV: r.IntN(2) == 0, Fuel: r.Uint64N(3), Timeout: time.Duration(r.Int64N(3))}
+		b := obligation.Narrowing{HTTP: some(), Secrets: some(), Dirs: some(), NoKV: r.IntN(2) == 0, Fuel: r.Uint64N(3), Timeout: time.Duration(r.Int64N(3))}
 		both := a.Intersect(b)
 		for _, s := range names {
 			if both.Origin(s) != (a.Origin(s) && b.Origin(s)) || both.Secret(s) != (a.Secret(s) && b.Secret(s)) {
@@ -97,11 +98,11 @@ func covers(dirs []string, path string) bool {
 }
 
 func TestNarrowingLeaves(t *testing.T) {
-	n := gate.Narrowing{HTTP: []string{"https://a"}, Dirs: []string{"/srv/docs", "/var/lib/x"}, Secrets: []string{}}
+	n := obligation.Narrowing{HTTP: []string{"https://a"}, Dirs: []string{"/srv/docs", "/var/lib/x"}, Secrets: []string{}}
 	if !n.Origin("https://a") || n.Origin("https://a:8443") || n.Origin("http://a") || n.Secret("A") {
 		t.Error("an origin or a secret is left that is not named, or the other way round")
 	}
-	if free := (gate.Narrowing{}); !free.Origin("https://a") || !free.Secret("A") {
+	if free := (obligation.Narrowing{}); !free.Origin("https://a") || !free.Secret("A") {
 		t.Error("the zero narrowing narrows")
 	}
 	for dir, want := range map[string][]string{
@@ -111,40 +112,40 @@ func TestNarrowingLeaves(t *testing.T) {
 			t.Errorf("of %s (-want +got):\n%s", dir, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"/etc"}, (gate.Narrowing{}).Dir("/etc")); diff != "" {
+	if diff := cmp.Diff([]string{"/etc"}, (obligation.Narrowing{}).Dir("/etc")); diff != "" {
 		t.Errorf("the zero narrowing (-want +got):\n%s", diff)
 	}
 }
 
 func TestNarrowingReachesTheUpstream(t *testing.T) {
-	a := gate.Narrowing{HTTP: []string{"https://a", "https://b"}, Fuel: 9}
-	b := gate.Narrowing{HTTP: []string{"https://b"}, Timeout: time.Second}
-	some := gate.Narrowing{Scopes: []string{"read", "write"}, TTL: time.Minute}
+	a := obligation.Narrowing{HTTP: []string{"https://a", "https://b"}, Fuel: 9}
+	b := obligation.Narrowing{HTTP: []string{"https://b"}, Timeout: time.Second}
+	some := obligation.Narrowing{Scopes: []string{"read", "write"}, TTL: time.Minute}
 	tests := map[string]struct {
-		obligations []gate.Obligation
+		obligations []obligation.Obligation
 		sandboxed   bool
-		want        gate.Narrowing
+		want        obligation.Narrowing
 		code        string
 		login       bool
 	}{
-		"none":                        {nil, true, gate.Narrowing{}, "ok", false},
-		"one":                         {[]gate.Obligation{b}, true, b, "ok", false},
-		"two are one":                 {[]gate.Obligation{a, b}, true, gate.Narrowing{HTTP: []string{"https://b"}, Fuel: 9, Timeout: time.Second}, "ok", false},
-		"none, in no sandbox":         {nil, false, gate.Narrowing{}, "ok", false},
-		"one, in no sandbox":          {[]gate.Obligation{b}, false, gate.Narrowing{}, "refused_authorize", false},
-		"an empty one, in no sandbox": {[]gate.Obligation{gate.Narrowing{}}, false, gate.Narrowing{}, "refused_authorize", true},
-		"a part of a login":           {[]gate.Obligation{some}, false, some, "ok", true},
-		"two parts of a login":        {[]gate.Obligation{some, gate.Narrowing{Scopes: []string{"write"}, TTL: time.Hour}}, false, gate.Narrowing{Scopes: []string{"write"}, TTL: time.Minute}, "ok", true},
-		"a part of no login":          {[]gate.Obligation{some}, false, gate.Narrowing{}, "refused_credential", false},
-		"in the sandbox, of no login": {[]gate.Obligation{some}, true, gate.Narrowing{}, "refused_credential", false},
-		"of a login, and of a module": {[]gate.Obligation{some, b}, false, gate.Narrowing{}, "refused_authorize", true},
+		"none":                        {nil, true, obligation.Narrowing{}, "ok", false},
+		"one":                         {[]obligation.Obligation{b}, true, b, "ok", false},
+		"two are one":                 {[]obligation.Obligation{a, b}, true, obligation.Narrowing{HTTP: []string{"https://b"}, Fuel: 9, Timeout: time.Second}, "ok", false},
+		"none, in no sandbox":         {nil, false, obligation.Narrowing{}, "ok", false},
+		"one, in no sandbox":          {[]obligation.Obligation{b}, false, obligation.Narrowing{}, "refused_authorize", false},
+		"an empty one, in no sandbox": {[]obligation.Obligation{obligation.Narrowing{}}, false, obligation.Narrowing{}, "refused_authorize", true},
+		"a part of a login":           {[]obligation.Obligation{some}, false, some, "ok", true},
+		"two parts of a login":        {[]obligation.Obligation{some, obligation.Narrowing{Scopes: []string{"write"}, TTL: time.Hour}}, false, obligation.Narrowing{Scopes: []string{"write"}, TTL: time.Minute}, "ok", true},
+		"a part of no login":          {[]obligation.Obligation{some}, false, obligation.Narrowing{}, "refused_credential", false},
+		"in the sandbox, of no login": {[]obligation.Obligation{some}, true, obligation.Narrowing{}, "refused_credential", false},
+		"of a login, and of a module": {[]obligation.Obligation{some, b}, false, obligation.Narrowing{}, "refused_authorize", true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()
 			r.tool.Sandboxed, r.tool.Login = tt.sandboxed, tt.login
 			decides(gate.Decision{Effect: gate.Allow, Obligations: tt.obligations})(r)
-			var got gate.Narrowing
+			var got obligation.Narrowing
 			r.hosted = func(_ context.Context, p gate.Permit) (gate.Result, error) {
 				got = p.Narrowing()
 				return answer(`{"structuredContent":1}`), nil

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"reflect"
+
+	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A nested call is what is done within a permitted one: a host call of its tool, or a
@@ -47,7 +50,7 @@ func (n *nested) settle(ctx context.Context) (err error) {
 			return err
 		}
 		if admitted {
-			n.next(StepRecord)
+			n.next(step.Record)
 			return n.alive(ctx)
 		}
 		q.Session = now
@@ -70,7 +73,7 @@ func (n *nested) decide(ctx context.Context, q Query) (adds Labels, err error) {
 		return nil, n.fail(ctx, unableToMeet, err)
 	}
 	if d.Effect == Ask {
-		n.next(StepApprove)
+		n.next(step.Approve)
 		return nil, n.fail(ctx, "a person would have to approve this, and nobody can be asked in the middle of a call", nil)
 	}
 	return d.Labels, nil
@@ -86,7 +89,7 @@ func (n *nested) alive(ctx context.Context) error {
 
 // holds returns an error if a call that is under d does not meet the obligations
 // already: nobody does more about those of a nested call.
-func (d duty) holds(obligations []Obligation) error {
+func (d duty) holds(obligations []obligation.Obligation) error {
 	both, err := d.with(obligations)
 	if err == nil && !reflect.DeepEqual(both, d) {
 		err = errors.New("what is done within a call cannot meet an obligation that the call is not under")

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"time"
 )
@@ -169,12 +170,12 @@ type Charge struct {
 	// place, each of which may have a limit too; empty in charges to rates.
 	Session, Server, Tool string
 	// Rate is how a rate fills again; nil for a limit on what is used at once.
-	Rate *Rate
+	Rate *obligation.Rate
 }
 
 // Concurrent is the limit on calls at upstreams at one time, and Relays that on calls of
 // tools that carry out others: see [Tool.Relay]. A call takes a place of one of them.
-// Agents is the limit on calls of agents' own tools, which run elsewhere: see [AgentCall].
+// Agents is the limit on calls of agents' own tools, which run elsewhere: see [actions.AgentCall].
 const (
 	Concurrent = "concurrent"
 	Relays     = "relays"

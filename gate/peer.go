@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Bounds of what servers ask of clients.
@@ -20,7 +23,7 @@ const (
 )
 
 func maxOf(a Action) int {
-	if a == Sample {
+	if a == actions.Sample {
 		return maxSampling
 	}
 	return maxPeerDoc
@@ -78,24 +81,24 @@ func (p Permit) Request(ctx context.Context, method Action, params Doc) (Doc, er
 // peerOutcome is the code of what came of a request: an error that a client answers
 // with is its own, as that of a tool.
 func peerOutcome(err error) string {
-	if code := Code(err); code != CodeProtocol {
+	if code := Code(err); code != codes.Protocol {
 		return code
 	}
-	return CodeToolError
+	return codes.ToolError
 }
 
 // peerWay returns the way of a request of a server, or why it has none.
 func (p Permit) peerWay(method Action, params Doc) (*nested, error) {
-	refuse := func(s Step, reason string) (*nested, error) {
+	refuse := func(s step.Step, reason string) (*nested, error) {
 		return nil, &Refusal{Step: s, Name: string(method), Reason: reason}
 	}
 	switch {
 	case p.of == nil || p.of.over.Load():
-		return refuse(StepAuthorize, "there is no call on whose behalf the client would be asked")
+		return refuse(step.Authorize, "there is no call on whose behalf the client would be asked")
 	case p.of.asking == nil:
-		return refuse(StepAuthorize, "the client cannot be asked")
+		return refuse(step.Authorize, "the client cannot be asked")
 	case p.of.asking.times.Add(1) > maxPeerRequests+1:
-		return refuse(StepLimit, tooOften)
+		return refuse(step.Limit, tooOften)
 	}
 	if params.IsZero() {
 		params = emptyObject
@@ -111,7 +114,7 @@ func (n *nested) propose(ctx context.Context) (err error) {
 
 	c, of := n.rec.Call, n.by
 	if of.asking.times.Load() > maxPeerRequests {
-		n.next(StepLimit)
+		n.next(step.Limit)
 		return n.fail(ctx, tooOften, nil)
 	}
 	if len(c.Args.Raw()) > maxOf(c.Action) {
@@ -120,17 +123,17 @@ func (n *nested) propose(ctx context.Context) (err error) {
 	if err := checkRequest(c.Action, c.Args); err != nil {
 		return n.fail(ctx, err.Error(), nil)
 	}
-	n.next(StepAuthorize)
+	n.next(step.Authorize)
 	if lacks := lacks(of.call.Reach().Capabilities, c.Action, c.Args); lacks != "" {
 		return n.fail(ctx, "the client has not declared that it can be asked for "+lacks, nil)
 	}
 
-	n.next(StepSanitize)
+	n.next(step.Sanitize)
 	if err := n.cleanRequest(ctx); err != nil {
 		return err
 	}
 
-	n.next(StepAuthorize)
+	n.next(step.Authorize)
 	return n.settle(ctx)
 }
 
@@ -149,7 +152,7 @@ func (n *nested) cleanRequest(ctx context.Context) error {
 		return n.fail(ctx, "the request cannot be made safe", err)
 	case n.guard(n.by.tool).refusesResult(s):
 		return n.fail(ctx, "the request holds a secret", nil)
-	case c.Action == Elicit && doc.Get("url").Text() != c.Args.Get("url").Text():
+	case c.Action == actions.Elicit && doc.Get("url").Text() != c.Args.Get("url").Text():
 		return n.fail(ctx, "the URL cannot be shown as it is", nil)
 	}
 	n.rec.Findings = append(n.rec.Findings, s.found...)
@@ -168,7 +171,7 @@ func (n *nested) consult(ctx context.Context) (answer Doc, err error) {
 	if err := n.recordGranted(ctx); err != nil {
 		return Doc{}, err
 	}
-	n.next(StepInvoke)
+	n.next(step.Invoke)
 	answer, err = n.reach(ctx)
 	if err != nil {
 		return Doc{}, n.refusedByClient(ctx, err)
@@ -183,7 +186,7 @@ func (n *nested) refusedByClient(ctx context.Context, err error) error {
 		return fmt.Errorf("%s: %w", n.rec.Call.Action, ctx.Err())
 	}
 	text, _ := ParseDoc(doc.AppendString(nil, err.Error()))
-	n.next(StepSanitize)
+	n.next(step.Sanitize)
 	if _, found, serr := n.guard(n.by.tool).without(inAnswer, text); serr != nil || secretKinds(found) != "" {
 		return n.fail(ctx, "the client's refusal holds a secret", serr)
 	}
@@ -194,14 +197,14 @@ func (n *nested) refusedByClient(ctx context.Context, err error) error {
 // secrets out of it.
 func (n *nested) checkReply(ctx context.Context, answer Doc) (Doc, error) {
 	c := n.rec.Call
-	n.next(StepValidateOutput)
+	n.next(step.ValidateOutput)
 	if len(answer.Raw()) > maxOf(c.Action) {
 		return Doc{}, n.fail(ctx, fmt.Sprintf("the client's answer is larger than %d bytes", maxOf(c.Action)), nil)
 	}
 	if err := checkAnswer(c.Action, answer); err != nil {
 		return Doc{}, n.fail(ctx, "the client's answer is not one: "+err.Error(), nil)
 	}
-	n.next(StepSanitize)
+	n.next(step.Sanitize)
 	if err := n.alive(ctx); err != nil {
 		return Doc{}, err
 	}

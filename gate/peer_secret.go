@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate/internal/words"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -15,7 +16,7 @@ import (
 //
 // Policies see it as input.request.secret.
 func AsksSecret(a Action, params Doc) bool {
-	if a != Elicit {
+	if a != actions.Elicit {
 		return false
 	}
 	if params.Get("mode").Text() == "url" {

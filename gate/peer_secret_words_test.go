@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 )
 
 // TestFormsOfSecrets: which fields of a form count as asking for a secret. What counts
@@ -89,7 +90,7 @@ func TestFormsOfSecrets(t *testing.T) {
 		`"password":{"type":"string","description":"Do not enter your PIN"}`:                             true,
 	} {
 		form := fmt.Sprintf(`{"message":"Please fill in","requestedSchema":{"type":"object","properties":{%s}}}`, property)
-		if got := gate.AsksSecret(gate.Elicit, gate.MustDoc(form)); got != want {
+		if got := gate.AsksSecret(actions.Elicit, gate.MustDoc(form)); got != want {
 			t.Errorf("%s: %t", property, got)
 		}
 	}

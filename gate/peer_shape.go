@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -18,11 +19,11 @@ func checkRequest(a Action, params Doc) error {
 	switch {
 	case params.Kind() != doc.Object:
 		return errors.New("the parameters are no object")
-	case a == Elicit:
+	case a == actions.Elicit:
 		return checkElicit(params)
-	case a == Sample && params.Get("messages").Kind() != doc.Array:
+	case a == actions.Sample && params.Get("messages").Kind() != doc.Array:
 		return errors.New("messages is no array")
-	case !a.IsPeerRequest():
+	case !actions.IsPeerRequest(a):
 		return errors.New("it is no request that this gateway passes on to clients")
 	}
 	return nil
@@ -116,11 +117,11 @@ func loopback(u *url.URL) bool {
 // (MCP 2025-11-25, client/elicitation, "Capabilities").
 func lacks(declared Doc, a Action, params Doc) string {
 	switch a {
-	case ListRoots:
+	case actions.ListRoots:
 		if declared.Get("roots").Kind() != doc.Object {
 			return "roots"
 		}
-	case Sample:
+	case actions.Sample:
 		s := declared.Get("sampling")
 		tools := !params.Get("tools").IsZero() || !params.Get("toolChoice").IsZero()
 		switch {
@@ -129,7 +130,7 @@ func lacks(declared Doc, a Action, params Doc) string {
 		case tools && s.Get("tools").Kind() != doc.Object:
 			return "sampling with tools"
 		}
-	case Elicit:
+	case actions.Elicit:
 		e := declared.Get("elicitation")
 		form, link := e.Get("form").Kind() == doc.Object, e.Get("url").Kind() == doc.Object
 		switch {
@@ -150,9 +151,9 @@ func checkAnswer(a Action, answer Doc) error {
 		return errors.New("it is no object")
 	}
 	switch a {
-	case Elicit:
+	case actions.Elicit:
 		return checkElicited(answer)
-	case ListRoots:
+	case actions.ListRoots:
 		return checkRoots(answer.Get("roots"))
 	default:
 		content := answer.Get("content")

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // A client is a peer that answers at once.
@@ -92,14 +94,14 @@ func TestRequest(t *testing.T) {
 	}
 	var q gate.Query
 	r.decide = func(now gate.Query) gate.Decision { q = now; return gate.Decision{Effect: gate.Allow} }
-	got, err := asked(t, r, c, gate.Elicit, strings.Replace(asksName, "Who", "evil who", 1))
+	got, err := asked(t, r, c, actions.Elicit, strings.Replace(asksName, "Who", "evil who", 1))
 	if err != nil || got.String() != givesName {
 		t.Fatalf("the server got %s, %v", got, err)
 	}
 	if want := strings.Replace(asksName, "Who", "[removed] who", 1); seen != want {
 		t.Errorf("the client saw %s", seen)
 	}
-	if q.Call.Action != gate.Elicit || q.Call.Parent != "c1" || q.Call.Name != "files__read" || q.Tool != r.tool || q.Call.Args.String() != seen {
+	if q.Call.Action != actions.Elicit || q.Call.Parent != "c1" || q.Call.Name != "files__read" || q.Tool != r.tool || q.Call.Args.String() != seen {
 		t.Errorf("decided on %+v", q.Call)
 	}
 	if diff := cmp.Diff([]gate.Event{gate.Granted, gate.Granted, gate.Done, gate.Done}, r.events()); diff != "" {
@@ -121,8 +123,8 @@ func TestRequestIsRefused(t *testing.T) {
 	link := func(u string) string {
 		return fmt.Sprintf(`{"mode":"url","elicitationId":"1","message":"go","url":%q}`, u)
 	}
-	with := func(o gate.Obligation) func(*rig) {
-		return only(gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{o}})
+	with := func(o obligation.Obligation) func(*rig) {
+		return only(gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{o}})
 	}
 	tests := map[string]struct {
 		change func(*rig)
@@ -135,7 +137,7 @@ func TestRequestIsRefused(t *testing.T) {
 		"what the policy denies":                     {only(gate.Decision{Effect: gate.Deny, Reasons: []string{"no"}}), nil, "", "", "refused_authorize", "no"},
 		"what nothing allows":                        {only(gate.Decision{}), nil, "", "", "refused_authorize", "not allowed by policy"},
 		"what a person would be asked":               {only(gate.Decision{Effect: gate.Ask}), nil, "", "", "refused_approve", "nobody can be asked in the middle"},
-		"an obligation that the call is not under":   {with(gate.Profile{Name: "strict"}), nil, "", "", "refused_authorize", "demands"},
+		"an obligation that the call is not under":   {with(obligation.Profile{Name: "strict"}), nil, "", "", "refused_authorize", "demands"},
 		"without a record of it":                     {func(r *rig) { r.at = nth("record granted", 2) }, nil, "", "", "refused_record", "audit log"},
 		"a method that is none":                      {nil, nil, "tools/call", `{"messages":[]}`, "refused_parse", "no request"},
 		"parameters that are no object":              {nil, nil, "", `[]`, "refused_parse", "no object"},
@@ -152,12 +154,12 @@ func TestRequestIsRefused(t *testing.T) {
 		"a URL with data":                            {nil, nil, "", link("data:text/html,hi"), "refused_parse", "url"},
 		"a host in letters that look like others":    {nil, nil, "", link("https://g\u043e\u043ed.example/"), "refused_parse", "url"},
 		"such a host in escapes":                     {nil, nil, "", link("https://g%D0%BEod.example/"), "refused_parse", "url"},
-		"sampling without messages":                  {nil, nil, gate.Sample, `{}`, "refused_parse", "messages"},
+		"sampling without messages":                  {nil, nil, actions.Sample, `{}`, "refused_parse", "messages"},
 		"a request that is too large":                {nil, nil, "", strings.Replace(asksName, "Who", strings.Repeat("w", 1<<20), 1), "refused_parse", "larger than 1048576"},
 		"a client that has declared nothing":         {nil, declares(`{}`), "", "", "refused_authorize", "elicitation"},
-		"sampling that was not declared":             {nil, declares(`{"roots":{}}`), gate.Sample, asksModel, "refused_authorize", "sampling"},
-		"sampling with tools that were not declared": {nil, declares(`{"sampling":{}}`), gate.Sample, `{"messages":[],"tools":[]}`, "refused_authorize", "sampling with tools"},
-		"roots that were not declared":               {nil, declares(`{"sampling":{}}`), gate.ListRoots, "", "refused_authorize", "roots"},
+		"sampling that was not declared":             {nil, declares(`{"roots":{}}`), actions.Sample, asksModel, "refused_authorize", "sampling"},
+		"sampling with tools that were not declared": {nil, declares(`{"sampling":{}}`), actions.Sample, `{"messages":[],"tools":[]}`, "refused_authorize", "sampling with tools"},
+		"roots that were not declared":               {nil, declares(`{"sampling":{}}`), actions.ListRoots, "", "refused_authorize", "roots"},
 		"a URL that was not declared":                {nil, declares(`{"elicitation":{"form":{}}}`), "", link("https://a.example"), "refused_authorize", "by URL"},
 		"a form where only URLs were declared":       {nil, declares(`{"elicitation":{"url":{}}}`), "", "", "refused_authorize", "by form"},
 		"a sanitizer that panics":                    {func(r *rig) { r.sanitize = breaks("Who") }, nil, "", "", "refused_sanitize", "internal error"},
@@ -167,10 +169,10 @@ func TestRequestIsRefused(t *testing.T) {
 		"an answer with an object in it":             {nil, says(`{"action":"accept","content":{"a":{}}}`), "", "", "refused_validate_output", `"a"`},
 		"an answer with numbers in a list":           {nil, says(`{"action":"accept","content":{"a":[1]}}`), "", "", "refused_validate_output", `"a"`},
 		"an answer that is too large":                {nil, says(`{"action":"accept","x":"` + strings.Repeat("x", 1<<20) + `"}`), "", "", "refused_validate_output", "larger"},
-		"roots that are no list":                     {nil, says(`{"roots":{}}`), gate.ListRoots, "", "refused_validate_output", "no array"},
-		"a root without a uri":                       {nil, says(`{"roots":[{"name":"a"}]}`), gate.ListRoots, "", "refused_validate_output", "uri"},
-		"a sample without a model":                   {nil, says(`{"role":"assistant","content":{}}`), gate.Sample, asksModel, "refused_validate_output", "model"},
-		"a sample whose content is text":             {nil, says(`{"role":"assistant","model":"m","content":"x"}`), gate.Sample, asksModel, "refused_validate_output", "content"},
+		"roots that are no list":                     {nil, says(`{"roots":{}}`), actions.ListRoots, "", "refused_validate_output", "no array"},
+		"a root without a uri":                       {nil, says(`{"roots":[{"name":"a"}]}`), actions.ListRoots, "", "refused_validate_output", "uri"},
+		"a sample without a model":                   {nil, says(`{"role":"assistant","content":{}}`), actions.Sample, asksModel, "refused_validate_output", "model"},
+		"a sample whose content is text":             {nil, says(`{"role":"assistant","model":"m","content":"x"}`), actions.Sample, asksModel, "refused_validate_output", "content"},
 		"a client that panics":                       {nil, peer(func(c *client) { c.answer = nil }), "", "", "refused_validate_output", "internal error"},
 		"a client that refuses":                      {nil, refusing("not now"), "", "", "tool_error", ""},
 		"a client whose refusal has a secret":        {nil, refusing("not with KEY"), "", "", "refused_sanitize", "holds a secret"},
@@ -192,9 +194,9 @@ func TestRequestIsRefused(t *testing.T) {
 				return inner(ctx, a, p)
 			}
 			if tt.action == "" {
-				tt.action = gate.Elicit
+				tt.action = actions.Elicit
 			}
-			if tt.params == "" && tt.action == gate.Elicit {
+			if tt.params == "" && tt.action == actions.Elicit {
 				tt.params = asksName
 			}
 			got, err := asked(t, r, *tt.client, tt.action, tt.params, func(p *gate.Parts) { p.Secrets = spy{} })
@@ -273,7 +275,7 @@ func TestRequestGuardsTheAnswer(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()
-			got, err := asked(t, r, answering(holds), gate.Elicit, tt.params, func(p *gate.Parts) { p.Secrets = spy{arguments: tt.treat} })
+			got, err := asked(t, r, answering(holds), actions.Elicit, tt.params, func(p *gate.Parts) { p.Secrets = spy{arguments: tt.treat} })
 			if got.String() != tt.want || (err == nil) != (tt.want != "") {
 				t.Errorf("the server got %s, %v", got, err)
 			}
@@ -287,10 +289,10 @@ func TestRequestGuardsTheAnswer(t *testing.T) {
 
 func TestRequestCannot(t *testing.T) {
 	r := newRig()
-	if _, err := asked(t, r, nil, gate.Elicit, asksName); gate.Code(err) != "refused_authorize" || len(r.records) != 2 {
+	if _, err := asked(t, r, nil, actions.Elicit, asksName); gate.Code(err) != "refused_authorize" || len(r.records) != 2 {
 		t.Errorf("without a client: %v", err)
 	}
-	if _, err := (gate.Permit{}).Request(t.Context(), gate.Elicit, gate.MustDoc(asksName)); gate.Code(err) != "refused_authorize" {
+	if _, err := (gate.Permit{}).Request(t.Context(), actions.Elicit, gate.MustDoc(asksName)); gate.Code(err) != "refused_authorize" {
 		t.Errorf("the zero permit: %v", err)
 	}
 	var permit gate.Permit
@@ -305,8 +307,8 @@ func TestRequestCannot(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := len(r.records)
-	_, err := permit.Request(t.Context(), gate.Elicit, gate.MustDoc(asksName))
-	_, err2 := permit.Screen(t.Context(), gate.Elicit, gate.MustDoc(asksName))
+	_, err := permit.Request(t.Context(), actions.Elicit, gate.MustDoc(asksName))
+	_, err2 := permit.Screen(t.Context(), actions.Elicit, gate.MustDoc(asksName))
 	if gate.Code(err) != "refused_authorize" || gate.Code(err2) != "refused_authorize" || len(r.records) != n {
 		t.Errorf("after the call: %v, %v", err, err2)
 	}
@@ -333,7 +335,7 @@ func TestRequestEndsWithItsCall(t *testing.T) {
 	}
 	r.hosted = func(_ context.Context, p gate.Permit) (gate.Result, error) {
 		go func() { // as a server whose connection outlives the call
-			_, err := p.Request(context.WithoutCancel(t.Context()), gate.Elicit, gate.MustDoc(asksName))
+			_, err := p.Request(context.WithoutCancel(t.Context()), actions.Elicit, gate.MustDoc(asksName))
 			ended <- err
 		}()
 		<-asks
@@ -351,7 +353,7 @@ func TestRequestEndsWithItsCall(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if !slices.ContainsFunc(records, func(r gate.Record) bool {
-		return r.Event == gate.Done && r.Call.Action == gate.Elicit && r.Code == "cancelled"
+		return r.Event == gate.Done && r.Call.Action == actions.Elicit && r.Code == "cancelled"
 	}) {
 		t.Errorf("the end of the request is not recorded: %+v", records)
 	}
@@ -364,7 +366,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	x := newInstant("v", &mixed)
 	p := x.parts()
 	p.Recorder = recorderFunc(func(_ context.Context, r *gate.Record) error {
-		if r.Call.Action == gate.ListRoots {
+		if r.Call.Action == actions.ListRoots {
 			recorded.Add(1)
 		}
 		return nil
@@ -381,7 +383,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for range most {
-					if _, err := p.Request(ctx, gate.ListRoots, gate.Doc{}); err != nil && gate.Code(err) != "refused_limit" {
+					if _, err := p.Request(ctx, actions.ListRoots, gate.Doc{}); err != nil && gate.Code(err) != "refused_limit" {
 						t.Error(err)
 					}
 				}

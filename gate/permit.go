@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A Permit is the proof that a call was authorized, and what its upstream may do
@@ -50,9 +53,9 @@ func (p Permit) Open() (*Call, *Tool, bool) {
 
 // Narrowing returns what the decision leaves a sandboxed tool of its grants, all
 // its narrowings taken together. The zero Permit leaves nothing.
-func (p Permit) Narrowing() Narrowing {
+func (p Permit) Narrowing() obligation.Narrowing {
 	if p.of == nil {
-		return nothing
+		return obligation.Nothing
 	}
 	return p.of.duty.narrowing
 }
@@ -73,7 +76,7 @@ func (p Permit) Approved() error {
 	if o == nil || o.parts.check(o.tool) == nil {
 		return nil
 	}
-	return &Refusal{Step: StepPin, Call: o.call.ID, Name: o.call.Name, Reason: "the server is another than the one whose tools were approved"}
+	return &Refusal{Step: step.Pin, Call: o.call.ID, Name: o.call.Name, Reason: "the server is another than the one whose tools were approved"}
 }
 
 // relaying is what the permit of a [Tool] with Relay has more than others.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -193,7 +194,7 @@ func (s *scrub) texts(a Action, d Doc) (places, texts []string) {
 	}
 	eachText(a, d, func(text Doc, member string, i, j int) {
 		at := "/" + contentMember[a] + "/" + strconv.Itoa(i)
-		if a == GetPrompt || a == Sample {
+		if a == GetPrompt || a == actions.Sample {
 			at += "/content"
 		}
 		if j >= 0 {
@@ -217,7 +218,7 @@ func eachText(a Action, d Doc, f func(text Doc, member string, i, j int)) {
 	}
 	i := 0
 	for one := range d.Get(contentMember[a]).Elements() {
-		if a != GetPrompt && a != Sample {
+		if a != GetPrompt && a != actions.Sample {
 			take(one, i, -1)
 		} else {
 			content, j := one.Get("content"), 0

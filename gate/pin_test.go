@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 type pinsFunc func(*gate.Tool) error
@@ -37,7 +38,7 @@ func TestDoRefusesWhatIsNotPinned(t *testing.T) {
 			if !errors.As(err, &refusal) {
 				t.Fatalf("err = %v", err)
 			}
-			if refusal.Step != gate.StepPin || refusal.Reason != tt.reason || refusal.Remedy != tt.remedy || refusal.Hidden {
+			if refusal.Step != step.Pin || refusal.Reason != tt.reason || refusal.Remedy != tt.remedy || refusal.Hidden {
 				t.Errorf("refusal = %+v", refusal)
 			}
 			if strings.Join(r.trace, " ") != "lookup visible record done" {

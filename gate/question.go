@@ -12,7 +12,9 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // An Approver asks people about calls whose policy answers ask. It is called
@@ -41,7 +43,7 @@ type Question struct {
 	Destinations []string
 	Origins      map[string][]provenance.Origin
 	// Approvers say who may answer: all of them have to let who does.
-	Approvers []Approve
+	Approvers []obligation.Approve
 }
 
 // Binding returns what an approval is bound to, as a digest: the tenant, the
@@ -162,7 +164,7 @@ func (p *Pending) Error() string {
 }
 
 // Code returns "refused_approve".
-func (p *Pending) Code() string { return "refused_" + string(StepApprove) }
+func (p *Pending) Code() string { return "refused_" + string(step.Approve) }
 
 // NotApproved says that a call was not approved, and will not be: a person denied
 // it, or what was approved has expired, was for something else or somebody else,
@@ -179,7 +181,7 @@ func (e *NotApproved) Error() string { return e.Reason }
 func (e *NotApproved) Unwrap() error { return e.Err }
 
 // Code returns "refused_approve".
-func (e *NotApproved) Code() string { return "refused_" + string(StepApprove) }
+func (e *NotApproved) Code() string { return "refused_" + string(step.Approve) }
 
 // An Answer is what a person said through some channel. The zero Answer is none.
 type Answer struct {

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
-var slow = gate.Rate{Name: "slow", Key: []gate.RateKey{gate.ByPrincipal}, Calls: 1, Per: time.Minute}
+var slow = obligation.Rate{Name: "slow", Key: []obligation.RateKey{obligation.ByPrincipal}, Calls: 1, Per: time.Minute}
 
 // meter is a limiter that notes what it is charged.
 type meter struct {
@@ -70,7 +71,7 @@ func TestRatesOfALaterDecisionAreCharged(t *testing.T) {
 	r, m := newRig(), new(meter)
 	decided := 0
 	r.decide = func(gate.Query) gate.Decision {
-		d := gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{slow}}
+		d := gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{slow}}
 		if decided++; decided > 1 {
 			other := slow
 			other.Name = "other"
@@ -95,7 +96,7 @@ func TestRatesOfALaterDecisionAreCharged(t *testing.T) {
 
 func TestOverARate(t *testing.T) {
 	r := obliged(slow)
-	m := &meter{refuse: &gate.OverRate{Rate: slow, After: 1500 * time.Millisecond}}
+	m := &meter{refuse: &obligation.OverRate{Rate: slow, After: 1500 * time.Millisecond}}
 	err := m.do(t, r, newCall())
 	refused, ok := errors.AsType[*gate.Refusal](err)
 	if !ok || gate.Code(err) != "refused_limit" || refused.RetryAfter != 1500*time.Millisecond || r.count("invoke") > 0 {
@@ -120,7 +121,7 @@ func TestRatesNeedALimiter(t *testing.T) {
 // Keys say whose calls are counted together; whatever a client can choose of them, it
 // cannot make one key of two.
 func TestRateKeys(t *testing.T) {
-	charge := func(key []gate.RateKey, principal, session, tool string) gate.Charge {
+	charge := func(key []obligation.RateKey, principal, session, tool string) gate.Charge {
 		rate := slow
 		rate.Key = key
 		r, m := obliged(rate), new(meter)
@@ -147,20 +148,20 @@ func TestRateKeys(t *testing.T) {
 	}
 	one := charge(nil, "a", "s", "x__y")
 	tests := map[string]struct {
-		key      []gate.RateKey
+		key      []obligation.RateKey
 		together bool
 		b        gate.Charge
 	}{
 		"without a key all":             {nil, true, charge(nil, "b", "t", "z__y")},
-		"principal: not another":        {[]gate.RateKey{gate.ByPrincipal}, false, charge([]gate.RateKey{gate.ByPrincipal}, "b", "s", "x__y")},
-		"principal: of any session":     {[]gate.RateKey{gate.ByPrincipal}, true, charge([]gate.RateKey{gate.ByPrincipal}, "a", "t", "z__y")},
-		"session: not another":          {[]gate.RateKey{gate.BySession}, false, charge([]gate.RateKey{gate.BySession}, "a", "t", "x__y")},
-		"session: not another's":        {[]gate.RateKey{gate.BySession}, false, charge([]gate.RateKey{gate.BySession}, "b", "s", "x__y")},
-		"tool: not another":             {[]gate.RateKey{gate.ByTool}, false, charge([]gate.RateKey{gate.ByTool}, "a", "s", "x__z")},
-		"tool: of anybody":              {[]gate.RateKey{gate.ByTool}, true, charge([]gate.RateKey{gate.ByTool}, "b", "s", "x__y")},
-		"server: all of its tools":      {[]gate.RateKey{gate.ByServer}, true, charge([]gate.RateKey{gate.ByServer}, "a", "s", "x__z")},
-		"server: not another":           {[]gate.RateKey{gate.ByServer}, false, charge([]gate.RateKey{gate.ByServer}, "a", "s", "xx__y")},
-		"a session named like a suffix": {[]gate.RateKey{gate.ByServer, gate.BySession}, false, charge([]gate.RateKey{gate.ByServer, gate.BySession}, "a", "s server 1:x", "x__y")},
+		"principal: not another":        {[]obligation.RateKey{obligation.ByPrincipal}, false, charge([]obligation.RateKey{obligation.ByPrincipal}, "b", "s", "x__y")},
+		"principal: of any session":     {[]obligation.RateKey{obligation.ByPrincipal}, true, charge([]obligation.RateKey{obligation.ByPrincipal}, "a", "t", "z__y")},
+		"session: not another":          {[]obligation.RateKey{obligation.BySession}, false, charge([]obligation.RateKey{obligation.BySession}, "a", "t", "x__y")},
+		"session: not another's":        {[]obligation.RateKey{obligation.BySession}, false, charge([]obligation.RateKey{obligation.BySession}, "b", "s", "x__y")},
+		"tool: not another":             {[]obligation.RateKey{obligation.ByTool}, false, charge([]obligation.RateKey{obligation.ByTool}, "a", "s", "x__z")},
+		"tool: of anybody":              {[]obligation.RateKey{obligation.ByTool}, true, charge([]obligation.RateKey{obligation.ByTool}, "b", "s", "x__y")},
+		"server: all of its tools":      {[]obligation.RateKey{obligation.ByServer}, true, charge([]obligation.RateKey{obligation.ByServer}, "a", "s", "x__z")},
+		"server: not another":           {[]obligation.RateKey{obligation.ByServer}, false, charge([]obligation.RateKey{obligation.ByServer}, "a", "s", "xx__y")},
+		"a session named like a suffix": {[]obligation.RateKey{obligation.ByServer, obligation.BySession}, false, charge([]obligation.RateKey{obligation.ByServer, obligation.BySession}, "a", "s server 1:x", "x__y")},
 	}
 	for name, tt := range tests {
 		first := one
@@ -174,7 +175,7 @@ func TestRateKeys(t *testing.T) {
 }
 
 func TestTooManyRates(t *testing.T) {
-	var all []gate.Obligation
+	var all []obligation.Obligation
 	for i := range 65 {
 		rate := slow
 		rate.Name = strings.Repeat("x", i)

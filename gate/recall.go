@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
@@ -85,7 +86,7 @@ func (p *Parts) show(ctx context.Context, known *knownListings, c *Call, tools [
 	s, err := p.Sessions.View(ctx, c.Session)
 	if err == nil && !s.Labels.Cover(l.Labels) {
 		rec := Record{
-			Event: eventLabel, Call: c, Session: s, After: s.Labels.Join(l.Labels), Code: CodeOK, Snapshot: p.Snapshot,
+			Event: eventLabel, Call: c, Session: s, After: s.Labels.Join(l.Labels), Code: codes.OK, Snapshot: p.Snapshot,
 			Decision: Decision{Reasons: []string{"titles or descriptions were listed that nobody has pinned"}},
 		}
 		t := trail{Parts: p}

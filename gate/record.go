@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // An Event is what a [Record] tells of.
@@ -71,14 +73,8 @@ type Record struct {
 	Count uint64
 	Took  time.Duration
 	// Steps is the time that each step took, in the order in which they ran.
-	Steps    []StepTime
+	Steps    []step.Time
 	Snapshot string
-}
-
-// StepTime is the time that one step of a call took.
-type StepTime struct {
-	Step Step
-	Took time.Duration
 }
 
 // A Credential is by which one a server was called. It names it, and is not it.

@@ -5,9 +5,10 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
-// inPlace stands in the place of what the obligation [Redact] takes out.
+// inPlace stands in the place of what the obligation [obligation.Redact] takes out.
 const inPlace = "[redacted]"
 
 // minCopied is the length in bytes from which a value that was taken out of a
@@ -17,10 +18,10 @@ const minCopied = 4
 
 // sent returns the call as the upstream gets it under the obligations, and c
 // itself if they change nothing.
-func sent(c *Call, obligations []Obligation) *Call {
+func sent(c *Call, obligations []obligation.Obligation) *Call {
 	var pointers []string
 	for _, o := range obligations {
-		if r, ok := o.(Redact); ok {
+		if r, ok := o.(obligation.Redact); ok {
 			pointers = append(pointers, r.Arguments...)
 		}
 	}
@@ -36,7 +37,7 @@ func sent(c *Call, obligations []Obligation) *Call {
 // redactResult takes out of a result what the pointers of o name, and the copies
 // of it in its texts: results say in the text what they say in structuredContent,
 // as JSON (MCP 2025-11-25, server/tools, "Structured Content") or otherwise.
-func redactResult(d Doc, o *Redact) (Doc, []Finding, error) {
+func redactResult(d Doc, o *obligation.Redact) (Doc, []Finding, error) {
 	if o == nil || len(o.Result) == 0 {
 		return d, nil, nil
 	}

@@ -7,10 +7,11 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // obliged returns a rig whose policy allows under obligations.
-func obliged(o ...gate.Obligation) *rig {
+func obliged(o ...obligation.Obligation) *rig {
 	r := newRig()
 	r.decide = func(gate.Query) gate.Decision { return gate.Decision{Effect: gate.Allow, Obligations: o} }
 	return r
@@ -36,7 +37,7 @@ func TestRedactArguments(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := obliged(gate.Redact{Arguments: tt.pointers})
+			r := obliged(obligation.Redact{Arguments: tt.pointers})
 			var sent, checked []string
 			r.input = func(d gate.Doc) error { checked = append(checked, d.String()); return nil }
 			invoke := r.invoke
@@ -76,7 +77,7 @@ func TestRedactedArgumentsKeepToTheSchema(t *testing.T) {
 				decided++
 				d := gate.Decision{Effect: gate.Allow}
 				if !later || decided > 1 {
-					d.Obligations = []gate.Obligation{gate.Redact{Arguments: []string{"/path"}}}
+					d.Obligations = []obligation.Obligation{obligation.Redact{Arguments: []string{"/path"}}}
 				}
 				return d
 			}
@@ -112,7 +113,7 @@ func TestDecisionsSeeWhatTheClientSent(t *testing.T) {
 		if q.Call.Args.Get("path").Text() != "/a" {
 			t.Errorf("decided on %s", q.Call.Args)
 		}
-		return gate.Decision{Effect: gate.Allow, Obligations: []gate.Obligation{gate.Redact{Arguments: []string{"/path"}}}}
+		return gate.Decision{Effect: gate.Allow, Obligations: []obligation.Obligation{obligation.Redact{Arguments: []string{"/path"}}}}
 	}
 	r.admit = func(s gate.Session, l gate.Labels) (gate.Session, error) {
 		if s.Version == 0 {
@@ -151,7 +152,7 @@ func TestRedactResult(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := obliged(gate.Redact{Result: tt.pointers})
+			r := obliged(obligation.Redact{Result: tt.pointers})
 			r.tool.Output = nil
 			r.invoke = func(ctx, *gate.Call) (gate.Result, error) { return answer(tt.result), nil }
 			res, err := r.do(t, newCall())
@@ -176,7 +177,7 @@ func TestRedactResult(t *testing.T) {
 }
 
 func TestRedactResultThatIsNotThere(t *testing.T) {
-	r := obliged(gate.Redact{Result: []string{"/structuredContent/x", "/content/7/text"}})
+	r := obliged(obligation.Redact{Result: []string{"/structuredContent/x", "/content/7/text"}})
 	const result = `{"content":[{"type":"text","text":"hello"}],"structuredContent":{"a":1}}`
 	res, err := r.do(t, newCall())
 	if err != nil || res.Doc.String() != result {
@@ -186,7 +187,7 @@ func TestRedactResultThatIsNotThere(t *testing.T) {
 
 // A result that was checked against the schema keeps to it, or is refused.
 func TestRedactedResultsKeepToTheSchema(t *testing.T) {
-	r := obliged(gate.Redact{Result: []string{"/structuredContent/a"}})
+	r := obliged(obligation.Redact{Result: []string{"/structuredContent/a"}})
 	r.output = func(d gate.Doc) error {
 		if d.Get("a").Kind() != doc.Number {
 			return errors.New("a is no number")
@@ -199,7 +200,7 @@ func TestRedactedResultsKeepToTheSchema(t *testing.T) {
 }
 
 func TestRecordFull(t *testing.T) {
-	for name, o := range map[string][]gate.Obligation{"obliged": {gate.RecordFull{}}, "not obliged": nil} {
+	for name, o := range map[string][]obligation.Obligation{"obliged": {obligation.RecordFull{}}, "not obliged": nil} {
 		r := obliged(o...)
 		if _, err := r.do(t, newCall()); err != nil {
 			t.Fatal(err)
@@ -215,7 +216,7 @@ func TestRecordFull(t *testing.T) {
 // What is allowed under the obligation to ask is asked: without anybody to ask it is
 // refused.
 func TestApproveAsks(t *testing.T) {
-	r := obliged(gate.Approve{})
+	r := obliged(obligation.Approve{})
 	_, err := r.do(t, newCall())
 	if gate.Code(err) != "refused_approve" || r.count("invoke") > 0 {
 		t.Errorf("err = %v", err)
@@ -226,7 +227,7 @@ func TestApproveAsks(t *testing.T) {
 }
 
 func TestAsked(t *testing.T) {
-	asks := []gate.Obligation{gate.Redact{Result: []string{"/content/0/text"}}, gate.Approve{}}
+	asks := []obligation.Obligation{obligation.Redact{Result: []string{"/content/0/text"}}, obligation.Approve{}}
 	for name, tt := range map[string]struct {
 		d    gate.Decision
 		want gate.Effect

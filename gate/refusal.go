@@ -8,31 +8,14 @@ import (
 	"strings"
 	"time"
 	"unicode"
-)
 
-// A Step is one step of the way through the gate.
-type Step string
-
-// The steps, in the order in which a call takes them. Limit and Busy are one
-// step with two outcomes: over a limit, and over it for the moment.
-const (
-	StepParse          Step = "parse"
-	StepLookup         Step = "lookup"
-	StepPin            Step = "pin"
-	StepAuthorize      Step = "authorize"
-	StepValidateInput  Step = "validate_input"
-	StepApprove        Step = "approve"
-	StepLimit          Step = "limit"
-	StepBusy           Step = "busy"
-	StepRecord         Step = "record"
-	StepInvoke         Step = "invoke"
-	StepValidateOutput Step = "validate_output"
-	StepSanitize       Step = "sanitize"
+	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Refusal reports that the gate refused a call, and at which step.
 type Refusal struct {
-	Step   Step
+	Step   step.Step
 	Call   string // ID of the call
 	Name   string // what was asked for
 	Reason string // safe to show to the client
@@ -68,15 +51,6 @@ func (e *Refusal) Unwrap() error { return e.Err }
 // Code returns the stable, machine-readable code of the refusal.
 func (e *Refusal) Code() string { return "refused_" + string(e.Step) }
 
-// The codes of outcomes that are no refusals and come from no other package.
-const (
-	CodeOK        = "ok"
-	CodeToolError = "tool_error"
-	CodeCancelled = "cancelled"
-	CodeTimeout   = "timeout"
-	CodeProtocol  = "protocol"
-)
-
 // failures are the codes that an error can have.
 var failures = func() map[string]bool {
 	m := make(map[string]bool)
@@ -102,18 +76,18 @@ func Code(err error) string {
 	var coded interface{ Code() string }
 	switch {
 	case err == nil:
-		return CodeOK
+		return codes.OK
 	case errors.As(err, &coded):
 		if code := coded.Code(); failures[code] {
 			return code
 		}
-		return CodeProtocol
+		return codes.Protocol
 	case errors.Is(err, context.Canceled):
-		return CodeCancelled
+		return codes.Cancelled
 	case errors.Is(err, context.DeadlineExceeded):
-		return CodeTimeout
+		return codes.Timeout
 	default:
-		return CodeProtocol
+		return codes.Protocol
 	}
 }
 

@@ -3,6 +3,8 @@ package gate
 import (
 	"context"
 	"slices"
+
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A relay is a tool of the gateway's own that carries out another call for its
@@ -72,7 +74,7 @@ func (p Permit) Recall(ctx context.Context, kept Result) (Result, error) {
 func (p Permit) relays() bool { return p.of != nil && p.of.relay != nil && !p.of.over.Load() }
 
 func noRelay(name string) *Refusal {
-	return &Refusal{Step: StepAuthorize, Name: name, Reason: noCall}
+	return &Refusal{Step: step.Authorize, Name: name, Reason: noCall}
 }
 
 // relayed returns the IDs of the calls that were made by [Permit.Relay] so far.

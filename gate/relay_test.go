@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
@@ -306,13 +307,13 @@ func TestRelayIsListedAsThePolicySays(t *testing.T) {
 // the inner one has returned, whose findings stay as they are.
 func TestRelayIsUnderItsObligations(t *testing.T) {
 	for name, tt := range map[string]struct {
-		o    gate.Obligation
+		o    obligation.Obligation
 		code string
 		text string
 	}{
-		"a bound":     {gate.MaxResult{Bytes: 10}, "refused_validate_output", ""},
-		"a redaction": {gate.Redact{Result: []string{"/content/0/text"}}, "ok", "[redacted]"},
-		"a profile":   {gate.Profile{Name: "strict"}, "ok", "kind"},
+		"a bound":     {obligation.MaxResult{Bytes: 10}, "refused_validate_output", ""},
+		"a redaction": {obligation.Redact{Result: []string{"/content/0/text"}}, "ok", "[redacted]"},
+		"a profile":   {obligation.Profile{Name: "strict"}, "ok", "kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRelayRig()
@@ -320,7 +321,7 @@ func TestRelayIsUnderItsObligations(t *testing.T) {
 			r.decide = func(q gate.Query) gate.Decision {
 				d := gate.Decision{Effect: gate.Allow}
 				if q.Tool.Relay {
-					d.Obligations = []gate.Obligation{tt.o}
+					d.Obligations = []obligation.Obligation{tt.o}
 				}
 				return d
 			}

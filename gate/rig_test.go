@@ -253,8 +253,8 @@ type codedError string
 func (e codedError) Error() string { return internal }
 func (e codedError) Code() string  { return string(e) }
 
-// codes is the closed set of contracts: what logs, metrics and exit codes know.
-var codes = strings.Fields(`ok tool_error
+// allCodes is the closed set of contracts: what logs, metrics and exit codes know.
+var allCodes = strings.Fields(`ok tool_error
 	refused_parse refused_lookup refused_authorize refused_validate_input refused_limit refused_busy refused_credential refused_approve
 	refused_pin refused_record refused_validate_output refused_sanitize
 	spawn_failed transport protocol not_connected timeout cancelled

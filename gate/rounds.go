@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Bounds of one round, whoever answers it: the client by its next call, or the upstream
@@ -40,7 +41,7 @@ func (b Brought) check() error {
 // that went through [Permit.Screen], and the server's own state, which nobody but the
 // server reads and which is not part of the record.
 func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, error) {
-	w.next(StepValidateOutput)
+	w.next(step.ValidateOutput)
 	if !p.call.Reach().Rounds || p.asking == nil {
 		return Result{}, w.fail(ctx, "the server asks for more, and the client cannot be asked by the answer to its call", nil)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 )
 
 // rounds makes a call whose server asks the client by its answer.
@@ -26,7 +27,7 @@ func TestScreen(t *testing.T) {
 	c := newCall()
 	c.Client = inRounds("")
 	res, err := rounds(t, r, c, func(ctx context.Context, p gate.Permit) string {
-		params, err := p.Screen(ctx, gate.Elicit, gate.MustDoc(strings.Replace(asksName, "Who", "evil", 1)))
+		params, err := p.Screen(ctx, actions.Elicit, gate.MustDoc(strings.Replace(asksName, "Who", "evil", 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestScreen(t *testing.T) {
 func TestScreenRefuses(t *testing.T) {
 	able := func(c *gate.Call) { c.Client = inRounds("") }
 	screened := func(ctx context.Context, p gate.Permit) error {
-		_, err := p.Screen(ctx, gate.Elicit, gate.MustDoc(asksName))
+		_, err := p.Screen(ctx, actions.Elicit, gate.MustDoc(asksName))
 		return err
 	}
 	asks := func(key, params, state string) string {

@@ -7,13 +7,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // held is what a call has taken from limits. The zero held is nothing.
 type held struct {
-	release Release // nil: it holds nothing now
-	pause   Pause   // of its place; nil if it keeps that
-	paid    []Rate  // those that the call has been charged for
+	release Release           // nil: it holds nothing now
+	pause   Pause             // of its place; nil if it keeps that
+	paid    []obligation.Rate // those that the call has been charged for
 }
 
 // back gives back what is held, of a call that has used so many bytes.
@@ -26,20 +29,20 @@ func (h *held) back(bytes int64) {
 
 // take takes what the call does not hold yet of its place, and of the rates of the
 // decision. If it fails, what was held still is.
-func (w *way) take(ctx context.Context, q Query, rates []Rate, h held) (held, error) {
+func (w *way) take(ctx context.Context, q Query, rates []obligation.Rate, h held) (held, error) {
 	var charges []Charge
 	if h.release == nil {
 		charges = append(charges, place(q))
 	}
 	for i := range rates {
-		if !slices.ContainsFunc(h.paid, rates[i].equal) {
-			charges = append(charges, rates[i].charge(q.Call, q.Tool))
+		if !slices.ContainsFunc(h.paid, rates[i].Equal) {
+			charges = append(charges, charge(&rates[i], q.Call, q.Tool))
 		}
 	}
 	if len(charges) == 0 {
 		return h, nil
 	}
-	w.next(StepLimit)
+	w.next(step.Limit)
 	if w.Limiter == nil {
 		if rates != nil {
 			return h, w.fail(ctx, "the policy sets a rate, and this gateway has nothing to keep it", nil)
@@ -90,15 +93,15 @@ func place(q Query) Charge {
 
 // overLimit refuses the call for the error of a limiter.
 func (w *way) overLimit(ctx context.Context, err error) error {
-	if over, ok := errors.AsType[*OverRate](err); ok && ctx.Err() == nil {
-		r := w.refuse(StepLimit, over.Error(), nil)
+	if over, ok := errors.AsType[*obligation.OverRate](err); ok && ctx.Err() == nil {
+		r := w.refuse(step.Limit, over.Error(), nil)
 		r.RetryAfter = over.After
 		return r
 	}
 	if !errors.Is(err, ErrBusy) {
 		return w.fail(ctx, "over a limit", err)
 	}
-	w.step = StepBusy
+	w.step = step.Busy
 	reason := "the gateway is busy"
 	if b, ok := errors.AsType[*Busy](err); ok {
 		reason = b.What
@@ -108,20 +111,20 @@ func (w *way) overLimit(ctx context.Context, err error) error {
 
 // charge returns what a call takes from the rate. Parts of the limit's name are
 // told apart by their length, for a client chooses some of them.
-func (r *Rate) charge(c *Call, t *Tool) Charge {
+func charge(r *obligation.Rate, c *Call, t *Tool) Charge {
 	owner := Owner{Tenant: c.Who.Tenant}
 	var b strings.Builder
 	fmt.Fprintf(&b, "rate %d %d %d %d %d:%s", r.Calls, r.Bytes, r.Per, r.Burst, len(r.Name), r.Name)
 	for _, k := range r.Key {
 		value := ""
 		switch k {
-		case ByPrincipal:
+		case obligation.ByPrincipal:
 			owner = c.Who.Owner
-		case BySession:
+		case obligation.BySession:
 			owner, value = c.Who.Owner, c.Session.ID
-		case ByServer:
+		case obligation.ByServer:
 			value = t.Name.Server
-		case ByTool:
+		case obligation.ByTool:
 			value = t.Name.String()
 		}
 		fmt.Fprintf(&b, " %s %d:%s", k, len(value), value)

@@ -84,7 +84,7 @@ type Tool struct {
 	// this machine.
 	OnMachine bool
 	// Login says that the server is called by a login of its callers or of the gateway, which
-	// can be narrowed for one call: see [Narrowing] and [Permit.Used].
+	// can be narrowed for one call: see [obligation.Narrowing] and [Permit.Used].
 	Login bool
 	// Sandboxed tools run as WASM modules. Capabilities is what they may use, an
 	// object; absent for other tools.

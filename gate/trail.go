@@ -7,6 +7,10 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
+
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A trail is what a call leaves: the record, in the making, and the time of each step. No
@@ -14,31 +18,31 @@ import (
 type trail struct {
 	*Parts
 	rec  Record
-	step Step // under way
+	step step.Step // under way
 	mark time.Time
-	room [12]StepTime // for the steps of a call that takes each once
+	room [12]step.Time // for the steps of a call that takes each once
 }
 
 // begin makes an empty trail of a call.
 func (t *trail) begin(p *Parts, e Event, c *Call) {
-	t.Parts, t.step, t.mark = p, StepParse, time.Now()
+	t.Parts, t.step, t.mark = p, step.Parse, time.Now()
 	t.rec = Record{Event: e, Time: t.mark, Call: c, Snapshot: p.Snapshot, Steps: t.room[:0]}
 }
 
 func outcome(res Result, err error) string {
 	if err == nil && res.IsError {
-		return CodeToolError
+		return codes.ToolError
 	}
 	return Code(err)
 }
 
 // next ends the time of the step under way and begins that of another.
-func (t *trail) next(s Step) {
+func (t *trail) next(s step.Step) {
 	if s == t.step {
 		return
 	}
 	now := time.Now()
-	t.rec.Steps = append(t.rec.Steps, StepTime{t.step, now.Sub(t.mark)})
+	t.rec.Steps = append(t.rec.Steps, step.Time{Step: t.step, Took: now.Sub(t.mark)})
 	t.step, t.mark = s, now
 }
 
@@ -67,7 +71,7 @@ func (t *trail) close(code string, err error) {
 // unrecorded is the outcome of what there is no record of, because of rerr. What was
 // carried out is not told like what never left.
 func (t *trail) unrecorded(rerr, err error) error {
-	r := t.refuse(StepRecord, "the audit log cannot be written", rerr)
+	r := t.refuse(step.Record, "the audit log cannot be written", rerr)
 	if r.Invoked = t.invoked(err); r.Invoked {
 		r.Reason = "the call was carried out, and its result is withheld because the audit log cannot be written; see what it has done before you call again"
 	}
@@ -88,7 +92,7 @@ func (t *trail) invoked(err error) bool {
 	case "not_connected", "spawn_failed":
 		return t.rec.Usage.Repeats > 0 // or else it never left
 	}
-	return t.step == StepInvoke || slices.ContainsFunc(t.rec.Steps, func(s StepTime) bool { return s.Step == StepInvoke })
+	return t.step == step.Invoke || slices.ContainsFunc(t.rec.Steps, func(s step.Time) bool { return s.Step == step.Invoke })
 }
 
 // recordGranted keeps the record that the call is let pass.
@@ -124,13 +128,13 @@ func (t *trail) fail(ctx context.Context, reason string, cause error) error {
 	if cerr := ctx.Err(); cerr != nil {
 		return fmt.Errorf("%q: %w at %s (%v)", t.rec.Call.Name, cerr, t.step, cause)
 	}
-	if t.step == StepInvoke {
+	if t.step == step.Invoke {
 		return fmt.Errorf("%q: %w", t.rec.Call.Name, cause)
 	}
 	return t.refuse(t.step, reason, cause)
 }
 
-func (t *trail) refuse(s Step, reason string, cause error) *Refusal {
+func (t *trail) refuse(s step.Step, reason string, cause error) *Refusal {
 	return &Refusal{Step: s, Call: t.rec.Call.ID, Name: t.rec.Call.Name, Reason: reason, Err: cause}
 }
 
@@ -140,8 +144,8 @@ func (t *trail) caught(ctx context.Context, err *error) {
 	if v == nil {
 		return
 	}
-	if t.step == StepInvoke && t.rec.Call.Action.IsPeerRequest() { // the client's, and no refusal has that step
-		t.step = StepValidateOutput
+	if t.step == step.Invoke && actions.IsPeerRequest(t.rec.Call.Action) { // the client's, and no refusal has that step
+		t.step = step.ValidateOutput
 	}
 	*err = t.fail(ctx, "internal error", panicked(v))
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // validateInput refuses arguments that break the tool's input schema, as the client sent
@@ -13,7 +16,7 @@ func (w *way) validateInput(ctx context.Context, q Query, sent *Call, again bool
 	if again && sent == q.Call {
 		return nil
 	}
-	w.next(StepValidateInput)
+	w.next(step.ValidateInput)
 	if q.Tool.Input == nil {
 		return w.fail(ctx, "the tool has no usable input schema", nil)
 	}
@@ -28,7 +31,7 @@ func (w *way) validateInput(ctx context.Context, q Query, sent *Call, again bool
 		}
 	}
 	if a := q.Call.Brought.Approval; a != nil && a.Err != nil {
-		w.next(StepApprove)
+		w.next(step.Approve)
 		return w.fail(ctx, "the answer that came with the call is not acceptable; call again without it", a.Err)
 	}
 	return nil
@@ -91,7 +94,7 @@ func takes(t *Tool) string {
 // validateOutput refuses a result that is larger than the decision allows, or that
 // breaks what its tool declares.
 func (w *way) validateOutput(ctx context.Context, p *permitted, res Result) error {
-	w.next(StepValidateOutput)
+	w.next(step.ValidateOutput)
 	if int64(len(res.Doc.Raw())) > p.duty.maxResult {
 		return w.fail(ctx, fmt.Sprintf("the result is larger than %d bytes; ask for less of it", p.duty.maxResult), nil)
 	}
@@ -139,7 +142,7 @@ func Retryable(err error) bool {
 	case "refused_limit": // of anything else than the gate it is the size of what the call returns
 		_, ours := errors.AsType[*Refusal](err)
 		return ours
-	case "spawn_failed", "transport", "not_connected", CodeTimeout, "trap_deadline", "refused_busy", "refused_record":
+	case "spawn_failed", "transport", "not_connected", codes.Timeout, "trap_deadline", "refused_busy", "refused_record":
 		return true
 	default:
 		return false
@@ -153,7 +156,7 @@ func Hints(err error) map[string]any {
 	if Retryable(err) {
 		hints["retryable"] = true
 	}
-	if r, ok := errors.AsType[*Refusal](err); !ok || r.Step != StepValidateInput {
+	if r, ok := errors.AsType[*Refusal](err); !ok || r.Step != step.ValidateInput {
 		return hints
 	}
 	var at []string

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 func TestNewID(t *testing.T) {
@@ -155,9 +156,9 @@ func TestCode(t *testing.T) {
 		want string
 	}{
 		"nothing":                 {nil, "ok"},
-		"a refusal":               {&gate.Refusal{Step: gate.StepLookup}, "refused_lookup"},
-		"a refusal with a cause":  {&gate.Refusal{Step: gate.StepRecord, Err: codedError("transport")}, "refused_record"},
-		"two errors, the first":   {errors.Join(&gate.Refusal{Step: gate.StepRecord}, codedError("transport")), "refused_record"},
+		"a refusal":               {&gate.Refusal{Step: step.Lookup}, "refused_lookup"},
+		"a refusal with a cause":  {&gate.Refusal{Step: step.Record, Err: codedError("transport")}, "refused_record"},
+		"two errors, the first":   {errors.Join(&gate.Refusal{Step: step.Record}, codedError("transport")), "refused_record"},
 		"wrapped":                 {fmt.Errorf("x: %w", codedError("not_connected")), "not_connected"},
 		"cancelled":               {fmt.Errorf("x: %w", context.Canceled), "cancelled"},
 		"its time is over":        {context.DeadlineExceeded, "timeout"},
@@ -168,7 +169,7 @@ func TestCode(t *testing.T) {
 		"an error that says ok":   {codedError("ok"), "protocol"},
 		"a refusal at no step":    {&gate.Refusal{}, "protocol"},
 	}
-	for _, code := range codes[1:] {
+	for _, code := range allCodes[1:] {
 		tests["the code "+code] = struct {
 			err  error
 			want string
@@ -179,18 +180,18 @@ func TestCode(t *testing.T) {
 			t.Errorf("%s: code = %q, want %q", name, got, tt.want)
 		}
 	}
-	for _, step := range []gate.Step{
-		gate.StepParse, gate.StepLookup, gate.StepAuthorize, gate.StepValidateInput, gate.StepApprove, gate.StepLimit,
-		gate.StepBusy, gate.StepRecord, gate.StepValidateOutput, gate.StepSanitize,
+	for _, step := range []step.Step{
+		step.Parse, step.Lookup, step.Authorize, step.ValidateInput, step.Approve, step.Limit,
+		step.Busy, step.Record, step.ValidateOutput, step.Sanitize,
 	} {
-		if code := (&gate.Refusal{Step: step}).Code(); !slices.Contains(codes, code) {
+		if code := (&gate.Refusal{Step: step}).Code(); !slices.Contains(allCodes, code) {
 			t.Errorf("step %s has the code %q, which is not in the set", step, code)
 		}
 	}
 }
 
 func TestRefusalError(t *testing.T) {
-	r := &gate.Refusal{Step: gate.StepAuthorize, Name: "files__read", Reason: "not yours"}
+	r := &gate.Refusal{Step: step.Authorize, Name: "files__read", Reason: "not yours"}
 	if got, want := r.Error(), "files__read refused at authorize: not yours"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -221,11 +222,11 @@ func TestViolationsError(t *testing.T) {
 // An operator reads each thing once.
 func TestRefusalRepeatsNothing(t *testing.T) {
 	broken := gate.Violations{{Pointer: "", Message: `missing "unit"`}}
-	r := &gate.Refusal{Step: gate.StepValidateInput, Name: "s__t", Reason: "the arguments break the schema: " + broken.Error(), Err: broken}
+	r := &gate.Refusal{Step: step.ValidateInput, Name: "s__t", Reason: "the arguments break the schema: " + broken.Error(), Err: broken}
 	if got := r.Error(); strings.Count(got, "missing") != 1 {
 		t.Error(got)
 	}
-	if got := (&gate.Refusal{Step: gate.StepRecord, Name: "s__t", Reason: "why", Err: errors.New("the cause")}).Error(); !strings.HasSuffix(got, ": why: the cause") {
+	if got := (&gate.Refusal{Step: step.Record, Name: "s__t", Reason: "why", Err: errors.New("the cause")}).Error(); !strings.HasSuffix(got, ": why: the cause") {
 		t.Error(got)
 	}
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Admin decides on what somebody who runs the gateway would do. If changes is true it is
@@ -20,14 +22,14 @@ func (g operator) Admin(ctx context.Context, q policy.AdminQuery, changes bool) 
 		return fmt.Errorf("the policy cannot be evaluated: %w", err)
 	}
 	e := audit.Entry{
-		Event: audit.Admin, Action: q.Action, Effect: d.Effect, Code: gate.CodeOK, PolicyRevision: d.Revision,
+		Event: audit.Admin, Action: q.Action, Effect: d.Effect, Code: codes.OK, PolicyRevision: d.Revision,
 		Tenant: q.Who.Tenant, Principal: q.Who.ID, Roles: q.Who.Roles, Reasons: []string{strings.TrimSpace(q.Op + " " + q.Object)},
 	}
 	if q.Who.Auth != gate.Local().Auth {
 		e.Auth, e.Issuer, e.Credential = q.Who.Auth, q.Who.Issuer, q.Who.Credential
 	}
 	if d.Effect != gate.Allow {
-		e.Code, e.Reasons = "refused_"+string(gate.StepAuthorize), append(e.Reasons, d.Reasons...)
+		e.Code, e.Reasons = "refused_"+string(step.Authorize), append(e.Reasons, d.Reasons...)
 	} else if !changes {
 		return nil
 	}
@@ -35,7 +37,7 @@ func (g operator) Admin(ctx context.Context, q policy.AdminQuery, changes bool) 
 		return fmt.Errorf("%s is not done, for it cannot be recorded: %w", q.Op, err)
 	}
 	if d.Effect != gate.Allow {
-		return &gate.Refusal{Step: gate.StepAuthorize, Name: q.Op, Reason: strings.Join(d.Reasons, "; ")}
+		return &gate.Refusal{Step: step.Authorize, Name: q.Op, Reason: strings.Join(d.Reasons, "; ")}
 	}
 	return nil
 }

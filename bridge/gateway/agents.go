@@ -7,12 +7,14 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/agents"
 	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Hook takes what the hook of an agent tells of who's session: of a call of one of the
-// agent's own tools, which is decided on as [gate.AgentCall] and recorded; of its result; of
+// agent's own tools, which is decided on as [actions.AgentCall] and recorded; of its result; of
 // what its user says; or of its end. It returns once the agent may go on.
 func (g operator) Hook(ctx context.Context, who *gate.Principal, r agents.Request) agents.Answer {
 	return g.agents.Hook(ctx, who, r)
@@ -60,7 +62,7 @@ var _ gate.Upstream = upstreams{}
 
 // Lookup implements [gate.Upstream].
 func (u upstreams) Lookup(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
-	if action == gate.AgentCall {
+	if action == actions.AgentCall {
 		return u.agents.Lookup(name)
 	}
 	return u.Fleet.Lookup(ctx, action, name)
@@ -82,7 +84,7 @@ func (u upstreams) Invoke(ctx context.Context, p gate.Permit) (gate.Result, erro
 func (g *Gateway) inAgents(ctx context.Context, c gate.Call) (gate.Result, error) {
 	after, err := g.agents.Join(ctx, &c)
 	if err != nil {
-		c.Refused = &gate.Refusal{Step: gate.StepAuthorize, Reason: err.Error()}
+		c.Refused = &gate.Refusal{Step: step.Authorize, Reason: err.Error()}
 	}
 	defer after()
 	return g.gate.Do(ctx, c)

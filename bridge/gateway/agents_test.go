@@ -12,7 +12,9 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/agents"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
@@ -204,7 +206,7 @@ func TestAgentTools(t *testing.T) {
 			t.Errorf("%+v", answer)
 		}
 		all := a.records.list()
-		if len(all) != 1 || all[0].Call.Action != gate.AgentCall || all[0].Tool.Name.String() != "claude-code__Bash" || all[0].Code != "refused_authorize" {
+		if len(all) != 1 || all[0].Call.Action != actions.AgentCall || all[0].Tool.Name.String() != "claude-code__Bash" || all[0].Code != "refused_authorize" {
 			t.Errorf("%+v", all)
 		}
 	})
@@ -223,7 +225,7 @@ func TestAgentTools(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		a.after("s", "1", "Read", `{"file_path":"/a"}`, `{"file":{"content":"x"}}`)
-		if got := a.records.list(); len(got) != 2 || got[1].Event != gate.Done || got[1].Code != gate.CodeOK || !got[1].After.Cover(gate.NewLabels(gate.Private, gate.Untrusted)) {
+		if got := a.records.list(); len(got) != 2 || got[1].Event != gate.Done || got[1].Code != codes.OK || !got[1].After.Cover(gate.NewLabels(gate.Private, gate.Untrusted)) {
 			t.Fatalf("%+v", got)
 		}
 	})
@@ -232,7 +234,7 @@ func TestAgentTools(t *testing.T) {
 		a.before("s", "1", "Read", `{"file_path":"/a"}`)
 		a.stops("s", "")
 		rig.Within(t, "the call is recorded as over", func() bool { return len(a.records.list()) == 2 })
-		if got := a.records.list(); len(got) != 2 || got[1].Code != gate.CodeCancelled {
+		if got := a.records.list(); len(got) != 2 || got[1].Code != codes.Cancelled {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -13,6 +13,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/product"
 )
 
@@ -207,8 +209,8 @@ func (c *Client) ReadResource(ctx context.Context, uri string) (gate.Result, err
 // or nil. Of several servers that have it, the first in the configuration is asked, and
 // server__method asks one. The result is what the server answers.
 func (c *Client) Method(ctx context.Context, method string, params any) (gate.Result, error) {
-	action := gate.MethodAction(method)
-	if err := gate.CheckMethod(string(action)); err != nil {
+	action := actions.OfMethod(method)
+	if err := actions.CheckMethod(string(action)); err != nil {
 		return gate.Result{}, &Error{Code: InvalidParameters, Message: fmt.Sprintf("%.200q %v", action, err), Tool: method, err: err}
 	}
 	return c.use(ctx, action, method, params)
@@ -267,7 +269,7 @@ func (c *Client) Do(ctx context.Context, call gate.Call) (gate.Result, error) {
 	if res.IsError && saysNoFailure(call.Action, res) {
 		return gate.Result{}, &Error{
 			Code: ServerError, Message: res.Text(), Server: serverOf(call, nil), Tool: call.Name,
-			Outcome: gate.CodeToolError, Record: call.ID, Details: map[string]any{"outcome": gate.CodeToolError, "record": call.ID},
+			Outcome: codes.ToolError, Record: call.ID, Details: map[string]any{"outcome": codes.ToolError, "record": call.ID},
 		}
 	}
 	return res, nil
@@ -277,7 +279,7 @@ func (c *Client) Do(ctx context.Context, call gate.Call) (gate.Result, error) {
 // tools have results that say so. What the results of methods that MCP does not have say is
 // their own.
 func saysNoFailure(a gate.Action, res gate.Result) bool {
-	if a.IsMethod() {
+	if actions.IsMethod(a) {
 		return !res.Doc.Get("_meta").Get(mcp.MetaError).IsZero()
 	}
 	return a != gate.CallTool
@@ -369,11 +371,11 @@ func (cfg *ClientConfig) capabilities() gate.Doc {
 // Request implements [gate.Client].
 func (r *reached) Request(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
 	switch cfg := &r.client.cfg; {
-	case method == gate.Elicit && cfg.Elicit != nil:
+	case method == actions.Elicit && cfg.Elicit != nil:
 		return cfg.Elicit(ctx, params)
-	case method == gate.Sample && cfg.Sample != nil:
+	case method == actions.Sample && cfg.Sample != nil:
 		return cfg.Sample(ctx, params)
-	case method == gate.ListRoots && cfg.Roots != nil:
+	case method == actions.ListRoots && cfg.Roots != nil:
 		roots, err := cfg.Roots(ctx)
 		if err != nil {
 			return gate.Doc{}, err

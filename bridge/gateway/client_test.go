@@ -17,6 +17,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -220,11 +221,11 @@ func TestClientCapabilities(t *testing.T) {
 		t.Errorf("capabilities: %s", got)
 	}
 	none := asked(gateway.ClientConfig{Roots: func(context.Context) ([]gateway.Root, error) { return nil, nil }})
-	if res, err := none.Request(t.Context(), gate.ListRoots, gate.Doc{}); err != nil || res.String() != `{"roots":[]}` {
+	if res, err := none.Request(t.Context(), actions.ListRoots, gate.Doc{}); err != nil || res.String() != `{"roots":[]}` {
 		t.Errorf("no roots: %s, %v", res, err)
 	}
 	for method, want := range map[gate.Action]string{
-		gate.Elicit: `{"message":"?","action":"accept"}`, gate.ListRoots: `{"roots":[{"uri":"file:///srv"}]}`, gate.Sample: "the client does not answer sampling/createMessage",
+		actions.Elicit: `{"message":"?","action":"accept"}`, actions.ListRoots: `{"roots":[{"uri":"file:///srv"}]}`, actions.Sample: "the client does not answer sampling/createMessage",
 	} {
 		res, err := p.Request(t.Context(), method, gate.MustDoc(`{"message":"?"}`))
 		if got := res.String(); err != nil && err.Error() != want || err == nil && got != want {

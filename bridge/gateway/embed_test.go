@@ -24,6 +24,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // TestCloseEndsSessions: a client that has gone without a word leaves nothing behind.
@@ -304,7 +305,7 @@ func TestWhatAnErrorSays(t *testing.T) {
 	if e.Code != gateway.NotConnected || e.Outcome != "not_connected" || e.Retryable() || e.NeedsReconnect() {
 		t.Errorf("a call that was not recorded: %+v", e)
 	}
-	e = gateway.AsError(c, &gate.Refusal{Step: gate.StepLimit, Call: "id", RetryAfter: time.Second})
+	e = gateway.AsError(c, &gate.Refusal{Step: step.Limit, Call: "id", RetryAfter: time.Second})
 	if e.Outcome != "refused_limit" || e.Record != "id" || e.RetryAfter != time.Second || e.Details["retry_after_ms"] != int64(1000) || !e.Retryable() {
 		t.Errorf("a call beyond a limit: %+v", e)
 	}

@@ -10,10 +10,13 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // An ErrorCode says, to whoever embeds a gateway, what kind of failure an [Error]
@@ -79,18 +82,18 @@ const (
 // A call that waits for a person can succeed later, too. config_error and
 // schema_conversion_error are of no call.
 var outcomes = map[Outcome]ErrorCode{
-	"spawn_failed":     ConnectionFailed,
-	"transport":        TransportError,
-	"not_connected":    NotConnected,
-	gate.CodeTimeout:   TimedOut,
-	"trap_deadline":    TimedOut,
-	gate.CodeCancelled: TimedOut,
-	gate.CodeProtocol:  ProtocolError,
-	gate.CodeToolError: ServerError,
-	"trap_fuel":        ServerError,
-	"trap_memory":      ServerError,
-	"trap_guest":       ServerError,
-	"trap_denied":      ServerError,
+	"spawn_failed":  ConnectionFailed,
+	"transport":     TransportError,
+	"not_connected": NotConnected,
+	codes.Timeout:   TimedOut,
+	"trap_deadline": TimedOut,
+	codes.Cancelled: TimedOut,
+	codes.Protocol:  ProtocolError,
+	codes.ToolError: ServerError,
+	"trap_fuel":     ServerError,
+	"trap_memory":   ServerError,
+	"trap_guest":    ServerError,
+	"trap_denied":   ServerError,
 
 	RefusedAuthorize:      ServerError,
 	RefusedApprove:        ServerError,
@@ -232,14 +235,14 @@ func (e *Error) refused(c gate.Call, r *gate.Refusal) {
 	if r.Invoked {
 		e.Details["invoked"] = true
 	}
-	if r.Step != gate.StepLookup && !r.Hidden {
+	if r.Step != step.Lookup && !r.Hidden {
 		return
 	}
 	e.Server = "" // whether there is one is not to be learnt
 	switch {
 	case c.Action == gate.GetPrompt, c.Action == gate.Complete:
 		e.Code = PromptNotFound
-	case c.Action == gate.CallTool, c.Action.IsMethod():
+	case c.Action == gate.CallTool, actions.IsMethod(c.Action):
 		e.Code = ToolNotFound
 	default:
 		e.Code = ResourceNotFound
@@ -258,7 +261,7 @@ func ofNoCall(err error) *Error {
 	_, module := errors.AsType[*ModuleError](err)
 	_, rego := errors.AsType[*policy.CompileError](err)
 	_, pins := errors.AsType[*lock.SyntaxError](err)
-	if code := gate.Code(err); !module && !rego && !pins && code != gate.CodeProtocol { // protocol stands for any error
+	if code := gate.Code(err); !module && !rego && !pins && code != codes.Protocol { // protocol stands for any error
 		e.Code, e.again = outcomes[Outcome(code)], gate.Retryable(err)
 	}
 	return e
@@ -269,7 +272,7 @@ func serverOf(c gate.Call, err error) string {
 	if f, ok := errors.AsType[*Fault](err); ok {
 		return f.Server
 	}
-	if c.Action == gate.CallTool || c.Action == gate.GetPrompt || c.Action.IsMethod() {
+	if c.Action == gate.CallTool || c.Action == gate.GetPrompt || actions.IsMethod(c.Action) {
 		if server, _, ok := strings.Cut(c.Name, "__"); ok {
 			return server
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/session"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // coded is an error of a part that names its outcome.
@@ -69,11 +70,11 @@ func TestErrorCodes(t *testing.T) {
 
 // TestOutcomes: programs compare with constants, which are what the gate says.
 func TestOutcomes(t *testing.T) {
-	for step, want := range map[gate.Step]gateway.Outcome{
-		gate.StepParse: gateway.RefusedParse, gate.StepLookup: gateway.RefusedLookup, gate.StepPin: gateway.RefusedPin,
-		gate.StepAuthorize: gateway.RefusedAuthorize, gate.StepValidateInput: gateway.RefusedValidateInput, gate.StepApprove: gateway.RefusedApprove,
-		gate.StepLimit: gateway.RefusedLimit, gate.StepBusy: gateway.RefusedBusy, "credential": gateway.RefusedCredential, gate.StepRecord: gateway.RefusedRecord,
-		gate.StepValidateOutput: gateway.RefusedValidateOutput, gate.StepSanitize: gateway.RefusedSanitize,
+	for step, want := range map[step.Step]gateway.Outcome{
+		step.Parse: gateway.RefusedParse, step.Lookup: gateway.RefusedLookup, step.Pin: gateway.RefusedPin,
+		step.Authorize: gateway.RefusedAuthorize, step.ValidateInput: gateway.RefusedValidateInput, step.Approve: gateway.RefusedApprove,
+		step.Limit: gateway.RefusedLimit, step.Busy: gateway.RefusedBusy, "credential": gateway.RefusedCredential, step.Record: gateway.RefusedRecord,
+		step.ValidateOutput: gateway.RefusedValidateOutput, step.Sanitize: gateway.RefusedSanitize,
 	} {
 		if e := gateway.AsError(gate.Call{Action: gate.CallTool, Name: "s__t"}, &gate.Refusal{Step: step}); e.Outcome != want {
 			t.Errorf("a refusal of step %s is %s, want %s", step, e.Outcome, want)
@@ -90,17 +91,17 @@ func TestOutcomes(t *testing.T) {
 
 func TestErrorsOfCalls(t *testing.T) {
 	call := func(a gate.Action) gate.Call { return gate.Call{ID: "1", Action: a, Name: "s__x"} }
-	hidden := &gate.Refusal{Step: gate.StepAuthorize, Hidden: true, Reason: "no such prompt"}
+	hidden := &gate.Refusal{Step: step.Authorize, Hidden: true, Reason: "no such prompt"}
 	tests := map[string]struct {
 		call gate.Call
 		err  error
 		want string
 	}{
-		"an unknown tool":        {call(gate.CallTool), &gate.Refusal{Step: gate.StepLookup, Reason: "no such tool"}, "tool_not_found false false"},
+		"an unknown tool":        {call(gate.CallTool), &gate.Refusal{Step: step.Lookup, Reason: "no such tool"}, "tool_not_found false false"},
 		"a hidden prompt":        {call(gate.GetPrompt), hidden, "prompt_not_found false false"},
-		"an unknown resource":    {call(gate.ReadResource), &gate.Refusal{Step: gate.StepLookup}, "resource_not_found false false"},
-		"over a rate":            {call(gate.CallTool), &gate.Refusal{Step: gate.StepLimit, RetryAfter: time.Second}, "server_error true false"},
-		"waits for a person":     {call(gate.CallTool), &gate.Refusal{Step: gate.StepApprove, Err: &gate.Pending{ID: "a"}}, "server_error true false"},
+		"an unknown resource":    {call(gate.ReadResource), &gate.Refusal{Step: step.Lookup}, "resource_not_found false false"},
+		"over a rate":            {call(gate.CallTool), &gate.Refusal{Step: step.Limit, RetryAfter: time.Second}, "server_error true false"},
+		"waits for a person":     {call(gate.CallTool), &gate.Refusal{Step: step.Approve, Err: &gate.Pending{ID: "a"}}, "server_error true false"},
 		"a server that is gone":  {call(gate.CallTool), &gateway.Fault{Kind: "not_connected", Server: "s", Err: errors.New("x")}, "not_connected true true"},
 		"a gateway that ends":    {call(gate.CallTool), gateway.ErrDraining, "session_error true true"},
 		"a session that is gone": {gate.Call{}, fmt.Errorf("reset: %w", session.ErrUnknown), "session_error true true"},
@@ -123,7 +124,7 @@ func TestErrorsOfCalls(t *testing.T) {
 	if gateway.AsError(call(gate.CallTool), nil) != nil {
 		t.Error("nil is an error")
 	}
-	b, err := json.Marshal(gateway.AsError(call(gate.CallTool), &gate.Refusal{Step: gate.StepLimit, Reason: "too many", RetryAfter: 1500 * time.Millisecond, Remedy: "wasmgate grant"}))
+	b, err := json.Marshal(gateway.AsError(call(gate.CallTool), &gate.Refusal{Step: step.Limit, Reason: "too many", RetryAfter: 1500 * time.Millisecond, Remedy: "wasmgate grant"}))
 	want := `{"code":"server_error","message":"refused: too many","server":"s","tool":"s__x","retryable":true,"details":{"outcome":"refused_limit","record":"1","retry_after_ms":1500}}`
 	if diff := cmp.Diff(want, string(b)); diff != "" || err != nil {
 		t.Errorf("JSON (-want +got), %v:\n%s", err, diff)
@@ -137,7 +138,7 @@ func TestErrorOfWhatWasCarriedOut(t *testing.T) {
 		false: `{"code":"server_error","message":"refused: the log is full","server":"s","tool":"s__x","retryable":true,"details":{"outcome":"refused_record","record":"1"}}`,
 		true:  `{"code":"server_error","message":"the log is full","server":"s","tool":"s__x","retryable":false,"details":{"invoked":true,"outcome":"refused_record","record":"1"}}`,
 	} {
-		e := gateway.AsError(c, &gate.Refusal{Step: gate.StepRecord, Reason: "the log is full", Invoked: invoked})
+		e := gateway.AsError(c, &gate.Refusal{Step: step.Record, Reason: "the log is full", Invoked: invoked})
 		if b, err := json.Marshal(e); err != nil || string(b) != want {
 			t.Errorf("%s, %v; want %s", b, err, want)
 		}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/local"
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/builtin"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
@@ -238,7 +238,7 @@ func (g *Gateway) noteModules(before, now []loaded) (servers []string, err error
 			servers = append(servers, m.server())
 		}
 		err = errors.Join(err, g.note(audit.Entry{
-			Event: audit.Server, Server: m.server(), Code: gate.CodeOK, Reasons: []string{fmt.Sprintf("configuration: module %s %s", m.Config.Name, what)},
+			Event: audit.Server, Server: m.server(), Code: codes.OK, Reasons: []string{fmt.Sprintf("configuration: module %s %s", m.Config.Name, what)},
 		}))
 	}
 	for i := range before {

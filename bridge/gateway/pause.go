@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // Pause refuses every new call of a server, or of all if server is "", until [operator.Resume].
@@ -45,5 +45,5 @@ func (g *Gateway) setPaused(server string, paused bool) {
 }
 
 func (g *Gateway) notePause(server, what string) error {
-	return g.note(audit.Entry{Event: audit.Server, Server: server, Code: gate.CodeOK, Reasons: []string{what}})
+	return g.note(audit.Entry{Event: audit.Server, Server: server, Code: codes.OK, Reasons: []string{what}})
 }

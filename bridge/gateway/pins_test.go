@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/lock"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A liar is an MCP server in this process whose definitions change.
@@ -246,7 +247,7 @@ func TestQuarantineIsTold(t *testing.T) {
 	waitFor(t, g, func([]*gate.Tool) bool { return told.Load() > 0 })
 	_, err := call(g, "s__read", `{}`)
 	var refusal *gate.Refusal
-	if !errors.As(err, &refusal) || refusal.Step != gate.StepPin || refusal.Remedy != "wasmgate pin approve s__read" {
+	if !errors.As(err, &refusal) || refusal.Step != step.Pin || refusal.Remedy != "wasmgate pin approve s__read" {
 		t.Errorf("err = %v", err)
 	}
 	if tools := g.Fleet().KnownFeatures(gate.FeatureTool); len(tools) != 1 || tools[0].Pinned {

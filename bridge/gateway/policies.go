@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -22,7 +23,7 @@ func (g *Gateway) SetPolicy(ctx context.Context, p Policy) error {
 	defer g.setting.Unlock()
 	old := g.engine.Load()
 	engine, err := policy.Load(ctx, p.Files, p.Options)
-	entry := audit.Entry{Event: audit.Policy, Code: gate.CodeOK}
+	entry := audit.Entry{Event: audit.Policy, Code: codes.OK}
 	if err != nil {
 		entry.Code, entry.Error, entry.PolicyRevision = "failed", err.Error(), old.Revision()
 		return errors.Join(err, g.note(entry))

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/builtin"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -107,7 +108,7 @@ func (g *Gateway) loadPolicy(ctx context.Context, p Policy) (*policy.Engine, err
 	if engine.Revision() == old.Revision() {
 		return engine, nil // it may have another timeout
 	}
-	return engine, g.note(audit.Entry{Event: audit.Policy, Code: gate.CodeOK, PolicyRevision: engine.Revision()})
+	return engine, g.note(audit.Entry{Event: audit.Policy, Code: codes.OK, PolicyRevision: engine.Revision()})
 }
 
 // SetGroups puts other groups in the place of Config.Groups, and tells the clients, which
@@ -172,7 +173,7 @@ func (g *Gateway) SetOrder(ids []string) error {
 
 // noteSetting records that the operator has changed something, before it is done.
 func (g *Gateway) noteSetting(what string) error {
-	if err := g.note(audit.Entry{Event: audit.Server, Code: gate.CodeOK, Reasons: []string{"configuration: " + what + " changed"}}); err != nil {
+	if err := g.note(audit.Entry{Event: audit.Server, Code: codes.OK, Reasons: []string{"configuration: " + what + " changed"}}); err != nil {
 		return fmt.Errorf("%s: all stays as it was: %w", what, err)
 	}
 	return nil

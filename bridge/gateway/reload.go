@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // SetServer connects one more server, or another in the place of the one that has its
@@ -56,7 +57,7 @@ func (g *Gateway) RemoveServer(id string) error {
 // noteChange records what the operator has done to a server. Its phase is recorded
 // anew after that.
 func (g *Gateway) noteChange(id, what string) error {
-	if err := g.note(audit.Entry{Event: audit.Server, Server: id, Code: gate.CodeOK, Reasons: []string{"configuration: " + what}}); err != nil {
+	if err := g.note(audit.Entry{Event: audit.Server, Server: id, Code: codes.OK, Reasons: []string{"configuration: " + what}}); err != nil {
 		return fmt.Errorf("server %s stays as it was: %w", id, err)
 	}
 	g.phases.forget(id)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -60,7 +61,7 @@ func (g operator) RevokeDestinations(_ context.Context, id, by string) ([]gate.D
 			continue
 		}
 		if err := g.note(audit.Entry{
-			Event: gate.EventApproval, Code: gate.CodeOK, Tenant: s.Key.Tenant, Principal: s.Key.Owner.ID, Session: s.Key.ID,
+			Event: gate.EventApproval, Code: codes.OK, Tenant: s.Key.Tenant, Principal: s.Key.Owner.ID, Session: s.Key.ID,
 			Approval: audit.Approval{ID: id, State: "revoked", By: by},
 		}); err != nil {
 			return nil, fmt.Errorf("the destinations stay approved: %w", err)
@@ -88,7 +89,7 @@ func (g operator) ResetSession(ctx context.Context, k gate.SessionKey, seen uint
 		}
 		err := g.sessions.Reset(ctx, k, s.Version, func() error {
 			if err := g.note(audit.Entry{
-				Event: audit.Label, Code: gate.CodeOK, Tenant: k.Tenant, Principal: k.Owner.ID, Session: k.ID,
+				Event: audit.Label, Code: codes.OK, Tenant: k.Tenant, Principal: k.Owner.ID, Session: k.ID,
 				LabelsBefore: s.Labels, SessionVersion: s.Version, SessionTop: s.Top,
 				Reasons: []string{fmt.Sprintf("reset by %s, with %d values", by, s.Values)},
 			}); err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/policy"
@@ -135,7 +136,7 @@ func TestOneSessionOfManyClients(t *testing.T) {
 	ask := gateway.LocalTool{
 		Definition: gate.MustDoc(`{"name":"ask","inputSchema":{"type":"object"}}`),
 		Call: func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
-			res, err := p.Request(ctx, gate.Elicit, gate.MustDoc(`{"message":"who?","requestedSchema":{"type":"object","properties":{}}}`))
+			res, err := p.Request(ctx, actions.Elicit, gate.MustDoc(`{"message":"who?","requestedSchema":{"type":"object","properties":{}}}`))
 			if err != nil {
 				return gate.Result{}, err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/beside"
 	"github.com/wasmgate/wasmgate/internal/builtin"
@@ -165,7 +166,7 @@ func auditRow(e audit.Entry) []string {
 		if e.Count > 1 {
 			tool += fmt.Sprintf(" (%d times)", e.Count)
 		}
-	case e.Action.IsPeerRequest():
+	case actions.IsPeerRequest(e.Action):
 		tool += ": " + string(e.Action)
 	case tool == "":
 		tool = string(e.Event) + " " + e.Server

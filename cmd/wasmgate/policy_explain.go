@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/replay"
@@ -119,7 +120,7 @@ func (c *cli) printExplained(x reasoned) error {
 	if remedy := x.remedy(); remedy != "" {
 		say("to allow it: %s", c.toAllow(remedy))
 	}
-	if e.Effect == gate.Allow && e.Code != "" && e.Code != gate.CodeOK {
+	if e.Effect == gate.Allow && e.Code != "" && e.Code != codes.OK {
 		say("the policy did not stop it: %s", cmp.Or(e.Error, "the tool reported an error"))
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
@@ -51,7 +52,7 @@ func (a *Agents) before(ctx context.Context, s *session, who *gate.Principal, e 
 	}
 	granted := make(chan struct{})
 	c := gate.Call{
-		ID: gate.NewID(), Action: gate.AgentCall, Name: name.String(), Args: e.input, Who: who, Session: s.key,
+		ID: gate.NewID(), Action: actions.AgentCall, Name: name.String(), Args: e.input, Who: who, Session: s.key,
 		ClientName: s.agent, Client: &hook{hold: hold, granted: granted},
 	}
 	r, life, err := a.begin(s, e, c)

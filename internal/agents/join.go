@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // note is a call of this gateway that an agent is about to make.
@@ -154,7 +155,7 @@ func (a *Agents) barred(c *gate.Call) error {
 	}
 	for agent, r := range a.rules {
 		if r.RequireHook && c.ClientName == clientNames[agent] {
-			return &gate.Refusal{Step: gate.StepAuthorize, Reason: "no hook of " + agent + " has announced the call: `wasmgate hook doctor " + agent + "` says why"}
+			return &gate.Refusal{Step: step.Authorize, Reason: "no hook of " + agent + " has announced the call: `wasmgate hook doctor " + agent + "` says why"}
 		}
 	}
 	return nil

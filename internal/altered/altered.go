@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
@@ -57,7 +58,7 @@ type count struct {
 // Observe counts the result that a record tells of, if it is one of a tool of a server on this
 // machine. It keeps nothing of r.
 func (c *Counts) Observe(r *gate.Record) {
-	if r.Event != gate.Done || r.Tool == nil || !r.Tool.OnMachine || r.Tool.Feature != gate.FeatureTool || r.Code != gate.CodeOK && r.Code != gate.CodeToolError {
+	if r.Event != gate.Done || r.Tool == nil || !r.Tool.OnMachine || r.Tool.Feature != gate.FeatureTool || r.Code != codes.OK && r.Code != codes.ToolError {
 		return
 	}
 	c.mu.Lock()

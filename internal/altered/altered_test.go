@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/altered"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
@@ -51,7 +52,7 @@ func TestOften(t *testing.T) {
 			}
 			var c altered.Counts
 			for i := range tt.results {
-				r := &gate.Record{Event: gate.Done, Tool: tool, Code: gate.CodeOK}
+				r := &gate.Record{Event: gate.Done, Tool: tool, Code: codes.OK}
 				if i < tt.changed {
 					r.Findings = []gate.Finding{tt.finding, tt.finding}
 				}
@@ -82,7 +83,7 @@ func TestOftenNamesTheMostChangedFirst(t *testing.T) {
 		tool := &gate.Tool{Name: gate.ToolName{Server: "s", Tool: fmt.Sprint(i)}, Feature: gate.FeatureTool, OnMachine: true}
 		tools = append(tools, tool)
 		for range 3 + i {
-			c.Observe(&gate.Record{Event: gate.Done, Tool: tool, Code: gate.CodeToolError, Findings: []gate.Finding{
+			c.Observe(&gate.Record{Event: gate.Done, Tool: tool, Code: codes.ToolError, Findings: []gate.Finding{
 				{Rule: "link/image", Removed: true}, {Rule: "html/url", Removed: true}, {Rule: "html/url", Removed: true}, {Rule: "html/script", Removed: true}, {Rule: "link/target", Removed: true},
 			}})
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
@@ -118,7 +119,7 @@ type Always struct {
 // approvalOptions says how people are asked; without a channel they are not.
 func (a *App) approvalOptions(c config.Approvals, node string) *approval.Options {
 	o := &approval.Options{
-		Node: node, Hold: c.Hold, Expire: c.Expire, Channels: []approval.Channel{}, Approvers: gate.Approve{By: c.By, NotSelf: c.NotSelf}, Alone: a.alone,
+		Node: node, Hold: c.Hold, Expire: c.Expire, Channels: []approval.Channel{}, Approvers: obligation.Approve{By: c.By, NotSelf: c.NotSelf}, Alone: a.alone,
 		Remedy: func(id string) string { return "wasmgate approvals approve " + id },
 		Always: func(ctx context.Context, r approval.Request) error {
 			_, err := a.always(ctx, r)
@@ -281,7 +282,7 @@ func (a *App) describe(r approval.Request) Approval {
 		Labels: append([]string{}, of.Session.Labels...), Top: of.Session.Top, Destinations: of.Destinations, Met: of.Origins,
 		Binding: of.Binding(), Policy: of.Revision,
 	}
-	for _, one := range append([]gate.Approve{{By: a.Config().Approvals.By, NotSelf: a.Config().Approvals.NotSelf}}, of.Approvers...) {
+	for _, one := range append([]obligation.Approve{{By: a.Config().Approvals.By, NotSelf: a.Config().Approvals.NotSelf}}, of.Approvers...) {
 		if len(one.By) > 0 {
 			to.Approvers = append(to.Approvers, one.By)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/product"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A CallRequest is one call by a command.
@@ -107,7 +108,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 		switch {
 		case waits:
 			ce.Approval, ce.Question, ce.Destinations = pending.ID, pending.Text, pending.Destinations
-		case refusal.Hidden && refusal.Step == gate.StepAuthorize && refusal.Err != nil: // an operator may know what a client may not
+		case refusal.Hidden && refusal.Step == step.Authorize && refusal.Err != nil: // an operator may know what a client may not
 			ce.Reason = refusal.Err.Error()
 		case refusal.Err != nil:
 			ce.Cause = refusal.Err.Error()

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/match"
@@ -101,7 +102,7 @@ func (a *App) CreateKey(_ context.Context, r KeyRequest) (*Key, error) {
 
 func (a *App) noteKey(k auth.Key, what string) error {
 	return a.gateway.Operator().Note(audit.Entry{
-		Event: audit.Key, Code: gate.CodeOK, Tenant: k.Tenant, Principal: k.Principal, Roles: k.Roles, Credential: k.ID, Reasons: []string{what},
+		Event: audit.Key, Code: codes.OK, Tenant: k.Tenant, Principal: k.Principal, Roles: k.Roles, Credential: k.ID, Reasons: []string{what},
 	})
 }
 
@@ -220,7 +221,7 @@ func (a *App) Revoke(ctx context.Context, r RevokeRequest) (*Revoked, error) {
 		done.Keys = append(done.Keys, k.ID)
 	}
 	return done, a.gateway.Operator().Note(audit.Entry{
-		Event: audit.Revoke, Code: gate.CodeOK, Issuer: r.Issuer, Tenant: revocation.Tenant, Principal: revocation.Principal, Reasons: revocation.Words(),
+		Event: audit.Revoke, Code: codes.OK, Issuer: r.Issuer, Tenant: revocation.Tenant, Principal: revocation.Principal, Reasons: revocation.Words(),
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/auth"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/connect"
 	"github.com/wasmgate/wasmgate/internal/keyring"
@@ -126,7 +127,7 @@ func (a *App) proxied(r *http.Request) (*gate.Principal, error) {
 // noteConnect records what has happened to a link by which a caller logs in.
 func (a *App) noteConnect(e connect.Event) error {
 	entry := audit.Entry{
-		Event: "connect", Code: gate.CodeOK, Reasons: []string{e.What}, Parent: e.Call, Server: e.Server, Tool: e.Tool,
+		Event: "connect", Code: codes.OK, Reasons: []string{e.What}, Parent: e.Call, Server: e.Server, Tool: e.Tool,
 		Tenant: e.Who.Tenant, Principal: e.Who.ID, Auth: e.Who.Auth, Issuer: e.Who.Issuer, Client: audit.Client{ID: e.Who.Client},
 	}
 	if e.Err != nil {
@@ -178,7 +179,7 @@ func (a *App) authorize(s config.Server, to *gateway.EndpointConfig) {
 // noteLogin records what has happened to a login.
 func (a *App) noteLogin(e login.Event) error {
 	entry := audit.Entry{
-		Event: gate.Event(e.Kind), Code: gate.CodeOK, Server: e.Server, Issuer: e.Issuer, Tenant: e.Owner.Tenant, Principal: e.Owner.ID,
+		Event: gate.Event(e.Kind), Code: codes.OK, Server: e.Server, Issuer: e.Issuer, Tenant: e.Owner.Tenant, Principal: e.Owner.ID,
 		Credential: e.Credential, Reasons: e.Scopes,
 	}
 	if e.Err != nil {

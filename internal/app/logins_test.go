@@ -29,6 +29,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/console"
 )
 
@@ -288,7 +289,7 @@ func TestNarrowedLogin(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatal(err)
 		}
-		if e.Event == gate.Done && e.Code == gate.CodeOK {
+		if e.Event == gate.Done && e.Code == codes.OK {
 			last = e
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
@@ -41,7 +42,7 @@ type Options struct {
 	// used. Zero or less means 10 min.
 	Expire time.Duration
 	// Approvers say who may answer any question, beside what its own say.
-	Approvers gate.Approve
+	Approvers obligation.Approve
 	// Alone reports whether all callers are one principal: then there is nobody else to
 	// approve, and NotSelf of any Approve says nothing. nil: they are not.
 	Alone func() bool
@@ -230,7 +231,7 @@ func byClient(caller *gate.Principal) string {
 // lets returns why an answer of somebody does not count; nil if it does.
 func (q *Queue) lets(who *gate.Principal, asked gate.Question) error {
 	alone := q.options().Alone != nil && q.options().Alone()
-	for _, a := range append([]gate.Approve{q.options().Approvers}, asked.Approvers...) {
+	for _, a := range append([]obligation.Approve{q.options().Approvers}, asked.Approvers...) {
 		a.NotSelf = a.NotSelf && !alone
 		switch {
 		case a.NotSelf && who.Owner == asked.Call.Who.Owner:

@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
 	"github.com/wasmgate/wasmgate/internal/match"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // A log keeps what was recorded, as "state by". It fails at a state.
@@ -442,28 +443,28 @@ func TestApprovers(t *testing.T) {
 	foreign := &gate.Principal{Owner: gate.Owner{Tenant: "acme", ID: "ann"}, Roles: []string{"lead"}}
 	for name, tt := range map[string]struct {
 		options approval.Options
-		rule    []gate.Approve
+		rule    []obligation.Approve
 		caller  *gate.Principal
 		who     *gate.Principal
 		counts  bool
 		asks    bool // the client
 	}{
 		"anybody":                        {caller: other, who: other, counts: true, asks: true},
-		"the role":                       {options: approval.Options{Approvers: gate.Approve{By: []string{"role:lead"}}}, caller: other, who: lead, counts: true},
-		"not the role":                   {options: approval.Options{Approvers: gate.Approve{By: []string{"role:lead"}}}, caller: other, who: other},
-		"not the operator":               {options: approval.Options{Approvers: gate.Approve{By: []string{"role:lead"}}}, caller: other, who: gate.Local()},
-		"the role of another tenant":     {options: approval.Options{Approvers: gate.Approve{By: []string{"role:lead"}}}, caller: other, who: foreign},
-		"by name":                        {options: approval.Options{Approvers: gate.Approve{By: []string{"acme/ann"}}}, caller: other, who: foreign, counts: true},
-		"not one's own":                  {options: approval.Options{Approvers: gate.Approve{NotSelf: true}}, caller: lead, who: lead},
-		"another's":                      {options: approval.Options{Approvers: gate.Approve{NotSelf: true}}, caller: other, who: lead, counts: true},
-		"one's own, where there is one":  {options: approval.Options{Approvers: gate.Approve{NotSelf: true}, Alone: func() bool { return true }}, caller: gate.Local(), who: gate.Local(), counts: true, asks: true},
-		"by rule":                        {rule: []gate.Approve{{By: []string{"role:lead"}}}, caller: other, who: other},
-		"by rule, and by configuration":  {options: approval.Options{Approvers: gate.Approve{By: []string{"bob"}}}, rule: []gate.Approve{{By: []string{"role:lead"}}}, caller: other, who: lead},
-		"anybody of a tenant":            {rule: []gate.Approve{{By: []string{"*/*"}}}, caller: other, who: foreign, counts: true},
-		"nobody of a tenant":             {rule: []gate.Approve{{By: []string{"*/*"}}}, caller: other, who: lead},
-		"the role of any tenant":         {rule: []gate.Approve{{By: []string{"role:*/lead"}}}, caller: other, who: foreign, counts: true},
-		"everybody is of no tenant":      {rule: []gate.Approve{{By: []string{"*"}}}, caller: other, who: foreign, asks: true},
-		"who may, asked by their client": {rule: []gate.Approve{{By: []string{"role:lead"}}}, caller: lead, who: lead, counts: true, asks: true},
+		"the role":                       {options: approval.Options{Approvers: obligation.Approve{By: []string{"role:lead"}}}, caller: other, who: lead, counts: true},
+		"not the role":                   {options: approval.Options{Approvers: obligation.Approve{By: []string{"role:lead"}}}, caller: other, who: other},
+		"not the operator":               {options: approval.Options{Approvers: obligation.Approve{By: []string{"role:lead"}}}, caller: other, who: gate.Local()},
+		"the role of another tenant":     {options: approval.Options{Approvers: obligation.Approve{By: []string{"role:lead"}}}, caller: other, who: foreign},
+		"by name":                        {options: approval.Options{Approvers: obligation.Approve{By: []string{"acme/ann"}}}, caller: other, who: foreign, counts: true},
+		"not one's own":                  {options: approval.Options{Approvers: obligation.Approve{NotSelf: true}}, caller: lead, who: lead},
+		"another's":                      {options: approval.Options{Approvers: obligation.Approve{NotSelf: true}}, caller: other, who: lead, counts: true},
+		"one's own, where there is one":  {options: approval.Options{Approvers: obligation.Approve{NotSelf: true}, Alone: func() bool { return true }}, caller: gate.Local(), who: gate.Local(), counts: true, asks: true},
+		"by rule":                        {rule: []obligation.Approve{{By: []string{"role:lead"}}}, caller: other, who: other},
+		"by rule, and by configuration":  {options: approval.Options{Approvers: obligation.Approve{By: []string{"bob"}}}, rule: []obligation.Approve{{By: []string{"role:lead"}}}, caller: other, who: lead},
+		"anybody of a tenant":            {rule: []obligation.Approve{{By: []string{"*/*"}}}, caller: other, who: foreign, counts: true},
+		"nobody of a tenant":             {rule: []obligation.Approve{{By: []string{"*/*"}}}, caller: other, who: lead},
+		"the role of any tenant":         {rule: []obligation.Approve{{By: []string{"role:*/lead"}}}, caller: other, who: foreign, counts: true},
+		"everybody is of no tenant":      {rule: []obligation.Approve{{By: []string{"*"}}}, caller: other, who: foreign, asks: true},
+		"who may, asked by their client": {rule: []obligation.Approve{{By: []string{"role:lead"}}}, caller: lead, who: lead, counts: true, asks: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.options.Hold = -1

@@ -16,6 +16,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // options are what all tests need.
@@ -31,7 +33,7 @@ func done(id string) *gate.Record {
 		},
 		Tool:     &gate.Tool{Name: gate.ToolName{Server: "files", Tool: "read"}, Digest: "d1"},
 		Decision: gate.Decision{Effect: gate.Allow, Revision: "p1"},
-		Code:     gate.CodeOK,
+		Code:     codes.OK,
 		Result:   gate.MustDoc(`{"content":[]}`),
 		Took:     3 * time.Millisecond,
 	}
@@ -104,9 +106,9 @@ func TestLine(t *testing.T) {
 		r.Code, r.Err = "refused_sanitize", errors.New("the result cannot be made safe")
 		r.Findings = []gate.Finding{{Rule: "ansi", At: "/content/0/text", Count: 2, Removed: true}, {Rule: "bidi", Count: 1}}
 		r.Usage, r.HostCalls = gate.Usage{Fuel: 500, MemoryPeak: 65536, Repeats: 1}, 3
-		r.Steps = []gate.StepTime{
-			{Step: gate.StepParse, Took: 2 * time.Microsecond}, {Step: gate.StepAuthorize, Took: 30 * time.Microsecond},
-			{Step: gate.StepLimit, Took: 0}, {Step: gate.StepAuthorize, Took: 5 * time.Microsecond},
+		r.Steps = []step.Time{
+			{Step: step.Parse, Took: 2 * time.Microsecond}, {Step: step.Authorize, Took: 30 * time.Microsecond},
+			{Step: step.Limit, Took: 0}, {Step: step.Authorize, Took: 5 * time.Microsecond},
 		}
 		return r
 	}

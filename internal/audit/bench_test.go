@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // BenchmarkRecord measures a record of a usual call: 1 KB of arguments and
@@ -48,11 +49,11 @@ func benched(b *testing.B, mode string) (*audit.Log, *gate.Record) {
 	r.Result = gate.MustDoc(`{"content":[{"type":"text","text":"` + strings.Repeat("a word ", 70) + `"}]}`)
 	r.Tool.Digest, r.Decision.Revision, r.Snapshot = r.Call.Args.Digest(), r.Result.Digest(), r.Result.Digest()
 	r.Decision.Reasons = []string{"granted to local by grants.yaml"}
-	for _, s := range []gate.Step{
-		gate.StepParse, gate.StepLookup, gate.StepAuthorize, gate.StepValidateInput, gate.StepLimit, gate.StepAuthorize,
-		gate.StepRecord, gate.StepInvoke, gate.StepValidateOutput, gate.StepSanitize,
+	for _, s := range []step.Step{
+		step.Parse, step.Lookup, step.Authorize, step.ValidateInput, step.Limit, step.Authorize,
+		step.Record, step.Invoke, step.ValidateOutput, step.Sanitize,
 	} {
-		r.Steps = append(r.Steps, gate.StepTime{Step: s, Took: 12345})
+		r.Steps = append(r.Steps, step.Time{Step: s, Took: 12345})
 	}
 	return l, r
 }

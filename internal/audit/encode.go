@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Bounds on what a line takes from others. Documents are bounded by the
@@ -201,7 +202,7 @@ func (b line) steps(steps Steps) line {
 	return b
 }
 
-func (s Steps) has(step gate.Step) bool {
+func (s Steps) has(step step.Step) bool {
 	for _, one := range s {
 		if one.Step == step {
 			return true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // The events that are no calls; those of calls are [gate.Granted], [gate.Done]
@@ -140,7 +141,7 @@ type ShadowDecision struct {
 
 // Steps is the time that each step of a call took: in a line, an object of
 // microseconds by name.
-type Steps []gate.StepTime
+type Steps []step.Time
 
 // UnmarshalJSON reads the object and keeps its order.
 func (s *Steps) UnmarshalJSON(b []byte) error {
@@ -158,7 +159,7 @@ func (s *Steps) UnmarshalJSON(b []byte) error {
 		if err := d.Decode(&us); err != nil {
 			return err
 		}
-		*s = append(*s, gate.StepTime{Step: gate.Step(name.(string)), Took: time.Duration(us) * time.Microsecond})
+		*s = append(*s, step.Time{Step: step.Step(name.(string)), Took: time.Duration(us) * time.Microsecond})
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/audit"
 )
 
@@ -31,7 +32,7 @@ func (f fetcher) Features(context.Context, gate.Feature) []*gate.Tool           
 func (fetcher) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 	for _, host := range []string{"api.example.com", "other.example.com"} {
 		request := gate.MustDoc(fmt.Sprintf(`{"method":"GET","scheme":"https","host":%q,"port":443,"path":"/"}`, host))
-		if err := p.HostCall(ctx, gate.SandboxHTTP, request); (err == nil) != (host == "api.example.com") {
+		if err := p.HostCall(ctx, actions.SandboxHTTP, request); (err == nil) != (host == "api.example.com") {
 			return gate.Result{}, fmt.Errorf("%s: %v", host, err)
 		}
 	}
@@ -39,7 +40,7 @@ func (fetcher) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) {
 }
 
 func (fetcher) Authorize(_ context.Context, q gate.Query) (gate.Decision, error) {
-	if q.Call.Action == gate.SandboxHTTP && q.Call.Args.Get("host").Text() != "api.example.com" {
+	if q.Call.Action == actions.SandboxHTTP && q.Call.Args.Get("host").Text() != "api.example.com" {
 		return gate.Decision{Effect: gate.Deny, Reasons: []string{"not there"}, Revision: "p1"}, nil
 	}
 	return gate.Decision{Effect: gate.Allow, Reasons: []string{"granted"}, Revision: "p1"}, nil

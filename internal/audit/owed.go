@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Bounds of what is owed, in bytes. A line that is longer loses its documents.
@@ -34,7 +35,7 @@ type owedLine struct {
 // carriedOut reports whether a record tells of the end of a call that its server, or its
 // client, has had.
 func carriedOut(r *gate.Record) bool {
-	return r.Event == gate.Done && slices.ContainsFunc(r.Steps, func(s gate.StepTime) bool { return s.Step == gate.StepInvoke })
+	return r.Event == gate.Done && slices.ContainsFunc(r.Steps, func(s step.Time) bool { return s.Step == step.Invoke })
 }
 
 // owe keeps the line of a record for later.

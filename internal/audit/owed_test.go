@@ -18,12 +18,13 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // carried is the record of a call that its server has had.
 func carried(id string) *gate.Record {
 	r := done(id)
-	r.Steps = []gate.StepTime{{Step: gate.StepInvoke, Took: time.Millisecond}}
+	r.Steps = []step.Time{{Step: step.Invoke, Took: time.Millisecond}}
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Input is how often calls of a tool were refused, since the gateway has started,
@@ -30,7 +31,7 @@ const maxTools = 1000
 
 // Record implements [gate.Recorder].
 func (b *Inputs) Record(_ context.Context, rec *gate.Record) error {
-	if rec.Event != gate.Done || rec.Code != "refused_"+string(gate.StepValidateInput) || rec.Tool == nil || rec.Tool.Feature != gate.FeatureTool {
+	if rec.Event != gate.Done || rec.Code != "refused_"+string(step.ValidateInput) || rec.Tool == nil || rec.Tool.Feature != gate.FeatureTool {
 		return nil
 	}
 	b.mu.Lock()

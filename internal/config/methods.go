@@ -1,6 +1,6 @@
 package config
 
-import "github.com/wasmgate/wasmgate/gate"
+import "github.com/wasmgate/wasmgate/internal/actions"
 
 // maxMethods bounds the methods of one server.
 const maxMethods = 64
@@ -9,7 +9,7 @@ const maxMethods = 64
 // since nothing lists them.
 func (d *decoder) methods(to *[]string) reader {
 	return func(n *node, path string) {
-		d.texts(to, gate.CheckMethod)(n, path)
+		d.texts(to, actions.CheckMethod)(n, path)
 		if len(*to) > maxMethods {
 			d.fail(n, path, "has %d methods, of at most %d", len(*to), maxMethods)
 		}

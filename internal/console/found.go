@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/except"
 	"github.com/wasmgate/wasmgate/internal/index"
 )
@@ -77,7 +78,7 @@ func usedBy(tool string, calls []audit.Entry) sandboxed {
 	for _, e := range calls {
 		fuel = append(fuel, e.Fuel)
 		u.Memory, u.HostCalls = max(u.Memory, e.MemoryPeak), u.HostCalls+e.HostCalls
-		if e.Code != gate.CodeOK {
+		if e.Code != codes.OK {
 			u.Refused++
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/match"
@@ -86,7 +88,7 @@ func (c *Console) grantsPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	used := make(map[use]int)
-	p, err := c.index.Each(r.Context(), index.Query{Event: gate.Done, Code: gate.CodeOK, Since: time.Now().AddDate(0, 0, -7)}, func(r index.Row) bool {
+	p, err := c.index.Each(r.Context(), index.Query{Event: gate.Done, Code: codes.OK, Since: time.Now().AddDate(0, 0, -7)}, func(r index.Row) bool {
 		used[use{gate.Action(r.Action), r.Server, r.Tool}]++
 		return true
 	})
@@ -158,7 +160,7 @@ var grantKinds = []grantKind{
 	{"prompts", func(g *config.Grant) *[]string { return &g.Prompts }, func(p string, u use) bool { return u.action == gate.GetPrompt && match.Pattern(p).Matches(u.tool) }},
 	{"resources", func(g *config.Grant) *[]string { return &g.Resources }, func(p string, u use) bool { return u.action == gate.ReadResource && match.Pattern(p).Matches(u.tool) }},
 	{"methods", func(g *config.Grant) *[]string { return &g.Methods }, func(p string, u use) bool { return match.Pattern(p).Matches(string(u.action)) }},
-	{"agents", func(g *config.Grant) *[]string { return &g.Agents }, func(p string, u use) bool { return u.action == gate.AgentCall && match.Pattern(p).Matches(u.tool) }},
+	{"agents", func(g *config.Grant) *[]string { return &g.Agents }, func(p string, u use) bool { return u.action == actions.AgentCall && match.Pattern(p).Matches(u.tool) }},
 }
 
 // use is what calls are counted by.

@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -88,7 +89,7 @@ func took(us int64) string {
 // effect is one word for what became of a call, by which the style tells it.
 func effect(code string) string {
 	switch {
-	case code == gate.CodeOK:
+	case code == codes.OK:
 		return "ok"
 	case strings.HasPrefix(code, "refused_"):
 		return "refused"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // underWay is a call that has begun already.
@@ -33,7 +34,7 @@ func TestAdopt(t *testing.T) {
 		},
 		"it was refused after all": {
 			func(context.Context) (gate.Result, error) {
-				return gate.Result{}, &gate.Refusal{Step: gate.StepApprove, Reason: "no"}
+				return gate.Result{}, &gate.Refusal{Step: step.Approve, Reason: "no"}
 			},
 			func(*jobs.Runner, string) {}, jobs.Failed, "refused_approve",
 		},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // ends keeps the outcome of a call: of one that nobody knows of, and that the gate has
@@ -45,8 +46,8 @@ func (r *Runner) outcome(ctx context.Context, j Job, res gate.Result, err error)
 	case err == nil && !res.IsError:
 		j.State = Completed
 	case err == nil:
-		j.State, j.Code, j.Reason = Failed, gate.CodeToolError, reasonTool
-	case ctx.Err() != nil && j.Code == gate.CodeCancelled:
+		j.State, j.Code, j.Reason = Failed, codes.ToolError, reasonTool
+	case ctx.Err() != nil && j.Code == codes.Cancelled:
 		j.State, j.Reason = Cancelled, context.Cause(ctx).Error()
 	default:
 		j.State, j.Reason = Failed, r.o.Public(err)

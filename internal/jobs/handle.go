@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // Status returns a job of an owner. The error is a [*HandleError] if there is none.
@@ -27,7 +28,7 @@ func (r *Runner) now(j Job, read func() (Job, error)) (Job, error) {
 			return Job{}, err
 		}
 		if !j.Terminal() { // the store has failed at its end
-			j.State, j.Code, j.Reason, j.Ended = Failed, gate.CodeProtocol, reasonLost, j.Started
+			j.State, j.Code, j.Reason, j.Ended = Failed, codes.Protocol, reasonLost, j.Started
 		}
 	}
 	if j.Terminal() && !time.Now().Before(j.Expires()) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // A State is where a job is in its life: running, and then one of the others.
@@ -47,7 +48,7 @@ func (j Job) Terminal() bool { return j.State != Running }
 
 // Lost reports whether the job has ended with the gateway that carried it out, so that
 // nobody knows what came of the call.
-func (j Job) Lost() bool { return j.State == Failed && j.Code == gate.CodeCancelled }
+func (j Job) Lost() bool { return j.State == Failed && j.Code == codes.Cancelled }
 
 // Expires returns when the outcome is given up; zero while the job runs.
 func (j Job) Expires() time.Time {

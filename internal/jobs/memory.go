@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // MaxResult bounds one result that a [Store] keeps, in bytes.
@@ -126,7 +127,7 @@ func (m *Memory) AbandonJobs(_ context.Context, node, boot string, now time.Time
 	defer m.mu.Unlock()
 	for _, k := range m.all {
 		if k.Node == node && k.Boot != boot && !k.Terminal() {
-			k.State, k.Code, k.Reason, k.Ended = Failed, gate.CodeCancelled, reason, now
+			k.State, k.Code, k.Reason, k.Ended = Failed, codes.Cancelled, reason, now
 			n++
 		}
 	}

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
 	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/step"
 	"github.com/wasmgate/wasmgate/internal/store"
 )
 
@@ -84,7 +86,7 @@ func forever(ctx context.Context) (gate.Result, error) {
 
 func TestOutcomes(t *testing.T) {
 	failure := gate.Result{Doc: gate.MustDoc(`{"content":[],"isError":true}`), IsError: true}
-	unsafe := &gate.Refusal{Step: gate.StepSanitize, Reason: "the result cannot be made safe"}
+	unsafe := &gate.Refusal{Step: step.Sanitize, Reason: "the result cannot be made safe"}
 	tests := map[string]struct {
 		result gate.Result
 		err    error
@@ -122,7 +124,7 @@ func TestOutcomes(t *testing.T) {
 func TestRefusedAtTheStart(t *testing.T) {
 	db := memory(t)
 	r := runner(t, jobs.Options{Store: db})
-	want := &gate.Refusal{Step: gate.StepAuthorize, Reason: "not allowed by policy"}
+	want := &gate.Refusal{Step: step.Authorize, Reason: "not allowed by policy"}
 	_, err := r.Start(t.Context(), func(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, want }, call(), 0)
 	if err != error(want) {
 		t.Errorf("error %v, want the refusal", err)
@@ -192,7 +194,7 @@ func TestCancel(t *testing.T) {
 	}
 	for range 2 {
 		got, err := r.Cancel(t.Context(), alice.Owner, j.ID)
-		if err != nil || got.State != jobs.Cancelled || got.Code != gate.CodeCancelled || got.Reason != "the job was cancelled" {
+		if err != nil || got.State != jobs.Cancelled || got.Code != codes.Cancelled || got.Reason != "the job was cancelled" {
 			t.Errorf("job %+v, %v", got, err)
 		}
 	}
@@ -378,7 +380,7 @@ func TestSweptInTime(t *testing.T) {
 func TestHandleWhileApprovalIsPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := runner(t, jobs.Options{})
-		denied := &gate.Refusal{Step: gate.StepApprove, Reason: "a person has denied it"}
+		denied := &gate.Refusal{Step: step.Approve, Reason: "a person has denied it"}
 		began := time.Now()
 		j, err := r.Start(t.Context(), func(context.Context, gate.Call) (gate.Result, error) {
 			time.Sleep(time.Hour)

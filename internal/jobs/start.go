@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Do carries out a call: [gate.Gate.Do], or [gate.Permit.Relay] of the call that asks
@@ -148,7 +149,7 @@ func (r *Runner) enter(one *run) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	busy := func(why string) error {
-		return &gate.Refusal{Step: gate.StepBusy, Call: one.job.Call, Name: one.job.Tool, Reason: why}
+		return &gate.Refusal{Step: step.Busy, Call: one.job.Call, Name: one.job.Tool, Reason: why}
 	}
 	switch {
 	case len(r.runs) >= min(r.o.Running, r.o.Max):

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/seed"
@@ -381,7 +382,7 @@ func (m *model) choose(r *rand.Rand, honest, told, silent bool) gate.Call {
 	who := &gate.Principal{Owner: alice.Owner, Auth: alice.Auth, Identities: m.guards.identities}
 	c := gate.Call{ID: gate.NewID(), Action: gate.CallTool, Name: names[r.IntN(len(names))], Who: who, Session: modelSession}
 	if strings.HasPrefix(c.Name, "cli__") {
-		c.Action = gate.AgentCall
+		c.Action = actions.AgentCall
 	}
 	evil := !honest && r.IntN(3) > 0
 	args := map[string]any{}

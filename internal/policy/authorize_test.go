@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -106,7 +107,7 @@ labels contains "private" if true`),
 			tool: "a__b",
 			want: gate.Decision{
 				Effect: gate.Allow, Reasons: []string{"anything goes"},
-				Obligations: []gate.Obligation{gate.Timeout{After: 500 * time.Millisecond}, gate.MaxResult{Bytes: 4096}, gate.Profile{Name: "strict"}},
+				Obligations: []obligation.Obligation{obligation.Timeout{After: 500 * time.Millisecond}, obligation.MaxResult{Bytes: 4096}, obligation.Profile{Name: "strict"}},
 				Labels:      gate.Labels{"private", "untrusted"},
 			},
 		},

@@ -8,11 +8,12 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
-// actions are all that input.action can be, but for methods that MCP does not have.
-var actions = []string{
+// knownActions are all that input.action can be, but for methods that MCP does not have.
+var knownActions = []string{
 	"tools/call", "resources/read", "resources/subscribe", "prompts/get", "completion/complete",
 	"sampling/createMessage", "elicitation/create", "roots/list",
 	"agent/tools/call",
@@ -52,7 +53,7 @@ func misspelt(m *ast.Module) []Problem {
 				continue
 			}
 			for _, name := range textsIn(terms[2-i]) {
-				if !slices.Contains(actions, name) && (!gate.Action(name).IsMethod() || meant(name) != "") {
+				if !slices.Contains(knownActions, name) && (!actions.IsMethod(gate.Action(name)) || meant(name) != "") {
 					problems = append(problems, warn(loc, "there is no action %q, so input.action is never that%s", name, meant(name)))
 				}
 			}
@@ -106,7 +107,7 @@ func textsIn(t *ast.Term) []string {
 func meant(name string) string {
 	const alike = 3 // letters that differ
 	best, least := "", alike+1
-	for _, action := range actions {
+	for _, action := range knownActions {
 		if d := spelling.Distance(strings.ToLower(name), strings.ToLower(action)); d < least {
 			best, least = action, d
 		}

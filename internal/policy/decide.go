@@ -13,6 +13,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/recent"
 )
@@ -131,7 +132,7 @@ func (e *Engine) complete(ctx context.Context, q gate.Query, d gate.Decision) ga
 		d.Reasons = []string{nothingAllows(what(q), q.Call.Who.ID)}
 		d.Remedy = e.remedy(q)
 	}
-	if within(q.Call.Action) || q.Call.Action == gate.AgentCall {
+	if within(q.Call.Action) || q.Call.Action == actions.AgentCall {
 		return d
 	}
 	visible, err := e.Visible(ctx, q.Call.Who, []*gate.Tool{q.Tool})
@@ -141,13 +142,13 @@ func (e *Engine) complete(ctx context.Context, q gate.Query, d gate.Decision) ga
 
 // what names what a query is about.
 func what(q gate.Query) string {
-	if q.Call.Action.IsHostCall() {
+	if actions.IsHostCall(q.Call.Action) {
 		return string(q.Call.Action) + " of " + q.Tool.Name.String()
 	}
 	if gate.AsksSecret(q.Call.Action, q.Call.Args) {
 		return whatSecret(q)
 	}
-	if q.Call.Action.IsPeerRequest() {
+	if actions.IsPeerRequest(q.Call.Action) {
 		return string(q.Call.Action) + " by server " + q.Tool.Name.Server
 	}
 	return q.Subject()
@@ -170,7 +171,7 @@ func (e *Engine) remedy(q gate.Query) string {
 	switch a := q.Call.Action; a {
 	case gate.CallTool:
 		return remedy(q.Tool.Name.String(), who)
-	case gate.AgentCall:
+	case actions.AgentCall:
 		return remedy("--agent "+q.Tool.Name.String(), who)
 	case gate.Complete:
 		if q.Tool.Feature != gate.FeaturePrompt {
@@ -179,11 +180,11 @@ func (e *Engine) remedy(q gate.Query) string {
 		return grantLine(who, "prompts", q.Subject(), "")
 	case gate.GetPrompt, gate.ReadResource, gate.Subscribe:
 		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "")
-	case gate.Sample:
+	case actions.Sample:
 		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "sampling")
-	case gate.ListRoots:
+	case actions.ListRoots:
 		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "roots")
-	case gate.Elicit:
+	case actions.Elicit:
 		return grantLine(who, grantKey(q.Tool.Feature), q.Subject(), "secrets")
 	default:
 		return ""

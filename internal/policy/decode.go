@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
@@ -118,7 +119,7 @@ var profiles = []string{"strict", "html", "text", "code", "off"}
 // obligations reads a set of obligations. Of several of one type the strictest
 // holds, which fulfils the others; of narrowings, what all of them leave; and all
 // rates and redactions hold.
-func obligations(v ast.Value) ([]gate.Obligation, error) {
+func obligations(v ast.Value) ([]obligation.Obligation, error) {
 	set, ok := v.(ast.Set)
 	if !ok {
 		return nil, errors.New("expected a set")
@@ -128,7 +129,7 @@ func obligations(v ast.Value) ([]gate.Obligation, error) {
 	}
 	var all together
 	for _, t := range set.Slice() {
-		one, err := obligation(t.Value)
+		one, err := readObligation(t.Value)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", t, err)
 		}
@@ -139,28 +140,28 @@ func obligations(v ast.Value) ([]gate.Obligation, error) {
 
 // together is what obligations come to.
 type together struct {
-	timeout   *gate.Timeout
-	size      *gate.MaxResult
-	profile   *gate.Profile
-	narrowing *gate.Narrowing
-	others    []gate.Obligation // of which all hold
+	timeout   *obligation.Timeout
+	size      *obligation.MaxResult
+	profile   *obligation.Profile
+	narrowing *obligation.Narrowing
+	others    []obligation.Obligation // of which all hold
 }
 
-func (j *together) add(one gate.Obligation) {
+func (j *together) add(one obligation.Obligation) {
 	switch o := one.(type) {
-	case gate.Timeout:
+	case obligation.Timeout:
 		if j.timeout == nil || o.After < j.timeout.After {
 			j.timeout = &o
 		}
-	case gate.MaxResult:
+	case obligation.MaxResult:
 		if j.size == nil || o.Bytes < j.size.Bytes {
 			j.size = &o
 		}
-	case gate.Profile:
+	case obligation.Profile:
 		if j.profile == nil || slices.Index(profiles, o.Name) < slices.Index(profiles, j.profile.Name) {
 			j.profile = &o
 		}
-	case gate.Narrowing:
+	case obligation.Narrowing:
 		if j.narrowing != nil {
 			o = j.narrowing.Intersect(o)
 		}
@@ -170,8 +171,8 @@ func (j *together) add(one gate.Obligation) {
 	}
 }
 
-func (j *together) list() []gate.Obligation {
-	var list []gate.Obligation
+func (j *together) list() []obligation.Obligation {
+	var list []obligation.Obligation
 	if j.timeout != nil {
 		list = append(list, *j.timeout)
 	}
@@ -187,9 +188,9 @@ func (j *together) list() []gate.Obligation {
 	return append(list, j.others...)
 }
 
-// obligation reads one obligation: its type, and the one member that the type
+// readObligation reads one obligation: its type, and the one member that the type
 // has beside it; or one of the members in single, alone.
-func obligation(v ast.Value) (gate.Obligation, error) {
+func readObligation(v ast.Value) (obligation.Obligation, error) {
 	o, ok := v.(ast.Object)
 	if !ok {
 		return nil, errors.New("expected an object")
@@ -201,7 +202,7 @@ func obligation(v ast.Value) (gate.Obligation, error) {
 			}
 		}
 	}
-	var one gate.Obligation
+	var one obligation.Obligation
 	kind, _ := member(o, "type").(ast.String)
 	switch kind {
 	case "timeout":
@@ -209,20 +210,20 @@ func obligation(v ast.Value) (gate.Obligation, error) {
 		if err != nil {
 			return nil, fmt.Errorf("after: %w", err)
 		}
-		one = gate.Timeout{After: after}
+		one = obligation.Timeout{After: after}
 	case "max_result":
 		number, _ := member(o, "bytes").(ast.Number)
 		n, err := json.Number(number).Int64()
 		if err != nil || n < 0 {
 			return nil, errors.New("expected bytes, a whole number")
 		}
-		one = gate.MaxResult{Bytes: n}
+		one = obligation.MaxResult{Bytes: n}
 	case "sanitize":
 		name, _ := member(o, "profile").(ast.String)
 		if !slices.Contains(profiles, string(name)) {
 			return nil, fmt.Errorf("expected profile, one of %q", profiles)
 		}
-		one = gate.Profile{Name: string(name)}
+		one = obligation.Profile{Name: string(name)}
 	default:
 		return nil, errors.New("this gateway does not know the type")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -75,9 +76,9 @@ func (e *Engine) evaluate(ctx context.Context, input []byte) (ast.Object, gate.D
 
 // used names what an input is about.
 func used(input gate.Doc) string {
-	if action := input.Get("action").Text(); gate.Action(action).IsHostCall() {
+	if action := input.Get("action").Text(); actions.IsHostCall(gate.Action(action)) {
 		return action + " of " + cmp.Or(input.At("/tool/name").Text(), "a tool")
-	} else if gate.Action(action).IsPeerRequest() {
+	} else if actions.IsPeerRequest(gate.Action(action)) {
 		return action + " by server " + cmp.Or(input.Get("server").Text(), "of the call")
 	}
 	for _, pointer := range []string{"/tool/name", "/resource/uri", "/prompt/name", "/method/name", "/action"} {

@@ -10,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 )
 
 type outcome int
@@ -107,7 +108,7 @@ func (c *explaining) evaluates(set string) bool {
 // asked for a secret is in it, which is not known without the request.
 func (c *explaining) nothingAllows(q gate.Query) []string {
 	reasons := []string{nothingAllows(what(q), q.Call.Who.ID)}
-	if q.Call.Action == gate.Elicit && q.Call.Args.IsZero() {
+	if q.Call.Action == actions.Elicit && q.Call.Args.IsZero() {
 		reasons = append(reasons, nothingAllows(whatSecret(q), q.Call.Who.ID))
 	}
 	return reasons

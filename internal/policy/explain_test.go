@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/seed"
 )
@@ -135,12 +136,12 @@ func TestExplainOthers(t *testing.T) {
 		"a prompt that nothing allows":          {call: gate.Call{Action: gate.GetPrompt, Name: "greet"}, tool: prompt, effect: gate.Deny, remedy: `prompts: ["files__greet"]`},
 		"a prompt that a rule denies":           {rules: `deny contains "no" if input.prompt.server == "files"`, call: gate.Call{Action: gate.GetPrompt, Name: "greet"}, tool: prompt, effect: gate.Deny},
 		"a resource":                            {call: gate.Call{Action: gate.ReadResource, Name: "doc://a"}, tool: page, effect: gate.Deny, remedy: `resources: ["doc://a"]`},
-		"a form for a secret":                   {call: gate.Call{Action: gate.Elicit, Name: "files__read_x", Args: form}, tool: newTool("files__read_x"), effect: gate.Deny, remedy: "asks: [secrets]"},
-		"a form for a secret that is not known": {call: gate.Call{Action: gate.Elicit, Name: "files__read_x"}, tool: newTool("files__read_x"), not: []string{"input.request"}},
-		"sampling":                              {call: gate.Call{Action: gate.Sample, Name: "files__read_x"}, tool: newTool("files__read_x"), effect: gate.Deny, remedy: "asks: [sampling]"},
-		"roots, asked during a prompt":          {call: gate.Call{Action: gate.ListRoots, Name: "greet"}, tool: prompt, effect: gate.Deny, remedy: `prompts: ["files__greet"], asks: [roots]`},
+		"a form for a secret":                   {call: gate.Call{Action: actions.Elicit, Name: "files__read_x", Args: form}, tool: newTool("files__read_x"), effect: gate.Deny, remedy: "asks: [secrets]"},
+		"a form for a secret that is not known": {call: gate.Call{Action: actions.Elicit, Name: "files__read_x"}, tool: newTool("files__read_x"), not: []string{"input.request"}},
+		"sampling":                              {call: gate.Call{Action: actions.Sample, Name: "files__read_x"}, tool: newTool("files__read_x"), effect: gate.Deny, remedy: "asks: [sampling]"},
+		"roots, asked during a prompt":          {call: gate.Call{Action: actions.ListRoots, Name: "greet"}, tool: prompt, effect: gate.Deny, remedy: `prompts: ["files__greet"], asks: [roots]`},
 		"a form for a secret, by what was decided": {
-			call: gate.Call{Action: gate.Elicit, Name: "files__read_x"}, tool: newTool("files__read_x"), not: []string{"input.request"},
+			call: gate.Call{Action: actions.Elicit, Name: "files__read_x"}, tool: newTool("files__read_x"), not: []string{"input.request"},
 			then: gate.Decision{Effect: gate.Deny, Reasons: []string{"no policy allows elicitation/create for a secret by server files for alice"}}, effect: gate.Deny, remedy: "asks: [secrets]",
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 )
 
 // actionsOf are the actions by which each feature is used. The first is the one that a
@@ -16,7 +17,7 @@ var actionsOf = map[gate.Feature][]gate.Action{
 	gate.FeaturePrompt:   {gate.GetPrompt, gate.Complete},
 	gate.FeatureResource: {gate.ReadResource, gate.Subscribe},
 	gate.FeatureTemplate: {gate.ReadResource, gate.Subscribe, gate.Complete},
-	gate.FeatureAgent:    {gate.AgentCall},
+	gate.FeatureAgent:    {actions.AgentCall},
 }
 
 // asTool reports whether policies see what is used as input.tool.
@@ -24,10 +25,10 @@ func asTool(f gate.Feature) bool { return f == gate.FeatureTool || f == gate.Fea
 
 // decides reports whether there are decisions on such a query.
 func decides(q gate.Query) bool {
-	if q.Call.Action.IsPeerRequest() {
+	if actions.IsPeerRequest(q.Call.Action) {
 		return true
 	}
-	if q.Call.Action.IsHostCall() {
+	if actions.IsHostCall(q.Call.Action) {
 		return q.Tool.Feature == gate.FeatureTool
 	}
 	return slices.Contains(actionsFor(q.Tool), q.Call.Action)

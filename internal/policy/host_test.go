@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -35,20 +37,20 @@ func TestAuthorizeHostCalls(t *testing.T) {
 		want    gate.Decision
 	}{
 		"what the module is granted": {
-			action: gate.SandboxHTTP, request: get,
+			action: actions.SandboxHTTP, request: get,
 			want: gate.Decision{Effect: gate.Allow, Reasons: []string{"the module is granted the origin, the method and the path"}},
 		},
 		"what it is not granted has no remedy by command, and hides nothing": {
-			action: gate.SandboxHTTP, request: `{"method":"GET","scheme":"https","host":"other.example.com","port":443,"path":"/"}`,
+			action: actions.SandboxHTTP, request: `{"method":"GET","scheme":"https","host":"other.example.com","port":443,"path":"/"}`,
 			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"no policy allows sandbox/http of local__fetch for alice"}},
 		},
 		"a request without its parts": {
-			action: gate.SandboxHTTP, request: `{}`,
+			action: actions.SandboxHTTP, request: `{}`,
 			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"no policy allows sandbox/http of local__fetch for alice"}},
 		},
 		"a user's rule refuses a single one": {
 			rules:  `deny contains "nothing of alice's" if { input.action == "sandbox/kv"; input.principal.id == "alice"; startswith(input.request.key, "a/") }`,
-			action: gate.SandboxKV, request: `{"op":"get","key":"a/1"}`,
+			action: actions.SandboxKV, request: `{"op":"get","key":"a/1"}`,
 			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"nothing of alice's"}},
 		},
 		"a user's rule on the method": {
@@ -57,30 +59,30 @@ func TestAuthorizeHostCalls(t *testing.T) {
 	input.tool.name == "local__fetch"
 	not input.request.method in {"GET", "HEAD"}
 }`,
-			action: gate.SandboxHTTP, request: `{"method":"POST","scheme":"https","host":"api.example.com","port":443,"path":"/a"}`,
+			action: actions.SandboxHTTP, request: `{"method":"POST","scheme":"https","host":"api.example.com","port":443,"path":"/a"}`,
 			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"fetch only reads"}},
 		},
 		"and lets the others through": {
 			rules:  `deny contains "nothing of alice's" if { input.action == "sandbox/kv"; startswith(input.request.key, "a/") }`,
-			action: gate.SandboxKV, request: `{"op":"get","key":"b/1"}`,
+			action: actions.SandboxKV, request: `{"op":"get","key":"b/1"}`,
 			want: gate.Decision{Effect: gate.Allow, Reasons: []string{"the module is granted a key-value store"}},
 		},
 		"a user's rule asks": {
 			rules:  `ask contains "writes are asked" if input.request.op == "set"`,
-			action: gate.SandboxKV, request: `{"op":"set","key":"b/1"}`,
+			action: actions.SandboxKV, request: `{"op":"set","key":"b/1"}`,
 			want: gate.Decision{Effect: gate.Ask, Reasons: []string{"writes are asked"}},
 		},
 		"a rule on arguments denies what has none": {
 			rules:  `deny contains "not below /srv" if not startswith(input.arguments.path, "/srv/")`,
-			action: gate.SandboxKV, request: `{"op":"get","key":"b/1"}`,
+			action: actions.SandboxKV, request: `{"op":"get","key":"b/1"}`,
 			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"not below /srv"}},
 		},
 		"without the pack nothing is granted": {
-			packs: noPacks, action: gate.SandboxHTTP, request: get,
+			packs: noPacks, action: actions.SandboxHTTP, request: get,
 			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"no policy allows sandbox/http of local__fetch for alice"}},
 		},
 		"without a sandbox nothing is granted": {
-			action: gate.SandboxHTTP, request: get, tool: func(tool *gate.Tool) { tool.Sandboxed = false },
+			action: actions.SandboxHTTP, request: get, tool: func(tool *gate.Tool) { tool.Sandboxed = false },
 			want: gate.Decision{Effect: gate.Deny, Reasons: []string{"no policy allows sandbox/http of local__fetch for alice"}},
 		},
 	}
@@ -107,7 +109,7 @@ func TestAuthorizeHostCalls(t *testing.T) {
 // documented shape.
 func TestHostCallInput(t *testing.T) {
 	e := load(t, user(`deny contains json.marshal(input) if true`), policy.Options{})
-	q := hostCall(gate.SandboxSecret, `{"name":"API","origin":"https://api.example.com"}`)
+	q := hostCall(actions.SandboxSecret, `{"name":"API","origin":"https://api.example.com"}`)
 	q.Session.Labels = gate.NewLabels("untrusted")
 	q.Call.Session.ID = "s1"
 	d, err := e.Authorize(t.Context(), q)
@@ -141,7 +143,7 @@ func TestHostCallsFailClosed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := load(t, user(tt.rules), policy.Options{})
-			q := hostCall(gate.SandboxKV, `{"op":"get","key":"k"}`)
+			q := hostCall(actions.SandboxKV, `{"op":"get","key":"k"}`)
 			if tt.query != nil {
 				tt.query(&q)
 			}
@@ -160,25 +162,25 @@ func TestHostCallsFailClosed(t *testing.T) {
 func TestNarrowing(t *testing.T) {
 	tests := map[string]struct {
 		rules string
-		want  gate.Narrowing
+		want  obligation.Narrowing
 	}{
 		"all its members": {
 			`obligations contains {"sandbox": {"http": ["https://b.example.com:8443", "http://[::1]"], "dirs": ["/srv/docs/a", "C:/docs"], "secrets": ["API"], "kv": false, "fuel": 1000000, "timeout": "1s"}} if true`,
-			gate.Narrowing{
+			obligation.Narrowing{
 				HTTP: []string{"http://[::1]", "https://b.example.com:8443"}, Dirs: []string{"/srv/docs/a", "C:/docs"},
 				Secrets: []string{"API"}, NoKV: true, Fuel: 1_000_000, Timeout: time.Second,
 			},
 		},
 		"absent members narrow nothing, empty ones leave nothing": {
-			`obligations contains {"sandbox": {"secrets": [], "kv": true}} if true`, gate.Narrowing{Secrets: []string{}},
+			`obligations contains {"sandbox": {"secrets": [], "kv": true}} if true`, obligation.Narrowing{Secrets: []string{}},
 		},
-		"a part of a login": {`obligations contains {"credential": {"scopes": ["b", "a"], "ttl": "60s"}} if true`, gate.Narrowing{Scopes: []string{"a", "b"}, TTL: time.Minute}},
+		"a part of a login": {`obligations contains {"credential": {"scopes": ["b", "a"], "ttl": "60s"}} if true`, obligation.Narrowing{Scopes: []string{"a", "b"}, TTL: time.Minute}},
 		"of two logins the stricter": {
 			`obligations contains {"credential": {"scopes": ["b", "a"], "ttl": "60s"}} if true
-obligations contains {"credential": {"scopes": ["b", "c"], "ttl": "30s"}} if true`, gate.Narrowing{Scopes: []string{"b"}, TTL: 30 * time.Second},
+obligations contains {"credential": {"scopes": ["b", "c"], "ttl": "30s"}} if true`, obligation.Narrowing{Scopes: []string{"b"}, TTL: 30 * time.Second},
 		},
-		"a set is as good as a list":   {`obligations contains {"sandbox": {"dirs": {"/b", "/a"}}} if true`, gate.Narrowing{Dirs: []string{"/a", "/b"}}},
-		"an empty one narrows nothing": {`obligations contains {"sandbox": {}} if true`, gate.Narrowing{}},
+		"a set is as good as a list":   {`obligations contains {"sandbox": {"dirs": {"/b", "/a"}}} if true`, obligation.Narrowing{Dirs: []string{"/a", "/b"}}},
+		"an empty one narrows nothing": {`obligations contains {"sandbox": {}} if true`, obligation.Narrowing{}},
 		"several leave what all of them leave": {
 			`obligations contains {"sandbox": {"http": ["https://a", "https://b"], "fuel": 10}} if true
 
@@ -187,7 +189,7 @@ obligations contains {"sandbox": {"http": ["https://b", "https://c"], "timeout":
 obligations contains {"sandbox": {"dirs": ["/srv"], "timeout": "2s", "fuel": 5}} if true
 
 obligations contains {"sandbox": {"dirs": ["/srv/a", "/var"], "kv": false}} if true`,
-			gate.Narrowing{HTTP: []string{"https://b"}, Dirs: []string{"/srv/a"}, NoKV: true, Fuel: 5, Timeout: time.Second},
+			obligation.Narrowing{HTTP: []string{"https://b"}, Dirs: []string{"/srv/a"}, NoKV: true, Fuel: 5, Timeout: time.Second},
 		},
 	}
 	for name, tt := range tests {
@@ -197,7 +199,7 @@ obligations contains {"sandbox": {"dirs": ["/srv/a", "/var"], "kv": false}} if t
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]gate.Obligation{gate.MaxResult{Bytes: 9}, tt.want}, d.Obligations); diff != "" {
+			if diff := cmp.Diff([]obligation.Obligation{obligation.MaxResult{Bytes: 9}, tt.want}, d.Obligations); diff != "" {
 				t.Errorf("obligations (-want +got):\n%s", diff)
 			}
 		})
@@ -257,13 +259,13 @@ func TestNarrowingOfCallAndHostCallsAlike(t *testing.T) {
 		Grants: []policy.Grant{{To: []string{"alice"}, Tools: []string{"local__*"}}},
 	})
 	call := hostCall(gate.CallTool, `{}`)
-	host := hostCall(gate.SandboxKV, `{"op":"get","key":"k"}`)
+	host := hostCall(actions.SandboxKV, `{"op":"get","key":"k"}`)
 	for _, q := range []gate.Query{call, host} {
 		d, err := e.Authorize(t.Context(), q)
 		if err != nil || d.Effect != gate.Allow {
 			t.Fatalf("%s: %v, %v", q.Call.Action, d.Effect, err)
 		}
-		if diff := cmp.Diff([]gate.Obligation{gate.Narrowing{HTTP: []string{"https://api.example.com"}}}, d.Obligations); diff != "" {
+		if diff := cmp.Diff([]obligation.Obligation{obligation.Narrowing{HTTP: []string{"https://api.example.com"}}}, d.Obligations); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", q.Call.Action, diff)
 		}
 	}

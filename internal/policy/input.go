@@ -6,6 +6,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/recent"
 )
@@ -70,14 +71,14 @@ func (t *terms) input(q gate.Query) ast.Value {
 		{keyPrincipal, t.principal(claimant{c.Who, c.ClientName, c.ClientVersion})},
 		{keySession, session},
 	}
-	if c.Action.IsPeerRequest() {
+	if actions.IsPeerRequest(c.Action) {
 		return ast.NewObject(append(input, t.peerInput(q)...)...)
 	}
 	if !asTool(q.Tool.Feature) {
 		return ast.NewObject(append(input, featureInput(q)...)...)
 	}
 	input = append(input, [2]*ast.Term{keyTool, t.tool(q.Tool)})
-	if c.Action.IsHostCall() {
+	if actions.IsHostCall(c.Action) {
 		input = append(input, [2]*ast.Term{keyRequest, docOrObject(c.Args)})
 	} else {
 		values, carried := emptyObject, emptyObject

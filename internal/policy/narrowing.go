@@ -10,7 +10,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/spelling"
 )
 
@@ -20,8 +20,8 @@ const maxNarrowed = 256
 
 // narrowing reads what the obligation sandbox leaves. Members that are absent
 // narrow nothing.
-func narrowing(v ast.Value) (gate.Obligation, error) {
-	var n gate.Narrowing
+func narrowing(v ast.Value) (obligation.Obligation, error) {
+	var n obligation.Narrowing
 	err := eachMember("sandbox", "an object", 0, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "http":
@@ -53,8 +53,8 @@ func narrowing(v ast.Value) (gate.Obligation, error) {
 
 // credential reads which scopes of the server's login are left, and for how long a token with
 // these alone is used.
-func credential(v ast.Value) (gate.Obligation, error) {
-	var n gate.Narrowing
+func credential(v ast.Value) (obligation.Obligation, error) {
+	var n obligation.Narrowing
 	err := eachMember("credential", "an object of scopes and ttl", 1, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "scopes":

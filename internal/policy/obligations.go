@@ -10,11 +10,11 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // single are the obligations that are one member, with what reads it.
-var single = map[string]func(ast.Value) (gate.Obligation, error){
+var single = map[string]func(ast.Value) (obligation.Obligation, error){
 	"sandbox": narrowing, "credential": credential, "redact": redact, "rate": rate, "record": record, "approve": approve,
 }
 
@@ -41,8 +41,8 @@ var errMember = errors.New("this gateway does not know the member")
 const maxRedacted = 64
 
 // redact reads the places whose values are taken out.
-func redact(v ast.Value) (gate.Obligation, error) {
-	var r gate.Redact
+func redact(v ast.Value) (obligation.Obligation, error) {
+	var r obligation.Redact
 	err := eachMember("redact", "an object of arguments, result or both", 1, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "arguments":
@@ -93,8 +93,8 @@ const (
 )
 
 // rate reads how many calls or bytes there may be in a time.
-func rate(v ast.Value) (gate.Obligation, error) {
-	var r gate.Rate
+func rate(v ast.Value) (obligation.Obligation, error) {
+	var r obligation.Rate
 	err := eachMember("rate", "an object", 0, v, func(name string, v ast.Value) (err error) {
 		switch name {
 		case "name":
@@ -142,32 +142,32 @@ func amount(v ast.Value) (int64, error) {
 	return n, nil
 }
 
-func rateKeys(v ast.Value) ([]gate.RateKey, error) {
+func rateKeys(v ast.Value) ([]obligation.RateKey, error) {
 	list, err := names(v, func(s string) error {
-		if !slices.Contains(allRateKeys(), gate.RateKey(s)) {
+		if !slices.Contains(allRateKeys(), obligation.RateKey(s)) {
 			return fmt.Errorf("expected one of %q", allRateKeys())
 		}
 		return nil
 	})
-	var keys []gate.RateKey
+	var keys []obligation.RateKey
 	for _, name := range list {
-		keys = append(keys, gate.RateKey(name))
+		keys = append(keys, obligation.RateKey(name))
 	}
 	return keys, err
 }
 
 // record reads the one thing that can be asked of the record.
-func record(v ast.Value) (gate.Obligation, error) {
+func record(v ast.Value) (obligation.Obligation, error) {
 	if v.Compare(ast.String("full")) != 0 {
 		return nil, errors.New(`expected record, the text "full"`)
 	}
-	return gate.RecordFull{}, nil
+	return obligation.RecordFull{}, nil
 }
 
 // approve reads that a person has to approve the call, and who. To say that nobody has to
 // is an error: it would not undo what another rule says.
-func approve(v ast.Value) (gate.Obligation, error) {
-	var a gate.Approve
+func approve(v ast.Value) (obligation.Obligation, error) {
+	var a obligation.Approve
 	if v.Compare(ast.Boolean(true)) == 0 {
 		return a, nil
 	}
@@ -189,6 +189,6 @@ func approve(v ast.Value) (gate.Obligation, error) {
 	return a, err
 }
 
-func allRateKeys() []gate.RateKey {
-	return []gate.RateKey{gate.ByPrincipal, gate.ByServer, gate.BySession, gate.ByTool}
+func allRateKeys() []obligation.RateKey {
+	return []obligation.RateKey{obligation.ByPrincipal, obligation.ByServer, obligation.BySession, obligation.ByTool}
 }

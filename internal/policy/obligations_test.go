@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -23,34 +24,34 @@ func obliges(t *testing.T, obligations ...string) (gate.Decision, error) {
 }
 
 func TestObligationsOfOneMember(t *testing.T) {
-	minute := gate.Rate{Key: []gate.RateKey{gate.ByPrincipal, gate.ByTool}, Calls: 10, Bytes: 1e6, Per: time.Minute, Burst: 5}
+	minute := obligation.Rate{Key: []obligation.RateKey{obligation.ByPrincipal, obligation.ByTool}, Calls: 10, Bytes: 1e6, Per: time.Minute, Burst: 5}
 	tests := map[string]struct {
 		obligations []string
-		want        []gate.Obligation
+		want        []obligation.Obligation
 	}{
 		"redact": {
 			[]string{`{"redact": {"arguments": ["/b", "/a/0", "/b"], "result": {"/structuredContent/ssn", "/content/0/text"}}}`},
-			[]gate.Obligation{gate.Redact{Arguments: []string{"/a/0", "/b"}, Result: []string{"/content/0/text", "/structuredContent/ssn"}}},
+			[]obligation.Obligation{obligation.Redact{Arguments: []string{"/a/0", "/b"}, Result: []string{"/content/0/text", "/structuredContent/ssn"}}},
 		},
-		"redact arguments alone": {[]string{`{"redact": {"arguments": ["/~0~1"]}}`}, []gate.Obligation{gate.Redact{Arguments: []string{"/~0~1"}}}},
+		"redact arguments alone": {[]string{`{"redact": {"arguments": ["/~0~1"]}}`}, []obligation.Obligation{obligation.Redact{Arguments: []string{"/~0~1"}}}},
 		"redact twice: both hold": {
 			[]string{`{"redact": {"arguments": ["/a"]}}`, `{"redact": {"arguments": ["/b"]}}`},
-			[]gate.Obligation{gate.Redact{Arguments: []string{"/a"}}, gate.Redact{Arguments: []string{"/b"}}},
+			[]obligation.Obligation{obligation.Redact{Arguments: []string{"/a"}}, obligation.Redact{Arguments: []string{"/b"}}},
 		},
-		"rate": {[]string{`{"rate": {"key": ["tool", "principal"], "calls": 10, "bytes": 1000000, "per": "1m", "burst": 5}}`}, []gate.Obligation{minute}},
+		"rate": {[]string{`{"rate": {"key": ["tool", "principal"], "calls": 10, "bytes": 1000000, "per": "1m", "burst": 5}}`}, []obligation.Obligation{minute}},
 		"two rates: both hold": {
 			[]string{`{"rate": {"calls": 1, "per": "1s"}}`, `{"rate": {"name": "x", "calls": 1, "per": "1s"}}`},
-			[]gate.Obligation{gate.Rate{Name: "x", Calls: 1, Per: time.Second}, gate.Rate{Calls: 1, Per: time.Second}},
+			[]obligation.Obligation{obligation.Rate{Name: "x", Calls: 1, Per: time.Second}, obligation.Rate{Calls: 1, Per: time.Second}},
 		},
-		"record":  {[]string{`{"record": "full"}`}, []gate.Obligation{gate.RecordFull{}}},
-		"approve": {[]string{`{"approve": true}`}, []gate.Obligation{gate.Approve{}}},
+		"record":  {[]string{`{"record": "full"}`}, []obligation.Obligation{obligation.RecordFull{}}},
+		"approve": {[]string{`{"approve": true}`}, []obligation.Obligation{obligation.Approve{}}},
 		"approve by": {
 			[]string{`{"approve": {"by": ["role:lead", "acme/ann"], "not_self": true}}`},
-			[]gate.Obligation{gate.Approve{By: []string{"acme/ann", "role:lead"}, NotSelf: true}},
+			[]obligation.Obligation{obligation.Approve{By: []string{"acme/ann", "role:lead"}, NotSelf: true}},
 		},
 		"several of a kind, the strictest": {
 			[]string{`{"type": "timeout", "after": "5s"}`, `{"type": "timeout", "after": "1s"}`, `{"record": "full"}`},
-			[]gate.Obligation{gate.Timeout{After: time.Second}, gate.RecordFull{}},
+			[]obligation.Obligation{obligation.Timeout{After: time.Second}, obligation.RecordFull{}},
 		},
 	}
 	for name, tt := range tests {

@@ -9,11 +9,12 @@ import (
 	"github.com/open-policy-agent/opa/v1/types"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 )
 
 // within reports whether an action is done within a call that was allowed, by the tool
 // or for its server.
-func within(a gate.Action) bool { return a.IsHostCall() || a.IsPeerRequest() }
+func within(a gate.Action) bool { return actions.IsHostCall(a) || actions.IsPeerRequest(a) }
 
 // asks are what a grant can say that servers may ask of the client.
 var asks = []string{"roots", "sampling", "secrets"}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -25,7 +26,7 @@ deny contains "its own URI" if { input.action == "roots/list"; startswith(input.
 		"what may be read":      {&gate.Tool{Feature: gate.FeatureTemplate, Name: name, Local: "file:///{+p}", URI: "file:///a", Offered: "wasmgate://b/template/file:///{+p}"}, "wasmgate://b/template/file:///a", gate.Allow},
 		"its own URI":           {&gate.Tool{Feature: gate.FeatureTemplate, Name: name, Local: "file:///{+p}", Offered: "file:///{+p}"}, "file:///secret/a", gate.Deny},
 	} {
-		q := gate.Query{Tool: tt.tool, Call: &gate.Call{Action: gate.ListRoots, Name: tt.name, Who: alice, Args: gate.MustDoc("{}")}}
+		q := gate.Query{Tool: tt.tool, Call: &gate.Call{Action: actions.ListRoots, Name: tt.name, Who: alice, Args: gate.MustDoc("{}")}}
 		for by, e := range map[string]*policy.Engine{
 			"a rule":  load(t, rules, policy.Options{}),
 			"a grant": load(t, nil, policy.Options{Packs: []string{"grants"}, Grants: grants}),

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
 
@@ -25,18 +26,18 @@ func TestPeerInput(t *testing.T) {
 		rule  string
 	}{
 		"within the call of a tool": {
-			asks(gate.Elicit, asksName, newTool("files__read"), "files__read"),
+			asks(actions.Elicit, asksName, newTool("files__read"), "files__read"),
 			`input.action == "elicitation/create"; input.server == "files"; input.tool.name == "files__read"; input.request.message == "Who?"; input.request.secret == false; input.session.id == "s"; not input.arguments`,
 		},
 		"for a secret, whatever the server says": {
-			asks(gate.Elicit, asksPIN, newTool("files__read"), "files__read"), `input.request.secret == true`,
+			asks(actions.Elicit, asksPIN, newTool("files__read"), "files__read"), `input.request.secret == true`,
 		},
-		"for roots": {asks(gate.ListRoots, `{}`, newTool("files__read"), "files__read"), `input.request == {"secret": false}`},
+		"for roots": {asks(actions.ListRoots, `{}`, newTool("files__read"), "files__read"), `input.request == {"secret": false}`},
 		"within the use of a prompt": {
-			asks(gate.Sample, `{"messages":[]}`, newPrompt("files__greet"), "files__greet"), `input.prompt.name == "files__greet"; not input.tool; input.server == "files"`,
+			asks(actions.Sample, `{"messages":[]}`, newPrompt("files__greet"), "files__greet"), `input.prompt.name == "files__greet"; not input.tool; input.server == "files"`,
 		},
 		"within the use of a resource": {
-			asks(gate.Sample, `{"messages":[]}`, newResource(gate.FeatureResource, "docs", "doc://a"), "doc://a"), `input.resource.uri == "doc://a"; not input.tool; input.server == "docs"`,
+			asks(actions.Sample, `{"messages":[]}`, newResource(gate.FeatureResource, "docs", "doc://a"), "doc://a"), `input.resource.uri == "doc://a"; not input.tool; input.server == "docs"`,
 		},
 	}
 	for name, tt := range tests {
@@ -59,11 +60,11 @@ func TestPeerGrants(t *testing.T) {
 	granted := []policy.Grant{{To: []string{"alice"}, Servers: []string{"files"}}, {To: []string{"alice"}, Tools: []string{"mail__*"}, Asks: []string{"roots", "sampling", "secrets"}}}
 	e := load(t, nil, policy.Options{Packs: []string{"grants"}, Grants: granted})
 	remedies := map[gate.Action]string{
-		gate.Elicit:    `write into the grants file: - {to: ["alice"], tools: ["files__read"], asks: [secrets]}`,
-		gate.Sample:    `write into the grants file: - {to: ["alice"], tools: ["files__read"], asks: [sampling]}`,
-		gate.ListRoots: `write into the grants file: - {to: ["alice"], tools: ["files__read"], asks: [roots]}`,
+		actions.Elicit:    `write into the grants file: - {to: ["alice"], tools: ["files__read"], asks: [secrets]}`,
+		actions.Sample:    `write into the grants file: - {to: ["alice"], tools: ["files__read"], asks: [sampling]}`,
+		actions.ListRoots: `write into the grants file: - {to: ["alice"], tools: ["files__read"], asks: [roots]}`,
 	}
-	for action, params := range map[gate.Action]string{gate.Elicit: asksPIN, gate.Sample: `{"messages":[]}`, gate.ListRoots: `{}`} {
+	for action, params := range map[gate.Action]string{actions.Elicit: asksPIN, actions.Sample: `{"messages":[]}`, actions.ListRoots: `{}`} {
 		d, err := e.Authorize(t.Context(), asks(action, params, newTool("mail__send"), "mail__send"))
 		if err != nil || d.Effect != gate.Allow || !strings.Contains(d.Reasons[0], "mail__* is granted to alice, with ") {
 			t.Errorf("%s: %+v, %v", action, d, err)
@@ -73,7 +74,7 @@ func TestPeerGrants(t *testing.T) {
 			t.Errorf("%s: %+v, %v", action, d, err)
 		}
 	}
-	if d, err := e.Authorize(t.Context(), asks(gate.Elicit, asksName, newTool("files__read"), "files__read")); err != nil || d.Effect != gate.Allow {
+	if d, err := e.Authorize(t.Context(), asks(actions.Elicit, asksName, newTool("files__read"), "files__read")); err != nil || d.Effect != gate.Allow {
 		t.Errorf("a form: %+v, %v", d, err)
 	}
 	if p := policy.CheckGrants([]policy.Grant{{To: []string{"alice"}, Tools: []string{"a__b"}, Asks: []string{"everything"}}}); len(p) != 1 || p[0].Field != "asks[0]" {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/sanitize"
 )
@@ -18,7 +18,7 @@ func TestTheStricterProfileHolds(t *testing.T) {
 obligations contains {"type": "sanitize", "profile": "`+string(stricter)+`"} if true
 obligations contains {"type": "sanitize", "profile": "`+string(laxer)+`"} if true`), policy.Options{})
 			d, err := e.Authorize(t.Context(), query("a__b", "{}"))
-			if want := (gate.Profile{Name: string(stricter)}); err != nil || !slices.Contains(d.Obligations, gate.Obligation(want)) {
+			if want := (obligation.Profile{Name: string(stricter)}); err != nil || !slices.Contains(d.Obligations, obligation.Obligation(want)) {
 				t.Errorf("%s and %s: %v, %v, %v", laxer, stricter, d.Effect, d.Obligations, err)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/types"
 
-	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // A RateLimit is one entry of the rate limits file: how much of what somebody may
@@ -68,7 +68,7 @@ func (l RateLimit) rate() *ast.Term {
 	}
 	key := l.Key
 	if key == nil {
-		key = []string{string(gate.ByPrincipal)}
+		key = []string{string(obligation.ByPrincipal)}
 	}
 	rate := [][2]*ast.Term{
 		pair("name", ast.StringTerm(hash(about)[:16])), pair("key", stringArray(key)), pair("per", ast.StringTerm(l.Per)),

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/seed"
 )
@@ -36,7 +37,7 @@ func TestRatesAreThoseOfASearch(t *testing.T) {
 				}
 				var got, want []int64
 				for _, o := range d.Obligations {
-					got = append(got, o.(gate.Rate).Calls)
+					got = append(got, o.(obligation.Rate).Calls)
 				}
 				slices.Sort(got)
 				for i := range grants {
@@ -71,7 +72,7 @@ func TestRatesHaveNames(t *testing.T) {
 		}
 		var all []string
 		for _, o := range d.Obligations {
-			all = append(all, o.(gate.Rate).Name)
+			all = append(all, o.(obligation.Rate).Name)
 		}
 		return all
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A RecordedSession is a session whose calls were written down, in their order.
@@ -147,7 +149,7 @@ func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c Re
 	refused, isRefusal := errors.AsType[*gate.Refusal](err)
 	switch {
 	case d.Effect == "" && len(d.Reasons) > 0: // it depends on what is not known
-	case err == nil || isRefusal && refused.Step == gate.StepApprove:
+	case err == nil || isRefusal && refused.Step == step.Approve:
 	case isRefusal:
 		d.Effect = gate.Deny
 		if len(d.Reasons) == 0 {
@@ -179,8 +181,8 @@ func (p *player) decide(d gate.Decision) gate.Decision {
 	p.decided = d
 	if d.Effect == gate.Ask && p.options.ApproveAsks {
 		d.Effect = gate.Allow
-		d.Obligations = slices.DeleteFunc(slices.Clone(d.Obligations), func(o gate.Obligation) bool {
-			_, asks := o.(gate.Approve)
+		d.Obligations = slices.DeleteFunc(slices.Clone(d.Obligations), func(o obligation.Obligation) bool {
+			_, asks := o.(obligation.Approve)
 			return asks
 		})
 	}

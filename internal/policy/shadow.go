@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 const (
@@ -125,7 +126,7 @@ func (s *Shadow) Record(_ context.Context, r *gate.Record) error {
 
 // failedDecision is the code of a call on which the policy in use came to no
 // decision, if its record has no effect.
-var failedDecision = (&gate.Refusal{Step: gate.StepAuthorize}).Code()
+var failedDecision = (&gate.Refusal{Step: step.Authorize}).Code()
 
 // Run decides on the calls in the queue until ctx ends, and then on those that are
 // left, for a moment.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/builtin"
@@ -117,7 +118,7 @@ func (x Explainer) describe(ctx context.Context, t *gate.Tool, digest string, un
 // of what a server asks: it asks on behalf of the parent.
 func usedIn(ctx context.Context, log string, e audit.Entry) (gate.Feature, error) {
 	action := e.Action
-	if action.IsPeerRequest() && e.Parent != "" {
+	if actions.IsPeerRequest(action) && e.Parent != "" {
 		parent, err := FindRecord(ctx, log, e.Parent)
 		if err != nil {
 			return "", fmt.Errorf("the call for which %s was asked: %w", e.Action, err)
@@ -132,7 +133,7 @@ func usedIn(ctx context.Context, log string, e audit.Entry) (gate.Feature, error
 		return gate.FeatureResource, nil
 	case action == gate.GetPrompt || action == gate.Complete:
 		return gate.FeaturePrompt, nil
-	case action == gate.CallTool || action.IsHostCall() || action.IsPeerRequest():
+	case action == gate.CallTool || actions.IsHostCall(action) || actions.IsPeerRequest(action):
 		return gate.FeatureTool, nil
 	default: // the action is a method that MCP does not have
 		return gate.FeatureMethod, nil
@@ -169,7 +170,7 @@ func queryOf(e audit.Entry, used gate.Feature) (gate.Query, map[string]string, e
 	unknown := unknownOf(used)
 	if len(e.Arguments) == 0 {
 		unknown["input.arguments"] = "arguments not recorded"
-		if e.Action.IsHostCall() || e.Action.IsPeerRequest() {
+		if actions.IsHostCall(e.Action) || actions.IsPeerRequest(e.Action) {
 			unknown["input.request"] = "arguments not recorded"
 		}
 		return q, unknown, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
 // maxDebt is how far a bucket of bytes can fall below empty, in fills: whoever has
@@ -38,7 +39,7 @@ type bucketKey struct {
 // pace up to a bound; a bound of zero is no limit.
 type bucket struct {
 	key          bucketKey
-	rate         gate.Rate
+	rate         obligation.Rate
 	calls, bytes float64
 	filled       time.Time // when both were what they are
 }
@@ -74,10 +75,10 @@ func (bs *buckets) takeOne(c gate.Charge, now time.Time) error {
 	}
 	b, wait := bs.bucket(bucketKey{c.Owner, c.Limit}, r, now)
 	if b == nil {
-		return fmt.Errorf("%w: %w", errTable, &gate.OverRate{Rate: r, After: wait})
+		return fmt.Errorf("%w: %w", errTable, &obligation.OverRate{Rate: r, After: wait})
 	}
 	if wait := b.wait(); wait > 0 {
-		return &gate.OverRate{Rate: r, After: wait}
+		return &obligation.OverRate{Rate: r, After: wait}
 	}
 	if r.Calls > 0 {
 		b.calls--
@@ -90,7 +91,7 @@ var errTable = errors.New("all buckets of rates are in use")
 
 // bucket returns the bucket of a key as it is now. If there is none, and no room
 // for one, it returns when there will be.
-func (bs *buckets) bucket(k bucketKey, r gate.Rate, now time.Time) (*bucket, time.Duration) {
+func (bs *buckets) bucket(k bucketKey, r obligation.Rate, now time.Time) (*bucket, time.Duration) {
 	if at, ok := bs.at[k]; ok {
 		bs.used.MoveToFront(at)
 		b := at.Value.(*bucket)
@@ -170,7 +171,7 @@ func (bs *buckets) add(spent []gate.Charge, calls, bytes float64) {
 }
 
 // burst is how many tokens of calls a bucket holds at most.
-func burst(r gate.Rate) float64 {
+func burst(r obligation.Rate) float64 {
 	if r.Burst > 0 {
 		return float64(r.Burst)
 	}

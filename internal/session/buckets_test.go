@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // call charges a call of somebody to a rate.
-func call(l *session.Limits, t *testing.T, id string, r gate.Rate) (gate.Release, error) {
+func call(l *session.Limits, t *testing.T, id string, r obligation.Rate) (gate.Release, error) {
 	t.Helper()
 	release, _, err := l.Take(t.Context(), []gate.Charge{
 		{Limit: gate.Concurrent, Owner: gate.Owner{ID: id}, N: 1},
@@ -25,14 +26,14 @@ func call(l *session.Limits, t *testing.T, id string, r gate.Rate) (gate.Release
 }
 
 // passes reports whether a call that uses so many bytes passes, and ends it.
-func passes(t *testing.T, l *session.Limits, id string, r gate.Rate, bytes int64) bool {
+func passes(t *testing.T, l *session.Limits, id string, r obligation.Rate, bytes int64) bool {
 	t.Helper()
 	release, err := call(l, t, id, r)
 	if err == nil {
 		release(bytes)
 		return true
 	}
-	if over, ok := errors.AsType[*gate.OverRate](err); !ok || over.After <= 0 {
+	if over, ok := errors.AsType[*obligation.OverRate](err); !ok || over.After <= 0 {
 		t.Fatalf("error %v, want an OverRate with a time", err)
 	}
 	return false
@@ -41,7 +42,7 @@ func passes(t *testing.T, l *session.Limits, id string, r gate.Rate, bytes int64
 func TestRateOfCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{})
-		r := gate.Rate{Calls: 60, Per: time.Minute, Burst: 3}
+		r := obligation.Rate{Calls: 60, Per: time.Minute, Burst: 3}
 		for i := range 3 {
 			if !passes(t, l, "alice", r, 0) {
 				t.Fatalf("call %d of the burst is refused", i)
@@ -74,7 +75,7 @@ func TestRetryAfter(t *testing.T) {
 		rnd := seed.Rand(t)
 		for range 300 {
 			l := session.NewLimits(session.LimitOptions{})
-			r := gate.Rate{Calls: 1 + rnd.Int64N(20), Bytes: 1 + rnd.Int64N(1000), Per: time.Duration(1+rnd.Int64N(100_000)) * time.Millisecond}
+			r := obligation.Rate{Calls: 1 + rnd.Int64N(20), Bytes: 1 + rnd.Int64N(1000), Per: time.Duration(1+rnd.Int64N(100_000)) * time.Millisecond}
 			waits := 0
 			for waits < 5 {
 				release, err := call(l, t, "alice", r)
@@ -82,7 +83,7 @@ func TestRetryAfter(t *testing.T) {
 					release(rnd.Int64N(300))
 					continue
 				}
-				over, ok := errors.AsType[*gate.OverRate](err)
+				over, ok := errors.AsType[*obligation.OverRate](err)
 				if !ok {
 					t.Fatal(err)
 				}
@@ -105,7 +106,7 @@ func TestRetryAfter(t *testing.T) {
 func TestRateOfBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{})
-		r := gate.Rate{Bytes: 100, Per: time.Second}
+		r := obligation.Rate{Bytes: 100, Per: time.Second}
 		if !passes(t, l, "alice", r, 300) || passes(t, l, "alice", r, 0) {
 			t.Fatal("the first passes, and the next waits for its bytes")
 		}
@@ -128,7 +129,7 @@ func TestRateOfBytes(t *testing.T) {
 func TestRatesAreTakenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
-		two, one := gate.Rate{Calls: 2, Per: time.Hour}, gate.Rate{Calls: 1, Per: time.Hour}
+		two, one := obligation.Rate{Calls: 2, Per: time.Hour}, obligation.Rate{Calls: 1, Per: time.Hour}
 		charges := []gate.Charge{{Limit: "two", N: 1, Rate: &two}, {Limit: "one", N: 1, Rate: &one}}
 		if _, _, err := l.Take(t.Context(), charges); err != nil {
 			t.Fatal(err)
@@ -141,7 +142,7 @@ func TestRatesAreTakenTogether(t *testing.T) {
 		}
 		// Nor does one that finds no place.
 		release := take(t, l, 1)
-		three := gate.Rate{Calls: 1, Per: time.Hour}
+		three := obligation.Rate{Calls: 1, Per: time.Hour}
 		charge := gate.Charge{Limit: "three", N: 1, Rate: &three}
 		if _, _, err := l.Take(t.Context(), append(places(1), charge)); !errors.Is(err, gate.ErrBusy) {
 			t.Fatalf("err = %v", err)
@@ -154,7 +155,7 @@ func TestRatesAreTakenTogether(t *testing.T) {
 }
 
 func TestRatesThatCannotBeMet(t *testing.T) {
-	for name, r := range map[string]gate.Rate{
+	for name, r := range map[string]obligation.Rate{
 		"of nothing":        {Per: time.Second},
 		"in no time":        {Calls: 1},
 		"in negative time":  {Calls: 1, Per: -1},
@@ -172,7 +173,7 @@ func TestRatesThatCannotBeMet(t *testing.T) {
 func TestBucketsAtTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{Buckets: 50})
-		r := gate.Rate{Calls: 1, Per: time.Minute}
+		r := obligation.Rate{Calls: 1, Per: time.Minute}
 		for i := range 50 {
 			if !passes(t, l, fmt.Sprint(i), r, 0) {
 				t.Fatalf("call of %d is refused", i)
@@ -197,7 +198,7 @@ func TestBucketsAtTheBound(t *testing.T) {
 // TestHammerRates: of calls by many at once no more pass than there are tokens.
 func TestHammerRates(t *testing.T) {
 	l := session.NewLimits(session.LimitOptions{Concurrent: 1000})
-	r := gate.Rate{Calls: 100, Per: 1000 * time.Hour}
+	r := obligation.Rate{Calls: 100, Per: 1000 * time.Hour}
 	var passed atomic.Int64
 	var wg sync.WaitGroup
 	for range 8 {

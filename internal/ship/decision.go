@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A Decision is a record of a decision in OPA's words
@@ -91,7 +93,7 @@ func inputOf(e audit.Entry, relays func(string) bool) (input map[string]any, era
 	}
 	document := "arguments"
 	switch {
-	case e.Action.IsPeerRequest():
+	case actions.IsPeerRequest(e.Action):
 		return inputOfRequest(e, input, erased)
 	case e.Event == gate.HostCall:
 		document = "request"
@@ -112,7 +114,7 @@ func inputOfRequest(e audit.Entry, input map[string]any, erased []string) (map[s
 	case strings.Contains(e.Tool, ":"): // a URI, as no name of a tool is
 		delete(input, "tool")
 		input["resource"] = map[string]any{"uri": e.Tool, "server": e.Server}
-	case gate.MethodAction(e.Tool).IsMethod():
+	case actions.IsMethod(actions.OfMethod(e.Tool)):
 		delete(input, "tool")
 		input["method"] = map[string]any{"name": e.Tool, "server": e.Server}
 	}
@@ -127,7 +129,7 @@ func inputOfRequest(e audit.Entry, input map[string]any, erased []string) (map[s
 // uses reports whether an action uses a prompt, a resource or a method that MCP does not
 // have, and no tool.
 func uses(a gate.Action) bool {
-	return a == gate.GetPrompt || a == gate.ReadResource || a == gate.Subscribe || a == gate.Complete || a.IsMethod()
+	return a == gate.GetPrompt || a == gate.ReadResource || a == gate.Subscribe || a == gate.Complete || actions.IsMethod(a)
 }
 
 // inputOfUse makes the input of the use of a prompt, a resource or a method of that of a
@@ -136,7 +138,7 @@ func inputOfUse(e audit.Entry, input map[string]any) (map[string]any, []string) 
 	delete(input, "tool")
 	erased := []string{"/input/principal/auth", "/input/principal/claims"}
 	switch {
-	case e.Action.IsMethod():
+	case actions.IsMethod(e.Action):
 		input["method"], input["server"] = map[string]any{"name": e.Tool, "server": e.Server}, e.Server
 		erased = append(erased, "/input/method/groups")
 	case strings.Contains(e.Tool, ":"): // a URI, as no name of a prompt is
@@ -160,7 +162,7 @@ func inputOfUse(e audit.Entry, input map[string]any) (map[string]any, []string) 
 func decisionMetrics(e audit.Entry) map[string]int64 {
 	m := map[string]int64{"timer_server_handler_ns": e.TookUS * 1000}
 	for _, s := range e.Steps {
-		if s.Step == gate.StepAuthorize {
+		if s.Step == step.Authorize {
 			m["timer_rego_query_eval_ns"] += s.Took.Nanoseconds()
 		}
 	}

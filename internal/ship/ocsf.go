@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // The numbers of the Open Cybersecurity Schema Framework that are used (schema.ocsf.io,
@@ -66,7 +67,7 @@ func base(e audit.Entry, class, category, activity int) object {
 		},
 		"unmapped": object{"wasmgate": json.RawMessage(e.Raw)},
 	}
-	if e.Code != "" && e.Code != gate.CodeOK {
+	if e.Code != "" && e.Code != codes.OK {
 		o["status_id"], o["status_code"] = statusFailure, e.Code
 	}
 	if class == classBase {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
@@ -173,7 +174,7 @@ func (d *DB) Jobs(ctx context.Context, who gate.Owner, after string, limit int) 
 func (d *DB) AbandonJobs(ctx context.Context, node, boot string, now time.Time, reason string) (int, error) {
 	res, err := d.sql.ExecContext(ctx,
 		`UPDATE jobs SET state = ?, code = ?, reason = ?, ended = ?, expires = ? + keep WHERE node = ? AND boot <> ? AND state = ?`,
-		jobs.Failed, gate.CodeCancelled, reason, micros(now), micros(now), node, boot, jobs.Running)
+		jobs.Failed, codes.Cancelled, reason, micros(now), micros(now), node, boot, jobs.Running)
 	if err != nil {
 		return 0, d.advise(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // DefaultSeries is how many series there are at most, unless the operator says otherwise.
@@ -139,7 +141,7 @@ func (c *Calls) done(r *gate.Record, err error) {
 		code = unrecorded
 	}
 	failure := code
-	if code == gate.CodeOK {
+	if code == codes.OK {
 		failure = ""
 	}
 	if slices.ContainsFunc(r.Steps, isInvoke) {
@@ -172,9 +174,9 @@ func (c *Calls) done(r *gate.Record, err error) {
 func (c *Calls) eachStep(r *gate.Record) (waited time.Duration, asked bool, sent time.Duration) {
 	for _, s := range r.Steps {
 		switch s.Step {
-		case gate.StepApprove:
+		case step.Approve:
 			waited, asked = waited+s.Took, true
-		case gate.StepInvoke:
+		case step.Invoke:
 			sent += s.Took
 		default:
 			c.steps.add(word(s.Step), int64(s.Took))
@@ -183,10 +185,10 @@ func (c *Calls) eachStep(r *gate.Record) (waited time.Duration, asked bool, sent
 	return waited, asked, sent
 }
 
-func isInvoke(s gate.StepTime) bool { return s.Step == gate.StepInvoke }
+func isInvoke(s step.Time) bool { return s.Step == step.Invoke }
 
 // unrecorded is the code of calls whose record could not be kept.
-var unrecorded = (&gate.Refusal{Step: gate.StepRecord}).Code()
+var unrecorded = (&gate.Refusal{Step: step.Record}).Code()
 
 // names returns what labels say of a tool: nothing of what nobody has approved.
 func names(t *gate.Tool) (server, tool string) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/step"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 )
 
@@ -22,9 +24,9 @@ func ended(server, tool, code string) *gate.Record {
 		Call:     &gate.Call{Action: gate.CallTool, Name: server + "__" + tool, Who: gate.Local()},
 		Tool:     &gate.Tool{Name: gate.ToolName{Server: server, Tool: tool}, Offered: server + "__" + tool},
 		Decision: gate.Decision{Effect: gate.Allow},
-		Steps: []gate.StepTime{
-			{Step: gate.StepParse, Took: 10 * time.Microsecond}, {Step: gate.StepAuthorize, Took: 90 * time.Microsecond},
-			{Step: gate.StepApprove, Took: 2 * time.Millisecond}, {Step: gate.StepInvoke, Took: 9 * time.Millisecond},
+		Steps: []step.Time{
+			{Step: step.Parse, Took: 10 * time.Microsecond}, {Step: step.Authorize, Took: 90 * time.Microsecond},
+			{Step: step.Approve, Took: 2 * time.Millisecond}, {Step: step.Invoke, Took: 9 * time.Millisecond},
 		},
 	}
 }
@@ -51,20 +53,20 @@ func TestCounts(t *testing.T) {
 	c := telemetry.NewCalls(0)
 	c.Observe(&gate.Record{Event: gate.Granted, Call: &gate.Call{}}, 0, nil)
 	c.Observe(&gate.Record{Event: gate.Granted, Call: &gate.Call{}}, 0, nil)
-	c.Observe(ended("files", "read", gate.CodeOK), 30*time.Microsecond, nil)
-	c.Observe(ended("files", "read", gate.CodeToolError), 30*time.Microsecond, nil)
-	lost := ended("files", "read", gate.CodeOK)
+	c.Observe(ended("files", "read", codes.OK), 30*time.Microsecond, nil)
+	c.Observe(ended("files", "read", codes.ToolError), 30*time.Microsecond, nil)
+	lost := ended("files", "read", codes.OK)
 	lost.Steps = nil
 	c.Observe(lost, time.Millisecond, errors.New("the disk is full"))
 	unknown := ended("x", "y", "refused_lookup")
 	unknown.Tool, unknown.Steps = nil, nil
 	c.Observe(unknown, 0, nil)
-	found := ended("files", "read", gate.CodeOK)
+	found := ended("files", "read", codes.OK)
 	found.Steps, found.Findings = nil, []gate.Finding{{Rule: "ansi", Count: 3, Removed: true}}
 	c.Observe(found, 0, nil)
 	c.Observe(&gate.Record{Event: gate.EventApproval, Call: &gate.Call{}, Approval: gate.ApprovalRecord{State: approval.StateDenied}}, 0, nil)
-	c.Observe(&gate.Record{Event: gate.HostCall, Code: gate.CodeOK, Count: 4, Call: &gate.Call{Action: "http/request"}}, 0, nil)
-	prompt := ended("files", "summary", gate.CodeOK)
+	c.Observe(&gate.Record{Event: gate.HostCall, Code: codes.OK, Count: 4, Call: &gate.Call{Action: "http/request"}}, 0, nil)
+	prompt := ended("files", "summary", codes.OK)
 	prompt.Call.Action, prompt.Usage = gate.GetPrompt, gate.Usage{Fuel: 7, MemoryPeak: 2 << 20}
 	prompt.Steps = nil
 	c.Observe(prompt, 0, nil)
@@ -111,13 +113,13 @@ func TestHostileNames(t *testing.T) {
 		r.Call.Session.ID = r.Call.Name
 		c.Observe(r, 0, nil)
 		if i%10 == 0 { // a server without pins
-			c.Observe(ended("files", fmt.Sprintf("made_up_%d", i), gate.CodeOK), 0, nil)
+			c.Observe(ended("files", fmt.Sprintf("made_up_%d", i), codes.OK), 0, nil)
 		}
 		if i%100 == 0 {
 			r := ended("files", fmt.Sprintf("canary_%d", i), "refused_pin")
 			r.Tool.Quarantine = "nobody has approved it"
 			c.Observe(r, 0, nil)
-			r = ended("files", "", gate.CodeOK)
+			r = ended("files", "", codes.OK)
 			r.Call.Action, r.Call.Name, r.Tool.Offered = gate.ReadResource, fmt.Sprintf("canary://%d", i), ""
 			c.Observe(r, 0, nil)
 		}
@@ -154,7 +156,7 @@ func TestHostileNames(t *testing.T) {
 // TestObserveAllocatesNothing: counting is on the way of every call.
 func TestObserveAllocatesNothing(t *testing.T) {
 	c := telemetry.NewCalls(0)
-	r := ended("files", "read", gate.CodeOK)
+	r := ended("files", "read", codes.OK)
 	r.Findings = []gate.Finding{{Rule: "ansi", Count: 3, Removed: true}}
 	if n := testing.AllocsPerRun(100, func() { c.Observe(r, time.Microsecond, nil) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -163,9 +165,9 @@ func TestObserveAllocatesNothing(t *testing.T) {
 
 func BenchmarkObserve(b *testing.B) {
 	c := telemetry.NewCalls(0)
-	r := ended("files", "read", gate.CodeOK)
-	for _, s := range []gate.Step{gate.StepLookup, gate.StepPin, gate.StepValidateInput, gate.StepLimit, gate.StepRecord, gate.StepValidateOutput, gate.StepSanitize} {
-		r.Steps = append(r.Steps, gate.StepTime{Step: s, Took: 40 * time.Microsecond})
+	r := ended("files", "read", codes.OK)
+	for _, s := range []step.Step{step.Lookup, step.Pin, step.ValidateInput, step.Limit, step.Record, step.ValidateOutput, step.Sanitize} {
+		r.Steps = append(r.Steps, step.Time{Step: s, Took: 40 * time.Microsecond})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/telemetry"
 )
 
@@ -132,7 +133,7 @@ func TestSpans(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	s := telemetry.NewSpans(true)
 	sampler := telemetry.NewSampler(0, true)
-	call := ended("files", "read", gate.CodeToolError)
+	call := ended("files", "read", codes.ToolError)
 	call.Time = time.Unix(1_800_000_000, 0)
 	call.Call.ID, call.Call.Args, call.Call.Session.ID = "id-1", gate.MustDoc(`{"a":"canary"}`), "canary"
 	call.Call.Meta = gate.MustDoc(`{"traceparent":"` + parent + `"}`)
@@ -142,10 +143,10 @@ func TestSpans(t *testing.T) {
 	refused := ended("x", "y", "refused_lookup")
 	refused.Tool, refused.Steps, refused.Call.Name, refused.Reason = nil, nil, "canary", "canary"
 	s.Observe(refused, nil)
-	unsampled := ended("files", "other", gate.CodeOK)
+	unsampled := ended("files", "other", codes.OK)
 	unsampled.Call.Trace = sampler.Place(unsampled.Call)
 	s.Observe(unsampled, nil)
-	resource := ended("files", "", gate.CodeOK)
+	resource := ended("files", "", codes.OK)
 	resource.Call.Action, resource.Call.Name, resource.Tool.Offered, resource.Call.Trace = gate.ReadResource, "canary://x", "", call.Call.Trace
 	s.Observe(resource, nil)
 
@@ -222,7 +223,7 @@ func TestDeadReceiver(t *testing.T) {
 	r := newReceiver(t)
 	r.answers = []int{http.StatusServiceUnavailable, http.StatusOK}
 	s := telemetry.NewSpans(true)
-	sampled := ended("files", "read", gate.CodeOK)
+	sampled := ended("files", "read", codes.OK)
 	sampled.Call.Trace = telemetry.NewSampler(1, true).Place(sampled.Call)
 	for range 3000 {
 		s.Observe(sampled, nil)
@@ -267,8 +268,8 @@ func TestRedirect(t *testing.T) {
 // TestExportedMetrics are those of the exposition, in the words of OpenTelemetry.
 func TestExportedMetrics(t *testing.T) {
 	c := telemetry.NewCalls(0)
-	c.Observe(ended("files", "read", gate.CodeOK), 0, nil)
-	c.Observe(ended("files", "read", gate.CodeOK), 0, nil)
+	c.Observe(ended("files", "read", codes.OK), 0, nil)
+	c.Observe(ended("files", "read", codes.OK), 0, nil)
 	r := newReceiver(t)
 	exported(t, &telemetry.Exporter{Metrics: r.endpoint("metrics"), Sources: []telemetry.Source{c.Metrics}, Every: time.Hour})
 	h := r.metrics["mcp.server.operation.duration"].GetHistogram().GetDataPoints()
@@ -323,7 +324,7 @@ func TestSampler(t *testing.T) {
 	if allocs := testing.AllocsPerRun(100, func() { none.Place(c) }); allocs != 0 {
 		t.Errorf("%v allocations for a call that is not sampled", allocs)
 	}
-	spans, r := telemetry.NewSpans(true), ended("files", "read", gate.CodeOK)
+	spans, r := telemetry.NewSpans(true), ended("files", "read", codes.OK)
 	if allocs := testing.AllocsPerRun(100, func() { spans.Observe(r, nil) }); allocs != 0 {
 		t.Errorf("%v allocations for a record that is not sampled", allocs)
 	}

@@ -7,6 +7,8 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // spans returns the spans of a call: as the gateway received it, as it sent it on, and of
@@ -29,12 +31,12 @@ func (c *ended) spans() []*trace.Span {
 	began, sent := c.began, false
 	for _, s := range c.steps {
 		switch {
-		case s.Step == gate.StepInvoke && !sent: // it has one span, whose ID the server knows
+		case s.Step == step.Invoke && !sent: // it has one span, whose ID the server knows
 			sent = true
 			client := c.span(trace.Span_SPAN_KIND_CLIENT, c.trace.Client[:], c.trace.Server[:], began, s.Took)
 			c.fail(client)
 			all = append(all, client)
-		case s.Step == gate.StepApprove:
+		case s.Step == step.Approve:
 			wait := c.span(trace.Span_SPAN_KIND_INTERNAL, randomSpan(), c.trace.Server[:], began, s.Took)
 			wait.Name = "approve " + wait.Name
 			all = append(all, wait)
@@ -86,7 +88,7 @@ func (c *ended) span(kind trace.Span_SpanKind, id, parent []byte, began time.Tim
 
 // fail says in a span that the call failed.
 func (c *ended) fail(s *trace.Span) {
-	if c.code == gate.CodeOK {
+	if c.code == codes.OK {
 		return
 	}
 	s.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: c.code}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 const (
@@ -37,7 +38,7 @@ type ended struct {
 	effect         gate.Effect
 	began          time.Time
 	took           time.Duration
-	steps          []gate.StepTime
+	steps          []step.Time
 }
 
 // NewSpans returns an empty queue. With refused it also takes refused calls that were not
@@ -60,7 +61,7 @@ func (s *Spans) Observe(r *gate.Record, err error) {
 	}
 	e := ended{
 		event: r.Event, trace: t, id: r.Call.ID, action: r.Call.Action, code: r.Code, effect: r.Decision.Effect, revision: r.Decision.Revision,
-		began: r.Time, took: r.Took, steps: append([]gate.StepTime(nil), r.Steps...),
+		began: r.Time, took: r.Took, steps: append([]step.Time(nil), r.Steps...),
 	}
 	if err != nil {
 		e.code = unrecorded

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
 
@@ -222,7 +223,7 @@ func (f *Fleet) Features(ctx context.Context, one gate.Feature) []*gate.Tool {
 func (f *Fleet) lookupFeature(ctx context.Context, action gate.Action, name string) (*gate.Tool, error) {
 	c := f.catalog.Load()
 	t := c.more.lookup(action, name)
-	if action.IsMethod() {
+	if actions.IsMethod(action) {
 		// as the configuration says
 	} else if t == nil {
 		f.settle(ctx)

@@ -9,9 +9,12 @@ import (
 	"slices"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/dial"
 	"github.com/wasmgate/wasmgate/internal/kv"
+	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A Grant is what the operator lets a module have.
@@ -99,7 +102,7 @@ type host struct {
 	granted *Granted
 	permit  gate.Permit
 	call    *gate.Call
-	left    gate.Narrowing
+	left    obligation.Narrowing
 	egress  *dial.Egress // made by the first request
 }
 
@@ -131,7 +134,7 @@ func put(request any, to func(gate.Doc) error) error {
 	switch {
 	case !ok:
 		return err
-	case refusal.Step == gate.StepLimit: // who asks too often may ask again, and is not looking for a hole
+	case refusal.Step == step.Limit: // who asks too often may ask again, and is not looking for a hole
 		return errors.New(refusal.Reason)
 	}
 	return denied(refusal.Reason)
@@ -155,7 +158,7 @@ func (h *host) HTTP(ctx context.Context, r sandbox.HTTPRequest) (sandbox.HTTPRes
 	case is && errors.Is(err, sandbox.ErrDenied): // by the gate, which has recorded it
 		return sandbox.HTTPResponse{}, denied(refused.Reason)
 	case is:
-		return sandbox.HTTPResponse{}, h.refuse(ctx, gate.SandboxHTTP, httpRequest(refused.Target), refused.Reason)
+		return sandbox.HTTPResponse{}, h.refuse(ctx, actions.SandboxHTTP, httpRequest(refused.Target), refused.Reason)
 	case err != nil:
 		return sandbox.HTTPResponse{}, err
 	}
@@ -181,10 +184,10 @@ func (h *host) scope() (s dial.Scope, err error) {
 		}
 	}
 	s.Ask = func(ctx context.Context, t dial.Target) error {
-		return h.ask(ctx, gate.SandboxHTTP, httpRequest(t))
+		return h.ask(ctx, actions.SandboxHTTP, httpRequest(t))
 	}
 	s.AskSecret = func(ctx context.Context, name string, t dial.Target) error {
-		return h.ask(ctx, gate.SandboxSecret, map[string]any{"name": name, "origin": t.Origin()})
+		return h.ask(ctx, actions.SandboxSecret, map[string]any{"name": name, "origin": t.Origin()})
 	}
 	return s, nil
 }
@@ -193,9 +196,9 @@ func (h *host) scope() (s dial.Scope, err error) {
 func (h *host) KV(ctx context.Context, r sandbox.KVRequest) (sandbox.KVResponse, error) {
 	request := map[string]any{"op": r.Op, "key": r.Key}
 	if !h.granted.kv || h.left.NoKV {
-		return sandbox.KVResponse{}, h.refuse(ctx, gate.SandboxKV, request, "this call may keep no values")
+		return sandbox.KVResponse{}, h.refuse(ctx, actions.SandboxKV, request, "this call may keep no values")
 	}
-	if err := h.ask(ctx, gate.SandboxKV, request); err != nil {
+	if err := h.ask(ctx, actions.SandboxKV, request); err != nil {
 		return sandbox.KVResponse{}, err
 	}
 	var res sandbox.KVResponse
@@ -228,7 +231,7 @@ func (h *host) File(ctx context.Context, op, path string) error {
 	path = filepath.ToSlash(path)
 	request := map[string]any{"op": op, "path": path}
 	if !slices.Contains(h.left.Dir(path), path) { // that it was granted the sandbox sees to
-		return h.refuse(ctx, gate.SandboxFile, request, "this call may not use that file")
+		return h.refuse(ctx, actions.SandboxFile, request, "this call may not use that file")
 	}
-	return h.ask(ctx, gate.SandboxFile, request)
+	return h.ask(ctx, actions.SandboxFile, request)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A desk is a host in front of a gate that asks about each call, once for each
@@ -55,14 +56,14 @@ func newDesk(t testing.TB, cfg host.Config) *desk {
 func (d *desk) do(ctx context.Context, c gate.Call) (gate.Result, error) {
 	p := gate.Pending{ID: "for-" + c.Name + c.Args.Digest(), Expires: d.expires, Text: "May it be " + c.Name + "?\n" + c.Args.String(), CanAnswer: c.Reach().ByAnswer}
 	refuse := func(reason string, err error) (gate.Result, error) {
-		return gate.Result{}, &gate.Refusal{Step: gate.StepApprove, Call: c.ID, Name: c.Name, Reason: reason, Err: err}
+		return gate.Result{}, &gate.Refusal{Step: step.Approve, Call: c.ID, Name: c.Name, Reason: reason, Err: err}
 	}
 	var a gate.Answer
 	var err error
 	switch {
 	case c.Refused != nil:
 		d.keep(func() { d.shapes++ })
-		return gate.Result{}, &gate.Refusal{Step: gate.StepParse, Reason: "malformed"}
+		return gate.Result{}, &gate.Refusal{Step: step.Parse, Reason: "malformed"}
 	case c.Brought.Approval != nil && c.Brought.Approval.Err != nil:
 		d.keep(func() { d.bad = append(d.bad, c.Brought.Approval.Err) })
 		return refuse("a bad answer", c.Brought.Approval.Err)

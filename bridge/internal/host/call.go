@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 var noArguments = gate.MustDoc("{}")
@@ -64,8 +65,8 @@ func (h *Host) failed(ctx context.Context, p client, c gate.Call, err error) (ga
 	}
 	p.noteScopes(err)
 	var r *gate.Refusal
-	if errors.As(err, &r) && (r.Step == gate.StepParse || r.Step == gate.StepLookup || r.Hidden) {
-		if r.Step == gate.StepParse {
+	if errors.As(err, &r) && (r.Step == step.Parse || r.Step == step.Lookup || r.Hidden) {
+		if r.Step == step.Parse {
 			return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + r.Reason}
 		}
 		return gate.Doc{}, &mcp.Error{Code: mcp.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %.200q", r.Name)}

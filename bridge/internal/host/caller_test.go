@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // byHeader tells principals apart by a header, as an authenticating host does by a token:
@@ -205,7 +206,7 @@ func TestSessionTakeover(t *testing.T) {
 	x.Records.Mu.Lock()
 	defer x.Records.Mu.Unlock()
 	for _, r := range x.Records.All {
-		if r.Code == gate.CodeCancelled {
+		if r.Code == codes.Cancelled {
 			t.Error("Alice's call was cancelled")
 		}
 		if r.Call.Session.Owner != r.Call.Who.Owner {

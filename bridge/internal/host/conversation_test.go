@@ -26,7 +26,9 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/step"
 	"github.com/wasmgate/wasmgate/internal/store"
 )
 
@@ -75,13 +77,13 @@ func TestConversations(t *testing.T) {
 }
 
 // A step is a file of an archive; the first has no name, and is the comment.
-type step struct{ name, text string }
+type stage struct{ name, text string }
 
-func steps(archive string) []step {
-	all := []step{{}}
+func steps(archive string) []stage {
+	all := []stage{{}}
 	for l := range strings.Lines(archive) {
 		if name, ok := strings.CutPrefix(strings.TrimSuffix(l, " --\n"), "-- "); ok && strings.HasSuffix(l, " --\n") {
-			all = append(all, step{name: name})
+			all = append(all, stage{name: name})
 			continue
 		}
 		all[len(all)-1].text += l
@@ -141,7 +143,7 @@ func newConversation(t *testing.T) *conversation {
 		return offered(f), nil
 	}
 	lookup := func(_ context.Context, a gate.Action, name string) (*gate.Tool, error) {
-		if a.IsMethod() {
+		if actions.IsMethod(a) {
 			return nil, errors.New("no such method")
 		}
 		return &gate.Tool{Name: gate.ToolName{Server: "s", Tool: name}, Feature: gate.FeatureTool, Definition: gate.MustDoc(`{"name":"s__echo","inputSchema":{"type":"object"}}`)}, nil
@@ -181,7 +183,7 @@ func newConversation(t *testing.T) *conversation {
 // do carries out a call.
 func (c *conversation) do(ctx context.Context, call gate.Call) (gate.Result, error) {
 	if call.Refused != nil {
-		return gate.Result{}, &gate.Refusal{Step: gate.StepParse, Name: call.Name, Reason: call.Refused.Error()}
+		return gate.Result{}, &gate.Refusal{Step: step.Parse, Name: call.Name, Reason: call.Refused.Error()}
 	}
 	if call.Client != nil {
 		call.Client.Granted()
@@ -239,9 +241,9 @@ func (c *conversation) do(ctx context.Context, call gate.Call) (gate.Result, err
 		time.Sleep(20 * time.Millisecond)
 		return gate.Result{Doc: done.Doc.With("failed", mcp.MustJSON(err.Error()))}, nil
 	case "unknown":
-		return gate.Result{}, &gate.Refusal{Step: gate.StepLookup, Name: call.Name}
+		return gate.Result{}, &gate.Refusal{Step: step.Lookup, Name: call.Name}
 	case "refused":
-		return gate.Result{}, &gate.Refusal{Step: gate.StepAuthorize, Name: call.Name, Reason: "not <yours>"}
+		return gate.Result{}, &gate.Refusal{Step: step.Authorize, Name: call.Name, Reason: "not <yours>"}
 	case "breaks":
 		panic("it breaks")
 	}
@@ -254,7 +256,7 @@ func (c *conversation) do(ctx context.Context, call gate.Call) (gate.Result, err
 	return gate.Result{Doc: gate.MustDoc(`{"used":true}`)}, nil
 }
 
-func (c *conversation) step(t *testing.T, s step) {
+func (c *conversation) step(t *testing.T, s stage) {
 	t.Helper()
 	words := strings.Fields(s.name)
 	switch {
@@ -531,7 +533,7 @@ func inOrder(messages []string) []string {
 
 // recorded returns the script with what was answered: as the answer where none was
 // recorded, and beside it where another was.
-func (c *conversation) recorded(script []step) []byte {
+func (c *conversation) recorded(script []stage) []byte {
 	var b bytes.Buffer
 	had, why := make(map[string]string), make(map[string]string)
 	for i, s := range script {
@@ -562,7 +564,7 @@ func (c *conversation) recorded(script []step) []byte {
 	return b.Bytes()
 }
 
-func (c *conversation) check(t *testing.T, script []step) {
+func (c *conversation) check(t *testing.T, script []stage) {
 	want := make(map[string]string)
 	for _, s := range script {
 		name, is := strings.CutSuffix(s.name, " answer")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // Codes of JSON-RPC errors beside those of JSON-RPC itself.
@@ -112,9 +113,9 @@ func Public(err error) string {
 		return public.Public()
 	}
 	switch code := gate.Code(err); code {
-	case gate.CodeCancelled:
+	case codes.Cancelled:
 		return "the call was cancelled"
-	case gate.CodeTimeout:
+	case codes.Timeout:
 		return "the call took too long"
 	default:
 		return "the call could not be carried out (" + code + ")"

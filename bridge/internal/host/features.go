@@ -7,7 +7,9 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // use answers a request to use a prompt or a resource.
@@ -62,9 +64,9 @@ func (p client) useError(ctx context.Context, c *gate.Call, err error) error {
 	switch {
 	case ours:
 		return rpc
-	case refused && r.Step == gate.StepParse:
+	case refused && r.Step == step.Parse:
 		return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "invalid parameters: " + r.Reason}
-	case refused && (r.Step == gate.StepLookup || r.Hidden):
+	case refused && (r.Step == step.Lookup || r.Hidden):
 		return p.unknownError(c)
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -74,7 +76,7 @@ func (p client) useError(ctx context.Context, c *gate.Call, err error) error {
 
 // unknownError is the error of what does not exist, or is hidden.
 func (p client) unknownError(c *gate.Call) error {
-	if c.Action.IsMethod() {
+	if actions.IsMethod(c.Action) {
 		return errNoMethod
 	}
 	what, code, data := "prompt", int64(mcp.CodeInvalidParams), []byte(nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Clients hear what servers say outside of calls: that a resource has changed which they
@@ -218,7 +219,7 @@ func (h *Host) listen(ctx context.Context, p client, m message) (gate.Doc, error
 
 // tooMany refuses one more stream of notifications.
 func (h *Host) tooMany() error {
-	no := &gate.Refusal{Step: gate.StepBusy, Name: mcp.MethodListen, Reason: "too many streams are open; end one first"}
+	no := &gate.Refusal{Step: step.Busy, Name: mcp.MethodListen, Reason: "too many streams are open; end one first"}
 	return &mcp.Error{Code: codeRefused, Message: Public(no), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: refusalOf("", no)})}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 )
 
 // Methods that MCP does not have come and go with the servers that have them.
@@ -15,7 +16,7 @@ func (h *Host) method(ctx context.Context, method string) *gate.Tool {
 	if h.cfg.Lookup == nil || h.cfg.Features == nil || !isMethod(method) {
 		return nil
 	}
-	t, err := h.cfg.Lookup(ctx, gate.MethodAction(method), method)
+	t, err := h.cfg.Lookup(ctx, actions.OfMethod(method), method)
 	if err != nil || t.Feature != gate.FeatureMethod {
 		return nil
 	}
@@ -36,7 +37,7 @@ func (h *Host) offersMethod(ctx context.Context, p client, method string) bool {
 // useMethod answers a request of a method that MCP does not have. A client without a
 // session cannot be asked meanwhile: MCP has that for methods of its own alone.
 func (h *Host) useMethod(ctx context.Context, p client, method string, params gate.Doc) (gate.Doc, error) {
-	c := p.call(gate.MethodAction(method), method)
+	c := p.call(actions.OfMethod(method), method)
 	client := p.reached(ctx)
 	client.reach.Hears = p.channel != nil
 	c.Client = client

@@ -23,6 +23,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // An asking rig is a host in front of a gate in front of tools that ask their client
@@ -58,29 +60,29 @@ func offline(t testing.TB, cfg host.Config) *asking {
 	var tools []local.Tool
 	for name, ask := range map[string]func(context.Context, gate.Permit) (string, error){
 		"form": func(ctx context.Context, p gate.Permit) (string, error) {
-			doc, err := p.Request(ctx, gate.Elicit, gate.MustDoc(asksName))
+			doc, err := p.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
 			x.over <- err
 			return doc.At("/content/name").Text(), err
 		},
 		"twice": func(ctx context.Context, p gate.Permit) (string, error) {
-			one, err := p.Request(ctx, gate.Elicit, gate.MustDoc(asksName))
+			one, err := p.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
 			if err != nil {
 				return "", err
 			}
-			two, err := p.Request(ctx, gate.Elicit, gate.MustDoc(strings.Replace(asksName, "Who", one.At("/content/name").Text()+", who", 1)))
+			two, err := p.Request(ctx, actions.Elicit, gate.MustDoc(strings.Replace(asksName, "Who", one.At("/content/name").Text()+", who", 1)))
 			return one.At("/content/name").Text() + " " + two.At("/content/name").Text(), err
 		},
 		"all": atOnce,
 		"roots": func(ctx context.Context, p gate.Permit) (string, error) {
-			doc, err := p.Request(ctx, gate.ListRoots, gate.Doc{})
+			doc, err := p.Request(ctx, actions.ListRoots, gate.Doc{})
 			return doc.At("/roots/0/uri").Text(), err
 		},
 		"sample": func(ctx context.Context, p gate.Permit) (string, error) {
-			doc, err := p.Request(ctx, gate.Sample, gate.MustDoc(asksModel))
+			doc, err := p.Request(ctx, actions.Sample, gate.MustDoc(asksModel))
 			return doc.At("/content/text").Text(), err
 		},
 		"blocks": func(ctx context.Context, p gate.Permit) (string, error) {
-			_, err := p.Request(ctx, gate.Elicit, gate.MustDoc(asksName))
+			_, err := p.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
 			x.over <- err
 			<-ctx.Done()
 			x.over <- ctx.Err()
@@ -92,7 +94,7 @@ func offline(t testing.TB, cfg host.Config) *asking {
 			defer cancel()
 			for range 20 {
 				go func() {
-					_, err := p.Request(ctx, gate.Elicit, gate.MustDoc(asksName))
+					_, err := p.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
 					errs <- err
 				}()
 			}
@@ -154,7 +156,7 @@ func atOnce(ctx context.Context, p gate.Permit) (string, error) {
 	for i, ask := range []struct {
 		method     gate.Action
 		params, at string
-	}{{gate.Elicit, asksName, "/content/name"}, {gate.Sample, asksModel, "/content/text"}, {gate.ListRoots, "{}", "/roots/0/uri"}} {
+	}{{actions.Elicit, asksName, "/content/name"}, {actions.Sample, asksModel, "/content/text"}, {actions.ListRoots, "{}", "/roots/0/uri"}} {
 		wg.Go(func() {
 			doc, err := p.Request(ctx, ask.method, gate.MustDoc(ask.params))
 			texts[i], errs[i] = doc.At(ask.at).Text(), err
@@ -171,7 +173,7 @@ func asksByAnswer(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result
 	if c.Brought.State == "asked twice" {
 		return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":` + rig.Quote(name) + `}]}`)}, nil
 	}
-	params, err := p.Screen(ctx, gate.Elicit, gate.MustDoc(asksName))
+	params, err := p.Screen(ctx, actions.Elicit, gate.MustDoc(asksName))
 	if err != nil {
 		return gate.Result{}, err
 	}
@@ -227,7 +229,7 @@ func TestServersAskClients(t *testing.T) {
 			cs.Close()
 		}
 		for _, r := range x.recorded() {
-			if r.Call.Action.IsPeerRequest() && (r.Call.Parent == "" || r.Event == gate.Done && r.Code != "ok") {
+			if actions.IsPeerRequest(r.Call.Action) && (r.Call.Parent == "" || r.Event == gate.Done && r.Code != "ok") {
 				t.Errorf("recorded %s %s %s", r.Call.Action, r.Code, r.Call.Parent)
 			}
 		}
@@ -558,9 +560,9 @@ func TestServersAskWithinUses(t *testing.T) {
 	host, err := host.New(host.Config{
 		Do: func(ctx context.Context, c gate.Call) (gate.Result, error) {
 			if c.Refused != nil {
-				return gate.Result{}, &gate.Refusal{Step: gate.StepParse}
+				return gate.Result{}, &gate.Refusal{Step: step.Parse}
 			}
-			doc, err := c.Client.Request(ctx, gate.Elicit, gate.MustDoc(asksName))
+			doc, err := c.Client.Request(ctx, actions.Elicit, gate.MustDoc(asksName))
 			if err != nil {
 				return gate.Result{}, err
 			}

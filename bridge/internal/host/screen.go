@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -86,7 +87,7 @@ func (h *Host) unreadable(ctx context.Context, p client, body []byte, why error)
 	if slices.Contains(acting, gate.Action(method)) {
 		h.malformed(ctx, p, gate.Action(method), name, why)
 	} else if h.method(ctx, method) != nil {
-		h.malformed(ctx, p, gate.MethodAction(method), method, why)
+		h.malformed(ctx, p, actions.OfMethod(method), method, why)
 	}
 	return refuse(http.StatusBadRequest, id, code, "message refused: "+why.Error())
 }

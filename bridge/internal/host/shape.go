@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/host/sealed"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -31,14 +32,14 @@ var acting = []gate.Action{gate.CallTool, gate.GetPrompt, gate.ReadResource, gat
 
 // isMethod reports whether MCP does not have the method of a request.
 func isMethod(method string) bool {
-	return !slices.Contains(served, method) && gate.MethodAction(method).IsMethod()
+	return !slices.Contains(served, method) && actions.IsMethod(actions.OfMethod(method))
 }
 
 // actionOf returns the action of a request by which a client uses what a server offers;
 // false of any other request.
 func actionOf(method string) (gate.Action, bool) {
 	if isMethod(method) {
-		return gate.MethodAction(method), true
+		return actions.OfMethod(method), true
 	}
 	return gate.Action(method), slices.Contains(acting, gate.Action(method))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 	"github.com/wasmgate/wasmgate/internal/store"
 )
@@ -27,7 +28,7 @@ func tasked(release <-chan struct{}) (all []local.Tool) {
 		return gate.Result{Doc: gate.MustDoc(`{"content":[{"type":"text","text":` + rig.Quote(s) + `}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"the server's"}}}`)}
 	}
 	asks := func(ctx context.Context, p gate.Permit) (string, error) {
-		doc, err := p.Request(ctx, gate.Elicit, gate.MustDoc(strings.Replace(asksName, "{", `{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"the server's"}},`, 1)))
+		doc, err := p.Request(ctx, actions.Elicit, gate.MustDoc(strings.Replace(asksName, "{", `{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"the server's"}},`, 1)))
 		return doc.At("/content/name").Text(), err
 	}
 	for name, call := range map[string]func(context.Context, gate.Permit) (gate.Result, error){

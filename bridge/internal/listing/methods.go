@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 )
 
 // MaxMethods bounds the methods of one server.
@@ -17,7 +18,7 @@ func CheckMethods(methods []string) error {
 		return fmt.Errorf("%d methods, of at most %d", len(methods), MaxMethods)
 	}
 	for i, name := range methods {
-		if err := gate.CheckMethod(name); err != nil {
+		if err := actions.CheckMethod(name); err != nil {
 			return fmt.Errorf("method %.200q %w", name, err)
 		}
 		if slices.Contains(methods[:i], name) {

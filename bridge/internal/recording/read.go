@@ -15,6 +15,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/policy"
 )
@@ -90,7 +91,7 @@ type recording struct {
 }
 
 func (r *recording) addEntry(e audit.Entry) error {
-	if e.Event != gate.Done || e.Action != gate.CallTool && e.Action != gate.GetPrompt && e.Action != gate.ReadResource || e.Code != gate.CodeOK && e.Code != gate.CodeToolError {
+	if e.Event != gate.Done || e.Action != gate.CallTool && e.Action != gate.GetPrompt && e.Action != gate.ReadResource || e.Code != codes.OK && e.Code != codes.ToolError {
 		return nil
 	}
 	if r.relays(e.Server) {

@@ -135,7 +135,7 @@ type Config struct {
 	Processes int
 	Pool      *Pool
 	// Methods are those that MCP does not have and the server does: see
-	// [gate.CheckMethod]. At most [listing.MaxMethods].
+	// [actions.CheckMethod]. At most [listing.MaxMethods].
 	Methods []string
 	// MaxMessage bounds a message of the server, in bytes. Zero means 10 MiB.
 	MaxMessage int64

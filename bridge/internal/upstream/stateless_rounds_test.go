@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
@@ -37,7 +38,7 @@ func needs(requests, state string) string {
 
 // accepts answers everything that servers ask.
 func accepts(_ context.Context, method gate.Action, _ gate.Doc) (gate.Doc, error) {
-	if method == gate.ListRoots {
+	if method == actions.ListRoots {
 		return gate.MustDoc(`{"roots":[{"uri":"file:///home"}]}`), nil
 	}
 	return gate.MustDoc(`{"action":"accept","content":{"name":"Ann"}}`), nil
@@ -104,7 +105,7 @@ func TestRoundsAnswered(t *testing.T) {
 			}
 			asked := 0
 			for _, rec := range r.List() {
-				if rec.Event == gate.Done && rec.Call.Action.IsPeerRequest() {
+				if rec.Event == gate.Done && actions.IsPeerRequest(rec.Call.Action) {
 					asked++
 				}
 			}
@@ -206,7 +207,7 @@ func TestRoundsRefused(t *testing.T) {
 				g, err := gate.New(gate.Parts{
 					Upstream: e, Sessions: rig.Sessions{}, Sanitizer: rig.SanitizerFunc(rig.Unchanged), Recorder: new(rig.Records),
 					Authorizer: rig.AuthorizerFunc(func(q gate.Query) gate.Decision {
-						if q.Call != nil && q.Call.Action == gate.Elicit {
+						if q.Call != nil && q.Call.Action == actions.Elicit {
 							return gate.Decision{Effect: gate.Deny, Reasons: []string{"no forms"}}
 						}
 						return gate.Decision{Effect: gate.Allow}

@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/gatetest"
 )
 
@@ -290,7 +291,7 @@ func TestModernTaskTakesBack(t *testing.T) {
 	c.Client = gatetest.Asked(canAll, func(ctx context.Context, method gate.Action, params gate.Doc) (gate.Doc, error) {
 		asked.Done()
 		asked.Wait() // which neither alone gets past
-		if method == gate.ListRoots {
+		if method == actions.ListRoots {
 			return accepts(ctx, method, params)
 		}
 		rig.Within(t, "while one waits, the other is answered", func() bool { return len(m.Of("tasks/update")) > 0 })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // before are the codes of calls that never left; those of a call that left say so.
@@ -96,20 +97,20 @@ func (s *soak) join() (wrong []string) {
 			say("a call (%s) was granted at %v and carried out, and its end is not in the log", digest[:12], l.at)
 		}
 	}
-	codes := make(map[string]int)
+	told := make(map[string]int)
 	tags := make(map[string]bool)
 	var longest time.Duration
 	for _, t := range s.told {
 		tags[t.tag] = true
 	}
 	for _, t := range s.told {
-		codes[t.code]++
+		told[t.code]++
 		longest = max(longest, t.took)
 		digest := gate.MustDoc(t.args).Digest()
 		switch l := log[digest]; {
 		case t.code == "ok" && saw[digest] == 0:
 			say("%s: ok, and no server saw it", t.tag)
-		case t.code == "ok" && (l == nil || !slices.Contains(l.codes, gate.CodeOK)):
+		case t.code == "ok" && (l == nil || !slices.Contains(l.codes, codes.OK)):
 			say("%s: ok, and the log has no such end", t.tag)
 		case slices.Contains(before, t.code) && !t.invoked && saw[digest] > 0:
 			say("%s: told %s, and its server saw it", t.tag, t.code)
@@ -139,11 +140,11 @@ func (s *soak) join() (wrong []string) {
 	}
 	fmt.Printf("%d calls, %d seen by servers, %d records in %d files, chain of %d holds; the longest call took %v; lists changed %d times for a client\n",
 		len(s.told), len(saw), records, len(files), report.Records, longest.Round(time.Millisecond), s.heard.Load())
-	for _, code := range slices.Sorted(maps.Keys(codes)) {
-		fmt.Printf("  %-24s %d\n", code, codes[code])
+	for _, code := range slices.Sorted(maps.Keys(told)) {
+		fmt.Printf("  %-24s %d\n", code, told[code])
 	}
-	if codes["ok"] < len(s.told)/4 {
-		say("only %d of %d calls passed: the run says nothing", codes["ok"], len(s.told))
+	if told["ok"] < len(s.told)/4 {
+		say("only %d of %d calls passed: the run says nothing", told["ok"], len(s.told))
 	}
 	return wrong
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/codes"
 )
 
 // TestJoin: each way in which servers, clients and log can disagree is found.
@@ -51,7 +52,7 @@ func TestJoin(t *testing.T) {
 			for _, event := range strings.Fields(tt.records) {
 				r := gate.Record{Event: gate.Event(event), Call: &gate.Call{ID: "1", Action: gate.CallTool, Args: gate.MustDoc(args("a"))}}
 				if event == "done" {
-					r.Code = gate.CodeOK
+					r.Code = codes.OK
 				}
 				if err := log.Record(t.Context(), &r); err != nil {
 					t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/sandbox"
 	"github.com/wasmgate/wasmgate/internal/schema"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // A Refused call is one that the gate would refuse as well.
@@ -44,14 +45,14 @@ func Call(ctx context.Context, m *sandbox.Module, tool sandbox.Tool, args []byte
 	}
 	args, err := acceptable(tool, args)
 	if err != nil {
-		return sandbox.Result{}, &Refused{"refused_" + string(gate.StepValidateInput), err.Error()}
+		return sandbox.Result{}, &Refused{"refused_" + string(step.ValidateInput), err.Error()}
 	}
 	res, err := m.Call(ctx, tool.Name, args, sandbox.CallConfig{Host: host})
 	if err != nil {
 		return res, err
 	}
 	if err := answers(tool, res); err != nil {
-		return res, &Refused{"refused_" + string(gate.StepValidateOutput), err.Error()}
+		return res, &Refused{"refused_" + string(step.ValidateOutput), err.Error()}
 	}
 	return res, nil
 }

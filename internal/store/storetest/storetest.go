@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/jobs"
 )
 
@@ -70,7 +71,7 @@ func done(t *testing.T, s jobs.Store, id string, who gate.Owner, second, n int) 
 	t.Helper()
 	j := job(id, who)
 	add(t, s, j)
-	j.State, j.Code, j.Ended = jobs.Completed, gate.CodeOK, began.Add(time.Duration(second)*time.Second)
+	j.State, j.Code, j.Ended = jobs.Completed, codes.OK, began.Add(time.Duration(second)*time.Second)
 	doc := sized(n)
 	j.Size = int64(len(doc.Raw()))
 	must(t, s.EndJob(t.Context(), j, doc))
@@ -199,7 +200,7 @@ func testAbandoned(t *testing.T, s jobs.Store) {
 		}
 	}
 	j := found(t, s, alice, "mine")
-	if j.Reason != "it was restarted" || j.Code != gate.CodeCancelled || !j.Expires().Equal(began.Add(time.Minute+time.Hour)) {
+	if j.Reason != "it was restarted" || j.Code != codes.Cancelled || !j.Expires().Equal(began.Add(time.Minute+time.Hour)) {
 		t.Errorf("the job is %+v", j)
 	}
 	must(t, s.TrimJobs(t.Context(), "n", began.Add(time.Minute+time.Hour), wide))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Bounds of calls that wait for their clients. While it waits a call takes memory and a
@@ -83,11 +84,11 @@ func (p *Lot[C]) admit(k C) (victim *stay[C], err error) {
 	case p.calls[k.ID()] != nil:
 		return nil, nil
 	case p.closed:
-		return nil, &gate.Refusal{Step: gate.StepBusy, Name: k.As().Name, Reason: "the gateway is shutting down"}
+		return nil, &gate.Refusal{Step: step.Busy, Name: k.As().Name, Reason: "the gateway is shutting down"}
 	}
 	if competes, whose := p.full(k); competes != nil {
 		if victim = p.longest(competes); victim == nil {
-			return nil, &gate.Refusal{Step: gate.StepBusy, Name: k.As().Name, Reason: "too many calls wait for their clients: " + whose + "; try again later"}
+			return nil, &gate.Refusal{Step: step.Busy, Name: k.As().Name, Reason: "too many calls wait for their clients: " + whose + "; try again later"}
 		}
 		delete(p.calls, victim.call.ID())
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -96,7 +98,7 @@ func Requests(requests gate.Doc) (all []Request, err error) {
 		switch {
 		case len(all) == maxInputs:
 			return nil, fmt.Errorf("more than %d requests in one answer", maxInputs)
-		case !method.IsPeerRequest():
+		case !actions.IsPeerRequest(method):
 			return nil, fmt.Errorf("the server asks for %.100q, which is nothing to ask a client for", method)
 		case params.IsZero():
 			params = gate.MustDoc("{}")
@@ -204,7 +206,7 @@ func (e *noAnswer) Error() string {
 func (e *noAnswer) Unwrap() error { return e.err }
 
 // Code returns the outcome of the call.
-func (e *noAnswer) Code() string { return gate.CodeProtocol }
+func (e *noAnswer) Code() string { return codes.Protocol }
 
 // Public returns what the client may read.
 func (e *noAnswer) Public() string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
@@ -112,7 +113,7 @@ func (p *Peer) answer(method string, id, params gate.Doc, of Call) {
 	switch {
 	case method == "ping":
 		p.reply(id, []byte(`,"result":{}`))
-	case gate.Action(method).IsPeerRequest():
+	case actions.IsPeerRequest(gate.Action(method)):
 		p.passOn(gate.Action(method), id, params, of)
 	default:
 		p.reply(id, errorMember(mcp.CodeMethodNotFound, "method not found"))

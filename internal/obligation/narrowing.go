@@ -1,4 +1,4 @@
-package gate
+package obligation
 
 import (
 	"slices"
@@ -21,7 +21,7 @@ type Narrowing struct {
 	NoKV                bool
 	Fuel                uint64        // instructions at most; zero leaves the limit
 	Timeout             time.Duration // at most; zero leaves the limit
-	// Scopes are what is left of the login at the tool's server: see [Tool.Login]. TTL is
+	// Scopes are what is left of the login at the tool's server: see gate.Tool. TTL is
 	// for how long a token with these alone is used; zero is as long as it holds.
 	Scopes []string
 	TTL    time.Duration
@@ -29,8 +29,8 @@ type Narrowing struct {
 
 func (Narrowing) obligation() {}
 
-// nothing leaves nothing.
-var nothing = Narrowing{HTTP: []string{}, Dirs: []string{}, Secrets: []string{}, NoKV: true, Fuel: 1, Timeout: 1, Scopes: []string{}, TTL: 1}
+// Nothing leaves nothing.
+var Nothing = Narrowing{HTTP: []string{}, Dirs: []string{}, Secrets: []string{}, NoKV: true, Fuel: 1, Timeout: 1, Scopes: []string{}, TTL: 1}
 
 // Intersect returns what both leave.
 func (n Narrowing) Intersect(m Narrowing) Narrowing {

@@ -1,4 +1,4 @@
-package gate
+package actions
 
 import (
 	"errors"
@@ -7,11 +7,6 @@ import (
 	"slices"
 	"strings"
 )
-
-// FeatureMethod is a method that MCP does not have. A call of one has the method for its
-// action, as its server knows it, and the whole of the request's parameters, but for
-// _meta, for its arguments.
-const FeatureMethod Feature = "method"
 
 // maxMethod bounds the name of a method, in bytes.
 const maxMethod = 128
@@ -47,12 +42,12 @@ func CheckMethod(name string) error {
 }
 
 // IsMethod reports whether the action is a method that MCP does not have.
-func (a Action) IsMethod() bool { return CheckMethod(string(a)) == nil }
+func IsMethod(a Action) bool { return CheckMethod(string(a)) == nil }
 
-// MethodAction returns the action of a client's use of a method that MCP does not have,
+// OfMethod returns the action of a client's use of a method that MCP does not have,
 // which may name the server before it: server__method. Policies see the method as its
 // server knows it, however it is asked for.
-func MethodAction(name string) Action {
+func OfMethod(name string) Action {
 	if _, its, named := strings.Cut(name, "__"); named {
 		return Action(its)
 	}
