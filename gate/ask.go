@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -23,6 +24,7 @@ func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consen
 	asked := r.question(q, w.Snapshot)
 	if w.TrackValues {
 		asked.Destinations, asked.Origins = w.unnamed(q)
+		asked.BesideOf, asked.Beside = provenance.Beside(w.known(q), asked.Destinations)
 	}
 	a, err := w.Approver.Approve(ctx, asked)
 	if err == nil && a.ID == "" {
@@ -31,10 +33,8 @@ func (w *way) ask(ctx context.Context, q Query, r ruling, approved bool) (consen
 	if err != nil {
 		return "", w.unapproved(ctx, err)
 	}
-	if a.Destinations {
-		if err := w.approveDestinations(ctx, asked, a); err != nil {
-			return "", w.fail(ctx, "the session's state cannot be kept", err)
-		}
+	if err := w.approveDestinations(ctx, q, a); err != nil {
+		return "", w.fail(ctx, "the session's state cannot be kept", err)
 	}
 	consent = asked.Binding()
 	w.rec.Approval = ApprovalRecord{Approval: a, Binding: consent}

@@ -69,14 +69,14 @@ func met(origins map[string][]provenance.Origin) (said []string) {
 	return slices.Compact(said)
 }
 
-// approveDestinations has the session of a call keep its destinations.
-func (w *way) approveDestinations(ctx context.Context, q Question, a Approval) error {
+// approveDestinations has the session of a call keep those that a person has approved with it.
+func (w *way) approveDestinations(ctx context.Context, q Query, a Approval) error {
 	keeper, ok := w.Sessions.(destinationKeeper)
 	if !ok {
 		return nil
 	}
 	var all []Destination
-	for _, v := range q.Destinations {
+	for _, v := range a.Destinations {
 		all = append(all, Destination{ID: a.ID, Server: q.Tool.Name.Server, Value: v, By: a.By, Since: time.Now(), Session: q.Call.Session})
 	}
 	if len(all) == 0 {

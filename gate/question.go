@@ -42,6 +42,11 @@ type Question struct {
 	// of the arguments, by their JSON Pointers, as far as it is kept.
 	Destinations []string
 	Origins      map[string][]provenance.Origin
+	// Beside are other values at the place of one result at which all destinations stand, that
+	// nobody trusted has named either: an answer can be for them, too. There are none if a
+	// question could not show all that stand there.
+	Beside   []string
+	BesideOf provenance.List
 	// Approvers say who may answer: all of them have to let who does.
 	Approvers []obligation.Approve
 }
@@ -89,6 +94,10 @@ func (q Question) Text() string {
 	for _, to := range q.Destinations {
 		fmt.Fprintf(&b, "Nobody trusted has named %s%s\n", cut(Visible(to), maxQuestionValue), q.metAt(to))
 	}
+	if len(q.Beside) > 0 {
+		fmt.Fprintf(&b, "At %s of %s (call %s) stand beside it, and an answer can be for these, too: %s\n",
+			cut(Visible(cmp.Or(q.BesideOf.Place, "/")), maxQuestionValue), Visible(q.BesideOf.Tool), q.BesideOf.Call, Visible(strings.Join(q.Beside, ", ")))
+	}
 	fmt.Fprintf(&b, "The session has read: %s", q.Session.hasRead())
 	return b.String()
 }
@@ -134,9 +143,9 @@ type Approval struct {
 	By string // the channel and who, such as "cli:local" or "client"
 	// Auth is how who has answered was verified, as of [Principal.Auth]; "" is not at all.
 	Auth string
-	// Destinations says that the consent is also to the call's destinations, for as long
-	// as its session lasts: see [Question.Destinations].
-	Destinations bool
+	// Destinations are those to which the consent is as well, for as long as the session of the
+	// call lasts: of [Question.Destinations] and [Question.Beside], as whoever consents was shown them.
+	Destinations []string
 }
 
 // Pending says that a call waits for a person. It is an error.
@@ -144,8 +153,9 @@ type Pending struct {
 	ID      string
 	Expires time.Time // after it no answer counts
 	Text    string    // the question in words, for people
-	// Destinations are those that an answer can be for, in the session of the call.
-	Destinations []string
+	// Destinations are those that an answer can be for, in the session of the call, and Beside
+	// those that it can be for as well.
+	Destinations, Beside []string
 	// CanAnswer says that the client may be asked by the answer to its call (MCP
 	// 2026-07-28, input_required).
 	CanAnswer bool
@@ -190,8 +200,8 @@ type Answer struct {
 	// grant, and is otherwise without effect.
 	Always bool
 	// Destinations, with Approved: do not ask about the call's destinations again in this
-	// session.
-	Destinations bool
+	// session. Beside, with it: nor about those that were shown beside them.
+	Destinations, Beside bool
 }
 
 // A Verdict is what a person says to a question.

@@ -282,6 +282,7 @@ type dojoVariant struct {
 	name    string
 	prompt  bool
 	approve bool // what is asked is approved
+	beside  bool // and the destinations with those beside them
 	packs   []string
 	rego    string
 	own     []string            // identities of the principal
@@ -390,6 +391,8 @@ func dojoVariants() []*dojoVariant {
 		{name: "flow with the prompt, without echo", packs: []string{"grants", "flow"}, prompt: true, labels: func(s string) string { return strings.ReplaceAll(s, "result: echo", "result: untrusted") }},
 		{name: "flow-ask without the prompt, all approved", packs: []string{"grants", "flow-ask"}, approve: true},
 		{name: "flow-ask with the prompt, all approved", packs: []string{"grants", "flow-ask"}, prompt: true, approve: true},
+		{name: "flow-ask without the prompt, all approved, with what stands beside it", packs: []string{"grants", "flow-ask"}, approve: true, beside: true},
+		{name: "flow-ask with the prompt, all approved, with what stands beside it", packs: []string{"grants", "flow-ask"}, prompt: true, approve: true, beside: true},
 		{name: "flow-ask without the prompt, all approved, own identities", packs: []string{"grants", "flow-ask"}, own: dojoOwn, approve: true},
 		{name: "flow-ask with the prompt, all approved, own identities", packs: []string{"grants", "flow-ask"}, prompt: true, own: dojoOwn, approve: true},
 		{name: "flow with the prompt, all read first", packs: []string{"grants", "flow"}, prompt: true, first: true},
@@ -510,7 +513,10 @@ func (v *dojoVariant) run(t *testing.T, s *dojoSuite) dojoOutcome {
 	for _, p := range v.packs {
 		args = append(args, "--pack", p)
 	}
-	if v.approve {
+	switch {
+	case v.beside:
+		args = append(args, "--approve-beside")
+	case v.approve:
 		args = append(args, "--approve-asks")
 	}
 	var out, errs bytes.Buffer

@@ -126,6 +126,9 @@ func (c *cli) printApproval(a *app.Approval) error {
 	for _, to := range a.Destinations {
 		fmt.Fprintf(c.out, "%-12s %s\n", "destination", visible(to))
 	}
+	for _, other := range a.Beside {
+		fmt.Fprintf(c.out, "%-12s %s, at %s\n", "beside it", visible(other), visible(a.BesideAt))
+	}
 	for _, met := range a.MetBefore() {
 		fmt.Fprintf(c.out, "%-12s %s\n", "met", visible(met))
 	}
@@ -141,7 +144,7 @@ func (c *cli) printApproval(a *app.Approval) error {
 }
 
 func (c *cli) newApprovalsApprove() *cobra.Command {
-	var always, destination bool
+	var always, destination, beside bool
 	var who answerer
 	cmd := &cobra.Command{
 		Use:   "approve ID",
@@ -150,16 +153,18 @@ func (c *cli) newApprovalsApprove() *cobra.Command {
 principal, and names it under always, so that the pack approve does not ask about it again,
 whatever the arguments. With --destination it approves whom or where the call is for, too: calls
 of the same server's tools are not asked about it again until the session ends. What else such a
-call says is decided as before.`,
+call says is decided as before. With --beside it approves those as well that the question shows
+beside it, which stand at the same place of one result.`,
 		Example: "  wasmgate approvals approve ID\n  wasmgate approvals approve ID --always\n  wasmgate approvals approve ID --token - < token",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always, Destination: destination}, who)
+			return c.decide(cmd, app.DecideRequest{ID: args[0], Verdict: gate.Approved, Always: always, Destination: destination, Beside: beside}, who)
 		},
 	}
 	who.flags(cmd)
 	cmd.Flags().BoolVar(&always, "always", false, "do not ask this principal about this tool again")
 	cmd.Flags().BoolVar(&destination, "destination", false, "do not ask about the call's destinations again in this session")
+	cmd.Flags().BoolVar(&beside, "beside", false, "--destination, and for those that the question shows beside them")
 	return cmd
 }
 

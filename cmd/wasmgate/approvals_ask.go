@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/wasmgate/wasmgate/gate"
@@ -47,43 +48,42 @@ func (c *cli) atTerminal() bool {
 	return ok && isTerminal(in)
 }
 
-// confirm asks the person at the terminal. Anything but yes, no and destination is no
+// confirm asks the person at the terminal. Anything but yes, no, destination and all is no
 // answer.
 func (c *cli) confirm(e *app.CallError) (app.DecideRequest, error) {
 	for line := range strings.Lines(e.Question) {
 		fmt.Fprintln(c.err, gate.Visible(strings.TrimSuffix(line, "\n")))
 	}
-	if len(e.Destinations) == 0 {
-		verdict, err := c.answer("Approve this call? [y/N]", "")
-		return app.DecideRequest{ID: e.Approval, Verdict: verdict}, err
+	question := "Approve this call? [y/N]"
+	var wider []string
+	switch {
+	case len(e.Beside) > 0:
+		question, wider = "Approve this call, or with d its destination until the session ends, too, or with a also all that stand beside it? [y/d/a/N]", []string{"d", "a"}
+	case len(e.Destinations) > 0:
+		question, wider = "Approve this call, or with d its destination until the session ends, too? [y/d/N]", []string{"d"}
 	}
-	verdict, err := c.answer("Approve this call, or with d its destination until the session ends, too? [y/d/N]", "d")
+	verdict, err := c.answer(question, wider...)
 	d := app.DecideRequest{ID: e.Approval, Verdict: verdict}
-	if verdict == theOther {
-		d.Verdict, d.Destination = gate.Approved, true
+	if slices.Contains(wider, string(verdict)) {
+		d.Verdict, d.Destination, d.Beside = gate.Approved, true, verdict == "a"
 	}
 	return d, err
 }
 
-// theOther is the answer beside yes and no.
-const theOther gate.Verdict = "other"
-
-// answer puts a question to the person at the terminal. Other is what is answered beside
-// yes and no; "" is nothing.
-func (c *cli) answer(question, other string) (gate.Verdict, error) {
+// answer puts a question to the person at the terminal. Others are answers beside yes and no,
+// which it returns as they are.
+func (c *cli) answer(question string, others ...string) (gate.Verdict, error) {
 	fmt.Fprint(c.err, question+" ")
 	said, err := bufio.NewReader(io.LimitReader(c.in, maxAnswer)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return gate.Dismissed, fmt.Errorf("read the answer: %w", err)
 	}
-	switch said = strings.ToLower(strings.TrimSpace(said)); said {
-	case "":
-		return gate.Dismissed, nil
-	case other:
-		return theOther, nil
-	case "y", "yes":
+	switch said = strings.ToLower(strings.TrimSpace(said)); {
+	case slices.Contains(others, said):
+		return gate.Verdict(said), nil
+	case said == "y" || said == "yes":
 		return gate.Approved, nil
-	case "n", "no":
+	case said == "n" || said == "no":
 		return gate.Denied, nil
 	default:
 		return gate.Dismissed, nil

@@ -122,7 +122,7 @@ func (c *cli) except(cmd *cobra.Command, k keeper, f except.Finding, o except.Of
 		if err := c.printOffers(f, o); err != nil {
 			return err
 		}
-		if verdict, err := c.answer("Write it into "+o.File+"? [y/N]", ""); err != nil || verdict != gate.Approved {
+		if verdict, err := c.answer("Write it into " + o.File + "? [y/N]"); err != nil || verdict != gate.Approved {
 			return errors.Join(err, &exitError{exitFalse, errors.New("nothing was written")})
 		}
 	}

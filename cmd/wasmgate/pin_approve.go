@@ -81,6 +81,6 @@ func (c *cli) confirmPins(ctx context.Context, p pinning, selector string, pins 
 	for _, pin := range pins {
 		fmt.Fprintf(c.err, "%s sha256:%s\n", lock.Visible(pin.String()), pin.Digest)
 	}
-	verdict, err := c.answer(fmt.Sprintf("Approve %s?", plural(len(pins), "definition"))+" [y/N]", "")
+	verdict, err := c.answer(fmt.Sprintf("Approve %s?", plural(len(pins), "definition")) + " [y/N]")
 	return verdict == gate.Approved, err
 }

@@ -27,12 +27,13 @@ type replayFlags struct {
 	labels  string
 	tools   string
 	approve bool
+	beside  bool
 }
 
 func (c *cli) newPolicyReplay() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
-		Use:   "replay [--policy DIR] [--pack NAME]... [--grants FILE] [--labels FILE] [--tools FILE] [--approve-asks] TRACE|AUDIT-LOG",
+		Use:   "replay [--policy DIR] [--pack NAME]... [--grants FILE] [--labels FILE] [--tools FILE] [--approve-asks | --approve-beside] TRACE|AUDIT-LOG",
 		Short: "Put recorded sessions before a policy, without calling anything",
 		Long: `Decides on the calls of recorded sessions, one after the other, as the gateway would: what a call
 is refused the session does not see. TRACE holds a session a line; an audit log is compared with what
@@ -57,6 +58,7 @@ Exits with 3 if a call would pass that did not then, or if nothing could be deci
 	flags.StringVar(&f.labels, "labels", "", "labels in the place of the policy's")
 	flags.StringVar(&f.tools, "tools", "", `definitions of the tools, {"tools": [...]}, with qualified names`)
 	flags.BoolVar(&f.approve, "approve-asks", false, "go on as if a person had approved what is asked")
+	flags.BoolVar(&f.beside, "approve-beside", false, "the same, with the call's destinations and those that stand beside them")
 	return cmd
 }
 
@@ -66,7 +68,7 @@ func (c *cli) policyReplay(ctx context.Context, f replayFlags, file string) erro
 		return err
 	}
 	o := replay.Replayed()
-	o.ApproveAsks = f.approve
+	o.ApproveAsks, o.ApproveBeside = f.approve, f.beside
 	if o.Tools, err = readTools(f.tools); err != nil {
 		return err
 	}

@@ -46,6 +46,10 @@ type Approval struct {
 	// named; Met is where the session has met values of the arguments, by JSON Pointers.
 	Destinations []string                       `json:"destinations,omitempty"`
 	Met          map[string][]provenance.Origin `json:"met,omitempty"`
+	// Beside are the others at the place of a result at which all destinations stand, and
+	// BesideAt says in words which place that is.
+	Beside   []string `json:"beside,omitempty"`
+	BesideAt string   `json:"beside_at,omitempty"`
 	// Approvers are who may answer, a list for each who says so; NotSelf says that the
 	// principal may not.
 	Approvers [][]string `json:"approvers,omitempty"`
@@ -96,9 +100,11 @@ type DecideRequest struct {
 	Note    string       `json:"note,omitempty"`
 	Always  bool         `json:"always,omitempty"` // write a grant for the tool as well
 	// Destination approves the call's destinations, too, until its session ends.
-	Destination bool   `json:"destination,omitempty"`
-	As          string `json:"as,omitempty"`    // a principal of the configuration: the operator says that it is they who answer
-	Token       string `json:"token,omitempty"` // a bearer token or an API key of who answers
+	Destination bool `json:"destination,omitempty"`
+	// Beside approves those that were shown beside them as well.
+	Beside bool   `json:"beside,omitempty"`
+	As     string `json:"as,omitempty"`    // a principal of the configuration: the operator says that it is they who answer
+	Token  string `json:"token,omitempty"` // a bearer token or an API key of who answers
 }
 
 // Decided is what came of an answer.
@@ -183,7 +189,10 @@ func (a *App) Decide(ctx context.Context, d DecideRequest) (*Decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := gate.Answer{Verdict: d.Verdict, Destinations: d.Destination && d.Verdict == gate.Approved}
+	answer := gate.Answer{Verdict: d.Verdict}
+	if d.Verdict == gate.Approved {
+		answer.Destinations, answer.Beside = d.Destination || d.Beside, d.Beside
+	}
 	by := string(approval.CLI) + ":" + match.Name(who.Tenant, who.ID)
 	if who == approval.BreakGlass {
 		by = "break-glass:" + who.ID
@@ -280,7 +289,10 @@ func (a *App) describe(r approval.Request) Approval {
 		Principal: c.Who.ID, Client: strings.TrimSpace(c.ClientName + " " + c.ClientVersion), Session: c.Session.ID, Call: c.ID,
 		Server: of.Tool.Name.Server, Tool: of.Tool.Name.String(), Arguments: c.Args.Raw(), Reasons: of.Reasons,
 		Labels: append([]string{}, of.Session.Labels...), Top: of.Session.Top, Destinations: of.Destinations, Met: of.Origins,
-		Binding: of.Binding(), Policy: of.Revision,
+		Beside: of.Beside, Binding: of.Binding(), Policy: of.Revision,
+	}
+	if len(of.Beside) > 0 {
+		to.BesideAt = fmt.Sprintf("%s of %s, call %s", cmp.Or(of.BesideOf.Place, "/"), of.BesideOf.Tool, of.BesideOf.Call)
 	}
 	for _, one := range append([]obligation.Approve{{By: a.Config().Approvals.By, NotSelf: a.Config().Approvals.NotSelf}}, of.Approvers...) {
 		if len(one.By) > 0 {

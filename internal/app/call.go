@@ -58,10 +58,12 @@ type CallError struct {
 	Approval string `json:"approval,omitempty"` // for which the call waits
 	// Destinations are those that an approval can be for, until the session ends.
 	Destinations []string `json:"destinations,omitempty"`
-	Question     string   `json:"-"` // what a person would have to approve, in words
-	Remedy       string   `json:"-"` // the command that would allow it
-	Cause        string   `json:"-"` // what lies behind; "" if that is all
-	tool         string
+	// Beside are those that it can be for as well.
+	Beside   []string `json:"beside,omitempty"`
+	Question string   `json:"-"` // what a person would have to approve, in words
+	Remedy   string   `json:"-"` // the command that would allow it
+	Cause    string   `json:"-"` // what lies behind; "" if that is all
+	tool     string
 }
 
 func (e *CallError) Error() string { return e.tool + ": " + e.Code + ": " + e.Reason }
@@ -107,7 +109,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 		pending, waits := errors.AsType[*gate.Pending](err)
 		switch {
 		case waits:
-			ce.Approval, ce.Question, ce.Destinations = pending.ID, pending.Text, pending.Destinations
+			ce.Approval, ce.Question, ce.Destinations, ce.Beside = pending.ID, pending.Text, pending.Destinations, pending.Beside
 		case refusal.Hidden && refusal.Step == step.Authorize && refusal.Err != nil: // an operator may know what a client may not
 			ce.Reason = refusal.Err.Error()
 		case refusal.Err != nil:

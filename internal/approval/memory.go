@@ -41,9 +41,8 @@ type Request struct {
 	By       string // who answered, through which channel
 	Auth     string // how they were verified, as of gate.Principal.Auth
 	Note     string // what they said of a denial
-	// Destinations says that the answer is for the call's destinations, too, until its
-	// session ends.
-	Destinations bool
+	// Destinations are those that the answer is for, too, until the session of the call ends.
+	Destinations []string
 }
 
 // entry is a request as it is kept.

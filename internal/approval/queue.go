@@ -300,8 +300,10 @@ func (q *Queue) askClient(ctx context.Context, e *entry, asked gate.Question) (w
 			wait = q.Uses(CLI)
 		}
 	}()
-	p := q.pending(q.memory.request(e), asked)
-	question := kept(asked)
+	r := q.memory.request(e)
+	p, question := q.pending(r, asked), kept(asked)
+	question.Destinations, question.Origins = r.Question.Destinations, r.Question.Origins
+	question.Beside, question.BesideOf = r.Question.Beside, r.Question.BesideOf
 	p.Asked = &question
 	a, err := asked.Call.Client.Approve(ctx, *p)
 	if no, ok := errors.AsType[*gate.NotApproved](err); ok && ctx.Err() == nil {
@@ -320,8 +322,9 @@ func (q *Queue) askClient(ctx context.Context, e *entry, asked gate.Question) (w
 }
 
 func (q *Queue) pending(r Request, asked gate.Question) *gate.Pending {
+	first := r.Question // an answer is to it, whatever the session has read since
 	return &gate.Pending{
-		ID: r.ID, Expires: r.Expires, Text: asked.Text(), Destinations: asked.Destinations,
+		ID: r.ID, Expires: r.Expires, Text: first.Text(), Destinations: first.Destinations, Beside: first.Beside,
 		CanAnswer: q.asksClient(asked) && asked.Call.Reach().ByAnswer, Remedy: q.options().Remedy(r.ID),
 	}
 }
@@ -337,6 +340,9 @@ func (q *Queue) redeem(ctx context.Context, e *entry, asked gate.Question) (gate
 			q.memory.spoil(e)
 			return gate.Approval{}, err
 		}
+	}
+	if asked.Call.Session != r.Question.Call.Session { // destinations are approved for the session of the question
+		r.Destinations = nil
 	}
 	return gate.Approval{ID: r.ID, By: r.By, Auth: r.Auth, Destinations: r.Destinations}, nil
 }
@@ -367,6 +373,9 @@ func (q *Queue) DecideAs(ctx context.Context, who *gate.Principal, id string, a 
 		if a.Destinations && len(r.Question.Destinations) == 0 {
 			return Request{}, refuse("the call has no destination that nobody trusted has named")
 		}
+		if a.Beside && len(r.Question.Beside) == 0 {
+			return Request{}, refuse("no others were shown beside the call's destination")
+		}
 	}
 	return q.decide(ctx, id, a, gate.Approval{By: by, Auth: who.Auth}, note)
 }
@@ -383,8 +392,11 @@ func (q *Queue) decide(ctx context.Context, id string, a gate.Answer, by gate.Ap
 	r.State, r.By, r.Auth, r.Note = StateApproved, by.By, by.Auth, note
 	if verdict == gate.Denied {
 		r.State = StateDenied
+	} else if a.Beside {
+		r.Destinations = slices.Concat(r.Question.Destinations, r.Question.Beside)
+		r.Note = cmp.Or(note, fmt.Sprintf("for its destinations and %d beside them, until the session ends", len(r.Question.Beside)))
 	} else if a.Destinations {
-		r.Destinations, r.Note = true, cmp.Or(note, "for its destinations, until the session ends")
+		r.Destinations, r.Note = r.Question.Destinations, cmp.Or(note, "for its destinations, until the session ends")
 	}
 	err = q.record(ctx, r, r.Question)
 	if ended := q.memory.answered(e, r, err == nil); err == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/gatetest"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A log keeps what was recorded, as "state by". It fails at a state.
@@ -114,6 +115,47 @@ func refused(t *testing.T, q *approval.Queue, asked gate.Question, words string)
 	}
 }
 
+// What a person approves beside a destination is what the question has shown, whatever the session
+// has read by the time at which the call comes again, and for the session of the question alone.
+func TestDestinationsAreThoseThatWereShown(t *testing.T) {
+	first := func(q *gate.Question) {
+		q.Destinations, q.Beside, q.BesideOf = []string{"lily"}, []string{"bob"}, provenance.List{Place: "/to/*", Tool: "mail__read"}
+	}
+	later := func(q *gate.Question) { q.Destinations, q.Beside = []string{"lily", "eve"}, []string{"mallory"} }
+	elsewhere := func(q *gate.Question) { q.Call.Session.ID = "another" }
+	for name, tt := range map[string]struct {
+		answer gate.Answer
+		again  func(*gate.Question)
+		want   []string
+	}{
+		"those beside it":    {gate.Answer{Verdict: gate.Approved, Destinations: true, Beside: true}, later, []string{"lily", "bob"}},
+		"the destination":    {gate.Answer{Verdict: gate.Approved, Destinations: true}, later, []string{"lily"}},
+		"the call":           {gate.Answer{Verdict: gate.Approved}, later, nil},
+		"in another session": {gate.Answer{Verdict: gate.Approved, Destinations: true, Beside: true}, elsewhere, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q, _ := newQueue(t, approval.Options{})
+			id := waits(t, q, ask("c1", first))
+			_, err := q.Approve(t.Context(), ask("c2", later))
+			p, ok := errors.AsType[*gate.Pending](err)
+			if !ok || p.ID != id || !strings.Contains(p.Text, "bob") || strings.Contains(p.Text, "mallory") || !slices.Equal(p.Beside, []string{"bob"}) || !slices.Equal(p.Destinations, []string{"lily"}) {
+				t.Fatalf("what is asked later is %+v", p)
+			}
+			if _, err := q.DecideAs(t.Context(), gate.Local(), id, tt.answer, "cli:local", ""); err != nil {
+				t.Fatal(err)
+			}
+			if a, err := q.Approve(t.Context(), ask("c3", tt.again)); err != nil || !slices.Equal(a.Destinations, tt.want) {
+				t.Errorf("approved %q: %v", a.Destinations, err)
+			}
+		})
+	}
+	q, _ := newQueue(t, approval.Options{})
+	id := waits(t, q, ask("c1", first, func(q *gate.Question) { q.Beside = nil }))
+	if _, err := q.DecideAs(t.Context(), gate.Local(), id, gate.Answer{Verdict: gate.Approved, Destinations: true, Beside: true}, "cli:local", ""); err == nil {
+		t.Error("an answer for what no question has shown")
+	}
+}
+
 func TestApprovedOnce(t *testing.T) {
 	q, l := newQueue(t, approval.Options{})
 	id := waits(t, q, ask("c1"))
@@ -123,7 +165,7 @@ func TestApprovedOnce(t *testing.T) {
 	decide(t, q, id, gate.Approved)
 	want := gate.Approval{ID: id, By: "cli:local", Auth: "local"}
 	for range 2 { // a call may redeem again what it has redeemed
-		if a, err := q.Approve(t.Context(), ask("c3")); err != nil || a != want {
+		if a, err := q.Approve(t.Context(), ask("c3")); err != nil || !cmp.Equal(a, want) {
 			t.Errorf("approval %+v, error %v", a, err)
 		}
 	}

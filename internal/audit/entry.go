@@ -192,7 +192,7 @@ func entry(r *gate.Record, full bool) Entry {
 	if r.Err != nil {
 		e.Error = r.Err.Error()
 	}
-	if a := r.Approval; a != (gate.ApprovalRecord{}) {
+	if a := r.Approval; a.ID != "" {
 		e.Approval = Approval{a.ID, a.State, a.Binding, a.By, a.Auth, a.Note, a.Expires}
 		if a.Auth == gate.Local().Auth {
 			e.Approval.Auth = ""

@@ -294,6 +294,8 @@ type decision struct {
 	Always  bool         `json:"always"`
 	// Destination approves the call's destinations, too, until its session ends.
 	Destination bool `json:"destination"`
+	// Beside approves those that are shown beside them as well.
+	Beside bool `json:"beside"`
 }
 
 func (c *Console) decide(ctx context.Context, id string, d decision) (*app.Decided, error) {
@@ -312,7 +314,7 @@ func (c *Console) decide(ctx context.Context, id string, d decision) (*app.Decid
 			return nil, err
 		}
 	}
-	request := app.DecideRequest{ID: id, Verdict: d.Verdict, Note: d.Note, Always: d.Always, Destination: d.Destination}
+	request := app.DecideRequest{ID: id, Verdict: d.Verdict, Note: d.Note, Always: d.Always, Destination: d.Destination, Beside: d.Beside}
 	request.Token = by(ctx).key // whose answer it is then
 	return c.app.Decide(ctx, request)
 }

@@ -583,12 +583,15 @@ func TestPauseAndReset(t *testing.T) {
 func TestDestinations(t *testing.T) {
 	d := open(t, "policy: {packs: [grants, flow-ask], data: {labels: labels.yaml}}\napprovals: {channels: [cli], hold: 1s}\n",
 		"labels.yaml", "local__html_to_text: {result: untrusted, effect: [read]}\nlocal__hash: {result: trusted, effect: [egress], control: [/text]}\n", "grants.yaml", "- {to: [local], tools: [\"local__*\"]}\n")
-	for _, text := range []string{"first", "lily@corp.example"} {
+	for _, text := range []string{"first", "lily@corp.example", "lily@corp.example bob@corp.example"} {
 		if err := d.call("local__html_to_text", `{"html":"<p>`+text+`</p>"}`); err != nil {
 			t.Fatal(err)
 		}
 	}
-	send := func() error { return d.call("local__hash", `{"text":"lily@corp.example","algorithm":"sha256"}`) }
+	sendTo := func(to string) error {
+		return d.call("local__hash", `{"text":"`+to+`","algorithm":"sha256"}`)
+	}
+	send := func() error { return sendTo("lily@corp.example") }
 	if err := send(); err == nil {
 		t.Fatal("nobody was asked")
 	}
@@ -597,7 +600,7 @@ func TestDestinations(t *testing.T) {
 		t.Fatalf("%v %v", all, err)
 	}
 	page := d.get("/ui/approvals")
-	for _, want := range []string{`It is for: <bdi class="tag">lily@corp.example</bdi>`, "<li><bdi>/text at /", `value="destination"`} {
+	for _, want := range []string{`It is for: <bdi class="tag">lily@corp.example</bdi>`, "<li><bdi>/text at /", `value="destination"`, `value="beside"`, `stand: <bdi class="tag">bob@corp.example</bdi>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q:\n%s", want, page)
 		}
@@ -626,8 +629,19 @@ func TestDestinations(t *testing.T) {
 	if err := send(); err == nil {
 		t.Error("it is not asked about again")
 	}
-	acts := d.records(audit.Admin)
-	if last := acts[len(acts)-2]; last.Action != "admin/approve" || last.Reasons[0] != "destinations.revoke "+approved[0].ID {
+	if err := json.Unmarshal([]byte(d.get("/api/v1/approvals")), &all); err != nil || len(all) != 1 || len(all[0].Beside) != 1 {
+		t.Fatalf("%+v %v", all, err)
+	}
+	if w := d.ask("POST", "/api/v1/approvals/"+all[0].ID+"/decision", `{"verdict":"approved","beside":true,"binding":"`+all[0].Binding+`"}`, nil); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, to := range []string{"lily@corp.example", "bob@corp.example"} {
+		if err := sendTo(to); err != nil {
+			t.Error(err)
+		}
+	}
+	acts := slices.DeleteFunc(d.records(audit.Admin), func(e audit.Entry) bool { return !strings.HasPrefix(e.Reasons[0], "destinations.revoke") })
+	if last := acts[0]; last.Action != "admin/approve" || last.Reasons[0] != "destinations.revoke "+approved[0].ID {
 		t.Errorf("recorded %+v", last)
 	}
 }

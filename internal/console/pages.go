@@ -193,6 +193,8 @@ func (c *Console) decidePage(w http.ResponseWriter, r *http.Request) error {
 		d.Verdict, d.Always = gate.Approved, true
 	case "destination":
 		d.Verdict, d.Destination = gate.Approved, true
+	case "beside":
+		d.Verdict, d.Destination, d.Beside = gate.Approved, true, true
 	case "deny":
 		d.Verdict = gate.Denied
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/seed"
@@ -107,7 +109,9 @@ type model struct {
 	mu      sync.Mutex
 	r       *rand.Rand      // of the tools
 	evil    map[string]bool // calls with a control argument of the adversary's
+	asked   []gate.Call     // that wait for the person, or have been answered
 	chosen  bool            // the adversary has written what a person has approved
+	beside  bool            // a person has approved what stands beside a destination
 	granted int             // calls with an effect, in a session that was tainted
 	won     []string
 }
@@ -121,6 +125,8 @@ type guards struct {
 	identities  gate.Identities
 	made        bool     // a server says that it has made what it has not
 	tools       []string // that are called; nil for all
+	// person is who approves what is asked, seeing all that a question shows; nil is nobody.
+	person func(gate.Approver) gate.Approver
 }
 
 var modelLabels = []policy.Label{
@@ -277,6 +283,14 @@ func (m *model) Invoke(ctx context.Context, p gate.Permit) (gate.Result, error) 
 	case c.Name == "rec__make":
 		return gate.Result{Doc: gate.MustDoc(`{"content":[]}`)}, nil
 	case c.Name == "out__read", c.Name == "cli__Read", c.Name == "web__fetch" && !m.evil[c.ID]:
+		if m.guards.person != nil { // lists of ours, some with the adversary's
+			list := []string{ours[m.r.IntN(2)], ours[m.r.IntN(4)]}
+			if m.r.IntN(2) == 0 {
+				list = append(list, theirs[m.r.IntN(len(theirs))])
+			}
+			b, _ := json.Marshal(map[string]any{"content": []any{}, "structuredContent": map[string]any{"to": list}})
+			return gate.Result{Doc: gate.MustDoc(string(b))}, nil
+		}
 		plant := planted[m.r.IntN(len(planted))]
 		m.chosen = m.chosen || plant == chosen
 		return gate.Result{Doc: wrote(m.r, theirs[m.r.IntN(len(theirs))], spelled(m.r, theirs[m.r.IntN(len(theirs))]), plant)}, nil
@@ -329,9 +343,17 @@ func (m *model) play(tb testing.TB, seed uint64) {
 	if m.guards.sessions != nil {
 		kept = m.guards.sessions(kept)
 	}
-	g, err := gate.New(gate.Parts{
+	parts := gate.Parts{
 		Upstream: m, Authorizer: m.engine, Labeler: m.engine, Sessions: kept, Sanitizer: m, Recorder: m, TrackValues: m.engine.TracksValues(), TrustPrompt: m.guards.trustPrompt,
-	})
+	}
+	questions, err := approval.New(approval.Options{Hold: -1, Recorder: m})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if m.guards.person != nil {
+		parts.TrackOrigins, parts.Approver = true, m.guards.person(questions)
+	}
+	g, err := gate.New(parts)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -344,14 +366,24 @@ func (m *model) play(tb testing.TB, seed uint64) {
 	}); ok {
 		_ = keeper.Approve(context.Background(), modelSession, []gate.Destination{{ID: "1", Server: "do", Value: chosen}, {ID: "2", Server: "rec", Value: elsewhere}})
 	}
-	m.chosen = false
+	m.chosen, m.asked = false, nil
 	told := false  // a record, before the calls that are chosen now
 	honest := true // until a result that the adversary wrote has left
-	for range 2 + r.IntN(5) {
+	turns := 2 + r.IntN(5)
+	if m.guards.person != nil { // who answers between two of them
+		turns += 8
+	}
+	for range turns {
 		var calls []gate.Call // all chosen before the first is made: what one answers changes what is chosen
 		dirty, find := false, false
 		for range 1 + r.IntN(3) {
 			c := m.choose(r, honest, told, prompt == "")
+			if len(m.asked) > 0 && r.IntN(2) == 0 { // as the answer says
+				evil := m.evil[m.asked[0].ID]
+				c, m.asked = m.asked[0], m.asked[1:]
+				c.ID = gate.NewID()
+				m.evil[c.ID] = evil
+			}
 			find = find || c.Name == "rec__find"
 			c.Prompt = prompt
 			dirty = dirty || c.Name == "out__read" || c.Name == "cli__Read" || c.Name == "web__fetch" || strings.HasPrefix(c.Name, "rec__") || c.Name == "do__new" || c.Name == "do__drop"
@@ -365,7 +397,29 @@ func (m *model) play(tb testing.TB, seed uint64) {
 			wg.Go(func() { _, _ = g.Do(context.Background(), c) })
 		}
 		wg.Wait()
+		if m.guards.person != nil && r.IntN(2) == 0 {
+			m.answer(tb, questions)
+		}
 		honest, told = honest && !dirty, told || find
+	}
+}
+
+// answer has the person answer what is asked: no to a call of the adversary's; of others yes, with
+// what stands beside its destinations if none of that is the adversary's.
+func (m *model) answer(tb testing.TB, questions *approval.Queue) {
+	for _, r := range questions.Pending(tb.Context()) {
+		a := gate.Answer{Verdict: gate.Denied}
+		if q := r.Question; !m.evil[q.Call.ID] {
+			bad := func(v string) bool {
+				return slices.ContainsFunc(slices.Concat(theirs, planted, unlisted), func(evil string) bool { return strings.Contains(v, evil) })
+			}
+			a = gate.Answer{Verdict: gate.Approved, Destinations: len(q.Destinations) > 0, Beside: len(q.Beside) > 0 && !slices.ContainsFunc(q.Beside, bad)}
+			m.beside = m.beside || a.Beside
+		}
+		if _, err := questions.DecideAs(tb.Context(), gate.Local(), r.ID, a, "cli:local", ""); err != nil {
+			tb.Fatal(err)
+		}
+		m.asked = append(m.asked, *r.Question.Call)
 	}
 }
 
@@ -418,6 +472,9 @@ func (m *model) choose(r *rand.Rand, honest, told, silent bool) gate.Call {
 		m.wins(c.ID)
 	case c.Name == "do__tell" && evil && m.chosen && r.IntN(3) == 0: // what was approved as a destination is no time
 		args["to"], args["when"] = chosen, chosen
+		m.wins(c.ID)
+	case c.Name == "do__tell" && told && !honest && r.IntN(8) == 0: // what was approved as a destination is not chosen for what is private
+		args["to"], args["body"] = chosen, "as you know, "+secret+"!"
 		m.wins(c.ID)
 	case c.Name == "do__tell" && private && r.IntN(2) == 0: // to whom is known, but not chosen
 		args["to"], args["body"] = ours[r.IntN(len(ours))], "as you know, "+secret+"!"
@@ -484,6 +541,39 @@ func TestTheAdversaryNeverWins(t *testing.T) {
 	if m.granted == 0 {
 		t.Error("no call with an effect passed: the test tests nothing")
 	}
+}
+
+// withPerson is all guards, and a person who is asked.
+var withPerson = guards{packs: []string{"grants", "flow-ask"}, identities: gate.Identities{known}, person: func(a gate.Approver) gate.Approver { return a }}
+
+// A person who reads what a question shows, and says no to the adversary's, opens nothing to it:
+// neither by what stands beside a destination, nor by a list that changes before the call comes
+// again.
+func TestTheAdversaryGainsNothingByAPerson(t *testing.T) {
+	seed := seed.Of(t)
+	m := newModel(t, withPerson)
+	for i := range sequences() / 10 {
+		m.play(t, seed+uint64(i))
+		if len(m.won) > 0 {
+			t.Fatalf("seed %d: %s", seed+uint64(i), m.won[0])
+		}
+		clear(m.evil)
+	}
+	if !m.beside {
+		t.Error("nothing beside a destination was approved: the test tests nothing")
+	}
+}
+
+// latest approves, of what a question is about, all that stands beside its destinations when the
+// call comes again.
+type latest struct{ gate.Approver }
+
+func (l latest) Approve(ctx context.Context, q gate.Question) (gate.Approval, error) {
+	a, err := l.Approver.Approve(ctx, q)
+	if len(a.Destinations) > 1 {
+		a.Destinations = slices.Concat(q.Destinations, q.Beside)
+	}
+	return a, err
 }
 
 // lessons changes what a session is taught.
@@ -601,6 +691,11 @@ func TestEachGuardIsNeeded(t *testing.T) {
 			}
 		})),
 		"that only what was made is its maker's": with(func(g *guards) { g.made = true }),
+		"that what a question has shown is approved": func() guards {
+			g := withPerson
+			g.tools, g.person = []string{"out__read", "do__send"}, func(a gate.Approver) gate.Approver { return latest{a} }
+			return g
+		}(),
 		"that an origin is good for reading": with(func(g *guards) {
 			g.labels = func(l *policy.Label) {
 				if l.Pattern == "do__post" {

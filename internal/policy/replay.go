@@ -62,6 +62,9 @@ type ReplayOptions struct {
 	// ApproveAsks carries on as if a person had approved each call that is asked
 	// about.
 	ApproveAsks bool
+	// ApproveBeside carries on as if the person had also approved, until the session ends,
+	// the call's destinations and those that stand beside them.
+	ApproveBeside bool
 }
 
 // A ReplayedCall is what the policy decides on a recorded call.
@@ -93,7 +96,11 @@ func Replay(ctx context.Context, e *Engine, o ReplayOptions, r RecordedSession) 
 	}
 	out.Principal = r.Who.ID
 	p := &player{engine: e, options: o, tools: map[toolKey]*gate.Tool{}, partly: map[partKey]partial{}}
-	g, err := gate.New(gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), TrackValues: e.TracksValues(), TrackOrigins: e.TracksOrigins(), Structure: o.Structure, Echoes: o.Echoes, Limiter: p, Sanitizer: p, Recorder: p})
+	parts := gate.Parts{Upstream: p, Authorizer: p, Labeler: e, Sessions: o.Sessions(), TrackValues: e.TracksValues(), TrackOrigins: e.TracksOrigins(), Structure: o.Structure, Echoes: o.Echoes, Limiter: p, Sanitizer: p, Recorder: p}
+	if o.ApproveBeside {
+		parts.Approver = p
+	}
+	g, err := gate.New(parts)
 	if err != nil {
 		return out, err
 	}
@@ -121,10 +128,11 @@ type player struct {
 	options ReplayOptions
 	tools   map[toolKey]*gate.Tool
 
-	call    RecordedCall  // under way
-	decided gate.Decision // on it
-	labels  gate.Labels   // of the session
-	query   gate.Query    // that was decided on last
+	call     RecordedCall  // under way
+	approved bool          // by a person
+	decided  gate.Decision // on it
+	labels   gate.Labels   // of the session
+	query    gate.Query    // that was decided on last
 
 	partly map[partKey]partial
 }
@@ -137,7 +145,7 @@ type toolKey struct {
 
 // play makes one call and completes what is told of it.
 func (p *player) play(ctx context.Context, g *gate.Gate, r RecordedSession, c RecordedCall, d *ReplayedCall) error {
-	p.call, p.decided, p.query = c, gate.Decision{}, gate.Query{}
+	p.call, p.approved, p.decided, p.query = c, false, gate.Decision{}, gate.Query{}
 	_, err := g.Do(ctx, gate.Call{
 		Action: gate.CallTool, Name: c.Tool, Args: c.Args, Who: r.Who, Prompt: r.Prompt,
 		Session: gate.SessionKey{Owner: r.Who.Owner, ID: r.ID},
@@ -178,8 +186,10 @@ func (p *player) Authorize(ctx context.Context, q gate.Query) (gate.Decision, er
 
 // decide keeps what was decided, and returns what the gate is to go on with.
 func (p *player) decide(d gate.Decision) gate.Decision {
-	p.decided = d
-	if d.Effect == gate.Ask && p.options.ApproveAsks {
+	if !p.approved {
+		p.decided = d
+	}
+	if d.Effect == gate.Ask && (p.approved || p.options.ApproveAsks && !p.options.ApproveBeside) {
 		d.Effect = gate.Allow
 		d.Obligations = slices.DeleteFunc(slices.Clone(d.Obligations), func(o obligation.Obligation) bool {
 			_, asks := o.(obligation.Approve)
@@ -187,6 +197,12 @@ func (p *player) decide(d gate.Decision) gate.Decision {
 		})
 	}
 	return d
+}
+
+// Approve implements [gate.Approver].
+func (p *player) Approve(_ context.Context, q gate.Question) (gate.Approval, error) {
+	p.approved = true
+	return gate.Approval{ID: q.Call.ID, By: "replay", Destinations: slices.Concat(q.Destinations, q.Beside)}, nil
 }
 
 // Take implements [gate.Limiter]. Rates are not kept: a replay takes no time.

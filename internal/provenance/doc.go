@@ -6,6 +6,7 @@
 //	labels.go                   what a session has read
 //	values.go, forms.go         the values of a document, and the forms in which one is met again
 //	provenance.go, shown.go     where a session has met them: in results, and in listings
+//	lists.go                    the other values at the place of a result where one stands
 //	use.go                      what holds for the arguments of one call besides
 //	echo.go                     whether a tool says what it is told, or what somebody put there
 package provenance

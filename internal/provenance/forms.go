@@ -79,16 +79,23 @@ func parts(v string) []string {
 	if date, clock, ok := moment(v); ok && date != "" && clock != "" {
 		return []string{dateForm + date, timeForm + clock}
 	}
+	list := addressList(v)
+	for i, a := range list {
+		list[i] = addressForm + a
+	}
+	return list
+}
+
+// addressList returns the addresses of a value that is a list of them.
+func addressList(v string) []string {
 	list := strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ';' })
 	if len(list) < 2 {
 		return nil
 	}
 	for i, one := range list {
-		a := address.Of(strings.TrimSpace(one))
-		if a == "" {
+		if list[i] = address.Of(strings.TrimSpace(one)); list[i] == "" {
 			return nil
 		}
-		list[i] = addressForm + a
 	}
 	return list
 }

@@ -138,16 +138,20 @@ func documents(content, structured Doc, read func(string) (Doc, bool)) iter.Seq[
 			return
 		}
 		for block := range content.Elements() {
-			text := block.Get("text").Text()
-			d, ok := doc.Embedded(text)
-			if !ok && read != nil {
-				d, ok = read(text)
-			}
-			if ok && !yield(d) {
+			if d, ok := document(block.Get("text").Text(), read); ok && !yield(d) {
 				return
 			}
 		}
 	}
+}
+
+// document returns the document that a text is, and false if it is none.
+func document(text string, read func(string) (Doc, bool)) (Doc, bool) {
+	d, ok := doc.Embedded(text)
+	if !ok && read != nil {
+		d, ok = read(text)
+	}
+	return d, ok
 }
 
 // ids takes the ids at the places that hold some.

@@ -59,10 +59,12 @@ func (s Source) both(other Source) Source {
 // Values are compared whole, and in a form in which spellings of one thing are
 // equal: numbers, dates and times of day, e-mail addresses, account numbers, URLs.
 // They are kept as keyed hashes of 64 bits, of which nobody outside knows the key,
-// so that a value takes some 20 bytes however long it is.
+// so that a value takes some 20 bytes however long it is. Of short lists alone the texts
+// are kept: see [List].
 type Provenance struct {
 	newest   *layer[Source]
 	places   *layer[[]Origin] // of the newest values
+	lists    *[]List          // the newest first; never changed
 	shown    *listings        // that the session was shown
 	lost     bool
 	approved bool // every value counts as approved
@@ -135,6 +137,7 @@ func Approve(p Provenance) Provenance {
 type Met struct {
 	values map[uint64]Source
 	places map[uint64][]Origin
+	lists  []List
 	more   bool // than were to be kept
 }
 
@@ -182,7 +185,7 @@ func Read(p Provenance, r Reading, limit int) Met {
 	for _, id := range r.IDs {
 		n.add(id)
 	}
-	return Met{n.met, n.places, n.room < 0}
+	return Met{n.met, n.places, n.lists, n.room < 0}
 }
 
 // Join returns what is known with the values that were met. It is false if they
@@ -194,6 +197,7 @@ func (p Provenance) Join(m Met, limit int) (Provenance, bool) {
 	}
 	p.newest = p.newest.add(m.values, func(a, b Source) Source { return a | b })
 	p.places = p.places.add(m.places, newerFirst).newest(maxOrigins)
+	p.lists = newerLists(p.lists, m.lists)
 	return p, !m.more
 }
 

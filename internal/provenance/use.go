@@ -74,16 +74,33 @@ func (p Provenance) used(a *Argument) {
 	if !u.labels.to(a.Pointer) {
 		return
 	}
-	if slices.ContainsFunc(u.destinations, func(d string) bool { return Same(d, a.Form) }) {
-		a.Source |= FromApproved
+	if u.destination(a.Form) {
+		a.Source |= FromTrusted
 	}
 	a.Near = u.labels.fetches() && p.near(a.Form)
 }
 
-// Same reports whether two values are one, in whatever spelling.
-func Same(v, w string) bool {
-	all := allForms(v)
-	return v != "" && w != "" && slices.ContainsFunc(allForms(w), func(form string) bool { return slices.Contains(all, form) })
+// destination reports whether a person has approved a value as a destination at the server.
+func (u *use) destination(value string) bool {
+	return covers(u.destinations, value)
+}
+
+// covers reports whether values have all that a value says: it, or each address of a list.
+func covers(values []string, all string) bool {
+	has := func(one string) bool {
+		return slices.ContainsFunc(values, func(v string) bool {
+			return same(v, one) || slices.ContainsFunc(addressList(v), func(of string) bool { return same(of, one) })
+		})
+	}
+	list := addressList(all)
+	return has(all) || len(list) > 0 && !slices.ContainsFunc(list, func(one string) bool { return !has(one) })
+}
+
+// same reports whether two values are one as a whole, in whatever spelling.
+func same(v, w string) bool {
+	v, w = plain(v), plain(w)
+	all := forms(v)
+	return v != "" && (v == w || slices.ContainsFunc(forms(w), func(form string) bool { return slices.Contains(all, form) }))
 }
 
 // all reports whether a value is a list of addresses, all of which are the principal's own.

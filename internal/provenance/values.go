@@ -37,6 +37,7 @@ type notes struct {
 	label string // what the operator says of that place
 
 	skipped map[string]bool // values that are not taken
+	lists   []List
 }
 
 // brought reports whether a listing has brought up what a call uses, or a part of it, and
@@ -88,7 +89,12 @@ func (n *notes) document(d Doc) {
 		n.leaves(d, 0)
 		return
 	}
+	read := n.of.Structure
+	if !n.of.Said.places() { // nobody says that its texts are documents
+		read = nil
+	}
 	n.labelled(content, structured)
+	n.takeLists(content, structured, read)
 	n.leaves(structured, 0)
 	i := 0
 	for block := range content.Elements() {

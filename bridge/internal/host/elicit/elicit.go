@@ -19,17 +19,25 @@ const (
 	chooseNo     = "deny"
 	chooseAlways = "approve always for this tool"
 	chooseThere  = "approve this destination until the session ends"
+	chooseBeside = "approve this destination and those beside it until the session ends"
 )
 
 // Form is the parameters of a request to elicit a decision. Its schema is of the
 // kind that all revisions with elicitation have: one string out of a list.
 func Form(p gate.Pending) gate.Doc {
+	choices := []string{chooseOnce, chooseNo, chooseAlways}
+	if len(p.Destinations) > 0 {
+		choices = append(choices, chooseThere)
+	}
+	if len(p.Beside) > 0 {
+		choices = append(choices, chooseBeside)
+	}
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
 		"mode": "form", "message": p.Text,
 		"requestedSchema": map[string]any{
 			"type": "object", "required": []string{"decision"},
 			"properties": map[string]any{"decision": map[string]any{
-				"type": "string", "title": "Decision", "enum": []string{chooseOnce, chooseNo, chooseAlways, chooseThere}[:3+min(1, len(p.Destinations))],
+				"type": "string", "title": "Decision", "enum": choices,
 			}},
 		},
 	})))
@@ -58,7 +66,7 @@ func choice(content gate.Doc) gate.Answer {
 	}
 	answer, ok := map[string]gate.Answer{
 		chooseOnce: {Verdict: gate.Approved}, chooseAlways: {Verdict: gate.Approved, Always: true},
-		chooseThere: {Verdict: gate.Approved, Destinations: true}, chooseNo: {Verdict: gate.Denied},
+		chooseThere: {Verdict: gate.Approved, Destinations: true}, chooseBeside: {Verdict: gate.Approved, Destinations: true, Beside: true}, chooseNo: {Verdict: gate.Denied},
 	}[content.Get("decision").Text()]
 	if !ok {
 		answer.Verdict = gate.Dismissed
