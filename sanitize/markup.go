@@ -88,12 +88,10 @@ func (p *tagPass) ruleOf(t tag, s string) string {
 		}
 	}
 	for _, a := range t.attrs {
-		if kind == special && t.is("link") && strings.EqualFold(a.name, "href") {
-			continue // nothing follows it
-		}
+		followed := !t.is("link") || !strings.EqualFold(a.name, "href")
 		if r := p.ruleOfAttr(a, kind == fetches); r == ruleHandler || r == ruleURL {
 			return r
-		} else if rule == "" {
+		} else if rule == "" && followed {
 			rule = r
 		}
 	}
