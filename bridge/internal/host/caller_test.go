@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
@@ -311,6 +312,18 @@ func TestPrincipal(t *testing.T) {
 	if w.Code != http.StatusUnauthorized || w.Header().Get("Cache-Control") != "no-store" || strings.Contains(w.Body.String(), "nobody") || last != nil {
 		t.Errorf("nobody: %d %s", w.Code, w.Body)
 	}
+	w = list(h, func(r *http.Request) *http.Request { // who is somebody else once the body is there
+		r.Header.Set("X-Who", "alice")
+		r.Body = io.NopCloser(io.MultiReader(readFunc(func([]byte) (int, error) {
+			time.Sleep(200 * time.Millisecond)
+			r.Header.Set("X-Who", "bob")
+			return 0, io.EOF
+		}), r.Body))
+		return r
+	})
+	if w.Code != http.StatusUnauthorized || last != nil {
+		t.Errorf("alice, who has become bob: %d %s, %v", w.Code, w.Body, last)
+	}
 	own, err := host.New(host.Config{
 		Principal: func(*http.Request) (*gate.Principal, error) { return nil, teapot{} },
 		Tools:     func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
@@ -336,3 +349,8 @@ func (u unreadable) Read([]byte) (int, error) {
 	u.t.Error("the body is read")
 	return 0, io.EOF
 }
+
+// A readFunc is an [io.Reader].
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
