@@ -13,6 +13,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 type approverFunc func(context.Context, gate.Question) (gate.Approval, error)
@@ -228,7 +229,7 @@ func TestAskWhenLabelsRise(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()
-			tainted := gate.NewLabels(gate.Untrusted)
+			tainted := gate.NewLabels(provenance.Untrusted)
 			r.admit = func(s gate.Session, l gate.Labels) (gate.Session, error) {
 				if !s.Labels.Cover(tainted) {
 					r.session = gate.Session{Version: 1, Labels: tainted}

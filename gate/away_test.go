@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -18,7 +19,7 @@ func TestRequestGivesThePlaceBack(t *testing.T) {
 			r := newRig()
 			limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
 			free := func() bool {
-				release, _, err := limits.Take(t.Context(), []gate.Charge{{Limit: gate.Concurrent, Owner: gate.Local().Owner, N: 1}})
+				release, _, err := limits.Take(t.Context(), []gate.Charge{{Limit: limit.Concurrent, Owner: gate.Local().Owner, N: 1}})
 				if err == nil {
 					release(0)
 				}

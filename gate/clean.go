@@ -102,7 +102,7 @@ type scrub struct {
 	// secrets takes secrets out of texts; nil leaves them.
 	secrets Secrets
 	secret  bool           // one was taken out, whether or not it is among those found, which are bounded
-	pieces  PieceSanitizer // the sanitizer, if it is one
+	pieces  pieceSanitizer // the sanitizer, if it is one
 	open    bool           // a string may become more than text beside others
 	passed  map[Text]bool  // long strings that were left as they are, and whether open knows of them
 	joined  bool           // something was changed for what stands beside it
@@ -111,8 +111,8 @@ type scrub struct {
 // scrub returns what makes safe what the server of a tool says.
 func (p *Parts) scrub(t *Tool, profile string) *scrub {
 	s := &scrub{sanitizer: p.Sanitizer, text: Text{Server: t.Name.Server, Tool: t.qualified(), Profile: profile}}
-	s.pieces, _ = p.Sanitizer.(PieceSanitizer)
-	if p.guard(t).results != AllowSecrets {
+	s.pieces, _ = p.Sanitizer.(pieceSanitizer)
+	if p.guard(t).results != allowSecrets {
 		s.secrets = p.Secrets
 	}
 	return s
@@ -135,7 +135,7 @@ func (s *scrub) result(a Action, d Doc) (Doc, error) {
 func (s *scrub) doc(d Doc) (Doc, error) { return doc.MapDeep(d, s.leaf) }
 
 // leaf sanitizes one string.
-func (s *scrub) leaf(leaf Leaf, text string) string {
+func (s *scrub) leaf(leaf doc.Leaf, text string) string {
 	var found []Finding
 	t := s.text
 	t.MIME, t.Text = leaf.MIME, text
@@ -195,13 +195,13 @@ func (s *scrub) plain(t Text, inJSON bool) (clean string, found []Finding) {
 
 // inJSON reports whether a client shows a string with JSON around it: as a part of a text
 // that is JSON, or of the structured content.
-func inJSON(leaf Leaf) bool {
+func inJSON(leaf doc.Leaf) bool {
 	path := doc.Path(leaf)
 	return doc.Nested(leaf) || len(path) > 0 && path[0] == structuredContent
 }
 
 // fresh leaves out of what was found in JSON as a whole what was found in its parts.
-func (s *scrub) fresh(leaf Leaf, secrets []Finding) []Finding {
+func (s *scrub) fresh(leaf doc.Leaf, secrets []Finding) []Finding {
 	if !leaf.JSON {
 		return secrets
 	}
@@ -211,7 +211,7 @@ func (s *scrub) fresh(leaf Leaf, secrets []Finding) []Finding {
 }
 
 // place returns the place of a finding. The server chose the names in it.
-func (s *scrub) place(leaf Leaf) string {
+func (s *scrub) place(leaf doc.Leaf) string {
 	t := s.text
 	t.Text = cut(pointerWithout(s.secrets, leaf), maxPointer)
 	at, _ := s.sanitizer.Sanitize(t)

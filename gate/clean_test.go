@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
@@ -238,7 +239,7 @@ func TestServersCannotSpeakForTheGate(t *testing.T) {
 func TestWarningsAndFindingsStandTogether(t *testing.T) {
 	r := newRig()
 	r.tool.OutputWarn = true
-	r.at = on("output", gate.Violations{{Message: "wrong"}})
+	r.at = on("output", doc.Violations{{Message: "wrong"}})
 	r.sanitize = replace("bad", "[x]")
 	answers(`{"structuredContent":"bad"}`)(r)
 	if _, err := r.do(t, newCall()); err != nil {

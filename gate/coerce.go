@@ -10,7 +10,7 @@ const (
 
 func (p *Parts) inputMode(t *Tool) InputMode {
 	if p.Inputs == nil {
-		return CoerceInput
+		return coerceInput
 	}
 	return p.Inputs(t)
 }
@@ -20,7 +20,7 @@ func (p *Parts) inputMode(t *Tool) InputMode {
 // included, has to do with what came of that.
 func (w *way) coerce(ctx context.Context, c *Call, t *Tool) error {
 	schema, ok := t.Input.(Coercer)
-	if mode := w.inputMode(t); !ok || t.Feature != FeatureTool || mode == EnforceInput || mode == WarnInput {
+	if mode := w.inputMode(t); !ok || t.Feature != FeatureTool || mode == enforceInput || mode == warnInput {
 		return nil
 	}
 	args, changed := schema.Coerce(c.Args)

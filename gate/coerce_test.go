@@ -41,8 +41,8 @@ func TestCoercedArguments(t *testing.T) {
 		want string
 	}{
 		"coerce":   {"", true, `{"path":2}`},
-		"enforce":  {gate.EnforceInput, true, `{"path":"2"}`},
-		"warn":     {gate.WarnInput, true, `{"path":"2"}`},
+		"enforce":  {"enforce", true, `{"path":"2"}`},
+		"warn":     {"warn", true, `{"path":"2"}`},
 		"a hidden": {"", false, `{"path":"2"}`},
 	} {
 		t.Run(name, func(t *testing.T) {

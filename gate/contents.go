@@ -218,7 +218,7 @@ func (s *scrub) blob(text, mime string, path []string) (string, error) {
 	if strings.HasPrefix(mime, "image/") && profile == "" { // whoever shows it runs what is in it
 		s.text.Profile = "text"
 	}
-	out, err := doc.MapDeepAt(path, d, func(at Leaf, text string) string {
+	out, err := doc.MapDeepAt(path, d, func(at doc.Leaf, text string) string {
 		at.MIME = cmp.Or(at.MIME, mime)
 		return s.leaf(at, text)
 	})

@@ -101,7 +101,7 @@ func (w *way) authorize(ctx context.Context, q Query, consent string) (Decision,
 // the schema says: a caller whose own break it, and who may know of the tool, is told that, which
 // is what they can mend.
 func (w *way) undecided(ctx context.Context, q Query, err error) error {
-	if q.Tool.Input != nil && q.Tool.Feature == FeatureTool && w.inputMode(q.Tool) != WarnInput && ctx.Err() == nil {
+	if q.Tool.Input != nil && q.Tool.Feature == FeatureTool && w.inputMode(q.Tool) != warnInput && ctx.Err() == nil {
 		broken := q.Tool.Input.Validate(q.Call.Args)
 		visible, unknown := w.Authorizer.Visible(ctx, q.Call.Who, []*Tool{q.Tool})
 		if broken != nil && unknown == nil && len(visible) == 1 && visible[0] {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
@@ -114,12 +116,12 @@ func TestDoDecides(t *testing.T) {
 		"ask":                       {change: decides(gate.Decision{Effect: gate.Ask}), code: "refused_approve", reason: "a person would have to approve this call, and there is no way to ask one", events: refused},
 		"nobody is asked about a call that cannot run": {change: func(r *rig) {
 			decides(gate.Decision{Effect: gate.Ask})(r)
-			r.input = func(gate.Doc) error { return gate.Violations{{Pointer: "/path", Message: "too long"}} }
+			r.input = func(gate.Doc) error { return doc.Violations{{Pointer: "/path", Message: "too long"}} }
 		}, code: "refused_validate_input", reason: "the arguments break the tool's input schema: /path: too long", events: refused},
 		"policy fails, whatever it decided": {change: fails("authorize", errInternal), code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
 		"policy fails over broken arguments": {change: func(r *rig) {
 			fails("authorize", errInternal)(r)
-			r.input = func(gate.Doc) error { return gate.Violations{{Pointer: "/path", Message: "expected string"}} }
+			r.input = func(gate.Doc) error { return doc.Violations{{Pointer: "/path", Message: "expected string"}} }
 		}, code: "refused_validate_input", reason: "the arguments break the tool's input schema: /path: expected string", events: refused},
 		"policy fails over broken arguments, and over who sees the tool": {change: func(r *rig) {
 			r.at = func(method string) error {
@@ -128,7 +130,7 @@ func TestDoDecides(t *testing.T) {
 				}
 				return nil
 			}
-			r.input = func(gate.Doc) error { return gate.Violations{{Pointer: "/path", Message: "expected string"}} }
+			r.input = func(gate.Doc) error { return doc.Violations{{Pointer: "/path", Message: "expected string"}} }
 		}, code: "refused_authorize", reason: "the policy cannot be evaluated", events: refused},
 		"a policy that is overdue denies nothing": {change: fails("authorize", fmt.Errorf("after 500ms: %w", gate.ErrOverdue)), code: "refused_busy", reason: "the gateway is too busy to decide on the call; try again", events: refused},
 		"session cannot be viewed":                {change: fails("view", errInternal), code: "refused_authorize", reason: "the session's state cannot be read", events: refused},
@@ -153,9 +155,9 @@ func TestDoChecksBeforeTheUpstream(t *testing.T) {
 		"lookup fails":            {change: fails("lookup", errInternal), code: "refused_lookup", reason: "no such tool", events: refused},
 		"input schema is missing": {change: func(r *rig) { r.tool.Input = nil }, code: "refused_validate_input", reason: "the tool has no usable input schema", events: refused},
 		"input cannot be checked": {change: fails("input", errInternal), code: "refused_validate_input", reason: "the arguments cannot be checked against the tool's input schema", events: refused},
-		"input breaks its schema": {change: fails("input", gate.Violations{{Pointer: "", Message: "no"}, {Pointer: "/a", Message: "not a string"}}),
+		"input breaks its schema": {change: fails("input", doc.Violations{{Pointer: "", Message: "no"}, {Pointer: "/a", Message: "not a string"}}),
 			code: "refused_validate_input", reason: "the arguments break the tool's input schema: (root): no; /a: not a string", events: refused},
-		"busy":             {change: fails("take", fmt.Errorf("%s: %w", internal, gate.ErrBusy)), code: "refused_busy", reason: "the gateway is busy; try again later", events: refused},
+		"busy":             {change: fails("take", fmt.Errorf("%s: %w", internal, limit.ErrBusy)), code: "refused_busy", reason: "the gateway is busy; try again later", events: refused},
 		"log full at once": {change: fails("record granted", errInternal), code: "refused_record", reason: "the audit log cannot be written", events: refused},
 		"log full throughout": {change: func(r *rig) {
 			r.at = func(m string) error {
@@ -178,7 +180,7 @@ func TestDoChecksTheAnswer(t *testing.T) {
 		broken = "the result breaks the output schema that the tool declares"
 		dirty  = `{"content":[],"structuredContent":{"a":"bad"}}`
 	)
-	violated := fails("output", gate.Violations{{Pointer: "/a", Message: internal}})
+	violated := fails("output", doc.Violations{{Pointer: "/a", Message: internal}})
 	warn := func(r *rig) { r.tool.OutputWarn = true }
 	both := func(changes ...func(*rig)) func(*rig) {
 		return func(r *rig) {
@@ -192,7 +194,7 @@ func TestDoChecksTheAnswer(t *testing.T) {
 	notBad := func(r *rig) {
 		r.output = func(d gate.Doc) error {
 			if d.Get("a").Text() != "bad" {
-				return gate.Violations{{Pointer: "/a", Message: internal}}
+				return doc.Violations{{Pointer: "/a", Message: internal}}
 			}
 			return nil
 		}
@@ -312,9 +314,9 @@ func TestDoTellsOverALimitFromBusyInItsOwnWords(t *testing.T) {
 // client sent must not come back many times as large.
 func TestDoBoundsTheReason(t *testing.T) {
 	r := newRig()
-	var v gate.Violations
+	var v doc.Violations
 	for i := range 100_000 {
-		v = append(v, gate.Violation{Pointer: fmt.Sprintf("/list/%d", i), Message: "not a string"})
+		v = append(v, doc.Violation{Pointer: fmt.Sprintf("/list/%d", i), Message: "not a string"})
 	}
 	r.at = on("input", v)
 	_, err := r.do(t, newCall())

@@ -13,7 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // Whatever way two packs are put together, both of their bounds hold.
@@ -107,7 +109,7 @@ func TestDoKeepsTheCauseOfACancelledCall(t *testing.T) {
 			return nil
 		}
 		cancel()
-		return gate.Violations{{Pointer: "/a", Message: internal}}
+		return doc.Violations{{Pointer: "/a", Message: internal}}
 	}
 	_, err := r.doContext(t, ctx, newCall())
 	if got := r.done(t); got.Code != "cancelled" || !strings.Contains(got.Err.Error(), internal) {
@@ -150,19 +152,19 @@ func TestDoDecidesAgainWhenTheSessionChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()
 			r.decide = func(q gate.Query) gate.Decision {
-				if tt.deny != "" && q.Session.Labels.Cover(gate.NewLabels(gate.Untrusted)) {
+				if tt.deny != "" && q.Session.Labels.Cover(gate.NewLabels(provenance.Untrusted)) {
 					return gate.Decision{Effect: tt.deny, Labels: gate.NewLabels(fmt.Sprint("v", q.Session.Version))}
 				}
 				return gate.Decision{Effect: gate.Allow, Labels: gate.NewLabels(fmt.Sprint("v", q.Session.Version))}
 			}
 			admits := 0
 			r.admit = func(s gate.Session, l gate.Labels) (gate.Session, error) {
-				if s.Version != uint64(admits) || !slices.Equal(l, gate.NewLabels(gate.Untrusted, fmt.Sprint("v", admits))) {
+				if s.Version != uint64(admits) || !slices.Equal(l, gate.NewLabels(provenance.Untrusted, fmt.Sprint("v", admits))) {
 					t.Errorf("admission %d of version %d with labels %v", admits, s.Version, l)
 				}
 				if admits++; tt.stale < 0 || admits <= tt.stale {
 					s.Version++
-					s.Labels = gate.NewLabels(gate.Untrusted)
+					s.Labels = gate.NewLabels(provenance.Untrusted)
 					return s, fmt.Errorf("store: %w", gate.ErrStale)
 				}
 				s.Labels = s.Labels.Join(l)
@@ -179,7 +181,7 @@ func TestDoDecidesAgainWhenTheSessionChanged(t *testing.T) {
 				t.Errorf("invoked = %t, want %t", got, tt.invoked)
 			}
 			rec := r.done(t)
-			if tt.stale > 0 && !rec.Session.Labels.Cover(gate.NewLabels(gate.Untrusted)) {
+			if tt.stale > 0 && !rec.Session.Labels.Cover(gate.NewLabels(provenance.Untrusted)) {
 				t.Errorf("recorded session = %v, want the one that was decided on", rec.Session)
 			}
 			if want := fmt.Sprint("v", tt.stale); tt.invoked && !slices.Contains(rec.After, want) {
@@ -214,7 +216,7 @@ func TestDoForgetsADecisionThatIsStale(t *testing.T) {
 // A session that forgets is broken: labels only rise.
 func TestDoRefusesASessionThatLosesLabels(t *testing.T) {
 	r := newRig()
-	r.session.Labels = gate.NewLabels(gate.Untrusted)
+	r.session.Labels = gate.NewLabels(provenance.Untrusted)
 	r.admit = func(s gate.Session, _ gate.Labels) (gate.Session, error) {
 		if len(s.Labels) > 0 {
 			return gate.Session{Version: 1}, gate.ErrStale

@@ -6,13 +6,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
-type (
-	// A Doc is an immutable JSON value, read strictly: the one form in which arguments and
-	// results travel through the gate.
-	Doc = doc.Doc
-	// A Leaf is the place of a string within a document, during [Doc.MapStrings].
-	Leaf = doc.Leaf
-)
+// A Doc is an immutable JSON value, read strictly: the one form in which arguments and
+// results travel through the gate.
+type Doc = doc.Doc
 
 // ParseDoc reads one JSON document, strictly: RFC 8259 in valid UTF-8, without a byte order
 // mark, without two members of one name in an object, without unpaired surrogates and

@@ -118,15 +118,3 @@ func Example() {
 	// refused_authorize local__greet refused at authorize: only alice may
 	//
 }
-
-func ExampleDoc_MapStrings() {
-	d := gate.MustDoc(`{"n": 12345678901234567890, "s": ["shout"]}`)
-	loud, err := d.MapStrings(func(at gate.Leaf, s string) string {
-		if at.Key {
-			return s
-		}
-		return strings.ToUpper(s)
-	})
-	fmt.Println(loud, err)
-	// Output: {"n": 12345678901234567890, "s": ["SHOUT"]} <nil>
-}

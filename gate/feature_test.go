@@ -105,7 +105,7 @@ func TestFeaturesAreNoTools(t *testing.T) {
 		return gate.Approval{ID: "a", By: "test"}, nil
 	})
 	g := newGate(t, p)
-	if _, err := g.Do(t.Context(), c); err != nil || !r.taught.Cover(gate.Labels{gate.Untrusted}) {
+	if _, err := g.Do(t.Context(), c); err != nil || !r.taught.Cover(gate.Labels{provenance.Untrusted}) {
 		t.Errorf("taught %v, %v", r.taught, err)
 	}
 	r.decide = func(gate.Query) gate.Decision { return gate.Decision{Effect: gate.Ask} }

@@ -27,19 +27,11 @@ type (
 // NewLabels returns the set of the given names.
 func NewLabels(names ...string) Labels { return provenance.NewLabels(names...) }
 
-const (
-	// Untrusted is the label of a session that has read what somebody outside may have
-	// written.
-	Untrusted = provenance.Untrusted
-	// Private is the label of a session that has read what is not for everybody.
-	Private = provenance.Private
-)
-
 // Meet returns the values that a lesson brings and that are new to what is known, at most
 // limit of them.
 func (l Lesson) Meet(known provenance.Provenance, limit int) provenance.Met {
 	r := provenance.Reading{
-		From: l.From, Source: l.Source, Private: l.Labels.Cover(Labels{Private}), Call: l.Call,
+		From: l.From, Source: l.Source, Private: l.Labels.Cover(Labels{provenance.Private}), Call: l.Call,
 		Said: l.Said, Made: l.Made, Used: l.Used, IDs: l.ids, Structure: l.Structure, Origins: l.Origins,
 	}
 	if l.Tool != nil {

@@ -21,11 +21,11 @@ type guard struct {
 // guard returns the guard of a tool.
 func (p *Parts) guard(t *Tool) guard {
 	if p.Secrets == nil {
-		return guard{nil, AllowSecrets, AllowSecrets, nil}
+		return guard{nil, allowSecrets, allowSecrets, nil}
 	}
 	arguments, results := p.Secrets.Treat(t)
 	if t.Relay { // they are those of the other call, and treated as that tool's are
-		arguments = AllowSecrets
+		arguments = allowSecrets
 	}
 	return guard{p.Secrets, arguments, results, nil}
 }
@@ -42,7 +42,7 @@ type searched struct {
 // them. What is to be refused for them is refused once it is known that the caller may
 // know of the tool.
 func (g guard) call(c *Call) (b searched, err error) {
-	if g.arguments == AllowSecrets {
+	if g.arguments == allowSecrets {
 		return searched{}, nil
 	}
 	if b.found, err = g.meta(c); err != nil {
@@ -64,10 +64,10 @@ func (g guard) call(c *Call) (b searched, err error) {
 	switch {
 	case g.arguments.redacts():
 		c.Args, c.Brought.Responses = clean, responses
-	case g.arguments != AskSecrets && g.arguments != RefuseSecrets:
+	case g.arguments != askSecrets && g.arguments != refuseSecrets:
 		return b, errors.New("unknown treatment of secrets: " + string(g.arguments))
 	case secretKinds(found) == "": // nothing but what is reported
-	case g.arguments == AskSecrets:
+	case g.arguments == askSecrets:
 		b.asks = words
 	default:
 		b.refuses = words
@@ -87,7 +87,7 @@ func (g guard) meta(c *Call) (all []Finding, err error) {
 		return nil, nil
 	}
 	holds := make(map[string]bool)
-	_, err = doc.MapDeep(c.Meta, func(at Leaf, text string) string {
+	_, err = doc.MapDeep(c.Meta, func(at doc.Leaf, text string) string {
 		place := at.Pointer()
 		name, _, _ := strings.Cut(strings.TrimPrefix(place, "/"), "/")
 		if name == metaProgress {
@@ -127,10 +127,10 @@ const metaProgress = "progressToken"
 // without returns a document that goes to a server without its secrets, and what was
 // found. Place begins the places of that.
 func (g guard) without(place string, d Doc) (clean Doc, found []Finding, err error) {
-	if g.arguments == AllowSecrets || d.IsZero() {
+	if g.arguments == allowSecrets || d.IsZero() {
 		return d, nil, nil
 	}
-	clean, err = doc.MapDeep(d, func(at Leaf, s string) string {
+	clean, err = doc.MapDeep(d, func(at doc.Leaf, s string) string {
 		out, here := g.Redact(at.Pointer(), at.Name(), s)
 		if g.returned != nil && onlyGeneric(here) && (at.JSON || g.returned(s)) { // JSON has been looked through
 			return s
@@ -157,7 +157,7 @@ func onlyGeneric(found []Finding) bool {
 
 // pointerWithout returns the place of a string without the secrets that names in it
 // are: neither clients nor the log get them by that way.
-func pointerWithout(secrets Secrets, at Leaf) string {
+func pointerWithout(secrets Secrets, at doc.Leaf) string {
 	if secrets == nil {
 		return at.Pointer()
 	}

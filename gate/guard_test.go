@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
@@ -220,16 +221,16 @@ func TestZeroPermitOpensNothing(t *testing.T) {
 func TestDoNeedsARelease(t *testing.T) {
 	r := newRig()
 	p := r.parts()
-	p.Limiter = limiterFunc(func(context.Context, []gate.Charge) (gate.Release, error) { return nil, nil })
+	p.Limiter = limiterFunc(func(context.Context, []gate.Charge) (func(int64), error) { return nil, nil })
 	g := newGate(t, p)
 	if _, err := g.Do(t.Context(), newCall()); gate.Code(err) != "refused_limit" || r.count("invoke") > 0 {
 		t.Errorf("err = %v, trace = %v; want refused_limit before the upstream", err, r.trace)
 	}
 }
 
-type limiterFunc func(context.Context, []gate.Charge) (gate.Release, error)
+type limiterFunc func(context.Context, []gate.Charge) (func(int64), error)
 
-func (f limiterFunc) Take(ctx context.Context, c []gate.Charge) (gate.Release, gate.Pause, error) {
+func (f limiterFunc) Take(ctx context.Context, c []gate.Charge) (func(int64), func() func(context.Context) error, error) {
 	release, err := f(ctx, c)
 	return release, nil, err
 }
@@ -237,8 +238,8 @@ func (f limiterFunc) Take(ctx context.Context, c []gate.Charge) (gate.Release, g
 func TestLimiterIsAskedForOnePlaceOfThePrincipal(t *testing.T) {
 	r := newRig()
 	p := r.parts()
-	p.Limiter = limiterFunc(func(_ context.Context, charges []gate.Charge) (gate.Release, error) {
-		want := gate.Charge{Limit: gate.Concurrent, Owner: gate.Local().Owner, N: 1, Session: newCall().Session.ID, Server: "files", Tool: "files__read"}
+	p.Limiter = limiterFunc(func(_ context.Context, charges []gate.Charge) (func(int64), error) {
+		want := gate.Charge{Limit: limit.Concurrent, Owner: gate.Local().Owner, N: 1, Session: newCall().Session.ID, Server: "files", Tool: "files__read"}
 		if len(charges) != 1 || charges[0] != want {
 			t.Errorf("charges = %v, want %v", charges, want)
 		}

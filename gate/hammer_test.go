@@ -80,7 +80,7 @@ func (x *instant) Learn(context.Context, gate.SessionKey, gate.Lesson) error {
 	return nil
 }
 
-func (x *instant) Take(context.Context, []gate.Charge) (gate.Release, gate.Pause, error) {
+func (x *instant) Take(context.Context, []gate.Charge) (func(int64), func() func(context.Context) error, error) {
 	return func(int64) {}, nil, nil
 }
 

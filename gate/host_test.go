@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 var hostRequest = gate.MustDoc(`{"method":"GET","scheme":"https","host":"api.example.com","port":443,"path":"/"}`)
@@ -376,14 +377,14 @@ func TestHostCallDecidesAgainWhenTheSessionChanged(t *testing.T) {
 	var got error
 	r := newHostRig(&got)
 	r.decide = func(q gate.Query) gate.Decision {
-		if q.Session.Labels.Cover(gate.NewLabels(gate.Untrusted)) {
+		if q.Session.Labels.Cover(gate.NewLabels(provenance.Untrusted)) {
 			return gate.Decision{Effect: gate.Deny, Reasons: []string{"it has read the web"}}
 		}
 		return gate.Decision{Effect: gate.Allow}
 	}
 	r.admit = func(s gate.Session, _ gate.Labels) (gate.Session, error) {
 		if r.count("invoke") > 0 {
-			s.Labels = gate.NewLabels(gate.Untrusted)
+			s.Labels = gate.NewLabels(provenance.Untrusted)
 			return s, gate.ErrStale
 		}
 		return s, nil

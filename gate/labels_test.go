@@ -51,7 +51,7 @@ func (s *taught) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson) erro
 func TestWhatASessionLearns(t *testing.T) {
 	trusted := &gate.ToolLabels{Result: provenance.ResultTrusted}
 	echo := &gate.ToolLabels{Result: provenance.ResultEcho, Private: true}
-	tainted := gate.Session{Labels: gate.NewLabels(gate.Untrusted)}
+	tainted := gate.Session{Labels: gate.NewLabels(provenance.Untrusted)}
 	known := tainted
 	known.Values = meet(provenance.Provenance{}, `["/a"]`, provenance.FromPrompt)
 	const args, result = `{"path":"/a"} trusted []`, `{"content":[]}`

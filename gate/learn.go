@@ -43,7 +43,7 @@ func (w *way) learn(ctx context.Context, p *permitted, result Doc) error {
 		Tool: p.tool.Name.String() + " " + p.tool.Digest, Said: said, Args: p.call.Args, Result: result, Own: p.call.own(), Structure: w.Structure,
 	}); at != "" {
 		w.found(Finding{Rule: "flow/" + string(said.Result), At: at, Count: 1})
-		labels, vouched = labels.Join(Labels{Untrusted}), false
+		labels, vouched = labels.Join(Labels{provenance.Untrusted}), false
 	}
 	l := Lesson{Labels: labels}
 	if w.TrackValues {
@@ -114,7 +114,7 @@ func (p *Parts) teaches(t *Tool) (labels Labels, vouched bool) {
 			return provenance.Teaches(l), l.Result == provenance.ResultTrusted || l.Result == provenance.ResultEcho
 		}
 	}
-	return t.Teaches, !t.Teaches.Cover(Labels{Untrusted})
+	return t.Teaches, !t.Teaches.Cover(Labels{provenance.Untrusted})
 }
 
 // source returns what the values of a result count as. Those of a tool that

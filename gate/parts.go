@@ -26,14 +26,23 @@ type Parts struct {
 	ContentChecker ContentChecker
 	// Secrets finds secrets in arguments and results; nil looks for none.
 	Secrets Secrets
-	// Returned remembers what looks like a secret in an argument and came from the same
-	// server; nil remembers nothing, and none does where Secrets only reports it.
-	Returned Returned
+	// Returned remembers the words of results, by session and server, so that what comes back
+	// in an argument to the same server is not taken for a secret because it looks like one:
+	// Learn takes a result as its client gets it, and Knows says whether all words of a text,
+	// of which there is one, were in results. Nil remembers nothing, and none does where
+	// Secrets only reports it.
+	Returned interface {
+		Learn(s SessionKey, server string, result Doc)
+		Knows(s SessionKey, server, text string) bool
+	}
 	// Inputs says how arguments are held against the input schema of a tool; nil coerces
 	// those of all.
 	Inputs func(*Tool) InputMode
-	// Labeler knows what the operator says of tools; nil knows of none.
-	Labeler Labeler
+	// Labeler knows what the operator says of tools, and whether anything is said of one; nil
+	// knows of none.
+	Labeler interface {
+		Labels(t *Tool) (said ToolLabels, any bool)
+	}
 	// Approver asks people; without one, what a policy would ask is refused.
 	Approver Approver
 	// TrackValues has sessions keep where values came from, for an authorizer that
@@ -145,20 +154,24 @@ type Session struct {
 }
 
 // Tainted reports whether the session may have read what somebody outside wrote.
-func (s Session) Tainted() bool { return s.Top || s.Labels.Cover(Labels{Untrusted}) }
-
-// A Labeler says what the operator says of a tool.
-type Labeler interface {
-	// Labels returns what is said of a tool, and false if nothing is.
-	Labels(t *Tool) (ToolLabels, bool)
-}
+func (s Session) Tainted() bool { return s.Top || s.Labels.Cover(Labels{provenance.Untrusted}) }
 
 // A Limiter bounds what is used, at once and in a time.
 type Limiter interface {
 	// Take takes all of the charges or none. The error says which limit was
-	// met; if it wraps [ErrBusy] or an [*OverRate], trying again later can help. The
-	// Pause is nil if the charges take no place, or none that can be given back.
-	Take(ctx context.Context, charges []Charge) (Release, Pause, error)
+	// met; if it wraps [limit.ErrBusy] or an [*obligation.OverRate], trying again later can
+	// help.
+	//
+	// Release gives back what was taken from limits on what is used at once, and takes from
+	// rates what is known only now: the bytes that the call has used. It is called exactly
+	// once.
+	//
+	// Pause gives back the place of a call while it waits for its client, where a person may
+	// take minutes to answer a server, and returns what takes it again, nil if the call keeps
+	// it; pause is nil if the charges take no place, or none that can be given back. What it
+	// returns is called once. It waits for a place until ctx ends, and its error is ctx.Err().
+	// Release may come before it.
+	Take(ctx context.Context, charges []Charge) (release func(bytes int64), pause func() (resume func(ctx context.Context) error), err error)
 }
 
 // A Charge is what a call takes from a limit.
@@ -172,41 +185,6 @@ type Charge struct {
 	// Rate is how a rate fills again; nil for a limit on what is used at once.
 	Rate *obligation.Rate
 }
-
-// Concurrent is the limit on calls at upstreams at one time, and Relays that on calls of
-// tools that carry out others: see [Tool.Relay]. A call takes a place of one of them.
-// Agents is the limit on calls of agents' own tools, which run elsewhere: see [actions.AgentCall].
-const (
-	Concurrent = "concurrent"
-	Relays     = "relays"
-	Agents     = "agents"
-)
-
-// A Release gives back what was taken from limits on what is used at once, and
-// takes from rates what is known only now: the bytes that the call has used. It is
-// called exactly once.
-type Release func(bytes int64)
-
-// A Pause gives back the place of a call while it waits for its client, where a person may
-// take minutes to answer a server, and returns what takes it again; nil if the call
-// keeps it. What it returns is called once. It waits for a place until ctx ends, and its
-// error is ctx.Err(). The Release of the call may come before it.
-type Pause func() (resume func(ctx context.Context) error)
-
-// ErrBusy says that a limit is reached for the moment.
-var ErrBusy = errors.New("too many calls at once")
-
-// Busy says which limit on calls at once is reached for the moment. It is an error,
-// and [ErrBusy].
-type Busy struct {
-	What string // safe to show to the client
-}
-
-// Error is what a client is told.
-func (b *Busy) Error() string { return b.What }
-
-// Is implements what [errors.Is] asks for.
-func (b *Busy) Is(target error) bool { return target == ErrBusy }
 
 // A Sanitizer makes text safe to show to a model.
 type Sanitizer interface {

@@ -264,13 +264,13 @@ func TestRequestGuardsTheAnswer(t *testing.T) {
 		params string
 		want   string
 	}{
-		"they are redacted":                 {gate.RedactSecrets, asksName, clean},
+		"they are redacted":                 {"redact", asksName, clean},
 		"they are redacted by default":      {"", asksName, clean},
-		"they are refused":                  {gate.RefuseSecrets, asksName, ""},
-		"nobody can be asked":               {gate.AskSecrets, asksName, ""},
-		"they are allowed":                  {gate.AllowSecrets, asksName, holds},
-		"a secret is what was asked for":    {gate.RedactSecrets, asksPIN, holds},
-		"a secret, though they are refused": {gate.RefuseSecrets, asksPIN, holds},
+		"they are refused":                  {"refuse", asksName, ""},
+		"nobody can be asked":               {"ask", asksName, ""},
+		"they are allowed":                  {"allow", asksName, holds},
+		"a secret is what was asked for":    {"redact", asksPIN, holds},
+		"a secret, though they are refused": {"refuse", asksPIN, holds},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

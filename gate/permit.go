@@ -22,10 +22,10 @@ type permitted struct {
 	parts   *Parts  // those that the call began with
 	session Session // in which it was admitted
 	duty    duty
-	adds    Labels    // to the session
-	pause   Pause     // of its place; nil if it keeps that
-	relay   *relaying // nil unless the tool makes calls
-	asking  *asking   // nil unless the client can be asked
+	adds    Labels                                      // to the session
+	pause   func() (resume func(context.Context) error) // of its place; nil if it keeps that
+	relay   *relaying                                   // nil unless the tool makes calls
+	asking  *asking                                     // nil unless the client can be asked
 
 	hostCalls atomic.Uint64
 	ledger    ledger        // of host calls
@@ -85,7 +85,7 @@ type relaying struct {
 	// leave gives back what the call holds of limits, and may be called again; nil if it
 	// holds nothing. It does so before another call is carried out, which has a place of
 	// its own or waits for a person.
-	leave Release
+	leave func(bytes int64)
 	mu    sync.Mutex
 	calls []string // IDs of those that were made
 	// passed is the result that came through the gate last, and needs no second

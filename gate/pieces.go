@@ -9,9 +9,9 @@ import (
 	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
-// A PieceSanitizer is a [Sanitizer] that knows what texts make that a client shows side
+// A pieceSanitizer is a [Sanitizer] that knows what texts make that a client shows side
 // by side, or in which it shows quotes and braces between them.
-type PieceSanitizer interface {
+type pieceSanitizer interface {
 	Sanitizer
 	// Open reports whether a sanitized text may become more than text beside others.
 	Open(t Text) bool
@@ -145,7 +145,7 @@ func (s *scrub) together(a Action, d Doc) (Doc, error) {
 	for i, at := range places {
 		by[at] = clean[i]
 	}
-	return d.MapStrings(func(at Leaf, text string) string {
+	return doc.MapStrings(d, func(at doc.Leaf, text string) string {
 		if one, ok := by[at.Pointer()]; ok && !at.Key {
 			return one
 		}

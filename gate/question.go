@@ -7,11 +7,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/step"
@@ -81,22 +80,22 @@ const (
 // are cut, and the text says by how much.
 func (q Question) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "May %s call %s of server %s?\n", Visible(q.Call.Who.ID), Visible(q.Tool.Local), Visible(q.Tool.Name.Server))
-	args := Visible(q.Call.Args.String())
+	fmt.Fprintf(&b, "May %s call %s of server %s?\n", escaped.Text(q.Call.Who.ID), escaped.Text(q.Tool.Local), escaped.Text(q.Tool.Name.Server))
+	args := escaped.Text(q.Call.Args.String())
 	shown := cut(args, maxQuestionArgs)
 	fmt.Fprintf(&b, "Arguments: %s\n", shown)
 	if len(args) > maxQuestionArgs {
 		fmt.Fprintf(&b, "(%d bytes of arguments, of which the first %d are shown)\n", len(args), maxQuestionArgs)
 	}
 	if why := strings.Join(q.Reasons, "; "); why != "" {
-		fmt.Fprintf(&b, "Why you are asked: %s\n", cut(Visible(why), maxQuestionWhy))
+		fmt.Fprintf(&b, "Why you are asked: %s\n", cut(escaped.Text(why), maxQuestionWhy))
 	}
 	for _, to := range q.Destinations {
-		fmt.Fprintf(&b, "Nobody trusted has named %s%s\n", cut(Visible(to), maxQuestionValue), q.metAt(to))
+		fmt.Fprintf(&b, "Nobody trusted has named %s%s\n", cut(escaped.Text(to), maxQuestionValue), q.metAt(to))
 	}
 	if len(q.Beside) > 0 {
 		fmt.Fprintf(&b, "At %s of %s (call %s) stand beside it, and an answer can be for these, too: %s\n",
-			cut(Visible(cmp.Or(q.BesideOf.Place, "/")), maxQuestionValue), Visible(q.BesideOf.Tool), q.BesideOf.Call, Visible(strings.Join(q.Beside, ", ")))
+			cut(escaped.Text(cmp.Or(q.BesideOf.Place, "/")), maxQuestionValue), escaped.Text(q.BesideOf.Tool), q.BesideOf.Call, escaped.Text(strings.Join(q.Beside, ", ")))
 	}
 	fmt.Fprintf(&b, "The session has read: %s", q.Session.hasRead())
 	return b.String()
@@ -114,7 +113,7 @@ func (q Question) metAt(to string) string {
 		}
 		for _, o := range origins {
 			if o.Tool != "" {
-				said = append(said, fmt.Sprintf("%s of %s (call %s)", cut(Visible(cmp.Or(o.Pointer, "/")), maxQuestionValue), Visible(o.Tool), o.Call))
+				said = append(said, fmt.Sprintf("%s of %s (call %s)", cut(escaped.Text(cmp.Or(o.Pointer, "/")), maxQuestionValue), escaped.Text(o.Tool), o.Call))
 			}
 		}
 	}
@@ -133,7 +132,7 @@ func (s Session) hasRead() string {
 	case len(s.Labels) == 0:
 		return "nothing that is labelled"
 	default:
-		return Visible(strings.Join(s.Labels, ", "))
+		return escaped.Text(strings.Join(s.Labels, ", "))
 	}
 }
 
@@ -222,23 +221,4 @@ type Answered struct {
 	ID     string // of the approval
 	Answer Answer
 	Err    error
-}
-
-// Visible returns s with whatever a screen would not simply show escaped, such as
-// \u202e: characters that are hidden, that change the direction of text, or that
-// move a cursor. White space becomes spaces.
-func Visible(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t':
-			b.WriteByte(' ')
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			q := strconv.QuoteToASCII(string(r)) // "\x1b", "\u202e", "\U000e0001"
-			b.WriteString(q[1 : len(q)-1])
-		}
-	}
-	return b.String()
 }

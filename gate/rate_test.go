@@ -21,7 +21,7 @@ type meter struct {
 	refuse  error
 }
 
-func (m *meter) Take(_ ctx, charges []gate.Charge) (gate.Release, gate.Pause, error) {
+func (m *meter) Take(_ ctx, charges []gate.Charge) (func(int64), func() func(context.Context) error, error) {
 	if m.refuse != nil {
 		return nil, nil, m.refuse
 	}

@@ -105,7 +105,7 @@ func (p *Parts) show(ctx context.Context, known *knownListings, c *Call, tools [
 func (p *Parts) shows(tools []*Tool) Labels {
 	for _, t := range tools {
 		if !t.Vetted && !p.pins(t) && speaks(t.Definition) {
-			return Labels{Untrusted}
+			return Labels{provenance.Untrusted}
 		}
 	}
 	return nil
@@ -135,7 +135,7 @@ func (g *Gate) Recall(ctx context.Context, k SessionKey, call string, kept Resul
 
 func (p *Parts) recall(ctx context.Context, k SessionKey, call string, kept Result) error {
 	l := Lesson{Call: call, Labels: kept.Labels}
-	if p.TrackValues && kept.Labels.Cover(Labels{Untrusted}) { // what is not learnt is not trusted either
+	if p.TrackValues && kept.Labels.Cover(Labels{provenance.Untrusted}) { // what is not learnt is not trusted either
 		l.From, l.Source = kept.Doc, provenance.FromUntrusted
 	}
 	if err := p.Sessions.Learn(ctx, k, l); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 func TestDoRecordsEachStep(t *testing.T) {
@@ -115,7 +116,7 @@ func TestDoRecordsUsageOfRefusedResults(t *testing.T) {
 func TestDoRecordsTheMistakeThatAWarningLetsPass(t *testing.T) {
 	r := newRig()
 	r.tool.OutputWarn = true
-	r.at = on("output", gate.Violations{{Pointer: "/a", Message: internal}})
+	r.at = on("output", doc.Violations{{Pointer: "/a", Message: internal}})
 	res, err := r.do(t, newCall())
 	if err != nil {
 		t.Fatal(err)

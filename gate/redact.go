@@ -94,7 +94,7 @@ func (r *redaction) remember(values []Doc) {
 // mirrors takes out of each text that is JSON what the pointers into the
 // structured content name there.
 func (r *redaction) mirrors(d Doc, nested int) (Doc, error) {
-	return r.texts(d, func(leaf Leaf, text string) (string, error) {
+	return r.texts(d, func(leaf doc.Leaf, text string) (string, error) {
 		inner, ok := doc.Embedded(text)
 		if !ok || nested == doc.MaxNested {
 			return text, nil
@@ -120,7 +120,7 @@ func (r *redaction) copies(d Doc) (Doc, error) {
 }
 
 func (r *redaction) within(d Doc, copies *strings.Replacer, nested int) (Doc, error) {
-	return r.texts(d, func(_ Leaf, text string) (string, error) {
+	return r.texts(d, func(_ doc.Leaf, text string) (string, error) {
 		inner, ok := doc.Embedded(text)
 		if !ok || nested == doc.MaxNested {
 			return copies.Replace(text), nil
@@ -132,9 +132,9 @@ func (r *redaction) within(d Doc, copies *strings.Replacer, nested int) (Doc, er
 
 // texts replaces the values of a document that are strings by what f makes of
 // them.
-func (r *redaction) texts(d Doc, f func(Leaf, string) (string, error)) (Doc, error) {
+func (r *redaction) texts(d Doc, f func(doc.Leaf, string) (string, error)) (Doc, error) {
 	var failed error
-	out, err := d.MapStrings(func(leaf Leaf, text string) string {
+	out, err := doc.MapStrings(d, func(leaf doc.Leaf, text string) string {
 		if failed != nil || leaf.Key {
 			return text
 		}

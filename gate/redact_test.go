@@ -90,7 +90,7 @@ func TestRedactedArgumentsKeepToTheSchema(t *testing.T) {
 			}
 			r.input = func(d gate.Doc) error {
 				if d.Get("path").Text() == "[redacted]" {
-					return gate.Violations{{Pointer: "/path", Message: "no path"}}
+					return doc.Violations{{Pointer: "/path", Message: "no path"}}
 				}
 				return nil
 			}

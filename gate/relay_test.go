@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/session"
@@ -31,7 +33,7 @@ func newRelayRig() *relayRig {
 			if d.Get("bad").IsZero() {
 				return nil
 			}
-			return gate.Violations{{Pointer: "/bad", Message: "unknown"}}
+			return doc.Violations{{Pointer: "/bad", Message: "unknown"}}
 		}),
 	}
 	r.carry = func(ctx context.Context, c *gate.Call, p gate.Permit) (gate.Result, error) {
@@ -125,10 +127,10 @@ func TestRelay(t *testing.T) {
 			}
 		}, "refused_authorize", "granted (done) done", "files__read"},
 		"an inner call that breaks its schema is refused": {`{}`, func(r *relayRig) {
-			r.input = func(gate.Doc) error { return gate.Violations{{Message: "wrong"}} }
+			r.input = func(gate.Doc) error { return doc.Violations{{Message: "wrong"}} }
 		}, "refused_validate_input", "granted (done) done", "files__read"},
 		"an inner call whose result breaks its schema is refused": {`{}`, func(r *relayRig) {
-			r.output = func(gate.Doc) error { return gate.Violations{{Message: "wrong"}} }
+			r.output = func(gate.Doc) error { return doc.Violations{{Message: "wrong"}} }
 		}, "refused_validate_output", "granted (granted done) done", "files__read"},
 		"an inner call of nothing is unknown": {`{}`, func(r *relayRig) { r.carry = carries("nothing") },
 			"refused_lookup", "granted (done) done", "nothing"},
@@ -145,11 +147,11 @@ func TestRelay(t *testing.T) {
 		"an answer of its own is recorded": {`{}`, own(func() (gate.Result, error) { return answer(`{"content":[]}`), nil }),
 			"ok", "granted done", ""},
 		"an answer of its own breaks its output schema": {`{}`, func(r *relayRig) {
-			r.relay.Output = schemaFunc(func(gate.Doc) error { return gate.Violations{{Message: "wrong"}} })
+			r.relay.Output = schemaFunc(func(gate.Doc) error { return doc.Violations{{Message: "wrong"}} })
 			own(func() (gate.Result, error) { return answer(`{"content":[],"structuredContent":{}}`), nil })(r)
 		}, "refused_validate_output", "granted done", ""},
 		"its output schema is not that of what it calls": {`{}`, func(r *relayRig) {
-			r.relay.Output = schemaFunc(func(gate.Doc) error { return gate.Violations{{Message: "wrong"}} })
+			r.relay.Output = schemaFunc(func(gate.Doc) error { return doc.Violations{{Message: "wrong"}} })
 		}, "ok", "granted (granted done) done", "files__read"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +231,7 @@ func TestRelaySanitizesOnceAndLearnsOnce(t *testing.T) {
 	if len(r.learned) != 2 { // the arguments, which are vouched for, and the result
 		t.Errorf("learnt %v", r.learned)
 	}
-	if !slices.Equal(res.Labels, gate.NewLabels(gate.Untrusted)) {
+	if !slices.Equal(res.Labels, gate.NewLabels(provenance.Untrusted)) {
 		t.Errorf("labels = %v", res.Labels)
 	}
 }
@@ -276,7 +278,7 @@ func TestRelayGivesBackOnce(t *testing.T) {
 		}
 		taken := make(map[string]int)
 		g := r.gate(t, func(p *gate.Parts) {
-			p.Limiter = limiterFunc(func(_ context.Context, charges []gate.Charge) (gate.Release, error) {
+			p.Limiter = limiterFunc(func(_ context.Context, charges []gate.Charge) (func(int64), error) {
 				limit := charges[0].Limit
 				taken[limit]++
 				return func(int64) { taken[limit+" given back"]++ }, nil
@@ -285,7 +287,7 @@ func TestRelayGivesBackOnce(t *testing.T) {
 		if _, err := g.Do(t.Context(), outer(`{}`)); err != nil {
 			t.Fatal(err)
 		}
-		if taken[gate.Relays] != 1 || taken[gate.Relays+" given back"] != 1 || taken[gate.Concurrent] != calls || taken[gate.Concurrent+" given back"] != calls {
+		if taken[limit.Relays] != 1 || taken[limit.Relays+" given back"] != 1 || taken[limit.Concurrent] != calls || taken[limit.Concurrent+" given back"] != calls {
 			t.Errorf("%s: %v", name, taken)
 		}
 	}
@@ -355,7 +357,7 @@ func TestRelayTeachesNothing(t *testing.T) {
 				return res, err
 			}
 			s.admit = func(session gate.Session, adds gate.Labels) (gate.Session, error) {
-				if adds.Cover(gate.NewLabels(gate.Private)) {
+				if adds.Cover(gate.NewLabels(provenance.Private)) {
 					t.Errorf("admitted with %v", adds)
 				}
 				return session, nil
@@ -370,7 +372,7 @@ func TestRelayTeachesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, l := range s.lessons {
-				if l.Call == "outer" || l.Labels.Cover(gate.NewLabels(gate.Private)) {
+				if l.Call == "outer" || l.Labels.Cover(gate.NewLabels(provenance.Private)) {
 					t.Errorf("the outer call teaches %+v", l)
 				}
 			}
@@ -456,9 +458,9 @@ type relaySpy struct{ relay *gate.Tool }
 
 func (s relaySpy) Treat(t *gate.Tool) (arguments, results gate.Treatment) {
 	if t == s.relay {
-		return gate.RedactSecrets, gate.RedactSecrets
+		return "redact", "redact"
 	}
-	return gate.AllowSecrets, gate.RedactSecrets
+	return "allow", "redact"
 }
 
 func (relaySpy) Redact(pointer, name, text string) (string, []gate.Finding) {
@@ -587,9 +589,9 @@ func TestRelayLeavesBeforeTheOtherCall(t *testing.T) {
 	limits := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
 	g := r.gate(t, func(p *gate.Parts) { p.Limiter = limits })
 	r.invoke = func(ctx context.Context, _ *gate.Call) (gate.Result, error) {
-		var taken []gate.Release
+		var taken []func(int64)
 		for range 2 { // half of the four are one principal's
-			release, _, err := limits.Take(ctx, []gate.Charge{{Limit: gate.Relays, Owner: gate.Local().Owner, N: 1, Session: "other"}})
+			release, _, err := limits.Take(ctx, []gate.Charge{{Limit: limit.Relays, Owner: gate.Local().Owner, N: 1, Session: "other"}})
 			if err != nil {
 				t.Errorf("a relay holds its place while the other call is under way: %v", err)
 				break

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // internal stands in every text that a client must not read: the words of
@@ -45,7 +46,7 @@ func newRig() *rig {
 		Name: gate.ToolName{Server: "files", Tool: "read"}, Local: "read", Offered: "files__read",
 		Input:   schemaFunc(func(d gate.Doc) error { return r.check("input", r.input, d) }),
 		Output:  schemaFunc(func(d gate.Doc) error { return r.check("output", r.output, d) }),
-		Teaches: gate.NewLabels(gate.Untrusted),
+		Teaches: gate.NewLabels(provenance.Untrusted),
 	}
 	r.decide = func(gate.Query) gate.Decision { return gate.Decision{Effect: gate.Allow} }
 	r.admit = func(s gate.Session, l gate.Labels) (gate.Session, error) {
@@ -196,7 +197,7 @@ func (r *rig) Learn(_ context.Context, _ gate.SessionKey, l gate.Lesson) error {
 	return nil
 }
 
-func (r *rig) Take(context.Context, []gate.Charge) (gate.Release, gate.Pause, error) {
+func (r *rig) Take(context.Context, []gate.Charge) (func(int64), func() func(context.Context) error, error) {
 	if err := r.step("take"); err != nil {
 		return nil, nil, err
 	}

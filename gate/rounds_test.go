@@ -104,7 +104,7 @@ func TestResponses(t *testing.T) {
 	}{
 		"an answer":              {"", `{"k":{"action":"accept"}}`, "s", "ok", `{"k":{"action":"accept"}}`},
 		"a secret":               {"", `{"k":{"content":{"a":"KEY"}}}`, "s", "ok", `{"k":{"content":{"a":"[redacted: word]"}}}`},
-		"a secret to be refused": {gate.RefuseSecrets, `{"k":{"content":{"a":"KEY"}}}`, "s", "refused_sanitize", ""},
+		"a secret to be refused": {"refuse", `{"k":{"content":{"a":"KEY"}}}`, "s", "refused_sanitize", ""},
 		"no object":              {"", `[]`, "s", "refused_parse", ""},
 		"too much":               {"", `{"k":"` + strings.Repeat("k", 4<<20) + `"}`, "s", "refused_parse", ""},
 		"too large a state":      {"", `{}`, strings.Repeat("s", gate.MaxRoundState+1), "refused_parse", ""},

@@ -1,13 +1,10 @@
 package gate
 
-import (
-	"fmt"
-	"strings"
-)
+import ()
 
 // A Schema checks a document.
 type Schema interface {
-	// Validate returns nil, [Violations], or another error if the check itself
+	// Validate returns nil, [doc.Violations], or another error if the check itself
 	// could not be done. It is called concurrently.
 	Validate(Doc) error
 }
@@ -21,42 +18,17 @@ type Coercer interface {
 	Takes() string
 }
 
-// A Violation is one place at which a document breaks its schema.
-type Violation struct {
-	Pointer string // JSON Pointer into the document
-	Message string // what is wrong there; names no value of the document
-}
-
-// Violations are all places at which a document breaks its schema.
-type Violations []Violation
-
-// Error names every violation with its place.
-func (v Violations) Error() string {
-	var b strings.Builder
-	for i, x := range v {
-		if i > 0 {
-			b.WriteString("; ")
-		}
-		pointer := x.Pointer
-		if pointer == "" {
-			pointer = "(root)"
-		}
-		fmt.Fprintf(&b, "%s: %s", pointer, x.Message)
-	}
-	return b.String()
-}
-
 // An InputMode says how arguments are held against a tool's input schema. The zero value
 // coerces.
 type InputMode string
 
 // The modes.
 const (
-	// CoerceInput turns what loses nothing into what the schema says, and refuses what
+	// coerceInput turns what loses nothing into what the schema says, and refuses what
 	// breaks it all the same.
-	CoerceInput InputMode = "coerce"
-	// EnforceInput refuses what breaks the schema as it was sent.
-	EnforceInput InputMode = "enforce"
-	// WarnInput passes arguments as they were sent, with a finding if they break the schema.
-	WarnInput InputMode = "warn"
+	coerceInput InputMode = "coerce"
+	// enforceInput refuses what breaks the schema as it was sent.
+	enforceInput InputMode = "enforce"
+	// warnInput passes arguments as they were sent, with a finding if they break the schema.
+	warnInput InputMode = "warn"
 )

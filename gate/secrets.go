@@ -12,25 +12,15 @@ type Secrets interface {
 	Redact(pointer, name, text string) (clean string, found []Finding)
 }
 
-// Returned remembers the words of results, by session and server, so that what comes back
-// in an argument to the same server is not taken for a secret because it looks like one.
-// It is used concurrently.
-type Returned interface {
-	// Learn takes the words of a result as its client gets it.
-	Learn(s SessionKey, server string, result Doc)
-	// Knows reports whether all words of a text, of which there is one, were in results.
-	Knows(s SessionKey, server, text string) bool
-}
-
 // A Treatment is what becomes of secrets. The zero Treatment is to redact them.
 type Treatment string
 
 // The treatments.
 const (
-	RedactSecrets Treatment = "redact" // they are replaced by their kind
-	AskSecrets    Treatment = "ask"    // a person has to approve the call; for arguments alone
-	RefuseSecrets Treatment = "refuse"
-	AllowSecrets  Treatment = "allow" // they are not looked for
+	redactSecrets Treatment = "redact" // they are replaced by their kind
+	askSecrets    Treatment = "ask"    // a person has to approve the call; for arguments alone
+	refuseSecrets Treatment = "refuse"
+	allowSecrets  Treatment = "allow" // they are not looked for
 )
 
 // ruleSecret begins the rules of findings of secrets.
@@ -44,4 +34,4 @@ const (
 )
 
 // redacts reports whether secrets are taken out.
-func (t Treatment) redacts() bool { return t == RedactSecrets || t == "" }
+func (t Treatment) redacts() bool { return t == redactSecrets || t == "" }

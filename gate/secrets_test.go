@@ -34,15 +34,15 @@ func TestSecrets(t *testing.T) {
 		rules    []string
 	}{
 		"in arguments, redacted":                     {spy{}, "a KEY", "ok", false, "ok", "a [redacted: word]", "ok", []string{"secret/word arguments:/path"}},
-		"in arguments, refused":                      {spy{arguments: gate.RefuseSecrets}, "a KEY", "ok", false, "refused_sanitize", "", "", []string{"secret/word arguments:/path"}},
-		"in arguments, allowed":                      {spy{arguments: gate.AllowSecrets}, "a KEY", "ok", false, "ok", "a KEY", "ok", nil},
-		"in arguments, a person is asked":            {spy{arguments: gate.AskSecrets}, "a KEY", "ok", true, "ok", "a KEY", "ok", []string{"secret/word arguments:/path"}},
-		"in arguments, nobody can be asked":          {spy{arguments: gate.AskSecrets}, "a KEY", "ok", false, "refused_approve", "", "", []string{"secret/word arguments:/path"}},
-		"no secret, nobody is asked":                 {spy{arguments: gate.AskSecrets}, "a", "ok", false, "ok", "a", "ok", nil},
+		"in arguments, refused":                      {spy{arguments: "refuse"}, "a KEY", "ok", false, "refused_sanitize", "", "", []string{"secret/word arguments:/path"}},
+		"in arguments, allowed":                      {spy{arguments: "allow"}, "a KEY", "ok", false, "ok", "a KEY", "ok", nil},
+		"in arguments, a person is asked":            {spy{arguments: "ask"}, "a KEY", "ok", true, "ok", "a KEY", "ok", []string{"secret/word arguments:/path"}},
+		"in arguments, nobody can be asked":          {spy{arguments: "ask"}, "a KEY", "ok", false, "refused_approve", "", "", []string{"secret/word arguments:/path"}},
+		"no secret, nobody is asked":                 {spy{arguments: "ask"}, "a", "ok", false, "ok", "a", "ok", nil},
 		"in arguments, by a treatment nobody knows":  {spy{arguments: "hide"}, "a KEY", "ok", false, "refused_authorize", "", "", nil},
 		"in results, redacted":                       {spy{}, "a", "the KEY", false, "ok", "a", "the [redacted: word]", []string{"secret/word /content/0/text"}},
-		"in results, refused":                        {spy{results: gate.RefuseSecrets}, "a", "the KEY", false, "refused_sanitize", "a", "", nil},
-		"in results, allowed":                        {spy{results: gate.AllowSecrets}, "a", "the KEY", false, "ok", "a", "the KEY", nil},
+		"in results, refused":                        {spy{results: "refuse"}, "a", "the KEY", false, "refused_sanitize", "a", "", nil},
+		"in results, allowed":                        {spy{results: "allow"}, "a", "the KEY", false, "ok", "a", "the KEY", nil},
 		"in results, by a treatment nobody knows":    {spy{results: "hide"}, "a", "the KEY", false, "refused_sanitize", "a", "", nil},
 		"in a JSON text of results, redacted within": {spy{}, "a", `{"k":"KEY"}`, false, "ok", "a", `{"k":"[redacted: word]"}`, []string{"secret/word /content/0/text/k"}},
 	}
@@ -92,7 +92,7 @@ func TestSecrets(t *testing.T) {
 // A secret that is refused is refused however much else was found before it, though only
 // so many findings are kept.
 func TestSecretBehindManyFindings(t *testing.T) {
-	for name, spies := range map[string]spy{"refused": {results: gate.RefuseSecrets}, "redacted": {}} {
+	for name, spies := range map[string]spy{"refused": {results: "refuse"}, "redacted": {}} {
 		r := newRig()
 		r.tool.Output = nil
 		texts := slices.Repeat([]string{`{"type":"text","text":"FOUND"}`}, 300)
@@ -129,7 +129,7 @@ func TestSecretsDoNotShowHiddenTools(t *testing.T) {
 	r := newRig()
 	r.decide = func(gate.Query) gate.Decision { return gate.Decision{Hidden: true} }
 	parts := r.parts()
-	parts.Secrets = spy{arguments: gate.RefuseSecrets}
+	parts.Secrets = spy{arguments: "refuse"}
 	g := newGate(t, parts)
 	c := newCall()
 	c.Args = gate.MustDoc(`{"path":"KEY"}`)
@@ -143,10 +143,10 @@ func TestSecretsDoNotShowHiddenTools(t *testing.T) {
 func TestSecretsInMeta(t *testing.T) {
 	const meta = `{"progressToken":"KEY","a.example/b":{"c":["a KEY"]},"d~e/f":"KEY","a.example/KEY":1,"a.example/g":"x"}`
 	for treat, want := range map[gate.Treatment]string{
-		gate.RedactSecrets: `{"progressToken":"KEY","a.example/g":"x"}`,
-		gate.AskSecrets:    `{"progressToken":"KEY","a.example/g":"x"}`,
-		gate.RefuseSecrets: `{"progressToken":"KEY","a.example/g":"x"}`,
-		gate.AllowSecrets:  meta,
+		"redact": `{"progressToken":"KEY","a.example/g":"x"}`,
+		"ask":    `{"progressToken":"KEY","a.example/g":"x"}`,
+		"refuse": `{"progressToken":"KEY","a.example/g":"x"}`,
+		"allow":  meta,
 	} {
 		r := newRig()
 		got := ""
@@ -162,7 +162,7 @@ func TestSecretsInMeta(t *testing.T) {
 		if _, err := g.Do(t.Context(), c); err != nil || got != want {
 			t.Errorf("%s: the server got %s, %v", treat, got, err)
 		}
-		if found := len(r.done(t).Findings); (found == 3) != (treat != gate.AllowSecrets) {
+		if found := len(r.done(t).Findings); (found == 3) != (treat != "allow") {
 			t.Errorf("%s: %d findings", treat, found)
 		}
 	}

@@ -8,15 +8,16 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // held is what a call has taken from limits. The zero held is nothing.
 type held struct {
-	release Release           // nil: it holds nothing now
-	pause   Pause             // of its place; nil if it keeps that
-	paid    []obligation.Rate // those that the call has been charged for
+	release func(bytes int64)                           // nil: it holds nothing now
+	pause   func() (resume func(context.Context) error) // of its place; nil if it keeps that
+	paid    []obligation.Rate                           // those that the call has been charged for
 }
 
 // back gives back what is held, of a call that has used so many bytes.
@@ -54,7 +55,7 @@ func (w *way) take(ctx context.Context, q Query, rates []obligation.Rate, h held
 		return h, w.overLimit(ctx, err)
 	}
 	if q.Tool.Relay {
-		release = release.once()
+		release = once(release)
 	}
 	for _, r := range rates {
 		h.paid = joinRates(h.paid, r)
@@ -71,22 +72,22 @@ func (w *way) take(ctx context.Context, q Query, rates []obligation.Rate, h held
 }
 
 // once returns a release that may be called again, from anywhere.
-func (r Release) once() Release {
+func once(release func(bytes int64)) func(bytes int64) {
 	var o sync.Once
-	return func(bytes int64) { o.Do(func() { r(bytes) }) }
+	return func(bytes int64) { o.Do(func() { release(bytes) }) }
 }
 
 // place is what a call takes of the limits on calls at one time.
 func place(q Query) Charge {
-	limit := Concurrent
+	on := limit.Concurrent
 	switch {
 	case q.Tool.Relay:
-		limit = Relays // calls that wait for others must not hold the places that those need
+		on = limit.Relays // calls that wait for others must not hold the places that those need
 	case q.Tool.Feature == FeatureAgent:
-		limit = Agents
+		on = limit.Agents
 	}
 	return Charge{
-		Limit: limit, Owner: q.Call.Who.Owner, N: 1,
+		Limit: on, Owner: q.Call.Who.Owner, N: 1,
 		Session: q.Call.Session.ID, Server: q.Tool.Name.Server, Tool: q.Tool.Name.String(),
 	}
 }
@@ -98,12 +99,12 @@ func (w *way) overLimit(ctx context.Context, err error) error {
 		r.RetryAfter = over.After
 		return r
 	}
-	if !errors.Is(err, ErrBusy) {
+	if !errors.Is(err, limit.ErrBusy) {
 		return w.fail(ctx, "over a limit", err)
 	}
 	w.step = step.Busy
 	reason := "the gateway is busy"
-	if b, ok := errors.AsType[*Busy](err); ok {
+	if b, ok := errors.AsType[*limit.Busy](err); ok {
 		reason = b.What
 	}
 	return w.fail(ctx, reason+"; try again later", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -43,7 +44,7 @@ func (w *way) checkInput(ctx context.Context, t *Tool, args Doc, what string) er
 	if err == nil {
 		return nil
 	}
-	if w.inputMode(t) == WarnInput && t.Feature == FeatureTool {
+	if w.inputMode(t) == warnInput && t.Feature == FeatureTool {
 		w.found(Finding{Rule: ruleInput, At: inArguments, Count: 1})
 		return nil
 	}
@@ -69,7 +70,7 @@ func publicViolations(t *Tool, what string, err error) string {
 	if t.Feature != FeatureTool {
 		declared = "what the prompt or template declares"
 	}
-	var v Violations
+	var v doc.Violations
 	if errors.As(err, &v) {
 		more := ""
 		if len(v) > maxViolations {
@@ -119,7 +120,7 @@ func checkOutput(t *Tool, res Result) error {
 	}
 	content := res.Doc.Get("structuredContent")
 	if content.IsZero() {
-		return Violations{{Pointer: "", Message: "the tool declares an output schema and returned no structured content"}}
+		return doc.Violations{{Pointer: "", Message: "the tool declares an output schema and returned no structured content"}}
 	}
 	return t.Output.Validate(content)
 }
@@ -147,27 +148,4 @@ func Retryable(err error) bool {
 	default:
 		return false
 	}
-}
-
-// Hints are what [MetaRefusal] says of how a call could be repeated: retryable, and the
-// violations of the arguments, at most 20, those at pointers of more than 200 bytes left out.
-func Hints(err error) map[string]any {
-	hints := make(map[string]any)
-	if Retryable(err) {
-		hints["retryable"] = true
-	}
-	if r, ok := errors.AsType[*Refusal](err); !ok || r.Step != step.ValidateInput {
-		return hints
-	}
-	var at []string
-	broken, _ := errors.AsType[Violations](err)
-	for _, v := range broken[:min(len(broken), maxViolations)] {
-		if len(v.Pointer) <= 200 {
-			at = append(at, v.Pointer)
-		}
-	}
-	if at != nil {
-		hints["violations"] = at
-	}
-	return hints
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
@@ -207,7 +208,7 @@ func TestRefusalError(t *testing.T) {
 }
 
 func TestViolationsError(t *testing.T) {
-	for want, v := range map[string]gate.Violations{
+	for want, v := range map[string]doc.Violations{
 		"":                       nil,
 		"(root): missing a":      {{Message: "missing a"}},
 		"/a/0: not a string":     {{Pointer: "/a/0", Message: "not a string"}},
@@ -221,7 +222,7 @@ func TestViolationsError(t *testing.T) {
 
 // An operator reads each thing once.
 func TestRefusalRepeatsNothing(t *testing.T) {
-	broken := gate.Violations{{Pointer: "", Message: `missing "unit"`}}
+	broken := doc.Violations{{Pointer: "", Message: `missing "unit"`}}
 	r := &gate.Refusal{Step: step.ValidateInput, Name: "s__t", Reason: "the arguments break the schema: " + broken.Error(), Err: broken}
 	if got := r.Error(); strings.Count(got, "missing") != 1 {
 		t.Error(got)

@@ -225,7 +225,7 @@ func TestAgentTools(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		a.after("s", "1", "Read", `{"file_path":"/a"}`, `{"file":{"content":"x"}}`)
-		if got := a.records.list(); len(got) != 2 || got[1].Event != gate.Done || got[1].Code != codes.OK || !got[1].After.Cover(gate.NewLabels(gate.Private, gate.Untrusted)) {
+		if got := a.records.list(); len(got) != 2 || got[1].Event != gate.Done || got[1].Code != codes.OK || !got[1].After.Cover(gate.NewLabels(provenance.Private, provenance.Untrusted)) {
 			t.Fatalf("%+v", got)
 		}
 	})

@@ -55,7 +55,7 @@ func (c *checks) in(p *gate.Parts) {
 func (c *checks) inputMode(t *gate.Tool) gate.InputMode {
 	rules := c.inputs[t.Name.Server]
 	if rules == nil {
-		return gate.CoerceInput
+		return "coerce"
 	}
 	for _, r := range rules.Tools {
 		if match.Pattern(r.Pattern).Matches(t.Local) {

@@ -32,8 +32,8 @@ allow contains "b" if { input.tool.server == "warn" }`
 		Audit: path, AuditOptions: audit.Options{Node: "n", Record: "full"},
 		Functions: map[string][]gateway.LocalTool{"coerce": {shoot}, "enforce": {shoot}, "warn": {shoot}, "bytool": {shoot}},
 		Inputs: map[string]*gateway.InputRules{
-			"enforce": {Mode: gate.EnforceInput}, "warn": {Mode: gate.WarnInput},
-			"bytool": {Tools: []gateway.InputRule{{Pattern: "sh*", Mode: gate.EnforceInput}}},
+			"enforce": {Mode: "enforce"}, "warn": {Mode: "warn"},
+			"bytool": {Tools: []gateway.InputRule{{Pattern: "sh*", Mode: "enforce"}}},
 		},
 	}
 	cfg.Policy.Files = fstest.MapFS{"a.rego": {Data: []byte(rego)}}

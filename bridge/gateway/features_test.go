@@ -18,6 +18,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // hiddenText is what a person would not see, and a model would read.
@@ -345,7 +346,7 @@ func TestFeaturesTaint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Event == gate.Done && e.LabelsAfter.Cover(gate.Labels{gate.Untrusted}) && !e.LabelsBefore.Cover(gate.Labels{gate.Untrusted}) {
+		if e.Event == gate.Done && e.LabelsAfter.Cover(gate.Labels{provenance.Untrusted}) && !e.LabelsBefore.Cover(gate.Labels{provenance.Untrusted}) {
 			tainted++
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/sqlite"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // jobbing returns a gateway that offers jobs, with tools that do as their names say.
@@ -311,7 +312,7 @@ func TestFetchingAResultTeaches(t *testing.T) {
 	if _, err := callAs(g, "alice", "other", "jobs__result", fmt.Sprintf(`{"job_id":%q}`, id)); err != nil {
 		t.Fatal(err)
 	}
-	if got := labels("other"); !slices.Contains(got, gate.Untrusted) {
+	if got := labels("other"); !slices.Contains(got, provenance.Untrusted) {
 		t.Errorf("the session that has read it has the labels %v", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -49,14 +50,14 @@ type pausing struct {
 var _ gate.Limiter = pausing{}
 
 // Take implements [gate.Limiter]. A call that waited for its place is new, too.
-func (l pausing) Take(ctx context.Context, charges []gate.Charge) (gate.Release, gate.Pause, error) {
+func (l pausing) Take(ctx context.Context, charges []gate.Charge) (func(int64), func() func(context.Context) error, error) {
 	if why := l.paused.reason(charges); why != "" {
-		return nil, nil, &gate.Busy{What: why}
+		return nil, nil, &limit.Busy{What: why}
 	}
 	release, pause, err := l.Limits.Take(ctx, charges)
 	if why := l.paused.reason(charges); err == nil && why != "" {
 		release(0)
-		return nil, nil, &gate.Busy{What: why}
+		return nil, nil, &limit.Busy{What: why}
 	}
 	return release, pause, err
 }

@@ -152,7 +152,7 @@ func TestWhatAServerReturnedGoesBackToIt(t *testing.T) {
 		return text("row " + row + " of " + kind), nil
 	}
 	g := start(t, gateway.Config{
-		Recorder: new(records), Policy: granting("*"), Sanitize: gateway.Sanitize{Secrets: gateway.SecretRules{Report: []string{}, Results: gate.AllowSecrets}},
+		Recorder: new(records), Policy: granting("*"), Sanitize: gateway.Sanitize{Secrets: gateway.SecretRules{Report: []string{}, Results: "allow"}},
 		Functions: map[string][]gateway.LocalTool{"up": {tool("say", say)}, "other": {tool("say", say)}},
 	})
 	send := func(name, doc string) string {

@@ -23,6 +23,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -66,7 +67,7 @@ func TestSessionsAreResetAndThatIsRecorded(t *testing.T) {
 	g, log := startUnder(t, under(), nil)
 	first := callIn(t, g, "alice", "s1")
 	callIn(t, g, "alice", "s2")
-	if list := g.Operator().Sessions(); len(list) != 2 || list[1].Key.ID != "s1" || list[1].Raised[gate.Untrusted] != first {
+	if list := g.Operator().Sessions(); len(list) != 2 || list[1].Key.ID != "s1" || list[1].Raised[provenance.Untrusted] != first {
 		t.Fatalf("%+v", list)
 	}
 	k := gate.SessionKey{Owner: gate.Owner{ID: "alice"}, ID: "s1"}

@@ -120,7 +120,7 @@ func TestListsVouchForNothing(t *testing.T) {
 				}
 				if e.Event == audit.Label {
 					raised++
-					if !e.LabelsAfter.Cover(gate.Labels{gate.Untrusted}) || e.Session != c.Session().ID {
+					if !e.LabelsAfter.Cover(gate.Labels{provenance.Untrusted}) || e.Session != c.Session().ID {
 						t.Errorf("recorded: %+v", e)
 					}
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 )
 
 func (c *cli) newApprovals() *cobra.Command {
@@ -120,7 +121,7 @@ func (c *cli) printApproval(a *app.Approval) error {
 		{"may answer", a.MayAnswer()}, {"answered by", a.By}, {"because", a.Note},
 	} {
 		if line[1] != "" {
-			fmt.Fprintf(c.out, "%-12s %s\n", line[0], gate.Visible(line[1]))
+			fmt.Fprintf(c.out, "%-12s %s\n", line[0], escaped.Text(line[1]))
 		}
 	}
 	for _, to := range a.Destinations {
@@ -138,7 +139,7 @@ func (c *cli) printApproval(a *app.Approval) error {
 	}
 	fmt.Fprintln(c.out, "arguments")
 	for line := range strings.Lines(indented.String()) {
-		fmt.Fprintln(c.out, "  "+gate.Visible(strings.TrimSuffix(line, "\n")))
+		fmt.Fprintln(c.out, "  "+escaped.Text(strings.TrimSuffix(line, "\n")))
 	}
 	return nil
 }

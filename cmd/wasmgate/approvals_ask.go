@@ -12,6 +12,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 )
 
 // maxAnswer is how much is read of what a person types, in bytes.
@@ -52,7 +53,7 @@ func (c *cli) atTerminal() bool {
 // answer.
 func (c *cli) confirm(e *app.CallError) (app.DecideRequest, error) {
 	for line := range strings.Lines(e.Question) {
-		fmt.Fprintln(c.err, gate.Visible(strings.TrimSuffix(line, "\n")))
+		fmt.Fprintln(c.err, escaped.Text(strings.TrimSuffix(line, "\n")))
 	}
 	question := "Approve this call? [y/N]"
 	var wider []string

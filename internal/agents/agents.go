@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // Rules are what the operator says of one agent. The zero Rules are the usual ones.
@@ -123,7 +124,7 @@ func (a *Agents) Lookup(name string) (*gate.Tool, error) {
 func tool(n gate.ToolName) *gate.Tool {
 	return &gate.Tool{
 		Feature: gate.FeatureAgent, Name: n, Local: n.Tool, Offered: n.String(), Digest: "",
-		Input: anything{}, Teaches: gate.NewLabels(gate.Untrusted), OnMachine: true,
+		Input: anything{}, Teaches: gate.NewLabels(provenance.Untrusted), OnMachine: true,
 	}
 }
 

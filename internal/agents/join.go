@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -169,7 +170,7 @@ func (a *Agents) share(ctx context.Context, from, to gate.SessionKey) error {
 	}
 	labels := s.Labels
 	if s.Top {
-		labels = labels.Join(gate.NewLabels(gate.Private, gate.Untrusted))
+		labels = labels.Join(gate.NewLabels(provenance.Private, provenance.Untrusted))
 	}
 	return a.cfg.Learn(ctx, to, gate.Lesson{Call: gate.NewID(), Labels: labels})
 }

@@ -99,7 +99,9 @@ func (c *Counts) Reset() {
 
 // Often returns those of the tools whose results are changed often, the most changed first,
 // without those of which the labels already say what their results are.
-func (c *Counts) Often(tools []*gate.Tool, labels gate.Labeler) (often []Tool) {
+func (c *Counts) Often(tools []*gate.Tool, labels interface {
+	Labels(*gate.Tool) (gate.ToolLabels, bool)
+}) (often []Tool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range tools {

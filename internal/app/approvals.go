@@ -14,6 +14,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/policy"
@@ -173,7 +174,7 @@ func (a *App) Approval(id string) (*Approval, error) {
 	}
 	r, ok := q.Request(id)
 	if !ok {
-		return nil, &gate.NotApproved{Reason: fmt.Sprintf("there is no approval %s, or it has expired", gate.Visible(id))}
+		return nil, &gate.NotApproved{Reason: fmt.Sprintf("there is no approval %s, or it has expired", escaped.Text(id))}
 	}
 	one := a.describe(r)
 	return &one, nil
@@ -226,7 +227,7 @@ func (a *App) answerer(ctx context.Context, d DecideRequest) (*gate.Principal, e
 	case identity.Bound != "":
 		return nil, &gate.NotApproved{Reason: "the token of who answers is bound to a client certificate, which cannot be shown here"}
 	case d.As != "" && d.As != match.Name(who.Tenant, who.ID):
-		return nil, &gate.NotApproved{Reason: fmt.Sprintf("the token is of %s, not of %s", gate.Visible(match.Name(who.Tenant, who.ID)), gate.Visible(d.As))}
+		return nil, &gate.NotApproved{Reason: fmt.Sprintf("the token is of %s, not of %s", escaped.Text(match.Name(who.Tenant, who.ID)), escaped.Text(d.As))}
 	}
 	return who, nil
 }
@@ -242,7 +243,7 @@ type GlassRequest struct {
 func (a *App) BreakGlass(ctx context.Context, r GlassRequest) (time.Time, error) {
 	until, err := a.glass.Break(r.For, func(what string) error {
 		return a.gateway.Operator().Admin(context.WithoutCancel(ctx), policy.AdminQuery{
-			Who: gate.Local(), Action: "admin/approve", Op: "auth.break-glass", Object: strings.TrimSpace(what + " " + gate.Visible(r.Reason)), Operator: true,
+			Who: gate.Local(), Action: "admin/approve", Op: "auth.break-glass", Object: strings.TrimSpace(what + " " + escaped.Text(r.Reason)), Operator: true,
 		}, true)
 	})
 	if err != nil {

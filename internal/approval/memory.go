@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 )
 
 // The states of an approval, in the order in which they can follow each other. A
@@ -170,7 +171,7 @@ func (m *memory) answer(id string) (Request, *entry, error) {
 	e := m.find(m.byID, id)
 	switch {
 	case e == nil || !e.known:
-		return Request{}, nil, refuse(fmt.Sprintf("there is no approval %s, or it has expired", gate.Visible(cut(id))))
+		return Request{}, nil, refuse(fmt.Sprintf("there is no approval %s, or it has expired", escaped.Text(cut(id))))
 	case e.State != StateRequested:
 		return Request{}, nil, refuse(fmt.Sprintf("approval %s is %s already", e.ID, e.State))
 	case e.busy:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
@@ -235,9 +236,9 @@ func (q *Queue) lets(who *gate.Principal, asked gate.Question) error {
 		a.NotSelf = a.NotSelf && !alone
 		switch {
 		case a.NotSelf && who.Owner == asked.Call.Who.Owner:
-			return refuse(gate.Visible(nameOf(who)) + " has made the call, and nobody approves their own")
+			return refuse(escaped.Text(nameOf(who)) + " has made the call, and nobody approves their own")
 		case len(a.By) > 0 && !match.Listed(a.By, who.Tenant, who.ID, who.Roles):
-			return refuse(fmt.Sprintf("%s is none of those who may approve it: %s", gate.Visible(nameOf(who)), strings.Join(a.By, ", ")))
+			return refuse(fmt.Sprintf("%s is none of those who may approve it: %s", escaped.Text(nameOf(who)), strings.Join(a.By, ", ")))
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ func hideDocument(raw *[]byte, f func(name, text string) string) error {
 	if err != nil {
 		return err
 	}
-	d, err = doc.MapDeep(d, func(at gate.Leaf, s string) string { return f(at.Name(), s) })
+	d, err = doc.MapDeep(d, func(at doc.Leaf, s string) string { return f(at.Name(), s) })
 	*raw = d.Raw()
 	return err
 }

@@ -65,7 +65,7 @@ type Options struct {
 	Sync string
 	// Hide takes out of a text what must not be in a log, such as secrets; nil
 	// leaves all. Name is what the text is called where it stands, see
-	// [gate.Leaf.Name]. Digests stay those of the documents as they were.
+	// [doc.Leaf.Name]. Digests stay those of the documents as they were.
 	Hide func(name, text string) string
 	Log  *slog.Logger // nil discards
 }

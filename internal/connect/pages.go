@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/login"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/web"
@@ -21,7 +22,7 @@ import (
 //go:embed pages
 var files embed.FS
 
-var pages = template.Must(template.New("").Funcs(template.FuncMap{"visible": gate.Visible}).ParseFS(files, "pages/*.html"))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{"visible": escaped.Text}).ParseFS(files, "pages/*.html"))
 
 const (
 	maxForm = 4 << 10

@@ -9,6 +9,6 @@
 // decides. What changes anything is recorded before it is done, and names the version that was
 // seen: if it is another by then, nothing happens.
 //
-// Texts of servers and callers are shown by [gate.Visible] and escaped by html/template; no page
+// Texts of servers and callers are shown by package escaped and escaped by html/template; no page
 // runs a script but one of ours, and all of them work without it.
 package console

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/index"
 )
@@ -56,7 +56,7 @@ func picture(f flow.Flow) template.HTML {
 func arrow(b *strings.Builder, x1, y1, x2, y2 int, kind, label string) {
 	fmt.Fprintf(b, `<path class="arrow %s" d="M%d %dC%d %d %d %d %d %d"/>`, kind, x1, y1, (x1+x2)/2, y1, (x1+x2)/2, y2, x2, y2)
 	if label != "" {
-		fmt.Fprintf(b, `<text class="label" x="%d" y="%d">%s</text>`, x1+6, y1-4, template.HTMLEscapeString(short(gate.Visible(label), 24)))
+		fmt.Fprintf(b, `<text class="label" x="%d" y="%d">%s</text>`, x1+6, y1-4, template.HTMLEscapeString(short(escaped.Text(label), 24)))
 	}
 }
 
@@ -77,7 +77,7 @@ func oneEach(values []flow.Value) (all []flow.Value) {
 // line draws the way of a value, straight, below the curves of labels.
 func line(b *strings.Builder, x1, y1, x2, y2 int, argument string) {
 	fmt.Fprintf(b, `<path class="value" d="M%d %dL%d %d"/><text class="label value" x="%d" y="%d" text-anchor="end">%s</text>`,
-		x1, y1, x2, y2, x2-6, y2+14, template.HTMLEscapeString(short(gate.Visible(argument), 24)))
+		x1, y1, x2, y2, x2-6, y2+14, template.HTMLEscapeString(short(escaped.Text(argument), 24)))
 }
 
 func box(b *strings.Builder, x, y int, kind string, c flow.Call) {
@@ -87,7 +87,7 @@ func box(b *strings.Builder, x, y int, kind string, c flow.Call) {
 	}
 	fmt.Fprintf(b, `<a href="/ui/calls/%s"><rect class="box %s" x="%d" y="%d" width="%d" height="%d" rx="6"/><text x="%d" y="%d">%s</text><text class="small" x="%d" y="%d">%s</text></a>`,
 		template.HTMLEscapeString(template.URLQueryEscaper(c.Call)), kind, x, y, boxWidth, boxHeight,
-		x+10, y+17, template.HTMLEscapeString(short(gate.Visible(c.Tool), 30)), x+10, y+33, template.HTMLEscapeString(short(word, 34)))
+		x+10, y+17, template.HTMLEscapeString(short(escaped.Text(c.Tool), 30)), x+10, y+33, template.HTMLEscapeString(short(word, 34)))
 }
 
 func short(s string, n int) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/flow"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // What a call was stopped for is drawn from the call that brought it, which need not be one
@@ -17,7 +18,7 @@ func TestValuesAreDrawnFromWhereTheyWereMet(t *testing.T) {
 	entry := func(id, code string, before, after gate.Labels, met ...string) audit.Entry {
 		return audit.Entry{ID: id, Tool: "mail__" + id, Code: code, LabelsBefore: before, LabelsAfter: after, Met: met}
 	}
-	dirty := gate.NewLabels(gate.Untrusted)
+	dirty := gate.NewLabels(provenance.Untrusted)
 	f := flow.Of([]audit.Entry{
 		entry("first", "ok", nil, dirty),
 		entry("second", "ok", dirty, dirty),

@@ -16,6 +16,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/flow"
 	"github.com/wasmgate/wasmgate/internal/index"
 	"github.com/wasmgate/wasmgate/internal/lock"
@@ -28,9 +29,9 @@ var pages embed.FS
 // templates are the pages, each within the frame.
 var templates = func() map[string]*template.Template {
 	functions := template.FuncMap{
-		"visible": gate.Visible, "clock": clock, "took": took, "left": left, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
+		"visible": escaped.Text, "clock": clock, "took": took, "left": left, "escaped": url.PathEscape, "effect": effect, "join": strings.Join, "percent": func(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) },
 		"raw": func(b []byte) string { return replay.Escaped(b) }, "otherwise": replay.Otherwise,
-		"text": func(b []byte) string { return gate.Visible(string(b)) },
+		"text": func(b []byte) string { return escaped.Text(string(b)) },
 	}
 	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(pages, "pages/frame.html"))
 	all := make(map[string]*template.Template)

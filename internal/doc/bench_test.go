@@ -89,7 +89,7 @@ func BenchmarkMapStrings(b *testing.B) {
 			b.SetBytes(int64(len(in)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := d.MapStrings(func(_ doc.Leaf, s string) string { return s }); err != nil {
+				if _, err := doc.MapStrings(d, func(_ doc.Leaf, s string) string { return s }); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -8,7 +8,7 @@ import (
 // MaxNested bounds how deep JSON within strings within JSON is walked.
 const MaxNested = 4
 
-// MapDeep is [Doc.MapStrings] for a document in whose strings there is JSON. Of a
+// MapDeep is [MapStrings] for a document in whose strings there is JSON. Of a
 // string that is an object or an array and nothing else, f gets the strings first,
 // as parts of the document, and then the string as a whole with what has become of
 // them, of which [Leaf.JSON] is true. White space and all that stays keep their bytes.

@@ -195,7 +195,7 @@ func (d Doc) Elements() iter.Seq[Doc] {
 }
 
 // Len returns how many members an object has, or elements an array; 0 for other kinds.
-func (d Doc) Len() (n int) {
+func Len(d Doc) (n int) {
 	kind := d.Kind()
 	if kind != Object && kind != Array {
 		return 0
@@ -338,7 +338,7 @@ func AppendWith(d Doc, b []byte, name string, raw []byte) []byte {
 	return append(b, '}')
 }
 
-// A Leaf is the place of a string within a document, during [Doc.MapStrings].
+// A Leaf is the place of a string within a document, during [MapStrings].
 type Leaf struct {
 	// Key is true for the name of a member, false for a value.
 	Key bool
@@ -415,7 +415,7 @@ func Nested(l Leaf) bool { return l.nested }
 // MapStrings returns the document with each of its strings, names of members
 // included, replaced by what f makes of it. If f changes nothing it returns d
 // itself. It is an error if two members of an object get the same name.
-func (d Doc) MapStrings(f func(at Leaf, s string) string) (Doc, error) {
+func MapStrings(d Doc, f func(at Leaf, s string) string) (Doc, error) {
 	return d.mapped(nil, f, false)
 }
 

@@ -25,7 +25,7 @@ func TestZeroDocIsAbsent(t *testing.T) {
 	if !d.Get("a").IsZero() || !d.At("/a").IsZero() || !d.At("").IsZero() || d.Text() != "" || d.True() {
 		t.Error("an absent document has parts")
 	}
-	if out, err := d.MapStrings(nil); err != nil || !out.IsZero() {
+	if out, err := doc.MapStrings(d, nil); err != nil || !out.IsZero() {
 		t.Errorf("MapStrings = %v, %v", out, err)
 	}
 	if null := doc.Must("null"); null.IsZero() || null.Kind() != doc.Null || null.Digest() == "" {
@@ -176,7 +176,7 @@ func TestDocWith(t *testing.T) {
 func TestMapStrings(t *testing.T) {
 	d := doc.Must(` { "a~/b" : "x" , "n":1.50,"l":["y",["z","\u0078"]],"o":{"mimeType":"text/css","":"x"} } `)
 	var seen []string
-	same, err := d.MapStrings(func(at doc.Leaf, s string) string {
+	same, err := doc.MapStrings(d, func(at doc.Leaf, s string) string {
 		seen = append(seen, fmt.Sprintf("%s %t %q %s", at.Pointer(), at.Key, s, at.MIME))
 		return s
 	})
@@ -191,7 +191,7 @@ func TestMapStrings(t *testing.T) {
 		t.Errorf("leaves (-want +got):\n%s", diff)
 	}
 
-	got, err := d.MapStrings(func(at doc.Leaf, s string) string {
+	got, err := doc.MapStrings(d, func(at doc.Leaf, s string) string {
 		if s == "x" || s == "n" {
 			return s + "\"\n"
 		}
@@ -200,16 +200,16 @@ func TestMapStrings(t *testing.T) {
 	if want := `{ "a~/b" : "x\"\n" , "n\"\n":1.50,"l":["y",["z","x\"\n"]],"o":{"mimeType":"text/css","":"x\"\n"} }`; err != nil || got.String() != want {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}
-	if got, err := d.At("/l").MapStrings(func(_ doc.Leaf, s string) string { return strings.ToUpper(s) }); err != nil || got.String() != `["Y",["Z","X"]]` {
+	if got, err := doc.MapStrings(d.At("/l"), func(_ doc.Leaf, s string) string { return strings.ToUpper(s) }); err != nil || got.String() != `["Y",["Z","X"]]` {
 		t.Errorf("a part: %s, %v", got, err)
 	}
-	if got, err := doc.Must(`"x"`).MapStrings(func(at doc.Leaf, s string) string { return s + at.Pointer() + "y" }); err != nil || got.String() != `"xy"` {
+	if got, err := doc.MapStrings(doc.Must(`"x"`), func(at doc.Leaf, s string) string { return s + at.Pointer() + "y" }); err != nil || got.String() != `"xy"` {
 		t.Errorf("a string alone: %s, %v", got, err)
 	}
-	if _, err := doc.Must(`{"a":1,"b":2}`).MapStrings(func(doc.Leaf, string) string { return "same" }); err == nil || !strings.Contains(err.Error(), "same name") {
+	if _, err := doc.MapStrings(doc.Must(`{"a":1,"b":2}`), func(doc.Leaf, string) string { return "same" }); err == nil || !strings.Contains(err.Error(), "same name") {
 		t.Errorf("two members got one name: err = %v", err)
 	}
-	if _, err := doc.Must(`["a"]`).MapStrings(func(doc.Leaf, string) string { return "\xff" }); err == nil {
+	if _, err := doc.MapStrings(doc.Must(`["a"]`), func(doc.Leaf, string) string { return "\xff" }); err == nil {
 		t.Error("a string became invalid UTF-8")
 	}
 }
@@ -223,7 +223,7 @@ func FuzzMapStrings(f *testing.F) {
 		if err != nil {
 			return
 		}
-		same, err := d.MapStrings(func(at doc.Leaf, s string) string {
+		same, err := doc.MapStrings(d, func(at doc.Leaf, s string) string {
 			if !at.Key {
 				if got := d.At(at.Pointer()); got.Text() != s || got.Kind() != doc.String {
 					t.Fatalf("%q: At(%q) = %s, want %q", b, at.Pointer(), got, s)
@@ -234,11 +234,11 @@ func FuzzMapStrings(f *testing.F) {
 		if err != nil || same != d {
 			t.Fatalf("%q: unchanged, got %s, %v", b, same, err)
 		}
-		longer, err := d.MapStrings(func(_ doc.Leaf, s string) string { return s + "\x01\"é" })
+		longer, err := doc.MapStrings(d, func(_ doc.Leaf, s string) string { return s + "\x01\"é" })
 		if err != nil {
 			t.Fatalf("%q: %v", b, err)
 		}
-		back, err := longer.MapStrings(func(_ doc.Leaf, s string) string { return strings.TrimSuffix(s, "\x01\"é") })
+		back, err := doc.MapStrings(longer, func(_ doc.Leaf, s string) string { return strings.TrimSuffix(s, "\x01\"é") })
 		if err != nil || !bytes.Equal(back.Canonical(), d.Canonical()) {
 			t.Fatalf("%q: there and back is %s, %v", b, back, err)
 		}

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/gateway"
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/files"
 	"github.com/wasmgate/wasmgate/internal/policy"
 	"github.com/wasmgate/wasmgate/internal/policyfiles"
@@ -299,12 +299,12 @@ func upgrade(ctx context.Context, cfg *config.Config, log *slog.Logger) Check {
 func Text(checks []Check) (text string, faults int) {
 	var lines []string
 	for _, c := range checks {
-		lines = append(lines, fmt.Sprintf("%-8s %s: %s", c.State, gate.Visible(c.Of), gate.Visible(c.Found)))
+		lines = append(lines, fmt.Sprintf("%-8s %s: %s", c.State, escaped.Text(c.Of), escaped.Text(c.Found)))
 		if c.State == Fault {
 			faults++
 		}
 		if c.State != OK && c.Do != "" {
-			lines = append(lines, "         "+gate.Visible(c.Do))
+			lines = append(lines, "         "+escaped.Text(c.Do))
 		}
 	}
 	return strings.Join(lines, "\n"), faults
@@ -321,9 +321,9 @@ func UpgradeText(all []UpgradeLine) string {
 		if l.Line > 0 {
 			at += fmt.Sprintf(":%d", l.Line)
 		}
-		lines = append(lines, gate.Visible(at+": "+l.Changed))
+		lines = append(lines, escaped.Text(at+": "+l.Changed))
 		if l.Write != "" {
-			lines = append(lines, "    as before: "+gate.Visible(l.Write))
+			lines = append(lines, "    as before: "+escaped.Text(l.Write))
 		}
 	}
 	return strings.Join(lines, "\n")

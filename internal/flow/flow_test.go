@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/flow"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // A flow is of one session alone, and begins with what raised its labels, also if the process
@@ -19,7 +20,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dirty := gate.NewLabels(gate.Untrusted)
+	dirty := gate.NewLabels(provenance.Untrusted)
 	for _, e := range []audit.Entry{
 		{ID: "before", LabelsBefore: dirty, LabelsAfter: dirty}, // a reset ago
 		{ID: "raised", LabelsAfter: dirty},
@@ -40,7 +41,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := gate.SessionKey{Owner: gate.Owner{ID: "ann"}, ID: "s"}
-	f, err := flow.Read(t.Context(), path, of, time.Now().Add(time.Hour), map[string]string{gate.Untrusted: "raised"})
+	f, err := flow.Read(t.Context(), path, of, time.Now().Add(time.Hour), map[string]string{provenance.Untrusted: "raised"})
 	if err != nil {
 		t.Fatal(err)
 	}

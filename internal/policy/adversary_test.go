@@ -221,7 +221,7 @@ func newModel(tb testing.TB, g guards) *model {
 			m.tools[name].Feature = gate.FeatureAgent
 		}
 		m.tools[name].Input = anyArguments{}
-		m.tools[name].Teaches = gate.NewLabels(gate.Untrusted)
+		m.tools[name].Teaches = gate.NewLabels(provenance.Untrusted)
 		m.tools[name].Definition = gate.MustDoc(`{"inputSchema":{"type":"object","properties":{"to":{},"body":{},"q":{},"when":{}}}}`)
 	}
 	m.tools[relays] = newTool(relays)

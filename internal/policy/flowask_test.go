@@ -26,7 +26,7 @@ func TestFlowAskIsFlow(t *testing.T) {
 		t.Error("flow-ask does not have values tracked")
 	}
 	denied := 0
-	for _, session := range []gate.Session{{}, {Labels: gate.NewLabels(gate.Untrusted)}, {Labels: gate.NewLabels(gate.Private)}} {
+	for _, session := range []gate.Session{{}, {Labels: gate.NewLabels(provenance.Untrusted)}, {Labels: gate.NewLabels(provenance.Private)}} {
 		for _, args := range []string{`{}`, `{"to":"x"}`, `{"note":"see https://a.example/"}`, `{"note":"plain","amount":7}`} {
 			for _, name := range []string{"pay__transfer", "other__tool"} {
 				q := gate.Query{Call: &gate.Call{Action: gate.CallTool, Who: gate.Local(), Args: gate.MustDoc(args)}, Tool: newTool(name), Session: session}

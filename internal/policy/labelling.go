@@ -155,8 +155,6 @@ func UnusedLabels(e *Engine, tools []*gate.Tool) []string {
 // that carries out others, see [gate.Tool], reads and says what it was told.
 func (e *Engine) Labels(t *gate.Tool) (gate.ToolLabels, bool) { return e.terms.labels.of(t) }
 
-var _ gate.Labeler = (*Engine)(nil)
-
 // term returns a tool's labels as policies see them: an empty object if nothing is
 // said of the tool.
 func (l labelling) term(t *gate.Tool) *ast.Term {

@@ -4,13 +4,14 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 // labels returns every label that the rules can ask for: each text that stands
 // in them. It returns nil if a rule adds a label that it computes, for then
 // there may be others.
 func (s *source) labels() gate.Labels {
-	names := []string{gate.Untrusted}
+	names := []string{provenance.Untrusted}
 	computed := false
 	for _, modules := range []map[string]*ast.Module{s.rules, s.packRules} {
 		for _, m := range modules {

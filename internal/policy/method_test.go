@@ -6,6 +6,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
 func newMethod(server, method string) *gate.Tool {
@@ -124,7 +125,7 @@ func TestMethodsAreNoMisspeltActions(t *testing.T) {
 // TestMethodPacks: what a pack says of tools of which nothing is known it says of methods,
 // however they are granted.
 func TestMethodPacks(t *testing.T) {
-	read := gate.Session{Labels: gate.NewLabels(gate.Untrusted)}
+	read := gate.Session{Labels: gate.NewLabels(provenance.Untrusted)}
 	for name, tt := range map[string]struct {
 		pack    string
 		session gate.Session

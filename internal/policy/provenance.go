@@ -60,7 +60,7 @@ func (t *terms) values(q gate.Query) *ast.Term {
 // leaves reports whether what a call says can leave, and the session has read what is not
 // for everybody.
 func (t *terms) leaves(q gate.Query) bool {
-	if !q.Session.Top && !slices.Contains(q.Session.Labels, gate.Private) {
+	if !q.Session.Top && !slices.Contains(q.Session.Labels, provenance.Private) {
 		return false
 	}
 	labels, ok := t.labels.of(q.Tool)

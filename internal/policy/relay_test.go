@@ -31,7 +31,7 @@ func TestPacksLetRelaysPass(t *testing.T) {
 		"another of that name":           {newTool("catalog__call"), gate.Deny},
 	} {
 		q := query("catalog__call", `{"tool":"mail__send"}`)
-		q.Tool, q.Session.Labels = tt.tool, gate.NewLabels(gate.Untrusted, gate.Private)
+		q.Tool, q.Session.Labels = tt.tool, gate.NewLabels(provenance.Untrusted, provenance.Private)
 		d, err := e.Authorize(t.Context(), q)
 		if err != nil || d.Asked().Effect != tt.want || tt.want == gate.Allow && len(d.Obligations) > 0 {
 			t.Errorf("%s: %+v, %v", name, d, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/obligation"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -206,7 +207,7 @@ func (p *player) Approve(_ context.Context, q gate.Question) (gate.Approval, err
 }
 
 // Take implements [gate.Limiter]. Rates are not kept: a replay takes no time.
-func (p *player) Take(context.Context, []gate.Charge) (gate.Release, gate.Pause, error) {
+func (p *player) Take(context.Context, []gate.Charge) (func(int64), func() func(context.Context) error, error) {
 	return func(int64) {}, nil, nil
 }
 
@@ -242,7 +243,7 @@ func (p *player) Lookup(_ context.Context, _ gate.Action, name string) (*gate.To
 	}
 	t := &gate.Tool{
 		Name: parsed, Local: parsed.Tool, Offered: name, Definition: def, Annotations: def.Get("annotations"),
-		Digest: def.Digest(), Input: anything{}, Teaches: gate.NewLabels(gate.Untrusted),
+		Digest: def.Digest(), Input: anything{}, Teaches: gate.NewLabels(provenance.Untrusted),
 	}
 	if p.options.Input != nil && defined {
 		if input := p.options.Input(def); input != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
@@ -165,7 +166,7 @@ func TestValidateCost(t *testing.T) {
 			if got := err != nil && strings.Contains(err.Error(), "too large to be checked"); got != tt.tooLarge {
 				t.Errorf("error %.300v", err)
 			}
-			if v := gate.Violations(nil); tt.tooLarge && errors.As(err, &v) {
+			if v := doc.Violations(nil); tt.tooLarge && errors.As(err, &v) {
 				t.Errorf("a document that was not checked has violations: %.300v", v)
 			}
 		})

@@ -67,7 +67,7 @@ type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errors.New("nothing is loaded") }
 
-// Validate returns nil if d is as the schema says, and [gate.Violations] if it
+// Validate returns nil if d is as the schema says, and [doc.Violations] if it
 // is not: the leftmost 50 in the order of the document. Their messages name
 // keywords, limits, allowed values and members, never a value of d; each is at
 // most 300 bytes long. Within anyOf and oneOf a message says which alternative

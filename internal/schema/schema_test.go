@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/schema"
 )
 
@@ -103,7 +104,7 @@ func TestValidate(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			err := mustCompile(t, tt.schema).Validate(gate.MustDoc(tt.doc))
-			var got gate.Violations
+			var got doc.Violations
 			if err != nil && !errors.As(err, &got) {
 				t.Fatal(err)
 			}
@@ -137,14 +138,14 @@ func TestViolationsKeepSecrets(t *testing.T) {
 func TestViolationsAreBounded(t *testing.T) {
 	long := strings.Repeat("n", 5000)
 	s := mustCompile(t, `{"additionalProperties":{"enum":["`+long+`"]},"required":["`+long+`"]}`)
-	var doc strings.Builder
-	doc.WriteString(`{"` + long + `2":1`)
+	var in strings.Builder
+	in.WriteString(`{"` + long + `2":1`)
 	for i := range 200 {
-		fmt.Fprintf(&doc, `,"m%03d":1`, i)
+		fmt.Fprintf(&in, `,"m%03d":1`, i)
 	}
-	doc.WriteString("}")
-	var got gate.Violations
-	if err := s.Validate(gate.MustDoc(doc.String())); !errors.As(err, &got) {
+	in.WriteString("}")
+	var got doc.Violations
+	if err := s.Validate(gate.MustDoc(in.String())); !errors.As(err, &got) {
 		t.Fatal(err)
 	}
 	if len(got) != 50 || got[2].Pointer != "/m000" || got[49].Pointer != "/m047" {
@@ -203,12 +204,12 @@ func FuzzCompile(f *testing.F) {
 		f.Add([]byte(s), []byte(goodArgs))
 		f.Add([]byte(s), []byte(`[{"a":[1,1.0,"b"]},null]`))
 	}
-	f.Fuzz(func(t *testing.T, text, doc []byte) {
+	f.Fuzz(func(t *testing.T, text, args []byte) {
 		raw, err := gate.ParseDoc(text)
 		if err != nil {
 			return
 		}
-		d, err := gate.ParseDoc(doc)
+		d, err := gate.ParseDoc(args)
 		if err != nil {
 			return
 		}
@@ -220,7 +221,7 @@ func FuzzCompile(f *testing.F) {
 			return
 		}
 		err = s.Validate(d)
-		if v, ok := err.(gate.Violations); err != nil && !ok && !strings.Contains(err.Error(), "too large") || ok && len(v) == 0 {
+		if v, ok := err.(doc.Violations); err != nil && !ok && !strings.Contains(err.Error(), "too large") || ok && len(v) == 0 {
 			t.Error(err)
 		}
 	})

@@ -155,7 +155,7 @@ func (r *simpleReader) properties(s *simple, d gate.Doc) bool {
 
 func (r *simpleReader) required(s *simple, d gate.Doc) bool {
 	s.required = r.texts(d)
-	return s.required != nil || d.Len() == 0
+	return s.required != nil || doc.Len(d) == 0
 }
 
 func (r *simpleReader) additional(s *simple, d gate.Doc) bool {
@@ -269,7 +269,7 @@ func (l limit) allows(d gate.Doc) bool {
 	n, ok := int64(0), true
 	switch l.of {
 	case doc.Array:
-		n = int64(d.Len())
+		n = int64(doc.Len(d))
 	case doc.String:
 		n = int64(letters(d))
 	case doc.Number:
@@ -287,7 +287,7 @@ func letters(d gate.Doc) int {
 }
 
 func (j *judge) object(s *simple, d gate.Doc) bool {
-	members := d.Len()
+	members := doc.Len(d)
 	if j.left -= members; j.left < 0 || members*(len(s.properties)+len(s.required)) > maxLookedUp {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/seed"
 )
 
@@ -119,8 +120,8 @@ func randomValue(r *rand.Rand, depth int) string {
 
 // fitting returns a value that tries to be as a schema says.
 func fitting(r *rand.Rand, schema gate.Doc, depth int) string {
-	if any := schema.Get("anyOf"); any.Len() > 0 && r.IntN(2) == 0 {
-		return fitting(r, any.At(fmt.Sprintf("/%d", r.IntN(any.Len()))), depth-1)
+	if any := schema.Get("anyOf"); doc.Len(any) > 0 && r.IntN(2) == 0 {
+		return fitting(r, any.At(fmt.Sprintf("/%d", r.IntN(doc.Len(any)))), depth-1)
 	}
 	kind := schema.Get("type").Text()
 	if kind == "" && !schema.Get("properties").IsZero() {

@@ -111,7 +111,7 @@ func run(t *testing.T, name string, s *schema.Schema, g group) (passed int) {
 			continue
 		}
 		err = s.Validate(d)
-		var v gate.Violations
+		var v doc.Violations
 		if (err == nil) != tt.Valid || err != nil && !errors.As(err, &v) {
 			t.Errorf("%s: %s: %v", name, tt.Description, err)
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Limits of what is said about a document. They suit a model that is to mend
@@ -36,22 +37,22 @@ type flaw struct {
 }
 
 // violations returns what broke says of d.
-func violations(d gate.Doc, broke *jsonschema.ValidationError) gate.Violations {
+func violations(d gate.Doc, broke *jsonschema.ValidationError) doc.Violations {
 	var flaws flaws
 	flaws.collect(broke, "")
-	var out gate.Violations
+	var out doc.Violations
 	flaws.inOrder(d, 0, func(here []flaw) bool {
-		var found gate.Violations
+		var found doc.Violations
 		for _, f := range here {
-			found = append(found, gate.Violation{Pointer: boundedPointer(f.path), Message: f.message()})
+			found = append(found, doc.Violation{Pointer: boundedPointer(f.path), Message: f.message()})
 		}
 		// The validator iterates over maps.
-		slices.SortStableFunc(found, func(a, b gate.Violation) int { return strings.Compare(a.Message, b.Message) })
+		slices.SortStableFunc(found, func(a, b doc.Violation) int { return strings.Compare(a.Message, b.Message) })
 		out = append(out, slices.Compact(found)...)
 		return len(out) < maxViolations
 	})
 	if len(out) == 0 {
-		return gate.Violations{{Message: "breaks the schema"}}
+		return doc.Violations{{Message: "breaks the schema"}}
 	}
 	return out[:min(len(out), maxViolations)]
 }

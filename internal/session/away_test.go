@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // holds takes the places of a call, of "session server tool".
-func holds(t *testing.T, l *session.Limits, of string) (gate.Release, gate.Pause) {
+func holds(t *testing.T, l *session.Limits, of string) (func(int64), func() func(context.Context) error) {
 	t.Helper()
 	release, pause, err := l.Take(t.Context(), place(of))
 	if err != nil {
@@ -33,7 +34,7 @@ func busy(t *testing.T, l *session.Limits, of string) bool {
 	release, _, err := l.Take(t.Context(), place(of))
 	if err == nil {
 		release(0)
-	} else if !errors.Is(err, gate.ErrBusy) {
+	} else if !errors.Is(err, limit.ErrBusy) {
 		t.Fatal(err)
 	}
 	return err != nil
@@ -140,7 +141,7 @@ func TestAwayComesFirst(t *testing.T) {
 		if got := <-order; got != "back" {
 			t.Errorf("%s came first", got)
 		}
-		if err := <-first; !errors.Is(err, gate.ErrBusy) { // the place is not given back
+		if err := <-first; !errors.Is(err, limit.ErrBusy) { // the place is not given back
 			t.Errorf("the other got %v", err)
 		}
 	})
@@ -171,7 +172,7 @@ func TestAwayTooLate(t *testing.T) {
 	other, _ := holds(t, l, "end files a")
 	ended, end := context.WithCancel(t.Context())
 	end()
-	var all []gate.Release
+	var all []func(int64)
 	for i := range 4 {
 		other(0)
 		release, pause := holds(t, l, fmt.Sprint("s", i, " files a"))
@@ -282,7 +283,7 @@ func TestHammerAway(t *testing.T) {
 func TestEnormousLimits(t *testing.T) {
 	l := session.NewLimits(session.LimitOptions{Concurrent: math.MaxInt, Wait: -1})
 	for range 2 {
-		relay, _, err := l.Take(t.Context(), []gate.Charge{{Limit: gate.Relays, Owner: gate.Owner{ID: "alice"}, N: 1}})
+		relay, _, err := l.Take(t.Context(), []gate.Charge{{Limit: limit.Relays, Owner: gate.Owner{ID: "alice"}, N: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

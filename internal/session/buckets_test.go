@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // call charges a call of somebody to a rate.
-func call(l *session.Limits, t *testing.T, id string, r obligation.Rate) (gate.Release, error) {
+func call(l *session.Limits, t *testing.T, id string, r obligation.Rate) (func(int64), error) {
 	t.Helper()
 	release, _, err := l.Take(t.Context(), []gate.Charge{
-		{Limit: gate.Concurrent, Owner: gate.Owner{ID: id}, N: 1},
+		{Limit: limit.Concurrent, Owner: gate.Owner{ID: id}, N: 1},
 		{Limit: "rate", Owner: gate.Owner{ID: id}, N: 1, Rate: &r},
 	})
 	return release, err
@@ -144,7 +145,7 @@ func TestRatesAreTakenTogether(t *testing.T) {
 		release := take(t, l, 1)
 		three := obligation.Rate{Calls: 1, Per: time.Hour}
 		charge := gate.Charge{Limit: "three", N: 1, Rate: &three}
-		if _, _, err := l.Take(t.Context(), append(places(1), charge)); !errors.Is(err, gate.ErrBusy) {
+		if _, _, err := l.Take(t.Context(), append(places(1), charge)); !errors.Is(err, limit.ErrBusy) {
 			t.Fatalf("err = %v", err)
 		}
 		release(0)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/limit"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -18,7 +20,7 @@ func ExampleSessions() {
 	first, _ := s.View(ctx, k)
 	second, _ := s.View(ctx, k)
 
-	_, err := s.Admit(ctx, first, &gate.Call{ID: "read"}, gate.NewLabels(gate.Untrusted))
+	_, err := s.Admit(ctx, first, &gate.Call{ID: "read"}, gate.NewLabels(provenance.Untrusted))
 	fmt.Println("first:", err)
 	now, err := s.Admit(ctx, second, &gate.Call{ID: "send"}, nil)
 	fmt.Println("second:", err, now.Labels)
@@ -30,12 +32,12 @@ func ExampleSessions() {
 func ExampleLimits() {
 	ctx := context.Background()
 	l := session.NewLimits(session.LimitOptions{Concurrent: 1, Wait: -1})
-	charge := []gate.Charge{{Limit: gate.Concurrent, Owner: gate.Local().Owner, N: 1}}
+	charge := []gate.Charge{{Limit: limit.Concurrent, Owner: gate.Local().Owner, N: 1}}
 
 	release, _, err := l.Take(ctx, charge)
 	fmt.Println("first:", err)
 	_, _, err = l.Take(ctx, charge)
-	fmt.Println("second:", err, errors.Is(err, gate.ErrBusy))
+	fmt.Println("second:", err, errors.Is(err, limit.ErrBusy))
 	release(0)
 	_, _, err = l.Take(ctx, charge)
 	fmt.Println("third:", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/limit"
 )
 
 // LimitOptions configure [Limits].
@@ -100,12 +101,12 @@ func NewLimits(o LimitOptions) *Limits {
 // Take takes places for calls, and tokens of rates. The limits beside rates are
 // [gate.Concurrent], [gate.Relays] and [gate.Agents], of which a call takes one; a charge to another is
 // an error, since nobody would keep it.
-// The error is a [*gate.Busy] if there was no place in time, and wraps ctx.Err() if
+// The error is a [*limit.Busy] if there was no place in time, and wraps ctx.Err() if
 // ctx ended first; it is a [*gate.OverRate] if a rate is used up. A Release that is
 // called again does nothing.
 //
 // A call that is away keeps its places at its server and of its tool, which go on with it.
-func (l *Limits) Take(ctx context.Context, charges []gate.Charge) (gate.Release, gate.Pause, error) {
+func (l *Limits) Take(ctx context.Context, charges []gate.Charge) (func(int64), func() func(context.Context) error, error) {
 	d, rated, err := l.demand(charges)
 	if err != nil {
 		return nil, nil, err
@@ -169,13 +170,13 @@ func (l *Limits) demand(charges []gate.Charge) (d demand, rated bool, err error)
 }
 
 // placesOf returns the places that a limit is on; nil if there is no such limit.
-func (l *Limits) placesOf(limit string) *places {
-	switch limit {
-	case gate.Concurrent:
+func (l *Limits) placesOf(name string) *places {
+	switch name {
+	case limit.Concurrent:
 		return &l.calls
-	case gate.Relays:
+	case limit.Relays:
 		return &l.relays
-	case gate.Agents:
+	case limit.Agents:
 		return &l.agents
 	default:
 		return nil

@@ -12,15 +12,16 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/seed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 func places(n int64) []gate.Charge {
-	return []gate.Charge{{Limit: gate.Concurrent, Owner: gate.Owner{ID: "alice"}, N: n}}
+	return []gate.Charge{{Limit: limit.Concurrent, Owner: gate.Owner{ID: "alice"}, N: n}}
 }
 
-func take(tb testing.TB, l *session.Limits, n int64) gate.Release {
+func take(tb testing.TB, l *session.Limits, n int64) func(int64) {
 	tb.Helper()
 	release, _, err := l.Take(tb.Context(), places(n))
 	if err != nil {
@@ -50,7 +51,7 @@ func TestTakeRefuses(t *testing.T) {
 			l := session.NewLimits(session.LimitOptions{Concurrent: 2, Wait: -1})
 			release := take(t, l, 1)
 			_, _, err := l.Take(t.Context(), tt.charges)
-			if err == nil || errors.Is(err, gate.ErrBusy) != tt.busy {
+			if err == nil || errors.Is(err, limit.ErrBusy) != tt.busy {
 				t.Errorf("err = %v, busy expected: %v", err, tt.busy)
 			}
 			release(0)
@@ -74,7 +75,7 @@ func TestReleaseTwiceIsOnce(t *testing.T) {
 	first(0)
 	first(0)
 	take(t, l, 1)
-	if _, _, err := l.Take(t.Context(), places(1)); !errors.Is(err, gate.ErrBusy) {
+	if _, _, err := l.Take(t.Context(), places(1)); !errors.Is(err, limit.ErrBusy) {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -88,10 +89,10 @@ func TestWait(t *testing.T) {
 		returned time.Duration
 	}{
 		"a place in time":             {session.LimitOptions{}, 300 * time.Millisecond, 0, nil, 300 * time.Millisecond},
-		"no place in time":            {session.LimitOptions{}, 0, 0, gate.ErrBusy, time.Second},
-		"a wait of its own length":    {session.LimitOptions{Wait: time.Minute}, 0, 0, gate.ErrBusy, time.Minute},
-		"no wait":                     {session.LimitOptions{Wait: -1}, time.Second, 0, gate.ErrBusy, 0},
-		"no queue":                    {session.LimitOptions{Queue: -1}, time.Second, 0, gate.ErrBusy, 0},
+		"no place in time":            {session.LimitOptions{}, 0, 0, limit.ErrBusy, time.Second},
+		"a wait of its own length":    {session.LimitOptions{Wait: time.Minute}, 0, 0, limit.ErrBusy, time.Minute},
+		"no wait":                     {session.LimitOptions{Wait: -1}, time.Second, 0, limit.ErrBusy, 0},
+		"no queue":                    {session.LimitOptions{Queue: -1}, time.Second, 0, limit.ErrBusy, 0},
 		"the caller goes":             {session.LimitOptions{}, 0, time.Millisecond, context.DeadlineExceeded, time.Millisecond},
 		"the caller went long before": {session.LimitOptions{}, 0, -1, context.DeadlineExceeded, 0},
 	}
@@ -128,7 +129,7 @@ func TestWait(t *testing.T) {
 func TestWaitersComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := session.NewLimits(session.LimitOptions{Concurrent: 3, Wait: time.Hour, Queue: 3})
-		releases := []gate.Release{take(t, l, 1), take(t, l, 1), take(t, l, 1)}
+		releases := []func(int64){take(t, l, 1), take(t, l, 1), take(t, l, 1)}
 		got := make(chan int64, 3)
 		var wg sync.WaitGroup
 		defer wg.Wait()
@@ -145,7 +146,7 @@ func TestWaitersComeInOrder(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		if _, _, err := l.Take(t.Context(), places(1)); !errors.Is(err, gate.ErrBusy) {
+		if _, _, err := l.Take(t.Context(), places(1)); !errors.Is(err, limit.ErrBusy) {
 			t.Errorf("beyond the queue: %v", err)
 		}
 		releases[0](0)
@@ -206,9 +207,9 @@ func TestPlaceAtTheLastMoment(t *testing.T) {
 // However calls come and go, there are never more than the limit, and all places
 // are free in the end.
 func TestLimitsHammer(t *testing.T) {
-	const limit = 4
+	const most = 4
 	seed := seed.Of(t)
-	l := session.NewLimits(session.LimitOptions{Concurrent: limit, Wait: time.Millisecond, Queue: 5})
+	l := session.NewLimits(session.LimitOptions{Concurrent: most, Wait: time.Millisecond, Queue: 5})
 	var running, done atomic.Int64
 	var wg sync.WaitGroup
 	for w := range 16 {
@@ -216,16 +217,16 @@ func TestLimitsHammer(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(w)))
 			for range 500 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(2000))*time.Microsecond)
-				n := 1 + r.Int64N(limit)
+				n := 1 + r.Int64N(most)
 				release, _, err := l.Take(ctx, places(n))
 				if err == nil {
-					if now := running.Add(n); now > limit {
+					if now := running.Add(n); now > most {
 						t.Errorf("%d at once", now)
 					}
 					done.Add(1)
 					running.Add(-n)
 					release(0)
-				} else if !errors.Is(err, gate.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
+				} else if !errors.Is(err, limit.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 					t.Error(err)
 				}
 				cancel()
@@ -236,7 +237,7 @@ func TestLimitsHammer(t *testing.T) {
 	if done.Load() == 0 {
 		t.Error("no call came through")
 	}
-	take(t, l, limit)
+	take(t, l, most)
 }
 
 func BenchmarkTake(b *testing.B) {
@@ -272,7 +273,7 @@ func TestPlaces(t *testing.T) {
 		if taken, waiting, most := l.Places(); taken != 1 || waiting != 1 || most != 1 {
 			t.Errorf("%d taken, %d wait, of %d", taken, waiting, most)
 		}
-		if err := <-gone; !errors.Is(err, gate.ErrBusy) {
+		if err := <-gone; !errors.Is(err, limit.ErrBusy) {
 			t.Error(err)
 		}
 		release(0)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/limit"
 )
 
 // What limits on calls at once are of.
@@ -57,8 +58,8 @@ func (d *demand) within(r room, most int, n int64) {
 	d.shares = append(d.shares, share{r, n, int64(most)})
 }
 
-func busy(whose, what string, most int64) *gate.Busy {
-	return &gate.Busy{What: fmt.Sprintf("%s has as many calls under way%s as it may have at once, which is %d", whose, what, most)}
+func busy(whose, what string, most int64) *limit.Busy {
+	return &limit.Busy{What: fmt.Sprintf("%s has as many calls under way%s as it may have at once, which is %d", whose, what, most)}
 }
 
 // places are the places for calls, and the queue for them.
@@ -87,7 +88,7 @@ func (p *places) init(most int64, queue int) {
 	p.most, p.queue, p.waiting, p.inRoom = most, queue, list.New(), make(map[room]int64)
 }
 
-// take takes places, or waits for them. The error is a [*gate.Busy], or ctx.Err().
+// take takes places, or waits for them. The error is a [*limit.Busy], or ctx.Err().
 func (p *places) take(ctx context.Context, d demand, wait time.Duration) error {
 	p.mu.Lock()
 	if p.waiting.Len() == 0 && p.full(&d) == nil {
@@ -232,7 +233,7 @@ func (p *places) occupy(d *demand) {
 }
 
 // full returns which limit d has no place in now, or nil.
-func (p *places) full(d *demand) *gate.Busy {
+func (p *places) full(d *demand) *limit.Busy {
 	for i := range d.shares {
 		if s := &d.shares[i]; p.inRoom[s.room]+s.n > s.most {
 			return busy(s.of, d.what, s.most)
@@ -245,7 +246,7 @@ func (p *places) full(d *demand) *gate.Busy {
 }
 
 // whyBusy is full for one that is refused, which may be for those before it.
-func (p *places) whyBusy(d *demand) *gate.Busy {
+func (p *places) whyBusy(d *demand) *limit.Busy {
 	if b := p.full(d); b != nil {
 		return b
 	}

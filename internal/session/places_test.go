@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
 // place is what one call takes, of "session server tool".
 func place(of string) []gate.Charge {
 	f := strings.Fields(of)
-	return []gate.Charge{{Limit: gate.Concurrent, Owner: gate.Owner{ID: "alice"}, N: 1, Session: f[0], Server: f[1], Tool: f[1] + "__" + f[2]}}
+	return []gate.Charge{{Limit: limit.Concurrent, Owner: gate.Owner{ID: "alice"}, N: 1, Session: f[0], Server: f[1], Tool: f[1] + "__" + f[2]}}
 }
 
 // TestRooms: each limit refuses what is beyond it, says whose it is, and holds up
@@ -45,7 +46,7 @@ func TestRooms(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := session.NewLimits(o)
-			var releases []gate.Release
+			var releases []func(int64)
 			for _, of := range tt.taken {
 				release, _, err := l.Take(t.Context(), place(of))
 				if err != nil {
@@ -54,7 +55,7 @@ func TestRooms(t *testing.T) {
 				releases = append(releases, release)
 			}
 			_, _, err := l.Take(t.Context(), place(tt.next))
-			if !errors.Is(err, gate.ErrBusy) || !strings.HasPrefix(fmt.Sprint(err), tt.refused+" has as many calls under way") {
+			if !errors.Is(err, limit.ErrBusy) || !strings.HasPrefix(fmt.Sprint(err), tt.refused+" has as many calls under way") {
 				t.Errorf("err = %v, want that of %s", err, tt.refused)
 			}
 			if tt.nextFree != "" {
@@ -127,7 +128,7 @@ func TestTurns(t *testing.T) {
 				switch err := call("greedy s a"); {
 				case err == nil:
 					carried.Add(1)
-				case errors.Is(err, gate.ErrBusy):
+				case errors.Is(err, limit.ErrBusy):
 					refused.Add(1)
 				default:
 					t.Error(err)

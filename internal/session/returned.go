@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // Returned remembers the words of results, by session and server, so that what comes back
@@ -18,8 +19,6 @@ type Returned struct {
 	words map[returnedTo]*returnedWords
 	last  []returnedTo // the one that was used last at the end
 }
-
-var _ gate.Returned = (*Returned)(nil)
 
 var wordSeed = maphash.MakeSeed()
 
@@ -43,7 +42,7 @@ const (
 // Learn takes the words of a result as its client gets it.
 func (r *Returned) Learn(s gate.SessionKey, server string, result gate.Doc) {
 	var words []uint64
-	_, _ = result.MapStrings(func(_ gate.Leaf, text string) string {
+	_, _ = doc.MapStrings(result, func(_ doc.Leaf, text string) string {
 		eachWord(text, func(word uint64) bool {
 			words = append(words, word)
 			return len(words) < maxReturnedWords

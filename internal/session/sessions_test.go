@@ -366,7 +366,7 @@ func TestHammer(t *testing.T) {
 func BenchmarkView(b *testing.B) {
 	s := session.New(session.Options{})
 	for i := range 10_000 {
-		learn(b, s, key(fmt.Sprint("session", i)), gate.Untrusted)
+		learn(b, s, key(fmt.Sprint("session", i)), provenance.Untrusted)
 	}
 	k, clean := key("session77"), key("clean")
 	for name, k := range map[string]gate.SessionKey{"labelled": k, "clean": clean} {
@@ -386,7 +386,7 @@ func BenchmarkView(b *testing.B) {
 // BenchmarkCall measures all that a call costs here: view, admission, learning.
 func BenchmarkCall(b *testing.B) {
 	s := session.New(session.Options{})
-	k, labels := key("s1"), gate.NewLabels(gate.Untrusted)
+	k, labels := key("s1"), gate.NewLabels(provenance.Untrusted)
 	b.ReportAllocs()
 	for b.Loop() {
 		c := gate.Call{ID: gate.NewID()}

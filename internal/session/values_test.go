@@ -32,7 +32,7 @@ func TestValuesAreKeptWithTheLabels(t *testing.T) {
 	s, k := session.New(session.Options{}), key("s1")
 	tell(t, s, k, `["bob"]`, provenance.FromTrusted)
 	before := view(t, s, k)
-	tell(t, s, k, `["bob","eve"]`, provenance.FromUntrusted, gate.Untrusted)
+	tell(t, s, k, `["bob","eve"]`, provenance.FromUntrusted, provenance.Untrusted)
 	now := view(t, s, k)
 	if now.Values.OfText("bob") != provenance.FromTrusted|provenance.FromUntrusted || now.Values.OfText("eve") != provenance.FromUntrusted || !now.Tainted() {
 		t.Errorf("session = %+v", now)
@@ -47,7 +47,7 @@ func TestValuesAreKeptWithTheLabels(t *testing.T) {
 
 func TestAdmitIsStaleWhenAnArgumentIsMetOutside(t *testing.T) {
 	s, k := session.New(session.Options{}), key("s1")
-	learn(t, s, k, gate.Untrusted)
+	learn(t, s, k, provenance.Untrusted)
 	v := view(t, s, k)
 	tell(t, s, k, `["eve"]`, provenance.FromUntrusted)
 	for args, stale := range map[string]bool{`{"to":"eve"}`: true, `{"to":["bob","eve"]}`: true, `{"to":"bob"}`: false, `{}`: false} {
@@ -98,7 +98,7 @@ func TestNoValuesAreKept(t *testing.T) {
 // longest ago is dropped, and comes back as Top if it had read anything.
 func TestMoreValuesThanAllSessionsKeep(t *testing.T) {
 	s := session.New(session.Options{AllValues: 100})
-	tell(t, s, key("tainted"), list("a", 40), provenance.FromUntrusted, gate.Untrusted)
+	tell(t, s, key("tainted"), list("a", 40), provenance.FromUntrusted, provenance.Untrusted)
 	tell(t, s, key("clean"), list("b", 40), provenance.FromTrusted)
 	tell(t, s, key("new"), list("c", 90), provenance.FromTrusted)
 	if v := view(t, s, key("tainted")); !v.Top || v.Values.OfText("a1") != provenance.FromUntrusted {
@@ -120,7 +120,7 @@ func TestValuesHammer(t *testing.T) {
 	for w := range 8 {
 		wg.Go(func() {
 			for i := range 50 {
-				tell(t, s, k, fmt.Sprintf(`["v%d-%d"]`, w, i), provenance.FromUntrusted, gate.Untrusted)
+				tell(t, s, k, fmt.Sprintf(`["v%d-%d"]`, w, i), provenance.FromUntrusted, provenance.Untrusted)
 				if v := view(t, s, k); v.Values.Len() > 0 && !v.Tainted() {
 					t.Error("values without their labels")
 				}

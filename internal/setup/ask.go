@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/config"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 )
 
 // mcpJSON is an mcp.json with one server.
@@ -35,7 +35,7 @@ type talk struct {
 
 // ask puts one question. An empty answer is the usual one.
 func (t talk) ask(usual, format string, args ...any) (string, error) {
-	question := gate.Visible(fmt.Sprintf(format, args...))
+	question := escaped.Text(fmt.Sprintf(format, args...))
 	if usual != "" {
 		question += " [" + usual + "]"
 	}
@@ -73,7 +73,7 @@ func (t talk) some(names []string, format string, args ...any) ([]string, error)
 		if len(wrong) == 0 {
 			return chosen, nil
 		}
-		fmt.Fprintln(t.out, gate.Visible(fmt.Sprintf("not among them: %s", strings.Join(wrong, ", "))))
+		fmt.Fprintln(t.out, escaped.Text(fmt.Sprintf("not among them: %s", strings.Join(wrong, ", "))))
 	}
 }
 
@@ -131,7 +131,7 @@ func (t talk) sources(all []Source) (chosen []Source, err error) {
 	var numbers []string
 	for i, s := range all {
 		numbers = append(numbers, strconv.Itoa(i+1))
-		fmt.Fprintln(t.out, gate.Visible(fmt.Sprintf("%3d  %s, %s: %s", i+1, s.Client, s.File, strings.Join(IDs(s.Servers), ", "))))
+		fmt.Fprintln(t.out, escaped.Text(fmt.Sprintf("%3d  %s, %s: %s", i+1, s.Client, s.File, strings.Join(IDs(s.Servers), ", "))))
 	}
 	picked, err := t.some(numbers, "Servers of which clients? Numbers, all or none")
 	for i, s := range all {
@@ -161,7 +161,7 @@ func (t talk) servers(known []config.Server) (chosen []config.Server, err error)
 			err = fmt.Errorf("there is a server %s already", one.ID)
 		}
 		if err != nil {
-			fmt.Fprintln(t.out, gate.Visible(err.Error()))
+			fmt.Fprintln(t.out, escaped.Text(err.Error()))
 			continue
 		}
 		chosen = append(chosen, one)

@@ -45,14 +45,14 @@ func TestProfile(t *testing.T) {
 }
 
 func TestTreat(t *testing.T) {
-	s, _, err := NewSecrets(SecretRules{Results: gate.AllowSecrets, Tools: []SecretRule{{Pattern: "one__*", Arguments: gate.AllowSecrets}}}, nil)
+	s, _, err := NewSecrets(SecretRules{Results: "allow", Tools: []SecretRule{{Pattern: "one__*", Arguments: "allow"}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		server             string
 		arguments, results gate.Treatment
-	}{{"one", gate.AllowSecrets, gate.AllowSecrets}, {"two", "", gate.AllowSecrets}} {
+	}{{"one", "allow", "allow"}, {"two", "", "allow"}} {
 		arguments, results := s.Treat(&gate.Tool{Name: gate.ToolName{Server: tt.server, Tool: "x"}})
 		if arguments != tt.arguments || results != tt.results {
 			t.Errorf("%s: arguments %q, results %q", tt.server, arguments, results)

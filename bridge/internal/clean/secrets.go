@@ -64,7 +64,10 @@ func NewSecrets(rules SecretRules, seal []byte) (*Secrets, func(name, text strin
 }
 
 // Returned returns what remembers the words of results, if any could be taken for secrets.
-func (s *Secrets) Returned() gate.Returned {
+func (s *Secrets) Returned() interface {
+	Learn(s gate.SessionKey, server string, result gate.Doc)
+	Knows(s gate.SessionKey, server, text string) bool
+} {
 	if slices.Contains(s.rules.Report, secrets.RuleGeneric) || slices.Contains(s.rules.Skip, secrets.RuleGeneric) {
 		return nil
 	}

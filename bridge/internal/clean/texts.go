@@ -23,7 +23,6 @@ type Texts struct {
 }
 
 var (
-	_ gate.PieceSanitizer = (*Texts)(nil)
 	_ gate.ContentChecker = (*Texts)(nil)
 )
 
@@ -148,16 +147,16 @@ func (s *Texts) Sanitize(t gate.Text) (string, []gate.Finding) {
 	return clean, inGate(found)
 }
 
-// Open implements [gate.PieceSanitizer].
+// Open is what the gate asks of a sanitizer of texts that a client shows side by side.
 func (s *Texts) Open(t gate.Text) bool { return s.of(t).Open(t.Text) }
 
-// Inert implements [gate.PieceSanitizer].
+// Inert is what the gate asks of a sanitizer of texts that a client shows side by side.
 func (s *Texts) Inert(t gate.Text) (string, []gate.Finding) {
 	clean, found := s.of(t).Inert(t.Text)
 	return clean, inGate(found)
 }
 
-// Together implements [gate.PieceSanitizer].
+// Together is what the gate asks of a sanitizer of texts that a client shows side by side.
 func (s *Texts) Together(t gate.Text, texts []string) ([]string, []gate.Finding) {
 	clean, found := s.of(t).Together(texts)
 	return clean, inGate(found)

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/listing"
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
 
@@ -99,7 +100,7 @@ func (f *features) translated(server string, said gate.Doc) (gate.Doc, error) {
 	if len(f.opaque[server]) == 0 && len(f.yielded[server]) == 0 {
 		return said, nil
 	}
-	return said.MapStrings(func(at gate.Leaf, s string) string {
+	return doc.MapStrings(said, func(at doc.Leaf, s string) string {
 		if at.Key {
 			return s
 		}

@@ -3,13 +3,14 @@ package host
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"strconv"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Codes of JSON-RPC errors beside those of JSON-RPC itself.
@@ -94,8 +95,28 @@ func refusalOf(call string, err error) map[string]any {
 	if ok && r.Invoked {
 		refusal["invoked"] = true
 	}
-	maps.Copy(refusal, gate.Hints(err))
+	if gate.Retryable(err) {
+		refusal["retryable"] = true
+	}
+	if at := brokenAt(err); at != nil {
+		refusal["violations"] = at
+	}
 	return refusal
+}
+
+// brokenAt returns where arguments break their schema that were refused for that, at most 20
+// places, those of more than 200 bytes left out.
+func brokenAt(err error) (at []string) {
+	if r, ok := errors.AsType[*gate.Refusal](err); !ok || r.Step != step.ValidateInput {
+		return nil
+	}
+	broken, _ := errors.AsType[doc.Violations](err)
+	for _, v := range broken[:min(len(broken), 20)] {
+		if len(v.Pointer) <= 200 {
+			at = append(at, v.Pointer)
+		}
+	}
+	return at
 }
 
 // Public returns what a client may read of the error of a call.

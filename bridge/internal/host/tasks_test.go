@@ -21,6 +21,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/store"
 )
 
@@ -337,7 +338,7 @@ func TestTaskResultTeaches(t *testing.T) {
 	ask(second, "tasks/result", `"taskId":`+id)
 	untrusted := 0
 	for _, labels := range read.taught {
-		if slices.Contains(labels, gate.Untrusted) {
+		if slices.Contains(labels, provenance.Untrusted) {
 			untrusted++
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
 
@@ -97,7 +99,7 @@ func (s *Features) same(old *Features) bool {
 func newFeature(f gate.Feature, name gate.ToolName, def gate.Doc) *gate.Tool {
 	return &gate.Tool{
 		Feature: f, Name: name, Local: localOf(f, def), MIME: def.Get("mimeType").Text(), Annotations: def.Get("annotations"),
-		Digest: def.Digest(), Teaches: gate.NewLabels(gate.Untrusted),
+		Digest: def.Digest(), Teaches: gate.NewLabels(provenance.Untrusted),
 	}
 }
 
@@ -179,7 +181,7 @@ func (s *Features) noteFindings(t *gate.Tool) {
 }
 
 // readOfFeature is as [machineRead], of prompts and resources.
-func readOfFeature(at gate.Leaf) string {
+func readOfFeature(at doc.Leaf) string {
 	pointer := at.Pointer()
 	switch {
 	case at.Key:

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/doc"
 )
 
 // MaxMethods bounds the methods of one server.
@@ -46,7 +47,7 @@ type methodParams struct{}
 // Validate implements [gate.Schema].
 func (methodParams) Validate(params gate.Doc) error {
 	if !params.Get("_meta").IsZero() { // which says what holds between two who speak MCP
-		return gate.Violations{{Pointer: "/_meta", Message: "is not part of the arguments"}}
+		return doc.Violations{{Pointer: "/_meta", Message: "is not part of the arguments"}}
 	}
 	return nil
 }

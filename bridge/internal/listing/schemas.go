@@ -29,12 +29,12 @@ func (s PromptSchema) Validate(args gate.Doc) error {
 	found := notStrings("", args)
 	for name := range args.Members() {
 		if !slices.Contains(s.Declared, name) {
-			found = append(found, gate.Violation{Message: "an argument that the prompt does not declare"})
+			found = append(found, doc.Violation{Message: "an argument that the prompt does not declare"})
 		}
 	}
 	for _, name := range s.required {
 		if args.Get(name).IsZero() {
-			found = append(found, gate.Violation{Message: "an argument that the prompt requires is missing"})
+			found = append(found, doc.Violation{Message: "an argument that the prompt requires is missing"})
 		}
 	}
 	return violations(found)
@@ -47,18 +47,18 @@ type CompletionSchema struct{ Declared []string }
 
 // Validate implements [gate.Schema].
 func (s CompletionSchema) Validate(args gate.Doc) error {
-	var found gate.Violations
+	var found doc.Violations
 	for name := range args.Members() {
 		if name != "argument" && name != "context" {
-			found = append(found, gate.Violation{Message: "a member that completion/complete does not have"})
+			found = append(found, doc.Violation{Message: "a member that completion/complete does not have"})
 		}
 	}
 	argument := args.Get("argument")
 	found = append(found, notStrings("/argument", argument)...)
 	if argument.Get("name").IsZero() || argument.Get("value").IsZero() {
-		found = append(found, gate.Violation{Pointer: "/argument", Message: "no name or no value"})
+		found = append(found, doc.Violation{Pointer: "/argument", Message: "no name or no value"})
 	} else if !slices.Contains(s.Declared, argument.Get("name").Text()) {
-		found = append(found, gate.Violation{Pointer: "/argument/name", Message: "an argument that is not declared"})
+		found = append(found, doc.Violation{Pointer: "/argument/name", Message: "an argument that is not declared"})
 	}
 	return violations(append(found, notStrings("/context/arguments", args.At("/context/arguments"))...))
 }
@@ -69,23 +69,23 @@ type noArguments struct{}
 // Validate implements [gate.Schema].
 func (noArguments) Validate(args gate.Doc) error {
 	if !mcp.IsEmpty(args) {
-		return gate.Violations{{Message: "reading takes no arguments"}}
+		return doc.Violations{{Message: "reading takes no arguments"}}
 	}
 	return nil
 }
 
 // notStrings returns a violation for each member of an object that is no string.
-func notStrings(at string, object gate.Doc) (found gate.Violations) {
+func notStrings(at string, object gate.Doc) (found doc.Violations) {
 	for _, v := range object.Members() {
 		if v.Kind() != doc.String {
-			found = append(found, gate.Violation{Pointer: at, Message: "a value that is no string"})
+			found = append(found, doc.Violation{Pointer: at, Message: "a value that is no string"})
 		}
 	}
 	return found
 }
 
 // violations is nil as an error if there are none.
-func violations(v gate.Violations) error {
+func violations(v doc.Violations) error {
 	if len(v) == 0 {
 		return nil
 	}

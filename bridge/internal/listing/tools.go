@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/pointer"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
@@ -209,7 +210,7 @@ func newTool(name gate.ToolName, def gate.Doc, o Options) (t *gate.Tool, err err
 	}()
 	t = &gate.Tool{
 		Name: name, Local: def.Get("name").Text(), Annotations: def.Get("annotations"),
-		Digest: def.Digest(), Config: o.Config, OnMachine: o.OnMachine, Login: o.Login, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(gate.Untrusted), Groups: o.Groups.of(name),
+		Digest: def.Digest(), Config: o.Config, OnMachine: o.OnMachine, Login: o.Login, Vetted: o.Vetted, OutputWarn: o.OutputWarn, Teaches: gate.NewLabels(provenance.Untrusted), Groups: o.Groups.of(name),
 	}
 	t.Offered = offeredName(name, t.Digest, o.Bare)
 
@@ -248,7 +249,7 @@ func offer(t *gate.Tool, def gate.Doc, o Options) (gate.Doc, error) {
 
 // cleaned returns a definition with its texts sanitized, of which the findings are
 // added to t. machine names the kind of a string that cannot be changed.
-func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(gate.Leaf) string) (gate.Doc, error) {
+func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(doc.Leaf) string) (gate.Doc, error) {
 	def = withIcons(t, def, o)
 	text := gate.Text{Server: t.Name.Server, Profile: "text"}
 	if t.Feature == gate.FeatureTool {
@@ -256,7 +257,7 @@ func cleaned(t *gate.Tool, def gate.Doc, o Options, machine func(gate.Leaf) stri
 	}
 	var bad error
 	var left []string // pointers of what is left out
-	clean, err := def.MapStrings(func(at gate.Leaf, s string) string {
+	clean, err := doc.MapStrings(def, func(at doc.Leaf, s string) string {
 		one := text
 		one.Text = s
 		text, found := o.Sanitizer.Sanitize(one)
@@ -299,7 +300,7 @@ var (
 
 // machineRead names the kind of a string that clients send back or act on, and
 // that therefore cannot be changed; "" for one that is only read.
-func machineRead(at gate.Leaf) string {
+func machineRead(at doc.Leaf) string {
 	if at.Key {
 		return "the name of a member"
 	}
@@ -311,7 +312,7 @@ func machineRead(at gate.Leaf) string {
 }
 
 // keyword returns the first of the machineWords above a string, and its pointer.
-func keyword(of gate.Leaf) (word, at string) {
+func keyword(of doc.Leaf) (word, at string) {
 	chosen, end := false, 0
 	for token := range strings.SplitSeq(of.Pointer(), "/") {
 		end += len(token) + 1
@@ -329,7 +330,7 @@ func keyword(of gate.Leaf) (word, at string) {
 
 // dispensable returns the pointer of the keyword in whose value a string stands, if a schema
 // does without it; "" if not.
-func dispensable(of gate.Leaf) string {
+func dispensable(of doc.Leaf) string {
 	word, at := keyword(of)
 	if of.Key || !slices.Contains(optional, word) {
 		return ""

@@ -140,7 +140,7 @@ func PeerCapabilities(all gate.Doc) (some gate.Doc) {
 			found = append(found, name)
 		}
 	}
-	if len(found) > 0 && len(found) == all.Len() {
+	if len(found) > 0 && len(found) == doc.Len(all) {
 		return all // it was chosen before: of a session, which keeps no others
 	}
 	for _, name := range found {

@@ -10,6 +10,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream/wire"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/confine"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 	"github.com/wasmgate/wasmgate/internal/status"
 )
 
@@ -100,7 +101,7 @@ func (e *Endpoint) Status() Status {
 	if l := e.link; l != nil {
 		s.Name, s.Version, s.Protocol = printable(l.server.Get("name")), printable(l.server.Get("version")), l.revision
 		for name := range l.capabilities.Members() {
-			s.Capabilities = append(s.Capabilities, mcp.Clip(gate.Visible(name), maxSaidName))
+			s.Capabilities = append(s.Capabilities, mcp.Clip(escaped.Text(name), maxSaidName))
 		}
 		slices.Sort(s.Capabilities)
 	}
@@ -119,4 +120,4 @@ func (e *Endpoint) Status() Status {
 const maxSaidName = 100
 
 // printable is what a server says of itself, as an operator can read it.
-func printable(d gate.Doc) string { return mcp.Clip(gate.Visible(d.Text()), maxSaidName) }
+func printable(d gate.Doc) string { return mcp.Clip(escaped.Text(d.Text()), maxSaidName) }

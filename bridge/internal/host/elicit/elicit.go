@@ -6,6 +6,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/escaped"
 )
 
 // Method is the request by which a client asks its person, the same in
@@ -106,7 +107,7 @@ func Pages(capabilities gate.Doc) bool {
 // Page is the parameters of a request to send a person to a page.
 func Page(name, url string) gate.Doc {
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
-		"mode": "url", "url": url, "message": "A login is needed for " + gate.Visible(name) + ". The page says for what, once you have signed in.",
+		"mode": "url", "url": url, "message": "A login is needed for " + escaped.Text(name) + ". The page says for what, once you have signed in.",
 	})))
 }
 

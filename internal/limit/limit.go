@@ -1,0 +1,27 @@
+package limit
+
+import "errors"
+
+// Concurrent is the limit on calls at upstreams at one time, and Relays that on calls of
+// tools that carry out others: see gate.Tool. A call takes a place of one of them.
+// Agents is the limit on calls of agents' own tools, which run elsewhere: see actions.AgentCall.
+const (
+	Concurrent = "concurrent"
+	Relays     = "relays"
+	Agents     = "agents"
+)
+
+// ErrBusy says that a limit is reached for the moment.
+var ErrBusy = errors.New("too many calls at once")
+
+// Busy says which limit on calls at once is reached for the moment. It is an error,
+// and [ErrBusy].
+type Busy struct {
+	What string // safe to show to the client
+}
+
+// Error is what a client is told.
+func (b *Busy) Error() string { return b.What }
+
+// Is implements what [errors.Is] asks for.
+func (b *Busy) Is(target error) bool { return target == ErrBusy }
