@@ -184,7 +184,7 @@ func (l *Server) Status() upstream.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := upstream.Status{Server: l.server, Phase: upstream.Ready, Local: true, Tools: len(l.tools.All), Notes: l.tools.Notes}
-	s.Count(l.features)
+	upstream.Count(&s, l.features)
 	return s
 }
 

@@ -59,8 +59,9 @@ type Status struct {
 // soonKnown is how long the start of a child again counts as the fault before it.
 const soonKnown = 2 * time.Second
 
-// Count adds what the server offers beside tools; nil is nothing.
-func (s *Status) Count(f *listing.Features) {
+// Count adds to a status what the server offers beside tools; nil is nothing. It is no method, for
+// package gateway promises those.
+func Count(s *Status, f *listing.Features) {
 	if f == nil {
 		return
 	}
@@ -86,7 +87,7 @@ func (e *Endpoint) Status() Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := Status{Server: e.cfg.Server, Phase: e.phase, Since: e.since, Tools: len(e.tools.All), Methods: len(e.methods), Notes: e.tools.Notes}
-	s.Count(e.tools.Features)
+	Count(&s, e.tools.Features)
 	s.Said = e.said
 	switch {
 	case e.phase == Connecting && e.fault != nil && (e.cfg.Command == "" || time.Since(e.since) < soonKnown):
