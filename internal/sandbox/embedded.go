@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// These are written by cmd/pack of the module sandbox/tools, with -o ../../internal/sandbox.
+// These are written by cmd/pack of the module sandbox/tools.
 var (
 	//go:embed tools.wasm.gz
 	packedTools []byte
