@@ -334,20 +334,24 @@ func (p *tagPass) tag(i int) string {
 // keepsAddress reports whether what s begins with may stay where Markdown takes it
 // for an address between angles (CommonMark 0.31, 6.5), which shows where it leads.
 func (p *tagPass) keepsAddress(s string) bool {
-	end := strings.IndexFunc(s[1:], func(r rune) bool { return r <= ' ' || r == '<' || r == '>' || r == '|' }) + 1
-	if end > 0 && s[end] == '|' { // Slack shows what follows, and not where it leads
-		return !remote(s[1:end], false) || p.allowed.keeps(s[1:end], false)
+	address, closed := s[1:], false
+	if end := strings.IndexFunc(address, func(r rune) bool { return r <= ' ' || r == '<' || r == '>' }); end >= 0 {
+		address, closed = address[:end], address[end] == '>'
 	}
-	if end == 0 || s[end] != '>' {
+	// Slack shows what follows a bar, and not where it leads.
+	if hidden, _, bar := strings.Cut(address, "|"); bar && remote(hidden, false) && !p.allowed.keeps(hidden, false) {
+		return false
+	}
+	if !closed {
 		return true
 	}
-	scheme, _, _ := strings.Cut(s[1:end], ":")
+	scheme, _, _ := strings.Cut(address, ":")
 	if len(scheme) < 2 || strings.IndexByte(scheme, '_') >= 0 || !isScheme(scheme) { // as <host[:port]>
 		return true
 	}
 	shown := strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "ftp")
-	shown = shown && strings.IndexFunc(s[:end], func(r rune) bool { return r == '\\' || r == '@' || r >= 0x80 }) < 0
-	return shown && p.allowed.allow == nil || p.allowed.keeps(s[1:end], false)
+	shown = shown && strings.IndexFunc(address, func(r rune) bool { return r == '\\' || r == '@' || r >= 0x80 }) < 0
+	return shown && p.allowed.allow == nil || p.allowed.keeps(address, false)
 }
 
 // endsLater reports whether an end tag of the element stands anywhere in the text.
