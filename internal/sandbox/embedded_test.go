@@ -108,7 +108,7 @@ func TestEmbeddedToolsAreCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(packed, fresh) {
-			t.Errorf("%s (%d bytes) is not what its sources build (%d bytes): run go run ./cmd/pack -o ../../internal/sandbox in sandbox/tools", file, len(packed), len(fresh))
+			t.Errorf("%s (%d bytes) is not what its sources build (%d bytes): run go run ./cmd/pack in sandbox/tools", file, len(packed), len(fresh))
 		}
 	}
 }
