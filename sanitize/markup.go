@@ -325,6 +325,9 @@ func (p *tagPass) tag(i int) string {
 	if !t.whole && (t.size == maxTag || knownNames.get(t.name)) {
 		return ruleElement
 	}
+	if t.is("meta") && t.attr("http-equiv") != nil && strings.IndexByte(s[:t.size], '\n') >= 0 { // Markdown may end it with the line, and change what it says
+		return ruleElement
+	}
 	if t.to > 0 && (t.to == len(s) || cutByMarkdown(p.s, i, i+t.from, i+t.to)) {
 		return ruleElement
 	}

@@ -110,6 +110,7 @@ func TestText(t *testing.T) {
 		"marks of tools and licences live":                   {"<!-- markdownlint-disable MD013 MD033 --><!-- Copyright (c) 2020 Example Ltd. Licensed under the terms of the MIT License; see LICENSE --><!-- toc -->", "<!-- markdownlint-disable MD013 MD033 --><!-- Copyright (c) 2020 Example Ltd. Licensed under the terms of the MIT License; see LICENSE --><!-- toc -->", nil},
 		"a handler becomes text":                             {`<img src=x onerror="x()">ok`, `< img src=x onerror="x()">ok`, []sanitize.Finding{removed("html/handler", 1)}},
 		"a link that runs too":                               {`<a href=" java&#115;cript:x()">t</a>`, `< a href=" java&#115;cript:x()">t</a>`, []sanitize.Finding{removed("html/url", 1)}},
+		"a meta element over lines":                          {"<!doctype html><meta http-equiv=\n\"content-type\" content=x>", "<!doctype html>< meta http-equiv=\n\"content-type\" content=x>", []sanitize.Finding{removed("html/element", 1)}},
 		"a link element that would run":                      {`<link href=javascript:x()>`, `< link href=javascript:x()>`, []sanitize.Finding{removed("html/url", 1)}},
 		"a tag without an end too":                           {`x <img src=1 onerror=alert(1) `, "x < img src=1 onerror=alert(1) ", []sanitize.Finding{removed("html/handler", 1)}},
 		"a tag whose value has no end too":                   {`["<b title='", "x'"]`, `["<b title='", "x'"]`, nil},

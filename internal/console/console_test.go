@@ -93,6 +93,15 @@ func (d *desk) signIn() {
 	d.cookie = w.Result().Cookies()[0]
 }
 
+// signed makes a request one of who has signed in, at the address where that was.
+func (d *desk) signed(r *http.Request) {
+	r.Host = here
+	r.AddCookie(d.cookie)
+}
+
+// here is where the console says it is.
+const here = "127.0.0.1:7421"
+
 // ask sends a request: a form, or JSON if that is what body is.
 func (d *desk) ask(method, path string, body any, header http.Header) *httptest.ResponseRecorder {
 	d.t.Helper()
@@ -104,7 +113,7 @@ func (d *desk) ask(method, path string, body any, header http.Header) *httptest.
 	case string:
 		r, kind = strings.NewReader(body), "application/json"
 	}
-	req := httptest.NewRequest(method, "http://127.0.0.1:7421"+path, r)
+	req := httptest.NewRequest(method, "http://"+here+path, r)
 	for k, v := range header {
 		req.Header[k] = v
 	}
@@ -692,7 +701,7 @@ func TestEvents(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // its call compiles the tools, if nobody has
 		defer cancel()
 		r, _ := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/events", nil)
-		r.AddCookie(d.cookie)
+		d.signed(r)
 		if last != "" {
 			r.Header.Set("Last-Event-ID", last)
 		}
@@ -811,7 +820,7 @@ func TestConsoleIsNotOnMCP(t *testing.T) {
 		method, path, _ := strings.Cut(r.pattern, " ")
 		path = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(strings.TrimSuffix(path, "{$}"), "x")
 		req := httptest.NewRequest(method, "http://127.0.0.1:7420"+path, nil)
-		req.AddCookie(d.cookie)
+		d.signed(req)
 		w := httptest.NewRecorder()
 		d.app.Gateway().ServeHTTP(w, req)
 		if w.Code != http.StatusNotFound && w.Code != http.StatusMethodNotAllowed {
@@ -849,7 +858,7 @@ deny contains "no" if input.admin.op == "signout"
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // its call compiles the tools, if nobody has
 		t.Cleanup(cancel)
 		r, _ := http.NewRequestWithContext(ctx, "GET", server.URL+"/api/v1/events", nil)
-		r.AddCookie(d.cookie)
+		d.signed(r)
 		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)

@@ -60,7 +60,7 @@ func live(b *testing.B, d *desk, url string) chan uint64 {
 	ctx, cancel := context.WithCancel(b.Context())
 	b.Cleanup(cancel)
 	r, _ := http.NewRequestWithContext(ctx, "GET", url+"/api/v1/events", nil)
-	r.AddCookie(d.cookie)
+	d.signed(r)
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		b.Fatal(err)
