@@ -22,12 +22,30 @@ func (s *Sanitizer) Open(text string) bool {
 	if i := last(text, '\\'); i >= 0 && strings.IndexByte(text[i:], '}') < 0 {
 		return true
 	}
-	if last(text, '<') > last(text, '>') || withinComment(text) || withinTag(text) {
+	if last(text, '<') > last(text, '>') || withinComment(text) || withinTag(text) || withinTarget(text) {
 		return true
 	}
 	tail := text[max(0, len(text)-maxTokenName):]
 	i := strings.LastIndexByte(tail, '&')
 	return i >= 0 && !strings.ContainsAny(tail[i:], "; ") || strings.Contains(tail, "__")
+}
+
+// withinTarget reports whether a text may end within the target of a link of Markdown.
+func withinTarget(text string) bool {
+	text = text[max(0, len(text)-2*maxTarget):]
+	closed := 0 // more often than opened
+	for i := len(text) - 1; i > 0; i-- {
+		switch text[i] {
+		case ')':
+			closed++
+		case '(':
+			if text[i-1] == ']' && closed <= 0 {
+				return true
+			}
+			closed--
+		}
+	}
+	return false
 }
 
 // withinComment reports whether a text may end within a comment, which may hold angles: a comment
