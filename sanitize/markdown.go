@@ -15,6 +15,7 @@ type linkPass struct {
 	open    []int32 // where the brackets are that nothing has closed yet
 	lost    bool    // more of them than maxOpen
 	tricky  int     // where the last character is that may keep a bracket from counting; -1: none
+	target  int     // where the last target of a link begins; 0: none
 	image   int     // where the last image begins whose paragraph may go on; -1: none
 	goesOn  int     // up to where it does
 	note    int     // where the last label of a footnote begins; -1: none
@@ -56,6 +57,9 @@ func (p *linkPass) run() []edit {
 			p.push(i)
 		case ']':
 			p.close(i)
+			if strings.HasPrefix(s[i+1:], "(") {
+				p.target = i + 2
+			}
 		case '\\':
 			p.tricky = i
 			if n, style := latex(s[i:]); n > 0 {
@@ -92,9 +96,22 @@ func (p *linkPass) push(i int) {
 	if strings.HasPrefix(p.s[i+1:], "^") {
 		p.note = i
 	}
+	if p.withinTarget(i) {
+		p.tricky = i
+	}
 	if p.lost = p.lost || len(p.open) == maxOpen; !p.lost {
 		p.open = append(p.open, int32(i))
 	}
+}
+
+// withinTarget reports whether the bracket at s[i] may stand in the target or the title of a link,
+// where it opens nothing.
+func (p *linkPass) withinTarget(i int) bool {
+	if p.target == 0 || i-p.target > 2*maxTarget {
+		return false
+	}
+	target, after, closed := strings.Cut(p.s[p.target:i], ")")
+	return !closed || strings.ContainsAny(target, "(\"'") && after != ""
 }
 
 // close looks at the link or definition whose text ends at s[i].
