@@ -126,7 +126,8 @@ func (c contents) block(block Doc, path []string) (Doc, string, error) {
 		member, one.Data = "blob", from.Get("blob").Text()
 	}
 	now := c.withIcons(from, one, path)
-	if c.listsElsewhere(one, from.Get("text").Text()) {
+	list := isURIList(one.MIME)
+	if list && c.listsElsewhere(one, from.Get("text").Text()) {
 		return block, listed, nil
 	}
 	if one.Data != "" || one.URI != "" {
@@ -139,7 +140,7 @@ func (c contents) block(block Doc, path []string) (Doc, string, error) {
 			c.found(ruleType, path)
 		}
 		if v.Text != nil {
-			if c.listsElsewhere(one, *v.Text) {
+			if list && c.listsElsewhere(one, *v.Text) {
 				return block, listed, nil
 			}
 			clean, err := c.scrub.blob(*v.Text, cmp.Or(v.MIME, one.MIME), append(path, member))
@@ -191,13 +192,15 @@ func (c contents) withIcons(d Doc, as Content, path []string) Doc {
 // listed says why a list of URIs is refused.
 const listed = "list of pages from elsewhere"
 
-// listsElsewhere reports whether a text is a list of URIs (RFC 2483) with one that is off the list:
+// isURIList reports whether contents of a type are lists of URIs (RFC 2483).
+func isURIList(mime string) bool {
+	mime, _, _ = strings.Cut(mime, ";")
+	return strings.EqualFold(strings.TrimSpace(mime), "text/uri-list")
+}
+
+// listsElsewhere reports whether one of a list of URIs is off the list of the operator:
 // hosts of MCP-UI show what it names in a frame, so that it is fetched without a click.
 func (c contents) listsElsewhere(one Content, text string) bool {
-	mime, _, _ := strings.Cut(one.MIME, ";")
-	if text == "" || !strings.EqualFold(strings.TrimSpace(mime), "text/uri-list") {
-		return false
-	}
 	one.Data, one.Icon = "", true
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' || r == '\n' }) {
 		one.URI = strings.TrimSpace(line)

@@ -1,5 +1,7 @@
 package gate
 
+import "strings"
+
 // A Feature is a kind of what servers offer (MCP, server features). The zero
 // Feature is FeatureTool.
 type Feature string
@@ -46,7 +48,7 @@ func (q Query) Subject() string {
 		}
 		return q.Call.URI(q.Tool)
 	default:
-		return q.Tool.Name.String()
+		return q.Tool.named()
 	}
 }
 
@@ -55,5 +57,15 @@ func (t *Tool) qualified() string {
 	if !t.Feature.called() {
 		return ""
 	}
-	return t.Name.String()
+	return t.named()
+}
+
+// named is the text of the name: what clients use, where they use that, so that no call makes it anew.
+func (t *Tool) named() string {
+	n := t.Name
+	tool, ok := strings.CutPrefix(t.Offered, n.Server)
+	if ok && len(tool) == len("__")+len(n.Tool) && strings.HasPrefix(tool, "__") && strings.HasSuffix(tool, n.Tool) {
+		return t.Offered
+	}
+	return n.String()
 }

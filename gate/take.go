@@ -88,7 +88,7 @@ func place(q Query) Charge {
 	}
 	return Charge{
 		Limit: on, Owner: q.Call.Who.Owner, N: 1,
-		Session: q.Call.Session.ID, Server: q.Tool.Name.Server, Tool: q.Tool.Name.String(),
+		Session: q.Call.Session.ID, Server: q.Tool.Name.Server, Tool: q.Tool.named(),
 	}
 }
 

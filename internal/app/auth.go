@@ -129,8 +129,10 @@ func (a *App) handler() http.Handler {
 		a.connect.ServeHTTP(w, r)
 	})
 	bounded, calls := web.Bounded(a.bodyTime, pages), a.ending(a.gateway) // which bounds bodies itself
+	const noPage = "/"                                                    // a mux that finds nothing asks each of its paths for its methods, and allocates
+	pages.Handle(noPage, calls)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, page := pages.Handler(r); page != "" {
+		if _, page := pages.Handler(r); page != noPage {
 			bounded.ServeHTTP(w, r)
 			return
 		}
