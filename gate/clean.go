@@ -8,24 +8,9 @@ import (
 	"strings"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
-
-// The members that the gate adds to a result's _meta.
-const (
-	// MetaFindings lists what was found in a result: [Finding] values.
-	MetaFindings = "io.github.wasmgate/findings"
-	// MetaRefusal is {code, reason, record_id} in the result of a refused call; retryable,
-	// true, if the same call can succeed later; violations, JSON Pointers into the arguments,
-	// if they break the schema; and
-	// retry_after_ms if it is known when trying again is worth it; and invoked, true, if
-	// the call may have been carried out: see [Refusal].
-	MetaRefusal = "io.github.wasmgate/refusal"
-)
-
-// MetaPrompt is the member of a request's _meta in which a host application gives
-// the user's own words, a string. See [Parts.TrustPrompt].
-const MetaPrompt = "io.github.wasmgate/prompt"
 
 // maxPointer bounds the place of a finding, in bytes: the server chooses the
 // names in it.
@@ -68,7 +53,7 @@ func (w *way) clean(ctx context.Context, p *permitted, res Result) (Doc, error) 
 	}
 	w.rec.Findings = append(append(w.rec.Findings, s.found...), redacted...)
 	if len(w.rec.Findings) > 0 {
-		doc, err = withMeta(doc, MetaFindings, w.rec.Findings)
+		doc, err = withMeta(doc, meta.Findings, w.rec.Findings)
 		if err != nil {
 			return Doc{}, w.fail(ctx, "the result cannot be made safe", err)
 		}

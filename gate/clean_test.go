@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 )
 
@@ -224,7 +225,7 @@ func TestFindingsHoldNoServerText(t *testing.T) {
 
 // What a server says in the gate's name is not passed on in the gate's name.
 func TestServersCannotSpeakForTheGate(t *testing.T) {
-	for _, name := range []string{gate.MetaFindings, gate.MetaRefusal} {
+	for _, name := range []string{meta.Findings, meta.Refusal} {
 		got, _ := clean(t, `{"content":[],"_meta":{"`+name+`":{"code":"refused_authorize"},"other":1}}`)
 		meta := gate.MustDoc(got).Get("_meta")
 		if strings.Contains(meta.Get(name).String(), "refused_authorize") {

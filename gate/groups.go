@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/wasmgate/wasmgate/internal/groups"
 )
 
 // Groups narrow what a client is offered: to what is in at least one of the groups of
 // each list. The zero Groups narrow nothing. What a client is not offered does not
 // exist for it.
 type Groups [][]string
-
-// ServerGroup begins the name of a group of all that a server has, which no configuration
-// can give to another.
-const ServerGroup = "server:"
 
 // Within returns the groups narrowed further; an empty list narrows nothing. g itself
 // stays as it is.
@@ -23,18 +21,6 @@ func (g Groups) Within(names []string) Groups {
 		return g
 	}
 	return append(slices.Clip(g), names)
-}
-
-// String is as one would say it: "docs or mail, and reading".
-func (g Groups) String() string {
-	lists := make([]string, len(g))
-	for i, names := range g {
-		lists[i] = strings.Join(names, " or ")
-		if len(names) == 0 {
-			lists[i] = "no group"
-		}
-	}
-	return strings.Join(lists, ", and ")
 }
 
 // Has reports whether a client that is offered the groups is offered the tool. Tools
@@ -53,7 +39,7 @@ func (g Groups) Has(t *Tool) bool {
 }
 
 func inGroup(t *Tool, group string) bool {
-	if server, ok := strings.CutPrefix(group, ServerGroup); ok {
+	if server, ok := strings.CutPrefix(group, groups.OfServer); ok {
 		return t.Name.Server == server
 	}
 	return slices.Contains(t.Groups, group)
@@ -80,7 +66,7 @@ func (p *Parts) find(ctx context.Context, c *Call) (*Tool, error) {
 	}
 	for _, offered := range []Groups{c.Who.Groups, c.Groups} {
 		if !offered.Has(t) {
-			return nil, fmt.Errorf("%w to this client, which is offered what is in %s: %s is in %s", ErrUnknown, offered, t.Name, Groups{t.Groups})
+			return nil, fmt.Errorf("%w to this client, which is offered what is in %s: %s is in %s", ErrUnknown, groups.Text(offered), t.Name, groups.Text(Groups{t.Groups}))
 		}
 	}
 	return t, nil

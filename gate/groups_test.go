@@ -35,15 +35,6 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestGroupsSaid: the groups stand in what the operator reads about a call.
-func TestGroupsSaid(t *testing.T) {
-	for want, g := range map[string]gate.Groups{"talk": {{"talk"}}, "docs or mail, and reading": {{"docs", "mail"}, {"reading"}}, "no group": {nil}} {
-		if got := g.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // TestGroupsHide has a tool outside of the offered groups be as unknown as one that
 // does not exist, when it is listed and when it is called.
 func TestGroupsHide(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/provenance"
 )
 
@@ -18,7 +19,7 @@ func (w *way) readPrompt(ctx context.Context, c *Call) error {
 	}
 	prompts := []Doc{own}
 	if w.TrustPrompt {
-		prompts = append(prompts, c.Meta.Get(MetaPrompt))
+		prompts = append(prompts, c.Meta.Get(meta.Prompt))
 	}
 	for _, p := range prompts {
 		if p.Text() == "" {

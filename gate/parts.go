@@ -3,9 +3,10 @@ package gate
 import (
 	"context"
 	"errors"
+	"time"
+
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
-	"time"
 )
 
 // Parts are the collaborators of a gate, one immutable snapshot. Those whose comment does
@@ -57,8 +58,8 @@ type Parts struct {
 	Structure func(text string) (Doc, bool)
 	// Echoes remembers what tools have said that say what they were told; nil remembers
 	// nothing, so that they may say no more than that.
-	Echoes *Echoes
-	// TrustPrompt takes [MetaPrompt] for the user's own words. Whoever can write
+	Echoes *provenance.Echoes
+	// TrustPrompt takes [meta.Prompt] for the user's own words. Whoever can write
 	// into a call's _meta then decides what is trusted.
 	TrustPrompt bool
 	// Snapshot identifies the configuration that the parts were built from, in

@@ -7,6 +7,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/forms"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -59,7 +60,7 @@ func (a *asking) during(ctx context.Context) (context.Context, context.CancelFun
 // ctx.Err(). What a policy would ask a person is refused, and so is a decision with an
 // obligation that the call is not under already. The answer has the shape that MCP
 // gives it, and goes to the server as arguments do, without secrets, unless the
-// request is one for a secret that was allowed: see [AsksSecret]. After the call every
+// request is one for a secret that was allowed: see [forms.AsksSecret]. After the call every
 // request is refused. Request may be called concurrently.
 func (p Permit) Request(ctx context.Context, method Action, params Doc) (Doc, error) {
 	n, err := p.peerWay(method, params)
@@ -69,7 +70,7 @@ func (p Permit) Request(ctx context.Context, method Action, params Doc) (Doc, er
 	ctx, cancel := p.of.asking.during(ctx)
 	defer cancel()
 	answer, err := n.consult(ctx)
-	if err == nil && !AsksSecret(method, n.rec.Call.Args) { // not even the digest of a PIN is kept
+	if err == nil && !forms.AsksSecret(method, n.rec.Call.Args) { // not even the digest of a PIN is kept
 		n.rec.Result = answer
 	}
 	if err := n.end(ctx, peerOutcome(err), err); err != nil {
@@ -208,7 +209,7 @@ func (n *nested) checkReply(ctx context.Context, answer Doc) (Doc, error) {
 	if err := n.alive(ctx); err != nil {
 		return Doc{}, err
 	}
-	if AsksSecret(c.Action, c.Args) { // that it holds one was allowed
+	if forms.AsksSecret(c.Action, c.Args) { // that it holds one was allowed
 		return answer, nil
 	}
 	g := n.guard(n.by.tool)

@@ -3,14 +3,11 @@ package gate
 import (
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/forms"
 )
 
 // checkRequest checks the shape of what a server asks of a client (MCP 2025-11-25,
@@ -35,7 +32,7 @@ func checkElicit(params Doc) error {
 	}
 	switch params.Get("mode").Text() {
 	case "url":
-		if _, ok := visitable(params.Get("url").Text()); !ok {
+		if _, ok := forms.Visitable(params.Get("url").Text()); !ok {
 			return errors.New("url is none that a person can be sent to: it must be http or https, with a host in ASCII, and without a user")
 		}
 		return nil
@@ -85,31 +82,6 @@ func refers(schema Doc, depth int) string {
 		}
 	}
 	return ""
-}
-
-// visitable reads a URL that a person can be sent to. Its host is in the letters of
-// ASCII, as it is looked up: in others it can look like any other host.
-func visitable(s string) (*url.URL, bool) {
-	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
-		return nil, false
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-		return nil, false
-	}
-	if strings.ContainsFunc(u.Hostname(), func(r rune) bool { return r > unicode.MaxASCII }) {
-		return nil, false
-	}
-	return u, true
-}
-
-// loopback reports whether a URL stays on the machine of who visits it.
-func loopback(u *url.URL) bool {
-	if strings.EqualFold(u.Hostname(), "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return err == nil && ip.IsLoopback()
 }
 
 // lacks says which capability a client would need for a request and has not declared;

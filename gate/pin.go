@@ -33,15 +33,15 @@ func (p *Parts) check(t *Tool) error {
 	switch {
 	case t.Quarantine != "":
 		return &Unpinned{Reason: t.Quarantine}
-	case p.Pins == nil, !t.Feature.Pinned():
+	case p.Pins == nil, !t.Feature.pinned():
 		return nil
 	}
 	return p.Pins.Check(t)
 }
 
-// Pinned reports whether definitions of the feature are held against the pins. Resources
+// pinned reports whether definitions of the feature are held against the pins. Resources
 // come and go with what they are of, and methods have no definition.
-func (f Feature) Pinned() bool {
+func (f Feature) pinned() bool {
 	return f == FeatureTool || f == FeaturePrompt || f == FeatureTemplate
 }
 

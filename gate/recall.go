@@ -59,7 +59,7 @@ func (k *knownListings) of(p *Parts, tools []*Tool) *provenance.Shown {
 
 // pins reports whether what a tool is listed by was approved, or was there when its server
 // was first seen. What was not is not listed.
-func (p *Parts) pins(t *Tool) bool { return p.Pins != nil && t.Feature.Pinned() }
+func (p *Parts) pins(t *Tool) bool { return p.Pins != nil && t.Feature.pinned() }
 
 // Shown has a session learn what it is shown of a listing, before its client sees it. Titles
 // and descriptions that nobody has pinned, nor vets, raise its labels, which is recorded.

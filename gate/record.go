@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/wasmgate/wasmgate/internal/step"
@@ -92,22 +91,4 @@ type Recorder interface {
 	// Record returns once the record survives the death of this process. If it
 	// returns an error the call is refused. ctx is never cancelled.
 	Record(ctx context.Context, r *Record) error
-}
-
-// Recorders returns a Recorder that gives each record to all of rs in order. The
-// first error stops.
-func Recorders(rs ...Recorder) Recorder { return recorders(rs) }
-
-type recorders []Recorder
-
-func (rs recorders) Record(ctx context.Context, r *Record) error {
-	if len(rs) == 0 {
-		return errors.New("no recorder keeps records")
-	}
-	for _, one := range rs {
-		if err := one.Record(ctx, r); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -129,21 +129,6 @@ func TestDoRecordsTheMistakeThatAWarningLetsPass(t *testing.T) {
 	}
 }
 
-func TestRecorders(t *testing.T) {
-	a, b := newRig(), newRig()
-	rec := gate.Recorders(a, b)
-	if err := rec.Record(t.Context(), &gate.Record{Event: gate.Granted}); err != nil || len(a.records) != 1 || len(b.records) != 1 {
-		t.Errorf("err = %v, %d and %d records; want one each", err, len(a.records), len(b.records))
-	}
-	a.at = on("record done", errInternal)
-	if err := rec.Record(t.Context(), &gate.Record{Event: gate.Done}); !errors.Is(err, errInternal) || len(b.records) != 1 {
-		t.Errorf("err = %v, %d records behind it; want the first error to stop", err, len(b.records)-1)
-	}
-	if err := gate.Recorders().Record(t.Context(), &gate.Record{}); err == nil {
-		t.Error("no recorder kept a record")
-	}
-}
-
 func TestDoRecordsAfterTheClientHasGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -224,5 +209,20 @@ func TestRecorderFailsInTurn(t *testing.T) {
 	want := []string{"ok false", "refused_record false", "refused_record true", "ok false", "refused_record false", "refused_record true"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestTraceOfRecords: each record of a call has its trace.
+func TestTraceOfRecords(t *testing.T) {
+	r := newRig()
+	c := newCall()
+	c.Trace = gate.Trace{ID: [16]byte{1}, Server: [8]byte{2}, Client: [8]byte{3}, Sampled: true}
+	if _, err := r.do(t, c); err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range r.records {
+		if rec.Call.Trace != c.Trace {
+			t.Errorf("%s has the trace %v", rec.Event, rec.Call.Trace)
+		}
 	}
 }

@@ -90,22 +90,3 @@ func Code(err error) string {
 		return codes.Protocol
 	}
 }
-
-// relayed is the error of a call which a tool made by [Permit.Relay].
-type relayed struct {
-	call string // its ID, by which it is recorded
-	err  error
-}
-
-func (e *relayed) Error() string { return e.err.Error() }
-
-func (e *relayed) Unwrap() error { return e.err }
-
-// RecordID returns the ID under which the outcome of a call is recorded: that of the
-// call which err is of, if it was made for another, and otherwise call.
-func RecordID(call string, err error) string {
-	if r, ok := errors.AsType[*relayed](err); ok {
-		return r.call
-	}
-	return call
-}

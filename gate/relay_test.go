@@ -11,8 +11,10 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/limit"
+	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/obligation"
 	"github.com/wasmgate/wasmgate/internal/provenance"
+	"github.com/wasmgate/wasmgate/internal/relayed"
 	"github.com/wasmgate/wasmgate/internal/session"
 )
 
@@ -181,7 +183,7 @@ func TestRelay(t *testing.T) {
 			if want := strings.Fields(inner); !slices.Equal(done.Relayed, want) || done.Code != tt.code {
 				t.Errorf("the record says %s, and that the call made %v, want %v", done.Code, done.Relayed, want)
 			}
-			if got := gate.RecordID("outer", err); err != nil && got != cmp.Or(inner, "outer") {
+			if got := relayed.RecordID("outer", err); err != nil && got != cmp.Or(inner, "outer") {
 				t.Errorf("the refusal names record %q, want %q", got, cmp.Or(inner, "outer"))
 			}
 		})
@@ -331,9 +333,9 @@ func TestRelayIsUnderItsObligations(t *testing.T) {
 			if gate.Code(err) != tt.code {
 				t.Fatalf("err = %v", err)
 			}
-			meta := res.Doc.Get("_meta")
-			if got := res.Doc.At("/content/0/text").Text(); got != tt.text || err == nil && meta.Get(gate.MetaFindings).IsZero() ||
-				!meta.Get("server:"+gate.MetaFindings).IsZero() {
+			said := res.Doc.Get("_meta")
+			if got := res.Doc.At("/content/0/text").Text(); got != tt.text || err == nil && said.Get(meta.Findings).IsZero() ||
+				!said.Get("server:"+meta.Findings).IsZero() {
 				t.Errorf("result %s", res.Doc)
 			}
 		})

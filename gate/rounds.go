@@ -7,16 +7,8 @@ import (
 	"unicode"
 
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/step"
-)
-
-// Bounds of one round, whoever answers it: the client by its next call, or the upstream
-// that asks the client meanwhile.
-const (
-	// MaxRoundState bounds the state that a server has brought back to it, in bytes.
-	MaxRoundState = 64 << 10
-	// MaxRoundRequests bounds what a server asks in one round.
-	MaxRoundRequests = 16
 )
 
 const (
@@ -31,8 +23,8 @@ func (b Brought) check() error {
 		return errors.New("the answers are no object")
 	case len(b.Responses.Raw()) > maxSampling:
 		return fmt.Errorf("the answers are larger than %d bytes", maxSampling)
-	case len(b.State) > MaxRoundState:
-		return fmt.Errorf("the state is larger than %d bytes", MaxRoundState)
+	case len(b.State) > limit.RoundState:
+		return fmt.Errorf("the state is larger than %d bytes", limit.RoundState)
 	}
 	return nil
 }
@@ -46,8 +38,8 @@ func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, er
 		return Result{}, w.fail(ctx, "the server asks for more, and the client cannot be asked by the answer to its call", nil)
 	}
 	requests, state := res.Doc.Get("inputRequests"), res.Doc.Get("requestState")
-	if len(state.Text()) > MaxRoundState || !state.IsZero() && state.Kind() != doc.String {
-		return Result{}, w.fail(ctx, fmt.Sprintf("the server's state is no string of at most %d bytes", MaxRoundState), nil)
+	if len(state.Text()) > limit.RoundState || !state.IsZero() && state.Kind() != doc.String {
+		return Result{}, w.fail(ctx, fmt.Sprintf("the server's state is no string of at most %d bytes", limit.RoundState), nil)
 	}
 	doc, err := p.asking.round(requests)
 	if err != nil {
@@ -66,8 +58,8 @@ func (w *way) askMore(ctx context.Context, p *permitted, res Result) (Result, er
 func (a *asking) round(requests Doc) (Doc, error) {
 	out, n := emptyObject, 0
 	for key, r := range requests.Members() {
-		if n++; n > MaxRoundRequests {
-			return Doc{}, fmt.Errorf("it asks more than %d things at once", MaxRoundRequests)
+		if n++; n > limit.RoundRequests {
+			return Doc{}, fmt.Errorf("it asks more than %d things at once", limit.RoundRequests)
 		}
 		if !plainKey(key) {
 			return Doc{}, fmt.Errorf("the name of a request is no text of at most %d printable characters", maxRoundKey)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/codes"
+	"github.com/wasmgate/wasmgate/internal/relayed"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -84,7 +85,7 @@ func (t *trail) unrecorded(rerr, err error) error {
 // invoked reports whether the upstream has had the call, which has come to err since. Of
 // what a tool has carried out, that other call decides.
 func (t *trail) invoked(err error) bool {
-	if of, ok := errors.AsType[*relayed](err); ok {
+	if of, ok := errors.AsType[*relayed.Error](err); ok {
 		r, refused := errors.AsType[*Refusal](of)
 		return !refused || r.Invoked
 	}

@@ -33,12 +33,10 @@ type (
 	RateLimit = policy.RateLimit
 )
 
-// A CompileError lists the problems of a policy's files, and an EntryError says which
-// grant, label or limit of [Options] is wrong, and why.
+// A CompileError lists the problems of a policy's files.
 type (
 	CompileError = policy.CompileError
 	Problem      = policy.Problem
-	EntryError   = policy.EntryError
 )
 
 // Load compiles a policy of the files in fsys, which may be nil, and of the options.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/tee"
 	"github.com/wasmgate/wasmgate/bridge/internal/upstream"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
@@ -38,7 +39,7 @@ func (g *Gateway) openAudit(hide func(name, text string) string) (gate.Recorder,
 	if g.cfg.Recorder == nil {
 		return g.audit, nil
 	}
-	return gate.Recorders(g.audit, g.cfg.Recorder), nil
+	return tee.Recorders(g.audit, g.cfg.Recorder), nil
 }
 
 // Healthy returns why no call would pass now, or nil.

@@ -8,8 +8,10 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/fleet"
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
 	"github.com/wasmgate/wasmgate/bridge/internal/recording"
+	"github.com/wasmgate/wasmgate/bridge/internal/tee"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/provenance"
 	"github.com/wasmgate/wasmgate/internal/schema"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/structure"
@@ -53,7 +55,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	recorder = observed{gate.Recorders(g.withShadow(recorder), refusals{g.cfg.Log}, &g.broken), g.cfg.Observe}
+	recorder = observed{tee.Recorders(g.withShadow(recorder), refusals{g.cfg.Log}, &g.broken), g.cfg.Observe}
 	if err := g.newPins(); err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func (g *Gateway) build(ctx context.Context) error {
 	g.newAgents()
 	parts := gate.Parts{
 		Approver: g.approver(g.cfg.Approvals), Pins: g.gatePins(), Upstream: upstreams{g.fleet, g.agents, g.player}, Recorder: recorder,
-		Structure: structure.Of, Echoes: new(gate.Echoes), Sessions: g.sessions, Limiter: pausing{g.limits, &g.paused},
+		Structure: structure.Of, Echoes: new(provenance.Echoes), Sessions: g.sessions, Limiter: pausing{g.limits, &g.paused},
 	}
 	checked.in(&parts)
 	g.decide(&parts, engine)

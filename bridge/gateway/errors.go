@@ -15,6 +15,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/find"
 	"github.com/wasmgate/wasmgate/internal/lock"
 	"github.com/wasmgate/wasmgate/internal/policy"
+	"github.com/wasmgate/wasmgate/internal/relayed"
 	"github.com/wasmgate/wasmgate/internal/session"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
@@ -206,7 +207,7 @@ func AsError(c gate.Call, err error) *Error {
 	outcome := Outcome(gate.Code(err))
 	e := &Error{
 		Code: outcomes[outcome], Message: host.Public(err), Server: serverOf(c, err), Tool: c.Name, again: gate.Retryable(err), err: err,
-		Outcome: outcome, Record: gate.RecordID(c.ID, err), Details: map[string]any{"outcome": string(outcome)},
+		Outcome: outcome, Record: relayed.RecordID(c.ID, err), Details: map[string]any{"outcome": string(outcome)},
 	}
 	if r, ok := errors.AsType[*gate.Refusal](err); ok {
 		e.refused(c, r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/wasmgate/wasmgate/bridge/internal/tee"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/policy"
@@ -16,7 +17,7 @@ func (g operator) Shadow() *policy.ShadowStatus { return g.shadow.Status() }
 func (g *Gateway) withShadow(r gate.Recorder) gate.Recorder {
 	g.shadow = policy.NewShadow(g.noteDifference)
 	g.serving.Go(func() { g.shadow.Run(g.life) })
-	return gate.Recorders(r, g.shadow)
+	return tee.Recorders(r, g.shadow)
 }
 
 // SetShadow has a second policy decide beside the one in use on each call, off its way: what

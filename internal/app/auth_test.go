@@ -32,6 +32,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/auth/authtest"
 	"github.com/wasmgate/wasmgate/internal/config"
 	"github.com/wasmgate/wasmgate/internal/console"
+	"github.com/wasmgate/wasmgate/internal/meta"
 )
 
 // A site is a gateway that listens for a team, with a server behind it.
@@ -306,7 +307,7 @@ deny contains {"reason": "files are written with the scope files:write", "scopes
 		if got := header.Get("WWW-Authenticate"); status != should || got != want {
 			t.Errorf("%s: %d %q, want %d %q", name, status, got, should, want)
 		}
-		refusal := doc.At("/result/_meta/" + strings.ReplaceAll(gate.MetaRefusal, "/", "~1"))
+		refusal := doc.At("/result/_meta/" + strings.ReplaceAll(meta.Refusal, "/", "~1"))
 		if got := refusal.Get("code").Text(); got != tt.code || tt.code != "" && !strings.Contains(refusal.Get("reason").Text(), "files:write") {
 			t.Errorf("%s: %s, want %q", name, doc.Raw(), tt.code)
 		}

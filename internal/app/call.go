@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/approval"
 	"github.com/wasmgate/wasmgate/internal/product"
+	"github.com/wasmgate/wasmgate/internal/relayed"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -102,7 +103,7 @@ func (a *App) Call(ctx context.Context, r CallRequest) (gate.Result, error) {
 	if err == nil {
 		return res, nil
 	}
-	ce := &CallError{Code: gate.Code(err), Reason: gateway.AsError(c, err).Message, RecordID: gate.RecordID(c.ID, err), tool: name}
+	ce := &CallError{Code: gate.Code(err), Reason: gateway.AsError(c, err).Message, RecordID: relayed.RecordID(c.ID, err), tool: name}
 	var refusal *gate.Refusal
 	if errors.As(err, &refusal) {
 		ce.Reason, ce.Remedy, ce.Invoked = refusal.Reason, refusal.Remedy, refusal.Invoked

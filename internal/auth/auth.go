@@ -18,6 +18,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/groups"
 )
 
 // The ways in which a principal can have been verified: gate.Principal.Auth.
@@ -377,7 +378,7 @@ func (a *Authenticator) key(text string) (*gate.Principal, Identity, *Refusal) {
 // ofServers are the names of groups that stand for servers.
 func ofServers(servers []string) (names []string) {
 	for _, s := range servers {
-		names = append(names, gate.ServerGroup+s)
+		names = append(names, groups.OfServer+s)
 	}
 	return names
 }

@@ -11,6 +11,15 @@ const (
 	Agents     = "agents"
 )
 
+// Bounds of one round of a call, whoever answers it: the client by its next call, or the
+// upstream that asks the client meanwhile.
+const (
+	// RoundState bounds the state that a server has brought back to it, in bytes.
+	RoundState = 64 << 10
+	// RoundRequests bounds what a server asks in one round.
+	RoundRequests = 16
+)
+
 // ErrBusy says that a limit is reached for the moment.
 var ErrBusy = errors.New("too many calls at once")
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/forms"
 	"github.com/wasmgate/wasmgate/internal/match"
 	"github.com/wasmgate/wasmgate/internal/recent"
 )
@@ -145,7 +146,7 @@ func what(q gate.Query) string {
 	if actions.IsHostCall(q.Call.Action) {
 		return string(q.Call.Action) + " of " + q.Tool.Name.String()
 	}
-	if gate.AsksSecret(q.Call.Action, q.Call.Args) {
+	if forms.AsksSecret(q.Call.Action, q.Call.Args) {
 		return whatSecret(q)
 	}
 	if actions.IsPeerRequest(q.Call.Action) {

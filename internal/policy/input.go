@@ -8,6 +8,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/forms"
 	"github.com/wasmgate/wasmgate/internal/recent"
 )
 
@@ -218,7 +219,7 @@ func (t *terms) peerInput(q gate.Query) [][2]*ast.Term {
 		subject = resourceTerm(q.Tool, &uri)
 	}
 	secret := []byte("false")
-	if gate.AsksSecret(q.Call.Action, q.Call.Args) {
+	if forms.AsksSecret(q.Call.Action, q.Call.Args) {
 		secret = []byte("true")
 	}
 	request := q.Call.Args

@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/audit"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/forms"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -122,7 +123,7 @@ func inputOfRequest(e audit.Entry, input map[string]any, erased []string) (map[s
 	if err != nil || request.Kind() != doc.Object {
 		return input, append(erased, "/input/request")
 	}
-	input["request"] = request.With("secret", strconv.AppendBool(nil, gate.AsksSecret(e.Action, request)))
+	input["request"] = request.With("secret", strconv.AppendBool(nil, forms.AsksSecret(e.Action, request)))
 	return input, erased
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/tracing"
 )
 
 // A Sampler places calls in traces and chooses those whose spans are exported.
@@ -38,7 +39,7 @@ func (s *Sampler) Place(c *gate.Call) gate.Trace {
 		t.Sampled = !s.never && binary.BigEndian.Uint64(t.ID[8:])>>1 < s.below
 	}
 	if t.Sampled {
-		t.Mint()
+		tracing.Mint(&t)
 	}
 	t.Header = c.Trace.Header
 	return t
@@ -47,9 +48,9 @@ func (s *Sampler) Place(c *gate.Call) gate.Trace {
 // parent returns the trace that a call is in by what came with it.
 func parent(c *gate.Call) (gate.Trace, bool) {
 	if raw := c.Meta.Get("traceparent").Raw(); len(raw) > 2 && raw[0] == '"' {
-		if t, ok := gate.ParseTraceparent(raw[1 : len(raw)-1]); ok {
+		if t, ok := tracing.Parse(raw[1 : len(raw)-1]); ok {
 			return t, true
 		}
 	}
-	return gate.ParseTraceparent(c.Trace.Header)
+	return tracing.Parse(c.Trace.Header)
 }

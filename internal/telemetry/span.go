@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/internal/tracing"
 )
 
 // spans returns the spans of a call: as the gateway received it, as it sent it on, and of
@@ -54,7 +55,7 @@ func (c *ended) place() {
 		rand.Read(c.trace.ID[:]) // never fails
 	}
 	if c.trace.Server == [8]byte{} {
-		c.trace.Mint()
+		tracing.Mint(&c.trace)
 	}
 }
 

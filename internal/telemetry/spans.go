@@ -7,6 +7,7 @@ import (
 
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/step"
+	"github.com/wasmgate/wasmgate/internal/tracing"
 )
 
 const (
@@ -70,7 +71,7 @@ func (s *Spans) Observe(r *gate.Record, err error) {
 	if r.Tool != nil && e.tool != Other {
 		e.offered = r.Tool.Offered
 	}
-	if h, ok := gate.ParseTraceparent(t.Header); ok && (h.ID != t.ID || h.Parent != t.Parent) {
+	if h, ok := tracing.Parse(t.Header); ok && (h.ID != t.ID || h.Parent != t.Parent) {
 		e.linked = h
 	}
 	select {

@@ -10,6 +10,8 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/meta"
+	"github.com/wasmgate/wasmgate/internal/relayed"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -81,13 +83,13 @@ func failureResult(text string, refusal map[string]any) gate.Doc {
 	return gate.MustDoc(string(mcp.MustJSON(map[string]any{
 		"content": []any{map[string]string{"type": "text", "text": text}},
 		"isError": true,
-		"_meta":   map[string]any{gate.MetaRefusal: refusal},
+		"_meta":   map[string]any{meta.Refusal: refusal},
 	})))
 }
 
-// refusalOf tells a client why a call was not carried out: see [gate.MetaRefusal].
+// refusalOf tells a client why a call was not carried out: see [meta.Refusal].
 func refusalOf(call string, err error) map[string]any {
-	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": gate.RecordID(call, err)}
+	refusal := map[string]any{"code": gate.Code(err), "reason": Public(err), "record_id": relayed.RecordID(call, err)}
 	r, ok := errors.AsType[*gate.Refusal](err)
 	if ok && r.RetryAfter > 0 {
 		refusal["retry_after_ms"] = max(1, r.RetryAfter.Milliseconds())

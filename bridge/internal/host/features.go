@@ -9,6 +9,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -71,7 +72,7 @@ func (p client) useError(ctx context.Context, c *gate.Call, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return &mcp.Error{Code: codeRefused, Message: Public(err), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: refusalOf(c.ID, err)})}
+	return &mcp.Error{Code: codeRefused, Message: Public(err), Data: mcp.MustJSON(map[string]any{meta.Refusal: refusalOf(c.ID, err)})}
 }
 
 // unknownError is the error of what does not exist, or is hidden.

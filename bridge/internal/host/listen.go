@@ -11,6 +11,7 @@ import (
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/meta"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
@@ -220,7 +221,7 @@ func (h *Host) listen(ctx context.Context, p client, m message) (gate.Doc, error
 // tooMany refuses one more stream of notifications.
 func (h *Host) tooMany() error {
 	no := &gate.Refusal{Step: step.Busy, Name: mcp.MethodListen, Reason: "too many streams are open; end one first"}
-	return &mcp.Error{Code: codeRefused, Message: Public(no), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: refusalOf("", no)})}
+	return &mcp.Error{Code: codeRefused, Message: Public(no), Data: mcp.MustJSON(map[string]any{meta.Refusal: refusalOf("", no)})}
 }
 
 // subscribeAll subscribes to resources for one request. It returns those that it may, and

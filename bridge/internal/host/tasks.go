@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/jobs"
+	"github.com/wasmgate/wasmgate/internal/meta"
 )
 
 // Requests about tasks of 2026-07-28 are in tasks_ext.go. Clients of 2025-11-25 are not
@@ -67,7 +68,7 @@ func (h *Host) startError(ctx context.Context, p client, c gate.Call, err error)
 	if _, other := h.failed(ctx, p, c, err); other != nil {
 		return other
 	}
-	return &mcp.Error{Code: codeRefused, Message: Public(err), Data: mcp.MustJSON(map[string]any{gate.MetaRefusal: refusalOf(c.ID, err)})}
+	return &mcp.Error{Code: codeRefused, Message: Public(err), Data: mcp.MustJSON(map[string]any{meta.Refusal: refusalOf(c.ID, err)})}
 }
 
 // maxTTL bounds what is made of a ttl, in milliseconds: a year, far beyond what is kept.

@@ -12,6 +12,7 @@ import (
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/doc"
 	"github.com/wasmgate/wasmgate/internal/product"
+	"github.com/wasmgate/wasmgate/internal/tracing"
 )
 
 // ownMeta are the members of a client's _meta that say what holds between it and the
@@ -106,7 +107,7 @@ func (a outgoing) metaFor(stateless bool) []byte {
 	}
 	traced := a.of != nil && a.of.Call.Trace.Sampled
 	if traced {
-		add("traceparent", mcp.MustJSON(a.of.Call.Trace.Traceparent()))
+		add("traceparent", mcp.MustJSON(tracing.Parent(a.of.Call.Trace)))
 	}
 	for name, v := range a.meta.Members() {
 		if passes(name) && !(traced && name == "traceparent") {

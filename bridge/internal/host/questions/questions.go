@@ -12,11 +12,12 @@ import (
 
 	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/limit"
 	"github.com/wasmgate/wasmgate/internal/step"
 )
 
 // Max bounds what the server of a call waits for at one time.
-const Max = gate.MaxRoundRequests
+const Max = limit.RoundRequests
 
 // Questions are what the server of a call asks a client that comes for them. The zero value
 // has none. Use it from several goroutines.

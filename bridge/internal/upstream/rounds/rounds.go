@@ -12,13 +12,14 @@ import (
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/codes"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/limit"
 )
 
 const (
 	// maxInputs bounds what a server asks for in one answer.
-	maxInputs = gate.MaxRoundRequests
+	maxInputs = limit.RoundRequests
 	// maxInputState bounds the state that a server has brought back to it, in bytes.
-	maxInputState = gate.MaxRoundState
+	maxInputState = limit.RoundState
 )
 
 // Brought is what a request brings that was made before: what the client has answered,

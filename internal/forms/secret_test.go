@@ -1,12 +1,18 @@
-package gate_test
+package forms_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/forms"
+)
+
+const (
+	asksName = `{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`
+	asksPIN  = `{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"PIN":{"type":"integer"}}}}`
 )
 
 func TestAsksSecret(t *testing.T) {
@@ -19,23 +25,23 @@ func TestAsksSecret(t *testing.T) {
 		"apiKey", "api_key", "API-KEY", "api key", "APIKey", "secret", "clientSecret", "client_secret_value", "cardNumber", "card number", "credit-card", "cvv",
 		"pin", "PIN", "pinCode", "user_pin", "privateKey", "private key", "ssh_key", "otp", "Passwort", "contraseña", "mot de passe", "пароль", "密码", "あなたのパスワード",
 	} {
-		if !gate.AsksSecret(actions.Elicit, gate.MustDoc(field(name, ""))) {
+		if !forms.AsksSecret(actions.Elicit, doc.Must(field(name, ""))) {
 			t.Errorf("a property %q was not noticed", name)
 		}
 		if name == "pass" {
 			continue
 		}
 		for _, said := range []string{"title", "description", "format"} {
-			if !gate.AsksSecret(actions.Elicit, gate.MustDoc(field("a", fmt.Sprintf(`,%q:%q`, said, "Your "+name+", please")))) {
+			if !forms.AsksSecret(actions.Elicit, doc.Must(field("a", fmt.Sprintf(`,%q:%q`, said, "Your "+name+", please")))) {
 				t.Errorf("a %s with %q was not noticed", said, name)
 			}
 		}
-		if !gate.AsksSecret(actions.Elicit, gate.MustDoc(strings.Replace(field("a", ""), "Please fill in", "Your "+name, 1))) {
+		if !forms.AsksSecret(actions.Elicit, doc.Must(strings.Replace(field("a", ""), "Please fill in", "Your "+name, 1))) {
 			t.Errorf("a message with %q was not noticed", name)
 		}
 	}
 	for _, name := range []string{"name", "email", "pinned", "spinning", "tokenize", "secretary", "cardinality", "passenger", "bypass", "keyboard", "Größe", "имя", "ключи от дома", "日本"} {
-		if gate.AsksSecret(actions.Elicit, gate.MustDoc(field(name, `,"title":"`+name+`"`))) {
+		if forms.AsksSecret(actions.Elicit, doc.Must(field(name, `,"title":"`+name+`"`))) {
 			t.Errorf("%q was taken for a secret", name)
 		}
 	}
@@ -54,23 +60,23 @@ func TestAsksSecret(t *testing.T) {
 		`{"mode":"url","message":"go","url":"ftp://a.example/"}`:                                                          true,
 		asksName: false,
 	} {
-		if got := gate.AsksSecret(actions.Elicit, gate.MustDoc(params)); got != want {
+		if got := forms.AsksSecret(actions.Elicit, doc.Must(params)); got != want {
 			t.Errorf("%s: %t", params, got)
 		}
 	}
 	for _, message := range []string{
 		"Enter the code from your authenticator app", "Your 12 recovery words", "Three digits on the back of your card", "Your session cookie", "The connection string of the database", "Paste your .env file",
 	} {
-		if !gate.AsksSecret(actions.Elicit, gate.MustDoc(strings.Replace(field("value", ""), "Please fill in", message, 1))) {
+		if !forms.AsksSecret(actions.Elicit, doc.Must(strings.Replace(field("value", ""), "Please fill in", message, 1))) {
 			t.Errorf("a message %q was not noticed", message)
 		}
 	}
 	for _, message := range []string{"The name of your authenticator", "Which cookie do you like?", "Your 12 words", "The env of the file", "Put your card back"} {
-		if gate.AsksSecret(actions.Elicit, gate.MustDoc(strings.Replace(field("value", ""), "Please fill in", message, 1))) {
+		if forms.AsksSecret(actions.Elicit, doc.Must(strings.Replace(field("value", ""), "Please fill in", message, 1))) {
 			t.Errorf("a message %q was taken for one that asks for a secret", message)
 		}
 	}
-	if gate.AsksSecret(actions.Sample, gate.MustDoc(asksPIN)) {
+	if forms.AsksSecret(actions.Sample, doc.Must(asksPIN)) {
 		t.Error("sampling asks no person")
 	}
 }

@@ -1,11 +1,12 @@
-package gate_test
+package forms_test
 
 import (
 	"fmt"
 	"testing"
 
-	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/actions"
+	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/forms"
 )
 
 // TestFormsOfSecrets: which fields of a form count as asking for a secret. What counts
@@ -90,7 +91,7 @@ func TestFormsOfSecrets(t *testing.T) {
 		`"password":{"type":"string","description":"Do not enter your PIN"}`:                             true,
 	} {
 		form := fmt.Sprintf(`{"message":"Please fill in","requestedSchema":{"type":"object","properties":{%s}}}`, property)
-		if got := gate.AsksSecret(actions.Elicit, gate.MustDoc(form)); got != want {
+		if got := forms.AsksSecret(actions.Elicit, doc.Must(form)); got != want {
 			t.Errorf("%s: %t", property, got)
 		}
 	}

@@ -1,11 +1,11 @@
-package gate
+package forms
 
 import (
 	"strings"
 
-	"github.com/wasmgate/wasmgate/gate/internal/words"
 	"github.com/wasmgate/wasmgate/internal/actions"
 	"github.com/wasmgate/wasmgate/internal/doc"
+	"github.com/wasmgate/wasmgate/internal/forms/internal/words"
 )
 
 // AsksSecret reports whether a server asks a person for what is a secret: by a form
@@ -15,12 +15,12 @@ import (
 // the server says it is: one that asks for a secret in other words is not noticed.
 //
 // Policies see it as input.request.secret.
-func AsksSecret(a Action, params Doc) bool {
+func AsksSecret(a actions.Action, params doc.Doc) bool {
 	if a != actions.Elicit {
 		return false
 	}
 	if params.Get("mode").Text() == "url" {
-		u, ok := visitable(params.Get("url").Text())
+		u, ok := Visitable(params.Get("url").Text())
 		return !ok || u.Scheme != "https" && !loopback(u)
 	}
 	typed := false
@@ -51,7 +51,7 @@ func AsksSecret(a Action, params Doc) bool {
 
 // chosen reports whether the value of a property is picked, and not typed. A list of
 // choices without any is none: a client that knows no such list lets the person type.
-func chosen(property Doc) bool {
+func chosen(property doc.Doc) bool {
 	options := property
 	switch property.Get("type").Text() {
 	case "boolean":
@@ -60,16 +60,16 @@ func chosen(property Doc) bool {
 		options = property.Get("items")
 	}
 	if options.Get("enum").Kind() == doc.Array {
-		return someAndAll(options.Get("enum"), func(choice Doc) bool { return choice.Kind() == doc.String || choice.Kind() == doc.Number })
+		return someAndAll(options.Get("enum"), func(choice doc.Doc) bool { return choice.Kind() == doc.String || choice.Kind() == doc.Number })
 	}
-	isConst := func(choice Doc) bool {
+	isConst := func(choice doc.Doc) bool {
 		return choice.Get("const").Kind() == doc.String || choice.Get("const").Kind() == doc.Number
 	}
 	return someAndAll(options.Get("oneOf"), isConst) || someAndAll(options.Get("anyOf"), isConst)
 }
 
 // someAndAll reports whether a list has elements, which are all as they are to be.
-func someAndAll(list Doc, be func(Doc) bool) bool {
+func someAndAll(list doc.Doc, be func(doc.Doc) bool) bool {
 	some := false
 	for e := range list.Elements() {
 		if some = be(e); !some {
@@ -80,7 +80,7 @@ func someAndAll(list Doc, be func(Doc) bool) bool {
 }
 
 // wordsUnder returns what the schema of a list's elements says of them.
-func wordsUnder(items Doc) string {
+func wordsUnder(items doc.Doc) string {
 	said := make([]string, 0, 4)
 	for _, name := range []string{"title", "description", "format", "default"} {
 		said = append(said, items.Get(name).Text())

@@ -1,12 +1,12 @@
-package gate_test
+package tracing_test
 
 import (
 	"testing"
 
-	"github.com/wasmgate/wasmgate/gate"
+	"github.com/wasmgate/wasmgate/internal/tracing"
 )
 
-func TestParseTraceparent(t *testing.T) {
+func TestParse(t *testing.T) {
 	const id, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	for s, want := range map[string]string{
 		"00-" + id + "-" + span + "-01":                       "sampled",
@@ -23,7 +23,7 @@ func TestParseTraceparent(t *testing.T) {
 		"00-" + id + "-" + span:                               "",
 		"":                                                    "",
 	} {
-		got, ok := gate.ParseTraceparent(s)
+		got, ok := tracing.Parse(s)
 		is := map[bool]string{true: "sampled", false: "known"}[got.Sampled]
 		if !ok {
 			is = ""
@@ -33,28 +33,12 @@ func TestParseTraceparent(t *testing.T) {
 		}
 		if ok {
 			got.Client = got.Parent
-			if again := got.Traceparent(); again[:53] != s[:53] && s[:2] == "00" {
+			if again := tracing.Parent(got); again[:53] != s[:53] && s[:2] == "00" {
 				t.Errorf("%q is written as %q", s, again)
 			}
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { gate.ParseTraceparent("00-" + id + "-" + span + "-01") }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { tracing.Parse("00-" + id + "-" + span + "-01") }); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-// TestTraceOfRecords: each record of a call has its
-// trace.
-func TestTraceOfRecords(t *testing.T) {
-	r := newRig()
-	c := newCall()
-	c.Trace = gate.Trace{ID: [16]byte{1}, Server: [8]byte{2}, Client: [8]byte{3}, Sampled: true}
-	if _, err := r.do(t, c); err != nil {
-		t.Fatal(err)
-	}
-	for _, rec := range r.records {
-		if rec.Call.Trace != c.Trace {
-			t.Errorf("%s has the trace %v", rec.Event, rec.Call.Trace)
-		}
 	}
 }

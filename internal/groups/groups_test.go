@@ -1,0 +1,16 @@
+package groups_test
+
+import (
+	"testing"
+
+	"github.com/wasmgate/wasmgate/internal/groups"
+)
+
+// TestText: the groups stand in what the operator reads about a call.
+func TestText(t *testing.T) {
+	for want, g := range map[string][][]string{"talk": {{"talk"}}, "docs or mail, and reading": {{"docs", "mail"}, {"reading"}}, "no group": {nil}} {
+		if got := groups.Text(g); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,18 @@
+// Package meta names the members of _meta that are the gateway's own.
+package meta
+
+// The members that the gate adds to a result's _meta.
+const (
+	// Findings lists what was found in a result: values of gate.Finding.
+	Findings = "io.github.wasmgate/findings"
+	// Refusal is {code, reason, record_id} in the result of a refused call; retryable,
+	// true, if the same call can succeed later; violations, JSON Pointers into the arguments,
+	// if they break the schema; and
+	// retry_after_ms if it is known when trying again is worth it; and invoked, true, if
+	// the call may have been carried out: see gate.Refusal.
+	Refusal = "io.github.wasmgate/refusal"
+)
+
+// Prompt is the member of a request's _meta in which a host application gives the user's
+// own words, a string. See gate.Parts, TrustPrompt.
+const Prompt = "io.github.wasmgate/prompt"
