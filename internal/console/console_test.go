@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/wasmgate/wasmgate/bridge/gateway"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/app"
@@ -138,6 +140,21 @@ func (d *desk) get(path string) string {
 		d.t.Errorf("GET %s: %d %s", path, w.Code, w.Body)
 	}
 	return w.Body.String()
+}
+
+// run has the gateway serve, with its servers, until ctx ends.
+func (d *desk) run(ctx context.Context) (ended <-chan error) {
+	d.t.Helper()
+	ready, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		result <- d.app.Run(ctx, app.Front{Listen: []string{"127.0.0.1:0"}, Desk: func(a *app.App) app.Desk { return New(a) }, Ready: func(context.Context, *app.App, string) { close(ready) }})
+	}()
+	select {
+	case <-ready:
+	case err := <-result:
+		d.t.Fatal(err)
+	}
+	return result
 }
 
 // records returns what the audit log has of an event.
@@ -333,7 +350,7 @@ func TestFindCalls(t *testing.T) {
 			t.Errorf("%s: %d calls, want %d: %v", query, len(got), want, err)
 		}
 	}
-	for _, query := range []string{"tool=[a", "until=x", "before=x"} {
+	for _, query := range []string{"tool=[a", "until=x", "before=x", "last=1001"} {
 		if w := d.ask("GET", "/api/v1/calls?"+query, nil, nil); w.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d", query, w.Code)
 		}
@@ -417,7 +434,7 @@ deny contains "not to everybody" if {
 		tag, body string
 		want      int
 	}{
-		{"", body, 400}, {`"x"`, body, 409}, {tag, "{}", 400}, {tag, `[{"to":[]}]`, 400}, {tag, `[{"to":["*"],"tools":["x__*"]}]`, 403},
+		{"", body, 400}, {`"x"`, body, 409}, {tag, "{}", 400}, {tag, `[{"to":["x"]}]`, 400}, {tag, `[{"to":[],"tools":["x__y"]}]`, 400}, {tag, `[{"to":["*"],"tools":["x__*"]}]`, 403},
 		{tag, `[{"to":["local"],"tools":["local__*"]},{"to":["bob"],"tools":["a__c"]},{"to":["eve"],"servers":["a"]}]`, 200}, {tag, body, 409},
 	} {
 		if got := put(c.tag, c.body); got != c.want {
@@ -432,6 +449,15 @@ deny contains "not to everybody" if {
 		}
 	}
 	seen := regexp.MustCompile(`name="seen" value="([0-9a-f]+)"`).FindStringSubmatch(page)[1]
+	for _, bad := range []url.Values{
+		{"kind": {"none"}, "pattern": {"a"}, "to": {"bob"}}, {"kind": {"tools"}, "pattern": {" "}, "to": {"bob"}}, {"kind": {"tools"}, "pattern": {"a"}, "to": {" "}},
+		{"kind": {"tools"}, "pattern": {"a"}, "entry": {"-1"}}, {"kind": {"tools"}, "pattern": {"a"}, "entry": {"3"}},
+	} {
+		bad.Set("seen", seen)
+		if w := d.ask("POST", "/ui/grants", bad, nil); w.Code != http.StatusBadRequest && w.Code != http.StatusConflict {
+			t.Errorf("%v: %d", bad, w.Code)
+		}
+	}
 	form := url.Values{"seen": {seen}, "entry": {"2"}, "kind": {"servers"}, "pattern": {"a"}}
 	if w := d.ask("POST", "/ui/grants", form, nil); w.Code != http.StatusSeeOther {
 		t.Errorf("revoking: %d %s", w.Code, w.Body)
@@ -485,6 +511,12 @@ func TestApprove(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", body, w.Code, w.Body, want)
 		}
 	}
+	if w := d.ask("POST", "/api/v1/approvals/none/decision", `{"verdict":"approved"}`, nil); w.Code != http.StatusNotFound {
+		t.Errorf("an approval that there is not: %d %s", w.Code, w.Body)
+	}
+	if w := d.ask("POST", path, `{"verdict":"approved","binding":"`+all[0].Binding+`","note":"`+strings.Repeat("x", maxForm)+`"}`, nil); w.Code != http.StatusBadRequest {
+		t.Errorf("more than anybody sends: %d", w.Code)
+	}
 	form := url.Values{"verdict": {"once"}, "binding": {all[0].Binding}}
 	if w := d.ask("POST", "/ui/approvals/"+all[0].ID, form, nil); w.Code != http.StatusSeeOther {
 		t.Fatalf("%d %s", w.Code, w.Body)
@@ -500,6 +532,89 @@ func TestApprove(t *testing.T) {
 	if len(acts) == 0 || acts[0].Action != "admin/approve" || acts[0].Reasons[0] != "approval.decide "+all[0].ID {
 		t.Errorf("recorded %+v", acts)
 	}
+}
+
+// What is approved for good is granted as well, for which approving is not enough; what is denied
+// grants nothing.
+func TestAlwaysIsAGrant(t *testing.T) {
+	const rule, grants = `
+deny contains "nothing for good" if input.action == "admin/grant"
+`, "- {to: [local], tools: [\"local__*\"]}\n"
+	for _, c := range []struct {
+		rule, verdict  string
+		always         bool
+		want           int
+		passes, grants bool
+	}{
+		{rule, "approved", true, 403, false, false}, {rule, "approved", false, 200, true, false},
+		{"", "denied", true, 200, false, false}, {"", "approved", true, 200, false, true}, // the next call is judged by another policy
+	} {
+		d := open(t, "policy: {paths: [p.rego]}\napprovals: {channels: [cli], hold: 0s}\n", "grants.yaml", grants, "p.rego", asks+c.rule)
+		call := func() error { return d.call("local__hash", `{"text":"a","algorithm":"sha256"}`) }
+		if err := call(); err == nil {
+			t.Fatal("nobody was asked")
+		}
+		all, err := d.app.Approvals(t.Context())
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%+v %v", all, err)
+		}
+		body := fmt.Sprintf(`{"verdict":%q,"binding":%q,"always":%t}`, c.verdict, all[0].Binding, c.always)
+		if w := d.ask("POST", "/api/v1/approvals/"+all[0].ID+"/decision", body, nil); w.Code != c.want {
+			t.Errorf("%+v: %d %s", c, w.Code, w.Body)
+		}
+		if err := call(); (err == nil) != c.passes {
+			t.Errorf("%+v: the call: %v", c, err)
+		}
+		if text, err := os.ReadFile(filepath.Join(d.dir, "grants.yaml")); err != nil || (string(text) != grants) != c.grants {
+			t.Errorf("%+v: granted %s %v", c, text, err)
+		}
+	}
+}
+
+// Nobody approves of what a server declares but as they have seen it.
+func TestPinsAsSeen(t *testing.T) {
+	notes := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
+	declare := func(says string) {
+		mcp.AddTool(notes, &mcp.Tool{Name: "read", Description: says}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{}, nil, nil
+		})
+	}
+	declare("Reads notes.")
+	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return notes }, nil))
+	defer func() { server.CloseClientConnections(); server.Close() }()
+	d := open(t, "servers: {notes: {url: "+server.URL+"}}\npins: {mode: strict}\n")
+	ctx, end := context.WithCancel(t.Context())
+	ended := d.run(ctx)
+	defer func() { end(); <-ended }()
+	see := func() string {
+		t.Helper()
+		var shown struct{ Seen string }
+		if err := json.Unmarshal([]byte(d.get("/api/v1/pins/notes/diff")), &shown); err != nil || shown.Seen == "" {
+			t.Fatalf("%+v %v", shown, err)
+		}
+		return shown.Seen
+	}
+	approve := func(server, seen string, want int) {
+		t.Helper()
+		if w := d.ask("POST", "/api/v1/pins/"+server+"/approval", fmt.Sprintf(`{"seen":%q}`, seen), nil); w.Code != want {
+			t.Errorf("%s as %q: %d %s, want %d", server, seen, w.Code, w.Body, want)
+		}
+	}
+	seen := see()
+	approve("notes", "", 409)
+	approve("none", "", 404)
+	declare("Reads notes, and tells others of them.")
+	for range 100 {
+		if see() != seen {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	approve("notes", seen, 409)
+	if pins, err := d.app.Pins(t.Context(), "notes"); err != nil || pins.Count() == 0 {
+		t.Errorf("%+v %v", pins, err)
+	}
+	approve("notes", see(), 200)
 }
 
 // Who has signed in is the operator, and answers no question that is somebody else's.
@@ -519,6 +634,41 @@ func TestApproveWhatIsAskedOfOthers(t *testing.T) {
 	}
 	if err := d.call("local__hash", args); err == nil {
 		t.Error("the call has passed")
+	}
+}
+
+// Who answers with an API key is its holder, and not the operator: nobody approves their own call.
+func TestHolderAnswers(t *testing.T) {
+	d := open(t, "auth: {keys: true}\nprincipals: {ann: {}, bob: {}}\npolicy: {packs: [grants], paths: [p.rego]}\napprovals: {channels: [cli], not_self: true, hold: 0s}\n",
+		"grants.yaml", "- {to: [ann], tools: [\"local__*\"]}\n", "p.rego", asks+`
+allow contains "may approve" if input.action == "admin/approve"
+`)
+	call := func() error {
+		_, err := d.app.Call(t.Context(), app.CallRequest{Tool: "local__hash", Args: `{"text":"a","algorithm":"sha256"}`, As: "ann"})
+		return err
+	}
+	if err := call(); err == nil {
+		t.Fatal("nobody was asked")
+	}
+	all, err := d.app.Approvals(t.Context())
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v %v", all, err)
+	}
+	for _, c := range []struct {
+		as   string
+		want int
+	}{{"ann", 409}, {"bob", 200}} {
+		made, err := d.app.CreateKey(t.Context(), app.KeyRequest{Name: c.as, As: c.as})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := d.ask("POST", "/api/v1/approvals/"+all[0].ID+"/decision", `{"verdict":"approved","binding":"`+all[0].Binding+`"}`, http.Header{"Authorization": {"Bearer " + made.Secret}})
+		if w.Code != c.want || c.want == 200 && !strings.Contains(w.Body.String(), `"by":"cli:bob"`) {
+			t.Errorf("%s: %d %s, want %d", c.as, w.Code, w.Body, c.want)
+		}
+	}
+	if err := call(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -656,7 +806,7 @@ func TestDestinations(t *testing.T) {
 }
 
 // A session that was kept over a restart is shown with what it had read before that, and without
-// the calls of a session of the same name in another tenant.
+// the calls of a session of the same name of somebody else, in this or in another tenant.
 func TestSessionOverRestart(t *testing.T) {
 	const configuration = "policy: {paths: [p.rego]}\nsessions: {scope: principal}\n"
 	rules := strings.Replace(asks, "ask contains", "ask contains \"\" if false\n\nunused contains", 1)
@@ -672,7 +822,8 @@ func TestSessionOverRestart(t *testing.T) {
 			text := string(b)
 			if name == "audit.jsonl" { // as if the caller before had been of another tenant, too
 				line := string(read.Raw) + "\n"
-				text = strings.Replace(text, line, line+strings.Replace(line, `"id":"`+read.ID, `"tenant":"corp","id":"theirs`, 1), 1)
+				text = strings.Replace(text, line, line+strings.Replace(line, `"id":"`+read.ID, `"tenant":"corp","id":"theirs`, 1)+
+					strings.Replace(strings.Replace(line, `"principal":"local"`, `"principal":"bob"`, 1), `"id":"`+read.ID, `"id":"bobs`, 1), 1)
 			}
 			kept = append(kept, name, text)
 		}
@@ -750,15 +901,7 @@ deny contains "no pins" if input.action == "admin/pin"
 `)
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	go func() {
-		ended <- d.app.Run(ctx, app.Front{Listen: []string{"127.0.0.1:0"}, Desk: func(a *app.App) app.Desk { return New(a) }, Ready: func(context.Context, *app.App, string) { close(ready) }})
-	}()
-	select {
-	case <-ready:
-	case err := <-ended:
-		t.Fatal(err)
-	}
+	ended := d.run(ctx)
 	if _, err := d.app.SignIn(); err == nil {
 		t.Error("there is a console")
 	}

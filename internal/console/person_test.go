@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,9 @@ allow contains "auditors read" if {
 	web := httptest.NewServer(d.c)
 	defer web.Close()
 
+	if leaves := d.ask("GET", "/ui/signin/corp", nil, nil).Result().Cookies(); len(leaves) != 1 || !leaves[0].HttpOnly || leaves[0].Path != login.LoopbackPath {
+		t.Errorf("a browser leaves with %v", leaves)
+	}
 	alice := newBrowser(t, web.URL)
 	if got := alice.get("/ui/calls"); got.Request.URL.Path != "/ui/signin" {
 		t.Errorf("before she signs in: %s", got.Request.URL)
@@ -145,12 +149,19 @@ allow contains "auditors read" if {
 		t.Errorf("whom no policy knows: %d", got.StatusCode)
 	}
 	mallory.stop = web.URL + login.LoopbackPath
+	eve := newBrowser(t, web.URL)
+	eve.stop = mallory.stop
 	back := mallory.get("/ui/signin/corp").Header.Get("Location")
 	mallory.stop = ""
 	for who, b := range map[string]*browser{"a browser that has begun nothing": newBrowser(t, web.URL), "one that is signed in": alice} {
 		if got := b.get(back); got.StatusCode != http.StatusForbidden {
 			t.Errorf("%s is signed in by another's link: %d", who, got.StatusCode)
 		}
+	}
+	forged := regexp.MustCompile(`code=[^&]*`).ReplaceAllString(eve.get("/ui/signin/corp").Header.Get("Location"), "code=forged")
+	eve.stop = ""
+	if got := eve.get(forged); got.StatusCode != http.StatusForbidden || len(got.Cookies()) > 0 {
+		t.Errorf("who comes back with a code of nobody's: %d, %v", got.StatusCode, got.Cookies())
 	}
 	if got := []int{mallory.get(back).StatusCode, mallory.get(back).StatusCode}; got[0] != 200 || got[1] != 403 {
 		t.Errorf("coming back twice: %v", got)
