@@ -266,6 +266,84 @@ func TestHandleTakeover(t *testing.T) {
 	}
 }
 
+// TestConnectState: what a client brings back that was sent to a page to log in is its principal's
+// own, and of that call; so is what nobody was given of any kind.
+func TestConnectState(t *testing.T) {
+	ended := make(chan struct{})
+	close(ended)
+	d := newDesk(t, host.Config{Principal: byHeader, Connect: func(_ *gate.Call, err error) (string, <-chan struct{}) {
+		if _, refused := errors.AsType[*gate.Refusal](err); !refused {
+			return "", nil
+		}
+		return "https://gw.example.com/connect/x", ended
+	}})
+	call := func(who, name, more string) string {
+		return sender{t, d.url, who}.newest("tools/call", name, `"name":"`+name+`","arguments":{}`+more, `{"elicitation":{"url":{}}}`)
+	}
+	state := gate.MustDoc(strings.TrimPrefix(call("alice", "t", ""), "200 OK ")).At("/result/requestState").Text()
+	if !strings.HasPrefix(state, "c1.") {
+		t.Fatalf("Alice is not asked to log in: %q", state)
+	}
+	back := func(who, name, state string) string {
+		return call(who, name, `,"requestState":`+rig.Quote(state)+`,"inputResponses":{"connect":{"action":"accept"}}`)
+	}
+	for _, who := range strangers {
+		if got := back(who, "t", state); !strings.Contains(got, "-32602") {
+			t.Errorf("%s brings it: %q", who, got)
+		}
+	}
+	for _, c := range [][2]string{{"u", state}, {"t", "c1.none"}, {"t", "r1.none"}, {"t", "p1.none"}, {"t", "none"}} {
+		if got := back("alice", c[0], c[1]); !strings.Contains(got, "-32602") {
+			t.Errorf("%q with %s: %q", c[1], c[0], got)
+		}
+	}
+	if got := back("alice", "t", state); !strings.HasPrefix(got, "200 ") {
+		t.Errorf("Alice brings it: %q", got)
+	}
+}
+
+// TestSessionAsTheRequest: what a session's client may do is what the principal of each request
+// may, whoever it was at the begin.
+func TestSessionAsTheRequest(t *testing.T) {
+	roles := make(chan []string, 10)
+	h, err := host.New(host.Config{
+		Principal: func(r *http.Request) (*gate.Principal, error) {
+			who, err := byHeader(r)
+			if err == nil {
+				who.Roles = r.Header["X-Role"]
+			}
+			return who, err
+		},
+		Tools: func(_ context.Context, who *gate.Principal) ([]*gate.Tool, error) {
+			roles <- who.Roles
+			return nil, nil
+		},
+		Do: func(_ context.Context, c gate.Call) (gate.Result, error) {
+			roles <- c.Who.Roles
+			return gate.Result{}, errors.New("none")
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	alice := sender{t, server.URL, "alice"}
+	resp := alice.open("POST", rig.Hello, "X-Role", "lead")
+	rig.AnswerOf(t, resp)
+	session := resp.Header.Get("Mcp-Session-Id")
+	alice.old("POST", session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "X-Role", "lead")
+	for len(roles) > 0 {
+		<-roles
+	}
+	for _, body := range []string{rig.Request(rig.Old, "2", "tools/list", ""), rig.Request(rig.Old, "3", "tools/call", `"name":"t","arguments":{}`)} {
+		alice.old("POST", session, body, "X-Role", "guest")
+		if got := <-roles; len(got) != 1 || got[0] != "guest" {
+			t.Errorf("%s: as %v", body, got)
+		}
+	}
+}
+
 func unquote(s string) string { return strings.Trim(s, `"`) }
 
 // TestPrincipal: who sends a request is found out before its body is read; what a host
