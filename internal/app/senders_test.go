@@ -134,7 +134,7 @@ func TestApproversByName(t *testing.T) {
 		t.Fatal("not asked: ", e)
 	}
 	all, err := s.Approvals(t.Context())
-	if err != nil || len(all) != 1 || all[0].MayAnswer() != "not ann" {
+	if err != nil || len(all) != 1 || all[0].MayAnswer() != "not ann" || all[0].Arguments != nil {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	for _, tt := range []struct {

@@ -88,21 +88,29 @@ func TestAskClient(t *testing.T) {
 // The client need not answer what an operator has answered, and is told what a
 // person has to know.
 func TestOperatorIsFaster(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, _ := newQueue(t, approval.Options{Remedy: func(id string) string { return "approve " + id }})
-		asker := askerFunc(func(ctx context.Context, p gate.Pending) (gate.Answer, error) {
-			if !strings.Contains(p.Text, `Arguments: {"path":"/a"}`) || p.Expires.IsZero() {
-				t.Errorf("asked %+v", p)
+	for _, late := range []gate.Answer{{Verdict: gate.Denied}, {Verdict: gate.Approved, Always: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			q, _ := newQueue(t, approval.Options{
+				Remedy: func(id string) string { return "approve " + id },
+				Always: func(context.Context, approval.Request) error {
+					t.Error("granted for good by an answer that does not count")
+					return nil
+				},
+			})
+			asker := askerFunc(func(ctx context.Context, p gate.Pending) (gate.Answer, error) {
+				if !strings.Contains(p.Text, `Arguments: {"path":"/a"}`) || p.Expires.IsZero() {
+					t.Errorf("asked %+v", p)
+				}
+				time.Sleep(time.Second)
+				decide(t, q, p.ID, gate.Approved)
+				<-ctx.Done()
+				return late, nil
+			})
+			if a, err := q.Approve(t.Context(), ask("c1", by(asker))); err != nil || a.By != "cli:local" {
+				t.Errorf("approval %+v, error %v", a, err)
 			}
-			time.Sleep(time.Second)
-			decide(t, q, p.ID, gate.Approved)
-			<-ctx.Done()
-			return gate.Answer{Verdict: gate.Denied}, nil // too late
 		})
-		if a, err := q.Approve(t.Context(), ask("c1", by(asker))); err != nil || a.By != "cli:local" {
-			t.Errorf("approval %+v, error %v", a, err)
-		}
-	})
+	}
 }
 
 func TestAnswered(t *testing.T) {
