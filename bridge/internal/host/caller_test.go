@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wasmgate/wasmgate/bridge/internal/host"
+	"github.com/wasmgate/wasmgate/bridge/internal/mcp"
 	"github.com/wasmgate/wasmgate/bridge/internal/rig"
 	"github.com/wasmgate/wasmgate/gate"
 	"github.com/wasmgate/wasmgate/internal/codes"
@@ -107,7 +108,7 @@ func TestNobody(t *testing.T) {
 
 // TestSessionOfAGroup: a session is of the address at which it began, which has tools of its own.
 func TestSessionOfAGroup(t *testing.T) {
-	d := newDesk(t, host.Config{Group: func(string) bool { return true }})
+	d := newDesk(t, host.Config{Group: func(group string) bool { return group != "none" }})
 	at := func(group, session, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(body))
 		r.Host = "localhost"
@@ -129,6 +130,12 @@ func TestSessionOfAGroup(t *testing.T) {
 				t.Errorf("a session of %q at %q: %d, want %d", began, group, w.Code, want)
 			}
 		}
+	}
+	if w := at("none", "", rig.Hello); w.Code != http.StatusNotFound || w.Header().Get("Mcp-Session-Id") != "" {
+		t.Errorf("a group that there is not: %d", w.Code)
+	}
+	if d = newDesk(t, host.Config{}); at("docs", "", rig.Hello).Code != http.StatusNotFound {
+		t.Error("a host without groups has one")
 	}
 }
 
@@ -263,6 +270,44 @@ func TestHandleTakeover(t *testing.T) {
 	}
 	if got := alice.newest("tasks/get", unquote(task), `"taskId":`+task, knowsTasks); !strings.Contains(got, `"working"`) {
 		t.Errorf("Alice's task: %q", got)
+	}
+}
+
+// TestSubscriptionsAreBounded: a session subscribes to 1000 resources at most, and to others once
+// it has taken some back.
+func TestSubscriptionsAreBounded(t *testing.T) {
+	h, err := host.New(host.Config{
+		Do: func(context.Context, gate.Call) (gate.Result, error) {
+			return gate.Result{Doc: gate.MustDoc("{}")}, nil
+		},
+		Tools:       func(context.Context, *gate.Principal) ([]*gate.Tool, error) { return nil, nil },
+		Features:    func(context.Context, *gate.Principal, gate.Feature) ([]*gate.Tool, error) { return nil, nil },
+		Offering:    func(context.Context) mcp.Offering { return mcp.Offering{Resources: true, Updates: true} },
+		SetLevel:    func(context.Context, gate.SessionKey, string) error { return nil },
+		Unsubscribe: func(context.Context, string, string) error { return nil },
+		Clean:       func(_ string, params gate.Doc) (gate.Doc, bool) { return params, true },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	alice := sender{t, server.URL, "alice"}
+	session := alice.openSession()
+	ask := func(method string, i int) string {
+		return alice.old("POST", session, rig.Request(rig.Old, "8", method, fmt.Sprintf(`"uri":"up:///%d"`, i)))
+	}
+	for i := range 1000 {
+		if got := ask("resources/subscribe", i); !strings.Contains(got, `"result"`) {
+			t.Fatalf("resource %d: %q", i, got)
+		}
+	}
+	if got := ask("resources/subscribe", 1000); !strings.Contains(got, "at most 1000 resources") {
+		t.Errorf("one more: %q", got)
+	}
+	ask("resources/unsubscribe", 0)
+	if got := ask("resources/subscribe", 1000); !strings.Contains(got, `"result"`) {
+		t.Errorf("in the place of another: %q", got)
 	}
 }
 

@@ -96,6 +96,14 @@ func TestMeta(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	for _, one := range []string{`"inputRequests":{"a":{}}`, `"requestState":"s"`} {
+		x.Results["echo"] = `{"content":[],` + one + `}`
+		for _, era := range []string{rig.Newest, rig.Old} {
+			if got := rig.DialHTTP(t, x, era)(rig.Request(era, "1", "tools/call", `"name":"local__echo"`)); strings.Contains(got, "inputRequests") || strings.Contains(got, "requestState") {
+				t.Errorf("%s: a client gets %s", era, got)
+			}
+		}
+	}
 }
 
 // TestList: the whole listing, the definitions as they are; a stateless one is
