@@ -39,7 +39,11 @@ personal access token.`,
 				if err != nil {
 					return err
 				}
-				return c.said(done, strings.TrimSpace("logged in to "+done.Server+" "+visible(strings.Join(done.Scopes, " "))))
+				said := "logged in to " + done.Server
+				if len(done.Scopes) > 0 {
+					said += ", for " + visible(strings.Join(done.Scopes, " "))
+				}
+				return c.said(done, said)
 			})
 		},
 	}
@@ -68,6 +72,7 @@ func (c *cli) logIn(cmd *cobra.Command, g app.Gatekeeper, r app.LoginRequest, no
 	}
 	fmt.Fprintf(c.err, "open this at %s:\n\n%s\n\n", visible(begun.Issuer), visible(begun.URL))
 	if noBrowser {
+		_ = back.Close() // a browser on this machine ends at an error, and does not wait for an answer
 		fmt.Fprintln(c.err, "and paste the address that the browser ends at, also if it shows an error:")
 		line, err := c.line()
 		if err != nil {
@@ -95,7 +100,10 @@ func (c *cli) line() (string, error) {
 	if line = strings.TrimSpace(line); line != "" {
 		return line, nil
 	}
-	return "", errors.Join(misuse("standard input is empty"), err)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return "", misuse("standard input is empty")
 }
 
 func (c *cli) newLogout() *cobra.Command {
