@@ -40,6 +40,9 @@ personal access token.`,
 					return err
 				}
 				said := "logged in to " + done.Server
+				if r.Token != "" { // which nobody has used yet
+					said = fmt.Sprintf("the token for %[1]s is kept; whether %[1]s takes it: wasmgate status %[1]s%[2]s", done.Server, c.configFlag())
+				}
 				if len(done.Scopes) > 0 {
 					said += ", for " + visible(strings.Join(done.Scopes, " "))
 				}
